@@ -1,0 +1,68 @@
+import type { Readable } from 'node:stream';
+import type { FieldList } from '../request/field-list.ts';
+
+/**
+ * The port behind which an engine does one upstream request. Everything that decides (slots, deadlines, the retry, the
+ * response writer) is ours and shared; an engine only moves bytes and reports what it saw.
+ */
+export interface UpstreamEngine {
+  /** Starts an exchange. Never throws; whatever goes wrong reaches `handler.onFault`. */
+  dispatch(request: UpstreamRequest, handler: UpstreamHandler): UpstreamExchange;
+  /** Ends idle connections, and others once their exchange is over. */
+  close(): Promise<void>;
+}
+
+export interface UpstreamRequest {
+  readonly method: string;
+  /** Sent as the request target, byte for byte. */
+  readonly target: string;
+  /** End-to-end fields with `Host`, without framing fields: the engine frames from `body`. */
+  readonly fields: FieldList;
+  /** Whole bytes (sent with Content-Length), a stream (chunked, or `length` bytes), or no body. */
+  readonly body: Buffer | { readonly stream: Readable; readonly length: number | undefined } | null;
+  /** Asked at a connected socket, in the tick in which the first byte is written; `false`: nothing is sent. */
+  readonly maySend?: (() => boolean) | undefined;
+  /** Use a new connection, never an idle one (the one retry). */
+  readonly freshConnection?: boolean;
+}
+
+/** Told in this order: sent?, informational*, head, data*, then exactly one of end and fault. */
+export interface UpstreamHandler {
+  /** The last byte of the request was handed to the kernel. */
+  onSent?(): void;
+  /** 1xx other than 101 (RFC 9110 section 15.2). */
+  onInformational?(status: number, fields: FieldList): void;
+  onHead(status: number, reason: string, fields: FieldList): void;
+  /** `false` pauses the upstream until `resume()`. */
+  onData(chunk: Buffer): boolean;
+  /** The body is complete as framed. */
+  onEnd(): void;
+  onFault(fault: UpstreamFault): void;
+}
+
+export interface UpstreamExchange {
+  resume(): void;
+  /** Destroys the connection; the handler hears `onFault` with kind `aborted` unless it is over already. */
+  abort(): void;
+}
+
+export interface UpstreamFault {
+  /**
+   * `unreachable`: no connection; `connect-timeout`; `not-sent`: `maySend` said no; `reset`: the connection ended or
+   * broke before the response was complete; `malformed`: bytes that are not HTTP, a status outside 100-599, or an
+   * unasked 101; `request-body`: the client's own body failed; `aborted`: by `abort()`.
+   */
+  readonly kind:
+    | 'unreachable'
+    | 'connect-timeout'
+    | 'not-sent'
+    | 'reset'
+    | 'malformed'
+    | 'request-body'
+    | 'aborted';
+  /** Whether a byte of the request may have left: if not, the upstream cannot have acted on it. */
+  readonly sent: boolean;
+  /** Whether the connection had served an exchange before (then a reset before any byte came back may be staleness). */
+  readonly reusedConnection: boolean;
+  readonly cause?: unknown;
+}

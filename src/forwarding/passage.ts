@@ -1,0 +1,46 @@
+import type { FieldEdits, FieldList } from '../request/field-list.ts';
+import type { UpstreamFault } from './engine.ts';
+
+/**
+ * What a feature (entity tags, refresh tokens) wants of one forwarded request, and what it is told in the end. The
+ * forwarder calls `settle` exactly once for every passage that it was given, whatever happens.
+ */
+export interface Passage {
+  /** Changes to the fields of the forwarded request (a translated `If-Match`, say). */
+  readonly requestFields?: FieldEdits;
+  /** Asked at the socket in the tick of the first byte; `false`: outcome `unsent`. */
+  readonly maySend?: () => boolean;
+  /** Milliseconds from the start of sending to the last byte handed to the kernel; later: the socket is destroyed. */
+  readonly sendWithinMs?: number;
+  /** Milliseconds from the start of the exchange to the complete answer; overrides `upstream.responseTimeout`. */
+  readonly answerWithinMs?: number;
+  /**
+   * Bytes of response body to hold back so that `settle` can still edit the head; 0: the response streams. A longer
+   * (or stalling, or event-stream) body is passed through: `settle` then hears of it at its end, and edits are void.
+   */
+  readonly collectBytes: number;
+  /** The exchange goes on to its end even if the client leaves (a write whose outcome must be known). */
+  readonly outlivesClient?: boolean;
+  settle(outcome: ForwardOutcome): ResponseEdits | Promise<ResponseEdits>;
+}
+
+export type ForwardOutcome =
+  /** No byte of the request left this process. */
+  | { readonly kind: 'unsent'; readonly fault: UpstreamFault['kind'] | 'overloaded' }
+  /** The request, or part of it, left; whether the upstream acted on it is not known. */
+  | { readonly kind: 'unknown'; readonly fault: UpstreamFault['kind'] | 'timeout' | 'late' }
+  /** A complete response. */
+  | {
+      readonly kind: 'answered';
+      readonly status: number;
+      readonly fields: FieldList;
+      /** The whole body as on the wire (content codings kept); null when it was passed through. */
+      readonly body: Buffer | null;
+    };
+
+export interface ResponseEdits {
+  /** Changes to the fields of the response. */
+  readonly fields?: FieldEdits;
+  /** Send 304 with these fields and no body instead (RFC 9110 section 15.4.5). */
+  readonly notModified?: boolean;
+}

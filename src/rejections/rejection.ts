@@ -1,0 +1,23 @@
+import type { RejectionName } from './table.ts';
+
+/**
+ * A refusal as a value: what a decision returns instead of its result. It names a row of the table; status, code and
+ * text are looked up when it is written, so that no decision knows them.
+ */
+export interface Rejection {
+  readonly rejection: RejectionName;
+  /** Why, for log, metrics and console: a stable word such as `expired`; never a value of the request. */
+  readonly reason?: string;
+  /** Seconds for `Retry-After` (RFC 9110 section 10.2.3). */
+  readonly retryAfterSeconds?: number;
+  /** Value of `WWW-Authenticate` (RFC 6750 section 3). */
+  readonly challenge?: string;
+}
+
+export function reject(rejection: RejectionName, more: Omit<Rejection, 'rejection'> = {}): Rejection {
+  return { rejection, ...more };
+}
+
+export function isRejection(value: unknown): value is Rejection {
+  return typeof value === 'object' && value !== null && 'rejection' in value;
+}

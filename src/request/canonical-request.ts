@@ -1,0 +1,45 @@
+import type { FieldList } from './field-list.ts';
+
+export const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
+export type Method = (typeof methods)[number];
+
+/**
+ * The one request object: made once by `canonicaliseRequest`, then matched, keyed, authenticated and forwarded. No
+ * step behind it looks at what came over the wire.
+ */
+export interface CanonicalRequest {
+  readonly method: Method;
+  /** Canonical path: one leading slash, unreserved octets decoded, escapes in upper case; forwarded as it stands. */
+  readonly path: string;
+  /** From the first `?` (included) to the end, byte for byte as sent; empty when there is none. */
+  readonly query: string;
+  /** `path` split at `/`, without the leading empty string; canonical, not folded: `/a//b/` is ['a', '', 'b', '']. */
+  readonly segments: readonly string[];
+  /**
+   * End-to-end fields as they will be forwarded: hop-by-hop, override and spoofable fields are gone, framing fields
+   * too (the engine frames anew); `Host`, `X-Forwarded-*` and `X-Request-Id` are set.
+   */
+  readonly fields: FieldList;
+  /** Valid `host[:port]` of the client's request; the upstream's own for an HTTP/1.0 request without one. */
+  readonly host: string;
+  /** `http` or `https`, as the client used it (a trusted peer's `X-Forwarded-Proto` is believed). */
+  readonly scheme: 'http' | 'https';
+  /** The client's address, behind trusted proxies. */
+  readonly clientAddress: string;
+  readonly requestId: string;
+  /** A form POST may override its method in the body: it counts as every method of its path. */
+  readonly isFormPost: boolean;
+  /** Whether a body follows, and its announced length in bytes. */
+  readonly body: 'none' | 'chunked' | { readonly length: number };
+  /** `Expect: 100-continue` was sent; the interim response is ours to give once every check has passed. */
+  readonly expectsContinue: boolean;
+}
+
+/** What is forwarded as the request target, byte for byte. */
+export function requestTarget(request: CanonicalRequest): string {
+  return request.path + request.query;
+}
+
+export function isSafe(method: Method): boolean {
+  return method === 'GET' || method === 'HEAD' || method === 'OPTIONS';
+}
