@@ -1,0 +1,218 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Redis } from 'ioredis';
+import { freePort, type RedisProcess, type RedisProcessOptions, startRedisProcess } from './redis-server.ts';
+
+/** A single Redis: `url` is what `store.url` takes. */
+export interface SingleRedis {
+  readonly url: string;
+  /** The process behind it; undefined when `REDIS_URL` names one that is not ours to stop. */
+  readonly process: RedisProcess | undefined;
+  close(): Promise<void>;
+}
+
+export interface RedisCluster {
+  readonly url: string;
+  readonly nodes: readonly RedisProcess[];
+  close(): Promise<void>;
+}
+
+export interface RedisSentinel {
+  readonly url: string;
+  readonly name: string;
+  readonly sentinel: RedisProcess;
+  /** The processes of primary and replicas, in the order of their start; who is primary changes. */
+  readonly servers: readonly RedisProcess[];
+  primary(): Promise<RedisProcess>;
+  /** Asks the Sentinel for a failover and waits until another server is the primary and takes writes. */
+  failover(): Promise<void>;
+  /** Waits until a server other than `before` is the primary (after its kill or pause). */
+  awaitNewPrimary(before: RedisProcess): Promise<RedisProcess>;
+  close(): Promise<void>;
+}
+
+/** A Redis of the test's own; with `REDIS_URL` set and no options, that one. */
+export async function startRedis(options?: RedisProcessOptions): Promise<SingleRedis> {
+  const given = process.env.REDIS_URL;
+  if (given !== undefined && given !== '' && options === undefined) {
+    return { url: given, process: undefined, close: async () => {} };
+  }
+  const server = await startRedisProcess(options);
+  const scheme = options?.tls === true ? 'rediss' : 'redis';
+  return { url: `${scheme}://127.0.0.1:${server.port}`, process: server, close: () => server.close() };
+}
+
+/** A Cluster of primaries that share all 16384 slots evenly; no replicas. */
+export async function startCluster(size = 3): Promise<RedisCluster> {
+  const nodes = await Promise.all(
+    Array.from({ length: size }, async () =>
+      startRedisProcess({
+        settings: {
+          'cluster-enabled': 'yes',
+          'cluster-port': await freePort(),
+          'cluster-node-timeout': 2000,
+          'cluster-config-file': 'nodes.conf',
+        },
+      }),
+    ),
+  );
+  const clients = nodes.map((node) => client(node.port));
+  try {
+    await Promise.all(clients.map((each, i) => each.call('CLUSTER', 'ADDSLOTSRANGE', ...slots(i, size))));
+    const [first] = nodes;
+    for (const [i, each] of clients.entries()) {
+      if (i > 0 && first !== undefined) await meet(each, first);
+    }
+    for (const each of clients) {
+      await until(async () => {
+        const info = String(await each.call('CLUSTER', 'INFO'));
+        return info.includes('cluster_state:ok') && info.includes(`cluster_known_nodes:${size}`);
+      });
+    }
+  } finally {
+    for (const each of clients) each.disconnect();
+  }
+  return {
+    url: `redis+cluster://${nodes.map((node) => `127.0.0.1:${node.port}`).join(',')}`,
+    nodes,
+    close: () => closeAll(nodes),
+  };
+}
+
+/** One Sentinel (quorum 1) over a primary and replicas. */
+export async function startSentinel({
+  replicas = 1,
+}: {
+  readonly replicas?: number;
+} = {}): Promise<RedisSentinel> {
+  const name = 'shop';
+  // A promoted replica must not keep an old primary's data by a partial copy that tests would wait for.
+  const settings = { 'repl-diskless-sync-delay': 0, 'repl-ping-replica-period': 1 };
+  const primary = await startRedisProcess({ settings });
+  const others = await Promise.all(
+    Array.from({ length: replicas }, () =>
+      startRedisProcess({ settings: { ...settings, replicaof: `127.0.0.1 ${primary.port}` } }),
+    ),
+  );
+  const servers = [primary, ...others];
+  await untilReplicated(primary, replicas);
+  const sentinel = await startRedisProcess({
+    sentinel: true,
+    configFile: (directory, port) => sentinelFile({ directory, port, name, primaryPort: primary.port }),
+  });
+  const primaryPort = () => askPrimary(sentinel, name);
+  const findPrimary = async () => {
+    const port = await primaryPort();
+    return servers.find((server) => server.port === port) ?? primary;
+  };
+  const awaitNewPrimary = async (before: RedisProcess) => {
+    await until(async () => {
+      const port = await primaryPort();
+      return port !== before.port && (await role(port)) === 'master';
+    }, 30_000);
+    return findPrimary();
+  };
+  await until(async () => (await knownReplicas(sentinel, name)) === replicas);
+  return {
+    url: `redis+sentinel://127.0.0.1:${sentinel.port}/${name}`,
+    name,
+    sentinel,
+    servers,
+    primary: findPrimary,
+    awaitNewPrimary,
+    async failover() {
+      const before = await findPrimary();
+      // Refused while the Sentinel has not yet seen a good replica, or too soon after the last one.
+      await until(async () => {
+        const asked = client(sentinel.port);
+        try {
+          return (await asked.call('SENTINEL', 'FAILOVER', name)) === 'OK';
+        } catch {
+          return false;
+        } finally {
+          asked.disconnect();
+        }
+      }, 30_000);
+      await awaitNewPrimary(before);
+    },
+    close: () => closeAll([sentinel, ...servers]),
+  };
+}
+
+function sentinelFile(at: { directory: string; port: number; name: string; primaryPort: number }): string {
+  const file = join(at.directory, 'sentinel.conf');
+  writeFileSync(
+    file,
+    [
+      `port ${at.port}`,
+      'bind 127.0.0.1',
+      `dir ${at.directory}`,
+      `sentinel monitor ${at.name} 127.0.0.1 ${at.primaryPort} 1`,
+      `sentinel down-after-milliseconds ${at.name} 500`,
+      `sentinel failover-timeout ${at.name} 2000`,
+      '',
+    ].join('\n'),
+  );
+  return file;
+}
+
+function client(port: number): Redis {
+  const connected = new Redis({ port, host: '127.0.0.1', maxRetriesPerRequest: 1, commandTimeout: 2000 });
+  connected.on('error', () => {});
+  return connected;
+}
+
+async function ask(port: number, ...words: [string, ...string[]]): Promise<unknown> {
+  const asked = client(port);
+  try {
+    return await asked.call(...words);
+  } finally {
+    asked.disconnect();
+  }
+}
+
+async function meet(from: Redis, other: RedisProcess): Promise<void> {
+  const busPort = String(await ask(other.port, 'CONFIG', 'GET', 'cluster-port')).split(',')[1] ?? '';
+  await from.call('CLUSTER', 'MEET', '127.0.0.1', String(other.port), busPort);
+}
+
+async function askPrimary(sentinel: RedisProcess, name: string): Promise<number> {
+  const address = await ask(sentinel.port, 'SENTINEL', 'GET-MASTER-ADDR-BY-NAME', name);
+  return Number(Array.isArray(address) ? address[1] : Number.NaN);
+}
+
+async function knownReplicas(sentinel: RedisProcess, name: string): Promise<number> {
+  const replicas = await ask(sentinel.port, 'SENTINEL', 'REPLICAS', name);
+  return Array.isArray(replicas) ? replicas.length : 0;
+}
+
+async function role(port: number): Promise<unknown> {
+  const answer = await ask(port, 'ROLE').catch(() => undefined);
+  return Array.isArray(answer) ? answer[0] : undefined;
+}
+
+async function untilReplicated(primary: RedisProcess, replicas: number): Promise<void> {
+  await until(async () => {
+    const info = String(await ask(primary.port, 'INFO', 'replication'));
+    return (info.match(/state=online/g) ?? []).length === replicas;
+  });
+}
+
+function slots(index: number, size: number): [string, string] {
+  const width = Math.floor(16384 / size);
+  return [String(index * width), String(index === size - 1 ? 16383 : (index + 1) * width - 1)];
+}
+
+/** Asks until it is so; a question that fails counts as no. */
+export async function until(isSo: () => Promise<boolean>, timeoutMs = 15_000): Promise<void> {
+  const deadline = Date.now() + timeoutMs;
+  while (!(await isSo().catch(() => false))) {
+    if (Date.now() > deadline) throw new Error('waited in vain');
+    await sleep(50);
+  }
+}
+
+async function closeAll(processes: readonly RedisProcess[]): Promise<void> {
+  await Promise.all(processes.map((each) => each.close()));
+}

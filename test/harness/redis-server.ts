@@ -1,0 +1,198 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { accessSync, constants, mkdtempSync, rmSync } from 'node:fs';
+import { createServer, connect as tcpConnect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** One real redis-server process of a test, on a free port of the loopback interface, with a directory of its own. */
+export interface RedisProcess {
+  readonly port: number;
+  readonly pid: number;
+  readonly directory: string;
+  /** SIGSTOP: connections stay open and nothing answers. */
+  pause(): void;
+  resume(): void;
+  /** SIGKILL, waits for the end of the process; nothing is saved. */
+  kill(): Promise<void>;
+  /** Kills what still runs and starts again on the same port: empty, with a new replication id. */
+  restart(): Promise<void>;
+  /** Kills the process and removes its directory. */
+  close(): Promise<void>;
+}
+
+export interface RedisProcessOptions {
+  /** Further `--name value` pairs of the command line. */
+  readonly settings?: Readonly<Record<string, string | number>>;
+  /** A configuration file instead of settings (Sentinel rewrites its own). */
+  readonly configFile?: (directory: string, port: number) => string;
+  readonly sentinel?: boolean;
+  /** The port speaks TLS: readiness is judged by the TCP connection only. */
+  readonly tls?: boolean;
+}
+
+let found: string | undefined;
+
+/**
+ * The redis-server to run: `REDIS_SERVER`, else the PATH, else installed from Debian's packages when we are root.
+ * Throws with one line that says what to do.
+ */
+export function findRedisServer(): string {
+  found ??= process.env.REDIS_SERVER ?? searchPath() ?? installRedisServer();
+  return found;
+}
+
+/** A port that was free a moment ago. */
+export async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve, fail) => {
+    server.once('error', fail).listen(0, '127.0.0.1', resolve);
+  });
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  if (address === null || typeof address === 'string') throw new Error('no port');
+  return address.port;
+}
+
+/** Starts a process and waits until it answers. A port that somebody else took in between is tried anew. */
+export async function startRedisProcess(options: RedisProcessOptions = {}): Promise<RedisProcess> {
+  for (let attempt = 1; ; attempt += 1) {
+    const started = new StartedRedis(options, await freePort());
+    try {
+      await started.start();
+      return started;
+    } catch (cause) {
+      await started.close();
+      if (attempt === 5) throw cause;
+    }
+  }
+}
+
+const running = new Set<ChildProcess>();
+process.once('exit', () => {
+  for (const child of running) child.kill('SIGKILL');
+});
+
+class StartedRedis implements RedisProcess {
+  readonly port: number;
+  readonly directory: string;
+  readonly #options: RedisProcessOptions;
+  #child: ChildProcess | undefined;
+
+  constructor(options: RedisProcessOptions, port: number) {
+    this.#options = options;
+    this.port = port;
+    this.directory = mkdtempSync(join(tmpdir(), 'shopward-redis-'));
+  }
+
+  get pid(): number {
+    return this.#child?.pid ?? -1;
+  }
+
+  async start(): Promise<void> {
+    const child = spawn(findRedisServer(), this.#arguments(), { stdio: ['ignore', 'pipe', 'inherit'] });
+    let said = '';
+    child.stdout.on('data', (chunk) => {
+      said = (said + chunk).slice(-2000);
+    });
+    this.#child = child;
+    running.add(child);
+    child.once('exit', () => running.delete(child));
+    const deadline = Date.now() + 10_000;
+    while (!(await isAnswering(this.port, this.#options.tls === true))) {
+      if (child.exitCode !== null) throw new Error(`redis-server ended at start: ${said}`);
+      if (Date.now() > deadline) throw new Error(`redis-server does not answer: ${said}`);
+      await sleep(20);
+    }
+  }
+
+  pause(): void {
+    this.#child?.kill('SIGSTOP');
+  }
+
+  resume(): void {
+    this.#child?.kill('SIGCONT');
+  }
+
+  async kill(): Promise<void> {
+    const child = this.#child;
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    const ended = new Promise((resolve) => child.once('exit', resolve));
+    child.kill('SIGKILL');
+    await ended;
+  }
+
+  async restart(): Promise<void> {
+    await this.kill();
+    await this.start();
+  }
+
+  async close(): Promise<void> {
+    await this.kill();
+    rmSync(this.directory, { recursive: true, force: true });
+  }
+
+  #arguments(): string[] {
+    const { configFile, sentinel, settings, tls } = this.#options;
+    if (configFile !== undefined) {
+      return [configFile(this.directory, this.port), ...(sentinel === true ? ['--sentinel'] : [])];
+    }
+    const all = {
+      [tls === true ? 'tls-port' : 'port']: this.port,
+      ...(tls === true ? { port: 0 } : {}),
+      bind: '127.0.0.1',
+      dir: this.directory,
+      save: '',
+      appendonly: 'no',
+      ...settings,
+    };
+    return Object.entries(all).flatMap(([name, value]) => [`--${name}`, `${value}`]);
+  }
+}
+
+function isAnswering(port: number, tcpOnly: boolean): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = tcpConnect({ host: '127.0.0.1', port });
+    const end = (answer: boolean) => {
+      socket.destroy();
+      resolve(answer);
+    };
+    socket.setTimeout(500, () => end(false));
+    socket.once('error', () => end(false));
+    socket.once('connect', () => (tcpOnly ? end(true) : socket.write('PING\r\n')));
+    // -NOAUTH is an answer too.
+    socket.once('data', (answer) => end(/^(\+PONG|-NOAUTH)/.test(answer.toString('latin1'))));
+  });
+}
+
+function searchPath(): string | undefined {
+  const directories = [...(process.env.PATH ?? '').split(delimiter), '/usr/bin', '/usr/local/bin'];
+  return directories.map((directory) => join(directory, 'redis-server')).find(isExecutable);
+}
+
+function isExecutable(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function installRedisServer(): string {
+  const advice = 'no redis-server: install it (Debian: apt-get install redis-server) or set REDIS_SERVER';
+  if (process.getuid?.() !== 0 || !isExecutable('/usr/bin/apt-get')) throw new Error(advice);
+  process.stderr.write("test: no redis-server found, installing it from Debian's packages (apt-get)\n");
+  try {
+    const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' };
+    const stdio = ['ignore', 'ignore', 'inherit'] as const;
+    execFileSync('apt-get', ['update', '-q'], { env, stdio: [...stdio] });
+    execFileSync('apt-get', ['install', '-y', '-q', '--no-install-recommends', 'redis-server'], {
+      env,
+      stdio: [...stdio],
+    });
+  } catch (cause) {
+    throw new Error(advice, { cause });
+  }
+  return searchPath() ?? '/usr/bin/redis-server';
+}
