@@ -1,0 +1,31 @@
+# syntax=docker/dockerfile:1
+# Three stages: the dependencies that run, the compiled code, and an image with nothing else in it.
+ARG NODE_IMAGE=node:26-bookworm-slim
+
+FROM ${NODE_IMAGE} AS dependencies
+WORKDIR /app
+COPY package.json package-lock.json ./
+RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund
+
+FROM ${NODE_IMAGE} AS build
+WORKDIR /app
+COPY package.json package-lock.json ./
+RUN npm ci --ignore-scripts --no-audit --no-fund
+COPY tsconfig.json tsconfig.build.json ./
+COPY scripts ./scripts
+COPY src ./src
+RUN PATH=/app/node_modules/.bin:$PATH node scripts/build.ts
+
+FROM ${NODE_IMAGE}
+ENV NODE_ENV=production
+WORKDIR /app
+COPY --from=dependencies /app/node_modules ./node_modules
+COPY --from=build /app/dist ./dist
+COPY package.json ./
+COPY config /etc/shopward
+USER node
+EXPOSE 8080 8081
+HEALTHCHECK --interval=10s --timeout=2s --start-period=5s \
+  CMD ["node", "dist/main.js", "health"]
+ENTRYPOINT ["node", "dist/main.js"]
+CMD ["serve", "--config", "/etc/shopward/shopward.yaml"]

@@ -1,0 +1,58 @@
+import { STATUS_CODES } from 'node:http';
+import type { Duplex } from 'node:stream';
+import type { RejectionName, Rejections } from '../rejections/table.ts';
+
+/**
+ * Answers what node's parser refused, on the bare socket: there is no request and no response object. While an earlier
+ * response is on its way the connection only ends, since bytes of ours would corrupt it.
+ */
+export function answerClientError(
+  fault: NodeJS.ErrnoException,
+  socket: Duplex,
+  responseInFlight: boolean,
+  rejections: Rejections,
+): void {
+  if (fault.code === 'ECONNRESET' || !socket.writable || responseInFlight) {
+    socket.destroy();
+    return;
+  }
+  endWithRejection(socket, rejectionOf(fault.code), rejections);
+}
+
+/** CONNECT asks for a tunnel; there is none (RFC 9110 section 9.3.6). */
+export function answerConnect(socket: Duplex, rejections: Rejections): void {
+  socket.on('error', () => socket.destroy());
+  endWithRejection(socket, 'method-not-allowed', rejections);
+}
+
+function rejectionOf(code: string | undefined): RejectionName {
+  switch (code) {
+    case 'HPE_HEADER_OVERFLOW':
+      return 'fields-too-large';
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return 'request-timeout';
+    case 'HPE_INVALID_TRANSFER_ENCODING':
+      return 'bad-request-fields';
+    case 'HPE_INVALID_VERSION':
+      return 'http-version-unsupported';
+    case 'HPE_INVALID_METHOD':
+      return 'method-not-allowed';
+    case 'HPE_INVALID_URL':
+      return 'bad-request-target';
+    default:
+      return 'bad-request';
+  }
+}
+
+export function endWithRejection(socket: Duplex, name: RejectionName, rejections: Rejections): void {
+  const { status, code, detail } = rejections[name];
+  const body = JSON.stringify({ errors: [{ detail, status, code }] });
+  socket.end(
+    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n` +
+      'Content-Type: application/vnd.api+json\r\n' +
+      `Content-Length: ${Buffer.byteLength(body)}\r\n` +
+      'Connection: close\r\n\r\n' +
+      body,
+    () => socket.destroy(),
+  );
+}
