@@ -14,7 +14,7 @@ RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY tsconfig.json tsconfig.build.json ./
 COPY scripts ./scripts
 COPY src ./src
-RUN PATH=/app/node_modules/.bin:$PATH node scripts/build.ts
+RUN npm run build
 
 FROM ${NODE_IMAGE}
 ENV NODE_ENV=production

@@ -1,0 +1,85 @@
+import { execFileSync } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+
+/**
+ * No container engine is needed to know that the image builds: the Dockerfile's own COPY and RUN lines are carried out
+ * here, each stage in a clean folder, and the result is run with what only the last stage has.
+ */
+const root = path.resolve(import.meta.dirname, '../..');
+const folder = mkdtempSync(path.join(os.tmpdir(), 'shopward-image-'));
+let image = '';
+
+/** An absolute path inside a stage's own root folder. */
+const inside = (stage: string, place: string) => path.join(folder, stage, place);
+
+function runDockerfile(text: string): string {
+  let stage = '';
+  let workdir = '/';
+  const lines = text.replace(/\\\n/g, ' ').split('\n');
+  for (const line of lines) {
+    const [instruction = '', ...words] = line.trim().split(/\s+/);
+    if (instruction === 'FROM') {
+      stage = words[2] ?? 'image';
+      workdir = '/';
+      mkdirSync(inside(stage, '/'), { recursive: true });
+    } else if (instruction === 'WORKDIR') {
+      workdir = words[0] as string;
+      mkdirSync(inside(stage, workdir), { recursive: true });
+    } else if (instruction === 'COPY') {
+      const from = words[0]?.startsWith('--from=')
+        ? (words.shift() as string).slice('--from='.length)
+        : undefined;
+      const target = path.resolve(workdir, words.pop() as string);
+      for (const source of words) {
+        const origin = from ? inside(from, source) : path.join(root, source);
+        const isFile = words.length > 1 || /\.\w+$/.test(source);
+        cpSync(origin, inside(stage, isFile ? path.join(target, path.basename(source)) : target), {
+          recursive: true,
+          verbatimSymlinks: true,
+        });
+      }
+    } else if (instruction === 'RUN') {
+      execFileSync('sh', ['-c', words.join(' ')], { cwd: inside(stage, workdir), stdio: 'pipe' });
+    }
+  }
+  return inside(stage, workdir);
+}
+
+beforeAll(() => {
+  image = runDockerfile(readFileSync(path.join(root, 'Dockerfile'), 'utf8'));
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+function runInImage(...args: string[]): string {
+  return execFileSync(process.execPath, ['dist/main.js', ...args], { cwd: image, encoding: 'utf8' });
+}
+
+test('the image runs the compiled command line with production dependencies only', () => {
+  expect(runInImage('version')).toMatch(/^shopward \d+\.\d+\.\d+/);
+  expect(() => readFileSync(path.join(image, 'node_modules/vitest/package.json'))).toThrow('ENOENT');
+});
+
+test('the configuration that the image ships passes its own check', () => {
+  const file = inside('image', '/etc/shopward/shopward.yaml');
+  const out = execFileSync(process.execPath, ['dist/main.js', 'check', '--config', file], {
+    cwd: image,
+    encoding: 'utf8',
+    env: {
+      ...process.env,
+      UPSTREAM_URL: 'http://127.0.0.1:9000',
+      JWKS_URL: 'http://127.0.0.1:9000/jwks.json',
+    },
+  });
+  expect(out).not.toMatch(/error:/);
+});
+
+test('the image is small and unprivileged', () => {
+  const text = readFileSync(path.join(root, 'Dockerfile'), 'utf8');
+  const last = text.slice(text.lastIndexOf('FROM '));
+  expect(last).toContain('USER node');
+  expect(last).toMatch(/HEALTHCHECK[\s\S]*"health"/);
+  expect(last).not.toMatch(/^COPY \. /m);
+});
