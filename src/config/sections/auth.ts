@@ -1,0 +1,90 @@
+import { z } from 'zod';
+import { duration } from '../units.ts';
+import { distinct, filePath, text } from '../values.ts';
+
+const algorithms = [
+  'RS256',
+  'RS384',
+  'RS512',
+  'PS256',
+  'PS384',
+  'PS512',
+  'ES256',
+  'ES384',
+  'ES512',
+  'EdDSA',
+  'HS256',
+  'HS384',
+  'HS512',
+] as const;
+export type Algorithm = (typeof algorithms)[number];
+
+/** Where keys come from: exactly one of the three. */
+export type KeysConfig =
+  | { readonly jwks: string }
+  | { readonly files: readonly string[] }
+  | { readonly secret: string };
+
+const jwksUrl = z.string().regex(/^https?:\/\/[^\s/@?#]+(\/[^\s@#]*)?(\?[^\s#]*)?$/i, {
+  error: 'must be an http:// or https:// URL without user and fragment',
+});
+
+const keys = z
+  .strictObject({
+    jwks: jwksUrl.optional().meta({ description: "URL of the shop's JSON Web Key Set." }),
+    files: distinct(filePath()).min(1).optional().meta({
+      description: 'Files with public keys: PEM, JWK or JWK set.',
+    }),
+    secret: text().optional().meta({
+      description: 'Shared secret for HS256, HS384 or HS512, at least as long as the hash.',
+    }),
+  })
+  .transform((given, context): KeysConfig => {
+    const { jwks, files, secret } = given;
+    const count = [jwks, files, secret].filter((one) => one !== undefined).length;
+    if (count !== 1) context.addIssue('must hold exactly one of jwks, files and secret');
+    if (jwks !== undefined) return { jwks };
+    return files !== undefined ? { files } : { secret: secret ?? '' };
+  })
+  .meta({
+    description: 'Keys that access tokens are verified with: exactly one of `jwks`, `files` and `secret`.',
+  });
+
+export const auth = z
+  .strictObject({
+    algorithms: distinct(z.enum(algorithms)).min(1).prefault(['RS256']).meta({
+      description:
+        'Signature algorithms that are accepted; HS* only with `keys.secret`, the others only without.',
+    }),
+    keys,
+    issuer: text()
+      .optional()
+      .meta({ description: 'Required value of the claim `iss`. Left out: not checked.' }),
+    audience: z
+      .union([text(), distinct(text()).min(1)])
+      .optional()
+      .meta({
+        description:
+          'Required value of the claim `aud`, or several of which one must be met. Left out: not checked.',
+      }),
+    clockTolerance: duration({ from: '0s', to: '5m' }).prefault('5s').meta({
+      description: "How far the shop's clock may be off when `exp`, `nbf` and `iat` are checked.",
+    }),
+    maxTokenAge: z
+      .union([duration({ to: '36500d' }), z.literal('none')])
+      .prefault('8h')
+      .meta({
+        description:
+          'Oldest access token that is accepted, counted from `iat`; tokens without `iat` are then refused. `none`: only `exp` counts.',
+      }),
+    subject: z
+      .string()
+      .regex(/^[^.\s]+(\.[^.\s]+)*$/, {
+        error: 'must be the name of a claim, such as sub or sub.customer_reference',
+      })
+      .default('sub')
+      .meta({
+        description: 'Claim that names the user; `sub.customer_reference` reaches into a JSON string.',
+      }),
+  })
+  .meta({ description: 'How access tokens are verified.' });

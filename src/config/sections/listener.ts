@@ -1,0 +1,140 @@
+import { z } from 'zod';
+import { duration, size } from '../units.ts';
+import {
+  cidr,
+  distinct,
+  fieldName,
+  filePath,
+  listenHost,
+  path,
+  pathTemplate,
+  port,
+  text,
+} from '../values.ts';
+
+export const listen = z
+  .strictObject({
+    host: listenHost().default('0.0.0.0').meta({ description: 'Address of the public listener.' }),
+    port: port().default(8080).meta({ description: 'Port of the public listener; 0 takes a free one.' }),
+    keepAliveTimeout: duration().prefault('75s').meta({
+      description:
+        "How long an idle connection of a client stays open. Longer than the load balancer's own idle time, or it meets closed connections.",
+    }),
+    tls: z
+      .strictObject({
+        cert: filePath().meta({ description: 'PEM file with the certificate chain.' }),
+        key: filePath().meta({ description: 'PEM file with the private key.' }),
+      })
+      .optional()
+      .meta({
+        description: 'Serve HTTPS. Left out: plain HTTP, for a listener behind a front that ends TLS.',
+      }),
+  })
+  .prefault({})
+  .meta({ description: 'The public listener, where clients of the shop arrive.' });
+
+export const admin = z
+  .union([
+    z.literal(false),
+    z.strictObject({
+      host: listenHost().default('127.0.0.1').meta({
+        description: 'Address of the admin port. Off loopback, `token` and `hosts` are required.',
+      }),
+      port: port().default(8081).meta({ description: 'Port of the admin listener; 0 takes a free one.' }),
+      edit: z
+        .boolean()
+        .default(false)
+        .meta({ description: 'Whether the console may write the protected list.' }),
+      token: text()
+        .regex(/^[\x21-\x7e]+$/, { error: 'must be of visible ASCII characters' })
+        .optional()
+        .meta({
+          description:
+            'Bearer token for everything but `/livez` and `/readyz`. Best taken from a file or a variable.',
+        }),
+      hosts: distinct(listenHost()).prefault([]).meta({
+        description:
+          "Names, besides loopback's own, by which the admin port may be addressed (the `Host` field).",
+      }),
+    }),
+  ])
+  .prefault({})
+  .meta({ description: 'Health, metrics and console, on a port of its own. `false`: none of them.' });
+
+export const workers = z
+  .union([z.int().min(1).max(256), z.literal('auto')])
+  .default(1)
+  .meta({
+    description:
+      'Processes that serve: a number, or `auto` for one a core. More than one needs a shared store.',
+  });
+
+export const request = z
+  .strictObject({
+    encodedSlash: distinct(pathTemplate()).prefault([]).meta({
+      description:
+        'Path templates in whose parameters an encoded slash (`%2F`) may stand; both readings are judged. Elsewhere it is refused.',
+    }),
+    ignoredPrefixes: distinct(path()).prefault(['/index.php']).meta({
+      description: 'Prefixes that the shop ignores: paths are matched with and without them.',
+    }),
+  })
+  .prefault({})
+  .meta({ description: 'How request targets are read.' });
+
+export const trustedProxies = distinct(cidr()).prefault([]).meta({
+  description:
+    'Addresses of peers whose `X-Forwarded-For`, `X-Forwarded-Proto` and `X-Request-Id` are believed.',
+});
+
+export const trustedFields = distinct(fieldName()).prefault([]).meta({
+  description:
+    'More fields that are believed of those peers, and otherwise dropped, such as `CF-Connecting-IP`.',
+});
+
+export const limits = z
+  .strictObject({
+    requestHeaders: size({ from: 1024, to: 1024 ** 2 })
+      .prefault('64KiB')
+      .meta({
+        description: 'All fields of a request together, with the request line; more is refused with 431.',
+      }),
+    requestBody: size({ from: 0 }).prefault('2MiB').meta({
+      description: 'Body of a request; more is refused with 413.',
+    }),
+    trackedResponse: size({ to: 64 * 1024 ** 2 })
+      .prefault('1MiB')
+      .meta({
+        description: 'Body of a response that may get an entity tag; a longer one passes without a tag.',
+      }),
+    inFlight: z.int().min(1).max(1_000_000).default(2000).meta({
+      description: 'Requests under way at once in one process; more are refused with 503.',
+    }),
+  })
+  .prefault({})
+  .meta({ description: 'What one request, and all of them, may take.' });
+
+export const cors = z
+  .strictObject({
+    origins: distinct(
+      z.string().regex(/^https?:\/\/[a-z0-9.[\]:_-]+$/, {
+        error: 'must be an origin as browsers send it: https://shop.example, in lower case, without a path',
+      }),
+    )
+      .prefault([])
+      .meta({ description: 'Origins whose browsers may call. Empty: preflights go to the shop.' }),
+  })
+  .prefault({})
+  .meta({
+    description: "Cross-origin fields. With origins set they are shopward's to answer, on every response.",
+  });
+
+export const log = z
+  .strictObject({
+    level: z
+      .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
+      .default('info')
+      .meta({ description: 'Least important line that is written.' }),
+  })
+  .prefault({})
+  .meta({ description: 'The log: one JSON line an event on standard output, pretty on a terminal.' });

@@ -1,0 +1,85 @@
+import { z } from 'zod';
+import { duration } from '../units.ts';
+import { pathTemplate, text } from '../values.ts';
+
+const field = (description: string) => text().optional().meta({ description });
+
+/** Names of the fields in requests and responses, by format. */
+const fieldNames = {
+  'json-api': {
+    accessToken: 'accessToken',
+    refreshToken: 'refreshToken',
+    expiresIn: 'expiresIn',
+    refreshExpiresIn: 'refreshExpiresIn',
+  },
+  form: {
+    accessToken: 'access_token',
+    refreshToken: 'refresh_token',
+    expiresIn: 'expires_in',
+    refreshExpiresIn: 'refresh_expires_in',
+  },
+} as const;
+
+const endpoint = z
+  .strictObject({
+    kind: z.enum(['issue', 'exchange', 'revoke']).meta({
+      description:
+        "What it does: `issue` gives a first pair of tokens, `exchange` a new pair for a refresh token, `revoke` ends the token whose id is the path's last parameter (`mine`: all of the user's).",
+    }),
+    method: z.enum(['POST', 'PUT', 'PATCH', 'DELETE']).meta({ description: 'Method of the endpoint.' }),
+    path: pathTemplate().meta({ description: 'Path of the endpoint.' }),
+    format: z.enum(['json-api', 'form']).default('json-api').meta({
+      description:
+        'Where fields stand: `json-api` in `data.attributes`; `form` in a form (request) and at the top of a JSON object (response), as in RFC 6749.',
+    }),
+    fields: z
+      .strictObject({
+        accessToken: field('Name of the field with the access token.'),
+        refreshToken: field('Name of the field with the refresh token.'),
+        expiresIn: field("Name of the field with the access token's lifetime in seconds."),
+        refreshExpiresIn: field("Name of the field with the refresh token's lifetime in seconds."),
+      })
+      .prefault({})
+      .meta({ description: 'Names of the fields; left out: the usual ones of the format.' }),
+  })
+  .transform(({ fields, ...row }) => ({
+    ...row,
+    fields: {
+      accessToken: fields.accessToken ?? fieldNames[row.format].accessToken,
+      refreshToken: fields.refreshToken ?? fieldNames[row.format].refreshToken,
+      expiresIn: fields.expiresIn ?? fieldNames[row.format].expiresIn,
+      refreshExpiresIn: fields.refreshExpiresIn ?? fieldNames[row.format].refreshExpiresIn,
+    },
+  }));
+
+type EndpointInput = z.input<typeof endpoint>;
+
+const shopEndpoints: EndpointInput[] = [
+  { kind: 'issue', method: 'POST', path: '/access-tokens' },
+  { kind: 'issue', method: 'POST', path: '/company-user-access-tokens' },
+  { kind: 'issue', method: 'POST', path: '/agent-access-tokens' },
+  { kind: 'exchange', method: 'POST', path: '/refresh-tokens' },
+  { kind: 'revoke', method: 'DELETE', path: '/refresh-tokens/{refresh_token_id}' },
+  { kind: 'issue', method: 'POST', path: '/token', format: 'form' },
+  { kind: 'exchange', method: 'POST', path: '/token', format: 'form' },
+];
+
+export const refreshTokens = z
+  .union([
+    z.literal(false),
+    z.strictObject({
+      endpoints: z.array(endpoint).prefault(shopEndpoints).meta({
+        description:
+          'Where tokens are issued, exchanged and revoked. One path may both issue and exchange: it exchanges when the request carries a refresh token. `[]`: none.',
+      }),
+      lifetime: duration({ from: '1s', to: '36500d' }).prefault('2628000s').meta({
+        description: 'Lifetime of a refresh token when the shop names none.',
+      }),
+      retention: z
+        .union([duration({ from: '0s', to: '36500d' }), z.literal('keep')])
+        .prefault('keep')
+        .meta({ description: 'How long a token is remembered after its expiry; `keep`: for good.' }),
+    }),
+  ])
+  .prefault({})
+  .meta({ description: "The life cycle of refresh tokens. `false`: it is the shop's alone." });

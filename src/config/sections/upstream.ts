@@ -1,0 +1,69 @@
+import { z } from 'zod';
+import { parseStoreAddress, type StoreAddress } from '../store-address.ts';
+import { duration } from '../units.ts';
+import { originUrl } from '../values.ts';
+
+export const publicUrl = originUrl().optional().meta({
+  description:
+    'Address by which clients know the API: `{base_url}` of `links.self`. Left out: scheme and `Host` of the request.',
+});
+
+export const upstream = z
+  .strictObject({
+    url: originUrl().prefault('http://127.0.0.1:9000').meta({
+      description: "Scheme, host and port of the shop's API; without a path.",
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: a reference, substituted by the loader
+      reference: '${UPSTREAM_URL:-http://127.0.0.1:9000}',
+    }),
+    engine: z.enum(['http-proxy-3']).default('http-proxy-3').meta({
+      description: 'What does the request to the shop.',
+    }),
+    forwardHost: z.boolean().default(false).meta({
+      description: "Whether the shop sees the client's `Host`; otherwise its own.",
+    }),
+    connectTimeout: duration()
+      .prefault('2s')
+      .meta({ description: 'Longest wait for a connection: then 502.' }),
+    responseTimeout: duration().prefault('60s').meta({
+      description: 'Longest wait for the shop, from the start of the request: then 504.',
+    }),
+    connections: z.int().min(1).max(65_535).default(256).meta({
+      description: 'Connections to the shop at once, of one process.',
+    }),
+    via: z.boolean().default(false).meta({
+      description: 'Whether to add `Via`; it stops nginx shops from compressing.',
+    }),
+    webSocket: z.boolean().default(false).meta({
+      description: 'Whether WebSocket upgrades pass, under the same list; otherwise upgrades are ignored.',
+    }),
+  })
+  .prefault({})
+  .meta({ description: 'The shop.' });
+
+export const store = z
+  .strictObject({
+    url: z
+      .string()
+      .transform((value, context): StoreAddress => {
+        const address = parseStoreAddress(value);
+        if (typeof address !== 'string') return address;
+        context.addIssue(address);
+        return { kind: 'memory' };
+      })
+      .prefault('memory')
+      .meta({
+        description:
+          '`memory` (one process), `redis://[user:password@]host[:port][/db]`, `redis+cluster://h1,h2` or `redis+sentinel://h1,h2/name[/db]`; `rediss` for TLS.',
+        // biome-ignore lint/suspicious/noTemplateCurlyInString: a reference, substituted by the loader
+        reference: '${REDIS_URL:-memory}',
+      }),
+    timeout: duration({ to: '60s' }).prefault('500ms').meta({
+      description: 'Longest wait for one operation of the store.',
+    }),
+    replicas: z.int().min(0).max(16).default(0).meta({
+      description:
+        'Replicas of Redis that must have confirmed the claim of a write (`WAIT`) before it is forwarded.',
+    }),
+  })
+  .prefault({})
+  .meta({ description: 'Where entity tags, refresh tokens and the shared mapping cache are kept.' });
