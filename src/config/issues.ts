@@ -1,0 +1,90 @@
+import type { z } from 'zod';
+import { keysAt } from './json-schema.ts';
+import { nearestName } from './nearest-name.ts';
+import type { SettingPath } from './source-document.ts';
+
+/** What is wrong with one setting. */
+export interface SettingProblem {
+  readonly path: SettingPath;
+  readonly text: string;
+  readonly severity?: 'error' | 'warning';
+  /** Point at the key instead of the value. */
+  readonly at?: 'key';
+}
+
+type Issue = z.core.$ZodIssue;
+
+const nouns: Readonly<Record<string, string>> = {
+  string: 'a text',
+  number: 'a whole number',
+  int: 'a whole number',
+  boolean: 'true or false',
+  array: 'a list',
+  tuple: 'a list',
+  object: 'a map of keys and values',
+};
+
+/** Our words for an issue to which the schema gives none; never the value itself. */
+export function issueText(issue: z.core.$ZodRawIssue): string | undefined {
+  switch (issue.code) {
+    case 'invalid_type':
+      if (issue.input === undefined) return 'is required';
+      if (issue.input === null) return 'has no value';
+      return `must be ${nouns[issue.expected] ?? issue.expected}`;
+    case 'invalid_value':
+      return `must be ${issue.values.length > 1 ? 'one of ' : ''}${issue.values.join(', ')}`;
+    case 'too_small':
+      if (issue.origin === 'string') return 'must not be empty';
+      return issue.origin === 'array' ? 'must have at least one item' : `must be at least ${issue.minimum}`;
+    case 'too_big':
+      return `must be at most ${issue.maximum}${issue.origin === 'array' ? ' items' : ''}`;
+    default:
+      return undefined;
+  }
+}
+
+/** Problems of a section, below the section's own path. */
+export function settingProblems(issues: readonly Issue[], below: SettingPath): SettingProblem[] {
+  return issues.flatMap((issue) => {
+    const path = [...below, ...(issue.path as (string | number)[])];
+    if (issue.code === 'unrecognized_keys') return issue.keys.map((key) => unknownKey(path, key));
+    if (issue.code === 'invalid_union') return unionProblems(issue, path);
+    return [{ path, text: issue.message }];
+  });
+}
+
+export function unknownKey(path: SettingPath, key: string): SettingProblem {
+  const near = nearestName(key, keysAt(path));
+  const text = near === undefined ? 'is not a known key' : `is not a known key; did you mean ${near}?`;
+  return { path: [...path, key], text, at: 'key' };
+}
+
+/** Of several forms, the one that was meant: a mistake inside a map is no reason to speak of the other forms. */
+function unionProblems(
+  issue: Extract<Issue, { code: 'invalid_union' }>,
+  path: SettingPath,
+): SettingProblem[] {
+  const isOtherForm = (branch: readonly Issue[]) =>
+    branch.some(
+      ({ code, path: at }) => at.length === 0 && (code === 'invalid_type' || code === 'invalid_value'),
+    );
+  const meant = issue.errors.filter((branch) => !isOtherForm(branch));
+  const [only] = meant;
+  if (only !== undefined && meant.length === 1 && only.some((one) => one.path.length > 0 || 'keys' in one)) {
+    return settingProblems(only, path);
+  }
+  if (issue.message !== 'Invalid input') return [{ path, text: issue.message }];
+  if (
+    only !== undefined &&
+    meant.length === 1 &&
+    only.some(({ message }) => !message.startsWith('must be '))
+  ) {
+    return settingProblems(only.slice(0, 1), path);
+  }
+  const texts = issue.errors.flatMap((branch) => settingProblems(branch, []).map(({ text }) => text));
+  if (texts.includes('has no value')) return [{ path, text: 'has no value' }];
+  const forms = [...new Set(texts)].map((text) => text.replace(/^must be /, ''));
+  const constants = forms.filter((form) => /^(false|auto|none|keep|upstream)$/.test(form));
+  const others = forms.filter((form) => !constants.includes(form));
+  return [{ path, text: `must be ${[...others, ...constants].join(', or ')}` }];
+}

@@ -1,0 +1,116 @@
+import { existsSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { configJsonSchema } from './json-schema.ts';
+import { judgeConfig } from './judge.ts';
+import { type ConfigFile, type FileJudges, readNamedFiles, resolveNamedFiles } from './named-files.ts';
+import { readPlainValue } from './plain-value.ts';
+import { hasErrors, type Problem, sortProblems } from './problem.ts';
+import { decodeText, readSecret, readSettledFile } from './read-file.ts';
+import type { Config } from './schema.ts';
+import { parseSourceDocument } from './source-document.ts';
+import { type ReferenceSources, substituteReferences } from './substitute.ts';
+
+export interface LoadOptions {
+  /** As given by `--config`; left out: the first of `defaultConfigFiles` that is there. */
+  readonly file?: string | undefined;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly cwd: string;
+  readonly judges?: FileJudges;
+}
+
+export interface LoadedConfig {
+  /** Complete and deeply frozen; file names are absolute. */
+  readonly config: Config;
+  readonly files: readonly ConfigFile[];
+  readonly warnings: readonly Problem[];
+}
+
+export interface RefusedConfig {
+  /** All of them, warnings too, in the order of reading. */
+  readonly problems: readonly Problem[];
+  readonly files: readonly ConfigFile[];
+}
+
+export const defaultConfigFiles = ['config/shopward.yaml', '/etc/shopward/shopward.yaml'] as const;
+
+const maxBytes = 1024 * 1024;
+
+/** Reads and judges the configuration and every file that it names: all problems at once. Never throws on content. */
+export async function loadConfig(options: LoadOptions): Promise<LoadedConfig | RefusedConfig> {
+  const name = options.file ?? defaultConfigFiles.find((file) => existsSync(resolve(options.cwd, file)));
+  if (name === undefined) return refused(defaultConfigFiles[0], noConfigText());
+  const file: ConfigFile = { role: 'config', path: resolve(options.cwd, name), name };
+  const read = await readSettledFile(file.path, { maxBytes });
+  const decoded = 'fault' in read ? read : decodeText(read.bytes);
+  if ('fault' in decoded) return refused(name, `the configuration cannot be read: ${decoded.fault}`);
+  return judgeText({ ...file, text: decoded.text }, options);
+}
+
+async function judgeText(
+  file: ConfigFile & { text: string },
+  options: LoadOptions,
+): Promise<LoadedConfig | RefusedConfig> {
+  const document = parseSourceDocument(file.text, file.name);
+  if (document.problems.length > 0) return { problems: sortProblems(document.problems), files: [file] };
+  if (document.root === null) return refused(file.name, 'the file is empty', [file]);
+  const sources: ReferenceSources = {
+    variables: options.env,
+    readFile: (path) => readSecret(resolve(dirname(file.path), path)),
+  };
+  const plain = readPlainValue(document.root, sources);
+  const judged = judgeConfig(withReferenceDefaults(plain.value, sources), plain.problems);
+  const named = await readNamedFiles(judged.config, file, options.judges ?? {});
+  const settings = [...judged.problems, ...named.settings].map(({ path, text, ...more }) =>
+    document.problemAt(path, path.length === 0 ? text : `${settingName(path)} ${text}`, more),
+  );
+  const problems = [...sortProblems(settings), ...sortProblems(named.contents)];
+  const files = [file, ...named.files];
+  if (hasErrors(problems)) return { problems, files };
+  const config = resolveNamedFiles(judged.config as Config, file.path);
+  return { config: deepFreeze(config), files, warnings: problems };
+}
+
+/** Defaults that are references themselves (`upstream.url`, `store.url`): they hold also where the key is left out. */
+function withReferenceDefaults(plain: unknown, sources: ReferenceSources): unknown {
+  if (!isMap(plain)) return plain;
+  const filled: Record<string, unknown> = Object.assign(Object.create(null), plain);
+  for (const [section, { properties = {} }] of Object.entries(configJsonSchema().properties ?? {})) {
+    for (const [key, { reference }] of Object.entries(properties)) {
+      const given = Object.hasOwn(filled, section) ? filled[section] : {};
+      if (reference === undefined || !isMap(given) || Object.hasOwn(given, key)) continue;
+      const { text } = substituteReferences(reference, sources);
+      filled[section] = Object.assign(Object.create(null), given, { [key]: text });
+    }
+  }
+  return filled;
+}
+
+function isMap(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** `auth.keys.files[0]` */
+function settingName(path: readonly (string | number)[]): string {
+  const name = path.map((step) => (typeof step === 'number' ? `[${step}]` : `.${printable(step)}`)).join('');
+  return name.replace(/^\./, '');
+}
+
+function printable(key: string): string {
+  return /^[\w-]{1,80}$/.test(key) ? key : JSON.stringify(key.slice(0, 80));
+}
+
+function noConfigText(): string {
+  return `there is no configuration: neither ${defaultConfigFiles.join(' nor ')} exists; name one with --config FILE`;
+}
+
+function refused(file: string, text: string, files: readonly ConfigFile[] = []): RefusedConfig {
+  return { problems: [{ file, line: 1, column: 1, severity: 'error', text }], files };
+}
+
+function deepFreeze<T>(value: T): T {
+  if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
+    for (const child of Object.values(value)) deepFreeze(child);
+    Object.freeze(value);
+  }
+  return value;
+}

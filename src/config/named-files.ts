@@ -1,0 +1,125 @@
+import { dirname, join, resolve } from 'node:path';
+import type { SettingProblem } from './issues.ts';
+import type { Problem } from './problem.ts';
+import { checkReadable, decodeText, readSettledFile } from './read-file.ts';
+import type { Config, PartialConfig } from './schema.ts';
+import type { SettingPath } from './source-document.ts';
+
+export type FileRole =
+  | 'config'
+  | 'protected-resources'
+  | 'key'
+  | 'mapping'
+  | 'certificate'
+  | 'certificate-key';
+
+/** A file that the configuration names, as it was when it was judged. */
+export interface ConfigFile {
+  readonly role: FileRole;
+  /** Absolute. */
+  readonly path: string;
+  /** As a person would give it; what problems are printed with. */
+  readonly name: string;
+  /** What was judged; undefined for mapping files, which may be large, and for what could not be read. */
+  readonly text?: string;
+}
+
+/** Judges of the content of files, each the business of its own feature. */
+export interface FileJudges {
+  readonly protectedResources?: (text: string, name: string) => readonly Problem[];
+  readonly key?: (text: string, name: string) => readonly Problem[] | Promise<readonly Problem[]>;
+  readonly mapping?: (path: string, name: string) => readonly Problem[] | Promise<readonly Problem[]>;
+}
+
+interface NamedFile {
+  readonly setting: SettingPath;
+  readonly role: FileRole;
+  readonly value: string;
+}
+
+const maxBytes = 8 * 1024 * 1024;
+
+/** Every file that the valid sections name. */
+function listNamedFiles({ listen, protectedResources, auth, urlResolver }: PartialConfig): NamedFile[] {
+  const files: NamedFile[] = [];
+  const add = (role: FileRole, value: string | undefined, ...setting: SettingPath) => {
+    if (value !== undefined) files.push({ role, value, setting });
+  };
+  add('certificate', listen?.tls?.cert, 'listen', 'tls', 'cert');
+  add('certificate-key', listen?.tls?.key, 'listen', 'tls', 'key');
+  add('protected-resources', protectedResources, 'protectedResources');
+  if (auth !== undefined && 'files' in auth.keys) {
+    for (const [index, file] of auth.keys.files.entries()) add('key', file, 'auth', 'keys', 'files', index);
+  }
+  if (urlResolver) add('mapping', urlResolver.source.file, 'urlResolver', 'source');
+  return files;
+}
+
+interface ReadNamedFiles {
+  readonly files: readonly ConfigFile[];
+  /** Of the settings that name the files. */
+  readonly settings: readonly SettingProblem[];
+  /** Of the files' own content. */
+  readonly contents: readonly Problem[];
+}
+
+/** Reads and judges the files that a configuration names; relative names start at the configuration file. */
+export async function readNamedFiles(
+  config: PartialConfig,
+  configFile: { readonly path: string; readonly name: string },
+  judges: FileJudges,
+): Promise<ReadNamedFiles> {
+  const read = await Promise.all(
+    listNamedFiles(config).map(async ({ setting, role, value }) => {
+      const path = resolve(dirname(configFile.path), value);
+      const file = { role, path, name: path === value ? value : join(dirname(configFile.name), value) };
+      const result = role === 'mapping' ? await checkMapping(file, judges) : await readText(file, judges);
+      const fault = 'fault' in result ? [{ path: setting, text: `names ${file.name}: ${result.fault}` }] : [];
+      const { text, problems = [] } = 'fault' in result ? {} : result;
+      return { file: text === undefined ? file : { ...file, text }, fault, problems };
+    }),
+  );
+  return {
+    files: read.map(({ file }) => file),
+    settings: read.flatMap(({ fault }) => fault),
+    contents: read.flatMap(({ problems }) => problems),
+  };
+}
+
+type Judgement =
+  | { readonly text?: string; readonly problems: readonly Problem[] }
+  | { readonly fault: string };
+
+async function checkMapping(file: ConfigFile, judges: FileJudges): Promise<Judgement> {
+  const fault = await checkReadable(file.path);
+  return fault === undefined ? { problems: (await judges.mapping?.(file.path, file.name)) ?? [] } : { fault };
+}
+
+async function readText({ role, path, name }: ConfigFile, judges: FileJudges): Promise<Judgement> {
+  const read = await readSettledFile(path, { maxBytes });
+  const decoded = 'fault' in read ? read : decodeText(read.bytes);
+  if ('fault' in decoded) return decoded;
+  const { text } = decoded;
+  if (role === 'protected-resources')
+    return { text, problems: judges.protectedResources?.(text, name) ?? [] };
+  return { text, problems: role === 'key' ? ((await judges.key?.(text, name)) ?? []) : [] };
+}
+
+/** The configuration with the absolute paths of its files. */
+export function resolveNamedFiles(config: Config, configPath: string): Config {
+  const absolute = (path: string) => resolve(dirname(configPath), path);
+  const { listen, auth, urlResolver } = config;
+  const tls = listen.tls && { cert: absolute(listen.tls.cert), key: absolute(listen.tls.key) };
+  const keys = 'files' in auth.keys ? { files: auth.keys.files.map(absolute) } : auth.keys;
+  const source = urlResolver ? urlResolver.source : undefined;
+  return {
+    ...config,
+    listen: tls ? { ...listen, tls } : listen,
+    protectedResources: absolute(config.protectedResources),
+    auth: { ...auth, keys },
+    urlResolver:
+      urlResolver && source && source.file !== undefined
+        ? { ...urlResolver, source: { ...source, file: absolute(source.file) } }
+        : urlResolver,
+  };
+}

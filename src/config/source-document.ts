@@ -1,0 +1,115 @@
+import {
+  type Document,
+  isAlias,
+  isMap,
+  isPair,
+  isScalar,
+  isSeq,
+  LineCounter,
+  type Node,
+  parseDocument,
+  type YAMLError,
+} from 'yaml';
+import type { Problem } from './problem.ts';
+
+export type SettingPath = readonly (string | number)[];
+
+/** A YAML file, parsed but not yet judged: its tree, and where each setting stands. */
+export interface SourceDocument {
+  readonly root: Node | null;
+  readonly problems: readonly Problem[];
+  /** A problem at a setting; at its nearest ancestor that is there when the setting itself is not. */
+  problemAt(path: SettingPath, text: string, more?: { severity?: 'error' | 'warning'; at?: 'key' }): Problem;
+}
+
+/** What the parser says, without the piece of text that its own messages quote: that may be a secret. */
+const parserTexts: Readonly<Record<string, string>> = {
+  BAD_ALIAS: 'an alias without an anchor; put quotes around a value that begins with *',
+  BAD_DQ_ESCAPE: 'an unknown escape in a double-quoted text',
+  BAD_INDENT: 'the indentation does not fit what stands above',
+  BAD_SCALAR_START: 'a value must not begin with this character; put quotes around it',
+  BLOCK_AS_IMPLICIT_KEY:
+    'a key of more than one line, or two of them on one line; a colon may be missing its quotes',
+  DUPLICATE_KEY: 'this key stands twice',
+  MISSING_CHAR: 'a closing quote, bracket, comma or colon is missing',
+  MULTILINE_IMPLICIT_KEY: 'a key must stand on one line; a colon may be missing',
+  MULTIPLE_DOCS: 'only one document is allowed in this file',
+  NON_STRING_KEY: 'a key must be plain text',
+  TAB_AS_INDENT: 'tabs must not be used as indentation',
+  TAG_RESOLVE_FAILED: 'unknown tag; put quotes around a value that begins with !',
+  UNEXPECTED_TOKEN: 'this does not belong here; put quotes around a value that holds { } [ ] or a comma',
+};
+
+/** Parses YAML 1.2 with positions. Warnings of the parser are errors; aliases are refused (they can explode). */
+export function parseSourceDocument(text: string, file: string): SourceDocument {
+  const lines = new LineCounter();
+  const at = (offset: number, problem: string, severity: Problem['severity'] = 'error'): Problem => {
+    const { line, col } = lines.linePos(Math.min(offset, text.length));
+    return { file, line: Math.max(1, line), column: Math.max(1, col), severity, text: problem };
+  };
+  let document: Document;
+  try {
+    document = parseDocument(text, {
+      lineCounter: lines,
+      prettyErrors: false,
+      stringKeys: true,
+      logLevel: 'silent',
+    });
+  } catch (cause) {
+    // The parser gives up on nesting of many hundred levels by exhausting the stack.
+    if (!(cause instanceof RangeError)) throw cause;
+    return failed(at(0, 'this is nested too deeply'));
+  }
+  const faults = [...document.errors, ...document.warnings].filter(isFirstOfItsKind);
+  const root = document.contents;
+  return {
+    root,
+    problems: faults.map(({ code, pos }) => at(pos[0], parserTexts[code] ?? 'this is not valid YAML')),
+    problemAt: (path, problem, more = {}) => at(offsetOf(root, path, more.at), problem, more.severity),
+  };
+
+  function failed(problem: Problem): SourceDocument {
+    return { root: null, problems: [problem], problemAt: (_path, words) => at(0, words) };
+  }
+}
+
+/** After one misplaced token the parser finds every later one misplaced too. */
+function isFirstOfItsKind({ code }: YAMLError, index: number, all: readonly YAMLError[]): boolean {
+  return code !== 'UNEXPECTED_TOKEN' || all.findIndex((other) => other.code === code) === index;
+}
+
+function offsetOf(root: Node | null, path: SettingPath, part?: 'key'): number {
+  let node: unknown = root;
+  let offset = root?.range?.[0] ?? 0;
+  for (const [index, step] of path.entries()) {
+    const found = childOf(node, step);
+    if (found === undefined) return offset;
+    offset = found.offset;
+    node = found.value;
+    const isLast = index === path.length - 1;
+    if (isLast && part !== 'key' && hasText(node)) return node.range?.[0] ?? offset;
+  }
+  return offset;
+}
+
+function hasText(node: unknown): node is Node {
+  if (isScalar(node)) return node.range !== undefined && node.range !== null && node.range[1] > node.range[0];
+  return isMap(node) || isSeq(node) || isAlias(node);
+}
+
+function childOf(node: unknown, step: string | number): { offset: number; value: unknown } | undefined {
+  if (isSeq(node)) {
+    const item = node.items[Number(step)];
+    return item === undefined ? undefined : { offset: offsetOfNode(item), value: item };
+  }
+  if (!isMap(node)) return undefined;
+  for (const { key, value } of node.items) {
+    if (isScalar(key) && String(key.value) === String(step)) return { offset: offsetOfNode(key), value };
+  }
+  return undefined;
+}
+
+function offsetOfNode(node: unknown): number {
+  if (isPair(node)) return offsetOfNode(node.key);
+  return (node as Node | null)?.range?.[0] ?? 0;
+}
