@@ -1,0 +1,91 @@
+import { Cluster, Redis as RedisClient, type RedisOptions } from 'ioredis';
+import { isNotPrimary } from './faults.ts';
+import type { RedisAddress } from './redis-url.ts';
+
+export interface ClientOptions {
+  readonly address: RedisAddress;
+  readonly timeoutMs: number;
+  readonly tls?: RedisTlsOptions | undefined;
+  /** Password of the Sentinels themselves. */
+  readonly sentinelPassword?: string | undefined;
+  readonly autoResubscribe?: boolean;
+}
+
+/** PEM texts; without `ca` the system's roots are trusted. */
+export interface RedisTlsOptions {
+  readonly ca?: string | Buffer;
+  readonly cert?: string | Buffer;
+  readonly key?: string | Buffer;
+  readonly servername?: string;
+}
+
+export type Client = RedisClient | Cluster;
+
+/**
+ * An ioredis client that fails at once instead of waiting: no offline queue, no retry, no re-sending of what was under
+ * way when a connection broke (the defaults would keep a call for a minute and may run a script twice).
+ */
+export function createClient(options: ClientOptions): Client {
+  const { address, tls, timeoutMs, sentinelPassword } = options;
+  const common: RedisOptions = {
+    protocol: 2,
+    enableOfflineQueue: false,
+    maxRetriesPerRequest: 0,
+    autoResendUnfulfilledCommands: false,
+    autoResubscribe: options.autoResubscribe ?? true,
+    disableClientInfo: true,
+    connectTimeout: Math.max(1000, timeoutMs),
+    // Nothing at all came back: a stopped server or a dead path; a new connection may reach a live one.
+    socketTimeout: Math.max(1000, 2 * timeoutMs),
+    keepAlive: 10_000,
+    reconnectOnError: (error) => (isNotPrimary(error) ? 1 : false),
+    db: address.db,
+    ...(address.username === undefined ? {} : { username: address.username }),
+    ...(address.password === undefined ? {} : { password: address.password }),
+    ...(address.tls ? { tls: { ...tls } } : {}),
+  };
+  if (address.kind === 'cluster') return createCluster(address, common);
+  if (address.kind === 'sentinel') {
+    const sentinel: RedisOptions = {
+      ...common,
+      sentinels: address.hosts.map((host) => ({ ...host })),
+      name: address.primaryName,
+      retryStrategy: retryDelay,
+      sentinelRetryStrategy: retryDelay,
+      sentinelCommandTimeout: Math.max(1000, timeoutMs),
+      sentinelPassword,
+      failoverDetector: true,
+    };
+    if (address.tls) Object.assign(sentinel, { enableTLSForSentinelMode: true, sentinelTLS: { ...tls } });
+    return new RedisClient(sentinel as StrictOptions);
+  }
+  const single: RedisOptions = { ...common, ...address.hosts[0], retryStrategy: retryDelay };
+  return new RedisClient(single as StrictOptions);
+}
+
+/** What the constructor's overloads, which infer a reply mapping, accept under exactOptionalPropertyTypes. */
+type StrictOptions = Omit<RedisOptions, 'replyMapping'>;
+
+function createCluster(address: RedisAddress, common: RedisOptions): Cluster {
+  const { enableOfflineQueue: _, ...redisOptions } = common;
+  return new Cluster(
+    address.hosts.map((host) => ({ ...host })),
+    {
+      redisOptions: redisOptions as Omit<StrictOptions, 'enableOfflineQueue'>,
+      enableOfflineQueue: false,
+      clusterRetryStrategy: retryDelay,
+      clusterNodeRetryStrategy: retryDelay,
+      slotsRefreshInterval: 2000,
+      // 0 switches a retry off: what may have been executed is never sent again.
+      retryDelayOnFailover: 0,
+      retryDelayOnClusterDown: 0,
+      retryDelayOnTryAgain: 20,
+      maxRedirections: 4,
+    },
+  );
+}
+
+/** Milliseconds: quick at first, so that a restart is hardly noticed, then four times a second. */
+function retryDelay(attempts: number): number {
+  return Math.min(20 * attempts, 250) + Math.floor(Math.random() * 20);
+}

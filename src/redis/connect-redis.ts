@@ -1,0 +1,199 @@
+import { once } from 'node:events';
+import type { ChainableCommander } from 'ioredis';
+import { type Client, type ClientOptions, createClient, type RedisTlsOptions } from './clients.ts';
+import { withinDeadline } from './deadline.ts';
+import { findEvictingPolicy } from './eviction-policy.ts';
+import { isUnknownScript, toRedisFault } from './faults.ts';
+import {
+  type Redis,
+  type RedisArgument,
+  type RedisFaultWord,
+  type RedisScript,
+  type RedisState,
+  RedisUnavailable,
+} from './redis.ts';
+import { parseRedisUrl } from './redis-url.ts';
+import { createSubscriptions } from './subscriptions.ts';
+
+export interface ConnectRedisOptions {
+  /** See `parseRedisUrl`. */
+  readonly url: string;
+  /** Deadline of every call. Default 500. */
+  readonly timeoutMs?: number;
+  readonly tls?: RedisTlsOptions;
+  readonly sentinelPassword?: string;
+  /** Called at every change of state, for one log line each. */
+  readonly onState?: (state: RedisState) => void;
+  /** Milliseconds since the epoch. Default `Date.now`. */
+  readonly now?: () => number;
+}
+
+/** Connects in the background and keeps at it; throws only when the URL is malformed. */
+export function connectRedis(options: ConnectRedisOptions): Redis {
+  return new ConnectedRedis(options);
+}
+
+class ConnectedRedis implements Redis {
+  readonly kind: Redis['kind'];
+  readonly #clientOptions: ClientOptions;
+  readonly #client: Client;
+  readonly #subscriptions: ReturnType<typeof createSubscriptions>;
+  readonly #timeoutMs: number;
+  readonly #onState: (state: RedisState) => void;
+  readonly #now: () => number;
+  #waiting: Client | undefined;
+  #state: RedisState;
+  #evicting = false;
+  #judged: Promise<void> = Promise.resolve();
+  readonly #whenReached = Promise.withResolvers<void>();
+
+  constructor({ url, timeoutMs = 500, tls, sentinelPassword, onState, now = Date.now }: ConnectRedisOptions) {
+    const address = parseRedisUrl(url);
+    this.kind = address.kind;
+    this.#timeoutMs = timeoutMs;
+    this.#onState = onState ?? (() => {});
+    this.#now = now;
+    this.#state = { status: 'connecting', since: now() };
+    this.#clientOptions = { address, timeoutMs, tls, sentinelPassword };
+    this.#client = createClient(this.#clientOptions);
+    this.#watch(this.#client);
+    this.#subscriptions = createSubscriptions(this.#clientOptions);
+  }
+
+  async command(name: string, ...args: readonly RedisArgument[]): Promise<unknown> {
+    return this.#call(() => this.#client.call(name, ...args));
+  }
+
+  async runScript(
+    script: RedisScript,
+    keys: readonly string[],
+    args: readonly RedisArgument[],
+  ): Promise<unknown> {
+    return this.#call(() => {
+      const client = this.#client;
+      return client.evalsha(script.sha1, keys.length, ...keys, ...args).catch((error: unknown) => {
+        if (!isUnknownScript(error)) throw error;
+        return client.eval(script.lua, keys.length, ...keys, ...args);
+      });
+    });
+  }
+
+  async runScriptAndWait(
+    script: RedisScript,
+    keys: readonly string[],
+    args: readonly RedisArgument[],
+    replicas: number,
+  ): Promise<{ reply: unknown; replicas: number }> {
+    this.#waiting ??= this.#openWaiting();
+    const client = this.#waiting;
+    // Replicas that do not answer must not eat the whole deadline: the caller still has to end its claim.
+    const waitMs = Math.max(1, Math.floor(this.#timeoutMs / 2));
+    return this.#call(async () => {
+      if (client.status !== 'ready') await once(client, 'ready');
+      const known = client.pipeline().evalsha(script.sha1, keys.length, ...keys, ...args);
+      try {
+        return await awaitReplicas(known, replicas, waitMs);
+      } catch (error) {
+        if (!isUnknownScript(error)) throw error;
+        return awaitReplicas(
+          client.pipeline().eval(script.lua, keys.length, ...keys, ...args),
+          replicas,
+          waitMs,
+        );
+      }
+    });
+  }
+
+  subscribe(channel: string, onMessage: (message: string) => void, onReconnect?: () => void): () => void {
+    return this.#subscriptions.subscribe(channel, onMessage, onReconnect);
+  }
+
+  state(): RedisState {
+    return this.#state;
+  }
+
+  async ready(withinMs: number): Promise<boolean> {
+    try {
+      await withinDeadline(() => this.#whenReached.promise, withinMs);
+      await withinDeadline(() => this.#judged, withinMs);
+    } catch (error) {
+      if (error instanceof RedisUnavailable && error.word === 'evicting') throw error;
+      return false;
+    }
+    return true;
+  }
+
+  async close(): Promise<void> {
+    this.#enter('closed');
+    this.#subscriptions.close();
+    for (const client of [this.#client, this.#waiting]) client?.disconnect();
+  }
+
+  #call<T>(call: () => Promise<T>): Promise<T> {
+    if (this.#state.status === 'closed') return Promise.reject(new RedisUnavailable('closed'));
+    if (this.#evicting) return Promise.reject(new RedisUnavailable('evicting'));
+    return withinDeadline(call, this.#timeoutMs).then(this.#succeed, this.#fail);
+  }
+
+  readonly #succeed = <T>(reply: T): T => {
+    if (this.#state.status !== 'ready') this.#enter('ready');
+    return reply;
+  };
+
+  readonly #fail = (error: unknown): never => {
+    const fault = toRedisFault(error);
+    if (fault.word !== 'error') this.#enter('away', fault.word);
+    throw fault;
+  };
+
+  #watch(client: Client): void {
+    client.on('ready', () => {
+      this.#whenReached.resolve();
+      this.#judged = this.#judge();
+      this.#judged.catch(() => {});
+    });
+    client.on('error', (error) => this.#enter('away', toRedisFault(error).word));
+    client.on('close', () => this.#enter('away', 'connection'));
+  }
+
+  #openWaiting(): Client {
+    const client = createClient(this.#clientOptions);
+    client.on('error', () => {});
+    return client;
+  }
+
+  async #judge(): Promise<void> {
+    const policy = await withinDeadline(() => findEvictingPolicy(this.#client), this.#timeoutMs);
+    this.#evicting = policy !== undefined;
+    if (policy === undefined) {
+      this.#enter('ready');
+      return;
+    }
+    this.#enter('away', 'evicting');
+    throw new RedisUnavailable(
+      'evicting',
+      new Error(`maxmemory-policy is ${policy}; it has to be noeviction`),
+    );
+  }
+
+  /** One call of the hook per change, however many calls fail in between. */
+  #enter(status: RedisState['status'], word?: RedisFaultWord): void {
+    const { status: before } = this.#state;
+    if (before === 'closed' || before === status) return;
+    this.#state = { status, since: this.#now(), ...(word === undefined ? {} : { word }) };
+    this.#onState(this.#state);
+  }
+}
+
+async function awaitReplicas(
+  pipeline: ChainableCommander,
+  replicas: number,
+  waitMs: number,
+): Promise<{ reply: unknown; replicas: number }> {
+  const results = await pipeline.wait(replicas, waitMs).exec();
+  const [[error, reply] = [undefined, undefined], [waitError, count] = [undefined, undefined]] =
+    results ?? [];
+  if (error) throw error;
+  if (waitError) throw waitError;
+  return { reply, replicas: Number(count ?? 0) };
+}

@@ -1,0 +1,84 @@
+/**
+ * The port to Redis, for every feature: single node, Cluster or Sentinel behind it make no difference. Each call ends
+ * within the connection's deadline: with the reply, or with `RedisUnavailable`. Nothing is ever queued while Redis is
+ * away, nothing is ever sent twice.
+ */
+export interface Redis {
+  readonly kind: RedisKind;
+  /** One command, on the node of its keys. Rejects with `RedisUnavailable` only. */
+  command(name: string, ...args: readonly RedisArgument[]): Promise<unknown>;
+  /** One script; on a Cluster all keys must be of one slot. Rejects with `RedisUnavailable` only. */
+  runScript(script: RedisScript, keys: readonly string[], args: readonly RedisArgument[]): Promise<unknown>;
+  /**
+   * As `runScript`, then `WAIT` on the same connection: tells how many replicas hold what the script wrote. Uses a
+   * connection of its own, because `WAIT` blocks whatever is behind it.
+   */
+  runScriptAndWait(
+    script: RedisScript,
+    keys: readonly string[],
+    args: readonly RedisArgument[],
+    replicas: number,
+  ): Promise<{ readonly reply: unknown; readonly replicas: number }>;
+  /**
+   * Hears a channel until the returned function is called. `onReconnect` is called whenever messages may have been
+   * missed: after each new connection but the first.
+   */
+  subscribe(channel: string, onMessage: (message: string) => void, onReconnect?: () => void): () => void;
+  /** For health and metrics; never asks the server. */
+  state(): RedisState;
+  /**
+   * Waits until Redis was reached once and its eviction policy has been judged, at most `withinMs`. `false`: not
+   * reached yet, connecting goes on. Throws `RedisUnavailable` with the word `evicting` when the policy may evict.
+   */
+  ready(withinMs: number): Promise<boolean>;
+  close(): Promise<void>;
+}
+
+export type RedisKind = 'single' | 'cluster' | 'sentinel';
+export type RedisArgument = string | number | Buffer;
+
+/** A Lua script and the SHA-1 that Redis knows it by. */
+export interface RedisScript {
+  readonly name: string;
+  readonly lua: string;
+  readonly sha1: string;
+}
+
+export interface RedisState {
+  readonly status: 'connecting' | 'ready' | 'away' | 'closed';
+  /** Why it is away. */
+  readonly word?: RedisFaultWord;
+  /** Milliseconds since the epoch of this state's beginning. */
+  readonly since: number;
+}
+
+/** Why Redis could not be used; stable, for logs and metrics. */
+export type RedisFaultWord =
+  | 'connection' // refused, reset, not connected
+  | 'timeout' // no reply within the deadline
+  | 'readonly' // a replica, after a failover
+  | 'loading'
+  | 'masterdown'
+  | 'clusterdown'
+  | 'tryagain'
+  | 'busy' // a script or function runs too long
+  | 'oom' // maxmemory reached
+  | 'misconf' // cannot save to disk
+  | 'noreplicas'
+  | 'noauth'
+  | 'wrongpass'
+  | 'noperm'
+  | 'evicting' // maxmemory-policy would throw records away
+  | 'closed'
+  | 'error'; // any other error reply
+
+/** The one fault of this folder. Its message names the word and never a key, an argument or a password. */
+export class RedisUnavailable extends Error {
+  override readonly name = 'RedisUnavailable';
+  readonly word: RedisFaultWord;
+
+  constructor(word: RedisFaultWord, cause?: unknown) {
+    super(`Redis is not available: ${word}`, cause === undefined ? undefined : { cause });
+    this.word = word;
+  }
+}
