@@ -1,0 +1,183 @@
+import type { ChildProcess } from 'node:child_process';
+import { generateKeyPairSync } from 'node:crypto';
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import os from 'node:os';
+import path from 'node:path';
+import { findProgram, lineOf, startPinned } from './programs.ts';
+import { upstreamBodies } from './upstream-bodies.ts';
+
+export interface Contestant {
+  readonly name: string;
+  readonly url: string;
+  /** Processes whose CPU time counts. */
+  readonly pids: readonly number[];
+}
+
+export const proxyProcessor = 0;
+export const loadProcessor = 1;
+
+const here = import.meta.dirname;
+const folder = mkdtempSync(path.join(os.tmpdir(), 'shopward-bench-'));
+
+export const keys = generateKeyPairSync('rsa', { modulusLength: 2048 });
+const publicKeyFile = path.join(folder, 'public.pem');
+writeFileSync(publicKeyFile, keys.publicKey.export({ type: 'spki', format: 'pem' }));
+
+async function listening(
+  name: string,
+  child: ChildProcess,
+  pattern = /listening on (\d+)/,
+): Promise<Contestant> {
+  const match = await lineOf(child, pattern);
+  return { name, url: `http://127.0.0.1:${match[1]}`, pids: [child.pid as number] };
+}
+
+const script = (name: string) => path.join(here, 'contestants', name);
+
+export async function startUpstream(): Promise<Contestant> {
+  const nginx = findProgram('nginx', 'nginx-light');
+  if (!nginx) {
+    console.error('bench: nginx is not to be had; the upstream is a small node server');
+    return listening('upstream', startPinned(loadProcessor, process.execPath, [script('upstream.ts')]));
+  }
+  const root = path.join(folder, 'www');
+  for (const [file, body] of Object.entries(upstreamBodies)) {
+    const target = path.join(root, file);
+    mkdirSync(path.dirname(target), { recursive: true });
+    writeFileSync(target, body);
+  }
+  return startNginx(
+    nginx,
+    'upstream',
+    loadProcessor,
+    (port) => `
+    server { listen 127.0.0.1:${port}; root ${root}; default_type application/vnd.api+json; etag off;
+      error_page 405 =200 $uri; client_body_buffer_size 64k; client_max_body_size 8m; }`,
+  );
+}
+
+export function startBareHttpProxy3(upstream: string): Promise<Contestant> {
+  const child = startPinned(proxyProcessor, process.execPath, [script('bare-http-proxy-3.ts'), upstream]);
+  return listening('http-proxy-3', child);
+}
+
+export function startNodeRelay(upstream: string): Promise<Contestant> {
+  const child = startPinned(proxyProcessor, process.execPath, [script('node-relay.ts'), upstream]);
+  return listening('node:http relay', child);
+}
+
+/** `more` is YAML that is added to the configuration; `rows` replaces the rows of the protected list. */
+export async function startShopward(
+  name: string,
+  upstream: string,
+  more = '',
+  rows = ['GET /orders/{id}'],
+): Promise<Contestant> {
+  const home = mkdtempSync(path.join(folder, 'shopward-'));
+  const list = `groups:\n  Bench:\n${rows.map((row) => `    - ${row}\n`).join('')}complete: true\n`;
+  writeFileSync(path.join(home, 'protected-resources.yaml'), list);
+  writeFileSync(
+    path.join(home, 'shopward.yaml'),
+    `listen: { host: 127.0.0.1, port: 0 }
+admin: false
+upstream: { url: '${upstream}' }
+auth: { keys: { files: ['${publicKeyFile}'] } }
+log: { level: warn }
+${more}`,
+  );
+  const main = path.join(here, '../src/main.ts');
+  const args = [main, 'serve', '--config', path.join(home, 'shopward.yaml')];
+  const child = startPinned(proxyProcessor, process.execPath, args, {
+    SHOPWARD_PRINT_PORT: '1',
+    NODE_ENV: 'production',
+  });
+  return listening(name, child, /http:\/\/127\.0\.0\.1:(\d+)/);
+}
+
+export async function startNginxProxy(upstream: string): Promise<Contestant | undefined> {
+  const nginx = findProgram('nginx', 'nginx-light');
+  if (!nginx) return undefined;
+  return startNginx(
+    nginx,
+    'nginx',
+    proxyProcessor,
+    (port) => `
+    upstream shop { server ${upstream.slice('http://'.length)}; keepalive 256; }
+    server { listen 127.0.0.1:${port}; client_max_body_size 8m;
+      location / { proxy_pass http://shop; proxy_http_version 1.1; proxy_set_header Connection ""; } }`,
+  );
+}
+
+export async function startHaproxy(upstream: string): Promise<Contestant | undefined> {
+  const haproxy = findProgram('haproxy', 'haproxy');
+  if (!haproxy) return undefined;
+  const port = await freePort();
+  const file = path.join(folder, 'haproxy.cfg');
+  writeFileSync(
+    file,
+    `global
+  nbthread 1
+defaults
+  mode http
+  timeout connect 2s
+  timeout client 60s
+  timeout server 60s
+frontend shop
+  bind 127.0.0.1:${port}
+  acl protected path_beg /orders/
+  http-request set-var(txn.alg) http_auth_bearer,jwt_header_query('$.alg') if protected
+  http-request deny deny_status 401 if protected !{ var(txn.alg) RS256 }
+  http-request deny deny_status 401 if protected !{ http_auth_bearer,jwt_verify(txn.alg,"${publicKeyFile}") -m int 1 }
+  default_backend shop
+backend shop
+  http-reuse always
+  server shop ${upstream.slice('http://'.length)}
+`,
+  );
+  const child = startPinned(proxyProcessor, haproxy, ['-db', '-f', file]);
+  await answering(port);
+  return { name: 'HAProxy', url: `http://127.0.0.1:${port}`, pids: [child.pid as number] };
+}
+
+async function startNginx(
+  nginx: string,
+  name: string,
+  processor: number,
+  http: (port: number) => string,
+): Promise<Contestant> {
+  const port = await freePort();
+  const home = mkdtempSync(path.join(folder, 'nginx-'));
+  const file = path.join(home, 'nginx.conf');
+  writeFileSync(
+    file,
+    `daemon off; worker_processes 1; master_process off; pid ${home}/pid; error_log stderr crit;
+events { worker_connections 4096; }
+http { access_log off; keepalive_requests 1000000000; client_body_temp_path ${home}/body; proxy_temp_path ${home}/proxy;
+  fastcgi_temp_path ${home}/f; uwsgi_temp_path ${home}/u; scgi_temp_path ${home}/s; ${http(port)} }`,
+  );
+  const child = startPinned(processor, nginx, ['-c', file, '-p', home]);
+  await answering(port);
+  return { name, url: `http://127.0.0.1:${port}`, pids: [child.pid as number] };
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve) => {
+    const server = createServer().listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as { port: number };
+      server.close(() => resolve(port));
+    });
+  });
+}
+
+async function answering(port: number): Promise<void> {
+  for (let i = 0; i < 100; i++) {
+    const ok = await fetch(`http://127.0.0.1:${port}/small`).then(
+      (answer) => answer.ok,
+      () => false,
+    );
+    if (ok) return;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  throw new Error(`bench: nothing answers on port ${port}`);
+}

@@ -1,0 +1,66 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+
+/** Where a program of Debian's packages is, after installing it when that is possible; undefined: left out. */
+export function findProgram(name: string, debianPackage: string): string | undefined {
+  const places = ['/usr/bin', '/usr/sbin', '/usr/local/bin', '/usr/local/sbin'].map(
+    (folder) => `${folder}/${name}`,
+  );
+  const found = () => places.find((place) => existsSync(place));
+  if (found() || process.getuid?.() !== 0 || !existsSync('/usr/bin/apt-get')) return found();
+  console.error(`bench: installing ${debianPackage} from Debian's packages`);
+  try {
+    execFileSync('apt-get', ['install', '-y', '--no-install-recommends', debianPackage], {
+      stdio: 'ignore',
+      env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
+    });
+  } catch {
+    console.error(`bench: ${debianPackage} could not be installed`);
+  }
+  return found();
+}
+
+/** Starts a program bound to one processor, when the machine has more than one and `taskset` is there. */
+export function startPinned(
+  processor: number,
+  command: string,
+  args: readonly string[],
+  env: NodeJS.ProcessEnv = {},
+): ChildProcess {
+  const pinned = existsSync('/usr/bin/taskset')
+    ? { file: '/usr/bin/taskset', args: ['-c', String(processor), command, ...args] }
+    : { file: command, args: [...args] };
+  const child = spawn(pinned.file, pinned.args, {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: { ...process.env, ...env },
+  });
+  running.add(child);
+  child.once('exit', () => running.delete(child));
+  return child;
+}
+
+const running = new Set<ChildProcess>();
+
+/** Ends everything that was started here, by id. */
+export async function stopAll(): Promise<void> {
+  const children = [...running];
+  await Promise.all(
+    children.map((child) => new Promise((resolve) => child.once('exit', resolve).kill('SIGKILL'))),
+  );
+}
+
+/** The first line of a child's output that matches; the rest is read and dropped. */
+export function lineOf(child: ChildProcess, pattern: RegExp): Promise<RegExpExecArray> {
+  return new Promise((resolve, reject) => {
+    let text = '';
+    child.stdout?.on('data', (chunk: Buffer) => {
+      if (text.length > 1e6) return;
+      text += chunk.toString();
+      const match = pattern.exec(text);
+      if (match) resolve(match);
+    });
+    child.once('exit', (code) =>
+      reject(new Error(`${child.spawnfile} ended with ${code} before it was ready`)),
+    );
+  });
+}
