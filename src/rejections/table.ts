@@ -24,6 +24,7 @@ export const rejectionTable = {
   'method-not-allowed': row(405, 'The method is not allowed.'),
   'request-timeout': row(408, 'The request did not arrive in time.'),
   'payload-too-large': row(413, 'The request body is too large.'),
+  'target-too-long': row(414, 'The request target is too long.'),
   'expectation-failed': row(417, 'The expectation cannot be met.'),
   'fields-too-large': row(431, 'The request fields are too large.'),
   'transfer-encoding-unsupported': row(501, 'Only the chunked transfer coding is supported.'),

@@ -16,6 +16,11 @@ export interface CanonicalRequest {
   /** `path` split at `/`, without the leading empty string; canonical, not folded: `/a//b/` is ['a', '', 'b', '']. */
   readonly segments: readonly string[];
   /**
+   * The other reading of a path with `%2F` (allowed by `request.encodedSlash` only): each one a slash. Match both; the
+   * stricter wins. The forwarded path keeps its `%2F`.
+   */
+  readonly alternativeSegments?: readonly string[] | undefined;
+  /**
    * End-to-end fields as they will be forwarded: hop-by-hop, override and spoofable fields are gone, framing fields
    * too (the engine frames anew); `Host`, `X-Forwarded-*` and `X-Request-Id` are set.
    */
@@ -29,10 +34,15 @@ export interface CanonicalRequest {
   readonly requestId: string;
   /** A form POST may override its method in the body: it counts as every method of its path. */
   readonly isFormPost: boolean;
-  /** Whether a body follows, and its announced length in bytes. */
+  /**
+   * Whether a body follows, and its announced length in bytes. A body of GET or HEAD is `none`: it is not forwarded
+   * (its bytes may still come, and are the listener's to discard).
+   */
   readonly body: 'none' | 'chunked' | { readonly length: number };
   /** `Expect: 100-continue` was sent; the interim response is ours to give once every check has passed. */
   readonly expectsContinue: boolean;
+  /** A WebSocket handshake (RFC 6455 section 4.2.1) where upgrades are switched on; Sec-WebSocket-* are in `fields`. */
+  readonly isWebSocketUpgrade?: boolean;
 }
 
 /** What is forwarded as the request target, byte for byte. */

@@ -1,0 +1,162 @@
+import { hopByHopNames } from './hop-by-hop.ts';
+
+/** What becomes of a request field; names that are no kind's own are `end-to-end`, or `dropped` if they look odd. */
+export type FieldKind =
+  | 'end-to-end'
+  /** End-to-end, and may stand once only. */
+  | 'single'
+  | 'dropped'
+  /** Set by a trusted peer and named in `trustedFields`: passed on; of anybody else dropped. */
+  | 'trusted'
+  | 'method-override'
+  | 'web-socket'
+  | 'host'
+  | 'connection'
+  | 'upgrade'
+  | 'content-length'
+  | 'content-type'
+  | 'transfer-encoding'
+  | 'expect'
+  | 'x-forwarded-for'
+  | 'x-forwarded-proto'
+  | 'x-forwarded-host'
+  | 'x-request-id';
+
+export type FieldKinds = ReadonlyMap<string, FieldKind>;
+
+/**
+ * Fields that some upstream takes for the request line, for the client's address or for its own settings (`Proxy`:
+ * CGI programs). All other `X-Forwarded-*` are dropped as well, by their prefix.
+ */
+const spoofable = {
+  always: [
+    'proxy',
+    'x-forwarded-method',
+    'x-forwarded-path',
+    'x-forwarded-prefix',
+    'x-forwarded-uri',
+    'x-original-method',
+    'x-original-uri',
+    'x-original-url',
+    'x-rewrite-url',
+  ],
+  unlessTrusted: [
+    'cf-connecting-ip',
+    'cf-connecting-ipv6',
+    'client-ip',
+    'fastly-client-ip',
+    'forwarded',
+    'true-client-ip',
+    'x-client-ip',
+    'x-cluster-client-ip',
+    'x-real-ip',
+  ],
+};
+
+/** These meet the map as they are mostly spelled, so that the common request needs no lower-casing. */
+const ordinary = [
+  'accept',
+  'accept-encoding',
+  'accept-language',
+  'cache-control',
+  'cookie',
+  'if-match',
+  'if-none-match',
+  'origin',
+  'pragma',
+  'referer',
+  'sec-fetch-dest',
+  'sec-fetch-mode',
+  'sec-fetch-site',
+  'store',
+  'traceparent',
+  'user-agent',
+  'x-anonymous-customer-unique-id',
+];
+
+/** Kinds that are named after their one field; `x-forwarded-host` is one only where it is trusted. */
+const ownKinds = [
+  'host',
+  'connection',
+  'upgrade',
+  'content-length',
+  'content-type',
+  'transfer-encoding',
+  'expect',
+  'x-forwarded-for',
+  'x-forwarded-proto',
+  'x-request-id',
+] as const;
+
+/**
+ * Kinds by field name, in lower case and as-it-is-mostly-spelled. Throws a TypeError that names the entry of
+ * `trustedFields` which cannot be trusted (see `isTrustableField`).
+ */
+export function buildFieldKinds(trustedFields: readonly string[]): FieldKinds {
+  const kinds = new Map<string, FieldKind>();
+  const put = (names: readonly string[], kind: FieldKind) => {
+    for (const name of names) kinds.set(name, kind).set(titleCase(name), kind);
+  };
+  put(ordinary, 'end-to-end');
+  put(['authorization', 'if-modified-since', 'if-unmodified-since'], 'single');
+  put([...hopByHopNames, ...spoofable.always, ...spoofable.unlessTrusted], 'dropped');
+  put(['x-http-method-override', 'x-http-method', 'x-method-override'], 'method-override');
+  for (const kind of ownKinds) put([kind], kind);
+  for (const field of trustedFields) {
+    if (!isTrustableField(field)) throw new TypeError(`cannot be a trusted field: ${field}`);
+    const name = field.toLowerCase();
+    if (name === 'x-forwarded-host') put([name], name);
+    else if (!believedAnyway.has(name)) put([name], 'trusted');
+  }
+  return kinds;
+}
+
+const believedAnyway = new Set(['x-forwarded-for', 'x-forwarded-proto', 'x-request-id']);
+
+/** Whether `trustedFields` may name it: a plain field name that neither frames, routes nor overrides the request. */
+export function isTrustableField(field: string): boolean {
+  const name = field.toLowerCase();
+  if (!isPlainName(name) || hopByHopNames.includes(name) || spoofable.always.includes(name)) return false;
+  return !untrustable.has(name) && !name.startsWith('content-') && !name.startsWith('sec-websocket-');
+}
+
+const untrustable = new Set([
+  'authorization',
+  'cookie',
+  'expect',
+  'host',
+  'if-match',
+  'if-none-match',
+  'if-modified-since',
+  'if-unmodified-since',
+  'x-http-method',
+  'x-http-method-override',
+  'x-method-override',
+]);
+
+/** The kind of a field as it is spelled in the request. */
+export function kindOf(kinds: FieldKinds, sent: string): FieldKind {
+  const known = kinds.get(sent);
+  if (known !== undefined) return known;
+  const name = sent.toLowerCase();
+  return kinds.get(name) ?? kindOfUnknown(name);
+}
+
+function kindOfUnknown(name: string): FieldKind {
+  if (!isPlainName(name) || name.startsWith('x-forwarded-')) return 'dropped';
+  return name.startsWith('sec-websocket-') ? 'web-socket' : 'end-to-end';
+}
+
+/** PHP and CGI fold `_` and `.` into `-`: a name with them could pass for another field. `name` is in lower case. */
+function isPlainName(name: string): boolean {
+  for (let i = 0; i < name.length; i++) {
+    const code = name.charCodeAt(i);
+    const isPlain = (code >= 0x61 && code <= 0x7a) || (code >= 0x30 && code <= 0x39) || code === 0x2d;
+    if (!isPlain) return false;
+  }
+  return name !== '';
+}
+
+function titleCase(name: string): string {
+  return name.replace(/(?:^|-)[a-z]/g, (start) => start.toUpperCase());
+}
