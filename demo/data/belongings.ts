@@ -1,0 +1,215 @@
+import type {
+  Cart,
+  Order,
+  OrderItem,
+  Return,
+  Review,
+  SharedCart,
+  ShoppingList,
+  Wishlist,
+} from '../entities.ts';
+import { cartIds, companyUserIds, defaultCustomerReference as sonia, orderIds, orderItemIds } from './ids.ts';
+import { returnIds, sharedCartIds, shoppingListIds, shoppingListItemIds, wishlistIds } from './ids.ts';
+
+const created = { createdAt: '2026-01-15 09:30:00.000000', updatedAt: '2026-01-15 09:30:00.000000' };
+const euro = { priceMode: 'GROSS_MODE', currency: 'EUR', store: 'DE' } as const;
+
+export const seedCarts: readonly Cart[] = [
+  {
+    ...euro,
+    id: cartIds.everyday,
+    owner: sonia,
+    name: 'Everyday purchases',
+    isDefault: true,
+    items: [
+      { sku: '001_25904006', quantity: 1 },
+      { sku: '209_12554247', quantity: 2 },
+      { sku: '218_1233', quantity: 10 },
+    ],
+    codes: [],
+  },
+  {
+    ...euro,
+    id: cartIds.office,
+    owner: sonia,
+    name: 'Office',
+    isDefault: false,
+    items: [{ sku: '134_29759322', quantity: 1 }],
+    codes: [],
+  },
+  {
+    ...euro,
+    id: cartIds.celebration,
+    owner: sonia,
+    name: 'Celebration',
+    isDefault: false,
+    items: [
+      { sku: '301_4711', quantity: 2 },
+      { sku: '020_21081478', quantity: 1 },
+    ],
+    codes: ['SUMMER10', 'SAVE5', 'GIFT-50'],
+  },
+  { ...euro, id: cartIds.forgotten, owner: sonia, name: 'Forgotten', isDefault: false, items: [], codes: [] },
+  {
+    ...euro,
+    id: cartIds.foreign,
+    owner: 'DE--22',
+    name: 'Karl’s cart',
+    isDefault: true,
+    items: [{ sku: '155_30149933', quantity: 1 }],
+    codes: [],
+  },
+];
+
+export const seedSharedCarts: readonly SharedCart[] = [
+  {
+    id: sharedCartIds.withKarl,
+    cartId: cartIds.office,
+    idCompanyUser: companyUserIds.karl,
+    idCartPermissionGroup: 1,
+  },
+  {
+    id: sharedCartIds.withNora,
+    cartId: cartIds.office,
+    idCompanyUser: companyUserIds.nora,
+    idCartPermissionGroup: 2,
+  },
+];
+
+export const seedWishlists: readonly Wishlist[] = [
+  {
+    ...created,
+    id: wishlistIds.cameras,
+    owner: sonia,
+    name: 'Cameras',
+    skus: ['001_25904006', '005_30663301'],
+  },
+  { ...created, id: wishlistIds.someday, owner: sonia, name: 'Someday', skus: ['087_20344652'] },
+  { ...created, id: wishlistIds.outdated, owner: sonia, name: 'Outdated', skus: [] },
+];
+
+export const seedShoppingLists: readonly ShoppingList[] = [
+  {
+    ...created,
+    id: shoppingListIds.weekly,
+    owner: sonia,
+    name: 'Weekly',
+    items: [
+      { id: shoppingListItemIds.paper, sku: '218_1233', quantity: 5 },
+      { id: shoppingListItemIds.stapler, sku: '209_12554247', quantity: 1 },
+    ],
+  },
+  {
+    ...created,
+    id: shoppingListIds.desk,
+    owner: sonia,
+    name: 'Desk',
+    items: [{ id: shoppingListItemIds.notebook, sku: '134_26145012', quantity: 1 }],
+  },
+  { ...created, id: shoppingListIds.outdated, owner: sonia, name: 'Outdated', items: [] },
+];
+
+function item(
+  uuid: string,
+  sku: string,
+  name: string,
+  unitPrice: number,
+  state: OrderItem['state'],
+): OrderItem {
+  const amounts = { quantity: 1, unitPrice, sumPrice: unitPrice, refundableAmount: unitPrice };
+  return { uuid, sku, name, ...amounts, merchantReference: 'MER000006', state };
+}
+
+function order(reference: string, owner: string, items: OrderItem[]): Order {
+  const subtotal = items.reduce((sum, each) => sum + each.sumPrice, 0);
+  const expenseTotal = 490;
+  const grandTotal = subtotal + expenseTotal;
+  const taxTotal = Math.round((grandTotal * 19) / 119);
+  return {
+    reference,
+    owner,
+    createdAt: '2026-02-02 11:00:00.000000',
+    currency: 'EUR',
+    priceMode: 'GROSS_MODE',
+    totals: {
+      expenseTotal,
+      discountTotal: 0,
+      taxTotal,
+      subtotal,
+      grandTotal,
+      canceledTotal: 0,
+      remunerationTotal: 0,
+    },
+    items,
+    billingAddress: {
+      firstName: 'Sonia',
+      lastName: 'Wagner',
+      address1: 'Hafenweg',
+      address2: '12',
+      city: 'Munich',
+    },
+    shippingAddress: {
+      firstName: 'Sonia',
+      lastName: 'Wagner',
+      address1: 'Hafenweg',
+      address2: '12',
+      city: 'Munich',
+    },
+    shipmentMethod: 'Standard',
+    paymentMethod: 'Invoice',
+    discounts: [],
+  };
+}
+
+export const seedOrders: readonly Order[] = [
+  order(orderIds.delivered, sonia, [
+    item(orderItemIds.camera, '001_25904006', 'Canon IXUS 160 silver', 9999, 'delivered'),
+    item(orderItemIds.stapler, '209_12554247', 'Desk stapler', 1290, 'delivered'),
+    item(orderItemIds.returned, '218_1233', 'Copy paper A4, 500 sheets', 549, 'waiting for return'),
+  ]),
+  order(orderIds.shipped, sonia, [
+    item(orderItemIds.paper, '218_1233', 'Copy paper A4, 500 sheets', 549, 'shipped'),
+  ]),
+  order(orderIds.foreign, 'DE--22', [
+    item(orderItemIds.foreign, '155_30149933', 'Acer Iconia', 21900, 'delivered'),
+  ]),
+];
+
+export const seedReturns: readonly Return[] = [
+  {
+    reference: returnIds.seeded,
+    owner: sonia,
+    store: 'DE',
+    items: [
+      {
+        uuid: '7d8f6c1e-0a61-5f5e-8f0d-1b7f1a2b0001',
+        orderItemUuid: orderItemIds.returned,
+        reason: 'Damaged',
+        refund: 549,
+      },
+    ],
+  },
+];
+
+export const seedReviews: readonly Review[] = [
+  {
+    id: '21',
+    abstractSku: '001',
+    author: sonia,
+    rating: 4,
+    summary: 'Good value',
+    description: 'Small, light, and the pictures are fine.',
+    nickname: 'Sonia',
+    approved: true,
+  },
+  {
+    id: '22',
+    abstractSku: '001',
+    author: 'DE--22',
+    rating: 5,
+    summary: 'Does what it should',
+    description: 'Two years old and still working.',
+    nickname: 'Karl',
+    approved: true,
+  },
+];

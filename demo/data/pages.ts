@@ -1,0 +1,139 @@
+import type { Localized } from '../entities.ts';
+
+export type CategoryNode = {
+  readonly nodeId: number;
+  readonly parent: number | null;
+  readonly name: Localized;
+  /** Full path, since names carry characters that a URL would escape. */
+  readonly url: Localized;
+};
+
+/** Real shops have raw `&` and `'` in the URLs of their categories. */
+export const categoryNodes: readonly CategoryNode[] = [
+  { nodeId: 1, parent: null, name: { en: 'Demoshop', de: 'Demoshop' }, url: { en: '/en', de: '/de' } },
+  {
+    nodeId: 2,
+    parent: 1,
+    name: { en: 'Cameras & Camcorders', de: 'Kameras & Camcorder' },
+    url: { en: '/en/cameras-&-camcorders', de: '/de/kameras-&-camcorder' },
+  },
+  {
+    nodeId: 3,
+    parent: 2,
+    name: { en: 'Digital Cameras', de: 'Digitalkameras' },
+    url: { en: '/en/cameras-&-camcorders/digital-cameras', de: '/de/kameras-&-camcorder/digitalkameras' },
+  },
+  {
+    nodeId: 4,
+    parent: 2,
+    name: { en: 'Camcorders', de: 'Camcorder' },
+    url: { en: '/en/cameras-&-camcorders/camcorders', de: '/de/kameras-&-camcorder/camcorder' },
+  },
+  {
+    nodeId: 5,
+    parent: 1,
+    name: { en: 'Computer', de: 'Computer' },
+    url: { en: '/en/computer', de: '/de/computer' },
+  },
+  {
+    nodeId: 6,
+    parent: 5,
+    name: { en: 'Notebooks', de: 'Notebooks' },
+    url: { en: '/en/computer/notebooks', de: '/de/computer/notebooks' },
+  },
+  {
+    nodeId: 7,
+    parent: 5,
+    name: { en: "Pc's/Workstations", de: "Pc's/Workstations" },
+    url: { en: "/en/computer/pc's/workstations", de: "/de/computer/pc's/workstations" },
+  },
+  {
+    nodeId: 8,
+    parent: 5,
+    name: { en: 'Tablets', de: 'Tablets' },
+    url: { en: '/en/computer/tablets', de: '/de/computer/tablets' },
+  },
+  {
+    nodeId: 9,
+    parent: 1,
+    name: { en: 'Office', de: 'Büro' },
+    url: { en: '/en/office', de: '/de/buero' },
+  },
+];
+
+export type CmsPage = {
+  readonly id: string;
+  readonly pageKey: string;
+  readonly name: Localized;
+  readonly url: Localized;
+  /** A page is found in its stores only: the same URL can be 200 in one store and 404 in another. */
+  readonly stores: readonly string[];
+};
+
+export const cmsPages: readonly CmsPage[] = [
+  {
+    id: '8d378933-22f9-54c7-b45e-db68f2d5d9a3',
+    pageKey: 'cms-page--2',
+    name: { en: 'Return policy', de: 'Rückgabe' },
+    url: { en: '/en/return-policy', de: '/de/rueckgabe' },
+    stores: ['DE', 'AT'],
+  },
+  {
+    id: '1e9fb640-9073-55f4-a2d2-535090c92025',
+    pageKey: 'cms-page--5',
+    name: { en: 'Data privacy', de: 'Datenschutz' },
+    url: { en: '/en/privacy', de: '/de/datenschutz' },
+    stores: ['DE', 'AT'],
+  },
+  {
+    id: '10014bd9-4bba-5a54-b84f-31b4b7efd064',
+    pageKey: 'cms-page--7',
+    name: { en: 'Pick-up in Vienna', de: 'Abholung in Wien' },
+    url: { en: '/en/pick-up-in-vienna', de: '/de/abholung-in-wien' },
+    stores: ['AT'],
+  },
+];
+
+export type Merchant = {
+  readonly reference: string;
+  readonly name: string;
+  readonly slug: string;
+  readonly email: string;
+};
+
+export const merchants: readonly Merchant[] = [
+  { reference: 'MER000001', name: 'Spryker', slug: 'spryker', email: 'info@spryker.example' },
+  {
+    reference: 'MER000005',
+    name: 'Budget Cameras',
+    slug: 'budget-cameras',
+    email: 'info@budget-cameras.example',
+  },
+  { reference: 'MER000006', name: 'Office King', slug: 'office-king', email: 'info@office-king.example' },
+];
+
+/** Old URL -> new URL, which may itself be unknown (then the old one is unknown too). */
+export const urlRedirects: Readonly<Record<string, string>> = {
+  '/en/old-canon-ixus': '/en/canon-ixus-160-1',
+  '/de/alte-canon-ixus': '/de/canon-ixus-160-1',
+  '/en/elsewhere': '/en/nowhere',
+};
+
+export const stores = [
+  {
+    id: 'DE',
+    defaultCurrency: 'EUR',
+    currencies: ['EUR', 'CHF'],
+    country: 'Germany',
+    iso2Code: 'DE',
+    iso3Code: 'DEU',
+  },
+  {
+    id: 'AT',
+    defaultCurrency: 'EUR',
+    currencies: ['EUR', 'CHF'],
+    country: 'Austria',
+    iso2Code: 'AT',
+    iso3Code: 'AUT',
+  },
+] as const;

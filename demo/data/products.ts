@@ -1,0 +1,172 @@
+import type { Localized } from '../entities.ts';
+
+export type Concrete = {
+  readonly sku: string;
+  readonly name: string;
+  readonly superAttributes: Readonly<Record<string, string>>;
+  readonly stock: number;
+};
+
+export type Product = {
+  readonly sku: string;
+  readonly name: Localized;
+  readonly description: Localized;
+  /** Path behind the locale prefix. */
+  readonly slug: string;
+  readonly merchantReference: string;
+  readonly categoryNodes: readonly number[];
+  /** Gross price in euro cents. */
+  readonly grossPrice: number;
+  readonly taxRate: number;
+  readonly concretes: readonly Concrete[];
+  readonly related: readonly string[];
+  readonly upSelling: readonly string[];
+};
+
+function concrete(
+  sku: string,
+  name: string,
+  stock: number,
+  superAttributes: Record<string, string> = {},
+): Concrete {
+  return { sku, name, stock, superAttributes };
+}
+
+export const products: readonly Product[] = [
+  {
+    sku: '001',
+    name: { en: 'Canon IXUS 160', de: 'Canon IXUS 160' },
+    description: { en: 'A pocket camera with 20 megapixels.', de: 'Eine Kompaktkamera mit 20 Megapixeln.' },
+    slug: 'canon-ixus-160-1',
+    merchantReference: 'MER000005',
+    categoryNodes: [3],
+    grossPrice: 9999,
+    taxRate: 19,
+    concretes: [concrete('001_25904006', 'Canon IXUS 160 silver', 20, { color: 'silver' })],
+    related: ['005', '020'],
+    upSelling: ['020'],
+  },
+  {
+    sku: '005',
+    name: { en: 'Canon IXUS 175', de: 'Canon IXUS 175' },
+    description: { en: 'Twelve times zoom.', de: 'Zwölffacher Zoom.' },
+    slug: 'canon-ixus-175-5',
+    merchantReference: 'MER000005',
+    categoryNodes: [3],
+    grossPrice: 11900,
+    taxRate: 19,
+    concretes: [
+      concrete('005_30663301', 'Canon IXUS 175 red', 10, { color: 'red' }),
+      concrete('005_30663302', 'Canon IXUS 175 blue', 0, { color: 'blue' }),
+    ],
+    related: ['001'],
+    upSelling: ['020'],
+  },
+  {
+    sku: '020',
+    name: { en: 'Sony Cyber-shot DSC-RX100', de: 'Sony Cyber-shot DSC-RX100' },
+    description: { en: 'Large sensor, small body.', de: 'Großer Sensor, kleines Gehäuse.' },
+    slug: 'sony-cyber-shot-dsc-rx100-20',
+    merchantReference: 'MER000005',
+    categoryNodes: [3],
+    grossPrice: 39900,
+    taxRate: 19,
+    concretes: [concrete('020_21081478', 'Sony Cyber-shot DSC-RX100 black', 8, { color: 'black' })],
+    related: ['001', '005'],
+    upSelling: ['199'],
+  },
+  {
+    sku: '199',
+    name: { en: 'Panasonic HC-V380 camcorder', de: 'Panasonic HC-V380 Camcorder' },
+    description: { en: 'Films in full HD.', de: 'Filmt in Full HD.' },
+    slug: 'panasonic-hc-v380-199',
+    merchantReference: 'MER000001',
+    categoryNodes: [4],
+    grossPrice: 27900,
+    taxRate: 19,
+    concretes: [concrete('199_7016823', 'Panasonic HC-V380', 5)],
+    related: ['020'],
+    upSelling: [],
+  },
+  {
+    sku: '134',
+    name: { en: 'Acer Aspire S7', de: 'Acer Aspire S7' },
+    description: { en: 'A notebook of 13 inches.', de: 'Ein Notebook mit 13 Zoll.' },
+    slug: 'acer-aspire-s7-134',
+    merchantReference: 'MER000001',
+    categoryNodes: [6],
+    grossPrice: 145000,
+    taxRate: 19,
+    concretes: [
+      concrete('134_29759322', 'Acer Aspire S7 128 GB', 6, { storage: '128 GB' }),
+      concrete('134_26145012', 'Acer Aspire S7 256 GB', 3, { storage: '256 GB' }),
+    ],
+    related: ['087'],
+    upSelling: ['087'],
+  },
+  {
+    sku: '087',
+    name: { en: 'Lenovo ThinkStation P300', de: 'Lenovo ThinkStation P300' },
+    description: { en: 'A workstation for drawing offices.', de: 'Eine Workstation für Zeichenbüros.' },
+    slug: 'lenovo-thinkstation-p300-87',
+    merchantReference: 'MER000001',
+    categoryNodes: [7],
+    grossPrice: 189900,
+    taxRate: 19,
+    concretes: [concrete('087_20344652', 'Lenovo ThinkStation P300', 4)],
+    related: ['134'],
+    upSelling: [],
+  },
+  {
+    sku: '155',
+    name: { en: 'Acer Iconia tablet', de: 'Acer Iconia Tablet' },
+    description: { en: 'Ten inches of glass.', de: 'Zehn Zoll Glas.' },
+    slug: 'acer-iconia-155',
+    merchantReference: 'MER000001',
+    categoryNodes: [8],
+    grossPrice: 21900,
+    taxRate: 19,
+    concretes: [concrete('155_30149933', 'Acer Iconia', 12)],
+    related: ['134'],
+    upSelling: ['134'],
+  },
+  {
+    sku: '209',
+    name: { en: 'Desk stapler', de: 'Tischhefter' },
+    description: { en: 'Staples thirty sheets.', de: 'Heftet dreißig Blatt.' },
+    slug: 'desk-stapler-209',
+    merchantReference: 'MER000006',
+    categoryNodes: [9],
+    grossPrice: 1290,
+    taxRate: 19,
+    concretes: [concrete('209_12554247', 'Desk stapler', 200)],
+    related: ['218'],
+    upSelling: ['218'],
+  },
+  {
+    sku: '218',
+    name: { en: 'Copy paper A4', de: 'Kopierpapier A4' },
+    description: { en: 'Five hundred sheets.', de: 'Fünfhundert Blatt.' },
+    slug: 'copy-paper-a4-218',
+    merchantReference: 'MER000006',
+    categoryNodes: [9],
+    grossPrice: 549,
+    taxRate: 19,
+    concretes: [concrete('218_1233', 'Copy paper A4, 500 sheets', 1000)],
+    related: ['209'],
+    upSelling: [],
+  },
+  {
+    sku: '301',
+    name: { en: 'Harbours of the north, a picture book', de: 'Häfen des Nordens, ein Bildband' },
+    description: { en: 'Printed on heavy paper.', de: 'Auf schwerem Papier gedruckt.' },
+    slug: 'harbours-of-the-north-301',
+    merchantReference: 'MER000006',
+    categoryNodes: [9],
+    grossPrice: 3900,
+    taxRate: 7,
+    concretes: [concrete('301_4711', 'Harbours of the north', 30)],
+    related: [],
+    upSelling: ['001'],
+  },
+];

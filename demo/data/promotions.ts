@@ -1,0 +1,40 @@
+/** `percent` of the subtotal, or a fixed `amount` in cents. */
+export type Voucher = {
+  readonly code: string;
+  readonly displayName: string;
+  readonly percent?: number;
+  readonly amount?: number;
+};
+
+export const vouchers: readonly Voucher[] = [
+  { code: 'SUMMER10', displayName: '10% off in summer', percent: 10 },
+  { code: 'SAVE5', displayName: '5 EUR off', amount: 500 },
+  { code: 'WELCOME20', displayName: '20 EUR for new customers', amount: 2000 },
+];
+
+/** A gift card does not lower the price, it pays a part of it. */
+export type GiftCard = { readonly code: string; readonly name: string; readonly value: number };
+
+export const giftCards: readonly GiftCard[] = [{ code: 'GIFT-50', name: 'Gift card 50', value: 5000 }];
+
+export type CartRule = {
+  readonly displayName: string;
+  readonly percent: number;
+  readonly fromSubtotal: number;
+};
+
+export const cartRules: readonly CartRule[] = [
+  { displayName: '10% Discount for all orders above 1000 EUR', percent: 10, fromSubtotal: 100_000 },
+];
+
+export const shipmentMethods = [
+  { id: 1, name: 'Standard', carrierName: 'Demo Dummy Shipment', price: 490 },
+  { id: 2, name: 'Express', carrierName: 'Demo Dummy Shipment', price: 590 },
+] as const;
+
+export const paymentMethods = [
+  { provider: 'DummyPayment', method: 'Invoice' },
+  { provider: 'DummyPayment', method: 'Credit Card' },
+] as const;
+
+export const returnReasons = ['Damaged', 'Wrong item', 'No longer needed'] as const;

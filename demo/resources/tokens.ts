@@ -1,0 +1,128 @@
+import { companyUsers } from '../data/companies.ts';
+import { isText, textOf } from '../http/attributes.ts';
+import {
+  type Answer,
+  answerMany,
+  answerOne,
+  customerOf,
+  noContent,
+  type ResourceCall,
+  type ResourceRoute,
+} from '../http/call.ts';
+import { refuse } from '../http/shop-error.ts';
+import { defaultCompanyUserOf, subjectOf, type TokenUser } from '../tokens/access-token.ts';
+import { isPasswordOf } from '../tokens/passwords.ts';
+
+export const tokenRoutes: readonly ResourceRoute[] = [
+  {
+    type: 'access-tokens',
+    methods: {
+      GET: { handle: () => answerMany([]) },
+      POST: { attributes: { username: isText, password: isText }, handle: signIn },
+    },
+  },
+  {
+    type: 'refresh-tokens',
+    methods: {
+      GET: { handle: () => answerMany([]) },
+      POST: { attributes: { refreshToken: isText }, handle: exchange },
+      /** Always 204, whoever's token it names; and since the shop keeps no list of them, none is revoked. */
+      DELETE: { handle: () => noContent },
+    },
+  },
+  {
+    type: 'company-user-access-tokens',
+    methods: { POST: { attributes: { idCompanyUser: isText }, handle: actAsCompanyUser } },
+  },
+  { type: 'token', methods: { POST: { isForm: true, handle: answerTokenRequest } } },
+];
+
+async function signIn(call: ResourceCall) {
+  const user = authenticate(call, textOf(call.attributes, 'username'), textOf(call.attributes, 'password'));
+  if (user === null) refuse('loginFailed');
+  const pair = await issuePair(call, user);
+  const own = user.idCompanyUser === null ? {} : { idCompanyUser: user.idCompanyUser };
+  return showPair('access-tokens', { ...pair, ...own });
+}
+
+async function exchange(call: ResourceCall) {
+  const user = call.refreshTokens.open(textOf(call.attributes, 'refreshToken'));
+  if (user === null) refuse('refreshFailed');
+  return showPair('refresh-tokens', await issuePair(call, user));
+}
+
+async function actAsCompanyUser(call: ResourceCall) {
+  const reference = customerOf(call).reference;
+  const idCompanyUser = textOf(call.attributes, 'idCompanyUser');
+  const companyUser = companyUsers.find((user) => user.id === idCompanyUser);
+  if (companyUser?.customer !== reference) refuse('accessTokenInvalid');
+  return showPair('company-user-access-tokens', await issuePair(call, { reference, idCompanyUser }));
+}
+
+/** RFC 6749, section 4.3 and 6, with the errors of section 5.2. */
+async function answerTokenRequest(call: ResourceCall): Promise<Answer> {
+  const field = (name: string) => call.form?.values.get(name) ?? '';
+  switch (field('grant_type')) {
+    case 'password': {
+      if (field('username') === '' || field('password') === '') return tokenError('invalid_request');
+      return answerPair(call, authenticate(call, field('username'), field('password')));
+    }
+    case 'refresh_token':
+      if (field('refresh_token') === '') return tokenError('invalid_request');
+      return answerPair(call, call.refreshTokens.open(field('refresh_token')));
+    case '':
+      return tokenError('invalid_request');
+    default:
+      return tokenError('unsupported_grant_type');
+  }
+}
+
+async function answerPair(call: ResourceCall, user: TokenUser | null): Promise<Answer> {
+  if (user === null) return tokenError('invalid_grant');
+  const { accessToken, refreshToken, expiresIn, tokenType } = await issuePair(call, user);
+  const body = {
+    token_type: tokenType,
+    expires_in: expiresIn,
+    access_token: accessToken,
+    refresh_token: refreshToken,
+  };
+  return tokenAnswer(200, body);
+}
+
+const descriptions = {
+  invalid_request: 'The request is missing a required parameter or is otherwise malformed.',
+  invalid_grant: 'The provided credentials or refresh token are invalid.',
+  unsupported_grant_type: 'The authorization grant type is not supported by the authorization server.',
+} as const;
+
+function tokenError(error: keyof typeof descriptions): Answer {
+  return tokenAnswer(400, { error, error_description: descriptions[error] });
+}
+
+function tokenAnswer(status: number, body: object): Answer {
+  const plain = { contentType: 'application/json', body: JSON.stringify(body) };
+  return { status, plain, fields: { 'cache-control': 'no-store', pragma: 'no-cache' } };
+}
+
+function authenticate({ state }: ResourceCall, username: string, password: string): TokenUser | null {
+  const email = username.toLowerCase();
+  const customer = [...state.customers.values()].find((each) => each.email.toLowerCase() === email);
+  if (customer === undefined || customer.anonymized || !isPasswordOf(password, customer.passwordHash))
+    return null;
+  return { reference: customer.reference, idCompanyUser: defaultCompanyUserOf(customer.reference) };
+}
+
+/** Only the access token's lifetime is told; that of the refresh token is not, as in a real shop. */
+async function issuePair(call: ResourceCall, user: TokenUser) {
+  const scopes = user.idCompanyUser === null ? ['customer'] : ['customer', 'company_user'];
+  return {
+    tokenType: 'Bearer',
+    expiresIn: call.accessTokenLifetimeSeconds,
+    accessToken: await call.issueToken({ sub: subjectOf(user), scopes }),
+    refreshToken: call.refreshTokens.seal(user),
+  };
+}
+
+function showPair(type: string, attributes: object): Answer {
+  return answerOne({ type, id: null, attributes }, 201);
+}

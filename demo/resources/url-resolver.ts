@@ -1,0 +1,71 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import { urlOf } from '../data/catalogue.ts';
+import { categoryNodes, cmsPages, merchants, urlRedirects } from '../data/pages.ts';
+import { products } from '../data/products.ts';
+import type { Locale } from '../entities.ts';
+import { answerMany, type ResourceCall, type ResourceRoute } from '../http/call.ts';
+import { selfQuery } from '../http/document.ts';
+import { phpDecode, rawPhpDecode } from '../http/php-query.ts';
+import { refuse } from '../http/shop-error.ts';
+
+type Entity = { readonly entityType: string; readonly entityId: string; readonly stores?: readonly string[] };
+
+export const urlResolverRoutes: readonly ResourceRoute[] = [
+  { type: 'url-resolver', methods: { GET: { handle: resolveUrl } } },
+];
+
+const locales: readonly Locale[] = ['en', 'de'];
+const entities = new Map<string, Entity>(
+  locales.flatMap(entitiesIn).map(([url, entity]) => [keyOf(url), entity]),
+);
+const redirects = new Map(Object.entries(urlRedirects).map(([from, to]) => [keyOf(from), to]));
+
+/** A URL is decoded three times in all, and case and outer spaces do not count: a real shop reads it so. */
+async function resolveUrl(call: ResourceCall) {
+  if (call.settings.resolverLatencyMs > 0) await wait(call.settings.resolverLatencyMs);
+  if (call.query.lists.has('url')) throw new TypeError('url is a list');
+  const url = phpDecode(call.query.values.get('url') ?? '');
+  if (url === '' || url === '0') refuse('urlMissing');
+  const entity = find(keyOf(rawPhpDecode(url)), call.store);
+  if (entity === undefined) refuse('urlNotFound');
+  const { entityType, entityId } = entity;
+  const self = `/url-resolver${selfQuery(call)}`;
+  return answerMany([{ type: 'url-resolver', id: null, self, attributes: { entityType, entityId } }]);
+}
+
+/** A redirect gives the entity at its end. Seeded redirects have no loops. */
+function find(key: string, store: string): Entity | undefined {
+  const target = redirects.get(key);
+  if (target !== undefined) return find(keyOf(target), store);
+  const entity = entities.get(key);
+  return entity?.stores === undefined || entity.stores.includes(store) ? entity : undefined;
+}
+
+/** The key of the shop's storage: `pc's` and `pc-s` are one. */
+function keyOf(url: string): string {
+  return url
+    .trim()
+    .toLowerCase()
+    .replace(/["' \0\r\n]/g, '-');
+}
+
+function entitiesIn(locale: Locale): [string, Entity][] {
+  return [
+    ...products.map((product): [string, Entity] => [
+      urlOf(product, locale),
+      { entityType: 'abstract-products', entityId: product.sku },
+    ]),
+    ...categoryNodes.map((node): [string, Entity] => [
+      node.url[locale],
+      { entityType: 'category-nodes', entityId: String(node.nodeId) },
+    ]),
+    ...cmsPages.map((page): [string, Entity] => [
+      page.url[locale],
+      { entityType: 'cms-pages', entityId: page.id, stores: page.stores },
+    ]),
+    ...merchants.map((merchant): [string, Entity] => [
+      `/${locale}/merchant/${merchant.slug}`,
+      { entityType: 'merchants', entityId: merchant.reference },
+    ]),
+  ];
+}
