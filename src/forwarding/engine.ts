@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import type { ConnectionOptions } from 'node:tls';
 import type { FieldList } from '../request/field-list.ts';
 
 /**
@@ -42,8 +43,30 @@ export interface UpstreamHandler {
 
 export interface UpstreamExchange {
   resume(): void;
-  /** Destroys the connection; the handler hears `onFault` with kind `aborted` unless it is over already. */
+  /** Destroys the connection; the handler hears `onFault` with kind `aborted` at once, unless it is over already. */
   abort(): void;
+}
+
+/** What every engine is built from. */
+export interface EngineOptions {
+  readonly upstream: UpstreamOrigin;
+  /** Milliseconds for a connection to be usable: TCP and, for https, the whole TLS handshake. */
+  readonly connectTimeoutMs: number;
+  /** Most connections at a time. */
+  readonly connections: number;
+  /** More for `tls.connect` (a CA, a client certificate); certificates are always verified. */
+  readonly tls?: Pick<ConnectionOptions, 'ca' | 'cert' | 'key' | 'servername'> | undefined;
+  /** Milliseconds for which an idle connection is kept when the upstream does not say. Default 4000. */
+  readonly idleTimeoutMs?: number | undefined;
+  /** Bytes of all fields of one response; more is a malformed response. Default 65536. */
+  readonly responseHeadBytes?: number | undefined;
+}
+
+export interface UpstreamOrigin {
+  readonly scheme: 'http' | 'https';
+  /** An IPv6 address without its brackets. */
+  readonly hostname: string;
+  readonly port: number;
 }
 
 export interface UpstreamFault {
@@ -64,5 +87,7 @@ export interface UpstreamFault {
   readonly sent: boolean;
   /** Whether the connection had served an exchange before (then a reset before any byte came back may be staleness). */
   readonly reusedConnection: boolean;
+  /** Whether a byte of an answer came back: if so, nothing is ever tried again. */
+  readonly answerBegun: boolean;
   readonly cause?: unknown;
 }

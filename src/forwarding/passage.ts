@@ -19,6 +19,11 @@ export interface Passage {
    * (or stalling, or event-stream) body is passed through: `settle` then hears of it at its end, and edits are void.
    */
   readonly collectBytes: number;
+  /**
+   * Changes to the fields of a response whose head leaves before `settle` was heard: one that streams, or one that
+   * was to be collected and is passed through (the shop's own `ETag` is taken off, say).
+   */
+  readonly streamedFields?: FieldEdits;
   /** The exchange goes on to its end even if the client leaves (a write whose outcome must be known). */
   readonly outlivesClient?: boolean;
   settle(outcome: ForwardOutcome): ResponseEdits | Promise<ResponseEdits>;

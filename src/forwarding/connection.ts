@@ -1,0 +1,55 @@
+import { connect as connectTcp, type Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
+import type { EngineOptions } from './engine.ts';
+
+/** Why no connection came about. */
+export interface ConnectionFault {
+  readonly kind: 'unreachable' | 'connect-timeout';
+  readonly cause: unknown;
+}
+
+/**
+ * Opens a connection to the upstream and calls back once, when it is usable: connected, and for https past the TLS
+ * handshake. Only such sockets are ever handed out, so that the first byte of a request leaves in the tick in which
+ * its socket is assigned. Returns what gives the attempt up.
+ */
+export function openConnection(
+  options: EngineOptions,
+  opened: (socket: Socket) => void,
+  failed: (fault: ConnectionFault) => void,
+): () => void {
+  const { scheme, hostname, port } = options.upstream;
+  const address = { host: hostname, port, noDelay: true, keepAlive: true, keepAliveInitialDelay: 30_000 };
+  const socket =
+    scheme === 'https'
+      ? connectTls({ ...address, ALPNProtocols: ['http/1.1'], ...serverName(hostname), ...options.tls })
+      : connectTcp(address);
+  const ready = scheme === 'https' ? 'secureConnect' : 'connect';
+
+  const fail = (kind: ConnectionFault['kind'], cause: unknown) => {
+    release();
+    socket.on('error', ignore);
+    socket.destroy();
+    failed({ kind, cause });
+  };
+  const onError = (cause: Error) => fail('unreachable', cause);
+  const onClose = () => fail('unreachable', new Error('closed while connecting'));
+  const timer = setTimeout(() => fail('connect-timeout', undefined), options.connectTimeoutMs);
+  const onReady = () => {
+    release();
+    opened(socket);
+  };
+  const release = () => {
+    clearTimeout(timer);
+    socket.off(ready, onReady).off('error', onError).off('close', onClose);
+  };
+  socket.once(ready, onReady).once('error', onError).once('close', onClose);
+  return () => fail('unreachable', new Error('given up'));
+}
+
+/** RFC 6066 section 3: an address is no server name. */
+function serverName(hostname: string): { servername?: string } {
+  return /[a-z]/i.test(hostname) && !hostname.includes(':') ? { servername: hostname } : {};
+}
+
+function ignore(): void {}

@@ -1,0 +1,71 @@
+export interface DeadlineEvents {
+  /** The upstream made no progress, or did not answer in time. */
+  onTimeout(): void;
+  /** The request was not handed to the kernel in time. */
+  onLate(): void;
+  /** A body was held back for long enough. */
+  onCollectedTooLong(): void;
+}
+
+/** Milliseconds for which a body is held back for a passage that has no deadline of its own. */
+const collectTimeoutMs = 1_000;
+
+/**
+ * The clocks of one exchange. With `answerWithinMs` there is one fixed end, from the queue to the last byte; without,
+ * `responseTimeoutMs` runs from the dispatch and starts anew at every sign of life.
+ */
+export class Deadlines {
+  readonly #events: DeadlineEvents;
+  readonly #answerWithinMs: number | undefined;
+  readonly #responseTimeoutMs: number;
+  #answer: NodeJS.Timeout | undefined;
+  #collect: NodeJS.Timeout | undefined;
+  #send: NodeJS.Timeout | undefined;
+
+  constructor(events: DeadlineEvents, answerWithinMs: number | undefined, responseTimeoutMs: number) {
+    this.#events = events;
+    this.#answerWithinMs = answerWithinMs;
+    this.#responseTimeoutMs = responseTimeoutMs;
+  }
+
+  begin(): void {
+    if (this.#answerWithinMs !== undefined) this.#startAnswer(this.#answerWithinMs);
+  }
+
+  dispatched(): void {
+    if (this.#answerWithinMs === undefined) this.#startAnswer(this.#responseTimeoutMs);
+  }
+
+  progress(): void {
+    if (this.#answerWithinMs === undefined) this.#answer?.refresh();
+  }
+
+  sending(withinMs: number): void {
+    clearTimeout(this.#send);
+    this.#send = setTimeout(() => this.#events.onLate(), withinMs);
+  }
+
+  sent(): void {
+    clearTimeout(this.#send);
+    this.progress();
+  }
+
+  collecting(): void {
+    if (this.#answerWithinMs !== undefined) return;
+    this.#collect = setTimeout(() => this.#events.onCollectedTooLong(), collectTimeoutMs);
+  }
+
+  collected(): void {
+    clearTimeout(this.#collect);
+  }
+
+  stop(): void {
+    clearTimeout(this.#answer);
+    clearTimeout(this.#collect);
+    clearTimeout(this.#send);
+  }
+
+  #startAnswer(ms: number): void {
+    this.#answer = setTimeout(() => this.#events.onTimeout(), ms);
+  }
+}

@@ -1,0 +1,119 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Rejection } from '../rejections/rejection.ts';
+import type { CanonicalRequest } from '../request/canonical-request.ts';
+import type { FieldList } from '../request/field-list.ts';
+import type { UpstreamEngine, UpstreamRequest } from './engine.ts';
+import type { ForwardFault } from './fault-rejection.ts';
+import { ForwardedExchange } from './forwarded-exchange.ts';
+import type { Passage } from './passage.ts';
+import { readWholeBody, refuseAnnouncedBody } from './request-body.ts';
+import { Slots } from './slots.ts';
+
+export interface ForwarderOptions {
+  readonly engine: UpstreamEngine;
+  /** Exchanges with the upstream at a time; the engine's own bound. */
+  readonly connections: number;
+  /** Requests that may wait for one of them; one more is 503. */
+  readonly queueLimit: number;
+  /** Milliseconds that one may wait; longer is 503. */
+  readonly queueTimeoutMs: number;
+  /** Milliseconds without progress: from the last byte of the request to the head, and between bytes of a body. */
+  readonly responseTimeoutMs: number;
+  /** Bytes of one request body; more is 413. */
+  readonly bodyLimitBytes: number;
+  /** Milliseconds in which a request body must make some progress; less is 408. */
+  readonly bodyTimeoutMs: number;
+  /** Milliseconds in which a client must take what was written to it; its connection is destroyed otherwise. */
+  readonly writeStallTimeoutMs: number;
+  /** Announced length up to which a body is read whole before a connection is taken. Default 65536. */
+  readonly wholeBodyBytes?: number;
+  /** Our name in the `Via` of forwarded requests (RFC 9110 section 7.6.3); unset: no such field. */
+  readonly via?: string | undefined;
+  /** Monotonic milliseconds. Default `performance.now`. */
+  readonly now?: () => number;
+}
+
+export interface ForwardInput {
+  readonly request: CanonicalRequest;
+  /** Where the body is read from, and whose connection is watched; nothing else of it is looked at. */
+  readonly incoming: IncomingMessage;
+  readonly response: ServerResponse;
+  /** The body, if somebody has read it already. */
+  readonly body?: Buffer | undefined;
+  readonly passage?: Passage | undefined;
+  /** Last change to the fields of a forwarded response (CORS, `X-Request-Id`); they are end-to-end fields already. */
+  readonly editResponse?: ((fields: FieldList, status: number) => FieldList) | undefined;
+}
+
+export interface ForwardResult {
+  /**
+   * `sent`: the response was handed over whole; `rejected`: nothing was written, `rejection` is yours to write; `cut`:
+   * the client saw its response break off; `client-gone`: it had left before the end.
+   */
+  readonly end: 'sent' | 'rejected' | 'cut' | 'client-gone';
+  readonly rejection: Rejection | undefined;
+  /** Status sent to the client; 0 when none was. */
+  readonly status: number;
+  /** Status of the upstream's response; 0 when there was none. */
+  readonly upstreamStatus: number;
+  readonly fault: ForwardFault | undefined;
+  /** What broke, for the log; its text may hold anything, its `code` is a stable word. */
+  readonly cause: unknown;
+  /** Milliseconds in the queue, and from there to the end of the upstream's part. */
+  readonly queuedMs: number;
+  readonly upstreamMs: number;
+  /** Bytes of response body handed to the client. */
+  readonly bytes: number;
+  readonly retried: boolean;
+}
+
+export interface Forwarder {
+  /** Never rejects. */
+  forward(input: ForwardInput): Promise<ForwardResult>;
+  readonly inFlight: number;
+  readonly queued: number;
+  close(): Promise<void>;
+}
+
+/** Sends a decided request on, and its response back. Everything that engines must not differ in is in here. */
+export function createForwarder(options: ForwarderOptions): Forwarder {
+  const slots = new Slots({
+    slots: options.connections,
+    queueLimit: options.queueLimit,
+    queueTimeoutMs: options.queueTimeoutMs,
+  });
+  const limits = { limitBytes: options.bodyLimitBytes, timeoutMs: options.bodyTimeoutMs };
+  const wholeBodyBytes = options.wholeBodyBytes ?? 65_536;
+
+  const run = (input: ForwardInput, body: UpstreamRequest['body'] | Rejection) =>
+    new Promise<ForwardResult>((resolve) => {
+      new ForwardedExchange(options, slots, input, resolve).start(body);
+    });
+
+  return {
+    forward(input) {
+      const { body } = input.request;
+      if (input.body !== undefined) return run(input, body === 'none' ? null : input.body);
+      if (body === 'none') return run(input, null);
+      const refusal = refuseAnnouncedBody(body, limits.limitBytes);
+      if (refusal !== undefined) return run(input, refusal);
+      if (body === 'chunked' || body.length > wholeBodyBytes) {
+        return run(input, { stream: input.incoming, length: body === 'chunked' ? undefined : body.length });
+      }
+      const whole = readWholeBody(input.incoming, body, limits, () => sendContinue(input));
+      return whole.then((read) => run(input, read));
+    },
+    get inFlight() {
+      return slots.taken;
+    },
+    get queued() {
+      return slots.waiting;
+    },
+    close: () => options.engine.close(),
+  };
+}
+
+/** `100 Continue`, where the client waits for it (RFC 9110 section 10.1.1). */
+export function sendContinue({ request, response }: Pick<ForwardInput, 'request' | 'response'>): void {
+  if (request.expectsContinue && !response.headersSent && !response.destroyed) response.writeContinue();
+}

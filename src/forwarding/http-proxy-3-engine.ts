@@ -1,0 +1,88 @@
+import type { Agent, ClientRequest, IncomingMessage, ServerResponse } from 'node:http';
+import { createRequire } from 'node:module';
+import type { Stream } from 'node:stream';
+import { createProxyServer } from 'http-proxy-3';
+import { ConnectionPool } from './connection-pool.ts';
+import type { EngineOptions, UpstreamEngine } from './engine.ts';
+import { HttpProxy3Exchange } from './http-proxy-3-exchange.ts';
+
+/**
+ * Upstream requests through http-proxy-3. It builds and sends the request; connections come from our own pool, and of
+ * its many options only those are on that leave the request alone: `toProxy` without `prependPath` keeps the path,
+ * `selfHandleResponse` keeps its hands off the response.
+ *
+ * Throws when the environment would change what http-proxy-3 does (`FORCE_FETCH_PATH`) or make it write request
+ * paths, which hold token ids, to the standard error stream (`DEBUG`).
+ */
+export function createHttpProxy3Engine(options: EngineOptions): UpstreamEngine {
+  refuseEnvironment();
+  const pool = new ConnectionPool(options);
+  const { scheme, hostname, port } = options.upstream;
+  const proxy = createProxyServer({
+    target: { protocol: `${scheme}:`, host: hostname, hostname, port },
+    agent: createAgent(pool, options),
+    toProxy: true,
+    prependPath: false,
+    selfHandleResponse: true,
+    secure: true,
+  });
+  proxy.on('proxyRes', (response, request) => exchangeOf(request).onResponse(response));
+  const onError = (error: Error, request: IncomingMessage) => exchangeOf(request).onError(error);
+  const maxHeaderSize = options.responseHeadBytes ?? 65_536;
+
+  return {
+    dispatch(request, handler) {
+      const exchange = new HttpProxy3Exchange(request, handler);
+      try {
+        proxy.web(
+          exchange as unknown as IncomingMessage,
+          noResponse,
+          // What is put into `ssl` arrives in the options of node's request, and so at the agent.
+          { buffer: exchange as unknown as Stream, ssl: { exchange, maxHeaderSize } },
+          onError,
+        );
+      } catch (error) {
+        // A field value or target that node will not write.
+        exchange.fail('not-sent', error);
+      }
+      return exchange;
+    },
+    close: () => pool.close(),
+  };
+}
+
+/** http-proxy-3 listens for the end of the response that it is given; ours tells it nothing and needs nothing. */
+const noResponse = { on() {}, finished: true, headersSent: false } as unknown as ServerResponse;
+
+function exchangeOf(request: IncomingMessage): HttpProxy3Exchange {
+  return request as unknown as HttpProxy3Exchange;
+}
+
+/** The part of `http.Agent` that node's request uses. */
+function createAgent(pool: ConnectionPool, { upstream: { scheme } }: EngineOptions): Agent {
+  const agent = {
+    protocol: `${scheme}:`,
+    defaultPort: scheme === 'https' ? 443 : 80,
+    keepAlive: true,
+    maxSockets: Number.POSITIVE_INFINITY,
+    options: {},
+    addRequest(request: ClientRequest, options: { exchange: HttpProxy3Exchange }) {
+      options.exchange.attach(request, pool);
+    },
+  };
+  return agent as unknown as Agent;
+}
+
+function refuseEnvironment(): void {
+  if (process.env.FORCE_FETCH_PATH !== undefined) {
+    throw new Error('FORCE_FETCH_PATH is set: it switches http-proxy-3 to other framing rules; unset it');
+  }
+  if (process.env.DEBUG === undefined) return;
+  const require = createRequire(import.meta.url);
+  const debug = createRequire(require.resolve('http-proxy-3'))('debug') as { enabled(name: string): boolean };
+  if (debug.enabled('http-proxy-3') || debug.enabled('http-proxy-3:ws-incoming')) {
+    throw new Error(
+      'DEBUG makes http-proxy-3 log request paths, which may hold tokens; leave it out of DEBUG',
+    );
+  }
+}

@@ -1,0 +1,74 @@
+import type { FieldList } from '../request/field-list.ts';
+
+/**
+ * Fields of an upstream's response as they may be sent on: without hop-by-hop fields, what `Connection` names, trailer
+ * announcements and framing other than Content-Length (RFC 9110 section 7.6.1), without the upstream's `Server` and
+ * `X-Debug*`, and without any line that could not be written. Order, spelling and repeats are kept.
+ */
+export function endToEndFields(fields: FieldList, status: number): string[] {
+  const named = namedByConnection(fields);
+  const kept: string[] = [];
+  for (let i = 0; i + 1 < fields.length; i += 2) {
+    const name = fields[i] as string;
+    const value = fields[i + 1] as string;
+    const lower = name.toLowerCase();
+    if (dropped.has(lower) || lower.startsWith('proxy-') || lower.startsWith('x-debug')) continue;
+    // RFC 9110 section 8.6: there is none on a 204.
+    if (status === 204 && lower === 'content-length') continue;
+    if (named?.has(lower) && !unnameable.has(lower)) continue;
+    if (isFieldName(name) && isFieldValue(value)) kept.push(name, value);
+  }
+  return kept;
+}
+
+const dropped = new Set([
+  'connection',
+  'http2-settings',
+  'keep-alive',
+  'server',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+]);
+
+/** What `Connection` has no say in: without these a client would misread, keep or trust the response wrongly. */
+const unnameable = new Set([
+  'cache-control',
+  'content-encoding',
+  'content-length',
+  'content-type',
+  'etag',
+  'set-cookie',
+  'vary',
+  'www-authenticate',
+]);
+
+function namedByConnection(fields: FieldList): Set<string> | undefined {
+  let named: Set<string> | undefined;
+  for (let i = 0; i + 1 < fields.length; i += 2) {
+    const name = fields[i] as string;
+    if (name.length !== 10 || name.toLowerCase() !== 'connection') continue;
+    const value = (fields[i + 1] as string).toLowerCase();
+    if (value === 'keep-alive' || value === 'close') continue;
+    named ??= new Set();
+    for (const token of value.split(',')) named.add(token.trim());
+  }
+  return named;
+}
+
+const fieldName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/;
+
+function isFieldName(name: string): boolean {
+  return fieldName.test(name);
+}
+
+function isFieldValue(value: string): boolean {
+  return fieldValue.test(value);
+}
+
+/** The upstream's reason phrase, or undefined when it may not stand in a status line (RFC 9112 section 4). */
+export function reasonPhrase(reason: string): string | undefined {
+  return fieldValue.test(reason) ? reason : undefined;
+}

@@ -1,0 +1,75 @@
+import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
+import { methods } from '../request/canonical-request.ts';
+import type { FieldList } from '../request/field-list.ts';
+import type { Rejection } from './rejection.ts';
+import type { RejectionName, Rejections } from './table.ts';
+import { endResponse, isBodyPending } from './unread-body.ts';
+
+/** Announced rest of a body up to which it is read away instead of closing the connection. */
+const drainableBytes = 65_536;
+
+/** Refusals behind which the connection is not used again. */
+const closing: ReadonlySet<RejectionName> = new Set([
+  'transfer-encoding-unsupported',
+  'http-version-unsupported',
+  'request-timeout',
+]);
+
+/** RFC 9110 renamed these. */
+const reasonPhrases: Readonly<Record<number, string>> = {
+  413: 'Content Too Large',
+  422: 'Unprocessable Content',
+};
+
+/**
+ * Writes a refusal: the one error body (`application/vnd.api+json`, integer status), `Retry-After`, `WWW-Authenticate`
+ * and `Allow` where they belong, and `more` fields (CORS, request id). What is still to come of the request's body is
+ * read away if it is short, else the connection closes behind the answer. A response that has begun is cut instead.
+ *
+ * Returns the status that was sent, 0 for none.
+ */
+export function writeRejection(
+  incoming: IncomingMessage,
+  response: ServerResponse,
+  rejection: Rejection,
+  rejections: Rejections,
+  more: FieldList = [],
+): number {
+  if (response.headersSent || response.destroyed) {
+    response.destroy();
+    return 0;
+  }
+  const { status, code, detail } = rejections[rejection.rejection];
+  const body = Buffer.from(JSON.stringify({ errors: [{ detail, status, code }] }));
+  const fields = [
+    'Content-Type',
+    'application/vnd.api+json',
+    'Content-Length',
+    String(body.length),
+    ...fieldsOf(rejection),
+    ...more,
+  ];
+  if (closing.has(rejection.rejection) || mustClose(incoming)) response.shouldKeepAlive = false;
+  response.writeHead(status, reasonPhrases[status] ?? STATUS_CODES[status] ?? '', fields);
+  endResponse(incoming, response, incoming.method === 'HEAD' ? undefined : body);
+  return status;
+}
+
+function fieldsOf(rejection: Rejection): string[] {
+  const fields: string[] = [];
+  if (rejection.challenge !== undefined) fields.push('WWW-Authenticate', rejection.challenge);
+  if (rejection.retryAfterSeconds !== undefined)
+    fields.push('Retry-After', String(rejection.retryAfterSeconds));
+  // RFC 9110 section 15.5.6.
+  if (rejection.rejection === 'method-not-allowed') fields.push('Allow', methods.join(', '));
+  return fields;
+}
+
+/** Whether the rest of the body is too long to wait for, of unknown length, or was left by somebody who read it. */
+function mustClose(incoming: IncomingMessage): boolean {
+  if (!isBodyPending(incoming)) return false;
+  const length = Number(incoming.headers['content-length'] ?? Number.POSITIVE_INFINITY);
+  return (
+    length > drainableBytes || incoming.readableFlowing !== null || incoming.headers.expect !== undefined
+  );
+}

@@ -1,0 +1,39 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+
+/** Milliseconds and bytes that an unwanted rest of a request body is still read for. */
+const lingerMs = 1_000;
+const lingerBytes = 1_048_576;
+
+/** Whether more of the request's body is to come. */
+export function isBodyPending(incoming: IncomingMessage): boolean {
+  // A request without a body is not `complete` either while its own `request` event runs.
+  if (incoming.complete || incoming.destroyed) return false;
+  const { headers } = incoming;
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+}
+
+/**
+ * Ends a response whose head is written. While the request is still arriving and the connection is to close, its rest
+ * is read and thrown away within bounds first: closing at once would reset the connection, and the client might never
+ * read its answer (RFC 9112 section 9.6).
+ */
+export function endResponse(incoming: IncomingMessage, response: ServerResponse, chunk?: Buffer): void {
+  if (response.shouldKeepAlive || !isBodyPending(incoming)) {
+    response.end(chunk);
+    return;
+  }
+  if (chunk !== undefined && chunk.length > 0) response.write(chunk);
+  else response.flushHeaders();
+  let bytes = 0;
+  const end = () => {
+    clearTimeout(timer);
+    incoming.off('data', count).off('end', end).off('close', end).pause();
+    response.end();
+  };
+  const count = (piece: Buffer) => {
+    bytes += piece.length;
+    if (bytes > lingerBytes) end();
+  };
+  const timer = setTimeout(end, lingerMs);
+  incoming.on('data', count).once('end', end).once('close', end).resume();
+}

@@ -1,0 +1,136 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { EngineOptions, UpstreamEngine } from '../../src/forwarding/engine.ts';
+import {
+  createForwarder,
+  type Forwarder,
+  type ForwarderOptions,
+  type ForwardResult,
+} from '../../src/forwarding/forwarder.ts';
+import { createHttpProxy3Engine } from '../../src/forwarding/http-proxy-3-engine.ts';
+import type { Passage } from '../../src/forwarding/passage.ts';
+import { writeRejection } from '../../src/rejections/rejection-writer.ts';
+import { buildRejections } from '../../src/rejections/table.ts';
+import type { CanonicalRequest, Method } from '../../src/request/canonical-request.ts';
+
+/** Every engine that must behave alike. */
+export const engines: ReadonlyArray<{ name: string; createEngine(options: EngineOptions): UpstreamEngine }> =
+  [{ name: 'http-proxy-3', createEngine: createHttpProxy3Engine }];
+
+export interface FrontOptions extends Partial<Omit<ForwarderOptions, 'engine'>> {
+  readonly createEngine: (options: EngineOptions) => UpstreamEngine;
+  readonly upstreamPort: number;
+  readonly scheme?: 'http' | 'https';
+  readonly engine?: Partial<EngineOptions>;
+  readonly passage?: (request: CanonicalRequest) => Passage | undefined;
+  /** Changes to the request that the forwarder is given. */
+  readonly edit?: (request: CanonicalRequest) => CanonicalRequest;
+}
+
+export interface ForwardingFront {
+  readonly port: number;
+  /** Of every forwarded request, in the order in which they ended. */
+  readonly results: ForwardResult[];
+  readonly forwarder: Forwarder;
+  /** The next `count` results (counted from the start). */
+  resultsOf(count: number): Promise<ForwardResult[]>;
+  close(): Promise<void>;
+}
+
+/** A `node:http` server whose only step is the forwarder: nothing is canonicalised or decided. */
+export async function startFront(options: FrontOptions): Promise<ForwardingFront> {
+  const { createEngine, upstreamPort, engine: engineOptions, passage, edit, ...more } = options;
+  const connections = more.connections ?? 16;
+  const engine = createEngine({
+    upstream: { scheme: options.scheme ?? 'http', hostname: '127.0.0.1', port: upstreamPort },
+    connectTimeoutMs: 2_000,
+    connections,
+    ...engineOptions,
+  });
+  const forwarder = createForwarder({
+    queueLimit: 1_000,
+    queueTimeoutMs: 10_000,
+    responseTimeoutMs: 10_000,
+    bodyLimitBytes: 2_097_152,
+    bodyTimeoutMs: 10_000,
+    writeStallTimeoutMs: 10_000,
+    ...more,
+    connections,
+    engine,
+  });
+  const rejections = buildRejections();
+  const results: ForwardResult[] = [];
+  let wake: () => void = () => {};
+  const handle = async (incoming: IncomingMessage, response: ServerResponse) => {
+    const request = edit === undefined ? requestOf(incoming) : edit(requestOf(incoming));
+    const result = await forwarder.forward({ request, incoming, response, passage: passage?.(request) });
+    if (result.rejection !== undefined) writeRejection(incoming, response, result.rejection, rejections);
+    results.push(result);
+    wake();
+  };
+  const server = createServer({ maxHeaderSize: 65_536, rejectNonStandardBodyWrites: false });
+  server.on('request', handle);
+  server.on('checkContinue', handle);
+  server.on('clientError', (_error, socket) => socket.destroy());
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    port: (server.address() as AddressInfo).port,
+    results,
+    forwarder,
+    resultsOf: async (count) => {
+      while (results.length < count) {
+        await new Promise<void>((resolve, reject) => {
+          const timer = setTimeout(() => reject(new Error(`${results.length} of ${count} results`)), 20_000);
+          wake = () => {
+            clearTimeout(timer);
+            resolve();
+          };
+        });
+      }
+      return results;
+    },
+    close: async () => {
+      server.closeAllConnections();
+      server.close();
+      await forwarder.close();
+    },
+  };
+}
+
+const hopByHop = new Set([
+  'connection',
+  'keep-alive',
+  'transfer-encoding',
+  'content-length',
+  'expect',
+  'upgrade',
+]);
+
+function requestOf(incoming: IncomingMessage): CanonicalRequest {
+  const target = incoming.url ?? '/';
+  const at = target.indexOf('?');
+  const path = at === -1 ? target : target.slice(0, at);
+  const { 'content-length': length, 'transfer-encoding': coding, host = 'shop.test' } = incoming.headers;
+  return {
+    method: incoming.method as Method,
+    path,
+    query: at === -1 ? '' : target.slice(at),
+    segments: path.slice(1).split('/'),
+    fields: pairs(incoming.rawHeaders)
+      .filter(([name]) => !hopByHop.has((name as string).toLowerCase()))
+      .flat(),
+    host,
+    scheme: 'http',
+    clientAddress: '127.0.0.1',
+    requestId: 'test',
+    isFormPost: false,
+    body: coding !== undefined ? 'chunked' : length === undefined ? 'none' : { length: Number(length) },
+    expectsContinue: incoming.headers.expect !== undefined,
+  };
+}
+
+function pairs(fields: readonly string[]): string[][] {
+  return Array.from({ length: fields.length / 2 }, (_, i) => fields.slice(2 * i, 2 * i + 2));
+}

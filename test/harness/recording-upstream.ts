@@ -1,0 +1,148 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
+
+/** One connection that the upstream took, and every byte that came over it. */
+export interface RecordedConnection {
+  readonly socket: Socket;
+  /** All bytes so far, latin-1. */
+  received(): string;
+  /** Waits until `received()` holds `text`, or rejects with what is there instead. */
+  waitFor(text: string, timeoutMs?: number): Promise<string>;
+  /** Resolves when the other side has closed, in whatever way. */
+  readonly closed: Promise<void>;
+}
+
+export interface RecordedRequest {
+  /** Request line and fields, up to and with the empty line. */
+  readonly head: string;
+  readonly connection: RecordedConnection;
+  /** 0 for the first request of its connection. */
+  readonly index: number;
+}
+
+/** What the upstream does on a request: bytes to answer (latin-1), or whatever it likes with the socket. */
+export type Script = (
+  request: RecordedRequest,
+) => string | Buffer | undefined | Promise<string | Buffer | undefined> | void;
+
+export interface RecordingUpstream {
+  readonly port: number;
+  readonly connections: RecordedConnection[];
+  /** Request lines, in order, as a strict reader of the bytes finds them. */
+  readonly requestLines: string[];
+  /** All bytes of all connections. */
+  bytes(): string;
+  close(): Promise<void>;
+}
+
+/**
+ * A raw TCP upstream that records every byte and answers as scripted. It frames requests by Content-Length and chunked
+ * only, and takes everything behind a framed end for the next request: a smuggled one shows as a request line.
+ */
+export async function startRecordingUpstream(script: Script, host = '127.0.0.1'): Promise<RecordingUpstream> {
+  const connections: RecordedConnection[] = [];
+  const requestLines: string[] = [];
+  const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
+    let received = '';
+    let unread = '';
+    let index = 0;
+    let isBusy = false;
+    let skip: 'none' | 'chunked' | number = 'none';
+    const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
+    const connection: RecordedConnection = {
+      socket,
+      received: () => received,
+      closed,
+      waitFor: (text, timeoutMs = 5000) => waitFor(socket, () => received, text, timeoutMs),
+    };
+    connections.push(connection);
+    const read = async () => {
+      if (isBusy) return;
+      isBusy = true;
+      for (;;) {
+        if (skip !== 'none') {
+          const length =
+            skip === 'chunked' ? chunkedLength(unread) : unread.length >= skip ? skip : undefined;
+          if (length === undefined) break;
+          unread = unread.slice(length);
+          skip = 'none';
+        }
+        const end = unread.indexOf('\r\n\r\n');
+        if (end === -1) break;
+        const head = unread.slice(0, end + 4);
+        unread = unread.slice(end + 4);
+        requestLines.push(head.slice(0, head.indexOf('\r\n')));
+        skip = bodyOf(head);
+        const answer = await script({ head, connection, index: index++ });
+        if (answer !== undefined && socket.writable) socket.write(answer as string, 'latin1');
+      }
+      isBusy = false;
+    };
+    socket.on('data', (chunk) => {
+      received += chunk.toString('latin1');
+      unread += chunk.toString('latin1');
+      void read();
+    });
+    socket.on('end', () => socket.end());
+    socket.on('error', () => socket.destroy());
+  });
+  server.listen(0, host);
+  await once(server, 'listening');
+  return {
+    port: (server.address() as AddressInfo).port,
+    connections,
+    requestLines,
+    bytes: () => connections.map((connection) => connection.received()).join(''),
+    close: async () => {
+      for (const { socket } of connections) socket.destroy();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}
+
+/** A complete small answer with Content-Length. */
+export function answer(body = 'ok', fields = '', status = '200 OK'): string {
+  return `HTTP/1.1 ${status}\r\nContent-Length: ${Buffer.byteLength(body, 'latin1')}\r\n${fields}\r\n${body}`;
+}
+
+function bodyOf(head: string): 'none' | 'chunked' | number {
+  if (/\r\ntransfer-encoding:\s*chunked\r\n/i.test(head)) return 'chunked';
+  const length = /\r\ncontent-length:\s*(\d+)\r\n/i.exec(head)?.[1];
+  return length === undefined || Number(length) === 0 ? 'none' : Number(length);
+}
+
+/** Length of a whole chunked body at the start of `text`, or undefined while it is not whole. */
+function chunkedLength(text: string): number | undefined {
+  for (let at = 0; ; ) {
+    const line = text.indexOf('\r\n', at);
+    if (line === -1) return undefined;
+    const size = Number.parseInt(text.slice(at, line), 16);
+    const next = line + 2 + size + 2;
+    if (text.length < next) return undefined;
+    if (size === 0) return next;
+    at = next;
+  }
+}
+
+function waitFor(socket: Socket, received: () => string, text: string, timeoutMs: number): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const look = () => {
+      if (!received().includes(text)) return;
+      done();
+      resolve(received());
+    };
+    const fail = () => {
+      done();
+      reject(new Error(`no ${JSON.stringify(text)} in ${JSON.stringify(received().slice(0, 500))}`));
+    };
+    const timer = setTimeout(fail, timeoutMs);
+    const done = () => {
+      clearTimeout(timer);
+      socket.off('data', later).off('close', fail);
+    };
+    const later = () => setImmediate(look);
+    socket.on('data', later).on('close', fail);
+    look();
+  });
+}
