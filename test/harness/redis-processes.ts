@@ -101,6 +101,8 @@ export async function startSentinel({
     sentinel: true,
     configFile: (directory, port) => sentinelFile({ directory, port, name, primaryPort: primary.port }),
   });
+  // Looks ten times as often as it would; an older Sentinel without this command is only slower.
+  await ask(sentinel.port, 'SENTINEL', 'DEBUG', 'INFO-PERIOD', '500', 'PUBLISH-PERIOD', '200').catch(() => {});
   const primaryPort = () => askPrimary(sentinel, name);
   const findPrimary = async () => {
     const port = await primaryPort();
@@ -135,6 +137,7 @@ export async function startSentinel({
         }
       }, 30_000);
       await awaitNewPrimary(before);
+      await until(() => isSettled(sentinel, name), 30_000);
     },
     close: () => closeAll([sentinel, ...servers]),
   };
@@ -187,16 +190,35 @@ async function knownReplicas(sentinel: RedisProcess, name: string): Promise<numb
   return Array.isArray(replicas) ? replicas.length : 0;
 }
 
+/** No failover under way, and every replica follows the primary: another failover may begin. */
+async function isSettled(sentinel: RedisProcess, name: string): Promise<boolean> {
+  const primary = toRecord(await ask(sentinel.port, 'SENTINEL', 'MASTER', name));
+  const replicas = (await ask(sentinel.port, 'SENTINEL', 'REPLICAS', name)) as unknown[];
+  return (
+    primary.flags === 'master' &&
+    replicas.map(toRecord).every((each) => each.flags === 'slave' && each['master-link-status'] === 'ok')
+  );
+}
+
+function toRecord(reply: unknown): Record<string, unknown> {
+  const flat = Array.isArray(reply) ? reply : [];
+  return Object.fromEntries(flat.flatMap((name, i) => (i % 2 === 0 ? [[name, flat[i + 1]]] : [])));
+}
+
 async function role(port: number): Promise<unknown> {
   const answer = await ask(port, 'ROLE').catch(() => undefined);
   return Array.isArray(answer) ? answer[0] : undefined;
 }
 
+/** Online is not enough: until a replica has acknowledged a write, WAIT does not count it. */
 async function untilReplicated(primary: RedisProcess, replicas: number): Promise<void> {
+  const writer = client(primary.port);
   await until(async () => {
-    const info = String(await ask(primary.port, 'INFO', 'replication'));
-    return (info.match(/state=online/g) ?? []).length === replicas;
+    await writer.set('shopward-harness', '1');
+    return (await writer.wait(replicas, 500)) === replicas;
   });
+  await writer.del('shopward-harness');
+  writer.disconnect();
 }
 
 function slots(index: number, size: number): [string, string] {

@@ -27,6 +27,8 @@ export interface RedisProcessOptions {
   /** A configuration file instead of settings (Sentinel rewrites its own). */
   readonly configFile?: (directory: string, port: number) => string;
   readonly sentinel?: boolean;
+  /** A port that must be this one; default: a free one. */
+  readonly port?: number;
   /** The port speaks TLS: readiness is judged by the TCP connection only. */
   readonly tls?: boolean;
 }
@@ -57,7 +59,7 @@ export async function freePort(): Promise<number> {
 /** Starts a process and waits until it answers. A port that somebody else took in between is tried anew. */
 export async function startRedisProcess(options: RedisProcessOptions = {}): Promise<RedisProcess> {
   for (let attempt = 1; ; attempt += 1) {
-    const started = new StartedRedis(options, await freePort());
+    const started = new StartedRedis(options, options.port ?? (await freePort()));
     try {
       await started.start();
       return started;
