@@ -1,0 +1,75 @@
+/** Why no key set came: stable words for log, metrics and `/readyz`. */
+export type JwksError =
+  /** No connection, or it broke. */
+  | 'unreachable'
+  | 'timeout'
+  /** A status other than 200. */
+  | 'status'
+  /** 3xx: never followed, since whoever can redirect could choose our keys. */
+  | 'redirect'
+  | 'too-large'
+  /** Not JSON, or not a JWK set. */
+  | 'malformed'
+  /** No usable key in it. */
+  | 'empty'
+  /** Two different keys of one `kid`. */
+  | 'ambiguous';
+
+export interface JwksFetchOptions {
+  readonly url: string;
+  /** Milliseconds for the whole exchange. */
+  readonly timeoutMs: number;
+  /** Bytes of the document, after content decoding. */
+  readonly maxBytes: number;
+  readonly signal: AbortSignal;
+}
+
+/** What is wrong with `auth.keys.jwks` as a URL; undefined: nothing. */
+export function judgeJwksUrl(url: string): string | undefined {
+  const parsed = URL.parse(url);
+  if (parsed === null) return 'is not a URL';
+  if (parsed.protocol !== 'https:' && parsed.protocol !== 'http:') return 'is neither https nor http';
+  return parsed.username !== '' || parsed.password !== '' ? 'holds credentials' : undefined;
+}
+
+/** Gets the JSON of a key set; never rejects. */
+export async function fetchJwks(
+  options: JwksFetchOptions,
+): Promise<{ value: unknown } | { error: JwksError }> {
+  const deadline = AbortSignal.timeout(options.timeoutMs);
+  try {
+    const response = await fetch(options.url, {
+      headers: { accept: 'application/jwk-set+json, application/json;q=0.9' },
+      redirect: 'manual',
+      signal: AbortSignal.any([deadline, options.signal]),
+    });
+    if (response.status !== 200) {
+      await response.body?.cancel();
+      return { error: response.status >= 300 && response.status < 400 ? 'redirect' : 'status' };
+    }
+    const text = await readText(response, options.maxBytes);
+    return text === undefined ? { error: 'too-large' } : parse(text);
+  } catch {
+    return { error: deadline.aborted ? 'timeout' : 'unreachable' };
+  }
+}
+
+/** Undefined as soon as there are too many bytes; the rest is not read. */
+async function readText(response: Response, maxBytes: number): Promise<string | undefined> {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for await (const chunk of response.body ?? []) {
+    length += chunk.byteLength;
+    if (length > maxBytes) return undefined;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+function parse(text: string): { value: unknown } | { error: JwksError } {
+  try {
+    return { value: JSON.parse(text) };
+  } catch {
+    return { error: 'malformed' };
+  }
+}

@@ -1,0 +1,18 @@
+/** The listeners of a key source; a listener must not throw. */
+export interface KeyChange {
+  onChange(listener: () => void): () => void;
+  tell(): void;
+}
+
+export function createKeyChange(): KeyChange {
+  const listeners = new Set<() => void>();
+  return {
+    onChange(listener) {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+    tell() {
+      for (const listener of listeners) listener();
+    },
+  };
+}

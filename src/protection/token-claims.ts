@@ -1,0 +1,114 @@
+import type { SubjectReader } from './subject.ts';
+import type { TokenRefusal } from './token-refusal.ts';
+
+/** Who asks, as a verified token says. */
+export interface Identity {
+  /** Any non-empty text; hash or encode it before it becomes part of a key. */
+  readonly subject: string;
+  readonly scopes: readonly string[];
+  /** When the token says it expires: milliseconds since the epoch, without the clock tolerance. */
+  readonly expiresAtMs: number;
+}
+
+/** A token whose signature and claims were good once; only time can still turn it bad. */
+export interface VerifiedToken {
+  readonly identity: Identity;
+  readonly notBeforeMs: number | undefined;
+  readonly issuedAtMs: number | undefined;
+}
+
+export interface TimeRules {
+  /** Milliseconds by which the issuer's clock may differ from ours, either way. */
+  readonly clockToleranceMs: number;
+  /** Milliseconds since `iat`; unset: not checked. Where it is set, tokens without `iat` are refused. */
+  readonly maxTokenAgeMs?: number | undefined;
+}
+
+export interface ClaimRules extends TimeRules {
+  /** Accepted `iss` values, compared octet for octet; unset: not checked. */
+  readonly issuer?: string | readonly string[] | undefined;
+  /** Accepted `aud` values, one of which must be among the token's; unset: not checked. */
+  readonly audience?: string | readonly string[] | undefined;
+  readonly readSubject: SubjectReader;
+}
+
+export type Claims = Readonly<Record<string, unknown>>;
+
+/** Judges the claims of a token whose signature was good (RFC 7519 section 4.1); `exp` is required. */
+export function judgeClaims(claims: Claims, rules: ClaimRules, nowMs: number): VerifiedToken | TokenRefusal {
+  if (claims.exp === undefined) return 'no-expiry';
+  if (!isNumericDate(claims.exp)) return 'claims';
+  if (!isNumericDateOrAbsent(claims.nbf) || !isNumericDateOrAbsent(claims.iat)) return 'claims';
+  const times = { notBeforeMs: milliseconds(claims.nbf), issuedAtMs: milliseconds(claims.iat) };
+  const expiresAtMs = claims.exp * 1000;
+  const refusal =
+    judgeTimes({ ...times, identity: { expiresAtMs } }, rules, nowMs) ?? judgeParties(claims, rules);
+  if (refusal !== undefined) return refusal;
+  const subject = rules.readSubject(claims);
+  if (subject === undefined) return 'subject';
+  const identity: Identity = Object.freeze({ subject, scopes: readScopes(claims), expiresAtMs });
+  return { ...times, identity };
+}
+
+type Times = Omit<VerifiedToken, 'identity'> & { readonly identity: Pick<Identity, 'expiresAtMs'> };
+
+/** The part of the judgement that a later moment may change; asked again whenever a token is remembered. */
+export function judgeTimes(token: Times, rules: TimeRules, nowMs: number): TokenRefusal | undefined {
+  const { clockToleranceMs: tolerance, maxTokenAgeMs } = rules;
+  const { notBeforeMs, issuedAtMs } = token;
+  if (token.identity.expiresAtMs + tolerance <= nowMs) return 'expired';
+  if (notBeforeMs !== undefined && notBeforeMs - tolerance > nowMs) return 'not-before';
+  if (issuedAtMs !== undefined && issuedAtMs - tolerance > nowMs) return 'issued-in-future';
+  if (maxTokenAgeMs === undefined) return undefined;
+  if (issuedAtMs === undefined) return 'no-issue-time';
+  return issuedAtMs + maxTokenAgeMs + tolerance <= nowMs ? 'too-old' : undefined;
+}
+
+function judgeParties(claims: Claims, rules: ClaimRules): TokenRefusal | undefined {
+  const { issuer, audience } = rules;
+  if (issuer !== undefined && !(isString(claims.iss) && accepts(issuer, claims.iss))) return 'issuer';
+  if (audience !== undefined && !audienceNames(claims.aud).some((name) => accepts(audience, name)))
+    return 'audience';
+  return undefined;
+}
+
+function accepts(accepted: string | readonly string[], value: string): boolean {
+  return typeof accepted === 'string' ? accepted === value : accepted.includes(value);
+}
+
+/** `aud` is one name or an array of names (RFC 7519 section 4.1.3); an array that holds anything else names nobody. */
+function audienceNames(claim: unknown): readonly string[] {
+  if (isString(claim)) return [claim];
+  return Array.isArray(claim) && claim.every(isString) ? claim : [];
+}
+
+/** `scopes` (array or text) and `scope` (RFC 8693 section 4.2) together; members that are no text count for nothing. */
+function readScopes(claims: Claims): readonly string[] {
+  const scopes = new Set([...scopeNames(claims.scopes), ...scopeNames(claims.scope)]);
+  return Object.freeze([...scopes]);
+}
+
+function scopeNames(claim: unknown): readonly string[] {
+  if (isString(claim)) return claim.split(' ').filter((name) => name !== '');
+  return Array.isArray(claim) ? claim.filter(isString) : [];
+}
+
+function isString(value: unknown): value is string {
+  return typeof value === 'string';
+}
+
+/** Seconds since the epoch, fractions allowed (RFC 7519 section 2), and a date: `1e999` would never come. */
+function isNumericDate(value: unknown): value is number {
+  return typeof value === 'number' && Math.abs(value) <= farthestSeconds;
+}
+
+/** The range of a `Date`: 100 million days either way. */
+const farthestSeconds = 8.64e12;
+
+function isNumericDateOrAbsent(value: unknown): value is number | undefined {
+  return value === undefined || isNumericDate(value);
+}
+
+function milliseconds(seconds: number | undefined): number | undefined {
+  return seconds === undefined ? undefined : seconds * 1000;
+}
