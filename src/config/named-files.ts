@@ -20,14 +20,18 @@ export interface ConfigFile {
   readonly path: string;
   /** As a person would give it; what problems are printed with. */
   readonly name: string;
-  /** What was judged; undefined for mapping files, which may be large, and for what could not be read. */
+  /** What was judged, of the protected list and the certificate; the other files are read by their features. */
   readonly text?: string;
 }
 
 /** Judges of the content of files, each the business of its own feature. */
 export interface FileJudges {
   readonly protectedResources?: (text: string, name: string) => readonly Problem[];
-  readonly key?: (text: string, name: string) => readonly Problem[] | Promise<readonly Problem[]>;
+  /** Judges key files together; a problem without a file is in all of them. */
+  readonly keyFiles?: (
+    paths: readonly string[],
+    algorithms: readonly string[],
+  ) => Promise<readonly { readonly file: string | undefined; readonly text: string }[]>;
   readonly mapping?: (path: string, name: string) => readonly Problem[] | Promise<readonly Problem[]>;
 }
 
@@ -73,15 +77,19 @@ export async function readNamedFiles(
     listNamedFiles(config).map(async ({ setting, role, value }) => {
       const path = resolve(dirname(configFile.path), value);
       const file = { role, path, name: path === value ? value : join(dirname(configFile.name), value) };
-      const result = role === 'mapping' ? await checkMapping(file, judges) : await readText(file, judges);
+      const result = await judgeFile(file, judges);
       const fault = 'fault' in result ? [{ path: setting, text: `names ${file.name}: ${result.fault}` }] : [];
       const { text, problems = [] } = 'fault' in result ? {} : result;
       return { file: text === undefined ? file : { ...file, text }, fault, problems };
     }),
   );
+  const files = read.map(({ file }) => file);
+  const faults = read.flatMap(({ fault }) => fault);
+  const algorithms = config.auth?.algorithms ?? [];
+  const keys = faults.length === 0 ? await judgeKeyFiles(files, algorithms, judges) : [];
   return {
-    files: read.map(({ file }) => file),
-    settings: read.flatMap(({ fault }) => fault),
+    files,
+    settings: [...faults, ...keys],
     contents: read.flatMap(({ problems }) => problems),
   };
 }
@@ -90,19 +98,37 @@ type Judgement =
   | { readonly text?: string; readonly problems: readonly Problem[] }
   | { readonly fault: string };
 
-async function checkMapping(file: ConfigFile, judges: FileJudges): Promise<Judgement> {
-  const fault = await checkReadable(file.path);
-  return fault === undefined ? { problems: (await judges.mapping?.(file.path, file.name)) ?? [] } : { fault };
-}
-
-async function readText({ role, path, name }: ConfigFile, judges: FileJudges): Promise<Judgement> {
+async function judgeFile({ role, path, name }: ConfigFile, judges: FileJudges): Promise<Judgement> {
+  if (role === 'mapping' || role === 'key') {
+    const fault = await checkReadable(path);
+    if (fault !== undefined) return { fault };
+    return { problems: role === 'mapping' ? ((await judges.mapping?.(path, name)) ?? []) : [] };
+  }
   const read = await readSettledFile(path, { maxBytes });
   const decoded = 'fault' in read ? read : decodeText(read.bytes);
   if ('fault' in decoded) return decoded;
   const { text } = decoded;
-  if (role === 'protected-resources')
-    return { text, problems: judges.protectedResources?.(text, name) ?? [] };
-  return { text, problems: role === 'key' ? ((await judges.key?.(text, name)) ?? []) : [] };
+  return {
+    text,
+    problems: role === 'protected-resources' ? (judges.protectedResources?.(text, name) ?? []) : [],
+  };
+}
+
+/** Keys are judged together: two of one `kid` may stand in two files. */
+async function judgeKeyFiles(
+  files: readonly ConfigFile[],
+  algorithms: readonly string[],
+  judges: FileJudges,
+): Promise<SettingProblem[]> {
+  const paths = files.filter(({ role }) => role === 'key').map(({ path }) => path);
+  if (paths.length === 0) return [];
+  const problems = (await judges.keyFiles?.(paths, algorithms)) ?? [];
+  return problems.map(({ file, text }) => {
+    const all = ['auth', 'keys', 'files'];
+    if (file === undefined) return { path: all, text: `cannot be used: ${text}` };
+    const index = paths.indexOf(file);
+    return { path: [...all, index], text: `names ${files.find(({ path }) => path === file)?.name}: ${text}` };
+  });
 }
 
 /** The configuration with the absolute paths of its files. */

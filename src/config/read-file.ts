@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { open } from 'node:fs/promises';
+import { open, stat } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Bytes, Milliseconds } from './units.ts';
 
@@ -63,6 +63,16 @@ export async function checkReadable(path: string): Promise<string | undefined> {
     return isFile ? undefined : 'it is not a regular file';
   } catch (cause) {
     return faultText(cause);
+  }
+}
+
+/** Bytes that change whenever the file does, without reading it. Never throws. */
+export async function readStamp(path: string): Promise<FileBytes> {
+  try {
+    const { dev, ino, size, mtimeNs, ctimeNs } = await stat(path, { bigint: true });
+    return { bytes: Buffer.from([dev, ino, size, mtimeNs, ctimeNs].join(' ')) };
+  } catch (cause) {
+    return { fault: faultText(cause) };
   }
 }
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { parseStoreAddress, type StoreAddress } from '../store-address.ts';
+import { parseRedisUrl, type RedisAddress } from '../../redis/redis-url.ts';
 import { duration } from '../units.ts';
 import { originUrl } from '../values.ts';
 
@@ -42,21 +42,12 @@ export const upstream = z
 
 export const store = z
   .strictObject({
-    url: z
-      .string()
-      .transform((value, context): StoreAddress => {
-        const address = parseStoreAddress(value);
-        if (typeof address !== 'string') return address;
-        context.addIssue(address);
-        return { kind: 'memory' };
-      })
-      .prefault('memory')
-      .meta({
-        description:
-          '`memory` (one process), `redis://[user:password@]host[:port][/db]`, `redis+cluster://h1,h2` or `redis+sentinel://h1,h2/name[/db]`; `rediss` for TLS.',
-        // biome-ignore lint/suspicious/noTemplateCurlyInString: a reference, substituted by the loader
-        reference: '${REDIS_URL:-memory}',
-      }),
+    url: z.string().transform(readStoreAddress).prefault('memory').meta({
+      description:
+        '`memory` (one process), `redis://[user:password@]host[:port][/db]`, `redis+cluster://h1,h2` or `redis+sentinel://h1,h2/name[/db]`; `rediss` for TLS.',
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: a reference, substituted by the loader
+      reference: '${REDIS_URL:-memory}',
+    }),
     timeout: duration({ to: '60s' }).prefault('500ms').meta({
       description: 'Longest wait for one operation of the store.',
     }),
@@ -67,3 +58,16 @@ export const store = z
   })
   .prefault({})
   .meta({ description: 'Where entity tags, refresh tokens and the shared mapping cache are kept.' });
+
+/** Where entity tags, refresh tokens and the shared mapping cache are kept. */
+export type StoreAddress = { readonly kind: 'memory' } | RedisAddress;
+
+function readStoreAddress(value: string, context: z.core.$RefinementCtx): StoreAddress {
+  if (value === 'memory') return { kind: 'memory' };
+  try {
+    return parseRedisUrl(value);
+  } catch (cause) {
+    context.addIssue(cause instanceof Error ? cause.message.replace(/^store\.url:? /, '') : 'is malformed');
+    return { kind: 'memory' };
+  }
+}

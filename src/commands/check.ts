@@ -1,0 +1,40 @@
+import { loadConfig } from '../config/load.ts';
+import type { ConfigFile } from '../config/named-files.ts';
+import { formatProblem, hasErrors, type Problem } from '../config/problem.ts';
+import { type CommandIo, processIo } from './command-io.ts';
+import { fileJudges } from './file-judges.ts';
+
+export interface CheckOptions {
+  /** Configuration file; left out: the default ones. */
+  readonly config?: string;
+  readonly json?: boolean;
+}
+
+/** Judges every file and prints all problems. Resolves to the exit code: 0, or 1 when there is an error. */
+export async function runCheck(options: CheckOptions, io: CommandIo = processIo): Promise<number> {
+  const { env, cwd } = io;
+  const result = await loadConfig({ file: options.config, env, cwd, judges: fileJudges });
+  const problems = 'problems' in result ? result.problems : result.warnings;
+  if (options.json) io.out(JSON.stringify(jsonReport(problems, result.files), null, 2));
+  else for (const line of [...problems.map(formatProblem), summary(problems, result.files)]) io.out(line);
+  return hasErrors(problems) ? 1 : 0;
+}
+
+function jsonReport(problems: readonly Problem[], files: readonly ConfigFile[]): object {
+  return {
+    ok: !hasErrors(problems),
+    files: files.map(({ role, name, path }) => ({ role, name, path })),
+    problems,
+  };
+}
+
+function summary(problems: readonly Problem[], files: readonly ConfigFile[]): string {
+  const checked = files.length === 0 ? 'nothing' : files.map(({ name }) => name).join(', ');
+  const errors = problems.filter(({ severity }) => severity === 'error').length;
+  const found = [count(errors, 'error'), count(problems.length - errors, 'warning')];
+  return `checked ${checked}: ${found.filter((one) => one !== '').join(', ') || 'ok'}`;
+}
+
+function count(number: number, noun: string): string {
+  return number === 0 ? '' : `${number} ${noun}${number === 1 ? '' : 's'}`;
+}

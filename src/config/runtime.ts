@@ -1,0 +1,52 @@
+/** The parts of `process` that can make the runtime unsafe. */
+export interface Runtime {
+  readonly version: string;
+  readonly execArgv: readonly string[];
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+export interface RuntimeProblem {
+  readonly severity: 'error' | 'warning';
+  readonly text: string;
+}
+
+const oldestNode = 24;
+
+/** Flags that take a guard away, as flag of the command line or in NODE_OPTIONS. */
+const unsafeFlags: readonly { readonly flag: RegExp; readonly text: string }[] = [
+  { flag: /^--insecure-http-parser(=|$)/, text: '--insecure-http-parser lets smuggled requests through' },
+  { flag: /^--tls-min-v1\.[01]$/, text: '--tls-min-v1.0 and --tls-min-v1.1 accept broken TLS' },
+];
+const inspectFlag = /^--inspect(-brk|-port|-wait)?(=|$)/;
+
+/** What must not be so in the process that serves: errors refuse the start, warnings are logged. */
+export function findUnsafeRuntime({ version, execArgv, env }: Runtime): RuntimeProblem[] {
+  const problems: RuntimeProblem[] = [];
+  const add = (text: string, severity: RuntimeProblem['severity'] = 'error') =>
+    problems.push({ severity, text });
+  const major = Number(/^v?(\d+)\./.exec(version)?.[1]);
+  if (!(major >= oldestNode)) add(`Node ${version} is too old: shopward needs Node ${oldestNode} or newer`);
+  // Node takes underscores for dashes in its options.
+  const flags = [...execArgv, ...(env.NODE_OPTIONS ?? '').split(/\s+/)].map((flag) =>
+    flag.replace(/^"|"$/g, '').replace(/(?<=^--[^=]*)_/g, '-'),
+  );
+  for (const { flag, text } of unsafeFlags) if (flags.some((one) => flag.test(one))) add(text);
+  if (flags.some((flag) => inspectFlag.test(flag))) {
+    const severity = env.NODE_ENV === 'production' ? 'error' : 'warning';
+    add('--inspect opens a debugger that can read every token', severity);
+  }
+  if (env.NODE_TLS_REJECT_UNAUTHORIZED === '0') {
+    add(
+      'NODE_TLS_REJECT_UNAUTHORIZED=0 accepts any certificate; name your own authority in NODE_EXTRA_CA_CERTS',
+    );
+  }
+  if (env.FORCE_FETCH_PATH === 'true') {
+    add(
+      'FORCE_FETCH_PATH=true makes http-proxy-3 forward by fetch, with other fields, framing and redirects',
+    );
+  }
+  if (/(^|[\s,])(\*|http-proxy-3[^\s,]*)/.test(env.DEBUG ?? '')) {
+    add('DEBUG makes http-proxy-3 print options and addresses of requests', 'warning');
+  }
+  return problems;
+}

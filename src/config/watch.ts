@@ -1,0 +1,107 @@
+import { type FSWatcher, watch } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { basename, dirname } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type FileBytes, isSame, readOnce } from './read-file.ts';
+import type { Milliseconds } from './units.ts';
+
+export interface WatchOptions {
+  /** Between two looks at the file when nobody tells of a change. Default: 2000. */
+  readonly pollMs?: Milliseconds;
+  /** Pause between two reads that must agree before a change is told. Default: 100. */
+  readonly settleMs?: Milliseconds;
+  /** One look at the file. Default: its content up to 8 MiB; `readStamp` for files too large to be compared. */
+  readonly read?: (path: string) => Promise<FileBytes>;
+  /** What is in effect already; a file that differs from it is told at once. Default: what the first look sees. */
+  readonly known?: Buffer;
+}
+
+export interface FileWatch {
+  /** No change is told after this. */
+  close(): void;
+}
+
+const readContent = (path: string) => readOnce(path, 8 * 1024 * 1024);
+
+/**
+ * Tells the new content of a file, or why it cannot be read, after every change of its content. Rename-over, writes in
+ * place, delete and create, and symlinks that are swapped above it (`..data` of a ConfigMap) are all the same to it:
+ * the directory's events only hasten a look, and a look every `pollMs` also serves bind mounts and network file
+ * systems that tell nothing. Changes are told one after the other; the last content always is. `onChange` must not throw.
+ */
+export function watchFile(
+  path: string,
+  onChange: (content: FileBytes) => void,
+  options: WatchOptions = {},
+): FileWatch {
+  const { pollMs = 2000, settleMs = 100, read = readContent, known } = options;
+  let told: FileBytes | undefined = known && { bytes: known };
+  let directory: { readonly watcher: FSWatcher; readonly inode: bigint } | undefined;
+  let looking = false;
+  let lookAgain = false;
+  let closed = false;
+
+  const timer = setInterval(() => void look(), pollMs).unref();
+  void look();
+  return {
+    close: () => {
+      closed = true;
+      clearInterval(timer);
+      directory?.watcher.close();
+    },
+  };
+
+  async function look(): Promise<void> {
+    lookAgain = true;
+    if (looking) return;
+    looking = true;
+    while (lookAgain && !closed) {
+      lookAgain = false;
+      await watchDirectory();
+      await compare();
+    }
+    looking = false;
+  }
+
+  async function compare(): Promise<void> {
+    let seen = await read(path);
+    while (!closed && told !== undefined && !isSame(seen, told)) {
+      await sleep(settleMs, undefined, { ref: false });
+      const next = await read(path);
+      if (isSame(next, seen)) {
+        told = seen;
+        if (!closed) onChange(seen);
+        return;
+      }
+      seen = next;
+    }
+    told ??= seen;
+  }
+
+  /** Watches the directory under the path's name, also when another one has taken its place. */
+  async function watchDirectory(): Promise<void> {
+    const inode = await stat(dirname(path), { bigint: true }).then(
+      ({ ino }) => ino,
+      () => undefined,
+    );
+    if (closed || (directory !== undefined && inode === directory.inode)) return;
+    directory?.watcher.close();
+    directory = inode === undefined ? undefined : startWatching(inode);
+  }
+
+  function startWatching(inode: bigint): typeof directory {
+    try {
+      const watcher = watch(dirname(path), { persistent: false }, (_event, name) => {
+        if (name === null || name === basename(path) || name.startsWith('..')) void look();
+      });
+      watcher.on('error', () => {
+        watcher.close();
+        directory = undefined;
+      });
+      return { watcher, inode };
+    } catch {
+      // No watch to be had (limits of the platform): the looks at intervals remain.
+      return undefined;
+    }
+  }
+}
