@@ -1,0 +1,117 @@
+import { unavailableSettings } from '../src/config/available.ts';
+import { configJsonSchema, type JsonSchema } from '../src/config/json-schema.ts';
+import { buildRejections } from '../src/rejections/table.ts';
+
+const intro = `# Configuration
+
+This page is generated from the schema (\`npm run docs\`); edit \`src/config/sections/\`, not this page.
+
+\`shopward\` reads \`config/shopward.yaml\`, else \`/etc/shopward/shopward.yaml\`, or the file of \`--config FILE\`.
+\`shopward check\` prints every mistake as \`file:line:col: error: text\` and exits 0 or 1; \`serve\` exits 78 on any of them.
+
+- Unknown keys are errors. What is left out has its default.
+- A **duration** is a number with a unit: \`250ms\`, \`30s\`, \`5m\`, \`8h\`, \`30d\`.
+- A **size** is a number of bytes, or a number with a unit: \`65536\`, \`64KiB\`, \`2MiB\`.
+- \`\${VAR}\` and \`\${VAR:-default}\` are replaced by environment variables, \`\${file:/run/secrets/name}\` by the text of a
+  file (without its last line end). A value that is one reference takes the type that belongs there (\`port: \${PORT}\`);
+  a list is then written with commas. Inside \`{ }\` it needs quotes: \`{ port: "\${PORT}" }\`. \`$\${\` stands for \`\${\`.
+- Files are named relative to the configuration file.
+- A problem never repeats a value: it may be a secret.
+`;
+
+/** docs/configuration.md: every key with its type, default and meaning, from the schema alone. */
+export function configReference(): string {
+  const { properties = {}, required = [] } = configJsonSchema();
+  const sections = Object.entries(properties).map(([key, schema]) =>
+    section(key, schema, required.includes(key)),
+  );
+  return `${[intro.trimEnd(), ...sections].join('\n\n')}\n`;
+}
+
+function section(key: string, schema: JsonSchema, isRequired: boolean): string {
+  const heading = [`## \`${key}\``, meaningOf(key, schema)];
+  if (key === 'rejections') return [...heading, rejectionTable()].join('\n\n');
+  const rows = rowsOf(key, schema);
+  const body =
+    rows.length === 0
+      ? `Type: ${typeOf(schema)}. Default: ${defaultOf(schema, isRequired)}.`
+      : table(['Key', 'Type', 'Default', 'Meaning'], rows);
+  return [...heading, body].join('\n\n');
+}
+
+/** Each rejection takes the same three keys: one row a rejection, with what it says by default. */
+function rejectionTable(): string {
+  const rows = Object.entries(buildRejections()).map(([name, { status, code, detail }]) =>
+    row([`\`${name}\``, String(status), `\`${code}\``, detail]),
+  );
+  return table(['Name', '`status` (400 to 599)', '`code`', '`detail`'], rows);
+}
+
+function table(heads: readonly string[], rows: readonly string[]): string {
+  return [row(heads), row(heads.map(() => '---')), ...rows].join('\n');
+}
+
+function row(cells: readonly string[]): string {
+  return `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
+}
+
+function meaningOf(name: string, { description = '' }: JsonSchema): string {
+  const isThere = unavailableSettings.every(({ path }) => path.join('.') !== name);
+  return isThere
+    ? description
+    : `${description} **Not available in this version:** only the default is accepted.`;
+}
+
+function rowsOf(name: string, schema: JsonSchema): string[] {
+  const map = [schema, ...(schema.anyOf ?? [])].find(({ properties }) => properties !== undefined);
+  if (map?.properties !== undefined) {
+    const { properties, required = [] } = map;
+    return Object.entries(properties).flatMap(([key, child]) => [
+      keyRow(`${name}.${key}`, child, required.includes(key)),
+      ...rowsOf(`${name}.${key}`, child),
+    ]);
+  }
+  return schema.items?.properties === undefined ? [] : rowsOf(`${name}[]`, schema.items);
+}
+
+function keyRow(name: string, schema: JsonSchema, isRequired: boolean): string {
+  return row([`\`${name}\``, typeOf(schema), defaultOf(schema, isRequired), meaningOf(name, schema)]);
+}
+
+function typeOf(schema: JsonSchema): string {
+  if (schema.unit !== undefined) return schema.unit;
+  if (schema.anyOf !== undefined) return schema.anyOf.map(typeOf).join(' or ');
+  if (schema.const !== undefined) return `\`${schema.const}\``;
+  if (schema.enum !== undefined) return schema.enum.map((one) => `\`${one}\``).join(', ');
+  if (schema.type === 'integer') return wholeNumber(schema);
+  if (schema.type === 'array') return schema.items === undefined ? 'list' : `list of ${typeOf(schema.items)}`;
+  return { boolean: '`true` or `false`', object: 'map', string: 'text' }[schema.type ?? ''] ?? 'text';
+}
+
+function wholeNumber({ minimum, maximum }: JsonSchema): string {
+  return `whole number, ${minimum} to ${maximum}`;
+}
+
+function defaultOf(schema: JsonSchema, isRequired: boolean): string {
+  if (isRequired) return '**required**';
+  if (schema.reference !== undefined) return `\`${schema.reference}\``;
+  const value = schema.default;
+  if (value === undefined) return 'none';
+  if (typeof value === 'object' && value !== null && Object.keys(value).length > 0) return listed(value);
+  if (typeof value === 'object' && !Array.isArray(value)) return 'as below';
+  return `\`${typeof value === 'string' ? value : JSON.stringify(value)}\``;
+}
+
+/** A default list, in flow style; a long one an item a line. */
+function listed(value: object): string {
+  const items = (value as readonly unknown[]).map((item) =>
+    typeof item === 'object' && item !== null
+      ? `{ ${Object.entries(item)
+          .map(([key, one]) => `${key}: ${one}`)
+          .join(', ')} }`
+      : String(item),
+  );
+  return items.some((item) => item.startsWith('{'))
+    ? items.map((item) => `\`${item}\``).join('<br>')
+    : `\`[${items.join(', ')}]\``;
+}

@@ -1,0 +1,51 @@
+/**
+ * Writes what is generated from the schema: the reference and the JSON Schemas of editors. With --check it writes
+ * nothing and exits 1, naming the first line that differs, when one of them is out of step.
+ */
+import { readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { editorSchema } from '../src/config/editor-schema.ts';
+import { protectedListSchema } from '../src/config/protected-list-schema.ts';
+import { configReference } from './config-reference.ts';
+
+const root = path.join(import.meta.dirname, '..');
+
+const generated: Readonly<Record<string, () => string>> = {
+  'docs/configuration.md': configReference,
+  'config/shopward.schema.json': () => json(editorSchema()),
+  'config/protected-resources.schema.json': () => json(protectedListSchema),
+};
+
+const isCheck = process.argv.includes('--check');
+
+for (const [name, make] of Object.entries(generated)) {
+  const file = path.join(root, name);
+  const text = make();
+  if (!isCheck) {
+    writeFileSync(file, text);
+    continue;
+  }
+  const line = firstDifference(readOrEmpty(file), text);
+  if (line === undefined) continue;
+  console.error(`${name}:${line}: is out of step with the schema; run npm run docs`);
+  process.exitCode = 1;
+}
+
+function json(value: object): string {
+  return `${JSON.stringify(value, null, 2)}\n`;
+}
+
+function readOrEmpty(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    return '';
+  }
+}
+
+function firstDifference(is: string, should: string): number | undefined {
+  if (is === should) return undefined;
+  const [before, after] = [is.split('\n'), should.split('\n')];
+  const index = after.findIndex((line, at) => line !== before[at]);
+  return (index < 0 ? after.length : index) + 1;
+}
