@@ -1,0 +1,202 @@
+import { describe, expect, it } from 'vitest';
+import { fieldNames, refusalOf } from './request-facts.ts';
+import { accepted, canonicaliseSample, sampleHead } from './sample-request.ts';
+
+const ours = ['X-Forwarded-For', 'X-Forwarded-Proto', 'X-Forwarded-Host', 'X-Request-Id'];
+
+/** Names of the forwarded fields beside Host and ours. */
+function forwarded(fields: readonly string[], method = 'GET'): string[] {
+  const names = fieldNames(accepted(sampleHead({ method, fields })).fields);
+  expect(names.at(0)).toBe('Host');
+  expect(names.slice(-ours.length)).toEqual(ours);
+  return names.slice(1, -ours.length);
+}
+
+describe('request fields', () => {
+  it('keeps order, spelling, repetition and octets', () => {
+    const fields = [
+      'accept',
+      'a',
+      'X-One',
+      '1',
+      'Cookie',
+      'a=1',
+      'cookie',
+      'b=2',
+      'X-One',
+      ' \xe9\t2',
+      'STORE',
+      '',
+    ];
+    const request = accepted(sampleHead({ rawHeaders: ['hOST', 'Shop.Example', ...fields] }));
+    expect(request.fields).toEqual([
+      'Host',
+      'upstream.internal:9000',
+      ...fields,
+      'X-Forwarded-For',
+      '192.0.2.1',
+      'X-Forwarded-Proto',
+      'http',
+      'X-Forwarded-Host',
+      'shop.example',
+      'X-Request-Id',
+      'generated-id',
+    ]);
+  });
+
+  it.each([
+    'Connection',
+    'Keep-Alive',
+    'Proxy-Connection',
+    'Proxy-Authorization',
+    'Proxy-Authenticate',
+    'TE',
+    'Trailer',
+    'Upgrade',
+    'HTTP2-Settings',
+    'Sec-WebSocket-Key',
+    'Content-Length',
+    'X-Original-URL',
+    'X-Rewrite-URL',
+    'X-Original-Method',
+    'X-Forwarded-Uri',
+    'X-Forwarded-Method',
+    'X-Forwarded-Prefix',
+    'X-Forwarded-Port',
+    'X-Forwarded-Ssl',
+    'X-Forwarded-Anything',
+    'Forwarded',
+    'X-Real-IP',
+    'True-Client-IP',
+    'CF-Connecting-IP',
+    'Client-IP',
+    'Proxy',
+    'X_User_Id',
+    'X.User.Id',
+    'X_HTTP_Method_Override',
+    'X_Forwarded_For',
+    'Content_Length',
+    '__proto__',
+    'X~Y',
+    "X'Y",
+    'X-HTTP-Method-Override',
+    'X-HTTP-Method',
+    'X-Method-Override',
+    '',
+  ])('drops %j, however it is spelled', (name) => {
+    const spellings = [name, name.toLowerCase(), name.toUpperCase()];
+    for (const spelling of spellings)
+      expect(forwarded(['A', '1', spelling, '0', 'B', '2'])).toEqual(['A', 'B']);
+  });
+
+  it.each([
+    'Authorization',
+    'If-Match',
+    'If-None-Match',
+    'Store',
+    'X-Anonymous-Customer-Unique-Id',
+    'X-Agent-Authorization',
+    'X-MFA-Code',
+    'traceparent',
+    'X-HTTP-Methods',
+    'Max-Forwards',
+    'Via',
+    'Content-Type',
+    'Content-Encoding',
+    'Range',
+  ])('passes %s', (name) => {
+    expect(forwarded([name, '1'])).toEqual([name]);
+  });
+
+  it.each([
+    ['Host', 'bad-host', 'repeated'],
+    ['Authorization', 'bad-request-fields', 'repeated-authorization'],
+    ['Content-Type', 'bad-request-fields', 'repeated-content-type'],
+    ['Content-Length', 'bad-request-fields', 'repeated-content-length'],
+    ['Transfer-Encoding', 'bad-request-fields', 'repeated-transfer-encoding'],
+    ['Expect', 'bad-request-fields', 'repeated-expect'],
+    ['If-Modified-Since', 'bad-request-fields', 'repeated-if-modified-since'],
+    ['If-Unmodified-Since', 'bad-request-fields', 'repeated-if-unmodified-since'],
+  ])('refuses two %s fields, also spelled apart', (name, rejection, reason) => {
+    const rawHeaders = name === 'Host' ? [] : ['Host', 'shop.example'];
+    for (const second of [name, name.toLowerCase(), name.toUpperCase()]) {
+      const head = sampleHead({ rawHeaders: [...rawHeaders, name, '1', 'A', 'b', second, '1'] });
+      expect(canonicaliseSample(head)).toEqual({ rejection, reason });
+    }
+  });
+
+  it.each(['X-HTTP-Method-Override', 'X-HTTP-Method', 'X-Method-Override', 'x-http-method-override'])(
+    'refuses %s on POST, whatever it says',
+    (name) => {
+      expect(refusalOf({ method: 'POST', fields: [name, ''] })).toBe('method-override');
+      const nominated = ['Connection', name, name, 'DELETE'];
+      expect(refusalOf({ method: 'POST', fields: nominated })).toBe('method-override');
+    },
+  );
+});
+
+describe('Connection', () => {
+  it.each([
+    'Host',
+    'Authorization',
+    'Cookie',
+    'Origin',
+    'Range',
+    'Expect',
+    'Transfer-Encoding',
+    'Content-Length',
+    'Content-Type',
+    'Content-Anything',
+    'If-Match',
+    'If-None-Match',
+    'If-Range',
+    'Accept',
+    'Accept-Language',
+    'Accept-Encoding',
+  ])('that names %s is refused, sent or not', (name) => {
+    const values = [name, name.toLowerCase(), `close, ${name}`, `x,\t${name.toUpperCase()} ,y`, `,${name},`];
+    for (const value of values) {
+      expect(refusalOf({ fields: ['Connection', value] })).toBe('bad-request-fields');
+      expect(refusalOf({ fields: ['Connection', 'close', 'connection', value] })).toBe('bad-request-fields');
+    }
+  });
+
+  it('takes away what it names, wherever it stands, and nothing else', () => {
+    const fields = [
+      'X-One',
+      '1',
+      'Connection',
+      'x-one, Close , X-TWO',
+      'X-Two',
+      '2',
+      'X-Three',
+      'X-One',
+      'x-one',
+      '3',
+    ];
+    expect(forwarded(fields)).toEqual(['X-Three']);
+  });
+
+  it('cannot take away what is set here', () => {
+    const nominated = 'X-Forwarded-For, X-Forwarded-Proto, X-Forwarded-Host, X-Request-Id';
+    expect(forwarded(['Connection', nominated, 'X-Forwarded-For', '203.0.113.9'])).toEqual([]);
+  });
+
+  it('cannot take away what a trusted peer says', () => {
+    const options = { trustedProxies: ['192.0.2.1'], trustedFields: ['X-Real-IP'] };
+    const believed = ['Connection', 'X-Forwarded-For', 'X-Forwarded-For', '203.0.113.9'];
+    expect(accepted(sampleHead({ fields: believed }), options).clientAddress).toBe('203.0.113.9');
+    const real = sampleHead({ fields: ['Connection', 'X-Real-IP', 'X-Real-IP', '203.0.113.9'] });
+    expect(canonicaliseSample(real, options)).toEqual({
+      rejection: 'bad-request-fields',
+      reason: 'nominated-field',
+    });
+  });
+
+  it.each(['', ',', 'close', 'keep-alive', 'Keep-Alive', 'close, TE', 'upgrade', '@@', 'a b'])(
+    'that says %j is harmless',
+    (value) => {
+      expect(forwarded(['Connection', value, 'A', '1'])).toEqual(['A']);
+    },
+  );
+});
