@@ -56,7 +56,7 @@ export function writeRejection(
 }
 
 function fieldsOf(rejection: Rejection): string[] {
-  const fields: string[] = [];
+  const fields: string[] = [...(rejection.fields ?? [])];
   if (rejection.challenge !== undefined) fields.push('WWW-Authenticate', rejection.challenge);
   if (rejection.retryAfterSeconds !== undefined)
     fields.push('Retry-After', String(rejection.retryAfterSeconds));

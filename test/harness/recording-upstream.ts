@@ -21,9 +21,8 @@ export interface RecordedRequest {
 }
 
 /** What the upstream does on a request: bytes to answer (latin-1), or whatever it likes with the socket. */
-export type Script = (
-  request: RecordedRequest,
-) => string | Buffer | undefined | Promise<string | Buffer | undefined> | void;
+type Answer = string | Buffer | undefined;
+export type Script = (request: RecordedRequest) => Answer | Promise<Answer>;
 
 export interface RecordingUpstream {
   readonly port: number;

@@ -1,0 +1,94 @@
+import { expect, it } from 'vitest';
+import { eachEngine } from '../harness/each-engine.ts';
+import { exchangeRaw, openRawConnection } from '../harness/raw-client.ts';
+import { answer, type RecordedConnection } from '../harness/recording-upstream.ts';
+
+const get = 'GET / HTTP/1.1\r\nHost: s\r\n\r\n';
+
+type Death = (connection: RecordedConnection) => void;
+const fin: Death = ({ socket }) => void socket.end();
+const reset: Death = ({ socket }) => void setTimeout(() => socket.resetAndDestroy(), 30);
+const stall: Death = () => {};
+
+const bodies = {
+  'Content-Length': 'HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf',
+  chunked: 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n',
+  'chunked, inside a chunk': 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nhalf',
+  'to the end': 'HTTP/1.1 200 OK\r\n\r\nhalf',
+};
+
+/** F7: an upstream that dies inside a body must neither leave the client waiting nor look complete. */
+eachEngine('F7: an upstream dies inside a body', (start) => {
+  it.each([
+    ['FIN', 'Content-Length', fin],
+    ['FIN', 'chunked', fin],
+    ['FIN', 'chunked, inside a chunk', fin],
+    ['RST', 'Content-Length', reset],
+    ['RST', 'chunked', reset],
+    ['RST', 'to the end', reset],
+    ['silence', 'Content-Length', stall],
+    ['silence', 'chunked', stall],
+    ['silence', 'to the end', stall],
+  ] as const)('%s in a body framed by %s', async (_how, framing, death) => {
+    const { port, front } = await start(
+      ({ connection, index }) => {
+        if (index > 0) return answer();
+        connection.socket.write(bodies[framing]);
+        death(connection);
+        return undefined;
+      },
+      { responseTimeoutMs: 300 },
+    );
+    const response = await exchangeRaw(port, get);
+    expect([response.status, response.complete]).toEqual([200, false]);
+    expect(await front.resultsOf(1)).toMatchObject([{ end: 'cut', status: 200, upstreamStatus: 200 }]);
+    expect(front.forwarder.inFlight).toBe(0);
+  });
+
+  it.each([
+    ['FIN', '', fin, 502],
+    ['RST', '', reset, 502],
+    ['FIN inside the head', 'HTTP/1.1 200 OK\r\nConte', fin, 502],
+    ['RST inside the head', 'HTTP/1.1 200 OK\r\nConte', reset, 502],
+    ['silence', '', stall, 504],
+    ['silence inside the head', 'HTTP/1.1 200 OK\r\nConte', stall, 504],
+    ['silence after an interim response', 'HTTP/1.1 100 Continue\r\n\r\n', stall, 504],
+  ] as const)('%s before a head: a clean refusal', async (_how, bytes, death, status) => {
+    const { port, front } = await start(
+      ({ connection }) => {
+        connection.socket.write(bytes);
+        death(connection);
+        return undefined;
+      },
+      { responseTimeoutMs: 300 },
+    );
+    const connection = await openRawConnection(port);
+    await connection.write(get);
+    const response = await connection.readResponse();
+    expect([response.status, response.complete]).toEqual([status, true]);
+    expect(response.field('content-type')).toBe('application/vnd.api+json');
+    expect(JSON.parse(response.body.toString())).toMatchObject({ errors: [{ status }] });
+    expect(await front.resultsOf(1)).toMatchObject([{ end: 'rejected', retried: false }]);
+    connection.close();
+  });
+
+  it.each(['', 'Upgrade: websocket\r\nConnection: Upgrade\r\n', 'Content-Length: 5\r\n'])(
+    '101 that nobody asked for (%j): 502, and the connection is gone',
+    async (fields) => {
+      const { port, upstream } = await start(() => `HTTP/1.1 101 Switching Protocols\r\n${fields}\r\nhello`);
+      expect((await exchangeRaw(port, get)).status).toBe(502);
+      await upstream.connections[0]?.closed;
+    },
+  );
+
+  it('a reset inside a body that ends with its connection is no end for HTTP/1.0 either', async () => {
+    const { port } = await start(({ connection }) => {
+      connection.socket.write('HTTP/1.1 200 OK\r\n\r\nhalf');
+      reset(connection);
+      return undefined;
+    });
+    const connection = await openRawConnection(port);
+    await connection.write('GET / HTTP/1.0\r\n\r\n');
+    expect((await connection.readResponse()).complete).toBe(false);
+  });
+});
