@@ -1,6 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import { seedCarts, seedOrders, seedReturns, seedReviews } from './data/belongings.ts';
-import { seedSharedCarts, seedShoppingLists, seedWishlists } from './data/belongings.ts';
+import {
+  seedCarts,
+  seedOrders,
+  seedReturns,
+  seedReviews,
+  seedSharedCarts,
+  seedShoppingLists,
+  seedWishlists,
+} from './data/belongings.ts';
 import { seedCustomers } from './data/customers.ts';
 import { seedPassword } from './data/ids.ts';
 import type {
@@ -29,6 +36,9 @@ export type ShopState = {
   /** The next order, customer and review get a number of their own from here. */
   sequence: number;
 };
+
+/** One for all of them, so that seeding costs nothing. */
+const seedPasswordHash = hashPassword(seedPassword);
 
 /** Two shops never share a record: every call copies the seeds. */
 export function createState(): ShopState {
@@ -74,7 +84,7 @@ function createSeededCustomer(seed: (typeof seedCustomers)[number]): Customer {
     ...structuredClone(seed),
     addresses: structuredClone([...seed.addresses]),
     idCustomer: Number(seed.reference.replace(/\D/g, '')),
-    passwordHash: hashPassword(seedPassword),
+    passwordHash: seedPasswordHash,
     createdAt: '2025-06-01 08:00:00.000000',
     updatedAt: '2025-06-01 08:00:00.000000',
     anonymized: false,

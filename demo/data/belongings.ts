@@ -8,8 +8,18 @@ import type {
   ShoppingList,
   Wishlist,
 } from '../entities.ts';
-import { cartIds, companyUserIds, defaultCustomerReference as sonia, orderIds, orderItemIds } from './ids.ts';
-import { returnIds, sharedCartIds, shoppingListIds, shoppingListItemIds, wishlistIds } from './ids.ts';
+import {
+  cartIds,
+  companyUserIds,
+  orderIds,
+  orderItemIds,
+  returnIds,
+  sharedCartIds,
+  shoppingListIds,
+  shoppingListItemIds,
+  defaultCustomerReference as sonia,
+  wishlistIds,
+} from './ids.ts';
 
 const created = { createdAt: '2026-01-15 09:30:00.000000', updatedAt: '2026-01-15 09:30:00.000000' };
 const euro = { priceMode: 'GROSS_MODE', currency: 'EUR', store: 'DE' } as const;

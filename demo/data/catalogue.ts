@@ -10,7 +10,7 @@ const offers = new Map<string, Offer>(
   ),
 );
 
-const swissFactor = 1.15;
+const swissPercent = 115;
 export const currencies: readonly string[] = ['EUR', 'CHF'];
 
 export function findProduct(sku: string): Product | undefined {
@@ -27,6 +27,7 @@ export function urlOf(product: Product, locale: Locale): string {
 
 /** Price of one piece in cents of the currency, with tax in gross mode and without it in net mode. */
 export function unitPriceOf(product: Product, currency: string, mode: PriceMode): number {
-  const gross = currency === 'CHF' ? Math.round(product.grossPrice * swissFactor) : product.grossPrice;
+  const gross =
+    currency === 'CHF' ? Math.round((product.grossPrice * swissPercent) / 100) : product.grossPrice;
   return mode === 'GROSS_MODE' ? gross : Math.round((gross * 100) / (100 + product.taxRate));
 }

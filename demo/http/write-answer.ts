@@ -1,4 +1,4 @@
-import { STATUS_CODES, type ServerResponse } from 'node:http';
+import { type ServerResponse, STATUS_CODES } from 'node:http';
 import type { ShopSettings } from '../settings.ts';
 import type { Answer, ResourceCall } from './call.ts';
 import { writeDocument } from './document.ts';

@@ -1,8 +1,8 @@
 import type { Cart } from '../entities.ts';
 import { isQuantity, isText, numberOf, textOf } from '../http/attributes.ts';
 import { answerMany, answerOne, noContent, type ResourceCall, type ResourceRoute } from '../http/call.ts';
-import { addItem, changeQuantity, removeItem } from './cart-items.ts';
 import { callerOf, readCart } from './cart-access.ts';
+import { addItem, changeQuantity, removeItem } from './cart-items.ts';
 import { showCart } from './cart-views.ts';
 import { newCart } from './carts.ts';
 
