@@ -1,3 +1,4 @@
+import type { FieldList } from '../request/field-list.ts';
 import type { RejectionName } from './table.ts';
 
 /**
@@ -12,6 +13,8 @@ export interface Rejection {
   readonly retryAfterSeconds?: number;
   /** Value of `WWW-Authenticate` (RFC 6750 section 3). */
   readonly challenge?: string;
+  /** Further fields of the response, flat (`Cache-Control` of a 404 that may be kept, say). */
+  readonly fields?: FieldList;
 }
 
 export function reject(rejection: RejectionName, more: Omit<Rejection, 'rejection'> = {}): Rejection {

@@ -1,0 +1,99 @@
+import type { CanonicalRequest } from '../../request/canonical-request.ts';
+import { fieldValue } from '../../request/field-list.ts';
+import { cacheMapping, type Lifetimes } from '../cache/cached-mapping.ts';
+import type { LocalCache } from '../cache/local-cache.ts';
+import type { Mapping } from '../mapping.ts';
+import type { Position } from '../purge/purge.ts';
+import type { PurgeHistory } from '../purge/purge-history.ts';
+import { mappingKey } from '../request/key.ts';
+import type { createPartitions } from '../request/partition.ts';
+import { readResolverFields } from '../request/resolver-fields.ts';
+import { readResolverQuery } from '../request/url-parameter.ts';
+import type { ResolverCounts } from '../resolver-stats.ts';
+import { extractMappings } from './extract-mappings.ts';
+
+/** What may be learnt from one response. */
+export interface Lesson {
+  /** A longer body is not learnt from. */
+  readonly maxBodyBytes: number;
+  /** Takes the whole body of a 200; the work is done later, or not at all when there is too much of it. */
+  learn(body: Buffer): void;
+}
+
+export interface LessonBookOptions {
+  readonly local: LocalCache;
+  readonly history: PurgeHistory;
+  readonly findPartition: ReturnType<typeof createPartitions>;
+  readonly lifetimes: Lifetimes;
+  readonly tagOf: (mapping: Mapping, locale: string) => string;
+  readonly counts: ResolverCounts;
+  readonly now: () => number;
+}
+
+const maxBodyBytes = 256 * 1024;
+const maxWaiting = 16;
+/** Resource types whose responses carry `url`, as a path segment or in `include`. */
+const carriers =
+  /(?:^|[/,=])(?:abstract-products|abstract-alternative-products|related-products|up-selling-products|category-trees|category-nodes|cms-pages|merchants|catalog-search|catalog-search-suggestions)(?:$|[/,&])/;
+
+interface Task {
+  readonly body: Buffer;
+  readonly stamp: Position;
+  readonly locale: string;
+  readonly prefix: string;
+}
+
+/**
+ * Learns mappings from passing responses: positives only, in this process only, one response a turn of the event loop.
+ * The stamp is taken before the request is forwarded, so that a purge meanwhile covers what is learnt.
+ */
+export class LessonBook {
+  readonly #options: LessonBookOptions;
+  readonly #waiting: Task[] = [];
+
+  constructor(options: LessonBookOptions) {
+    this.#options = options;
+  }
+
+  start(request: CanonicalRequest): Lesson | undefined {
+    if (request.method !== 'GET' || !(carriers.test(request.path) || carriers.test(request.query)))
+      return undefined;
+    // What a customer sees may be his alone.
+    if (fieldValue(request.fields, 'authorization') !== undefined) return undefined;
+    if (fieldValue(request.fields, 'cookie') !== undefined) return undefined;
+    const { acceptLanguage, store } = readResolverFields(request.fields);
+    const sentStore = store ?? readResolverQuery(request.query).store;
+    const { locale, prefix } = this.#options.findPartition(acceptLanguage, sentStore, request.host);
+    if (prefix === undefined) return undefined;
+    const stamp = this.#options.history.position;
+    return { maxBodyBytes, learn: (body) => this.#enqueue({ body, stamp, locale, prefix }) };
+  }
+
+  #enqueue(task: Task): void {
+    if (task.body.length > maxBodyBytes || this.#waiting.length >= maxWaiting) {
+      this.#options.counts.lessonsDropped += 1;
+      return;
+    }
+    if (this.#waiting.push(task) === 1) setImmediate(() => this.#work());
+  }
+
+  #work(): void {
+    const task = this.#waiting.shift();
+    if (task !== undefined) this.#keep(task);
+    if (this.#waiting.length > 0) setImmediate(() => this.#work());
+  }
+
+  #keep({ body, stamp, locale, prefix }: Task): void {
+    const { counts, history, lifetimes, local, now, tagOf } = this.#options;
+    const nowMs = now();
+    for (const [url, mapping] of extractMappings(body)) {
+      const key = mappingKey(prefix, url);
+      const known = local.get(key, url);
+      // What the source itself said is better, as long as it is fresh; but "not found" may be outdated.
+      if (known !== undefined && known.mapping !== null && nowMs < known.freshUntilMs) continue;
+      if (!history.accepts(stamp, url)) continue;
+      local.set(key, cacheMapping(mapping, tagOf(mapping, locale), nowMs, stamp.seq, lifetimes));
+      counts.learnt += 1;
+    }
+  }
+}

@@ -1,0 +1,115 @@
+import { isMap, isNode, isSeq, LineCounter, parseDocument } from 'yaml';
+import { entityTypes } from '../mapping.ts';
+import type { ProblemList } from './problem.ts';
+import { judgeId, judgeStore, judgeUrl, typeProblem } from './row-judge.ts';
+import { type ByteRange, TableBuilder } from './table-builder.ts';
+import type { TableData } from './table-data.ts';
+
+/** A row's problem, before its place in the text is known. `key` undefined: the row as a whole; `row` -1: the document. */
+interface RowProblem {
+  readonly row: number;
+  readonly key: string | undefined;
+  readonly text: string;
+}
+
+const keys = ['url', 'entityType', 'entityId', 'store'];
+
+/** Reads a list of `{ url, entityType, entityId, store? }` in JSON or YAML. Undefined when there are problems. */
+export function readDocument(
+  text: string,
+  format: 'json' | 'yaml',
+  problems: ProblemList,
+): TableData | undefined {
+  if (text.trim() !== '' && !text.endsWith('\n') && format === 'yaml') {
+    // A YAML list that is cut at any line is a YAML list.
+    problems.add(1, 1, 'the last line does not end with a line break: the file may be written by half');
+    return undefined;
+  }
+  const rows = format === 'json' ? parseJson(text, problems) : parseYaml(text, problems);
+  if (rows === undefined) return undefined;
+  const builder = new TableBuilder(text.length);
+  const found: RowProblem[] = Array.isArray(rows)
+    ? rows.flatMap((row, index) => addRow(row, index, builder))
+    : [{ row: -1, key: undefined, text: 'a list of rows is expected' }];
+  const data = builder.finish((row, first) => {
+    found.push({ row: row - 1, key: 'url', text: `the same url and store as in row ${first} of the list` });
+  });
+  if (found.length > 0) place(found, text, problems);
+  if (data.rows === 0 && problems.isEmpty) problems.add(1, 1, 'no row');
+  return problems.isEmpty ? data : undefined;
+}
+
+const scratch = Buffer.alloc(16 * 1024);
+
+function addRow(row: unknown, index: number, builder: TableBuilder): RowProblem[] {
+  if (typeof row !== 'object' || row === null || Array.isArray(row)) {
+    return [{ row: index, key: undefined, text: 'a row has url, entityType and entityId' }];
+  }
+  const { url, entityType, entityId, store = '' } = row as Record<string, unknown>;
+  const problems: RowProblem[] = Object.keys(row)
+    .filter((key) => !keys.includes(key))
+    .map((key) => ({ row: index, key, text: `unknown key ${key}` }));
+  const type = (entityTypes as readonly unknown[]).indexOf(entityType);
+  if (type < 0) problems.push({ row: index, key: 'entityType', text: typeProblem });
+  const ranges: ByteRange[] = [];
+  let at = 0;
+  for (const [key, value, judge] of [
+    ['store', store, judgeStore],
+    ['url', url, judgeUrl],
+    ['entityId', entityId, judgeId],
+  ] as const) {
+    const text = judgeString(key, value);
+    const range = { start: at, end: at + (text === undefined ? scratch.write(String(value), at) : 0) };
+    const problem = text ?? judge(scratch, range);
+    if (problem !== undefined) problems.push({ row: index, key, text: problem });
+    ranges.push(range);
+    at = range.end;
+  }
+  const [storeRange, urlRange, idRange] = ranges as [ByteRange, ByteRange, ByteRange];
+  // Its number in the list stands in for its line, which is not known without a second look at the text.
+  if (problems.length === 0) builder.add(scratch, type, storeRange, urlRange, idRange, index + 1);
+  return problems;
+}
+
+function judgeString(key: string, value: unknown): string | undefined {
+  if (value === undefined) return `${key} is missing`;
+  if (typeof value !== 'string') return `${key} must be a string: put it in quotes`;
+  if (value.length > 4096) return `${key} is too long`;
+  return value.isWellFormed() ? undefined : `${key} is not well-formed Unicode`;
+}
+
+function parseJson(text: string, problems: ProblemList): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    const message = cause instanceof Error ? cause.message : String(cause);
+    const position = Number(/position (\d+)/.exec(message)?.[1] ?? text.length);
+    const before = text.slice(0, position);
+    const col = position - before.lastIndexOf('\n');
+    problems.add(before.split('\n').length, col, `not JSON: ${message.replace(/ in JSON at.*$/s, '')}`);
+    return undefined;
+  }
+}
+
+function parseYaml(text: string, problems: ProblemList): unknown {
+  const lines = new LineCounter();
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
+  for (const error of document.errors) {
+    const { line, col } = lines.linePos(error.pos[0]);
+    problems.add(line, col, error.message);
+  }
+  return document.errors.length > 0 ? undefined : document.toJS();
+}
+
+/** Finds rows and keys in the text; JSON is YAML as far as places go. Only a file with problems pays for it. */
+function place(found: readonly RowProblem[], text: string, problems: ProblemList): void {
+  const lines = new LineCounter();
+  const { contents } = parseDocument(text, { lineCounter: lines, prettyErrors: false, uniqueKeys: false });
+  for (const problem of found) {
+    const row = isSeq(contents) && problem.row >= 0 ? contents.items[problem.row] : contents;
+    const value = isMap(row) && problem.key !== undefined ? row.get(problem.key, true) : undefined;
+    const node = isNode(value) ? value : row;
+    const { line, col } = lines.linePos((isNode(node) && node.range?.[0]) || 0);
+    problems.add(Math.max(1, line), Math.max(1, col), problem.text);
+  }
+}

@@ -1,0 +1,49 @@
+import { entityTypes, maxUrlBytes } from '../mapping.ts';
+import type { ByteRange } from './table-builder.ts';
+
+const maxIdBytes = 255;
+const maxStoreBytes = 255;
+const typeBytes = entityTypes.map((type) => Buffer.from(type));
+const expectedTypes = entityTypes.join(', ');
+
+/** Index into `entityTypes`, or -1. */
+export function findType(bytes: Uint8Array, { start, end }: ByteRange): number {
+  return typeBytes.findIndex((type) => {
+    if (type.length !== end - start) return false;
+    for (let i = 0; i < type.length; i += 1) if (type[i] !== bytes[start + i]) return false;
+    return true;
+  });
+}
+
+export const typeProblem = `entityType must be one of ${expectedTypes}`;
+
+export function judgeUrl(bytes: Uint8Array, range: ByteRange): string | undefined {
+  return judgeText('url', bytes, range, 1, maxUrlBytes);
+}
+
+export function judgeId(bytes: Uint8Array, range: ByteRange): string | undefined {
+  return judgeText('entityId', bytes, range, 1, maxIdBytes);
+}
+
+export function judgeStore(bytes: Uint8Array, range: ByteRange): string | undefined {
+  return judgeText('store', bytes, range, 0, maxStoreBytes);
+}
+
+/** The problem with a field, or undefined. */
+function judgeText(
+  name: string,
+  bytes: Uint8Array,
+  { start, end }: ByteRange,
+  min: number,
+  max: number,
+): string | undefined {
+  if (end - start < min) return `${name} is empty`;
+  if (end - start > max) return `${name} is longer than ${max} bytes`;
+  for (let i = start; i < end; i += 1) {
+    const octet = bytes[i] as number;
+    if (octet < 0x20 || octet === 0x7f) return `${name} holds a control character`;
+  }
+  if (bytes[start] === 0x20 || (end > start && bytes[end - 1] === 0x20))
+    return `${name} has spaces around it`;
+  return undefined;
+}

@@ -1,0 +1,118 @@
+import {
+  finishHash,
+  hashOctet,
+  hashSeparator,
+  hashStart,
+  recordHeaderBytes,
+  type TableData,
+} from './table-data.ts';
+
+/** Where a field stands in the bytes at hand: [start, end). */
+export interface ByteRange {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** Takes rows, which have been validated, and makes a `TableData` of them. */
+export class TableBuilder {
+  #records: Uint8Array;
+  #length = 0;
+  #rows = 0;
+  /** Line (or other number) of each row, for the report of duplicates. */
+  #lines = new Uint32Array(1024);
+
+  /** `expectedBytes` may be wrong: the size of the file is always enough for CSV and JSON. */
+  constructor(expectedBytes: number) {
+    this.#records = new Uint8Array(Math.max(1024, expectedBytes));
+  }
+
+  add(bytes: Uint8Array, type: number, store: ByteRange, url: ByteRange, id: ByteRange, line: number): void {
+    const storeLength = store.end - store.start;
+    const urlLength = url.end - url.start;
+    const idLength = id.end - id.start;
+    this.#makeRoom(recordHeaderBytes + storeLength + urlLength + idLength);
+    const records = this.#records;
+    let at = this.#length;
+    records[at++] = type;
+    records[at++] = storeLength;
+    records[at++] = urlLength & 0xff;
+    records[at++] = urlLength >> 8;
+    records[at++] = idLength & 0xff;
+    records[at++] = idLength >> 8;
+    for (let i = store.start; i < store.end; i += 1) records[at++] = bytes[i] as number;
+    for (let i = url.start; i < url.end; i += 1) records[at++] = bytes[i] as number;
+    for (let i = id.start; i < id.end; i += 1) records[at++] = bytes[i] as number;
+    this.#length = at;
+    this.#lines[this.#rows] = line;
+    this.#rows += 1;
+  }
+
+  /** Builds the hash table and tells of each row whose url and store an earlier one has. The builder is empty then. */
+  finish(onDuplicate: (line: number, firstLine: number) => void): TableData {
+    const slots = new Uint32Array(2 ** Math.ceil(Math.log2(Math.max(8, this.#rows * 2))));
+    const rowOfSlot = new Uint32Array(slots.length);
+    let offset = 0;
+    for (let row = 0; row < this.#rows; row += 1) {
+      const slot = this.#freeSlot(slots, offset);
+      if (slot < 0) {
+        onDuplicate(this.#lines[row] as number, this.#lines[rowOfSlot[-slot - 1] as number] as number);
+      } else {
+        slots[slot] = offset + 1;
+        rowOfSlot[slot] = row;
+      }
+      offset += this.#recordLength(offset);
+    }
+    const records = (this.#records.buffer as ArrayBuffer).transfer(this.#length);
+    return { rows: this.#rows, records, slots: slots.buffer };
+  }
+
+  /** The slot for the record at `offset`; `-slot - 1` if that slot holds the same url and store already. */
+  #freeSlot(slots: Uint32Array, offset: number): number {
+    const records = this.#records;
+    const urlStart = offset + recordHeaderBytes + (records[offset + 1] as number);
+    const end = urlStart + (records[offset + 2] as number) + ((records[offset + 3] as number) << 8);
+    let hash = hashStart;
+    for (let i = offset + recordHeaderBytes; i < urlStart; i += 1)
+      hash = hashOctet(hash, records[i] as number);
+    hash = hashOctet(hash, hashSeparator);
+    for (let i = urlStart; i < end; i += 1) hash = hashOctet(hash, records[i] as number);
+    const mask = slots.length - 1;
+    let slot = finishHash(hash) & mask;
+    for (;;) {
+      const place = slots[slot] as number;
+      if (place === 0) return slot;
+      if (this.#isSame(place - 1, offset, end)) return -slot - 1;
+      slot = (slot + 1) & mask;
+    }
+  }
+
+  /** Whether two records agree in the lengths of store and url, and in both. */
+  #isSame(one: number, other: number, otherEnd: number): boolean {
+    const records = this.#records;
+    for (let i = 1; i <= 3; i += 1) if (records[one + i] !== records[other + i]) return false;
+    const distance = one - other;
+    for (let i = otherEnd - 1; i >= other + recordHeaderBytes; i -= 1) {
+      if (records[i] !== records[i + distance]) return false;
+    }
+    return true;
+  }
+
+  #recordLength(offset: number): number {
+    const records = this.#records;
+    const urlLength = (records[offset + 2] as number) + ((records[offset + 3] as number) << 8);
+    const idLength = (records[offset + 4] as number) + ((records[offset + 5] as number) << 8);
+    return recordHeaderBytes + (records[offset + 1] as number) + urlLength + idLength;
+  }
+
+  #makeRoom(bytes: number): void {
+    const needed = this.#length + bytes;
+    if (needed > this.#records.length) {
+      const buffer = this.#records.buffer as ArrayBuffer;
+      this.#records = new Uint8Array(buffer.transfer(Math.max(needed, this.#records.length * 2)));
+    }
+    if (this.#rows === this.#lines.length) {
+      const buffer = this.#lines.buffer as ArrayBuffer;
+      this.#lines = new Uint32Array(buffer.transfer(this.#lines.byteLength * 2));
+    }
+  }
+}

@@ -1,0 +1,37 @@
+const percent = 0x25;
+const plus = 0x2b;
+const space = 0x20;
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/**
+ * Decodes one name or value of a query as the shop's PHP does: `+` is a space, `%XX` an octet, and a `%` without two hex
+ * digits stands for itself. `text` holds octets (one char each, as Node gives a request target). Undefined when the
+ * octets are not UTF-8.
+ */
+export function decodeFormText(text: string): string | undefined {
+  const octets = Buffer.from(text, 'latin1');
+  let length = 0;
+  for (let i = 0; i < octets.length; i += 1) {
+    const octet = octets[i] as number;
+    const high = octet === percent ? hexDigit(octets[i + 1]) : -1;
+    const low = high < 0 ? -1 : hexDigit(octets[i + 2]);
+    if (low >= 0) {
+      octets[length++] = high * 16 + low;
+      i += 2;
+    } else {
+      octets[length++] = octet === plus ? space : octet;
+    }
+  }
+  try {
+    return utf8.decode(octets.subarray(0, length));
+  } catch {
+    return undefined;
+  }
+}
+
+function hexDigit(octet: number | undefined): number {
+  if (octet === undefined) return -1;
+  if (octet >= 0x30 && octet <= 0x39) return octet - 0x30;
+  const folded = octet | 0x20;
+  return folded >= 0x61 && folded <= 0x66 ? folded - 0x57 : -1;
+}

@@ -1,0 +1,51 @@
+import { createLocaleNegotiation } from './locale.ts';
+
+/** The part of the key that is not the URL: everything else that may change what a URL leads to. */
+export interface Partition {
+  /** One of the configured locales. */
+  readonly locale: string;
+  /** Value of `Store` or `_store`; empty when the request names none. */
+  readonly store: string;
+  /** Host of the request where the shop chooses its store by it; else empty. */
+  readonly host: string;
+  /** Distinct for each cacheable partition; undefined: a store or host that is not configured, asked uncached. */
+  readonly prefix: string | undefined;
+}
+
+export interface PartitionOptions {
+  readonly locales: readonly string[];
+  readonly defaultLocale: string;
+  /** Known values of `Store`, `_store` and, with `byHost`, of Host. */
+  readonly stores: readonly string[];
+  /** The shop is sent the client's Host and chooses its store by it. */
+  readonly byHost: boolean;
+}
+
+/** Finds the partition of a request. There are as many cacheable ones as the configuration makes, whatever is sent. */
+export function createPartitions(
+  options: PartitionOptions,
+): (acceptLanguage: string, store: string | undefined, host: string) => Partition {
+  const negotiate = createLocaleNegotiation(options.locales, options.defaultLocale);
+  const stores = new Set(['', ...options.stores]);
+  const hosts = new Set(options.byHost ? options.stores.map((store) => store.toLowerCase()) : ['']);
+  const cacheable = new Map<string, Map<string, Map<string, Partition>>>();
+  for (const locale of new Set([...options.locales, options.defaultLocale])) {
+    const ofLocale = new Map<string, Map<string, Partition>>();
+    for (const store of stores) {
+      const made = [...hosts].map((host): [string, Partition] => {
+        // JSON keeps the parts apart whatever characters they hold.
+        return [host, { locale, store, host, prefix: JSON.stringify([locale, store, host]) }];
+      });
+      ofLocale.set(store, new Map(made));
+    }
+    cacheable.set(locale, ofLocale);
+  }
+
+  return (acceptLanguage, sentStore, sentHost) => {
+    const locale = negotiate(acceptLanguage);
+    const store = sentStore ?? '';
+    const host = options.byHost ? sentHost.toLowerCase() : '';
+    const known = cacheable.get(locale)?.get(store);
+    return known?.get(host) ?? { locale, store, host, prefix: undefined };
+  };
+}

@@ -1,0 +1,75 @@
+import { isShortEnough } from '../mapping.ts';
+import { decodeFormText } from './form-decode.ts';
+
+/** What a query says about `url`, and about `_store`. */
+export interface ResolverQuery {
+  /** The decoded value; `missing`: absent, empty or an array; `unusable`: not UTF-8, or over 2 KiB. */
+  readonly url: string | typeof missing | typeof unusable;
+  /** Decoded value of `_store`, undefined when absent or empty. */
+  readonly store: string | undefined;
+}
+
+export const missing = Symbol('missing');
+export const unusable = Symbol('unusable');
+
+const nothing: ResolverQuery = { url: missing, store: undefined };
+const plainStart = '?url=';
+/** No second parameter, nothing encoded, nothing beyond ASCII: the value stands for itself. */
+const plainValue = /^[\x21-\x24\x27-\x2a\x2c-\x7e]+$/;
+
+/**
+ * Reads a raw query (`?` included) as the shop's PHP does: separators are `&` only, names are decoded too (`%75rl`), the
+ * last `url` wins, and `url[]` or `url[x]` makes an array of it, which is no URL. Other parameters have no say.
+ */
+export function readResolverQuery(query: string): ResolverQuery {
+  if (query.startsWith(plainStart)) {
+    const value = query.slice(plainStart.length);
+    if (plainValue.test(value)) {
+      return { url: isShortEnough(value) ? value : unusable, store: undefined };
+    }
+  }
+  return query.length < 2 ? nothing : readParameters(query);
+}
+
+function readParameters(query: string): ResolverQuery {
+  let url: ResolverQuery['url'] = missing;
+  let store: string | undefined;
+  for (let start = 1; start <= query.length; ) {
+    const separator = query.indexOf('&', start);
+    const end = separator < 0 ? query.length : separator;
+    const equals = query.indexOf('=', start);
+    const nameEnd = equals < 0 || equals > end ? end : equals;
+    const name = readName(query.slice(start, nameEnd));
+    if (name === 'url') url = readUrl(query.slice(nameEnd + 1, end));
+    else if (name === 'url[]') url = missing;
+    else if (name === '_store') store = decodeFormText(query.slice(nameEnd + 1, end)) || undefined;
+    start = end + 1;
+  }
+  return { url, store };
+}
+
+function readUrl(raw: string): ResolverQuery['url'] {
+  if (raw === '') return missing;
+  const url = decode(raw);
+  return url !== undefined && isShortEnough(url) ? url : unusable;
+}
+
+/** The name as PHP keeps it, as far as it matters: leading spaces dropped, cut at NUL, any array of `url` as `url[]`. */
+function readName(raw: string): string {
+  if (raw === 'url' || raw.length > 64) return raw;
+  const decoded = decodeFormText(raw);
+  if (decoded === undefined) return '';
+  const name = (decoded.split('\0', 1)[0] as string).trimStart();
+  return name.startsWith('url[') && name.includes(']') ? 'url[]' : name;
+}
+
+function decode(raw: string): string | undefined {
+  if (!isAscii.test(raw)) return decodeFormText(raw);
+  try {
+    return decodeURIComponent(raw.includes('+') ? raw.replaceAll('+', ' ') : raw);
+  } catch {
+    return decodeFormText(raw);
+  }
+}
+
+const isAscii = /^[\x20-\x7e]*$/;

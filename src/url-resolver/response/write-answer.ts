@@ -1,0 +1,83 @@
+import { type Rejection, reject } from '../../rejections/rejection.ts';
+import type { Answer } from '../answer.ts';
+import type { Mapping } from '../mapping.ts';
+import { writeDocument } from './document.ts';
+import { namesTag } from './if-none-match.ts';
+
+/** What every answer needs besides the mapping. */
+export interface Provenance {
+  /** Value of `Cache-Status`. */
+  readonly cacheStatus: string;
+  /** Seconds for which HTTP caches may keep the answer; 0 once the mapping is stale. */
+  readonly maxAgeSeconds: number;
+}
+
+const vary = 'Accept-Language, Store';
+
+/** 200 with the envelope, 304 when `ifNoneMatch` names it; a HEAD has no body but the fields of the GET. */
+export function answerMapping(
+  mapping: Mapping,
+  tag: string,
+  locale: string,
+  self: string,
+  isHead: boolean,
+  ifNoneMatch: string | undefined,
+  provenance: Provenance,
+): Answer {
+  const cacheControl = `public, max-age=${provenance.maxAgeSeconds}`;
+  if (ifNoneMatch !== undefined && namesTag(ifNoneMatch, tag)) {
+    return {
+      status: 304,
+      fields: [
+        'ETag',
+        tag,
+        'Cache-Control',
+        cacheControl,
+        'Vary',
+        vary,
+        'Cache-Status',
+        provenance.cacheStatus,
+      ],
+      body: null,
+    };
+  }
+  const body = writeDocument(mapping, self);
+  return {
+    status: 200,
+    fields: [
+      'Content-Type',
+      'application/vnd.api+json',
+      'Content-Length',
+      String(body.length),
+      'Content-Language',
+      locale,
+      'ETag',
+      tag,
+      'Cache-Control',
+      cacheControl,
+      'Vary',
+      vary,
+      'Cache-Status',
+      provenance.cacheStatus,
+      'X-Content-Type-Options',
+      'nosniff',
+    ],
+    body: isHead ? null : body,
+  };
+}
+
+/** 404 of the contract, with the fields that let a cache outside keep it as long as it is kept here. */
+export function refuseUnknown(provenance: Provenance): Rejection {
+  return reject('url-not-found', {
+    fields: [
+      'Cache-Control',
+      `public, max-age=${provenance.maxAgeSeconds}`,
+      'Vary',
+      vary,
+      'Cache-Status',
+      provenance.cacheStatus,
+      'X-Content-Type-Options',
+      'nosniff',
+    ],
+  });
+}
