@@ -41,7 +41,15 @@ export async function startDemoShop(options: ShopOptions = {}): Promise<DemoShop
   const issueToken = createTokenIssuer(keys, accessTokenLifetimeSeconds, settings.defaultCustomer);
   const refreshTokens = createRefreshTokens(options.refreshTokenLifetimeSeconds ?? 2_628_000);
   const received = createReceivedLog(options.rememberedRequests ?? 10_000);
-  const shop = { state, settings, issueToken, refreshTokens, accessTokenLifetimeSeconds };
+  const stopping = new AbortController();
+  const shop = {
+    state,
+    settings,
+    stopping: stopping.signal,
+    issueToken,
+    refreshTokens,
+    accessTokenLifetimeSeconds,
+  };
   const listener = createListener(shop, keys, received, options.keepAliveTimeoutMs ?? 75_000);
   const host = options.host ?? '127.0.0.1';
   const port = await listen(listener.server, host, options.port ?? 0);
@@ -67,6 +75,7 @@ export async function startDemoShop(options: ShopOptions = {}): Promise<DemoShop
     settings,
     reset: () => resetState(state),
     close: async () => {
+      stopping.abort();
       control?.closeAllConnections();
       await Promise.all([listener.stop(), control && new Promise((resolve) => control.close(resolve))]);
     },

@@ -31,6 +31,8 @@ export type Answer = {
 export type ResourceCall = {
   readonly state: ShopState;
   readonly settings: ShopSettings;
+  /** Aborted when the shop closes: nothing waits on then. */
+  readonly stopping: AbortSignal;
   readonly issueToken: IssueToken;
   readonly refreshTokens: RefreshTokens;
   readonly accessTokenLifetimeSeconds: number;

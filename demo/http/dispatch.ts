@@ -17,6 +17,7 @@ import { checkIfMatch, tagOf } from './shop-tags.ts';
 export type Shop = {
   readonly state: ShopState;
   readonly settings: ShopSettings;
+  readonly stopping: AbortSignal;
   readonly issueToken: IssueToken;
   readonly refreshTokens: RefreshTokens;
   readonly accessTokenLifetimeSeconds: number;

@@ -54,8 +54,8 @@ function createWriter(call: ResourceCall) {
   }
 
   function relate(element: Element, resource: Resource, name: string): void {
-    const find = relations[resource.type]?.[name];
-    const found = find?.(call, resource) ?? [];
+    const known = relations[resource.type] ?? {};
+    const found = Object.hasOwn(known, name) ? (known[name]?.(call, resource) ?? []) : [];
     if (found.length === 0) return;
     element.relationships ??= {};
     element.relationships[name] = { data: found.map(({ type, id }) => ({ type, id })) };

@@ -25,7 +25,6 @@ export function createListener(
   log: ReceivedLog,
   keepAliveTimeout: number,
 ): Listener {
-  const stopping = new AbortController();
   const options = { maxHeaderSize: 64 * 1024, keepAliveTimeout };
   const server = createServer(options, (request, response) => {
     response.on('error', () => response.destroy());
@@ -47,14 +46,13 @@ export function createListener(
     const received = log.arrive(request.method ?? '', target);
     const fault = nextFault(shop.settings);
     if (shop.settings.latencyMs > 0)
-      await wait(shop.settings.latencyMs, undefined, { signal: stopping.signal });
+      await wait(shop.settings.latencyMs, undefined, { signal: shop.stopping });
     const answer = fault !== null && !fault.isAfterWork ? null : await work(shop, request, received, log);
     if (fault !== null) sendFaulty(response, shop.settings, fault, answer);
     else if (answer !== null) sendWritten(response, answer);
   }
 
   async function stop(): Promise<void> {
-    stopping.abort();
     const closed = new Promise((resolve) => server.close(resolve));
     server.closeAllConnections();
     await closed;

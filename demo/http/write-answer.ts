@@ -42,7 +42,8 @@ export function writeFailure(error: unknown, settings: ShopSettings): Written {
 }
 
 export function writePlain(status: number, text: string): Written {
-  return written(status, { 'content-type': 'text/html; charset=UTF-8' }, text);
+  const close = status === 413 ? { connection: 'close' } : {};
+  return written(status, { 'content-type': 'text/html; charset=UTF-8', ...close }, text);
 }
 
 export function writeJson(status: number, value: unknown): Written {

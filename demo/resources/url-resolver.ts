@@ -22,7 +22,8 @@ const redirects = new Map(Object.entries(urlRedirects).map(([from, to]) => [keyO
 
 /** A URL is decoded three times in all, and case and outer spaces do not count: a real shop reads it so. */
 async function resolveUrl(call: ResourceCall) {
-  if (call.settings.resolverLatencyMs > 0) await wait(call.settings.resolverLatencyMs);
+  const { settings, stopping } = call;
+  if (settings.resolverLatencyMs > 0) await wait(settings.resolverLatencyMs, undefined, { signal: stopping });
   if (call.query.lists.has('url')) throw new TypeError('url is a list');
   const url = phpDecode(call.query.values.get('url') ?? '');
   if (url === '' || url === '0') refuse('urlMissing');

@@ -58,6 +58,15 @@ describe('public resources', () => {
     expect(reply.json.data.attributes.name).toBe(name);
   });
 
+  it.each(['constructor', '__proto__', 'toString,items', ','])(
+    'include nothing for %s alone',
+    async (names) => {
+      const reply = await send(shop, `GET /carts?include=${names}&fields[__proto__]=x`);
+      expect(reply.status).toBe(200);
+      expect('included' in reply.json).toBe(names.includes('items'));
+    },
+  );
+
   it('include and thin out what the query asks for', async () => {
     const query = 'include=items,concrete-products,abstract-products&fields[abstract-products]=url';
     const { data, included } = (await send(shop, `GET /carts/61ab15e9-e24a-5dec-a1ef-fc333bd88b02?${query}`))
