@@ -1,0 +1,65 @@
+/**
+ * Words: what matching keeps of a segment. A literal of some row is a word of its own, every other segment is the
+ * same one word, so that a request's spelling never reaches the router's syntax and a segment's length costs nothing.
+ */
+export interface Vocabulary {
+  /** Makes a literal (folded or not) a word; the same word for every spelling of it. */
+  learn(literal: string): string;
+  /** The word of a canonical segment; never throws. */
+  wordOf(segment: string): string;
+}
+
+/** The word of every segment that is no literal of any row. */
+export const otherWord = '_';
+/** The word of a segment that is empty, or empty once folded. */
+export const emptyWord = '-';
+
+/** Segments without any of these are their own folded form. */
+const mayFold = /[A-Z%; .]|[^\x21-\x7e]/;
+
+export function createVocabulary(): Vocabulary {
+  const words = new Map<string, string>([['', emptyWord]]);
+  return {
+    learn(literal) {
+      const folded = foldSegment(literal);
+      const word = words.get(folded) ?? `w${words.size}`;
+      words.set(folded, word);
+      return word;
+    },
+    wordOf(segment) {
+      const known = words.get(segment);
+      if (known !== undefined) return known;
+      return mayFold.test(segment) ? (words.get(foldSegment(segment)) ?? otherWord) : otherWord;
+    },
+  };
+}
+
+/**
+ * The form in which segments are compared: escapes decoded, `;params` cut off, dots and spaces at the end dropped,
+ * lower case. Deliberately wider than what any one shop ignores: two segments that some upstream takes for the same
+ * must fold to the same.
+ */
+export function foldSegment(segment: string): string {
+  const text = decodeSegment(segment);
+  const params = text.indexOf(';');
+  let end = params < 0 ? text.length : params;
+  // A loop, since /[. ]+$/ is quadratic on long runs of dots.
+  while (end > 0 && isIgnoredAtTheEnd(text.charCodeAt(end - 1))) end -= 1;
+  return text.slice(0, end).toLowerCase();
+}
+
+/** Percent-decodes a segment; what is no valid UTF-8 keeps its escapes, but for those of ASCII. */
+export function decodeSegment(segment: string): string {
+  if (!segment.includes('%')) return segment;
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    return segment.replace(/%[0-7][0-9a-f]/gi, (octet) =>
+      String.fromCharCode(Number.parseInt(octet.slice(1), 16)),
+    );
+  }
+}
+
+function isIgnoredAtTheEnd(code: number): boolean {
+  return code <= 0x20 || code === 0x2e || code === 0x7f || code === 0xa0;
+}

@@ -1,0 +1,113 @@
+import { decodeEscapes } from './escapes.ts';
+import { decodeSegment } from './path-folding.ts';
+
+/** A path of literals and `{name}`s, and perhaps a last `**` (the rest of the path, or nothing). */
+export interface PathTemplate {
+  /** The template with its literals as a canonical path holds them. */
+  readonly text: string;
+  /** Without the last `**`; empty for `/` and `/**`. */
+  readonly segments: readonly TemplateSegment[];
+  /** Whether it ends in `**`. */
+  readonly rest: boolean;
+}
+
+export type TemplateSegment = { readonly literal: string } | { readonly name: string };
+
+/** Why a text is no template, and at which character (from 0). */
+export interface TemplateProblem {
+  readonly problem: string;
+  readonly offset: number;
+}
+
+/** No request has more: section 5 of the design refuses it. */
+const maxSegments = 64;
+const parameter = /^\{[A-Za-z][A-Za-z0-9_-]*\}$/;
+/** What a canonical path holds besides escapes (RFC 3986 section 3.3), but `;` and `*`, which mean something here. */
+const literalText = /^(?:[A-Za-z0-9._~!$&'()+,=:@-]|%[0-9A-Fa-f]{2})+$/;
+
+/** Refuses whatever could never equal a segment of a canonical path, or would be read otherwise than it looks. */
+export function parsePathTemplate(text: string): PathTemplate | TemplateProblem {
+  if (!text.startsWith('/')) return { problem: 'a path begins with "/"', offset: 0 };
+  const parts = text === '/' ? [] : text.slice(1).split('/');
+  if (parts.length > maxSegments)
+    return { problem: `no request has more than ${maxSegments} segments`, offset: 0 };
+  const segments: TemplateSegment[] = [];
+  const names = new Set<string>();
+  let offset = 1;
+  for (const [index, part] of parts.entries()) {
+    if (part === '**' && index === parts.length - 1)
+      return { text: textOf(segments, true), segments, rest: true };
+    const segment = parseSegment(part, names);
+    if (typeof segment === 'string') return { problem: segment, offset };
+    segments.push(segment);
+    offset += part.length + 1;
+  }
+  return { text: textOf(segments, false), segments, rest: false };
+}
+
+export function isTemplateProblem(parsed: PathTemplate | TemplateProblem): parsed is TemplateProblem {
+  return 'problem' in parsed;
+}
+
+/** The template with its parameters' names left out and its literals folded: equal for rows that are one route. */
+export function templateShape(template: PathTemplate, fold: (literal: string) => string): string {
+  const parts = template.segments.map((segment) => ('literal' in segment ? fold(segment.literal) : '{}'));
+  return `/${[...parts, ...(template.rest ? ['**'] : [])].join('/')}`;
+}
+
+function textOf(segments: readonly TemplateSegment[], rest: boolean): string {
+  const parts = segments.map((segment) => ('literal' in segment ? segment.literal : `{${segment.name}}`));
+  return `/${[...parts, ...(rest ? ['**'] : [])].join('/')}`;
+}
+
+function parseSegment(part: string, names: Set<string>): TemplateSegment | string {
+  if (part === '') return 'an empty segment: leave the extra "/" out, requests match with and without it';
+  if (parameter.test(part)) {
+    const name = part.slice(1, -1);
+    if (names.has(name)) return `the parameter {${name}} stands twice in one path`;
+    names.add(name);
+    return { name };
+  }
+  return syntaxProblem(part) ?? parseLiteral(part);
+}
+
+function syntaxProblem(part: string): string | undefined {
+  if (/[{}]/.test(part)) return `${quote(part)}: a parameter is a whole segment, written {name}`;
+  if (part.includes('*'))
+    return `${quote(part)}: a wildcard is {name} for one segment, or ** as the last segment`;
+  if (/^:|^<.*>$/.test(part)) return `${quote(part)}: a parameter is written {name}`;
+  if (part.includes(';')) return `${quote(part)}: leave ";" and what follows out, matching ignores it`;
+  if (!literalText.test(part)) {
+    return `${quote(part)} can never match: a path holds only A-Z a-z 0-9 - . _ ~ ! $ & ' ( ) + , = : @ and escapes such as %20 or %C3%BC`;
+  }
+  return undefined;
+}
+
+const faultTexts: Readonly<Record<string, string>> = {
+  'bad-escape': 'its escapes are no UTF-8',
+  'double-escape': 'it is encoded twice',
+  backslash: 'backslashes are refused',
+  fragment: 'an encoded "#" is refused',
+  'encoded-question-mark': 'an encoded "?" is refused',
+  'control-character': 'control characters are refused',
+};
+
+/** Judged and canonicalised as the path of a request is. */
+function parseLiteral(part: string): TemplateSegment | string {
+  const decoded = decodeEscapes(part);
+  if ('fault' in decoded)
+    return `${quote(part)} can never match: ${faultTexts[decoded.fault] ?? decoded.fault}`;
+  const literal = decoded.path;
+  if (literal.includes('%2F')) return `${quote(part)} can never match: an encoded "/" is refused`;
+  const text = decodeSegment(literal);
+  if (/^\.{1,2}$/.test(text)) return `${quote(part)} can never match: dot segments are refused`;
+  if (text.includes(';')) return `${quote(part)}: leave ";" and what follows out, matching ignores it`;
+  if (/[. \u00a0]$/.test(text))
+    return `${quote(part)}: leave dots and spaces at its end out, matching ignores them`;
+  return { literal };
+}
+
+/** On one line and of bounded length, whatever stands in the file. */
+function quote(part: string): string {
+  return JSON.stringify(part.length > 80 ? `${part.slice(0, 80)}…` : part);
+}
