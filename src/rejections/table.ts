@@ -66,7 +66,11 @@ function row(status: number, detail: string, code?: string): Row {
   return code === undefined ? { status, detail } : { status, detail, code };
 }
 
-export type RejectionOverrides = Partial<Record<RejectionName, Partial<RejectionRow>>>;
+export type RejectionOverrides = {
+  readonly [Name in RejectionName]?:
+    | { readonly [Part in keyof RejectionRow]?: RejectionRow[Part] | undefined }
+    | undefined;
+};
 
 /** The table with a shop's overrides applied; every name has its row. */
 export type Rejections = Readonly<Record<RejectionName, RejectionRow>>;
@@ -74,6 +78,13 @@ export type Rejections = Readonly<Record<RejectionName, RejectionRow>>;
 export function buildRejections(overrides: RejectionOverrides = {}): Rejections {
   const names = Object.keys(rejectionTable) as RejectionName[];
   return Object.fromEntries(
-    names.map((name) => [name, { code: name, ...rejectionTable[name], ...overrides[name] }]),
+    names.map((name) => {
+      const { status, detail, code = name }: Row = rejectionTable[name];
+      const own = overrides[name];
+      return [
+        name,
+        { status: own?.status ?? status, code: own?.code ?? code, detail: own?.detail ?? detail },
+      ];
+    }),
   ) as Rejections;
 }

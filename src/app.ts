@@ -1,0 +1,229 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { TLSSocket } from 'node:tls';
+import { type AdminServer, createAdminServer, type Readiness } from './admin/admin-server.ts';
+import { createKeySource } from './app/key-source.ts';
+import { followProtectedList } from './app/live-list.ts';
+import { parseOrigin } from './config/origin.ts';
+import type { Config } from './config/schema.ts';
+import { createForwarder, sendContinue } from './forwarding/forwarder.ts';
+import { createHttpProxy3Engine } from './forwarding/http-proxy-3-engine.ts';
+import { readWholeBody } from './forwarding/request-body.ts';
+import { createPipeline } from './pipeline.ts';
+import { createAuthenticate } from './protection/authenticate.ts';
+import { createTokenVerifier } from './protection/token-verifier.ts';
+import { reject } from './rejections/rejection.ts';
+import { buildRejections } from './rejections/table.ts';
+import { canonicaliseRequest } from './request/canonicalise-request.ts';
+import { createPeer, type Peer } from './request/peer.ts';
+import { buildRequestRules } from './request/request-rules.ts';
+import { Exchange, type ExchangeContext } from './server/exchange.ts';
+import { createListener } from './server/listener.ts';
+import { type Log, logExchange } from './telemetry/log.ts';
+import { createMetrics } from './telemetry/metrics.ts';
+
+export interface App {
+  /** Resolves when requests are served. */
+  listen(): Promise<{ readonly url: string; readonly adminUrl: string | undefined }>;
+  /** Lets what is in flight finish (30 s at most), then lets everything go. */
+  close(): Promise<void>;
+}
+
+export interface AppInput {
+  readonly config: Config;
+  /** Text of the protected list, as it was judged with the configuration. */
+  readonly protectedList: string;
+  /** Contents of `listen.tls`. */
+  readonly tls?: { readonly cert: string; readonly key: string } | undefined;
+  readonly log: Log;
+}
+
+/** How long a drain waits for requests in flight. */
+const drainMs = 30_000;
+
+/** The composition root: the only place that builds clients and maps the configuration to the rooms. */
+export async function createApp({ config, protectedList, tls, log }: AppInput): Promise<App> {
+  const { upstream, limits, auth, request } = config;
+  const origin = parseOrigin(upstream.url);
+  if (origin === undefined) throw new TypeError('upstream.url is no origin');
+  const rejections = buildRejections(config.rejections);
+  const metrics = createMetrics();
+  const now = Date.now;
+
+  const list = followProtectedList({
+    file: config.protectedResources,
+    text: protectedList,
+    ignoredPrefixes: request.ignoredPrefixes,
+    log,
+  });
+
+  const keySource = createKeySource(auth, now);
+  const verifier = createTokenVerifier({
+    algorithms: auth.algorithms,
+    keySource,
+    subject: auth.subject,
+    issuer: auth.issuer,
+    audience: auth.audience,
+    clockToleranceMs: auth.clockTolerance,
+    maxTokenAgeMs: auth.maxTokenAge === 'none' ? undefined : auth.maxTokenAge,
+    maxVerifying: Math.ceil(limits.inFlight / 2),
+    now,
+  });
+
+  const rules = buildRequestRules({
+    upstreamHost: origin.origin.slice(origin.scheme.length + '://'.length),
+    forwardHost: upstream.forwardHost,
+    trustedProxies: config.trustedProxies,
+    trustedFields: config.trustedFields,
+    encodedSlash: request.encodedSlash,
+    requestBodyBytes: limits.requestBody,
+    viaName: upstream.via ? 'shopward' : undefined,
+    webSocket: upstream.webSocket,
+  });
+  const peers = new WeakMap<Socket, Peer>();
+  const peerOf = (socket: Socket): Peer => {
+    const known = peers.get(socket);
+    if (known !== undefined) return known;
+    const peer = createPeer(socket.remoteAddress, socket instanceof TLSSocket, rules.isTrusted);
+    peers.set(socket, peer);
+    return peer;
+  };
+
+  const bodyTimeoutMs = 30_000;
+  const forwarder = createForwarder({
+    engine: createHttpProxy3Engine({
+      upstream: origin,
+      connectTimeoutMs: upstream.connectTimeout,
+      connections: upstream.connections,
+    }),
+    connections: upstream.connections,
+    queueLimit: limits.inFlight,
+    queueTimeoutMs: upstream.connectTimeout,
+    responseTimeoutMs: upstream.responseTimeout,
+    bodyLimitBytes: limits.requestBody,
+    bodyTimeoutMs,
+    writeStallTimeoutMs: 60_000,
+  });
+
+  const run = createPipeline({
+    canonicalise: (incoming) => canonicaliseRequest(incoming, peerOf(incoming.socket), rules),
+    ownEndpoints: [],
+    protectedList: list.current,
+    authenticate: createAuthenticate({ verifier }),
+    gates: [],
+    readBody: ({ incoming, response }, canonical) =>
+      readWholeBody(
+        incoming,
+        canonical.body,
+        { limitBytes: limits.requestBody, timeoutMs: bodyTimeoutMs },
+        () => sendContinue({ request: canonical, response }),
+      ),
+    forwarder,
+    observe: config.mode === 'observe',
+  });
+
+  const context: ExchangeContext = {
+    rejections,
+    record(record) {
+      metrics.observeExchange(record);
+      logExchange(log, record);
+    },
+    onFault: (fault, requestId) =>
+      log.error({ event: 'fault', err: fault, requestId }, 'a request met a fault'),
+  };
+  let inFlight = 0;
+  let draining = false;
+  const handle = (incoming: IncomingMessage, response: ServerResponse) => {
+    const exchange = new Exchange(incoming, response, context);
+    if (inFlight >= limits.inFlight) {
+      exchange.refuse(reject('overloaded', { reason: 'in-flight', retryAfterSeconds: 1 }));
+      return;
+    }
+    inFlight++;
+    response.once('close', () => inFlight--);
+    run(exchange).catch((fault) => exchange.fail(fault));
+  };
+  const listener = createListener({
+    host: config.listen.host,
+    port: config.listen.port,
+    keepAliveTimeoutMs: config.listen.keepAliveTimeout,
+    requestHeadersBytes: limits.requestHeaders,
+    ...(tls && { tls }),
+    rejections,
+    handle,
+  });
+
+  const readiness = (): Readiness => {
+    const keys = keySource.status();
+    const reasons: string[] = [];
+    if (draining) reasons.push('draining');
+    if (keys.keys === 0) reasons.push(`no keys for access tokens yet: ${keys.lastError ?? 'loading'}`);
+    else if (keys.lastError)
+      reasons.push(`keys could not be refreshed: ${keys.lastError}; the last good ones are used`);
+    for (const problem of list.problems()) reasons.push(`protected list: ${problem.text}`);
+    return { ready: !draining && keys.keys > 0, reasons };
+  };
+  registerGauges();
+
+  let admin: AdminServer | undefined;
+  if (config.admin) {
+    admin = createAdminServer({ ...config.admin, readiness, metrics: metrics.expose, endpoints: [] });
+  }
+
+  return {
+    async listen() {
+      if (config.mode === 'observe')
+        log.warn({ event: 'observe' }, 'OBSERVE MODE: refusals are only counted');
+      // Keys that cannot be had yet are no reason to stay down: protected requests get 503 until they come.
+      await keySource.start();
+      const address = await listener.listen();
+      const adminAddress = await admin?.listen();
+      const scheme = tls ? 'https' : 'http';
+      return {
+        url: `${scheme}://${urlHost(address.address)}:${address.port}`,
+        adminUrl: adminAddress && `http://${urlHost(adminAddress.address)}:${adminAddress.port}`,
+      };
+    },
+    async close() {
+      draining = true;
+      await listener.drain(drainMs);
+      list.close();
+      verifier.close();
+      keySource.close();
+      await forwarder.close();
+      await admin?.close();
+    },
+  };
+
+  function registerGauges(): void {
+    const gauge = (name: string, help: string, value: () => number) =>
+      metrics.registerGauge({ name, help, value });
+    gauge('http_server_active_requests', 'Requests in flight.', () => inFlight);
+    gauge(
+      'shopward_upstream_queue',
+      'Requests that wait for an upstream connection.',
+      () => forwarder.queued,
+    );
+    gauge('shopward_upstream_active_requests', 'Exchanges with the upstream.', () => forwarder.inFlight);
+    gauge(
+      'shopward_protected_rows',
+      'Rows of the protected list in force.',
+      () => list.current().rows.length,
+    );
+    gauge(
+      'shopward_config_last_reload_success',
+      'Whether the last edit of the protected list is in force.',
+      () => (list.problems().length === 0 ? 1 : 0),
+    );
+    gauge('shopward_config_last_reload_success_timestamp_seconds', 'When a list last took effect.', () =>
+      Math.floor(list.reloads.lastSuccessMs / 1000),
+    );
+    gauge('shopward_keys', 'Usable verification keys.', () => keySource.status().keys);
+    gauge('shopward_remembered_tokens', 'Verified tokens in memory.', () => verifier.status().remembered);
+  }
+}
+
+function urlHost(address: string): string {
+  const host = address === '0.0.0.0' ? '127.0.0.1' : address === '::' ? '::1' : address;
+  return host.includes(':') ? `[${host}]` : host;
+}

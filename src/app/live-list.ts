@@ -1,0 +1,68 @@
+import { formatProblem, type Problem } from '../config/problem.ts';
+import type { FileBytes } from '../config/read-file.ts';
+import { decodeText } from '../config/read-file.ts';
+import { type FileWatch, watchFile } from '../config/watch.ts';
+import {
+  compileProtectedList,
+  type ProtectedList,
+  type ProtectedListOptions,
+  parseProtectedList,
+} from '../protection/protected-list.ts';
+import type { Log } from '../telemetry/log.ts';
+
+/** The protected list in force, and what became of the last edit. */
+export interface LiveList {
+  current(): ProtectedList;
+  /** Why the last edit is not in force; empty when it is. */
+  problems(): readonly Problem[];
+  readonly reloads: { readonly succeeded: number; readonly failed: number; readonly lastSuccessMs: number };
+  close(): void;
+}
+
+export interface LiveListOptions extends ProtectedListOptions {
+  readonly file: string;
+  /** What `loadConfig` judged good. */
+  readonly text: string;
+  readonly log: Log;
+}
+
+/** Follows the file. An edit takes effect whole or not at all: a broken one leaves the last good list in force. */
+export function followProtectedList(options: LiveListOptions): LiveList {
+  const { file, log } = options;
+  const compile = (text: string) => {
+    const { list, problems } = parseProtectedList(text, file);
+    return list === undefined ? problems : compileProtectedList(list, options);
+  };
+  const first = compile(options.text);
+  if (!('match' in first)) throw new Error(first.map(formatProblem).join('\n'));
+  let current: ProtectedList = first;
+  let problems: readonly Problem[] = [];
+  const reloads = { succeeded: 0, failed: 0, lastSuccessMs: Date.now() };
+
+  const refuse = (found: readonly Problem[]) => {
+    problems = found;
+    reloads.failed++;
+    log.error(
+      { event: 'list-refused', problems: found.map(formatProblem) },
+      'the protected list was not reloaded',
+    );
+  };
+  const onChange = (content: FileBytes) => {
+    const decoded = 'fault' in content ? content : decodeText(content.bytes);
+    if ('fault' in decoded) {
+      refuse([{ file, line: 1, column: 1, severity: 'error', text: `cannot be read: ${decoded.fault}` }]);
+      return;
+    }
+    const next = compile(decoded.text);
+    if (!('match' in next)) return refuse(next);
+    const before = current.rows.length;
+    current = next;
+    problems = [];
+    reloads.succeeded++;
+    reloads.lastSuccessMs = Date.now();
+    log.info({ event: 'list-reloaded', rows: next.rows.length, before }, 'the protected list was reloaded');
+  };
+  const watch: FileWatch = watchFile(file, onChange, { known: Buffer.from(options.text) });
+
+  return { current: () => current, problems: () => problems, reloads, close: () => watch.close() };
+}

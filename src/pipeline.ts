@@ -1,0 +1,138 @@
+import type { IncomingMessage } from 'node:http';
+import type { Forwarder } from './forwarding/forwarder.ts';
+import type { Passage } from './forwarding/passage.ts';
+import type { Authenticate, Authenticated } from './protection/authenticate.ts';
+import type { ProtectedList } from './protection/protected-list.ts';
+import { isRejection, type Rejection } from './rejections/rejection.ts';
+import type { RejectionName } from './rejections/table.ts';
+import { type Answer, isAnswer } from './request/answer.ts';
+import type { CanonicalRequest } from './request/canonical-request.ts';
+import { editFields, fieldValue } from './request/field-list.ts';
+import type { Exchange } from './server/exchange.ts';
+
+type Eventually<T> = T | Promise<T>;
+type Identity = Authenticated['identity'];
+
+/** An endpoint that shopward answers itself; `undefined`: not this request. */
+export interface OwnEndpoint {
+  /** Template for log and metrics. */
+  readonly route: string;
+  answer(request: CanonicalRequest): Eventually<Answer | Rejection> | undefined;
+}
+
+/** A feature that has a say in a forwarded request: refresh tokens, entity tags. */
+export interface Gate {
+  /** Whether the gate concerns itself with this request, and whether it wants the body whole. */
+  concerns(request: CanonicalRequest): false | 'head' | 'whole-body';
+  /** A refusal, an answer from what is stored, or what is wanted of the exchange with the upstream. */
+  begin(
+    request: CanonicalRequest,
+    identity: Identity | undefined,
+    body: Buffer | undefined,
+  ): Eventually<Passage | Answer | Rejection | undefined>;
+}
+
+export interface Rooms {
+  canonicalise(incoming: IncomingMessage): CanonicalRequest | Rejection;
+  readonly ownEndpoints: readonly OwnEndpoint[];
+  /** The list as it stands now; a request keeps the one that it began with. */
+  protectedList(): ProtectedList;
+  readonly authenticate: Authenticate;
+  /** At most one of them concerns itself with a request: the first that does. */
+  readonly gates: readonly Gate[];
+  readBody(exchange: Exchange, request: CanonicalRequest): Promise<Buffer | Rejection>;
+  readonly forwarder: Forwarder;
+  /** The whole proxy is in observe mode: soft refusals are noted, and the request goes on. */
+  readonly observe: boolean;
+}
+
+/** What observe mode lets pass. The grammar of requests and the limits always hold. */
+const softRejections: ReadonlySet<RejectionName> = new Set([
+  'access-token-missing',
+  'access-token-invalid',
+  'insufficient-scope',
+  'if-match-missing',
+  'if-match-invalid',
+  'refresh-token-invalid',
+  'tag-store-unavailable',
+  'token-store-unavailable',
+]);
+
+/**
+ * One request, one straight line:
+ * canonical request -> own endpoints -> protected? -> authenticate -> gate (precondition, token state) -> forward.
+ */
+export function createPipeline(rooms: Rooms): (exchange: Exchange) => Promise<void> {
+  return async (exchange) => {
+    const request = rooms.canonicalise(exchange.incoming);
+    if (isRejection(request)) return exchange.refuse(request);
+    exchange.meet(request);
+
+    for (const endpoint of rooms.ownEndpoints) {
+      const pending = endpoint.answer(request);
+      if (pending === undefined) continue;
+      exchange.route = endpoint.route;
+      const answer = pending instanceof Promise ? await pending : pending;
+      return isRejection(answer) ? exchange.refuse(answer) : exchange.answer(answer);
+    }
+
+    const requirement = rooms.protectedList().match(request);
+    if (requirement === undefined) return pass(rooms, exchange, request, undefined, rooms.observe);
+
+    exchange.route = requirement.row.template;
+    const isObserved = rooms.observe || requirement.observe;
+    const pending = rooms.authenticate(request, requirement.scopes);
+    const verdict = pending instanceof Promise ? await pending : pending;
+    if (!isRejection(verdict)) {
+      return pass(rooms, exchange, withCredentials(request, verdict), verdict.identity, isObserved);
+    }
+    if (!isObserved || !softRejections.has(verdict.rejection)) return exchange.refuse(verdict);
+    exchange.observe(verdict);
+    return pass(rooms, exchange, request, undefined, isObserved);
+  };
+}
+
+/** Past authentication: the gate that the request concerns, then the upstream. */
+async function pass(
+  rooms: Rooms,
+  exchange: Exchange,
+  request: CanonicalRequest,
+  identity: Identity | undefined,
+  isObserved: boolean,
+): Promise<void> {
+  let body: Buffer | undefined;
+  let passage: Passage | undefined;
+  for (const gate of rooms.gates) {
+    const concern = gate.concerns(request);
+    if (concern === false) continue;
+    if (concern === 'whole-body') {
+      const read = await rooms.readBody(exchange, request);
+      if (isRejection(read)) return exchange.refuse(read);
+      body = read;
+    }
+    const pending = gate.begin(request, identity, body);
+    const verdict = pending instanceof Promise ? await pending : pending;
+    if (isRejection(verdict)) {
+      if (!isObserved || !softRejections.has(verdict.rejection)) return exchange.refuse(verdict);
+      exchange.observe(verdict);
+    } else if (isAnswer(verdict)) {
+      return exchange.answer(verdict);
+    } else {
+      passage = verdict;
+    }
+    break;
+  }
+  const { incoming, response, editResponse } = exchange;
+  exchange.conclude(
+    await rooms.forwarder.forward({ request, incoming, response, body, passage, editResponse }),
+  );
+}
+
+/** What was verified is what goes on: the canonical spelling of the credentials. */
+function withCredentials(
+  request: CanonicalRequest,
+  { canonicalAuthorization }: Authenticated,
+): CanonicalRequest {
+  if (fieldValue(request.fields, 'authorization') === canonicalAuthorization) return request;
+  return { ...request, fields: editFields(request.fields, { Authorization: canonicalAuthorization }) };
+}
