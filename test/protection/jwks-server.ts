@@ -1,0 +1,75 @@
+import { once } from 'node:events';
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { publicJwk, type Signer } from './signing.ts';
+
+/** A real key server that a test can make fail in every way. */
+export interface JwksServer {
+  readonly url: string;
+  /** Requests so far. */
+  readonly hits: number;
+  answer(respond: (response: ServerResponse) => void): void;
+  serve(...signers: readonly Signer[]): void;
+  /** Breaks every connection. */
+  goDown(): void;
+  /** Lets requests wait; the returned function answers them, and serves from then on. */
+  hold(...signers: readonly Signer[]): () => void;
+  /** Resolves once a request has come in that was not there before the call. */
+  nextHit(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export async function startJwksServer(...signers: readonly Signer[]): Promise<JwksServer> {
+  let hits = 0;
+  let respond = serveKeys(signers);
+  let told: () => void = () => {};
+  const server = createServer((_, response) => {
+    hits++;
+    told();
+    respond(response);
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/jwks.json`,
+    get hits() {
+      return hits;
+    },
+    answer: (next) => {
+      respond = next;
+    },
+    serve: (...next) => {
+      respond = serveKeys(next);
+    },
+    goDown() {
+      respond = (response) => response.destroy();
+    },
+    hold(...next) {
+      const held: ServerResponse[] = [];
+      respond = (response) => void held.push(response);
+      return () => {
+        respond = serveKeys(next);
+        for (const response of held) respond(response);
+      };
+    },
+    nextHit: () =>
+      new Promise((resolve) => {
+        told = resolve;
+      }),
+    async close() {
+      server.close();
+      server.closeAllConnections();
+      await once(server, 'close');
+    },
+  };
+}
+
+export function serveKeys(signers: readonly Signer[]): (response: ServerResponse) => void {
+  return serveJson({ keys: signers.map((signer) => publicJwk(signer, { use: 'sig' })) });
+}
+
+export function serveJson(value: unknown): (response: ServerResponse) => void {
+  return (response) => {
+    response.setHeader('Content-Type', 'application/json');
+    response.end(typeof value === 'string' ? value : JSON.stringify(value));
+  };
+}
