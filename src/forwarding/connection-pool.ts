@@ -16,6 +16,8 @@ export interface Connection {
   idleUntilMs: number | undefined;
 }
 
+const shuttingDown: ConnectionFault = { kind: 'unreachable', cause: new Error('shutting down') };
+
 /** Somebody who wants a connection. */
 export interface ConnectionWaiter {
   /** Set when the exchange is over before it had a connection. */
@@ -38,7 +40,7 @@ export class ConnectionPool {
   readonly #attempts = new Map<ConnectionWaiter, () => void>();
   readonly #sweeper: NodeJS.Timeout;
   #open = 0;
-  #closing: (() => void) | undefined;
+  #closing: PromiseWithResolvers<void> | undefined;
 
   constructor(options: EngineOptions, now: () => number = () => performance.now()) {
     this.#options = options;
@@ -48,6 +50,10 @@ export class ConnectionPool {
 
   /** Gives `waiter` a connection: an idle one in this very call, unless it must be `fresh`, or a new one later. */
   acquire(waiter: ConnectionWaiter, fresh: boolean): void {
+    if (this.#closing !== undefined) {
+      waiter.onConnectionFault(shuttingDown);
+      return;
+    }
     const connection = fresh ? undefined : this.#takeIdle();
     if (connection !== undefined) {
       this.#assign(connection, waiter);
@@ -75,17 +81,16 @@ export class ConnectionPool {
 
   /** Ends idle connections now and the others after their exchange. */
   close(): Promise<void> {
+    if (this.#closing !== undefined) return this.#closing.promise;
     clearInterval(this.#sweeper);
-    return new Promise((resolve) => {
-      this.#closing = resolve;
-      for (const connection of this.#idle.splice(0)) connection.socket.destroy();
-      for (const giveUp of [...this.#attempts.values()]) giveUp();
-      for (const waiter of this.#waiting.splice(0)) {
-        if (!waiter.isOver)
-          waiter.onConnectionFault({ kind: 'unreachable', cause: new Error('shutting down') });
-      }
-      if (this.#open === 0) resolve();
-    });
+    this.#closing = Promise.withResolvers();
+    for (const connection of this.#idle.splice(0)) connection.socket.destroy();
+    for (const giveUp of [...this.#attempts.values()]) giveUp();
+    for (const waiter of this.#waiting.splice(0)) {
+      if (!waiter.isOver) waiter.onConnectionFault(shuttingDown);
+    }
+    if (this.#open === 0) this.#closing.resolve();
+    return this.#closing.promise;
   }
 
   #takeIdle(): Connection | undefined {
@@ -154,7 +159,7 @@ export class ConnectionPool {
   #closed(): void {
     this.#open -= 1;
     if (this.#closing !== undefined) {
-      if (this.#open === 0) this.#closing();
+      if (this.#open === 0) this.#closing.resolve();
       return;
     }
     if (this.#waiting.length > 0) process.nextTick(() => this.#serve());

@@ -1,0 +1,116 @@
+import { expect, it } from 'vitest';
+import { eachEngine } from '../harness/each-engine.ts';
+import { exchangeRaw, openRawConnection } from '../harness/raw-client.ts';
+import { answer } from '../harness/recording-upstream.ts';
+
+const get = 'GET / HTTP/1.1\r\nHost: s\r\n\r\n';
+const post = 'POST / HTTP/1.1\r\nHost: s\r\nContent-Length: 2\r\n\r\nhi';
+
+function later(ms: number): Promise<string> {
+  return new Promise((resolve) => setTimeout(() => resolve(answer('slow')), ms));
+}
+
+/** H3, F15, X4: more requests than connections wait in a bounded queue for a bounded time; nothing crashes or hangs. */
+eachEngine('H3: a full queue', (start) => {
+  it('four times as many GETs and POSTs as connections, on a slow upstream', async () => {
+    const { port, upstream, front } = await start(() => later(30), { connections: 8 });
+    const responses = await Promise.all(
+      Array.from({ length: 32 }, (_, i) => exchangeRaw(port, i % 2 === 0 ? get : post, 'GET')),
+    );
+    expect(new Set(responses.map(({ status }) => status))).toEqual(new Set([200]));
+    expect(upstream.requestLines).toHaveLength(32);
+    expect(upstream.connections.length).toBeLessThanOrEqual(8);
+    expect([front.forwarder.inFlight, front.forwarder.queued]).toEqual([0, 0]);
+  });
+
+  it('pipelined requests take no more connections than others, and are answered in order', async () => {
+    const { port, upstream, front } = await start(
+      async ({ head }) => {
+        await later(5);
+        return answer(/\/(\d+) /.exec(head)?.[1] ?? '');
+      },
+      { connections: 4 },
+    );
+    const client = await openRawConnection(port);
+    await client.write(
+      Array.from({ length: 200 }, (_, i) => `GET /${i} HTTP/1.1\r\nHost: s\r\n\r\n`).join(''),
+    );
+    for (let i = 0; i < 200; i++) expect((await client.readResponse()).body.toString()).toBe(String(i));
+    expect(upstream.connections.length).toBeLessThanOrEqual(4);
+    await front.resultsOf(200);
+    client.close();
+  });
+
+  it('one more than the queue holds is 503 with Retry-After, and the upstream does not see it', async () => {
+    const { port, upstream, front } = await start(() => undefined, { connections: 1, queueLimit: 1 });
+    const first = await openRawConnection(port);
+    await first.write(get);
+    while (front.forwarder.inFlight < 1) await later(2);
+    const second = await openRawConnection(port);
+    await second.write(get);
+    while (front.forwarder.queued < 1) await later(2);
+    const third = await exchangeRaw(port, get);
+    expect([third.status, third.field('retry-after')]).toEqual([503, '1']);
+    expect(JSON.parse(third.body.toString())).toMatchObject({
+      errors: [{ status: 503, code: 'overloaded' }],
+    });
+    expect(upstream.requestLines.length).toBeLessThanOrEqual(1);
+    first.close();
+    second.close();
+  });
+
+  it('too long in the queue is 503', async () => {
+    const { port, front } = await start(() => undefined, { connections: 1, queueTimeoutMs: 50 });
+    const first = await openRawConnection(port);
+    await first.write(get);
+    while (front.forwarder.inFlight < 1) await later(2);
+    expect((await exchangeRaw(port, get)).status).toBe(503);
+    expect(front.forwarder.queued).toBe(0);
+    first.close();
+  });
+
+  it('X3: readers that never read free their connections for others', async () => {
+    const big = Buffer.alloc(30_000_000, 'a');
+    const { port, front } = await start(
+      ({ connection, head }) => {
+        if (head.startsWith('GET /small')) return answer('small');
+        connection.socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${big.length}\r\n\r\n`);
+        connection.socket.write(big);
+        return undefined;
+      },
+      { connections: 2, writeStallTimeoutMs: 200 },
+    );
+    const readers = [await openRawConnection(port), await openRawConnection(port)];
+    for (const reader of readers) {
+      reader.socket.pause();
+      await reader.write(get);
+    }
+    while (front.forwarder.inFlight < 2) await later(2);
+    expect((await exchangeRaw(port, 'GET /small HTTP/1.1\r\nHost: s\r\n\r\n')).body.toString()).toBe('small');
+    expect((await front.resultsOf(3)).slice(0, 2)).toMatchObject([
+      { end: 'client-gone' },
+      { end: 'client-gone' },
+    ]);
+    for (const reader of readers) reader.close();
+  });
+
+  it('X2: a body that trickles is 408 before it takes a connection, or when it streams', async () => {
+    const { port, upstream, front } = await start(() => undefined, { bodyTimeoutMs: 100 });
+    for (const [framing, piece] of [
+      ['Content-Length: 100', 'a'],
+      ['Transfer-Encoding: chunked', '1\r\na\r\n'],
+      ['Content-Length: 100000', 'a'],
+    ]) {
+      const client = await openRawConnection(port);
+      await client.write(`POST / HTTP/1.1\r\nHost: s\r\n${framing}\r\n\r\n`);
+      const trickle = setInterval(() => client.socket.write(piece as string), 20);
+      const response = await client.readResponse();
+      clearInterval(trickle);
+      expect([response.status, response.field('connection')]).toEqual([408, 'close']);
+      client.close();
+    }
+    await front.resultsOf(3);
+    expect(upstream.requestLines).toHaveLength(2);
+    expect(front.forwarder.inFlight).toBe(0);
+  });
+});

@@ -1,0 +1,27 @@
+import { engines, startFront } from './forwarding-front.ts';
+
+/** `front-process ENGINE UPSTREAM-PORT`: a front as a process, which tells its port and, when asked, its memory. */
+const [name, upstreamPort] = process.argv.slice(2);
+const engine = engines.find((one) => one.name === name);
+if (engine === undefined) throw new Error(`no engine ${name}`);
+
+let peak = process.memoryUsage.rss();
+setInterval(() => {
+  peak = Math.max(peak, process.memoryUsage.rss());
+}, 5);
+
+const front = await startFront({
+  createEngine: engine.createEngine,
+  upstreamPort: Number(upstreamPort),
+  bodyLimitBytes: 1_000_000_000,
+});
+process.on('message', (message) => {
+  const usage = process.cpuUsage();
+  if (message === 'cpu') process.send?.(usage.user + usage.system);
+  if (message !== 'memory') return;
+  const now = process.memoryUsage.rss();
+  process.send?.({ now, peak: Math.max(peak, now) });
+  peak = now;
+});
+process.on('disconnect', () => process.exit());
+process.send?.(front.port);

@@ -1,0 +1,20 @@
+/** A self-signed certificate for localhost and 127.0.0.1, good for a hundred years and for nothing but tests. */
+export const testCertificate = `-----BEGIN CERTIFICATE-----
+MIIBmjCCAUGgAwIBAgIUIaZZj98/D5gbqhb2N/dZkFg9bmkwCgYIKoZIzj0EAwIw
+FDESMBAGA1UEAwwJbG9jYWxob3N0MCAXDTI2MTEyMTA5MjIzOVoYDzIxMjYxMDI4
+MDkyMjM5WjAUMRIwEAYDVQQDDAlsb2NhbGhvc3QwWTATBgcqhkjOPQIBBggqhkjO
+PQMBBwNCAAQ3W4swcsRMQOUFNOSehbVRG4f20lBCXshexl2qo3BpepksiAhK+xbA
+a1LObPgdqiIxU/e9SUl1gaTzejlD/YMVo28wbTAdBgNVHQ4EFgQUPZyNSFVzY44s
+9xF/QJkOg5hJp9owHwYDVR0jBBgwFoAUPZyNSFVzY44s9xF/QJkOg5hJp9owDwYD
+VR0TAQH/BAUwAwEB/zAaBgNVHREEEzARgglsb2NhbGhvc3SHBH8AAAEwCgYIKoZI
+zj0EAwIDRwAwRAIgbNzDmqXp+TvupmEsNZ2YXTPax4admmqCxZgrafA9JX0CIDMf
+UOR0LIZGaHEW7VlSD2Hm/2vFSlb3fj35Zz5Mt2+l
+-----END CERTIFICATE-----
+`;
+
+export const testKey = `-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgb9ZG8S68LuFn0VZx
+1jjpbgyTfeAVhql9iNR+s/MUilqhRANCAAQ3W4swcsRMQOUFNOSehbVRG4f20lBC
+Xshexl2qo3BpepksiAhK+xbAa1LObPgdqiIxU/e9SUl1gaTzejlD/YMV
+-----END PRIVATE KEY-----
+`;
