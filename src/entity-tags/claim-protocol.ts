@@ -1,0 +1,220 @@
+import type { Claim, ClaimAnswer, ClaimEnd, LookUp, ReadEnd, ReadNote } from './tag-store.ts';
+
+/**
+ * The claim protocol as pure steps: what is stored and the store's clock go in, what is to be stored and the answer
+ * come out. The memory store runs these; `lua.ts` says the same to Redis, and the tests hold the two together.
+ * docs/decisions/entity-tag-claims.md explains every line. All times are microseconds of the store's clock.
+ */
+export interface TagRecord {
+  readonly epoch: string;
+  readonly generation: number;
+  readonly tag: string | null;
+  readonly shopTag: string | null;
+  readonly fingerprints: Readonly<Record<string, Fingerprint>>;
+  readonly lease: Lease | null;
+  /** An unknown write may land until then; 0: none. */
+  readonly quietUntil: number;
+  /** One with a tag is among the unknown. */
+  readonly quietTagged: boolean;
+  readonly changedAt: number;
+}
+
+export interface Fingerprint {
+  readonly value: string;
+  readonly at: number;
+  readonly fields: string;
+}
+
+export interface Lease {
+  readonly token: string;
+  readonly until: number;
+  readonly tagged: boolean;
+  readonly tainted: boolean;
+}
+
+export interface ProtocolTimes {
+  readonly lease: number;
+  /** How long a new store hands out nothing. */
+  readonly hold: number;
+  /** A read that took longer is not recorded. */
+  readonly longestRead: number;
+}
+
+/** One look at the store: lazy steps done. */
+export interface Opened {
+  readonly now: number;
+  readonly epoch: string;
+  /** The hold's end; a read that began before it proves nothing. */
+  readonly holdUntil: number;
+  readonly record: TagRecord | null;
+}
+
+export interface Step<T> {
+  readonly record: TagRecord | null;
+  readonly answer: T;
+}
+
+export const maxVariants = 32;
+
+/** What every operation begins with: records of another epoch are absent, what has run out has had its effect. */
+export function open(
+  stored: TagRecord | null,
+  moment: { readonly now: number; readonly epoch: string; readonly since: number },
+  times: ProtocolTimes,
+): Opened {
+  const { now, epoch, since } = moment;
+  const record = stored !== null && stored.epoch === epoch ? runOut(stored, now) : null;
+  return { now, epoch, holdUntil: since + times.hold, record };
+}
+
+function runOut(stored: TagRecord, now: number): TagRecord {
+  let record = stored;
+  if (record.lease !== null && record.lease.until <= now) {
+    const { until } = record.lease;
+    record = { ...changed(record, until), lease: null };
+  }
+  if (record.quietUntil !== 0 && record.quietUntil <= now) {
+    const { quietUntil } = record;
+    record = { ...changed(record, quietUntil), quietUntil: 0, quietTagged: false };
+  }
+  return record;
+}
+
+export function lookUp(opened: Opened, variant: string | null): LookUp {
+  const { now, epoch, record } = opened;
+  const unsettled = whyUnsettled(opened);
+  const note: ReadNote | null =
+    unsettled === 'hold' || isQuiet(record)
+      ? null
+      : { epoch, generation: record?.generation ?? 0, startedAt: now };
+  const known = variant === null ? undefined : record?.fingerprints[variant];
+  const recorded =
+    known === undefined || unsettled !== null
+      ? null
+      : { ageMs: (now - known.at) / 1000, fields: known.fields };
+  return { note, tag: record?.tag ?? null, unsettled, recorded };
+}
+
+export function endRead(opened: Opened, read: ReadEnd, times: ProtocolTimes): Step<string | null> {
+  const { now, epoch, record } = opened;
+  if (isHeld(opened) || isQuiet(record)) return { record, answer: null };
+  if (!isUnchangedSince(opened, read.note, times)) return { record, answer: null };
+  if (read.fingerprint === null || (record !== null && record.lease !== null)) {
+    return { record, answer: record?.tag ?? null };
+  }
+  const fingerprint = { value: read.fingerprint, at: read.note.startedAt, fields: read.fields ?? '' };
+  const before = record ?? createRecord(epoch, now);
+  const only = { [read.variant]: fingerprint };
+  const first = { ...before, tag: read.newTag, shopTag: read.shopTag, fingerprints: only };
+  if (before.tag === null) return { record: first, answer: read.newTag };
+  const known = before.fingerprints[read.variant];
+  if (known !== undefined && known.value !== read.fingerprint) {
+    return { record: { ...first, generation: before.generation + 1, changedAt: now }, answer: read.newTag };
+  }
+  const isFull = known === undefined && Object.keys(before.fingerprints).length >= maxVariants;
+  const fingerprints = isFull ? only : { ...before.fingerprints, ...only };
+  const shopTag = read.isOfCollection ? (before.shopTag ?? read.shopTag) : read.shopTag;
+  return { record: { ...before, shopTag, fingerprints }, answer: before.tag };
+}
+
+function isUnchangedSince(opened: Opened, note: ReadNote, times: ProtocolTimes): boolean {
+  const { now, epoch, holdUntil, record } = opened;
+  if (note.epoch !== epoch || now - note.startedAt > times.longestRead) return false;
+  if (note.generation !== null) return note.generation === (record?.generation ?? 0);
+  return note.startedAt > (record?.changedAt ?? 0) && note.startedAt > holdUntil;
+}
+
+export function claim(opened: Opened, { token, tags }: Claim, times: ProtocolTimes): Step<ClaimAnswer> {
+  const { now, epoch, holdUntil, record } = opened;
+  const refuse = (answer: ClaimAnswer): Step<ClaimAnswer> => ({ record, answer });
+  if (isHeld(opened)) return refuse({ kind: 'hold', remainingMs: (holdUntil - now) / 1000 });
+  const quiet: ClaimAnswer = { kind: 'quiet', remainingMs: ((record?.quietUntil ?? 0) - now) / 1000 };
+  if (tags !== null && (record === null || record.tag === null || !tags.includes(record.tag))) {
+    return refuse(isQuiet(record) ? quiet : { kind: 'not-current' });
+  }
+  if (record !== null && record.lease !== null) {
+    return refuse({ kind: 'busy', remainingMs: (record.lease.until - now) / 1000 });
+  }
+  if (isQuiet(record) && (tags !== null || record?.quietTagged === true)) return refuse(quiet);
+  const lease: Lease = { token, until: now + times.lease, tagged: tags !== null, tainted: isQuiet(record) };
+  const before = record ?? createRecord(epoch, now);
+  return { record: { ...before, lease }, answer: { kind: 'granted', shopTag: before.shopTag } };
+}
+
+export function end(opened: Opened, write: ClaimEnd, times: ProtocolTimes): Step<string | null> {
+  const { now, epoch, record } = opened;
+  const { outcome } = write;
+  const lease = record?.lease ?? null;
+  const changesNothing = outcome === 'unsent' || outcome === 'refused';
+  if (record === null || lease === null || lease.token !== write.token) {
+    if (changesNothing) return { record, answer: null };
+    const late = changed(record ?? createRecord(epoch, now), now);
+    return {
+      record: {
+        ...late,
+        lease: late.lease === null ? null : { ...late.lease, tainted: true },
+        ...(outcome === 'unknown' ? hush(late, now + times.lease, write.tagged) : {}),
+      },
+      answer: null,
+    };
+  }
+  if (changesNothing) {
+    return { record: { ...(lease.tainted ? untagged(record) : record), lease: null }, answer: null };
+  }
+  const after: TagRecord = { ...changed(record, now), lease: null };
+  if (outcome === 'unknown') {
+    return { record: { ...after, ...hush(after, lease.until, lease.tagged) }, answer: null };
+  }
+  if (outcome === 'spoilt' || lease.tainted || write.newTag === null) return { record: after, answer: null };
+  return { record: { ...after, tag: write.newTag, shopTag: write.shopTag }, answer: write.newTag };
+}
+
+/** The state may be another one since `at`: no tag, and no read that began before may set one. */
+function changed(record: TagRecord, at: number): TagRecord {
+  return {
+    ...untagged(record),
+    generation: record.generation + 1,
+    changedAt: Math.max(record.changedAt, at),
+  };
+}
+
+function untagged(record: TagRecord): TagRecord {
+  return { ...record, tag: null, shopTag: null, fingerprints: {} };
+}
+
+function hush(
+  record: TagRecord,
+  until: number,
+  tagged: boolean,
+): Pick<TagRecord, 'quietUntil' | 'quietTagged'> {
+  return { quietUntil: Math.max(record.quietUntil, until), quietTagged: record.quietTagged || tagged };
+}
+
+/** The generation starts at the clock, so that a record that was lost and made anew never repeats one. */
+function createRecord(epoch: string, now: number): TagRecord {
+  return {
+    epoch,
+    generation: now,
+    tag: null,
+    shopTag: null,
+    fingerprints: {},
+    lease: null,
+    quietUntil: 0,
+    quietTagged: false,
+    changedAt: 0,
+  };
+}
+
+function isHeld({ now, holdUntil }: Opened): boolean {
+  return now < holdUntil;
+}
+
+function isQuiet(record: TagRecord | null): boolean {
+  return record !== null && record.quietUntil !== 0;
+}
+
+function whyUnsettled(opened: Opened): LookUp['unsettled'] {
+  if (isHeld(opened)) return 'hold';
+  if (isQuiet(opened.record)) return 'quiet';
+  return opened.record !== null && opened.record.lease !== null ? 'lease' : null;
+}

@@ -1,0 +1,206 @@
+import type { RedisScript } from '../redis/redis.ts';
+import { defineScript } from '../redis/script.ts';
+
+/**
+ * The claim protocol for Redis: `claim-protocol.ts`, line by line, one script per operation. KEYS: the epoch marker of
+ * the slot, the record. ARGV begins with lease, hold and longest read (microseconds) and the record's expiry
+ * (milliseconds). Every answer begins with the epoch, the clock and the end of the hold.
+ *
+ * The record is a hash: e(poch) g(eneration) t(ag) s(hop tag) lt lu lg ld (lease: token, until, tagged, tainted) q qg
+ * (quiet until, tagged) c(hanged at), all of them always there, and `v:` + variant -> fingerprint | at | fields.
+ *
+ * The identity of the data is the replication id, read inside the script: it changes with every restart and every
+ * failover, at the very script that first meets the new primary. Redis propagates what a script writes, not the script.
+ */
+const prelude = `
+local LEASE, HOLD, LONGEST, EXPIRY = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local MAX_VARIANTS, FIELDS = 32, 11
+local MARKER, RECORD = KEYS[1], KEYS[2]
+
+local function clock()
+  local time = redis.call('TIME')
+  return time[1] * 1000000 + time[2]
+end
+
+local function replication_id()
+  return string.match(redis.call('INFO', 'replication'), 'master_replid:(%w+)')
+end
+
+local function int(number) return string.format('%.0f', number) end
+
+local now = clock()
+local id = replication_id()
+local marker = redis.call('GET', MARKER)
+local since = marker and string.sub(marker, 1, #id + 1) == id .. ':' and tonumber(string.sub(marker, #id + 2))
+if not since then
+  since = now
+  marker = id .. ':' .. int(now)
+  redis.call('SET', MARKER, marker)
+end
+local hold_until = since + HOLD
+local held = now < hold_until
+
+local function untag(r) r.tag, r.shop, r.variants_gone = '', '', true end
+
+local function change(r, at)
+  untag(r)
+  r.generation = r.generation + 1
+  r.changed = math.max(r.changed, at)
+end
+
+local function create()
+  return { generation = now, tag = '', shop = '', token = '', until_ = 0, tagged = '0', tainted = '0', quiet = 0,
+    quiet_tagged = '0', changed = 0, variants_gone = true }
+end
+
+local function drop_lease(r) r.token, r.until_, r.tagged, r.tainted = '', 0, '0', '0' end
+
+local function load()
+  local f = redis.call('HMGET', RECORD, 'e', 'g', 't', 's', 'lt', 'lu', 'lg', 'ld', 'q', 'qg', 'c')
+  if f[1] ~= marker then return nil end
+  local r = { generation = tonumber(f[2]), tag = f[3], shop = f[4], token = f[5], until_ = tonumber(f[6]), tagged = f[7],
+    tainted = f[8], quiet = tonumber(f[9]), quiet_tagged = f[10], changed = tonumber(f[11]), variants_gone = false }
+  if r.token ~= '' and r.until_ <= now then
+    change(r, r.until_)
+    drop_lease(r)
+  end
+  if r.quiet ~= 0 and r.quiet <= now then
+    change(r, r.quiet)
+    r.quiet, r.quiet_tagged = 0, '0'
+  end
+  return r
+end
+
+local function save(r)
+  if r.variants_gone then redis.call('DEL', RECORD) end
+  redis.call('HSET', RECORD, 'e', marker, 'g', int(r.generation), 't', r.tag, 's', r.shop, 'lt', r.token,
+    'lu', int(r.until_), 'lg', r.tagged, 'ld', r.tainted, 'q', int(r.quiet), 'qg', r.quiet_tagged, 'c', int(r.changed))
+  redis.call('PEXPIRE', RECORD, EXPIRY)
+end
+
+local function answer(...) return { marker, int(now), int(hold_until), ... } end
+
+local record = load()
+local quiet = record ~= nil and record.quiet ~= 0
+local leased = record ~= nil and record.token ~= ''
+`;
+
+const lookUp = `
+local why = held and 'hold' or quiet and 'quiet' or leased and 'lease' or ''
+local generation = record and record.generation or 0
+local known = why == '' and record and not record.variants_gone and ARGV[5] ~= '' and redis.call('HGET', RECORD, 'v:' .. ARGV[5])
+return answer(why, int(generation), record and record.tag or '', known or '')
+`;
+
+const endRead = `
+local note_epoch, note_generation, note_started = ARGV[5], ARGV[6], tonumber(ARGV[7])
+local variant, fingerprint, new_tag, shop, of_collection, fields = 'v:' .. ARGV[8], ARGV[9], ARGV[10], ARGV[11], ARGV[12], ARGV[13]
+
+local function unchanged()
+  if note_epoch ~= marker or now - note_started > LONGEST then return false end
+  if note_generation ~= '' then return tonumber(note_generation) == (record and record.generation or 0) end
+  return note_started > (record and record.changed or 0) and note_started > hold_until
+end
+
+if held or quiet then return answer('') end
+if not unchanged() then return answer('') end
+if fingerprint == '' or leased then return answer(record and record.tag or '') end
+
+local entry = fingerprint .. '|' .. int(note_started) .. '|' .. fields
+local r = record or create()
+if r.tag == '' then
+  r.tag, r.shop, r.variants_gone = new_tag, shop, true
+  save(r)
+  redis.call('HSET', RECORD, variant, entry)
+  return answer(new_tag)
+end
+local known = redis.call('HGET', RECORD, variant)
+if known and string.sub(known, 1, #fingerprint + 1) ~= fingerprint .. '|' then
+  r.generation, r.changed = r.generation + 1, now
+  r.tag, r.shop, r.variants_gone = new_tag, shop, true
+  save(r)
+  redis.call('HSET', RECORD, variant, entry)
+  return answer(new_tag)
+end
+if of_collection == '1' and r.shop ~= '' then shop = r.shop end
+local full = not known and redis.call('HLEN', RECORD) >= FIELDS + MAX_VARIANTS
+if not known or fields ~= '' or shop ~= r.shop then
+  r.shop, r.variants_gone = shop, full
+  save(r)
+  redis.call('HSET', RECORD, variant, entry)
+elseif redis.call('PTTL', RECORD) < EXPIRY / 2 then
+  redis.call('PEXPIRE', RECORD, EXPIRY)
+end
+return answer(r.tag)
+`;
+
+/** ARGV[6] = '1': one of the tags behind it has to be current. */
+const claim = `
+local token, tagged = ARGV[5], ARGV[6]
+if held then return answer('hold', int(hold_until - now)) end
+if tagged == '1' then
+  local current = false
+  for i = 7, #ARGV do current = current or (record ~= nil and record.tag ~= '' and ARGV[i] == record.tag) end
+  if not current then
+    if quiet then return answer('quiet', int(record.quiet - now)) end
+    return answer('not-current', '0')
+  end
+end
+if leased then return answer('busy', int(record.until_ - now)) end
+if quiet and (tagged == '1' or record.quiet_tagged == '1') then return answer('quiet', int(record.quiet - now)) end
+local r = record or create()
+r.token, r.until_, r.tagged, r.tainted = token, now + LEASE, tagged, quiet and '1' or '0'
+save(r)
+return answer('granted', '0', r.shop)
+`;
+
+const end = `
+local token, tagged, outcome, new_tag, shop = ARGV[5], ARGV[6], ARGV[7], ARGV[8], ARGV[9]
+local changes_nothing = outcome == 'unsent' or outcome == 'refused'
+
+local function hush(r, until_, tagged_)
+  r.quiet = math.max(r.quiet, until_)
+  if tagged_ == '1' then r.quiet_tagged = '1' end
+end
+
+if not leased or record.token ~= token then
+  if changes_nothing then return answer('') end
+  local r = record or create()
+  change(r, now)
+  if r.token ~= '' then r.tainted = '1' end
+  if outcome == 'unknown' then hush(r, now + LEASE, tagged) end
+  save(r)
+  return answer('')
+end
+
+local r, lease_until, lease_tagged, tainted = record, record.until_, record.tagged, record.tainted == '1'
+drop_lease(r)
+if changes_nothing then
+  if tainted then untag(r) end
+  save(r)
+  return answer('')
+end
+change(r, now)
+if outcome == 'unknown' then hush(r, lease_until, lease_tagged) end
+if outcome == 'applied' and not tainted and new_tag ~= '' then r.tag, r.shop = new_tag, shop end
+save(r)
+return answer(r.tag)
+`;
+
+export interface TagScripts {
+  readonly lookUp: RedisScript;
+  readonly endRead: RedisScript;
+  readonly claim: RedisScript;
+  readonly end: RedisScript;
+}
+
+/** The scripts; `edit` is for tests, which break one line of them and look for the update that gets lost. */
+export function buildTagScripts(edit: (lua: string) => string = (lua) => lua): TagScripts {
+  const build = (name: string, lua: string) => defineScript(`tags.${name}`, edit(prelude + lua));
+  return {
+    lookUp: build('lookUp', lookUp),
+    endRead: build('endRead', endRead),
+    claim: build('claim', claim),
+    end: build('end', end),
+  };
+}

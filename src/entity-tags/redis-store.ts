@@ -1,0 +1,179 @@
+import { type Redis, type RedisArgument, type RedisScript, RedisUnavailable } from '../redis/redis.ts';
+import { buildTagScripts, type TagScripts } from './lua.ts';
+import { createStoreClock } from './store-clock.ts';
+import type {
+  Claim,
+  ClaimAnswer,
+  ClaimEnd,
+  LookUp,
+  ReadEnd,
+  ReadNote,
+  ResourceKey,
+  TagStore,
+} from './tag-store.ts';
+import type { EntityTagTimes } from './times.ts';
+
+export interface RedisTagStoreOptions {
+  readonly redis: Redis;
+  readonly times: Pick<EntityTagTimes, 'leaseMs' | 'holdMs' | 'longestReadMs' | 'recordExpiryMs'>;
+  /** Begins every key; deployments that share a Redis need different ones. Default `shopward`. */
+  readonly keyPrefix?: string;
+  /**
+   * How many replicas must have a claim before it counts: all that could be promoted. Default 0, that is none: then a
+   * failover may lose a claim that was granted, and with it an update.
+   */
+  readonly replicas?: number;
+  /** Milliseconds, monotonic. Default `performance.now`. */
+  readonly now?: () => number;
+  /** Default `buildTagScripts()`. */
+  readonly scripts?: TagScripts;
+}
+
+/** Markers of a Cluster: enough to spread over the nodes, few enough to warm up at the start. */
+const clusterBuckets = 64;
+
+/** Tags shared by every replica, in a Redis of one node, behind Sentinels, or in a Cluster. */
+export function createRedisTagStore(options: RedisTagStoreOptions): TagStore {
+  return new RedisTagStore(options);
+}
+
+type Reply = readonly string[];
+
+class RedisTagStore implements TagStore {
+  readonly kind = 'redis';
+  readonly #redis: Redis;
+  readonly #scripts: TagScripts;
+  readonly #replicas: number;
+  readonly #prefix: string;
+  readonly #buckets: number;
+  readonly #times: readonly number[];
+  readonly #clock: ReturnType<typeof createStoreClock>;
+
+  constructor({ redis, times, keyPrefix, replicas, now, scripts }: RedisTagStoreOptions) {
+    this.#redis = redis;
+    this.#scripts = scripts ?? buildTagScripts();
+    this.#replicas = replicas ?? 0;
+    this.#prefix = keyPrefix ?? 'shopward';
+    this.#buckets = redis.kind === 'cluster' ? clusterBuckets : 1;
+    this.#times = [
+      times.leaseMs * 1000,
+      times.holdMs * 1000,
+      times.longestReadMs * 1000,
+      times.recordExpiryMs,
+    ];
+    this.#clock = createStoreClock(now ?? (() => performance.now()));
+  }
+
+  async lookUp(key: ResourceKey, variant: string | null): Promise<LookUp> {
+    const bucket = this.#bucketOf(key);
+    const reply = await this.#run(this.#scripts.lookUp, bucket, key, [variant ?? '']);
+    const [epoch = '', now = '', , why = '', generation = '', tag = '', recorded = ''] = reply;
+    return {
+      note:
+        why === 'hold' || why === 'quiet'
+          ? null
+          : { epoch, generation: Number(generation), startedAt: Number(now) },
+      tag: tag === '' ? null : tag,
+      unsettled: why === 'hold' || why === 'quiet' || why === 'lease' ? why : null,
+      recorded: recorded === '' ? null : readEntry(recorded, Number(now)),
+    };
+  }
+
+  noteAt(key: ResourceKey, startedAt: number): ReadNote | null {
+    return this.#clock.noteAt(this.#bucketOf(key), startedAt);
+  }
+
+  async endRead(key: ResourceKey, read: ReadEnd): Promise<string | null> {
+    const { note } = read;
+    const reply = await this.#run(this.#scripts.endRead, this.#bucketOf(key), key, [
+      note.epoch,
+      note.generation ?? '',
+      note.startedAt,
+      read.variant,
+      read.fingerprint ?? '',
+      read.newTag,
+      read.shopTag ?? '',
+      read.isOfCollection ? '1' : '0',
+      read.fields ?? '',
+    ]);
+    return reply[3] || null;
+  }
+
+  async claim(key: ResourceKey, { token, tags }: Claim): Promise<ClaimAnswer> {
+    const bucket = this.#bucketOf(key);
+    const args = [token, tags === null ? '0' : '1', ...(tags ?? [])];
+    if (this.#replicas === 0) return readClaim(await this.#run(this.#scripts.claim, bucket, key, args));
+    const { reply, replicas } = await this.#redis.runScriptAndWait(
+      this.#scripts.claim,
+      this.#keys(bucket, key),
+      [...this.#times, ...args],
+      this.#replicas,
+    );
+    const answer = readClaim(this.#hear(bucket, reply));
+    return answer.kind === 'granted' && replicas < this.#replicas ? { kind: 'not-replicated' } : answer;
+  }
+
+  async end(key: ResourceKey, { token, tagged, outcome, newTag, shopTag }: ClaimEnd): Promise<string | null> {
+    const args = [token, tagged ? '1' : '0', outcome, newTag ?? '', shopTag ?? ''];
+    const reply = await this.#run(this.#scripts.end, this.#bucketOf(key), key, args);
+    return reply[3] || null;
+  }
+
+  async warmUp(): Promise<void> {
+    const nowhere = '-' as ResourceKey;
+    const buckets = Array.from({ length: this.#buckets }, (_, bucket) => bucket);
+    await Promise.all(buckets.map((bucket) => this.#run(this.#scripts.lookUp, bucket, nowhere, [''])));
+  }
+
+  async close(): Promise<void> {}
+
+  async #run(
+    script: RedisScript,
+    bucket: number,
+    key: ResourceKey,
+    args: readonly RedisArgument[],
+  ): Promise<Reply> {
+    const all = [...this.#times, ...args];
+    return this.#hear(bucket, await this.#redis.runScript(script, this.#keys(bucket, key), all));
+  }
+
+  /** Braces hold our own bucket number only: no id can choose a slot, and marker and record share one. */
+  #keys(bucket: number, key: ResourceKey): [string, string] {
+    const tag = `${this.#prefix}:{tags-${bucket}}`;
+    return [`${tag}:epoch`, `${tag}:${key}`];
+  }
+
+  /** Keys are digests, so their first characters are spread evenly. */
+  #bucketOf(key: ResourceKey): number {
+    return this.#buckets === 1 ? 0 : Number.parseInt(key.slice(0, 8), 16) % this.#buckets;
+  }
+
+  #hear(bucket: number, reply: unknown): Reply {
+    if (!Array.isArray(reply) || typeof reply[0] !== 'string') throw new RedisUnavailable('error');
+    this.#clock.hear(bucket, reply[0], Number(reply[1]));
+    return reply;
+  }
+}
+
+function readClaim(reply: Reply): ClaimAnswer {
+  const [, , , kind, micros, shopTag = ''] = reply;
+  const remainingMs = Number(micros) / 1000;
+  switch (kind) {
+    case 'granted':
+      return { kind, shopTag: shopTag === '' ? null : shopTag };
+    case 'not-current':
+      return { kind };
+    case 'busy':
+    case 'quiet':
+    case 'hold':
+      return { kind, remainingMs };
+    default:
+      throw new RedisUnavailable('error');
+  }
+}
+
+function readEntry(entry: string, now: number): LookUp['recorded'] {
+  const first = entry.indexOf('|');
+  const second = entry.indexOf('|', first + 1);
+  return { ageMs: (now - Number(entry.slice(first + 1, second))) / 1000, fields: entry.slice(second + 1) };
+}

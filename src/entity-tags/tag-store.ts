@@ -1,0 +1,96 @@
+/**
+ * The port behind which tags, fingerprints and leases are kept. Each operation is atomic over every replica that shares
+ * the store; docs/decisions/entity-tag-claims.md says why each exists. Rejects only with a fault (the store is away).
+ */
+export interface TagStore {
+  readonly kind: 'memory' | 'redis';
+  /** Before the shop is asked (read-begin): what is known, and the note for `endRead`. One round trip. */
+  lookUp(key: ResourceKey, variant: string | null): Eventually<LookUp>;
+  /**
+   * A note for a read that began at `startedAt` of this process's monotonic clock (`performance.now()`), made from
+   * what the store last said about its own clock: no round trip. Null when it said nothing recently: `lookUp` first.
+   */
+  noteAt(key: ResourceKey, startedAt: number): ReadNote | null;
+  /** After a whole 200: records it, and gives the tag that the answer may carry. */
+  endRead(key: ResourceKey, read: ReadEnd): Eventually<string | null>;
+  /** Before a write is sent: takes the lease, or says why not. Never repeat one that got no answer. */
+  claim(key: ResourceKey, claim: Claim): Eventually<ClaimAnswer>;
+  /** What became of a write; gives the tag that its answer may carry. */
+  end(key: ResourceKey, end: ClaimEnd): Eventually<string | null>;
+  /** Resolves when a hold of a new store is counting; for a start that does not wait for the first request. */
+  warmUp(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export type Eventually<T> = T | Promise<T>;
+
+/** Opaque, from `createResourceKeys`: nothing of a request can be read or chosen in it. */
+export type ResourceKey = string & { readonly resourceKey: true };
+
+/** Proof of when a read began. `generation` is exact; without it the time decides. */
+export interface ReadNote {
+  readonly epoch: string;
+  readonly generation: number | null;
+  /** Microseconds of the store's clock; never later than the read's real beginning. */
+  readonly startedAt: number;
+}
+
+export interface LookUp {
+  /** Null: what is read now may not be tagged (hold, or an unknown write may still land). */
+  readonly note: ReadNote | null;
+  readonly tag: string | null;
+  /** Why a write would be refused at this moment, else null. */
+  readonly unsettled: 'hold' | 'quiet' | 'lease' | null;
+  /** The variant as it was recorded, if it was and nothing is unsettled. */
+  readonly recorded: { readonly ageMs: number; readonly fields: string } | null;
+}
+
+export interface ReadEnd {
+  readonly note: ReadNote;
+  readonly variant: string;
+  /** Null (HEAD): nothing is recorded, the current tag is given. */
+  readonly fingerprint: string | null;
+  /** A fresh random tag, in case that one is needed. */
+  readonly newTag: string;
+  /** The shop's own strong tag (opaque part), or null. */
+  readonly shopTag: string | null;
+  /** The shop's tag is that of a collection: taken only where none is known. */
+  readonly isOfCollection: boolean;
+  /** Fields for a 304 from the store; null unless the resource has a `freshFor`. */
+  readonly fields: string | null;
+}
+
+export interface Claim {
+  readonly token: string;
+  /** Tags of which one must be current; null for a write that needs none (below a member). */
+  readonly tags: readonly string[] | null;
+}
+
+export type ClaimAnswer =
+  | { readonly kind: 'granted'; readonly shopTag: string | null }
+  /** Another lease runs for so long at most. */
+  | { readonly kind: 'busy'; readonly remainingMs: number }
+  /** No offered tag is current. */
+  | { readonly kind: 'not-current' }
+  /** A write with an unknown outcome may still land. */
+  | { readonly kind: 'quiet'; readonly remainingMs: number }
+  /** The store is new: leases may have been lost with the old one. */
+  | { readonly kind: 'hold'; readonly remainingMs: number }
+  /** Not all replicas of the store have the claim. */
+  | { readonly kind: 'not-replicated' };
+
+export interface ClaimEnd {
+  readonly token: string;
+  /** Whether the claim named tags. */
+  readonly tagged: boolean;
+  readonly outcome: WriteOutcome;
+  /** The tag that replaces the old one when `applied`; null: none (a deleted member). */
+  readonly newTag: string | null;
+  readonly shopTag: string | null;
+}
+
+/**
+ * `unsent`: no byte left. `refused`: the shop said no. `applied`: it said yes. `spoilt`: nobody knows what the state is
+ * now, but nothing more will land. `unknown`: it may have landed, or may land yet.
+ */
+export type WriteOutcome = 'unsent' | 'refused' | 'applied' | 'spoilt' | 'unknown';

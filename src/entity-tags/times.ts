@@ -1,0 +1,67 @@
+/** Settings of which the protocol's times are made; milliseconds. */
+export interface EntityTagTimeSettings {
+  /** How long a claim holds its resource. Default of the product: 15000. */
+  readonly leaseMs: number;
+  /** Within this time from before its claim the last byte of a write has left. Default of the product: 2000. */
+  readonly sendByMs: number;
+  /** Deadline of one call to the store. */
+  readonly storeTimeoutMs: number;
+  /** The upstream's response deadline for requests that are not tracked writes. */
+  readonly responseTimeoutMs: number;
+  /** How long after its last byte the shop may still act on a write; default: all that the lease leaves. */
+  readonly landsWithinMs?: number;
+}
+
+/** Milliseconds. */
+export interface EntityTagTimes {
+  readonly leaseMs: number;
+  readonly holdMs: number;
+  readonly sendByMs: number;
+  /** The first byte of a write leaves within this time from before its claim … */
+  readonly firstByteByMs: number;
+  /** … and the last one within this time from the first. */
+  readonly sendWithinMs: number;
+  /** Response deadline of a tracked write, from the start of its exchange. */
+  readonly answerWithinMs: number;
+  readonly landsWithinMs: number;
+  /** A read that took longer is not tagged. */
+  readonly longestReadMs: number;
+  /** A record that nothing touches is dropped after this time. */
+  readonly recordExpiryMs: number;
+}
+
+/** What the store's clock and ours may disagree over one lease. */
+const marginMs = 500;
+const dayMs = 24 * 3600 * 1000;
+
+/**
+ * Derives the times of the protocol, or says which relation the settings break:
+ * `sendBy + landsWithin + margin <= lease`, `sendBy + answerWithin + store round trip + margin <= lease`,
+ * `recordExpiry > longestRead, lease`.
+ */
+export function entityTagTimes(
+  settings: EntityTagTimeSettings,
+): EntityTagTimes | { readonly problem: string } {
+  const { leaseMs, sendByMs, storeTimeoutMs, responseTimeoutMs } = settings;
+  const landsWithinMs = settings.landsWithinMs ?? leaseMs - sendByMs - marginMs;
+  if (landsWithinMs <= 0 || sendByMs + landsWithinMs + marginMs > leaseMs) {
+    return { problem: 'the lease must cover sendBy, the time in which the shop acts on a write, and 0.5s' };
+  }
+  const outcomeByMs = leaseMs - marginMs - storeTimeoutMs;
+  if (outcomeByMs <= sendByMs) {
+    return { problem: 'the lease must be longer than sendBy, the store timeout and 0.5s together' };
+  }
+  // Two halves: what is sent late and slowly still leaves before sendBy, however long it waited for a connection.
+  const firstByteByMs = sendByMs / 2;
+  return {
+    leaseMs,
+    holdMs: leaseMs,
+    sendByMs,
+    firstByteByMs,
+    sendWithinMs: sendByMs - firstByteByMs,
+    answerWithinMs: Math.min(responseTimeoutMs, outcomeByMs - firstByteByMs),
+    landsWithinMs,
+    longestReadMs: Math.max(responseTimeoutMs, leaseMs) * 2,
+    recordExpiryMs: Math.max(dayMs, responseTimeoutMs * 4, leaseMs * 4),
+  };
+}
