@@ -26,10 +26,10 @@ const nouns: Readonly<Record<string, string>> = {
 
 /** Our words for an issue to which the schema gives none; never the value itself. */
 export function issueText(issue: z.core.$ZodRawIssue): string | undefined {
+  if (issue.input === undefined) return 'is required';
+  if (issue.input === null) return 'has no value';
   switch (issue.code) {
     case 'invalid_type':
-      if (issue.input === undefined) return 'is required';
-      if (issue.input === null) return 'has no value';
       return `must be ${nouns[issue.expected] ?? issue.expected}`;
     case 'invalid_value':
       return `must be ${issue.values.length > 1 ? 'one of ' : ''}${issue.values.join(', ')}`;

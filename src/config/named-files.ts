@@ -41,7 +41,7 @@ interface NamedFile {
   readonly value: string;
 }
 
-const maxBytes = 8 * 1024 * 1024;
+const maxBytes = 16 * 1024 * 1024;
 
 /** Every file that the valid sections name. */
 function listNamedFiles({ listen, protectedResources, auth, urlResolver }: PartialConfig): NamedFile[] {

@@ -8,7 +8,6 @@ import {
   LineCounter,
   type Node,
   parseDocument,
-  type YAMLError,
 } from 'yaml';
 import type { Problem } from './problem.ts';
 
@@ -24,7 +23,7 @@ export interface SourceDocument {
 
 /** What the parser says, without the piece of text that its own messages quote: that may be a secret. */
 const parserTexts: Readonly<Record<string, string>> = {
-  BAD_ALIAS: 'an alias without an anchor; put quotes around a value that begins with *',
+  BAD_ALIAS: 'a malformed alias; put quotes around a value that begins with *',
   BAD_DQ_ESCAPE: 'an unknown escape in a double-quoted text',
   BAD_INDENT: 'the indentation does not fit what stands above',
   BAD_SCALAR_START: 'a value must not begin with this character; put quotes around it',
@@ -37,6 +36,7 @@ const parserTexts: Readonly<Record<string, string>> = {
   NON_STRING_KEY: 'a key must be plain text',
   TAB_AS_INDENT: 'tabs must not be used as indentation',
   TAG_RESOLVE_FAILED: 'unknown tag; put quotes around a value that begins with !',
+  RESOURCE_EXHAUSTION: 'this is nested too deeply',
   UNEXPECTED_TOKEN: 'this does not belong here; put quotes around a value that holds { } [ ] or a comma',
 };
 
@@ -53,18 +53,21 @@ export function parseSourceDocument(text: string, file: string): SourceDocument 
       lineCounter: lines,
       prettyErrors: false,
       stringKeys: true,
-      logLevel: 'silent',
     });
   } catch (cause) {
     // The parser gives up on nesting of many hundred levels by exhausting the stack.
     if (!(cause instanceof RangeError)) throw cause;
     return failed(at(0, 'this is nested too deeply'));
   }
-  const faults = [...document.errors, ...document.warnings].filter(isFirstOfItsKind);
+  const all = [...document.errors, ...document.warnings];
+  const exhausted = all.filter(({ code }) => code === 'RESOURCE_EXHAUSTION');
+  const faults = exhausted.length > 0 ? exhausted : all;
   const root = document.contents;
   return {
     root,
-    problems: faults.map(({ code, pos }) => at(pos[0], parserTexts[code] ?? 'this is not valid YAML')),
+    problems: withoutEchoes(
+      faults.map(({ code, pos }) => at(pos[0], parserTexts[code] ?? 'this is not valid YAML')),
+    ),
     problemAt: (path, problem, more = {}) => at(offsetOf(root, path, more.at), problem, more.severity),
   };
 
@@ -73,9 +76,11 @@ export function parseSourceDocument(text: string, file: string): SourceDocument 
   }
 }
 
-/** After one misplaced token the parser finds every later one misplaced too. */
-function isFirstOfItsKind({ code }: YAMLError, index: number, all: readonly YAMLError[]): boolean {
-  return code !== 'UNEXPECTED_TOKEN' || all.findIndex((other) => other.code === code) === index;
+/** After one misplaced token the parser finds every later one misplaced too; other faults it may find twice. */
+function withoutEchoes(problems: readonly Problem[]): Problem[] {
+  const isEcho = (one: Problem, other: Problem) =>
+    one.text === other.text && (one.line === other.line || one.text === parserTexts.UNEXPECTED_TOKEN);
+  return problems.filter((one, index) => problems.findIndex((other) => isEcho(one, other)) === index);
 }
 
 function offsetOf(root: Node | null, path: SettingPath, part?: 'key'): number {

@@ -66,7 +66,7 @@ export function duration(bounds: DurationBounds = {}) {
 export function size(bounds: { readonly from?: Bytes; readonly to?: Bytes } = {}) {
   const { from = 1, to = Number.MAX_SAFE_INTEGER } = bounds;
   return z
-    .union([z.int().min(0), z.string().regex(sizePattern)], { error: sizeText })
+    .union([z.int().min(0), z.string().regex(sizePattern, { error: sizeText })], { error: sizeText })
     .meta({ unit: 'size' })
     .transform((value, context): Bytes => {
       const bytes = typeof value === 'number' ? value : (parseSize(value) ?? Number.NaN);

@@ -10,7 +10,7 @@ export interface WatchOptions {
   readonly pollMs?: Milliseconds;
   /** Pause between two reads that must agree before a change is told. Default: 100. */
   readonly settleMs?: Milliseconds;
-  /** One look at the file. Default: its content up to 8 MiB; `readStamp` for files too large to be compared. */
+  /** One look at the file. Default: its content up to 16 MiB; `readStamp` for files too large to be compared. */
   readonly read?: (path: string) => Promise<FileBytes>;
   /** What is in effect already; a file that differs from it is told at once. Default: what the first look sees. */
   readonly known?: Buffer;
@@ -21,7 +21,7 @@ export interface FileWatch {
   close(): void;
 }
 
-const readContent = (path: string) => readOnce(path, 8 * 1024 * 1024);
+const readContent = (path: string) => readOnce(path, 16 * 1024 * 1024);
 
 /**
  * Tells the new content of a file, or why it cannot be read, after every change of its content. Rename-over, writes in

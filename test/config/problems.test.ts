@@ -1,0 +1,345 @@
+import { describe, expect, it } from 'vitest';
+import { keys, problemLines } from './config-folder.ts';
+
+const durationText = 'must be a duration with a unit (ms, s, m, h or d), such as 250ms or 30s';
+const sizeText = 'must be a size in bytes, or with a unit (B, KiB, MiB or GiB), such as 64KiB';
+const originText = 'must be http:// or https:// with a host and perhaps a port, without path, query and user';
+
+describe('one mistake', () => {
+  // [what stands in the second line, behind valid keys; column and text of the one problem]
+  const table: readonly (readonly [string, string])[] = [
+    ['mode: enforced', '7: error: mode must be one of enforce, observe'],
+    ['mode:', '1: error: mode has no value'],
+    ['mode: null', '7: error: mode has no value'],
+    ['lisen: {}', '1: error: lisen is not a known key; did you mean listen?'],
+    [
+      'PROTECTEDRESOURCES: x',
+      '1: error: PROTECTEDRESOURCES is not a known key; did you mean protectedResources?',
+    ],
+    ['quux: {}', '1: error: quux is not a known key'],
+    ['__proto__: { a: 1 }', '1: error: __proto__ is not a known key'],
+    ['constructor: 1', '1: error: constructor is not a known key'],
+    ['"a b": 1', '1: error: "a b" is not a known key'],
+    ['listen: []', '9: error: listen must be a map of keys and values'],
+    ['listen: { port: "80" }', '17: error: listen.port must be a whole number'],
+    ['listen: { port: 80.5 }', '17: error: listen.port must be a whole number'],
+    ['listen: { port: 65536 }', '17: error: listen.port must be at most 65535'],
+    ['listen: { port: -1 }', '17: error: listen.port must be at least 0'],
+    ['listen: { host: "a b" }', '17: error: listen.host must be an IP address or a host name'],
+    ['listen: { keepAliveTimeout: 75 }', `29: error: listen.keepAliveTimeout ${durationText}`],
+    ['listen: { keepAliveTimeout: 75sec }', `29: error: listen.keepAliveTimeout ${durationText}`],
+    ['listen: { keepAliveTimeout: 0s }', '29: error: listen.keepAliveTimeout must be at least 1ms'],
+    ['listen: { keepAliveTimeout: 25d }', '29: error: listen.keepAliveTimeout must be at most 24d'],
+    ['listen: { tls: { cert: a.pem } }', '11: error: listen.tls.key is required'],
+    ['admin: true', '8: error: admin must be a map of keys and values, or false'],
+    ['admin: { port: 8080 }', '16: error: admin.port must not be the port of the public listener'],
+    ['admin: { edit: 1 }', '16: error: admin.edit must be true or false'],
+    ['admin: { token: "a b" }', '17: error: admin.token must be of visible ASCII characters'],
+    ['workers: 0', '10: error: workers must be at least 1'],
+    ['workers: many', '10: error: workers must be a whole number, or auto'],
+    [
+      'request: { encodedSlash: [carts] }',
+      '27: error: request.encodedSlash[0] must be a path of literals and {name}s such as /carts/{cart_id}',
+    ],
+    [
+      'request: { encodedSlash: ["/a/{b}/{b}"] }',
+      '27: error: request.encodedSlash[0] must be a path of literals and {name}s such as /carts/{cart_id}',
+    ],
+    [
+      'request: { ignoredPrefixes: [/] }',
+      '30: error: request.ignoredPrefixes[0] must be a path such as /url-resolver: no closing slash, query or {name}',
+    ],
+    ['publicUrl: https://shop.example/api', `12: error: publicUrl ${originText}`],
+    ['upstream: { url: "http://u:hunter2@shop" }', `18: error: upstream.url ${originText}`],
+    ['upstream: { url: "ftp://shop" }', `18: error: upstream.url ${originText}`],
+    ['upstream: { url: "http://shop?x" }', `18: error: upstream.url ${originText}`],
+    ['upstream: { url: "http://shop:0" }', `18: error: upstream.url ${originText}`],
+    [
+      'upstream: { url: "http://127.0.0.1:8080" }',
+      '18: error: upstream.url is the public listener itself (listen.port)',
+    ],
+    ['upstream: { engine: nginx }', '21: error: upstream.engine must be http-proxy-3'],
+    ['upstream: { connections: 0 }', '26: error: upstream.connections must be at least 1'],
+    [
+      'trustedProxies: [10.0.0.0/33]',
+      '18: error: trustedProxies[0] must be an IP address or a range such as 10.0.0.0/8',
+    ],
+    [
+      'trustedProxies: [10.0.0.1, "::1/129"]',
+      '28: error: trustedProxies[1] must be an IP address or a range such as 10.0.0.0/8',
+    ],
+    ['trustedProxies: [::1, ::1]', '23: error: trustedProxies[1] stands twice in this list'],
+    ['trustedProxies: 10.0.0.0/8', '17: error: trustedProxies must be a list'],
+    ['trustedFields: [X_Real]', '17: error: trustedFields[0] must be a field name of letters, digits and -'],
+    ['store: { url: "redis://:hunter2@h:99999" }', '15: error: store.url has a malformed host or port'],
+    [
+      'store: { url: "redis+sentinel://h1,h2" }',
+      '15: error: store.url names no primary: redis+sentinel://h1,h2/name',
+    ],
+    [
+      'store: { url: memcached }',
+      '15: error: store.url is none of redis://host:port/db, rediss://…, redis+cluster://h1,h2, redis+sentinel://h1,h2/name',
+    ],
+    ['protectedResources: 1', '21: error: protectedResources must be a text'],
+    ['protectedResources: ""', '21: error: protectedResources must not be empty'],
+    ['protectedResources: gone.yaml', '21: error: protectedResources names gone.yaml: there is no such file'],
+    ['protectedResources: .', '21: error: protectedResources names .: it is not a regular file'],
+    ['entityTags: true', '13: error: entityTags must be a map of keys and values, or false'],
+    [
+      'entityTags: { lease: 3s, wait: 1s }',
+      '22: error: entityTags.lease must be longer than entityTags.sendBy, store.timeout and 0.5s together',
+    ],
+    [
+      'entityTags: { sendBy: 14s }',
+      '1: error: entityTags.lease must be longer than entityTags.sendBy, store.timeout and 0.5s together',
+    ],
+    ['entityTags: { wait: 16s }', '21: error: entityTags.wait must not be longer than entityTags.lease'],
+    ['entityTags: { resources: [] }', '26: error: entityTags.resources must have at least one item'],
+    [
+      'entityTags: { resources: [{ collection: /carts, member: "/cart/{id}" }] }',
+      '57: error: entityTags.resources[0].member must be the collection and one {name}, such as /carts/{id}',
+    ],
+    [
+      'entityTags: { resources: [{ collection: /carts, member: "/carts/{id}", methods: [GET] }] }',
+      '82: error: entityTags.resources[0].methods[0] must be one of PATCH, DELETE, PUT',
+    ],
+    [
+      'urlResolver: { source: urls.txt }',
+      '24: error: urlResolver.source must be upstream, a mapping file (.yaml, .yml, .json or .csv), or [file, upstream]',
+    ],
+    ['urlResolver: { source: [a.csv, b.csv] }', '32: error: urlResolver.source[1] must be upstream'],
+    [
+      'urlResolver: { source: gone.csv }',
+      '24: error: urlResolver.source names gone.csv: there is no such file',
+    ],
+    [
+      'urlResolver: { defaultLocale: fr }',
+      '31: error: urlResolver.defaultLocale must be one of urlResolver.locales',
+    ],
+    [
+      'urlResolver: { path: /Protected-Resources }',
+      '22: error: urlResolver.path must not be the path of protectedResourcesPath',
+    ],
+    ['refreshTokens: { retention: never }', `29: error: refreshTokens.retention ${durationText}, or keep`],
+    [
+      'refreshTokens: { endpoints: [{ kind: revoke, method: DELETE, path: /x }] }',
+      '68: error: refreshTokens.endpoints[0].path must end with a {name}: the refresh token to revoke',
+    ],
+    [
+      'refreshTokens: { endpoints: [{ kind: issue, method: POST }] }',
+      '30: error: refreshTokens.endpoints[0].path is required',
+    ],
+    ['limits: { requestBody: 2MB }', `24: error: limits.requestBody ${sizeText}`],
+    ['limits: { requestHeaders: 100 }', '27: error: limits.requestHeaders must be at least 1024 bytes'],
+    [
+      'cors: { origins: ["*"] }',
+      '19: error: cors.origins[0] must be an origin as browsers send it: https://shop.example, in lower case, without a path',
+    ],
+    [
+      'rejections: { acces-token-missing: {} }',
+      '15: error: rejections.acces-token-missing is not a known key; did you mean access-token-missing?',
+    ],
+    [
+      'rejections: { access-token-missing: { status: 200 } }',
+      '47: error: rejections.access-token-missing.status must be at least 400',
+    ],
+    [
+      'log: { level: verbose }',
+      '15: error: log.level must be one of trace, debug, info, warn, error, fatal, silent',
+    ],
+    [
+      'workers: 2',
+      '10: error: workers needs a shared store (store.url): the memory store belongs to one process',
+    ],
+  ];
+
+  it.each(table)('%s', async (line, problem) => {
+    const lines = await problemLines(`${keys}\n${line}\n`);
+    expect(lines.filter((one) => !one.includes('not available in this version'))).toEqual([
+      `c.yaml:2:${problem}`,
+    ]);
+  });
+});
+
+describe('access to the admin port off loopback', () => {
+  it('needs a token and hosts', async () => {
+    expect(await problemLines(`${keys}\nadmin: { host: 0.0.0.0 }\n`)).toEqual([
+      'c.yaml:2:1: error: admin.token is required when admin.host is not a loopback address',
+      'c.yaml:2:1: error: admin.hosts must name the hosts by which the admin port is addressed when admin.host is not a loopback address',
+    ]);
+  });
+
+  it.each(['127.0.0.2', '::1', 'localhost'])('does not on %s', async (host) => {
+    expect(await problemLines(`${keys}\nadmin: { host: "${host}" }\n`)).toEqual([]);
+  });
+});
+
+describe('keys and algorithms', () => {
+  const long = 'x'.repeat(32);
+  const kindText = (one: string) => `auth.algorithms[0] ${one}`;
+  const table: readonly (readonly [string, readonly string[]])[] = [
+    ['mode: enforce', ['1:1: error: auth is required']],
+    ['auth: {}', ['1:1: error: auth.keys is required']],
+    ['auth: { keys: {} }', ['1:15: error: auth.keys must hold exactly one of jwks, files and secret']],
+    [
+      `auth: { keys: { jwks: "https://a/b", secret: ${long} } }`,
+      ['1:15: error: auth.keys must hold exactly one of jwks, files and secret'],
+    ],
+    ['auth: { keys: { files: [] } }', ['1:24: error: auth.keys.files must have at least one item']],
+    [
+      'auth: { keys: { files: [a.pem] } }',
+      ['1:25: error: auth.keys.files[0] names a.pem: there is no such file'],
+    ],
+    [
+      'auth: { keys: { jwks: "https://u@a/b" } }',
+      ['1:23: error: auth.keys.jwks must be an http:// or https:// URL without user and fragment'],
+    ],
+    [
+      'auth: { algorithms: [none], keys: { jwks: "https://a/b" } }',
+      [
+        `1:22: error: ${kindText('must be one of RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512, EdDSA, HS256, HS384, HS512')}`,
+      ],
+    ],
+    [
+      'auth: { algorithms: [], keys: { jwks: "https://a/b" } }',
+      ['1:21: error: auth.algorithms must have at least one item'],
+    ],
+    [
+      'auth: { algorithms: [HS256], keys: { jwks: "https://a/b" } }',
+      [`1:22: error: ${kindText('HS256 needs keys.secret')}`],
+    ],
+    [
+      `auth: { keys: { secret: ${long} } }`,
+      ['1:1: error: auth.algorithms[0] RS256 does not work with keys.secret'],
+    ],
+    [
+      `auth: { algorithms: [HS256, RS256], keys: { secret: ${long} } }`,
+      ['1:29: error: auth.algorithms[1] RS256 does not work with keys.secret'],
+    ],
+    [
+      'auth: { algorithms: [HS256], keys: { secret: hunter2 } }',
+      ['1:46: error: auth.keys.secret must have at least 32 bytes for HS256 (RFC 7518 section 3.2)'],
+    ],
+    [
+      'auth: { keys: { jwks: "http://shop.example/jwks" } }',
+      [
+        '1:23: warning: auth.keys.jwks is fetched without TLS: whoever can change that traffic can sign tokens',
+      ],
+    ],
+    ['auth: { keys: { jwks: "http://127.0.0.1:1/jwks" } }', []],
+    [`auth: { algorithms: [HS256], keys: { secret: ${long} } }`, []],
+  ];
+
+  it.each(table)('%s', async (text, problems) => {
+    expect(await problemLines(`${text}\n`)).toEqual(problems.map((one) => `c.yaml:${one}`));
+  });
+});
+
+describe('files that are no configuration', () => {
+  const table: readonly (readonly [string, string | Uint8Array, readonly string[]])[] = [
+    ['empty', '', ['c.yaml:1:1: error: the file is empty']],
+    ['only a comment', '# nothing\n', ['c.yaml:1:1: error: the file is empty']],
+    ['null', 'null\n', ['c.yaml:1:1: error: the file must be a map of keys and values']],
+    ['a list', '- a\n', ['c.yaml:1:1: error: the file must be a map of keys and values']],
+    ['a key twice', 'mode: enforce\nmode: observe\n', ['c.yaml:2:1: error: this key stands twice']],
+    [
+      'two documents',
+      'mode: enforce\n---\nmode: observe\n',
+      ['c.yaml:2:1: error: only one document is allowed in this file'],
+    ],
+    [
+      'an unknown tag',
+      'mode: !hunter2 x\n',
+      ['c.yaml:1:7: error: unknown tag; put quotes around a value that begins with !'],
+    ],
+    [
+      'a malformed alias',
+      'mode: *\n',
+      ['c.yaml:1:7: error: a malformed alias; put quotes around a value that begins with *'],
+    ],
+    ['a list as key', '[a]: b\n', ['c.yaml:1:1: error: a key must be plain text']],
+    [
+      'not UTF-8',
+      Uint8Array.of(0x61, 0xff),
+      ['c.yaml:1:1: error: the configuration cannot be read: it is not UTF-8'],
+    ],
+    [
+      'too large',
+      `#${'x'.repeat(1024 * 1024)}`,
+      ['c.yaml:1:1: error: the configuration cannot be read: it is larger than 1048576 bytes'],
+    ],
+    [
+      'an alias',
+      'mode: &a enforce\nlog: { level: *a }\n',
+      [
+        'c.yaml:1:1: error: auth is required',
+        'c.yaml:2:15: error: log.level must not be an alias; write the value out',
+      ],
+    ],
+  ];
+
+  it.each(table)('%s', async (_name, text, problems) => {
+    expect(await problemLines(text)).toEqual(problems);
+  });
+});
+
+it('gives up on nesting that no configuration has', async () => {
+  const lines = await problemLines(`a: ${'['.repeat(20_000)}`);
+  expect(lines).toEqual([expect.stringMatching(/^c\.yaml:1:\d+: error: this is nested too deeply$/)]);
+});
+
+it('finds ten mistakes at once, in the order of the file', async () => {
+  const text = `mode: observed
+listen:
+  prot: 80
+  keepAliveTimeout: 75
+upstream: { url: shop, connections: 0 }
+trustedProxies: [10.0.0.0/99]
+auth: { algorithms: [none] }
+urlResolver: { ttl: 5 }
+limits:
+  requestBody: lots
+`;
+  const lines = await problemLines(text);
+  expect(lines.map((line) => line.split(' ').slice(0, 3).join(' '))).toEqual([
+    'c.yaml:1:7: error: mode',
+    'c.yaml:3:3: error: listen.prot',
+    'c.yaml:4:21: error: listen.keepAliveTimeout',
+    'c.yaml:5:18: error: upstream.url',
+    'c.yaml:5:37: error: upstream.connections',
+    'c.yaml:6:18: error: trustedProxies[0]',
+    'c.yaml:7:1: error: auth.keys',
+    'c.yaml:7:22: error: auth.algorithms[0]',
+    'c.yaml:8:21: error: urlResolver.ttl',
+    'c.yaml:10:16: error: limits.requestBody',
+  ]);
+});
+
+it.each([
+  [
+    'workers: 4\nstore: { url: "redis://h" }',
+    '2:10: error: workers is not available in this version; leave it at 1',
+  ],
+  ['admin: { edit: true }', '2:16: error: admin.edit is not available in this version; leave it at false'],
+  [
+    'cors: { origins: ["https://shop.example"] }',
+    '2:18: error: cors.origins is not available in this version; leave it at []',
+  ],
+  ['store: { replicas: 1 }', '2:20: error: store.replicas is not available in this version; leave it at 0'],
+])('a setting without its feature does not pretend: %s', async (line, problem) => {
+  expect(await problemLines(`${keys}\n${line}\n`)).toEqual([`c.yaml:${problem}`]);
+});
+
+it('never repeats a value, which may be a secret', async () => {
+  const secret = 'hunter2-canary';
+  const text = `auth: { algorithms: ["${secret}"], keys: { secret: "${secret}" }, clockTolerance: "${secret}" }
+store: { url: "redis://:${secret}@h:x", timeout: "${secret}" }
+upstream: { url: "http://u:${secret}@h" }
+admin: { host: "${secret} 1", token: "${secret} 1", port: "\${PORT}" }
+cors: { origins: ["${secret}"] }
+log: { level: "\${LEVEL}" }
+`;
+  const lines = await problemLines(text, { env: { PORT: secret, LEVEL: secret } });
+  expect(lines.length).toBeGreaterThan(7);
+  expect(lines.join('\n')).not.toContain('hunter2');
+});
