@@ -1,0 +1,139 @@
+import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import { gzipSync } from 'node:zlib';
+import { describe, expect, it } from 'vitest';
+import { judgeJwksUrl } from '../../src/protection/jwks-fetch.ts';
+import { serveJson } from './jwks-server.ts';
+import { first, passed, second, setUpJwks, unavailable } from './jwks-setup.ts';
+import { makeSigner, publicJwk } from './signing.ts';
+
+describe('a source that fails', () => {
+  const flood = (response: ServerResponse) => {
+    response.setHeader('Content-Type', 'application/json');
+    response.write(`{"keys":[],"x":"`);
+    const more = () => {
+      while (!response.destroyed && response.write('x'.repeat(65_536)));
+      response.once('drain', more);
+    };
+    more();
+  };
+  const redirect = (status: number) => (response: ServerResponse) =>
+    response.writeHead(status, { Location: '/jwks.json' }).end();
+  const weak = { ...publicJwk(makeSigner('RS256')), e: 'AQ' };
+  const twins = { keys: [publicJwk(first), publicJwk(second, { kid: 'first' })] };
+  const tooLarge = { keys: [publicJwk(second)], x: 'x'.repeat(262_144) };
+  const bomb = gzipSync(JSON.stringify({ keys: [], x: 'x'.repeat(10_000_000) }));
+
+  it.each<[string, (response: ServerResponse) => void, string]>([
+    ['is down', (response) => response.destroy(), 'unreachable'],
+    [
+      'breaks off',
+      (response) =>
+        void response.writeHead(200, { 'Content-Length': 99 }).write('{', () => response.destroy()),
+      'unreachable',
+    ],
+    ['answers 500', (response) => response.writeHead(500).end('{"keys":[]}'), 'status'],
+    ['answers 404', (response) => response.writeHead(404).end(), 'status'],
+    ['answers 204', (response) => response.writeHead(204).end(), 'status'],
+    ['redirects', redirect(302), 'redirect'],
+    ['redirects for good', redirect(308), 'redirect'],
+    ['sends too much', serveJson(tooLarge), 'too-large'],
+    ['sends without end', flood, 'too-large'],
+    [
+      'sends a gzip bomb',
+      (response) => response.writeHead(200, { 'Content-Encoding': 'gzip' }).end(bomb),
+      'too-large',
+    ],
+    ['sends HTML', serveJson('<html>'), 'malformed'],
+    ['sends half', serveJson('{"keys":[{"kty":'), 'malformed'],
+    ['sends nothing', serveJson(''), 'malformed'],
+    ['sends another document', serveJson({ issuer: 'x' }), 'malformed'],
+    ['sends null', serveJson('null'), 'malformed'],
+    ['sends an empty set', serveJson({ keys: [] }), 'empty'],
+    [
+      'sends only what cannot be used',
+      serveJson({ keys: [weak, null, 7, { kty: 'oct', k: 'AAAA' }] }),
+      'empty',
+    ],
+    ['sends private keys', serveJson({ keys: [second.privateKey.export({ format: 'jwk' })] }), 'empty'],
+    ['sends two keys of one kid', serveJson(twins), 'ambiguous'],
+    [
+      'sends members that no parser likes',
+      serveJson('{"keys":[{"kty":"EC","alg":{"toString":1},"kid":{"a":[]}}]}'),
+      'empty',
+    ],
+  ])('%s: the old keys stay', async (_, respond, word) => {
+    const { server, clock, source, timer, verify } = await setUpJwks([first], {
+      algorithms: ['ES256', 'RS256'],
+    });
+    await source.start();
+    server.answer(respond);
+    clock.nowMs += 300_000;
+    timer.run();
+    await source.refresh();
+    expect(source.status()).toMatchObject({ keys: 1, failures: 1, lastError: word });
+    expect([server.hits, timer.delayMs]).toEqual([2, 1_000]);
+    expect(await verify(first)).toEqual(passed);
+    server.serve(second);
+    timer.run();
+    await source.refresh();
+    expect(source.status()).toMatchObject({ keys: 1, failures: 1, lastError: undefined });
+    expect([await verify(second), timer.delayMs]).toEqual([passed, 300_000]);
+  });
+
+  it('hangs: the fetch is given up', async () => {
+    const { server, source, verify } = await setUpJwks([first], { timeoutMs: 50 });
+    const release = server.hold();
+    await source.start();
+    expect(source.status()).toMatchObject({ keys: 0, lastError: 'timeout' });
+    expect(await verify(first)).toEqual(unavailable(1));
+    release();
+  });
+
+  it('hangs in the middle of the document: the same', async () => {
+    const { server, source } = await setUpJwks([first], { timeoutMs: 50 });
+    server.answer((response) => void response.writeHead(200).write('{"keys":['));
+    await source.start();
+    expect(source.status()).toMatchObject({ keys: 0, lastError: 'timeout' });
+  });
+
+  it('uses the good keys of a set that holds bad ones, and says how many those are', async () => {
+    const { server, source, verify } = await setUpJwks([first]);
+    server.answer(
+      serveJson({
+        keys: [weak, publicJwk(second, { use: 'enc', kid: 'first' }), publicJwk(first), { kty: 'oct' }],
+      }),
+    );
+    await source.start();
+    expect(source.status()).toMatchObject({ keys: 1, unusableKeys: 3, lastError: undefined });
+    expect(await verify(first)).toEqual(passed);
+  });
+});
+
+it('stops at close: no fetch, no timer, and what hangs is let go', async () => {
+  const { server, source, timer, verify } = await setUpJwks([first]);
+  const hit = server.nextHit();
+  let wasLetGo: Promise<unknown> = Promise.resolve();
+  server.answer((response) => {
+    wasLetGo = once(response, 'close');
+  });
+  const starting = source.start();
+  await hit;
+  source.close();
+  await Promise.all([starting, wasLetGo]);
+  expect(timer.delayMs).toBe(0);
+  expect(await verify(first)).toHaveProperty('rejection', 'keys-unavailable');
+  await source.refresh();
+  expect(server.hits).toBe(1);
+});
+
+it.each([
+  ['https://shop.example/jwks.json', undefined],
+  ['http://127.0.0.1:9000/jwks', undefined],
+  ['file:///etc/passwd', 'is neither https nor http'],
+  ['data:application/json,{}', 'is neither https nor http'],
+  ['shop.example/jwks', 'is not a URL'],
+  ['https://a:b@shop.example/', 'holds credentials'],
+])('judgeJwksUrl(%j): %j', (url, problem) => {
+  expect(judgeJwksUrl(url)).toBe(problem);
+});
