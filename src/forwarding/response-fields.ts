@@ -12,13 +12,20 @@ export function endToEndFields(fields: FieldList, status: number): string[] {
     const name = fields[i] as string;
     const value = fields[i + 1] as string;
     const lower = name.toLowerCase();
-    if (dropped.has(lower) || lower.startsWith('proxy-') || lower.startsWith('x-debug')) continue;
+    if (isHopByHop(lower)) continue;
     // RFC 9110 section 8.6: there is none on a 204.
     if (status === 204 && lower === 'content-length') continue;
     if (named?.has(lower) && !unnameable.has(lower)) continue;
     if (isFieldName(name) && isFieldValue(value)) kept.push(name, value);
   }
   return kept;
+}
+
+/** Whether a field stays between the upstream and us, whatever `Connection` says. */
+export function isHopByHop(lowerCaseName: string): boolean {
+  return (
+    dropped.has(lowerCaseName) || lowerCaseName.startsWith('proxy-') || lowerCaseName.startsWith('x-debug')
+  );
 }
 
 const dropped = new Set([
