@@ -12,7 +12,6 @@ export const upstream = z
   .strictObject({
     url: originUrl().prefault('http://127.0.0.1:9000').meta({
       description: "Scheme, host and port of the shop's API; without a path.",
-      // biome-ignore lint/suspicious/noTemplateCurlyInString: a reference, substituted by the loader
       reference: '${UPSTREAM_URL:-http://127.0.0.1:9000}',
     }),
     engine: z.enum(['http-proxy-3']).default('http-proxy-3').meta({
@@ -45,7 +44,6 @@ export const store = z
     url: z.string().transform(readStoreAddress).prefault('memory').meta({
       description:
         '`memory` (one process), `redis://[user:password@]host[:port][/db]`, `redis+cluster://h1,h2` or `redis+sentinel://h1,h2/name[/db]`; `rediss` for TLS.',
-      // biome-ignore lint/suspicious/noTemplateCurlyInString: a reference, substituted by the loader
       reference: '${REDIS_URL:-memory}',
     }),
     timeout: duration({ to: '60s' }).prefault('500ms').meta({

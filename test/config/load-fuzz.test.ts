@@ -1,0 +1,139 @@
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { configJsonSchema } from '../../src/config/json-schema.ts';
+import { judgeConfig } from '../../src/config/judge.ts';
+import { readPlainValue } from '../../src/config/plain-value.ts';
+import { parseSourceDocument } from '../../src/config/source-document.ts';
+import { loadText } from './config-folder.ts';
+
+const known = Object.keys(configJsonSchema().properties ?? {});
+const nested = known.flatMap((key) => {
+  const schema = configJsonSchema().properties?.[key] ?? {};
+  return [schema, ...(schema.anyOf ?? [])].flatMap(({ properties = {} }) => Object.keys(properties));
+});
+const word = fc.constantFrom(
+  ...[
+    ...known,
+    ...nested,
+    '__proto__',
+    'constructor',
+    '<<',
+    '30s',
+    '64KiB',
+    'false',
+    'null',
+    '~',
+    '0x10',
+    '1e999',
+  ],
+  ...[
+    '.nan',
+    '${A}',
+    '${A:-1}',
+    '${',
+    '$${',
+    '${file:x}',
+    '*a',
+    '&a',
+    '!!binary',
+    '!x',
+    '|',
+    '>',
+    '---',
+    '...',
+    '%YAML 1.1',
+    '?',
+    '-',
+  ],
+);
+const glue = fc.constantFrom(
+  ' ',
+  '\n',
+  '\n  ',
+  '\n    ',
+  ': ',
+  '\n- ',
+  ', ',
+  '{ ',
+  ' }',
+  '[',
+  ']',
+  '"',
+  "'",
+  '#',
+  '\t',
+  '\r',
+  '\u0000',
+  '\uFEFF',
+);
+const yamlish = fc
+  .array(
+    fc.oneof(
+      { weight: 3, arbitrary: word },
+      { weight: 4, arbitrary: glue },
+      fc.string({ maxLength: 5, unit: 'binary' }),
+    ),
+    {
+      maxLength: 40,
+    },
+  )
+  .map((parts) => parts.join(''));
+
+const sources = { variables: { A: '5' }, readFile: () => ({ text: 'secret' }) };
+
+/** What the loader does between reading the text and the named files. */
+function judge(text: string) {
+  const document = parseSourceDocument(text, 'c.yaml');
+  const plain = readPlainValue(document.root, sources);
+  const { problems } = judgeConfig(plain.value, plain.problems);
+  return [...document.problems, ...problems.map(({ path, text: words }) => document.problemAt(path, words))];
+}
+
+it('no text throws, and every problem has a place in it and one line of words', () => {
+  fc.assert(
+    fc.property(yamlish, (text) => {
+      const lines = text.split(/\r\n|\n|\r/).length;
+      for (const problem of judge(text)) {
+        expect(problem.line).toBeGreaterThanOrEqual(1);
+        expect(problem.line).toBeLessThanOrEqual(lines);
+        expect(problem.column).toBeGreaterThanOrEqual(1);
+        expect(problem.text).toMatch(/^[^\n]+$/);
+      }
+    }),
+    { numRuns: 3000 },
+  );
+});
+
+it('no value of any shape at any key throws, nor is it accepted unless it is right', () => {
+  fc.assert(
+    fc.property(fc.dictionary(fc.constantFrom(...known), fc.jsonValue({ maxDepth: 4 })), (plain) => {
+      for (const { path, text } of judgeConfig(plain).problems) {
+        expect(path.length).toBeGreaterThan(0);
+        expect(text).toMatch(/^[a-z]/);
+      }
+    }),
+    { numRuns: 3000 },
+  );
+});
+
+it('the loader never rejects, whatever the bytes', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.oneof(yamlish, fc.uint8Array({ maxLength: 60 })), async (content) => {
+      const result = await loadText(content);
+      expect('problems' in result ? result.problems.length : 1).toBeGreaterThan(0);
+    }),
+    { numRuns: 100 },
+  );
+});
+
+it('a configuration that was cut off anywhere is refused, or says the same', async () => {
+  const whole = 'auth: { keys: { jwks: "https://shop.example/jwks.json" } }\nlisten: { port: 8443 }\n';
+  for (let length = 0; length < whole.length; length++) {
+    const problems = judge(whole.slice(0, length));
+    const isWithoutListener = whole.slice(0, length).trimEnd().endsWith('} }');
+    expect(
+      problems.length > 0 || isWithoutListener || length >= whole.length - 1,
+      whole.slice(0, length),
+    ).toBe(true);
+  }
+});

@@ -1,0 +1,39 @@
+import { expect, it } from 'vitest';
+import { findUnsafeRuntime } from '../../src/config/runtime.ts';
+
+const safe = { version: 'v26.1.0', execArgv: [] as string[], env: {} };
+
+it.each([
+  ['nothing', {}, []],
+  ['this very process', { version: process.version, execArgv: process.execArgv }, []],
+  ['the oldest Node', { version: 'v24.0.0' }, []],
+  ['an older Node', { version: 'v22.23.2' }, ['error']],
+  ['a version that is none', { version: 'deno' }, ['error']],
+  ['the lax parser as flag', { execArgv: ['--insecure-http-parser'] }, ['error']],
+  ['the lax parser with underscores', { execArgv: ['--insecure_http_parser'] }, ['error']],
+  [
+    'the lax parser by NODE_OPTIONS',
+    { env: { NODE_OPTIONS: '--enable-source-maps  --insecure-http-parser' } },
+    ['error'],
+  ],
+  ['the lax parser in quotes', { env: { NODE_OPTIONS: '"--insecure-http-parser"' } }, ['error']],
+  ['a debugger', { execArgv: ['--inspect=0.0.0.0:9229'] }, ['warning']],
+  ['a debugger that breaks', { env: { NODE_OPTIONS: '--inspect-brk' } }, ['warning']],
+  ['a debugger in production', { execArgv: ['--inspect'], env: { NODE_ENV: 'production' } }, ['error']],
+  [
+    'other flags',
+    {
+      execArgv: ['--enable-source-maps', '--no-warnings'],
+      env: { NODE_OPTIONS: '--max-http-header-size=9' },
+    },
+    [],
+  ],
+  ['unchecked certificates', { env: { NODE_TLS_REJECT_UNAUTHORIZED: '0' } }, ['error']],
+  ['forwarding by fetch', { env: { FORCE_FETCH_PATH: 'true' } }, ['error']],
+  ['forwarding by fetch, off', { env: { FORCE_FETCH_PATH: 'false' } }, []],
+  ['debug output', { env: { DEBUG: 'a,http-proxy-3*' } }, ['warning']],
+  ['all debug output', { env: { DEBUG: '*' } }, ['warning']],
+  ['debug output of others', { env: { DEBUG: 'ioredis:*' } }, []],
+])('%s', (_name, given, severities) => {
+  expect(findUnsafeRuntime({ ...safe, ...given }).map(({ severity }) => severity)).toEqual(severities);
+});

@@ -1,0 +1,205 @@
+import { execFileSync } from 'node:child_process';
+import {
+  copyFileSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { type FileBytes, readStamp } from '../../src/config/read-file.ts';
+import { type WatchOptions, watchFile } from '../../src/config/watch.ts';
+import { makeFolder } from './config-folder.ts';
+
+/** Far beyond any test: what comes in spite of it comes by the directory's events. */
+const never = 10 * 60_000;
+
+/** Watches a file and lets a test wait until it was told some content. */
+function watchInTest(file: string, options: WatchOptions = {}) {
+  const told: string[] = [];
+  const waiting = new Set<() => void>();
+  const change = (content: FileBytes) => {
+    told.push('bytes' in content ? content.bytes.toString() : `fault: ${content.fault}`);
+    for (const wake of waiting) wake();
+  };
+  const fileWatch = watchFile(file, change, {
+    pollMs: never,
+    settleMs: 10,
+    known: readFileSync(file),
+    ...options,
+  });
+  onTestFinished(() => fileWatch.close());
+  /** Resolves once the last thing told is `text`; the test's own time-out bounds it. */
+  const until = async (text: string) => {
+    while (told.at(-1) !== text) {
+      await new Promise<void>((resolve) => {
+        waiting.add(resolve);
+      });
+    }
+    waiting.clear();
+  };
+  return { told, until, close: fileWatch.close };
+}
+
+/** Lets the events of one edit pass, so that the next one must be noticed by its own. */
+const pause = () => sleep(100);
+
+/** Ways in which editors, people and platforms write a file; each is done three times in a row. */
+const writers: Readonly<Record<string, (file: string, text: string) => void>> = {
+  'in place': (file, text) => writeFileSync(file, text),
+  'rename over': (file, text) => {
+    writeFileSync(`${file}.new`, text);
+    renameSync(`${file}.new`, file);
+  },
+  'vim: move away, create anew, delete the old one': (file, text) => {
+    renameSync(file, `${file}~`);
+    writeFileSync(file, text);
+    rmSync(`${file}~`);
+  },
+  'delete and create': (file, text) => {
+    rmSync(file);
+    writeFileSync(file, text);
+  },
+  cp: (file, text) => {
+    writeFileSync(`${file}.src`, text);
+    execFileSync('cp', [`${file}.src`, file]);
+  },
+  'sed -i': (file, text) => {
+    execFileSync('sed', ['-i', `1s/.*/${text}/`, file]);
+  },
+  'copy over': (file, text) => {
+    writeFileSync(`${file}.src`, text);
+    copyFileSync(`${file}.src`, file);
+  },
+};
+
+describe('by events of the directory', () => {
+  it.each(Object.entries(writers))('%s, three times', async (_name, write) => {
+    const file = path.join(makeFolder({ 'list.yaml': 'zero' }), 'list.yaml');
+    const { until } = watchInTest(file);
+    for (const text of ['first', 'second', 'third']) {
+      write(file, text);
+      await until(text);
+      await pause();
+    }
+  });
+
+  it('swaps of the ..data link of a ConfigMap', async () => {
+    const folder = makeFolder({ '..2024_0/list.yaml': 'zero' });
+    symlinkSync('..2024_0', path.join(folder, '..data'));
+    symlinkSync(path.join('..data', 'list.yaml'), path.join(folder, 'list.yaml'));
+    const { until } = watchInTest(path.join(folder, 'list.yaml'));
+    for (const [index, text] of ['first', 'second', 'third'].entries()) {
+      const next = `..2024_${index + 1}`;
+      mkdirSync(path.join(folder, next));
+      writeFileSync(path.join(folder, next, 'list.yaml'), text);
+      symlinkSync(next, path.join(folder, '..data_tmp'));
+      renameSync(path.join(folder, '..data_tmp'), path.join(folder, '..data'));
+      rmSync(path.join(folder, `..2024_${index}`), { recursive: true });
+      await until(text);
+      await pause();
+    }
+  });
+
+  it('a file that goes away, and comes back', async () => {
+    const file = path.join(makeFolder({ list: 'zero' }), 'list');
+    const { until } = watchInTest(file);
+    rmSync(file);
+    await until('fault: there is no such file');
+    writeFileSync(file, 'again');
+    await until('again');
+  });
+});
+
+describe('by looks at intervals alone', () => {
+  it('a directory that is replaced', async () => {
+    const folder = makeFolder({ 'd/list': 'zero' });
+    const { until } = watchInTest(path.join(folder, 'd/list'), { pollMs: 20 });
+    for (const text of ['first', 'second']) {
+      mkdirSync(path.join(folder, 'new'));
+      writeFileSync(path.join(folder, 'new/list'), text);
+      renameSync(path.join(folder, 'd'), path.join(folder, `old-${text}`));
+      renameSync(path.join(folder, 'new'), path.join(folder, 'd'));
+      await until(text);
+    }
+    writeFileSync(path.join(folder, 'd/list'), 'third');
+    await until('third');
+  });
+
+  it('a file behind a link into another directory, as in a bind mount', async () => {
+    const folder = makeFolder({ 'elsewhere/list': 'zero', 'here/other': '' });
+    symlinkSync('../elsewhere/list', path.join(folder, 'here/list'));
+    const { until } = watchInTest(path.join(folder, 'here/list'), { pollMs: 20 });
+    writeFileSync(path.join(folder, 'elsewhere/list'), 'first');
+    await until('first');
+  });
+
+  it('content of the same length and the same time', async () => {
+    const folder = makeFolder({ 'elsewhere/list': 'aaaa', 'here/other': '' });
+    const target = path.join(folder, 'elsewhere/list');
+    symlinkSync('../elsewhere/list', path.join(folder, 'here/list'));
+    utimesSync(target, 1_000_000, 1_000_000);
+    const { until } = watchInTest(path.join(folder, 'here/list'), { pollMs: 20 });
+    writeFileSync(target, 'bbbb');
+    utimesSync(target, 1_000_000, 1_000_000);
+    await until('bbbb');
+  });
+});
+
+it('a file that is being written is told when two looks agree', async () => {
+  const file = path.join(makeFolder({ list: 'zero' }), 'list');
+  const looks = ['zero', '', 'row', 'row\nrow', 'row\nrow\n', 'row\nrow\n'];
+  const read = async () => ({
+    bytes: Buffer.from(looks.length > 1 ? (looks.shift() ?? '') : (looks[0] ?? '')),
+  });
+  const { told, until } = watchInTest(file, { pollMs: 5, settleMs: 1, read });
+  await until('row\nrow\n');
+  expect(told).toEqual(['row\nrow\n']);
+});
+
+it('what changed between reading and watching is told, and nothing is told twice', async () => {
+  const file = path.join(makeFolder({ list: 'new' }), 'list');
+  const { told, until } = watchInTest(file, { known: Buffer.from('old'), pollMs: 5 });
+  await until('new');
+  utimesSync(file, 1, 1);
+  writeFileSync(file, 'new');
+  writeFileSync(file, 'last');
+  await until('last');
+  expect(told).toEqual(['new', 'last']);
+});
+
+it('of many quick edits the last one is told last', async () => {
+  const file = path.join(makeFolder({ list: 'zero' }), 'list');
+  const { until } = watchInTest(file);
+  for (let edit = 0; edit <= 50; edit++) {
+    writers['rename over']?.(file, `edit ${edit}`);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  await until('edit 50');
+});
+
+it('tells nothing after it was closed', async () => {
+  const file = path.join(makeFolder({ list: 'zero' }), 'list');
+  const closed = watchInTest(file, { pollMs: 5 });
+  const open = watchInTest(file, { pollMs: 5, settleMs: 60 });
+  writeFileSync(file, 'after');
+  closed.close();
+  await open.until('after');
+  expect(closed.told).toEqual([]);
+});
+
+it('a large file is watched by its stamp', async () => {
+  const file = path.join(makeFolder({ 'urls.csv': 'url\n' }), 'urls.csv');
+  const stamp = await readStamp(file);
+  if ('fault' in stamp) throw new Error(stamp.fault);
+  const { until } = watchInTest(file, { read: readStamp, known: stamp.bytes });
+  writeFileSync(file, 'url\n/en\n');
+  const now = await readStamp(file);
+  if ('fault' in now) throw new Error(now.fault);
+  await until(now.bytes.toString());
+});
