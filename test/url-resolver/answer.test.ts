@@ -1,0 +1,198 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Method } from '../../src/request/canonical-request.ts';
+import { createUrlResolver } from '../../src/url-resolver/create-url-resolver.ts';
+import { namesTag } from '../../src/url-resolver/response/if-none-match.ts';
+import type { UrlResolver } from '../../src/url-resolver/url-resolver.ts';
+import { entityOf, requestFor, resolve, targetOf } from './resolver-request.ts';
+import { catalogue, type Shop, startShop } from './shop.ts';
+
+const urls = {
+  '/en/acer': ['abstract-products', '134'],
+  '/en/computer': ['category-nodes', '5'],
+  '/en/return-policy': ['cms-pages', '8d378933-22f9-54c7-b45e-db68f2d5d9a3'],
+  '/en/merchant/budget-cameras': ['merchants', 'MER000005'],
+  '/de/bücher': ['category-nodes', '7'],
+  '/en/cameras-&-camcorders': ['category-nodes', '4'],
+} as const;
+
+let shop: Shop;
+let resolver: UrlResolver;
+const publicUrl = 'https://api.shop.example';
+
+beforeAll(async () => {
+  shop = await startShop(catalogue(urls));
+  resolver = createUrlResolver({ publicUrl, upstream: { ask: shop.ask } });
+});
+afterAll(async () => {
+  await resolver.close();
+  await shop.close();
+});
+
+describe('the contract', () => {
+  it.each(Object.entries(urls))('%s', async (url, [entityType, entityId]) => {
+    const target = targetOf(url);
+    for (const expected of [/fwd=miss/, /hit/]) {
+      const answer = await resolve(resolver, target);
+      expect(answer.status).toBe(200);
+      expect(answer.field('Content-Type')).toBe('application/vnd.api+json');
+      expect(answer.field('Content-Length')).toBe(String(Buffer.byteLength(answer.body)));
+      expect(answer.field('Vary')).toBe('Accept-Language, Store');
+      expect(answer.field('X-Content-Type-Options')).toBe('nosniff');
+      expect(answer.field('Cache-Status')).toMatch(expected);
+      const self = publicUrl + target;
+      expect(JSON.parse(answer.body)).toEqual({
+        data: [{ type: 'url-resolver', id: null, attributes: { entityType, entityId }, links: { self } }],
+        links: { self },
+      });
+    }
+  });
+
+  it('an unknown URL is 404, a missing one 422, an unusable one 404 and unasked', async () => {
+    expect((await resolve(resolver, '/url-resolver?url=/nothing/')).rejection).toBe('url-not-found');
+    const asked = shop.requests.length;
+    const again = await resolve(resolver, '/url-resolver?url=/nothing/');
+    expect(again.status).toBe(404);
+    expect(again.field('Cache-Status')).toMatch(/^shopward; hit; ttl=\d+$/);
+    expect((await resolve(resolver, '/url-resolver')).rejection).toBe('url-missing');
+    expect((await resolve(resolver, '/url-resolver?url=')).rejection).toBe('url-missing');
+    expect((await resolve(resolver, '/url-resolver?url[]=/en/acer')).status).toBe(422);
+    expect((await resolve(resolver, '/url-resolver?url=%ff')).status).toBe(404);
+    expect((await resolve(resolver, `/url-resolver?url=/${'x'.repeat(3000)}`)).status).toBe(404);
+    expect(shop.requests.length).toBe(asked);
+  });
+
+  it('HEAD has the fields of GET and no body', async () => {
+    const get = await resolve(resolver, targetOf('/en/acer'));
+    const head = await resolve(resolver, targetOf('/en/acer'), { method: 'HEAD' });
+    expect(head.status).toBe(200);
+    expect(head.body).toBe('');
+    for (const name of ['Content-Length', 'ETag', 'Content-Type'])
+      expect(head.field(name)).toBe(get.field(name));
+  });
+
+  it('never needs a token, and never looks at one', async () => {
+    const plain = await resolve(resolver, targetOf('/en/acer'));
+    const fields = ['Host', 'api.shop.example', 'Authorization', 'Bearer nonsense'];
+    expect((await resolve(resolver, targetOf('/en/acer'), { fields })).body).toBe(plain.body);
+  });
+});
+
+describe('whose request it is', () => {
+  it.each<[Method, string, boolean]>([
+    ['GET', '/url-resolver', true],
+    ['HEAD', '/url-resolver', true],
+    ['GET', '/url-resolver/', true],
+    ['GET', '/url-resolver//', false],
+    ['GET', '//url-resolver', false],
+    ['GET', '/URL-RESOLVER', false],
+    ['GET', '/url-resolver/x', false],
+    ['GET', '/url-resolver;a=b', false],
+    ['GET', '/x/url-resolver', false],
+    ['GET', '/url-resolve', false],
+    ['POST', '/url-resolver', false],
+    ['OPTIONS', '/url-resolver', false],
+    ['DELETE', '/url-resolver', false],
+  ])('%s %s: %s', (method, path, isOurs) => {
+    expect(resolver.answer(requestFor(path, { method })) !== undefined).toBe(isOurs);
+  });
+});
+
+describe('links.self', () => {
+  it.each([
+    ['/url-resolver?url=%2Fen%2Facer', '/url-resolver?url=%2Fen%2Facer'],
+    ['/url-resolver/?url=/en/acer', '/url-resolver/?url=/en/acer'],
+    ['/url-resolver?include=&url=/en/acer&x=%26', '/url-resolver?include=&url=/en/acer&x=%26'],
+    ['/url-resolver?url=/de/b\u00c3\u00bccher', '/url-resolver?url=/de/b%C3%BCcher'],
+    ['/url-resolver?url=/en/cameras-%26-camcorders', '/url-resolver?url=/en/cameras-%26-camcorders'],
+    ['/url-resolver?url=/en/acer&x="><script>', '/url-resolver?url=/en/acer&x="><script>'],
+  ])('%s', async (target, expected) => {
+    const { body } = await resolve(resolver, target);
+    expect(JSON.parse(body).links.self).toBe(publicUrl + expected);
+    expect(body).not.toMatch(/[<>]/);
+  });
+
+  it('has scheme and Host of the request where publicUrl is not set', async () => {
+    const own = createUrlResolver({ upstream: { ask: shop.ask } });
+    const { body } = await resolve(own, targetOf('/en/acer'), { host: 'b.example:8443', scheme: 'http' });
+    expect(JSON.parse(body).links.self).toBe(`http://b.example:8443${targetOf('/en/acer')}`);
+  });
+
+  it('is the target whatever the query holds (output injection)', async () => {
+    const octets = fc
+      .array(fc.oneof(fc.constantFrom('"', '\\', '<', '>', "'", '{', '%22', '%', '/'), octet()))
+      .map((parts) => parts.join(''));
+    await fc.assert(
+      fc.asyncProperty(octets, async (noise) => {
+        const query = `?x=${noise.replaceAll('&', '')}&url=/en/acer`;
+        const { body } = await resolve(resolver, `/url-resolver${query}`);
+        expect(body).toMatch(/^[\x20-\x3b\x3d\x3f-\x7e]*$/);
+        const { data, links } = JSON.parse(body);
+        expect(Object.keys(JSON.parse(body))).toEqual(['data', 'links']);
+        expect(data[0].links.self).toBe(links.self);
+        const octets = Buffer.from(links.self.slice(publicUrl.length), 'latin1').toString('latin1');
+        const raw = `/url-resolver${query}`.replace(
+          /[\x80-\xff]/g,
+          (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`,
+        );
+        expect(octets).toBe(raw);
+      }),
+      { numRuns: 500 },
+    );
+  });
+});
+
+function octet() {
+  return fc.integer({ min: 0x21, max: 0xff }).map((code) => String.fromCharCode(code));
+}
+
+describe('entity tag', () => {
+  it('gives 304 without content fields', async () => {
+    const tag = (await resolve(resolver, targetOf('/en/acer'))).field('ETag') ?? '';
+    expect(tag).toMatch(/^"[\w-]+"$/);
+    const fields = ['If-None-Match', tag];
+    const answer = await resolve(resolver, targetOf('/en/acer'), { fields });
+    expect([answer.status, answer.body, answer.field('ETag')]).toEqual([304, '', tag]);
+    expect(answer.field('Content-Length')).toBeUndefined();
+    expect(answer.field('Vary')).toBe('Accept-Language, Store');
+  });
+
+  it('differs by entity and by locale', async () => {
+    const tags = await Promise.all(
+      [
+        resolve(resolver, targetOf('/en/acer')),
+        resolve(resolver, targetOf('/en/computer')),
+        resolve(resolver, targetOf('/en/acer'), { fields: ['Accept-Language', 'de'] }),
+      ].map(async (answer) => (await answer).field('ETag')),
+    );
+    expect(new Set(tags).size).toBe(3);
+  });
+
+  it.each([
+    ['"t"', true],
+    ['W/"t"', true],
+    ['*', true],
+    [' * ', true],
+    ['"a", "t"', true],
+    ['"a,b" , W/"t"', true],
+    ['"a"', false],
+    ['"a, "t""', false],
+    ['t', false],
+    ['"t", nonsense', false],
+    ['', false],
+  ])('%s names "t": %s', (field, expected) => {
+    expect(namesTag(field, '"t"')).toBe(expected);
+  });
+});
+
+it('resolves the umlaut however it is written', async () => {
+  for (const value of [
+    '/de/b%C3%BCcher',
+    '/de/b%c3%bccher',
+    '/de/b\u00c3\u00bccher',
+    '%2Fde%2Fb%C3%BCcher',
+  ]) {
+    const { body } = await resolve(resolver, `/url-resolver?url=${value}`);
+    expect(entityOf(body)).toEqual(['category-nodes', '7']);
+  }
+});

@@ -1,0 +1,98 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { MemoryPurgeLog } from '../../src/url-resolver/purge/memory-purge-log.ts';
+import { type Purge, readPurgeEntry } from '../../src/url-resolver/purge/purge.ts';
+import { PurgeFollower } from '../../src/url-resolver/purge/purge-follower.ts';
+import { PurgeHistory, retainedPurges } from '../../src/url-resolver/purge/purge-history.ts';
+
+function historyOf(purges: readonly Purge[]): PurgeHistory {
+  const history = new PurgeHistory({ seq: 0, id: 'i0' });
+  for (const [i, purge] of purges.entries()) {
+    history.append({ seq: i + 1, id: `i${i + 1}`, previousId: `i${i}`, purge });
+  }
+  return history;
+}
+
+describe('what a purge covers', () => {
+  it.each<[readonly Purge[], number, string, boolean]>([
+    [[], 0, '/a', false],
+    [['all'], 0, '/a', true],
+    [['all'], 1, '/a', false],
+    [[{ url: '/a' }], 0, '/a', true],
+    [[{ url: '/a' }], 0, '/a/b', false],
+    [[{ prefix: '/a' }], 0, '/a/b', true],
+    [[{ prefix: '/a' }], 0, '/b', false],
+    [[{ prefix: '/a' }, { prefix: '/a/b' }], 1, '/a/c', false],
+    [[{ prefix: '/a/b' }, { prefix: '/a' }], 1, '/a/c', true],
+    [[{ url: '/a' }, 'all', { url: '/b' }], 2, '/a', false],
+    [[{ url: '/a' }, 'all', { url: '/b' }], 2, '/b', true],
+    [[{ url: '/a' }, { url: '/a' }], 1, '/a', true],
+  ])('%j, stamp %i, %s: %s', (purges, seq, url, isCovered) => {
+    expect(historyOf(purges).isPurgedSince(seq, url)).toBe(isCovered);
+    expect(historyOf(purges).accepts({ seq, id: `i${seq}` }, url)).toBe(!isCovered);
+  });
+
+  it('says what looking at every purge says', () => {
+    const url = fc.constantFrom('/a', '/a/b', '/a/c', '/b', '');
+    const purge = fc.oneof(
+      fc.constant<Purge>('all'),
+      url.map((prefix) => ({ prefix })),
+      url.map((one) => ({ url: one })),
+    );
+    fc.assert(
+      fc.property(fc.array(purge, { maxLength: 12 }), fc.nat(12), url, (purges, seq, asked) => {
+        const stamp = Math.min(seq, purges.length);
+        const expected = purges.slice(stamp).some((one) => {
+          if (one === 'all') return true;
+          return 'url' in one ? one.url === asked : asked.startsWith(one.prefix);
+        });
+        expect(historyOf(purges).isPurgedSince(stamp, asked)).toBe(expected);
+      }),
+    );
+  });
+
+  it('believes no stamp of another past, nor one older than what it keeps', () => {
+    const history = historyOf([{ url: '/a' }]);
+    expect(history.accepts({ seq: 1, id: 'other' }, '/b')).toBe(false);
+    expect(history.accepts({ seq: 2, id: 'i2' }, '/b')).toBe(false);
+    const long = historyOf(Array.from({ length: 3 * retainedPurges }, (_, i) => ({ url: `/${i}` })));
+    expect(long.isPurgedSince(0, '/b')).toBe(true);
+    expect(long.isPurgedSince(3 * retainedPurges - 10, '/b')).toBe(false);
+    expect(long.isPurgedSince(3 * retainedPurges - 10, `/${3 * retainedPurges - 1}`)).toBe(true);
+  });
+});
+
+it.each([
+  ['3:id:before:{"url":"/a:b"}', { url: '/a:b' }],
+  ['3:id:before:{"prefix":"/"}', { prefix: '/' }],
+  ['3:id:before:"all"', 'all'],
+  ['3:id:before:null', null],
+  ['3:id:before:{"newer":1}', 'all'],
+  ['3:id:before:', 'all'],
+])('reads %s', (line, purge) => {
+  expect(readPurgeEntry(line)).toEqual({ seq: 3, id: 'id', previousId: 'before', purge });
+});
+
+it('a follower reads what a lost message said', async () => {
+  const log = new MemoryPurgeLog();
+  const forgotten: number[] = [];
+  const deaf = new PurgeFollower(
+    {
+      append: (purge) => log.append(purge),
+      read: (from) => log.read(from),
+      subscribe: () => () => {},
+    },
+    () => forgotten.push(1),
+  );
+  await deaf.start();
+  expect(forgotten).toEqual([1]);
+  await log.append({ url: '/a' });
+  const second = await log.append({ url: '/b' });
+  expect(deaf.history.isPurgedSince(0, '/a')).toBe(false);
+  deaf.hear(second);
+  await deaf.catchUp();
+  deaf.stop();
+  expect(deaf.history.position.seq).toBe(2);
+  expect(deaf.history.isPurgedSince(0, '/a')).toBe(true);
+  expect(forgotten).toEqual([1]);
+});

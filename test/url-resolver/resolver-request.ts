@@ -1,0 +1,72 @@
+import type { Rejection } from '../../src/rejections/rejection.ts';
+import type { CanonicalRequest } from '../../src/request/canonical-request.ts';
+import { fieldValue } from '../../src/request/field-list.ts';
+import type { Answer } from '../../src/url-resolver/answer.ts';
+import type { UrlResolver } from '../../src/url-resolver/url-resolver.ts';
+
+/** A canonical request as the listener would make it of `target`. */
+export function requestFor(target: string, more: Partial<CanonicalRequest> = {}): CanonicalRequest {
+  const mark = target.indexOf('?');
+  const path = mark < 0 ? target : target.slice(0, mark);
+  return {
+    method: 'GET',
+    path,
+    query: mark < 0 ? '' : target.slice(mark),
+    segments: path.slice(1).split('/'),
+    fields: ['Host', 'api.shop.example', 'Accept', '*/*'],
+    host: 'api.shop.example',
+    scheme: 'https',
+    clientAddress: '192.0.2.1',
+    requestId: 'r1',
+    isFormPost: false,
+    body: 'none',
+    expectsContinue: false,
+    ...more,
+  };
+}
+
+export interface Resolved {
+  readonly status: number;
+  readonly body: string;
+  /** Name of the rejection, if it is one. */
+  readonly rejection: string | undefined;
+  field(name: string): string | undefined;
+}
+
+const rejectionStatus: Record<string, number> = {
+  'url-missing': 422,
+  'url-not-found': 404,
+  'upstream-unreachable': 502,
+  'upstream-invalid': 502,
+  'upstream-timeout': 504,
+  overloaded: 503,
+};
+
+/** Asks the resolver; fails when the request is none of its own. */
+export async function resolve(
+  resolver: UrlResolver,
+  target: string,
+  more: Partial<CanonicalRequest> = {},
+): Promise<Resolved> {
+  const resolution: Answer | Rejection | undefined = await resolver.answer(requestFor(target, more));
+  if (resolution === undefined) throw new Error(`${target} is not the resolver's`);
+  const fields = resolution.fields ?? [];
+  const isRefusal = 'rejection' in resolution;
+  return {
+    status: isRefusal ? (rejectionStatus[resolution.rejection] ?? 0) : resolution.status,
+    body: isRefusal ? '' : (resolution.body ?? ''),
+    rejection: isRefusal ? resolution.rejection : undefined,
+    field: (name) => fieldValue(fields, name.toLowerCase()),
+  };
+}
+
+/** `/url-resolver?url=` with the value encoded. */
+export function targetOf(url: string): string {
+  return `/url-resolver?url=${encodeURIComponent(url)}`;
+}
+
+/** [entityType, entityId] of a document. */
+export function entityOf(body: string): [string, string] {
+  const { attributes } = JSON.parse(body).data[0];
+  return [attributes.entityType, attributes.entityId];
+}

@@ -1,0 +1,280 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { connectRedis } from '../../src/redis/connect-redis.ts';
+import type { Redis } from '../../src/redis/redis.ts';
+import { createUrlResolver } from '../../src/url-resolver/create-url-resolver.ts';
+import type { UrlResolverOptions } from '../../src/url-resolver/options.ts';
+import { createRedisPurgeLog } from '../../src/url-resolver/redis/redis-purge-log.ts';
+import { createRedisSharedMapping } from '../../src/url-resolver/redis/redis-shared-mapping.ts';
+import type { UrlResolver } from '../../src/url-resolver/url-resolver.ts';
+import { type SingleRedis, startRedis, until } from '../harness/redis-processes.ts';
+import { entityOf, resolve, targetOf } from './resolver-request.ts';
+import { catalogue, type Shop, sendMapping, startShop } from './shop.ts';
+
+let server: SingleRedis;
+let shop: Shop;
+let opened: (() => Promise<void>)[];
+const acer = targetOf('/en/acer');
+const before = { '/en/acer': ['abstract-products', '134'] } as const;
+const after = { '/en/acer': ['abstract-products', '135'] } as const;
+
+beforeAll(async () => {
+  server = await startRedis({});
+});
+afterAll(() => server.close());
+beforeEach(async () => {
+  await server.process?.restart();
+  shop = await startShop(catalogue(before));
+  opened = [];
+});
+afterEach(async () => {
+  for (const close of opened) await close();
+  await shop.close();
+});
+
+interface Replica {
+  readonly resolver: UrlResolver;
+  readonly redis: Redis;
+  readonly reads: string[][];
+}
+
+async function startReplica(more: Partial<UrlResolverOptions> = {}): Promise<Replica> {
+  const redis = connectRedis({ url: server.url });
+  await redis.ready(5000);
+  const mappings = createRedisSharedMapping(redis, 'test');
+  const reads: string[][] = [];
+  const resolver = createUrlResolver({
+    upstream: { ask: shop.ask },
+    shared: {
+      mappings: {
+        ...mappings,
+        read(slots) {
+          reads.push([...slots]);
+          return mappings.read(slots);
+        },
+      },
+      purgeLog: createRedisPurgeLog(redis, 'test'),
+      timeoutMs: 1000,
+    },
+    ...more,
+  });
+  opened.push(async () => {
+    await resolver.close();
+    await redis.close();
+  });
+  await resolver.start();
+  return { resolver, redis, reads };
+}
+
+async function idOf({ resolver }: Replica): Promise<string> {
+  return entityOf((await resolve(resolver, acer)).body)[1];
+}
+
+/** Waits until the copy has been written, which nobody waits for. */
+async function untilShared({ redis }: Replica, count: number): Promise<void> {
+  await until(async () => (await countKeys(redis)) === count);
+}
+
+async function countKeys(redis: Redis): Promise<number> {
+  return ((await redis.command('KEYS', 'test:mapping:*')) as string[]).length;
+}
+
+describe('shared copies', () => {
+  it('what one replica asked, the other knows, found or not', async () => {
+    const [a, b] = [await startReplica(), await startReplica()];
+    await resolve(a.resolver, acer);
+    await resolve(a.resolver, targetOf('/nothing'));
+    await untilShared(a, 2);
+    const answer = await resolve(b.resolver, acer);
+    expect(answer.field('Cache-Status')).toMatch(/^shopward; hit; ttl=\d+; detail=shared$/);
+    expect((await resolve(b.resolver, targetOf('/nothing'))).status).toBe(404);
+    expect(shop.requests.length).toBe(2);
+  });
+
+  it('look-ups of one turn are one command', async () => {
+    const a = await startReplica();
+    await Promise.all(Array.from({ length: 100 }, (_, i) => resolve(a.resolver, targetOf(`/${i % 50}`))));
+    expect(a.reads.map((slots) => slots.length)).toEqual([50]);
+  });
+
+  it('a stale copy bridges a shop that is down, in a process that has just started', async () => {
+    let nowMs = Date.now();
+    const now = () => nowMs;
+    const a = await startReplica({ now });
+    await resolve(a.resolver, acer);
+    await untilShared(a, 1);
+    await shop.close();
+    const b = await startReplica({ now });
+    nowMs += 3_600_000;
+    const answer = await resolve(b.resolver, acer);
+    expect([answer.status, answer.field('Cache-Status')]).toEqual([
+      200,
+      'shopward; hit; ttl=-3300; detail=error',
+    ]);
+  });
+
+  it('the store holds as many keys as there are slots, whatever is asked', async () => {
+    const a = await startReplica({ maxEntries: 10, upstream: { ask: shop.ask, maxQuestions: 1000 } });
+    for (let i = 0; i < 10; i += 1) {
+      await Promise.all(Array.from({ length: 50 }, (_, k) => resolve(a.resolver, targetOf(`/${i}-${k}`))));
+    }
+    await until(async () => (await countKeys(a.redis)) > 30);
+    expect(await countKeys(a.redis)).toBeLessThanOrEqual(40);
+  });
+
+  it.each([
+    ['text', async (redis: Redis, key: string) => redis.command('SET', key, '{"a":')],
+    [
+      'another key',
+      async (redis: Redis, key: string) => redis.command('SET', key, '[1,"x","merchants","M",1,0,"x"]'),
+    ],
+    [
+      'another type of value',
+      async (redis: Redis, key: string) => {
+        await redis.command('DEL', key);
+        return redis.command('LPUSH', key, 'x');
+      },
+    ],
+  ])('a slot with %s is a miss', async (_, damage) => {
+    const [a, b] = [await startReplica(), await startReplica()];
+    await resolve(a.resolver, acer);
+    await untilShared(a, 1);
+    const [key] = (await a.redis.command('KEYS', 'test:mapping:*')) as [string];
+    await damage(a.redis, key);
+    expect(await idOf(b)).toBe('134');
+    expect(shop.requests.length).toBe(2);
+  });
+
+  it('while the store is away, everything goes on without it; then it is used again', async () => {
+    let nowMs = Date.now();
+    const a = await startReplica({ now: () => nowMs });
+    await server.process?.kill();
+    expect(await idOf(a)).toBe('134');
+    expect((await resolve(a.resolver, targetOf('/x'))).status).toBe(404);
+    expect(a.resolver.stats().sharedAway).toBe(true);
+    await server.process?.restart();
+    await until(async () => {
+      nowMs += 2000;
+      await resolve(a.resolver, targetOf(`/y${nowMs}`));
+      return !a.resolver.stats().sharedAway;
+    });
+  });
+
+  it('a store that does not answer costs its deadline once, not for every request', async () => {
+    const a = await startReplica({
+      shared: {
+        mappings: { read: () => new Promise(() => {}), write: () => new Promise(() => {}) },
+        purgeLog: createRedisPurgeLog((await startReplica()).redis, 'test'),
+        timeoutMs: 20,
+      },
+      now: () => 1_800_000_000_000,
+    });
+    for (let i = 0; i < 5; i += 1) await resolve(a.resolver, targetOf(`/${i}`));
+    expect(a.resolver.stats().sharedAway).toBe(true);
+    expect(shop.requests.length).toBe(5);
+  });
+});
+
+describe('purge', () => {
+  it.each([
+    ['the URL', { url: '/en/acer' }],
+    ['a prefix', { prefix: '/en/' }],
+    ['all', 'all'],
+  ] as const)('%s reaches the other replica within a second', async (_, purge) => {
+    const [a, b] = [await startReplica(), await startReplica()];
+    expect([await idOf(a), await idOf(b)]).toEqual(['134', '134']);
+    shop.handler = catalogue(after);
+    expect(await a.resolver.purge(purge)).toBe('purged');
+    expect(await idOf(a)).toBe('135');
+    await until(async () => b.resolver.stats().purgeSeq === 1, 1000);
+    expect(await idOf(b)).toBe('135');
+  });
+
+  it.each([
+    ['another URL', { url: '/en/computer' }],
+    ['another prefix', { prefix: '/de/' }],
+  ] as const)('%s leaves the entry alone', async (_, purge) => {
+    const a = await startReplica();
+    await idOf(a);
+    await a.resolver.purge(purge);
+    shop.handler = catalogue(after);
+    expect(await idOf(a)).toBe('134');
+  });
+
+  it('a question under way when the purge came brings nothing back', async () => {
+    const [a, b] = [await startReplica(), await startReplica()];
+    const held = Promise.withResolvers<void>();
+    shop.handler = (_, response) =>
+      void held.promise.then(() => sendMapping(response, 'abstract-products', '134'));
+    const early = idOf(b);
+    await until(async () => shop.requests.length === 1);
+    shop.handler = catalogue(after);
+    await a.resolver.purge({ url: '/en/acer' });
+    await until(async () => b.resolver.stats().purgeSeq === 1, 1000);
+    // It does not join the question from before the purge.
+    expect(await idOf(b)).toBe('135');
+    held.resolve();
+    expect(await early).toBe('134');
+    expect(await idOf(b)).toBe('135');
+    expect(await idOf(a)).toBe('135');
+    expect(await idOf(await startReplica())).toBe('135');
+  });
+
+  it('a question that another replica asked before the purge leaves nothing in the store either', async () => {
+    const [a, b] = [await startReplica(), await startReplica()];
+    const held = Promise.withResolvers<void>();
+    shop.handler = (_, response) =>
+      void held.promise.then(() => sendMapping(response, 'abstract-products', '134'));
+    const early = idOf(b);
+    await until(async () => shop.requests.length === 1);
+    await a.resolver.purge('all');
+    await until(async () => b.resolver.stats().purgeSeq === 1, 1000);
+    held.resolve();
+    await early;
+    expect(b.resolver.stats()).toMatchObject({ entries: 0, notKept: 1 });
+    shop.handler = catalogue(after);
+    expect(await idOf(await startReplica())).toBe('135');
+  });
+
+  it('is caught up after a lost connection', async () => {
+    const [a, b] = [await startReplica(), await startReplica()];
+    expect([await idOf(a), await idOf(b)]).toEqual(['134', '134']);
+    shop.handler = catalogue(after);
+    await a.redis.command('CLIENT', 'KILL', 'TYPE', 'pubsub');
+    await a.resolver.purge({ url: '/en/acer' });
+    await until(async () => b.resolver.stats().purgeSeq === 1, 3000);
+    expect(await idOf(b)).toBe('135');
+  });
+
+  it('an emptied store makes every replica forget once, and purges work again', async () => {
+    const [a, b] = [await startReplica(), await startReplica()];
+    await a.resolver.purge({ url: '/x' });
+    expect([await idOf(a), await idOf(b)]).toEqual(['134', '134']);
+    await a.redis.command('FLUSHALL');
+    shop.handler = catalogue(after);
+    await until(async () => a.resolver.stats().forgotten > 0 && b.resolver.stats().forgotten > 0, 5000);
+    expect([await idOf(a), await idOf(b)]).toEqual(['135', '135']);
+    shop.handler = catalogue(before);
+    await a.resolver.purge({ url: '/en/acer' });
+    await until(async () => b.resolver.stats().purgeSeq === 1, 1000);
+    expect([await idOf(a), await idOf(b)]).toEqual(['134', '134']);
+  });
+
+  it('is refused while the log is away, and changes nothing', async () => {
+    const a = await startReplica();
+    await idOf(a);
+    await server.process?.kill();
+    expect(await a.resolver.purge('all')).toBe('unavailable');
+    expect(await idOf(a)).toBe('134');
+    expect(shop.requests.length).toBe(1);
+  });
+
+  it('works in a process that stands alone', async () => {
+    const resolver = createUrlResolver({ upstream: { ask: shop.ask } });
+    await resolver.start();
+    await resolve(resolver, acer);
+    shop.handler = catalogue(after);
+    expect(await resolver.purge({ prefix: '/en' })).toBe('purged');
+    expect(entityOf((await resolve(resolver, acer)).body)[1]).toBe('135');
+    await resolver.close();
+  });
+});

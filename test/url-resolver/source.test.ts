@@ -1,0 +1,246 @@
+import type { RequestListener } from 'node:http';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { createUrlResolver } from '../../src/url-resolver/create-url-resolver.ts';
+import type { UrlResolverOptions } from '../../src/url-resolver/options.ts';
+import type { UrlResolver } from '../../src/url-resolver/url-resolver.ts';
+import { entityOf, requestFor, resolve, targetOf } from './resolver-request.ts';
+import {
+  askOver,
+  catalogue,
+  documentOf,
+  jsonApi,
+  type Shop,
+  sendMapping,
+  sendUnknown,
+  startShop,
+} from './shop.ts';
+
+let shop: Shop;
+let resolver: UrlResolver;
+let nowMs: number;
+const acer = targetOf('/en/acer');
+
+function create(more: Partial<UrlResolverOptions> = {}): UrlResolver {
+  return createUrlResolver({ upstream: { ask: shop.ask, timeoutMs: 5000 }, now: () => nowMs, ...more });
+}
+
+beforeEach(async () => {
+  nowMs = 1_800_000_000_000;
+  shop = await startShop(catalogue({ '/en/acer': ['abstract-products', '134'] }));
+  resolver = create();
+});
+afterEach(async () => {
+  await resolver.close();
+  await shop.close();
+});
+
+const send =
+  (status: number, fields: Record<string, string | string[]>, body: string | Buffer = ''): RequestListener =>
+  (_, response) => {
+    response.writeHead(status, fields);
+    response.end(body);
+  };
+const good = documentOf('abstract-products', '134');
+const errorBody = (code?: string) => JSON.stringify({ errors: [{ detail: 'x', status: 404, code }] });
+const element = (attributes: unknown, type = 'url-resolver') => ({ type, id: null, attributes });
+const dataOf = (...data: unknown[]) => JSON.stringify({ data });
+
+describe('replies that are not believed: 502, and nothing is kept', () => {
+  it.each<[string, RequestListener]>([
+    ['500', send(500, { 'Content-Type': 'text/html' }, 'Internal Server Error')],
+    ['503 with the envelope', send(503, { 'Content-Type': jsonApi }, good)],
+    ['401', send(401, { 'Content-Type': jsonApi }, errorBody('002'))],
+    ['403', send(403, { 'Content-Type': jsonApi }, errorBody('2802'))],
+    ['429', send(429, { 'Content-Type': jsonApi }, errorBody())],
+    ['301', send(301, { Location: '/login' })],
+    ['302 with the envelope', send(302, { Location: '/', 'Content-Type': jsonApi }, good)],
+    ['204', send(204, {})],
+    ['206', send(206, { 'Content-Type': jsonApi }, good)],
+    ['404 without a code', send(404, { 'Content-Type': jsonApi }, errorBody())],
+    ['404 with another code', send(404, { 'Content-Type': jsonApi }, errorBody('2801'))],
+    ['404 of a web server', send(404, { 'Content-Type': 'text/html' }, '<h1>Not Found</h1>')],
+    ['422 without the code', send(422, { 'Content-Type': jsonApi }, errorBody('901'))],
+    ['a login page', send(200, { 'Content-Type': 'text/html' }, good)],
+    ['no type', send(200, {}, good)],
+    ['cut JSON', send(200, { 'Content-Type': jsonApi }, good.slice(0, -2))],
+    ['not UTF-8', send(200, { 'Content-Type': jsonApi }, Buffer.from(good.replace('134', '\xff'), 'latin1'))],
+    ['null', send(200, { 'Content-Type': jsonApi }, 'null')],
+    ['gzip', send(200, { 'Content-Type': jsonApi, 'Content-Encoding': 'gzip' }, good)],
+    ['no data', send(200, { 'Content-Type': jsonApi }, '{}')],
+    ['empty data', send(200, { 'Content-Type': jsonApi }, dataOf())],
+    ['data as an object', send(200, { 'Content-Type': jsonApi }, JSON.stringify({ data: element({}) }))],
+    [
+      'another type of entity',
+      send(200, { 'Content-Type': jsonApi }, dataOf(element({ entityType: 'customers', entityId: '1' }))),
+    ],
+    [
+      'another resource',
+      send(
+        200,
+        { 'Content-Type': jsonApi },
+        dataOf(element({ entityType: 'merchants', entityId: '1' }, 'x')),
+      ),
+    ],
+    [
+      'an empty id',
+      send(200, { 'Content-Type': jsonApi }, dataOf(element({ entityType: 'merchants', entityId: '' }))),
+    ],
+    [
+      'a number as id',
+      send(200, { 'Content-Type': jsonApi }, dataOf(element({ entityType: 'merchants', entityId: 5 }))),
+    ],
+    [
+      'a control character in the id',
+      send(200, { 'Content-Type': jsonApi }, dataOf(element({ entityType: 'merchants', entityId: 'a\nb' }))),
+    ],
+    ['over 64 KiB', send(200, { 'Content-Type': jsonApi }, good + ' '.repeat(70_000))],
+    [
+      'a cut body',
+      (_, response) => {
+        response.writeHead(200, { 'Content-Type': jsonApi, 'Content-Length': '5000' });
+        response.write(good);
+        setImmediate(() => response.destroy());
+      },
+    ],
+    ['a reset', (_, response) => void response.destroy()],
+  ])('%s', async (_, handler) => {
+    const believed = shop.handler;
+    shop.handler = handler;
+    const answer = await resolve(resolver, acer);
+    expect(answer.status).toBe(502);
+    expect(answer.field('Cache-Control')).toBe('no-store');
+    expect(resolver.stats().entries).toBe(0);
+    shop.handler = believed;
+    expect((await resolve(resolver, acer)).status).toBe(200);
+    expect(shop.requests.length).toBe(2);
+  });
+});
+
+describe('replies that are believed', () => {
+  it('422 with code 2801 is the missing parameter, and is not kept', async () => {
+    shop.handler = send(422, { 'Content-Type': jsonApi }, errorBody('2801'));
+    expect((await resolve(resolver, targetOf('0'))).rejection).toBe('url-missing');
+    await resolve(resolver, targetOf('0'));
+    expect(shop.requests.length).toBe(2);
+  });
+
+  it.each<[string, Record<string, string>, number]>([
+    ['private and no-cache, as the framework says everywhere', { 'Cache-Control': 'no-cache, private' }, 1],
+    ['no-store', { 'Cache-Control': 'no-store, private' }, 2],
+    ['a cookie', { 'Set-Cookie': 'session=1' }, 2],
+    ['a charset', { 'Content-Type': 'application/json; charset=utf-8' }, 1],
+  ])('%s', async (_, fields, questions) => {
+    shop.handler = send(200, { 'Content-Type': jsonApi, ...fields }, good);
+    for (let i = 0; i < 2; i += 1) expect((await resolve(resolver, acer)).status).toBe(200);
+    expect(shop.requests.length).toBe(questions);
+    expect((await resolve(resolver, acer)).field('Set-Cookie')).toBeUndefined();
+  });
+});
+
+describe('the question', () => {
+  it('holds what is in the key and nothing else', async () => {
+    resolver = create({ stores: ['DE'] });
+    await resolve(resolver, '/url-resolver?x=1&url=%252Fen+%26&include=a', {
+      fields: [
+        ...['Host', 'evil.example', 'Accept-Language', 'de-AT', 'Cookie', 'a=b', 'Authorization', 'Bearer x'],
+        ...[
+          'X-Forwarded-Host',
+          'evil.example',
+          'Origin',
+          'https://evil.example',
+          'Store',
+          'DE',
+          'Range',
+          'bytes=0-1',
+        ],
+      ],
+    });
+    const [asked] = shop.requests;
+    expect(asked?.url).toBe('/url-resolver?url=%252Fen%20%26&_store=DE');
+    const fields = asked?.rawHeaders.filter(
+      (name) => !/^(Host|127.*|Connection|close|keep-alive)$/.test(name),
+    );
+    expect(fields).toEqual([
+      ...['Accept', 'application/vnd.api+json', 'Accept-Encoding', 'identity', 'Accept-Language', 'de'],
+      ...['Store', 'DE'],
+    ]);
+    expect(asked?.rawHeaders).toContain(`127.0.0.1:${shop.port}`);
+  });
+
+  it('carries Host where the shop chooses its store by it', async () => {
+    resolver = create({ storeByHost: true, stores: ['shop.de'] });
+    await resolve(resolver, acer, { host: 'Shop.DE' });
+    await resolve(resolver, acer, { host: 'shop.de' });
+    expect(shop.requests.length).toBe(1);
+    expect(shop.requests[0]?.rawHeaders).toContain('shop.de');
+  });
+
+  it('is asked for each request of a store that is not configured, and nothing is kept', async () => {
+    for (let i = 0; i < 20; i += 1) {
+      const answer = await resolve(resolver, acer, { fields: ['Store', `S${i}`] });
+      expect(answer.field('Cache-Status')).toBe('shopward; fwd=bypass');
+      expect(answer.field('Cache-Control')).toBe('public, max-age=0');
+    }
+    expect(shop.requests.length).toBe(20);
+    expect(resolver.stats().entries).toBe(0);
+  });
+});
+
+describe('one question at a time', () => {
+  it('1,000 cold requests of one key make exactly one question', async () => {
+    const held = Promise.withResolvers<void>();
+    shop.handler = (_, response) => void held.promise.then(() => sendMapping(response, 'merchants', 'MER1'));
+    const answers = Array.from({ length: 1000 }, () => resolve(resolver, acer));
+    held.resolve();
+    for (const answer of await Promise.all(answers))
+      expect(entityOf(answer.body)).toEqual(['merchants', 'MER1']);
+    expect(shop.requests.length).toBe(1);
+    expect(resolver.stats()).toMatchObject({ questions: 1, misses: 1000, collapsed: 999, flights: 0 });
+  });
+
+  it('a question that fails fails everybody once, and the next request asks anew', async () => {
+    shop.handler = (_, response) => void response.destroy();
+    const answers = await Promise.all(Array.from({ length: 100 }, () => resolve(resolver, acer)));
+    expect(answers.every((answer) => answer.rejection === 'upstream-unreachable')).toBe(true);
+    expect(shop.requests.length).toBe(1);
+    shop.handler = catalogue({ '/en/acer': ['abstract-products', '134'] });
+    expect((await resolve(resolver, acer)).status).toBe(200);
+  });
+
+  it('a slow shop is 504 for all who wait, within the time-out', async () => {
+    resolver = create({ upstream: { ask: shop.ask, timeoutMs: 50 } });
+    shop.handler = () => {};
+    const answers = await Promise.all(Array.from({ length: 10 }, () => resolve(resolver, acer)));
+    expect(answers.map((answer) => answer.rejection)).toEqual(Array(10).fill('upstream-timeout'));
+    expect(shop.requests.length).toBe(1);
+  });
+
+  it('a port that never settles is 504 too, and keeps its place', async () => {
+    resolver = create({ upstream: { ask: () => new Promise(() => {}), timeoutMs: 20, maxQuestions: 1 } });
+    expect((await resolve(resolver, acer)).status).toBe(504);
+    expect((await resolve(resolver, acer)).rejection).toBe('overloaded');
+  });
+
+  it('more questions than allowed are 503', async () => {
+    resolver = create({ upstream: { ask: shop.ask, maxQuestions: 4 } });
+    const held = Promise.withResolvers<void>();
+    shop.handler = (_, response) => void held.promise.then(() => sendUnknown(response));
+    const answers = Array.from({ length: 10 }, (_, i) => resolve(resolver, targetOf(`/${i}`)));
+    held.resolve();
+    const statuses = (await Promise.all(answers)).map((answer) => answer.status);
+    expect(statuses.filter((status) => status === 404).length).toBe(4);
+    expect(statuses.filter((status) => status === 503).length).toBe(6);
+    expect(shop.requests.length).toBe(4);
+  });
+
+  it('an unreachable shop is 502', async () => {
+    await shop.close();
+    resolver = create({ upstream: { ask: askOver(shop.port) } });
+    expect((await resolve(resolver, acer)).rejection).toBe('upstream-unreachable');
+  });
+});
+
+it('a cached answer is given at once, without a promise', async () => {
+  await resolve(resolver, acer);
+  expect(resolver.answer(requestFor(acer))).not.toBeInstanceOf(Promise);
+});
