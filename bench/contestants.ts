@@ -89,10 +89,9 @@ ${more}`,
   const main = path.join(here, '../src/main.ts');
   const args = [main, 'serve', '--config', path.join(home, 'shopward.yaml')];
   const child = startPinned(proxyProcessor, process.execPath, args, {
-    SHOPWARD_PRINT_PORT: '1',
     NODE_ENV: 'production',
   });
-  return listening(name, child, /http:\/\/127\.0\.0\.1:(\d+)/);
+  return listening(name, child, /listening on http:\/\/127\.0\.0\.1:(\d+)/);
 }
 
 export async function startNginxProxy(upstream: string): Promise<Contestant | undefined> {
@@ -127,7 +126,7 @@ frontend shop
   bind 127.0.0.1:${port}
   acl protected path_beg /orders/
   http-request set-var(txn.alg) http_auth_bearer,jwt_header_query('$.alg') if protected
-  http-request deny deny_status 401 if protected !{ var(txn.alg) RS256 }
+  http-request deny deny_status 401 if protected !{ var(txn.alg) -m str RS256 }
   http-request deny deny_status 401 if protected !{ http_auth_bearer,jwt_verify(txn.alg,"${publicKeyFile}") -m int 1 }
   default_backend shop
 backend shop

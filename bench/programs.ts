@@ -31,7 +31,7 @@ export function startPinned(
     ? { file: '/usr/bin/taskset', args: ['-c', String(processor), command, ...args] }
     : { file: command, args: [...args] };
   const child = spawn(pinned.file, pinned.args, {
-    stdio: ['ignore', 'pipe', 'inherit'],
+    stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...process.env, ...env },
   });
   running.add(child);
@@ -53,12 +53,13 @@ export async function stopAll(): Promise<void> {
 export function lineOf(child: ChildProcess, pattern: RegExp): Promise<RegExpExecArray> {
   return new Promise((resolve, reject) => {
     let text = '';
-    child.stdout?.on('data', (chunk: Buffer) => {
-      if (text.length > 1e6) return;
-      text += chunk.toString();
-      const match = pattern.exec(text);
-      if (match) resolve(match);
-    });
+    for (const stream of [child.stdout, child.stderr])
+      stream?.on('data', (chunk: Buffer) => {
+        if (text.length > 1e6) return;
+        text += chunk.toString();
+        const match = pattern.exec(text);
+        if (match) resolve(match);
+      });
     child.once('exit', (code) =>
       reject(new Error(`${child.spawnfile} ended with ${code} before it was ready`)),
     );

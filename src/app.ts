@@ -2,14 +2,15 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import { type AdminServer, createAdminServer, type Readiness } from './admin/admin-server.ts';
-import { createKeySource } from './app/key-source.ts';
+import { createLiveKeys } from './app/live-keys.ts';
 import { followProtectedList } from './app/live-list.ts';
 import { parseOrigin } from './config/origin.ts';
 import type { Config } from './config/schema.ts';
 import { createForwarder, sendContinue } from './forwarding/forwarder.ts';
 import { createHttpProxy3Engine } from './forwarding/http-proxy-3-engine.ts';
 import { readWholeBody } from './forwarding/request-body.ts';
-import { createPipeline } from './pipeline.ts';
+import { createWebSocketForwarder } from './forwarding/websocket.ts';
+import { admit, createPipeline, type Rooms } from './pipeline.ts';
 import { createAuthenticate } from './protection/authenticate.ts';
 import { createTokenVerifier } from './protection/token-verifier.ts';
 import { reject } from './rejections/rejection.ts';
@@ -19,12 +20,15 @@ import { createPeer, type Peer } from './request/peer.ts';
 import { buildRequestRules } from './request/request-rules.ts';
 import { Exchange, type ExchangeContext } from './server/exchange.ts';
 import { createListener } from './server/listener.ts';
+import { createUpgradeHandler } from './server/upgrade.ts';
 import { type Log, logExchange } from './telemetry/log.ts';
 import { createMetrics } from './telemetry/metrics.ts';
 
 export interface App {
   /** Resolves when requests are served. */
   listen(): Promise<{ readonly url: string; readonly adminUrl: string | undefined }>;
+  /** Reads key files and the protected list anew (SIGHUP); both are followed anyway. */
+  reload(): Promise<void>;
   /** Lets what is in flight finish (30 s at most), then lets everything go. */
   close(): Promise<void>;
 }
@@ -57,10 +61,10 @@ export async function createApp({ config, protectedList, tls, log }: AppInput): 
     log,
   });
 
-  const keySource = createKeySource(auth, now);
+  const keys = createLiveKeys(auth, now, log);
   const verifier = createTokenVerifier({
     algorithms: auth.algorithms,
-    keySource,
+    keySource: keys.source,
     subject: auth.subject,
     issuer: auth.issuer,
     audience: auth.audience,
@@ -105,7 +109,7 @@ export async function createApp({ config, protectedList, tls, log }: AppInput): 
     writeStallTimeoutMs: 60_000,
   });
 
-  const run = createPipeline({
+  const rooms: Rooms = {
     canonicalise: (incoming) => canonicaliseRequest(incoming, peerOf(incoming.socket), rules),
     ownEndpoints: [],
     protectedList: list.current,
@@ -120,7 +124,8 @@ export async function createApp({ config, protectedList, tls, log }: AppInput): 
       ),
     forwarder,
     observe: config.mode === 'observe',
-  });
+  };
+  const run = createPipeline(rooms);
 
   const context: ExchangeContext = {
     rejections,
@@ -131,6 +136,14 @@ export async function createApp({ config, protectedList, tls, log }: AppInput): 
     onFault: (fault, requestId) =>
       log.error({ event: 'fault', err: fault, requestId }, 'a request met a fault'),
   };
+  const webSockets = upstream.webSocket
+    ? createWebSocketForwarder({
+        upstream: origin,
+        connectTimeoutMs: upstream.connectTimeout,
+        handshakeTimeoutMs: upstream.responseTimeout,
+        limit: limits.inFlight,
+      })
+    : undefined;
   let inFlight = 0;
   let draining = false;
   const handle = (incoming: IncomingMessage, response: ServerResponse) => {
@@ -151,17 +164,25 @@ export async function createApp({ config, protectedList, tls, log }: AppInput): 
     ...(tls && { tls }),
     rejections,
     handle,
+    ...(webSockets && {
+      handleUpgrade: createUpgradeHandler({
+        canonicalise: rooms.canonicalise,
+        admit: (canonical, notes) => admit(rooms, canonical, notes),
+        forwarder: webSockets,
+        rejections,
+        record: context.record,
+      }),
+    }),
   });
 
   const readiness = (): Readiness => {
-    const keys = keySource.status();
+    const { keys: keyCount, lastError } = keys.source.status();
     const reasons: string[] = [];
     if (draining) reasons.push('draining');
-    if (keys.keys === 0) reasons.push(`no keys for access tokens yet: ${keys.lastError ?? 'loading'}`);
-    else if (keys.lastError)
-      reasons.push(`keys could not be refreshed: ${keys.lastError}; the last good ones are used`);
+    if (keyCount === 0) reasons.push(`no keys for access tokens yet: ${lastError ?? 'loading'}`);
+    else if (lastError) reasons.push(`keys were not refreshed: ${lastError}; the last good ones are used`);
     for (const problem of list.problems()) reasons.push(`protected list: ${problem.text}`);
-    return { ready: !draining && keys.keys > 0, reasons };
+    return { ready: !draining && keyCount > 0, reasons };
   };
   registerGauges();
 
@@ -175,7 +196,7 @@ export async function createApp({ config, protectedList, tls, log }: AppInput): 
       if (config.mode === 'observe')
         log.warn({ event: 'observe' }, 'OBSERVE MODE: refusals are only counted');
       // Keys that cannot be had yet are no reason to stay down: protected requests get 503 until they come.
-      await keySource.start();
+      await keys.source.start();
       const address = await listener.listen();
       const adminAddress = await admin?.listen();
       const scheme = tls ? 'https' : 'http';
@@ -184,12 +205,17 @@ export async function createApp({ config, protectedList, tls, log }: AppInput): 
         adminUrl: adminAddress && `http://${urlHost(adminAddress.address)}:${adminAddress.port}`,
       };
     },
+    async reload() {
+      list.look();
+      await keys.reload();
+    },
     async close() {
       draining = true;
+      webSockets?.close();
       await listener.drain(drainMs);
       list.close();
       verifier.close();
-      keySource.close();
+      keys.close();
       await forwarder.close();
       await admin?.close();
     },
@@ -218,7 +244,7 @@ export async function createApp({ config, protectedList, tls, log }: AppInput): 
     gauge('shopward_config_last_reload_success_timestamp_seconds', 'When a list last took effect.', () =>
       Math.floor(list.reloads.lastSuccessMs / 1000),
     );
-    gauge('shopward_keys', 'Usable verification keys.', () => keySource.status().keys);
+    gauge('shopward_keys', 'Usable verification keys.', () => keys.source.status().keys);
     gauge('shopward_remembered_tokens', 'Verified tokens in memory.', () => verifier.status().remembered);
   }
 }

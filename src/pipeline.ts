@@ -58,6 +58,21 @@ const softRejections: ReadonlySet<RejectionName> = new Set([
   'token-store-unavailable',
 ]);
 
+/** Who may go on, and as whom. */
+export interface Admission {
+  /** With the verified credentials in their canonical spelling. */
+  readonly request: CanonicalRequest;
+  /** Undefined on an open route, and where observe mode let somebody unknown pass. */
+  readonly identity: Identity | undefined;
+  readonly isObserved: boolean;
+}
+
+/** What is noted of a request on its way. */
+export interface Notes {
+  route: string;
+  observe(rejection: Rejection): void;
+}
+
 /**
  * One request, one straight line:
  * canonical request -> own endpoints -> protected? -> authenticate -> gate (precondition, token state) -> forward.
@@ -76,30 +91,37 @@ export function createPipeline(rooms: Rooms): (exchange: Exchange) => Promise<vo
       return isRejection(answer) ? exchange.refuse(answer) : exchange.answer(answer);
     }
 
-    const requirement = rooms.protectedList().match(request);
-    if (requirement === undefined) return pass(rooms, exchange, request, undefined, rooms.observe);
-
-    exchange.route = requirement.row.template;
-    const isObserved = rooms.observe || requirement.observe;
-    const pending = rooms.authenticate(request, requirement.scopes);
-    const verdict = pending instanceof Promise ? await pending : pending;
-    if (!isRejection(verdict)) {
-      return pass(rooms, exchange, withCredentials(request, verdict), verdict.identity, isObserved);
-    }
-    if (!isObserved || !softRejections.has(verdict.rejection)) return exchange.refuse(verdict);
-    exchange.observe(verdict);
-    return pass(rooms, exchange, request, undefined, isObserved);
+    const pending = admit(rooms, request, exchange);
+    const admission = pending instanceof Promise ? await pending : pending;
+    return isRejection(admission) ? exchange.refuse(admission) : forward(rooms, exchange, admission);
   };
 }
 
-/** Past authentication: the gate that the request concerns, then the upstream. */
-async function pass(
-  rooms: Rooms,
-  exchange: Exchange,
+/** Protected? Then only with a valid access token that carries every scope. */
+export function admit(
+  rooms: Pick<Rooms, 'protectedList' | 'authenticate' | 'observe'>,
   request: CanonicalRequest,
-  identity: Identity | undefined,
-  isObserved: boolean,
-): Promise<void> {
+  notes: Notes,
+): Eventually<Admission | Rejection> {
+  const requirement = rooms.protectedList().match(request);
+  if (requirement === undefined) return { request, identity: undefined, isObserved: rooms.observe };
+  notes.route = requirement.route;
+  const isObserved = rooms.observe || requirement.observe;
+  const conclude = (verdict: Authenticated | Rejection): Admission | Rejection => {
+    if (!isRejection(verdict)) {
+      return { request: withCredentials(request, verdict), identity: verdict.identity, isObserved };
+    }
+    if (!isObserved || !softRejections.has(verdict.rejection)) return verdict;
+    notes.observe(verdict);
+    return { request, identity: undefined, isObserved };
+  };
+  const pending = rooms.authenticate(request, requirement.scopes);
+  return pending instanceof Promise ? pending.then(conclude) : conclude(pending);
+}
+
+/** Past authentication: the gate that concerns itself with the request, then the upstream. */
+async function forward(rooms: Rooms, exchange: Exchange, admission: Admission): Promise<void> {
+  const { request, identity, isObserved } = admission;
   let body: Buffer | undefined;
   let passage: Passage | undefined;
   for (const gate of rooms.gates) {

@@ -16,6 +16,8 @@ export interface LiveList {
   /** Why the last edit is not in force; empty when it is. */
   problems(): readonly Problem[];
   readonly reloads: { readonly succeeded: number; readonly failed: number; readonly lastSuccessMs: number };
+  /** Looks at the file now (SIGHUP). */
+  look(): void;
   close(): void;
 }
 
@@ -64,5 +66,5 @@ export function followProtectedList(options: LiveListOptions): LiveList {
   };
   const watch: FileWatch = watchFile(file, onChange, { known: Buffer.from(options.text) });
 
-  return { current: () => current, problems: () => problems, reloads, close: () => watch.close() };
+  return { current: () => current, problems: () => problems, reloads, look: watch.look, close: watch.close };
 }

@@ -78,6 +78,10 @@ function untilStopped(app: App, log: Log): Promise<number> {
         stop(0, signal);
       });
     }
+    process.on('SIGHUP', () => {
+      log.info({ event: 'reload' }, 'SIGHUP: looking at lists and keys');
+      app.reload().catch((fault) => log.error({ event: 'fault', err: fault }, 'a reload met a fault'));
+    });
     // Node's state is unknown behind such a fault: finish what is in flight, never go on.
     process.on('uncaughtException', (fault, origin) => {
       log.fatal({ event: 'crash', origin, err: fault }, 'a fault that nobody caught');

@@ -17,6 +17,8 @@ export interface WatchOptions {
 }
 
 export interface FileWatch {
+  /** Looks now (SIGHUP). */
+  look(): void;
   /** No change is told after this. */
   close(): void;
 }
@@ -44,6 +46,7 @@ export function watchFile(
   const timer = setInterval(() => void look(), pollMs).unref();
   void look();
   return {
+    look: () => void look(),
     close: () => {
       closed = true;
       clearInterval(timer);

@@ -1,6 +1,8 @@
 import { STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
+import { type Rejection, reject } from '../rejections/rejection.ts';
 import type { RejectionName, Rejections } from '../rejections/table.ts';
+import { methods } from '../request/canonical-request.ts';
 
 /**
  * Answers what node's parser refused, on the bare socket: there is no request and no response object. While an earlier
@@ -16,13 +18,13 @@ export function answerClientError(
     socket.destroy();
     return;
   }
-  endWithRejection(socket, rejectionOf(fault.code), rejections);
+  endWithRejection(socket, reject(rejectionOf(fault.code)), rejections);
 }
 
 /** CONNECT asks for a tunnel; there is none (RFC 9110 section 9.3.6). */
 export function answerConnect(socket: Duplex, rejections: Rejections): void {
   socket.on('error', () => socket.destroy());
-  endWithRejection(socket, 'method-not-allowed', rejections);
+  endWithRejection(socket, reject('method-not-allowed'), rejections);
 }
 
 function rejectionOf(code: string | undefined): RejectionName {
@@ -44,15 +46,18 @@ function rejectionOf(code: string | undefined): RejectionName {
   }
 }
 
-export function endWithRejection(socket: Duplex, name: RejectionName, rejections: Rejections): void {
-  const { status, code, detail } = rejections[name];
+/** Writes a refusal on a bare socket, and ends it. */
+export function endWithRejection(socket: Duplex, rejection: Rejection, rejections: Rejections): void {
+  const { status, code, detail } = rejections[rejection.rejection];
   const body = JSON.stringify({ errors: [{ detail, status, code }] });
-  socket.end(
-    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n` +
-      'Content-Type: application/vnd.api+json\r\n' +
-      `Content-Length: ${Buffer.byteLength(body)}\r\n` +
-      'Connection: close\r\n\r\n' +
-      body,
-    () => socket.destroy(),
-  );
+  const lines = [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`,
+    'Content-Type: application/vnd.api+json',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    'Connection: close',
+  ];
+  if (rejection.challenge !== undefined) lines.push(`WWW-Authenticate: ${rejection.challenge}`);
+  if (rejection.retryAfterSeconds !== undefined) lines.push(`Retry-After: ${rejection.retryAfterSeconds}`);
+  if (rejection.rejection === 'method-not-allowed') lines.push(`Allow: ${methods.join(', ')}`);
+  socket.end(`${lines.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy());
 }

@@ -52,7 +52,10 @@ export class Exchange {
 
   answer({ status, fields, body }: Answer): void {
     const { incoming, response } = this;
-    if (response.destroyed) return this.#record('aborted', 0);
+    if (response.destroyed) {
+      this.#record('aborted', 0);
+      return;
+    }
     response.writeHead(status, [...fields, ...this.#ownFields()]);
     const chunk = typeof body === 'string' ? Buffer.from(body, 'latin1') : body;
     endResponse(incoming, response, chunk ?? undefined);

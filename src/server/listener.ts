@@ -19,7 +19,7 @@ export interface ListenerOptions {
    * response is the handler's to give once every check has passed.
    */
   handle(incoming: IncomingMessage, response: ServerResponse): void;
-  /** An upgrade request; only asked for when WebSockets are switched on. */
+  /** A WebSocket handshake, where they are switched on; any other upgrade is an ordinary request. */
   handleUpgrade?(incoming: IncomingMessage, socket: Duplex, head: Buffer): void;
 }
 
@@ -47,6 +47,10 @@ export function createListener(options: ListenerOptions): Listener {
     requireHostHeader: false,
     rejectNonStandardBodyWrites: false,
     noDelay: true,
+    shouldUpgradeCallback: ({ method, headers }) =>
+      options.handleUpgrade !== undefined &&
+      method === 'GET' &&
+      headers.upgrade?.toLowerCase() === 'websocket',
   };
   const server = options.tls ? https.createServer({ ...limits, ...options.tls }) : http.createServer(limits);
   server.maxHeadersCount = 1000;
@@ -74,7 +78,6 @@ export function createListener(options: ListenerOptions): Listener {
   server.on('clientError', (fault, socket) => {
     answerClientError(fault, socket, (inFlight.get(socket as Socket) ?? 0) > 0, options.rejections);
   });
-  // With no listener node treats an upgrade as an ordinary request, which is what "ignored" means.
   if (options.handleUpgrade) server.on('upgrade', options.handleUpgrade);
 
   return {
