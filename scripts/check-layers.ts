@@ -13,7 +13,7 @@ const mayImport: Record<string, readonly string[]> = {
   rejections: [],
   request: ['rejections'],
   redis: [],
-  config: ['rejections', 'request', 'redis/redis-url', 'protection/protected-list'],
+  config: ['rejections', 'request', 'redis/redis-url', 'entity-tags/times'],
   ...Object.fromEntries(
     features.map((name) => [name, [...ground, 'forwarding/passage', 'forwarding/engine', 'config/problem']]),
   ),

@@ -1,9 +1,24 @@
 import type { FileJudges } from '../config/named-files.ts';
+import type { Problem } from '../config/problem.ts';
 import { readKeyFiles } from '../protection/file-key-source.ts';
 import { parseProtectedList } from '../protection/protected-list.ts';
+import { loadMappingFile } from '../url-resolver/mapping-file/load-mapping-file.ts';
 
 /** The features' own judgement of the files that the configuration names. */
 export const fileJudges: FileJudges = {
   protectedResources: (text, name) => parseProtectedList(text, name).problems,
   keyFiles: async (paths, algorithms) => (await readKeyFiles(paths, algorithms)).problems,
+  mapping: judgeMapping,
 };
+
+async function judgeMapping(path: string, name: string): Promise<Problem[]> {
+  const loaded = await loadMappingFile(path);
+  if (loaded.kind === 'table') return [];
+  return loaded.problems.map(({ line, col, text }) => ({
+    file: name,
+    line,
+    column: col,
+    severity: 'error',
+    text,
+  }));
+}

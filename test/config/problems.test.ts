@@ -343,3 +343,16 @@ log: { level: "\${LEVEL}" }
   expect(lines.length).toBeGreaterThan(7);
   expect(lines.join('\n')).not.toContain('hunter2');
 });
+
+it.each([
+  ['entityTags: { lease: 3001ms, wait: 1s }', []],
+  ['store: { timeout: 12499ms }', []],
+  [
+    'store: { timeout: 12500ms }',
+    [
+      'c.yaml:1:1: error: entityTags.lease must be longer than entityTags.sendBy, store.timeout and 0.5s together',
+    ],
+  ],
+])('the bound of the lease: %s', async (line, problems) => {
+  expect(await problemLines(`${keys}\n${line}\n`)).toEqual(problems);
+});

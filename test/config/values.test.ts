@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { entityTagTimes } from '../../src/config/entity-tag-times.ts';
 import { nearestName } from '../../src/config/nearest-name.ts';
 import { isLoopback, parseOrigin } from '../../src/config/origin.ts';
 import { parseDuration, parseSize } from '../../src/config/units.ts';
@@ -83,15 +82,3 @@ it.each([
   ['quux', ['port'], undefined],
   ['', ['a'], 'a'],
 ])('the name nearest to %j', (typed, names, near) => expect(nearestName(typed, names)).toBe(near));
-
-describe('times of a tracked write', () => {
-  const usual = { lease: 15_000, sendBy: 2000, storeTimeout: 500, responseTimeout: 60_000 };
-  it.each([
-    [{}, { answerWithinMs: 14_000, landsWithinMs: 12_500 }],
-    [{ responseTimeout: 3000 }, { answerWithinMs: 3000, landsWithinMs: 12_500 }],
-    [{ lease: 3001 }, { answerWithinMs: 2001, landsWithinMs: 501 }],
-    [{ lease: 3000 }, undefined],
-    [{ sendBy: 14_000 }, undefined],
-    [{ storeTimeout: 12_500 }, undefined],
-  ])('%j', (changed, times) => expect(entityTagTimes({ ...usual, ...changed })).toEqual(times));
-});

@@ -1,4 +1,4 @@
-import { entityTagTimes } from '../entity-tag-times.ts';
+import { entityTagTimes } from '../../entity-tags/times.ts';
 import type { SettingProblem } from '../issues.ts';
 import type { Config } from '../schema.ts';
 
@@ -8,9 +8,14 @@ type EntityTagSections = Pick<Config, 'entityTags' | 'store' | 'upstream'>;
 export function entityTagTimeProblems({ entityTags, store, upstream }: EntityTagSections): SettingProblem[] {
   if (entityTags === false) return [];
   const { lease, sendBy, wait } = entityTags;
-  const { responseTimeout } = upstream;
+  const times = entityTagTimes({
+    leaseMs: lease,
+    sendByMs: sendBy,
+    storeTimeoutMs: store.timeout,
+    responseTimeoutMs: upstream.responseTimeout,
+  });
   const problems: SettingProblem[] = [];
-  if (entityTagTimes({ lease, sendBy, storeTimeout: store.timeout, responseTimeout }) === undefined) {
+  if ('problem' in times) {
     const text = 'must be longer than entityTags.sendBy, store.timeout and 0.5s together';
     problems.push({ path: ['entityTags', 'lease'], text });
   }

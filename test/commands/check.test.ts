@@ -1,0 +1,111 @@
+import { generateKeyPairSync } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { type CheckOptions, runCheck } from '../../src/commands/check.ts';
+import { keys, makeFolder } from '../config/config-folder.ts';
+import { runCommand } from './command-run.ts';
+
+const list = 'groups:\n  Carts:\n    - GET /carts\ncomplete: true\n';
+
+function check(files: Record<string, string>, options: CheckOptions = {}, env: Record<string, string> = {}) {
+  const cwd = makeFolder({ 'config/protected-resources.yaml': list, ...files });
+  return runCommand((io) => runCheck(options, io), { cwd, env });
+}
+
+describe('check', () => {
+  it('names what it checked, and exits 0', async () => {
+    expect(await check({ 'config/shopward.yaml': keys })).toEqual({
+      code: 0,
+      out: ['checked config/shopward.yaml, config/protected-resources.yaml: ok'],
+      err: [],
+    });
+  });
+
+  it('prints the problems of every file, and exits 1', async () => {
+    const files = {
+      'my.yaml': `mode: x\n${keys}\nprotectedResources: l.yaml\nurlResolver: { source: urls.csv }\n`,
+      'l.yaml': 'groups:\n  Carts:\n    - GOT /carts\ncomplete: true\n',
+      'urls.csv': 'url,entityType,entityId\n/en/a,robots,1\n',
+    };
+    const { code, out } = await check(files, { config: 'my.yaml' });
+    expect(code).toBe(1);
+    expect(out).toEqual([
+      'my.yaml:1:7: error: mode must be one of enforce, observe',
+      expect.stringMatching(/^l\.yaml:3:7: error: /),
+      expect.stringMatching(/^urls\.csv:2:\d+: error: /),
+      'checked my.yaml, l.yaml, urls.csv: 3 errors',
+    ]);
+  });
+
+  it('exits 0 when there are only warnings', async () => {
+    const { code, out } = await check({ 'config/shopward.yaml': `${keys}\nmode: observe\n` });
+    expect(code).toBe(0);
+    expect(out.at(-1)).toBe('checked config/shopward.yaml, config/protected-resources.yaml: 1 warning');
+  });
+
+  it('exits 1 when there is nothing to check', async () => {
+    const { code, out } = await check({}, { config: 'gone.yaml' });
+    expect(code).toBe(1);
+    expect(out.at(-1)).toBe('checked nothing: 1 error');
+  });
+
+  it('judges key files', async () => {
+    const { publicKey: weak } = generateKeyPairSync('rsa', { modulusLength: 1024 });
+    const files = {
+      'config/shopward.yaml': 'auth: { keys: { files: [weak.pem] } }\n',
+      'config/weak.pem': weak.export({ type: 'spki', format: 'pem' }).toString(),
+    };
+    const { code, out } = await check(files);
+    expect(code).toBe(1);
+    expect(out[0]).toMatch(
+      /^config\/shopward\.yaml:1:25: error: auth\.keys\.files\[0\] names config\/weak\.pem: /,
+    );
+  });
+
+  it('--json gives the same as data', async () => {
+    const { code, out } = await check({ 'config/shopward.yaml': `${keys}\nmode: x\n` }, { json: true });
+    expect(code).toBe(1);
+    expect(JSON.parse(out.join('\n'))).toEqual({
+      ok: false,
+      files: [
+        {
+          role: 'config',
+          name: 'config/shopward.yaml',
+          path: expect.stringMatching(/^\/.*config\/shopward\.yaml$/),
+        },
+        {
+          role: 'protected-resources',
+          name: 'config/protected-resources.yaml',
+          path: expect.stringMatching(/^\/.*config\/protected-resources\.yaml$/),
+        },
+      ],
+      problems: [
+        {
+          file: 'config/shopward.yaml',
+          line: 2,
+          column: 7,
+          severity: 'error',
+          text: 'mode must be one of enforce, observe',
+        },
+      ],
+    });
+  });
+});
+
+describe('the shipped files', () => {
+  it('are right as they are, with the address of the keys from the environment', async () => {
+    const env = { JWKS_URL: 'https://shop.example/jwks.json', UPSTREAM_URL: 'http://shop:9000' };
+    const { code, out } = await runCommand((io) => runCheck({}, io), { env });
+    expect(out.filter((line) => line.includes(': error: '))).toEqual([]);
+    expect(code).toBe(0);
+  });
+
+  it('say which variable is missing, and where', async () => {
+    const { code, out } = await runCommand((io) => runCheck({}, io));
+    expect(code).toBe(1);
+    expect(out.filter((line) => line.includes(': error: '))).toEqual([
+      expect.stringMatching(
+        /^config\/shopward\.yaml:\d+:\d+: error: auth\.keys\.jwks needs the environment variable JWKS_URL, which is not set$/,
+      ),
+    ]);
+  });
+});
