@@ -1,0 +1,77 @@
+import type { ForwardOutcome, Passage, ResponseEdits } from '../forwarding/passage.ts';
+import type { CanonicalRequest } from '../request/canonical-request.ts';
+import { type FieldList, fieldValue } from '../request/field-list.ts';
+import { parseStrongTag } from './entity-tag.ts';
+import { fingerprintOf } from './fingerprint.ts';
+import { createdId } from './json-api.ts';
+import { randomTag } from './random-tag.ts';
+import { decodeId } from './resource-key.ts';
+import { collectionKeyOf, memberKeyOf, type TrackedRequest } from './tracked-resources.ts';
+import { markCollection } from './tracked-write.ts';
+import { answerOctets, recordRead, type Tracking } from './tracking.ts';
+import { type Identity, subjectOf, variantOf } from './variant.ts';
+import { writeOutcome } from './write-outcome.ts';
+
+/**
+ * A change of a collection that asks for no precondition: mostly a POST that creates a member, whose 201 carries the
+ * new member's tag. It takes no lease, since nobody can hold a tag of what is not there yet; the answer counts as a
+ * read of the member that began before the request was sent.
+ */
+export function beginCreation(
+  tracking: Tracking,
+  request: CanonicalRequest,
+  tracked: TrackedRequest,
+  identity: Identity,
+): Passage {
+  const subject = subjectOf(request, identity);
+  const startedAt = tracking.monotonic();
+  const alsoChanged = collectionKeyOf(tracked, subject);
+  return {
+    requestFields: { 'if-match': null, 'if-none-match': null },
+    collectBytes: tracking.trackedResponseBytes,
+    streamedFields: { etag: null },
+    async settle(outcome): Promise<ResponseEdits> {
+      const [tag] = await Promise.all([
+        tagOfCreated(tracking, request, tracked, subject, startedAt, outcome),
+        markCollection({ tracking, alsoChanged }, writeOutcome(outcome)),
+      ]);
+      if (outcome.kind !== 'answered') return {};
+      return { fields: tag === null ? { etag: null } : { etag: null, ETag: `"${tag}"` } };
+    },
+  };
+}
+
+async function tagOfCreated(
+  tracking: Tracking,
+  request: CanonicalRequest,
+  tracked: TrackedRequest,
+  subject: string,
+  startedAt: number,
+  outcome: ForwardOutcome,
+): Promise<string | null> {
+  if (outcome.kind !== 'answered' || outcome.status !== 201 || outcome.body === null) return null;
+  const octets = await answerOctets(tracking, outcome.fields, outcome.body);
+  if (octets === null) return null;
+  const id = createdId(octets) ?? idOfLocation(outcome.fields, tracked);
+  if (id === undefined) return null;
+  return recordRead(tracking, memberKeyOf(tracked, id), null, startedAt, {
+    variant: variantOf(request, subject, 'created'),
+    fingerprint: fingerprintOf(octets),
+    newTag: randomTag(),
+    shopTag: parseStrongTag(fieldValue(outcome.fields, 'etag')),
+    isOfCollection: false,
+    fields: null,
+  });
+}
+
+/** The last segment of `Location` where the rest has the length of the collection's path (RFC 9110 section 10.2.2). */
+function idOfLocation(fields: FieldList, { resource }: TrackedRequest): string | undefined {
+  const path = fieldValue(fields, 'location')
+    ?.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '')
+    .replace(/[?#].*$/s, '');
+  const segments = path?.split('/') ?? [];
+  const id = segments.at(-1);
+  if (id === undefined || id === '' || segments.length !== resource.member.split('/').length)
+    return undefined;
+  return decodeId(id);
+}

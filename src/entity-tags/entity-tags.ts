@@ -1,0 +1,192 @@
+import type { Passage } from '../forwarding/passage.ts';
+import { isRejection, type Rejection, reject } from '../rejections/rejection.ts';
+import type { Answer } from '../request/answer.ts';
+import { type CanonicalRequest, isSafe, type Method } from '../request/canonical-request.ts';
+import { fieldValues } from '../request/field-list.ts';
+import { beginCreation } from './created-member.ts';
+import type { EntityTagEvent } from './entity-tag-events.ts';
+import { type IfMatch, readIfMatch } from './precondition.ts';
+import type { TagStore } from './tag-store.ts';
+import type { EntityTagTimes } from './times.ts';
+import { beginRead } from './tracked-read.ts';
+import {
+  collectionKeyOf,
+  createTrackedResources,
+  type TrackedMatch,
+  type TrackedRequest,
+  type TrackedResourceOptions,
+} from './tracked-resources.ts';
+import { beginWrite, type Write } from './tracked-write.ts';
+import type { Tracking } from './tracking.ts';
+import { type Identity, subjectOf } from './variant.ts';
+
+export interface EntityTagsOptions {
+  readonly resources: readonly TrackedResourceOptions[];
+  readonly store: TagStore;
+  readonly times: EntityTagTimes;
+  /** How long a second writer waits for the first one's outcome. */
+  readonly waitMs: number;
+  /** Longest response that is tracked (`limits.trackedResponse`). */
+  readonly trackedResponseBytes: number;
+  /** Prefixes that the shop strips from paths (`request.ignoredPrefixes`). */
+  readonly ignoredPrefixes: readonly string[];
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+  /** Milliseconds; default `performance.now`, the clock of `TagStore.noteAt`. */
+  readonly monotonic?: () => number;
+  readonly onEvent?: (event: EntityTagEvent) => void;
+}
+
+/** A passage of observe mode beside the refusal that would have been. */
+export interface ObservedPassage extends Passage {
+  readonly observed?: Rejection;
+}
+
+/** The gate of entity tags in the pipeline. */
+export interface EntityTags {
+  /**
+   * Whether a request meets a tracked resource, and whether its body must have been read before `begin`: writes claim
+   * the resource only when everything that they will send is here. What the head alone refuses needs no body.
+   */
+  concerns(request: CanonicalRequest, isObserved?: boolean): false | 'head' | 'whole-body';
+  /**
+   * Rejections: `lenient-spelling`, `if-match-missing`, `if-match-invalid`, `resource-busy`, `tag-store-unavailable`.
+   * With `isObserved` only the first: otherwise the write goes on, under a lease where one can be had.
+   */
+  begin(
+    request: CanonicalRequest,
+    identity: Identity,
+    body?: Buffer,
+    isObserved?: boolean,
+  ):
+    | ObservedPassage
+    | Answer
+    | Rejection
+    | undefined
+    | Promise<ObservedPassage | Answer | Rejection | undefined>;
+}
+
+/** @throws {Error} when the resources' templates do not fit together. */
+export function createEntityTags(options: EntityTagsOptions): EntityTags {
+  const resources = createTrackedResources(options.resources, options.ignoredPrefixes);
+  const tracking: Tracking = {
+    store: options.store,
+    times: options.times,
+    waitMs: options.waitMs,
+    trackedResponseBytes: options.trackedResponseBytes,
+    now: options.now,
+    monotonic: options.monotonic ?? (() => performance.now()),
+    onEvent: options.onEvent ?? (() => {}),
+  };
+  // `concerns` and `begin` ask for the same request in turn.
+  const met = new WeakMap<CanonicalRequest, TrackedMatch>();
+  const match = (request: CanonicalRequest): TrackedMatch => {
+    const known = met.get(request);
+    if (known !== undefined) return known;
+    const found = resources.match(request);
+    if (found !== undefined) met.set(request, found);
+    return found;
+  };
+  return {
+    concerns(request, isObserved = false) {
+      const tracked = match(request);
+      if (tracked === undefined) return false;
+      if (tracked === 'lenient' || isSafe(request.method) || isCreation(tracked, request)) return 'head';
+      return isObserved || !isRejection(preconditionOf(tracked, request)) ? 'whole-body' : 'head';
+    },
+    begin(request, identity, _body, isObserved = false) {
+      const tracked = match(request);
+      if (tracked === undefined) return undefined;
+      if (tracked === 'lenient') {
+        tracking.onEvent('lenient-spelling');
+        return reject('lenient-spelling');
+      }
+      if (isSafe(request.method)) return beginRead(tracking, request, tracked, identity);
+      if (isCreation(tracked, request)) return beginCreation(tracking, request, tracked, identity);
+      return beginTrackedWrite(tracking, request, tracked, identity, isObserved);
+    },
+  };
+}
+
+/** A change of the collection itself that no precondition guards. */
+function isCreation({ role, resource }: TrackedRequest, request: CanonicalRequest): boolean {
+  return role === 'collection' && !needsPrecondition(resource, request);
+}
+
+/** A form POST may be any method to the shop. */
+function needsPrecondition({ methods }: TrackedResourceOptions, request: CanonicalRequest): boolean {
+  return request.isFormPost ? methods.length > 0 : methods.includes(request.method as Method);
+}
+
+/** The tags that a write names (null: none needed), or the refusal that its head alone calls for. */
+function preconditionOf(
+  tracked: TrackedRequest,
+  request: CanonicalRequest,
+): readonly string[] | null | Rejection {
+  const { resource, role } = tracked;
+  const isRequired = role !== 'below' && needsPrecondition(resource, request);
+  const ifMatch: IfMatch = readIfMatch(
+    fieldValues(request.fields, 'if-match'),
+    role === 'below' ? [] : fieldValues(request.fields, 'if-none-match'),
+    resource.ifMatch,
+  );
+  switch (ifMatch.kind) {
+    case 'tags':
+      return ifMatch.tags;
+    case 'missing':
+      return isRequired ? reject('if-match-missing') : null;
+    default:
+      // Below a member a tag that is not of our form is the shop's own, of the child.
+      return role === 'below' ? null : reject('if-match-invalid', { reason: 'never-current' });
+  }
+}
+
+function beginTrackedWrite(
+  tracking: Tracking,
+  request: CanonicalRequest,
+  tracked: TrackedRequest,
+  identity: Identity,
+  isObserved: boolean,
+): Rejection | Promise<ObservedPassage | Rejection> {
+  const precondition = preconditionOf(tracked, request);
+  const collection = collectionKeyOf(tracked, subjectOf(request, identity));
+  const write: Omit<Write, 'tags'> = {
+    tracking,
+    key: tracked.member ?? collection,
+    isOfOwnPath: tracked.role !== 'below',
+    answerTag: answerTagOf(tracked, request),
+    alsoChanged: tracked.member === undefined ? undefined : collection,
+  };
+  if (isRejection(precondition)) {
+    tracking.onEvent(
+      precondition.rejection === 'if-match-missing' ? 'precondition-missing' : 'precondition-failed',
+    );
+    return isObserved ? observeWrite({ ...write, tags: null }, precondition) : precondition;
+  }
+  const begun = beginWrite({ ...write, tags: precondition });
+  if (!isObserved) return begun;
+  return begun.then((outcome) =>
+    !isRejection(outcome)
+      ? outcome
+      : outcome.rejection === 'if-match-invalid'
+        ? observeWrite({ ...write, tags: null }, outcome)
+        : unleased(outcome),
+  );
+}
+
+/** Would have been refused: takes the lease all the same where it can, so that other writes are safe from this one. */
+async function observeWrite(write: Write, refusal: Rejection): Promise<ObservedPassage> {
+  const begun = await beginWrite(write);
+  return isRejection(begun) ? unleased(refusal) : { ...begun, observed: refusal };
+}
+
+/** Goes to the shop as if we were not there. */
+function unleased(observed: Rejection): ObservedPassage {
+  return { observed, collectBytes: 0, settle: () => ({}) };
+}
+
+function answerTagOf({ role, resource }: TrackedRequest, request: CanonicalRequest): Write['answerTag'] {
+  if (role === 'below' || !needsPrecondition(resource, request)) return 'asked';
+  // A form POST may delete as well: then nothing may stay current.
+  return request.method === 'DELETE' || request.isFormPost ? 'gone' : 'own';
+}

@@ -1,0 +1,29 @@
+import { parseJson } from './fingerprint.ts';
+
+/** Id of the one member that a JSON:API collection document holds, else undefined (none, several, not JSON:API). */
+export function singleMemberId(octets: Buffer): string | undefined {
+  const data = dataOf(octets);
+  return Array.isArray(data) && data.length === 1 ? idOf(data[0]) : undefined;
+}
+
+/** Id of the resource of a JSON:API document, as an answer to a POST holds it. */
+export function createdId(octets: Buffer): string | undefined {
+  const data = dataOf(octets);
+  return idOf(Array.isArray(data) && data.length === 1 ? data[0] : data);
+}
+
+function dataOf(octets: Buffer): unknown {
+  const document = parseJson(octets);
+  return isObject(document) ? document.data : undefined;
+}
+
+function idOf(resource: unknown): string | undefined {
+  if (!isObject(resource)) return undefined;
+  const { id } = resource;
+  if (typeof id === 'number') return String(id);
+  return typeof id === 'string' && id !== '' ? id : undefined;
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,46 @@
+import { hash } from 'node:crypto';
+import type { ResourceKey } from './tag-store.ts';
+
+/** One record for all users and all spellings of an id. */
+export function memberKey(template: string, ids: readonly string[]): ResourceKey {
+  return digest(['member', template.toLowerCase(), ...ids.map(foldId)]);
+}
+
+/** One record per subject: what a collection holds depends on who asks. */
+export function collectionKey(template: string, ids: readonly string[], subject: string): ResourceKey {
+  return digest(['collection', template.toLowerCase(), ...ids.map(foldId), subject]);
+}
+
+/** A path parameter as it stands in the canonical path, decoded; what is not UTF-8 stays as it is. */
+export function decodeId(parameter: string): string {
+  try {
+    return decodeURIComponent(parameter);
+  } catch {
+    return parameter;
+  }
+}
+
+/**
+ * Folds the spellings that a database's collation takes for one id: case, accents, spaces at the end, zeros at the
+ * front of a number. Two spellings must not mean two leases; two ids under one lease only wait for one another.
+ */
+export function foldId(id: string): string {
+  return id
+    .normalize('NFKD')
+    .replace(/\p{Mn}+/gu, '')
+    .toLowerCase()
+    .replace(/[\s\0]+$/u, '')
+    .replace(/^0+(?=\d+$)/, '');
+}
+
+/** Hexadecimal, so that nothing of an id can mean anything in a key. */
+export function digest(parts: readonly string[]): ResourceKey {
+  return hash('sha256', lengthPrefixed(parts), 'hex').slice(0, 48) as ResourceKey;
+}
+
+/** Lengths before the parts: no part can pretend to be two. */
+export function lengthPrefixed(parts: readonly string[]): string {
+  let text = '';
+  for (const part of parts) text += `${part.length}:${part}`;
+  return text;
+}

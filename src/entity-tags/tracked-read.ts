@@ -1,0 +1,170 @@
+import type { ForwardOutcome, Passage, ResponseEdits } from '../forwarding/passage.ts';
+import type { Answer } from '../request/answer.ts';
+import type { CanonicalRequest } from '../request/canonical-request.ts';
+import { type FieldEdits, fieldValue, fieldValues } from '../request/field-list.ts';
+import { parseStrongTag } from './entity-tag.ts';
+import { fingerprintOf, fingerprintWithout } from './fingerprint.ts';
+import { singleMemberId } from './json-api.ts';
+import { namesTag } from './precondition.ts';
+import { randomTag } from './random-tag.ts';
+import type { ReadNote, ResourceKey } from './tag-store.ts';
+import { collectionKeyOf, memberKeyOf, type TrackedRequest } from './tracked-resources.ts';
+import { answerOctets, recordRead, type Tracking } from './tracking.ts';
+import { type Identity, subjectOf, variantOf } from './variant.ts';
+
+/** The shop's tags are for us alone. */
+const withoutTag: FieldEdits = { etag: null };
+/** What a 304 has to carry of the 200 that it stands for (RFC 9110 section 15.4.5). */
+const fieldsOf304 = ['Cache-Control', 'Content-Location', 'Expires', 'Vary'];
+const maxStoredFieldsBytes = 2048;
+
+interface Read {
+  readonly tracking: Tracking;
+  readonly request: CanonicalRequest;
+  readonly tracked: TrackedRequest;
+  readonly subject: string;
+  readonly variant: string;
+  /** Exact, where the store was asked before the shop. */
+  readonly note: ReadNote | null;
+  /** This process's monotonic clock, from before the shop is asked. */
+  readonly startedAt: number;
+}
+
+/** GET or HEAD of a collection or a member: a 304 from the store, or what is wanted of the exchange with the shop. */
+export function beginRead(
+  tracking: Tracking,
+  request: CanonicalRequest,
+  tracked: TrackedRequest,
+  identity: Identity,
+): Passage | Promise<Passage | Answer> {
+  const subject = subjectOf(request, identity);
+  const read: Read = {
+    tracking,
+    request,
+    tracked,
+    subject,
+    variant: variantOf(request, subject, 'read'),
+    note: null,
+    startedAt: tracking.monotonic(),
+  };
+  const mayBeFresh =
+    tracked.resource.freshForMs > 0 &&
+    tracked.role === 'member' &&
+    identity?.subject !== undefined &&
+    fieldValue(request.fields, 'if-none-match') !== undefined;
+  return mayBeFresh && tracked.member !== undefined ? askStore(read, tracked.member) : passageOf(read);
+}
+
+async function askStore(read: Read, key: ResourceKey): Promise<Passage | Answer> {
+  const { tracking, request, tracked, variant } = read;
+  const { ifMatch, freshForMs } = tracked.resource;
+  try {
+    const { tag, recorded, note } = await tracking.store.lookUp(key, variant);
+    if (tag !== null && recorded !== null && recorded.ageMs < freshForMs && recorded.fields !== '') {
+      if (namesTag(fieldValues(request.fields, 'if-none-match'), tag, ifMatch)) {
+        tracking.onEvent('fresh-not-modified');
+        return { status: 304, fields: [...readFields(recorded.fields), 'ETag', `"${tag}"`], body: null };
+      }
+    }
+    return passageOf({ ...read, note, startedAt: tracking.monotonic() });
+  } catch {
+    tracking.onEvent('store-unavailable');
+    return passageOf(read);
+  }
+}
+
+function passageOf(read: Read): Passage {
+  const { tracking, request } = read;
+  return {
+    requestFields: fieldsForShop(request),
+    collectBytes: tracking.trackedResponseBytes,
+    streamedFields: withoutTag,
+    settle: (outcome) => settleRead(read, outcome),
+  };
+}
+
+/**
+ * The shop never sees our tags. `If-Modified-Since` is void beside `If-None-Match` (RFC 9110 section 13.1.3), and a
+ * range is not asked for on a condition that the shop cannot judge.
+ */
+function fieldsForShop({ fields }: CanonicalRequest): FieldEdits {
+  const edits: Record<string, null> = { 'if-match': null, 'if-none-match': null };
+  if (fieldValue(fields, 'if-none-match') !== undefined) edits['if-modified-since'] = null;
+  if (fieldValue(fields, 'if-range') !== undefined) {
+    edits['if-range'] = null;
+    edits.range = null;
+  }
+  return edits;
+}
+
+async function settleRead(read: Read, outcome: ForwardOutcome): Promise<ResponseEdits> {
+  const { tracking, request, tracked } = read;
+  if (outcome.kind !== 'answered') return {};
+  if (outcome.status !== 200) return { fields: withoutTag };
+  if (outcome.body === null) {
+    tracking.onEvent('untracked-too-large');
+    return {};
+  }
+  const tag = await tagOf(read, outcome.fields, outcome.body);
+  if (tag === undefined) return { fields: withoutTag };
+  const fields = { etag: null, ETag: `"${tag.value}"` };
+  const lines = tag.isOfMember ? [] : fieldValues(request.fields, 'if-none-match');
+  if (namesTag(lines, tag.value, tracked.resource.ifMatch)) {
+    tracking.onEvent('not-modified');
+    return { fields, notModified: true };
+  }
+  tracking.onEvent('tagged');
+  return { fields };
+}
+
+interface GivenTag {
+  readonly value: string;
+  /** A collection's answer carries the tag of its one member: good for If-Match, no validator of the collection. */
+  readonly isOfMember: boolean;
+}
+
+async function tagOf(read: Read, fields: readonly string[], body: Buffer): Promise<GivenTag | undefined> {
+  const { tracking, request, tracked, variant, subject, note, startedAt } = read;
+  const isHead = request.method === 'HEAD';
+  // Without the body nobody knows whether the collection would carry its own tag or a member's.
+  if (isHead && tracked.role === 'collection') return undefined;
+  const octets = isHead ? null : await answerOctets(tracking, fields, body);
+  if (octets === null && !isHead) return undefined;
+  const fingerprint = octets === null ? null : fingerprintFor(tracked, octets);
+  if (fingerprint === null && !isHead) {
+    tracking.onEvent('untracked-content');
+    return undefined;
+  }
+  const memberId = octets !== null && tracked.role === 'collection' ? singleMemberId(octets) : undefined;
+  const key =
+    memberId === undefined
+      ? (tracked.member ?? collectionKeyOf(tracked, subject))
+      : memberKeyOf(tracked, memberId);
+  const value = await recordRead(tracking, key, note, startedAt, {
+    variant,
+    fingerprint,
+    newTag: randomTag(),
+    shopTag: parseStrongTag(fieldValue(fields, 'etag')),
+    isOfCollection: memberId !== undefined,
+    fields: tracked.resource.freshForMs > 0 && tracked.role === 'member' ? writeFields(fields) : null,
+  });
+  return value === null ? undefined : { value, isOfMember: memberId !== undefined };
+}
+
+function fingerprintFor({ resource }: TrackedRequest, octets: Buffer): string | null {
+  return resource.ignore.length === 0 ? fingerprintOf(octets) : fingerprintWithout(octets, resource.ignore);
+}
+
+/** Null: a 304 could not carry what it has to. */
+function writeFields(fields: readonly string[]): string | null {
+  const kept = fieldsOf304.flatMap((name) =>
+    fieldValues(fields, name.toLowerCase()).map((value) => [name, value] as const),
+  );
+  const text = JSON.stringify(kept.flat());
+  return text.length > maxStoredFieldsBytes ? null : text;
+}
+
+function readFields(text: string): string[] {
+  const parsed: unknown = JSON.parse(text);
+  return Array.isArray(parsed) ? parsed.map(String) : [];
+}

@@ -1,0 +1,131 @@
+import { type CanonicalRequest, isSafe, type Method } from '../request/canonical-request.ts';
+import { buildPathTable, type PathMatch, type PathTableRow } from '../request/path-table.ts';
+import { collectionKey, decodeId, memberKey } from './resource-key.ts';
+import type { ResourceKey } from './tag-store.ts';
+
+/** One resource type that carries entity tags. */
+export interface TrackedResourceOptions {
+  /** Path template of the collection, such as `/carts`. */
+  readonly collection: string;
+  /** The collection's template and one parameter, such as `/carts/{cart_id}`. */
+  readonly member: string;
+  /** Methods that require `If-Match`. */
+  readonly methods: readonly Method[];
+  readonly ifMatch: 'strict' | 'lenient';
+  /** How long a 304 may be answered without asking the shop; 0: never. */
+  readonly freshForMs: number;
+  /** JSON pointers (RFC 6901) of what may change without the state having changed. */
+  readonly ignore: readonly string[];
+}
+
+/** Where a request stands to a tracked resource. */
+export type Role = 'collection' | 'member' | 'below';
+
+/** A request that meets a tracked resource. */
+export interface TrackedRequest {
+  readonly resource: TrackedResourceOptions;
+  readonly role: Role;
+  /** Decoded values of the collection's parameters. */
+  readonly collectionIds: readonly string[];
+  /** Key of the member; undefined at the collection. */
+  readonly member: ResourceKey | undefined;
+}
+
+/** `lenient`: a request that changes a tracked resource, but does not spell its path exactly. */
+export type TrackedMatch = TrackedRequest | 'lenient' | undefined;
+
+export interface TrackedResources {
+  match(request: CanonicalRequest): TrackedMatch;
+}
+
+interface Place {
+  readonly resource: TrackedResourceOptions;
+  readonly role: Role;
+}
+
+/** @throws {Error} when templates do not fit together, or one tracked resource lies below another. */
+export function createTrackedResources(
+  resources: readonly TrackedResourceOptions[],
+  ignoredPrefixes: readonly string[],
+): TrackedResources {
+  judge(resources);
+  const rows = resources.flatMap((resource): PathTableRow<Place>[] => [
+    { method: 'ANY', template: resource.collection, data: { resource, role: 'collection' } },
+    { method: 'ANY', template: resource.member, data: { resource, role: 'member' } },
+    { method: 'ANY', template: `${resource.member}/**`, data: { resource, role: 'below' } },
+  ]);
+  const table = buildPathTable(rows, { ignoredPrefixes });
+  return {
+    match(request) {
+      if (request.method === 'OPTIONS') return undefined;
+      const matches = table.match(request);
+      if (matches.length === 0) return undefined;
+      const exact = matches.find((match) => isExact(match, request));
+      if (isSafe(request.method)) {
+        return exact === undefined || exact.data.role === 'below' ? undefined : toTracked(exact);
+      }
+      const isLenient = exact === undefined || matches.some((match) => !isSameResource(match, exact));
+      return isLenient ? 'lenient' : toTracked(exact);
+    },
+  };
+}
+
+/** `/carts/1/` meets `/carts/{id}/**` to the letter, but an empty rest is another spelling of the member. */
+function isExact({ exact, data }: PathMatch<Place>, { segments }: CanonicalRequest): boolean {
+  if (!exact || segments.includes('')) return false;
+  return data.role !== 'below' || segments.length > data.resource.member.split('/').length - 1;
+}
+
+/** `/carts/1/**` also meets `/carts/1` itself; anything else that is met means a second reading of the path. */
+function isSameResource(match: PathMatch<Place>, exact: PathMatch<Place>): boolean {
+  if (match === exact) return true;
+  const { data } = match;
+  return (
+    data.resource === exact.data.resource &&
+    exact.data.role === 'member' &&
+    data.role === 'below' &&
+    Object.entries(exact.params).every(([name, value]) => match.params[name] === value)
+  );
+}
+
+function toTracked({ data, params }: PathMatch<Place>): TrackedRequest {
+  const { resource, role } = data;
+  const names = parameterNames(resource.member);
+  const ids = names.map((name) => decodeId(params[name] ?? ''));
+  const collectionIds = ids.slice(0, names.length - 1);
+  const member = role === 'collection' ? undefined : memberKey(resource.member, ids);
+  return { resource, role, collectionIds, member };
+}
+
+/** Key of a member whose id was read in a document. */
+export function memberKeyOf({ resource, collectionIds }: TrackedRequest, id: string): ResourceKey {
+  return memberKey(resource.member, [...collectionIds, id]);
+}
+
+export function collectionKeyOf({ resource, collectionIds }: TrackedRequest, subject: string): ResourceKey {
+  return collectionKey(resource.collection, collectionIds, subject);
+}
+
+function parameterNames(template: string): string[] {
+  return [...template.matchAll(/\{([^}]*)\}/g)].map(([, name]) => name ?? '');
+}
+
+function judge(resources: readonly TrackedResourceOptions[]): void {
+  for (const { collection, member } of resources) {
+    if (!member.startsWith(`${collection}/{`) || member.indexOf('/', collection.length + 1) !== -1) {
+      throw new Error(`${member}: a member is its collection (${collection}) and one parameter`);
+    }
+  }
+  for (const upper of resources) {
+    const below = resources.find(
+      (other) => other !== upper && shape(other.collection).startsWith(`${shape(upper.member)}/`),
+    );
+    // A write would need two leases at once.
+    if (below !== undefined)
+      throw new Error(`${below.collection} lies below ${upper.member}, which is tracked`);
+  }
+}
+
+function shape(template: string): string {
+  return template.toLowerCase().replace(/\{[^}]*\}/g, '{}');
+}

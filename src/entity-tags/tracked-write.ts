@@ -1,0 +1,187 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ForwardOutcome, Passage, ResponseEdits } from '../forwarding/passage.ts';
+import { type Rejection, reject } from '../rejections/rejection.ts';
+import { type FieldEdits, fieldValue } from '../request/field-list.ts';
+import { parseStrongTag } from './entity-tag.ts';
+import type { EntityTagEvent } from './entity-tag-events.ts';
+import { randomTag } from './random-tag.ts';
+import type { ClaimAnswer, ResourceKey, WriteOutcome } from './tag-store.ts';
+import type { Tracking } from './tracking.ts';
+import { writeOutcome } from './write-outcome.ts';
+
+export interface Write {
+  readonly tracking: Tracking;
+  readonly key: ResourceKey;
+  /** The path is the tagged resource's own, not one below it. */
+  readonly isOfOwnPath: boolean;
+  /** Tags of which one must be current; null: none is asked for. */
+  readonly tags: readonly string[] | null;
+  /** `gone`: the member is deleted. `own`: the answer carries its new tag. `asked`: only in the place of a shop's tag. */
+  readonly answerTag: 'gone' | 'own' | 'asked';
+  /** Another record whose state changes with this one's: the subject's collection. */
+  readonly alsoChanged: ResourceKey | undefined;
+}
+
+interface Granted {
+  readonly token: string;
+  readonly shopTag: string | null;
+  /** Both clocks from before the claim was sent. */
+  readonly claimedAt: { readonly monotonic: number; readonly wall: number };
+}
+
+const firstPollMs = 10;
+const longestPollMs = 200;
+const outcomeEvents: Readonly<Record<WriteOutcome, EntityTagEvent>> = {
+  applied: 'applied',
+  refused: 'refused',
+  unsent: 'unsent',
+  spoilt: 'spoilt',
+  unknown: 'unknown-outcome',
+};
+
+/** A write that holds the resource's lease until its outcome is known; or the refusal. The body has been read whole. */
+export async function beginWrite(write: Write): Promise<Passage | Rejection> {
+  const granted = await takeLease(write);
+  return 'rejection' in granted ? granted : passageOf(write, granted);
+}
+
+/** Claims until it is decided: a busy resource is asked for again, with a new token each time. */
+async function takeLease({ tracking, key, tags }: Write): Promise<Granted | Rejection> {
+  const { store, monotonic, now, onEvent, waitMs } = tracking;
+  const giveUpAt = monotonic() + waitMs;
+  for (let pollMs = firstPollMs; ; pollMs = Math.min(pollMs * 2, longestPollMs)) {
+    const token = randomUUID();
+    const claimedAt = { monotonic: monotonic(), wall: now() };
+    let answer: ClaimAnswer;
+    try {
+      answer = await store.claim(key, { token, tags });
+    } catch {
+      void giveBack(tracking, key, token, tags !== null);
+      onEvent('store-unavailable');
+      return reject('tag-store-unavailable', { reason: 'store-unavailable', retryAfterSeconds: 1 });
+    }
+    if (answer.kind === 'granted') {
+      onEvent('claimed');
+      return { token, shopTag: answer.shopTag, claimedAt };
+    }
+    if (answer.kind === 'not-replicated') void giveBack(tracking, key, token, tags !== null);
+    const left = giveUpAt - monotonic();
+    if (answer.kind !== 'busy' || left <= 0) return refusalOf(answer, onEvent);
+    await sleep(Math.min(pollMs * (0.5 + Math.random()), left, Math.max(1, answer.remainingMs)));
+  }
+}
+
+function refusalOf(answer: ClaimAnswer, onEvent: Tracking['onEvent']): Rejection {
+  const retryAfterSeconds = 'remainingMs' in answer ? Math.max(1, Math.ceil(answer.remainingMs / 1000)) : 1;
+  switch (answer.kind) {
+    case 'not-current':
+      onEvent('precondition-failed');
+      return reject('if-match-invalid', { reason: 'not-current' });
+    case 'busy':
+      onEvent('lease-busy');
+      return reject('resource-busy', { reason: 'lease-busy', retryAfterSeconds: 1 });
+    case 'quiet':
+    case 'hold':
+      onEvent(answer.kind);
+      return reject('tag-store-unavailable', { reason: answer.kind, retryAfterSeconds });
+    default:
+      onEvent('store-unavailable');
+      return reject('tag-store-unavailable', { reason: answer.kind, retryAfterSeconds });
+  }
+}
+
+/** A claim that may have been granted without our knowing; nobody waits for this. */
+async function giveBack(
+  { store }: Tracking,
+  key: ResourceKey,
+  token: string,
+  tagged: boolean,
+): Promise<void> {
+  try {
+    await store.end(key, { token, tagged, outcome: 'unsent', newTag: null, shopTag: null });
+  } catch {
+    // The lease runs out by itself.
+  }
+}
+
+function passageOf(write: Write, granted: Granted): Passage {
+  const { tracking } = write;
+  const { firstByteByMs, sendWithinMs, answerWithinMs } = tracking.times;
+  const { claimedAt, shopTag } = granted;
+  return {
+    requestFields: fieldsForShop(write, shopTag),
+    // The larger of both clocks: one stands still while the machine sleeps, the other may be set back.
+    maySend: () =>
+      Math.max(tracking.monotonic() - claimedAt.monotonic, tracking.now() - claimedAt.wall) < firstByteByMs,
+    sendWithinMs,
+    answerWithinMs,
+    collectBytes: tracking.trackedResponseBytes,
+    streamedFields: { etag: null },
+    outlivesClient: true,
+    settle: (outcome) => settleWrite(write, granted, outcome),
+  };
+}
+
+/** Our tag becomes the shop's last one, so that a shop that checks tags of its own checks this one. */
+function fieldsForShop({ tags, isOfOwnPath }: Write, shopTag: string | null): FieldEdits {
+  // Below a member the client's preconditions are about a child, which has tags of its own: the shop's business.
+  if (tags === null) return isOfOwnPath ? { 'if-match': null, 'if-none-match': null } : {};
+  const edits = { 'if-match': null, 'if-none-match': null };
+  return isOfOwnPath && shopTag !== null ? { ...edits, 'If-Match': `"${shopTag}"` } : edits;
+}
+
+async function settleWrite(
+  write: Write,
+  granted: Granted,
+  forwarded: ForwardOutcome,
+): Promise<ResponseEdits> {
+  const { tracking, answerTag } = write;
+  const outcome = writeOutcome(forwarded);
+  tracking.onEvent(outcomeEvents[outcome]);
+  const answerFields = forwarded.kind === 'answered' ? forwarded.fields : [];
+  const shopTag = fieldValue(answerFields, 'etag');
+  const [tag] = await Promise.all([
+    storeOutcome(write, granted, outcome, parseStrongTag(shopTag)),
+    markCollection(write, outcome),
+  ]);
+  if (forwarded.kind !== 'answered') return {};
+  const isDeleted = answerTag === 'gone' && outcome === 'applied';
+  const given = isDeleted ? randomTag() : tag;
+  if (given === null || (answerTag === 'asked' && shopTag === undefined)) return { fields: { etag: null } };
+  return { fields: { etag: null, ETag: `"${given}"` } };
+}
+
+async function storeOutcome(
+  { tracking, key, tags, answerTag }: Write,
+  { token }: Granted,
+  outcome: WriteOutcome,
+  shopTag: string | null,
+): Promise<string | null> {
+  const newTag = answerTag === 'gone' ? null : randomTag();
+  try {
+    return await tracking.store.end(key, { token, tagged: tags !== null, outcome, newTag, shopTag });
+  } catch {
+    tracking.onEvent('outcome-unstored');
+    return null;
+  }
+}
+
+/** The collection of the same subject shows another state now: its tag must not outlive it. */
+export async function markCollection(
+  { tracking, alsoChanged }: Pick<Write, 'tracking' | 'alsoChanged'>,
+  outcome: WriteOutcome,
+): Promise<void> {
+  if (alsoChanged === undefined || outcome === 'unsent' || outcome === 'refused') return;
+  try {
+    await tracking.store.end(alsoChanged, {
+      token: randomUUID(),
+      tagged: false,
+      outcome: 'applied',
+      newTag: null,
+      shopTag: null,
+    });
+  } catch {
+    tracking.onEvent('outcome-unstored');
+  }
+}

@@ -1,0 +1,64 @@
+import { fieldValue } from '../request/field-list.ts';
+import { decodeBody } from './decoded-body.ts';
+import type { EntityTagEvent } from './entity-tag-events.ts';
+import type { ReadEnd, ReadNote, ResourceKey, TagStore } from './tag-store.ts';
+import type { EntityTagTimes } from './times.ts';
+
+/** What reads and writes share: the store, the clocks, the limits. */
+export interface Tracking {
+  readonly store: TagStore;
+  readonly times: EntityTagTimes;
+  /** How long a second writer waits for the first one. */
+  readonly waitMs: number;
+  /** Longest response that is tracked. */
+  readonly trackedResponseBytes: number;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+  /** Milliseconds; the clock of `TagStore.noteAt`. */
+  readonly monotonic: () => number;
+  readonly onEvent: (event: EntityTagEvent) => void;
+}
+
+/** Compressed answers may be this many times larger than what is tracked of them on the wire. */
+const maxExpansion = 8;
+
+/** The decoded octets of a JSON answer; null where there is nothing that could be tracked. */
+export async function answerOctets(
+  { trackedResponseBytes, onEvent }: Tracking,
+  fields: readonly string[],
+  body: Buffer,
+): Promise<Buffer | null> {
+  const isJson = /^[^;]*[/+]json\s*(?:;|$)/i.test(fieldValue(fields, 'content-type') ?? '');
+  const octets = isJson
+    ? await decodeBody(body, fieldValue(fields, 'content-encoding'), trackedResponseBytes * maxExpansion)
+    : null;
+  if (octets === null || octets.length === 0) {
+    onEvent('untracked-content');
+    return null;
+  }
+  return octets;
+}
+
+/** Ends a read that began at `startedAt`; null: its answer goes out without a tag. */
+export async function recordRead(
+  { store, onEvent }: Tracking,
+  key: ResourceKey,
+  exact: ReadNote | null,
+  startedAt: number,
+  read: Omit<ReadEnd, 'note'>,
+): Promise<string | null> {
+  try {
+    let note = exact ?? store.noteAt(key, startedAt);
+    if (note === null) {
+      // Not heard of the store's clock lately. What it says now bounds the beginning from below just as well.
+      await store.lookUp(key, null);
+      note = store.noteAt(key, startedAt);
+    }
+    const tag = note === null ? null : await store.endRead(key, { ...read, note });
+    if (tag === null) onEvent('untagged');
+    return tag;
+  } catch {
+    onEvent('store-unavailable');
+    return null;
+  }
+}

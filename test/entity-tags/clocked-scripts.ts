@@ -1,0 +1,35 @@
+import { buildTagScripts, type TagScripts } from '../../src/entity-tags/lua.ts';
+
+/** Key that shifts the clock of `clockedScripts`, in microseconds. */
+export const clockShiftKey = 'test:clock-shift';
+
+/** One exact replacement in the text of every script; refuses one that does not meet. */
+export interface Break {
+  readonly search: string;
+  readonly replace: string;
+}
+
+/** The scripts with a clock that a test moves, and with what it breaks on purpose. Single node or Sentinel only. */
+export function clockedScripts(breaks: readonly Break[] = []): TagScripts {
+  const met = new Set<Break>();
+  const scripts = buildTagScripts((lua) => {
+    let text = swap(lua, {
+      search: 'return time[1] * 1000000 + time[2]',
+      replace: `return time[1] * 1000000 + time[2] + tonumber(redis.call('GET', '${clockShiftKey}') or '0')`,
+    });
+    for (const each of breaks) {
+      if (!text.includes(each.search)) continue;
+      met.add(each);
+      text = swap(text, each);
+    }
+    return text;
+  });
+  for (const each of breaks) if (!met.has(each)) throw new Error(`nothing to break: ${each.search}`);
+  return scripts;
+}
+
+export function swap(text: string, { search, replace }: Break): string {
+  const parts = text.split(search);
+  if (parts.length !== 2) throw new Error(`${parts.length - 1} times in the text: ${search}`);
+  return parts.join(replace);
+}

@@ -1,0 +1,83 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { collectionKey, decodeId, digest, foldId, memberKey } from '../../src/entity-tags/resource-key.ts';
+
+const template = '/carts/{cart_id}';
+
+describe('keys of records', () => {
+  test.each([
+    'a',
+    '{a}',
+    'a:b',
+    'a b',
+    '%',
+    '%7B',
+    '{tags-1}:epoch',
+    'a\r\nb',
+    '*',
+    '?',
+    '../x',
+    'x'.repeat(4096),
+    'caf\u00e9',
+    '\u{1f6d2}',
+  ])('id %j becomes 48 hexadecimal digits', (id) => {
+    expect(memberKey(template, [id])).toMatch(/^[0-9a-f]{48}$/);
+  });
+
+  test('different ids, templates and subjects have different keys', () => {
+    const keys = [
+      memberKey(template, ['a']),
+      memberKey(template, ['b']),
+      memberKey('/orders/{id}', ['a']),
+      memberKey('/c/{c}/a/{a}', ['1', '23']),
+      memberKey('/c/{c}/a/{a}', ['12', '3']),
+      memberKey('/c/{c}/a/{a}', ['1', '2:3']),
+      memberKey(template, ['1:a']),
+      collectionKey('/carts', [], 'subject a'),
+      collectionKey('/carts', [], 'subject b'),
+      collectionKey('/carts', [], 'unverified a'),
+      collectionKey('/carts', ['a'], ''),
+    ];
+    expect(new Set(keys).size).toBe(keys.length);
+  });
+
+  test('any two ids share a key only if they fold to the same', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), fc.string({ unit: 'binary' }), (a, b) => {
+        expect(memberKey(template, [a]) === memberKey(template, [b])).toBe(foldId(a) === foldId(b));
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  test('parts cannot pretend to be others', () => {
+    fc.assert(
+      fc.property(fc.array(fc.string()), fc.array(fc.string()), (a, b) => {
+        expect(digest(a) === digest(b)).toBe(JSON.stringify(a) === JSON.stringify(b));
+      }),
+    );
+  });
+
+  test.each([
+    ['ABC', 'abc'],
+    ['abc ', 'abc'],
+    ['abc\t\u00a0', 'abc'],
+    ['\u00c9', 'e'],
+    ['0012', '12'],
+    ['0', '0'],
+    ['00', '0'],
+    ['0a', '0a'],
+    ['\uff21', 'a'],
+  ])('a database takes %j for %j', (spelling, id) => {
+    expect(foldId(spelling)).toBe(id);
+  });
+
+  test.each([
+    ['a%20b', 'a b'],
+    ['%C3%A9', '\u00e9'],
+    ['%FF', '%FF'],
+    ['%', '%'],
+  ])('the path parameter %j is %j', (parameter, id) => {
+    expect(decodeId(parameter)).toBe(id);
+  });
+});

@@ -1,0 +1,303 @@
+import { describe, expect, test } from 'vitest';
+import { digest } from '../../src/entity-tags/resource-key.ts';
+import type { ClaimEnd, ReadEnd, ReadNote, ResourceKey, TagStore } from '../../src/entity-tags/tag-store.ts';
+import { type EntityTagTimes, entityTagTimes } from '../../src/entity-tags/times.ts';
+
+/** A store under test, whose clock the test moves. */
+export interface StoreUnderTest {
+  readonly store: TagStore;
+  /** Moves the store's clock forward. */
+  advance(ms: number): Promise<void>;
+}
+
+export const leaseMs = 15_000;
+
+export function timesOf(more: { leaseMs?: number } = {}): EntityTagTimes {
+  const settings = { leaseMs, sendByMs: 2000, storeTimeoutMs: 500, responseTimeoutMs: 60_000, ...more };
+  const times = entityTagTimes(settings);
+  if ('problem' in times) throw new Error(times.problem);
+  return times;
+}
+
+const t = (letter: string) => letter.repeat(32);
+const [A, B, C] = [t('a'), t('b'), t('c')] as const;
+
+/** What every tag store does, run on each of them. `create` gives a store whose hold is over. */
+export function describeTagStore(name: string, create: () => Promise<StoreUnderTest>): void {
+  let keys = 0;
+  const freshKey = (): ResourceKey => {
+    keys += 1;
+    return digest([name, String(keys), String(Math.random())]);
+  };
+  const begin = async ({ store }: StoreUnderTest, key: ResourceKey): Promise<ReadNote | null> =>
+    (await store.lookUp(key, null)).note;
+  const endRead = (
+    under: StoreUnderTest,
+    key: ResourceKey,
+    note: ReadNote | null,
+    more: Partial<ReadEnd> = {},
+  ) =>
+    note === null
+      ? null
+      : under.store.endRead(key, {
+          note,
+          variant: 'v',
+          fingerprint: 'f',
+          newTag: A,
+          shopTag: null,
+          isOfCollection: false,
+          fields: null,
+          ...more,
+        });
+  const read = async (under: StoreUnderTest, key: ResourceKey, more: Partial<ReadEnd> = {}) =>
+    endRead(under, key, await begin(under, key), more);
+  const end = (under: StoreUnderTest, key: ResourceKey, more: Partial<ClaimEnd>) =>
+    under.store.end(key, {
+      token: 't1',
+      tagged: true,
+      outcome: 'applied',
+      newTag: B,
+      shopTag: null,
+      ...more,
+    });
+  const claim = (under: StoreUnderTest, key: ResourceKey, token: string, tags: readonly string[] | null) =>
+    under.store.claim(key, { token, tags });
+  const kindOf = async (
+    under: StoreUnderTest,
+    key: ResourceKey,
+    token: string,
+    tags: readonly string[] | null,
+  ) => (await claim(under, key, token, tags)).kind;
+
+  describe(`${name}: the contract of tag stores`, () => {
+    test('a first read sets the tag, the same state keeps it, another state replaces it', async () => {
+      const under = await create();
+      const key = freshKey();
+      expect(await read(under, key)).toBe(A);
+      expect(await read(under, key, { newTag: B })).toBe(A);
+      expect(await read(under, key, { newTag: B, fingerprint: 'g' })).toBe(B);
+      expect(await read(under, key, { newTag: C })).toBe(C);
+    });
+
+    test('another variant of the same state has the same tag; more than 32 start anew', async () => {
+      const under = await create();
+      const key = freshKey();
+      for (let i = 0; i < 32; i += 1)
+        expect(await read(under, key, { variant: `v${i}`, fingerprint: `f${i}` })).toBe(A);
+      expect(await read(under, key, { variant: 'v0', fingerprint: 'f0', newTag: B })).toBe(A);
+      expect(await read(under, key, { variant: 'v32' })).toBe(A);
+      expect(await read(under, key, { variant: 'v0', fingerprint: 'other', newTag: B })).toBe(A);
+      expect(await read(under, key, { variant: 'v32', fingerprint: 'other', newTag: B })).toBe(B);
+    });
+
+    test('a HEAD records nothing and gives the current tag', async () => {
+      const under = await create();
+      const key = freshKey();
+      expect(await read(under, key, { fingerprint: null })).toBeNull();
+      await read(under, key);
+      expect(await read(under, key, { fingerprint: null })).toBe(A);
+    });
+
+    test('a read that a write overtook sets no tag', async () => {
+      const under = await create();
+      const key = freshKey();
+      const early = await begin(under, key);
+      expect(await kindOf(under, key, 't1', null)).toBe('granted');
+      await under.advance(1);
+      const during = await begin(under, key);
+      await end(under, key, { tagged: false });
+      expect(await endRead(under, key, early)).toBeNull();
+      expect(await endRead(under, key, during)).toBeNull();
+      expect(await read(under, key, { newTag: C })).toBe(B);
+    });
+
+    test('a note by time: later than the last change, or no tag', async () => {
+      const under = await create();
+      const key = freshKey();
+      const early = await begin(under, key);
+      const timed = early && { ...early, generation: null };
+      await under.advance(5);
+      expect(await endRead(under, key, timed)).toBe(A);
+      await claim(under, key, 't1', [A]);
+      await end(under, key, {});
+      expect(await endRead(under, key, timed)).toBeNull();
+      await under.advance(5);
+      const later = await begin(under, key);
+      await under.advance(5);
+      expect(await endRead(under, key, later && { ...later, generation: null }, { newTag: C })).toBe(B);
+      expect(await endRead(under, key, later && { ...later, epoch: 'another' }, { newTag: C })).toBeNull();
+    });
+
+    test('a read that took too long sets no tag', async () => {
+      const under = await create();
+      const key = freshKey();
+      const note = await begin(under, key);
+      await under.advance(600_000);
+      expect(await endRead(under, key, note)).toBeNull();
+    });
+
+    test('a claim needs the current tag, one of those offered', async () => {
+      const under = await create();
+      const key = freshKey();
+      expect(await kindOf(under, key, 't0', [A])).toBe('not-current');
+      await read(under, key);
+      expect(await kindOf(under, key, 't0', [])).toBe('not-current');
+      expect(await kindOf(under, key, 't0', [B, C])).toBe('not-current');
+      expect(await kindOf(under, key, 't1', [B, A])).toBe('granted');
+      expect(await kindOf(under, key, 't2', [B])).toBe('not-current');
+      expect(await claim(under, key, 't2', [A])).toMatchObject({
+        kind: 'busy',
+        remainingMs: expect.any(Number),
+      });
+      expect(await kindOf(under, key, 't2', null)).toBe('busy');
+    });
+
+    test.each([
+      ['applied', B, 'granted', 'not-current'],
+      ['unsent', null, 'not-current', 'granted'],
+      ['refused', null, 'not-current', 'granted'],
+      ['spoilt', null, 'not-current', 'not-current'],
+      ['unknown', null, 'quiet', 'quiet'],
+    ] as const)(
+      'after %s the tag is %s; the new one: %s, the old one: %s',
+      async (outcome, tag, withNew, withOld) => {
+        const under = await create();
+        for (const [tried, expected] of [
+          [B, withNew],
+          [A, withOld],
+        ] as const) {
+          const key = freshKey();
+          await read(under, key);
+          await claim(under, key, 't1', [A]);
+          expect(await end(under, key, { outcome })).toBe(tag);
+          expect(await kindOf(under, key, 't2', [tried])).toBe(expected);
+        }
+      },
+    );
+
+    test('a deleted member has no tag', async () => {
+      const under = await create();
+      const key = freshKey();
+      await read(under, key);
+      await claim(under, key, 't1', [A]);
+      expect(await end(under, key, { newTag: null })).toBeNull();
+      expect((await under.store.lookUp(key, null)).tag).toBeNull();
+    });
+
+    test('while a lease runs a read gives the old tag and records nothing', async () => {
+      const under = await create();
+      const key = freshKey();
+      await read(under, key);
+      await claim(under, key, 't1', [A]);
+      expect(await read(under, key, { fingerprint: 'g', newTag: C })).toBe(A);
+      expect((await under.store.lookUp(key, 'v')).unsettled).toBe('lease');
+      await end(under, key, { outcome: 'refused' });
+      expect(await read(under, key, { newTag: C })).toBe(A);
+    });
+
+    test('a lease that runs out leaves no tag, and a late end taints the one that runs then', async () => {
+      const under = await create();
+      const key = freshKey();
+      await read(under, key);
+      await claim(under, key, 't1', [A]);
+      const during = await begin(under, key);
+      await under.advance(leaseMs + 1);
+      expect(await endRead(under, key, during)).toBeNull();
+      expect(await kindOf(under, key, 't2', [A])).toBe('not-current');
+      expect(await read(under, key, { newTag: C })).toBe(C);
+      expect(await kindOf(under, key, 't2', [C])).toBe('granted');
+      expect(await end(under, key, { token: 't1', newTag: B })).toBeNull();
+      expect(await read(under, key)).toBeNull();
+      expect(await end(under, key, { token: 't2', newTag: B })).toBeNull();
+      expect(await read(under, key)).toBe(A);
+    });
+
+    test('a late end that changed nothing leaves the tag', async () => {
+      const under = await create();
+      const key = freshKey();
+      await read(under, key);
+      expect(await end(under, key, { token: 'gone', outcome: 'refused' })).toBeNull();
+      expect(await end(under, key, { token: 'gone', outcome: 'unsent' })).toBeNull();
+      expect(await read(under, key, { newTag: B })).toBe(A);
+      expect(await end(under, key, { token: 'gone', outcome: 'spoilt' })).toBeNull();
+      expect(await read(under, key, { newTag: B })).toBe(B);
+    });
+
+    test('an unknown write is waited for until its lease has run out', async () => {
+      const under = await create();
+      const key = freshKey();
+      await read(under, key);
+      await claim(under, key, 't1', [A]);
+      const during = await begin(under, key);
+      await end(under, key, { outcome: 'unknown' });
+      expect(await read(under, key)).toBeNull();
+      expect(await kindOf(under, key, 't2', null)).toBe('quiet');
+      await under.advance(leaseMs - 100);
+      expect(await kindOf(under, key, 't2', [A])).toBe('quiet');
+      await under.advance(101);
+      expect(await endRead(under, key, during)).toBeNull();
+      expect(await kindOf(under, key, 't2', [A])).toBe('not-current');
+      expect(await read(under, key, { newTag: B })).toBe(B);
+    });
+
+    test('while only writes without tags are unknown, another one goes on, and leaves no tag', async () => {
+      const under = await create();
+      const key = freshKey();
+      await claim(under, key, 't1', null);
+      await end(under, key, { outcome: 'unknown', tagged: false });
+      expect(await kindOf(under, key, 't2', null)).toBe('granted');
+      expect(await end(under, key, { token: 't2', tagged: false })).toBeNull();
+      expect(await read(under, key)).toBeNull();
+      await under.advance(leaseMs + 1);
+      expect(await read(under, key)).toBe(A);
+    });
+
+    test("the shop's tag: kept by reads, set or cleared by writes, a collection's only where none is known", async () => {
+      const under = await create();
+      const key = freshKey();
+      await read(under, key, { shopTag: 's1' });
+      expect(await claim(under, key, 't1', [A])).toEqual({ kind: 'granted', shopTag: 's1' });
+      await end(under, key, { shopTag: 's2' });
+      await read(under, key, { shopTag: 'collection', isOfCollection: true, variant: 'c' });
+      expect(await claim(under, key, 't2', [B])).toEqual({ kind: 'granted', shopTag: 's2' });
+      await end(under, key, { token: 't2', newTag: C });
+      await read(under, key, { shopTag: 's3', isOfCollection: true, variant: 'c' });
+      expect(await claim(under, key, 't3', [C])).toEqual({ kind: 'granted', shopTag: 's3' });
+    });
+
+    test('what a 304 from the store needs: recorded, its age, its fields; never beside a lease', async () => {
+      const under = await create();
+      const key = freshKey();
+      const fields = '["Vary","Accept"]';
+      await read(under, key, { fields });
+      await under.advance(250);
+      const { recorded, tag } = await under.store.lookUp(key, 'v');
+      expect(tag).toBe(A);
+      expect(recorded?.fields).toBe(fields);
+      expect(recorded?.ageMs).toBeGreaterThanOrEqual(249);
+      expect((await under.store.lookUp(key, 'w')).recorded).toBeNull();
+      await read(under, key, { fields });
+      expect((await under.store.lookUp(key, 'v')).recorded?.ageMs).toBeLessThan(249);
+      await claim(under, key, 't1', null);
+      expect((await under.store.lookUp(key, 'v')).recorded).toBeNull();
+    });
+
+    test('records do not meet', async () => {
+      const under = await create();
+      const [one, other] = [freshKey(), freshKey()];
+      await read(under, one);
+      await claim(under, one, 't1', null);
+      expect(await read(under, other, { newTag: B })).toBe(B);
+      expect(await kindOf(under, other, 't2', [B])).toBe('granted');
+    });
+
+    test('fifty claims at once: one is granted', async () => {
+      const under = await create();
+      const key = freshKey();
+      await read(under, key);
+      const kinds = await Promise.all(Array.from({ length: 50 }, (_, i) => kindOf(under, key, `t${i}`, [A])));
+      expect(kinds.filter((kind) => kind === 'granted')).toHaveLength(1);
+      expect(kinds.filter((kind) => kind === 'busy')).toHaveLength(49);
+    });
+  });
+}

@@ -1,0 +1,157 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createMemoryTagStore } from '../../src/entity-tags/memory-store.ts';
+import { createRedisTagStore } from '../../src/entity-tags/redis-store.ts';
+import { digest } from '../../src/entity-tags/resource-key.ts';
+import { connectRedis } from '../../src/redis/connect-redis.ts';
+import type { Redis } from '../../src/redis/redis.ts';
+import { startCluster, startRedis, startSentinel, until } from '../harness/redis-processes.ts';
+import { clockedScripts, clockShiftKey } from './clocked-scripts.ts';
+import { describeTagStore, leaseMs, timesOf } from './tag-store.contract.ts';
+
+describeTagStore('memory', async () => {
+  let now = 1000;
+  const store = createMemoryTagStore({ times: timesOf(), now: () => now });
+  return {
+    store,
+    advance: async (ms) => {
+      now += ms;
+    },
+  };
+});
+
+const closing: Array<{ close(): Promise<void> }> = [];
+function open<T extends { close(): Promise<void> }>(each: T): T {
+  closing.push(each);
+  return each;
+}
+afterAll(async () => {
+  for (const each of closing.reverse()) await each.close();
+});
+
+async function connect(url: string): Promise<Redis> {
+  const redis = open(connectRedis({ url, timeoutMs: 1000 }));
+  await until(async () => redis.ready(2000));
+  return redis;
+}
+
+describe.each([
+  ['single', () => startRedis({}), 0],
+  ['sentinel', () => startSentinel({ replicas: 1 }), 1],
+] as const)('redis: %s', (name, start, replicas) => {
+  let redis: Redis;
+  beforeAll(async () => {
+    redis = await connect(open(await start()).url);
+  });
+  let created = 0;
+  describeTagStore(name, async () => {
+    created += 1;
+    const store = createRedisTagStore({
+      redis,
+      times: timesOf(),
+      replicas,
+      keyPrefix: `test-${created}`,
+      scripts: clockedScripts(),
+    });
+    const advance = async (ms: number) => {
+      await redis.command('INCRBY', clockShiftKey, ms * 1000);
+    };
+    await store.warmUp();
+    await advance(leaseMs + 1000);
+    return { store, advance };
+  });
+});
+
+describe('redis: cluster', () => {
+  let redis: Redis;
+  beforeAll(async () => {
+    redis = await connect(open(await startCluster()).url);
+  });
+
+  test('records of many slots work alike, after the hold', async () => {
+    const times = { ...timesOf({ leaseMs: 4000 }), leaseMs: 400, holdMs: 400 };
+    const store = createRedisTagStore({ redis, times });
+    await store.warmUp();
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    const tag = 'a'.repeat(32);
+    for (let i = 0; i < 100; i += 1) {
+      const key = digest([`cluster ${i}`]);
+      const startedAt = performance.now();
+      await new Promise((resolve) => setTimeout(resolve, 1));
+      const note = store.noteAt(key, startedAt);
+      expect(note).not.toBeNull();
+      if (note === null) continue;
+      const read = { variant: 'v', fingerprint: 'f', shopTag: null, isOfCollection: false, fields: null };
+      expect(await store.endRead(key, { ...read, note, newTag: tag })).toBe(tag);
+      expect(await store.claim(key, { token: 't', tags: [tag] })).toMatchObject({ kind: 'granted' });
+      expect(await store.claim(key, { token: 'u', tags: [tag] })).toMatchObject({ kind: 'busy' });
+    }
+  });
+});
+
+describe('redis: what happens to the data', () => {
+  const tag = 'a'.repeat(32);
+  const key = digest(['one']);
+  const times = { ...timesOf(), leaseMs: 600, holdMs: 600 };
+  const readTag = async (store: ReturnType<typeof createRedisTagStore>) => {
+    const { note } = await store.lookUp(key, null);
+    if (note === null) return null;
+    return store.endRead(key, {
+      note,
+      variant: 'v',
+      fingerprint: 'f',
+      newTag: tag,
+      shopTag: null,
+      isOfCollection: false,
+      fields: null,
+    });
+  };
+
+  test('brand-new, wiped and restarted: nothing is handed out for one lease, and old tags are dead', async () => {
+    const server = open(await startRedis({}));
+    const redis = await connect(server.url);
+    const store = createRedisTagStore({ redis, times });
+    const wipes = [
+      () => redis.command('PING'),
+      () => redis.command('FLUSHALL'),
+      async () => server.process?.restart(),
+    ];
+    for (const wipe of wipes) {
+      await wipe();
+      await until(async () => (await store.lookUp(key, null)).unsettled === 'hold', 5000);
+      expect(await readTag(store)).toBeNull();
+      expect(await store.claim(key, { token: 't', tags: [tag] })).toMatchObject({ kind: 'hold' });
+      expect(await store.claim(key, { token: 't', tags: null })).toMatchObject({ kind: 'hold' });
+      await until(async () => (await store.lookUp(key, null)).unsettled === null, 5000);
+      expect(await store.claim(key, { token: 't', tags: [tag] })).toEqual({ kind: 'not-current' });
+      expect(await readTag(store)).toBe(tag);
+    }
+  });
+
+  test('failed over: the new primary holds, the old tag is dead; without the replica no claim counts', async () => {
+    const group = open(await startSentinel({ replicas: 1 }));
+    const redis = await connect(group.url);
+    const store = createRedisTagStore({ redis, times, replicas: 1 });
+    await until(async () => (await readTag(store)) === tag, 5000);
+    await group.failover();
+    await until(async () => (await store.lookUp(key, null)).unsettled === 'hold', 10_000);
+    await until(async () => (await store.lookUp(key, null)).unsettled === null, 5000);
+    expect(await store.claim(key, { token: 't', tags: [tag] })).toEqual({ kind: 'not-current' });
+    await until(async () => (await readTag(store)) === tag, 5000);
+    const primary = await group.primary();
+    for (const server of group.servers) if (server !== primary) server.pause();
+    expect(await store.claim(key, { token: 't', tags: [tag] })).toEqual({ kind: 'not-replicated' });
+  });
+
+  test('a record or a marker of another type is a fault, not a tag', async () => {
+    const server = open(await startRedis({}));
+    const redis = await connect(server.url);
+    const store = createRedisTagStore({ redis, times });
+    await redis.command('SET', `shopward:{tags-0}:${key}`, 'x');
+    await expect(store.claim(key, { token: 't', tags: null })).rejects.toMatchObject({
+      name: 'RedisUnavailable',
+    });
+    await redis.command('DEL', `shopward:{tags-0}:${key}`, 'shopward:{tags-0}:epoch');
+    await redis.command('LPUSH', 'shopward:{tags-0}:epoch', 'x');
+    await expect(store.lookUp(key, null)).rejects.toMatchObject({ name: 'RedisUnavailable' });
+  });
+});
