@@ -134,8 +134,11 @@ class Handshake {
     const rejection = reject(isTimeout ? 'upstream-timeout' : 'upstream-unreachable', {
       reason: 'websocket',
     });
-    if (!this.#socket.destroyed) this.#refuse(rejection);
-    this.#end({ status: 0, rejection, cause });
+    try {
+      if (!this.#socket.destroyed) this.#refuse(rejection);
+    } finally {
+      this.#end({ status: 0, rejection, cause });
+    }
   }
 
   #onUpgrade(response: IncomingMessage, upstreamSocket: Duplex): void {

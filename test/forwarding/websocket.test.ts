@@ -58,7 +58,7 @@ async function start(script: Script, more: { limit?: number; upstreamPort?: numb
     ];
     const request = { method: 'GET', path: '/ws', query: '?', fields } as unknown as CanonicalRequest;
     results.push(
-      await forwarder.forward(request, socket, head, ({ rejection }) =>
+      await forwarder.forward(request, socket, head, (rejection) =>
         endWithRejection(socket, rejection, rejections),
       ),
     );

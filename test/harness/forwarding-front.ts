@@ -10,13 +10,21 @@ import {
 } from '../../src/forwarding/forwarder.ts';
 import { createHttpProxy3Engine } from '../../src/forwarding/http-proxy-3-engine.ts';
 import type { Passage } from '../../src/forwarding/passage.ts';
+import { createUndiciEngine } from '../../src/forwarding/undici-engine.ts';
 import { writeRejection } from '../../src/rejections/rejection-writer.ts';
 import { buildRejections } from '../../src/rejections/table.ts';
 import type { CanonicalRequest, Method } from '../../src/request/canonical-request.ts';
 
 /** Every engine that must behave alike. */
-export const engines: ReadonlyArray<{ name: string; createEngine(options: EngineOptions): UpstreamEngine }> =
-  [{ name: 'http-proxy-3', createEngine: createHttpProxy3Engine }];
+export const engines: ReadonlyArray<NamedEngine> = [
+  { name: 'http-proxy-3', createEngine: createHttpProxy3Engine },
+  { name: 'undici', createEngine: createUndiciEngine },
+];
+
+interface NamedEngine {
+  readonly name: string;
+  createEngine(options: EngineOptions): UpstreamEngine;
+}
 
 export interface FrontOptions extends Partial<Omit<ForwarderOptions, 'engine'>> {
   readonly createEngine: (options: EngineOptions) => UpstreamEngine;

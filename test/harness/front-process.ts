@@ -5,10 +5,18 @@ const [name, upstreamPort] = process.argv.slice(2);
 const engine = engines.find((one) => one.name === name);
 if (engine === undefined) throw new Error(`no engine ${name}`);
 
-let peak = process.memoryUsage.rss();
+/** Bytes that are in use once the garbage is gone. */
+function liveBytes(): number {
+  global.gc?.();
+  const { heapUsed, external } = process.memoryUsage();
+  return heapUsed + external;
+}
+
+let peak = liveBytes();
+let isSampling = false;
 setInterval(() => {
-  peak = Math.max(peak, process.memoryUsage.rss());
-}, 5);
+  if (isSampling) peak = Math.max(peak, liveBytes());
+}, 20);
 
 const front = await startFront({
   createEngine: engine.createEngine,
@@ -19,7 +27,8 @@ process.on('message', (message) => {
   const usage = process.cpuUsage();
   if (message === 'cpu') process.send?.(usage.user + usage.system);
   if (message !== 'memory') return;
-  const now = process.memoryUsage.rss();
+  isSampling = true;
+  const now = liveBytes();
   process.send?.({ now, peak: Math.max(peak, now) });
   peak = now;
 });
