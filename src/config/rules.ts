@@ -11,6 +11,7 @@ import {
   loopProblems,
   modeProblems,
   portProblems,
+  upstreamWarnings,
   workerProblems,
 } from './rules/listener-rules.ts';
 import type { Config, PartialConfig } from './schema.ts';
@@ -26,6 +27,7 @@ const rules: readonly Rule[] = [
   rule(['admin'], adminProblems),
   rule(['admin', 'listen'], portProblems),
   rule(['listen', 'upstream'], loopProblems),
+  rule(['upstream'], upstreamWarnings),
   rule(['workers', 'store'], workerProblems),
   rule(['auth'], authProblems),
   rule(['entityTags', 'store', 'upstream'], entityTagTimeProblems),

@@ -58,6 +58,10 @@ describe('one mistake', () => {
       'upstream: { url: "http://127.0.0.1:8080" }',
       '18: error: upstream.url is the public listener itself (listen.port)',
     ],
+    [
+      'upstream: { url: "http://[fe80::1]" }',
+      '18: warning: upstream.url is a link-local address, where clouds hand out credentials of machines: is that meant?',
+    ],
     ['upstream: { engine: nginx }', '21: error: upstream.engine must be http-proxy-3'],
     ['upstream: { connections: 0 }', '26: error: upstream.connections must be at least 1'],
     [
@@ -227,6 +231,13 @@ describe('keys and algorithms', () => {
       ],
     ],
     ['auth: { keys: { jwks: "http://127.0.0.1:1/jwks" } }', []],
+    ['auth: { keys: { jwks: "http://[::1]:1/jwks" } }', []],
+    [
+      'auth: { keys: { jwks: "https://169.254.169.254/jwks" } }',
+      [
+        '1:23: warning: auth.keys.jwks is a link-local address, where clouds hand out credentials of machines: is that meant?',
+      ],
+    ],
     [`auth: { algorithms: [HS256], keys: { secret: ${long} } }`, []],
   ];
 

@@ -1,6 +1,7 @@
 import type { SettingProblem } from '../issues.ts';
-import { isLoopback } from '../origin.ts';
+import { isLinkLocal, isLoopback } from '../origin.ts';
 import type { Config } from '../schema.ts';
+import { linkLocalText } from './listener-rules.ts';
 
 /** Bytes of a secret, at least as many as the hash has (RFC 7518 section 3.2). */
 const secretBytes: Readonly<Record<string, number>> = { HS256: 32, HS384: 48, HS512: 64 };
@@ -28,8 +29,14 @@ export function authProblems({ auth }: Pick<Config, 'auth'>): SettingProblem[] {
 }
 
 function jwksWarnings(jwks: string): SettingProblem[] {
-  const [, scheme = '', host = ''] = /^(https?):\/\/(\[[^\]]*\]|[^/:?]*)/i.exec(jwks) ?? [];
-  if (scheme.toLowerCase() === 'https' || isLoopback(host.replace(/^\[|\]$/g, ''))) return [];
-  const text = 'is fetched without TLS: whoever can change that traffic can sign tokens';
-  return [{ path: ['auth', 'keys', 'jwks'], text, severity: 'warning' }];
+  const path = ['auth', 'keys', 'jwks'];
+  const [, scheme = '', authority = ''] = /^(https?):\/\/(\[[^\]]*\]|[^/:?]*)/i.exec(jwks) ?? [];
+  const host = authority.replace(/^\[|\]$/g, '');
+  const problems: SettingProblem[] = [];
+  if (scheme.toLowerCase() !== 'https' && !isLoopback(host)) {
+    const text = 'is fetched without TLS: whoever can change that traffic can sign tokens';
+    problems.push({ path, text, severity: 'warning' });
+  }
+  if (isLinkLocal(host)) problems.push({ path, text: linkLocalText, severity: 'warning' });
+  return problems;
 }

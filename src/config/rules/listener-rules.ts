@@ -1,5 +1,5 @@
 import type { SettingProblem } from '../issues.ts';
-import { isLoopback, parseOrigin } from '../origin.ts';
+import { isLinkLocal, isLoopback, parseOrigin } from '../origin.ts';
 import type { Config } from '../schema.ts';
 
 /** The admin port shows and changes what the proxy decides: off loopback it must know who asks, and by which name. */
@@ -23,6 +23,15 @@ export function adminProblems({ admin }: Pick<Config, 'admin'>): SettingProblem[
 export function portProblems({ admin, listen }: Pick<Config, 'admin' | 'listen'>): SettingProblem[] {
   if (admin === false || admin.port === 0 || admin.port !== listen.port) return [];
   return [{ path: ['admin', 'port'], text: 'must not be the port of the public listener' }];
+}
+
+export const linkLocalText =
+  'is a link-local address, where clouds hand out credentials of machines: is that meant?';
+
+export function upstreamWarnings({ upstream }: Pick<Config, 'upstream'>): SettingProblem[] {
+  const origin = parseOrigin(upstream.url);
+  if (origin === undefined || !isLinkLocal(origin.hostname)) return [];
+  return [{ path: ['upstream', 'url'], text: linkLocalText, severity: 'warning' }];
 }
 
 /** A proxy that is its own upstream answers nothing, and takes all connections doing so. */
