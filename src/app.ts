@@ -2,8 +2,12 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import { type AdminServer, createAdminServer, type Readiness } from './admin/admin-server.ts';
+import { createPurgeEndpoint } from './admin/purge-endpoint.ts';
 import { createLiveKeys } from './app/live-keys.ts';
 import { followProtectedList } from './app/live-list.ts';
+import type { Part } from './app/part.ts';
+import { openRedis } from './app/redis.ts';
+import { createUrlResolverPart } from './app/url-resolver.ts';
 import { parseOrigin } from './config/origin.ts';
 import type { Config } from './config/schema.ts';
 import { createForwarder, sendContinue } from './forwarding/forwarder.ts';
@@ -42,6 +46,9 @@ export interface AppInput {
   readonly log: Log;
 }
 
+/** Connections for questions of our own to the shop, beside those for its clients. */
+const questionConnections = 64;
+
 /** How long a drain waits for requests in flight. */
 const drainMs = 30_000;
 
@@ -74,8 +81,9 @@ export async function createApp({ config, protectedList, tls, log }: AppInput): 
     now,
   });
 
+  const upstreamHost = origin.origin.slice(origin.scheme.length + '://'.length);
   const rules = buildRequestRules({
-    upstreamHost: origin.origin.slice(origin.scheme.length + '://'.length),
+    upstreamHost,
     forwardHost: upstream.forwardHost,
     trustedProxies: config.trustedProxies,
     trustedFields: config.trustedFields,
@@ -94,12 +102,10 @@ export async function createApp({ config, protectedList, tls, log }: AppInput): 
   };
 
   const bodyTimeoutMs = 30_000;
+  const createEngine = (connections: number) =>
+    createHttpProxy3Engine({ upstream: origin, connectTimeoutMs: upstream.connectTimeout, connections });
   const forwarder = createForwarder({
-    engine: createHttpProxy3Engine({
-      upstream: origin,
-      connectTimeoutMs: upstream.connectTimeout,
-      connections: upstream.connections,
-    }),
+    engine: createEngine(upstream.connections),
     connections: upstream.connections,
     queueLimit: limits.inFlight,
     queueTimeoutMs: upstream.connectTimeout,
@@ -109,12 +115,29 @@ export async function createApp({ config, protectedList, tls, log }: AppInput): 
     writeStallTimeoutMs: 60_000,
   });
 
+  const redis = config.store.url.kind === 'memory' ? undefined : openRedis(config, log, metrics);
+  const resolver =
+    config.urlResolver &&
+    createUrlResolverPart({
+      settings: config.urlResolver,
+      publicUrl: config.publicUrl,
+      forwardHost: upstream.forwardHost,
+      responseTimeoutMs: upstream.responseTimeout,
+      engine: createEngine(questionConnections),
+      maxQuestions: questionConnections,
+      upstreamHost,
+      redis: redis?.redis,
+      log,
+      metrics,
+    });
+  const parts: Part[] = [redis, resolver].filter((part) => part !== undefined && part !== false);
+
   const rooms: Rooms = {
     canonicalise: (incoming) => canonicaliseRequest(incoming, peerOf(incoming.socket), rules),
-    ownEndpoints: [],
+    ownEndpoints: resolver ? [resolver.endpoint] : [],
     protectedList: list.current,
     authenticate: createAuthenticate({ verifier }),
-    gates: [],
+    gates: [resolver ? resolver.learning : undefined].filter((gate) => gate !== undefined),
     readBody: ({ incoming, response }, canonical) =>
       readWholeBody(
         incoming,
@@ -182,13 +205,19 @@ export async function createApp({ config, protectedList, tls, log }: AppInput): 
     if (keyCount === 0) reasons.push(`no keys for access tokens yet: ${lastError ?? 'loading'}`);
     else if (lastError) reasons.push(`keys were not refreshed: ${lastError}; the last good ones are used`);
     for (const problem of list.problems()) reasons.push(`protected list: ${problem.text}`);
+    for (const part of parts) reasons.push(...(part.reasons?.() ?? []));
     return { ready: !draining && keyCount > 0, reasons };
   };
   registerGauges();
 
   let admin: AdminServer | undefined;
   if (config.admin) {
-    admin = createAdminServer({ ...config.admin, readiness, metrics: metrics.expose, endpoints: [] });
+    admin = createAdminServer({
+      ...config.admin,
+      readiness,
+      metrics: metrics.expose,
+      endpoints: resolver ? [createPurgeEndpoint({ purge: (which) => resolver.resolver.purge(which) })] : [],
+    });
   }
 
   return {
@@ -197,6 +226,7 @@ export async function createApp({ config, protectedList, tls, log }: AppInput): 
         log.warn({ event: 'observe' }, 'OBSERVE MODE: refusals are only counted');
       // Keys that cannot be had yet are no reason to stay down: protected requests get 503 until they come.
       await keys.source.start();
+      for (const part of parts) await part.start?.();
       const address = await listener.listen();
       const adminAddress = await admin?.listen();
       const scheme = tls ? 'https' : 'http';
@@ -208,6 +238,7 @@ export async function createApp({ config, protectedList, tls, log }: AppInput): 
     async reload() {
       list.look();
       await keys.reload();
+      for (const part of parts) await part.reload?.();
     },
     async close() {
       draining = true;
@@ -217,6 +248,7 @@ export async function createApp({ config, protectedList, tls, log }: AppInput): 
       verifier.close();
       keys.close();
       await forwarder.close();
+      for (const part of parts.toReversed()) await part.close?.();
       await admin?.close();
     },
   };

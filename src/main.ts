@@ -4,6 +4,7 @@ import { Command, CommanderError, Option } from 'commander';
 import { runCheck } from './commands/check.ts';
 import { runExplain } from './commands/explain.ts';
 import { runHealth } from './commands/health.ts';
+import { type PurgeOptions, runPurge } from './commands/purge.ts';
 import { runSchema } from './commands/schema.ts';
 import { runServe } from './commands/serve.ts';
 import { runVersion, version } from './commands/version.ts';
@@ -56,6 +57,11 @@ verb(
 verb('schema', 'print the JSON Schemas that editors use', (which: string | undefined) =>
   runSchema(which),
 ).argument('[which]', 'config (default) or protected-resources');
+verb('purge', 'forget URL mappings, in every replica', (options: PurgeOptions) => runPurge(options))
+  .addOption(configFile)
+  .option('--url <url>', 'one URL')
+  .option('--prefix <prefix>', 'every URL that begins so')
+  .option('--all', 'every URL');
 verb(
   'health',
   'ask /livez of the running proxy (for container health checks)',

@@ -12,8 +12,13 @@ export interface Readiness {
 export interface AdminEndpoint {
   readonly method: 'GET' | 'POST';
   readonly path: string;
-  /** Gets the JSON body of a POST; what it returns is sent as JSON. */
-  run(body: unknown): unknown;
+  /** Gets the JSON body of a POST; its answer is sent as JSON. */
+  run(body: unknown): AdminAnswer | Promise<AdminAnswer>;
+}
+
+export interface AdminAnswer {
+  readonly status: number;
+  readonly body: unknown;
 }
 
 export interface AdminOptions {
@@ -81,7 +86,8 @@ async function serve(options: AdminOptions, request: IncomingMessage, response: 
   }
   const body = endpoint.method === 'POST' ? await readJson(request) : undefined;
   if (body === invalid) return send(response, 400, { error: 'the body must be JSON, 64 KiB at most' });
-  send(response, 200, (await endpoint.run(body)) ?? {});
+  const answer = await endpoint.run(body);
+  send(response, answer.status, answer.body);
 }
 
 function hasToken(options: AdminOptions, request: IncomingMessage): boolean {

@@ -1,5 +1,5 @@
-import http from 'node:http';
 import { loadConfig } from '../config/load.ts';
+import { askAdmin } from './ask-admin.ts';
 import { type CommandIo, processIo } from './command-io.ts';
 
 /** Asks /livez of the proxy that runs with this configuration on this machine. Exit code 0: it lives. */
@@ -12,20 +12,9 @@ export async function runHealth(
     io.err('there is no admin port to ask: the configuration has problems, or admin is false');
     return 1;
   }
-  const { host, port } = loaded.config.admin;
-  const status = await askLivez(host === '0.0.0.0' ? '127.0.0.1' : host, port);
+  const { status } = await askAdmin(loaded.config.admin, 'GET', '/livez');
   if (status === 200) return 0;
+  const { port } = loaded.config.admin;
   io.err(status === 0 ? `nothing answers on the admin port ${port}` : `/livez answered ${status}`);
   return 1;
-}
-
-function askLivez(host: string, port: number): Promise<number> {
-  return new Promise((resolve) => {
-    const request = http.get({ host, port, path: '/livez', timeout: 1500 }, (response) => {
-      response.resume();
-      resolve(response.statusCode ?? 0);
-    });
-    request.on('timeout', () => request.destroy());
-    request.on('error', () => resolve(0));
-  });
 }

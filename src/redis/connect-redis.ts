@@ -12,12 +12,12 @@ import {
   type RedisState,
   RedisUnavailable,
 } from './redis.ts';
-import { parseRedisUrl } from './redis-url.ts';
+import { parseRedisUrl, type RedisAddress } from './redis-url.ts';
 import { createSubscriptions } from './subscriptions.ts';
 
 export interface ConnectRedisOptions {
-  /** See `parseRedisUrl`. */
-  readonly url: string;
+  /** See `parseRedisUrl`; what it has parsed already will do. */
+  readonly url: string | RedisAddress;
   /** Deadline of every call. Default 500. */
   readonly timeoutMs?: number;
   readonly tls?: RedisTlsOptions;
@@ -48,7 +48,7 @@ class ConnectedRedis implements Redis {
   readonly #whenReached = Promise.withResolvers<void>();
 
   constructor({ url, timeoutMs = 500, tls, sentinelPassword, onState, now = Date.now }: ConnectRedisOptions) {
-    const address = parseRedisUrl(url);
+    const address = typeof url === 'string' ? parseRedisUrl(url) : url;
     this.kind = address.kind;
     this.#timeoutMs = timeoutMs;
     this.#onState = onState ?? (() => {});

@@ -1,8 +1,8 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { ExchangeRecord } from './exchange-record.ts';
 
-/** A gauge whose value is asked for at each scrape. */
-export interface ObservedGauge {
+/** A gauge, or a counter kept elsewhere, whose value is asked for at each scrape. */
+export interface Observed {
   readonly name: string;
   readonly help: string;
   value(): number;
@@ -12,7 +12,8 @@ export interface Metrics {
   observeExchange(record: ExchangeRecord): void;
   /** Counts an event of a feature: closed words only, so that no request can add a series. */
   countEvent(feature: string, event: string): void;
-  registerGauge(gauge: ObservedGauge): void;
+  registerGauge(gauge: Observed): void;
+  registerCounter(counter: Observed): void;
   /** OpenMetrics text. */
   expose(): Promise<{ contentType: string; body: string }>;
 }
@@ -81,6 +82,17 @@ export function createMetrics(): Metrics {
         registers,
         collect() {
           this.set(gauge.value());
+        },
+      });
+    },
+    registerCounter(counter) {
+      new Counter({
+        name: counter.name,
+        help: counter.help,
+        registers,
+        collect() {
+          this.reset();
+          this.inc(counter.value());
         },
       });
     },

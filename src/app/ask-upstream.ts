@@ -1,0 +1,48 @@
+import type { UpstreamEngine, UpstreamFault } from '../forwarding/engine.ts';
+import type { AskUpstream } from '../url-resolver/sources/ask-upstream.ts';
+
+/** Questions of our own to the upstream, over the engine that forwards; `upstreamHost` where a question names no Host. */
+export function createAskUpstream(engine: UpstreamEngine, upstreamHost: string): AskUpstream {
+  return ({ target, fields, timeoutMs, maxBodyBytes }) =>
+    new Promise((resolve) => {
+      const chunks: Buffer[] = [];
+      let bytes = 0;
+      let status = 0;
+      let answerFields: readonly string[] = [];
+      let end: 'timeout' | 'invalid' | undefined;
+      const stop = (why: 'timeout' | 'invalid') => {
+        end ??= why;
+        exchange.abort();
+      };
+      const timer = setTimeout(() => stop('timeout'), timeoutMs);
+      const hasHost = fields.some((part, i) => i % 2 === 0 && part === 'Host');
+      const exchange = engine.dispatch(
+        { method: 'GET', target, fields: hasHost ? fields : ['Host', upstreamHost, ...fields], body: null },
+        {
+          onHead(answerStatus, _reason, list) {
+            status = answerStatus;
+            answerFields = list;
+          },
+          onData(chunk) {
+            bytes += chunk.length;
+            if (bytes > maxBodyBytes) stop('invalid');
+            else chunks.push(chunk);
+            return true;
+          },
+          onEnd() {
+            clearTimeout(timer);
+            resolve({ status, fields: answerFields, body: Buffer.concat(chunks) });
+          },
+          onFault({ kind }) {
+            clearTimeout(timer);
+            resolve({ fault: end ?? silenceOf(kind) });
+          },
+        },
+      );
+    });
+}
+
+function silenceOf(kind: UpstreamFault['kind']): 'unreachable' | 'timeout' | 'invalid' {
+  if (kind === 'connect-timeout') return 'timeout';
+  return kind === 'malformed' || kind === 'reset' ? 'invalid' : 'unreachable';
+}

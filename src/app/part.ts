@@ -1,0 +1,10 @@
+/** A feature as the composition root runs it: what is started, asked and let go in one loop. */
+export interface Part {
+  /** Before the first request; rejects only for what makes a start senseless. */
+  start?(): Promise<void>;
+  /** Why `/readyz` should speak of it, in words for people; empty when all is well. */
+  reasons?(): readonly string[];
+  /** Reads its files anew (SIGHUP). */
+  reload?(): Promise<void>;
+  close?(): Promise<void> | void;
+}

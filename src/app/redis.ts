@@ -1,0 +1,44 @@
+import type { Config } from '../config/schema.ts';
+import { connectRedis } from '../redis/connect-redis.ts';
+import type { Redis } from '../redis/redis.ts';
+import type { Log } from '../telemetry/log.ts';
+import type { Metrics } from '../telemetry/metrics.ts';
+import type { Part } from './part.ts';
+
+export interface RedisPart extends Part {
+  readonly redis: Redis;
+}
+
+/** Longest wait for Redis at start; it may come later. */
+const startWaitMs = 2_000;
+
+/** The one connection that all features share. Throws for a malformed address only; connecting goes on by itself. */
+export function openRedis({ store }: Pick<Config, 'store'>, log: Log, metrics: Metrics): RedisPart {
+  if (store.url.kind === 'memory') throw new TypeError('store.url names no Redis');
+  const redis = connectRedis({
+    url: store.url,
+    timeoutMs: store.timeout,
+    onState: ({ status, word }) => {
+      const level = status === 'away' ? 'error' : 'info';
+      log[level]({ event: 'store', status, word }, `Redis is ${status}`);
+    },
+  });
+  metrics.registerGauge({
+    name: 'shopward_store_up',
+    help: 'Whether Redis can be used.',
+    value: () => (redis.state().status === 'ready' ? 1 : 0),
+  });
+  return {
+    redis,
+    async start() {
+      // Rejects for an evicting policy only: locks that vanish under memory pressure are worse than none.
+      if (!(await redis.ready(startWaitMs)))
+        log.error({ event: 'store' }, 'Redis is not reached yet; going on without');
+    },
+    reasons() {
+      const { status, word } = redis.state();
+      return status === 'ready' ? [] : [`Redis is ${status}${word === undefined ? '' : `: ${word}`}`];
+    },
+    close: () => redis.close(),
+  };
+}
