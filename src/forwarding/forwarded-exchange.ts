@@ -1,15 +1,14 @@
 import { isRejection, type Rejection } from '../rejections/rejection.ts';
 import { requestTarget } from '../request/canonical-request.ts';
-import { editFields, type FieldEdits, type FieldList } from '../request/field-list.ts';
-import { answerFields, isCollectable, type ResponseHead } from './answer-fields.ts';
+import { editFields, type FieldList } from '../request/field-list.ts';
 import { ClientResponse, type ClientResponseEvents } from './client-response.ts';
 import { type DeadlineEvents, Deadlines } from './deadlines.ts';
 import type { UpstreamExchange, UpstreamFault, UpstreamHandler, UpstreamRequest } from './engine.ts';
 import { type ForwardFault, rejectionOfFault } from './fault-rejection.ts';
-import { type ForwarderOptions, type ForwardInput, type ForwardResult, sendContinue } from './forwarder.ts';
+import type { ForwarderOptions, ForwardInput, ForwardResult } from './forwarder.ts';
 import type { ForwardOutcome, ResponseEdits } from './passage.ts';
-import { watchBody } from './request-body.ts';
-import { endToEndFields } from './response-fields.ts';
+import { sendContinue, watchBody } from './request-body.ts';
+import { ResponseRelay } from './response-relay.ts';
 import type { Slots, SlotWaiter } from './slots.ts';
 
 /** One request on its way to the upstream and back: queue, dispatch, deadlines, the one retry, outcome, response. */
@@ -20,16 +19,13 @@ export class ForwardedExchange implements UpstreamHandler, SlotWaiter, ClientRes
   readonly #resolve: (result: ForwardResult) => void;
   readonly #now: () => number;
   readonly #client: ClientResponse;
+  readonly #relay: ResponseRelay;
   readonly #deadlines: Deadlines;
   readonly #startedMs: number;
   #dispatchedMs: number | undefined;
   #upstreamMs = 0;
   #upstreamRequest: UpstreamRequest | undefined;
   #exchange: UpstreamExchange | undefined;
-  #head: ResponseHead | undefined;
-  /** Body held back for the passage; undefined while the response streams. */
-  #collected: Buffer[] | undefined;
-  #collectedBytes = 0;
   #stopWatching: (() => void) | undefined;
   /** Why we ended the exchange ourselves. */
   #ended: 'timeout' | 'late' | 'client' | Rejection | undefined;
@@ -52,6 +48,7 @@ export class ForwardedExchange implements UpstreamHandler, SlotWaiter, ClientRes
     this.#startedMs = this.#now();
     this.#deadlines = new Deadlines(this, input.passage?.answerWithinMs, options.responseTimeoutMs);
     this.#client = new ClientResponse(input.incoming, input.response, options.writeStallTimeoutMs, this);
+    this.#relay = new ResponseRelay(input, this.#client);
   }
 
   start(body: UpstreamRequest['body'] | Rejection): void {
@@ -92,23 +89,12 @@ export class ForwardedExchange implements UpstreamHandler, SlotWaiter, ClientRes
 
   onHead(status: number, reason: string, fields: FieldList): void {
     this.#deadlines.progress();
-    const head = { status, reason, fields: endToEndFields(fields, status) };
-    this.#head = head;
-    const { passage, request } = this.#input;
-    if (passage !== undefined && isCollectable(request.method, head, passage.collectBytes)) {
-      this.#collected = [];
-      this.#deadlines.collecting();
-    } else {
-      this.#begin(head);
-    }
+    if (this.#relay.begin(status, reason, fields)) this.#deadlines.collecting();
   }
 
   onData(chunk: Buffer): boolean {
     this.#deadlines.progress();
-    if (this.#collected === undefined) return this.#write(chunk);
-    this.#collected.push(chunk);
-    this.#collectedBytes += chunk.length;
-    return this.#collectedBytes <= (this.#input.passage?.collectBytes ?? 0) || this.#passThrough();
+    return this.#pauseUnless(this.#relay.write(chunk));
   }
 
   onEnd(): void {
@@ -141,7 +127,7 @@ export class ForwardedExchange implements UpstreamHandler, SlotWaiter, ClientRes
   }
 
   onCollectedTooLong(): void {
-    this.#passThrough();
+    this.#pauseUnless(this.#relay.passThrough());
   }
 
   onDrain(): void {
@@ -195,7 +181,7 @@ export class ForwardedExchange implements UpstreamHandler, SlotWaiter, ClientRes
 
   #watchBody(): void {
     const { bodyLimitBytes, bodyTimeoutMs } = this.#options;
-    sendContinue(this.#input);
+    sendContinue(this.#input.request, this.#input.response);
     this.#stopWatching = watchBody(
       this.#input.incoming,
       { limitBytes: bodyLimitBytes, timeoutMs: bodyTimeoutMs },
@@ -226,30 +212,9 @@ export class ForwardedExchange implements UpstreamHandler, SlotWaiter, ClientRes
     else if (this.#slots.leave(this)) void this.#conclude(why === 'timeout' ? 'timeout' : 'aborted', false);
   }
 
-  #begin(head: ResponseHead): void {
-    const edits = this.#input.passage?.streamedFields;
-    this.#client.begin(head.status, head.reason, this.#finalFields(head, edits));
-  }
-
-  #finalFields(head: ResponseHead, edits: FieldEdits | undefined): FieldList {
-    const fields = edits === undefined ? head.fields : editFields(head.fields, edits);
-    return this.#input.editResponse?.(fields, head.status) ?? fields;
-  }
-
-  #write(chunk: Buffer): boolean {
-    if (this.#client.write(chunk)) return true;
-    this.#isPaused = true;
-    return false;
-  }
-
-  /** The body is too long, or too slow, to be held back. */
-  #passThrough(): boolean {
-    const chunks = this.#collected;
-    this.#deadlines.collected();
-    this.#collected = undefined;
-    if (chunks === undefined || this.#head === undefined) return true;
-    this.#begin(this.#head);
-    return chunks.length === 0 || this.#write(Buffer.concat(chunks));
+  #pauseUnless(mayGoOn: boolean): boolean {
+    if (!mayGoOn) this.#isPaused = true;
+    return mayGoOn;
   }
 
   #leaveUpstream(): void {
@@ -263,26 +228,17 @@ export class ForwardedExchange implements UpstreamHandler, SlotWaiter, ClientRes
 
   /** The upstream's response is complete. */
   async #answer(): Promise<void> {
-    const head = this.#head;
-    if (head === undefined) return;
-    const body = this.#collected === undefined ? null : Buffer.concat(this.#collected);
-    const { status, reason, fields } = head;
     let edits: ResponseEdits = {};
-    if (this.#input.passage !== undefined) {
-      const settled = await this.#settle({ kind: 'answered', status, fields, body });
+    const outcome = this.#relay.outcome();
+    if (this.#input.passage !== undefined && outcome !== undefined) {
+      const settled = await this.#settle(outcome);
       if ('failure' in settled) {
         this.#refuse(rejectionOfFault('not-sent', true, settled.failure), undefined, settled.failure);
         return;
       }
       edits = settled;
     }
-    if (body === null) {
-      this.#client.end();
-    } else {
-      const answer = answerFields(this.#input.request.method, head, body, edits);
-      const final = this.#finalFields({ ...answer, reason }, undefined);
-      this.#client.send(answer.status, answer.reason, final, answer.body);
-    }
+    this.#relay.end(edits);
     this.#report(this.#client.isGone ? 'client-gone' : 'sent');
   }
 
@@ -323,7 +279,7 @@ export class ForwardedExchange implements UpstreamHandler, SlotWaiter, ClientRes
       end,
       rejection,
       status: this.#client.status,
-      upstreamStatus: this.#head?.status ?? 0,
+      upstreamStatus: this.#relay.status,
       fault,
       cause,
       queuedMs: (this.#dispatchedMs ?? this.#now()) - this.#startedMs,

@@ -6,7 +6,7 @@ import type { UpstreamEngine, UpstreamRequest } from './engine.ts';
 import type { ForwardFault } from './fault-rejection.ts';
 import { ForwardedExchange } from './forwarded-exchange.ts';
 import type { Passage } from './passage.ts';
-import { readWholeBody, refuseAnnouncedBody } from './request-body.ts';
+import { readWholeBody, refuseAnnouncedBody, sendContinue } from './request-body.ts';
 import { Slots } from './slots.ts';
 
 export interface ForwarderOptions {
@@ -100,7 +100,9 @@ export function createForwarder(options: ForwarderOptions): Forwarder {
       if (body === 'chunked' || body.length > wholeBodyBytes) {
         return run(input, { stream: input.incoming, length: body === 'chunked' ? undefined : body.length });
       }
-      const whole = readWholeBody(input.incoming, body, limits, () => sendContinue(input));
+      const whole = readWholeBody(input.incoming, body, limits, () =>
+        sendContinue(input.request, input.response),
+      );
       return whole.then((read) => run(input, read));
     },
     get inFlight() {
@@ -111,9 +113,4 @@ export function createForwarder(options: ForwarderOptions): Forwarder {
     },
     close: () => options.engine.close(),
   };
-}
-
-/** `100 Continue`, where the client waits for it (RFC 9110 section 10.1.1). */
-export function sendContinue({ request, response }: Pick<ForwardInput, 'request' | 'response'>): void {
-  if (request.expectsContinue && !response.headersSent && !response.destroyed) response.writeContinue();
 }

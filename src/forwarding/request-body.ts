@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Rejection, reject } from '../rejections/rejection.ts';
 import type { CanonicalRequest } from '../request/canonical-request.ts';
 
@@ -85,4 +85,9 @@ export function watchBody(
   }, limits.timeoutMs);
   incoming.on('data', count).once('end', stop).once('close', stop);
   return stop;
+}
+
+/** `100 Continue`, where the client waits for it (RFC 9110 section 10.1.1): when its body is really wanted. */
+export function sendContinue(request: CanonicalRequest, response: ServerResponse): void {
+  if (request.expectsContinue && !response.headersSent && !response.destroyed) response.writeContinue();
 }

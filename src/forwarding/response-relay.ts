@@ -1,0 +1,90 @@
+import { editFields, type FieldEdits, type FieldList } from '../request/field-list.ts';
+import { answerFields, isCollectable, type ResponseHead } from './answer-fields.ts';
+import type { ClientResponse } from './client-response.ts';
+import type { ForwardInput } from './forwarder.ts';
+import type { ForwardOutcome, ResponseEdits } from './passage.ts';
+import { endToEndFields } from './response-fields.ts';
+
+/** An upstream's response on its way to the client: streamed, or held back until the passage has had its say. */
+export class ResponseRelay {
+  readonly #input: ForwardInput;
+  readonly #client: ClientResponse;
+  #head: ResponseHead | undefined;
+  /** Body held back; undefined while the response streams. */
+  #held: Buffer[] | undefined;
+  #heldBytes = 0;
+
+  constructor(input: ForwardInput, client: ClientResponse) {
+    this.#input = input;
+    this.#client = client;
+  }
+
+  /** The upstream's status; 0 before its head. */
+  get status(): number {
+    return this.#head?.status ?? 0;
+  }
+
+  /** Whether the body will be held back. */
+  begin(status: number, reason: string, fields: FieldList): boolean {
+    const head = { status, reason, fields: endToEndFields(fields, status) };
+    this.#head = head;
+    const { passage, request } = this.#input;
+    const isHeld = passage !== undefined && isCollectable(request.method, head, passage.collectBytes);
+    if (isHeld) this.#held = [];
+    else this.#beginStream(head);
+    return isHeld;
+  }
+
+  /** `false`: wait until the client has drained. */
+  write(chunk: Buffer): boolean {
+    if (this.#held === undefined) return this.#client.write(chunk);
+    this.#held.push(chunk);
+    this.#heldBytes += chunk.length;
+    return this.#heldBytes <= (this.#input.passage?.collectBytes ?? 0) || this.passThrough();
+  }
+
+  /** The body is too long, or too slow, to be held back. */
+  passThrough(): boolean {
+    const chunks = this.#held;
+    this.#held = undefined;
+    if (chunks === undefined || this.#head === undefined) return true;
+    this.#beginStream(this.#head);
+    return chunks.length === 0 || this.#client.write(Buffer.concat(chunks));
+  }
+
+  /** What the passage is told of a whole response. */
+  outcome(): ForwardOutcome | undefined {
+    if (this.#head === undefined) return undefined;
+    const { status, fields } = this.#head;
+    return { kind: 'answered', status, fields, body: this.#heldBody() };
+  }
+
+  end(edits: ResponseEdits): void {
+    const body = this.#heldBody();
+    if (body === null || this.#head === undefined) {
+      this.#client.end();
+      return;
+    }
+    const answer = answerFields(this.#input.request.method, this.#head, body, edits);
+    this.#client.send(answer.status, answer.reason, this.#finalFields(answer, undefined), answer.body);
+  }
+
+  #heldBody(): Buffer | null {
+    if (this.#held === undefined) return null;
+    if (this.#held.length !== 1) this.#held = [Buffer.concat(this.#held)];
+    return this.#held[0] ?? null;
+  }
+
+  #beginStream(head: ResponseHead): void {
+    this.#client.begin(
+      head.status,
+      head.reason,
+      this.#finalFields(head, this.#input.passage?.streamedFields),
+    );
+  }
+
+  #finalFields(head: ResponseHead, edits: FieldEdits | undefined): FieldList {
+    const fields = edits === undefined ? head.fields : editFields(head.fields, edits);
+    return this.#input.editResponse?.(fields, head.status) ?? fields;
+  }
+}
