@@ -7,7 +7,7 @@ export type Meet<T> = (route: Route<T>, reading: PathReading, start: number) => 
 
 /** Routes in the router, so that one look-up finds every route that is the end of a path. */
 export interface PathIndex<T> {
-  /** Looks every reading up; a route may be met more than once. */
+  /** Looks every reading up; a route may be met more than once, by the plain reading of the whole path first. */
   lookUp(readings: readonly PathReading[], meet: Meet<T>): void;
 }
 
@@ -31,11 +31,15 @@ export function indexRoutes<T>(routes: readonly Route<T>[]): PathIndex<T> {
 
   function lookUp(readings: readonly PathReading[], meet: Meet<T>): void {
     const seen = new Set<string>();
+    const seenPairs = new Set<string>();
+    const meetWhole: Meet<T> = (route, reading, start) => {
+      if (start === 0) meet(route, reading, start);
+    };
     for (const reading of readings) {
       for (const route of roots) if (route.rest || reading.words.length === 0) meet(route, reading, 0);
       meetEnds(reading, meet, seen);
-      if (reading.words.length > 4) meetPairs(reading, meet, seen);
       meetTrees(reading, meet, seen);
+      if (reading.words.length > 4) meetPairs(reading, meetWhole, seenPairs);
     }
   }
 
@@ -57,7 +61,7 @@ export function indexRoutes<T>(routes: readonly Route<T>[]): PathIndex<T> {
     const { words, origins, segments } = reading;
     const last = words.length - (words.length % 2 === 0 ? 2 : 1);
     for (let parent = 0; parent < last - 2; parent += 2) {
-      if (!mayBegin(ends, words[parent])) continue;
+      if (!mayBegin(ends, words[parent]) && !mayBegin(trees, words[parent])) continue;
       const places = [parent, parent + 1, last, ...(last + 1 < words.length ? [last + 1] : [])];
       const pairs = {
         words: places.map((i) => words[i] as string),

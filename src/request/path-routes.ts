@@ -32,7 +32,7 @@ export function routesOf<T>(rows: readonly PathTableRow<T>[], vocabulary: Vocabu
     const words = template.segments.map((segment) =>
       'literal' in segment ? vocabulary.learn(segment.literal) : undefined,
     );
-    const shape = `${words.join('/')}${template.rest ? '/**' : ''}`;
+    const shape = [...words.map((word) => word ?? '{}'), template.rest ? '**' : ''].join('/');
     const route = routes.get(shape) ?? { words, rest: template.rest, rows: noRows<T>() };
     routes.set(shape, route);
     for (const asked of askedBy(method)) route.rows[asked].push({ index, template, data });

@@ -70,7 +70,9 @@ export function buildPathTable<T>(rows: readonly PathTableRow<T>[], options: Pat
       const met = new Map<number, PathMatch<T>>();
       const meet: Meet<T> = (route, reading, start) => {
         for (const row of route.rows[asked]) {
-          if (!met.has(row.index)) met.set(row.index, matchOf(row, reading, start));
+          if (met.has(row.index)) continue;
+          const match = matchOf(row, reading, start);
+          met.set(row.index, isRoot(row, request) ? { ...match, exact: true } : match);
         }
       };
       index.lookUp(readPath(request, vocabulary, prefixes), meet);
@@ -90,12 +92,11 @@ function matchOf<T>(row: Row<T>, reading: PathReading, start: number): PathMatch
     if ('name' in part) params[part.name] = segment;
     if ('name' in part ? segment === '' : segment !== part.literal) exact = false;
   }
-  return { data: row.data, params, exact: exact || isRoot(row, segments) };
+  return { data: row.data, params, exact };
 }
 
 /** `/` is one empty segment as it stands, and no segment in a template. */
-function isRoot(row: Row<unknown>, segments: readonly string[]): boolean {
-  const { template } = row;
+function isRoot({ template }: Row<unknown>, { segments }: PathTableRequest): boolean {
   return template.text === '/' && segments.length === 1 && segments[0] === '';
 }
 

@@ -1,0 +1,93 @@
+import { describe, expect, it } from 'vitest';
+import { type ProtectedResources, parseProtectedList } from '../../src/protection/protected-list.ts';
+import { diffProtectedLists } from '../../src/protection/protected-list-difference.ts';
+import { findSuspicious } from '../../src/protection/protected-list-suspicion.ts';
+import { resourceId } from '../../src/protection/protected-resource.ts';
+
+function listOf(...rows: string[]): ProtectedResources {
+  const text = `groups:\n  A:\n${rows.map((row) => `    - ${row}\n`).join('')}complete: true\n`;
+  const { list, problems } = parseProtectedList(text, 'list.yaml');
+  if (!list) throw new Error(JSON.stringify(problems));
+  return list;
+}
+
+describe('the difference of two lists', () => {
+  it.each([
+    ['nothing', ['GET /a'], ['GET /a'], { added: [], removed: [], changed: [] }],
+    ['the order', ['GET /a', 'GET /b'], ['GET /b', 'GET /a'], { added: [], removed: [], changed: [] }],
+    [
+      'rows come and go',
+      ['GET /a', 'GET /b'],
+      ['GET /c', 'GET /a'],
+      { added: ['GET /c'], removed: ['GET /b'], changed: [] },
+    ],
+    ['a name', ['GET /a/{x}'], ['GET /A/{y}'], { added: [], removed: [], changed: ['GET /a/{x}: template'] }],
+    ['a second name', ['GET /a/{x}', 'GET /a/{y}'], ['GET /a/{x}'], { added: [], removed: [], changed: [] }],
+    [
+      'more scopes',
+      ['GET /a'],
+      ['{ match: GET /a, scopes: [x] }'],
+      { added: [], removed: [], changed: ['GET /a: scopes'] },
+    ],
+    [
+      'fewer scopes',
+      ['{ match: GET /a, scopes: [x, y] }'],
+      ['{ match: GET /a, scopes: [y] }'],
+      { added: [], removed: [], changed: ['GET /a: scopes, looser'] },
+    ],
+    [
+      'other scopes',
+      ['{ match: GET /a, scopes: [x] }'],
+      ['{ match: GET /a, scopes: [y] }'],
+      { added: [], removed: [], changed: ['GET /a: scopes, looser'] },
+    ],
+    [
+      'scopes in another order',
+      ['{ match: GET /a, scopes: [x, y] }'],
+      ['{ match: GET /a, scopes: [y, x] }'],
+      { added: [], removed: [], changed: [] },
+    ],
+    [
+      'only observed',
+      ['GET /a'],
+      ['{ match: GET /a, observe: true }'],
+      { added: [], removed: [], changed: ['GET /a: observe, looser'] },
+    ],
+    [
+      'enforced',
+      ['{ match: GET /a, observe: true }'],
+      ['GET /a'],
+      { added: [], removed: [], changed: ['GET /a: observe'] },
+    ],
+  ])('%s', (_, before, after, wanted) => {
+    const { added, removed, changed } = diffProtectedLists(listOf(...before), listOf(...after));
+    expect({
+      added: added.map(resourceId),
+      removed: removed.map(resourceId),
+      changed: changed.map(
+        ({ before: row, what, isLooser }) =>
+          `${resourceId(row)}: ${what.join(', ')}${isLooser ? ', looser' : ''}`,
+      ),
+    }).toEqual(wanted);
+  });
+});
+
+describe('what a list leaves open', () => {
+  it.each([
+    [['GET /carts'], ['3: GET /carts is protected, GET /carts/{id} is open']],
+    [['GET /carts/{id}'], ['3: GET /carts/{id} is protected, GET /carts is open']],
+    [['GET /carts', 'GET /carts/{id}'], []],
+    [['ANY /carts/**'], []],
+    [['PATCH /a/{id}', 'DELETE /a/{id}'], ['3: PATCH /a/{id} is protected, GET /a/{id} is open']],
+    [['GET /a', 'GET /a/{id}', 'DELETE /a/{id}'], ['5: DELETE /a/{id} is protected, PATCH /a/{id} is open']],
+    [['GET /a/{x}/b', 'ANY /a', 'ANY /a/{x}'], []],
+    [['GET /a/{x}/b', 'POST /a/{x}/b/{id}', 'ANY /a/**'], []],
+    [['GET /a/{x}/b', 'POST /a/{x}/b/{id}'], ['3: GET /a/{x}/b is protected, GET /a/{x}/b/{id} is open']],
+    [['POST /a', 'POST /a/{x}/b'], []],
+    [['ANY /a/{id}', 'GET /a'], []],
+  ])('%j', (rows, warnings) => {
+    const found = findSuspicious(listOf(...rows));
+    expect(found.map(({ line, text }) => `${line}: ${text}`)).toEqual(warnings);
+    expect(found.every(({ severity, file }) => severity === 'warning' && file === 'list.yaml')).toBe(true);
+  });
+});

@@ -1,0 +1,115 @@
+import { beforeEach, describe, expect, it, vi } from 'vitest';
+import { buildPathTable, type PathTableRequest, type PathTableRow } from '../../src/request/path-table.ts';
+import { tableRequest } from './path-table-request.ts';
+
+/** What the router was asked: the real one, counted. */
+const asked = vi.hoisted(() => ({ lookUps: 0, segments: 0 }));
+
+vi.mock('rou3', async (original) => {
+  const rou3 = await original<typeof import('rou3')>();
+  return {
+    ...rou3,
+    findAllRoutes: (...args: Parameters<typeof rou3.findAllRoutes>) => {
+      asked.lookUps += 1;
+      asked.segments += args[2].split('/').length - 1;
+      return rou3.findAllRoutes(...args);
+    },
+  };
+});
+
+beforeEach(() => {
+  asked.lookUps = 0;
+  asked.segments = 0;
+});
+
+function rowsOf(count: number): PathTableRow<number>[] {
+  const shapes = [
+    (i: number) => `/type-${i}`,
+    (i: number) => `/type-${i}/{id}`,
+    (i: number) => `/type-${i % 97}/{id}/part-${i}`,
+    (i: number) => `/type-${i % 97}/{id}/part-${i}/{part}`,
+    (i: number) => `/tree-${i % 13}/{id}/**`,
+  ];
+  return Array.from({ length: count }, (_, i) => ({
+    method: 'GET',
+    template: shapes[i % shapes.length]?.(i) ?? '/',
+    data: i,
+  }));
+}
+
+function costOf(rows: readonly PathTableRow<number>[], request: PathTableRequest): typeof asked {
+  const table = buildPathTable(rows, { ignoredPrefixes: ['/index.php'] });
+  asked.lookUps = 0;
+  asked.segments = 0;
+  table.match(request);
+  return { ...asked };
+}
+
+const segments = (...parts: string[]) => ({
+  method: 'GET' as const,
+  segments: parts.slice(0, 64),
+  isFormPost: false,
+});
+const often = (count: number, ...parts: string[]) => Array.from({ length: count }, () => parts).flat();
+
+describe('a plain path', () => {
+  const many = rowsOf(10_000);
+
+  it.each(['GET /type-1/7', 'GET /type-0', 'GET /abstract-products/1', 'GET /type-2/1/part-2/5'])(
+    '%s is one look-up, of ten rows and of ten thousand',
+    (request) => {
+      const few = costOf(rowsOf(10), tableRequest(request));
+      expect(few).toEqual({ lookUps: 1, segments: request.split('/').length - 1 });
+      expect(costOf(many, tableRequest(request))).toEqual(few);
+    },
+  );
+
+  it('of 64 segments is one look-up of no more segments than the longest row has', () => {
+    expect(costOf(many, segments(...often(64, 'x')))).toEqual({ lookUps: 1, segments: 4 });
+  });
+});
+
+/** 12 ways with empty segments, of the path as it stands and with its encoded slashes, each with and without prefix. */
+const readings = 12 * 2 * 2;
+
+describe('the most expensive paths', () => {
+  const many = rowsOf(10_000);
+  const paths: Record<string, readonly string[]> = {
+    'of empty segments': often(64, ''),
+    'of empty and folded-empty segments': often(32, '', ';'),
+    'of types with empty ids': often(32, 'type-1', ''),
+    'of different types': Array.from({ length: 64 }, (_, i) => `type-${i * 5}`),
+    'of different types and empties': Array.from({ length: 64 }, (_, i) =>
+      i % 3 ? `type-${i}` : i % 2 ? '' : ';',
+    ),
+    'of trees': Array.from({ length: 64 }, (_, i) => `tree-${i % 13}`),
+    'of prefixes': often(64, 'index.php'),
+    'of glued prefixes': often(64, 'index.phpindex.php'),
+    'of prefixes, types and empties': often(16, 'index.php', '', 'type-1', ';x'),
+  };
+
+  it.each(Object.entries(paths))('%s stay within the bound', (_, parts) => {
+    const alternativeSegments = parts.toReversed();
+    const { lookUps, segments: seen } = costOf(many, { ...segments(...parts), alternativeSegments });
+    // A reading is looked up once from its end, and at most once more at each of its places: as the parent of the last
+    // pair, or as the beginning of a row with `**`. No look-up is longer than the longest row.
+    expect(lookUps).toBeLessThanOrEqual(readings * (1 + 64 + 32));
+    expect(seen).toBeLessThanOrEqual(lookUps * 4);
+    // What it comes to in fact, since equal look-ups are made once.
+    expect(lookUps).toBeLessThanOrEqual(400);
+  });
+
+  it('do not grow with the rows', () => {
+    for (const parts of Object.values(paths)) {
+      const one = costOf(rowsOf(1000), segments(...parts));
+      expect(costOf(many, segments(...parts))).toEqual(one);
+    }
+  });
+});
+
+describe('a router that never sees what the client wrote', () => {
+  it('is asked for words only', () => {
+    const long = 'x'.repeat(100_000);
+    expect(costOf(rowsOf(10), segments(long, '**', ':id', '(a+)+$'))).toEqual({ lookUps: 1, segments: 4 });
+  });
+});

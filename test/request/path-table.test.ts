@@ -1,0 +1,225 @@
+import { describe, expect, it } from 'vitest';
+import type { Method } from '../../src/request/canonical-request.ts';
+import { buildPathTable, type PathTable } from '../../src/request/path-table.ts';
+import { tableRequest } from './path-table-request.ts';
+
+const ignoredPrefixes = ['/index.php'];
+
+function table(rows: readonly string[], prefixes: readonly string[] = ignoredPrefixes): PathTable<string> {
+  return buildPathTable(
+    rows.map((row) => {
+      const [method, template] = row.split(' ') as [Method | 'ANY', string];
+      return { method, template, data: row };
+    }),
+    { ignoredPrefixes: prefixes },
+  );
+}
+
+/** Rows, request -> the rows met; `~` marks one that only a lenient reading meets. */
+const cases: Record<string, readonly (readonly [rows: string[], request: string, met: string[]])[]> = {
+  'the plain reading': [
+    [['GET /carts'], 'GET /carts', ['GET /carts']],
+    [['GET /carts/{id}'], 'GET /carts/1', ['GET /carts/{id}']],
+    [['GET /carts/{id}'], 'GET /carts', []],
+    [['GET /carts'], 'GET /carts-history', []],
+    [['GET /carts/{id}'], 'GET /carts-history/1', []],
+    [['GET /carts/{id}/items/{item}'], 'GET /carts/1/items/2', ['GET /carts/{id}/items/{item}']],
+    [['GET /carts/{id}/items/{item}'], 'GET /carts/1/items', []],
+    [['GET /'], 'GET /', ['GET /']],
+    [['GET /'], 'GET /carts', []],
+    [['GET /a%C3%BC'], 'GET /a%C3%BC', ['GET /a%C3%BC']],
+    [['GET /a/{x}', 'GET /{y}/b'], 'GET /a/b', ['GET /a/{x}', 'GET /{y}/b']],
+  ],
+  methods: [
+    [['GET /a'], 'HEAD /a', ['GET /a']],
+    [['HEAD /a'], 'GET /a', []],
+    [['GET /a'], 'POST /a', []],
+    [['ANY /a'], 'PUT /a', ['ANY /a']],
+    [['ANY /a', 'GET /a'], 'OPTIONS /a', []],
+    [['OPTIONS /a'], 'OPTIONS /a', ['OPTIONS /a']],
+    [['PATCH /a', 'DELETE /a', 'OPTIONS /a'], 'form POST /a', ['PATCH /a', 'DELETE /a']],
+    [['PATCH /a'], 'POST /a', []],
+    [['GET /a/{x}', 'PATCH /a/{x}'], 'form POST /a/1', ['GET /a/{x}', 'PATCH /a/{x}']],
+    [['PATCH /a'], 'form GET /a', []],
+  ],
+  'spelling of segments': [
+    [['GET /carts/{id}'], 'GET /CARTS/1', ['~GET /carts/{id}']],
+    [['GET /Carts/{id}'], 'GET /carts/1', ['~GET /Carts/{id}']],
+    [['GET /carts/{id}'], 'GET /carts;a=b/1', ['~GET /carts/{id}']],
+    [['GET /carts/{id}'], 'GET /carts%3Ba/1', ['~GET /carts/{id}']],
+    [['GET /carts/{id}'], 'GET /carts./1', ['~GET /carts/{id}']],
+    [['GET /carts/{id}'], 'GET /carts%20..%20/1', ['~GET /carts/{id}']],
+    [['GET /carts/{id}'], 'GET /carts.;x/1', ['~GET /carts/{id}']],
+    [['GET /carts/{id}'], 'GET /carts.x/1', []],
+    [['GET /a%20b'], 'GET /a%20b', ['GET /a%20b']],
+    [['GET /a!b'], 'GET /a%21b', ['~GET /a!b']],
+    [['GET /carts/{id}'], 'GET /carts/1;x', ['GET /carts/{id}']],
+    [['GET /carts'], 'GET /carts%', []],
+    [['GET /carts'], 'GET /%63arts%FF', []],
+  ],
+  'empty segments': [
+    [['GET /carts'], 'GET /carts/', ['~GET /carts']],
+    [['GET /carts'], 'GET /carts///', ['~GET /carts']],
+    [['PATCH /carts/{id}'], 'PATCH /carts/', ['~PATCH /carts/{id}']],
+    [['PATCH /carts/{id}'], 'PATCH /carts///', ['~PATCH /carts/{id}']],
+    [['GET /carts', 'GET /carts/{id}'], 'GET /carts/', ['~GET /carts', '~GET /carts/{id}']],
+    [['POST /carts/{id}/items'], 'POST /carts//items', ['~POST /carts/{id}/items']],
+    [['POST /carts/{id}/items'], 'POST /carts//1//items', ['~POST /carts/{id}/items']],
+    [['POST /carts/{id}/items'], 'POST /carts//items/', ['~POST /carts/{id}/items']],
+    [['POST /carts/{id}/items'], 'POST /carts///items', ['~POST /carts/{id}/items']],
+    [['POST /carts/{id}/items'], 'POST /carts/;x//items', ['~POST /carts/{id}/items']],
+    [['POST /carts/{id}/items'], 'POST /carts/;x/1/items', ['~POST /carts/{id}/items']],
+    [['DELETE /c/{id}/a/{id2}'], 'DELETE /c//1/a/', ['~DELETE /c/{id}/a/{id2}']],
+    [['GET /carts'], 'GET /', []],
+  ],
+  prefixes: [
+    [['GET /carts'], 'GET /index.php/carts', ['~GET /carts']],
+    [['GET /carts'], 'GET /INDEX.PHP/carts', ['~GET /carts']],
+    [['GET /carts'], 'GET /index.php;x//carts/', ['~GET /carts']],
+    [['GET /carts'], 'GET /index.phpcarts', ['~GET /carts']],
+    [['PATCH /carts/{id}'], 'PATCH /index.phpCarts/1', ['~PATCH /carts/{id}']],
+    [['PATCH /carts/{id}'], 'PATCH /Index.Phpcarts;x/1', ['~PATCH /carts/{id}']],
+    [['GET /'], 'GET /index.php', ['~GET /']],
+    [['GET /carts'], 'GET /index.html/carts', []],
+    [['GET /carts'], 'GET /index.ph/carts', []],
+    [['GET /index.php'], 'GET /index.php', ['GET /index.php']],
+  ],
+  'the end of a longer path': [
+    [['PATCH /carts/{id}'], 'PATCH /carts/x/carts/1', ['~PATCH /carts/{id}']],
+    [['PATCH /carts/{id}'], 'PATCH /carts/x/y/z/carts/1', ['~PATCH /carts/{id}']],
+    [['PATCH /carts/{id}'], 'PATCH /v1/carts/1', ['~PATCH /carts/{id}']],
+    [['PATCH /carts/{id}'], 'PATCH /carts/1/x', []],
+    [['PATCH /c/{id}/items/{i}'], 'PATCH /c/1/items/2/items/3', ['~PATCH /c/{id}/items/{i}']],
+    [['PATCH /c/{id}/items/{i}'], 'PATCH /c/1/x/y/items/3', ['~PATCH /c/{id}/items/{i}']],
+    [['PATCH /c/{id}/items/{i}'], 'PATCH /z/0/c/1/x/y/items/3', ['~PATCH /c/{id}/items/{i}']],
+    [['POST /c/{id}/items'], 'POST /c/1/x/y/items', ['~POST /c/{id}/items']],
+    [['POST /c/{id}/items'], 'POST /x/y/items', []],
+    [['GET /carts'], 'GET /x/1/carts', ['~GET /carts']],
+    [['GET /carts'], 'GET /x/carts', []],
+    [['GET /carts'], 'GET /abstract-products/carts', []],
+    [['GET /carts'], 'GET /x//carts', ['~GET /carts']],
+    [['GET /carts'], 'GET /carts/carts', []],
+  ],
+  'the rest of a path': [
+    [['GET /r/**'], 'GET /r', ['GET /r/**']],
+    [['GET /r/**'], 'GET /r/a/b/c', ['GET /r/**']],
+    [['GET /r/**'], 'GET /R/a', ['~GET /r/**']],
+    [['GET /r/**'], 'GET /x/r', []],
+    [['GET /r/**'], 'GET /x/r/a', ['~GET /r/**']],
+    [['GET /r/**'], 'GET /x/1/r', ['~GET /r/**']],
+    [['GET /r/**'], 'GET /rx/a', []],
+    [['GET /a/{x}/b/**'], 'GET /a/1/b', ['GET /a/{x}/b/**']],
+    [['GET /a/{x}/b/**'], 'GET /a/1/y/z/b/2', ['~GET /a/{x}/b/**']],
+    [['GET /a/{x}/b/**'], 'GET /a/1', []],
+    [['ANY /**'], 'GET /', ['ANY /**']],
+    [['ANY /**'], 'DELETE /a/b', ['ANY /**']],
+    [['ANY /**'], 'OPTIONS /a/b', []],
+  ],
+};
+
+for (const [title, list] of Object.entries(cases)) {
+  describe(title, () => {
+    it.each(list)('%j: %s meets %j', (rows, request, met) => {
+      const matches = table(rows).match(tableRequest(request));
+      expect(matches.map(({ data, exact }) => (exact ? data : `~${data}`))).toEqual(met);
+    });
+  });
+}
+
+describe('parameters', () => {
+  it.each([
+    ['GET /c/{a}/i/{b}', 'GET /c/1%20;x/i/ABC', { a: '1%20;x', b: 'ABC' }],
+    ['GET /c/{a}/i/{b}', 'GET /c/0/c/1/i/2', { a: '1', b: '2' }],
+    ['GET /c/{a}/i/{b}', 'GET /c/1/x/y/i/2', { a: '1', b: '2' }],
+    ['GET /c/{a}/i/{b}', 'GET /c//1/i/2', { a: '1', b: '2' }],
+    ['GET /c/{a}/i/{b}', 'GET /c/1/i/', { a: '1', b: '' }],
+    ['GET /c/{a}', 'GET /index.php/c/1', { a: '1' }],
+    ['GET /c/{a}', 'GET /index.phpc/1', { a: '1' }],
+    ['GET /c/{constructor}/**', 'GET /c/1/2', { constructor: '1' }],
+  ])('%s, %s: %j', (row, request, params) => {
+    expect(
+      table([row])
+        .match(tableRequest(request))
+        .map((match) => match.params),
+    ).toEqual([params]);
+  });
+});
+
+describe('an encoded slash', () => {
+  const rows = ['GET /pages/{id}', 'GET /carts/{id}'];
+
+  it('is read as a character and as a slash', () => {
+    const met = table(rows).match(tableRequest('GET /pages/carts%2F1', '/pages/carts/1'));
+    expect(met).toEqual([
+      { data: 'GET /pages/{id}', params: { id: 'carts%2F1' }, exact: true },
+      { data: 'GET /carts/{id}', params: { id: '1' }, exact: false },
+    ]);
+  });
+});
+
+describe('rows of one route', () => {
+  it('are all met, in their order, with their own names', () => {
+    const met = table(['GET /c/{b}', 'GET /c/{a}']).match(tableRequest('GET /c/1'));
+    expect(met).toEqual([
+      { data: 'GET /c/{b}', params: { b: '1' }, exact: true },
+      { data: 'GET /c/{a}', params: { a: '1' }, exact: true },
+    ]);
+  });
+
+  it('exact ones come first', () => {
+    const met = table(['GET /C/{id}', 'GET /c/{id}']).match(tableRequest('GET /c/1'));
+    expect(met.map(({ data }) => data)).toEqual(['GET /c/{id}', 'GET /C/{id}']);
+  });
+});
+
+describe('several prefixes', () => {
+  const several = ['/api/shop', '/index.php'];
+  it.each([
+    ['/api/shop/carts', true],
+    ['/api/shop/index.php/carts', true],
+    ['/index.php/api/shop/carts', true],
+    ['/api/shopindex.php/carts', true],
+    ['/api/carts', false],
+    ['/shop/carts', false],
+  ])('%s: %s', (path, isMet) => {
+    expect(table(['GET /carts'], several).match(tableRequest(`GET ${path}`)).length > 0).toBe(isMet);
+  });
+});
+
+describe('what is refused when the table is built', () => {
+  it.each([
+    ['carts', 'a path begins with "/"'],
+    ['/a//b', 'empty segment'],
+    ['/a/', 'empty segment'],
+    ['/a/**/b', 'wildcard'],
+    ['/a/*', 'wildcard'],
+    ['/{a}/{a}', 'twice'],
+    ['/x{a}', 'whole segment'],
+    ['/:a', 'written {name}'],
+    ['/<a>', 'written {name}'],
+    ['/a;b', 'matching ignores it'],
+    ['/a%3bb', 'matching ignores it'],
+    ['/a.', 'matching ignores them'],
+    ['/a%20', 'matching ignores them'],
+    ['/..', 'dot segments'],
+    ['/%2E%2e', 'dot segments'],
+    ['/a b', 'can never match'],
+    ['/ü', 'can never match'],
+    ['/a?b', 'can never match'],
+    ['/a#b', 'can never match'],
+    ['/a\\b', 'can never match'],
+    ['/a%5cb', 'backslash'],
+    ['/a%2fb', 'encoded "/"'],
+    ['/a%00', 'control'],
+    ['/a%252e', 'encoded twice'],
+    ['/a%ff', 'UTF-8'],
+    [`/${'a/'.repeat(64)}a`, '64 segments'],
+  ])('%s', (template, reason) => {
+    const build = () => buildPathTable([{ method: 'GET', template, data: 0 }], { ignoredPrefixes: [] });
+    expect(build).toThrow(reason);
+  });
+
+  it.each(['', '/', '/{a}', '/a/**', 'a'])('prefix %j', (prefix) => {
+    expect(() => buildPathTable([], { ignoredPrefixes: [prefix] })).toThrow(`ignored prefix "${prefix}"`);
+  });
+});
