@@ -1,0 +1,27 @@
+import { openRawConnection, type RawConnection, type RawResponse } from './raw-client.ts';
+
+/** Sends one request after the other over one connection, and opens another where the last one was closed. */
+export interface KeptClient {
+  /** Interim responses are left out. */
+  exchange(bytes: string): Promise<RawResponse>;
+  close(): void;
+}
+
+export function createKeptClient(port: number): KeptClient {
+  let connection: RawConnection | undefined;
+  return {
+    exchange: async (bytes) => {
+      connection ??= await openRawConnection(port, { timeoutMs: 20_000 });
+      await connection.write(bytes);
+      const method = /^\S*/.exec(bytes)?.[0];
+      let response = await connection.readResponse(method);
+      while (response.status < 200) response = await connection.readResponse(method);
+      if (response.field('connection') === 'close') {
+        connection.close();
+        connection = undefined;
+      }
+      return response;
+    },
+    close: () => connection?.close(),
+  };
+}

@@ -1,0 +1,232 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { expect } from 'vitest';
+import { stringify } from 'yaml';
+import { makeSigner, makeToken, publicPem, type Signer } from '../protection/signing.ts';
+
+export interface ShopwardOptions {
+  /** Origin of the upstream. */
+  readonly upstream: string;
+  /** Merged into the configuration, map by map; arrays and scalars replace, `undefined` removes. */
+  readonly config?: object;
+  /** Rows of a list made for the test, as the list file writes them. */
+  readonly rows?: readonly (string | object)[];
+  /** A list file of the repository instead, such as `config/protected-resources.yaml` (the default). */
+  readonly listFile?: string;
+  readonly env?: Readonly<Record<string, string>>;
+  /** Resolves only when requests are served. Default true. */
+  readonly awaitListening?: boolean;
+}
+
+/** One JSON line of the log. */
+export type LogLine = Readonly<Record<string, unknown>>;
+
+/** The real `serve` in a process of its own, on free ports, with a configuration folder of its own. */
+export interface Shopward {
+  readonly url: string;
+  readonly port: number;
+  readonly adminUrl: string;
+  readonly adminPort: number;
+  readonly pid: number;
+  readonly folder: string;
+  readonly configFile: string;
+  readonly listFile: string;
+  /** Null while it runs. */
+  readonly exitCode: number | null;
+  readonly exited: Promise<number | null>;
+  /** Whole lines of stdout so far. */
+  log(): readonly LogLine[];
+  /** The first line, past or to come, that `isWanted`. */
+  waitForLog(isWanted: (line: LogLine) => boolean): Promise<LogLine>;
+  /** Everything that was printed, on either stream. */
+  output(): string;
+  /** A good access token; `claims` replace its own or, as `undefined`, remove them. */
+  issueToken(claims?: object, header?: object): string;
+  readonly signer: Signer;
+  signal(name: NodeJS.Signals): void;
+  /** SIGTERM; the drain must end with exit code 0. */
+  stop(): Promise<void>;
+  /** SIGKILL. */
+  kill(): Promise<void>;
+}
+
+const root = path.join(import.meta.dirname, '../..');
+const mainFile = path.join(root, 'src/main.ts');
+/** Bound of every wait: only a hang is longer, whatever else the machine does. */
+const patienceMs = 30_000;
+
+export async function startShopward(options: ShopwardOptions): Promise<Shopward> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'shopward-test-'));
+  const signer = makeSigner('RS256');
+  const listFile = await writeList(folder, options);
+  const configFile = path.join(folder, 'shopward.yaml');
+  await writeFile(path.join(folder, 'public.pem'), publicPem(signer));
+  const config = merge(
+    {
+      listen: { host: '127.0.0.1', port: 0 },
+      admin: { host: '127.0.0.1', port: 0 },
+      upstream: { url: options.upstream },
+      protectedResources: listFile,
+      auth: { keys: { files: ['public.pem'] } },
+    },
+    options.config ?? {},
+  );
+  await writeFile(configFile, stringify(config));
+
+  const child = spawn(process.execPath, [mainFile, 'serve', '--config', configFile], {
+    cwd: folder,
+    env: { ...bareEnvironment, ...options.env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const endWithUs = () => child.kill('SIGKILL');
+  process.once('exit', endWithUs);
+  const streams = collect(child);
+  const exited = once(child, 'close').then(async ([code]) => {
+    process.off('exit', endWithUs);
+    await rm(folder, { recursive: true, force: true });
+    return code as number | null;
+  });
+
+  const waitFor = async <T>(what: string, find: () => T | undefined): Promise<T> => {
+    const deadline = AbortSignal.timeout(patienceMs);
+    for (;;) {
+      const found = find();
+      if (found !== undefined) return found;
+      const ended = exited.then((code) => {
+        throw new Error(`shopward ended (${code}) before ${what}:\n${streams.output()}`);
+      });
+      await Promise.race([streams.more(), ended, rejected(deadline, `no ${what}:\n${streams.output()}`)]);
+    }
+  };
+  const log = () => streams.lines().map((line) => JSON.parse(line) as LogLine);
+
+  let urls: readonly [string, string] = ['', ''];
+  if (options.awaitListening ?? true) {
+    try {
+      urls = await waitFor('listening', () => findUrls(streams.output()));
+    } catch (fault) {
+      endWithUs();
+      throw fault;
+    }
+  }
+  const [url, adminUrl] = urls;
+
+  return {
+    url,
+    port: portOf(url),
+    adminUrl,
+    adminPort: portOf(adminUrl),
+    pid: child.pid ?? 0,
+    folder,
+    configFile,
+    listFile,
+    get exitCode() {
+      return child.exitCode;
+    },
+    exited,
+    log,
+    waitForLog: (isWanted) => waitFor('that log line', () => log().find(isWanted)),
+    output: streams.output,
+    issueToken: (claims = {}, header = {}) => issueToken(signer, claims, header),
+    signer,
+    signal: (name) => void child.kill(name),
+    stop: async () => {
+      child.kill('SIGTERM');
+      const late = setTimeout(endWithUs, patienceMs);
+      const code = await exited;
+      clearTimeout(late);
+      expect(code, streams.output()).toBe(0);
+    },
+    kill: async () => {
+      endWithUs();
+      await exited;
+    },
+  };
+}
+
+/** A token that the default configuration takes. */
+export function issueToken(signer: Signer, claims: object = {}, header: object = {}): string {
+  const now = Math.floor(Date.now() / 1000);
+  const own = { sub: 'DE--21', iat: now - 10, nbf: now - 10, exp: now + 3600, jti: 'test' };
+  return makeToken(signer, { ...own, ...claims }, header);
+}
+
+/** Neither a proxy, nor debugging, nor flags of the machine that tests. */
+const bareEnvironment = { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '' };
+
+async function writeList(folder: string, { rows, listFile }: ShopwardOptions): Promise<string> {
+  const file = path.join(folder, 'protected-resources.yaml');
+  const source = path.join(root, listFile ?? 'config/protected-resources.yaml');
+  const text = rows === undefined ? await readFile(source, 'utf8') : listOf(rows);
+  await writeFile(file, text);
+  return file;
+}
+
+/** The text of a list file with these rows. */
+export function listOf(rows: readonly (string | object)[]): string {
+  return stringify({ groups: { Test: rows }, complete: true });
+}
+
+/** What a process prints, and a promise of more. */
+function collect(child: ChildProcess) {
+  let stdout = '';
+  let stderr = '';
+  let wake: () => void = () => {};
+  child.stdout?.setEncoding('utf8').on('data', (text: string) => {
+    stdout += text;
+    wake();
+  });
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text;
+    wake();
+  });
+  let next: Promise<void> | undefined;
+  return {
+    output: () => stdout + stderr,
+    lines: () => stdout.split('\n').slice(0, -1),
+    /** One promise for all who wait. */
+    more: () => {
+      next ??= new Promise((resolve) => {
+        wake = () => {
+          next = undefined;
+          resolve();
+        };
+      });
+      return next;
+    },
+  };
+}
+
+function rejected(signal: AbortSignal, text: string): Promise<never> {
+  return new Promise((_, reject) => {
+    if (signal.aborted) reject(new Error(text));
+    signal.addEventListener('abort', () => reject(new Error(text)), { once: true });
+  });
+}
+
+function findUrls(output: string): readonly [string, string] | undefined {
+  const line = /^shopward is listening on (\S+) for \S+(?:, admin on (\S+))?$/m.exec(output);
+  return line === null ? undefined : [line[1] ?? '', line[2] ?? ''];
+}
+
+function portOf(url: string): number {
+  return url === '' ? 0 : Number(new URL(url).port);
+}
+
+type Plain = Readonly<Record<string, unknown>>;
+
+function merge(under: Plain, over: object): Plain {
+  const merged: Record<string, unknown> = { ...under };
+  for (const [key, value] of Object.entries(over)) {
+    const before = merged[key];
+    merged[key] = isMap(before) && isMap(value) && key !== 'keys' ? merge(before, value) : value;
+  }
+  return merged;
+}
+
+function isMap(value: unknown): value is Plain {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
