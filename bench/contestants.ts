@@ -73,6 +73,7 @@ export async function startShopward(
   upstream: string,
   more = '',
   rows = ['GET /orders/{id}'],
+  engine = 'http-proxy-3',
 ): Promise<Contestant> {
   const home = mkdtempSync(path.join(folder, 'shopward-'));
   const list = `groups:\n  Bench:\n${rows.map((row) => `    - ${row}\n`).join('')}complete: true\n`;
@@ -81,7 +82,7 @@ export async function startShopward(
     path.join(home, 'shopward.yaml'),
     `listen: { host: 127.0.0.1, port: 0 }
 admin: false
-upstream: { url: '${upstream}' }
+upstream: { url: '${upstream}', engine: ${engine} }
 auth: { keys: { files: ['${publicKeyFile}'] } }
 log: { level: warn }
 ${more}`,

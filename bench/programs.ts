@@ -61,7 +61,7 @@ export function lineOf(child: ChildProcess, pattern: RegExp): Promise<RegExpExec
         if (match) resolve(match);
       });
     child.once('exit', (code) =>
-      reject(new Error(`${child.spawnfile} ended with ${code} before it was ready`)),
+      reject(new Error(`${child.spawnargs.join(' ')} ended with ${code} before it was ready:\n${text}`)),
     );
   });
 }

@@ -64,6 +64,31 @@ export function stops({ url, adminUrl, shopUrl, email, password, customer }: Pla
       shows: '400',
     },
     {
+      title: 'Two clients change one cart: one wins, the other gets 412 code 006 ...',
+      commands: [
+        `CART=${url}/carts/${cartIds.everyday}`,
+        `TAG=$(curl -si ${json} -H "Authorization: Bearer $TOKEN" $CART | sed -n 's/^[Ee][Tt]ag: *//p' | tr -d '\\r')`,
+        `for NAME in Anna Ben; do curl -s -X PATCH -w ' -> %{http_code}\\n' ${json} ${sends} -H "Authorization: Bearer $TOKEN" -H "If-Match: $TAG" -d '{"data":{"type":"carts","attributes":{"name":"'$NAME'"}}}' $CART | tail -c 120 & done; wait`,
+      ],
+      shows: '"006"',
+    },
+    {
+      title: '... reads again, and succeeds',
+      commands: [
+        `TAG=$(curl -si ${json} -H "Authorization: Bearer $TOKEN" $CART | sed -n 's/^[Ee][Tt]ag: *//p' | tr -d '\\r')`,
+        `curl -si -X PATCH ${json} ${sends} -H "Authorization: Bearer $TOKEN" -H "If-Match: $TAG" -d '{"data":{"type":"carts","attributes":{"name":"Ben"}}}' $CART | grep -i -E '^(HTTP|ETag)'`,
+      ],
+      shows: '200',
+    },
+    {
+      title: "The resolver: the shop takes its 150 ms once, then the mapping is shopward's",
+      commands: [1, 2].map(
+        () =>
+          `curl -s -o /dev/null -w '%{http_code} in %{time_total} s: %header{cache-status}\\n' -H 'Accept-Language: de' '${url}/url-resolver?url=%2Fde%2Facer-aspire-s7-134'`,
+      ),
+      shows: 'shopward; hit',
+    },
+    {
       title: 'What happened, for machines and for people',
       commands: [
         `curl -s ${adminUrl}/readyz`,

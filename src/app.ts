@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import { type AdminServer, createAdminServer, type Readiness } from './admin/admin-server.ts';
 import { createPurgeEndpoint } from './admin/purge-endpoint.ts';
+import { createEntityTagsPart } from './app/entity-tags.ts';
 import { createLiveKeys } from './app/live-keys.ts';
 import { followProtectedList } from './app/live-list.ts';
 import type { Part } from './app/part.ts';
@@ -10,9 +11,10 @@ import { openRedis } from './app/redis.ts';
 import { createUrlResolverPart } from './app/url-resolver.ts';
 import { parseOrigin } from './config/origin.ts';
 import type { Config } from './config/schema.ts';
-import { createForwarder, sendContinue } from './forwarding/forwarder.ts';
+import { createForwarder } from './forwarding/forwarder.ts';
 import { createHttpProxy3Engine } from './forwarding/http-proxy-3-engine.ts';
-import { readWholeBody } from './forwarding/request-body.ts';
+import { readWholeBody, sendContinue } from './forwarding/request-body.ts';
+import { createUndiciEngine } from './forwarding/undici-engine.ts';
 import { createWebSocketForwarder } from './forwarding/websocket.ts';
 import { admit, createPipeline, type Rooms } from './pipeline.ts';
 import { createAuthenticate } from './protection/authenticate.ts';
@@ -45,6 +47,8 @@ export interface AppInput {
   readonly tls?: { readonly cert: string; readonly key: string } | undefined;
   readonly log: Log;
 }
+
+const engines = { 'http-proxy-3': createHttpProxy3Engine, undici: createUndiciEngine };
 
 /** Connections for questions of our own to the shop, beside those for its clients. */
 const questionConnections = 64;
@@ -103,7 +107,7 @@ export async function createApp({ config, protectedList, tls, log }: AppInput): 
 
   const bodyTimeoutMs = 30_000;
   const createEngine = (connections: number) =>
-    createHttpProxy3Engine({ upstream: origin, connectTimeoutMs: upstream.connectTimeout, connections });
+    engines[upstream.engine]({ upstream: origin, connectTimeoutMs: upstream.connectTimeout, connections });
   const forwarder = createForwarder({
     engine: createEngine(upstream.connections),
     connections: upstream.connections,
@@ -130,20 +134,23 @@ export async function createApp({ config, protectedList, tls, log }: AppInput): 
       log,
       metrics,
     });
-  const parts: Part[] = [redis, resolver].filter((part) => part !== undefined && part !== false);
+  const tags = config.entityTags && createEntityTagsPart(config, redis?.redis, metrics);
+  const parts: Part[] = [redis, resolver, tags].filter((part) => part !== undefined && part !== false);
 
   const rooms: Rooms = {
     canonicalise: (incoming) => canonicaliseRequest(incoming, peerOf(incoming.socket), rules),
     ownEndpoints: resolver ? [resolver.endpoint] : [],
     protectedList: list.current,
     authenticate: createAuthenticate({ verifier }),
-    gates: [resolver ? resolver.learning : undefined].filter((gate) => gate !== undefined),
+    gates: [tags ? tags.gate : undefined, resolver ? resolver.learning : undefined].filter(
+      (gate) => gate !== undefined,
+    ),
     readBody: ({ incoming, response }, canonical) =>
       readWholeBody(
         incoming,
         canonical.body,
         { limitBytes: limits.requestBody, timeoutMs: bodyTimeoutMs },
-        () => sendContinue({ request: canonical, response }),
+        () => sendContinue(canonical, response),
       ),
     forwarder,
     observe: config.mode === 'observe',

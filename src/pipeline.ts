@@ -23,13 +23,17 @@ export interface OwnEndpoint {
 /** A feature that has a say in a forwarded request: refresh tokens, entity tags. */
 export interface Gate {
   /** Whether the gate concerns itself with this request, and whether it wants the body whole. */
-  concerns(request: CanonicalRequest): false | 'head' | 'whole-body';
-  /** A refusal, an answer from what is stored, or what is wanted of the exchange with the upstream. */
+  concerns(request: CanonicalRequest, isObserved: boolean): false | 'head' | 'whole-body';
+  /**
+   * A refusal, an answer from what is stored, or what is wanted of the exchange with the upstream; in observe mode
+   * beside the refusal that would have been.
+   */
   begin(
     request: CanonicalRequest,
     identity: Identity | undefined,
     body: Buffer | undefined,
-  ): Eventually<Passage | Answer | Rejection | undefined>;
+    isObserved: boolean,
+  ): Eventually<(Passage & { readonly observed?: Rejection }) | Answer | Rejection | undefined>;
 }
 
 export interface Rooms {
@@ -125,14 +129,14 @@ async function forward(rooms: Rooms, exchange: Exchange, admission: Admission): 
   let body: Buffer | undefined;
   let passage: Passage | undefined;
   for (const gate of rooms.gates) {
-    const concern = gate.concerns(request);
+    const concern = gate.concerns(request, isObserved);
     if (concern === false) continue;
     if (concern === 'whole-body') {
       const read = await rooms.readBody(exchange, request);
       if (isRejection(read)) return exchange.refuse(read);
       body = read;
     }
-    const pending = gate.begin(request, identity, body);
+    const pending = gate.begin(request, identity, body, isObserved);
     const verdict = pending instanceof Promise ? await pending : pending;
     if (isRejection(verdict)) {
       if (!isObserved || !softRejections.has(verdict.rejection)) return exchange.refuse(verdict);
@@ -140,6 +144,7 @@ async function forward(rooms: Rooms, exchange: Exchange, admission: Admission): 
     } else if (isAnswer(verdict)) {
       return exchange.answer(verdict);
     } else {
+      if (verdict?.observed !== undefined) exchange.observe(verdict.observed);
       passage = verdict;
     }
     break;

@@ -14,8 +14,8 @@ export const upstream = z
       description: "Scheme, host and port of the shop's API; without a path.",
       reference: '${UPSTREAM_URL:-http://127.0.0.1:9000}',
     }),
-    engine: z.enum(['http-proxy-3']).default('http-proxy-3').meta({
-      description: 'What does the request to the shop.',
+    engine: z.enum(['undici', 'http-proxy-3']).default('http-proxy-3').meta({
+      description: 'What does the request to the shop. WebSockets always go through http-proxy-3.',
     }),
     forwardHost: z.boolean().default(false).meta({
       description: "Whether the shop sees the client's `Host`; otherwise its own.",

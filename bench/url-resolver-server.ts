@@ -1,0 +1,131 @@
+/**
+ * One contestant of bench/url-resolver.ts: `node url-resolver-server.ts MODE ENTRIES FILE`. Prints the port, and what
+ * loading cost, as one line of JSON.
+ */
+import http from 'node:http';
+import { isRejection } from '../src/rejections/rejection.ts';
+import type { CanonicalRequest } from '../src/request/canonical-request.ts';
+import { canonicaliseRequest } from '../src/request/canonicalise-request.ts';
+import { createPeer, type Peer } from '../src/request/peer.ts';
+import { buildRequestRules } from '../src/request/request-rules.ts';
+import { createUrlResolver } from '../src/url-resolver/create-url-resolver.ts';
+import type { UrlResolver } from '../src/url-resolver/url-resolver.ts';
+import { idOf, urlOf } from './url-resolver-rows.ts';
+
+const [, , mode = 'bare', entriesText = '1000', file = ''] = process.argv;
+const entries = Number(entriesText);
+const publicUrl = 'https://api.shop.example';
+const peers = new WeakMap<object, Peer>();
+const sample = await sampleAnswer();
+const loading = { ms: 0, longestBlockMs: 0, memoryMiB: 0 };
+const listener = mode === 'bare' ? answerBare() : answerResolved(await load());
+
+const server = http.createServer(listener);
+server.listen(0, '127.0.0.1', () => {
+  const address = server.address();
+  const port = typeof address === 'object' ? address?.port : 0;
+  console.log(JSON.stringify({ port, loading }));
+});
+
+/** Writes the bytes of one resolved answer and looks at nothing. */
+function answerBare(): http.RequestListener {
+  const { status, fields, body } = sample;
+  return (_, response) => {
+    response.writeHead(status, [...fields]);
+    response.end(body, 'latin1');
+  };
+}
+
+/** What the listener does for a cached answer: canonical request, resolver, response. */
+function answerResolved(resolver: UrlResolver): http.RequestListener {
+  const rules = buildRequestRules({ upstreamHost: 'shop', requestBodyBytes: 1 << 20 });
+  return (incoming, response) => {
+    const { socket } = incoming;
+    const known = peers.get(socket);
+    const peer = known ?? createPeer(socket.remoteAddress, false, rules.isTrusted);
+    if (known === undefined) peers.set(socket, peer);
+    const request = canonicaliseRequest(incoming, peer, rules);
+    const answer = isRejection(request) ? request : resolver.answer(request);
+    if (answer === undefined || answer instanceof Promise || isRejection(answer)) {
+      response.writeHead(500).end();
+      return;
+    }
+    response.writeHead(answer.status, [...answer.fields]);
+    response.end(answer.body, 'latin1');
+  };
+}
+
+async function load(): Promise<UrlResolver> {
+  const resolver =
+    mode === 'file'
+      ? createUrlResolver({ publicUrl, mappingFile: { path: file, lookEveryMs: 0 } })
+      : createUrlResolver({ publicUrl, upstream: { ask: answerAsShop }, maxEntries: entries });
+  globalThis.gc?.();
+  const memoryBefore = process.memoryUsage().rss;
+  const started = performance.now();
+  const stopWatch = watchLoop();
+  await resolver.start();
+  if (mode === 'cache') await fill(resolver);
+  loading.longestBlockMs = stopWatch();
+  loading.ms = performance.now() - started;
+  globalThis.gc?.();
+  loading.memoryMiB = (process.memoryUsage().rss - memoryBefore) / 2 ** 20;
+  return resolver;
+}
+
+async function fill(resolver: UrlResolver): Promise<void> {
+  for (let i = 0; i < entries; i += 100) {
+    await Promise.all(
+      Array.from({ length: Math.min(100, entries - i) }, (_, k) => resolver.answer(requestOf(urlOf(i + k)))),
+    );
+  }
+}
+
+/** Longest time for which a timer of one millisecond was late. */
+function watchLoop(): () => number {
+  let last = performance.now();
+  let longest = 0;
+  const timer = setInterval(() => {
+    const now = performance.now();
+    longest = Math.max(longest, now - last - 1);
+    last = now;
+  }, 1);
+  return () => {
+    clearInterval(timer);
+    return longest;
+  };
+}
+
+async function answerAsShop({ target }: { target: string }) {
+  const url = decodeURIComponent(target.slice(target.indexOf('=') + 1));
+  const attributes = { entityType: 'abstract-products', entityId: idOf(url) };
+  const document = { data: [{ type: 'url-resolver', id: null, attributes }] };
+  const fields = ['Content-Type', 'application/vnd.api+json'];
+  return { status: 200, fields, body: Buffer.from(JSON.stringify(document)) };
+}
+
+function requestOf(url: string): CanonicalRequest {
+  return {
+    method: 'GET',
+    path: '/url-resolver',
+    query: `?url=${url}`,
+    segments: ['url-resolver'],
+    fields: ['Accept-Language', 'en'],
+    host: 'api.shop.example',
+    scheme: 'https',
+    clientAddress: '127.0.0.1',
+    requestId: 'bench',
+    isFormPost: false,
+    body: 'none',
+    expectsContinue: false,
+  };
+}
+
+async function sampleAnswer() {
+  const resolver = createUrlResolver({ publicUrl, upstream: { ask: answerAsShop } });
+  await resolver.answer(requestOf(urlOf(0)));
+  const answer = await resolver.answer(requestOf(urlOf(0)));
+  await resolver.close();
+  if (answer === undefined || isRejection(answer)) throw new Error('no sample');
+  return answer;
+}
