@@ -16,7 +16,7 @@ import { createHttpProxy3Engine } from './forwarding/http-proxy-3-engine.ts';
 import { readWholeBody, sendContinue } from './forwarding/request-body.ts';
 import { createUndiciEngine } from './forwarding/undici-engine.ts';
 import { createWebSocketForwarder } from './forwarding/websocket.ts';
-import { admit, createPipeline, type Rooms } from './pipeline.ts';
+import { admit, createPipeline, type OwnEndpoint, type Rooms } from './pipeline.ts';
 import { createAuthenticate } from './protection/authenticate.ts';
 import { createTokenVerifier } from './protection/token-verifier.ts';
 import { reject } from './rejections/rejection.ts';
@@ -24,8 +24,10 @@ import { buildRejections } from './rejections/table.ts';
 import { canonicaliseRequest } from './request/canonicalise-request.ts';
 import { createPeer, type Peer } from './request/peer.ts';
 import { buildRequestRules } from './request/request-rules.ts';
+import { createCors } from './server/cors.ts';
 import { Exchange, type ExchangeContext } from './server/exchange.ts';
 import { createListener } from './server/listener.ts';
+import { createOwnFields } from './server/own-fields.ts';
 import { createUpgradeHandler } from './server/upgrade.ts';
 import { type Log, logExchange } from './telemetry/log.ts';
 import { createMetrics } from './telemetry/metrics.ts';
@@ -137,9 +139,13 @@ export async function createApp({ config, protectedList, tls, log }: AppInput): 
   const tags = config.entityTags && createEntityTagsPart(config, redis?.redis, metrics);
   const parts: Part[] = [redis, resolver, tags].filter((part) => part !== undefined && part !== false);
 
+  const cors = config.cors.origins.length > 0 ? createCors(config.cors.origins) : undefined;
+  const ownEndpoints: OwnEndpoint[] = [];
+  if (cors) ownEndpoints.push({ route: 'preflight', answer: cors.answerPreflight });
+  if (resolver) ownEndpoints.push(resolver.endpoint);
   const rooms: Rooms = {
     canonicalise: (incoming) => canonicaliseRequest(incoming, peerOf(incoming.socket), rules),
-    ownEndpoints: resolver ? [resolver.endpoint] : [],
+    ownEndpoints,
     protectedList: list.current,
     authenticate: createAuthenticate({ verifier }),
     gates: [tags ? tags.gate : undefined, resolver ? resolver.learning : undefined].filter(
@@ -159,6 +165,7 @@ export async function createApp({ config, protectedList, tls, log }: AppInput): 
 
   const context: ExchangeContext = {
     rejections,
+    ownFields: createOwnFields(cors),
     record(record) {
       metrics.observeExchange(record);
       logExchange(log, record);

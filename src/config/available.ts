@@ -12,8 +12,6 @@ interface UnavailableSetting {
 export const unavailableSettings: readonly UnavailableSetting[] = [
   { path: ['workers'], only: 1 },
   { path: ['admin', 'edit'], only: false },
-  { path: ['cors', 'origins'], only: [] },
-  { path: ['store', 'replicas'], only: 0 },
 ];
 
 export function availabilityProblems(config: PartialConfig): SettingProblem[] {

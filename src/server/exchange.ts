@@ -6,11 +6,13 @@ import type { Rejections } from '../rejections/table.ts';
 import { endResponse } from '../rejections/unread-body.ts';
 import type { Answer } from '../request/answer.ts';
 import type { CanonicalRequest } from '../request/canonical-request.ts';
-import { editFields, type FieldList } from '../request/field-list.ts';
+import type { FieldList } from '../request/field-list.ts';
 import { type ExchangeRecord, loggablePath } from '../telemetry/exchange-record.ts';
+import type { OwnFields } from './own-fields.ts';
 
 export interface ExchangeContext {
   readonly rejections: Rejections;
+  readonly ownFields: OwnFields;
   record(record: ExchangeRecord): void;
   /** Something broke in a way that a person should look at. */
   onFault(fault: unknown, requestId: string): void;
@@ -89,12 +91,13 @@ export class Exchange {
 
   /** Changes to the fields of every forwarded response. */
   readonly editResponse = (fields: FieldList): FieldList => {
-    const requestId = this.#request?.requestId;
-    return requestId === undefined ? fields : editFields(fields, { 'X-Request-Id': requestId });
+    return this.#request === undefined
+      ? fields
+      : this.#context.ownFields.editForwarded(fields, this.#request);
   };
 
   #ownFields(): FieldList {
-    return this.#request === undefined ? [] : ['X-Request-Id', this.#request.requestId];
+    return this.#request === undefined ? [] : this.#context.ownFields.of(this.#request);
   }
 
   #record(

@@ -1,0 +1,72 @@
+import type { Answer } from '../request/answer.ts';
+import { type CanonicalRequest, methods } from '../request/canonical-request.ts';
+import { fieldValue } from '../request/field-list.ts';
+
+/** Cross-origin fields that are shopward's to set (Fetch standard, section 3.3); only where origins are configured. */
+export interface Cors {
+  /** Answers a preflight of a known origin; undefined: not one of ours. */
+  answerPreflight(request: CanonicalRequest): Answer | undefined;
+  /** Fields of every other answer, flat; without an allowed origin only `Vary`. */
+  fieldsFor(request: CanonicalRequest): readonly string[];
+}
+
+/** What clients of this API send besides what they ask for. */
+const allowedFields = [
+  'Accept',
+  'Accept-Language',
+  'Authorization',
+  'Content-Type',
+  'If-Match',
+  'If-None-Match',
+  'Store',
+  'X-Anonymous-Customer-Unique-Id',
+];
+const exposedFields = 'ETag, WWW-Authenticate, Retry-After, X-Request-Id';
+const preflightSeconds = 600;
+const fieldName = /^[A-Za-z0-9-]{1,100}$/;
+
+export function createCors(origins: readonly string[]): Cors {
+  const known = new Set(origins);
+  const allow = (request: CanonicalRequest): string | undefined => {
+    const origin = fieldValue(request.fields, 'origin');
+    return origin !== undefined && known.has(origin) ? origin : undefined;
+  };
+  return {
+    answerPreflight(request) {
+      if (request.method !== 'OPTIONS') return undefined;
+      const origin = allow(request);
+      if (origin === undefined) return undefined;
+      if (fieldValue(request.fields, 'access-control-request-method') === undefined) return undefined;
+      const asked = (fieldValue(request.fields, 'access-control-request-headers') ?? '')
+        .split(',')
+        .map((name) => name.trim())
+        .filter((name) => fieldName.test(name));
+      return {
+        status: 204,
+        fields: [
+          'Access-Control-Allow-Methods',
+          methods.join(', '),
+          'Access-Control-Allow-Headers',
+          [...new Set([...allowedFields, ...asked])].join(', '),
+          'Access-Control-Max-Age',
+          String(preflightSeconds),
+        ],
+        body: null,
+      };
+    },
+    fieldsFor(request) {
+      const origin = allow(request);
+      if (origin === undefined) return ['Vary', 'Origin'];
+      return [
+        'Access-Control-Allow-Origin',
+        origin,
+        'Access-Control-Allow-Credentials',
+        'true',
+        'Access-Control-Expose-Headers',
+        exposedFields,
+        'Vary',
+        'Origin',
+      ];
+    },
+  };
+}

@@ -1,0 +1,51 @@
+import type { CanonicalRequest } from '../request/canonical-request.ts';
+import { type FieldList, fieldValue } from '../request/field-list.ts';
+import type { Cors } from './cors.ts';
+
+/** Fields that shopward puts on answers: the request id, and cross-origin fields. */
+export interface OwnFields {
+  /** For an answer of our own. */
+  of(request: CanonicalRequest): FieldList;
+  /** The upstream's fields with ours in the place of theirs. */
+  editForwarded(fields: FieldList, request: CanonicalRequest): FieldList;
+}
+
+/** Without `cors` the shop's own cross-origin fields stay, and ETag is named among what browsers may read. */
+export function createOwnFields(cors: Cors | undefined): OwnFields {
+  const of = (request: CanonicalRequest): FieldList =>
+    cors === undefined
+      ? ['X-Request-Id', request.requestId]
+      : ['X-Request-Id', request.requestId, ...cors.fieldsFor(request)];
+  return {
+    of,
+    editForwarded(fields, request) {
+      const edited: string[] = [];
+      const isShared = cors === undefined && fieldValue(fields, 'access-control-allow-origin') !== undefined;
+      let exposed = '';
+      for (let i = 0; i < fields.length; i += 2) {
+        const name = fields[i] as string;
+        const value = fields[i + 1] as string;
+        if (isField(name, 'x-request-id')) continue;
+        if (cors !== undefined && isCrossOrigin(name)) continue;
+        if (isShared && isField(name, 'access-control-expose-headers')) exposed += `${value}, `;
+        else edited.push(name, value);
+      }
+      if (isShared) edited.push('Access-Control-Expose-Headers', exposed === '' ? 'ETag' : withTag(exposed));
+      for (const part of of(request)) edited.push(part);
+      return edited;
+    },
+  };
+}
+
+function withTag(exposed: string): string {
+  const names = exposed.split(',').map((name) => name.trim().toLowerCase());
+  return names.includes('etag') || names.includes('*') ? exposed.slice(0, -2) : `${exposed}ETag`;
+}
+
+function isCrossOrigin(name: string): boolean {
+  return name.length > 15 && name.slice(0, 15).toLowerCase() === 'access-control-';
+}
+
+function isField(sent: string, name: string): boolean {
+  return sent.length === name.length && sent.toLowerCase() === name;
+}

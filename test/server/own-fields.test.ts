@@ -1,0 +1,98 @@
+import { describe, expect, test } from 'vitest';
+import type { CanonicalRequest, Method } from '../../src/request/canonical-request.ts';
+import type { FieldList } from '../../src/request/field-list.ts';
+import { createCors } from '../../src/server/cors.ts';
+import { createOwnFields } from '../../src/server/own-fields.ts';
+
+const shop = 'https://shop.example';
+
+function request(method: Method, fields: FieldList): CanonicalRequest {
+  return { method, fields, requestId: 'r1' } as unknown as CanonicalRequest;
+}
+
+/** Field list -> readable lines. */
+const lines = (fields: FieldList) =>
+  fields.flatMap((part, i) => (i % 2 === 0 ? [`${part}: ${fields[i + 1]}`] : []));
+
+describe('preflight', () => {
+  const { answerPreflight } = createCors([shop]);
+  const preflight = ['Origin', shop, 'Access-Control-Request-Method', 'PATCH'];
+
+  test('of a known origin is answered here, allowing what was asked', () => {
+    const fields = [...preflight, 'Access-Control-Request-Headers', 'if-match, x-mfa-code, bad name'];
+    const answer = answerPreflight(request('OPTIONS', fields));
+    expect(answer?.status).toBe(204);
+    expect(lines(answer?.fields ?? [])).toEqual([
+      'Access-Control-Allow-Methods: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS',
+      'Access-Control-Allow-Headers: Accept, Accept-Language, Authorization, Content-Type, If-Match, If-None-Match, ' +
+        'Store, X-Anonymous-Customer-Unique-Id, if-match, x-mfa-code',
+      'Access-Control-Max-Age: 600',
+    ]);
+  });
+
+  test.each([
+    [
+      'another origin',
+      'OPTIONS',
+      ['Origin', 'https://evil.example', 'Access-Control-Request-Method', 'PATCH'],
+    ],
+    [
+      'an origin in other letters',
+      'OPTIONS',
+      ['Origin', 'https://SHOP.example', 'Access-Control-Request-Method', 'GET'],
+    ],
+    ['a subdomain', 'OPTIONS', ['Origin', 'https://a.shop.example', 'Access-Control-Request-Method', 'GET']],
+    ['no origin', 'OPTIONS', ['Access-Control-Request-Method', 'PATCH']],
+    ['OPTIONS that is no preflight', 'OPTIONS', ['Origin', shop]],
+    ['another method', 'GET', preflight],
+  ] as const)('%s is not ours to answer', (_, method, fields) => {
+    expect(answerPreflight(request(method, fields))).toBeUndefined();
+  });
+});
+
+describe('fields of answers', () => {
+  test('with origins set the shop cannot grant anything', () => {
+    const own = createOwnFields(createCors([shop]));
+    const upstream = [
+      'ETag',
+      '"a"',
+      'Access-Control-Allow-Origin',
+      '*',
+      'access-control-expose-headers',
+      'X-A',
+    ];
+    expect(lines(own.editForwarded(upstream, request('GET', ['Origin', shop])))).toEqual([
+      'ETag: "a"',
+      'X-Request-Id: r1',
+      `Access-Control-Allow-Origin: ${shop}`,
+      'Access-Control-Allow-Credentials: true',
+      'Access-Control-Expose-Headers: ETag, WWW-Authenticate, Retry-After, X-Request-Id',
+      'Vary: Origin',
+    ]);
+    expect(lines(own.editForwarded(upstream, request('GET', ['Origin', 'https://evil.example'])))).toEqual([
+      'ETag: "a"',
+      'X-Request-Id: r1',
+      'Vary: Origin',
+    ]);
+  });
+
+  test.each([
+    [['Access-Control-Allow-Origin', '*'], 'ETag'],
+    [['Access-Control-Allow-Origin', '*', 'Access-Control-Expose-Headers', 'X-A, X-B'], 'X-A, X-B, ETag'],
+    [['Access-Control-Allow-Origin', '*', 'Access-Control-Expose-Headers', 'x-a, etag'], 'x-a, etag'],
+    [['Access-Control-Allow-Origin', '*', 'Access-Control-Expose-Headers', '*'], '*'],
+  ])("without origins the shop's fields stay and ETag is exposed (%j)", (upstream, exposed) => {
+    const own = createOwnFields(undefined);
+    const edited = lines(own.editForwarded(upstream, request('GET', [])));
+    expect(edited).toContain('Access-Control-Allow-Origin: *');
+    expect(edited.filter((line) => line.startsWith('Access-Control-Expose'))).toEqual([
+      `Access-Control-Expose-Headers: ${exposed}`,
+    ]);
+  });
+
+  test('without either there are no cross-origin fields, and one request id: ours', () => {
+    const own = createOwnFields(undefined);
+    const edited = own.editForwarded(['x-request-id', 'theirs', 'A', 'b'], request('GET', ['Origin', shop]));
+    expect(lines(edited)).toEqual(['A: b', 'X-Request-Id: r1']);
+  });
+});
