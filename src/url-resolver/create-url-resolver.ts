@@ -14,13 +14,14 @@ import type { Purge } from './purge/purge.ts';
 import { PurgeFollower } from './purge/purge-follower.ts';
 import type { PurgeLog } from './purge/purge-log.ts';
 import { createPartitions, type Partition } from './request/partition.ts';
+import { createQueryReader, keyOf } from './request/remember-queries.ts';
 import { type ResolverFields, readResolverFields } from './request/resolver-fields.ts';
-import { missing, readResolverQuery, type unusable } from './request/url-parameter.ts';
+import { missing, type unusable } from './request/url-parameter.ts';
 import { startCounts } from './resolver-stats.ts';
 import { cacheStatus } from './response/cache-status.ts';
 import { mappingTag } from './response/entity-tag.ts';
+import { jsonText } from './response/json-text.ts';
 import { refuseFailure, refuseMissing } from './response/refuse.ts';
-import { selfLink } from './response/self-link.ts';
 import { answerMapping, type Provenance, refuseUnknown } from './response/write-answer.ts';
 import { UpstreamSource } from './sources/upstream-source.ts';
 import type { Resolution, ResolverEvent, ResolverStats, UrlResolver } from './url-resolver.ts';
@@ -36,10 +37,12 @@ const slotsPerEntry = 4;
 class CachingUrlResolver implements UrlResolver {
   readonly #path: string;
   readonly #pathWithSlash: string;
+  /** As it stands in a JSON string. */
   readonly #publicUrl: string | undefined;
   readonly #salt: string;
   readonly #lifetimes: Lifetimes;
   readonly #findPartition: ReturnType<typeof createPartitions>;
+  readonly #readQuery = createQueryReader();
   readonly #counts = startCounts();
   readonly #tell: (event: ResolverEvent) => void;
   readonly #purgeLog: PurgeLog;
@@ -58,7 +61,7 @@ class CachingUrlResolver implements UrlResolver {
     const { maxEntries = 100_000, now = Date.now } = options;
     this.#path = options.path ?? '/url-resolver';
     this.#pathWithSlash = `${this.#path}/`;
-    this.#publicUrl = options.publicUrl;
+    this.#publicUrl = options.publicUrl === undefined ? undefined : jsonText(options.publicUrl);
     this.#salt = options.publicUrl ?? '';
     this.#lifetimes = { ...defaultLifetimes, ...options.lifetimes };
     const lifetimes = this.#lifetimes;
@@ -124,16 +127,21 @@ class CachingUrlResolver implements UrlResolver {
     const { method, path } = request;
     if (path !== this.#path && path !== this.#pathWithSlash) return undefined;
     if (method !== 'GET' && method !== 'HEAD') return undefined;
-    const { url, store } = readResolverQuery(request.query);
+    const read = this.#readQuery(request.query);
+    const { url, store, selfQuery } = read;
     if (typeof url !== 'string') return this.#refuseValue(url);
     const fields = readResolverFields(request.fields);
     const partition = this.#findPartition(fields.acceptLanguage, fields.store ?? store, request.host);
+    const { prefix } = partition;
+    const key = prefix === undefined ? undefined : keyOf(read, prefix, url);
     const result =
-      this.#findInFile(url, partition) ?? this.#cache?.find({ url, partition }) ?? notInFile(this.#lifetimes);
+      this.#findInFile(url, partition) ??
+      this.#cache?.find({ url, partition, key }) ??
+      notInFile(this.#lifetimes);
     if (result instanceof Promise) {
-      return result.then((settled) => this.#write(settled, request, fields, partition.locale));
+      return result.then((settled) => this.#write(settled, request, fields, partition.locale, selfQuery));
     }
-    return this.#write(result, request, fields, partition.locale);
+    return this.#write(result, request, fields, partition.locale, selfQuery);
   }
 
   startLesson(request: CanonicalRequest): Lesson | undefined {
@@ -201,11 +209,12 @@ class CachingUrlResolver implements UrlResolver {
     request: CanonicalRequest,
     fields: ResolverFields,
     locale: string,
+    selfQuery: string,
   ): Resolution {
     switch (result.kind) {
       case 'known': {
-        const base = this.#publicUrl ?? `${request.scheme}://${request.host}`;
-        const self = selfLink(base, request.path + request.query);
+        const base = this.#publicUrl ?? `${request.scheme}://${jsonText(request.host)}`;
+        const self = base + jsonText(request.path) + selfQuery;
         const isHead = request.method === 'HEAD';
         return answerMapping(
           result.mapping,

@@ -7,6 +7,8 @@ import type { SourceFailure } from './sources/verdict.ts';
 export interface Lookup {
   readonly url: string;
   readonly partition: Partition;
+  /** From `mappingKey`; undefined: asked uncached. */
+  readonly key: string | undefined;
 }
 
 /** What came of it, ready to be written. */

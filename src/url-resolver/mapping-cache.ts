@@ -6,7 +6,6 @@ import type { Lookup, LookupResult } from './lookup.ts';
 import type { Mapping } from './mapping.ts';
 import type { Position } from './purge/purge.ts';
 import type { PurgeFollower } from './purge/purge-follower.ts';
-import { mappingKey } from './request/key.ts';
 import type { ResolverCounts } from './resolver-stats.ts';
 import { cacheStatus } from './response/cache-status.ts';
 import type { UpstreamSource } from './sources/upstream-source.ts';
@@ -52,9 +51,8 @@ export class MappingCache {
   /** At once when this process holds a usable copy. Never rejects. */
   find(lookup: Lookup): LookupResult | Promise<LookupResult> {
     const { local, counts, now } = this.#options;
-    const { prefix } = lookup.partition;
-    if (prefix === undefined) return this.#findUncached(lookup);
-    const key = mappingKey(prefix, lookup.url);
+    const { key } = lookup;
+    if (key === undefined) return this.#findUncached(lookup);
     const entry = local.get(key, lookup.url);
     if (entry === undefined) return this.#findElsewhere(lookup, key);
     const nowMs = now();

@@ -1,7 +1,7 @@
 import type { Rejection } from '../../src/rejections/rejection.ts';
+import type { Answer } from '../../src/request/answer.ts';
 import type { CanonicalRequest } from '../../src/request/canonical-request.ts';
 import { fieldValue } from '../../src/request/field-list.ts';
-import type { Answer } from '../../src/url-resolver/answer.ts';
 import type { UrlResolver } from '../../src/url-resolver/url-resolver.ts';
 
 /** A canonical request as the listener would make it of `target`. */
@@ -54,7 +54,7 @@ export async function resolve(
   const isRefusal = 'rejection' in resolution;
   return {
     status: isRefusal ? (rejectionStatus[resolution.rejection] ?? 0) : resolution.status,
-    body: isRefusal ? '' : (resolution.body ?? ''),
+    body: isRefusal ? '' : String(resolution.body ?? ''),
     rejection: isRefusal ? resolution.rejection : undefined,
     field: (name) => fieldValue(fields, name.toLowerCase()),
   };

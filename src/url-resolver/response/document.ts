@@ -8,7 +8,7 @@ const openings = Object.fromEntries(
   ]),
 ) as Record<EntityType, string>;
 
-/** The contract's envelope (Resource `url-resolver`); `self` comes from `selfLink`. */
+/** The contract's envelope (Resource `url-resolver`); `self` is JSON text already. */
 export function writeDocument(mapping: Mapping, self: string): string {
   const { entityType, entityId } = mapping;
   return `${openings[entityType]}${jsonText(entityId)}"},"links":{"self":"${self}"}}],"links":{"self":"${self}"}}`;

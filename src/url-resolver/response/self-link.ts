@@ -1,15 +1,14 @@
 import { jsonText } from './json-text.ts';
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: octets of a request target, one char each
-const notAscii = /[^\x00-\x7f]/;
-const everyNotAscii = new RegExp(notAscii, 'g');
+const everyNotAscii = /[^\x00-\x7f]/g;
 
 /**
- * The request's own URL, ready to stand in a JSON string: following it makes the same request. A raw octet beyond ASCII
- * is written as `%XX`, which is the same octet and may stand in a URL.
+ * A raw query, ready to stand in the JSON string of a `links.self`: following the link makes the same request. A raw octet
+ * beyond ASCII is written as `%XX`, which is the same octet and may stand in a URL.
  */
-export function selfLink(base: string, target: string): string {
-  return base + jsonText(notAscii.test(target) ? target.replace(everyNotAscii, encodeOctet) : target);
+export function jsonQuery(query: string): string {
+  return jsonText(query.replace(everyNotAscii, encodeOctet));
 }
 
 function encodeOctet(octet: string): string {

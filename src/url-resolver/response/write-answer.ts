@@ -1,5 +1,5 @@
 import { type Rejection, reject } from '../../rejections/rejection.ts';
-import type { Answer } from '../answer.ts';
+import type { Answer } from '../../request/answer.ts';
 import type { Mapping } from '../mapping.ts';
 import { writeDocument } from './document.ts';
 import { namesTag } from './if-none-match.ts';
