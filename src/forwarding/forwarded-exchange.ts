@@ -181,7 +181,7 @@ export class ForwardedExchange implements UpstreamHandler, SlotWaiter, ClientRes
 
   #watchBody(): void {
     const { bodyLimitBytes, bodyTimeoutMs } = this.#options;
-    sendContinue(this.#input.request, this.#input.response);
+    sendContinue(this.#input);
     this.#stopWatching = watchBody(
       this.#input.incoming,
       { limitBytes: bodyLimitBytes, timeoutMs: bodyTimeoutMs },
@@ -237,6 +237,10 @@ export class ForwardedExchange implements UpstreamHandler, SlotWaiter, ClientRes
         return;
       }
       edits = settled;
+    }
+    if (edits.rejection !== undefined && outcome?.kind === 'answered' && outcome.body !== null) {
+      this.#refuse(edits.rejection, undefined, undefined);
+      return;
     }
     this.#relay.end(edits);
     this.#report(this.#client.isGone ? 'client-gone' : 'sent');

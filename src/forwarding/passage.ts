@@ -1,3 +1,4 @@
+import type { Rejection } from '../rejections/rejection.ts';
 import type { FieldEdits, FieldList } from '../request/field-list.ts';
 import type { UpstreamFault } from './engine.ts';
 
@@ -48,4 +49,6 @@ export interface ResponseEdits {
   readonly fields?: FieldEdits;
   /** Send 304 with these fields and no body instead (RFC 9110 section 15.4.5). */
   readonly notModified?: boolean;
+  /** Withhold a collected response and refuse instead; void once the response streams. */
+  readonly rejection?: Rejection;
 }

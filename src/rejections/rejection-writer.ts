@@ -1,8 +1,8 @@
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
 import { methods } from '../request/canonical-request.ts';
 import type { FieldList } from '../request/field-list.ts';
-import type { Rejection } from './rejection.ts';
-import type { RejectionName, Rejections } from './table.ts';
+import type { Rejection, SpokenAnswer } from './rejection.ts';
+import type { RejectionName, RejectionRow, Rejections } from './table.ts';
 import { endResponse, isBodyPending } from './unread-body.ts';
 
 /** Announced rest of a body up to which it is read away instead of closing the connection. */
@@ -39,20 +39,22 @@ export function writeRejection(
     response.destroy();
     return 0;
   }
-  const { status, code, detail } = rejections[rejection.rejection];
-  const body = Buffer.from(JSON.stringify({ errors: [{ detail, status, code }] }));
-  const fields = [
-    'Content-Type',
-    'application/vnd.api+json',
-    'Content-Length',
-    String(body.length),
-    ...fieldsOf(rejection),
-    ...more,
-  ];
+  const { status, fields: spoken, body } = rejection.answer ?? answerOf(rejections[rejection.rejection]);
+  const fields = [...spoken, ...fieldsOf(rejection), ...more];
   if (closing.has(rejection.rejection) || mustClose(incoming)) response.shouldKeepAlive = false;
   response.writeHead(status, reasonPhrases[status] ?? STATUS_CODES[status] ?? '', fields);
-  endResponse(incoming, response, incoming.method === 'HEAD' ? undefined : body);
+  const chunk = typeof body === 'string' ? Buffer.from(body, 'latin1') : body;
+  endResponse(incoming, response, incoming.method === 'HEAD' ? undefined : (chunk ?? undefined));
   return status;
+}
+
+function answerOf({ status, code, detail }: RejectionRow): SpokenAnswer {
+  const body = Buffer.from(JSON.stringify({ errors: [{ detail, status, code }] }));
+  return {
+    status,
+    fields: ['Content-Type', 'application/vnd.api+json', 'Content-Length', String(body.length)],
+    body,
+  };
 }
 
 function fieldsOf(rejection: Rejection): string[] {

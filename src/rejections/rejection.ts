@@ -15,6 +15,15 @@ export interface Rejection {
   readonly challenge?: string;
   /** Further fields of the response, flat (`Cache-Control` of a 404 that may be kept, say). */
   readonly fields?: FieldList;
+  /** Spoken instead of the table's row where clients expect another protocol's errors (RFC 6749 section 5.2, say). */
+  readonly answer?: SpokenAnswer;
+}
+
+/** A whole response but for the fields that every refusal may have; the shape of `Answer`. */
+export interface SpokenAnswer {
+  readonly status: number;
+  readonly fields: FieldList;
+  readonly body: Buffer | string | null;
 }
 
 export function reject(rejection: RejectionName, more: Omit<Rejection, 'rejection'> = {}): Rejection {
