@@ -1,0 +1,92 @@
+import type { Passage } from '../forwarding/passage.ts';
+import type { Rejection } from '../rejections/rejection.ts';
+import type { CanonicalRequest } from '../request/canonical-request.ts';
+import { findCandidates } from './candidates.ts';
+import { beginExchange } from './exchanging.ts';
+import { issuePassage } from './issuing.ts';
+import { type RefreshTokenEvent, type RefreshTokensOptions, refreshTokenEvents } from './options.ts';
+import { refuseExchange } from './refusals.ts';
+import { beginRevocation } from './revoking.ts';
+import { createDigests } from './token-digest.ts';
+import { compileTokenEndpoints, type TokenRequest } from './token-endpoints.ts';
+import { createUnwritten } from './unwritten.ts';
+import type { Workings } from './workings.ts';
+
+/** The life cycle of refresh tokens at the edge: a gate of the pipeline. */
+export interface RefreshTokens {
+  concerns(request: CanonicalRequest): false | 'head' | 'whole-body';
+  /** Rejections: `refresh-token-invalid`, `token-store-unavailable`. */
+  begin(
+    request: CanonicalRequest,
+    identity: { readonly subject: string } | undefined,
+    body: Buffer | undefined,
+  ): Promise<Passage | Rejection | undefined>;
+  stats(): RefreshTokenStats;
+  /** Gives how many writes the store never took. */
+  close(): Promise<number>;
+}
+
+export interface RefreshTokenStats {
+  readonly events: Readonly<Record<RefreshTokenEvent, number>>;
+  /** Writes that wait for the store to come back. */
+  readonly delayedWrites: number;
+}
+
+/** docs/decisions/refresh-token-states.md is what this does, and why. */
+export function createRefreshTokens(options: RefreshTokensOptions): RefreshTokens {
+  const events = Object.fromEntries(refreshTokenEvents.map((event) => [event, 0])) as Record<
+    RefreshTokenEvent,
+    number
+  >;
+  const emit = (event: RefreshTokenEvent) => {
+    events[event] += 1;
+    options.onEvent?.(event);
+  };
+  const unwritten = createUnwritten({
+    onDelayed: () => emit('write-delayed'),
+    onLost: () => emit('write-lost'),
+  });
+  const workings: Workings = {
+    marginMs: 5000,
+    answerBytes: 65_536,
+    monotonicNow: performance.now.bind(performance),
+    ...options,
+    digests: createDigests(options.digestKey),
+    unwritten,
+    emit,
+  };
+  const read = compileTokenEndpoints(options.endpoints, options.ignoredPrefixes ?? []);
+  /** `concerns` and `begin` ask about the same object: the table is looked into once. */
+  const known = new WeakMap<CanonicalRequest, TokenRequest>();
+
+  return {
+    concerns(request) {
+      const meaning = read(request);
+      if (meaning === undefined) return false;
+      known.set(request, meaning);
+      return meaning.exchanges.length > 0 ? 'whole-body' : 'head';
+    },
+    async begin(request, identity, body = Buffer.alloc(0)) {
+      const meaning = known.get(request) ?? read(request);
+      if (meaning === undefined) return undefined;
+      const { exchanges, issues, revokes } = meaning;
+      if (exchanges.length > 0) {
+        const tokens = findCandidates(request, body, exchanges);
+        if (tokens === 'ambiguous') {
+          emit('exchange-refused-ambiguous');
+          return refuseExchange(exchanges[0]?.format ?? 'json-api', 'ambiguous');
+        }
+        if (tokens.length > 0) return beginExchange(workings, exchanges, tokens);
+        if (issues.length === 0) emit('exchange-without-token');
+      }
+      // Without an identity (no row protects the endpoint) nobody can say whose wish it is.
+      if (revokes !== undefined && identity !== undefined)
+        return beginRevocation(workings, revokes, identity.subject);
+      return exchanges.length + issues.length === 0
+        ? undefined
+        : issuePassage(workings, [...issues, ...exchanges]);
+    },
+    stats: () => ({ events: { ...events }, delayedWrites: unwritten.waiting }),
+    close: () => unwritten.close(),
+  };
+}

@@ -1,0 +1,49 @@
+import type { TokenEndpoint } from './token-endpoints.ts';
+import type { TokenStore } from './token-store.ts';
+
+export interface RefreshTokensOptions {
+  readonly endpoints: readonly TokenEndpoint[];
+  /** Prefixes that the shop strips, as for the protected list. Default none. */
+  readonly ignoredPrefixes?: readonly string[];
+  readonly store: TokenStore;
+  /** Whose an access token of the shop's own answer is; see `createAccessTokenSubject`. */
+  readonly subjectOf: (accessToken: string) => string | undefined;
+  /** Milliseconds that a refresh token lives when the shop's answer names no lifetime. */
+  readonly lifetimeMs: number;
+  /** Milliseconds in which the shop must have answered an exchange; its claim holds `marginMs` longer. */
+  readonly answerWithinMs: number;
+  /** Milliseconds from the claim to the first byte of the forwarded exchange. Default 5000. */
+  readonly marginMs?: number;
+  /** Key of the digests; see `createDigests`. */
+  readonly digestKey?: string | undefined;
+  /** Bytes of an answer of the shop that are looked into for tokens. Default 65536. */
+  readonly answerBytes?: number;
+  readonly onEvent?: (event: RefreshTokenEvent) => void;
+  /** Monotonic milliseconds. Default `performance.now`. */
+  readonly monotonicNow?: () => number;
+}
+
+/** What happened to a token, for counters; nothing of the token is in it. */
+export const refreshTokenEvents = [
+  'exchange-granted',
+  'exchange-refused-used',
+  'exchange-refused-revoked',
+  'exchange-refused-expired',
+  'exchange-refused-in-exchange',
+  'exchange-refused-ambiguous',
+  'exchange-without-token', // nothing to judge by: the shop judged
+  'exchanged',
+  'exchange-freed', // the shop said no, or was not reached
+  'exchange-unknown', // nobody knows; the claim lapses
+  'answer-withheld', // an unknown token turned out to be revoked
+  'recorded',
+  'not-recorded-unreadable', // no refresh token was found in the answer
+  'not-recorded-store', // the store was away
+  'revocation-noted',
+  'revocation-foreign',
+  'revocation-undone',
+  'store-unavailable', // 503 instead of an exchange or a revocation
+  'write-delayed', // tried again until the store takes it
+  'write-lost',
+] as const;
+export type RefreshTokenEvent = (typeof refreshTokenEvents)[number];

@@ -1,0 +1,64 @@
+import { randomUUID } from 'node:crypto';
+import type { Passage } from '../forwarding/passage.ts';
+import { RedisUnavailable } from '../redis/redis.ts';
+import type { Rejection } from '../rejections/rejection.ts';
+import { verdictOf } from './outcome.ts';
+import { refuseUnknown } from './refusals.ts';
+import type { Eventually } from './token-store.ts';
+import type { Workings } from './workings.ts';
+
+/** A note in the store that is pending until the shop's verdict is known. */
+interface Note {
+  note(op: string): Eventually<'noted' | 'foreign'>;
+  settle(op: string, stands: boolean): Eventually<void>;
+}
+
+/** Notes the revocation with the time of this request, and takes it back only if the shop certainly refused it. */
+export async function beginRevocation(
+  workings: Workings,
+  named: string,
+  subject: string,
+): Promise<Passage | Rejection | undefined> {
+  const { emit, unwritten } = workings;
+  const op = randomUUID();
+  const { note, settle } = noteOf(workings, named, subject);
+  try {
+    if ((await note(op)) === 'foreign') {
+      emit('revocation-foreign');
+      return undefined;
+    }
+  } catch (fault) {
+    if (!(fault instanceof RedisUnavailable)) throw fault;
+    emit('store-unavailable');
+    return refuseUnknown('json-api');
+  }
+  emit('revocation-noted');
+  return {
+    collectBytes: 0,
+    outlivesClient: true,
+    async settle(outcome) {
+      const stands = verdictOf(outcome) !== 'refused';
+      if (!stands) emit('revocation-undone');
+      await unwritten.write(async () => void (await settle(op, stands)));
+      return {};
+    },
+  };
+}
+
+function noteOf({ store, digests }: Workings, named: string, subject: string): Note {
+  const by = digests.ofSubject(subject);
+  if (named === 'mine') {
+    return {
+      async note(op) {
+        await store.noteRevocationOfAll(by, op);
+        return 'noted' as const;
+      },
+      settle: (op, stands) => store.settleRevocationOfAll(by, op, stands),
+    };
+  }
+  const token = digests.ofToken(named);
+  return {
+    note: (op) => store.noteRevocation(token, by, op),
+    settle: (op, stands) => store.settleRevocation(token, by, op, stands),
+  };
+}
