@@ -181,7 +181,7 @@ export class ForwardedExchange implements UpstreamHandler, SlotWaiter, ClientRes
 
   #watchBody(): void {
     const { bodyLimitBytes, bodyTimeoutMs } = this.#options;
-    sendContinue(this.#input);
+    sendContinue(this.#input.request, this.#input.response);
     this.#stopWatching = watchBody(
       this.#input.incoming,
       { limitBytes: bodyLimitBytes, timeoutMs: bodyTimeoutMs },
