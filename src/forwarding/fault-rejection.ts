@@ -1,5 +1,6 @@
 import { type Rejection, reject } from '../rejections/rejection.ts';
 import type { UpstreamFault } from './engine.ts';
+import type { ForwardOutcome } from './passage.ts';
 
 /** Why an exchange failed: the engine's word, or ours when we ended it. */
 export type ForwardFault = UpstreamFault['kind'] | 'timeout' | 'late' | 'overloaded';
@@ -28,4 +29,10 @@ export function rejectionOfFault(fault: ForwardFault, answerBegun: boolean, caus
     case 'aborted':
       return reject('upstream-unreachable', { reason: fault });
   }
+}
+
+/** What a passage is told about it: did a byte of the request leave? */
+export function outcomeOfFault(fault: ForwardFault, wasSent: boolean): ForwardOutcome {
+  if (wasSent && fault !== 'overloaded') return { kind: 'unknown', fault };
+  return { kind: 'unsent', fault: fault === 'timeout' || fault === 'late' ? 'aborted' : fault };
 }

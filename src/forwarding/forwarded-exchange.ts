@@ -4,7 +4,7 @@ import { editFields, type FieldList } from '../request/field-list.ts';
 import { ClientResponse, type ClientResponseEvents } from './client-response.ts';
 import { type DeadlineEvents, Deadlines } from './deadlines.ts';
 import type { UpstreamExchange, UpstreamFault, UpstreamHandler, UpstreamRequest } from './engine.ts';
-import { type ForwardFault, rejectionOfFault } from './fault-rejection.ts';
+import { type ForwardFault, outcomeOfFault, rejectionOfFault } from './fault-rejection.ts';
 import type { ForwarderOptions, ForwardInput, ForwardResult } from './forwarder.ts';
 import type { ForwardOutcome, ResponseEdits } from './passage.ts';
 import { sendContinue, watchBody } from './request-body.ts';
@@ -251,7 +251,7 @@ export class ForwardedExchange implements UpstreamHandler, SlotWaiter, ClientRes
     this.#leaveUpstream();
     let why = cause;
     if (this.#input.passage !== undefined) {
-      const settled = await this.#settle(outcomeOf(fault, this.#wasSent));
+      const settled = await this.#settle(outcomeOfFault(fault, this.#wasSent));
       if ('failure' in settled) why ??= settled.failure;
     }
     if (isRejection(this.#ended)) this.#refuse(this.#ended, undefined, why);
@@ -292,11 +292,6 @@ export class ForwardedExchange implements UpstreamHandler, SlotWaiter, ClientRes
       retried: this.#retried,
     });
   }
-}
-
-function outcomeOf(fault: ForwardFault, wasSent: boolean): ForwardOutcome {
-  if (wasSent && fault !== 'overloaded') return { kind: 'unknown', fault };
-  return { kind: 'unsent', fault: fault === 'timeout' || fault === 'late' ? 'aborted' : fault };
 }
 
 function monotonicMs(): number {

@@ -88,10 +88,13 @@ eachEngine('F8: malformed answers', (start) => {
   });
 
   it('bytes that come while a connection is idle answer nobody', async () => {
-    const { port, upstream } = await start(({ connection, head }) => {
-      if (head.startsWith('GET /1')) setTimeout(() => connection.socket.write(answer('evil')), 20);
-      return answer(head.slice(4, 6));
-    });
+    const { port, upstream } = await start(
+      ({ connection, head }) => {
+        if (head.startsWith('GET /1')) setTimeout(() => connection.socket.write(answer('evil')), 20);
+        return answer(head.slice(4, 6));
+      },
+      { engine: { idleTimeoutMs: 600_000 } },
+    );
     await exchangeRaw(port, 'GET /1 HTTP/1.1\r\nHost: s\r\n\r\n');
     await upstream.connections[0]?.closed;
     expect((await exchangeRaw(port, 'GET /2 HTTP/1.1\r\nHost: s\r\n\r\n')).body.toString()).toBe('/2');

@@ -11,6 +11,9 @@ const size = 100 * megabyte.length;
 /** Growth of the bytes in use that a body held in memory would pass by far. */
 const allowedGrowth = 40 * 1_048_576;
 
+/** Long enough for all of a body to arrive, were nobody to hold it up. */
+const aWhile = () => new Promise((resolve) => setTimeout(resolve, 1_500));
+
 interface Front {
   readonly port: number;
   /** Bytes in use after garbage collection, and their highest point since the last call. */
@@ -44,7 +47,8 @@ describe.each(engines)('100 MB at flat memory ($name)', ({ name }) => {
     ['in chunks', (head: string) => `${head}Transfer-Encoding: chunked\r\n\r\n`],
   ])('up, %s, to an upstream that reads slowly', async (how, frame) => {
     let received = 0;
-    const upstream = createServer((incoming, response) => {
+    const upstream = createServer(async (incoming, response) => {
+      await aWhile();
       incoming.on('data', (chunk: Buffer) => {
         received += chunk.length;
         incoming.pause();
@@ -87,6 +91,8 @@ describe.each(engines)('100 MB at flat memory ($name)', ({ name }) => {
     client.socket.removeAllListeners('data');
     const before = await front.memory();
     let received = 0;
+    client.socket.pause();
+    void aWhile().then(() => client.socket.resume());
     client.socket.on('data', (chunk: Buffer) => {
       received += chunk.length;
       client.socket.pause();

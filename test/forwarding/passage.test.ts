@@ -188,23 +188,28 @@ eachEngine('a passage', (start) => {
     first.close();
   });
 
-  it('a request that takes too long to hand to the kernel is late: unknown, 504', async () => {
-    const { passage, outcomes } = noting({ sendWithinMs: 100 });
-    const { port, front } = await start(
-      ({ connection }) => {
-        connection.socket.pause();
-        return undefined;
-      },
-      { passage, bodyLimitBytes: 100_000_000 },
-    );
-    const client = await openRawConnection(port);
-    await client.write('PATCH / HTTP/1.1\r\nHost: s\r\nContent-Length: 50000000\r\n\r\n');
-    client.socket.write(Buffer.alloc(50_000_000));
-    expect((await client.readResponse()).status).toBe(504);
-    expect(outcomes).toEqual([{ kind: 'unknown', fault: 'late' }]);
-    await front.resultsOf(1);
-    client.close();
-  });
+  it.each([
+    ['streams', 1],
+    ['is whole', 100_000_000],
+  ])(
+    'a request whose body %s and takes too long to hand to the kernel is late: unknown, 504',
+    async (_how, wholeBodyBytes) => {
+      const { passage, outcomes } = noting({ sendWithinMs: 100 });
+      const { port, front, upstream } = await start(() => undefined, {
+        passage,
+        wholeBodyBytes,
+        bodyLimitBytes: 100_000_000,
+      });
+      upstream.onConnection = ({ socket }) => socket.pause();
+      const client = await openRawConnection(port);
+      await client.write('PATCH / HTTP/1.1\r\nHost: s\r\nContent-Length: 50000000\r\n\r\n');
+      client.socket.write(Buffer.alloc(50_000_000));
+      expect((await client.readResponse()).status).toBe(504);
+      expect(outcomes).toEqual([{ kind: 'unknown', fault: 'late' }]);
+      await front.resultsOf(1);
+      client.close();
+    },
+  );
 
   it.each([
     ['answers', () => answer(), 'answered'],

@@ -100,3 +100,16 @@ it.each([
     client.close();
   }
 });
+
+it('a client that sends all of a long body before it reads finds its answer', async () => {
+  const port = await serve(reject('access-token-missing'));
+  for (let i = 0; i < 5; i++) {
+    const client = await openRawConnection(port);
+    client.socket.pause();
+    await client.write('POST / HTTP/1.1\r\nHost: s\r\nContent-Length: 1000000\r\n\r\n');
+    for (let sent = 0; sent < 10; sent++) await client.write('a'.repeat(100_000));
+    client.socket.resume();
+    expect((await client.readResponse()).status).toBe(401);
+    client.close();
+  }
+});

@@ -32,6 +32,8 @@ export interface RecordingUpstream {
   /** All bytes of all connections. */
   bytes(): string;
   close(): Promise<void>;
+  /** Called with each new connection. */
+  onConnection: ((connection: RecordedConnection) => void) | undefined;
 }
 
 /**
@@ -55,6 +57,7 @@ export async function startRecordingUpstream(script: Script, host = '127.0.0.1')
       waitFor: (text, timeoutMs = 5000) => waitFor(socket, () => received, text, timeoutMs),
     };
     connections.push(connection);
+    upstream.onConnection?.(connection);
     const read = async () => {
       if (isBusy) return;
       isBusy = true;
@@ -87,8 +90,9 @@ export async function startRecordingUpstream(script: Script, host = '127.0.0.1')
   });
   server.listen(0, host);
   await once(server, 'listening');
-  return {
+  const upstream: RecordingUpstream = {
     port: (server.address() as AddressInfo).port,
+    onConnection: undefined,
     connections,
     requestLines,
     bytes: () => connections.map((connection) => connection.received()).join(''),
@@ -98,6 +102,7 @@ export async function startRecordingUpstream(script: Script, host = '127.0.0.1')
       await once(server, 'close');
     },
   };
+  return upstream;
 }
 
 /** A complete small answer with Content-Length. */
