@@ -1,7 +1,6 @@
 import { mkdtempSync, renameSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createUrlResolver } from '../../src/url-resolver/create-url-resolver.ts';
@@ -20,11 +19,13 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(directory, { recursive: true }));
 
+const atOnce = async () => {};
+
 /** Reads `text` as a file called `name`: a table, or problems as `line:col: text`. */
 async function read(name: string, text: string | Buffer): Promise<MappingTable | string[]> {
   const path = join(directory, name);
   writeFileSync(path, text);
-  const reading = await readMappingFile(path, 0);
+  const reading = await readMappingFile(path, atOnce);
   if (reading.kind === 'table') return new MappingTable(reading.data);
   return reading.problems.map(({ line, col, text: problem }) => `${line}:${col}: ${problem}`);
 }
@@ -218,10 +219,37 @@ describe('problems, all at once, with their places', () => {
   });
 
   it('a file that is not there', async () => {
-    expect(await readMappingFile(join(directory, 'none.csv'), 0)).toEqual({
+    expect(await readMappingFile(join(directory, 'none.csv'), atOnce)).toEqual({
       kind: 'problems',
       problems: [{ line: 1, col: 1, text: 'cannot be read: ENOENT' }],
     });
+  });
+});
+
+describe('a file that is being written', () => {
+  const row = (id: number) => `/${id},merchants,M${id}\n`;
+
+  it('is waited for, though each of its states is good', async () => {
+    const path = join(directory, 'a.csv');
+    writeFileSync(path, header + row(0));
+    let writes = 0;
+    const reading = await readMappingFile(path, async () => {
+      writes += 1;
+      if (writes <= 3) writeFileSync(path, row(writes), { flag: 'a' });
+    });
+    expect(reading).toMatchObject({ kind: 'table', data: { rows: 4 } });
+    expect(writes).toBe(4);
+  });
+
+  it('is given up when it never settles', async () => {
+    const path = join(directory, 'a.csv');
+    writeFileSync(path, header + row(0));
+    let writes = 0;
+    const reading = await readMappingFile(path, async () => {
+      writes += 1;
+      writeFileSync(path, row(writes), { flag: 'a' });
+    });
+    expect(reading).toMatchObject({ problems: [{ text: 'the file keeps changing' }] });
   });
 });
 
@@ -280,19 +308,6 @@ describe('as a source', () => {
     expect(await idNow()).toBe('1');
     writeFileSync(path, row('2'));
     await until(async () => (await idNow()) === '2');
-    await resolver.close();
-  });
-
-  it('waits for a file that is being written', async () => {
-    const path = join(directory, 'map.csv');
-    const { resolver } = await start({ mappingFile: { path, lookEveryMs: 0, settleMs: 500 } });
-    writeFileSync(path, `${row('1')}/half,merchants,M1\n`);
-    const reloaded = resolver.reload();
-    await sleep(150);
-    // Whole rows, so that only the second look can tell that the first one came too early.
-    writeFileSync(path, '/rest,merchants,M2\n', { flag: 'a' });
-    expect(await reloaded).toEqual([]);
-    expect(resolver.stats().file?.rows).toBe(3);
     await resolver.close();
   });
 

@@ -121,6 +121,20 @@ describe('shared copies', () => {
     expect(await countKeys(a.redis)).toBeLessThanOrEqual(40);
   });
 
+  it('keys of one slot push each other out and are never taken for one another', async () => {
+    const urls = Object.fromEntries(
+      Array.from({ length: 20 }, (_, i) => [`/${i}`, ['merchants', `M${i}`] as const]),
+    );
+    shop.handler = catalogue(urls);
+    const [a, b] = [await startReplica({ maxEntries: 1 }), await startReplica({ maxEntries: 1 })];
+    for (const { resolver } of [a, b]) {
+      for (let i = 0; i < 20; i += 1) {
+        expect(entityOf((await resolve(resolver, targetOf(`/${i}`))).body)[1]).toBe(`M${i}`);
+      }
+    }
+    expect(await countKeys(a.redis)).toBeLessThanOrEqual(4);
+  });
+
   it.each([
     ['text', async (redis: Redis, key: string) => redis.command('SET', key, '{"a":')],
     [

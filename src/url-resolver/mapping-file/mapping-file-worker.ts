@@ -1,8 +1,9 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
 import { readMappingFile } from './read-mapping-file.ts';
 
 // The worker's whole life: one file, read and handed over.
 const { path, settleMs } = workerData as { path: string; settleMs: number };
-const reading = await readMappingFile(path, settleMs);
+const reading = await readMappingFile(path, () => sleep(settleMs));
 const buffers = reading.kind === 'table' ? [reading.data.records, reading.data.slots] : [];
 parentPort?.postMessage(reading, buffers);

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { extname } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { readCsv } from './csv-rows.ts';
 import { readDocument } from './document-rows.ts';
 import { type PlacedProblem, ProblemList } from './problem.ts';
@@ -15,14 +14,14 @@ const maxDocumentBytes = 10 * 1024 * 1024;
 const attempts = 20;
 
 /**
- * Reads a mapping file whole, in the thread that calls it. A file is believed once two readings, `settleMs` apart, agree in
- * inode, size, modification time and content; so a file that is being written is waited for.
+ * Reads a mapping file whole, in the thread that calls it. A file is believed once two readings, with `settle` between them,
+ * agree in inode, size, modification time and content; so a file that is being written is waited for.
  */
-export async function readMappingFile(path: string, settleMs: number): Promise<FileReading> {
+export async function readMappingFile(path: string, settle: () => Promise<unknown>): Promise<FileReading> {
   try {
     let before = passOver(path, digestOnly).identity;
     for (let attempt = 0; attempt < attempts; attempt += 1) {
-      await sleep(settleMs);
+      await settle();
       const { identity, result } = passOver(path, formatOf(path));
       if (identity === before) return result;
       before = identity;
