@@ -79,6 +79,10 @@ export const refreshTokens = z
         .union([duration({ from: '0s', to: '36500d' }), z.literal('keep')])
         .prefault('keep')
         .meta({ description: 'How long a token is remembered after its expiry; `keep`: for good.' }),
+      digestKey: text().min(16).optional().meta({
+        description:
+          'Key of the digests that stand in the store for tokens and users; without it names of users can be found out by trying. A change makes every token unknown.',
+      }),
     }),
   ])
   .prefault({})

@@ -1,0 +1,58 @@
+import type { Config } from '../config/schema.ts';
+import type { Gate } from '../pipeline.ts';
+import { createSubjectReader } from '../protection/subject.ts';
+import type { Redis } from '../redis/redis.ts';
+import { createAccessTokenSubject } from '../refresh-tokens/access-token-subject.ts';
+import { createRefreshTokens } from '../refresh-tokens/create-refresh-tokens.ts';
+import { MemoryTokenStore } from '../refresh-tokens/memory-token-store.ts';
+import { RedisTokenStore } from '../refresh-tokens/redis-token-store.ts';
+import type { Metrics } from '../telemetry/metrics.ts';
+import type { Part } from './part.ts';
+
+export interface RefreshTokensPart extends Part {
+  readonly gate: Gate;
+}
+
+/** The life cycle of refresh tokens; their store is Redis where there is one. */
+export function createRefreshTokensPart(
+  config: Config,
+  redis: Redis | undefined,
+  metrics: Metrics,
+): RefreshTokensPart {
+  const settings = config.refreshTokens;
+  if (settings === false) throw new TypeError('refreshTokens is off');
+  const times = { lifetimeMs: settings.lifetime, retentionMs: settings.retention };
+  const memory = redis
+    ? undefined
+    : new MemoryTokenStore({ ...times, onEvict: () => metrics.countEvent('refresh-tokens', 'evicted') });
+  const store =
+    memory ?? new RedisTokenStore({ ...times, redis: redis as Redis, replicas: config.store.replicas });
+  const gate = createRefreshTokens({
+    endpoints: settings.endpoints,
+    ignoredPrefixes: config.request.ignoredPrefixes,
+    store,
+    subjectOf: createAccessTokenSubject(createSubjectReader(config.auth.subject)),
+    lifetimeMs: settings.lifetime,
+    answerWithinMs: config.upstream.responseTimeout,
+    digestKey: settings.digestKey,
+    onEvent: (event) => metrics.countEvent('refresh-tokens', event),
+  });
+  metrics.registerGauge({
+    name: 'shopward_refresh_token_delayed_writes',
+    help: 'States of refresh tokens that wait for the store to come back.',
+    value: () => gate.stats().delayedWrites,
+  });
+  if (memory !== undefined) {
+    metrics.registerGauge({
+      name: 'shopward_refresh_token_records',
+      help: 'Refresh tokens in memory.',
+      value: () => memory.size,
+    });
+  }
+  return {
+    gate,
+    reasons: () =>
+      gate.stats().delayedWrites === 0 ? [] : ['refresh tokens: states wait for the store to come back'],
+    close: async () => void (await gate.close()),
+  };
+}

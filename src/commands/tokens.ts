@@ -1,0 +1,142 @@
+import { loadConfig } from '../config/load.ts';
+import { formatProblem } from '../config/problem.ts';
+import type { Config } from '../config/schema.ts';
+import { connectRedis } from '../redis/connect-redis.ts';
+import { RedisUnavailable } from '../redis/redis.ts';
+import { RedisTokenStore } from '../refresh-tokens/redis-token-store.ts';
+import { createDigests } from '../refresh-tokens/token-digest.ts';
+import type { SubjectDigest, TokenEntry, TokenStore } from '../refresh-tokens/token-store.ts';
+import { type CommandIo, processIo } from './command-io.ts';
+
+export interface TokensOptions {
+  readonly config?: string;
+  /** Name of the user, as `auth.subject` reads it from access tokens. */
+  readonly subject?: string;
+  readonly json?: boolean;
+}
+
+const badUsage = 2;
+const badConfiguration = 78;
+/** Longest wait for Redis. */
+const connectMs = 5_000;
+
+const actions: Readonly<
+  Record<
+    string,
+    (store: TokenStore, subject: SubjectDigest | undefined, asJson: boolean, io: CommandIo) => Promise<void>
+  >
+> = { list, revoke, 'purge-expired': purgeExpired };
+
+/**
+ * `list` shows states of refresh tokens (digests, never tokens), `revoke` ends all of a user's (`subject` is needed),
+ * `purge-expired` deletes what has expired, whatever the retention. Works on the store that the configuration names.
+ * Exit code 0, 1 when it could not, 2 on bad usage, 78 for a configuration with problems.
+ */
+export async function runTokens(
+  action: string,
+  options: TokensOptions,
+  io: CommandIo = processIo,
+): Promise<number> {
+  const act = Object.hasOwn(actions, action) ? actions[action] : undefined;
+  if (act === undefined) {
+    io.err(`there is no such action: ${Object.keys(actions).join(', ')} are meant`);
+    return badUsage;
+  }
+  if (action === 'revoke' && !options.subject) {
+    io.err('revoke needs --subject: the name of the user whose refresh tokens end');
+    return badUsage;
+  }
+  const loaded = await loadConfig({ file: options.config, env: io.env, cwd: io.cwd });
+  if ('problems' in loaded) {
+    for (const problem of loaded.problems) io.err(formatProblem(problem));
+    return badConfiguration;
+  }
+  return withStore(loaded.config, io, async (store, digestOf) => {
+    const subject = options.subject === undefined ? undefined : digestOf(options.subject);
+    await act(store, subject, options.json === true, io);
+  });
+}
+
+async function withStore(
+  { refreshTokens, store: { url, timeout } }: Config,
+  io: CommandIo,
+  use: (store: TokenStore, digestOf: (subject: string) => SubjectDigest) => Promise<void>,
+): Promise<number> {
+  if (refreshTokens === false) {
+    io.err('refreshTokens is false in this configuration: no states are kept');
+    return 1;
+  }
+  if (url.kind === 'memory') {
+    io.err(
+      'store.url is `memory`: states of refresh tokens are in the running process only; Redis is needed',
+    );
+    return 1;
+  }
+  const redis = connectRedis({ url, timeoutMs: Math.max(timeout, 1000) });
+  try {
+    if (!(await redis.ready(connectMs))) throw new RedisUnavailable('connection');
+    const { lifetime, retention, digestKey } = refreshTokens;
+    const store = new RedisTokenStore({ redis, lifetimeMs: lifetime, retentionMs: retention });
+    await use(store, createDigests(digestKey).ofSubject);
+    return 0;
+  } catch (fault) {
+    if (!(fault instanceof RedisUnavailable)) throw fault;
+    io.err(`the store cannot be used: ${fault.word}`);
+    return 1;
+  } finally {
+    await redis.close();
+  }
+}
+
+async function list(
+  store: TokenStore,
+  subject: SubjectDigest | undefined,
+  asJson: boolean,
+  io: CommandIo,
+): Promise<void> {
+  let count = 0;
+  for await (const entry of store.list(subject)) {
+    count += 1;
+    io.out(asJson ? JSON.stringify(describe(entry)) : Object.values(describe(entry)).join('  '));
+  }
+  if (!asJson) io.out(`${count} refresh token${count === 1 ? '' : 's'}`);
+}
+
+async function revoke(
+  store: TokenStore,
+  subject: SubjectDigest | undefined,
+  asJson: boolean,
+  io: CommandIo,
+): Promise<void> {
+  if (subject === undefined) return;
+  await store.settleRevocationOfAll(subject, 'command line', true);
+  io.out(
+    asJson ? JSON.stringify({ revoked: subject }) : `all refresh tokens of subject ${subject} are revoked`,
+  );
+}
+
+async function purgeExpired(
+  store: TokenStore,
+  subject: SubjectDigest | undefined,
+  asJson: boolean,
+  io: CommandIo,
+): Promise<void> {
+  const purged = await store.purgeExpired(subject);
+  io.out(
+    asJson ? JSON.stringify({ purged }) : `deleted ${purged} expired refresh token${purged === 1 ? '' : 's'}`,
+  );
+}
+
+/** One line a token: what `--json` prints, and its values in order. */
+function describe(entry: TokenEntry): Readonly<Record<string, string>> {
+  const { token, subject, state, issuedAtMs, expiresAtMs, usedAtMs, revokedAtMs } = entry;
+  return {
+    token,
+    state,
+    subject: subject ?? 'unknown',
+    issued: new Date(issuedAtMs).toISOString(),
+    expires: new Date(expiresAtMs).toISOString(),
+    ...(usedAtMs !== null && { used: new Date(usedAtMs).toISOString() }),
+    ...(revokedAtMs !== null && { revoked: new Date(revokedAtMs).toISOString() }),
+  };
+}
