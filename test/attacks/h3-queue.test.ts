@@ -94,6 +94,30 @@ eachEngine('H3: a full queue', (start) => {
     for (const reader of readers) reader.close();
   });
 
+  it('a client that stops reading for longer than the upstream may be silent gets all, once it reads on', async () => {
+    const { port, front } = await start(
+      ({ connection }) => {
+        connection.socket.write(`HTTP/1.1 200 OK\r\nContent-Length: 30000000\r\n\r\n`);
+        connection.socket.write(Buffer.alloc(30_000_000, 'a'));
+        return undefined;
+      },
+      { responseTimeoutMs: 150 },
+    );
+    const reader = await openRawConnection(port, { timeoutMs: 20_000 });
+    reader.socket.removeAllListeners('data');
+    let bytes = 0;
+    reader.socket.on('data', (chunk) => {
+      bytes += chunk.length;
+    });
+    reader.socket.pause();
+    await reader.write(get);
+    await later(700);
+    reader.socket.resume();
+    expect(await front.resultsOf(1)).toMatchObject([{ end: 'sent', bytes: 30_000_000 }]);
+    while (bytes < 30_000_000) await later(5);
+    reader.close();
+  });
+
   it('X2: a body that trickles is 408 before it takes a connection, or when it streams', async () => {
     const { port, upstream, front } = await start(() => undefined, { bodyTimeoutMs: 100 });
     for (const [framing, piece] of [
