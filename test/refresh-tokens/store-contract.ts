@@ -1,0 +1,263 @@
+import { randomUUID } from 'node:crypto';
+import { createDigests } from '../../src/refresh-tokens/token-digest.ts';
+import type { ClaimAnswer, TokenEntry, TokenStore } from '../../src/refresh-tokens/token-store.ts';
+
+/** One store under test; its clock moves on by `pass` only, or really, where it is another machine's. */
+export interface Subject {
+  /** A second one over the same records is another replica. */
+  readonly stores: readonly [TokenStore, TokenStore];
+  /** At least so many milliseconds go by on the store's clock. */
+  pass(ms: number): Promise<void>;
+}
+
+export const lifetimeMs = 60_000;
+const holdMs = 30_000;
+const shortMs = 60;
+const digests = createDigests('store contract');
+
+/** What any store of the port does; each throws (with what it saw) when it does not. */
+export const contract: Readonly<Record<string, (subject: Subject) => Promise<void>>> = {
+  async 'an unknown token is granted once at a time, over replicas'({ stores: [one, other] }) {
+    const token = newToken();
+    same((await one.claim(token, 'a', holdMs)).kind, 'granted');
+    const refused = await other.claim(token, 'b', holdMs);
+    same(refused.kind, 'in-exchange');
+    const remainingMs = refused.kind === 'in-exchange' ? refused.remainingMs : 0;
+    same(remainingMs > 0 && remainingMs <= holdMs, true);
+  },
+  async 'of fifty claims at a time one is granted'({ stores }) {
+    const token = newToken();
+    const answers = await Promise.all(
+      Array.from({ length: 50 }, (_, i) => stores[i % 2]?.claim(token, `op-${i}`, holdMs)),
+    );
+    same(answers.filter((answer) => answer?.kind === 'granted').length, 1);
+  },
+  async 'a release frees the token, of its own claim only'({ stores: [one, other] }) {
+    const token = newToken();
+    await one.claim(token, 'a', holdMs);
+    await other.release(token, 'b');
+    same((await other.claim(token, 'b', holdMs)).kind, 'in-exchange');
+    await one.release(token, 'a');
+    same((await other.claim(token, 'b', holdMs)).kind, 'granted');
+  },
+  async 'a claim lapses, and its late release leaves the next one alone'({ stores: [one, other], pass }) {
+    const token = newToken();
+    await one.claim(token, 'a', shortMs);
+    await pass(shortMs + 40);
+    same((await other.claim(token, 'b', holdMs)).kind, 'granted');
+    await one.release(token, 'a');
+    same((await one.claim(token, 'c', holdMs)).kind, 'in-exchange');
+  },
+  async 'used is final: after a claim, without one, after a late release, after being issued again'({
+    stores: [one, other],
+  }) {
+    for (const before of ['claim', 'none', 'record']) {
+      const token = newToken();
+      if (before === 'claim') await one.claim(token, 'a', holdMs);
+      if (before === 'record') await one.record(token, { subject: null, generation: 0, lifetimeMs });
+      await one.markUsed(token, null);
+      same((await other.claim(token, 'b', holdMs)).kind, 'used');
+      await one.release(token, 'a');
+      await one.record(token, { subject: null, generation: 0, lifetimeMs });
+      same((await other.claim(token, 'b', holdMs)).kind, 'used');
+    }
+  },
+  async 'a used mark counts although the claim had lapsed and another runs'({ stores: [one, other], pass }) {
+    const token = newToken();
+    await one.claim(token, 'a', shortMs);
+    await pass(shortMs + 40);
+    await other.claim(token, 'b', holdMs);
+    await one.markUsed(token, null);
+    await other.release(token, 'b');
+    same((await other.claim(token, 'c', holdMs)).kind, 'used');
+  },
+  async 'a recorded token is granted with its subject and generation, and expires'({
+    stores: [one, other],
+    pass,
+  }) {
+    const [token, subject] = [newToken(), newSubject()];
+    await one.record(token, { subject, generation: 7, lifetimeMs: 500 });
+    same(await other.claim(token, 'a', 1), { kind: 'granted', subject, generation: 7, revokedBy: [] });
+    await other.release(token, 'a');
+    await pass(540);
+    same((await other.claim(token, 'b', holdMs)).kind, 'expired');
+  },
+  async 'issued again, it lives longer and keeps its subject'({ stores: [one, other], pass }) {
+    const [token, subject] = [newToken(), newSubject()];
+    await one.record(token, { subject, generation: 1, lifetimeMs: 100 });
+    await one.record(token, { subject: newSubject(), generation: 2, lifetimeMs });
+    await pass(150);
+    same(await other.claim(token, 'a', holdMs), { kind: 'granted', subject, generation: 1, revokedBy: [] });
+  },
+  async 'its own user revokes it: at once, and for good when settled'({ stores: [one, other] }) {
+    const [token, subject] = [newToken(), newSubject()];
+    await one.record(token, { subject, generation: 0, lifetimeMs });
+    same(await one.noteRevocation(token, subject, 'r'), 'noted');
+    same((await other.claim(token, 'a', holdMs)).kind, 'revoked');
+    await one.settleRevocation(token, subject, 'r', true);
+    same((await other.claim(token, 'a', holdMs)).kind, 'revoked');
+    await one.record(token, { subject, generation: 9, lifetimeMs });
+    same((await other.claim(token, 'a', holdMs)).kind, 'revoked');
+  },
+  async 'a note that is taken back leaves the token as it was'({ stores: [one, other] }) {
+    const [token, subject] = [newToken(), newSubject()];
+    await one.record(token, { subject, generation: 0, lifetimeMs });
+    await one.noteRevocation(token, subject, 'r');
+    await one.settleRevocation(token, subject, 'r', false);
+    same((await other.claim(token, 'a', holdMs)).kind, 'granted');
+  },
+  async 'two revocations of one token: the refused one does not undo the other, in any order'({
+    stores: [one, other],
+  }) {
+    for (const order of [
+      ['r', 's'],
+      ['s', 'r'],
+    ]) {
+      const [token, subject] = [newToken(), newSubject()];
+      await one.record(token, { subject, generation: 0, lifetimeMs });
+      await one.noteRevocation(token, subject, 'r');
+      await other.noteRevocation(token, subject, 's');
+      for (const op of order) await one.settleRevocation(token, subject, op, op === 'r');
+      same((await other.claim(token, 'a', holdMs)).kind, 'revoked');
+    }
+  },
+  async 'settled without its note (the store was emptied): revoked all the same'({ stores: [one, other] }) {
+    const [token, subject] = [newToken(), newSubject()];
+    await one.record(token, { subject, generation: 0, lifetimeMs });
+    await one.settleRevocation(token, subject, 'r', true);
+    same((await other.claim(token, 'a', holdMs)).kind, 'revoked');
+  },
+  async 'another user notes nothing'({ stores: [one, other] }) {
+    const [token, subject] = [newToken(), newSubject()];
+    await one.record(token, { subject, generation: 0, lifetimeMs });
+    same(await one.noteRevocation(token, newSubject(), 'r'), 'foreign');
+    same((await other.claim(token, 'a', holdMs)).kind, 'granted');
+  },
+  async 'who has revoked an unknown token is told, and counts once it is known whose it is'({
+    stores: [one, other],
+  }) {
+    const [token, subject, stranger] = [newToken(), newSubject(), newSubject()];
+    same(await one.noteRevocation(token, stranger, 'r'), 'noted');
+    await one.settleRevocation(token, stranger, 'r', true);
+    same(await other.noteRevocation(token, subject, 's'), 'noted');
+    const answer = await other.claim(token, 'a', holdMs);
+    same(answer.kind === 'granted' && [...answer.revokedBy].sort(), [subject, stranger].sort());
+    await other.release(token, 'a');
+    await one.record(token, { subject, generation: 0, lifetimeMs });
+    same((await other.claim(token, 'b', holdMs)).kind, 'revoked');
+  },
+  async 'a stranger who revoked a token before it was known does it no harm'({ stores: [one, other] }) {
+    const [token, subject, stranger] = [newToken(), newSubject(), newSubject()];
+    await one.noteRevocation(token, stranger, 'r');
+    await one.settleRevocation(token, stranger, 'r', true);
+    await one.record(token, { subject, generation: 0, lifetimeMs });
+    same((await other.claim(token, 'b', holdMs)).kind, 'granted');
+  },
+  async 'mine: the generation rises with each, at once, and falls back when refused'({
+    stores: [one, other],
+  }) {
+    const subject = newSubject();
+    const seen = [await one.generationOf(subject)];
+    await one.noteRevocationOfAll(subject, 'r');
+    seen.push(await other.addToSubject(subject, newToken(), lifetimeMs));
+    await one.noteRevocationOfAll(subject, 's');
+    seen.push(await other.generationOf(subject));
+    same(
+      seen,
+      [...new Set(seen)].sort((a, b) => a - b),
+    );
+    await one.settleRevocationOfAll(subject, 's', false);
+    same(await other.generationOf(subject), seen[1]);
+    await one.settleRevocationOfAll(subject, 'r', true);
+    same(await other.generationOf(subject), seen[1]);
+    await one.noteRevocationOfAll(subject, 't');
+    await one.settleRevocationOfAll(subject, 't', false);
+    same(await other.generationOf(subject), seen[1]);
+  },
+  async 'mine settled without its note rises all the same; another subject does not'({
+    stores: [one, other],
+  }) {
+    const [subject, stranger] = [newSubject(), newSubject()];
+    await one.settleRevocationOfAll(subject, 'r', true);
+    same((await other.generationOf(subject)) > 1e15, true);
+    same(await other.generationOf(stranger), 0);
+  },
+  async 'a list shows states, and only those of the subject'({ stores: [one, other], pass }) {
+    const [subject, stranger] = [newSubject(), newSubject()];
+    const make = async (owner: typeof subject, lifetime = lifetimeMs) => {
+      const token = newToken();
+      const generation = await one.addToSubject(owner, token, lifetime);
+      await one.record(token, { subject: owner, generation, lifetimeMs: lifetime });
+      return token;
+    };
+    const expected: Record<string, string> = {};
+    const mark = (token: string, state: string) => {
+      expected[token] = state;
+    };
+    mark(await make(subject), 'valid');
+    const used = await make(subject);
+    await one.markUsed(used, null);
+    mark(used, 'used');
+    const revoked = await make(subject);
+    await one.noteRevocation(revoked, subject, 'r');
+    mark(revoked, 'revoked');
+    const claimed = await make(subject);
+    await one.claim(claimed, 'a', holdMs);
+    mark(claimed, 'in-exchange');
+    mark(await make(subject, 20), 'expired');
+    await make(stranger);
+    await one.claim(newToken(), 'b', holdMs);
+    await pass(40);
+    const states = async () => toStates(await all(other.list(subject)));
+    same(await states(), expected);
+    await other.settleRevocationOfAll(subject, 'm', true);
+    same([...new Set(Object.values(await states()))].sort(), ['revoked', 'used']);
+    same(
+      toStates(await all(other.list(stranger))),
+      toStates((await all(one.list())).filter((each) => each.subject === stranger)),
+    );
+  },
+  async 'purging deletes what has expired, of the subject or of all'({ stores: [one, other], pass }) {
+    const [subject, stranger] = [newSubject(), newSubject()];
+    const make = async (owner: typeof subject, lifetime: number) => {
+      const token = newToken();
+      const generation = await one.addToSubject(owner, token, lifetime);
+      await one.record(token, { subject: owner, generation, lifetimeMs: lifetime });
+      return token;
+    };
+    await make(subject, 20);
+    const alive = await make(subject, lifetimeMs);
+    const others = await make(stranger, 20);
+    await pass(40);
+    same(await other.purgeExpired(subject), 1);
+    same(Object.keys(toStates(await all(one.list(subject)))), [alive]);
+    same((await one.claim(others, 'a', 1)).kind, 'expired');
+    same((await other.purgeExpired()) >= 1, true);
+    same((await one.claim(others, 'a', 1)).kind, 'granted');
+    same(await other.purgeExpired(stranger), 0);
+  },
+};
+
+export const newToken = () => digests.ofToken(randomUUID());
+export const newSubject = () => digests.ofSubject(randomUUID());
+
+export async function all(entries: AsyncIterable<TokenEntry>): Promise<TokenEntry[]> {
+  return Array.fromAsync(entries);
+}
+
+function toStates(entries: readonly TokenEntry[]): Readonly<Record<string, string>> {
+  return Object.fromEntries(entries.map(({ token, state }) => [token, state]));
+}
+
+/** Compares as JSON with sorted keys: enough for what stores answer, and free of any test runner. */
+function same(seen: unknown, expected: unknown): void {
+  const [a, b] = [seen, expected].map((value) => JSON.stringify(value, sortKeys));
+  if (a !== b) throw new Error(`expected ${b}, saw ${a}`);
+}
+
+function sortKeys(_: string, value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+export type { ClaimAnswer };
