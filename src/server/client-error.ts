@@ -1,33 +1,11 @@
 import { STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { type Rejection, reject } from '../rejections/rejection.ts';
+import type { Rejection } from '../rejections/rejection.ts';
 import type { RejectionName, Rejections } from '../rejections/table.ts';
 import { methods } from '../request/canonical-request.ts';
 
-/**
- * Answers what node's parser refused, on the bare socket: there is no request and no response object. While an earlier
- * response is on its way the connection only ends, since bytes of ours would corrupt it.
- */
-export function answerClientError(
-  fault: NodeJS.ErrnoException,
-  socket: Duplex,
-  responseInFlight: boolean,
-  rejections: Rejections,
-): void {
-  if (fault.code === 'ECONNRESET' || !socket.writable || responseInFlight) {
-    socket.destroy();
-    return;
-  }
-  endWithRejection(socket, reject(rejectionOf(fault.code)), rejections);
-}
-
-/** CONNECT asks for a tunnel; there is none (RFC 9110 section 9.3.6). */
-export function answerConnect(socket: Duplex, rejections: Rejections): void {
-  socket.on('error', () => socket.destroy());
-  endWithRejection(socket, reject('method-not-allowed'), rejections);
-}
-
-function rejectionOf(code: string | undefined): RejectionName {
+/** What a fault of node's parser is to the client. */
+export function rejectionOfParserFault(code: string | undefined): RejectionName {
   switch (code) {
     case 'HPE_HEADER_OVERFLOW':
       return 'fields-too-large';

@@ -1,9 +1,10 @@
 import http, { type IncomingMessage, type ServerResponse } from 'node:http';
 import https from 'node:https';
-import type { AddressInfo, Socket } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Rejections } from '../rejections/table.ts';
-import { answerClientError, answerConnect } from './client-error.ts';
+import { ClientConnection } from './client-connection.ts';
+import { rejectionOfParserFault } from './client-error.ts';
 
 export interface ListenerOptions {
   readonly host: string;
@@ -30,12 +31,9 @@ export interface Listener {
   drain(withinMs: number): Promise<void>;
 }
 
-/** Requests that one connection may have in flight by pipelining (RFC 9112 section 9.3.2); more are not read on. */
-const maxPipelined = 16;
-
 /** The public listener: node's own parser, every time-out and size set by hand, no request ever left without an end. */
 export function createListener(options: ListenerOptions): Listener {
-  const inFlight = new WeakMap<Socket, number>();
+  const connections = new Map<Duplex, ClientConnection>();
   const limits: https.ServerOptions = {
     maxHeaderSize: options.requestHeadersBytes,
     keepAliveTimeout: options.keepAliveTimeoutMs,
@@ -57,28 +55,40 @@ export function createListener(options: ListenerOptions): Listener {
   server.maxRequestsPerSocket = 0;
   let draining = false;
 
+  const connectionOf = (socket: Duplex): ClientConnection => {
+    const known = connections.get(socket);
+    if (known !== undefined) return known;
+    const connection = new ClientConnection(socket, options);
+    if (draining) connection.drain();
+    connections.set(socket, connection);
+    socket.once('close', () => connections.delete(socket));
+    return connection;
+  };
   const take = (incoming: IncomingMessage, response: ServerResponse) => {
-    const { socket } = incoming;
-    const count = (inFlight.get(socket) ?? 0) + 1;
-    inFlight.set(socket, count);
-    if (count >= maxPipelined) socket.pause();
-    response.once('close', () => {
-      const left = (inFlight.get(socket) ?? 1) - 1;
-      inFlight.set(socket, left);
-      if (left === maxPipelined - 1) socket.resume();
-    });
-    if (draining) response.shouldKeepAlive = false;
-    options.handle(incoming, response);
+    connectionOf(incoming.socket).take(incoming, response);
   };
   server.on('request', take);
   // Without these two node answers 100 and 417 by itself, before anybody was asked for a token.
   server.on('checkContinue', take);
   server.on('checkExpectation', take);
-  server.on('connect', (_incoming, socket) => answerConnect(socket, options.rejections));
-  server.on('clientError', (fault, socket) => {
-    answerClientError(fault, socket, (inFlight.get(socket as Socket) ?? 0) > 0, options.rejections);
+  server.on('clientError', (fault: NodeJS.ErrnoException, socket) => {
+    if (fault.code === 'ECONNRESET' || !socket.writable) socket.destroy();
+    else connectionOf(socket).breakOff(rejectionOfParserFault(fault.code));
   });
-  if (options.handleUpgrade) server.on('upgrade', options.handleUpgrade);
+  // CONNECT asks for a tunnel; there is none (RFC 9110 section 9.3.6). Node leaves the socket to us.
+  server.on('connect', (_incoming, socket) => {
+    socket.on('error', () => socket.destroy());
+    connectionOf(socket).breakOff('method-not-allowed');
+  });
+  const { handleUpgrade } = options;
+  if (handleUpgrade) {
+    server.on('upgrade', (incoming, socket, head) => {
+      socket.on('error', () => socket.destroy());
+      const connection = connectionOf(socket);
+      if (connection.isIdle) handleUpgrade(incoming, socket, head);
+      else connection.breakOff('bad-request');
+    });
+  }
 
   return {
     server,
@@ -95,6 +105,7 @@ export function createListener(options: ListenerOptions): Listener {
     drain: async (withinMs) => {
       draining = true;
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      for (const connection of connections.values()) connection.drain();
       server.closeIdleConnections();
       const deadline = setTimeout(() => server.closeAllConnections(), withinMs);
       await closed;

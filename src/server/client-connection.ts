@@ -1,0 +1,114 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { reject } from '../rejections/rejection.ts';
+import type { RejectionName, Rejections } from '../rejections/table.ts';
+import { endWithRejection } from './client-error.ts';
+
+/** One request of a connection, with its response. */
+interface Pair {
+  readonly incoming: IncomingMessage;
+  readonly response: ServerResponse;
+}
+
+export interface ClientConnectionOptions {
+  readonly rejections: Rejections;
+  handle(incoming: IncomingMessage, response: ServerResponse): void;
+}
+
+/** More requests than one read of node's (64 KiB) holds: it is parsed to its end, whatever is asked of the socket. */
+const maxWaiting = 4096;
+
+/**
+ * One connection of a client: its requests are handled one after the other, however many came at once (pipelining, RFC
+ * 9112 section 9.3.2), so that a connection never has more than one of them in flight. What cannot be read as a request
+ * is answered in its turn too: bytes of ours would corrupt a response that is on its way.
+ */
+export class ClientConnection {
+  readonly #socket: Duplex;
+  readonly #options: ClientConnectionOptions;
+  readonly #waiting: Pair[] = [];
+  #current: Pair | undefined;
+  /** Why nothing more is read of this connection. */
+  #broken: RejectionName | undefined;
+  #draining = false;
+
+  constructor(socket: Duplex, options: ClientConnectionOptions) {
+    this.#socket = socket;
+    this.#options = options;
+  }
+
+  get isIdle(): boolean {
+    return this.#current === undefined;
+  }
+
+  take(incoming: IncomingMessage, response: ServerResponse): void {
+    if (this.#broken !== undefined) return;
+    if (this.#current === undefined) this.#begin({ incoming, response });
+    else if (this.#waiting.length === maxWaiting) this.breakOff('overloaded');
+    else {
+      this.#waiting.push({ incoming, response });
+      this.#socket.pause();
+    }
+  }
+
+  /** Nothing more can be read: what was taken is finished, then this is answered, and the connection ends. */
+  breakOff(why: RejectionName): void {
+    if (this.#broken !== undefined) return;
+    this.#broken = why;
+    this.#socket.pause();
+    this.#endIfDue();
+  }
+
+  /** The current response is the last one. */
+  drain(): void {
+    this.#draining = true;
+    if (this.#current !== undefined) this.#current.response.shouldKeepAlive = false;
+  }
+
+  #begin(pair: Pair): void {
+    this.#current = pair;
+    const { incoming, response } = pair;
+    response.once('close', () => this.#ended());
+    if (this.#draining) response.shouldKeepAlive = false;
+    if (this.#waiting.length > 0) setImmediate(() => this.#holdReading());
+    this.#options.handle(incoming, response);
+  }
+
+  /** Node reads on by itself after each response. */
+  #holdReading(): void {
+    if (this.#waiting.length > 0) this.#socket.pause();
+  }
+
+  #ended(): void {
+    const ended = this.#current;
+    this.#current = undefined;
+    if (!this.#socket.writable) {
+      this.#waiting.length = 0;
+      return;
+    }
+    const next = this.#waiting.shift();
+    if (next !== undefined) {
+      this.#begin(next);
+      this.#endIfDue();
+    } else if (this.#broken === undefined) {
+      if (this.#draining) this.#socket.end();
+      else this.#socket.resume();
+    } else if (ended?.incoming.complete === false) {
+      // It broke in the body of a request that has had its answer.
+      this.#socket.destroy();
+    } else this.#end(this.#broken);
+  }
+
+  /** Where the last request broke in its own body, the refusal is its answer, unless that has begun. */
+  #endIfDue(): void {
+    if (this.#broken === undefined || this.#waiting.length > 0) return;
+    const current = this.#current;
+    if (current === undefined || !(current.incoming.complete || current.response.headersSent)) {
+      this.#end(this.#broken);
+    }
+  }
+
+  #end(why: RejectionName): void {
+    endWithRejection(this.#socket, reject(why), this.#options.rejections);
+  }
+}

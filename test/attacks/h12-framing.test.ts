@@ -1,0 +1,93 @@
+import { describe, expect, it } from 'vitest';
+import { request, useAttackStage } from '../harness/attack-stage.ts';
+
+const stage = useAttackStage();
+const smuggled = 'GET /smuggled HTTP/1.1\r\nHost: s\r\n\r\n';
+const length = (value: string) => `Content-Length: ${value}`;
+const coding = (value: string) => `Transfer-Encoding: ${value}`;
+
+/** H12: node's parser refuses these as long as nobody loosens it; what follows them is never a request. */
+describe('H12: framing', () => {
+  it.each([
+    ...[
+      [length('4'), coding('chunked')],
+      [coding('chunked'), length('4')],
+      [coding('xchunked')],
+      [coding('chunked, identity')],
+    ],
+    ...[
+      [coding('chunked'), coding('chunked')],
+      [coding('chunked'), coding('identity')],
+      ['Transfer-Encoding : chunked'],
+    ],
+    ...[
+      [coding('\vchunked')],
+      [coding('chunked\v')],
+      [coding('"chunked"')],
+      [coding('chunked;q=1')],
+      [' Transfer-Encoding: chunked'],
+    ],
+    ...[
+      [length('+4')],
+      [length('-4')],
+      [length('1, 1')],
+      [length('4'), length('4')],
+      [length('4'), length('5')],
+      [length('0x4')],
+    ],
+    ...[
+      [length('4 4')],
+      [length('99999999999999999999999')],
+      [length('')],
+      [length('4.0')],
+      [length('1e1')],
+      ['Content-Length : 4'],
+    ],
+    ...[
+      ['X: a\nContent-Length: 4'],
+      ['X: a\rContent-Length: 4'],
+      ['X: a\0b'],
+      ['X: a\r\n b'],
+      ['X\r\n: a'],
+      [': a'],
+      ['X'],
+    ],
+  ])('%j', async (...fields) => {
+    const before = stage.upstream.bytes();
+    const connection = await stage.send(
+      request('POST /stores', ['Content-Type: text/plain', ...fields], `0\r\n\r\n${smuggled}`),
+    );
+    const response = await connection.readResponse();
+    expect([400, 501]).toContain(response.status);
+    expect(JSON.parse(response.body.toString()).errors[0].status).toBe(response.status);
+    expect((await connection.readAll()).toString()).toBe('');
+    connection.close();
+    expect(stage.upstream.bytes()).toBe(before);
+  });
+
+  it.each([
+    ...[
+      '0x5\r\nhello',
+      '5 \r\nhello',
+      'g\r\n',
+      '-5\r\nhello',
+      '5\nhello',
+      '5\r\nhelloX',
+      '5\r\nhello\n',
+      'fffffffffffffffff\r\n',
+    ],
+    ...[
+      '5;a\nb\r\nhello',
+      '\r\n5\r\nhello',
+      '+5\r\nhello',
+      '5\r\nhello\r\n0\r\n X: y',
+      '5\r\nhello\r\n0\r\nX\r\n',
+    ],
+  ])('the chunk %j ends the connection', async (chunk) => {
+    const fields = ['Content-Type: text/plain', coding('chunked')];
+    const connection = await stage.send(request('POST /stores', fields, `${chunk}\r\n0\r\n\r\n${smuggled}`));
+    await connection.readAll();
+    connection.close();
+    expect(stage.upstream.bytes()).not.toContain('smuggled');
+  });
+});

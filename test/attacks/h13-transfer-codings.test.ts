@@ -1,0 +1,47 @@
+import { describe, expect, it } from 'vitest';
+import { request, useAttackStage } from '../harness/attack-stage.ts';
+
+const stage = useAttackStage();
+const chunked = '5;a=b;c="d"\r\nhello\r\n0;last\r\nX-Trailer: 1\r\nAuthorization: Bearer x\r\n\r\n';
+const text = 'Content-Type: text/plain';
+
+describe('H13: Transfer-Encoding', () => {
+  it.each(['gzip, chunked', 'identity, chunked', 'deflate,chunked', ' ,chunked'])(
+    '%s is not implemented',
+    async (coding) => {
+      const bytes = request('POST /stores', [text, `Transfer-Encoding: ${coding}`], chunked);
+      const response = await stage.refuses(bytes, 501, 'transfer-encoding-unsupported');
+      expect(response.field('connection')).toBe('close');
+    },
+  );
+
+  it.each(['chunked, chunked', 'chunked, gzip', 'chunked\r\nTransfer-Encoding: chunked'])(
+    '%j is malformed',
+    async (coding) => {
+      const bytes = request('POST /stores', [text, `Transfer-Encoding: ${coding}`], chunked);
+      await stage.refuses(bytes, 400, 'bad-request-fields');
+    },
+  );
+
+  it.each(['chunked', 'gzip, chunked'])('%s in HTTP/1.0 is refused', async (coding) => {
+    const bytes = `POST /stores HTTP/1.0\r\nHost: shop.example\r\nTransfer-Encoding: ${coding}\r\n\r\n${chunked}`;
+    await stage.refuses(bytes, 400, 'bad-request-fields');
+  });
+
+  it.each(['chunked', 'Chunked', 'CHUNKED'])(
+    '%s is framed anew: no extensions, no trailers',
+    async (coding) => {
+      await stage.passes(request('POST /stores', [text, `Transfer-Encoding: ${coding}`], chunked));
+      const last = stage.upstream.bytes().slice(stage.upstream.bytes().lastIndexOf('POST /stores'));
+      expect(last).toMatch(/\r\n\r\n(5\r\nhello\r\n0\r\n\r\n|hello)$/);
+      expect(last).not.toMatch(/a=b|last|trailer|bearer/i);
+    },
+  );
+
+  it.each(['GET', 'HEAD'])('a body of %s does not go on', async (method) => {
+    const { head } = await stage.passes(request(`${method} /stores`, ['Content-Length: 5'], 'hello'));
+    expect(head).not.toMatch(/content-length|transfer-encoding/i);
+    await stage.passes(request(`${method} /stores`, ['Transfer-Encoding: chunked'], chunked));
+    expect(stage.upstream.bytes()).not.toMatch(new RegExp(`${method} /stores[^]*hello`));
+  });
+});
