@@ -2,7 +2,7 @@
 /** The command line: verb -> command. */
 import { Command, CommanderError, Option } from 'commander';
 import { runCheck } from './commands/check.ts';
-import { runExplain } from './commands/explain.ts';
+import { type ExplainOptions, runExplain } from './commands/explain.ts';
 import { runHealth } from './commands/health.ts';
 import { type PurgeOptions, runPurge } from './commands/purge.ts';
 import { runSchema } from './commands/schema.ts';
@@ -45,13 +45,11 @@ verb('check', 'validate every file and print all problems', (options: { config?:
 )
   .addOption(configFile)
   .addOption(json);
-verb(
-  'explain',
-  'print what would happen to a request, offline',
-  (method: string, url: string, options: object) => runExplain(method, url, options),
+verb('explain', 'print what would happen to a request, offline', (words: string[], options: ExplainOptions) =>
+  runExplain(words, options),
 )
-  .argument('<method>', 'GET, POST, ...')
-  .argument('<url>', 'path or URL, as pasted from a log')
+  .argument('<request...>', 'METHOD and URL, or whatever was pasted from a log')
+  .option('-H, --header <field...>', 'a field of the request, "Name: value"')
   .addOption(configFile)
   .addOption(json);
 verb('schema', 'print the JSON Schemas that editors use', (which: string | undefined) =>

@@ -1,0 +1,19 @@
+import type { Config } from '../../config/schema.ts';
+import type { CanonicalRequest } from '../../request/canonical-request.ts';
+
+/** Endpoints that shopward answers itself. */
+export type OwnEndpointName = 'url-resolver' | 'protected-resources' | 'resource-metadata';
+
+/** RFC 9728 section 3. */
+export const metadataPath = '/.well-known/oauth-protected-resource';
+
+/** GET and HEAD of an own endpoint, whatever the list says; null: the request is forwarded. */
+export function findOwnEndpoint(
+  { method, path }: CanonicalRequest,
+  { urlResolver, protectedResourcesPath }: Pick<Config, 'urlResolver' | 'protectedResourcesPath'>,
+): OwnEndpointName | null {
+  if (method !== 'GET' && method !== 'HEAD') return null;
+  if (urlResolver && (path === urlResolver.path || path === `${urlResolver.path}/`)) return 'url-resolver';
+  if (path === protectedResourcesPath) return 'protected-resources';
+  return path === metadataPath ? 'resource-metadata' : null;
+}

@@ -1,0 +1,107 @@
+/** What a text that somebody pasted asks for. */
+export interface PastedRequest {
+  /** Undefined: the text names none. */
+  readonly method: string | undefined;
+  /** The request target as it would stand on the wire. */
+  readonly target: string;
+  readonly host: string;
+  /** How the text was read, where that is not plain to see. */
+  readonly notes: readonly string[];
+}
+
+const logLine = /["'`]([A-Za-z]+) ([^\s"]+) HTTP\/\d(?:\.\d)?["'`]/;
+const wholeUrl = /^https?:\/\/([^/?#]*)([^#]*)(#.*)?$/is;
+const hostAndPath =
+  /^(?:localhost|(?:\d+\.){3}\d+|\[[0-9a-f:.]+\]|(?:[a-z0-9-]+\.)+[a-z]{2,})(?::\d+)?(?=[/?]|$)/i;
+const enclosing: readonly [string, string][] = [
+  ['"', '"'],
+  ["'", "'"],
+  ['`', '`'],
+  ['<', '>'],
+  ['(', ')'],
+];
+
+/**
+ * Reads a request as people copy it: `GET /x`, a request line with its version, a line of an access log or of curl's
+ * output, a whole URL, in quotes, with the escapes of JSON, HTML or a log. Only what cannot be meant is changed, and a
+ * note says so: a path with `..` or a backslash stays what it is.
+ */
+export function readPastedRequest(text: string): PastedRequest {
+  const notes: string[] = [];
+  const methods: string[] = [];
+  let rest = withoutQuotes(text.trim().replace(/^> /, ''));
+  const line = logLine.exec(text);
+  for (let inner = leadingMethod(rest); inner !== undefined; inner = leadingMethod(rest)) {
+    // A line of a log may begin with any word.
+    if (line !== null && !startsQuoted(inner.rest)) break;
+    methods.push(inner.method);
+    rest = withoutQuotes(inner.rest);
+    if (line !== null) break;
+  }
+  if (line !== null) {
+    methods.push((line[1] ?? '').toUpperCase());
+    rest = line[2] ?? '';
+  }
+  const [method, other = method] = methods;
+  if (other !== method) notes.push(`the text says ${other}; ${method} is explained`);
+  rest = rest.replace(/\s+HTTP\/\d(?:\.\d)?$/, '');
+  const { target, host } = readTarget(readEscapes(rest, notes), notes);
+  return { method, target, host, notes };
+}
+
+function withoutQuotes(text: string): string {
+  const bare = text.replace(/(?<=["'`>)])[,;]$/, '');
+  const pair = enclosing.find(
+    ([open, close]) => bare.startsWith(open) && bare.endsWith(close) && bare.length > 1,
+  );
+  return pair === undefined ? text : withoutQuotes(bare.slice(1, -1).trim());
+}
+
+function startsQuoted(text: string): boolean {
+  return enclosing.some(([open]) => text.startsWith(open));
+}
+
+function leadingMethod(text: string): { method: string; rest: string } | undefined {
+  const [, method, rest] = /^([A-Za-z]+)\s+(\S.*)$/s.exec(text) ?? [];
+  return method === undefined || rest === undefined || /^HTTP\//.test(rest)
+    ? undefined
+    : { method: method.toUpperCase(), rest };
+}
+
+/** Escapes of where the text was copied from, none of which a client sends. */
+function readEscapes(text: string, notes: string[]): string {
+  let plain = text;
+  const replace = (pattern: RegExp, by: (match: string, group: string) => string, what: string) => {
+    const next = plain.replace(pattern, by);
+    if (next !== plain) notes.push(what);
+    plain = next;
+  };
+  if (!/(?<!\\)\//.test(plain.replace(/^https?:\\?\/\\?\//i, ''))) {
+    replace(/\\\//g, () => '/', String.raw`"\/" was read as "/", an escape of JSON`);
+  }
+  const octet = (_: string, hex: string) => String.fromCharCode(Number.parseInt(hex, 16));
+  replace(/\\u00([0-9a-f]{2})/gi, octet, String.raw`"\u00.." was read as an escape of JSON`);
+  replace(/\\x([0-9a-f]{2})/gi, octet, String.raw`"\x.." was read as an escape of the log`);
+  replace(/&amp;/g, () => '&', '"&amp;" was read as "&", an escape of HTML');
+  return plain;
+}
+
+function readTarget(text: string, notes: string[]): { target: string; host: string } {
+  const url = wholeUrl.exec(text);
+  if (url !== null) {
+    const [, authority = '', rest = '', fragment] = url;
+    const host = authority.slice(authority.lastIndexOf('@') + 1);
+    if (host !== authority) notes.push('the user in front of the host was left out');
+    if (fragment !== undefined) notes.push('the fragment was left out: clients do not send it');
+    return { target: rest.startsWith('/') ? rest : `/${rest}`, host: host || 'localhost' };
+  }
+  if (text.startsWith('/') || text === '*') return { target: text, host: 'localhost' };
+  const host = hostAndPath.exec(text)?.[0];
+  if (host !== undefined) {
+    notes.push(`"${host}" was read as the host`);
+    const rest = text.slice(host.length);
+    return { target: rest.startsWith('/') ? rest : `/${rest}`, host };
+  }
+  notes.push('a "/" was put in front');
+  return { target: `/${text}`, host: 'localhost' };
+}
