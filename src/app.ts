@@ -1,15 +1,17 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
-import { type AdminServer, createAdminServer, type Readiness } from './admin/admin-server.ts';
-import { createPurgeEndpoint } from './admin/purge-endpoint.ts';
+import type { Readiness } from './admin/admin-server.ts';
+import { createAdmin, type Explain } from './app/admin.ts';
 import { createEntityTagsPart } from './app/entity-tags.ts';
 import { createLiveKeys } from './app/live-keys.ts';
 import { followProtectedList } from './app/live-list.ts';
 import type { Part } from './app/part.ts';
 import { openRedis } from './app/redis.ts';
+import { createRefreshTokensPart } from './app/refresh-tokens.ts';
 import { createUrlResolverPart } from './app/url-resolver.ts';
 import { parseOrigin } from './config/origin.ts';
+import { formatProblem } from './config/problem.ts';
 import type { Config } from './config/schema.ts';
 import { createForwarder } from './forwarding/forwarder.ts';
 import { createHttpProxy3Engine } from './forwarding/http-proxy-3-engine.ts';
@@ -18,6 +20,8 @@ import { createUndiciEngine } from './forwarding/undici-engine.ts';
 import { createWebSocketForwarder } from './forwarding/websocket.ts';
 import { admit, createPipeline, type OwnEndpoint, type Rooms } from './pipeline.ts';
 import { createAuthenticate } from './protection/authenticate.ts';
+import { createProtectedResourcesDocument } from './protection/protected-resources-document.ts';
+import { createResourceMetadata } from './protection/resource-metadata.ts';
 import { createTokenVerifier } from './protection/token-verifier.ts';
 import { reject } from './rejections/rejection.ts';
 import { buildRejections } from './rejections/table.ts';
@@ -37,8 +41,11 @@ export interface App {
   listen(): Promise<{ readonly url: string; readonly adminUrl: string | undefined }>;
   /** Reads key files and the protected list anew (SIGHUP); both are followed anyway. */
   reload(): Promise<void>;
-  /** Lets what is in flight finish (30 s at most), then lets everything go. */
-  close(): Promise<void>;
+  /**
+   * Lets what is in flight finish (30 s at most), then lets everything go. `graceMs`: how long requests are still taken
+   * while `/readyz` says otherwise; default: `listen.drainDelay`.
+   */
+  close(graceMs?: number): Promise<void>;
 }
 
 export interface AppInput {
@@ -48,6 +55,9 @@ export interface AppInput {
   /** Contents of `listen.tls`. */
   readonly tls?: { readonly cert: string; readonly key: string } | undefined;
   readonly log: Log;
+  /** For the console. */
+  readonly version?: string;
+  readonly explain?: Explain;
 }
 
 const engines = { 'http-proxy-3': createHttpProxy3Engine, undici: createUndiciEngine };
@@ -59,7 +69,14 @@ const questionConnections = 64;
 const drainMs = 30_000;
 
 /** The composition root: the only place that builds clients and maps the configuration to the rooms. */
-export async function createApp({ config, protectedList, tls, log }: AppInput): Promise<App> {
+export async function createApp({
+  config,
+  protectedList,
+  tls,
+  log,
+  version,
+  explain,
+}: AppInput): Promise<App> {
   const { upstream, limits, auth, request } = config;
   const origin = parseOrigin(upstream.url);
   if (origin === undefined) throw new TypeError('upstream.url is no origin');
@@ -137,20 +154,30 @@ export async function createApp({ config, protectedList, tls, log }: AppInput): 
       metrics,
     });
   const tags = config.entityTags && createEntityTagsPart(config, redis?.redis, metrics);
-  const parts: Part[] = [redis, resolver, tags].filter((part) => part !== undefined && part !== false);
+  const tokens = config.refreshTokens && createRefreshTokensPart(config, redis?.redis, metrics);
+  const parts: Part[] = [redis, resolver, tags, tokens].filter(
+    (part) => part !== undefined && part !== false,
+  );
 
   const cors = config.cors.origins.length > 0 ? createCors(config.cors.origins) : undefined;
   const ownEndpoints: OwnEndpoint[] = [];
   if (cors) ownEndpoints.push({ route: 'preflight', answer: cors.answerPreflight });
   if (resolver) ownEndpoints.push(resolver.endpoint);
+  const metadata = createResourceMetadata({ publicUrl: config.publicUrl, list: list.current });
+  ownEndpoints.push(
+    createProtectedResourcesDocument({ path: config.protectedResourcesPath, list: list.current }),
+    metadata,
+  );
   const rooms: Rooms = {
     canonicalise: (incoming) => canonicaliseRequest(incoming, peerOf(incoming.socket), rules),
     ownEndpoints,
     protectedList: list.current,
-    authenticate: createAuthenticate({ verifier }),
-    gates: [tags ? tags.gate : undefined, resolver ? resolver.learning : undefined].filter(
-      (gate) => gate !== undefined,
-    ),
+    authenticate: createAuthenticate({ verifier, resourceMetadataUrl: metadata.url }),
+    gates: [
+      tokens ? tokens.gate : undefined,
+      tags ? tags.gate : undefined,
+      resolver ? resolver.learning : undefined,
+    ].filter((gate) => gate !== undefined),
     readBody: ({ incoming, response }, canonical) =>
       readWholeBody(
         incoming,
@@ -168,6 +195,7 @@ export async function createApp({ config, protectedList, tls, log }: AppInput): 
     ownFields: createOwnFields(cors),
     record(record) {
       metrics.observeExchange(record);
+      admin?.note(record);
       logExchange(log, record);
     },
     onFault: (fault, requestId) =>
@@ -218,31 +246,36 @@ export async function createApp({ config, protectedList, tls, log }: AppInput): 
     if (draining) reasons.push('draining');
     if (keyCount === 0) reasons.push(`no keys for access tokens yet: ${lastError ?? 'loading'}`);
     else if (lastError) reasons.push(`keys were not refreshed: ${lastError}; the last good ones are used`);
-    for (const problem of list.problems()) reasons.push(`protected list: ${problem.text}`);
+    for (const problem of list.problems()) reasons.push(`protected list: ${formatProblem(problem)}`);
     for (const part of parts) reasons.push(...(part.reasons?.() ?? []));
     return { ready: !draining && keyCount > 0, reasons };
   };
   registerGauges();
 
-  let admin: AdminServer | undefined;
-  if (config.admin) {
-    admin = createAdminServer({
-      ...config.admin,
-      readiness,
-      metrics: metrics.expose,
-      endpoints: resolver ? [createPurgeEndpoint({ purge: (which) => resolver.resolver.purge(which) })] : [],
-    });
-  }
+  const admin = createAdmin({
+    config,
+    explain,
+    version: version ?? '',
+    list,
+    keys: keys.source,
+    forwarder,
+    redis: redis?.redis,
+    resolver,
+    metrics,
+    log,
+    now,
+    readiness,
+  });
 
   return {
     async listen() {
       if (config.mode === 'observe')
         log.warn({ event: 'observe' }, 'OBSERVE MODE: refusals are only counted');
       // Keys that cannot be had yet are no reason to stay down: protected requests get 503 until they come.
-      await keys.source.start();
+      await keys.start();
       for (const part of parts) await part.start?.();
       const address = await listener.listen();
-      const adminAddress = await admin?.listen();
+      const adminAddress = await admin?.server.listen();
       const scheme = tls ? 'https' : 'http';
       return {
         url: `${scheme}://${urlHost(address.address)}:${address.port}`,
@@ -254,16 +287,17 @@ export async function createApp({ config, protectedList, tls, log }: AppInput): 
       await keys.reload();
       for (const part of parts) await part.reload?.();
     },
-    async close() {
+    async close(graceMs = config.listen.drainDelay) {
       draining = true;
-      webSockets?.close();
-      await listener.drain(drainMs);
+      // Not before the end of the grace: new ones may still be opened in it.
+      setTimeout(() => webSockets?.close(), graceMs);
+      await listener.drain({ graceMs, withinMs: drainMs });
       list.close();
       verifier.close();
       keys.close();
       await forwarder.close();
       for (const part of parts.toReversed()) await part.close?.();
-      await admin?.close();
+      await admin?.server.close();
     },
   };
 
