@@ -5,7 +5,7 @@ import path from 'node:path';
 
 rmSync('dist', { recursive: true, force: true });
 execFileSync('tsc', ['-p', 'tsconfig.build.json'], { stdio: 'inherit' });
-for (const asset of globSync('src/**/*.{lua,html,css,svg}')) {
+for (const asset of globSync('src/**/*.{lua,html,css,svg,js}')) {
   cpSync(asset, path.join('dist', path.relative('src', asset)));
 }
 chmodSync('dist/main.js', 0o755);

@@ -20,7 +20,7 @@ const mayImport: Record<string, readonly string[]> = {
   ...Object.fromEntries(features.map((feature) => [feature, [...ground, ...forwardingPorts]])),
   server: [...ground, 'telemetry', 'forwarding/forwarder', 'forwarding/websocket'],
   'pipeline.ts': [...ground, ...features, 'server'],
-  admin: [...ground, ...features],
+  admin: [...ground, ...features, 'telemetry'],
   app: [...ground, ...features, 'admin', 'config', 'telemetry', 'server', 'pipeline.ts'],
   'app.ts': [...ground, ...features, 'admin', 'config', 'telemetry', 'server', 'pipeline.ts', 'app'],
   commands: [...ground, ...features, 'config', 'telemetry', 'app', 'app.ts'],

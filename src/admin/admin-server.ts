@@ -1,6 +1,10 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
 import http, { type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { endResponse } from '../rejections/unread-body.ts';
+import type { AdminEndpoint } from './admin-endpoint.ts';
+import { type AdmissionOptions, createAdmission } from './admission.ts';
+import { createConsoleAssets } from './console-assets.ts';
+import { readJsonBody } from './json-body.ts';
 
 export interface Readiness {
   readonly ready: boolean;
@@ -8,29 +12,13 @@ export interface Readiness {
   readonly reasons: readonly string[];
 }
 
-/** An endpoint of the admin port beyond the three that are always there. */
-export interface AdminEndpoint {
-  readonly method: 'GET' | 'POST';
-  readonly path: string;
-  /** Gets the JSON body of a POST; its answer is sent as JSON. */
-  run(body: unknown): AdminAnswer | Promise<AdminAnswer>;
-}
-
-export interface AdminAnswer {
-  readonly status: number;
-  readonly body: unknown;
-}
-
-export interface AdminOptions {
-  readonly host: string;
+export interface AdminOptions extends AdmissionOptions {
   readonly port: number;
-  /** Required off loopback: `Authorization: Bearer <token>` for all but /livez and /readyz. */
-  readonly token?: string | undefined;
-  /** Host names, besides loopback's own, by which the port may be addressed (against DNS rebinding). */
-  readonly hosts: readonly string[];
   readiness(): Readiness;
   metrics(): Promise<{ contentType: string; body: string }>;
   readonly endpoints: readonly AdminEndpoint[];
+  /** Something broke in a way that a person should look at. */
+  onFault?(fault: unknown): void;
 }
 
 export interface AdminServer {
@@ -38,15 +26,34 @@ export interface AdminServer {
   close(): Promise<void>;
 }
 
-const longestBody = 64 * 1024;
+const defaultBodyBytes = 64 * 1024;
 
-/** Health, metrics and the few actions of operators, on a port of its own that no client of the shop reaches. */
+/** Whoever needs longer, or more connections, is no operator. */
+const limits = {
+  headersTimeout: 10_000,
+  requestTimeout: 30_000,
+  keepAliveTimeout: 10_000,
+  connectionsCheckingInterval: 2_000,
+  maxHeaderSize: 16 * 1024,
+};
+const maxConnections = 256;
+const idleTimeoutMs = 60_000;
+
+/** Health, metrics, the console page and its API, on a port of its own that no client of the shop reaches. */
 export function createAdminServer(options: AdminOptions): AdminServer {
-  const server = http.createServer((request, response) => {
+  const answer = createAnswer(options);
+  const server = http.createServer(limits, (incoming, response) => {
+    response.on('error', () => response.destroy());
     response.setHeader('X-Content-Type-Options', 'nosniff');
     response.setHeader('Cache-Control', 'no-store');
-    serve(options, request, response).catch(() => send(response, 500, { error: 'internal error' }));
+    response.setHeader('Cross-Origin-Resource-Policy', 'same-origin');
+    answer(incoming, response).catch((fault) => {
+      if (!incoming.destroyed || incoming.complete) options.onFault?.(fault);
+      send(response, 500, { error: 'internal error' });
+    });
   });
+  server.maxConnections = maxConnections;
+  server.setTimeout(idleTimeoutMs);
   return {
     listen: () =>
       new Promise((resolve, reject) => {
@@ -60,74 +67,80 @@ export function createAdminServer(options: AdminOptions): AdminServer {
   };
 }
 
-async function serve(options: AdminOptions, request: IncomingMessage, response: ServerResponse) {
-  const path = (request.url ?? '').split('?', 1)[0] as string;
-  const isAllowed = hasToken(options, request);
-  if (request.method === 'GET' && path === '/livez') return send(response, 200, { status: 'ok' });
-  if (request.method === 'GET' && path === '/readyz') {
-    const { ready, reasons } = options.readiness();
-    const status = ready ? 'ready' : 'not ready';
-    return send(response, ready ? 200 : 503, isAllowed ? { status, reasons } : { status });
-  }
-  if (!isKnownHost(options, request)) return send(response, 421, { error: 'unknown Host; see admin.hosts' });
-  if (!isAllowed) {
-    response.setHeader('WWW-Authenticate', 'Bearer realm="shopward admin"');
-    return send(response, 401, { error: 'admin.token is needed' });
-  }
-  if (request.method === 'GET' && path === '/metrics') {
-    const { contentType, body } = await options.metrics();
-    response.setHeader('Content-Type', contentType);
-    return void response.end(body);
-  }
-  const endpoint = options.endpoints.find((one) => one.path === path && one.method === request.method);
-  if (!endpoint) return send(response, 404, { error: 'not found' });
-  if (endpoint.method === 'POST' && !isSameOrigin(request)) {
-    return send(response, 403, { error: 'cross-origin' });
-  }
-  const body = endpoint.method === 'POST' ? await readJson(request) : undefined;
-  if (body === invalid) return send(response, 400, { error: 'the body must be JSON, 64 KiB at most' });
-  const answer = await endpoint.run(body);
-  send(response, answer.status, answer.body);
+function createAnswer(options: AdminOptions) {
+  const admission = createAdmission(options);
+  const assets = createConsoleAssets();
+  const endpoints = Map.groupBy(options.endpoints, ({ path }) => path);
+
+  return async (incoming: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const [path = '', ...rest] = (incoming.url ?? '').split('?');
+    const query = rest.join('?');
+    const method = incoming.method === 'HEAD' ? 'GET' : (incoming.method ?? '');
+    const { headers } = incoming;
+    const isKnownHost = admission.isKnownHost(headers);
+    const isAllowed = admission.hasToken(headers);
+
+    // Probes come by address, without a token, and learn nothing but the status.
+    if (path === '/livez' || path === '/readyz') {
+      if (method !== 'GET') return refuseMethod(response, ['GET', 'HEAD']);
+      if (path === '/livez') return send(response, 200, { status: 'ok' });
+      const { ready, reasons } = options.readiness();
+      const status = ready ? 'ready' : 'not ready';
+      return send(response, ready ? 200 : 503, isAllowed && isKnownHost ? { status, reasons } : { status });
+    }
+    if (!isKnownHost) return send(response, 421, { error: 'unknown Host; see admin.hosts' });
+
+    const asset = method === 'GET' ? assets.find(path) : undefined;
+    // The page without its data is the same in every installation; whoever has no token yet is asked for it there.
+    if (asset?.isPage && !isAllowed) challenge(response);
+    if (asset) return assets.send(asset, incoming, response, asset.isPage && !isAllowed ? 401 : 200);
+    if (!isAllowed) {
+      challenge(response);
+      return send(response, 401, { error: 'the admin token is needed: Authorization: Bearer <admin.token>' });
+    }
+    if (path === '/metrics' && method === 'GET') {
+      const { contentType, body } = await options.metrics();
+      response.setHeader('Content-Type', contentType);
+      return void response.end(body);
+    }
+
+    const candidates = endpoints.get(path) ?? [];
+    const endpoint = candidates.find((one) => one.method === method);
+    if (endpoint === undefined) {
+      const allowed = path === '/metrics' ? ['GET'] : candidates.map((one) => one.method);
+      return allowed.length > 0
+        ? refuseMethod(response, allowed)
+        : send(response, 404, { error: 'not found' });
+    }
+    if (!admission.isSameOrigin(headers)) return send(response, 403, { error: 'cross-origin' });
+    if ('stream' in endpoint) return endpoint.stream(incoming, response, query);
+    if (endpoint.method === 'GET') return reply(response, await endpoint.run({ body: undefined, query }));
+    const maxBytes = endpoint.maxBodyBytes ?? defaultBodyBytes;
+    const body = await readJsonBody(incoming, maxBytes);
+    if ('value' in body) return reply(response, await endpoint.run({ body: body.value, query }));
+    if (body.fault === 'malformed') return send(response, 400, { error: 'the body must be JSON in UTF-8' });
+    refuseBody(incoming, response, maxBytes);
+  };
 }
 
-function hasToken(options: AdminOptions, request: IncomingMessage): boolean {
-  if (options.token === undefined) return true;
-  const given = /^bearer +(.+)$/i.exec(request.headers.authorization ?? '')?.[1] ?? '';
-  // Digests have one length, so that comparing takes one time whatever was sent.
-  return timingSafeEqual(digest(given), digest(options.token));
+function challenge(response: ServerResponse): void {
+  response.setHeader('WWW-Authenticate', 'Bearer realm="shopward admin"');
 }
 
-function digest(text: string): Buffer {
-  return createHash('sha256').update(text).digest();
+/** What is left of the body is not waited for, and the client still gets to read why. */
+function refuseBody(incoming: IncomingMessage, response: ServerResponse, maxBytes: number): void {
+  const text = `${JSON.stringify({ error: `the body must not be longer than ${maxBytes} bytes` })}\n`;
+  response.writeHead(413, { 'Content-Type': 'application/json', Connection: 'close' });
+  endResponse(incoming, response, Buffer.from(text));
 }
 
-function isKnownHost(options: AdminOptions, request: IncomingMessage): boolean {
-  const name = (request.headers.host ?? '').replace(/:\d+$/, '').toLowerCase();
-  return ['localhost', '127.0.0.1', '[::1]', options.host, ...options.hosts].includes(name);
+function refuseMethod(response: ServerResponse, allowed: readonly string[]): void {
+  response.setHeader('Allow', allowed.join(', '));
+  send(response, 405, { error: 'the method is not allowed here' });
 }
 
-/** Browsers name the origin of a write; a page of another one must not command this port. */
-function isSameOrigin(request: IncomingMessage): boolean {
-  const { origin, host } = request.headers;
-  return origin === undefined || origin === `http://${host}` || origin === `https://${host}`;
-}
-
-const invalid = Symbol('invalid');
-
-async function readJson(request: IncomingMessage): Promise<unknown> {
-  const chunks: Buffer[] = [];
-  let length = 0;
-  for await (const chunk of request) {
-    length += chunk.length;
-    if (length > longestBody) return invalid;
-    chunks.push(chunk);
-  }
-  if (length === 0) return {};
-  try {
-    return JSON.parse(Buffer.concat(chunks).toString());
-  } catch {
-    return invalid;
-  }
+function reply(response: ServerResponse, { status, body }: { status: number; body: unknown }): void {
+  send(response, status, body);
 }
 
 function send(response: ServerResponse, status: number, body: unknown): void {

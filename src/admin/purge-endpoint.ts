@@ -1,13 +1,19 @@
 import type { Purge } from '../url-resolver/purge/purge.ts';
 import type { UrlResolver } from '../url-resolver/url-resolver.ts';
-import type { AdminEndpoint } from './admin-server.ts';
+import { fieldsOf, type JsonEndpoint } from './admin-endpoint.ts';
 
-/** `POST /purge` with `{"url": …}`, `{"prefix": …}` or `{"all": true}`: reaches every replica, or answers 503. */
-export function createPurgeEndpoint({ purge }: { purge: UrlResolver['purge'] }): AdminEndpoint {
+/** `POST /api/purge` with `{"url": …}`, `{"prefix": …}` or `{"all": true}`: reaches every replica, or answers 503. */
+export function createPurgeEndpoint({
+  purge,
+  path = '/api/purge',
+}: {
+  readonly purge: UrlResolver['purge'];
+  readonly path?: string;
+}): JsonEndpoint {
   return {
     method: 'POST',
-    path: '/purge',
-    async run(body) {
+    path,
+    async run({ body }) {
       const request = readPurge(body);
       if (request === undefined) {
         return {
@@ -23,8 +29,9 @@ export function createPurgeEndpoint({ purge }: { purge: UrlResolver['purge'] }):
 }
 
 function readPurge(body: unknown): Purge | undefined {
-  if (typeof body !== 'object' || body === null || Object.keys(body).length !== 1) return undefined;
-  const { url, prefix, all } = body as Record<string, unknown>;
+  const fields = fieldsOf(body);
+  if (Object.keys(fields).length !== 1) return undefined;
+  const { url, prefix, all } = fields;
   if (typeof url === 'string' && url !== '') return { url };
   if (typeof prefix === 'string' && prefix !== '') return { prefix };
   return all === true ? 'all' : undefined;

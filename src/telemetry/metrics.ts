@@ -12,6 +12,8 @@ export interface Metrics {
   observeExchange(record: ExchangeRecord): void;
   /** Counts an event of a feature: closed words only, so that no request can add a series. */
   countEvent(feature: string, event: string): void;
+  /** Counts of a feature's events since the start. */
+  eventCounts(feature: string): Promise<Readonly<Record<string, number>>>;
   registerGauge(gauge: Observed): void;
   registerCounter(counter: Observed): void;
   /** OpenMetrics text. */
@@ -75,6 +77,11 @@ export function createMetrics(): Metrics {
       }
     },
     countEvent: (feature, event) => events.inc({ feature, event }),
+    async eventCounts(feature) {
+      const { values } = await events.get();
+      const own = values.filter(({ labels }) => labels.feature === feature);
+      return Object.fromEntries(own.map(({ labels, value }) => [String(labels.event), value]));
+    },
     registerGauge(gauge) {
       new Gauge({
         name: gauge.name,

@@ -1,0 +1,39 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+
+export interface AdminAnswer {
+  readonly status: number;
+  /** Sent as JSON. */
+  readonly body: unknown;
+}
+
+/** What an endpoint may know of the request: no fields, no credentials. */
+export interface AdminQuestion {
+  /** JSON of a POST; `{}` for an empty body, undefined for a GET. */
+  readonly body: unknown;
+  /** Without its `?`. */
+  readonly query: string;
+}
+
+/** An endpoint of the admin port beyond the three that are always there. */
+export type AdminEndpoint = JsonEndpoint | StreamEndpoint;
+
+export interface JsonEndpoint {
+  readonly method: 'GET' | 'POST';
+  readonly path: string;
+  /** Longest body of a POST; more is 413. Default: 64 KiB. */
+  readonly maxBodyBytes?: number;
+  run(question: AdminQuestion): AdminAnswer | Promise<AdminAnswer>;
+}
+
+/** Writes its response by itself, for as long as it likes. */
+export interface StreamEndpoint {
+  readonly method: 'GET';
+  readonly path: string;
+  stream(incoming: IncomingMessage, response: ServerResponse, query: string): void;
+}
+
+/** The keys of a JSON object in a body; empty for everything else. */
+export function fieldsOf(body: unknown): Readonly<Record<string, unknown>> {
+  const isObject = typeof body === 'object' && body !== null && !Array.isArray(body);
+  return isObject ? (body as Record<string, unknown>) : {};
+}

@@ -1,0 +1,50 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
+
+export interface AdmissionOptions {
+  /** Address that the port is bound to. */
+  readonly host: string;
+  /** Required off loopback: `Authorization: Bearer <token>` for all but /livez and /readyz. */
+  readonly token?: string | undefined;
+  /** Host names, besides loopback's own, by which the port may be addressed (against DNS rebinding). */
+  readonly hosts: readonly string[];
+}
+
+/** Who may ask what of the admin port; each answer is yes or no, from the fields of a request alone. */
+export interface Admission {
+  hasToken(fields: IncomingHttpHeaders): boolean;
+  /** A page whose name was pointed at this address by its owner still says that name in `Host`. */
+  isKnownHost(fields: IncomingHttpHeaders): boolean;
+  /** Browsers name the origin of a write; a page of another one must not command this port. */
+  isSameOrigin(fields: IncomingHttpHeaders): boolean;
+}
+
+export function createAdmission({ host, token, hosts }: AdmissionOptions): Admission {
+  const expected = token === undefined ? undefined : digest(token);
+  const names = new Set(['localhost', '127.0.0.1', '[::1]', ...[host, ...hosts].map(hostName)]);
+  return {
+    hasToken({ authorization = '' }) {
+      if (expected === undefined) return true;
+      const given = /^bearer +(\S+)$/i.exec(authorization)?.[1] ?? '';
+      // Digests have one length, so that comparing takes one time whatever was sent.
+      return timingSafeEqual(digest(given), expected);
+    },
+    isKnownHost: (fields) => names.has(hostName((fields.host ?? '').replace(/:\d*$/, ''))),
+    isSameOrigin(fields) {
+      const { origin, host: authority } = fields;
+      const site = fields['sec-fetch-site'];
+      if (site !== undefined && site !== 'same-origin' && site !== 'none') return false;
+      return origin === undefined || origin === `http://${authority}` || origin === `https://${authority}`;
+    },
+  };
+}
+
+/** As `Host` spells it: lower case, an IPv6 address in brackets. */
+function hostName(name: string): string {
+  const lower = name.toLowerCase();
+  return lower.includes(':') && !lower.startsWith('[') ? `[${lower}]` : lower;
+}
+
+function digest(text: string): Buffer {
+  return createHash('sha256').update(text).digest();
+}

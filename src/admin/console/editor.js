@@ -1,0 +1,213 @@
+import { byId, el, say, show } from './dom.js';
+import { diffLines } from './line-diff.js';
+import { problemItem } from './overview.js';
+import { count, plural } from './words.js';
+
+/**
+ * The editor: nothing is saved that was not checked as it stands, and whose difference was not shown. Routes that
+ * would become open ask for one more word.
+ */
+export function startEditor(api, notify) {
+  const section = byId('edit');
+  const form = byId('edit-form');
+  const textarea = byId('edit-text');
+  const save = byId('edit-save');
+  const open = byId('edit-open');
+  const result = byId('edit-result');
+  let file;
+  let checked;
+
+  const text = () => (file.usesCrLf ? textarea.value.replaceAll('\n', '\r\n') : textarea.value);
+
+  const forgetCheck = () => {
+    checked = undefined;
+    save.disabled = true;
+  };
+
+  const load = async () => {
+    const read = await api.get('api/list');
+    file = { ...read, usesCrLf: read.text.includes('\r\n') };
+    textarea.value = read.text;
+    forgetCheck();
+    show(result);
+    form.hidden = false;
+    open.hidden = true;
+    textarea.focus();
+    textarea.setSelectionRange(0, 0);
+  };
+
+  const check = async () => {
+    const candidate = text();
+    const answer = await api.post('api/list/check', { text: candidate });
+    const isGood = answer.difference !== undefined && answer.difference !== null;
+    const lines = diffLines(file.text, candidate);
+    const opened = isGood ? openedRoutes(answer.difference) : [];
+    const consent = opened.length > 0 ? el('input', { type: 'checkbox', id: 'edit-consent' }) : undefined;
+    const allow = () => {
+      save.disabled = !isGood || lines?.length === 0 || (consent !== undefined && !consent.checked);
+    };
+    consent?.addEventListener('change', allow);
+    show(
+      result,
+      problemsElement(answer.problems, textarea),
+      isGood && differenceElement(answer.difference, answer.rows),
+      consent &&
+        el(
+          'p',
+          { class: 'banner bad' },
+          el(
+            'label',
+            { for: 'edit-consent' },
+            consent,
+            ` ${plural(opened.length, 'route')} will be protected less than now; that is meant.`,
+          ),
+        ),
+      linesElement(lines),
+    );
+    checked = candidate;
+    allow();
+    result.focus();
+    const mistakes = answer.problems.filter(({ severity }) => severity === 'error').length;
+    notify(
+      isGood
+        ? 'The list is good; the difference is below the text.'
+        : `The list has ${plural(mistakes, 'mistake')}.`,
+    );
+  };
+
+  const write = async () => {
+    if (checked === undefined || checked !== text()) return forgetCheck();
+    save.disabled = true;
+    const saved = await api.post('api/list', { text: checked, entityTag: file.entityTag });
+    close();
+    const { added, removed } = saved.difference;
+    notify(
+      `Saved: ${count(saved.rows)} rows, ${count(added.length)} added, ${count(removed.length)} removed. It takes effect within a moment.`,
+    );
+  };
+
+  const close = () => {
+    form.hidden = true;
+    open.hidden = false;
+    file = undefined;
+    show(result);
+    open.focus();
+  };
+
+  /** Faults are said where they happen. */
+  const attempt = (action) => async (event) => {
+    event.preventDefault();
+    try {
+      await action();
+    } catch (fault) {
+      const problems = fault.body?.problems ?? [];
+      show(
+        result,
+        el('p', { class: 'banner bad', role: 'alert' }, fault.message),
+        problemsElement(problems, textarea),
+      );
+      save.disabled = true;
+    }
+  };
+  open.addEventListener('click', attempt(load));
+  form.addEventListener('submit', attempt(check));
+  save.addEventListener('click', attempt(write));
+  byId('edit-cancel').addEventListener('click', close);
+  textarea.addEventListener('input', forgetCheck);
+
+  return ({ isEditable, list }) => {
+    section.hidden = !isEditable;
+    byId('edit-link').hidden = !isEditable;
+    say(
+      byId('edit-about'),
+      `${list.file}. A save replaces the file at once, and takes effect without a restart.`,
+    );
+  };
+}
+
+function openedRoutes({ removed, changed }) {
+  return [...removed, ...changed.filter(({ isLooser }) => isLooser)];
+}
+
+function problemsElement(problems, textarea) {
+  if (problems.length === 0) return undefined;
+  const items = problems.map((problem) => {
+    const item = problemItem(problem);
+    const go = el('button', { type: 'button', class: 'small' }, `go to line ${problem.line}`);
+    go.addEventListener('click', () => goTo(textarea, problem.line, problem.column));
+    item.append(' ', go);
+    return item;
+  });
+  const isBad = problems.some(({ severity }) => severity === 'error');
+  const title = isBad ? 'Mistakes: this list cannot be saved' : 'Remarks';
+  return el(
+    'div',
+    { class: isBad ? 'banner bad' : 'banner observe' },
+    el('strong', {}, title),
+    el('ul', {}, items),
+  );
+}
+
+function goTo(textarea, line, column) {
+  const lines = textarea.value.split('\n');
+  const start = lines.slice(0, line - 1).reduce((sum, one) => sum + one.length + 1, 0);
+  const place = start + Math.min(column - 1, lines[line - 1]?.length ?? 0);
+  textarea.focus();
+  textarea.setSelectionRange(place, start + (lines[line - 1]?.length ?? 0));
+  textarea.scrollTop = (textarea.scrollHeight / lines.length) * Math.max(0, line - 5);
+}
+
+function differenceElement({ added, removed, changed }, rows) {
+  const rowText = ({ id, group, scopes, observe }) =>
+    [id, `group ${group}`, scopes.length > 0 && `scopes ${scopes.join(' ')}`, observe && 'observe']
+      .filter(Boolean)
+      .join(', ');
+  const part = (title, kind, items) =>
+    items.length > 0 && [
+      el('h4', {}, `${title} (${count(items.length)})`),
+      el('ul', { class: `difference ${kind}` }, items),
+    ];
+  const isSame = added.length + removed.length + changed.length === 0;
+  return el(
+    'div',
+    {},
+    el('h3', {}, `Against the list in force: ${plural(rows, 'row')} afterwards`),
+    isSame && el('p', {}, 'No route is protected differently.'),
+    part(
+      'No longer protected by a row',
+      'removed',
+      removed.map((row) => el('li', {}, rowText(row))),
+    ),
+    part(
+      'Protected from now on',
+      'added',
+      added.map((row) => el('li', {}, rowText(row))),
+    ),
+    part(
+      'Changed',
+      'changed',
+      changed.map(({ before, after, what, isLooser }) =>
+        el(
+          'li',
+          {},
+          `${rowText(before)} → ${rowText(after)} (${what.join(', ')}${isLooser ? ', asks for less' : ''})`,
+        ),
+      ),
+    ),
+  );
+}
+
+const signs = { same: ' ', added: '+', removed: '-', gap: ' ' };
+
+function linesElement(lines) {
+  if (lines === undefined) return el('p', {}, 'Too many lines differ to be shown one by one.');
+  if (lines.length === 0) return el('p', {}, 'The text is the same as the file.');
+  return [
+    el('h3', {}, 'Lines'),
+    el(
+      'pre',
+      { class: 'lines', tabindex: 0, role: 'region', 'aria-label': 'Difference line by line' },
+      lines.map(({ kind, text }) => el('span', { class: `diff ${kind}` }, `${signs[kind]} ${text}\n`)),
+    ),
+  ];
+}

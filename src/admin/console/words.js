@@ -1,0 +1,33 @@
+/** Numbers and times as people read them. */
+
+const numbers = new Intl.NumberFormat('en');
+const clock = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', second: '2-digit' });
+const date = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'medium' });
+
+export const count = (value) => numbers.format(value);
+export const clockTime = (ms) => clock.format(ms);
+export const fullTime = (ms) => date.format(ms);
+
+export function plural(value, one, many = `${one}s`) {
+  return `${count(value)} ${value === 1 ? one : many}`;
+}
+
+const steps = [
+  [60_000, 1_000, 's'],
+  [3_600_000, 60_000, 'min'],
+  [86_400_000, 3_600_000, 'h'],
+  [Number.POSITIVE_INFINITY, 86_400_000, 'd'],
+];
+
+export function span(ms) {
+  const [, step, unit] = steps.find(([most]) => ms < most) ?? steps[3];
+  return `${Math.max(0, Math.floor(ms / step))} ${unit}`;
+}
+
+export function ago(ms, nowMs) {
+  return nowMs - ms < 2_000 ? 'just now' : `${span(nowMs - ms)} ago`;
+}
+
+export function millis(ms) {
+  return ms < 10 ? `${ms.toFixed(1)} ms` : `${count(Math.round(ms))} ms`;
+}

@@ -1,0 +1,103 @@
+import type { ServerResponse } from 'node:http';
+import type { StreamEndpoint } from './admin-endpoint.ts';
+import type { Decision, DecisionLog } from './decision-log.ts';
+
+export interface DecisionsOptions {
+  readonly log: DecisionLog;
+  /** Decisions that one console gets a second at most; the rest is only counted for it. Default: 40. */
+  readonly maxPerSecond?: number;
+  /** Consoles at a time; one more is 503. Default: 16. */
+  readonly maxConsoles?: number;
+  /** How long a console may take nothing of what was sent, before its connection ends. Default: 30000. */
+  readonly stallTimeoutMs?: number;
+}
+
+interface Console {
+  readonly response: ServerResponse;
+  cursor: number;
+  quietTicks: number;
+  stalledTicks: number;
+}
+
+const tickMs = 250;
+const heartbeatTicks = 15_000 / tickMs;
+const backlog = 100;
+
+/**
+ * `GET /api/decisions`: server-sent events, `decision` with a decision and `skipped` with a number. `?after=SEQ` goes
+ * on behind one that was seen. Requests never wait for a console: they only write into the ring, from which a timer
+ * reads while somebody watches, and a console that takes nothing is given nothing.
+ */
+export function createDecisionsEndpoint(options: DecisionsOptions): StreamEndpoint {
+  const { log, maxPerSecond = 40, maxConsoles = 16, stallTimeoutMs = 30_000 } = options;
+  const perTick = Math.max(1, Math.round((maxPerSecond * tickMs) / 1000));
+  const consoles = new Set<Console>();
+  let timer: NodeJS.Timeout | undefined;
+
+  const tick = () => {
+    for (const one of consoles) {
+      if (one.response.writableNeedDrain) {
+        if (++one.stalledTicks * tickMs > stallTimeoutMs) one.response.destroy();
+      } else {
+        one.stalledTicks = 0;
+        flush(one, log, perTick);
+      }
+    }
+  };
+
+  return {
+    method: 'GET',
+    path: '/api/decisions',
+    stream(incoming, response, query) {
+      if (consoles.size >= maxConsoles) {
+        response.writeHead(503, { 'Content-Type': 'application/json', 'Retry-After': '10' });
+        response.end(`${JSON.stringify({ error: 'too many consoles are watching' })}\n`);
+        return;
+      }
+      response.writeHead(200, { 'Content-Type': 'text/event-stream', 'X-Accel-Buffering': 'no' });
+      response.flushHeaders();
+      if (incoming.method === 'HEAD') return void response.end();
+      const after = Number(/(?:^|&)after=(\d{1,15})(?:&|$)/.exec(query)?.[1] ?? 0);
+      // A number of an earlier process is none of this one.
+      const cursor = Math.max(after <= log.last ? after : 0, log.last - backlog);
+      const one: Console = { response, cursor, quietTicks: 0, stalledTicks: 0 };
+      consoles.add(one);
+      response.once('close', () => {
+        consoles.delete(one);
+        if (consoles.size > 0) return;
+        clearInterval(timer);
+        timer = undefined;
+      });
+      flush(one, log, backlog);
+      timer ??= setInterval(tick, tickMs).unref();
+    },
+  };
+}
+
+function flush(one: Console, log: DecisionLog, most: number): void {
+  const missed = log.last - one.cursor;
+  if (missed === 0) {
+    if (++one.quietTicks % heartbeatTicks === 0) one.response.write(': still here\n\n');
+    return;
+  }
+  one.quietTicks = 0;
+  const chosen = chooseTelling(log.since(one.cursor), most);
+  one.cursor = log.last;
+  let text = '';
+  for (const decision of chosen) {
+    text += `id: ${decision.seq}\nevent: decision\ndata: ${JSON.stringify(decision)}\n\n`;
+  }
+  const skipped = missed - chosen.length;
+  if (skipped > 0) text += `event: skipped\ndata: ${skipped}\n\n`;
+  one.response.write(text);
+}
+
+/** What was refused says more than what passed, and what is new more than what is old. */
+function chooseTelling(decisions: readonly Decision[], most: number): readonly Decision[] {
+  if (decisions.length <= most) return decisions;
+  const isTelling = ({ decision, observed }: Decision) => decision !== 'forwarded' || observed !== undefined;
+  const telling = decisions.filter(isTelling).slice(-most);
+  const room = most - telling.length;
+  const plain = room === 0 ? [] : decisions.filter((one) => !isTelling(one)).slice(-room);
+  return [...telling, ...plain].sort((a, b) => a.seq - b.seq);
+}

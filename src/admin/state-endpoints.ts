@@ -1,0 +1,121 @@
+import type { Problem } from '../config/problem.ts';
+import { type ProtectedResource, resourceId } from '../protection/protected-resource.ts';
+import type { Activity, ExchangeCount } from './activity.ts';
+import type { JsonEndpoint } from './admin-endpoint.ts';
+import type { Readiness } from './admin-server.ts';
+import type { Drift } from './drift.ts';
+
+/** A dependency or feature as operators see it: one tile of the page. */
+export interface PartState {
+  /** Stable name: `keys`, `store`, `upstream`, `entity-tags`, `url-resolver`, `refresh-tokens`. */
+  readonly id: string;
+  readonly title: string;
+  readonly status: 'ok' | 'limping' | 'down' | 'off';
+  /** One line in words. */
+  readonly text: string;
+  readonly facts: readonly PartFact[];
+}
+
+export interface PartFact {
+  readonly label: string;
+  readonly value: string | number | null;
+  /** `time`: milliseconds since the epoch; `ms`: a span. */
+  readonly unit?: 'time' | 'ms';
+}
+
+export interface StateOptions {
+  readonly version: string;
+  readonly startedMs: number;
+  readonly mode: 'enforce' | 'observe';
+  readonly isEditable: boolean;
+  readonly now: () => number;
+  readonly activity: Activity;
+  readonly drift: Drift;
+  readonly list: {
+    readonly file: string;
+    rows(): readonly ProtectedResource[];
+    /** Why the last edit is not in force. */
+    problems(): readonly Problem[];
+    readonly reloads: { readonly succeeded: number; readonly failed: number; readonly lastSuccessMs: number };
+  };
+  readiness(): Readiness;
+  /** Of other followed files, such as the mapping file. */
+  otherProblems(): readonly Problem[];
+  parts(): readonly PartState[] | Promise<readonly PartState[]>;
+}
+
+/** `GET /api/state` says how the proxy is, `GET /api/rows` what became of each row of the list. */
+export function createStateEndpoints(options: StateOptions): readonly JsonEndpoint[] {
+  const { activity, drift, list, now } = options;
+  return [
+    {
+      method: 'GET',
+      path: '/api/state',
+      async run() {
+        const nowMs = now();
+        const rows = list.rows();
+        const { succeeded, failed, lastSuccessMs } = list.reloads;
+        const met = activity.countRows(rows);
+        return {
+          status: 200,
+          body: {
+            version: options.version,
+            pid: process.pid,
+            startedMs: options.startedMs,
+            nowMs,
+            mode: options.mode,
+            isEditable: options.isEditable,
+            ...options.readiness(),
+            list: {
+              file: list.file,
+              rows: rows.length,
+              observing: rows.filter(({ observe }) => observe).length,
+              inForceSinceMs: lastSuccessMs,
+              reloads: { succeeded, failed },
+            },
+            problems: [...list.problems(), ...options.otherProblems()],
+            total: describe(activity.total),
+            open: describe(activity.open),
+            upstream: activity.upstream,
+            timeline: activity.timeline.read(nowMs),
+            drift: {
+              unlisted: drift.unlisted(),
+              unmet: met.filter((count) => count === undefined).length,
+            },
+            parts: await options.parts(),
+          },
+        };
+      },
+    },
+    {
+      method: 'GET',
+      path: '/api/rows',
+      run() {
+        const rows = list.rows();
+        const counts = activity.countRows(rows);
+        return {
+          status: 200,
+          body: {
+            file: list.file,
+            inForceSinceMs: list.reloads.lastSuccessMs,
+            rows: rows.map((row, i) => ({ ...describeRow(row), ...describe(counts[i]) })),
+          },
+        };
+      },
+    },
+  ];
+}
+
+function describeRow(row: ProtectedResource) {
+  const { method, template, group, scopes, observe, source } = row;
+  return { id: resourceId(row), method, template, group, scopes, observe, line: source.line };
+}
+
+function describe(count: ExchangeCount | undefined) {
+  return {
+    requests: count?.requests ?? 0,
+    refusals: Object.fromEntries(count?.refusals ?? []),
+    observed: Object.fromEntries(count?.observed ?? []),
+    lastSeenMs: count?.lastSeenMs || null,
+  };
+}

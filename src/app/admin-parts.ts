@@ -1,0 +1,163 @@
+import type { Activity } from '../admin/activity.ts';
+import type { PartFact, PartState } from '../admin/state-endpoints.ts';
+import type { Config } from '../config/schema.ts';
+import type { Forwarder } from '../forwarding/forwarder.ts';
+import type { KeySource } from '../protection/key-source.ts';
+import type { Redis } from '../redis/redis.ts';
+import type { Log } from '../telemetry/log.ts';
+import type { Metrics } from '../telemetry/metrics.ts';
+import type { UrlResolver } from '../url-resolver/url-resolver.ts';
+
+export interface PartSources {
+  readonly config: Config;
+  readonly keys: KeySource;
+  readonly forwarder: Pick<Forwarder, 'inFlight' | 'queued'>;
+  readonly redis: Redis | undefined;
+  readonly resolver: { readonly resolver: UrlResolver } | false;
+  readonly metrics: Metrics;
+  readonly log: Log;
+}
+
+/** The dependencies and features, each as operators see it. Asks nobody: what is known already is told. */
+export async function describeParts(sources: PartSources, activity: Activity): Promise<PartState[]> {
+  return [
+    describeUpstream(sources, activity),
+    describeKeys(sources.keys),
+    describeStore(sources.redis),
+    await describeTags(sources),
+    describeResolver(sources.resolver),
+    await describeTokens(sources),
+  ];
+}
+
+const fact = (label: string, value: PartFact['value'], unit?: 'time' | 'ms'): PartFact =>
+  unit === undefined ? { label, value } : { label, value, unit };
+
+/** How long a failure of the upstream still counts as news. */
+const recentMs = 60_000;
+
+function describeUpstream({ config, forwarder }: PartSources, { upstream }: Activity): PartState {
+  const { answers, lastAnswerMs, failures, lastFailureMs, lastFailure } = upstream;
+  const isFailing = lastFailureMs > lastAnswerMs;
+  const isRecent = failures > 0 && Date.now() - lastFailureMs < recentMs;
+  const status = isFailing ? 'down' : isRecent ? 'limping' : 'ok';
+  const words = {
+    down: `the last request failed: ${lastFailure}`,
+    limping: `it answers, but failed within the last minute: ${lastFailure}`,
+    ok: answers === 0 ? 'not asked yet' : 'it answers',
+  };
+  return {
+    id: 'upstream',
+    title: 'Upstream',
+    status,
+    text: words[status],
+    facts: [
+      fact('address', config.upstream.url),
+      fact('in flight', forwarder.inFlight),
+      fact('waiting', forwarder.queued),
+      fact('answers', answers),
+      fact('failures', failures),
+      fact('last answer', lastAnswerMs || null, 'time'),
+      fact('last failure', lastFailureMs || null, 'time'),
+    ],
+  };
+}
+
+function describeKeys(source: KeySource): PartState {
+  const { kind, keys, unusableKeys, loads, failures, lastSuccessMs, lastError } = source.status();
+  const status = keys === 0 ? 'down' : lastError === undefined ? 'ok' : 'limping';
+  const words = {
+    down: `no keys were ever had: ${lastError ?? 'loading'}`,
+    limping: `not refreshed (${lastError}); the last good keys are used`,
+    ok: keys === 1 ? 'one usable key' : `${keys} usable keys`,
+  };
+  return {
+    id: 'keys',
+    title: 'Keys',
+    status,
+    text: words[status],
+    facts: [
+      fact('from', kind),
+      fact('usable', keys),
+      fact('unusable', unusableKeys),
+      fact('loads', loads),
+      fact('failures', failures),
+      fact('last load', lastSuccessMs ?? null, 'time'),
+    ],
+  };
+}
+
+function describeStore(redis: Redis | undefined): PartState {
+  const about = { id: 'store', title: 'Store' };
+  if (redis === undefined) {
+    return {
+      ...about,
+      status: 'ok',
+      text: 'in memory: for one process, gone with it',
+      facts: [fact('kind', 'memory')],
+    };
+  }
+  const { status, word, since } = redis.state();
+  const facts = [fact('kind', `Redis, ${redis.kind}`), fact('since', since, 'time')];
+  if (status === 'ready') return { ...about, status: 'ok', text: 'Redis answers', facts };
+  const why = word === undefined ? '' : `: ${word}`;
+  return { ...about, status: 'down', text: `Redis is ${status}${why}`, facts };
+}
+
+async function describeTags({ config, redis, metrics }: PartSources): Promise<PartState> {
+  const about = { id: 'entity-tags', title: 'Entity tags' };
+  if (config.entityTags === false) return { ...about, status: 'off', text: 'switched off', facts: [] };
+  const isAway = redis !== undefined && redis.state().status !== 'ready';
+  const events = await metrics.eventCounts('entity-tags');
+  const count = (...names: string[]) => names.reduce((sum, name) => sum + (events[name] ?? 0), 0);
+  return {
+    ...about,
+    status: isAway ? 'limping' : 'ok',
+    text: isAway ? 'reads go on without tags, writes to tagged resources get 503' : 'tags are tracked',
+    facts: [
+      fact('resources', config.entityTags.resources.map(({ member }) => member).join(', ')),
+      fact('tagged reads', count('tagged')),
+      fact('not modified', count('not-modified', 'fresh-not-modified')),
+      fact('writes applied', count('applied')),
+      fact('stale If-Match', count('precondition-failed')),
+      fact('no If-Match', count('precondition-missing')),
+      fact('busy', count('lease-busy')),
+      fact('store away', count('store-unavailable')),
+    ],
+  };
+}
+
+function describeResolver(part: PartSources['resolver']): PartState {
+  const about = { id: 'url-resolver', title: 'URL resolver' };
+  if (part === false) return { ...about, status: 'off', text: 'switched off', facts: [] };
+  const stats = part.resolver.stats();
+  const { file, sharedAway } = stats;
+  const isFileBad = file !== undefined && !file.isLastReloadGood;
+  const text = isFileBad
+    ? 'the last edit of the mapping file is not in force'
+    : sharedAway
+      ? 'shared copies are away; each process asks by itself'
+      : 'it answers';
+  const facts = [
+    fact('entries', stats.entries),
+    fact('hits', stats.hits + stats.notFoundHits + stats.sharedHits),
+    fact('stale hits', stats.staleHits),
+    fact('misses', stats.misses),
+    fact('questions', stats.questions),
+    fact('failures', stats.failures),
+  ];
+  if (file !== undefined) facts.push(fact('file rows', file.rows), fact('from file', stats.fileAnswers));
+  return { ...about, status: isFileBad || sharedAway ? 'limping' : 'ok', text, facts };
+}
+
+async function describeTokens({ config, metrics }: PartSources): Promise<PartState> {
+  const about = { id: 'refresh-tokens', title: 'Refresh tokens' };
+  if (config.refreshTokens === false) return { ...about, status: 'off', text: 'switched off', facts: [] };
+  const events = Object.entries(await metrics.eventCounts('refresh-tokens'));
+  return {
+    ...about,
+    status: 'ok',
+    text: events.length === 0 ? 'nothing seen yet' : 'life cycle is enforced',
+    facts: events.map(([event, times]) => fact(event.replaceAll('-', ' '), times)),
+  };
+}

@@ -1,0 +1,103 @@
+import { createActivity } from '../admin/activity.ts';
+import type { AdminEndpoint } from '../admin/admin-endpoint.ts';
+import { type AdminServer, createAdminServer, type Readiness } from '../admin/admin-server.ts';
+import { createDecisionLog } from '../admin/decision-log.ts';
+import { createDecisionsEndpoint } from '../admin/decisions-endpoint.ts';
+import { createDrift } from '../admin/drift.ts';
+import { createExplainEndpoint } from '../admin/explain-endpoint.ts';
+import { createListEndpoints } from '../admin/list-endpoints.ts';
+import { createPurgeEndpoint } from '../admin/purge-endpoint.ts';
+import { createStateEndpoints } from '../admin/state-endpoints.ts';
+import type { Problem } from '../config/problem.ts';
+import type { Config } from '../config/schema.ts';
+import type { ProtectedResources } from '../protection/protected-list.ts';
+import type { ExchangeRecord } from '../telemetry/exchange-record.ts';
+import { describeParts, type PartSources } from './admin-parts.ts';
+import type { LiveList } from './live-list.ts';
+
+/** What would happen to a request under a list; the answer is shown as it is. */
+export type Explain = (method: string, url: string, config: Config, list: ProtectedResources) => unknown;
+
+export interface AdminInput extends PartSources {
+  /** Left out: no `/api/explain`. */
+  readonly explain: Explain | undefined;
+  readonly version: string;
+  readonly list: LiveList;
+  readonly now: () => number;
+  readiness(): Readiness;
+}
+
+export interface Admin {
+  readonly server: AdminServer;
+  /** Of every exchange; cheap, and never waits for anybody. */
+  note(record: ExchangeRecord): void;
+}
+
+/** The admin port with its console; `undefined` where `admin` is false. */
+export function createAdmin(input: AdminInput): Admin | undefined {
+  const { config, explain, list, resolver, log, metrics, now } = input;
+  const settings = config.admin;
+  if (settings === false) return undefined;
+  const activity = createActivity();
+  const drift = createDrift();
+  const decisions = createDecisionLog();
+  const file = config.protectedResources;
+  const rows = () => list.current().rows;
+
+  const endpoints: AdminEndpoint[] = [
+    ...createStateEndpoints({
+      version: input.version,
+      startedMs: now(),
+      mode: config.mode,
+      isEditable: settings.edit,
+      now,
+      activity,
+      drift,
+      list: { file, rows, problems: list.problems, reloads: list.reloads },
+      readiness: input.readiness,
+      otherProblems: () => (resolver ? mappingProblems(resolver.resolver.stats().file?.problems ?? []) : []),
+      parts: () => describeParts(input, activity),
+    }),
+    createDecisionsEndpoint({ log: decisions }),
+    ...createListEndpoints({
+      file,
+      isEditable: settings.edit,
+      inForce: rows,
+      onWritten(change) {
+        log.info({ event: 'list-written', ...change }, 'the protected list was edited on the console');
+        list.look();
+      },
+    }),
+  ];
+  if (explain !== undefined) {
+    const explainNow = (method: string, url: string) => explain(method, url, config, { file, rows: rows() });
+    endpoints.push(createExplainEndpoint({ explain: explainNow }));
+  }
+  if (resolver) {
+    const { purge } = resolver.resolver;
+    // `shopward purge` of earlier versions asks for the second one.
+    endpoints.push(createPurgeEndpoint({ purge }), createPurgeEndpoint({ purge, path: '/purge' }));
+  }
+
+  return {
+    server: createAdminServer({
+      ...settings,
+      readiness: input.readiness,
+      metrics: metrics.expose,
+      endpoints,
+      onFault: (fault) => log.error({ event: 'fault', err: fault }, 'the admin port met a fault'),
+    }),
+    note(record) {
+      const nowMs = now();
+      activity.note(record, nowMs);
+      drift.note(record, nowMs);
+      decisions.note(record, nowMs);
+    },
+  };
+}
+
+type MappingProblem = { readonly file: string; readonly line: number; readonly col: number; text: string };
+
+function mappingProblems(problems: readonly Readonly<MappingProblem>[]): Problem[] {
+  return problems.map(({ file, line, col, text }) => ({ file, line, column: col, severity: 'error', text }));
+}
