@@ -1,11 +1,10 @@
 import type { Passage } from '../forwarding/passage.ts';
-import type { Rejection } from '../rejections/rejection.ts';
+import { isRejection, type Rejection } from '../rejections/rejection.ts';
 import type { CanonicalRequest } from '../request/canonical-request.ts';
 import { findCandidates } from './candidates.ts';
 import { beginExchange } from './exchanging.ts';
 import { issuePassage } from './issuing.ts';
 import { type RefreshTokenEvent, type RefreshTokensOptions, refreshTokenEvents } from './options.ts';
-import { refuseExchange } from './refusals.ts';
 import { beginRevocation } from './revoking.ts';
 import { createDigests } from './token-digest.ts';
 import { compileTokenEndpoints, type TokenRequest } from './token-endpoints.ts';
@@ -15,12 +14,16 @@ import type { Workings } from './workings.ts';
 /** The life cycle of refresh tokens at the edge: a gate of the pipeline. */
 export interface RefreshTokens {
   concerns(request: CanonicalRequest): false | 'head' | 'whole-body';
-  /** Rejections: `refresh-token-invalid`, `token-store-unavailable`. */
+  /**
+   * Rejections: `refresh-token-invalid`, `token-store-unavailable`. In observe mode an exchange that would have been
+   * refused goes on, and what it yields is recorded.
+   */
   begin(
     request: CanonicalRequest,
     identity: { readonly subject: string } | undefined,
     body: Buffer | undefined,
-  ): Promise<Passage | Rejection | undefined>;
+    isObserved?: boolean,
+  ): Promise<(Passage & { readonly observed?: Rejection }) | Rejection | undefined>;
   stats(): RefreshTokenStats;
   /** Gives how many writes the store never took. */
   close(): Promise<number>;
@@ -66,25 +69,22 @@ export function createRefreshTokens(options: RefreshTokensOptions): RefreshToken
       known.set(request, meaning);
       return meaning.exchanges.length > 0 ? 'whole-body' : 'head';
     },
-    async begin(request, identity, body = Buffer.alloc(0)) {
+    async begin(request, identity, body = Buffer.alloc(0), isObserved = false) {
       const meaning = known.get(request) ?? read(request);
       if (meaning === undefined) return undefined;
       const { exchanges, issues, revokes } = meaning;
-      if (exchanges.length > 0) {
-        const tokens = findCandidates(request, body, exchanges);
-        if (tokens === 'ambiguous') {
-          emit('exchange-refused-ambiguous');
-          return refuseExchange(exchanges[0]?.format ?? 'json-api', 'ambiguous');
-        }
-        if (tokens.length > 0) return beginExchange(workings, exchanges, tokens);
-        if (issues.length === 0) emit('exchange-without-token');
+      const tokens = exchanges.length === 0 ? [] : findCandidates(request, body, exchanges);
+      if (tokens.length > 0) {
+        const verdict = await beginExchange(workings, exchanges, tokens, isObserved);
+        if (!isObserved || !isRejection(verdict)) return verdict;
+        return { ...issuePassage(workings, exchanges), observed: verdict };
       }
       // Without an identity (no row protects the endpoint) nobody can say whose wish it is.
       if (revokes !== undefined && identity !== undefined)
         return beginRevocation(workings, revokes, identity.subject);
-      return exchanges.length + issues.length === 0
-        ? undefined
-        : issuePassage(workings, [...issues, ...exchanges]);
+      if (exchanges.length + issues.length === 0) return undefined;
+      if (issues.length === 0) emit('exchange-without-token');
+      return issuePassage(workings, [...issues, ...exchanges]);
     },
     stats: () => ({ events: { ...events }, delayedWrites: unwritten.waiting }),
     close: () => unwritten.close(),

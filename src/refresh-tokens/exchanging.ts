@@ -22,10 +22,15 @@ interface Claimed {
 export async function beginExchange(
   workings: Workings,
   endpoints: readonly TokenEndpoint[],
-  tokens: readonly string[],
+  tokens: readonly string[] | 'ambiguous',
+  isObserved: boolean,
 ): Promise<Passage | Rejection> {
   const { digests, emit, monotonicNow, marginMs } = workings;
   const format = endpoints[0]?.format ?? 'json-api';
+  if (tokens === 'ambiguous') {
+    emit('exchange-refused-ambiguous');
+    return refuseExchange(format, tokens);
+  }
   const op = randomUUID();
   const claimedAtMs = monotonicNow();
   const asked: TokenDigest[] = [];
@@ -54,7 +59,10 @@ export async function beginExchange(
     outlivesClient: true,
     answerWithinMs: workings.answerWithinMs,
     maySend: () => monotonicNow() - claimedAtMs <= marginMs,
-    settle: (outcome) => settleExchange(workings, endpoints, claimed, op, outcome),
+    async settle(outcome) {
+      const edits = await settleExchange(workings, endpoints, claimed, op, outcome);
+      return isObserved ? {} : edits;
+    },
   };
 }
 

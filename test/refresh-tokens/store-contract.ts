@@ -242,7 +242,9 @@ export const newToken = () => digests.ofToken(randomUUID());
 export const newSubject = () => digests.ofSubject(randomUUID());
 
 export async function all(entries: AsyncIterable<TokenEntry>): Promise<TokenEntry[]> {
-  return Array.fromAsync(entries);
+  const list: TokenEntry[] = [];
+  for await (const entry of entries) list.push(entry);
+  return list;
 }
 
 function toStates(entries: readonly TokenEntry[]): Readonly<Record<string, string>> {

@@ -1,0 +1,171 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { type DemoShop, startDemoShop } from '../../demo/shop.ts';
+import { refreshTokens as settings } from '../../src/config/sections/refresh-tokens.ts';
+import { createForwarder } from '../../src/forwarding/forwarder.ts';
+import { createHttpProxy3Engine } from '../../src/forwarding/http-proxy-3-engine.ts';
+import { readWholeBody } from '../../src/forwarding/request-body.ts';
+import { createAuthenticate } from '../../src/protection/authenticate.ts';
+import { createJwksKeySource } from '../../src/protection/jwks-key-source.ts';
+import { createSubjectReader } from '../../src/protection/subject.ts';
+import { createTokenVerifier } from '../../src/protection/token-verifier.ts';
+import { createAccessTokenSubject } from '../../src/refresh-tokens/access-token-subject.ts';
+import { createRefreshTokens, type RefreshTokens } from '../../src/refresh-tokens/create-refresh-tokens.ts';
+import type { RefreshTokensOptions } from '../../src/refresh-tokens/options.ts';
+import type { TokenStore } from '../../src/refresh-tokens/token-store.ts';
+import { isRejection } from '../../src/rejections/rejection.ts';
+import { writeRejection } from '../../src/rejections/rejection-writer.ts';
+import { buildRejections } from '../../src/rejections/table.ts';
+import { canonicaliseRequest } from '../../src/request/canonicalise-request.ts';
+import { buildRequestRules } from '../../src/request/request-rules.ts';
+
+export interface TokenFront {
+  readonly port: number;
+  readonly gate: RefreshTokens;
+  close(): Promise<void>;
+}
+
+const shopSettings = settings.parse(undefined);
+export const shopEndpoints = shopSettings === false ? [] : shopSettings.endpoints;
+export const defaultLifetimeMs = 2_628_000_000;
+
+/** What the pipeline does with token endpoints, and nothing else: canonical request, identity, gate, forwarder. */
+export async function startTokenFront(
+  upstream: { readonly port: number; readonly jwksUrl: string },
+  store: TokenStore,
+  options: Partial<RefreshTokensOptions> & { readonly isObserved?: boolean } = {},
+): Promise<TokenFront> {
+  const rules = buildRequestRules({
+    upstreamHost: `127.0.0.1:${upstream.port}`,
+    encodedSlash: [],
+    requestBodyBytes: 2_097_152,
+  });
+  const keySource = createJwksKeySource({ url: upstream.jwksUrl, algorithms: ['RS256'], now: Date.now });
+  await keySource.start();
+  const verifier = createTokenVerifier({
+    algorithms: ['RS256'],
+    keySource,
+    subject: 'sub.customer_reference',
+    clockToleranceMs: 5000,
+    maxVerifying: 100,
+    now: Date.now,
+  });
+  const authenticate = createAuthenticate({ verifier });
+  const gate = createRefreshTokens({
+    endpoints: shopEndpoints,
+    store,
+    subjectOf: createAccessTokenSubject(createSubjectReader('sub.customer_reference')),
+    lifetimeMs: defaultLifetimeMs,
+    answerWithinMs: 10_000,
+    ...options,
+  });
+  const forwarder = createForwarder({
+    engine: createHttpProxy3Engine({
+      upstream: { scheme: 'http', hostname: '127.0.0.1', port: upstream.port },
+      connectTimeoutMs: 2000,
+      connections: 64,
+    }),
+    connections: 64,
+    queueLimit: 1000,
+    queueTimeoutMs: 10_000,
+    responseTimeoutMs: 10_000,
+    bodyLimitBytes: 2_097_152,
+    bodyTimeoutMs: 10_000,
+    writeStallTimeoutMs: 10_000,
+  });
+  const rejections = buildRejections();
+
+  async function answer(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
+    const request = canonicaliseRequest(
+      incoming,
+      { address: '127.0.0.1', isTls: false, isTrusted: false },
+      rules,
+    );
+    const refuse = (rejection: Parameters<typeof writeRejection>[2]) =>
+      void writeRejection(incoming, response, rejection, rejections);
+    if (isRejection(request)) return refuse(request);
+    const concern = gate.concerns(request);
+    let identity: { readonly subject: string } | undefined;
+    if (request.method === 'DELETE') {
+      const verdict = await authenticate(request, []);
+      if (isRejection(verdict)) return refuse(verdict);
+      identity = verdict.identity;
+    }
+    const body =
+      concern === 'whole-body'
+        ? await readWholeBody(incoming, request.body, { limitBytes: 2_097_152, timeoutMs: 10_000 })
+        : undefined;
+    if (isRejection(body)) return refuse(body);
+    const passage =
+      concern === false ? undefined : await gate.begin(request, identity, body, options.isObserved);
+    if (isRejection(passage)) return refuse(passage);
+    const result = await forwarder.forward({ request, incoming, response, body, passage });
+    if (result.rejection !== undefined) refuse(result.rejection);
+  }
+
+  const server = createServer((incoming, response) => {
+    answer(incoming, response).catch((fault) => response.writeHead(500).end(String(fault)));
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    port: (server.address() as AddressInfo).port,
+    gate,
+    close: async () => {
+      server.closeAllConnections();
+      server.close();
+      await gate.close();
+      await forwarder.close();
+      verifier.close();
+      keySource.close();
+    },
+  };
+}
+
+/** A client of the token endpoints. */
+export function tokenClient(port: number) {
+  const send = async (
+    method: string,
+    path: string,
+    fields: Record<string, string>,
+    body?: string | Buffer,
+  ) => {
+    const response = await fetch(`http://127.0.0.1:${port}${path}`, {
+      method,
+      headers: { Accept: 'application/vnd.api+json', ...fields },
+      ...(body !== undefined && { body: typeof body === 'string' ? body : new Uint8Array(body) }),
+    });
+    const text = await response.text();
+    // biome-ignore lint/suspicious/noExplicitAny: tests look into whatever came
+    const json: any = text.startsWith('{') ? JSON.parse(text) : undefined;
+    return { status: response.status, headers: response.headers, text, json };
+  };
+  const jsonApi = { 'Content-Type': 'application/vnd.api+json' };
+  const form = { 'Content-Type': 'application/x-www-form-urlencoded' };
+  return {
+    send,
+    async signIn(username = 'sonia@shop.example'): Promise<{ accessToken: string; refreshToken: string }> {
+      const body = { data: { type: 'access-tokens', attributes: { username, password: 'change123' } } };
+      const { status, json, text } = await send('POST', '/access-tokens', jsonApi, JSON.stringify(body));
+      if (status !== 201) throw new Error(`sign-in: ${status} ${text}`);
+      return json.data.attributes;
+    },
+    exchange: (refreshToken: string) => send('POST', '/refresh-tokens', jsonApi, exchangeBody(refreshToken)),
+    exchangeForm: (refreshToken: string) =>
+      send('POST', '/token', form, `grant_type=refresh_token&refresh_token=${refreshToken}`),
+    revoke: (accessToken: string, which: string) =>
+      send('DELETE', `/refresh-tokens/${which}`, { Authorization: `Bearer ${accessToken}` }),
+  };
+}
+
+export function exchangeBody(refreshToken: string): string {
+  return JSON.stringify({ data: { type: 'refresh-tokens', attributes: { refreshToken } } });
+}
+
+/** How often the shop was asked for something. */
+export function asked({ received }: DemoShop, method: string, path: string): number {
+  return received.requests.filter((each) => each.method === method && each.target.startsWith(path)).length;
+}
+
+export { startDemoShop };

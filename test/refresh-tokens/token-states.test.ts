@@ -1,0 +1,339 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { DemoShop } from '../../demo/shop.ts';
+import { MemoryTokenStore } from '../../src/refresh-tokens/memory-token-store.ts';
+import type { RefreshTokensOptions } from '../../src/refresh-tokens/options.ts';
+import {
+  asked,
+  defaultLifetimeMs,
+  startDemoShop,
+  startTokenFront,
+  type TokenFront,
+  tokenClient,
+} from './token-front.ts';
+
+let nowMs = 1_800_000_000_000;
+const now = () => nowMs;
+let shop: DemoShop;
+const fronts: TokenFront[] = [];
+
+beforeEach(async () => {
+  shop = await startDemoShop({ controlPort: false });
+});
+afterEach(async () => {
+  for (const front of fronts.splice(0)) await front.close();
+  await shop.close();
+});
+
+async function start(options: Partial<RefreshTokensOptions> & { isObserved?: boolean } = {}) {
+  const store = new MemoryTokenStore({ lifetimeMs: defaultLifetimeMs, retentionMs: 'keep', now });
+  const front = await startTokenFront(shop, store, { store, ...options });
+  fronts.push(front);
+  return { store, front, ...tokenClient(front.port) };
+}
+
+const refused = { status: 401, code: '004', detail: 'Failed to refresh token.' };
+const errorOf = (json: { errors: [{ status: number; code: string; detail: string }] }) => json.errors[0];
+
+/** How often the shop was asked for an exchange. */
+const exchanges = () => asked(shop, 'POST', '/refresh-tokens') + asked(shop, 'POST', '/token');
+
+describe("the contract's token table", () => {
+  test('valid -> used for exchange: a new pair, each with its lifetime', async () => {
+    const { signIn, exchange } = await start();
+    const { refreshToken } = await signIn();
+    const first = await exchange(refreshToken);
+    expect(first.status).toBe(201);
+    const { accessToken, refreshToken: next, expiresIn } = first.json.data.attributes;
+    expect([typeof accessToken, next === refreshToken, expiresIn]).toEqual(['string', false, 28_800]);
+    expect((await exchange(next)).status).toBe(201);
+  });
+
+  test('used -> exchange: refused, the shop is not asked', async () => {
+    const { signIn, exchange } = await start();
+    const { refreshToken } = await signIn();
+    await exchange(refreshToken);
+    const before = exchanges();
+    const again = await exchange(refreshToken);
+    expect([again.status, errorOf(again.json)]).toEqual([401, refused]);
+    expect(again.headers.get('content-type')).toBe('application/vnd.api+json');
+    expect(exchanges()).toBe(before);
+  });
+
+  test('valid -> revoked by its own user: 204, then refused', async () => {
+    const { signIn, exchange, revoke } = await start();
+    const { refreshToken, accessToken } = await signIn();
+    expect((await revoke(accessToken, refreshToken)).status).toBe(204);
+    expect(errorOf((await exchange(refreshToken)).json)).toEqual(refused);
+    expect(exchanges()).toBe(0);
+  });
+
+  test('revoked as of the time of the request', async () => {
+    const { signIn, revoke, store } = await start();
+    const { refreshToken, accessToken } = await signIn();
+    nowMs += 5000;
+    const at = nowMs;
+    await revoke(accessToken, refreshToken);
+    nowMs += 5000;
+    const states: unknown[] = [];
+    for await (const { state, revokedAtMs } of store.list()) states.push({ state, revokedAtMs });
+    expect(states).toEqual([{ state: 'revoked', revokedAtMs: at }]);
+  });
+
+  test("another user's revocation does nothing here, and the shop is asked all the same", async () => {
+    const { signIn, exchange, revoke } = await start();
+    const { refreshToken } = await signIn();
+    const stranger = await signIn('karl@shop.example');
+    expect((await revoke(stranger.accessToken, refreshToken)).status).toBe(204);
+    expect(asked(shop, 'DELETE', '/refresh-tokens')).toBe(1);
+    expect((await exchange(refreshToken)).status).toBe(201);
+  });
+
+  test('mine revokes all of the user, and nobody else', async () => {
+    const { signIn, exchange, revoke } = await start();
+    const [one, two, other] = [await signIn(), await signIn(), await signIn('karl@shop.example')];
+    expect((await revoke(one.accessToken, 'mine')).status).toBe(204);
+    expect((await exchange(one.refreshToken)).status).toBe(401);
+    expect((await exchange(two.refreshToken)).status).toBe(401);
+    expect((await exchange(other.refreshToken)).status).toBe(201);
+    expect((await exchange((await signIn()).refreshToken)).status).toBe(201);
+  });
+
+  test('valid -> expired after the default lifetime, not before', async () => {
+    const { signIn, exchange } = await start();
+    const [early, late] = [await signIn(), await signIn()];
+    nowMs += 2_628_000_000 - 1;
+    expect((await exchange(early.refreshToken)).status).toBe(201);
+    nowMs += 1;
+    expect(errorOf((await exchange(late.refreshToken)).json)).toEqual(refused);
+    expect(exchanges()).toBe(1);
+  });
+
+  test('an unknown token is the shop’s to judge', async () => {
+    const issuer = await start();
+    const { refreshToken } = await issuer.signIn();
+    const fresh = await start();
+    expect((await fresh.exchange(refreshToken)).status).toBe(201);
+    expect((await fresh.exchange(refreshToken)).status).toBe(401);
+    expect((await fresh.exchange('def50200nonsense')).json.errors[0].code).toBe('004');
+    expect(asked(shop, 'POST', '/refresh-tokens')).toBe(2);
+  });
+
+  test('an access token in its place is the shop’s to judge, and a body without a token too', async () => {
+    const { signIn, exchange, send } = await start();
+    const { accessToken } = await signIn();
+    expect((await exchange(accessToken)).status).toBe(401);
+    const body = '{"data":{"type":"refresh-tokens","attributes":{}}}';
+    expect((await send('POST', '/refresh-tokens', { 'Content-Type': 'application/json' }, body)).status).toBe(
+      422,
+    );
+    expect(exchanges()).toBe(2);
+  });
+
+  test('company users get pairs with the same states', async () => {
+    const { signIn, exchange, send } = await start();
+    const { accessToken } = await signIn('spencor@shop.example');
+    const { sub } = JSON.parse(Buffer.from(accessToken.split('.')[1] ?? '', 'base64url').toString());
+    const idCompanyUser = JSON.parse(sub).id_company_user;
+    const body = JSON.stringify({
+      data: { type: 'company-user-access-tokens', attributes: { idCompanyUser } },
+    });
+    const given = await send(
+      'POST',
+      '/company-user-access-tokens',
+      { 'Content-Type': 'application/json', Authorization: `Bearer ${accessToken}` },
+      body,
+    );
+    expect(given.status).toBe(201);
+    const { refreshToken } = given.json.data.attributes;
+    expect((await exchange(refreshToken)).status).toBe(201);
+    expect((await exchange(refreshToken)).status).toBe(401);
+  });
+});
+
+describe('unknown tokens that were revoked', () => {
+  test('by their own user: the answer is withheld, and the token is used up', async () => {
+    const { refreshToken } = await (await start()).signIn();
+    const { signIn, revoke, exchange, front } = await start();
+    await revoke((await signIn()).accessToken, refreshToken);
+    const answer = await exchange(refreshToken);
+    expect([answer.status, errorOf(answer.json)]).toEqual([401, refused]);
+    expect(front.gate.stats().events['answer-withheld']).toBe(1);
+    expect((await exchange(refreshToken)).status).toBe(401);
+    expect(exchanges()).toBe(1);
+  });
+
+  test('by somebody else: no harm', async () => {
+    const { refreshToken } = await (await start()).signIn();
+    const { signIn, revoke, exchange } = await start();
+    await revoke((await signIn('karl@shop.example')).accessToken, refreshToken);
+    expect((await exchange(refreshToken)).status).toBe(201);
+  });
+});
+
+describe('the RFC 6749 endpoint', () => {
+  test('password grant, exchange, and its own error', async () => {
+    const { send, exchangeForm } = await start();
+    const form = { 'Content-Type': 'application/x-www-form-urlencoded' };
+    const issued = await send(
+      'POST',
+      '/token',
+      form,
+      'grant_type=password&username=sonia%40shop.example&password=change123',
+    );
+    expect(issued.status).toBe(200);
+    const first = await exchangeForm(issued.json.refresh_token);
+    expect([first.status, typeof first.json.refresh_token]).toEqual([200, 'string']);
+    const again = await exchangeForm(issued.json.refresh_token);
+    expect([again.status, again.json.error, typeof again.json.error_description]).toEqual([
+      400,
+      'invalid_grant',
+      'string',
+    ]);
+    expect([
+      again.headers.get('content-type'),
+      again.headers.get('cache-control'),
+      again.headers.get('pragma'),
+    ]).toEqual(['application/json;charset=UTF-8', 'no-store', 'no-cache']);
+    expect(asked(shop, 'POST', '/token')).toBe(2);
+    expect((await exchangeForm(first.json.refresh_token)).status).toBe(200);
+  });
+
+  test('a token that was used at one endpoint is used at the other', async () => {
+    const { signIn, exchange, exchangeForm } = await start();
+    const { refreshToken } = await signIn();
+    await exchange(refreshToken);
+    expect((await exchangeForm(refreshToken)).json.error).toBe('invalid_grant');
+  });
+
+  test('a password grant that carries a used token is no exchange', async () => {
+    const { signIn, exchange, send } = await start();
+    const { refreshToken } = await signIn();
+    await exchange(refreshToken);
+    const body = `grant_type=password&username=sonia%40shop.example&password=change123&refresh_token=${refreshToken}`;
+    const answer = await send(
+      'POST',
+      '/token',
+      { 'Content-Type': 'application/x-www-form-urlencoded' },
+      body,
+    );
+    expect(answer.status).toBe(200);
+  });
+});
+
+describe('outcomes of an exchange', () => {
+  const answerWithinMs = 400;
+  const holdMs = answerWithinMs + 5000;
+
+  test.each([
+    { outcome: '400', change: { failNext: 1, failStatus: 400 }, status: 400 },
+    { outcome: '401', change: { failNext: 1, failStatus: 401 }, status: 401 },
+    { outcome: '429', change: { failNext: 1, failStatus: 429 }, status: 429 },
+  ])('a complete $outcome frees the token at once', async ({ change, status }) => {
+    const { signIn, exchange } = await start({ answerWithinMs });
+    const { refreshToken } = await signIn();
+    Object.assign(shop.settings, change);
+    expect((await exchange(refreshToken)).status).toBe(status);
+    expect((await exchange(refreshToken)).status).toBe(201);
+    expect((await exchange(refreshToken)).status).toBe(401);
+  });
+
+  test.each([
+    { outcome: '500', change: { failNext: 1, failStatus: 500 }, status: 500 },
+    {
+      outcome: '503 after the work',
+      change: { failNext: 1, failStatus: 503, failAfterWork: true },
+      status: 503,
+    },
+    { outcome: '408', change: { failNext: 1, failStatus: 408 }, status: 408 },
+    { outcome: '302', change: { failNext: 1, failStatus: 302 }, status: 302 },
+    { outcome: 'reset before the answer', change: { resetNext: 1, resetAt: 'before-answer' }, status: 502 },
+    { outcome: 'reset in the body', change: { resetNext: 1, resetAt: 'mid-body' }, status: 502 },
+    { outcome: 'time-out', change: { latencyMs: 2000 }, status: 504 },
+  ])('after $outcome it is free once the deadline has passed', async ({ change, status }) => {
+    const { signIn, exchange } = await start({ answerWithinMs });
+    const { refreshToken } = await signIn();
+    Object.assign(shop.settings, change);
+    expect((await exchange(refreshToken)).status).toBe(status);
+    Object.assign(shop.settings, { latencyMs: 0 });
+    const asks = exchanges();
+    nowMs += holdMs - 1;
+    const early = await exchange(refreshToken);
+    expect([early.status, early.headers.get('retry-after')]).toEqual([401, '1']);
+    expect(exchanges()).toBe(asks);
+    nowMs += 1;
+    expect((await exchange(refreshToken)).status).toBe(201);
+    expect((await exchange(refreshToken)).status).toBe(401);
+  });
+
+  test('a shop that cannot be reached frees it', async () => {
+    const { signIn, exchange } = await start({ answerWithinMs });
+    const { refreshToken } = await signIn();
+    await shop.close();
+    expect((await exchange(refreshToken)).status).toBe(502);
+    expect((await exchange(refreshToken)).status).toBe(502);
+  });
+
+  test('nothing is sent once the margin has passed since the claim', async () => {
+    let monotonicMs = 0;
+    const { signIn, exchange } = await start({
+      monotonicNow: () => {
+        monotonicMs += 5001;
+        return monotonicMs;
+      },
+    });
+    const { refreshToken } = await signIn();
+    const asks = exchanges();
+    expect((await exchange(refreshToken)).status).toBe(503);
+    expect(exchanges()).toBe(asks);
+  });
+});
+
+describe('outcomes of a revocation', () => {
+  test.each([
+    { outcome: '403', change: { failNext: 1, failStatus: 403 }, status: 403, after: 201 },
+    { outcome: '500', change: { failNext: 1, failStatus: 500 }, status: 500, after: 401 },
+    { outcome: '408', change: { failNext: 1, failStatus: 408 }, status: 408, after: 401 },
+    { outcome: 'reset', change: { resetNext: 1, resetAt: 'before-answer' }, status: 502, after: 401 },
+  ])('$outcome: the next exchange is $after', async ({ change, status, after }) => {
+    for (const which of ['by id', 'mine']) {
+      const { signIn, exchange, revoke } = await start();
+      const { refreshToken, accessToken } = await signIn();
+      Object.assign(shop.settings, change);
+      expect((await revoke(accessToken, which === 'mine' ? which : refreshToken)).status).toBe(status);
+      expect((await exchange(refreshToken)).status).toBe(after);
+    }
+  });
+
+  test('while it is under way, an exchange is refused', async () => {
+    const { signIn, exchange, revoke } = await start();
+    const { refreshToken, accessToken } = await signIn();
+    shop.settings.latencyMs = 300;
+    const revoked = revoke(accessToken, refreshToken);
+    await expect.poll(() => shop.received.total).toBe(2);
+    expect((await exchange(refreshToken)).status).toBe(401);
+    expect((await revoked).status).toBe(204);
+    expect(exchanges()).toBe(0);
+  });
+
+  test('mine in the middle of an exchange ends the new token too', async () => {
+    const { signIn, exchange, revoke } = await start();
+    const { refreshToken, accessToken } = await signIn();
+    shop.settings.latencyMs = 300;
+    const exchanging = exchange(refreshToken);
+    await expect.poll(exchanges).toBe(1);
+    await revoke(accessToken, 'mine');
+    const { status, json } = await exchanging;
+    expect(status).toBe(201);
+    expect((await exchange(json.data.attributes.refreshToken)).status).toBe(401);
+  });
+});
+
+test('observe mode: the exchange goes on, and what it yields is known', async () => {
+  const { signIn, exchange, front } = await start({ isObserved: true });
+  const { refreshToken } = await signIn();
+  await exchange(refreshToken);
+  const again = await exchange(refreshToken);
+  expect([again.status, exchanges()]).toEqual([201, 2]);
+  const { events } = front.gate.stats();
+  expect([events['exchange-refused-used'], events.recorded]).toEqual([1, 3]);
+});
