@@ -23,7 +23,8 @@ const mayImport: Record<string, readonly string[]> = {
   admin: [...ground, ...features, 'telemetry'],
   app: [...ground, ...features, 'admin', 'config', 'telemetry', 'server', 'pipeline.ts'],
   'app.ts': [...ground, ...features, 'admin', 'config', 'telemetry', 'server', 'pipeline.ts', 'app'],
-  commands: [...ground, ...features, 'config', 'telemetry', 'app', 'app.ts'],
+  workers: [...ground, ...features, 'admin', 'config', 'telemetry', 'app', 'app.ts'],
+  commands: [...ground, ...features, 'config', 'telemetry', 'app', 'app.ts', 'workers'],
   'main.ts': ['commands'],
 };
 

@@ -1,5 +1,6 @@
+import { readFile } from 'node:fs/promises';
 import type { Config } from '../config/schema.ts';
-import { watchFile } from '../config/watch.ts';
+import { type FileWatch, watchFile } from '../config/watch.ts';
 import { createFileKeySource } from '../protection/file-key-source.ts';
 import { createJwksKeySource } from '../protection/jwks-key-source.ts';
 import type { KeySource } from '../protection/key-source.ts';
@@ -8,6 +9,8 @@ import type { Log } from '../telemetry/log.ts';
 
 export interface LiveKeys {
   readonly source: KeySource;
+  /** Gets the first keys, and follows their files from there. Rejects as the source does. */
+  start(): Promise<void>;
   /** Gets the keys anew, now (SIGHUP). */
   reload(): Promise<void>;
   close(): void;
@@ -17,11 +20,16 @@ export interface LiveKeys {
 export function createLiveKeys({ keys, algorithms }: Config['auth'], now: () => number, log: Log): LiveKeys {
   if ('secret' in keys) {
     const source = createSecretKeySource({ secret: keys.secret, algorithms });
-    return { source, reload: async () => {}, close: () => source.close() };
+    return { source, start: () => source.start(), reload: async () => {}, close: () => source.close() };
   }
   if ('jwks' in keys) {
     const source = createJwksKeySource({ url: keys.jwks, algorithms, now });
-    return { source, reload: () => source.refresh(), close: () => source.close() };
+    return {
+      source,
+      start: () => source.start(),
+      reload: () => source.refresh(),
+      close: () => source.close(),
+    };
   }
   const source = createFileKeySource({ files: keys.files, algorithms, now });
   const reload = async () => {
@@ -31,9 +39,18 @@ export function createLiveKeys({ keys, algorithms }: Config['auth'], now: () => 
     else
       log.error({ event: 'keys-refused', problems }, 'keys were not reloaded; the last good ones are used');
   };
-  const watches = keys.files.map((file) => watchFile(file, () => void reload()));
+  const watches: FileWatch[] = [];
   return {
     source,
+    async start() {
+      // Read before the source reads: an edit in between is told once too often, never missed.
+      const known = await Promise.all(keys.files.map((file) => readFile(file).catch(() => undefined)));
+      await source.start();
+      for (const [i, file] of keys.files.entries()) {
+        const bytes = known[i];
+        watches.push(watchFile(file, () => void reload(), bytes && { known: bytes }));
+      }
+    },
     reload,
     close: () => {
       for (const watch of watches) watch.close();

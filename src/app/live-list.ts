@@ -16,6 +16,10 @@ export interface LiveList {
   /** Why the last edit is not in force; empty when it is. */
   problems(): readonly Problem[];
   readonly reloads: { readonly succeeded: number; readonly failed: number; readonly lastSuccessMs: number };
+  /** Text of the list in force. */
+  text(): string;
+  /** A new content of the file: in force at once and whole, or refused. */
+  offer(content: FileBytes): void;
   /** Looks at the file now (SIGHUP). */
   look(): void;
   close(): void;
@@ -25,6 +29,10 @@ export interface LiveListOptions extends ProtectedListOptions {
   readonly file: string;
   /** What `loadConfig` judged good. */
   readonly text: string;
+  /** Whether the file is watched; a worker is told instead, so that all of them have one list. Default: true. */
+  readonly isFollowed?: boolean;
+  /** Called with each content that differed from the one before, good or not. */
+  readonly onContent?: (content: FileBytes) => void;
   readonly log: Log;
 }
 
@@ -38,6 +46,7 @@ export function followProtectedList(options: LiveListOptions): LiveList {
   const first = compile(options.text);
   if (!('match' in first)) throw new Error(first.map(formatProblem).join('\n'));
   let current: ProtectedList = first;
+  let text = options.text;
   let problems: readonly Problem[] = [];
   const reloads = { succeeded: 0, failed: 0, lastSuccessMs: Date.now() };
 
@@ -49,7 +58,7 @@ export function followProtectedList(options: LiveListOptions): LiveList {
       'the protected list was not reloaded',
     );
   };
-  const onChange = (content: FileBytes) => {
+  const offer = (content: FileBytes) => {
     const decoded = 'fault' in content ? content : decodeText(content.bytes);
     if ('fault' in decoded) {
       refuse([{ file, line: 1, column: 1, severity: 'error', text: `cannot be read: ${decoded.fault}` }]);
@@ -59,12 +68,28 @@ export function followProtectedList(options: LiveListOptions): LiveList {
     if (!('match' in next)) return refuse(next);
     const before = current.rows.length;
     current = next;
+    text = decoded.text;
     problems = [];
     reloads.succeeded++;
     reloads.lastSuccessMs = Date.now();
     log.info({ event: 'list-reloaded', rows: next.rows.length, before }, 'the protected list was reloaded');
   };
-  const watch: FileWatch = watchFile(file, onChange, { known: Buffer.from(options.text) });
+  const onChange = (content: FileBytes) => {
+    offer(content);
+    options.onContent?.(content);
+  };
+  const watch: FileWatch | undefined =
+    options.isFollowed === false
+      ? undefined
+      : watchFile(file, onChange, { known: Buffer.from(options.text) });
 
-  return { current: () => current, problems: () => problems, reloads, look: watch.look, close: watch.close };
+  return {
+    current: () => current,
+    problems: () => problems,
+    reloads,
+    text: () => text,
+    offer,
+    look: () => watch?.look(),
+    close: () => watch?.close(),
+  };
 }

@@ -1,9 +1,10 @@
 import { readFile } from 'node:fs/promises';
-import { type App, createApp } from '../app.ts';
+import { createApp } from '../app.ts';
 import { loadConfig } from '../config/load.ts';
 import { formatProblem } from '../config/problem.ts';
 import { findUnsafeRuntime } from '../config/runtime.ts';
-import { createLog, type Log } from '../telemetry/log.ts';
+import { createLog } from '../telemetry/log.ts';
+import { untilStopped } from '../workers/until-stopped.ts';
 import { type CommandIo, processIo } from './command-io.ts';
 import { fileJudges } from './file-judges.ts';
 
@@ -52,42 +53,10 @@ export async function runServe(options: ServeOptions, io: CommandIo = processIo)
     );
   } catch (fault) {
     io.err(`shopward cannot start: ${fault instanceof Error ? fault.message : fault}`);
-    await app.close();
+    await app.close(0);
     return isAddressFault(fault) ? badConfiguration : 1;
   }
   return stopped;
-}
-
-/** Resolves to the exit code once a signal, or a fault that nobody caught, has led to a drain. */
-function untilStopped(app: App, log: Log): Promise<number> {
-  return new Promise((resolve) => {
-    let stopping = false;
-    const stop = (code: number, why: string) => {
-      if (stopping) return;
-      stopping = true;
-      log.info({ event: 'draining', why }, 'draining');
-      app.close().then(
-        () => resolve(code),
-        () => resolve(1),
-      );
-    };
-    for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-      process.on(signal, () => {
-        // Whoever asks twice does not want to wait for requests in flight.
-        if (stopping) process.exit(1);
-        stop(0, signal);
-      });
-    }
-    process.on('SIGHUP', () => {
-      log.info({ event: 'reload' }, 'SIGHUP: looking at lists and keys');
-      app.reload().catch((fault) => log.error({ event: 'fault', err: fault }, 'a reload met a fault'));
-    });
-    // Node's state is unknown behind such a fault: finish what is in flight, never go on.
-    process.on('uncaughtException', (fault, origin) => {
-      log.fatal({ event: 'crash', origin, err: fault }, 'a fault that nobody caught');
-      stop(1, origin);
-    });
-  });
 }
 
 function isAddressFault(fault: unknown): boolean {

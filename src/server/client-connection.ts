@@ -18,6 +18,9 @@ export interface ClientConnectionOptions {
 /** More requests than one read of node's (64 KiB) holds: it is parsed to its end, whatever is asked of the socket. */
 const maxWaiting = 4096;
 
+/** How long a connection stays behind a response that promised to keep it. */
+const lingerMs = 1_000;
+
 /**
  * One connection of a client: its requests are handled one after the other, however many came at once (pipelining, RFC
  * 9112 section 9.3.2), so that a connection never has more than one of them in flight. What cannot be read as a request
@@ -31,6 +34,7 @@ export class ClientConnection {
   /** Why nothing more is read of this connection. */
   #broken: RejectionName | undefined;
   #draining = false;
+  #ending = false;
 
   constructor(socket: Duplex, options: ClientConnectionOptions) {
     this.#socket = socket;
@@ -59,19 +63,30 @@ export class ClientConnection {
     this.#endIfDue();
   }
 
-  /** The current response is the last one. */
+  /** No more requests are wanted: answers say so, and one that comes all the same is answered. */
   drain(): void {
     this.#draining = true;
-    if (this.#current !== undefined) this.#current.response.shouldKeepAlive = false;
+    if (this.#current !== undefined) this.#markIfLast(this.#current);
+  }
+
+  /** Ends the connection as soon as nothing is in flight on it. */
+  end(): void {
+    this.#ending = true;
+    if (this.isIdle) this.#socket.destroy();
   }
 
   #begin(pair: Pair): void {
     this.#current = pair;
     const { incoming, response } = pair;
     response.once('close', () => this.#ended());
-    if (this.#draining) response.shouldKeepAlive = false;
+    this.#markIfLast(pair);
     if (this.#waiting.length > 0) setImmediate(() => this.#holdReading());
     this.#options.handle(incoming, response);
+  }
+
+  /** Node closes the connection behind a response that is marked so, whatever waits. */
+  #markIfLast({ response }: Pair): void {
+    if (this.#draining && this.#waiting.length === 0) response.shouldKeepAlive = false;
   }
 
   /** Node reads on by itself after each response. */
@@ -91,12 +106,20 @@ export class ClientConnection {
       this.#begin(next);
       this.#endIfDue();
     } else if (this.#broken === undefined) {
-      if (this.#draining) this.#socket.end();
-      else this.#socket.resume();
+      this.#socket.resume();
+      if (this.#ending) this.#endSoon();
     } else if (ended?.incoming.complete === false) {
       // It broke in the body of a request that has had its answer.
       this.#socket.destroy();
     } else this.#end(this.#broken);
+  }
+
+  /** The response did not say that it is the last one: what its client sends at once is still answered. */
+  #endSoon(): void {
+    const end = () => {
+      if (this.isIdle) this.#socket.end(() => this.#socket.destroy());
+    };
+    setTimeout(end, lingerMs).unref();
   }
 
   /** Where the last request broke in its own body, the refusal is its answer, unless that has begun. */

@@ -1,7 +1,8 @@
 import http, { type IncomingMessage, type ServerResponse } from 'node:http';
 import https from 'node:https';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Rejections } from '../rejections/table.ts';
 import { ClientConnection } from './client-connection.ts';
 import { rejectionOfParserFault } from './client-error.ts';
@@ -27,17 +28,33 @@ export interface ListenerOptions {
 export interface Listener {
   readonly server: http.Server;
   listen(): Promise<AddressInfo>;
-  /** Stops accepting, lets what is in flight finish within `withinMs`, then ends every connection. */
-  drain(withinMs: number): Promise<void>;
+  /** Lets every connection end without losing a request; resolves when none is left. */
+  drain(options: DrainOptions): Promise<void>;
 }
+
+export interface DrainOptions {
+  /**
+   * Milliseconds in which requests are still taken, on new connections too, and every answer says `Connection: close`:
+   * balancers look elsewhere meanwhile. A connection that waits to be accepted when a listener closes is reset.
+   */
+  readonly graceMs: number;
+  /** Milliseconds after that in which requests in flight may finish; then every connection is cut. */
+  readonly withinMs: number;
+}
+
+/** How long a drain waits for the rest of a request head. */
+const lateHeadMs = 5_000;
 
 /** The public listener: node's own parser, every time-out and size set by hand, no request ever left without an end. */
 export function createListener(options: ListenerOptions): Listener {
   const connections = new Map<Duplex, ClientConnection>();
+  /** As they were accepted, those in the middle of a TLS handshake included. */
+  const sockets = new Set<Socket>();
   const limits: https.ServerOptions = {
     maxHeaderSize: options.requestHeadersBytes,
     keepAliveTimeout: options.keepAliveTimeoutMs,
     headersTimeout: 10_000,
+    handshakeTimeout: 10_000,
     requestTimeout: 300_000,
     connectionsCheckingInterval: 1_000,
     insecureHTTPParser: false,
@@ -67,6 +84,11 @@ export function createListener(options: ListenerOptions): Listener {
   const take = (incoming: IncomingMessage, response: ServerResponse) => {
     connectionOf(incoming.socket).take(incoming, response);
   };
+  server.on('connection', (socket: Socket) => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+  });
+  server.on(options.tls ? 'secureConnection' : 'connection', connectionOf);
   server.on('request', take);
   // Without these two node answers 100 and 417 by itself, before anybody was asked for a token.
   server.on('checkContinue', take);
@@ -102,13 +124,22 @@ export function createListener(options: ListenerOptions): Listener {
           resolve(server.address() as AddressInfo);
         });
       }),
-    drain: async (withinMs) => {
+    async drain({ graceMs, withinMs }) {
       draining = true;
-      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       for (const connection of connections.values()) connection.drain();
-      server.closeIdleConnections();
-      const deadline = setTimeout(() => server.closeAllConnections(), withinMs);
+      if (graceMs > 0) await sleep(graceMs);
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      const end = (isDue: (socket: Duplex, connection: ClientConnection) => boolean) => {
+        for (const [socket, connection] of connections) if (isDue(socket, connection)) connection.end();
+      };
+      // Node has ended those between two requests. It waits for ever for those that never sent one, or half of one.
+      end((socket, connection) => !connection.isIdle || (socket as Socket).bytesRead === 0);
+      const halves = setTimeout(() => end(() => true), lateHeadMs);
+      const deadline = setTimeout(() => {
+        for (const socket of sockets) socket.destroy();
+      }, withinMs);
       await closed;
+      clearTimeout(halves);
       clearTimeout(deadline);
     },
   };

@@ -66,7 +66,8 @@ export async function startShopward(options: ShopwardOptions): Promise<Shopward>
   await writeFile(path.join(folder, 'public.pem'), publicPem(signer));
   const config = merge(
     {
-      listen: { host: '127.0.0.1', port: 0 },
+      // No balancer has to look elsewhere before a drain.
+      listen: { host: '127.0.0.1', port: 0, drainDelay: '0s' },
       admin: { host: '127.0.0.1', port: 0 },
       upstream: { url: options.upstream },
       protectedResources: listFile,

@@ -20,6 +20,10 @@ export const listen = z
       description:
         "How long an idle connection of a client stays open. Longer than the load balancer's own idle time, or it meets closed connections.",
     }),
+    drainDelay: duration({ from: '0s', to: '10m' }).prefault('1s').meta({
+      description:
+        'After SIGTERM `/readyz` says 503 at once; for this long requests are still taken, so that balancers can look elsewhere first. A little longer than they take to notice.',
+    }),
     tls: z
       .strictObject({
         cert: filePath().meta({ description: 'PEM file with the certificate chain.' }),
