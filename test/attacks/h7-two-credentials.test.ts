@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { request, useAttackStage } from '../harness/attack-stage.ts';
+import { bareChallenge, invalidTokenChallenge, request, useAttackStage } from '../harness/attack-stage.ts';
 
 const stage = useAttackStage();
 
@@ -50,14 +50,12 @@ describe('H7: Authorization', () => {
       401,
       '001',
     );
-    expect(response.field('www-authenticate')).toBe(
-      'Bearer realm="Access to shop API", error="invalid_token"',
-    );
+    expect(response.field('www-authenticate')).toBe(invalidTokenChallenge);
   });
 
   it.each(['', ' ', '\t', '   \t '])('%j is none', async (value) => {
     const response = await stage.demandsToken(request('GET /orders', [`Authorization:${value}`]));
-    expect(response.field('www-authenticate')).toBe('Bearer realm="Access to shop API"');
+    expect(response.field('www-authenticate')).toBe(bareChallenge);
   });
 
   it.each([

@@ -35,6 +35,11 @@ export interface Passed {
   fields(name: string): string[];
 }
 
+const metadata = 'resource_metadata="http://shop.example/.well-known/oauth-protected-resource"';
+/** Of a request without credentials: it says nothing about an error (RFC 6750, section 3.1). */
+export const bareChallenge = `Bearer realm="Access to shop API", ${metadata}`;
+export const invalidTokenChallenge = `Bearer realm="Access to shop API", error="invalid_token", ${metadata}`;
+
 /** A request without anything suspicious. */
 export function request(line: string, fields: readonly string[] = [], body = ''): string {
   return [`${line} HTTP/1.1`, 'Host: shop.example', ...fields, '', body].join('\r\n');
