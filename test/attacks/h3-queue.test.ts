@@ -87,10 +87,8 @@ eachEngine('H3: a full queue', (start) => {
     }
     while (front.forwarder.inFlight < 2) await later(2);
     expect((await exchangeRaw(port, 'GET /small HTTP/1.1\r\nHost: s\r\n\r\n')).body.toString()).toBe('small');
-    expect((await front.resultsOf(3)).slice(0, 2)).toMatchObject([
-      { end: 'client-gone' },
-      { end: 'client-gone' },
-    ]);
+    const endings = (await front.resultsOf(3)).map(({ end }) => end);
+    expect(endings.sort()).toEqual(['client-gone', 'client-gone', 'sent']);
     for (const reader of readers) reader.close();
   });
 
@@ -101,7 +99,7 @@ eachEngine('H3: a full queue', (start) => {
         connection.socket.write(Buffer.alloc(30_000_000, 'a'));
         return undefined;
       },
-      { responseTimeoutMs: 150 },
+      { responseTimeoutMs: 1_500 },
     );
     const reader = await openRawConnection(port, { timeoutMs: 20_000 });
     reader.socket.removeAllListeners('data');
@@ -111,7 +109,7 @@ eachEngine('H3: a full queue', (start) => {
     });
     reader.socket.pause();
     await reader.write(get);
-    await later(700);
+    await later(4_000);
     reader.socket.resume();
     expect(await front.resultsOf(1)).toMatchObject([{ end: 'sent', bytes: 30_000_000 }]);
     while (bytes < 30_000_000) await later(5);
@@ -119,7 +117,7 @@ eachEngine('H3: a full queue', (start) => {
   });
 
   it('X2: a body that trickles is 408 before it takes a connection, or when it streams', async () => {
-    const { port, upstream, front } = await start(() => undefined, { bodyTimeoutMs: 100 });
+    const { port, upstream, front } = await start(() => undefined, { bodyTimeoutMs: 400 });
     for (const [framing, piece] of [
       ['Content-Length: 100', 'a'],
       ['Transfer-Encoding: chunked', '1\r\na\r\n'],
@@ -134,6 +132,7 @@ eachEngine('H3: a full queue', (start) => {
       client.close();
     }
     await front.resultsOf(3);
+    while (upstream.requestLines.length < 2) await later(2);
     expect(upstream.requestLines).toHaveLength(2);
     expect(front.forwarder.inFlight).toBe(0);
   });
