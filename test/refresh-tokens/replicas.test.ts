@@ -1,0 +1,267 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import type { DemoShop } from '../../demo/shop.ts';
+import type { Redis } from '../../src/redis/redis.ts';
+import { RedisTokenStore } from '../../src/refresh-tokens/redis-token-store.ts';
+import { createDigests } from '../../src/refresh-tokens/token-digest.ts';
+import { startRecordingUpstream } from '../harness/recording-upstream.ts';
+import { type RedisCluster, startCluster, startRedis } from '../harness/redis-processes.ts';
+import { type RedisProcess, startRedisProcess } from '../harness/redis-server.ts';
+import { all } from './store-contract.ts';
+import { connect } from './stores.ts';
+import {
+  asked,
+  defaultLifetimeMs,
+  startDemoShop,
+  startTokenFront,
+  type TokenFront,
+  tokenClient,
+} from './token-front.ts';
+
+const storeTimes = { lifetimeMs: defaultLifetimeMs, retentionMs: 'keep' } as const;
+const open: Array<{ close(): Promise<unknown> }> = [];
+let shop: DemoShop;
+
+beforeEach(async () => {
+  shop = await startDemoShop({ controlPort: false });
+});
+afterEach(async () => {
+  for (const each of open.splice(0).reverse()) await each.close();
+  await shop.close();
+});
+
+const digestKey = 'a key of this deployment';
+
+/** A replica of its own: connection, gate, proxy. */
+async function startReplica(url: string, timeoutMs = 2000) {
+  const redis: Redis = await connect(url, timeoutMs);
+  open.push(redis);
+  const store = new RedisTokenStore({ ...storeTimes, redis });
+  const front: TokenFront = await startTokenFront(shop, store, { digestKey });
+  open.push(front);
+  return { redis, store, front, ...tokenClient(front.port) };
+}
+
+describe.each([
+  { kind: 'single', start: () => startRedis() },
+  { kind: 'cluster', start: (): Promise<RedisCluster> => startCluster() },
+])('two replicas over one Redis, $kind', ({ start }) => {
+  let server: { url: string; close(): Promise<void> };
+  beforeAll(async () => {
+    server = await start();
+  });
+  afterAll(() => server.close());
+
+  test('of fifty exchanges of one token at a time exactly one reaches the shop', async () => {
+    const replicas = [await startReplica(server.url), await startReplica(server.url)] as const;
+    for (const isKnown of [true, false]) {
+      shop.settings.latencyMs = 0;
+      const { refreshToken } = isKnown ? await replicas[0].signIn() : await tokenClient(shop.port).signIn();
+      shop.received.clear();
+      shop.settings.latencyMs = 200;
+      const answers = await Promise.all(
+        Array.from({ length: 50 }, (_, i) => (replicas[i % 2] ?? replicas[0]).exchange(refreshToken)),
+      );
+      const statuses = answers.map(({ status }) => status).sort();
+      expect(statuses).toEqual([201, ...Array.from({ length: 49 }, () => 401)]);
+      expect(asked(shop, 'POST', '/refresh-tokens')).toBe(1);
+    }
+  });
+
+  test('what one replica saw, the other holds to', async () => {
+    const [one, other] = [await startReplica(server.url), await startReplica(server.url)];
+    const first = await one.signIn();
+    const second = (await other.exchange(first.refreshToken)).json.data.attributes;
+    expect((await one.exchange(first.refreshToken)).status).toBe(401);
+    await one.revoke(second.accessToken, second.refreshToken);
+    expect((await other.exchange(second.refreshToken)).status).toBe(401);
+    const third = await other.signIn();
+    await one.revoke(third.accessToken, 'mine');
+    expect((await other.exchange(third.refreshToken)).status).toBe(401);
+  });
+
+  test('a chain of exchanges with revocations in between: no token is exchanged twice', async () => {
+    const replicas = [await startReplica(server.url), await startReplica(server.url)] as const;
+    let { refreshToken } = await replicas[0].signIn();
+    for (let round = 0; round < 10; round += 1) {
+      const answers = await Promise.all(replicas.map((replica) => replica.exchange(refreshToken)));
+      const [won, ...more] = answers.filter(({ status }) => status === 201);
+      expect(more).toEqual([]);
+      refreshToken = won?.json.data.attributes.refreshToken;
+    }
+  });
+});
+
+describe('what Redis holds', () => {
+  test('no token, no user and no plain digest of either, in any key or value, nor on disk', async () => {
+    const server = await startRedis({ settings: {} });
+    open.push(server);
+    const { signIn, exchange, revoke, redis } = await startReplica(server.url);
+    const one = await signIn();
+    const two = (await exchange(one.refreshToken)).json.data.attributes;
+    await revoke(two.accessToken, two.refreshToken);
+    await revoke(two.accessToken, 'mine');
+    await revoke(two.accessToken, 'def50200unknown');
+    const unknown = await tokenClient(shop.port).signIn('karl@shop.example');
+    await exchange(unknown.refreshToken);
+
+    const dump = await dumpOf(redis);
+    await redis.command('SAVE');
+    const directory = server.process?.directory ?? '';
+    const file = readFileSync(join(directory, 'dump.rdb')).toString('latin1');
+    const secrets = [one, two, unknown].flatMap(({ accessToken, refreshToken }) => [
+      accessToken,
+      refreshToken,
+    ]);
+    secrets.push('DE--21', 'sonia', 'customer_reference', 'def50200');
+    for (const secret of [...secrets]) {
+      for (const algorithm of ['sha256', 'sha1', 'md5']) {
+        const digest = createHash(algorithm).update(secret);
+        secrets.push(digest.copy().digest('hex'), digest.copy().digest('base64url'));
+      }
+    }
+    expect(dump).toContain('tokens-');
+    expect(secrets.filter((secret) => dump.includes(secret) || file.includes(secret))).toEqual([]);
+    // The search itself can find: the keyed digest is there.
+    expect(dump).toContain(createDigests(digestKey).ofToken(one.refreshToken));
+  });
+
+  test('retention: records and indexes go; without it they stay', async () => {
+    const server = await startRedis({ settings: {} });
+    open.push(server);
+    const redis = await connect(server.url);
+    open.push(redis);
+    const { ofToken, ofSubject } = createDigests();
+    const [token, subject] = [ofToken('a token'), ofSubject('a user')];
+    const brief = new RedisTokenStore({ redis, lifetimeMs: 100, retentionMs: 100 });
+    const generation = await brief.addToSubject(subject, token, 100);
+    await brief.record(token, { subject, generation, lifetimeMs: 100 });
+    await brief.noteRevocation(ofToken('unknown'), subject, 'r');
+    await brief.claim(ofToken('claimed'), 'c', 100);
+    expect(await all(brief.list(subject))).toHaveLength(1);
+    await expect.poll(async () => (await all(brief.list())).length).toBe(0);
+    await brief.markUsed(token, null);
+    const kept = await dumpOf(redis);
+    expect(kept).not.toContain(ofToken('unknown'));
+    expect(kept).not.toContain(ofToken('claimed'));
+
+    const keeping = new RedisTokenStore({ redis, lifetimeMs: 1, retentionMs: 'keep' });
+    await keeping.record(token, { subject, generation, lifetimeMs: 1 });
+    await keeping.markUsed(ofToken('another'), subject);
+    expect(Number(await redis.command('PTTL', await keyOf(redis, ofToken('another'))))).toBe(-1);
+  });
+});
+
+describe('Redis away', () => {
+  let server: RedisProcess;
+  beforeEach(async () => {
+    server = await startRedisProcess();
+    open.push(server);
+  });
+
+  const url = () => `redis://127.0.0.1:${server.port}`;
+
+  test.each(['stopped', 'killed'])(
+    '%s: 503 for exchange and revocation, nothing else is touched',
+    async (how) => {
+      const { signIn, exchange, exchangeForm, revoke, send, front } = await startReplica(url(), 300);
+      const { refreshToken, accessToken } = await signIn();
+      if (how === 'stopped') server.pause();
+      else await server.kill();
+      shop.received.clear();
+
+      for (const refused of [
+        await exchange(refreshToken),
+        await revoke(accessToken, refreshToken),
+        await revoke(accessToken, 'mine'),
+      ]) {
+        expect([refused.status, refused.json.errors[0].code]).toEqual([503, 'token-store-unavailable']);
+        expect(refused.headers.get('retry-after')).toBe('1');
+      }
+      const form = await exchangeForm(refreshToken);
+      expect([form.status, form.json.error, form.headers.get('retry-after')]).toEqual([
+        503,
+        'temporarily_unavailable',
+        '1',
+      ]);
+      expect(shop.received.total).toBe(0);
+
+      expect((await send('GET', '/abstract-products/134', {})).status).toBe(200);
+      const unrecorded = await signIn();
+      expect(typeof unrecorded.refreshToken).toBe('string');
+      expect(front.gate.stats().events['not-recorded-store']).toBe(1);
+
+      if (how === 'stopped') server.resume();
+      else await server.restart();
+      await expect.poll(async () => (await exchange(unrecorded.refreshToken)).status).toBe(201);
+      expect((await exchange(unrecorded.refreshToken)).status).toBe(401);
+    },
+  );
+
+  test('away when the shop has said yes: the client gets its pair, the mark is written later', async () => {
+    const { signIn, exchange, front } = await startReplica(url(), 300);
+    const { refreshToken } = await signIn();
+    shop.settings.latencyMs = 500;
+    const exchanging = exchange(refreshToken);
+    await expect.poll(() => asked(shop, 'POST', '/refresh-tokens')).toBe(1);
+    server.pause();
+    expect((await exchanging).status).toBe(201);
+    expect(front.gate.stats()).toMatchObject({ delayedWrites: 1, events: { 'write-delayed': 1 } });
+    server.resume();
+    await expect.poll(() => front.gate.stats().delayedWrites, { timeout: 10_000 }).toBe(0);
+    shop.settings.latencyMs = 0;
+    shop.received.clear();
+    expect((await exchange(refreshToken)).status).toBe(401);
+    expect(front.gate.stats().events['exchange-refused-used']).toBe(1);
+  });
+
+  test('a claim whose answer was lost is released when Redis comes back in time', async () => {
+    const { signIn, exchange, redis } = await startReplica(url(), 300);
+    const { refreshToken } = await signIn();
+    server.pause();
+    expect((await exchange(refreshToken)).status).toBe(503);
+    server.resume();
+    // The claim and its release were both in the pipe; then the token is free.
+    await expect.poll(async () => redis.ready(500)).toBe(true);
+    await expect.poll(async () => (await exchange(refreshToken)).status).toBe(201);
+  });
+});
+
+test('bodies reach the shop byte for byte', async () => {
+  const server = await startRedis({ settings: {} });
+  open.push(server);
+  const { refreshToken } = await (await startReplica(server.url)).signIn();
+  const upstream = await startRecordingUpstream(() => 'HTTP/1.1 204 No Content\r\n\r\n');
+  open.push(upstream);
+  const redis = await connect(server.url);
+  open.push(redis);
+  const front = await startTokenFront(
+    { port: upstream.port, jwksUrl: shop.jwksUrl },
+    new RedisTokenStore({ ...storeTimes, redis }),
+  );
+  open.push(front);
+  const client = tokenClient(front.port);
+  const odd = Buffer.from(`  \n{"x":"\u00e9\\u00e9" , "refreshToken":"${refreshToken}"}\xff\0\r\n`, 'latin1');
+  await client.send('POST', '/refresh-tokens', { 'Content-Type': 'text/plain' }, odd);
+  expect(upstream.bytes().endsWith(odd.toString('latin1'))).toBe(true);
+});
+
+async function dumpOf(redis: Redis): Promise<string> {
+  const keys = (await redis.command('KEYS', '*')) as string[];
+  const values = await Promise.all(
+    keys.map(async (key) => {
+      const type = await redis.command('TYPE', key);
+      return type === 'hash'
+        ? redis.command('HGETALL', key)
+        : redis.command('ZRANGE', key, 0, -1, 'WITHSCORES');
+    }),
+  );
+  return JSON.stringify([keys, values]);
+}
+
+async function keyOf(redis: Redis, digest: string): Promise<string> {
+  const [key = ''] = (await redis.command('KEYS', `*${digest}`)) as string[];
+  return key;
+}
