@@ -1,0 +1,136 @@
+import { acknowledge, type Hear, put, stepsOf } from './moves.ts';
+import { type Action, type Fault, type Setting, tick, type World } from './world.ts';
+
+/** Everything that may happen next. */
+export function actionsOf(setting: Setting, world: World, hear: Hear = () => {}): Action[] {
+  if (world.wrong !== null) return [];
+  const actions: Action[] = world.processes.flatMap((_, p) =>
+    stepsOf(setting, world, p, hear).map(([name, apply]) => ({ name, apply })),
+  );
+  for (let i = 0; i < world.pending.length; i += 1) actions.push(...shopActions(setting, world, i));
+  const isFree = world.pending.every(({ landBy }) => landBy > world.now);
+  if (isFree && world.now < (100 + setting.maxTicks) * tick) {
+    actions.push({
+      name: 'time',
+      apply: () => {
+        const now = world.now + tick;
+        hear({ kind: 'time', now });
+        return { ...world, now };
+      },
+    });
+  }
+  actions.push(...faultActions(setting, world, hear));
+  return actions;
+}
+
+/** The shop acts on a write that is under way, at last when it must; or never does. */
+function shopActions(setting: Setting, world: World, i: number): Action[] {
+  const write = world.pending[i];
+  const writer = write === undefined ? undefined : world.processes[write.by];
+  if (write === undefined || writer === undefined) return [];
+  const rest = { ...world, pending: world.pending.filter((_, other) => other !== i) };
+  const tell = (from: World, outcome: 'applied' | 'refused' | 'unknown', took: number) =>
+    writer.at === 3 && !writer.isDone ? put(from, write.by, { outcome, took }) : from;
+  const vanish: Action = { name: `vanish ${write.by}`, apply: () => rest };
+  if (!world.shop.exists) {
+    return [{ name: `refuse ${write.by}`, apply: () => tell(rest, 'refused', 0) }, vanish];
+  }
+  const land = (answer: 'applied' | 'unknown'): World => {
+    const version = world.shop.version + 1;
+    const isLost = write.basedOn !== null && write.basedOn !== world.shop.version;
+    const shop = { ...world.shop, version, exists: writer.program !== 'deleter' };
+    const wrong = isLost ? `a lost update: written on ${write.basedOn}, was ${world.shop.version}` : null;
+    const seen = answer === 'unknown' && setting.broken === '5xx-is-refused' ? 'refused' : answer;
+    return tell({ ...rest, shop, wrong }, seen, version);
+  };
+  const landing: Action = { name: `land ${write.by}`, apply: () => land('applied') };
+  if (setting.isCalm === true) return [landing];
+  return [
+    landing,
+    { name: `land ${write.by}, answer lost`, apply: () => land('unknown') },
+    { name: `refuse ${write.by}`, apply: () => tell(rest, 'refused', 0) },
+    vanish,
+  ];
+}
+
+function faultActions(setting: Setting, world: World, hear: Hear): Action[] {
+  const actions: Action[] = [];
+  const may = (fault: Fault) => (world.faults[fault] ?? 0) < (setting.faults[fault] ?? 0);
+  const count = (fault: Fault): World => ({
+    ...world,
+    faults: { ...world.faults, [fault]: (world.faults[fault] ?? 0) + 1 },
+  });
+  const newId = world.store.id + world.replica.id + 1;
+  if (may('crash')) {
+    for (const [p, { isDone, at }] of world.processes.entries()) {
+      if (!isDone && at > 0)
+        actions.push({ name: `crash ${p}`, apply: () => put(count('crash'), p, { isDone: true }) });
+    }
+  }
+  if (may('end-lost')) {
+    for (const [p, process] of world.processes.entries()) {
+      if (process.isDone || process.at !== 4) continue;
+      const apply = () => acknowledge(put(count('end-lost'), p, { isDone: true }), process);
+      actions.push({ name: `end of ${p} lost`, apply });
+    }
+  }
+  if (may('wipe')) {
+    actions.push({
+      name: 'wipe',
+      apply: () => {
+        hear({ kind: 'wipe' });
+        return { ...count('wipe'), store: { ...world.store, marker: null, record: null } };
+      },
+    });
+  }
+  if (may('restart')) {
+    actions.push({
+      name: 'restart',
+      apply: () => {
+        hear({ kind: 'wipe' });
+        hear({ kind: 'id', id: newId });
+        return { ...count('restart'), store: { id: newId, marker: null, record: null } };
+      },
+    });
+  }
+  if (may('expire') && setting.broken === 'expiry-any-time') {
+    actions.push({
+      name: 'expire',
+      apply: () => ({ ...count('expire'), store: { ...world.store, record: null } }),
+    });
+  }
+  if (may('restore')) {
+    const id = setting.broken === 'identity-noticed-late' ? world.store.id : newId;
+    if (world.disk !== world.store)
+      actions.push({
+        name: 'save',
+        apply: () => {
+          hear({ kind: 'save' });
+          return { ...world, disk: world.store };
+        },
+      });
+    actions.push({
+      name: 'restore',
+      apply: () => {
+        hear({ kind: 'restore' });
+        hear({ kind: 'id', id });
+        return { ...count('restore'), store: { ...world.disk, id } };
+      },
+    });
+  }
+  if (may('failover')) {
+    actions.push({ name: 'replicate', apply: () => ({ ...world, replica: world.store }) });
+    for (const split of [0, 1]) {
+      actions.push({
+        name: `failover ${split}`,
+        apply: () => ({
+          ...count('failover'),
+          store: { ...world.replica, id: newId },
+          old: world.store,
+          processes: world.processes.map((each, p) => ({ ...each, isolated: p % 2 === split })),
+        }),
+      });
+    }
+  }
+  return actions;
+}

@@ -1,0 +1,252 @@
+import { readFileSync } from 'node:fs';
+import { stripTypeScriptTypes } from 'node:module';
+import type * as protocol from '../../../src/entity-tags/claim-protocol.ts';
+import { type Break, swap } from '../clocked-scripts.ts';
+import type { Fault, Program, ProxyBreak, Setting } from './world.ts';
+import { ticks } from './world.ts';
+
+/** One rule that is switched off, and a world in which that loses an update. */
+export interface BrokenRule {
+  readonly rule: string;
+  readonly steps?: readonly Break[];
+  /** The same break in the text of the Lua scripts. */
+  readonly lua?: readonly Break[];
+  readonly proxy?: ProxyBreak;
+  readonly ticks?: Partial<typeof ticks>;
+  readonly programs: readonly Program[];
+  readonly isCalm?: boolean;
+  /** Default 10. */
+  readonly maxTicks?: number;
+  readonly faults?: Partial<Record<Fault, number>>;
+}
+
+export const brokenRules: readonly BrokenRule[] = [
+  {
+    rule: '3: send-by counts from before the claim',
+    proxy: 'send-by-from-the-answer',
+    isCalm: true,
+    programs: ['timed-reader', 'timed-reader', 'writer', 'writer'],
+  },
+  {
+    rule: '3: B + S + e <= L',
+    ticks: { lease: 1 },
+    isCalm: true,
+    programs: ['reader', 'timed-reader', 'writer', 'writer'],
+    maxTicks: 3,
+  },
+  {
+    rule: '3: hold >= L',
+    ticks: { hold: 0 },
+    isCalm: true,
+    programs: ['reader', 'reader', 'writer', 'writer'],
+    faults: { restart: 1 },
+    maxTicks: 3,
+  },
+  {
+    rule: '3: a record outlives the longest read',
+    proxy: 'expiry-any-time',
+    programs: ['timed-reader', 'timed-reader', 'reader', 'writer', 'writer', 'child', 'child'],
+    faults: { expire: 1 },
+  },
+  {
+    rule: '4: the identity of the data is read in the script that meets them',
+    proxy: 'identity-noticed-late',
+    isCalm: true,
+    programs: ['reader', 'writer', 'writer'],
+    faults: { restore: 1 },
+  },
+  {
+    rule: '4: a record of another identity is absent',
+    steps: [{ search: 'stored.epoch === epoch', replace: 'true' }],
+    lua: [{ search: 'if f[1] ~= marker then return nil end', replace: 'if not f[1] then return nil end' }],
+    isCalm: true,
+    programs: ['reader', 'head', 'writer', 'writer'],
+    maxTicks: 5,
+    faults: { restore: 1 },
+  },
+  {
+    rule: '4: a lease that ran out leaves no tag',
+    steps: [
+      {
+        search: 'record = { ...changed(record, until), lease: null };',
+        replace: 'record = { ...record, lease: null };',
+      },
+    ],
+    lua: [{ search: 'change(r, r.until_)', replace: '' }],
+    programs: ['reader', 'writer', 'writer'],
+    faults: { crash: 1 },
+  },
+  {
+    rule: '4: a lease that ran out advances the generation',
+    steps: [
+      {
+        search: 'record = { ...changed(record, until), lease: null };',
+        replace: 'record = { ...untagged(record), lease: null };',
+      },
+    ],
+    lua: [{ search: 'change(r, r.until_)', replace: 'untag(r)' }],
+    programs: ['reader', 'reader', 'writer', 'child'],
+    faults: { crash: 1 },
+  },
+  {
+    rule: '4, 5: either no note is given in a quiet time, or its end advances the generation',
+    steps: [
+      { search: "unsettled === 'hold' || isQuiet(record)", replace: "unsettled === 'hold'" },
+      {
+        search: 'record = { ...changed(record, quietUntil), quietUntil: 0, quietTagged: false };',
+        replace: 'record = { ...record, quietUntil: 0, quietTagged: false };',
+      },
+    ],
+    programs: ['reader', 'child', 'writer'],
+  },
+  {
+    rule: '6: the note has to be the same at the end of a read',
+    steps: [{ search: 'return note.generation === (record?.generation ?? 0);', replace: 'return true;' }],
+    lua: [
+      {
+        search: 'return tonumber(note_generation) == (record and record.generation or 0)',
+        replace: 'return true',
+      },
+    ],
+    programs: ['reader', 'reader', 'child', 'writer'],
+  },
+  {
+    rule: '6: the note is tested while a lease runs, too',
+    steps: [
+      {
+        search: 'if (!isUnchangedSince(opened, read.note, times)) return { record, answer: null };',
+        replace:
+          'if (record?.lease == null && !isUnchangedSince(opened, read.note, times)) return { record, answer: null };',
+      },
+    ],
+    lua: [{ search: 'if not unchanged() then', replace: 'if not leased and not unchanged() then' }],
+    programs: ['reader', 'reader', 'writer', 'child', 'writer'],
+    maxTicks: 1,
+  },
+  {
+    rule: '7: a timed read began after the last change',
+    steps: [{ search: 'note.startedAt > (record?.changedAt ?? 0) &&', replace: '' }],
+    lua: [{ search: 'note_started > (record and record.changed or 0) and', replace: '' }],
+    programs: ['timed-reader', 'child', 'writer'],
+  },
+  {
+    rule: '7 (mended): the beginning of a read is not a duration that was measured before the script runs',
+    proxy: 'duration-measured-late',
+    programs: ['timed-reader', 'child', 'writer'],
+  },
+  {
+    rule: '8: no other write while one with a tag is unknown',
+    steps: [
+      {
+        search:
+          'if (isQuiet(record) && (tags !== null || record?.quietTagged === true)) return refuse(quiet);',
+        replace: '',
+      },
+    ],
+    lua: [
+      {
+        search: "if quiet and (tagged == '1' or record.quiet_tagged == '1') then",
+        replace: 'if false then',
+      },
+    ],
+    programs: ['reader', 'writer', 'child'],
+    maxTicks: 1,
+  },
+  {
+    rule: '9: an applied write advances the generation',
+    steps: [
+      {
+        search: 'const after: TagRecord = { ...changed(record, now), lease: null };',
+        replace: 'const after: TagRecord = { ...untagged(record), lease: null };',
+      },
+    ],
+    lua: [
+      {
+        search: "change(r, now)\nif outcome == 'unknown' then hush(r, lease_until",
+        replace: "untag(r)\nif outcome == 'unknown' then hush(r, lease_until",
+      },
+    ],
+    programs: ['reader', 'reader', 'writer', 'writer'],
+  },
+  {
+    rule: '9: an unknown write keeps the resource quiet until its lease would have ended',
+    steps: [
+      {
+        search: 'return { record: { ...after, ...hush(after, lease.until, lease.tagged) }, answer: null };',
+        replace: 'return { record: after, answer: null };',
+      },
+    ],
+    lua: [{ search: "if outcome == 'unknown' then hush(r, lease_until, lease_tagged) end", replace: '' }],
+    programs: ['reader', 'reader', 'writer', 'writer'],
+    maxTicks: 2,
+  },
+  {
+    rule: '9: who lost the lease overwrites nothing',
+    steps: [{ search: 'lease === null || lease.token !== write.token', replace: 'lease === null' }],
+    lua: [{ search: 'if not leased or record.token ~= token then', replace: 'if not leased then' }],
+    isCalm: true,
+    programs: ['reader', 'child', 'child', 'writer'],
+    maxTicks: 8,
+  },
+  { rule: '10: 5xx is unknown', proxy: '5xx-is-refused', programs: ['reader', 'writer', 'writer'] },
+  {
+    rule: '11: the clock is looked at before the write',
+    proxy: 'no-look',
+    isCalm: true,
+    programs: ['timed-reader', 'timed-reader', 'writer', 'writer'],
+  },
+  {
+    rule: '11: the look and the write are one step',
+    proxy: 'look-then-write',
+    isCalm: true,
+    programs: ['timed-reader', 'timed-reader', 'writer', 'writer'],
+  },
+  {
+    rule: '12: a creation does not just take the current tag',
+    proxy: 'creation-takes-the-current-tag',
+    programs: ['reader', 'deleter', 'creator', 'child', 'writer'],
+    maxTicks: 1,
+  },
+  {
+    rule: '13: a deleted member keeps no tag',
+    proxy: 'delete-keeps-a-tag',
+    programs: ['reader', 'deleter', 'creator', 'writer', 'writer'],
+    maxTicks: 2,
+  },
+  {
+    rule: '15: no 304 from the store while a lease runs',
+    steps: [{ search: 'known === undefined || unsettled !== null', replace: 'known === undefined' }],
+    lua: [{ search: "local known = why == '' and record", replace: 'local known = record' }],
+    programs: ['reader', 'writer', 'fresh'],
+    faults: { 'end-lost': 1 },
+    maxTicks: 2,
+  },
+  {
+    rule: '16: a claim counts when the replicas have it',
+    proxy: 'no-wait-for-replicas',
+    isCalm: true,
+    programs: ['reader', 'writer', 'head', 'idle', 'reader', 'idle', 'writer'],
+    faults: { failover: 1 },
+    maxTicks: 5,
+  },
+];
+
+/** The pure steps, with lines of them broken. */
+export async function breakSteps(edits: readonly Break[]): Promise<typeof protocol> {
+  const file = new URL('../../../src/entity-tags/claim-protocol.ts', import.meta.url);
+  const source = stripTypeScriptTypes(edits.reduce(swap, readFileSync(file, 'utf8')));
+  return import(/* @vite-ignore */ `data:text/javascript,${encodeURIComponent(source)}`);
+}
+
+/** The world of a broken rule; `steps` whole or broken. */
+export function settingOf(rule: BrokenRule, steps: typeof protocol, isBroken: boolean): Setting {
+  return {
+    programs: rule.programs,
+    faults: rule.faults ?? {},
+    maxTicks: rule.maxTicks ?? 10,
+    isCalm: rule.isCalm ?? false,
+    steps,
+    broken: isBroken ? rule.proxy : undefined,
+    ticks: isBroken ? { ...ticks, ...rule.ticks } : ticks,
+  };
+}

@@ -1,0 +1,132 @@
+import { actionsOf } from './actions.ts';
+import { type Action, type Call, createWorld, type Setting, tick, type World } from './world.ts';
+
+export interface Found {
+  readonly wrong: string;
+  readonly trace: readonly string[];
+}
+
+export interface Explored {
+  readonly states: number;
+  readonly found: Found | null;
+}
+
+/** Every state that any order of actions can reach, each once; ends at the first violation. */
+export function exploreAll(setting: Setting, maxStates: number): Explored {
+  const seen = new Set<string>();
+  const stack: Array<{ world: World; trace: Trace | null }> = [{ world: createWorld(setting), trace: null }];
+  for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
+    const { world, trace } = next;
+    if (world.wrong !== null)
+      return { states: seen.size, found: { wrong: world.wrong, trace: unroll(trace) } };
+    const key = JSON.stringify(world);
+    if (seen.has(key)) continue;
+    seen.add(key);
+    if (seen.size > maxStates) throw new Error(`more than ${maxStates} states`);
+    for (const action of actionsOf(setting, world)) {
+      stack.push({ world: action.apply(world), trace: { name: action.name, before: trace } });
+    }
+  }
+  return { states: seen.size, found: null };
+}
+
+interface Trace {
+  readonly name: string;
+  readonly before: Trace | null;
+}
+
+function unroll(trace: Trace | null): string[] {
+  const names: string[] = [];
+  for (let each = trace; each !== null; each = each.before) names.unshift(each.name);
+  return names;
+}
+
+export interface Walk {
+  readonly world: World;
+  readonly found: Found | null;
+  readonly calls: readonly Call[];
+}
+
+/** One random order of actions until nothing is left to do. */
+export function walk(setting: Setting, seed: number): Walk {
+  const random = generator(seed);
+  const calls: Call[] = [];
+  const trace: string[] = [];
+  let world = createWorld(setting);
+  // Some actors are quick and some are slow, and now and then that changes: rare orders come up far more often than
+  // when all are alike.
+  let speeds = new Map<string, number>();
+  const speedOf = ({ name }: Action) => {
+    const actor = /^\S+ ?\d*/.exec(name)?.[0] ?? name;
+    const speed = speeds.get(actor) ?? random() ** 6;
+    speeds.set(actor, speed);
+    return speed;
+  };
+  for (;;) {
+    if (world.wrong !== null) return { world, found: { wrong: world.wrong, trace }, calls };
+    const actions = actionsOf(setting, world, (call) => calls.push(call));
+    if (actions.length === 0 || trace.length > 300) return { world, found: null, calls };
+    if (random() < 0.1) speeds = new Map();
+    const action = pick(actions, speedOf, random());
+    trace.push(action.name);
+    world = action.apply(world);
+  }
+}
+
+function pick(actions: readonly Action[], speedOf: (action: Action) => number, at: number): Action {
+  const speeds = actions.map(speedOf);
+  let left = at * speeds.reduce((sum, speed) => sum + speed, 0);
+  const i = speeds.findIndex((speed) => {
+    left -= speed;
+    return left < 0;
+  });
+  return (actions[i] ?? actions[0]) as Action;
+}
+
+/** Walks until the first violation. */
+export function walkMany(
+  setting: Setting,
+  walks: number,
+  firstSeed = 1,
+): { walks: number; found: Found | null } {
+  for (let i = 0; i < walks; i += 1) {
+    const { world, found } = walk(setting, firstSeed + i);
+    if (found !== null) return { walks: i + 1, found };
+    if (!isServing(setting, world)) return { walks: i + 1, found: { wrong: 'stuck', trace: [] } };
+  }
+  return { walks, found: null };
+}
+
+/** Whether, once everything has run out, a read is tagged again and a write with its tag is granted. */
+function isServing({ steps, ticks }: Setting, { store, now }: World): boolean {
+  const times = { lease: ticks.lease * tick, hold: ticks.hold * tick, longestRead: 1000 * tick };
+  const moment = { epoch: '', since: now, now: now + 100 * tick };
+  const isKnown = store.marker !== null && store.marker.id === store.id;
+  const epoch = isKnown ? `${store.marker.id}:${store.marker.since}` : `${store.id}:${now}`;
+  const opened = steps.open(store.record, { ...moment, epoch }, times);
+  const { note } = steps.lookUp(opened, null);
+  if (note === null) return false;
+  const read = {
+    note,
+    variant: 'v',
+    newTag: 'new',
+    fingerprint: 'last',
+    shopTag: null,
+    isOfCollection: false,
+  };
+  const { record, answer } = steps.endRead(opened, { ...read, fields: null }, times);
+  if (answer === null) return false;
+  const later = steps.open(record, { ...moment, epoch }, times);
+  return steps.claim(later, { token: 'last', tags: [answer] }, times).answer.kind === 'granted';
+}
+
+/** mulberry32: small, and the same on every machine. */
+function generator(seed: number): () => number {
+  let state = seed * 0x9e3779b9;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
+  };
+}

@@ -1,0 +1,184 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import * as steps from '../../../src/entity-tags/claim-protocol.ts';
+import { buildTagScripts, type TagScripts } from '../../../src/entity-tags/lua.ts';
+import { createMemoryTagStore } from '../../../src/entity-tags/memory-store.ts';
+import { createRedisTagStore } from '../../../src/entity-tags/redis-store.ts';
+import { digest } from '../../../src/entity-tags/resource-key.ts';
+import { connectRedis } from '../../../src/redis/connect-redis.ts';
+import type { Redis } from '../../../src/redis/redis.ts';
+import { type SingleRedis, startRedis, until } from '../../harness/redis-processes.ts';
+import { type Break, swap } from '../clocked-scripts.ts';
+import { timesOf } from '../tag-store.contract.ts';
+import { breakSteps, brokenRules, settingOf } from './breaks.ts';
+import { exploreAll, walk, walkMany } from './explore.ts';
+import { type Replayed, replay } from './replay.ts';
+import { type Call, type Program, type Setting, tick, ticks } from './world.ts';
+
+const whole = { steps, ticks, faults: {} } as const;
+/** How many random orders are played; `MODEL_WALKS` for a longer hunt. */
+const walks = Number(process.env.MODEL_WALKS ?? 20_000);
+
+describe('the claim protocol, whole', () => {
+  test.each([
+    [['reader', 'writer', 'writer'], { crash: 1 }, 4],
+    [['reader', 'writer', 'child'], { crash: 1 }, 4],
+    [['timed-reader', 'writer', 'child'], { 'end-lost': 1 }, 3],
+    [['reader', 'deleter', 'creator'], {}, 3],
+    [['reader', 'writer', 'fresh'], { 'end-lost': 1 }, 4],
+    [['reader', 'writer'], { restart: 1, wipe: 1 }, 5],
+    [['reader', 'writer', 'writer'], { failover: 1 }, 2],
+  ] as ReadonlyArray<[Program[], Setting['faults'], number]>)(
+    'every order of %j with faults %j over %i ticks: no lost update',
+    (programs, faults, maxTicks) => {
+      const { states, found } = exploreAll({ ...whole, programs, faults, maxTicks }, 2_000_000);
+      expect(found).toBeNull();
+      console.log(`${programs.join(', ')}: ${states} states, none with a lost update`);
+    },
+  );
+
+  const crowd: readonly Program[] = [
+    ...(['reader', 'reader', 'timed-reader', 'timed-reader', 'head', 'fresh'] as const),
+    ...(['writer', 'writer', 'writer', 'child', 'child', 'deleter', 'creator'] as const),
+  ];
+  test(`${walks} random orders of a crowd under every fault: no lost update, nothing stuck`, () => {
+    const faults = { crash: 2, wipe: 1, restart: 1, restore: 1, failover: 1, 'end-lost': 1 };
+    const setting: Setting = { ...whole, programs: crowd, faults, maxTicks: 30 };
+    expect(walkMany(setting, walks).found).toBeNull();
+  });
+});
+
+describe('the claim protocol, with one rule broken on purpose', () => {
+  test.each(brokenRules.map((rule) => [rule.rule, rule] as const))('%s', async (_, rule) => {
+    const broken = settingOf(rule, rule.steps === undefined ? steps : await breakSteps(rule.steps), true);
+    const { found } = exploreUpTo(broken, 20_000) ?? walkMany(broken, 200_000);
+    expect(found?.wrong).toMatch(/lost update|stale 304/);
+    // The same world with the rule in force.
+    expect(walkMany(settingOf(rule, steps, false), 2000).found).toBeNull();
+  });
+});
+
+/** Undefined: not found among so many states. */
+function exploreUpTo(setting: Setting, states: number) {
+  try {
+    const explored = exploreAll(setting, states);
+    return explored.found === null ? undefined : explored;
+  } catch {
+    return undefined;
+  }
+}
+
+describe('the stores answer as the model does', () => {
+  const times = { ...timesOf(), leaseMs: ticks.lease, holdMs: ticks.hold, longestReadMs: 1000 };
+  const crowd: readonly Program[] = [
+    ...(['reader', 'reader', 'timed-reader', 'timed-reader', 'head', 'fresh'] as const),
+    ...(['writer', 'writer', 'writer', 'child', 'child', 'deleter'] as const),
+  ];
+  const memorySetting: Setting = {
+    ...whole,
+    ticks: { ...ticks, hold: 0 },
+    programs: crowd,
+    faults: { crash: 2, 'end-lost': 1 },
+    maxTicks: 20,
+  };
+  const redisSetting: Setting = {
+    ...whole,
+    programs: crowd,
+    faults: { crash: 2, 'end-lost': 1, wipe: 1, restart: 1, restore: 1 },
+    maxTicks: 20,
+  };
+
+  test('memory, 5000 walks', async () => {
+    for (let seed = 1; seed <= 5000; seed += 1) {
+      let nowMs = 100;
+      const under: Replayed = {
+        store: createMemoryTagStore({ times, maxRecords: 10, now: () => nowMs }),
+        key: digest(['one']),
+        setTime: (units) => {
+          nowMs = units / tick;
+        },
+        epochOf: () => 'memory',
+      };
+      const difference = await replay(walk(memorySetting, seed).calls, under);
+      expect(difference, `seed ${seed}`).toBeNull();
+    }
+  });
+
+  let server: SingleRedis;
+  let redis: Redis;
+  beforeAll(async () => {
+    server = await startRedis({});
+    redis = connectRedis({ url: server.url, timeoutMs: 5000 });
+    await until(async () => redis.ready(2000));
+  });
+  afterAll(async () => {
+    await redis.close();
+    await server.close();
+  });
+
+  async function replayOnRedis(scripts: TagScripts, calls: readonly Call[]): Promise<string | null> {
+    const keyPrefix = `walk-${Math.random()}`;
+    const key = digest(['one']);
+    const keys = [`${keyPrefix}:{tags-0}:epoch`, `${keyPrefix}:{tags-0}:${key}`];
+    const copy = async (fromSuffix: string, toSuffix: string) => {
+      await redis.command('DEL', ...keys.map((each) => each + toSuffix));
+      for (const each of keys) await redis.command('COPY', each + fromSuffix, each + toSuffix);
+    };
+    await redis.command('MSET', 'test:now', 100 * tick, 'test:id', '1', `${keyPrefix}:{tags-0}:epoch`, '1:0');
+    await copy('', ':disk');
+    const difference = await replay(calls, {
+      store: createRedisTagStore({ redis, times, keyPrefix, scripts }),
+      key,
+      setTime: async (units) => void (await redis.command('SET', 'test:now', units)),
+      wipe: async () => void (await redis.command('DEL', ...keys)),
+      save: () => copy('', ':disk'),
+      restore: () => copy(':disk', ''),
+      setIdentity: async (id) => void (await redis.command('SET', 'test:id', id)),
+      epochOf: (epoch) => epoch,
+    });
+    await redis.command('DEL', ...keys, ...keys.map((each) => `${each}:disk`));
+    return difference;
+  }
+
+  test('redis, 3000 walks', async () => {
+    for (let seed = 1; seed <= 3000; seed += 1) {
+      expect(await replayOnRedis(modelScripts(), walk(redisSetting, seed).calls), `seed ${seed}`).toBeNull();
+    }
+  });
+
+  // The broken script goes the broken model's way to the lost update; the whole one does not.
+  test.each(brokenRules.filter(({ lua }) => lua !== undefined).map((rule) => [rule.rule, rule] as const))(
+    'redis, broken: %s',
+    async (_, rule) => {
+      const { found, calls } = findWalk(settingOf(rule, await breakSteps(rule.steps ?? []), true));
+      expect(found).not.toBeNull();
+      expect(await replayOnRedis(modelScripts(rule.lua), calls)).toBeNull();
+      expect(await replayOnRedis(modelScripts(), calls)).not.toBeNull();
+    },
+  );
+});
+
+function findWalk(setting: Setting) {
+  for (let seed = 1; seed < 300_000; seed += 1) {
+    const walked = walk(setting, seed);
+    if (walked.found !== null) return walked;
+  }
+  return { found: null, calls: [] };
+}
+
+/** The scripts with the model's clock and identity, and with what is broken on purpose. */
+function modelScripts(breaks: readonly Break[] = []): TagScripts {
+  const edits = [
+    {
+      search: 'return time[1] * 1000000 + time[2]',
+      replace: "return tonumber(redis.call('GET', 'test:now'))",
+    },
+    {
+      search: "return string.match(redis.call('INFO', 'replication'), 'master_replid:(%w+)')",
+      replace: "return redis.call('GET', 'test:id')",
+    },
+  ];
+  return buildTagScripts((lua) => {
+    const present = breaks.filter(({ search }) => lua.includes(search));
+    return [...edits, ...present].reduce(swap, lua);
+  });
+}

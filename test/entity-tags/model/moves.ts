@@ -1,0 +1,247 @@
+import type { Call, Process, Setting, StoreState, World } from './world.ts';
+import { tick } from './world.ts';
+
+/** Hears every call of the store, for the replay. */
+export type Hear = (call: Call) => void;
+
+/** What a process may do next: each way is another world. Empty: it waits, or is done. */
+export function stepsOf(setting: Setting, world: World, p: number, hear: Hear): Array<[string, () => World]> {
+  const process = world.processes[p];
+  if (process === undefined || process.isDone) return [];
+  const go = (name: string, step: () => World): [string, () => World] => [
+    `${process.program} ${p}: ${name}`,
+    step,
+  ];
+  switch (process.program) {
+    case 'reader':
+    case 'timed-reader':
+    case 'head':
+    case 'creator':
+      return readSteps(setting, world, p, process, hear).map(([name, step]) => go(name, step));
+    case 'idle':
+      return [];
+    case 'fresh':
+      return world.held.map((_, i) => go(`304 for ${i}?`, () => askFresh(setting, world, p, i, hear)));
+    default:
+      return writeSteps(setting, world, p, process, hear).map(([name, step]) => go(name, step));
+  }
+}
+
+type Steps = Array<[string, () => World]>;
+
+function readSteps(setting: Setting, world: World, p: number, process: Process, hear: Hear): Steps {
+  const isTimed = process.program !== 'reader';
+  switch (process.at) {
+    case 0:
+      if (isTimed) return [['begin', () => put(world, p, { at: 1, startedAt: world.now })]];
+      return [
+        [
+          'read-begin',
+          () => {
+            const [looked, note] = lookUp(setting, world, p, 'v', hear);
+            return put(looked, p, note.note === null ? { isDone: true } : { at: 1, note: note.note });
+          },
+        ],
+      ];
+    case 1:
+      if (process.program === 'creator') return world.shop.exists ? [] : [['create', () => create(world, p)]];
+      if (!world.shop.exists) return [['404', () => put(world, p, { isDone: true })]];
+      return [['ask the shop', () => put(world, p, { at: 2, version: world.shop.version, took: world.now })]];
+    case 2:
+      if (setting.broken === 'duration-measured-late' && isTimed) {
+        return [['measure', () => put(world, p, { at: 3, took: world.now - process.startedAt })]];
+      }
+      return [['read-end', () => endRead(setting, world, p, hear)]];
+    default:
+      return [['read-end', () => endRead(setting, world, p, hear)]];
+  }
+}
+
+function create(world: World, p: number): World {
+  const version = world.shop.version + 1;
+  const shop = { version, exists: true, acknowledged: version };
+  return put({ ...world, shop }, p, { at: 2, version, took: world.now });
+}
+
+function endRead(setting: Setting, world: World, p: number, hear: Hear): World {
+  const process = at(world, p);
+  const [opened, state] = openStore(setting, world, p);
+  const isLate = setting.broken === 'duration-measured-late';
+  const note = process.note ?? {
+    epoch: opened.epoch,
+    generation: null,
+    startedAt: isLate ? world.now - process.took : process.startedAt,
+  };
+  if (process.program === 'creator' && setting.broken === 'creation-takes-the-current-tag') {
+    const tag = opened.record?.tag ?? null;
+    return hold(put(world, p, { isDone: true }), process.version, tag);
+  }
+  const read = {
+    note,
+    variant: process.program === 'creator' ? 'c' : 'v',
+    // Two states in turn: what was changed and changed back looks the same.
+    fingerprint: process.program === 'head' ? null : `f${process.version % 2}`,
+    newTag: `tag-${world.drawn}`,
+    shopTag: null,
+    isOfCollection: false,
+    fields: 'x',
+  };
+  const { record, answer } = setting.steps.endRead(opened, read, timesOf(setting));
+  hear({ kind: 'endRead', read, answer });
+  const after = put(keep(world, p, { ...state, record }), p, { isDone: true });
+  return hold(after, process.version, answer);
+}
+
+/**
+ * A 304 tells the client that its copy is what the shop would give: wrong once a newer state was acknowledged. The old
+ * primary of a split brain cannot know that: there the age of what is recorded, `freshFor`, is the only bound.
+ */
+function askFresh(setting: Setting, world: World, p: number, i: number, hear: Hear): World {
+  const [looked, answer] = lookUp(setting, world, p, 'v', hear);
+  const copy = world.held[i];
+  const is304 = answer.recorded !== null && copy !== undefined && answer.tag === copy.tag;
+  const isSplitOff = at(world, p).isolated && world.old !== null;
+  const isStale = is304 && !isSplitOff && copy.version < world.shop.acknowledged;
+  return { ...put(looked, p, { isDone: true }), wrong: isStale ? 'a stale 304' : world.wrong };
+}
+
+function writeSteps(setting: Setting, world: World, p: number, process: Process, hear: Hear): Steps {
+  const isChild = process.program === 'child';
+  switch (process.at) {
+    case 0: {
+      const begin = (version: number, tag: string | null) =>
+        put(world, p, { at: 1, version, tag, startedAt: world.now, token: `token-${p}` });
+      if (isChild) return [['begin', () => begin(0, null)]];
+      return world.held.map(({ version, tag }, i) => [`begin with ${i}`, () => begin(version, tag)]);
+    }
+    case 1:
+      return [['claim', () => claim(setting, world, p, hear)]];
+    case 2:
+      if (setting.broken === 'look-then-write') {
+        return isLate(setting, world, process)
+          ? [['too late', () => put(world, p, { at: 4, outcome: 'unsent' })]]
+          : [['look', () => put(world, p, { at: 5 })]];
+      }
+      return isLate(setting, world, process) && setting.broken !== 'no-look'
+        ? [['too late', () => put(world, p, { at: 4, outcome: 'unsent' })]]
+        : [['send', () => send(setting, world, p)]];
+    case 3:
+      if (setting.isCalm === true && process.outcome === null) return [];
+      return process.outcome === null
+        ? [['time-out', () => put(world, p, { at: 4, outcome: 'unknown' })]]
+        : [['answer', () => put(world, p, { at: 4 })]];
+    case 6:
+      return [['hear the answer', () => put(world, p, { at: 2, startedAt: world.now })]];
+    case 5:
+      return [['send', () => send(setting, world, p)]];
+    default:
+      return [['end', () => end(setting, world, p, hear)]];
+  }
+}
+
+function isLate(setting: Setting, world: World, process: Process): boolean {
+  return world.now - process.startedAt >= setting.ticks.sendBy * tick;
+}
+
+function claim(setting: Setting, world: World, p: number, hear: Hear): World {
+  const process = at(world, p);
+  const [opened, state] = openStore(setting, world, p);
+  const wanted = { token: process.token, tags: process.tag === null ? null : [process.tag] };
+  const { record, answer } = setting.steps.claim(opened, wanted, timesOf(setting));
+  hear({ kind: 'claim', claim: wanted, answer });
+  const after = keep(world, p, { ...state, record });
+  if (answer.kind !== 'granted') return put(after, p, { isDone: true });
+  const granted = put(after, p, { at: setting.broken === 'send-by-from-the-answer' ? 6 : 2 });
+  if (setting.broken === 'no-wait-for-replicas') return granted;
+  // The old primary of a split brain has no replica any more: the claim does not count.
+  if (process.isolated && world.old !== null) return put(after, p, { at: 4, outcome: 'unsent' });
+  return { ...granted, replica: granted.store };
+}
+
+function send(setting: Setting, world: World, p: number): World {
+  const landBy = world.now + setting.ticks.landing * tick;
+  const { version, tag } = at(world, p);
+  const basedOn = tag === null ? null : version;
+  return put({ ...world, pending: [...world.pending, { by: p, landBy, basedOn }] }, p, { at: 3 });
+}
+
+function end(setting: Setting, world: World, p: number, hear: Hear): World {
+  const process = at(world, p);
+  const outcome = process.outcome ?? 'unknown';
+  const [opened, state] = openStore(setting, world, p);
+  const isGone = process.program === 'deleter' && setting.broken !== 'delete-keeps-a-tag';
+  const newTag = isGone ? null : `tag-${world.drawn}`;
+  const write = { token: process.token, tagged: process.tag !== null, outcome, newTag, shopTag: null };
+  const { record, answer } = setting.steps.end(opened, write, timesOf(setting));
+  hear({ kind: 'end', end: write, answer });
+  const after = put(keep(world, p, { ...state, record }), p, { isDone: true });
+  return acknowledge(hold(after, process.took, answer), process);
+}
+
+/** The writer hears that its version is in. */
+export function acknowledge(world: World, process: Process): World {
+  if (process.outcome !== 'applied') return world;
+  const acknowledged = Math.max(world.shop.acknowledged, process.took);
+  return { ...world, shop: { ...world.shop, acknowledged } };
+}
+
+function lookUp(setting: Setting, world: World, p: number, variant: string, hear: Hear) {
+  const [opened, state] = openStore(setting, world, p);
+  const answer = setting.steps.lookUp(opened, variant);
+  hear({ kind: 'lookUp', variant, answer });
+  return [keep(world, p, state), answer] as const;
+}
+
+/** What every script begins with. */
+function openStore(setting: Setting, world: World, p: number) {
+  const state = at(world, p).isolated ? (world.old ?? world.store) : world.store;
+  const isKnown = state.marker !== null && state.marker.id === state.id;
+  const marker = isKnown && state.marker !== null ? state.marker : { id: state.id, since: world.now };
+  const epoch = `${marker.id}:${marker.since}`;
+  const opened = setting.steps.open(
+    state.record,
+    { now: world.now, epoch, since: marker.since },
+    timesOf(setting),
+  );
+  return [opened, { ...state, marker }] as const;
+}
+
+function keep(world: World, p: number, state: StoreState): World {
+  return at(world, p).isolated && world.old !== null ? { ...world, old: state } : { ...world, store: state };
+}
+
+export function timesOf({ ticks }: Setting) {
+  return { lease: ticks.lease * tick, hold: ticks.hold * tick, longestRead: 1000 * tick };
+}
+
+export function put(world: World, p: number, change: Partial<Process>): World {
+  // One that is done forgets what it knew, so that worlds that differ in nothing else are one.
+  const next = (each: Process) =>
+    change.isDone === true ? { ...each, ...forgotten } : { ...each, ...change };
+  return { ...world, processes: world.processes.map((each, i) => (i === p ? next(each) : each)) };
+}
+
+const forgotten = {
+  at: 0,
+  isDone: true,
+  note: null,
+  startedAt: 0,
+  version: 0,
+  tag: null,
+  token: '',
+  outcome: null,
+  took: 0,
+};
+
+function hold(world: World, version: number, tag: string | null): World {
+  if (tag === null) return world;
+  const drawn = tag === `tag-${world.drawn}` ? world.drawn + 1 : world.drawn;
+  const isKnown = world.held.some((each) => each.tag === tag && each.version === version);
+  return { ...world, drawn, held: isKnown ? world.held : [...world.held, { version, tag }] };
+}
+
+function at(world: World, p: number): Process {
+  const process = world.processes[p];
+  if (process === undefined) throw new Error('no such process');
+  return process;
+}

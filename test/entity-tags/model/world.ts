@@ -1,0 +1,160 @@
+import type * as protocol from '../../../src/entity-tags/claim-protocol.ts';
+import type { TagRecord } from '../../../src/entity-tags/claim-protocol.ts';
+import type {
+  ClaimAnswer,
+  LookUp,
+  ReadNote,
+  ResourceKey,
+  WriteOutcome,
+} from '../../../src/entity-tags/tag-store.ts';
+
+/**
+ * A small world in which every interleaving can be played: one member of a shop, a store of tags, clients that read
+ * and write through proxies, and faults. Everything in it is plain data, so that a state can be copied and compared.
+ * One tick of time is 1000 units of the protocol, whose generations must not overtake the clock.
+ */
+export const tick = 1000;
+/** Ticks: the lease covers sending (B), landing (S) and the margin (e). */
+export const ticks = { lease: 3, sendBy: 1, landing: 1, hold: 3 };
+
+export type Program =
+  | 'reader' // GET, note before the shop is asked
+  | 'timed-reader' // GET, judged by time
+  | 'head' // HEAD
+  | 'writer' // PATCH with a tag that somebody holds
+  | 'deleter' // DELETE with such a tag
+  | 'child' // POST below the member
+  | 'creator' // POST to the collection that makes the member anew
+  | 'idle' // nothing
+  | 'fresh'; // GET that a 304 from the store may answer
+
+/** Rules of the proxy, outside the store's steps, that a test switches off. */
+export type ProxyBreak =
+  | 'send-by-from-the-answer' // the clock starts when the claim is granted
+  | 'identity-noticed-late' // a restored store goes by its old identity
+  | 'no-look' // the clock is not looked at
+  | 'look-then-write' // the look and the write are two steps
+  | '5xx-is-refused'
+  | 'claim-retried' // no answer to a claim: the same token again, no end
+  | 'delete-keeps-a-tag'
+  | 'creation-takes-the-current-tag'
+  | 'no-wait-for-replicas'
+  | 'expiry-any-time'
+  | 'duration-measured-late'; // rule 7 with the time of the script minus a duration that was measured before
+
+export interface Setting {
+  readonly programs: readonly Program[];
+  /** How often each fault may happen. */
+  readonly faults: Partial<Record<Fault, number>>;
+  readonly maxTicks: number;
+  /** The shop says yes at once or later, and every answer arrives: fewer ways, longer stories. */
+  readonly isCalm?: boolean;
+  readonly broken?: ProxyBreak | undefined;
+  readonly ticks: typeof ticks;
+  readonly steps: typeof protocol;
+}
+
+export type Fault = 'crash' | 'wipe' | 'restart' | 'restore' | 'failover' | 'expire' | 'end-lost';
+
+export interface StoreState {
+  readonly id: number;
+  readonly marker: { readonly id: number; readonly since: number } | null;
+  readonly record: TagRecord | null;
+}
+
+export interface Process {
+  readonly program: Program;
+  readonly at: number;
+  readonly isDone: boolean;
+  /** Talks to the old primary of a split brain. */
+  readonly isolated: boolean;
+  readonly note: ReadNote | null;
+  readonly startedAt: number;
+  /** Version of the shop's state that was read, or that the tag stands for. */
+  readonly version: number;
+  readonly tag: string | null;
+  readonly token: string;
+  readonly outcome: WriteOutcome | null;
+  readonly took: number;
+}
+
+export interface World {
+  readonly now: number;
+  /** `acknowledged`: the last version whose writer has been told. */
+  readonly shop: { readonly version: number; readonly exists: boolean; readonly acknowledged: number };
+  readonly store: StoreState;
+  readonly old: StoreState | null;
+  readonly replica: StoreState;
+  readonly disk: StoreState;
+  readonly processes: readonly Process[];
+  /** Writes that the shop has and may act on; `basedOn`: the version that a write with a tag was made for. */
+  readonly pending: ReadonlyArray<{
+    readonly by: number;
+    readonly landBy: number;
+    readonly basedOn: number | null;
+  }>;
+  /** Tags that clients hold, each with the version that they believe it stands for. */
+  readonly held: ReadonlyArray<{ readonly version: number; readonly tag: string }>;
+  readonly drawn: number;
+  readonly faults: Partial<Record<Fault, number>>;
+  /** What went wrong: the invariant's violation. */
+  readonly wrong: string | null;
+}
+
+export interface Action {
+  readonly name: string;
+  apply(world: World): World;
+}
+
+/** One call of a store and what the model answered: replayed against the real stores. */
+export type Call =
+  | { readonly kind: 'lookUp'; readonly variant: string; readonly answer: LookUp }
+  | {
+      readonly kind: 'endRead';
+      readonly read: Parameters<typeof protocol.endRead>[1];
+      readonly answer: string | null;
+    }
+  | {
+      readonly kind: 'claim';
+      readonly claim: Parameters<typeof protocol.claim>[1];
+      readonly answer: ClaimAnswer;
+    }
+  | { readonly kind: 'end'; readonly end: Parameters<typeof protocol.end>[1]; readonly answer: string | null }
+  | { readonly kind: 'time'; readonly now: number }
+  | { readonly kind: 'wipe' }
+  | { readonly kind: 'save' }
+  | { readonly kind: 'restore' }
+  | { readonly kind: 'id'; readonly id: number };
+
+export const theKey = 'the-one' as ResourceKey;
+
+export function createWorld({ programs }: Setting): World {
+  const now = 100 * tick;
+  const store: StoreState = { id: 1, marker: { id: 1, since: 0 }, record: null };
+  return {
+    now,
+    shop: { version: 1, exists: true, acknowledged: 1 },
+    store,
+    old: null,
+    replica: store,
+    disk: store,
+    processes: programs.map((program) => ({
+      program,
+      at: 0,
+      isDone: false,
+      isolated: false,
+      note: null,
+      startedAt: 0,
+      version: 0,
+      tag: null,
+      token: '',
+      outcome: null,
+      took: 0,
+    })),
+    pending: [],
+    held: [],
+    drawn: 0,
+    faults: {},
+    wrong: null,
+  };
+}
