@@ -7,7 +7,7 @@ const withToken = (token: string) => request('GET /orders', [`Authorization: Bea
 
 /** J1: tokens that say themselves that nobody signed them. */
 describe('J1: unsigned tokens', () => {
-  it.each([
+  const algorithms = [
     'none',
     'None',
     'NONE',
@@ -19,8 +19,8 @@ describe('J1: unsigned tokens', () => {
     0,
     ['none'],
     { alg: 'RS256' },
-    'RS256 ',
-  ])('alg %j', async (alg) => {
+  ];
+  it.each(algorithms.map((alg) => ({ alg })))('%j', async ({ alg }) => {
     const [, payload = '', signature = ''] = stage.shopward.issueToken().split('.');
     const header = encode({ typ: 'JWT', alg });
     for (const rest of [`${payload}.`, payload, `${payload}.${signature}`, `${payload}.AA`]) {

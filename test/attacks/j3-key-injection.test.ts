@@ -33,7 +33,7 @@ describe('J3: the header of a token chooses no key', () => {
     expect(canary.hits).toBe(0);
   });
 
-  const kids = [
+  const kids: readonly unknown[] = [
     ...[
       '../../etc/passwd',
       '/dev/null',
