@@ -32,15 +32,19 @@ export interface ExchangeRecord {
 /** Longest path segment that is logged; tokens are longer, ids of a shop are not. */
 const longestLoggedSegment = 80;
 
-/** Cuts segments that may hold a secret out of a path: those behind `refresh-tokens`, and over-long ones. */
+/**
+ * Cuts segments that may hold a secret out of a path: over-long ones, and all those behind `refresh-tokens`, however it
+ * is spelled or what stands between (`/refresh-tokens//ID`, `/index.phprefresh-tokens/ID`).
+ */
 export function loggablePath(segments: readonly string[]): string {
   let path = '';
-  for (let i = 0; i < segments.length; i++) {
-    const segment = segments[i] as string;
-    const isSecret =
-      segment.length > longestLoggedSegment ||
-      (i > 0 && segment !== 'mine' && (segments[i - 1] as string).toLowerCase().startsWith('refresh-tokens'));
-    path += isSecret ? '/…' : `/${segment}`;
+  let isBehindTokens = false;
+  for (const segment of segments) {
+    const isSecret = isBehindTokens && segment !== '' && segment !== 'mine';
+    path += isSecret || segment.length > longestLoggedSegment ? '/…' : `/${segment}`;
+    isBehindTokens ||= refreshTokens.test(segment);
   }
   return path;
 }
+
+const refreshTokens = /refresh-tokens/i;
