@@ -21,15 +21,16 @@ export function decodeId(parameter: string): string {
 }
 
 /**
- * Folds the spellings that a database's collation takes for one id: case, accents, spaces at the end, zeros at the
- * front of a number. Two spellings must not mean two leases; two ids under one lease only wait for one another.
+ * Folds the spellings that a database's collation or the shop's router takes for one id: case, accents, `;params`,
+ * spaces and dots at the end, zeros at the front of a number. Two spellings must not mean two leases; two ids under one lease only wait for one another.
  */
 export function foldId(id: string): string {
   return id
     .normalize('NFKD')
     .replace(/\p{Mn}+/gu, '')
     .toLowerCase()
-    .replace(/[\s\0]+$/u, '')
+    .replace(/;.*$/s, '')
+    .replace(/[\s\0.]+$/u, '')
     .replace(/^0+(?=\d+$)/, '');
 }
 

@@ -62,6 +62,8 @@ describe('keys of records', () => {
     ['ABC', 'abc'],
     ['abc ', 'abc'],
     ['abc\t\u00a0', 'abc'],
+    ['a;b=c', 'a'],
+    ['a. .', 'a'],
     ['\u00c9', 'e'],
     ['0012', '12'],
     ['0', '0'],

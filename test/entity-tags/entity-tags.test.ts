@@ -1,0 +1,448 @@
+import { gzipSync } from 'node:zlib';
+import { describe, expect, test } from 'vitest';
+import { isOwnTag } from '../../src/entity-tags/random-tag.ts';
+import type { TagStore } from '../../src/entity-tags/tag-store.ts';
+import { RedisUnavailable } from '../../src/redis/redis.ts';
+import { fieldValue, fieldValues } from '../../src/request/field-list.ts';
+import { answered, ask, createGate, requestOf } from './gate.ts';
+
+const cart = (name: string, id = '1') => ({ data: { type: 'carts', id, attributes: { name } } });
+const list = (...ids: string[]) => ({ data: ids.map((id) => ({ type: 'carts', id, attributes: {} })) });
+const get = (fields: string[] = [], target = '/carts/1') => requestOf('GET', target, fields);
+const patch = (tag: string | undefined, target = '/carts/1') =>
+  requestOf('PATCH', target, tag === undefined ? [] : ['If-Match', tag]);
+
+async function tagOf({ gate }: ReturnType<typeof createGate>, name = 'a'): Promise<string> {
+  const { tag } = await ask(gate, get(), answered(200, cart(name)));
+  expect(isOwnTag(tag?.slice(1, -1) ?? '')).toBe(true);
+  return tag ?? '';
+}
+
+describe('reads', () => {
+  test('a GET carries a tag; the same state the same, also for another user; another state another', async () => {
+    const under = createGate();
+    const tag = await tagOf(under);
+    expect(await tagOf(under)).toBe(tag);
+    expect((await ask(under.gate, get(), answered(200, cart('a')), { subject: 'berta' })).tag).toBe(tag);
+    expect(await tagOf(under, 'b')).not.toBe(tag);
+    expect(await tagOf(under)).not.toBe(tag);
+  });
+
+  test("the shop's own tag never reaches the client, the client's conditions never reach the shop", async () => {
+    const { gate } = createGate();
+    const fields = [
+      'If-None-Match',
+      '"x"',
+      'If-Match',
+      '"y"',
+      'If-Modified-Since',
+      'z',
+      'If-Range',
+      '"r"',
+      'Range',
+      'bytes=0-1',
+    ];
+    const { forwarded, fields: given } = await ask(
+      gate,
+      get(fields),
+      answered(200, cart('a'), ['ETag', '"shop"']),
+    );
+    for (const name of ['if-none-match', 'if-match', 'if-modified-since', 'if-range', 'range']) {
+      expect(fieldValue(forwarded ?? [], name)).toBeUndefined();
+    }
+    expect(fieldValues(given, 'etag')).toHaveLength(1);
+    expect(fieldValue(given, 'etag')).not.toBe('"shop"');
+    expect((await ask(gate, get(), answered(404, '', ['ETag', '"shop"']))).tag).toBeUndefined();
+  });
+
+  test.each([
+    ['"TAG"', 304],
+    ['W/"TAG"', 304],
+    ['"other", "TAG"', 304],
+    ['*', 304],
+    ['"other"', 200],
+    ['TAG', 200],
+  ])('If-None-Match: %s gives %i, with the tag', async (field, status) => {
+    const under = createGate();
+    const tag = await tagOf(under);
+    const line = field.replace('TAG', tag.slice(1, -1));
+    const seen = await ask(
+      under.gate,
+      get(['If-None-Match', line]),
+      answered(200, cart('a'), ['Vary', 'Accept']),
+    );
+    expect(seen).toMatchObject({ status, tag });
+    expect(fieldValue(seen.fields, 'vary')).toBe('Accept');
+    expect((await ask(under.gate, get(['If-None-Match', line]), answered(200, cart('b')))).status).toBe(
+      field === '*' ? 304 : 200,
+    );
+  });
+
+  test.each([
+    ['not JSON', answered(200, 'x'), ['Content-Type', 'text/html']],
+    ['an error', answered(500, cart('a')), []],
+    ['a part', answered(206, cart('a')), []],
+    ['too large', { ...answered(200, ''), body: null }, []],
+    ['an unknown coding', answered(200, cart('a')), ['Content-Encoding', 'compress']],
+    ['a broken coding', answered(200, cart('a')), ['Content-Encoding', 'gzip']],
+    ['nothing', answered(200, ''), []],
+  ] as const)('no tag for %s', async (_, answer, fields) => {
+    const { gate } = createGate();
+    const whole = answer as Extract<typeof answer, { kind: 'answered' }>;
+    const withFields = { ...whole, fields: fields.length === 0 ? whole.fields : fields };
+    expect((await ask(gate, get(), withFields)).tag).toBeUndefined();
+  });
+
+  test('a HEAD has the tag that a GET learnt, and teaches none', async () => {
+    const under = createGate();
+    const head = requestOf('HEAD', '/carts/1');
+    expect((await ask(under.gate, head, answered(200, ''))).tag).toBeUndefined();
+    const tag = await tagOf(under);
+    expect((await ask(under.gate, head, answered(200, ''))).tag).toBe(tag);
+  });
+
+  test('compressed and plain answers of one state have one tag', async () => {
+    const under = createGate();
+    const tag = await tagOf(under);
+    const body = gzipSync(JSON.stringify(cart('a')));
+    const zipped = { ...answered(200, ''), body } as ReturnType<typeof answered> & { fields: string[] };
+    const answer = { ...zipped, fields: [...zipped.fields, 'Content-Encoding', 'gzip'] };
+    expect((await ask(under.gate, get(['Accept-Encoding', 'gzip']), answer)).tag).toBe(tag);
+  });
+
+  test('pointers leave out what changes by itself', async () => {
+    const under = createGate({ ignore: ['/data/attributes/name', '/data/none/0'] });
+    expect(await tagOf(under, 'b')).toBe(await tagOf(under, 'a'));
+    expect((await ask(under.gate, get(), answered(200, 'not json'))).tag).toBeUndefined();
+  });
+
+  test('freshFor: a 304 from the store, for this subject and variant only, until a write', async () => {
+    const under = createGate({ freshForMs: 60_000 });
+    const { tag = '' } = await ask(under.gate, get(), answered(200, cart('a'), ['Vary', 'Accept', 'X', 'y']));
+    const again = get(['If-None-Match', tag]);
+    const fresh = await ask(under.gate, again, answered(200, cart('changed')));
+    expect(fresh).toMatchObject({ status: 304, tag, forwarded: undefined });
+    expect(fresh.fields).toEqual(['Vary', 'Accept', 'ETag', tag]);
+    for (const [request, subject] of [
+      [again, 'berta'],
+      [again, ''],
+      [get(['If-None-Match', tag], '/carts/1?include=items'), 'anna'],
+      [get(['If-None-Match', tag, 'Accept-Language', 'de']), 'anna'],
+      [get(['If-None-Match', '"other"']), 'anna'],
+      [get(), 'anna'],
+    ] as const) {
+      expect((await ask(under.gate, request, answered(503), { subject })).forwarded).toBeDefined();
+    }
+    await ask(under.gate, requestOf('POST', '/carts/1/items'), answered(201, cart('b')));
+    expect((await ask(under.gate, again, answered(200, cart('b')))).status).toBe(200);
+  });
+});
+
+describe('collections', () => {
+  const carts = (fields: string[] = []) => get(fields, '/carts');
+
+  test('with one member: its tag, good for a write, and never a 304', async () => {
+    const { gate } = createGate();
+    const { tag = '' } = await ask(gate, carts(), answered(200, list('1')));
+    expect((await ask(gate, carts(['If-None-Match', tag]), answered(200, list('1')))).status).toBe(200);
+    expect((await ask(gate, patch(tag), answered(200, cart('b')))).status).toBe(200);
+    expect((await ask(gate, patch(tag), answered(200, cart('b')))).status).toBe('if-match-invalid');
+  });
+
+  test('with none or several: a tag of its own, per subject, with 304, that no member takes', async () => {
+    const { gate } = createGate();
+    for (const ids of [[], ['1', '2']]) {
+      const { tag = '' } = await ask(gate, carts(), answered(200, list(...ids)));
+      expect((await ask(gate, carts(['If-None-Match', tag]), answered(200, list(...ids)))).status).toBe(304);
+      const other = await ask(gate, carts(['If-None-Match', tag]), answered(200, list(...ids)), {
+        subject: 'berta',
+      });
+      expect(other.status).toBe(200);
+      expect(other.tag).not.toBe(tag);
+      expect((await ask(gate, patch(tag), answered(200))).status).toBe('if-match-invalid');
+    }
+  });
+
+  test('a write of a member changes the tag of its collection', async () => {
+    const under = createGate();
+    const { tag } = await ask(under.gate, carts(), answered(200, list('1', '2')));
+    await ask(under.gate, patch(await tagOf(under)), answered(200, cart('b')));
+    expect((await ask(under.gate, carts(), answered(200, list('1', '2')))).tag).not.toBe(tag);
+  });
+
+  test.each([
+    ['the body', answered(201, cart('new', '9'))],
+    ['Location', answered(201, { data: {} }, ['Location', 'http://shop.example/carts/9?x=/y'])],
+  ])('a creation carries the new member tag, by %s', async (_, answer) => {
+    const { gate } = createGate();
+    const { tag } = await ask(gate, requestOf('POST', '/carts'), answer);
+    expect(tag).toBeDefined();
+    expect((await ask(gate, patch(tag, '/carts/9'), answered(200, cart('b', '9')))).status).toBe(200);
+  });
+
+  test.each([
+    answered(200, cart('new', '9'), ['ETag', '"shop"']),
+    answered(422, cart('new', '9'), ['ETag', '"shop"']),
+    answered(201, 'x', ['ETag', '"shop"', 'Location', '/orders/of/9']),
+  ])('no tag for what created nothing that we know %#', async (answer) => {
+    const { gate } = createGate();
+    expect((await ask(gate, requestOf('POST', '/carts'), answer)).tag).toBeUndefined();
+  });
+
+  test('a change of the collection itself needs If-Match, as the contract says of its path', async () => {
+    const { gate } = createGate();
+    expect((await ask(gate, patch(undefined, '/carts'), answered(400))).status).toBe('if-match-missing');
+    expect((await ask(gate, patch('"x"', '/carts'), answered(400))).status).toBe('if-match-invalid');
+  });
+});
+
+describe('writes', () => {
+  test.each(['PATCH', 'DELETE'] as const)('%s without If-Match is refused, unsent', async (method) => {
+    const { gate } = createGate();
+    expect(gate.concerns(requestOf(method, '/carts/1'))).toBe('head');
+    expect(await ask(gate, requestOf(method, '/carts/1'), answered(200))).toMatchObject({
+      status: 'if-match-missing',
+      forwarded: undefined,
+    });
+  });
+
+  test.each(['*', 'x', '"x"', '', 'W/"TAG"', 'TAG', '"TAG', `"${'0'.repeat(32)}"`, '"\xff"'])(
+    'If-Match: %j is refused, unsent',
+    async (field) => {
+      const under = createGate();
+      const tag = await tagOf(under);
+      const seen = await ask(under.gate, patch(field.replace('TAG', tag.slice(1, -1))), answered(200));
+      expect(seen).toMatchObject({ status: 'if-match-invalid', forwarded: undefined });
+    },
+  );
+
+  test('success replaces the tag, and the answer carries the new one', async () => {
+    const under = createGate();
+    const tag = await tagOf(under);
+    const { status, tag: next } = await ask(
+      under.gate,
+      patch(tag),
+      answered(200, cart('b'), ['ETag', '"shop"']),
+    );
+    expect(status).toBe(200);
+    expect(next).not.toBe(tag);
+    expect((await ask(under.gate, patch(tag), answered(200))).status).toBe('if-match-invalid');
+    expect((await ask(under.gate, get(), answered(200, cart('b')))).tag).toBe(next);
+    expect((await ask(under.gate, patch(`"x", ${next}`), answered(200, cart('c')))).status).toBe(200);
+  });
+
+  test('a deleted member has no tag; the answer carries one that is none', async () => {
+    const under = createGate();
+    const tag = await tagOf(under);
+    const remove = (value: string) => requestOf('DELETE', '/carts/1', ['If-Match', value]);
+    const { tag: last = '' } = await ask(under.gate, remove(tag), {
+      ...answered(204),
+      body: Buffer.alloc(0),
+    } as never);
+    expect(last).toMatch(/^"[0-9a-f]{32}"$/);
+    expect((await ask(under.gate, remove(last), answered(204))).status).toBe('if-match-invalid');
+    expect((await ask(under.gate, remove(tag), answered(204))).status).toBe('if-match-invalid');
+  });
+
+  test.each([
+    ['a refusal of the shop', answered(422), 200],
+    ['nothing sent', { kind: 'unsent', fault: 'unreachable' }, 200],
+    ['a time-out', { kind: 'unknown', fault: 'timeout' }, 'tag-store-unavailable'],
+    ['500', answered(500), 'tag-store-unavailable'],
+    ['202', answered(202), 'tag-store-unavailable'],
+    ['408', answered(408), 'tag-store-unavailable'],
+    ['302', answered(302), 'if-match-invalid'],
+    ['207', answered(207), 'if-match-invalid'],
+    ['412 of the shop', answered(412), 'if-match-invalid'],
+  ] as const)('after %s the same tag gives %s', async (_, outcome, status) => {
+    const under = createGate();
+    const tag = await tagOf(under);
+    expect((await ask(under.gate, patch(tag), outcome as never)).tag).toBeUndefined();
+    expect((await ask(under.gate, patch(tag), answered(200, cart('b')))).status).toBe(status);
+  });
+
+  test('the second of two writers waits for the first: 412 if it succeeded, its turn if it was refused', async () => {
+    for (const [first, second] of [
+      [answered(200, cart('b')), 'if-match-invalid'],
+      [answered(422), 200],
+    ] as const) {
+      const under = createGate({}, { waitMs: 5000 });
+      const tag = await tagOf(under);
+      const passage = await under.gate.begin(patch(tag), { subject: 'anna' }, Buffer.alloc(0));
+      const waiting = ask(under.gate, patch(tag), answered(200, cart('c')));
+      await new Promise((resolve) => setTimeout(resolve, 30));
+      if (passage === undefined || !('settle' in passage)) throw new Error('no passage');
+      await passage.settle(first);
+      expect((await waiting).status).toBe(second);
+    }
+  });
+
+  test('who waits too long is refused, and tells when to come again', async () => {
+    const under = createGate({}, { waitMs: 20 });
+    const tag = await tagOf(under);
+    await under.gate.begin(patch(tag), { subject: 'anna' }, Buffer.alloc(0));
+    const refused = await under.gate.begin(patch(tag), { subject: 'anna' }, Buffer.alloc(0));
+    expect(refused).toMatchObject({ rejection: 'resource-busy', retryAfterSeconds: 1 });
+  });
+
+  test('a write that was held up is not sent, and its tag stands', async () => {
+    let late = 0;
+    const under = createGate({}, { monotonic: () => performance.now() + late });
+    const tag = await tagOf(under);
+    const passage = await under.gate.begin(patch(tag), { subject: 'anna' }, Buffer.alloc(0));
+    if (passage === undefined || !('settle' in passage)) throw new Error('no passage');
+    expect(passage.maySend?.()).toBe(true);
+    late = 1100;
+    expect(passage.maySend?.()).toBe(false);
+    expect(passage).toMatchObject({ sendWithinMs: 1000, outlivesClient: true });
+  });
+
+  test('below a member: no If-Match needed, the lease is taken, the tag changes', async () => {
+    const under = createGate();
+    const tag = await tagOf(under);
+    for (const [method, target] of [
+      ['POST', '/carts/1/items'],
+      ['PATCH', '/carts/1/items/2'],
+      ['DELETE', '/carts/1/vouchers/x'],
+    ] as const) {
+      expect(under.gate.concerns(requestOf(method, target))).toBe('whole-body');
+      const seen = await ask(
+        under.gate,
+        requestOf(method, target),
+        answered(200, cart('b'), ['ETag', '"shop"']),
+      );
+      expect(isOwnTag(seen.tag?.slice(1, -1) ?? '')).toBe(true);
+      expect((await ask(under.gate, patch(tag), answered(200))).status).toBe('if-match-invalid');
+      expect((await ask(under.gate, get(), answered(200, cart('b')))).tag).toBe(seen.tag);
+      expect((await ask(under.gate, requestOf(method, target), answered(204))).tag).toBeUndefined();
+    }
+    const held = await ask(under.gate, get(), answered(200, cart('c')));
+    const checked = requestOf('POST', '/carts/1/items', ['If-Match', tag]);
+    expect((await ask(under.gate, checked, answered(201))).status).toBe('if-match-invalid');
+    const own = requestOf('POST', '/carts/1/items', ['If-Match', held.tag ?? '']);
+    expect((await ask(under.gate, own, answered(201))).status).toBe(201);
+    const child = requestOf('POST', '/carts/1/items', ['If-Match', '"the-shop-s-own"']);
+    expect(fieldValue((await ask(under.gate, child, answered(201))).forwarded ?? [], 'if-match')).toBe(
+      '"the-shop-s-own"',
+    );
+  });
+
+  test('GET below a member, other resources and OPTIONS are not our business', () => {
+    const { gate } = createGate();
+    expect(gate.concerns(get([], '/carts/1/items'))).toBe(false);
+    expect(gate.concerns(requestOf('PATCH', '/orders/1'))).toBe(false);
+    expect(gate.concerns(requestOf('OPTIONS', '/carts/1'))).toBe(false);
+    expect(gate.concerns(get([], '/Carts/1'))).toBe(false);
+  });
+
+  test.each([
+    '/Carts/1',
+    '/carts/1/',
+    '//carts/1',
+    '/x/y/carts/1',
+    '/carts/2/carts/1',
+    '/carts//items',
+    '/carts/1/items/',
+  ])('PATCH %s is refused: not the exact spelling', async (target) => {
+    const { gate } = createGate();
+    expect((await ask(gate, patch('"x"', target), answered(200))).status).toBe('lenient-spelling');
+  });
+
+  test('spellings of one id are one resource', async () => {
+    const under = createGate();
+    const { tag } = await ask(under.gate, get([], '/carts/ab'), answered(200, cart('a', 'ab')));
+    expect((await ask(under.gate, patch(tag, '/carts/AB%20;x'), answered(200, cart('b')))).status).toBe(200);
+    expect((await ask(under.gate, patch(tag, '/carts/ab'), answered(200))).status).toBe('if-match-invalid');
+  });
+
+  test('a form POST counts as every method', async () => {
+    const { gate } = createGate();
+    const form = { ...requestOf('POST', '/carts/1'), isFormPost: true };
+    expect((await ask(gate, form, answered(200))).status).toBe('if-match-missing');
+  });
+
+  test('lenient: weakened, unquoted and marked tags are taken', async () => {
+    for (const form of [(t: string) => `W/"${t}"`, (t: string) => t, (t: string) => `"${t}-gzip"`]) {
+      const under = createGate({ ifMatch: 'lenient' });
+      const tag = await tagOf(under);
+      expect((await ask(under.gate, patch(form(tag.slice(1, -1))), answered(200, cart('b')))).status).toBe(
+        200,
+      );
+    }
+  });
+
+  test('a shop that checks tags of its own: its last tag goes with the write, and is forgotten with it', async () => {
+    const under = createGate();
+    let version = 1;
+    const tagged = (status: number, withTag: boolean) =>
+      answered(status, cart(`v${version}`), withTag ? ['ETag', `"s${version}"`] : []);
+    const shop = (withTag: boolean) => (forwarded: readonly string[]) => {
+      const match = fieldValue(forwarded, 'if-match');
+      if (match !== undefined && match !== `"s${version}"`) return answered(412);
+      version += 1;
+      return tagged(200, withTag);
+    };
+    let { tag } = await ask(under.gate, get(), tagged(200, true));
+    for (const withTag of [true, false, true, false, false]) {
+      const seen = await ask(under.gate, patch(tag), shop(withTag));
+      expect(seen.status).toBe(200);
+      tag = seen.tag;
+    }
+    version += 1;
+    await ask(under.gate, get(), tagged(200, true)).then((seen) => {
+      tag = seen.tag;
+    });
+    version += 1;
+    expect((await ask(under.gate, patch(tag), shop(true))).status).toBe(412);
+    tag = (await ask(under.gate, get(), tagged(200, true))).tag;
+    expect((await ask(under.gate, patch(tag), shop(true))).status).toBe(200);
+  });
+
+  test('observe mode: refusals are told, the write goes on, under the lease', async () => {
+    const under = createGate();
+    const tag = await tagOf(under);
+    for (const request of [patch(undefined), patch('"x"'), patch(`"${'0'.repeat(32)}"`)]) {
+      expect(under.gate.concerns(request, true)).toBe('whole-body');
+      const passage = await under.gate.begin(request, { subject: 'anna' }, Buffer.alloc(0), true);
+      expect(passage).toMatchObject({ observed: { rejection: expect.stringMatching(/^if-match/) } });
+      const other = await under.gate.begin(patch(tag), { subject: 'anna' }, Buffer.alloc(0));
+      expect(other).toMatchObject({ rejection: 'resource-busy' });
+      if (passage === undefined || !('settle' in passage)) throw new Error('no passage');
+      await passage.settle(answered(422));
+    }
+    expect(
+      (await ask(under.gate, patch(undefined), answered(200, cart('b')), { observed: true })).status,
+    ).toBe(200);
+    expect((await ask(under.gate, patch(tag), answered(200))).status).toBe('if-match-invalid');
+  });
+});
+
+describe('the store is away', () => {
+  const away = async (): Promise<never> => {
+    throw new RedisUnavailable('connection');
+  };
+  const store: TagStore = {
+    kind: 'redis',
+    lookUp: away,
+    noteAt: () => null,
+    endRead: away,
+    claim: away,
+    end: away,
+    warmUp: away,
+    close: async () => {},
+  };
+
+  test('reads go on without a tag, writes are refused with Retry-After', async () => {
+    const { gate, events } = createGate({ freshForMs: 1000 }, { store });
+    const read = await ask(gate, get(['If-None-Match', '"x"']), answered(200, cart('a'), ['ETag', '"shop"']));
+    expect(read).toMatchObject({ status: 200, tag: undefined });
+    for (const request of [patch(`"${'0'.repeat(32)}"`), requestOf('POST', '/carts/1/items')]) {
+      expect(await gate.begin(request, undefined, Buffer.alloc(0))).toMatchObject({
+        rejection: 'tag-store-unavailable',
+        retryAfterSeconds: 1,
+      });
+    }
+    expect((await ask(gate, requestOf('POST', '/carts'), answered(201, cart('a')))).status).toBe(201);
+    expect(events).toContain('store-unavailable');
+  });
+});

@@ -1,0 +1,123 @@
+import {
+  createEntityTags,
+  type EntityTags,
+  type EntityTagsOptions,
+} from '../../src/entity-tags/entity-tags.ts';
+import { createMemoryTagStore } from '../../src/entity-tags/memory-store.ts';
+import type { TrackedResourceOptions } from '../../src/entity-tags/tracked-resources.ts';
+import type { ForwardOutcome, Passage } from '../../src/forwarding/passage.ts';
+import { isRejection } from '../../src/rejections/rejection.ts';
+import { type Answer, isAnswer } from '../../src/request/answer.ts';
+import type { CanonicalRequest, Method } from '../../src/request/canonical-request.ts';
+import { editFields, type FieldList, fieldValue } from '../../src/request/field-list.ts';
+import { timesOf } from './tag-store.contract.ts';
+
+export const carts: TrackedResourceOptions = {
+  collection: '/carts',
+  member: '/carts/{cart_id}',
+  methods: ['PATCH', 'DELETE'],
+  ifMatch: 'strict',
+  freshForMs: 0,
+  ignore: [],
+};
+
+export function createGate(
+  resource: Partial<TrackedResourceOptions> = {},
+  more: Partial<EntityTagsOptions> = {},
+): { gate: EntityTags; events: string[] } {
+  const events: string[] = [];
+  const times = timesOf();
+  const gate = createEntityTags({
+    resources: [{ ...carts, ...resource }],
+    store: createMemoryTagStore({ times }),
+    times,
+    waitMs: 50,
+    trackedResponseBytes: 10_000,
+    ignoredPrefixes: [],
+    now: Date.now,
+    onEvent: (event) => events.push(event),
+    ...more,
+  });
+  return { gate, events };
+}
+
+export function requestOf(method: Method, target: string, fields: FieldList = []): CanonicalRequest {
+  const query = target.indexOf('?');
+  const path = query === -1 ? target : target.slice(0, query);
+  return {
+    method,
+    path,
+    query: query === -1 ? '' : target.slice(query),
+    segments: path.slice(1).split('/'),
+    fields: ['Host', 'shop.example', ...fields],
+    host: 'shop.example',
+    scheme: 'http',
+    clientAddress: '127.0.0.1',
+    requestId: 'r',
+    isFormPost: false,
+    body: 'none',
+    expectsContinue: false,
+  };
+}
+
+export type ShopAnswer = ForwardOutcome | ((forwarded: FieldList) => ForwardOutcome);
+
+/** A complete answer of the shop. */
+export function answered(status: number, body: unknown = '', fields: FieldList = []): ForwardOutcome {
+  const text = typeof body === 'string' ? body : JSON.stringify(body);
+  return {
+    kind: 'answered',
+    status,
+    fields: ['Content-Type', 'application/vnd.api+json', ...fields],
+    body: Buffer.from(text),
+  };
+}
+
+export interface Seen {
+  /** Status as the client sees it; the rejection's name; 0: the outcome was no answer. */
+  readonly status: number | string;
+  readonly tag: string | undefined;
+  readonly fields: FieldList;
+  /** Fields as the shop saw them; undefined when it was not asked. */
+  readonly forwarded: FieldList | undefined;
+}
+
+/** One request through the gate, with a shop that answers as told, as the pipeline and the forwarder do it. */
+export async function ask(
+  gate: EntityTags,
+  request: CanonicalRequest,
+  shop: ShopAnswer,
+  { subject = 'anna', observed = false }: { subject?: string | undefined; observed?: boolean } = {},
+): Promise<Seen> {
+  const concern = gate.concerns(request, observed);
+  const body = concern === 'whole-body' ? Buffer.from('{}') : undefined;
+  const identity = subject === '' ? undefined : { subject };
+  const verdict = concern === false ? undefined : await gate.begin(request, identity, body, observed);
+  if (isRejection(verdict))
+    return { status: verdict.rejection, tag: undefined, fields: [], forwarded: undefined };
+  if (isAnswer(verdict)) return seen(verdict);
+  return forward(request, verdict, shop);
+}
+
+function seen({ status, fields }: Answer): Seen {
+  return { status, tag: fieldValue(fields, 'etag'), fields, forwarded: undefined };
+}
+
+async function forward(
+  request: CanonicalRequest,
+  passage: Passage | undefined,
+  shop: ShopAnswer,
+): Promise<Seen> {
+  const forwarded = editFields(request.fields, passage?.requestFields ?? {});
+  const isHeldBack = passage?.maySend !== undefined && !passage.maySend();
+  const outcome: ForwardOutcome = isHeldBack
+    ? { kind: 'unsent', fault: 'not-sent' }
+    : typeof shop === 'function'
+      ? shop(forwarded)
+      : shop;
+  const edits = (await passage?.settle(outcome)) ?? {};
+  if (outcome.kind !== 'answered') return { status: 0, tag: undefined, fields: [], forwarded };
+  const fields = editFields(outcome.fields, edits.fields ?? {});
+  const status = edits.notModified === true ? 304 : outcome.status;
+  return { status, tag: fieldValue(fields, 'etag'), fields, forwarded };
+}
