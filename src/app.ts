@@ -1,9 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
-import type { Readiness } from './admin/admin-server.ts';
 import { createAdmin, type Explain } from './app/admin.ts';
 import { createEntityTagsPart } from './app/entity-tags.ts';
+import { registerGauges } from './app/gauges.ts';
+import type { Inside } from './app/inside.ts';
+import { createInside } from './app/inside-process.ts';
 import { createLiveKeys } from './app/live-keys.ts';
 import { followProtectedList } from './app/live-list.ts';
 import type { Part } from './app/part.ts';
@@ -11,7 +13,7 @@ import { openRedis } from './app/redis.ts';
 import { createRefreshTokensPart } from './app/refresh-tokens.ts';
 import { createUrlResolverPart } from './app/url-resolver.ts';
 import { parseOrigin } from './config/origin.ts';
-import { formatProblem } from './config/problem.ts';
+import type { FileBytes } from './config/read-file.ts';
 import type { Config } from './config/schema.ts';
 import { createForwarder } from './forwarding/forwarder.ts';
 import { createHttpProxy3Engine } from './forwarding/http-proxy-3-engine.ts';
@@ -33,8 +35,9 @@ import { Exchange, type ExchangeContext } from './server/exchange.ts';
 import { createListener } from './server/listener.ts';
 import { createOwnFields } from './server/own-fields.ts';
 import { createUpgradeHandler } from './server/upgrade.ts';
+import type { ExchangeRecord } from './telemetry/exchange-record.ts';
 import { type Log, logExchange } from './telemetry/log.ts';
-import { createMetrics } from './telemetry/metrics.ts';
+import { createMetrics, type MetricValues } from './telemetry/metrics.ts';
 
 export interface App {
   /** Resolves when requests are served. */
@@ -46,6 +49,11 @@ export interface App {
    * while `/readyz` says otherwise; default: `listen.drainDelay`.
    */
   close(graceMs?: number): Promise<void>;
+  /** What the admin port tells, for whoever has it. */
+  readonly inside: Inside;
+  metricValues(): Promise<MetricValues>;
+  /** A new content of the protected list, where the primary follows it. */
+  offerList(content: FileBytes): void;
 }
 
 export interface AppInput {
@@ -58,6 +66,8 @@ export interface AppInput {
   /** For the console. */
   readonly version?: string;
   readonly explain?: Explain;
+  /** This process is one of several: their primary has the admin port and follows the list. */
+  readonly worker?: { onExchange(record: ExchangeRecord): void };
 }
 
 const engines = { 'http-proxy-3': createHttpProxy3Engine, undici: createUndiciEngine };
@@ -76,6 +86,7 @@ export async function createApp({
   log,
   version,
   explain,
+  worker,
 }: AppInput): Promise<App> {
   const { upstream, limits, auth, request } = config;
   const origin = parseOrigin(upstream.url);
@@ -88,6 +99,7 @@ export async function createApp({
     file: config.protectedResources,
     text: protectedList,
     ignoredPrefixes: request.ignoredPrefixes,
+    isFollowed: worker === undefined,
     log,
   });
 
@@ -196,6 +208,7 @@ export async function createApp({
     record(record) {
       metrics.observeExchange(record);
       admin?.note(record);
+      worker?.onExchange(record);
       logExchange(log, record);
     },
     onFault: (fault, requestId) =>
@@ -240,32 +253,23 @@ export async function createApp({
     }),
   });
 
-  const readiness = (): Readiness => {
-    const { keys: keyCount, lastError } = keys.source.status();
-    const reasons: string[] = [];
-    if (draining) reasons.push('draining');
-    if (keyCount === 0) reasons.push(`no keys for access tokens yet: ${lastError ?? 'loading'}`);
-    else if (lastError) reasons.push(`keys were not refreshed: ${lastError}; the last good ones are used`);
-    for (const problem of list.problems()) reasons.push(`protected list: ${formatProblem(problem)}`);
-    for (const part of parts) reasons.push(...(part.reasons?.() ?? []));
-    return { ready: !draining && keyCount > 0, reasons };
-  };
-  registerGauges();
-
-  const admin = createAdmin({
+  registerGauges(metrics, { forwarder, list, keys: keys.source, verifier, inFlight: () => inFlight });
+  const inside = createInside({
     config,
-    explain,
-    version: version ?? '',
     list,
     keys: keys.source,
     forwarder,
     redis: redis?.redis,
     resolver,
+    parts,
     metrics,
     log,
-    now,
-    readiness,
+    isDraining: () => draining,
   });
+  const admin =
+    worker === undefined
+      ? createAdmin({ config, explain, version: version ?? '', list, inside, metrics, log, now })
+      : undefined;
 
   return {
     async listen() {
@@ -299,34 +303,10 @@ export async function createApp({
       for (const part of parts.toReversed()) await part.close?.();
       await admin?.server.close();
     },
+    inside,
+    metricValues: metrics.values,
+    offerList: list.offer,
   };
-
-  function registerGauges(): void {
-    const gauge = (name: string, help: string, value: () => number) =>
-      metrics.registerGauge({ name, help, value });
-    gauge('http_server_active_requests', 'Requests in flight.', () => inFlight);
-    gauge(
-      'shopward_upstream_queue',
-      'Requests that wait for an upstream connection.',
-      () => forwarder.queued,
-    );
-    gauge('shopward_upstream_active_requests', 'Exchanges with the upstream.', () => forwarder.inFlight);
-    gauge(
-      'shopward_protected_rows',
-      'Rows of the protected list in force.',
-      () => list.current().rows.length,
-    );
-    gauge(
-      'shopward_config_last_reload_success',
-      'Whether the last edit of the protected list is in force.',
-      () => (list.problems().length === 0 ? 1 : 0),
-    );
-    gauge('shopward_config_last_reload_success_timestamp_seconds', 'When a list last took effect.', () =>
-      Math.floor(list.reloads.lastSuccessMs / 1000),
-    );
-    gauge('shopward_keys', 'Usable verification keys.', () => keys.source.status().keys);
-    gauge('shopward_remembered_tokens', 'Verified tokens in memory.', () => verifier.status().remembered);
-  }
 }
 
 function urlHost(address: string): string {

@@ -14,7 +14,7 @@ export interface Readiness {
 
 export interface AdminOptions extends AdmissionOptions {
   readonly port: number;
-  readiness(): Readiness;
+  readiness(): Readiness | Promise<Readiness>;
   metrics(): Promise<{ contentType: string; body: string }>;
   readonly endpoints: readonly AdminEndpoint[];
   /** Something broke in a way that a person should look at. */
@@ -84,7 +84,7 @@ function createAnswer(options: AdminOptions) {
     if (path === '/livez' || path === '/readyz') {
       if (method !== 'GET') return refuseMethod(response, ['GET', 'HEAD']);
       if (path === '/livez') return send(response, 200, { status: 'ok' });
-      const { ready, reasons } = options.readiness();
+      const { ready, reasons } = await options.readiness();
       const status = ready ? 'ready' : 'not ready';
       return send(response, ready ? 200 : 503, isAllowed && isKnownHost ? { status, reasons } : { status });
     }

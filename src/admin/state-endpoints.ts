@@ -38,9 +38,9 @@ export interface StateOptions {
     problems(): readonly Problem[];
     readonly reloads: { readonly succeeded: number; readonly failed: number; readonly lastSuccessMs: number };
   };
-  readiness(): Readiness;
+  readiness(): Readiness | Promise<Readiness>;
   /** Of other followed files, such as the mapping file. */
-  otherProblems(): readonly Problem[];
+  otherProblems(): readonly Problem[] | Promise<readonly Problem[]>;
   parts(): readonly PartState[] | Promise<readonly PartState[]>;
 }
 
@@ -65,7 +65,7 @@ export function createStateEndpoints(options: StateOptions): readonly JsonEndpoi
             nowMs,
             mode: options.mode,
             isEditable: options.isEditable,
-            ...options.readiness(),
+            ...(await options.readiness()),
             list: {
               file: list.file,
               rows: rows.length,
@@ -73,7 +73,7 @@ export function createStateEndpoints(options: StateOptions): readonly JsonEndpoi
               inForceSinceMs: lastSuccessMs,
               reloads: { succeeded, failed },
             },
-            problems: [...list.problems(), ...options.otherProblems()],
+            problems: [...list.problems(), ...(await options.otherProblems())],
             total: describe(activity.total),
             open: describe(activity.open),
             upstream: activity.upstream,

@@ -1,4 +1,4 @@
-import type { Activity } from '../admin/activity.ts';
+import type { UpstreamActivity } from '../admin/activity.ts';
 import type { PartFact, PartState } from '../admin/state-endpoints.ts';
 import type { Config } from '../config/schema.ts';
 import type { Forwarder } from '../forwarding/forwarder.ts';
@@ -19,9 +19,9 @@ export interface PartSources {
 }
 
 /** The dependencies and features, each as operators see it. Asks nobody: what is known already is told. */
-export async function describeParts(sources: PartSources, activity: Activity): Promise<PartState[]> {
+export async function describeParts(sources: PartSources, upstream: UpstreamActivity): Promise<PartState[]> {
   return [
-    describeUpstream(sources, activity),
+    describeUpstream(sources, upstream),
     describeKeys(sources.keys),
     describeStore(sources.redis),
     await describeTags(sources),
@@ -36,7 +36,7 @@ const fact = (label: string, value: PartFact['value'], unit?: 'time' | 'ms'): Pa
 /** How long a failure of the upstream still counts as news. */
 const recentMs = 60_000;
 
-function describeUpstream({ config, forwarder }: PartSources, { upstream }: Activity): PartState {
+function describeUpstream({ config, forwarder }: PartSources, upstream: UpstreamActivity): PartState {
   const { answers, lastAnswerMs, failures, lastFailureMs, lastFailure } = upstream;
   const isFailing = lastFailureMs > lastAnswerMs;
   const isRecent = failures > 0 && Date.now() - lastFailureMs < recentMs;

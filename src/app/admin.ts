@@ -1,6 +1,6 @@
 import { createActivity } from '../admin/activity.ts';
 import type { AdminEndpoint } from '../admin/admin-endpoint.ts';
-import { type AdminServer, createAdminServer, type Readiness } from '../admin/admin-server.ts';
+import { type AdminServer, createAdminServer } from '../admin/admin-server.ts';
 import { createDecisionLog } from '../admin/decision-log.ts';
 import { createDecisionsEndpoint } from '../admin/decisions-endpoint.ts';
 import { createDrift } from '../admin/drift.ts';
@@ -8,23 +8,28 @@ import { createExplainEndpoint } from '../admin/explain-endpoint.ts';
 import { createListEndpoints } from '../admin/list-endpoints.ts';
 import { createPurgeEndpoint } from '../admin/purge-endpoint.ts';
 import { createStateEndpoints } from '../admin/state-endpoints.ts';
-import type { Problem } from '../config/problem.ts';
 import type { Config } from '../config/schema.ts';
 import type { ProtectedResources } from '../protection/protected-list.ts';
 import type { ExchangeRecord } from '../telemetry/exchange-record.ts';
-import { describeParts, type PartSources } from './admin-parts.ts';
+import type { Log } from '../telemetry/log.ts';
+import type { Metrics } from '../telemetry/metrics.ts';
+import type { Inside } from './inside.ts';
 import type { LiveList } from './live-list.ts';
 
 /** What would happen to a request under a list; the answer is shown as it is. */
 export type Explain = (method: string, url: string, config: Config, list: ProtectedResources) => unknown;
 
-export interface AdminInput extends PartSources {
+export interface AdminInput {
+  readonly config: Config;
   /** Left out: no `/api/explain`. */
   readonly explain: Explain | undefined;
   readonly version: string;
   readonly list: LiveList;
+  /** The process that serves, or all of them. */
+  readonly inside: Inside;
+  readonly metrics: Pick<Metrics, 'registerGauge'>;
+  readonly log: Log;
   readonly now: () => number;
-  readiness(): Readiness;
 }
 
 export interface Admin {
@@ -35,7 +40,7 @@ export interface Admin {
 
 /** The admin port with its console; `undefined` where `admin` is false. */
 export function createAdmin(input: AdminInput): Admin | undefined {
-  const { config, explain, list, resolver, log, metrics, now } = input;
+  const { config, explain, list, inside, log, now } = input;
   const settings = config.admin;
   if (settings === false) return undefined;
   const activity = createActivity();
@@ -54,9 +59,9 @@ export function createAdmin(input: AdminInput): Admin | undefined {
       activity,
       drift,
       list: { file, rows, problems: list.problems, reloads: list.reloads },
-      readiness: input.readiness,
-      otherProblems: () => (resolver ? mappingProblems(resolver.resolver.stats().file?.problems ?? []) : []),
-      parts: () => describeParts(input, activity),
+      readiness: inside.readiness,
+      otherProblems: inside.otherProblems,
+      parts: () => inside.parts(activity.upstream),
     }),
     createDecisionsEndpoint({ log: decisions }),
     ...createListEndpoints({
@@ -73,17 +78,23 @@ export function createAdmin(input: AdminInput): Admin | undefined {
     const explainNow = (method: string, url: string) => explain(method, url, config, { file, rows: rows() });
     endpoints.push(createExplainEndpoint({ explain: explainNow }));
   }
-  if (resolver) {
-    const { purge } = resolver.resolver;
+  const { purge } = inside;
+  if (purge) {
     // `shopward purge` of earlier versions asks for the second one.
     endpoints.push(createPurgeEndpoint({ purge }), createPurgeEndpoint({ purge, path: '/purge' }));
   }
 
+  input.metrics.registerGauge({
+    name: 'shopward_protected_rows_unmet',
+    help: 'Rows that no request has met since the start.',
+    value: () => activity.countRows(rows()).filter((count) => count === undefined).length,
+  });
+
   return {
     server: createAdminServer({
       ...settings,
-      readiness: input.readiness,
-      metrics: metrics.expose,
+      readiness: inside.readiness,
+      metrics: inside.metrics,
       endpoints,
       onFault: (fault) => log.error({ event: 'fault', err: fault }, 'the admin port met a fault'),
     }),
@@ -94,10 +105,4 @@ export function createAdmin(input: AdminInput): Admin | undefined {
       decisions.note(record, nowMs);
     },
   };
-}
-
-type MappingProblem = { readonly file: string; readonly line: number; readonly col: number; text: string };
-
-function mappingProblems(problems: readonly Readonly<MappingProblem>[]): Problem[] {
-  return problems.map(({ file, line, col, text }) => ({ file, line, column: col, severity: 'error', text }));
 }

@@ -50,10 +50,12 @@ export function followProtectedList(options: LiveListOptions): LiveList {
   let problems: readonly Problem[] = [];
   const reloads = { succeeded: 0, failed: 0, lastSuccessMs: Date.now() };
 
+  // Its primary has told it to people already.
+  const isTold = options.isFollowed !== false;
   const refuse = (found: readonly Problem[]) => {
     problems = found;
     reloads.failed++;
-    log.error(
+    log[isTold ? 'error' : 'debug'](
       { event: 'list-refused', problems: found.map(formatProblem) },
       'the protected list was not reloaded',
     );
@@ -72,7 +74,10 @@ export function followProtectedList(options: LiveListOptions): LiveList {
     problems = [];
     reloads.succeeded++;
     reloads.lastSuccessMs = Date.now();
-    log.info({ event: 'list-reloaded', rows: next.rows.length, before }, 'the protected list was reloaded');
+    log[isTold ? 'info' : 'debug'](
+      { event: 'list-reloaded', rows: next.rows.length, before },
+      'the protected list was reloaded',
+    );
   };
   const onChange = (content: FileBytes) => {
     offer(content);

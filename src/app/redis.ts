@@ -27,6 +27,7 @@ export function openRedis({ store }: Pick<Config, 'store'>, log: Log, metrics: M
     name: 'shopward_store_up',
     help: 'Whether Redis can be used.',
     value: () => (redis.state().status === 'ready' ? 1 : 0),
+    together: 'min',
   });
   return {
     redis,

@@ -1,11 +1,22 @@
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { ExchangeRecord } from './exchange-record.ts';
+import { createUnlistedTypes } from './unlisted-types.ts';
 
 /** A gauge, or a counter kept elsewhere, whose value is asked for at each scrape. */
 export interface Observed {
   readonly name: string;
   readonly help: string;
   value(): number;
+  /** What the gauges of several workers are together. Default: their sum. */
+  readonly together?: 'sum' | 'min' | 'max';
+}
+
+/** All values of one process, as they pass between processes. */
+export type MetricValues = Awaited<ReturnType<Registry['getMetricsAsJSON']>>;
+
+export interface Exposition {
+  readonly contentType: string;
+  readonly body: string;
 }
 
 export interface Metrics {
@@ -17,15 +28,46 @@ export interface Metrics {
   registerGauge(gauge: Observed): void;
   registerCounter(counter: Observed): void;
   /** OpenMetrics text. */
-  expose(): Promise<{ contentType: string; body: string }>;
+  expose(): Promise<Exposition>;
+  values(): Promise<MetricValues>;
+}
+
+/** The values of several processes as one OpenMetrics text. */
+export async function exposeTogether(processes: readonly MetricValues[]): Promise<Exposition> {
+  const registry = combine(processes);
+  registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE as never);
+  return { contentType: registry.contentType, body: await registry.metrics() };
+}
+
+/** What ended processes have counted: it must not go down, or rates jump. Gauges end with their process. */
+export function combineCounts(processes: readonly MetricValues[]): Promise<MetricValues> {
+  return combine(processes.map((values) => values.filter(isCount))).getMetricsAsJSON();
+}
+
+function combine(processes: readonly MetricValues[]): Registry {
+  return AggregatorRegistry.aggregate(processes.map((values) => values.map(withBareName))) as Registry;
+}
+
+/** OpenMetrics puts `_total` behind the name of a counter; the library does so twice in what it aggregates. */
+function withBareName(metric: MetricValues[number]): MetricValues[number] {
+  return wordOf(metric) === 'counter' ? { ...metric, name: metric.name.replace(/_total$/, '') } : metric;
+}
+
+function isCount(metric: MetricValues[number]): boolean {
+  return wordOf(metric) === 'counter' || wordOf(metric) === 'histogram';
+}
+
+/** The library's types have a number where its values have a word. */
+function wordOf({ type }: MetricValues[number]): string {
+  return String(type);
 }
 
 /** OpenTelemetry's HTTP names in OpenMetrics spelling; the route is a row's template, never a path. */
-export function createMetrics(): Metrics {
-  const registry = new Registry<typeof Registry.OPENMETRICS_CONTENT_TYPE>();
-  registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE);
-  collectDefaultMetrics({ register: registry as unknown as Registry });
-  const registers = [registry as unknown as Registry];
+export function createMetrics({ ofProcess = true } = {}): Metrics {
+  const registry = new Registry();
+  registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE as never);
+  if (ofProcess) collectDefaultMetrics({ register: registry });
+  const registers = [registry];
 
   const duration = new Histogram({
     name: 'http_server_request_duration_seconds',
@@ -54,8 +96,20 @@ export function createMetrics(): Metrics {
     registers,
   });
 
+  const unlisted = new Counter({
+    name: 'shopward_unlisted_refusals',
+    help: 'Requests that the shop itself refused and no row names, by resource type.',
+    labelNames: ['resource_type', 'http_response_status_code'],
+    registers,
+  });
+  const unlistedTypes = createUnlistedTypes();
+
   return {
     observeExchange(record) {
+      const unlistedType = unlistedTypes.find(record);
+      if (unlistedType !== undefined) {
+        unlisted.inc({ resource_type: unlistedType, http_response_status_code: record.status });
+      }
       duration.observe(
         {
           http_request_method: record.method,
@@ -86,6 +140,7 @@ export function createMetrics(): Metrics {
       new Gauge({
         name: gauge.name,
         help: gauge.help,
+        aggregator: gauge.together ?? 'sum',
         registers,
         collect() {
           this.set(gauge.value());
@@ -104,5 +159,6 @@ export function createMetrics(): Metrics {
       });
     },
     expose: async () => ({ contentType: registry.contentType, body: await registry.metrics() }),
+    values: () => registry.getMetricsAsJSON(),
   };
 }

@@ -1,0 +1,40 @@
+import type { Readiness } from '../admin/admin-server.ts';
+import { formatProblem, type Problem } from '../config/problem.ts';
+import { describeParts, type PartSources } from './admin-parts.ts';
+import type { Inside } from './inside.ts';
+import type { LiveList } from './live-list.ts';
+import type { Part } from './part.ts';
+
+export interface InsideSources extends PartSources {
+  readonly list: Pick<LiveList, 'problems'>;
+  readonly parts: readonly Part[];
+  isDraining(): boolean;
+}
+
+/** The answers of this process. */
+export function createInside(sources: InsideSources): Inside {
+  const { keys, list, parts, metrics, resolver } = sources;
+  return {
+    readiness(): Readiness {
+      const { keys: keyCount, lastError } = keys.status();
+      const draining = sources.isDraining();
+      const reasons: string[] = [];
+      if (draining) reasons.push('draining');
+      if (keyCount === 0) reasons.push(`no keys for access tokens yet: ${lastError ?? 'loading'}`);
+      else if (lastError) reasons.push(`keys were not refreshed: ${lastError}; the last good ones are used`);
+      for (const problem of list.problems()) reasons.push(`protected list: ${formatProblem(problem)}`);
+      for (const part of parts) reasons.push(...(part.reasons?.() ?? []));
+      return { ready: !draining && keyCount > 0, reasons };
+    },
+    metrics: metrics.expose,
+    parts: (upstream) => describeParts(sources, upstream),
+    otherProblems: () => (resolver ? mappingProblems(resolver.resolver.stats().file?.problems ?? []) : []),
+    purge: resolver ? (which) => resolver.resolver.purge(which) : undefined,
+  };
+}
+
+type MappingProblem = { readonly file: string; readonly line: number; readonly col: number; text: string };
+
+function mappingProblems(problems: readonly Readonly<MappingProblem>[]): Problem[] {
+  return problems.map(({ file, line, col, text }) => ({ file, line, column: col, severity: 'error', text }));
+}
