@@ -15,6 +15,8 @@ export interface DecisionsOptions {
 interface Console {
   readonly response: ServerResponse;
   cursor: number;
+  /** Decisions that it may be given now; grows to two seconds' worth. */
+  allowance: number;
   quietTicks: number;
   stalledTicks: number;
 }
@@ -30,7 +32,7 @@ const backlog = 100;
  */
 export function createDecisionsEndpoint(options: DecisionsOptions): StreamEndpoint {
   const { log, maxPerSecond = 40, maxConsoles = 16, stallTimeoutMs = 30_000 } = options;
-  const perTick = Math.max(1, Math.round((maxPerSecond * tickMs) / 1000));
+  const perTick = (maxPerSecond * tickMs) / 1000;
   const consoles = new Set<Console>();
   let timer: NodeJS.Timeout | undefined;
 
@@ -40,7 +42,8 @@ export function createDecisionsEndpoint(options: DecisionsOptions): StreamEndpoi
         if (++one.stalledTicks * tickMs > stallTimeoutMs) one.response.destroy();
       } else {
         one.stalledTicks = 0;
-        flush(one, log, perTick);
+        one.allowance = Math.min(one.allowance + perTick, maxPerSecond * 2);
+        flush(one, log);
       }
     }
   };
@@ -60,7 +63,7 @@ export function createDecisionsEndpoint(options: DecisionsOptions): StreamEndpoi
       const after = Number(/(?:^|&)after=(\d{1,15})(?:&|$)/.exec(query)?.[1] ?? 0);
       // A number of an earlier process is none of this one.
       const cursor = Math.max(after <= log.last ? after : 0, log.last - backlog);
-      const one: Console = { response, cursor, quietTicks: 0, stalledTicks: 0 };
+      const one: Console = { response, cursor, allowance: backlog, quietTicks: 0, stalledTicks: 0 };
       consoles.add(one);
       response.once('close', () => {
         consoles.delete(one);
@@ -68,20 +71,22 @@ export function createDecisionsEndpoint(options: DecisionsOptions): StreamEndpoi
         clearInterval(timer);
         timer = undefined;
       });
-      flush(one, log, backlog);
+      flush(one, log);
+      one.allowance = maxPerSecond;
       timer ??= setInterval(tick, tickMs).unref();
     },
   };
 }
 
-function flush(one: Console, log: DecisionLog, most: number): void {
+function flush(one: Console, log: DecisionLog): void {
   const missed = log.last - one.cursor;
   if (missed === 0) {
     if (++one.quietTicks % heartbeatTicks === 0) one.response.write(': still here\n\n');
     return;
   }
   one.quietTicks = 0;
-  const chosen = chooseTelling(log.since(one.cursor), most);
+  const chosen = chooseTelling(log.since(one.cursor), Math.floor(one.allowance));
+  one.allowance -= chosen.length;
   one.cursor = log.last;
   let text = '';
   for (const decision of chosen) {

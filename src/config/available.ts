@@ -11,7 +11,6 @@ interface UnavailableSetting {
 /** Settings whose feature is not there yet. They are understood, but must not pretend: any other value is an error. */
 export const unavailableSettings: readonly UnavailableSetting[] = [
   { path: ['workers'], only: 1 },
-  { path: ['admin', 'edit'], only: false },
 ];
 
 export function availabilityProblems(config: PartialConfig): SettingProblem[] {

@@ -331,7 +331,6 @@ it.each([
     'workers: 4\nstore: { url: "redis://h" }',
     '2:10: error: workers is not available in this version; leave it at 1',
   ],
-  ['admin: { edit: true }', '2:16: error: admin.edit is not available in this version; leave it at false'],
   [
     'cors: { origins: ["https://shop.example"] }',
     '2:18: error: cors.origins is not available in this version; leave it at []',

@@ -1,9 +1,9 @@
-import { svg } from './dom.js';
+import { el, svg } from './dom.js';
 import { count } from './words.js';
 
+/** Units of the drawing, which is stretched to its place. */
 const width = 600;
-const height = 120;
-const top = 14;
+const height = 100;
 
 /** Stacked bars, the oldest first. `series`: `{ name, values }`, drawn from the bottom up. */
 export function drawBars(series) {
@@ -12,40 +12,37 @@ export function drawBars(series) {
     series.reduce((sum, { values }) => sum + values[i], 0),
   );
   const most = Math.max(1, ...sums);
-  const step = width / steps;
-  const scale = (height - top) / most;
-  const bars = [];
-  for (let i = 0; i < steps; i++) {
-    let y = height;
-    for (const { name, values } of series) {
-      if (values[i] === 0) continue;
-      // What happened once among thousands must still be seen.
-      const length = Math.max(2, values[i] * scale);
-      y -= length;
-      bars.push(
-        svg('rect', {
-          class: `bar ${name}`,
-          x: (i * step).toFixed(2),
-          y: y.toFixed(2),
-          width: (step - 1.5).toFixed(2),
-          height: length.toFixed(2),
-        }),
-      );
-    }
-  }
   const words = series.map(({ name, values }) => `${count(values.reduce((a, b) => a + b, 0))} ${name}`);
-  return svg(
-    'svg',
-    {
-      viewBox: `0 0 ${width} ${height + 16}`,
-      role: 'img',
-      'aria-label': `In five minutes: ${words.join(', ')}`,
-    },
-    svg('line', { class: 'axis', x1: 0, x2: width, y1: height, y2: height }),
-    svg('line', { class: 'grid', x1: 0, x2: width, y1: top, y2: top }),
-    svg('text', { class: 'label', x: 0, y: top - 4 }, `${count(most)} in 5 s`),
-    svg('text', { class: 'label', x: 0, y: height + 13 }, '5 min ago'),
-    svg('text', { class: 'label', x: width, y: height + 13, 'text-anchor': 'end' }, 'now'),
-    ...bars,
-  );
+  const bars = Array.from({ length: steps }, (_, i) => stack(series, i, width / steps, height / most));
+  return [
+    el('p', { class: 'scale', 'aria-hidden': 'true' }, `${count(most)} in 5 s`),
+    svg(
+      'svg',
+      {
+        viewBox: `0 0 ${width} ${height}`,
+        preserveAspectRatio: 'none',
+        role: 'img',
+        'aria-label': `In five minutes: ${words.join(', ')}`,
+      },
+      bars.flat(),
+    ),
+    el(
+      'p',
+      { class: 'scale span', 'aria-hidden': 'true' },
+      el('span', {}, '5 min ago'),
+      el('span', {}, 'now'),
+    ),
+  ];
+}
+
+function stack(series, i, step, scale) {
+  let y = height;
+  return series.flatMap(({ name, values }) => {
+    if (values[i] === 0) return [];
+    // What happened once among thousands must still be seen.
+    const length = Math.min(Math.max(2, values[i] * scale), y);
+    y -= length;
+    const place = { x: i * step, y, width: step * 0.8, height: length };
+    return svg('rect', { class: `bar ${name}`, ...place });
+  });
 }

@@ -1,5 +1,5 @@
 import { byId, el, say } from './dom.js';
-import { clockTime, fullTime, millis, plural } from './words.js';
+import { clockTime, count, fullTime, millis, plural } from './words.js';
 
 /** Decisions that the page keeps; the server sends no more than some dozens a second. */
 const maxKept = 400;
@@ -23,8 +23,7 @@ export function startDecisions(api) {
 
   const tellState = () => {
     const parts = [isPaused ? `paused, ${plural(waiting.length, 'new decision')}` : connection];
-    if (skipped > 0)
-      parts.push(`${plural(skipped, 'more')} came too fast to be shown`.replace('mores', 'more'));
+    if (skipped > 0) parts.push(`${count(skipped)} more came too fast to be shown`);
     say(stateLine, parts.join('; '));
   };
 

@@ -7,6 +7,12 @@ const verdicts = {
   'own-endpoint': ['Answered by shopward', 'ok'],
 };
 
+/** A line of the text for terminals: a name in a column of its own, then what is said of it. */
+function factElement(line) {
+  const [, name = '', text = line.trim()] = /^ {2}(.{15}) (.*)$/s.exec(line) ?? [];
+  return el('div', {}, el('dt', {}, name.trim()), el('dd', {}, text));
+}
+
 /** The explain box: what `shopward explain` says, under the list in force. */
 export function startExplain(api) {
   const result = byId('explain-result');
@@ -21,7 +27,8 @@ export function startExplain(api) {
       show(
         result,
         el('p', {}, el('span', { class: 'pill', 'data-status': status }, word)),
-        el('pre', { tabindex: 0, 'aria-label': 'Explanation', role: 'region' }, explanation.text.join('\n')),
+        el('p', { class: 'request' }, el('code', {}, explanation.text[0] ?? '')),
+        el('dl', { class: 'explanation' }, explanation.text.slice(1).map(factElement)),
       );
     } catch (fault) {
       show(result, el('p', { class: 'fault' }, fault.message));

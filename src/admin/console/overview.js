@@ -44,7 +44,8 @@ function showObserve({ mode, list, total }) {
   showOnce(banner, [title, text].join('\n'), () => [el('strong', {}, title), el('p', {}, text)]);
 }
 
-function showProblems({ problems, reasons }) {
+function showProblems({ problems: all, reasons }) {
+  const problems = all.toSorted((a, b) => a.severity.localeCompare(b.severity));
   const banner = byId('problems');
   // What a problem says with its place need not be said again without.
   const others = reasons.filter((reason) => !problems.some(({ text }) => reason.includes(text)));

@@ -52,7 +52,9 @@ export function startRows() {
 
 function rowElement(row) {
   const requests = el('td', { class: 'number' });
-  const refusals = el('td', {});
+  const refusals = el('td', { class: 'secondary' });
+  /** Stands in for the column, which has no room on a phone. */
+  const narrow = el('span', { class: 'narrow' });
   const seen = el('td', { class: 'secondary' });
   const element = el(
     'tr',
@@ -65,6 +67,7 @@ function rowElement(row) {
       el('code', {}, row.template),
       row.scopes.length > 0 && el('span', { class: 'tag' }, `scopes ${row.scopes.join(' ')}`),
       row.observe && el('span', { class: 'tag observe' }, 'observe'),
+      narrow,
     ),
     el('td', { class: 'secondary' }, row.group, el('span', { class: 'quiet' }, ` line ${row.line}`)),
     requests,
@@ -76,6 +79,7 @@ function rowElement(row) {
     update(now, nowMs) {
       say(requests, count(now.requests));
       say(refusals, refusalText(now));
+      say(narrow, refusalText(now));
       say(seen, now.lastSeenMs === null ? 'never' : ago(now.lastSeenMs, nowMs));
       element.classList.toggle('unmet', now.requests === 0);
     },
