@@ -1,12 +1,16 @@
 #!/usr/bin/env node
 /** The command line: verb -> command. */
-import { Command, CommanderError, Option } from 'commander';
+import { Command, CommanderError } from 'commander';
 import { runCheck } from './commands/check.ts';
-import { type ExplainOptions, runExplain } from './commands/explain.ts';
+import { configFile, declareVerb, json, type Run } from './commands/declare-verb.ts';
+import { declareExplain } from './commands/explain.ts';
 import { runHealth } from './commands/health.ts';
+import { declareProtected } from './commands/protected.ts';
 import { type PurgeOptions, runPurge } from './commands/purge.ts';
 import { runSchema } from './commands/schema.ts';
 import { runServe } from './commands/serve.ts';
+import { runTokens, type TokensOptions } from './commands/tokens.ts';
+import { declareVerify } from './commands/verify.ts';
 import { runVersion, version } from './commands/version.ts';
 
 /** Exit codes: 0 done, 1 found something, 2 bad usage, 78 bad configuration (EX_CONFIG of sysexits.h). */
@@ -18,24 +22,7 @@ const program = new Command('shopward')
   .showHelpAfterError('(run shopward --help for all verbs)')
   .exitOverride();
 
-const configFile = new Option(
-  '-c, --config <file>',
-  'configuration file (default: config/shopward.yaml, else /etc/shopward/shopward.yaml)',
-);
-const json = new Option('--json', 'print JSON instead of text');
-
-/** What a verb does with its arguments and options; resolves to the exit code. */
-// biome-ignore lint/suspicious/noExplicitAny: commander hands over whatever was declared for the verb
-type Run = (...args: any[]) => Promise<number>;
-
-function verb(name: string, description: string, run: Run): Command {
-  return program
-    .command(name)
-    .description(description)
-    .action(async (...args) => {
-      process.exitCode = await run(...args);
-    });
-}
+const verb = (name: string, description: string, run: Run) => declareVerb(program, name, description, run);
 
 verb('serve', 'run the proxy (default)', (options: { config?: string }) => runServe(options)).addOption(
   configFile,
@@ -45,13 +32,9 @@ verb('check', 'validate every file and print all problems', (options: { config?:
 )
   .addOption(configFile)
   .addOption(json);
-verb('explain', 'print what would happen to a request, offline', (words: string[], options: ExplainOptions) =>
-  runExplain(words, options),
-)
-  .argument('<request...>', 'METHOD and URL, or whatever was pasted from a log')
-  .option('-H, --header <field...>', 'a field of the request, "Name: value"')
-  .addOption(configFile)
-  .addOption(json);
+declareExplain(program);
+declareProtected(program);
+declareVerify(program);
 verb('schema', 'print the JSON Schemas that editors use', (which: string | undefined) =>
   runSchema(which),
 ).argument('[which]', 'config (default) or protected-resources');
@@ -60,12 +43,24 @@ verb('purge', 'forget URL mappings, in every replica', (options: PurgeOptions) =
   .option('--url <url>', 'one URL')
   .option('--prefix <prefix>', 'every URL that begins so')
   .option('--all', 'every URL');
+verb('tokens', 'list, revoke or tidy up refresh tokens', (action: string, options: TokensOptions) =>
+  runTokens(action, options),
+)
+  .argument('<action>', 'list, revoke or purge-expired')
+  .addOption(configFile)
+  .option('--subject <name>', 'only tokens of this user; revoke needs it')
+  .addOption(json);
 verb(
   'health',
   'ask /livez of the running proxy (for container health checks)',
   (options: { config?: string }) => runHealth(options),
 ).addOption(configFile);
 verb('version', 'print versions', () => runVersion());
+
+// `shopward protected list | head`: nobody reads on, and that is no fault.
+process.stdout.on('error', (fault: NodeJS.ErrnoException) => {
+  if (fault.code !== 'EPIPE') throw fault;
+});
 
 try {
   const [, , first] = process.argv;

@@ -1,4 +1,6 @@
+import type { Command } from 'commander';
 import { type CommandIo, processIo } from './command-io.ts';
+import { collect, configFile, declareVerb, json } from './declare-verb.ts';
 import { explainRequest } from './explain/explanation.ts';
 import { explanationText } from './explain/explanation-text.ts';
 import { readPastedRequest } from './explain/pasted-request.ts';
@@ -43,4 +45,17 @@ export async function runExplain(
   if (options.json) io.out(JSON.stringify({ ...explanation, notes }, null, 2));
   else io.out(explanationText(explanation, notes).join('\n'));
   return 0;
+}
+
+export function declareExplain(program: Command): void {
+  declareVerb(
+    program,
+    'explain',
+    'print what would happen to a request, offline',
+    (words: string[], options: ExplainOptions) => runExplain(words, options),
+  )
+    .argument('<request...>', 'METHOD and URL, or whatever was pasted from a log')
+    .option('-H, --header <field>', 'a field of the request, "Name: value"; may be repeated', collect)
+    .addOption(configFile)
+    .addOption(json);
 }

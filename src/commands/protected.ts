@@ -1,0 +1,54 @@
+import { type Command, Option } from 'commander';
+import { configFile, declareVerb, json, listFile } from './declare-verb.ts';
+import { helpAfter } from './help-texts.ts';
+import { type ProtectedCompareOptions, runProtectedCompare } from './protected/compare.ts';
+import { runProtectedDiff } from './protected/diff.ts';
+import { type ProtectedImportOptions, runProtectedImport } from './protected/import.ts';
+import { type ProtectedListOptions, runProtectedList } from './protected/list.ts';
+
+const basePath = new Option('--base-path <path>', "in place of the document's servers; / for none");
+
+/** `protected list|diff|import|compare`. */
+export function declareProtected(program: Command): void {
+  const verb = program
+    .command('protected')
+    .description('list, compare and import protected resources')
+    .addHelpText('after', helpAfter('protected'));
+  declareVerb(verb, 'protected list', 'print the rows (default)', (options: ProtectedListOptions) =>
+    runProtectedList(options),
+  )
+    .addOption(configFile)
+    .addOption(listFile)
+    .option('--group <text>', 'only groups whose name holds this text')
+    .addOption(json);
+  declareVerb(
+    verb,
+    'protected diff',
+    'print how the second list differs from the first',
+    (a: string, b: string, options: { json?: boolean }) => runProtectedDiff(a, b, options),
+  )
+    .argument('<a>', 'a list file')
+    .argument('<b>', 'another one')
+    .addOption(json);
+  declareVerb(
+    verb,
+    'protected import',
+    'print a list of the operations that need a token by an OpenAPI 3 document',
+    (document: string, options: ProtectedImportOptions) => runProtectedImport(document, options),
+  )
+    .argument('<openapi>', 'JSON or YAML')
+    .option('--out <file>', 'write the list into a file')
+    .option('--force', 'replace that file')
+    .addOption(basePath);
+  declareVerb(
+    verb,
+    'protected compare',
+    'print where the list and an OpenAPI 3 document disagree',
+    (document: string, options: ProtectedCompareOptions) => runProtectedCompare(document, options),
+  )
+    .argument('<openapi>', 'JSON or YAML')
+    .addOption(configFile)
+    .addOption(listFile)
+    .addOption(basePath)
+    .addOption(json);
+}

@@ -1,0 +1,14 @@
+/** Runs `ask` for every item, at most `limit` at once; results in the order of the items. */
+export async function eachAtOnce<T, R>(
+  items: readonly T[],
+  limit: number,
+  ask: (item: T) => Promise<R>,
+): Promise<R[]> {
+  const results: R[] = [];
+  const entries = items.entries();
+  const work = async () => {
+    for (const [i, item] of entries) results[i] = await ask(item);
+  };
+  await Promise.all(Array.from({ length: Math.min(limit, items.length) }, work));
+  return results;
+}

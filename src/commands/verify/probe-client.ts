@@ -1,0 +1,135 @@
+import http from 'node:http';
+import https from 'node:https';
+import { rootCertificates } from 'node:tls';
+
+/** Where the deployment is: scheme, host and port, and the path in front of every path of the API. */
+export interface Deployment {
+  readonly scheme: 'http' | 'https';
+  readonly host: string;
+  readonly port: number;
+  /** Empty, or with a leading and without a trailing slash. */
+  readonly prefix: string;
+}
+
+export interface Probe {
+  readonly method: string;
+  /** Sent byte for byte behind the prefix. */
+  readonly path: string;
+  readonly fields?: Readonly<Record<string, string>>;
+  /** JSON text. */
+  readonly body?: string;
+}
+
+export interface Reply {
+  readonly status: number;
+  readonly fields: http.IncomingHttpHeaders;
+  /** At most 4 MiB. */
+  readonly body: string;
+}
+
+/** Why there was no answer, in words. */
+export interface NoReply {
+  readonly fault: string;
+}
+
+export interface ProbeClient {
+  /** One request; redirects are not followed, nothing is retried. Never rejects. */
+  ask(probe: Probe): Promise<Reply | NoReply>;
+  close(): void;
+}
+
+export interface ProbeClientOptions {
+  readonly deployment: Deployment;
+  /** Of one request, from its start to the end of its answer. */
+  readonly timeoutMs: number;
+  /** Connections at once. */
+  readonly concurrency: number;
+  /** Ends every request when the time of the whole run is over. */
+  readonly deadline: AbortSignal;
+  /** PEM of further authorities. */
+  readonly ca?: string | undefined;
+  /** False: the certificate was found wanting and reported; no token may be sent. */
+  readonly isTrusted: boolean;
+  readonly userAgent: string;
+}
+
+const maxBodyBytes = 4 * 1024 * 1024;
+
+export function createProbeClient(options: ProbeClientOptions): ProbeClient {
+  const { deployment, timeoutMs, concurrency, deadline } = options;
+  const isTls = deployment.scheme === 'https';
+  const agentOptions = { keepAlive: true, maxSockets: concurrency };
+  const agent = isTls
+    ? new https.Agent({ ...agentOptions, ca: caOf(options.ca), rejectUnauthorized: options.isTrusted })
+    : new http.Agent(agentOptions);
+  return {
+    ask({ method, path, fields = {}, body }) {
+      if (deadline.aborted) return Promise.resolve({ fault: 'no time left' });
+      const signal = AbortSignal.any([deadline, AbortSignal.timeout(timeoutMs)]);
+      return new Promise((resolve) => {
+        const request = (isTls ? https : http).request(
+          {
+            host: deployment.host,
+            port: deployment.port,
+            agent,
+            method,
+            path: deployment.prefix + path,
+            signal,
+            headers: {
+              Accept: 'application/vnd.api+json, application/json;q=0.9',
+              'Accept-Encoding': 'identity',
+              'User-Agent': options.userAgent,
+              ...(body !== undefined && {
+                'Content-Type': 'application/vnd.api+json',
+                'Content-Length': String(Buffer.byteLength(body)),
+              }),
+              ...fields,
+            },
+          },
+          (response) => {
+            const chunks: Buffer[] = [];
+            let bytes = 0;
+            const finish = () =>
+              resolve({
+                status: response.statusCode ?? 0,
+                fields: response.headers,
+                body: Buffer.concat(chunks).toString('utf8'),
+              });
+            response.on('data', (chunk: Buffer) => {
+              bytes += chunk.length;
+              chunks.push(chunk);
+              if (bytes > maxBodyBytes) {
+                finish();
+                request.destroy();
+              }
+            });
+            response.on('end', finish);
+            response.on('error', (fault) => resolve({ fault: faultText(fault, deadline) }));
+          },
+        );
+        request.on('error', (fault) => resolve({ fault: faultText(fault, deadline) }));
+        request.end(body);
+      });
+    },
+    close: () => agent.destroy(),
+  };
+}
+
+/** `ca` replaces what node trusts, so the usual authorities are named beside the given one. */
+export function caOf(ca: string | undefined): string[] | undefined {
+  return ca === undefined ? undefined : [...rootCertificates, ca];
+}
+
+function faultText(fault: NodeJS.ErrnoException, deadline: AbortSignal): string {
+  if (deadline.aborted) return 'no time left';
+  if (fault.name === 'AbortError' || fault.name === 'TimeoutError') return 'no answer in time';
+  return faultTexts[fault.code ?? ''] ?? fault.code ?? fault.message;
+}
+
+const faultTexts: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'connection refused',
+  ECONNRESET: 'connection reset',
+  ENOTFOUND: 'no such host',
+  EAI_AGAIN: 'no such host',
+  EPROTO: 'no TLS there',
+};

@@ -1,0 +1,161 @@
+import type { Config } from '../../config/schema.ts';
+import { type Check, judge, skip } from './check.ts';
+import type { NoReply, Reply } from './probe-client.ts';
+import { judgeRefusal, parseJson, replyText } from './refusal.ts';
+import { samplePath, type Verification } from './verification.ts';
+
+type Tracked = Exclude<Config['entityTags'], false>['resources'][number];
+
+export interface TagCheckOptions {
+  /** Paths of members to look at, instead of the first one of each collection. */
+  readonly members: readonly string[];
+  /** Also tries PATCH and DELETE of an id that does not exist. */
+  readonly isUnsafeWanted: boolean;
+}
+
+/** Members of the tracked resources carry strong tags, which arrive as they were sent, and give 304. */
+export async function checkTags(verification: Verification, options: TagCheckOptions): Promise<Check[]> {
+  const { config, token } = verification;
+  if (config.entityTags === false) return [];
+  if (token === undefined) {
+    const advice = 'no token: --token TOKEN or the variable SHOPWARD_TOKEN';
+    return [skip('tags', 'entity tags', advice)];
+  }
+  const checks: Check[] = [];
+  for (const resource of config.entityTags.resources) {
+    const named = options.members.filter((path) => isMemberOf(path, resource));
+    const found = named.length > 0 ? named : await findMember(verification, token, resource);
+    if (typeof found === 'string') checks.push(skip('tags', resource.member, found));
+    else for (const path of found) checks.push(...(await checkMember(verification, token, resource, path)));
+    if (options.isUnsafeWanted) checks.push(...(await checkPreconditions(verification, token, resource)));
+  }
+  return checks;
+}
+
+function isMemberOf(path: string, { member }: Tracked): boolean {
+  const parts = member.split('/');
+  const segments = (path.split('?')[0] ?? '').split('/');
+  return (
+    parts.length === segments.length &&
+    parts.every((part, i) => part.startsWith('{') || part.toLowerCase() === segments[i]?.toLowerCase())
+  );
+}
+
+/** The path of a member of the token's user, or why there is none. */
+async function findMember(
+  { client }: Verification,
+  token: string,
+  { collection }: Tracked,
+): Promise<string[] | string> {
+  if (collection.includes('{')) return 'its collection has parameters: name a member with --resource PATH';
+  const reply = await client.ask({ method: 'GET', path: collection, fields: credentials(token) });
+  if ('fault' in reply || reply.status !== 200) return `GET ${collection} answered ${replyText(reply)}`;
+  const document = parseJson(reply.body) as { data?: readonly { id?: unknown }[] } | undefined;
+  const id = Array.isArray(document?.data) ? document.data[0]?.id : undefined;
+  if (typeof id !== 'string') return `the user has none in ${collection}: name a member with --resource PATH`;
+  return [`${collection}/${encodeURIComponent(id)}`];
+}
+
+async function checkMember(
+  { client }: Verification,
+  token: string,
+  resource: Tracked,
+  path: string,
+): Promise<Check[]> {
+  const ask = (more: Record<string, string> = {}) =>
+    client.ask({ method: 'GET', path, fields: { ...credentials(token), ...more } });
+  const name = `GET ${path}`;
+  const plain = await ask();
+  const tag = tagOf(plain);
+  const first = judgeTag(name, plain, resource, undefined);
+  if (first.outcome === 'failed' || tag === undefined) return [first];
+  const unchanged = await ask({ 'If-None-Match': tag });
+  const is304 = !('fault' in unchanged) && unchanged.status === 304 && unchanged.body === '';
+  const compressed = await ask({ 'Accept-Encoding': 'gzip' });
+  return [
+    first,
+    judge('tags', `${name} with If-None-Match`, is304, '304', replyText(unchanged)),
+    judgeTag(`${name} with Accept-Encoding: gzip`, compressed, resource, tag),
+  ];
+}
+
+const strong = /^"[^"]*"$/;
+
+/** A tag as it arrived: strong, and the same as `sent` where that is known. */
+function judgeTag(
+  name: string,
+  reply: Reply | NoReply,
+  { member, ifMatch }: Tracked,
+  sent: string | undefined,
+): Check {
+  const expected = sent === undefined ? '200 with a strong ETag' : 'the same ETag';
+  if ('fault' in reply || reply.status !== 200) return judge('tags', name, false, expected, replyText(reply));
+  const tag = tagOf(reply);
+  if (tag === undefined) {
+    const advice =
+      'entity tags are off there, their store is away (see /readyz), or something in front drops ETag';
+    return judge('tags', name, false, expected, 'no ETag', advice);
+  }
+  if (strong.test(tag) && (sent === undefined || bare(tag) === bare(sent)) && !isMarked(tag)) {
+    const isOk = sent === undefined || tag === sent;
+    return judge('tags', name, isOk, expected, tag, 'the resource changed in between: try again');
+  }
+  const isTaken = ifMatch === 'lenient';
+  const got = `${tag}${reply.fields['content-encoding'] ? `, ${reply.fields['content-encoding']}` : ''}`;
+  const advice =
+    `the tag is altered on the way (compression in front does that), and clients that send it back get 412: ` +
+    `set ifMatch: lenient for ${member}`;
+  return judge(
+    'tags',
+    name,
+    isTaken,
+    isTaken ? `${expected}, or altered (ifMatch: lenient)` : expected,
+    got,
+    advice,
+  );
+}
+
+function isMarked(tag: string): boolean {
+  return /-{1,2}(?:gzip|br|deflate|zstd)"$/.test(tag);
+}
+
+function bare(tag: string): string {
+  return tag
+    .replace(/^W\//, '')
+    .replace(/^"|"$/g, '')
+    .replace(/-{1,2}(?:gzip|br|deflate|zstd)$/, '');
+}
+
+/** Refused before the shop is asked; the id does not exist, should nothing refuse them. */
+async function checkPreconditions(
+  { client, rejections, id }: Verification,
+  token: string,
+  { member, methods }: Tracked,
+): Promise<Check[]> {
+  const path = samplePath(member, id);
+  const checks: Check[] = [];
+  for (const method of methods) {
+    const ask = (more: Record<string, string> = {}) =>
+      client.ask({ method, path, body: '{}', fields: { ...credentials(token), ...more } });
+    const without = judgeRefusal(
+      'unsafe',
+      `${method} ${member} without If-Match`,
+      await ask(),
+      rejections['if-match-missing'],
+    );
+    checks.push(without);
+    if (without.outcome === 'failed') continue;
+    const other = await ask({ 'If-Match': '"shopward-verify"' });
+    const name = `${method} ${member} with another If-Match`;
+    checks.push(judgeRefusal('unsafe', name, other, rejections['if-match-invalid']));
+  }
+  return checks;
+}
+
+function tagOf(reply: Reply | NoReply): string | undefined {
+  return 'fault' in reply ? undefined : reply.fields.etag;
+}
+
+function credentials(token: string): Record<string, string> {
+  return { Authorization: `Bearer ${token}` };
+}
