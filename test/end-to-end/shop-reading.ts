@@ -1,0 +1,35 @@
+import { contractCalls } from '../../demo/contract-calls.ts';
+import { readPath } from '../../demo/http/resource-path.ts';
+import { findRoute } from '../../demo/http/router.ts';
+import { routes } from '../../demo/routes.ts';
+
+/** Rows without the names of their parameters, such as `PATCH /carts/{id}`. */
+export function shapeOf(row: string): string {
+  return row.replace(/\{\w+\}/g, '{id}');
+}
+
+const contractShapes = new Set(contractCalls.map(({ row }) => shapeOf(row)));
+
+/** The rows of the contract that this shop acts on when it gets the target, read as it stands, decoded once, and twice. */
+export function contractRowsMet(method: string, target: string, isForm: boolean): ReadonlySet<string> {
+  const met = new Set<string>();
+  const methods =
+    method === 'HEAD' ? ['GET'] : method === 'POST' && isForm ? ['GET', 'POST', 'PATCH', 'DELETE'] : [method];
+  for (const reading of [target, decode(target), decode(decode(target))]) {
+    const { pairs } = readPath(reading);
+    for (const each of methods) {
+      const template = findRoute(routes, each, pairs)?.template;
+      if (template !== undefined && contractShapes.has(template)) met.add(template);
+    }
+  }
+  return met;
+}
+
+/** As a tolerant server does it: of the path alone, and what is no escape stays. */
+function decode(target: string): string {
+  const [path = '', ...query] = target.split('?');
+  const decoded = path.replace(/(?:%[0-9a-f]{2})+/gi, (escapes) =>
+    Buffer.from(escapes.replaceAll('%', ''), 'hex').toString('utf8'),
+  );
+  return [decoded, ...query].join('?');
+}
