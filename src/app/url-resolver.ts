@@ -2,6 +2,7 @@ import type { Config } from '../config/schema.ts';
 import type { UpstreamEngine } from '../forwarding/engine.ts';
 import type { Gate, OwnEndpoint } from '../pipeline.ts';
 import type { Redis } from '../redis/redis.ts';
+import { fieldValue } from '../request/field-list.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { createUrlResolver } from '../url-resolver/create-url-resolver.ts';
@@ -87,7 +88,12 @@ export function createUrlResolverPart(input: UrlResolverInput): UrlResolverPart 
     endpoint: { route: settings.path, answer: (request) => resolver.answer(request) },
     learning: settings.learn ? learningGate(resolver) : undefined,
     async start() {
-      await resolver.start();
+      const problems = await resolver.start();
+      if (problems.length > 0) {
+        throw new Error(
+          problems.map(({ file, line, col, text }) => `${file}:${line}:${col}: error: ${text}`).join('\n'),
+        );
+      }
     },
     reasons() {
       const { sharedAway, file } = resolver.stats();
@@ -125,11 +131,20 @@ function learningGate(resolver: UrlResolver): Gate {
     begin(request) {
       const lesson = resolver.startLesson(request);
       if (lesson === undefined) return undefined;
+      // The client's answer streams as ever; what passes is put aside, up to what a lesson takes.
+      let pieces: Buffer[] | undefined = [];
+      let bytes = 0;
       return {
-        collectBytes: lesson.maxBodyBytes,
+        collectBytes: 0,
+        tap(piece) {
+          bytes += piece.length;
+          if (bytes > lesson.maxBodyBytes) pieces = undefined;
+          else pieces?.push(piece);
+        },
         settle(outcome) {
-          const isWhole = outcome.kind === 'answered' && outcome.status === 200 && outcome.body !== null;
-          if (isWhole) lesson.learn(outcome.body);
+          if (outcome.kind !== 'answered' || outcome.status !== 200 || pieces === undefined) return {};
+          if (fieldValue(outcome.fields, 'content-encoding') === undefined)
+            lesson.learn(Buffer.concat(pieces));
           return {};
         },
       };

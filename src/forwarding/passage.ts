@@ -25,6 +25,8 @@ export interface Passage {
    * was to be collected and is passed through (the shop's own `ETag` is taken off, say).
    */
   readonly streamedFields?: FieldEdits;
+  /** Shown each piece of a body that streams, after the client was given it; must not throw nor keep the client waiting. */
+  readonly tap?: (chunk: Buffer) => void;
   /** The exchange goes on to its end even if the client leaves (a write whose outcome must be known). */
   readonly outlivesClient?: boolean;
   settle(outcome: ForwardOutcome): ResponseEdits | Promise<ResponseEdits>;

@@ -37,7 +37,7 @@ export class ResponseRelay {
 
   /** `false`: wait until the client has drained. */
   write(chunk: Buffer): boolean {
-    if (this.#held === undefined) return this.#client.write(chunk);
+    if (this.#held === undefined) return this.#stream(chunk);
     this.#held.push(chunk);
     this.#heldBytes += chunk.length;
     return this.#heldBytes <= (this.#input.passage?.collectBytes ?? 0) || this.passThrough();
@@ -49,7 +49,13 @@ export class ResponseRelay {
     this.#held = undefined;
     if (chunks === undefined || this.#head === undefined) return true;
     this.#beginStream(this.#head);
-    return chunks.length === 0 || this.#client.write(Buffer.concat(chunks));
+    return chunks.length === 0 || this.#stream(Buffer.concat(chunks));
+  }
+
+  #stream(chunk: Buffer): boolean {
+    const mayGoOn = this.#client.write(chunk);
+    this.#input.passage?.tap?.(chunk);
+    return mayGoOn;
   }
 
   /** What the passage is told of a whole response. */

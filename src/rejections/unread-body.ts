@@ -17,12 +17,17 @@ export function isBodyPending(incoming: IncomingMessage): boolean {
  * is read and thrown away within bounds first: closing at once would reset the connection, and the client might never
  * read its answer (RFC 9112 section 9.6).
  */
-export function endResponse(incoming: IncomingMessage, response: ServerResponse, chunk?: Buffer): void {
+export function endResponse(
+  incoming: IncomingMessage,
+  response: ServerResponse,
+  chunk?: Buffer | string,
+): void {
   if (response.shouldKeepAlive || !isBodyPending(incoming)) {
-    response.end(chunk);
+    if (typeof chunk === 'string') response.end(chunk, 'latin1');
+    else response.end(chunk);
     return;
   }
-  if (chunk !== undefined && chunk.length > 0) response.write(chunk);
+  if (chunk !== undefined && chunk.length > 0) response.write(chunk, 'latin1');
   else response.flushHeaders();
   let bytes = 0;
   const end = () => {

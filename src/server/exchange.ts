@@ -59,8 +59,7 @@ export class Exchange {
       return;
     }
     response.writeHead(status, [...fields, ...this.#ownFields()]);
-    const chunk = typeof body === 'string' ? Buffer.from(body, 'latin1') : body;
-    endResponse(incoming, response, chunk ?? undefined);
+    endResponse(incoming, response, body ?? undefined);
     this.#record('answered', status);
   }
 
