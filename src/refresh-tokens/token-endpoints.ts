@@ -41,7 +41,12 @@ export function compileTokenEndpoints(
 ): (request: CanonicalRequest) => TokenRequest | undefined {
   const rows = endpoints.flatMap(rowsOf);
   const table = buildPathTable(rows, { ignoredPrefixes });
+  // A form POST may be of any method; reading goes by at no cost.
+  const methods = new Set<Method>(
+    rows.length === 0 ? [] : ['POST', ...rows.map(({ method }) => method as Method)],
+  );
   return (request) => {
+    if (!methods.has(request.method)) return undefined;
     const met = table.match(request);
     if (met.length === 0) return undefined;
     const kinds = { exchange: new Set<TokenEndpoint>(), issue: new Set<TokenEndpoint>() };

@@ -144,6 +144,7 @@ export function tokenClient(port: number) {
   const jsonApi = { 'Content-Type': 'application/vnd.api+json' };
   const form = { 'Content-Type': 'application/x-www-form-urlencoded' };
   return {
+    port,
     send,
     async signIn(username = 'sonia@shop.example'): Promise<{ accessToken: string; refreshToken: string }> {
       const body = { data: { type: 'access-tokens', attributes: { username, password: 'change123' } } };

@@ -1,0 +1,70 @@
+import { expect, test } from 'vitest';
+import { MemoryTokenStore } from '../../src/refresh-tokens/memory-token-store.ts';
+import { all, newSubject, newToken } from './store-contract.ts';
+
+const lifetimeMs = 1000;
+
+function open(maxRecords: number, retentionMs: number | 'keep' = 'keep') {
+  const clock = { nowMs: 1_000_000, evicted: 0 };
+  const store = new MemoryTokenStore({
+    lifetimeMs,
+    retentionMs,
+    maxRecords,
+    now: () => clock.nowMs,
+    onEvict: (records) => {
+      clock.evicted += records;
+    },
+  });
+  const issue = (ms: number) => {
+    const token = newToken();
+    store.record(token, { subject: null, generation: 0, lifetimeMs: ms });
+    return token;
+  };
+  return { store, clock, issue };
+}
+
+test('bounded: what expired first goes first, counted, and is the shop’s to judge again', async () => {
+  const { store, clock, issue } = open(20);
+  const expiredEarly = issue(10);
+  const long = issue(5000);
+  const expiredLate = issue(20);
+  clock.nowMs += 100;
+  const rest = Array.from({ length: 18 }, () => issue(1000));
+  expect([store.size, clock.evicted]).toEqual([18, 3]);
+  const left = new Set((await all(store.list())).map(({ token }) => token));
+  expect([left.has(expiredEarly), left.has(expiredLate), left.has(long)]).toEqual([false, false, true]);
+  expect(rest.filter((token) => left.has(token))).toHaveLength(17);
+  expect(store.claim(expiredEarly, 'a', 1).kind).toBe('granted');
+});
+
+test('a claim under way never goes', () => {
+  const { store, issue } = open(10);
+  const claimed = newToken();
+  store.claim(claimed, 'a', 100);
+  for (let i = 0; i < 50; i += 1) issue(1000);
+  expect(store.claim(claimed, 'b', 100).kind).toBe('in-exchange');
+});
+
+test('notes and claims of unknown tokens go with time, records after their retention', () => {
+  const { store, clock, issue } = open(10, 500);
+  const [token, noted, claimed] = [issue(lifetimeMs), newToken(), newToken()];
+  store.markUsed(token, null);
+  store.noteRevocation(noted, newSubject(), 'r');
+  store.claim(claimed, 'a', 100);
+  clock.nowMs += lifetimeMs + 499;
+  expect(store.claim(token, 'a', 1).kind).toBe('used');
+  expect(store.claim(noted, 'a', 1)).toMatchObject({ kind: 'granted', revokedBy: [] });
+  clock.nowMs += 1;
+  expect(store.claim(token, 'a', 1).kind).toBe('granted');
+});
+
+test('one hundred thousand records: making room costs little each', () => {
+  const { store, clock, issue } = open(100_000);
+  const began = process.cpuUsage();
+  for (let i = 0; i < 130_000; i += 1) issue(1000 + (i % 1000));
+  const { user } = process.cpuUsage(began);
+  expect(clock.evicted).toBeGreaterThan(29_000);
+  expect(store.size).toBeLessThanOrEqual(100_000);
+  // Seconds for all of them together; quadratic work would take minutes.
+  expect(user / 1e6).toBeLessThan(15);
+});

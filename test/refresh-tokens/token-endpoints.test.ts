@@ -1,0 +1,57 @@
+import { describe, expect, test } from 'vitest';
+import { compileTokenEndpoints } from '../../src/refresh-tokens/token-endpoints.ts';
+import type { CanonicalRequest, Method } from '../../src/request/canonical-request.ts';
+import { shopEndpoints } from './token-front.ts';
+
+const read = compileTokenEndpoints(shopEndpoints, ['/index.php']);
+
+function meaning(method: Method, path: string, isFormPost = false) {
+  const request = {
+    method,
+    path,
+    segments: path.slice(1).split('/'),
+    isFormPost,
+  } as unknown as CanonicalRequest;
+  const found = read(request);
+  if (found === undefined) return 'none';
+  const { exchanges, issues, revokes } = found;
+  return [
+    exchanges.length > 0 && `exchange ${exchanges.map(({ format }) => format)}`,
+    issues.length > 0 && 'issue',
+    revokes !== undefined && `revoke ${revokes}`,
+  ]
+    .filter(Boolean)
+    .join(', ');
+}
+
+describe('token endpoints, as leniently as the shop takes them', () => {
+  test.each<[Method, string, string]>([
+    ['POST', '/access-tokens', 'issue'],
+    ['POST', '/company-user-access-tokens', 'issue'],
+    ['POST', '/agent-access-tokens', 'issue'],
+    ['POST', '/refresh-tokens', 'exchange json-api'],
+    ['POST', '/token', 'exchange form, issue'],
+    ['DELETE', '/refresh-tokens/abc', 'revoke abc'],
+    ['DELETE', '/refresh-tokens/mine', 'revoke mine'],
+    ['DELETE', '/refresh-tokens/a%2Bb%C3%A9', 'revoke a+bé'],
+    ['POST', '/refresh-tokens/', 'exchange json-api'],
+    ['POST', '/refresh-tokens/anything', 'exchange json-api'],
+    ['POST', '/refresh-tokens/a/b', 'exchange json-api'],
+    ['POST', '/Refresh-Tokens', 'exchange json-api'],
+    ['POST', '/refresh-tokens;x=1', 'exchange json-api'],
+    ['POST', '/index.php/refresh-tokens', 'exchange json-api'],
+    ['POST', '/carts/1/refresh-tokens', 'exchange json-api'],
+    ['POST', '/x//refresh-tokens', 'exchange json-api'],
+    ['DELETE', '/carts/1/refresh-tokens/abc', 'revoke abc'],
+    ['DELETE', '/refresh-tokens', 'none'],
+    ['GET', '/refresh-tokens', 'none'],
+    ['GET', '/access-tokens', 'none'],
+    ['POST', '/carts', 'none'],
+  ])('%s %s: %s', (method, path, expected) => {
+    expect(meaning(method, path)).toBe(expected);
+  });
+
+  test('a form POST may be a DELETE', () => {
+    expect(meaning('POST', '/refresh-tokens/abc', true)).toBe('exchange json-api, revoke abc');
+  });
+});
