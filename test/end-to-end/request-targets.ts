@@ -75,6 +75,7 @@ const changes: readonly ((path: string, at: number) => string)[] = [
   (path, at) => insert(path, at, '#'),
   (path, at) => insert(path, at, '\xe9'),
   (path, at) => insert(path, at, '\t'),
+  (path) => withLastPairTwice(path),
   (path) => `${path}/`,
   (path) => `${path};x=/y`,
   (path) => `${path}.`,
@@ -102,6 +103,13 @@ export const sampleRequest: fc.Arbitrary<SampleRequest> = fc.record({
     .map((parts) => parts.join('')),
   isForm: fc.boolean(),
 });
+
+/** `/carts/1/items` becomes `/carts/1/items/x/items`: to this shop the last pair is what is asked for. */
+function withLastPairTwice(path: string): string {
+  const parts = path.split('/');
+  const hasId = parts.length % 2 === 1;
+  return `${path}/${hasId ? '' : 'x/'}${parts.slice(hasId ? -2 : -1).join('/')}`;
+}
 
 function place(path: string, at: number): number {
   return 1 + Math.floor(at * (path.length - 1));
