@@ -73,7 +73,7 @@ export async function startShopward(
   upstream: string,
   more = '',
   rows = ['GET /orders/{id}'],
-  engine = 'http-proxy-3',
+  engine = 'undici',
 ): Promise<Contestant> {
   const home = mkdtempSync(path.join(folder, 'shopward-'));
   const list = `groups:\n  Bench:\n${rows.map((row) => `    - ${row}\n`).join('')}complete: true\n`;

@@ -58,17 +58,17 @@ const bearers = (count: number) =>
 try {
   const upstream = await contestants.startUpstream();
   const shopward = await contestants.startShopward('shopward', upstream.url);
-  const withUndici = await contestants.startShopward(
-    'shopward, undici',
+  const onHttpProxy3 = await contestants.startShopward(
+    'shopward on http-proxy-3',
     upstream.url,
     '',
     ['GET /orders/{id}'],
-    'undici',
+    'http-proxy-3',
   );
   const haproxy = await contestants.startHaproxy(upstream.url);
   const everybody = [
     shopward,
-    withUndici,
+    onHttpProxy3,
     await contestants.startBareHttpProxy3(upstream.url),
     await contestants.startNodeRelay(upstream.url),
     await contestants.startNginxProxy(upstream.url),
@@ -96,7 +96,7 @@ try {
     {
       name: 'protected GET, 1,000 tokens',
       request: { ...get('/orders/1'), authorizations: await bearers(1000) },
-      who: [shopward, withUndici, haproxy].filter((one) => one !== undefined),
+      who: [shopward, onHttpProxy3, haproxy].filter((one) => one !== undefined),
     },
   ];
 

@@ -16,7 +16,7 @@ describe('defaults', () => {
       request: { encodedSlash: [], ignoredPrefixes: ['/index.php'] },
       upstream: {
         url: 'http://127.0.0.1:9000',
-        engine: 'http-proxy-3',
+        engine: 'undici',
         forwardHost: false,
         connectTimeout: 2000,
         responseTimeout: 60_000,

@@ -62,7 +62,7 @@ describe('one mistake', () => {
       'upstream: { url: "http://[fe80::1]" }',
       '18: warning: upstream.url is a link-local address, where clouds hand out credentials of machines: is that meant?',
     ],
-    ['upstream: { engine: nginx }', '21: error: upstream.engine must be http-proxy-3'],
+    ['upstream: { engine: nginx }', '21: error: upstream.engine must be one of undici, http-proxy-3'],
     ['upstream: { connections: 0 }', '26: error: upstream.connections must be at least 1'],
     [
       'trustedProxies: [10.0.0.0/33]',
@@ -324,20 +324,6 @@ limits:
     'c.yaml:8:21: error: urlResolver.ttl',
     'c.yaml:10:16: error: limits.requestBody',
   ]);
-});
-
-it.each([
-  [
-    'workers: 4\nstore: { url: "redis://h" }',
-    '2:10: error: workers is not available in this version; leave it at 1',
-  ],
-  [
-    'cors: { origins: ["https://shop.example"] }',
-    '2:18: error: cors.origins is not available in this version; leave it at []',
-  ],
-  ['store: { replicas: 1 }', '2:20: error: store.replicas is not available in this version; leave it at 0'],
-])('a setting without its feature does not pretend: %s', async (line, problem) => {
-  expect(await problemLines(`${keys}\n${line}\n`)).toEqual([`c.yaml:${problem}`]);
 });
 
 it('never repeats a value, which may be a secret', async () => {
