@@ -17,6 +17,8 @@ export interface AdminOptions extends AdmissionOptions {
   readiness(): Readiness | Promise<Readiness>;
   metrics(): Promise<{ contentType: string; body: string }>;
   readonly endpoints: readonly AdminEndpoint[];
+  /** How long a request may take to arrive whole; its head a third of that. Default: 30000. */
+  readonly requestTimeoutMs?: number;
   /** Something broke in a way that a person should look at. */
   onFault?(fault: unknown): void;
 }
@@ -29,19 +31,21 @@ export interface AdminServer {
 const defaultBodyBytes = 64 * 1024;
 
 /** Whoever needs longer, or more connections, is no operator. */
-const limits = {
-  headersTimeout: 10_000,
-  requestTimeout: 30_000,
-  keepAliveTimeout: 10_000,
-  connectionsCheckingInterval: 2_000,
-  maxHeaderSize: 16 * 1024,
-};
+const defaultRequestTimeoutMs = 30_000;
 const maxConnections = 256;
 const idleTimeoutMs = 60_000;
 
 /** Health, metrics, the console page and its API, on a port of its own that no client of the shop reaches. */
 export function createAdminServer(options: AdminOptions): AdminServer {
   const answer = createAnswer(options);
+  const { requestTimeoutMs = defaultRequestTimeoutMs } = options;
+  const limits = {
+    headersTimeout: Math.ceil(requestTimeoutMs / 3),
+    requestTimeout: requestTimeoutMs,
+    keepAliveTimeout: 10_000,
+    connectionsCheckingInterval: Math.min(2_000, requestTimeoutMs),
+    maxHeaderSize: 16 * 1024,
+  };
   const server = http.createServer(limits, (incoming, response) => {
     response.on('error', () => response.destroy());
     response.setHeader('X-Content-Type-Options', 'nosniff');

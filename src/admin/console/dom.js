@@ -64,6 +64,16 @@ function fill(element, given, children) {
   return element;
 }
 
+/** A path as code, which breaks behind its slashes where it must. */
+export function pathCode(path) {
+  const steps = path.split('/').slice(1);
+  return el(
+    'code',
+    {},
+    steps.map((step) => [el('wbr'), `/${step}`]),
+  );
+}
+
 /** Replaces what is in an element. */
 export function show(element, ...children) {
   element.replaceChildren(...nodes(children));

@@ -1,4 +1,4 @@
-import { byId, el, say, show } from './dom.js';
+import { byId, el, pathCode, say, show } from './dom.js';
 import { ago, count, plural } from './words.js';
 
 /** Where the shop's own protection and the list disagree. */
@@ -17,7 +17,7 @@ export function showDrift({ drift, list, nowMs }) {
           { scope: 'row' },
           el('span', { class: 'method', 'data-method': method }, method),
           ' ',
-          el('code', {}, template),
+          pathCode(template),
         ),
         el('td', { class: 'number' }, count(unauthorized)),
         el('td', { class: 'number' }, count(forbidden)),

@@ -1,4 +1,4 @@
-import { byId, el, say, show } from './dom.js';
+import { byId, el, pathCode, say, show } from './dom.js';
 import { ago, count, fullTime, plural } from './words.js';
 
 /** Longer lists are searched, not scrolled. */
@@ -64,7 +64,7 @@ function rowElement(row) {
       { scope: 'row' },
       el('span', { class: 'method', 'data-method': row.method }, row.method),
       ' ',
-      el('code', {}, row.template),
+      pathCode(row.template),
       row.scopes.length > 0 && el('span', { class: 'tag' }, `scopes ${row.scopes.join(' ')}`),
       row.observe && el('span', { class: 'tag observe' }, 'observe'),
       narrow,

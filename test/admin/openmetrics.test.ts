@@ -1,0 +1,96 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { answer, type RecordingUpstream, startRecordingUpstream } from '../harness/recording-upstream.ts';
+import { type Shopward, startShopward } from '../harness/shopward.ts';
+import { parseOpenMetrics } from './openmetrics.ts';
+
+describe('the reader itself', () => {
+  it.each([
+    ['no end', 'a 1\n'],
+    ['no line feed before the end', 'a 1# EOF\n'],
+    ['an empty line', 'a 1\n\n# EOF\n'],
+    ['a comment', '# hello\n# EOF\n'],
+    ['a counter without _total', '# TYPE a counter\na 1\n# EOF\n'],
+    ['a counter family with _total', '# TYPE a_total counter\na_total 1\n# EOF\n'],
+    ['a series twice', '# TYPE a gauge\na{b="1"} 1\na{b="1"} 2\n# EOF\n'],
+    ['families interleaved', '# TYPE a gauge\na 1\n# TYPE b gauge\nb 1\n# HELP a late\n# EOF\n'],
+    ['metadata after samples', '# TYPE a gauge\na 1\n# HELP a late\n# EOF\n'],
+    ['labels in a bad spelling', '# TYPE a gauge\na{b=1} 1\n# EOF\n'],
+    ['a comma at the end', '# TYPE a gauge\na{b="1",} 1\n# EOF\n'],
+    ['a raw quote', '# TYPE a gauge\na{b="1"2"} 1\n# EOF\n'],
+    ['a negative counter', '# TYPE a counter\na_total -1\n# EOF\n'],
+    ['no +Inf', '# TYPE a histogram\na_bucket{le="1.0"} 1\na_count 1\na_sum 1\n# EOF\n'],
+    [
+      'not cumulative',
+      '# TYPE a histogram\na_bucket{le="1.0"} 2\na_bucket{le="+Inf"} 1\na_count 1\na_sum 1\n# EOF\n',
+    ],
+    ['another count', '# TYPE a histogram\na_bucket{le="+Inf"} 1\na_count 2\na_sum 1\n# EOF\n'],
+    ['a word for a number', '# TYPE a gauge\na one\n# EOF\n'],
+  ])('refuses %s', (_, text) => {
+    expect(() => parseOpenMetrics(text)).toThrow();
+  });
+
+  it('reads what is right', () => {
+    const text = '# HELP a Of \\"all\\".\n# TYPE a counter\na_total{b="x\\n\\"y\\\\"} 1e3\n# EOF\n';
+    expect(parseOpenMetrics(text).get('a')).toEqual({
+      name: 'a',
+      type: 'counter',
+      help: 'Of "all".',
+      samples: [{ name: 'a_total', labels: { b: 'x\n"y\\' }, value: 1000 }],
+    });
+  });
+});
+
+describe('/metrics', () => {
+  let shopward: Shopward;
+  let upstream: RecordingUpstream;
+
+  beforeAll(async () => {
+    upstream = await startRecordingUpstream(() => answer());
+    shopward = await startShopward({ upstream: `http://127.0.0.1:${upstream.port}` });
+  });
+  afterAll(async () => {
+    await shopward?.stop();
+    await upstream?.close();
+  });
+
+  it('is OpenMetrics, names routes by their template, and counts refusals by their reason', async () => {
+    await fetch(`${shopward.url}/carts/secret-cart-id`);
+    await fetch(`${shopward.url}/Carts/secret-cart-id`, {
+      headers: { Authorization: 'Bearer secret-token' },
+    });
+    await fetch(`${shopward.url}/open/secret-path?q=secret-query`);
+    const response = await fetch(`${shopward.adminUrl}/metrics`);
+    const text = await response.text();
+    expect(response.headers.get('content-type')).toMatch(
+      /^application\/openmetrics-text; version=1\.0\.0; charset=utf-8$/,
+    );
+    expect(text).not.toContain('secret');
+
+    const families = parseOpenMetrics(text);
+    const sum = (family: string, name: string, wanted: Record<string, string>) =>
+      (families.get(family)?.samples ?? [])
+        .filter(
+          (one) =>
+            one.name === name && Object.entries(wanted).every(([key, value]) => one.labels[key] === value),
+        )
+        .reduce((total, { value }) => total + value, 0);
+    const duration = 'http_server_request_duration_seconds';
+    expect(families.get(duration)?.type).toBe('histogram');
+    const count = (wanted: Record<string, string>) => sum(duration, `${duration}_count`, wanted);
+    expect(count({ http_route: '/carts/{cart_id}', http_response_status_code: '401' })).toBe(2);
+    expect(count({ http_route: '*', http_response_status_code: '200' })).toBe(1);
+    const rejections = (wanted: Record<string, string>) =>
+      sum('shopward_rejections', 'shopward_rejections_total', { enforced: 'true', ...wanted });
+    expect(rejections({ rejection: 'access-token-missing' })).toBe(1);
+    expect(rejections({ rejection: 'access-token-invalid', reason: 'malformed' })).toBe(1);
+    for (const name of ['shopward_keys', 'shopward_protected_rows', 'shopward_config_last_reload_success']) {
+      expect(families.get(name)?.type, name).toBe('gauge');
+    }
+    for (const { name, help } of families.values()) expect(help, name).toBeTruthy();
+  });
+
+  it('is there for GET and HEAD only', async () => {
+    expect((await fetch(`${shopward.adminUrl}/metrics`, { method: 'HEAD' })).status).toBe(200);
+    expect((await fetch(`${shopward.adminUrl}/metrics`, { method: 'POST' })).status).toBe(405);
+  });
+});
