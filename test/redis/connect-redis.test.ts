@@ -1,3 +1,7 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { Redis as RedisClient } from 'ioredis';
 import { afterEach, describe, expect, test } from 'vitest';
 import { connectRedis } from '../../src/redis/connect-redis.ts';
@@ -114,6 +118,39 @@ describe('a single Redis', () => {
       expect(await redis.ready(300)).toBe(false);
       expect(await fault(redis.command('PING'))).toMatch(word);
     }
+  });
+
+  test('TLS: a certificate of a CA that is named, and no other', async () => {
+    const directory = mkdtempSync(join(tmpdir(), 'shopward-tls-'));
+    const [key, cert] = [join(directory, 'key.pem'), join(directory, 'cert.pem')];
+    const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=IP:127.0.0.1'];
+    const making = [
+      'req',
+      '-x509',
+      '-newkey',
+      'ec',
+      '-pkeyopt',
+      'ec_paramgen_curve:P-256',
+      '-nodes',
+      '-days',
+      '2',
+    ];
+    execFileSync('openssl', [...making, '-keyout', key, '-out', cert, ...subject], { stdio: 'ignore' });
+    const settings = {
+      'tls-cert-file': cert,
+      'tls-key-file': key,
+      'tls-ca-cert-file': cert,
+      'tls-auth-clients': 'no',
+    };
+    const server = open(await startRedis({ tls: true, settings: { ...settings, requirepass: 'sesame' } }));
+    const url = server.url.replace('//', '//:sesame@');
+    const trusting = open(connectRedis({ url, timeoutMs, tls: { ca: readFileSync(cert) } }));
+    await until(async () => trusting.ready(1000), 5000);
+    expect(await trusting.runScript(echo, ['k'], ['1'])).toBe('1');
+    const distrusting = open(connectRedis({ url, timeoutMs }));
+    expect(await distrusting.ready(500)).toBe(false);
+    expect(await fault(distrusting.command('PING'))).toBe('connection');
+    rmSync(directory, { recursive: true });
   });
 
   test('a wrong type is a fault with the word error and does not count as away', async () => {

@@ -1,0 +1,105 @@
+import { describe, expect, test } from 'vitest';
+import { createStoreClock } from '../../src/entity-tags/store-clock.ts';
+import { entityTagTimes } from '../../src/entity-tags/times.ts';
+import { writeOutcome } from '../../src/entity-tags/write-outcome.ts';
+
+const settings = { leaseMs: 15_000, sendByMs: 2000, storeTimeoutMs: 500, responseTimeoutMs: 60_000 };
+
+describe('entityTagTimes', () => {
+  test.each([
+    [
+      {},
+      {
+        firstByteByMs: 1000,
+        sendWithinMs: 1000,
+        answerWithinMs: 13_000,
+        landsWithinMs: 12_500,
+        holdMs: 15_000,
+      },
+    ],
+    [{ responseTimeoutMs: 5000 }, { answerWithinMs: 5000 }],
+    [
+      { leaseMs: 40_000, landsWithinMs: 30_000 },
+      { landsWithinMs: 30_000, answerWithinMs: 38_000 },
+    ],
+  ])('%j', (more, expected) => {
+    expect(entityTagTimes({ ...settings, ...more })).toMatchObject(expected);
+  });
+
+  test.each([
+    { leaseMs: 2500 },
+    { leaseMs: 3000 },
+    { sendByMs: 14_500 },
+    { storeTimeoutMs: 12_500 },
+    { landsWithinMs: 12_501 },
+    { landsWithinMs: 0 },
+  ])('refuses %j', (more) => {
+    expect(entityTagTimes({ ...settings, ...more })).toHaveProperty('problem');
+  });
+
+  test('what is sent has landed, and its outcome is known, before the lease ends', () => {
+    for (const leaseMs of [3100, 5000, 15_000, 60_000]) {
+      const times = entityTagTimes({ ...settings, leaseMs });
+      if ('problem' in times) throw new Error(times.problem);
+      expect(times.firstByteByMs + times.sendWithinMs + times.landsWithinMs + 500).toBeLessThanOrEqual(
+        leaseMs,
+      );
+      expect(times.firstByteByMs + times.answerWithinMs + settings.storeTimeoutMs).toBeLessThan(leaseMs);
+      expect(times.recordExpiryMs).toBeGreaterThan(times.longestReadMs);
+    }
+  });
+});
+
+describe("the store's clock, as far as we know it", () => {
+  test('bounds every moment of ours from below, before and after the answer', () => {
+    let now = 1000;
+    const clock = createStoreClock(() => now);
+    expect(clock.noteAt(0, 1000)).toBeNull();
+    clock.hear(0, 'e', 5_000_000);
+    expect(clock.noteAt(0, 1000)).toEqual({ epoch: 'e', generation: null, startedAt: 5_000_000 });
+    expect(clock.noteAt(0, 1100)?.startedAt).toBe(5_100_000 - 100);
+    expect(clock.noteAt(0, 900)?.startedAt).toBe(4_900_000 - 100);
+    expect(clock.noteAt(1, 1000)).toBeNull();
+    // Heard late: the answer lay in our socket while this process was stopped. The bound is early, never late.
+    now = 4000;
+    clock.hear(0, 'e', 5_200_000);
+    expect(clock.noteAt(0, 1100)?.startedAt).toBe(5_200_000 - 2_900_000 - 2900);
+  });
+
+  test('is asked anew after a minute', () => {
+    const clock = createStoreClock(() => 0);
+    clock.hear(0, 'e', 1);
+    expect(clock.noteAt(0, 60_000)).not.toBeNull();
+    expect(clock.noteAt(0, 60_001)).toBeNull();
+  });
+});
+
+describe('writeOutcome', () => {
+  test.each([
+    [200, 'applied'],
+    [201, 'applied'],
+    [204, 'applied'],
+    [202, 'unknown'],
+    [207, 'spoilt'],
+    [302, 'spoilt'],
+    [304, 'spoilt'],
+    [400, 'refused'],
+    [404, 'refused'],
+    [408, 'unknown'],
+    [409, 'refused'],
+    [412, 'spoilt'],
+    [422, 'refused'],
+    [428, 'spoilt'],
+    [500, 'unknown'],
+    [503, 'unknown'],
+  ])('%i: %s', (status, outcome) => {
+    expect(writeOutcome({ kind: 'answered', status, fields: [], body: null })).toBe(outcome);
+  });
+
+  test.each([
+    [{ kind: 'unsent', fault: 'not-sent' }, 'unsent'],
+    [{ kind: 'unknown', fault: 'reset' }, 'unknown'],
+  ] as const)('%j', (outcome, expected) => {
+    expect(writeOutcome(outcome)).toBe(expected);
+  });
+});
