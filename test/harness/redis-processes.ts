@@ -102,7 +102,9 @@ export async function startSentinel({
     configFile: (directory, port) => sentinelFile({ directory, port, name, primaryPort: primary.port }),
   });
   // Looks ten times as often as it would; an older Sentinel without this command is only slower.
-  await ask(sentinel.port, 'SENTINEL', 'DEBUG', 'INFO-PERIOD', '500', 'PUBLISH-PERIOD', '200').catch(() => {});
+  await ask(sentinel.port, 'SENTINEL', 'DEBUG', 'INFO-PERIOD', '500', 'PUBLISH-PERIOD', '200').catch(
+    () => {},
+  );
   const primaryPort = () => askPrimary(sentinel, name);
   const findPrimary = async () => {
     const port = await primaryPort();
