@@ -115,7 +115,7 @@ async function checkAll(verification: Verification, options: VerifyOptions): Pro
   const isUnsafeWanted = options.unsafeMethods === true;
   return [
     ...rows,
-    ...(await checkSpellings(verification)),
+    ...(await checkSpellings(verification, { areReadsRefused })),
     ...(await checkTokens(verification)),
     ...(await checkOpenRoutes(verification, options.open ?? [])),
     ...(await checkPublishedList(verification)),

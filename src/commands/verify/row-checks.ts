@@ -42,21 +42,23 @@ export async function checkUnsafeRows(
   }
   const checks: Check[] = [];
   let isUnguarded = false;
-  for (const probe of probes.toSorted((a, b) => Number(b.hasId) - Number(a.hasId))) {
-    if (isUnguarded) checks.push(skip('unsafe', nameOf(probe), 'one before it was not refused'));
+  const inTurn: UnsafeProbe[] = [
+    ...probes.toSorted((a, b) => Number(b.hasId) - Number(a.hasId)),
+    ...overrides(probes),
+  ];
+  for (const probe of inTurn) {
+    const name = nameOf(probe);
+    if (isUnguarded) checks.push(skip('unsafe', name, 'one before it was not refused'));
     else if (!isRefused(probe.method, probe.path))
-      checks.push(skip('unsafe', nameOf(probe), 'observe mode: it would reach the shop'));
+      checks.push(skip('unsafe', name, 'observe mode: it would reach the shop'));
     else if (probe.method === 'DELETE' && !probe.hasId)
-      checks.push(skip('unsafe', nameOf(probe), 'a DELETE without an id is never tried'));
+      checks.push(skip('unsafe', name, 'a DELETE without an id is never tried'));
     else {
-      const reply = await client.ask({ method: probe.method, path: probe.path, body: '{}' });
-      const check = judgeRefusal(
-        'unsafe',
-        nameOf(probe),
-        reply,
-        rejections['access-token-missing'],
-        isOpenAdvice,
-      );
+      const { path, query = '', fields = {} } = probe;
+      const method = probe.override === undefined ? probe.method : 'POST';
+      const reply = await client.ask({ method, path: path + query, fields, body: '{}' });
+      const expected = probe.override === undefined ? 'access-token-missing' : 'method-override';
+      const check = judgeRefusal('unsafe', name, reply, rejections[expected], isOpenAdvice);
       isUnguarded = check.outcome === 'failed';
       checks.push(check);
     }
@@ -64,6 +66,25 @@ export async function checkUnsafeRows(
   return checks;
 }
 
-function nameOf({ row, method }: RowProbe): string {
-  return `${method} ${row.template}`;
+interface UnsafeProbe extends RowProbe {
+  readonly override?: string;
+  readonly query?: string;
+  readonly fields?: Readonly<Record<string, string>>;
+}
+
+/** A DELETE or PATCH that says POST: the shop acts on the method that is named in the query or in a field. */
+function overrides(probes: readonly RowProbe[]): UnsafeProbe[] {
+  const probe = probes.find(({ method, hasId }) => hasId && (method === 'DELETE' || method === 'PATCH'));
+  if (probe === undefined) return [];
+  const { method } = probe;
+  return [
+    { ...probe, override: `?_method=${method}`, query: `?_method=${method}` },
+    { ...probe, override: 'X-HTTP-Method-Override', fields: { 'X-HTTP-Method-Override': method } },
+  ];
+}
+
+function nameOf({ row, method, override }: UnsafeProbe): string {
+  return override === undefined
+    ? `${method} ${row.template}`
+    : `POST ${row.template} as ${method} by ${override}`;
 }

@@ -7,7 +7,12 @@ import { createRefusalTest, type RowProbe, rowProbes, type Verification } from '
  * Other spellings of a few protected paths that some shop takes for the same. Each must be refused: by the row, or as a
  * request that is not acceptable.
  */
-export async function checkSpellings(verification: Verification): Promise<Check[]> {
+export async function checkSpellings(
+  verification: Verification,
+  { areReadsRefused }: { readonly areReadsRefused: boolean },
+): Promise<Check[]> {
+  if (!areReadsRefused)
+    return [skip('spelling', 'other spellings', 'not even the rows themselves are refused')];
   const { client, config, rejections } = verification;
   const expected = rejections['access-token-missing'];
   const paths = samples(verification).flatMap(({ path }) => spellings(path, config.request.ignoredPrefixes));

@@ -1,6 +1,14 @@
 import { type Check, judge, skip } from './check.ts';
-import { judgeRefusal, replyText } from './refusal.ts';
+import { isRefusal, judgeRefusal, replyText } from './refusal.ts';
 import { createRefusalTest, rowProbes, type Verification } from './verification.ts';
+
+/** What shopward says to a token that it does not take; a 403 of the shop's own is an answer. */
+const refusals = [
+  'access-token-missing',
+  'access-token-invalid',
+  'insufficient-scope',
+  'keys-unavailable',
+] as const;
 
 /** A forged token is refused, a good one is not; asked of the first row that refuses and needs no scope. */
 export async function checkTokens(verification: Verification): Promise<Check[]> {
@@ -20,8 +28,10 @@ export async function checkTokens(verification: Verification): Promise<Check[]> 
   );
   if (token === undefined) return [bad];
   const reply = await ask(token);
-  const refusals = [401, 403, rejections['access-token-invalid'].status];
-  const isTaken = !('fault' in reply) && reply.status < 500 && !refusals.includes(reply.status);
+  const isTaken =
+    !('fault' in reply) &&
+    reply.status !== 401 &&
+    refusals.every((name) => !isRefusal(reply, rejections[name]));
   const advice =
     'the token is not taken: has it expired, is it of another issuer, or does the proxy lack its key?';
   const name = `GET ${probe.row.template} with the given token`;
