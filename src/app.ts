@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
+import { addressUrl } from './app/address-url.ts';
 import { createAdmin, type Explain } from './app/admin.ts';
 import { createEntityTagsPart } from './app/entity-tags.ts';
 import { registerGauges } from './app/gauges.ts';
@@ -175,7 +176,11 @@ export async function createApp({
   const ownEndpoints: OwnEndpoint[] = [];
   if (cors) ownEndpoints.push({ route: 'preflight', answer: cors.answerPreflight });
   if (resolver) ownEndpoints.push(resolver.endpoint);
-  const metadata = createResourceMetadata({ publicUrl: config.publicUrl, list: list.current });
+  const metadata = createResourceMetadata({
+    publicUrl: config.publicUrl,
+    authorizationServers: /^https:\/\//.test(auth.issuer ?? '') ? [auth.issuer as string] : [],
+    list: list.current,
+  });
   ownEndpoints.push(
     createProtectedResourcesDocument({ path: config.protectedResourcesPath, list: list.current }),
     metadata,
@@ -280,10 +285,9 @@ export async function createApp({
       for (const part of parts) await part.start?.();
       const address = await listener.listen();
       const adminAddress = await admin?.server.listen();
-      const scheme = tls ? 'https' : 'http';
       return {
-        url: `${scheme}://${urlHost(address.address)}:${address.port}`,
-        adminUrl: adminAddress && `http://${urlHost(adminAddress.address)}:${adminAddress.port}`,
+        url: addressUrl(tls ? 'https' : 'http', address),
+        adminUrl: adminAddress && addressUrl('http', adminAddress),
       };
     },
     async reload() {
@@ -307,9 +311,4 @@ export async function createApp({
     metricValues: metrics.values,
     offerList: list.offer,
   };
-}
-
-function urlHost(address: string): string {
-  const host = address === '0.0.0.0' ? '127.0.0.1' : address === '::' ? '::1' : address;
-  return host.includes(':') ? `[${host}]` : host;
 }

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { createApp } from '../app.ts';
+import { availableParallelism } from 'node:os';
 import { loadConfig } from '../config/load.ts';
 import { formatProblem } from '../config/problem.ts';
 import { findUnsafeRuntime } from '../config/runtime.ts';
@@ -7,6 +7,7 @@ import { createLog } from '../telemetry/log.ts';
 import { untilStopped } from '../workers/until-stopped.ts';
 import { type CommandIo, processIo } from './command-io.ts';
 import { fileJudges } from './file-judges.ts';
+import { version } from './version.ts';
 
 export interface ServeOptions {
   /** Configuration file; left out: the default ones. */
@@ -36,7 +37,8 @@ export async function runServe(options: ServeOptions, io: CommandIo = processIo)
 
   const { config, files } = loaded;
   const log = createLog(config.log.level);
-  const app = await createApp({
+  const count = config.workers === 'auto' ? availableParallelism() : config.workers;
+  const input = {
     config,
     protectedList: files.find(({ role }) => role === 'protected-resources')?.text ?? '',
     tls: config.listen.tls && {
@@ -44,7 +46,14 @@ export async function runServe(options: ServeOptions, io: CommandIo = processIo)
       key: await readFile(config.listen.tls.key, 'utf8'),
     },
     log,
-  });
+    version,
+    explain: undefined,
+  };
+  // A primary forwards nothing, and a single process has nobody to look after: each loads what it is.
+  const app =
+    count > 1
+      ? (await import('../workers/primary.ts')).createPrimary({ ...input, count })
+      : await (await import('../app.ts')).createApp(input);
   const stopped = untilStopped(app, log);
   try {
     const { url, adminUrl } = await app.listen();

@@ -9,9 +9,7 @@ interface UnavailableSetting {
 }
 
 /** Settings whose feature is not there yet. They are understood, but must not pretend: any other value is an error. */
-export const unavailableSettings: readonly UnavailableSetting[] = [
-  { path: ['workers'], only: 1 },
-];
+export const unavailableSettings: readonly UnavailableSetting[] = [];
 
 export function availabilityProblems(config: PartialConfig): SettingProblem[] {
   return unavailableSettings.flatMap(({ path, only }) => {

@@ -8,11 +8,11 @@ export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' |
  * One JSON line an event on stdout; pretty on a terminal. Nothing of a request but the exchange record is ever given
  * to it, and faults are logged by name, code and message of their own, without the payloads that libraries attach.
  */
-export function createLog(level: LogLevel, options: { pretty?: boolean } = {}): Log {
+export function createLog(level: LogLevel, options: { pretty?: boolean; worker?: number } = {}): Log {
   const pretty = options.pretty ?? (process.stdout.isTTY === true || process.env.SHOPWARD_LOG === 'pretty');
   return pino({
     level,
-    base: null,
+    base: options.worker === undefined ? null : { worker: options.worker },
     timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { level: (label) => ({ level: label }) },
     serializers: { err: serialiseFault },

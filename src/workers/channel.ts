@@ -1,0 +1,81 @@
+/** One end of the line between the primary and a worker; `process` in a worker, the worker's process in the primary. */
+export interface Line {
+  send(message: object, done: (fault: Error | null) => void): boolean;
+  on(event: 'message', listener: (message: unknown) => void): unknown;
+}
+
+/** What may be asked of this end, by name. */
+export type Calls = Readonly<Record<string, (argument: never) => unknown>>;
+
+export interface Channel {
+  /** The other end's answer; rejects with its fault, or when none has come in time. */
+  ask(name: string, argument: unknown, timeoutMs: number): Promise<unknown>;
+  /** No answer is wanted; resolves when the message is out, or the other end is gone. */
+  tell(name: string, argument: unknown): Promise<void>;
+}
+
+interface Message {
+  readonly call?: string;
+  readonly argument?: unknown;
+  /** Of a question and its answer. */
+  readonly id?: number;
+  readonly value?: unknown;
+  readonly fault?: { readonly message: string; readonly code: string | undefined };
+}
+
+/** Questions and answers between processes. What is not ours on the line is left alone. */
+export function createChannel(line: Line, calls: Calls): Channel {
+  const open = new Map<number, (answer: Message) => void>();
+  let lastId = 0;
+
+  const send = (message: Message) =>
+    new Promise<void>((resolve) => {
+      try {
+        // Whoever does not answer is missed by the time-out, or by its exit.
+        line.send({ shopward: message }, () => resolve());
+      } catch {
+        resolve();
+      }
+    });
+
+  line.on('message', (received) => {
+    const message = (received as { shopward?: Message } | null)?.shopward;
+    if (message === undefined) return;
+    if (message.call !== undefined) void answer(message.call, message);
+    else if (message.id !== undefined) open.get(message.id)?.(message);
+  });
+
+  async function answer(name: string, { argument, id }: Message): Promise<void> {
+    const call = calls[name] as ((argument: unknown) => unknown) | undefined;
+    try {
+      if (call === undefined) throw new Error(`nobody answers ${name}`);
+      const value = await call(argument);
+      if (id !== undefined) await send({ id, value });
+    } catch (fault) {
+      const { message, code } = fault as NodeJS.ErrnoException;
+      if (id === undefined) throw fault;
+      await send({ id, fault: { message, code } });
+    }
+  }
+
+  return {
+    ask: (call, argument, timeoutMs) =>
+      new Promise((resolve, reject) => {
+        const id = ++lastId;
+        const settle = (end: () => void) => {
+          clearTimeout(timer);
+          open.delete(id);
+          end();
+        };
+        const timer = setTimeout(() => settle(() => reject(new Error(`no answer to ${call}`))), timeoutMs);
+        open.set(id, ({ value, fault }) =>
+          settle(() => {
+            if (fault === undefined) resolve(value);
+            else reject(Object.assign(new Error(fault.message), { code: fault.code }));
+          }),
+        );
+        void send({ call, argument, id });
+      }),
+    tell: (call, argument) => send({ call, argument }),
+  };
+}

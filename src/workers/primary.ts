@@ -1,0 +1,116 @@
+import { addressUrl } from '../app/address-url.ts';
+import { createAdmin, type Explain } from '../app/admin.ts';
+import { followProtectedList, type LiveList } from '../app/live-list.ts';
+import type { FileBytes } from '../config/read-file.ts';
+import type { Config } from '../config/schema.ts';
+import type { Log } from '../telemetry/log.ts';
+import { createMetrics, type Metrics } from '../telemetry/metrics.ts';
+import { createInsideWorkers } from './inside-workers.ts';
+import { createSupervisor, type Supervisor } from './supervisor.ts';
+import type { Running } from './until-stopped.ts';
+import { createWorkerMetrics } from './worker-metrics.ts';
+
+export interface PrimaryInput {
+  readonly config: Config;
+  /** Processes that serve; more than one. */
+  readonly count: number;
+  /** Text of the protected list, as it was judged with the configuration. */
+  readonly protectedList: string;
+  readonly tls: { readonly cert: string; readonly key: string } | undefined;
+  readonly log: Log;
+  readonly version: string;
+  readonly explain: Explain | undefined;
+}
+
+export interface Primary extends Running {
+  listen(): Promise<{ readonly url: string; readonly adminUrl: string | undefined }>;
+}
+
+/** Behind the grace: a worker drains for 30 s at most, and closes its clients. */
+const stopWithinMs = 40_000;
+
+/**
+ * The process that serves nobody: it keeps the workers running, holds the public port for them and has the admin port.
+ * It alone follows the protected list, so that all workers have the same one.
+ */
+export function createPrimary(input: PrimaryInput): Primary {
+  const { config, count, log } = input;
+  const metrics = createMetrics({ ofProcess: false });
+  const workerMetrics = createWorkerMetrics();
+  let draining = false;
+  let refusedList: FileBytes | undefined;
+
+  const list: LiveList = followProtectedList({
+    file: config.protectedResources,
+    text: input.protectedList,
+    ignoredPrefixes: config.request.ignoredPrefixes,
+    onContent(content) {
+      refusedList = list.problems().length > 0 ? content : undefined;
+      supervisor.tellAll('list', content);
+    },
+    log,
+  });
+  const supervisor: Supervisor = createSupervisor({
+    count,
+    startOf: (number) => ({
+      number,
+      config,
+      protectedList: list.text(),
+      refusedList,
+      tls: input.tls,
+    }),
+    log,
+    onExchanges: (records) => {
+      for (const record of records) admin?.note(record);
+    },
+    onEnd: workerMetrics.retire,
+  });
+  const inside = createInsideWorkers({
+    count,
+    supervisor,
+    workerMetrics,
+    metrics,
+    hasResolver: config.urlResolver !== false,
+    isDraining: () => draining,
+  });
+  const { explain, version } = input;
+  const admin = createAdmin({ config, explain, version, list, inside, metrics, log, now: Date.now });
+  registerGauges(metrics, count, supervisor);
+
+  return {
+    async listen() {
+      const url = await supervisor.start();
+      const address = await admin?.server.listen();
+      log.info({ event: 'workers', count }, `${count} workers serve`);
+      return { url, adminUrl: address && addressUrl('http', address) };
+    },
+    async reload() {
+      list.look();
+      await supervisor.askAll('reload');
+    },
+    async close(graceMs = config.listen.drainDelay) {
+      draining = true;
+      list.close();
+      await supervisor.stop(graceMs, graceMs + stopWithinMs);
+      await admin?.server.close();
+    },
+  };
+}
+
+function registerGauges(metrics: Metrics, count: number, supervisor: Supervisor): void {
+  metrics.registerGauge({
+    name: 'shopward_workers',
+    help: 'Processes that are meant to serve.',
+    value: () => count,
+  });
+  metrics.registerGauge({
+    name: 'shopward_workers_serving',
+    help: 'Processes that serve.',
+    value: () => supervisor.serving,
+  });
+  metrics.registerCounter({
+    name: 'shopward_worker_restarts',
+    help: 'Workers that ended by themselves and were replaced.',
+    value: () => supervisor.restarts,
+  });
+}

@@ -1,0 +1,71 @@
+import { type App, createApp } from '../app.ts';
+import { createLog, type Log } from '../telemetry/log.ts';
+import { type Channel, createChannel, type Line } from './channel.ts';
+import { createExchangeBatch } from './exchange-batch.ts';
+import type { WorkerCalls, WorkerStart } from './messages.ts';
+
+/** Longest that a worker may take to end behind a fault of its own. */
+const crashLimitMs = 45_000;
+
+/** Serves as the primary says. It ends by itself only behind a fault, or when the primary is gone. */
+export function runWorker(): void {
+  let app: App | undefined;
+  // A terminal signals every process of a group; the primary is the one who decides.
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {});
+
+  const started = (): App => {
+    if (app === undefined) throw new Error('the worker was not started yet');
+    return app;
+  };
+  const calls: WorkerCalls = {
+    async start(start) {
+      const log = createLog(start.config.log.level, { worker: start.number });
+      app = await createWorkerApp(start, log, channel);
+      stopOnFault(app, log, channel);
+      const { url } = await app.listen();
+      return url;
+    },
+    stop(graceMs) {
+      const end = () => process.exit(0);
+      if (app === undefined) end();
+      else app.close(graceMs).then(end, () => process.exit(1));
+    },
+    reload: () => started().reload(),
+    list: (content) => started().offerList(content),
+    readiness: () => started().inside.readiness(),
+    metrics: () => started().metricValues(),
+    parts: (upstream) => started().inside.parts(upstream),
+    otherProblems: () => started().inside.otherProblems(),
+    purge: async (which) => started().inside.purge?.(which),
+  };
+  const channel: Channel = createChannel(process as unknown as Line, { ...calls });
+}
+
+async function createWorkerApp(start: WorkerStart, log: Log, channel: Channel): Promise<App> {
+  const { config, protectedList, refusedList, tls } = start;
+  const batch = createExchangeBatch((records) => channel.tell('exchanges', records));
+  const app = await createApp({
+    config,
+    protectedList,
+    tls,
+    log,
+    // Without an admin port nobody wants to know.
+    worker: { onExchange: config.admin === false ? () => {} : batch.add },
+  });
+  if (refusedList !== undefined) app.offerList(refusedList);
+  return app;
+}
+
+/** Node's state is unknown behind such a fault: what is in flight is finished, and another worker takes the place. */
+function stopOnFault(app: App, log: Log, channel: Channel): void {
+  let isFailing = false;
+  process.on('uncaughtException', (fault, origin) => {
+    log.fatal({ event: 'crash', origin, err: fault }, 'a fault that nobody caught');
+    if (isFailing) return;
+    isFailing = true;
+    setTimeout(() => process.exit(1), crashLimitMs).unref();
+    void channel.tell('failing', undefined);
+    const end = () => process.exit(1);
+    app.close(0).then(end, end);
+  });
+}

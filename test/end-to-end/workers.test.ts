@@ -1,0 +1,166 @@
+import { readFileSync } from 'node:fs';
+import { rename, writeFile } from 'node:fs/promises';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { eventually } from '../harness/eventually.ts';
+import { exchangeRaw } from '../harness/raw-client.ts';
+import { answer, type RecordingUpstream, startRecordingUpstream } from '../harness/recording-upstream.ts';
+import { type RedisProcess, startRedisProcess } from '../harness/redis-server.ts';
+import { listOf, type Shopward, startShopward } from '../harness/shopward.ts';
+
+const get = (path: string, fields = '') => `GET ${path} HTTP/1.1\r\nHost: shop.example\r\n${fields}\r\n`;
+
+let redis: RedisProcess;
+let upstream: RecordingUpstream;
+let shopward: Shopward;
+
+beforeAll(async () => {
+  redis = await startRedisProcess();
+  upstream = await startRecordingUpstream(() => answer());
+});
+afterAll(async () => {
+  await upstream?.close();
+  await redis?.close();
+});
+
+beforeEach(async () => {
+  shopward = await startShopward({
+    upstream: `http://127.0.0.1:${upstream.port}`,
+    config: { workers: 3, store: { url: `redis://127.0.0.1:${redis.port}` } },
+    rows: ['GET /secret'],
+  });
+});
+afterEach(() => shopward.kill());
+
+/** Children of the primary. */
+function workers(): number[] {
+  const text = readFileSync(`/proc/${shopward.pid}/task/${shopward.pid}/children`, 'utf8');
+  return text.trim().split(' ').filter(Boolean).map(Number);
+}
+
+async function metric(name: string): Promise<number> {
+  const text = await (await fetch(`${shopward.adminUrl}/metrics`)).text();
+  const lines = text.split('\n').filter((line) => line.replace(/[ {].*/, '') === name);
+  return lines.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
+}
+
+const readyz = async () => {
+  const response = await fetch(`${shopward.adminUrl}/readyz`);
+  const { reasons } = (await response.json()) as { reasons: string[] };
+  return { status: response.status, reasons };
+};
+
+describe('workers', () => {
+  it('share one port, one admin port and one decision', async () => {
+    expect(workers()).toHaveLength(3);
+    for (let i = 0; i < 12; i++) {
+      expect((await exchangeRaw(shopward.port, get('/open'))).status).toBe(200);
+      expect((await exchangeRaw(shopward.port, get('/secret'))).status).toBe(401);
+    }
+    const served = new Set(
+      shopward
+        .log()
+        .filter(({ event }) => event === 'request')
+        .map(({ worker }) => worker),
+    );
+    expect(served).toEqual(new Set([1, 2, 3]));
+    expect(await metric('http_server_request_duration_seconds_count')).toBe(24);
+    expect(await metric('shopward_rejections_total')).toBe(12);
+    expect(await metric('shopward_workers_serving')).toBe(3);
+    expect(await metric('shopward_protected_rows')).toBe(1);
+    await eventually('the row to be met', async () =>
+      (await metric('shopward_protected_rows_unmet')) === 0 ? true : undefined,
+    );
+    expect((await readyz()).status).toBe(200);
+  });
+
+  it('tell the console what each of them decided', async () => {
+    for (let i = 0; i < 6; i++) await exchangeRaw(shopward.port, get('/secret'));
+    const rows = await eventually('all decisions', async () => {
+      const response = await fetch(`${shopward.adminUrl}/api/rows`);
+      const body = (await response.json()) as { rows: { id: string; requests: number }[] };
+      return body.rows[0]?.requests === 6 ? body.rows : undefined;
+    });
+    expect(rows).toEqual([
+      expect.objectContaining({ id: 'GET /secret', refusals: { 'access-token-missing': 6 } }),
+    ]);
+    const state = (await (await fetch(`${shopward.adminUrl}/api/state`)).json()) as {
+      parts: { id: string }[];
+    };
+    expect(state.parts.map(({ id }) => id)).toContain('store');
+  });
+
+  it('are replaced when they are killed, and what they counted stays', async () => {
+    for (let i = 0; i < 9; i++) await exchangeRaw(shopward.port, get('/open'));
+    expect(await metric('http_server_request_duration_seconds_count')).toBe(9);
+    const [victim = 0, ...others] = workers();
+    process.kill(victim, 'SIGKILL');
+    await shopward.waitForLog(({ event }) => event === 'worker-replaced');
+    expect(workers()).toHaveLength(3);
+    expect(workers()).toEqual(expect.arrayContaining(others));
+    expect(workers()).not.toContain(victim);
+    for (let i = 0; i < 9; i++) expect((await exchangeRaw(shopward.port, get('/open'))).status).toBe(200);
+    expect(await metric('http_server_request_duration_seconds_count')).toBe(18);
+    expect(await metric('shopward_worker_restarts_total')).toBe(1);
+    expect(shopward.log()).toContainEqual(
+      expect.objectContaining({ event: 'worker-ended', why: 'SIGKILL', pid: victim }),
+    );
+  });
+
+  it('have the list that is in force, all of them, also one that comes later', async () => {
+    await rename(await written('GET /secret', 'GET /later'), shopward.listFile);
+    await eventually('the new list', async () => {
+      const statuses = await statusesOf('/later', 6);
+      return statuses.every((status) => status === 401) || undefined;
+    });
+    // The file is broken now: the last good list stays, and it is not the one of the start.
+    await writeFile(shopward.listFile, 'groups: [');
+    await shopward.waitForLog(({ event }) => event === 'list-refused');
+    for (const pid of workers()) {
+      const before = replacements();
+      process.kill(pid, 'SIGKILL');
+      await eventually('a replacement', () => replacements() > before || undefined);
+    }
+    expect(await statusesOf('/later', 6)).toEqual([401, 401, 401, 401, 401, 401]);
+    const { status, reasons } = await readyz();
+    expect(status).toBe(200);
+    expect(reasons.filter((reason) => reason.startsWith('protected list'))).toHaveLength(1);
+    expect(reasons.join()).not.toContain('workers)');
+    expect(await metric('shopward_config_last_reload_success')).toBe(0);
+  });
+
+  it('drain together on SIGTERM, and end with 0', async () => {
+    const pids = workers();
+    shopward.signal('SIGTERM');
+    expect(await shopward.exited).toBe(0);
+    for (const pid of pids) expect(() => process.kill(pid, 0)).toThrow();
+  });
+
+  it('end with their primary', async () => {
+    const pids = workers();
+    await shopward.kill();
+    for (const pid of pids) await eventually('the end of a worker', () => isGone(pid) || undefined);
+  });
+});
+
+const replacements = () => shopward.log().filter(({ event }) => event === 'worker-replaced').length;
+
+async function statusesOf(path: string, times: number): Promise<number[]> {
+  const statuses: number[] = [];
+  for (let i = 0; i < times; i++) statuses.push((await exchangeRaw(shopward.port, get(path))).status);
+  return statuses;
+}
+
+async function written(...rows: string[]): Promise<string> {
+  const file = `${shopward.listFile}.new`;
+  await writeFile(file, listOf(rows));
+  return file;
+}
+
+function isGone(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return readFileSync(`/proc/${pid}/stat`, 'utf8').includes(') Z ');
+  } catch {
+    return true;
+  }
+}
