@@ -2,11 +2,14 @@ import { execFile } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { promisify } from 'node:util';
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { runProtectedCompare } from '../../src/commands/protected/compare.ts';
 import { runProtectedDiff } from '../../src/commands/protected/diff.ts';
 import { runProtectedImport } from '../../src/commands/protected/import.ts';
 import { runProtectedList } from '../../src/commands/protected/list.ts';
+import { listText } from '../../src/commands/protected/list-text.ts';
+import { readOperations } from '../../src/commands/protected/openapi-operations.ts';
 import { parseProtectedList } from '../../src/protection/protected-list.ts';
 import { resourceId } from '../../src/protection/protected-resource.ts';
 import { keys, makeFolder } from '../config/config-folder.ts';
@@ -14,7 +17,7 @@ import { runCommand } from './command-run.ts';
 import { buildSprykerDocument, sprykerYaml } from './spryker-openapi.ts';
 
 const root = path.join(import.meta.dirname, '../..');
-const listText = (...rows: string[]) =>
+const listOf = (...rows: string[]) =>
   `groups:\n  Shop:\n${rows.map((row) => `    - ${row}\n`).join('')}complete: true\n`;
 
 describe('protected list', () => {
@@ -90,12 +93,12 @@ describe('protected diff', () => {
     });
 
   it('exits 0 for lists that protect the same', async () => {
-    const { code, out } = await diff(listText('GET /a/{x}', 'GET /b'), listText('GET /b', 'GET /a/{x}'));
+    const { code, out } = await diff(listOf('GET /a/{x}', 'GET /b'), listOf('GET /b', 'GET /a/{x}'));
     expect({ code, out }).toEqual({ code: 0, out: ['0 removed, 0 added, 0 changed; nothing looser'] });
   });
 
   it('marks what becomes looser', async () => {
-    const a = listText(
+    const a = listOf(
       'GET /gone',
       'GET /tree/{id}',
       '{ match: GET /was, observe: true }',
@@ -103,7 +106,7 @@ describe('protected diff', () => {
       'GET /watched',
       '{ match: GET /tighter, observe: true }',
     );
-    const b = listText(
+    const b = listOf(
       'ANY /tree/**',
       '{ match: GET /scoped, scopes: [x] }',
       '{ match: GET /watched, observe: true }',
@@ -127,12 +130,12 @@ describe('protected diff', () => {
   });
 
   it('of a whole ANY row that one method replaces', async () => {
-    const { out } = await diff(listText('ANY /a'), listText('GET /a'));
+    const { out } = await diff(listOf('ANY /a'), listOf('GET /a'));
     expect(out[0]).toBe('-  ANY /a  a.yaml:3  LOOSER: open now');
   });
 
   it('exits 78 for a list with problems', async () => {
-    const { code, err } = await diff(listText('GET /a'), 'groups: {}\n');
+    const { code, err } = await diff(listOf('GET /a'), 'groups: {}\n');
     expect(code).toBe(78);
     expect(err[0]).toMatch(/^b\.yaml:/);
   });
@@ -278,6 +281,36 @@ describe('protected import', () => {
     expect(notes).toEqual([`api.yaml: note: ${note}`]);
   });
 
+  it('says nothing of an empty map: generators in PHP write it for an empty list', async () => {
+    const { rows, notes } = await importedRows(document({ '/a': { get: { security: {} }, post: secured } }));
+    expect([rows, notes]).toEqual([['a | POST /a'], []]);
+  });
+
+  it('takes whatever stands in a document, and gives rows that the list can hold', async () => {
+    const item = fc.dictionary(
+      fc.constantFrom('get', 'head', 'post', 'trace', 'parameters', '$ref', 'servers', '__proto__'),
+      fc.oneof(
+        fc.constant(secured),
+        fc.jsonValue(),
+        fc.record({ security: fc.jsonValue(), tags: fc.jsonValue() }),
+      ),
+    );
+    const paths = fc.dictionary(
+      fc.string({ unit: 'binary' }).map((path) => `/${path}`),
+      item,
+    );
+    const more = fc.record({ servers: fc.jsonValue(), security: fc.jsonValue() }, { requiredKeys: [] });
+    fc.assert(
+      fc.property(paths, more, (given, rest) => {
+        const source = JSON.parse(JSON.stringify(document(given, rest)));
+        const { operations } = readOperations(source);
+        const rows = operations.filter(({ needs }) => needs === 'token');
+        if (rows.length > 0) listText(rows, 'x');
+      }),
+      { numRuns: 500 },
+    );
+  });
+
   it('--base-path takes the place of the servers', async () => {
     const source = document({ '/a': { get: secured } }, { servers: [{ url: '/v1' }] });
     expect((await importedRows(source, { basePath: '/' })).rows).toEqual(['a | GET /a']);
@@ -402,7 +435,7 @@ describe('protected compare', () => {
   };
 
   it('finds what is missing, looser, stricter and extra', async () => {
-    const list = listText('GET /a/{a_id}', 'GET /b', 'POST /b', 'ANY /tree/**', 'GET /gone');
+    const list = listOf('GET /a/{a_id}', 'GET /b', 'POST /b', 'ANY /tree/**', 'GET /gone');
     const { code, out } = await compare(list, paths);
     expect(code).toBe(1);
     expect(out).toEqual([
@@ -423,7 +456,7 @@ describe('protected compare', () => {
   });
 
   it('a row that only observes leaves its operation open', async () => {
-    const { out } = await compare(listText('{ match: "GET /a/{id}", observe: true }'), {
+    const { out } = await compare(listOf('{ match: "GET /a/{id}", observe: true }'), {
       '/a/{id}': { get: secured },
     });
     expect(out[0]).toBe('missing  GET /a/{id}  a');

@@ -55,5 +55,5 @@ export async function runProtectedImport(
 function titleOf({ info }: JsonMap, name: string): string {
   const title = isMap(info) ? [info.title, info.version].filter((one) => one !== undefined).join(' ') : '';
   const text = `From ${basename(name)}${title === '' ? '' : ` (${title})`}`;
-  return text.replace(/[^\P{C}]/gu, ' ').slice(0, 200);
+  return text.replace(/\p{C}+/gu, ' ').slice(0, 200);
 }

@@ -1,4 +1,5 @@
 import type { ResourceMethod } from '../../protection/protected-resource.ts';
+import { isTemplateProblem, parsePathTemplate } from '../../request/path-template.ts';
 import { followReference, isMap, type Json, type JsonMap } from './openapi-document.ts';
 import { basePathsOf, toTemplate } from './openapi-paths.ts';
 import { type OperationSecurity, securityOf } from './openapi-security.ts';
@@ -47,8 +48,6 @@ export function readOperations(document: JsonMap, options: OperationsOptions = {
       faults.push(`${path}: its path item is elsewhere, or is none: bundle the document into one file first`);
       continue;
     }
-    const { template, note } = toTemplate(path);
-    if (note !== undefined) notes.add(`${path}: ${note}`);
     for (const [key, operation] of Object.entries(item)) {
       if (key === 'trace' || key === 'options' || key === 'query')
         notes.add(`${path}: ${key} is left out: it is never authenticated, or refused anyway`);
@@ -56,7 +55,11 @@ export function readOperations(document: JsonMap, options: OperationsOptions = {
       if (method === undefined || !isMap(operation)) continue;
       const security = securityOf(operation, document);
       for (const base of basesOf(options, operation.servers, item.servers, document.servers)) {
-        const route = { method, template: join(base, template) };
+        const { template, note } = toTemplate(base + path);
+        if (note !== undefined) notes.add(`${path}: ${note}`);
+        const parsed = parsePathTemplate(template);
+        if (isTemplateProblem(parsed)) faults.push(`${path}: ${parsed.problem}`);
+        const route = { method, template };
         if (security.otherSchemes.length > 0)
           notes.add(
             `${method} ${route.template}: ${security.otherSchemes.join(', ')} is no bearer token; listed all the same`,
@@ -86,16 +89,16 @@ function basesOf({ basePath }: OperationsOptions, ...servers: readonly Json[]): 
   return basePathsOf(servers.find((list) => Array.isArray(list) && list.length > 0));
 }
 
-function join(base: string, template: string): string {
-  if (base === '') return template;
-  const prefix = toTemplate(base).template;
-  return template === '/' ? prefix : `${prefix}${template}`;
-}
-
 function groupOf({ tags }: JsonMap, path: string): string {
   const [tag] = Array.isArray(tags) ? tags : [];
-  const name = typeof tag === 'string' ? tag.replace(/[^\P{C}]/gu, ' ').trim() : '';
-  if (name !== '' && name !== '__proto__') return name;
-  const first = path.split('/').find((segment) => segment !== '' && !segment.includes('{'));
-  return first ?? 'Untagged';
+  const first = path.split('/').find((segment) => segment.trim() !== '' && !segment.includes('{'));
+  const names = [tag, first].map((name) =>
+    typeof name === 'string'
+      ? name
+          .toWellFormed()
+          .replace(/\p{C}+/gu, ' ')
+          .trim()
+      : '',
+  );
+  return names.find((name) => name !== '' && name !== '__proto__') ?? 'Untagged';
 }

@@ -64,7 +64,7 @@ function parameter(name: string, names: Set<string>): string {
 }
 
 function encodeLiteral(segment: string): string {
-  return /^[\x21-\x7e]+$/.test(segment) ? segment : encodeURIComponent(segment);
+  return /^[\x21-\x7e]+$/.test(segment) ? segment : encodeURIComponent(segment.toWellFormed());
 }
 
 function isTemplateLiteral(segment: string): boolean {

@@ -1,4 +1,7 @@
-/** Runs `ask` for every item, at most `limit` at once; results in the order of the items. */
+/**
+ * Runs `ask` for every item, at most `limit` at once; results in the order of the items. A
+ * request's time runs from when it is asked, so what waits must not have been asked yet.
+ */
 export async function eachAtOnce<T, R>(
   items: readonly T[],
   limit: number,
