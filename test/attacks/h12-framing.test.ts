@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { request, useAttackStage } from '../harness/attack-stage.ts';
+import { request, streamed, useAttackStage } from '../harness/attack-stage.ts';
 
 const stage = useAttackStage();
 const smuggled = 'GET /smuggled HTTP/1.1\r\nHost: s\r\n\r\n';
@@ -85,7 +85,9 @@ describe('H12: framing', () => {
     ],
   ])('the chunk %j ends the connection', async (chunk) => {
     const fields = ['Content-Type: text/plain', coding('chunked')];
-    const connection = await stage.send(request('POST /stores', fields, `${chunk}\r\n0\r\n\r\n${smuggled}`));
+    const connection = await stage.send(
+      request(`POST ${streamed}`, fields, `${chunk}\r\n0\r\n\r\n${smuggled}`),
+    );
     await connection.readAll();
     connection.close();
     expect(stage.upstream.bytes()).not.toContain('smuggled');

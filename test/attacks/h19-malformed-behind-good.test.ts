@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { expectRejection, request, useAttackStage } from '../harness/attack-stage.ts';
+import { expectRejection, request, streamed, useAttackStage } from '../harness/attack-stage.ts';
 import { answer } from '../harness/recording-upstream.ts';
 
 /** Lets the slow answer go. */
@@ -51,7 +51,7 @@ describe('H19: a malformed request behind a good one', () => {
     'the malformed chunk %j is 400, in a body that streams too',
     async (chunk) => {
       const fields = ['Content-Type: text/plain', 'Transfer-Encoding: chunked'];
-      const connection = await stage.send(request('POST /slow', fields, chunk));
+      const connection = await stage.send(request(`POST ${streamed}`, fields, chunk));
       expectRejection(await connection.readResponse(), 400, 'bad-request');
       expect((await connection.readAll()).toString()).toBe('');
       connection.close();

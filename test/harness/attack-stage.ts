@@ -48,6 +48,8 @@ export function request(line: string, fields: readonly string[] = [], body = '')
 /** Of every JSON Web Token the first letters. */
 const tokenStart = 'eyJ';
 const marker = 'GET /is-still-alive';
+/** Path of requests that may have begun to arrive at the upstream when their body turns out to be malformed. */
+export const streamed = '/streamed';
 
 /**
  * Starts the stage for the tests of a file. After each test the same process must answer, and the upstream must have
@@ -70,7 +72,8 @@ export function useAttackStage({ script, secrets = [], ...options }: AttackStage
     expect(shopward.exitCode, shopward.output()).toBe(null);
     const { length } = upstream.requestLines;
     expect((await exchangeRaw(shopward.port, request(marker))).status).toBe(200);
-    expect(upstream.requestLines.slice(length)).toEqual([`${marker} HTTP/1.1`]);
+    const late = upstream.requestLines.slice(length).filter((line) => !line.includes(streamed));
+    expect(late).toEqual([`${marker} HTTP/1.1`]);
   });
   afterAll(async () => {
     await upstream?.close();
