@@ -10,17 +10,13 @@ import { createInside } from './app/inside-process.ts';
 import { createLiveKeys } from './app/live-keys.ts';
 import { followProtectedList } from './app/live-list.ts';
 import type { Part } from './app/part.ts';
-import { openRedis } from './app/redis.ts';
 import { createRefreshTokensPart } from './app/refresh-tokens.ts';
 import { createUrlResolverPart } from './app/url-resolver.ts';
 import { parseOrigin } from './config/origin.ts';
 import type { FileBytes } from './config/read-file.ts';
 import type { Config } from './config/schema.ts';
 import { createForwarder } from './forwarding/forwarder.ts';
-import { createHttpProxy3Engine } from './forwarding/http-proxy-3-engine.ts';
 import { readWholeBody, sendContinue } from './forwarding/request-body.ts';
-import { createUndiciEngine } from './forwarding/undici-engine.ts';
-import { createWebSocketForwarder } from './forwarding/websocket.ts';
 import { admit, createPipeline, type OwnEndpoint, type Rooms } from './pipeline.ts';
 import { createAuthenticate } from './protection/authenticate.ts';
 import { createProtectedResourcesDocument } from './protection/protected-resources-document.ts';
@@ -71,7 +67,11 @@ export interface AppInput {
   readonly worker?: { onExchange(record: ExchangeRecord): void };
 }
 
-const engines = { 'http-proxy-3': createHttpProxy3Engine, undici: createUndiciEngine };
+/** Only what is used is loaded: a proxy that starts is waited for. */
+const engines = {
+  'http-proxy-3': async () => (await import('./forwarding/http-proxy-3-engine.ts')).createHttpProxy3Engine,
+  undici: async () => (await import('./forwarding/undici-engine.ts')).createUndiciEngine,
+};
 
 /** Connections for questions of our own to the shop, beside those for its clients. */
 const questionConnections = 64;
@@ -138,8 +138,9 @@ export async function createApp({
   };
 
   const bodyTimeoutMs = 30_000;
+  const createUpstreamEngine = await engines[upstream.engine]();
   const createEngine = (connections: number) =>
-    engines[upstream.engine]({ upstream: origin, connectTimeoutMs: upstream.connectTimeout, connections });
+    createUpstreamEngine({ upstream: origin, connectTimeoutMs: upstream.connectTimeout, connections });
   const forwarder = createForwarder({
     engine: createEngine(upstream.connections),
     connections: upstream.connections,
@@ -151,7 +152,10 @@ export async function createApp({
     writeStallTimeoutMs: 60_000,
   });
 
-  const redis = config.store.url.kind === 'memory' ? undefined : openRedis(config, log, metrics);
+  const redis =
+    config.store.url.kind === 'memory'
+      ? undefined
+      : (await import('./app/redis.ts')).openRedis(config, log, metrics);
   const resolver =
     config.urlResolver &&
     createUrlResolverPart({
@@ -166,7 +170,7 @@ export async function createApp({
       log,
       metrics,
     });
-  const tags = config.entityTags && createEntityTagsPart(config, redis?.redis, metrics);
+  const tags = config.entityTags && createEntityTagsPart(config, redis, metrics);
   const tokens = config.refreshTokens && createRefreshTokensPart(config, redis?.redis, metrics);
   const parts: Part[] = [redis, resolver, tags, tokens].filter(
     (part) => part !== undefined && part !== false,
@@ -220,7 +224,7 @@ export async function createApp({
       log.error({ event: 'fault', err: fault, requestId }, 'a request met a fault'),
   };
   const webSockets = upstream.webSocket
-    ? createWebSocketForwarder({
+    ? (await import('./forwarding/websocket.ts')).createWebSocketForwarder({
         upstream: origin,
         connectTimeoutMs: upstream.connectTimeout,
         handshakeTimeoutMs: upstream.responseTimeout,
