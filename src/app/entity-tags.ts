@@ -4,9 +4,9 @@ import { createMemoryTagStore } from '../entity-tags/memory-store.ts';
 import { createRedisTagStore } from '../entity-tags/redis-store.ts';
 import { entityTagTimes } from '../entity-tags/times.ts';
 import type { Gate } from '../pipeline.ts';
-import type { Redis } from '../redis/redis.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { Part } from './part.ts';
+import type { RedisPart } from './redis.ts';
 
 export interface EntityTagsPart extends Part {
   readonly gate: Gate;
@@ -15,7 +15,7 @@ export interface EntityTagsPart extends Part {
 /** Entity tags in front of the configured resources; their store is Redis where there is one. */
 export function createEntityTagsPart(
   config: Config,
-  redis: Redis | undefined,
+  redis: RedisPart | undefined,
   metrics: Metrics,
 ): EntityTagsPart {
   const settings = config.entityTags;
@@ -28,7 +28,7 @@ export function createEntityTagsPart(
   });
   if ('problem' in times) throw new TypeError(times.problem);
   const store = redis
-    ? createRedisTagStore({ redis, times, replicas: config.store.replicas })
+    ? createRedisTagStore({ redis: redis.redis, times, replicas: config.store.replicas })
     : createMemoryTagStore({ times });
   const gate = createEntityTags({
     resources: settings.resources.map(({ freshFor, ...resource }) => ({ ...resource, freshForMs: freshFor })),
@@ -40,19 +40,23 @@ export function createEntityTagsPart(
     now: Date.now,
     onEvent: (event) => metrics.countEvent('entity-tags', event),
   });
-  let isWarm = redis === undefined;
+  /** Until then the store is new, or was never reached: it hands out no tag. */
+  let heldUntilMs = redis === undefined ? 0 : Number.POSITIVE_INFINITY;
+  const warmUp = () =>
+    store.warmUp().then(
+      (holdMs) => {
+        heldUntilMs = Date.now() + holdMs;
+      },
+      () => {},
+    );
+  redis?.onReady(() => void warmUp());
   return {
     gate,
-    async start() {
-      // A hold of a new store begins to count at once, not with the first write.
-      store.warmUp().then(
-        () => {
-          isWarm = true;
-        },
-        () => {},
-      );
-    },
-    reasons: () => (isWarm ? [] : ['entity tags: the store is new or away; no tag is handed out yet']),
+    start: warmUp,
+    reasons: () =>
+      Date.now() < heldUntilMs
+        ? ['entity tags: no tag is handed out yet, the store is new or was not reached']
+        : [],
     close: () => store.close(),
   };
 }

@@ -1,4 +1,6 @@
+import { readFileSync } from 'node:fs';
 import type { Config } from '../config/schema.ts';
+import type { RedisTlsOptions } from '../redis/clients.ts';
 import { connectRedis } from '../redis/connect-redis.ts';
 import type { Redis } from '../redis/redis.ts';
 import type { Log } from '../telemetry/log.ts';
@@ -7,6 +9,8 @@ import type { Part } from './part.ts';
 
 export interface RedisPart extends Part {
   readonly redis: Redis;
+  /** Calls back whenever Redis has become usable. */
+  onReady(listener: () => void): void;
 }
 
 /** Longest wait for Redis at start; it may come later. */
@@ -15,10 +19,14 @@ const startWaitMs = 2_000;
 /** The one connection that all features share. Throws for a malformed address only; connecting goes on by itself. */
 export function openRedis({ store }: Pick<Config, 'store'>, log: Log, metrics: Metrics): RedisPart {
   if (store.url.kind === 'memory') throw new TypeError('store.url names no Redis');
+  const listeners: (() => void)[] = [];
   const redis = connectRedis({
     url: store.url,
     timeoutMs: store.timeout,
+    ...(store.tls && { tls: readTls(store.tls) }),
+    ...(store.sentinelPassword !== undefined && { sentinelPassword: store.sentinelPassword }),
     onState: ({ status, word }) => {
+      if (status === 'ready') for (const listener of listeners) listener();
       const level = status === 'away' ? 'error' : 'info';
       log[level]({ event: 'store', status, word }, `Redis is ${status}`);
     },
@@ -31,6 +39,7 @@ export function openRedis({ store }: Pick<Config, 'store'>, log: Log, metrics: M
   });
   return {
     redis,
+    onReady: (listener) => void listeners.push(listener),
     async start() {
       // Rejects for an evicting policy only: locks that vanish under memory pressure are worse than none.
       if (!(await redis.ready(startWaitMs)))
@@ -42,4 +51,10 @@ export function openRedis({ store }: Pick<Config, 'store'>, log: Log, metrics: M
     },
     close: () => redis.close(),
   };
+}
+
+function readTls(files: NonNullable<Config['store']['tls']>): RedisTlsOptions {
+  const read = (file: string | undefined) => (file === undefined ? undefined : readFileSync(file));
+  const { ca, cert, key } = { ca: read(files.ca), cert: read(files.cert), key: read(files.key) };
+  return { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) };
 }

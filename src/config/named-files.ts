@@ -11,7 +11,8 @@ export type FileRole =
   | 'key'
   | 'mapping'
   | 'certificate'
-  | 'certificate-key';
+  | 'certificate-key'
+  | 'store-tls';
 
 /** A file that the configuration names, as it was when it was judged. */
 export interface ConfigFile {
@@ -44,7 +45,13 @@ interface NamedFile {
 const maxBytes = 16 * 1024 * 1024;
 
 /** Every file that the valid sections name. */
-function listNamedFiles({ listen, protectedResources, auth, urlResolver }: PartialConfig): NamedFile[] {
+function listNamedFiles({
+  listen,
+  protectedResources,
+  auth,
+  urlResolver,
+  store,
+}: PartialConfig): NamedFile[] {
   const files: NamedFile[] = [];
   const add = (role: FileRole, value: string | undefined, ...setting: SettingPath) => {
     if (value !== undefined) files.push({ role, value, setting });
@@ -55,6 +62,8 @@ function listNamedFiles({ listen, protectedResources, auth, urlResolver }: Parti
   if (auth !== undefined && 'files' in auth.keys) {
     for (const [index, file] of auth.keys.files.entries()) add('key', file, 'auth', 'keys', 'files', index);
   }
+  for (const part of ['ca', 'cert', 'key'] as const)
+    add('store-tls', store?.tls?.[part], 'store', 'tls', part);
   if (urlResolver) add('mapping', urlResolver.source.file, 'urlResolver', 'source');
   return files;
 }
@@ -134,13 +143,17 @@ async function judgeKeyFiles(
 /** The configuration with the absolute paths of its files. */
 export function resolveNamedFiles(config: Config, configPath: string): Config {
   const absolute = (path: string) => resolve(dirname(configPath), path);
-  const { listen, auth, urlResolver } = config;
+  const { listen, auth, urlResolver, store } = config;
   const tls = listen.tls && { cert: absolute(listen.tls.cert), key: absolute(listen.tls.key) };
   const keys = 'files' in auth.keys ? { files: auth.keys.files.map(absolute) } : auth.keys;
+  const storeTls =
+    store.tls &&
+    Object.fromEntries(Object.entries(store.tls).map(([part, file]) => [part, file && absolute(file)]));
   const source = urlResolver ? urlResolver.source : undefined;
   return {
     ...config,
     listen: tls ? { ...listen, tls } : listen,
+    store: storeTls ? { ...store, tls: storeTls } : store,
     protectedResources: absolute(config.protectedResources),
     auth: { ...auth, keys },
     urlResolver:

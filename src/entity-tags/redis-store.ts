@@ -119,10 +119,14 @@ class RedisTagStore implements TagStore {
     return reply[3] || null;
   }
 
-  async warmUp(): Promise<void> {
+  async warmUp(): Promise<number> {
     const nowhere = '-' as ResourceKey;
     const buckets = Array.from({ length: this.#buckets }, (_, bucket) => bucket);
-    await Promise.all(buckets.map((bucket) => this.#run(this.#scripts.lookUp, bucket, nowhere, [''])));
+    const left = buckets.map(async (bucket) => {
+      const [, now, holdUntil] = await this.#run(this.#scripts.lookUp, bucket, nowhere, ['']);
+      return (Number(holdUntil) - Number(now)) / 1000;
+    });
+    return Math.max(0, ...(await Promise.all(left)));
   }
 
   async close(): Promise<void> {}

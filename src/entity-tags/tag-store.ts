@@ -17,8 +17,8 @@ export interface TagStore {
   claim(key: ResourceKey, claim: Claim): Eventually<ClaimAnswer>;
   /** What became of a write; gives the tag that its answer may carry. */
   end(key: ResourceKey, end: ClaimEnd): Eventually<string | null>;
-  /** Resolves when a hold of a new store is counting; for a start that does not wait for the first request. */
-  warmUp(): Promise<void>;
+  /** Begins the hold of a new store, at a start or reconnect; resolves with the milliseconds that are left of it. */
+  warmUp(): Promise<number>;
   close(): Promise<void>;
 }
 

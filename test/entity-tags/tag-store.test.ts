@@ -55,8 +55,10 @@ describe.each([
     const advance = async (ms: number) => {
       await redis.command('INCRBY', clockShiftKey, ms * 1000);
     };
-    await store.warmUp();
+    // A new store says how long it holds; one that is not new any more does not.
+    expect(await store.warmUp()).toBeGreaterThan(0);
     await advance(leaseMs + 1000);
+    expect(await store.warmUp()).toBe(0);
     return { store, advance };
   });
 });

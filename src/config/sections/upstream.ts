@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { parseRedisUrl, type RedisAddress } from '../../redis/redis-url.ts';
 import { duration } from '../units.ts';
-import { originUrl } from '../values.ts';
+import { filePath, originUrl, text } from '../values.ts';
 
 export const publicUrl = originUrl().optional().meta({
   description:
@@ -49,6 +49,17 @@ export const store = z
     timeout: duration({ to: '60s' }).prefault('500ms').meta({
       description: 'Longest wait for one operation of the store.',
     }),
+    tls: z
+      .strictObject({
+        ca: filePath()
+          .optional()
+          .meta({ description: "PEM file with the authority that signed Redis's certificate." }),
+        cert: filePath().optional().meta({ description: 'PEM file with a client certificate.' }),
+        key: filePath().optional().meta({ description: 'PEM file with its private key.' }),
+      })
+      .optional()
+      .meta({ description: "For `rediss`. Left out: the system's authorities are trusted." }),
+    sentinelPassword: text().optional().meta({ description: 'Password of the Sentinels themselves.' }),
     replicas: z.int().min(0).max(16).default(0).meta({
       description:
         'Replicas of Redis that must have confirmed the claim of a write (`WAIT`) before it is forwarded.',
