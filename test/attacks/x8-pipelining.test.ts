@@ -72,6 +72,23 @@ describe('X8: pipelining', () => {
     connection.close();
   });
 
+  it('bodies of refused requests are nobody’s request', async () => {
+    const body = request('GET /smuggled');
+    const post = request(
+      'POST /returns',
+      ['Content-Type: text/plain', `Content-Length: ${body.length}`],
+      body,
+    );
+    const connection = await openRawConnection(stage.port, { timeoutMs: 20_000 });
+    await connection.write((post + request('GET /stores?n=1')).repeat(20));
+    for (let n = 0; n < 20; n += 1) {
+      expect((await connection.readResponse()).status).toBe(401);
+      expect((await connection.readResponse()).body.toString()).toBe('n=1');
+    }
+    connection.close();
+    expect(stage.upstream.bytes()).not.toContain('/smuggled');
+  });
+
   it.each(['/hold', '/big'])('a client that leaves with %s under way leaves nothing behind', async (path) => {
     for (let i = 0; i < 20; i += 1) {
       held = [];
