@@ -1,0 +1,97 @@
+import http, { type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+export interface Replica {
+  readonly port: number;
+  readonly adminPort: number;
+}
+
+/** A small round-robin balancer that believes /readyz, as those in front of a real installation do. */
+export interface Balancer {
+  readonly port: number;
+  /** Takes a new replica in, once it says that it is ready. */
+  add(replica: Replica): Promise<void>;
+  remove(replica: Replica): void;
+  /** Answers that the balancer had to make up itself, with their reasons. */
+  readonly failures: readonly string[];
+  close(): Promise<void>;
+}
+
+const pollMs = 100;
+
+/**
+ * Keeps connections to its replicas, and sends a request again to another replica only if no connection could be made:
+ * what was sent on one that then broke is a failure, as it is for a write that must not be repeated.
+ */
+export async function startBalancer(): Promise<Balancer> {
+  const ready: Replica[] = [];
+  const known = new Set<Replica>();
+  const agents = new Map<Replica, http.Agent>();
+  const failures: string[] = [];
+  let next = 0;
+
+  const look = async (replica: Replica) => {
+    const response = await fetch(`http://127.0.0.1:${replica.adminPort}/readyz`).catch(() => undefined);
+    const isReady = response?.status === 200 && known.has(replica);
+    const place = ready.indexOf(replica);
+    if (isReady && place < 0) ready.push(replica);
+    if (!isReady && place >= 0) ready.splice(place, 1);
+    return isReady;
+  };
+  const timer = setInterval(() => {
+    for (const replica of known) void look(replica);
+  }, pollMs);
+
+  const forward = (incoming: IncomingMessage, response: ServerResponse, body: Buffer, tries: number) => {
+    const replica = ready[next++ % ready.length];
+    const fail = (why: string) => {
+      failures.push(`${incoming.method} ${incoming.url}: ${why}`);
+      response.writeHead(502).end();
+    };
+    if (replica === undefined) return fail('no replica is ready');
+    const { method, url: path, headers } = incoming;
+    const request = http.request(
+      { port: replica.port, host: '127.0.0.1', method, path, headers, agent: agents.get(replica) },
+      (answer) => {
+        response.writeHead(answer.statusCode ?? 0, answer.headers);
+        answer.pipe(response);
+        answer.on('error', (fault) => {
+          failures.push(`${method} ${path}: cut, ${fault.message}`);
+          response.destroy();
+        });
+      },
+    );
+    request.on('error', (fault: NodeJS.ErrnoException) => {
+      if (response.headersSent) return;
+      if (fault.code === 'ECONNREFUSED' && tries > 0) return forward(incoming, response, body, tries - 1);
+      fail(`${fault.code} (reused: ${request.reusedSocket})`);
+    });
+    request.end(body);
+  };
+  const server = http.createServer((incoming, response) => {
+    const chunks: Buffer[] = [];
+    incoming.on('data', (chunk) => chunks.push(chunk));
+    incoming.on('end', () => forward(incoming, response, Buffer.concat(chunks), 1));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+
+  return {
+    port: (server.address() as AddressInfo).port,
+    async add(replica) {
+      known.add(replica);
+      agents.set(replica, new http.Agent({ keepAlive: true, maxSockets: 16 }));
+      while (!(await look(replica))) await new Promise((resolve) => setTimeout(resolve, pollMs));
+    },
+    remove(replica) {
+      known.delete(replica);
+      agents.get(replica)?.destroy();
+    },
+    failures,
+    async close() {
+      clearInterval(timer);
+      for (const agent of agents.values()) agent.destroy();
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}

@@ -1,0 +1,87 @@
+import http from 'node:http';
+
+export interface LoadRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+}
+
+export interface SteadyLoad {
+  /** Answers so far, by status; 0 is none at all. */
+  readonly statuses: ReadonlyMap<number, number>;
+  readonly total: number;
+  /** Resolves when so many more requests have been answered. */
+  more(count: number): Promise<void>;
+  /** Ends behind the requests that are under way. */
+  stop(): Promise<void>;
+}
+
+/** `clients` that send one request after the other over connections that they keep. */
+export function startSteadyLoad(
+  port: number,
+  clients: number,
+  next: (n: number) => LoadRequest,
+  onAnswer?: (request: LoadRequest, status: number, body: string) => void,
+): SteadyLoad {
+  const agent = new http.Agent({ keepAlive: true });
+  const statuses = new Map<number, number>();
+  const waiting = new Set<{ at: number; resolve: () => void }>();
+  let sent = 0;
+  let total = 0;
+  let stopping = false;
+
+  const note = (status: number) => {
+    statuses.set(status, (statuses.get(status) ?? 0) + 1);
+    total++;
+    for (const one of waiting) {
+      if (total < one.at) continue;
+      waiting.delete(one);
+      one.resolve();
+    }
+  };
+  const client = async () => {
+    while (!stopping) {
+      const request = next(sent++);
+      const { status, body } = await exchange(port, agent, request);
+      note(status);
+      onAnswer?.(request, status, body);
+    }
+  };
+  const running = Array.from({ length: clients }, client);
+  return {
+    statuses,
+    get total() {
+      return total;
+    },
+    more: (count) => new Promise((resolve) => waiting.add({ at: total + count, resolve })),
+    async stop() {
+      stopping = true;
+      await Promise.all(running);
+      agent.destroy();
+    },
+  };
+}
+
+function exchange(
+  port: number,
+  agent: http.Agent,
+  { method, path, headers, body }: LoadRequest,
+): Promise<{ status: number; body: string }> {
+  return new Promise((resolve) => {
+    const request = http.request(
+      { port, host: '127.0.0.1', method, path, agent, headers: { Host: 'shop.example', ...headers } },
+      (response) => {
+        let text = '';
+        response.setEncoding('utf8');
+        response.on('data', (chunk: string) => {
+          text += chunk;
+        });
+        response.on('end', () => resolve({ status: response.statusCode ?? 0, body: text }));
+        response.on('error', () => resolve({ status: 0, body: text }));
+      },
+    );
+    request.on('error', () => resolve({ status: 0, body: '' }));
+    request.end(body);
+  });
+}
