@@ -1,0 +1,112 @@
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { type FaultProxy, type Faults, startFaultProxy } from './fault-proxy.ts';
+
+/** Answers each line with itself. */
+let echo: Server;
+let heard = '';
+let proxy: FaultProxy;
+
+beforeEach(async () => {
+  heard = '';
+  echo = createServer({ allowHalfOpen: true }, (socket) => {
+    socket.on('error', () => {});
+    socket.on('data', (chunk) => {
+      heard += chunk.toString('latin1');
+      if (socket.writable) socket.write(chunk);
+    });
+    socket.on('end', () => socket.end());
+  }).listen(0, '127.0.0.1');
+  await once(echo, 'listening');
+  proxy = await startFaultProxy((echo.address() as AddressInfo).port);
+});
+afterEach(async () => {
+  await proxy.close();
+  echo.close();
+});
+
+interface Client {
+  readonly socket: Socket;
+  received: string;
+  /** `fin`, a code such as ECONNRESET, or `open`. */
+  ending: string;
+}
+
+async function open(): Promise<Client> {
+  const socket = connect({ port: proxy.port, host: '127.0.0.1', allowHalfOpen: true });
+  const client: Client = { socket, received: '', ending: 'open' };
+  socket.on('data', (chunk) => {
+    client.received += chunk.toString('latin1');
+  });
+  socket.on('end', () => {
+    client.ending = 'fin';
+  });
+  socket.on('error', ({ code }: NodeJS.ErrnoException) => {
+    client.ending = code ?? 'error';
+  });
+  await Promise.race([once(socket, 'connect'), once(socket, 'close')]).catch(() => {});
+  return client;
+}
+
+const cases: readonly (readonly [string, Faults, string, string, string])[] = [
+  ['nothing', {}, 'abcdef', 'open', 'abcdef'],
+  ['reset on connect', { connections: 'reset' }, '', 'ECONNRESET', ''],
+  ['refused', { connections: 'refuse' }, '', 'ECONNREFUSED', ''],
+  ['hanging', { connections: 'hang' }, '', 'open', ''],
+  ['delayed', { toUpstream: { delayMs: 30 }, toClient: { delayMs: 30 } }, 'abcdef', 'open', 'abcdef'],
+  ['slow', { toClient: { bytesPerSecond: 100 } }, 'abcdef', 'open', 'abcdef'],
+  ['dropped on the way', { toUpstream: { drop: true } }, '', 'open', ''],
+  ['dropped on the way back', { toClient: { drop: true } }, '', 'open', 'abcdef'],
+  ['duplicated', { toClient: { duplicate: true } }, 'abcdefabcdef', 'open', 'abcdef'],
+  ['replaced', { toClient: { replaceBy: 'nonsense' } }, 'nonsense', 'open', 'abcdef'],
+  ['truncated by FIN', { toClient: { cut: { bytes: 2, by: 'fin' } } }, 'ab', 'fin', 'abcdef'],
+  ['truncated by RST', { toClient: { cut: { bytes: 2, by: 'reset' } } }, 'ab', 'ECONNRESET', 'abcdef'],
+  ['half-closed', { toClient: { cut: { bytes: 2, by: 'half-close' } } }, 'ab', 'fin', 'abcdef'],
+  ['stalled', { toClient: { cut: { bytes: 2, by: 'stall' } } }, 'ab', 'open', 'abcdef'],
+  ['stalled on the way', { toUpstream: { cut: { bytes: 4, by: 'stall' } } }, 'abcd', 'open', 'abcd'],
+  [
+    'cut behind a mark',
+    { toClient: { cut: { behind: 'cd', bytes: 1, by: 'fin' } } },
+    'abcde',
+    'fin',
+    'abcdef',
+  ],
+];
+
+test.each(cases)('%s', async (_, faults, received, ending, arrived) => {
+  await proxy.set(faults);
+  const client = await open();
+  client.socket.write('abcdef');
+  await expect.poll(() => [client.received, client.ending, heard]).toEqual([received, ending, arrived]);
+  // Nothing more comes.
+  await sleep(60);
+  expect([client.received, client.ending, heard]).toEqual([received, ending, arrived]);
+  await proxy.heal();
+  const next = await open();
+  next.socket.write('again');
+  await expect.poll(() => next.received).toBe('again');
+  client.socket.destroy();
+  next.socket.destroy();
+  await expect.poll(() => proxy.open).toBe(0);
+});
+
+test('a fault set in the middle of a connection counts from there', async () => {
+  const client = await open();
+  client.socket.write('before ');
+  await expect.poll(() => client.received).toBe('before ');
+  await proxy.set({ toClient: { cut: { bytes: 3, by: 'reset' } } });
+  client.socket.write('after');
+  await expect.poll(() => [client.received, client.ending]).toEqual(['before aft', 'ECONNRESET']);
+});
+
+test('what is cut in one direction leaves the other open', async () => {
+  await proxy.set({ toClient: { cut: { bytes: 1, by: 'half-close' } } });
+  const client = await open();
+  client.socket.write('first ');
+  await expect.poll(() => client.ending).toBe('fin');
+  client.socket.write('second');
+  await expect.poll(() => heard).toBe('first second');
+  client.socket.destroy();
+});

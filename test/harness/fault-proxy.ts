@@ -1,0 +1,175 @@
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+import { type Cut, FaultPump, type StreamFaults } from './fault-pump.ts';
+
+export type { Cut, StreamFaults } from './fault-pump.ts';
+
+export interface Faults {
+  /**
+   * What becomes of new connections. `refuse`: nobody listens, and the open ones are reset; `reset`: accepted and reset
+   * at once; `hang`: accepted, and never answered. Default `pass`.
+   */
+  readonly connections?: 'pass' | 'refuse' | 'reset' | 'hang';
+  readonly toUpstream?: StreamFaults;
+  readonly toClient?: StreamFaults;
+}
+
+/** A TCP proxy on the loopback interface that breaks what passes through it, as scripted while it runs. */
+export interface FaultProxy {
+  /** Stays the same, also through `refuse`. */
+  readonly port: number;
+  /** Open connections from clients. */
+  readonly open: number;
+  /** Connections taken so far. */
+  readonly accepted: number;
+  /** From now on, for open connections too; what is not named works. */
+  set(faults: Faults): Promise<void>;
+  /** Everything works for new connections; open ones that a fault has touched are reset. */
+  heal(): Promise<void>;
+  /** RST to both sides of every open connection. */
+  resetAll(): void;
+  close(): Promise<void>;
+}
+
+export async function startFaultProxy(upstreamPort: number, host = '127.0.0.1'): Promise<FaultProxy> {
+  const proxy = new RunningProxy(upstreamPort, host);
+  await proxy.listen(0);
+  return proxy;
+}
+
+interface Link {
+  readonly client: Socket;
+  readonly upstream: Socket;
+  readonly pumps: { readonly toUpstream: FaultPump; readonly toClient: FaultPump };
+}
+
+class RunningProxy implements FaultProxy {
+  readonly #upstreamPort: number;
+  readonly #host: string;
+  readonly #links = new Set<Link>();
+  readonly #hanging = new Set<Socket>();
+  #server: Server | undefined;
+  #faults: Faults = {};
+  #port = 0;
+  #accepted = 0;
+
+  constructor(upstreamPort: number, host: string) {
+    this.#upstreamPort = upstreamPort;
+    this.#host = host;
+  }
+
+  get port(): number {
+    return this.#port;
+  }
+
+  get open(): number {
+    return this.#links.size + this.#hanging.size;
+  }
+
+  get accepted(): number {
+    return this.#accepted;
+  }
+
+  async listen(port: number): Promise<void> {
+    const server = createServer({ allowHalfOpen: true, noDelay: true }, (client) => this.#accept(client));
+    server.listen(port, this.#host);
+    await once(server, 'listening');
+    this.#server = server;
+    this.#port = (server.address() as AddressInfo).port;
+  }
+
+  async set(faults: Faults): Promise<void> {
+    this.#faults = faults;
+    for (const { pumps } of this.#links) {
+      pumps.toUpstream.set(faults.toUpstream ?? {});
+      pumps.toClient.set(faults.toClient ?? {});
+    }
+    if (faults.connections === 'refuse') {
+      await this.#stopListening();
+      this.resetAll();
+    } else if (this.#server === undefined) {
+      await this.listen(this.#port);
+    }
+  }
+
+  async heal(): Promise<void> {
+    const wasBroken = Object.keys(this.#faults).length > 0;
+    await this.set({});
+    if (wasBroken) this.resetAll();
+  }
+
+  resetAll(): void {
+    for (const { client, upstream } of this.#links) {
+      client.resetAndDestroy();
+      upstream.resetAndDestroy();
+    }
+    for (const client of this.#hanging) client.resetAndDestroy();
+  }
+
+  async close(): Promise<void> {
+    this.resetAll();
+    await this.#stopListening();
+  }
+
+  async #stopListening(): Promise<void> {
+    const server = this.#server;
+    if (server === undefined) return;
+    this.#server = undefined;
+    const closed = once(server, 'close');
+    server.close();
+    this.resetAll();
+    await closed;
+  }
+
+  #accept(client: Socket): void {
+    this.#accepted += 1;
+    const { connections = 'pass', toUpstream = {}, toClient = {} } = this.#faults;
+    client.on('error', () => client.destroy());
+    if (connections === 'reset' || connections === 'refuse') {
+      client.resetAndDestroy();
+      return;
+    }
+    if (connections === 'hang') {
+      this.#hanging.add(client);
+      client.once('close', () => this.#hanging.delete(client));
+      return;
+    }
+    const upstream = connect({
+      port: this.#upstreamPort,
+      host: this.#host,
+      allowHalfOpen: true,
+      noDelay: true,
+    });
+    const pumps = {
+      toUpstream: new FaultPump(client, upstream, (by) => endBy(by, upstream, link)),
+      toClient: new FaultPump(upstream, client, (by) => endBy(by, client, link)),
+    };
+    const link: Link = { client, upstream, pumps };
+    pumps.toUpstream.set(toUpstream);
+    pumps.toClient.set(toClient);
+    this.#links.add(link);
+    upstream.on('error', () => client.resetAndDestroy());
+    upstream.once('close', () => client.destroySoon());
+    client.once('close', () => {
+      this.#links.delete(link);
+      upstream.destroy();
+    });
+  }
+}
+
+/** An RST overtakes what its receiver has not read yet. */
+const readWithinMs = 20;
+
+function endBy(by: Cut['by'], receiver: Socket, { client, upstream }: Link): void {
+  if (by === 'half-close') {
+    receiver.end();
+  } else if (by === 'fin') {
+    receiver.end();
+    (receiver === client ? upstream : client).destroy();
+  } else {
+    setTimeout(() => {
+      client.resetAndDestroy();
+      upstream.resetAndDestroy();
+    }, readWithinMs);
+  }
+}
