@@ -1,0 +1,48 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type DemoShop, startDemoShop } from '../../demo/shop.ts';
+import { exchangeRaw } from '../harness/raw-client.ts';
+import { type Shopward, startShopward } from '../harness/shopward.ts';
+
+const origin = 'https://shop.example';
+let shop: DemoShop;
+let shopward: Shopward;
+beforeAll(async () => {
+  shop = await startDemoShop();
+  shopward = await startShopward({ upstream: shop.url, config: { cors: { origins: [origin] } } });
+});
+afterAll(async () => {
+  await shopward.stop();
+  await shop.close();
+});
+
+const ask = (head: string, more: string) =>
+  exchangeRaw(
+    shopward.port,
+    `${head} HTTP/1.1\r\nHost: shop\r\nAccept: */*\r\nConnection: close\r\n${more}\r\n`,
+  );
+
+test('a preflight of a known origin is answered here; a browser may then send If-Match', async () => {
+  shop.received.clear();
+  const answer = await ask(
+    'OPTIONS /carts/1',
+    `Origin: ${origin}\r\nAccess-Control-Request-Method: PATCH\r\nAccess-Control-Request-Headers: if-match\r\n`,
+  );
+  expect(answer.status).toBe(204);
+  expect(answer.field('access-control-allow-origin')).toBe(origin);
+  expect(answer.field('access-control-allow-headers')).toContain('If-Match');
+  expect(shop.received.total).toBe(0);
+});
+
+test('browsers may read refusals, and the tag of a cart', async () => {
+  const refused = await ask('GET /carts', `Origin: ${origin}\r\n`);
+  expect([refused.status, refused.field('access-control-allow-origin')]).toEqual([401, origin]);
+  expect(refused.field('access-control-expose-headers')).toContain('WWW-Authenticate');
+  const open = await ask('GET /abstract-products/134', `Origin: ${origin}\r\n`);
+  expect([open.status, open.fields('access-control-allow-origin')]).toEqual([200, [origin]]);
+});
+
+test('another origin is granted nothing', async () => {
+  const answer = await ask('GET /abstract-products/134', 'Origin: https://evil.example\r\n');
+  expect([answer.status, answer.fields('access-control-allow-origin')]).toEqual([200, []]);
+  expect(answer.fields('vary')).toContain('Origin');
+});

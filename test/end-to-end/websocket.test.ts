@@ -1,0 +1,99 @@
+import { createHash } from 'node:crypto';
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { openRawConnection } from '../harness/raw-client.ts';
+import { type Shopward, startShopward } from '../harness/shopward.ts';
+
+/** An upstream that speaks enough of RFC 6455 to shake hands, and echoes what comes behind the handshake. */
+const seen: string[] = [];
+const upstream = http.createServer((_, response) => response.end('plain'));
+upstream.on('upgrade', (request, socket) => {
+  seen.push(`${request.method} ${request.url}`);
+  const accept = createHash('sha1')
+    .update(`${request.headers['sec-websocket-key']}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`)
+    .digest('base64');
+  socket.write(
+    `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept}\r\n\r\n`,
+  );
+  socket.pipe(socket);
+});
+
+let shopward: Shopward;
+beforeAll(async () => {
+  await new Promise<void>((resolve) => upstream.listen(0, '127.0.0.1', resolve));
+  shopward = await startShopward({
+    upstream: `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`,
+    config: { upstream: { webSocket: true } },
+    rows: ['GET /events/{id}'],
+  });
+});
+beforeEach(() => void seen.splice(0));
+afterAll(async () => {
+  await shopward.stop();
+  upstream.closeAllConnections();
+  upstream.close();
+});
+
+const handshake = (target: string, more = '', upgrade = 'websocket', method = 'GET') =>
+  `${method} ${target} HTTP/1.1\r\nHost: shop\r\nConnection: Upgrade\r\nUpgrade: ${upgrade}\r\n` +
+  `Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n${more}\r\n`;
+
+async function shake(bytes: string, method?: string) {
+  const connection = await openRawConnection(shopward.port);
+  await connection.write(bytes);
+  return { connection, answer: await connection.readResponse(method) };
+}
+
+test('an open route is joined, and bytes go both ways', async () => {
+  const { connection, answer } = await shake(handshake('/open'));
+  expect([answer.status, answer.field('sec-websocket-accept')]).toEqual([
+    101,
+    's3pPLMBiTxaQ9kYGzzhZRbK+xOo=',
+  ]);
+  await connection.write('\x81\x05hello');
+  await expect.poll(() => connection.pending().toString('latin1')).toBe('\x81\x05hello');
+  expect(seen).toEqual(['GET /open']);
+  connection.close();
+});
+
+test.each([
+  ['without a token', '', '002'],
+  ['with a bad one', 'Authorization: Bearer abc\r\n', '001'],
+])('a protected row %s is refused, and the upstream hears nothing', async (_, more, code) => {
+  const { connection, answer } = await shake(handshake('/events/1', more));
+  expect(answer.status).toBe(401);
+  expect(answer.field('www-authenticate')).toContain('Bearer');
+  expect(JSON.parse(answer.body.toString()).errors[0].code).toBe(code);
+  expect(seen).toEqual([]);
+  connection.close();
+});
+
+test('a protected row with a good token is joined', async () => {
+  const { connection, answer } = await shake(
+    handshake('/events/1', `Authorization: Bearer ${shopward.issueToken()}\r\n`),
+  );
+  expect(answer.status).toBe(101);
+  expect(seen).toEqual(['GET /events/1']);
+  connection.close();
+});
+
+test.each([
+  ['a dot segment', handshake('/open/../events/1'), 400],
+  ['two Host fields', handshake('/open', 'Host: other\r\n'), 400],
+])('%s is refused as for any other request', async (_, bytes, status) => {
+  const { connection, answer } = await shake(bytes);
+  expect(answer.status).toBe(status);
+  expect(seen).toEqual([]);
+  connection.close();
+});
+
+test.each([
+  ['another protocol', handshake('/open', '', 'h2c')],
+  ['another method', handshake('/open', 'Content-Length: 0\r\n', 'websocket', 'POST')],
+])('%s is no upgrade: the request goes on as an ordinary one', async (_, bytes) => {
+  const { connection, answer } = await shake(bytes);
+  expect([answer.status, answer.body.toString()]).toEqual([200, 'plain']);
+  expect(seen).toEqual([]);
+  connection.close();
+});
