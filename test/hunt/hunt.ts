@@ -1,0 +1,162 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import {
+  type RedisSentinel,
+  type SingleRedis,
+  startRedis,
+  startSentinel,
+} from '../harness/redis-processes.ts';
+import { checkHistory, type Verdict } from './history.ts';
+import { createNemesis } from './nemesis.ts';
+import { createRandom } from './random.ts';
+import { type Replica, startReplica } from './replicas.ts';
+import type { ShopMessage, ShopOrder, ShopReport } from './shop.ts';
+import { Shopper, type Sightings } from './shopper.ts';
+
+export interface HuntOptions {
+  readonly replicas: number;
+  readonly clients: number;
+  readonly seconds: number;
+  readonly carts: number;
+  readonly redis: 'single' | 'sentinel';
+  readonly seed: number;
+  /** `tags`: shopward runs without entity tags; `landing`: the shop acts later than the lease allows. Both must lose. */
+  readonly broken?: 'tags' | 'landing' | undefined;
+}
+
+export interface HuntReport {
+  readonly verdict: Verdict;
+  readonly applied: ShopReport['applied'];
+  readonly shop: ShopReport['counts'];
+  readonly sightings: Sightings;
+  readonly deeds: Readonly<Record<string, number>>;
+  /** Carts that could not be written when all was well again. */
+  readonly stuck: readonly string[];
+  /** Log lines of the replicas that tell of a bug. */
+  readonly faults: readonly string[];
+}
+
+const leaseMs = 3000;
+/** sendBy + landing + 0.5s <= lease; 100 ms are left for what the kernel holds. */
+const landsWithinMs = 1900;
+const secret = 'a secret of the hunt only'.repeat(2);
+const config = {
+  store: { timeout: '250ms' },
+  upstream: { responseTimeout: '2s' },
+  auth: { algorithms: ['HS256'], keys: { secret } },
+  entityTags: {
+    lease: `${leaseMs}ms`,
+    sendBy: '500ms',
+    wait: '1s',
+    resources: [
+      { collection: '/carts', member: '/carts/{cart_id}', methods: ['PATCH', 'DELETE'], freshFor: '300ms' },
+    ],
+  },
+  urlResolver: false,
+  refreshTokens: false,
+};
+
+/** Replicas of the real proxy over a real Redis, clients that write the same few carts, and somebody who breaks things. */
+export async function runHunt(options: HuntOptions): Promise<HuntReport> {
+  const { carts: cartCount, seconds, clients, seed } = options;
+  const redis = options.redis === 'sentinel' ? await startSentinel({ replicas: 1 }) : await startRedis({});
+  const shop = await startShop(options);
+  const replicas = await startReplicas(options, redis, shop.port);
+  const sightings: Sightings = { writes: [], counts: {}, acknowledged: new Map(), stale: [] };
+  const carts = Array.from({ length: cartCount }, (_, i) => `c${i}`);
+  const shopperOf = (i: number, ports: readonly number[]) =>
+    new Shopper({
+      name: `w${i}`,
+      user: `user-${i % 10}`,
+      secret,
+      carts,
+      ports,
+      random: createRandom(seed + 1000 + i),
+      sightings,
+    });
+  const ports = replicas.map(({ port }) => port);
+  const shoppers = Array.from({ length: clients }, (_, i) => shopperOf(i, ports));
+  const nemesis = createNemesis({ replicas, redis, leaseMs, random: createRandom(seed) });
+
+  const until = performance.now() + seconds * 1000;
+  const isOver = () => performance.now() > until;
+  await Promise.all([nemesis.run(isOver), ...shoppers.map((shopper) => shopper.run(isOver))]);
+  shop.calm();
+  const stuck = await findStuck(carts, replicas, (i, port) => shopperOf(i, [port]));
+  const { applied, counts } = await shop.report();
+
+  for (const shopper of shoppers) shopper.close();
+  for (const replica of replicas) await replica.close();
+  shop.close();
+  await redis.close();
+  return {
+    verdict: checkHistory(applied, sightings.writes),
+    applied,
+    shop: counts,
+    sightings,
+    deeds: nemesis.deeds,
+    stuck,
+    faults: replicas.flatMap((replica) => replica.faults()),
+  };
+}
+
+/** Whether the run found what must never be. */
+export function isClean({ verdict, stuck, sightings, faults }: HuntReport): boolean {
+  const { lost, invented, appliedThoughRefused, appliedTwice } = verdict;
+  const wrongs = [lost, invented, appliedThoughRefused, appliedTwice, stuck, sightings.stale, faults];
+  return wrongs.every((found) => found.length === 0);
+}
+
+function startReplicas(
+  { replicas, broken }: HuntOptions,
+  redis: SingleRedis | RedisSentinel,
+  upstreamPort: number,
+): Promise<Replica[]> {
+  const isSentinel = 'failover' in redis;
+  const store = isSentinel ? { ...config.store, replicas: 1 } : config.store;
+  const one = () =>
+    startReplica({
+      upstreamPort,
+      config: { ...config, store, ...(broken === 'tags' && { entityTags: false }) },
+      redisUrl: redis.url,
+      redisPort: isSentinel ? undefined : redis.process?.port,
+    });
+  return Promise.all(Array.from({ length: replicas }, one));
+}
+
+/** Every cart can be written through every replica, within the time that all leases and holds may take. */
+async function findStuck(
+  carts: readonly string[],
+  replicas: readonly Replica[],
+  shopperOf: (i: number, port: number) => Shopper,
+): Promise<string[]> {
+  const proofs = replicas.flatMap(({ port }, i) => {
+    const shopper = shopperOf(10_000 + i, port);
+    return carts.map(async (cart) => {
+      const isWritable = await shopper.proveWritable(cart, leaseMs * 5);
+      return isWritable ? [] : [`${cart} through replica ${i}`];
+    });
+  });
+  return (await Promise.all(proofs)).flat();
+}
+
+async function startShop({ seed, broken }: HuntOptions) {
+  const file = join(import.meta.dirname, 'shop.ts');
+  const args = [String(seed), String(landsWithinMs), broken === 'landing' ? 'broken' : ''];
+  const child: ChildProcess = fork(file, args, { execArgv: [] });
+  const hear = async () => (await once(child, 'message'))[0] as ShopMessage;
+  const order = (what: ShopOrder) => void child.send(what);
+  const first = await hear();
+  return {
+    port: 'port' in first ? first.port : 0,
+    calm: () => order('calm'),
+    async report(): Promise<ShopReport> {
+      const heard = hear();
+      order('report');
+      const message = await heard;
+      return 'report' in message ? message.report : { applied: [], counts: {} };
+    },
+    close: () => void child.kill('SIGKILL'),
+  };
+}

@@ -1,0 +1,35 @@
+/** A stream of choices that a seed repeats. */
+export interface Random {
+  /** In [0, 1). */
+  next(): number;
+  /** In [0, limit). */
+  upTo(limit: number): number;
+  pick<T>(from: readonly T[]): T;
+  shuffle<T>(all: readonly T[]): T[];
+}
+
+/** Mulberry32: small, and good enough to choose by. */
+export function createRandom(seed: number): Random {
+  let state = seed >>> 0;
+  const next = () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+  const pick = <T>(from: readonly T[]): T => {
+    const one = from[Math.floor(next() * from.length)];
+    if (one === undefined) throw new RangeError('nothing to pick from');
+    return one;
+  };
+  return {
+    next,
+    upTo: (limit) => next() * limit,
+    pick,
+    shuffle: (all) =>
+      all
+        .map((one) => [next(), one] as const)
+        .sort(([a], [b]) => a - b)
+        .map(([, one]) => one),
+  };
+}

@@ -1,0 +1,49 @@
+import type { HuntOptions, HuntReport } from './hunt.ts';
+
+/** The run as a Markdown table, and what was wrong, if anything was. */
+export function formatHunt(options: HuntOptions, report: HuntReport): string {
+  const { verdict, applied, sightings, deeds, stuck, faults, shop } = report;
+  const { counts, writes, stale } = sightings;
+  const told = (what: string) => writes.filter((write) => write.told === what).length;
+  const status = (pattern: RegExp) =>
+    Object.entries(counts).reduce((sum, [name, count]) => (pattern.test(name) ? sum + count : sum), 0);
+  const through = applied.filter(({ basedOn }) => basedOn !== null).length;
+  const { unknown } = verdict;
+  const rows: (readonly [string, string | number])[] = [
+    [
+      'replicas, clients, carts, seconds',
+      [options.replicas, options.clients, options.carts, options.seconds].join(', '),
+    ],
+    ['Redis, seed', `${options.redis}, ${options.seed}`],
+    ['writes applied through a tag', through],
+    ['writes applied without one (below a cart, new carts)', applied.length - through],
+    ['writes accepted (2xx)', told('accepted')],
+    ['conflicts (412)', status(/^status 412 006/)],
+    ['refused because nobody could tell (503)', status(/^status 503/)],
+    ['refused by the shop (4xx)', status(/^status (404|409|422)/)],
+    ['unknown outcomes', told('unknown')],
+    ['of them applied, not applied', `${unknown.applied}, ${unknown.notApplied}`],
+    ['reads with a tag, without one', `${status(/^reads with a tag/)}, ${status(/^reads without/)}`],
+    ['304', counts['not modified'] ?? 0],
+    ...Object.entries(deeds).map(([name, times]) => [name, times] as const),
+    ["the shop's longest stall, ms", shop.worstStallMs ?? 0],
+    ['**lost updates**', verdict.lost.length],
+    ['accepted, but not applied so', verdict.invented.length],
+    ['refused, but applied', verdict.appliedThoughRefused.length],
+    ['applied twice', verdict.appliedTwice.length],
+    ['stale 304', stale.length],
+    ['stuck carts', stuck.length],
+    ['bugs in the log', faults.length],
+  ];
+  const table = ['| | |', '|---|---|', ...rows.map(([name, value]) => `| ${name} | ${value} |`)];
+  const found = [
+    ...verdict.lost,
+    ...verdict.invented,
+    ...verdict.appliedThoughRefused,
+    ...verdict.appliedTwice,
+    ...stale,
+    ...stuck,
+    ...faults,
+  ];
+  return [...table, ...found.slice(0, 20).map((one) => `- ${JSON.stringify(one)}`)].join('\n');
+}

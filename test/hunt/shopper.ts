@@ -1,0 +1,166 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { makeHmacToken } from '../protection/signing.ts';
+import { type CartAnswer, type CartRequest, createCartClient } from './cart-client.ts';
+import type { Told, Write, WriteKind } from './history.ts';
+import type { Random } from './random.ts';
+
+/** What all clients together have seen. */
+export interface Sightings {
+  readonly writes: Write[];
+  readonly counts: Record<string, number>;
+  /** Newest state of each cart that some client was told of. */
+  readonly acknowledged: Map<string, number>;
+  /** A 304 that stands for a state which an acknowledged write had replaced before it was asked for. */
+  readonly stale: string[];
+}
+
+export interface ShopperOptions {
+  readonly name: string;
+  readonly user: string;
+  readonly secret: string;
+  readonly carts: readonly string[];
+  readonly ports: readonly number[];
+  readonly random: Random;
+  readonly sightings: Sightings;
+}
+
+interface Known {
+  readonly tag: string;
+  readonly version: number;
+}
+
+/** Nothing was forwarded: shopward's own refusals, and nobody there to take the request. */
+const unforwarded = new Set([
+  '005',
+  '006',
+  'tag-store-unavailable',
+  'resource-busy',
+  'overloaded',
+  'ECONNREFUSED',
+]);
+
+/** One client: reads carts, and writes on what it has read. */
+export class Shopper {
+  readonly #options: ShopperOptions;
+  readonly #client: ReturnType<typeof createCartClient>;
+  readonly #known = new Map<string, Known>();
+  #writes = 0;
+
+  constructor(options: ShopperOptions) {
+    this.#options = options;
+    const now = Math.floor(Date.now() / 1000);
+    const claims = { sub: options.user, iat: now - 10, exp: now + 7200 };
+    this.#client = createCartClient(makeHmacToken(options.secret, claims));
+  }
+
+  async run(isOver: () => boolean): Promise<void> {
+    const { random, carts } = this.#options;
+    while (!isOver()) {
+      const cart = random.pick(carts);
+      if (random.next() < 0.12) {
+        await this.#write('child', cart, undefined);
+        continue;
+      }
+      const seen = await this.read(cart);
+      if (seen === 'absent' && random.next() < 0.7) await this.#write('create', cart, undefined);
+      if (seen === 'silent') await sleep(random.upTo(200));
+      while (!isOver() && this.#known.has(cart)) {
+        const kind = random.next() < 0.06 ? 'delete' : 'patch';
+        const told = await this.#write(kind, cart, this.#known.get(cart));
+        if (told !== 'accepted' || random.next() < 0.3) break;
+      }
+      await sleep(random.upTo(15));
+    }
+  }
+
+  /** Leaves in `#known` what a write may be based on. */
+  async read(cart: string): Promise<'seen' | 'absent' | 'silent'> {
+    const { random, sightings } = this.#options;
+    const before = this.#known.get(cart);
+    const acknowledged = sightings.acknowledged.get(cart) ?? 0;
+    const isConditional = before !== undefined && random.next() < 0.4;
+    const path = random.next() < 0.15 && !isConditional ? `/carts?cart=${cart}` : `/carts/${cart}`;
+    const fields = isConditional ? { 'If-None-Match': before.tag } : {};
+    const { status, tag, version } = await this.#send({ port: 0, method: 'GET', path, fields });
+    if (status === 304 && before !== undefined) {
+      this.#count('not modified');
+      if (before.version < acknowledged) sightings.stale.push(`cart ${cart}: 304 for ${before.version}`);
+      return 'seen';
+    }
+    this.#known.delete(cart);
+    if (status === 404 || (status === 200 && version === undefined)) return 'absent';
+    if (status !== 200 || version === undefined) return 'silent';
+    this.#count(tag === undefined ? 'reads without a tag' : 'reads with a tag');
+    if (tag !== undefined) this.#known.set(cart, { tag, version });
+    return 'seen';
+  }
+
+  /** The cart can be read with a tag and written with it, within the time. */
+  async proveWritable(cart: string, withinMs: number): Promise<boolean> {
+    const deadline = performance.now() + withinMs;
+    while (performance.now() < deadline) {
+      if ((await this.read(cart)) === 'absent') await this.#write('create', cart, undefined);
+      const known = this.#known.get(cart);
+      if (known !== undefined && (await this.#write('patch', cart, known)) === 'accepted') return true;
+      await sleep(50);
+    }
+    return false;
+  }
+
+  close(): void {
+    this.#client.close();
+  }
+
+  async #write(kind: WriteKind, cart: string, known: Known | undefined): Promise<Told> {
+    const { random, name, sightings } = this.#options;
+    this.#writes += 1;
+    const write = `${name}.${this.#writes}`;
+    const answer = await this.#send({
+      port: 0,
+      ...requestOf(kind, cart),
+      ...(known && { fields: { 'If-Match': known.tag } }),
+      body: { write, cart, ...(known && { basedOn: known.version }) },
+      ...(random.next() < 0.01 && { leaveAfterMs: 1 + random.upTo(30) }),
+    });
+    const told = toldBy(answer);
+    sightings.writes.push({ write, cart, kind, told, result: answer.version });
+    this.#count(`${kind} ${told}`);
+    this.#count(`status ${answer.status}${answer.code === undefined ? '' : ` ${answer.code}`}`);
+    this.#known.delete(cart);
+    if (told !== 'accepted' || answer.version === undefined) return told;
+    const { acknowledged } = sightings;
+    acknowledged.set(cart, Math.max(acknowledged.get(cart) ?? 0, answer.version));
+    if (answer.tag !== undefined && kind !== 'delete') {
+      this.#known.set(cart, { tag: answer.tag, version: answer.version });
+    }
+    return told;
+  }
+
+  #send(request: CartRequest): Promise<CartAnswer> {
+    return this.#client.send({ ...request, port: this.#options.random.pick(this.#options.ports) });
+  }
+
+  #count(what: string): void {
+    const { counts } = this.#options.sightings;
+    counts[what] = (counts[what] ?? 0) + 1;
+  }
+}
+
+function requestOf(kind: WriteKind, cart: string): { readonly method: string; readonly path: string } {
+  switch (kind) {
+    case 'patch':
+      return { method: 'PATCH', path: `/carts/${cart}` };
+    case 'delete':
+      return { method: 'DELETE', path: `/carts/${cart}` };
+    case 'child':
+      return { method: 'POST', path: `/carts/${cart}/items` };
+    case 'create':
+      return { method: 'POST', path: '/carts' };
+  }
+}
+
+function toldBy({ status, code }: CartAnswer): Told {
+  if (status >= 200 && status < 300) return 'accepted';
+  if (code !== undefined && unforwarded.has(code)) return 'refused';
+  return status >= 400 && status < 500 ? 'refused' : 'unknown';
+}
