@@ -1,0 +1,57 @@
+import { startRecordingUpstream } from '../../harness/recording-upstream.ts';
+import { type Shopward, startShopward } from '../../harness/shopward.ts';
+import type { StageName } from './corpus-schema.ts';
+import { answerAsShop } from './corpus-shop.ts';
+
+/** What each stage says beside the shipped configuration. */
+const stageConfigs: Readonly<Record<StageName, Readonly<Record<string, unknown>>>> = {
+  shop: {},
+  trusting: { trustedProxies: ['127.0.0.0/8'] },
+  parties: { auth: { issuer: 'https://shop.example', audience: ['frontend', 'app'] } },
+  small: { limits: { requestBody: '1KiB', requestHeaders: '16KiB' } },
+  lenient: {
+    entityTags: {
+      resources: [
+        {
+          collection: '/carts',
+          member: '/carts/{cart_id}',
+          methods: ['PATCH', 'DELETE'],
+          ifMatch: 'lenient',
+          freshFor: '0s',
+        },
+      ],
+    },
+  },
+};
+
+export const engines = ['http-proxy-3', 'undici'] as const;
+export type EngineName = (typeof engines)[number];
+
+/** One proxy in front of one shop that records every octet. */
+export interface CorpusStage {
+  readonly shopward: Shopward;
+  /** Heads that the shop has read, in order. */
+  readonly heads: readonly string[];
+  /** Every octet that the shop got, latin-1. */
+  bytes(): string;
+  close(): Promise<void>;
+}
+
+export async function openStage(name: StageName, engine: EngineName): Promise<CorpusStage> {
+  const heads: string[] = [];
+  const upstream = await startRecordingUpstream((request) => {
+    heads.push(request.head);
+    return answerAsShop(request);
+  });
+  const config = { ...stageConfigs[name], upstream: { engine } };
+  const shopward = await startShopward({ upstream: `http://127.0.0.1:${upstream.port}`, config });
+  return {
+    shopward,
+    heads,
+    bytes: upstream.bytes,
+    close: async () => {
+      await upstream.close();
+      await shopward.stop();
+    },
+  };
+}

@@ -1,0 +1,52 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { StageName } from './corpus-stage/corpus-schema.ts';
+import { play } from './corpus-stage/play.ts';
+import { readCorpus } from './corpus-stage/read-corpus.ts';
+import { type CorpusStage, engines, openStage } from './corpus-stage/stage.ts';
+
+const corpus = readCorpus();
+
+describe('the corpus', () => {
+  it('has at least 400 attacks, each said once', () => {
+    const all = corpus.map(({ stage, values, steps }) => JSON.stringify([stage, values, steps]));
+    const twice = all.filter((attack, i) => all.indexOf(attack) !== i);
+    expect(twice).toEqual([]);
+    expect(corpus.length).toBeGreaterThanOrEqual(400);
+  });
+
+  it('says of every attack what must come back and what the upstream may see', () => {
+    const vague = corpus.filter(({ steps }) =>
+      steps.some(({ back, upstream }) => back === undefined || upstream === undefined),
+    );
+    expect(vague.map(({ topic, name }) => `${topic}: ${name}`)).toEqual([]);
+  });
+});
+
+/** Every attack over raw sockets, against the real process, in front of an upstream that records every octet. */
+describe.each(engines)('over %s', (engine) => {
+  const names = [...new Set(corpus.map(({ stage }) => stage))];
+  const stages = new Map<StageName, CorpusStage>();
+  beforeAll(async () => {
+    for (const name of names) stages.set(name, await openStage(name, engine));
+  });
+  afterAll(async () => {
+    for (const stage of stages.values()) await stage.close();
+    for (const { shopward } of stages.values()) {
+      expect(shopward.output()).not.toContain('eyJ');
+      expect(shopward.log().filter(({ event }) => event === 'crash' || event === 'fault')).toEqual([]);
+    }
+  });
+
+  const topics = Map.groupBy(corpus, ({ topic }) => topic);
+  for (const [topic, attacks] of topics) {
+    describe(topic, () => {
+      for (const attack of attacks) {
+        it(`${attack.evidence}: ${attack.name}`, async () => {
+          const stage = stages.get(attack.stage);
+          if (stage === undefined) throw new Error(`no stage ${attack.stage}`);
+          await play(attack, stage);
+        });
+      }
+    });
+  }
+});
