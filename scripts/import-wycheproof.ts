@@ -1,0 +1,46 @@
+/**
+ * Converts public test vectors of C2SP/wycheproof (testvectors_v1/json_web_signature_test.json, json_web_key_test.json)
+ * into the compact form of test/attacks/wycheproof:
+ *
+ *     node scripts/import-wycheproof.ts FILE...
+ *
+ * Private parts of key pairs are left out, and so are notes and flags. The vectors are Apache-2.0; their notice lies
+ * beside them.
+ */
+import { readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+
+interface Vectors {
+  readonly testGroups: readonly {
+    readonly comment?: string;
+    readonly public?: object;
+    readonly private?: object;
+    readonly tests: readonly {
+      readonly tcId: number;
+      readonly comment: string;
+      readonly jws: string | object;
+      readonly result: string;
+    }[];
+  }[];
+}
+
+const folder = path.join(import.meta.dirname, '../test/attacks/wycheproof');
+const files = process.argv.slice(2);
+if (files.length === 0) {
+  console.error('usage: node scripts/import-wycheproof.ts FILE...');
+  process.exitCode = 2;
+}
+
+for (const file of files) {
+  const { testGroups } = JSON.parse(readFileSync(file, 'utf8')) as Vectors;
+  // One line a group, and under it one line a vector.
+  const lines = testGroups.flatMap((group) => [
+    // A symmetric key has no public half.
+    { name: group.comment ?? '', key: group.public ?? group.private },
+    ...group.tests.map(({ tcId, comment, jws, result }) => [tcId, comment, result, jws]),
+  ]);
+  const target = path.join(folder, `${path.basename(file, '.json')}.jsonl`);
+  writeFileSync(target, lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
+  const count = lines.length - testGroups.length;
+  console.log(`${path.relative(process.cwd(), target)}: ${count} vectors in ${testGroups.length} groups`);
+}
