@@ -131,7 +131,8 @@ function openedRoutes({ removed, changed }) {
 
 function problemsElement(problems, textarea) {
   if (problems.length === 0) return undefined;
-  const items = problems.map((problem) => {
+  const bySeverity = problems.toSorted((a, b) => a.severity.localeCompare(b.severity));
+  const items = bySeverity.map((problem) => {
     const item = problemItem(problem);
     const go = el('button', { type: 'button', class: 'small' }, `go to line ${problem.line}`);
     go.addEventListener('click', () => goTo(textarea, problem.line, problem.column));
