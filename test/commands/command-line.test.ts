@@ -1,0 +1,46 @@
+import { execFile } from 'node:child_process';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { describe, expect, it } from 'vitest';
+
+const root = path.join(import.meta.dirname, '../..');
+
+describe('the verb as a process', () => {
+  const run = promisify(execFile);
+  const shopward = (...args: string[]) =>
+    run(process.execPath, [path.join(root, 'src/main.ts'), ...args], { cwd: root }).then(
+      ({ stdout, stderr }) => ({ code: 0, stdout, stderr }),
+      ({ code, stdout, stderr }) => ({ code, stdout, stderr }),
+    );
+
+  it.each([
+    [['protected', 'diff', 'config/protected-resources.yaml', 'config/protected-resources.yaml'], 0],
+    [['protected', 'diff', 'config/protected-resources.yaml', 'config/protected-resources.hardened.yaml'], 1],
+    [['protected', 'diff', 'config/protected-resources.yaml'], 2],
+    [['protected', 'import'], 2],
+    [['protected', 'diff', 'gone.yaml', 'gone.yaml'], 78],
+    [['protected', '--list', 'config/protected-resources.yaml', '--group', 'carts'], 0],
+    [['explain'], 2],
+    [['verify', 'no-url'], 2],
+    [['frob'], 2],
+  ])('%j exits %i', async (args, code) => {
+    expect((await shopward(...args)).code).toBe(code);
+  });
+
+  it.each([
+    'serve',
+    'check',
+    'explain',
+    'protected',
+    'verify',
+    'schema',
+    'purge',
+    'tokens',
+    'health',
+    'version',
+  ])('%s --help has examples and exit codes', async (verb) => {
+    const { code, stdout } = await shopward(verb, '--help');
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/\nExamples:\n {2}.*shopward[\s\S]*\nExit code: 0 /);
+  });
+});
