@@ -55,4 +55,4 @@ it('a rolling restart of two replicas under load loses no request', async () => 
   expect(balancer.failures).toEqual([]);
   expect([...load.statuses]).toEqual([[200, load.total]]);
   process.stdout.write(`rolling restart: ${load.total} requests, ${2 * rounds} restarts, 0 failures\n`);
-});
+}, 240_000);

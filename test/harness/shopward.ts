@@ -17,6 +17,8 @@ export interface ShopwardOptions {
   /** A list file of the repository instead, such as `config/protected-resources.yaml` (the default). */
   readonly listFile?: string;
   readonly env?: Readonly<Record<string, string>>;
+  /** Command and arguments that start what follows them, such as `sh -c 'ulimit -n 64; exec "$@"' sh`. */
+  readonly launcher?: readonly string[];
   /** Resolves only when requests are served. Default true. */
   readonly awaitListening?: boolean;
 }
@@ -77,7 +79,12 @@ export async function startShopward(options: ShopwardOptions): Promise<Shopward>
   );
   await writeFile(configFile, stringify(config));
 
-  const child = spawn(process.execPath, [mainFile, 'serve', '--config', configFile], {
+  const [command = '', ...args] = [
+    ...(options.launcher ?? []),
+    process.execPath,
+    ...[mainFile, 'serve', '--config', configFile],
+  ];
+  const child = spawn(command, args, {
     cwd: folder,
     env: { ...bareEnvironment, ...options.env },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -1,0 +1,99 @@
+import { rename, rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { eventually } from '../harness/eventually.ts';
+import { exchangeRaw } from '../harness/raw-client.ts';
+import { answer, type RecordingUpstream, startRecordingUpstream } from '../harness/recording-upstream.ts';
+import { listOf, type Shopward, startShopward } from '../harness/shopward.ts';
+import { type LoadRequest, startSteadyLoad } from '../harness/steady-load.ts';
+import { makeSigner, publicPem } from '../protection/signing.ts';
+
+const edits = 1000;
+/** Edits between two that are waited for until they are in force. */
+const burst = 10;
+const fill = (name: string) => Array.from({ length: 40 }, (_, i) => `GET /${name}/${i}`);
+/** In both of them the row that counts is the last one: half a list would not have it. */
+const lists = [listOf([...fill('odd'), 'GET /secret']), listOf([...fill('even'), 'GET /secret'])];
+
+let upstream: RecordingUpstream;
+let shopward: Shopward;
+
+beforeAll(async () => {
+  upstream = await startRecordingUpstream(() => answer());
+  shopward = await startShopward({
+    upstream: `http://127.0.0.1:${upstream.port}`,
+    rows: ['GET /secret'],
+    config: { log: { level: 'info' } },
+  });
+});
+afterAll(async () => {
+  await shopward?.kill();
+  await upstream?.close();
+});
+
+/** As editors, scripts and mounts do it. */
+const waysToWrite: readonly ((file: string, text: string) => Promise<void>)[] = [
+  (file, text) => writeFile(file, text),
+  async (file, text) => {
+    await writeFile(`${file}.new`, text);
+    await rename(`${file}.new`, file);
+  },
+  async (file, text) => {
+    await writeFile(file, text.slice(0, text.length / 2));
+    await writeFile(file, text);
+  },
+  async (file, text) => {
+    await rm(file);
+    await writeFile(file, text);
+  },
+];
+
+it('a thousand edits of the list, and edits of the keys, under load: no request fails or sees half of them', async () => {
+  const authorization = `Bearer ${shopward.issueToken()}`;
+  const requests: readonly (LoadRequest & { readonly expected: number })[] = [
+    { method: 'GET', path: '/secret', expected: 401 },
+    { method: 'GET', path: '/secret', headers: { Authorization: authorization }, expected: 200 },
+    { method: 'GET', path: '/open', expected: 200 },
+  ];
+  const wrong: string[] = [];
+  const load = startSteadyLoad(
+    shopward.port,
+    8,
+    (n) => requests[n % requests.length] as LoadRequest,
+    (request, status) => {
+      const { expected } = request as (typeof requests)[number];
+      if (status !== expected) wrong.push(`${request.path}: ${status} instead of ${expected}`);
+    },
+  );
+  const other = publicPem(makeSigner('RS256'));
+  const good = publicPem(shopward.signer);
+  const keyFile = path.join(shopward.folder, 'public.pem');
+  const seen = { reloads: 0 };
+  for (let edit = 1; edit <= edits; edit++) {
+    const way = waysToWrite[edit % waysToWrite.length];
+    const text = lists[(edit / burst) % 2 < 1 ? 0 : 1] ?? '';
+    await way?.(shopward.listFile, `${text}# ${edit}\n`);
+    if (edit % burst > 0) continue;
+    // Keys come and go beside it; the one that signs is there all the time.
+    await waysToWrite[1]?.(keyFile, edit % (2 * burst) === 0 ? good : `${good}${other}`);
+    const isOdd = text.includes('/odd/');
+    await eventually('the edit to be in force', async () => {
+      const response = await exchangeRaw(
+        shopward.port,
+        `GET /${isOdd ? 'odd' : 'even'}/7 HTTP/1.1\r\nHost: x\r\n\r\n`,
+      );
+      return response.status === 401 || undefined;
+    });
+    seen.reloads++;
+  }
+  await load.stop();
+  expect(wrong).toEqual([]);
+  expect(seen.reloads).toBe(edits / burst);
+  const failures = shopward.log().filter(({ event }) => event === 'fault' || event === 'crash');
+  expect(failures).toEqual([]);
+  const reloads = shopward.log().filter(({ event }) => event === 'list-reloaded').length;
+  const keys = shopward.log().filter(({ event }) => event === 'keys-reloaded').length;
+  process.stdout.write(
+    `reload: ${edits} edits, ${reloads} of them took effect, ${keys} reloads of keys, ${load.total} requests, 0 failures\n`,
+  );
+}, 240_000);
