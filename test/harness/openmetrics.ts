@@ -63,9 +63,15 @@ function parseSample(line: string): MetricSample {
     labels[label] = value;
     rest = rest.slice(whole.length);
   }
-  const value = number === '+Inf' ? Number.POSITIVE_INFINITY : Number(number);
-  if (Number.isNaN(value)) throw new Error(`not a number: ${line}`);
-  return { name, labels, value };
+  return { name, labels, value: parseNumber(number, line) };
+}
+
+/** The words for what is no real number are taken in any case, as the specification's grammar has them. */
+function parseNumber(text: string, line: string): number {
+  if (/^nan$/i.test(text)) return Number.NaN;
+  if (/^[+-]?inf(?:inity)?$/i.test(text)) return text.startsWith('-') ? -Infinity : Infinity;
+  if (!/^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i.test(text)) throw new Error(`not a number: ${line}`);
+  return Number(text);
 }
 
 /** Buckets never fall, and the last one counts everything. */
