@@ -6,6 +6,7 @@ import { findUnsafeRuntime } from '../config/runtime.ts';
 import { createLog } from '../telemetry/log.ts';
 import { untilStopped } from '../workers/until-stopped.ts';
 import { type CommandIo, processIo } from './command-io.ts';
+import { explainForConsole } from './console-explain.ts';
 import { fileJudges } from './file-judges.ts';
 import { version } from './version.ts';
 
@@ -47,7 +48,7 @@ export async function runServe(options: ServeOptions, io: CommandIo = processIo)
     },
     log,
     version,
-    explain: undefined,
+    explain: explainForConsole,
   };
   // A primary forwards nothing, and a single process has nobody to look after: each loads what it is.
   const app =
