@@ -25,8 +25,11 @@ export interface Drift {
 /** Bound of the routes that are kept; the least refused one makes room, so that nobody can push the others out. */
 const maxRoutes = 200;
 
-/** Costs nothing but a comparison while the shop refuses nothing, and a look-up after that. */
-export function createDrift(): Drift {
+/**
+ * `onNew` hears of each route once, while it is kept. Costs nothing but a comparison while the shop refuses nothing, and a look-up after
+ * that.
+ */
+export function createDrift(onNew: (route: Readonly<UnlistedRoute>) => void = () => {}): Drift {
   const routes = new Map<string, UnlistedRoute>();
   /** First segments of the routes above: most other requests are told apart by theirs. */
   const heads = new Set<string>();
@@ -41,6 +44,7 @@ export function createDrift(): Drift {
       const template = guessTemplate(path);
       const key = `${method} ${template}`;
       let route = routes.get(key);
+      const isNew = route === undefined;
       if (route === undefined) {
         if (!isRefused) return;
         if (routes.size >= maxRoutes) forgetLeast(routes, heads);
@@ -52,6 +56,7 @@ export function createDrift(): Drift {
       else if (status === 403) route.forbidden++;
       else if (status < 400) route.passed++;
       if (isRefused) route.lastSeenMs = nowMs;
+      if (isNew) onNew(route);
     },
     unlisted: () => [...routes.values()].sort((a, b) => refusals(b) - refusals(a)),
   };

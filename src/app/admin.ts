@@ -44,7 +44,12 @@ export function createAdmin(input: AdminInput): Admin | undefined {
   const settings = config.admin;
   if (settings === false) return undefined;
   const activity = createActivity();
-  const drift = createDrift();
+  const drift = createDrift(({ method, template, unauthorized }) =>
+    log.warn(
+      { event: 'drift', method, template, status: unauthorized > 0 ? 401 : 403 },
+      'the shop refuses a route that no row names',
+    ),
+  );
   const decisions = createDecisionLog();
   const file = config.protectedResources;
   const rows = () => list.current().rows;

@@ -37,6 +37,17 @@ describe('routes that the shop refuses and no row names', () => {
     ]);
   });
 
+  it('are told once each', () => {
+    const told: string[] = [];
+    const drift = createDrift(({ method, template, forbidden }) =>
+      told.push(`${forbidden} ${method} ${template}`),
+    );
+    for (let i = 0; i < 3; i++) drift.note(exchangeRecord({ path: `/agents/${i}`, status: 403 }), i);
+    drift.note(exchangeRecord({ path: '/open/1' }), 4);
+    drift.note(exchangeRecord({ path: '/agents', status: 403, method: 'HEAD' }), 5);
+    expect(told).toEqual(['1 GET /agents/{id}', '1 GET /agents']);
+  });
+
   it('are bounded, and a flood of new ones does not push out what is refused often', () => {
     const drift = createDrift();
     for (let i = 0; i < 3; i++) drift.note(exchangeRecord({ path: '/agents', status: 401 }), i);
