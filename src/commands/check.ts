@@ -2,7 +2,7 @@ import { loadConfig } from '../config/load.ts';
 import type { ConfigFile } from '../config/named-files.ts';
 import { formatProblem, hasErrors, type Problem } from '../config/problem.ts';
 import { type CommandIo, processIo } from './command-io.ts';
-import { fileJudges } from './file-judges.ts';
+import { adviceJudges } from './file-judges.ts';
 
 export interface CheckOptions {
   /** Configuration file; left out: the default ones. */
@@ -13,7 +13,7 @@ export interface CheckOptions {
 /** Judges every file and prints all problems. Resolves to the exit code: 0, or 1 when there is an error. */
 export async function runCheck(options: CheckOptions, io: CommandIo = processIo): Promise<number> {
   const { env, cwd } = io;
-  const result = await loadConfig({ file: options.config, env, cwd, judges: fileJudges });
+  const result = await loadConfig({ file: options.config, env, cwd, judges: adviceJudges });
   const problems = 'problems' in result ? result.problems : result.warnings;
   if (options.json) io.out(JSON.stringify(jsonReport(problems, result.files), null, 2));
   else for (const line of [...problems.map(formatProblem), summary(problems, result.files)]) io.out(line);

@@ -2,6 +2,7 @@ import type { FileJudges } from '../config/named-files.ts';
 import type { Problem } from '../config/problem.ts';
 import { readKeyFiles } from '../protection/file-key-source.ts';
 import { parseProtectedList } from '../protection/protected-list.ts';
+import { findSuspicious } from '../protection/protected-list-suspicion.ts';
 import { loadMappingFile } from '../url-resolver/mapping-file/load-mapping-file.ts';
 
 /** The features' own judgement of the files that the configuration names. */
@@ -22,3 +23,12 @@ async function judgeMapping(path: string, name: string): Promise<Problem[]> {
     text,
   }));
 }
+
+/** The same, with advice that a start need not repeat: rows that are right but probably not what was meant. */
+export const adviceJudges: FileJudges = {
+  ...fileJudges,
+  protectedResources: (text, name) => {
+    const { list, problems } = parseProtectedList(text, name);
+    return list === undefined ? problems : [...problems, ...findSuspicious(list)];
+  },
+};

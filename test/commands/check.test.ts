@@ -4,7 +4,7 @@ import { type CheckOptions, runCheck } from '../../src/commands/check.ts';
 import { keys, makeFolder } from '../config/config-folder.ts';
 import { runCommand } from './command-run.ts';
 
-const list = 'groups:\n  Carts:\n    - GET /carts\ncomplete: true\n';
+const list = 'groups:\n  Carts:\n    - ANY /carts/**\ncomplete: true\n';
 
 function check(files: Record<string, string>, options: CheckOptions = {}, env: Record<string, string> = {}) {
   const cwd = makeFolder({ 'config/protected-resources.yaml': list, ...files });
@@ -40,6 +40,17 @@ describe('check', () => {
     const { code, out } = await check({ 'config/shopward.yaml': `${keys}\nmode: observe\n` });
     expect(code).toBe(0);
     expect(out.at(-1)).toBe('checked config/shopward.yaml, config/protected-resources.yaml: 1 warning');
+  });
+
+  it('advises on rows that are right but probably not what was meant', async () => {
+    const { code, out } = await check({
+      'config/shopward.yaml': keys,
+      'config/protected-resources.yaml': 'groups:\n  Carts:\n    - GET /carts\ncomplete: true\n',
+    });
+    expect(code).toBe(0);
+    expect(out[0]).toBe(
+      'config/protected-resources.yaml:3:7: warning: GET /carts is protected, GET /carts/{id} is open',
+    );
   });
 
   it('exits 1 when there is nothing to check', async () => {
