@@ -1,0 +1,296 @@
+import fc from 'fast-check';
+
+/** What honest paths are made of, and what attacks on them are. */
+const honestPieces = [
+  ...[
+    'orders',
+    'carts',
+    'customers',
+    'addresses',
+    'items',
+    'up-selling-products',
+    'stores',
+    'url-resolver',
+    'mine',
+    '1',
+  ],
+  ...[
+    'abstract-products',
+    'product-reviews',
+    'refresh-tokens',
+    'shopping-lists',
+    'index.php',
+    'v1',
+    '~',
+    '+',
+    '@',
+  ],
+  ...[
+    '/',
+    '/',
+    '/',
+    '/orders',
+    '/carts/',
+    '/customers/',
+    '/items/',
+    '/orders/1',
+    '/carts/1',
+    '/stores/x/',
+    '/x/',
+  ],
+];
+const lenientPieces = [
+  ...[
+    '//',
+    ';',
+    '%3b',
+    ';x=1',
+    '%20',
+    '.',
+    '%7e',
+    '%2D',
+    '%C2%A0',
+    '%EF%BC%8F',
+    '/index.php/',
+    '/;/',
+    '/%20/',
+  ],
+  ...['ORDERS', '%6frders', '%63arts', 'Customers', 'orders.', 'carts;a=b', 'orders%20', '%4frders'],
+];
+const hostilePieces = [
+  ...[
+    '..',
+    '%2e',
+    '%2E',
+    '%252e',
+    '%25',
+    '2e',
+    '%2f',
+    '%2F',
+    '%252f',
+    '%5c',
+    '\\',
+    '#',
+    '?',
+    '%09',
+    '%00',
+    '%0a',
+    '%7f',
+  ],
+  ...['%', '%3f', '%23', '..;', '/../', '/%2e%2e/', '%25%32%65', '%c0%ae', '%ff'],
+];
+
+const queryPieces = [
+  ...[
+    '_method=DELETE',
+    '%5fmethod=PATCH',
+    '_method[]=x',
+    '.method=PUT',
+    '+_method=GET',
+    '&',
+    ';',
+    '=',
+    '/orders',
+    '..',
+  ],
+  ...['url=', 'include=items', '%00', '%0d%0a', '[', ']', '_method', 'a=1'],
+];
+
+const joined = (pieces: readonly string[], maxLength: number) =>
+  fc.array(fc.constantFrom(...pieces), { maxLength }).map((parts) => parts.join(''));
+
+const pathOf = (pieces: readonly string[], maxLength: number) =>
+  joined(pieces, maxLength).map((path) => `/${path}`);
+
+/** Latin-1 text, so that every character is an octet. */
+const octets = fc.uint8Array({ maxLength: 12 }).map((bytes) => Buffer.from(bytes).toString('latin1'));
+
+/** A request target: mostly in origin-form, sometimes of another authority, sometimes anything. */
+export const target: fc.Arbitrary<string> = fc
+  .tuple(
+    fc.oneof(
+      { weight: 8, arbitrary: pathOf([...honestPieces, ...honestPieces, ...lenientPieces], 7) },
+      { weight: 4, arbitrary: pathOf([...honestPieces, ...lenientPieces, ...hostilePieces], 9) },
+      { weight: 1, arbitrary: pathOf(honestPieces, 5).map((path) => `http://shop.example${path}`) },
+      { weight: 1, arbitrary: joined(hostilePieces, 5) },
+      { weight: 1, arbitrary: octets.map((path) => `/orders${path}`) },
+    ),
+    fc.oneof(
+      fc.constant(''),
+      joined(queryPieces, 4).map((query) => `?${query}`),
+    ),
+  )
+  .map(([path, query]) => path + query);
+
+export const method: fc.Arbitrary<string> = fc.constantFrom(
+  ...[
+    'GET',
+    'GET',
+    'GET',
+    'HEAD',
+    'POST',
+    'POST',
+    'PATCH',
+    'DELETE',
+    'PUT',
+    'OPTIONS',
+    'TRACE',
+    'get',
+    'QUERY',
+  ],
+);
+
+const fieldNames = [
+  ...[
+    'Connection',
+    'Content-Length',
+    'Transfer-Encoding',
+    'Content-Type',
+    'Expect',
+    'Upgrade',
+    'Host',
+    'TE',
+    'Trailer',
+  ],
+  ...[
+    'X-HTTP-Method-Override',
+    'X-Original-URL',
+    'X-Forwarded-For',
+    'X-Forwarded-Host',
+    'X_User',
+    'Authorization',
+  ],
+  ...[
+    'If-Match',
+    'If-None-Match',
+    'Proxy-Authorization',
+    'Keep-Alive',
+    'Accept',
+    'Cookie',
+    'X-A',
+    'x-b',
+    'Store',
+  ],
+];
+const fieldValues = [
+  ...[
+    'close',
+    'keep-alive',
+    'chunked',
+    'identity',
+    '0',
+    '4',
+    '5',
+    'content-length',
+    'host',
+    'x-a',
+    'authorization',
+  ],
+  ...[
+    'application/json',
+    'application/x-www-form-urlencoded',
+    'multipart/form-data; boundary=b',
+    '100-continue',
+    'h2c',
+  ],
+  ...[
+    'websocket',
+    'shop.example',
+    'evil.example',
+    '/orders',
+    'DELETE',
+    '1.2.3.4',
+    '*',
+    '"x"',
+    'W/"x"',
+    'Bearer a.b.c',
+  ],
+  ...[', ', ',', ' ', '\t', ';', '', '\x0b', '\xff'],
+];
+const fieldLine = fc
+  .tuple(
+    fc.oneof(fc.constantFrom(...fieldNames), octets),
+    joined(fieldValues, 3),
+    fc.constantFrom(':', ': ', ' :', ':\t'),
+  )
+  .map(([name, value, colon]) => `${name}${colon}${value}`);
+/** Field lines, mostly lawful ones. */
+export const fieldLines: fc.Arbitrary<string[]> = fc.array(fieldLine, { maxLength: 5 });
+
+const bodies = [
+  ...[
+    '',
+    'abcd',
+    '_method=DELETE',
+    '0\r\n\r\n',
+    '4\r\nabcd\r\n0\r\n\r\n',
+    '4;x\r\nabcd\r\n0\r\nA: b\r\n\r\n',
+    '{}',
+  ],
+  ...[
+    'GET /orders HTTP/1.1\r\nHost: s\r\n\r\n',
+    '24\r\nGET /orders HTTP/1.1\r\nHost: shop\r\n\r\n\r\n0\r\n\r\n',
+    '5\nhello',
+  ],
+];
+
+/** Every octet of a request, or of two: plain ones, and ones that may be anything. */
+export const requestOctets: fc.Arbitrary<string> = fc.oneof(
+  fc.tuple(method, target).map(([verb, path]) => octetsOf(verb, path, 'HTTP/1.1', [], '')),
+  fc
+    .tuple(
+      method,
+      target,
+      fc.constantFrom('HTTP/1.1', 'HTTP/1.1', 'HTTP/1.0'),
+      fieldLines,
+      fc.constantFrom(...bodies),
+    )
+    .map((parts) => octetsOf(...parts)),
+);
+
+function octetsOf(verb: string, path: string, version: string, fields: string[], body: string): string {
+  return [`${verb} ${path} ${version}`, 'Host: shop.example', ...fields, '', body].join('\r\n');
+}
+
+/** Cuts, repeats, flips and inserts octets. */
+export const mutations: fc.Arbitrary<readonly Mutation[]> = fc.array(
+  fc.record({
+    at: fc.nat(400),
+    kind: fc.constantFrom('cut' as const, 'insert' as const, 'repeat' as const, 'replace' as const),
+    text: fc.constantFrom(
+      '\r',
+      '\n',
+      '\r\n',
+      ' ',
+      '\t',
+      '\0',
+      ':',
+      '/',
+      '%',
+      ';',
+      ',',
+      '\x80',
+      '0',
+      'A',
+      '\x7f',
+    ),
+  }),
+  { maxLength: 2 },
+);
+export interface Mutation {
+  readonly at: number;
+  readonly kind: 'cut' | 'insert' | 'repeat' | 'replace';
+  readonly text: string;
+}
+
+export function mutate(text: string, steps: readonly Mutation[]): string {
+  return steps.reduce((now, { at, kind, text: piece }) => {
+    const place = now.length === 0 ? 0 : at % now.length;
+    const before = now.slice(0, place);
+    const after = now.slice(place);
+    if (kind === 'cut') return before + after.slice(1);
+    if (kind === 'insert') return before + piece + after;
+    if (kind === 'replace') return before + piece + after.slice(1);
+    return before + after.slice(0, 8) + after;
+  }, text);
+}
