@@ -1,32 +1,22 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
-import { TLSSocket } from 'node:tls';
 import { addressUrl } from './app/address-url.ts';
 import { createAdmin, type Explain } from './app/admin.ts';
+import { createCanonicalise } from './app/canonicalise.ts';
 import { createEntityTagsPart } from './app/entity-tags.ts';
+import { bodyTimeoutMs, createForwarding, questionConnections, upstreamHostOf } from './app/forwarding.ts';
 import { registerGauges } from './app/gauges.ts';
 import type { Inside } from './app/inside.ts';
 import { createInside } from './app/inside-process.ts';
-import { createLiveKeys } from './app/live-keys.ts';
-import { followProtectedList } from './app/live-list.ts';
 import type { Part } from './app/part.ts';
+import { createProtection } from './app/protection.ts';
 import { createRefreshTokensPart } from './app/refresh-tokens.ts';
 import { createUrlResolverPart } from './app/url-resolver.ts';
-import { parseOrigin } from './config/origin.ts';
 import type { FileBytes } from './config/read-file.ts';
 import type { Config } from './config/schema.ts';
-import { createForwarder } from './forwarding/forwarder.ts';
 import { readWholeBody, sendContinue } from './forwarding/request-body.ts';
 import { admit, createPipeline, type OwnEndpoint, type Rooms } from './pipeline.ts';
-import { createAuthenticate } from './protection/authenticate.ts';
-import { createProtectedResourcesDocument } from './protection/protected-resources-document.ts';
-import { createResourceMetadata } from './protection/resource-metadata.ts';
-import { createTokenVerifier } from './protection/token-verifier.ts';
 import { reject } from './rejections/rejection.ts';
 import { buildRejections } from './rejections/table.ts';
-import { canonicaliseRequest } from './request/canonicalise-request.ts';
-import { createPeer, type Peer } from './request/peer.ts';
-import { buildRequestRules } from './request/request-rules.ts';
 import { createCors } from './server/cors.ts';
 import { Exchange, type ExchangeContext } from './server/exchange.ts';
 import { createListener } from './server/listener.ts';
@@ -67,15 +57,6 @@ export interface AppInput {
   readonly worker?: { onExchange(record: ExchangeRecord): void };
 }
 
-/** Only what is used is loaded: a proxy that starts is waited for. */
-const engines = {
-  'http-proxy-3': async () => (await import('./forwarding/http-proxy-3-engine.ts')).createHttpProxy3Engine,
-  undici: async () => (await import('./forwarding/undici-engine.ts')).createUndiciEngine,
-};
-
-/** Connections for questions of our own to the shop, beside those for its clients. */
-const questionConnections = 64;
-
 /** How long a drain waits for requests in flight. */
 const drainMs = 30_000;
 
@@ -89,69 +70,14 @@ export async function createApp({
   explain,
   worker,
 }: AppInput): Promise<App> {
-  const { upstream, limits, auth, request } = config;
-  const origin = parseOrigin(upstream.url);
-  if (origin === undefined) throw new TypeError('upstream.url is no origin');
+  const { limits } = config;
   const rejections = buildRejections(config.rejections);
   const metrics = createMetrics();
   const now = Date.now;
-
-  const list = followProtectedList({
-    file: config.protectedResources,
-    text: protectedList,
-    ignoredPrefixes: request.ignoredPrefixes,
-    isFollowed: worker === undefined,
-    log,
-  });
-
-  const keys = createLiveKeys(auth, now, log);
-  const verifier = createTokenVerifier({
-    algorithms: auth.algorithms,
-    keySource: keys.source,
-    subject: auth.subject,
-    issuer: auth.issuer,
-    audience: auth.audience,
-    clockToleranceMs: auth.clockTolerance,
-    maxTokenAgeMs: auth.maxTokenAge === 'none' ? undefined : auth.maxTokenAge,
-    maxVerifying: Math.ceil(limits.inFlight / 2),
-    now,
-  });
-
-  const upstreamHost = origin.origin.slice(origin.scheme.length + '://'.length);
-  const rules = buildRequestRules({
-    upstreamHost,
-    forwardHost: upstream.forwardHost,
-    trustedProxies: config.trustedProxies,
-    trustedFields: config.trustedFields,
-    encodedSlash: request.encodedSlash,
-    requestBodyBytes: limits.requestBody,
-    viaName: upstream.via ? 'shopward' : undefined,
-    webSocket: upstream.webSocket,
-  });
-  const peers = new WeakMap<Socket, Peer>();
-  const peerOf = (socket: Socket): Peer => {
-    const known = peers.get(socket);
-    if (known !== undefined) return known;
-    const peer = createPeer(socket.remoteAddress, socket instanceof TLSSocket, rules.isTrusted);
-    peers.set(socket, peer);
-    return peer;
-  };
-
-  const bodyTimeoutMs = 30_000;
-  const createUpstreamEngine = await engines[upstream.engine]();
-  const createEngine = (connections: number) =>
-    createUpstreamEngine({ upstream: origin, connectTimeoutMs: upstream.connectTimeout, connections });
-  const forwarder = createForwarder({
-    engine: createEngine(upstream.connections),
-    connections: upstream.connections,
-    queueLimit: limits.inFlight,
-    queueTimeoutMs: upstream.connectTimeout,
-    responseTimeoutMs: upstream.responseTimeout,
-    bodyLimitBytes: limits.requestBody,
-    bodyTimeoutMs,
-    writeStallTimeoutMs: 60_000,
-  });
-
+  const upstreamHost = upstreamHostOf(config);
+  const protection = createProtection({ config, protectedList, isFollowed: worker === undefined, log, now });
+  const { list, keys, verifier } = protection;
+  const { forwarder, webSockets, createQuestionEngine } = await createForwarding(config);
   const redis =
     config.store.url.kind === 'memory'
       ? undefined
@@ -161,9 +87,9 @@ export async function createApp({
     createUrlResolverPart({
       settings: config.urlResolver,
       publicUrl: config.publicUrl,
-      forwardHost: upstream.forwardHost,
-      responseTimeoutMs: upstream.responseTimeout,
-      engine: createEngine(questionConnections),
+      forwardHost: config.upstream.forwardHost,
+      responseTimeoutMs: config.upstream.responseTimeout,
+      engine: createQuestionEngine(),
       maxQuestions: questionConnections,
       upstreamHost,
       redis: redis?.redis,
@@ -180,20 +106,12 @@ export async function createApp({
   const ownEndpoints: OwnEndpoint[] = [];
   if (cors) ownEndpoints.push({ route: 'preflight', answer: cors.answerPreflight });
   if (resolver) ownEndpoints.push(resolver.endpoint);
-  const metadata = createResourceMetadata({
-    publicUrl: config.publicUrl,
-    authorizationServers: /^https:\/\//.test(auth.issuer ?? '') ? [auth.issuer as string] : [],
-    list: list.current,
-  });
-  ownEndpoints.push(
-    createProtectedResourcesDocument({ path: config.protectedResourcesPath, list: list.current }),
-    metadata,
-  );
+  ownEndpoints.push(...protection.documents);
   const rooms: Rooms = {
-    canonicalise: (incoming) => canonicaliseRequest(incoming, peerOf(incoming.socket), rules),
+    canonicalise: createCanonicalise(config, upstreamHost),
     ownEndpoints,
     protectedList: list.current,
-    authenticate: createAuthenticate({ verifier, resourceMetadataUrl: metadata.url }),
+    authenticate: protection.authenticate,
     gates: [
       tokens ? tokens.gate : undefined,
       tags ? tags.gate : undefined,
@@ -223,14 +141,6 @@ export async function createApp({
     onFault: (fault, requestId) =>
       log.error({ event: 'fault', err: fault, requestId }, 'a request met a fault'),
   };
-  const webSockets = upstream.webSocket
-    ? (await import('./forwarding/websocket.ts')).createWebSocketForwarder({
-        upstream: origin,
-        connectTimeoutMs: upstream.connectTimeout,
-        handshakeTimeoutMs: upstream.responseTimeout,
-        limit: limits.inFlight,
-      })
-    : undefined;
   let inFlight = 0;
   let draining = false;
   const handle = (incoming: IncomingMessage, response: ServerResponse) => {
@@ -304,9 +214,7 @@ export async function createApp({
       // Not before the end of the grace: new ones may still be opened in it.
       setTimeout(() => webSockets?.close(), graceMs);
       await listener.drain({ graceMs, withinMs: drainMs });
-      list.close();
-      verifier.close();
-      keys.close();
+      protection.close();
       await forwarder.close();
       for (const part of parts.toReversed()) await part.close?.();
       await admin?.server.close();

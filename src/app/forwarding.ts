@@ -1,0 +1,67 @@
+import { type Origin, parseOrigin } from '../config/origin.ts';
+import type { Config } from '../config/schema.ts';
+import type { UpstreamEngine } from '../forwarding/engine.ts';
+import { createForwarder, type Forwarder } from '../forwarding/forwarder.ts';
+import type { WebSocketForwarder } from '../forwarding/websocket.ts';
+
+export interface Forwarding {
+  readonly forwarder: Forwarder;
+  /** Undefined: upgrades are ignored. */
+  readonly webSockets: WebSocketForwarder | undefined;
+  /** For questions of our own to the shop, with connections of its own. */
+  createQuestionEngine(): UpstreamEngine;
+}
+
+/** Only what is used is loaded: a proxy that starts is waited for. */
+const engines = {
+  'http-proxy-3': async () => (await import('../forwarding/http-proxy-3-engine.ts')).createHttpProxy3Engine,
+  undici: async () => (await import('../forwarding/undici-engine.ts')).createUndiciEngine,
+};
+
+/** Connections for questions of our own to the shop, beside those for its clients. */
+export const questionConnections = 64;
+
+/** Milliseconds in which a request body must make progress, and a client take what was written to it. */
+export const bodyTimeoutMs = 30_000;
+const writeStallTimeoutMs = 60_000;
+
+/** The way to the shop. */
+export async function createForwarding({ upstream, limits }: Config): Promise<Forwarding> {
+  const origin = upstreamOrigin(upstream.url);
+  const createEngine = await engines[upstream.engine]();
+  const engineOf = (connections: number) =>
+    createEngine({ upstream: origin, connectTimeoutMs: upstream.connectTimeout, connections });
+  return {
+    forwarder: createForwarder({
+      engine: engineOf(upstream.connections),
+      connections: upstream.connections,
+      queueLimit: limits.inFlight,
+      queueTimeoutMs: upstream.connectTimeout,
+      responseTimeoutMs: upstream.responseTimeout,
+      bodyLimitBytes: limits.requestBody,
+      bodyTimeoutMs,
+      writeStallTimeoutMs,
+    }),
+    webSockets: upstream.webSocket
+      ? (await import('../forwarding/websocket.ts')).createWebSocketForwarder({
+          upstream: origin,
+          connectTimeoutMs: upstream.connectTimeout,
+          handshakeTimeoutMs: upstream.responseTimeout,
+          limit: limits.inFlight,
+        })
+      : undefined,
+    createQuestionEngine: () => engineOf(questionConnections),
+  };
+}
+
+/** `host[:port]` of the upstream, as its Host field says it. */
+export function upstreamHostOf(config: Config): string {
+  const { origin, scheme } = upstreamOrigin(config.upstream.url);
+  return origin.slice(scheme.length + '://'.length);
+}
+
+function upstreamOrigin(url: string): Origin {
+  const origin = parseOrigin(url);
+  if (origin === undefined) throw new TypeError('upstream.url is no origin');
+  return origin;
+}

@@ -1,0 +1,80 @@
+import type { Config } from '../config/schema.ts';
+import type { OwnEndpoint } from '../pipeline.ts';
+import { type Authenticate, createAuthenticate } from '../protection/authenticate.ts';
+import { createProtectedResourcesDocument } from '../protection/protected-resources-document.ts';
+import { createResourceMetadata } from '../protection/resource-metadata.ts';
+import { createTokenVerifier, type TokenVerifier } from '../protection/token-verifier.ts';
+import type { Log } from '../telemetry/log.ts';
+import { createLiveKeys, type LiveKeys } from './live-keys.ts';
+import { followProtectedList, type LiveList } from './live-list.ts';
+
+export interface Protection {
+  readonly list: LiveList;
+  readonly keys: LiveKeys;
+  readonly verifier: TokenVerifier;
+  readonly authenticate: Authenticate;
+  /** The list and its metadata for clients. */
+  readonly documents: readonly OwnEndpoint[];
+  close(): void;
+}
+
+export interface ProtectionInput {
+  readonly config: Config;
+  /** Text of the protected list, as it was judged with the configuration. */
+  readonly protectedList: string;
+  /** Whether this process watches the file of the list. */
+  readonly isFollowed: boolean;
+  readonly log: Log;
+  readonly now: () => number;
+}
+
+/** What is protected, and who may pass. */
+export function createProtection({
+  config,
+  protectedList,
+  isFollowed,
+  log,
+  now,
+}: ProtectionInput): Protection {
+  const { auth, limits } = config;
+  const list = followProtectedList({
+    file: config.protectedResources,
+    text: protectedList,
+    ignoredPrefixes: config.request.ignoredPrefixes,
+    isFollowed,
+    log,
+  });
+  const keys = createLiveKeys(auth, now, log);
+  const verifier = createTokenVerifier({
+    algorithms: auth.algorithms,
+    keySource: keys.source,
+    subject: auth.subject,
+    issuer: auth.issuer,
+    audience: auth.audience,
+    clockToleranceMs: auth.clockTolerance,
+    maxTokenAgeMs: auth.maxTokenAge === 'none' ? undefined : auth.maxTokenAge,
+    // A flood of new tokens leaves room for those that are remembered.
+    maxVerifying: Math.ceil(limits.inFlight / 2),
+    now,
+  });
+  const metadata = createResourceMetadata({
+    publicUrl: config.publicUrl,
+    authorizationServers: auth.issuer?.startsWith('https://') ? [auth.issuer] : [],
+    list: list.current,
+  });
+  return {
+    list,
+    keys,
+    verifier,
+    authenticate: createAuthenticate({ verifier, resourceMetadataUrl: metadata.url }),
+    documents: [
+      createProtectedResourcesDocument({ path: config.protectedResourcesPath, list: list.current }),
+      metadata,
+    ],
+    close() {
+      list.close();
+      verifier.close();
+      keys.close();
+    },
+  };
+}
