@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict';
+import fc from 'fast-check';
+import { parseEntityTags } from '../../src/entity-tags/entity-tag.ts';
+import { readBearerCredentials } from '../../src/protection/bearer-credentials.ts';
+import { findCandidates } from '../../src/refresh-tokens/candidates.ts';
+import { isRejection } from '../../src/rejections/rejection.ts';
+import { makeToken } from '../protection/signing.ts';
+import { claims, createVerifier, rsa } from '../protection/verifier-setup.ts';
+import { mutate, mutations } from './arbitraries.ts';
+import { type FuzzTarget, fuzzTarget } from './fuzz-target.ts';
+
+const { verifier } = createVerifier();
+const token = makeToken(rsa, claims);
+
+const tagPieces = [
+  '"a"',
+  '"b,c"',
+  'W/"a"',
+  'w/"a"',
+  '*',
+  ',',
+  ' ',
+  '\t',
+  '"',
+  '\\',
+  'x',
+  '""',
+  '"\xe9"',
+  '"\x7f"',
+  'W/',
+];
+/** RFC 9110 sections 5.6.1 and 8.8.3, as an expression. */
+const tagList = /^[ \t,]*(?:(?:W\/)?"[\x21\x23-\x7e\x80-\xff]*"[ \t]*(?:,[ \t,]*|$))+$/;
+
+const endpoint = { fields: { refreshToken: 'refreshToken' }, format: 'json-api' } as never;
+const names = ['refreshToken', 'refresh_token', 'RefreshToken', 'data', 'attributes', 'x', '__proto__'];
+const { tree } = fc.letrec<{ tree: unknown }>((tie) => ({
+  tree: fc.oneof(
+    { maxDepth: 4, withCrossShrink: true },
+    fc.string({ maxLength: 6, unit: 'binary' }),
+    fc.integer(),
+    fc.dictionary(fc.constantFrom(...names), tie('tree'), { maxKeys: 3 }),
+    fc.array(tie('tree'), { maxLength: 3 }),
+  ),
+}));
+
+/** What a client shows to get something. */
+export const credentials: readonly FuzzTarget[] = [
+  fuzzTarget(
+    'token-mutations',
+    mutations,
+    async (steps) => {
+      const sent = mutate(token, steps);
+      const read = readBearerCredentials(['Authorization', `Bearer ${sent}`]);
+      if (isRejection(read)) return;
+      const verdict = await verifier.verify(read.token);
+      if (!isRejection(verdict)) assert.equal(sent.trimStart(), token);
+    },
+    { runs: 800 },
+  ),
+  fuzzTarget(
+    'entity-tag-lists',
+    fc.array(fc.constantFrom(...tagPieces), { maxLength: 10 }).map((parts) => parts.join('')),
+    (line) => {
+      const parsed = parseEntityTags([line], 'strict');
+      const isList = tagList.test(line);
+      const isStar = /^[ \t]*\*[ \t]*$/.test(line);
+      assert.equal(parsed !== undefined, isList || isStar, JSON.stringify(line));
+      const lenient = parseEntityTags([line], 'lenient');
+      if (isList) assert.equal(lenient?.length, parsed?.length);
+    },
+    { runs: 6000 },
+  ),
+  fuzzTarget(
+    'refresh-token-bodies',
+    tree,
+    (body) => {
+      const found = findCandidates({ fields: [], query: '' }, Buffer.from(JSON.stringify(body)), [endpoint]);
+      if (found === 'ambiguous') return;
+      for (const value of valuesBehind(JSON.parse(JSON.stringify(body)))) {
+        assert(found.includes(value), `${JSON.stringify(value)} is not seen`);
+      }
+    },
+    { runs: 4000 },
+  ),
+];
+
+/** Texts behind the name, wherever it stands, as JSON.parse reads them. */
+function valuesBehind(value: unknown): string[] {
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([name, inner]) => {
+    const own = name === 'refreshToken' && typeof inner === 'string' && inner.trim() !== '' ? [inner] : [];
+    return [...own, ...valuesBehind(inner)];
+  });
+}

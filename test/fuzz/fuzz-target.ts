@@ -1,0 +1,44 @@
+import fc from 'fast-check';
+
+/** One thing that is fuzzed. Inputs are JSON, so that a failing one can be kept as data. */
+export interface FuzzTarget {
+  readonly name: string;
+  /** Inputs of one bounded run. */
+  readonly runs: number;
+  /** What is started once for all inputs, and let go. */
+  open?(): Promise<void>;
+  close?(): Promise<void>;
+  /** Throws, or rejects, where the input breaks what must hold. */
+  check(input: never): void | Promise<void>;
+  readonly property: fc.IAsyncProperty<[never]>;
+}
+
+export interface Failure {
+  readonly input: unknown;
+  readonly seed: number;
+  readonly path: string;
+  readonly error: string;
+}
+
+export function fuzzTarget<T>(
+  name: string,
+  arbitrary: fc.Arbitrary<T>,
+  check: (input: T) => void | Promise<void>,
+  { runs = 2000, ...life }: { runs?: number; open?(): Promise<void>; close?(): Promise<void> } = {},
+): FuzzTarget {
+  const property = fc.asyncProperty(arbitrary, async (input) => check(input));
+  return { name, runs, check, property: property as never, ...life };
+}
+
+/** Undefined: nothing was found. The input is the smallest that could be found to fail. */
+export async function runTarget(
+  { property }: FuzzTarget,
+  numRuns: number,
+  seed: number,
+): Promise<Failure | undefined> {
+  const details = await fc.check(property, { numRuns, seed });
+  if (!details.failed) return undefined;
+  const { counterexample, counterexamplePath, errorInstance } = details;
+  const error = errorInstance instanceof Error ? errorInstance.message : String(errorInstance);
+  return { input: counterexample?.[0], seed, path: counterexamplePath ?? '', error };
+}

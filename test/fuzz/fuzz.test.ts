@@ -1,0 +1,28 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { runTarget } from './fuzz-target.ts';
+import { readRegressions } from './regressions.ts';
+import { targets } from './targets.ts';
+
+const regressions = readRegressions();
+/** Another one each time; `FUZZ_SEED` repeats a run. */
+const seed = Number(process.env.FUZZ_SEED ?? Math.floor(Math.random() * 2 ** 31));
+
+it('every regression is of something that is still fuzzed', () => {
+  const names = targets.map(({ name }) => name);
+  expect(regressions.filter(({ target }) => !names.includes(target))).toEqual([]);
+});
+
+/** Bounded by counts; `npm run fuzz` goes on for as long as one likes. */
+describe.each(targets)('$name', (target) => {
+  beforeAll(() => target.open?.());
+  afterAll(() => target.close?.());
+
+  const own = regressions.filter((regression) => regression.target === target.name);
+  it.skipIf(own.length === 0)('what once failed does not', async () => {
+    for (const { input } of own) await target.check(input as never);
+  });
+
+  it(`holds for ${target.runs} inputs (seed ${seed})`, async () => {
+    expect(await runTarget(target, target.runs, seed)).toBe(undefined);
+  });
+});

@@ -1,0 +1,50 @@
+/**
+ * Fuzzes round after round with a new seed each, for as long as it is told:
+ *
+ *     npm run fuzz -- --minutes 60 [--target wire] [--seed 1]
+ *
+ * Seeds are printed; an input that fails is kept in test/fuzz/regressions, where the tests find it. Exits 1 on any.
+ */
+import { parseArgs } from 'node:util';
+import { runTarget } from './fuzz-target.ts';
+import { keepRegression } from './regressions.ts';
+import { targets } from './targets.ts';
+
+const { values } = parseArgs({
+  options: {
+    minutes: { type: 'string', default: '2' },
+    target: { type: 'string' },
+    seed: { type: 'string' },
+  },
+});
+const chosen = targets.filter(({ name }) => values.target === undefined || name === values.target);
+if (chosen.length === 0) {
+  console.error(`no such target; there are ${targets.map(({ name }) => name).join(', ')}`);
+  process.exit(2);
+}
+const until = Date.now() + Number(values.minutes) * 60_000;
+let seed = Number(values.seed ?? Math.floor(Math.random() * 2 ** 31));
+const counts = new Map(chosen.map(({ name }) => [name, { inputs: 0, failures: 0, milliseconds: 0 }]));
+
+for (const target of chosen) await target.open?.();
+try {
+  for (let round = 1; Date.now() < until; round += 1, seed += 1) {
+    console.log(`round ${round}, seed ${seed}`);
+    for (const target of chosen) {
+      const count = counts.get(target.name);
+      if (count === undefined || Date.now() >= until) continue;
+      const started = Date.now();
+      const failure = await runTarget(target, target.runs, seed);
+      count.milliseconds += Date.now() - started;
+      count.inputs += target.runs;
+      if (failure === undefined) continue;
+      count.failures += 1;
+      console.error(`${target.name} fails with seed ${seed}, path ${failure.path}: ${failure.error}`);
+      console.error(`  kept in ${keepRegression(target.name, failure)}`);
+    }
+  }
+} finally {
+  for (const target of chosen) await target.close?.();
+}
+console.table(Object.fromEntries(counts));
+process.exitCode = [...counts.values()].some(({ failures }) => failures > 0) ? 1 : 0;
