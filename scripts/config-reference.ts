@@ -1,4 +1,3 @@
-import { unavailableSettings } from '../src/config/available.ts';
 import { configJsonSchema, type JsonSchema } from '../src/config/json-schema.ts';
 import { buildRejections } from '../src/rejections/table.ts';
 
@@ -29,7 +28,7 @@ export function configReference(): string {
 }
 
 function section(key: string, schema: JsonSchema, isRequired: boolean): string {
-  const heading = [`## \`${key}\``, meaningOf(key, schema)];
+  const heading = [`## \`${key}\``, schema.description ?? ''];
   if (key === 'rejections') return [...heading, rejectionTable()].join('\n\n');
   const rows = rowsOf(key, schema);
   const body =
@@ -55,13 +54,6 @@ function row(cells: readonly string[]): string {
   return `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
 }
 
-function meaningOf(name: string, { description = '' }: JsonSchema): string {
-  const isThere = unavailableSettings.every(({ path }) => path.join('.') !== name);
-  return isThere
-    ? description
-    : `${description} **Not available in this version:** only the default is accepted.`;
-}
-
 function rowsOf(name: string, schema: JsonSchema): string[] {
   const map = [schema, ...(schema.anyOf ?? [])].find(({ properties }) => properties !== undefined);
   if (map?.properties !== undefined) {
@@ -75,7 +67,7 @@ function rowsOf(name: string, schema: JsonSchema): string[] {
 }
 
 function keyRow(name: string, schema: JsonSchema, isRequired: boolean): string {
-  return row([`\`${name}\``, typeOf(schema), defaultOf(schema, isRequired), meaningOf(name, schema)]);
+  return row([`\`${name}\``, typeOf(schema), defaultOf(schema, isRequired), schema.description ?? '']);
 }
 
 function typeOf(schema: JsonSchema): string {

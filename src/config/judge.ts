@@ -1,4 +1,3 @@
-import { availabilityProblems } from './available.ts';
 import { issueText, type SettingProblem, settingProblems, unknownKey } from './issues.ts';
 import { judgeRules } from './rules.ts';
 import { configSchema, type PartialConfig } from './schema.ts';
@@ -36,7 +35,7 @@ export function judgeConfig(plain: unknown, unknown: readonly SettingProblem[] =
   const isReported = ({ path }: SettingProblem) =>
     unknown.some((known) => startsWith(path, known.path) || startsWith(known.path, path));
   const own = problems.filter((problem) => !isReported(problem));
-  return { config, problems: [...unknown, ...own, ...judgeRules(config), ...availabilityProblems(config)] };
+  return { config, problems: [...unknown, ...own, ...judgeRules(config)] };
 }
 
 function startsWith(path: readonly unknown[], start: readonly unknown[]): boolean {
