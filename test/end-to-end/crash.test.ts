@@ -1,0 +1,84 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterEach, expect, it } from 'vitest';
+import { eventually } from '../harness/eventually.ts';
+import { exchangeRaw, openRawConnection } from '../harness/raw-client.ts';
+import { answer, type RecordingUpstream, startRecordingUpstream } from '../harness/recording-upstream.ts';
+import { type RedisProcess, startRedisProcess } from '../harness/redis-server.ts';
+import { type Shopward, startShopward } from '../harness/shopward.ts';
+
+let redis: RedisProcess | undefined;
+let upstream: RecordingUpstream;
+let shopward: Shopward;
+let release: () => void;
+
+/** A fault of the kind that no code of ours catches, from outside: loaded before the program, thrown on a signal. */
+const faultFile = path.join(tmpdir(), `shopward-fault-${process.pid}.mjs`);
+const fault = `process.on('SIGUSR2', () => { throw new Error('planted redis://u:s3cret@h/0'); });`;
+
+async function start(config: object = {}): Promise<void> {
+  await writeFile(faultFile, fault);
+  const released = Promise.withResolvers<void>();
+  release = released.resolve;
+  upstream = await startRecordingUpstream(async ({ head }) => {
+    if (head.startsWith('POST /slow')) await released.promise;
+    return answer('done');
+  });
+  shopward = await startShopward({
+    upstream: `http://127.0.0.1:${upstream.port}`,
+    config,
+    env: { NODE_OPTIONS: `--import=${faultFile}` },
+  });
+}
+
+afterEach(async () => {
+  await shopward.kill();
+  await upstream.close();
+  await redis?.close();
+  redis = undefined;
+});
+
+const get = 'GET /open HTTP/1.1\r\nHost: shop.example\r\n\r\n';
+
+async function openSlow() {
+  const busy = await openRawConnection(shopward.port, { timeoutMs: 20_000 });
+  await busy.write('POST /slow HTTP/1.1\r\nHost: shop.example\r\nContent-Length: 2\r\n\r\n{}');
+  await eventually('the request upstream', () => upstream.bytes().includes('POST /slow') || undefined);
+  return busy;
+}
+
+it('a fault that nobody caught: what is in flight is finished, nobody new is let in, and the process ends with 1', async () => {
+  await start();
+  const busy = await openSlow();
+  shopward.signal('SIGUSR2');
+  const line = await shopward.waitForLog(({ event }) => event === 'crash');
+  expect(line).toMatchObject({ level: 'fatal', origin: 'uncaughtException' });
+  await eventually('a closed port', () =>
+    openRawConnection(shopward.port).then(
+      (connection) => void connection.close(),
+      () => true,
+    ),
+  );
+  expect((await fetch(`${shopward.adminUrl}/readyz`)).status).toBe(503);
+  release();
+  const response = await busy.readResponse();
+  expect([response.status, response.body.toString()]).toEqual([200, 'done']);
+  expect(await shopward.exited).toBe(1);
+  expect(shopward.output()).not.toContain('s3cret');
+});
+
+it('in a worker: another one takes its place, and no request is lost', async () => {
+  redis = await startRedisProcess();
+  await start({ workers: 2, store: { url: `redis://127.0.0.1:${redis.port}` } });
+  const busy = await openSlow();
+  const children = await readFile(`/proc/${shopward.pid}/task/${shopward.pid}/children`, 'utf8');
+  process.kill(Number(children.trim().split(' ')[0]), 'SIGUSR2');
+  await shopward.waitForLog(({ event }) => event === 'worker-replaced');
+  for (let i = 0; i < 6; i++) expect((await exchangeRaw(shopward.port, get)).status).toBe(200);
+  release();
+  expect((await busy.readResponse()).status).toBe(200);
+  expect(shopward.exitCode).toBe(null);
+  expect(shopward.log()).toContainEqual(expect.objectContaining({ event: 'worker-ended', why: 'fault' }));
+  await shopward.stop();
+});
