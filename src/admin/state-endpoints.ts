@@ -1,9 +1,10 @@
 import type { Problem } from '../config/problem.ts';
 import { type ProtectedResource, resourceId } from '../protection/protected-resource.ts';
-import type { Activity, ExchangeCount } from './activity.ts';
+import type { Activity } from './activity.ts';
 import type { JsonEndpoint } from './admin-endpoint.ts';
 import type { Readiness } from './admin-server.ts';
 import type { Drift } from './drift.ts';
+import type { ExchangeCount } from './exchange-count.ts';
 
 /** A dependency or feature as operators see it: one tile of the page. */
 export interface PartState {

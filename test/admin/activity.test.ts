@@ -47,6 +47,17 @@ describe('counts of rows', () => {
     expect(requestsOf(records)).toEqual(expected);
   });
 
+  it('rows of one route are met by the same requests', () => {
+    const twins = [
+      { method: 'GET', template: '/customers/{reference}' },
+      { method: 'GET', template: '/Customers/{id}' },
+      { method: 'PATCH', template: '/customers/{id}' },
+    ] as const;
+    const activity = createActivity();
+    activity.note(exchangeRecord({ route: '/customers/{reference}' }), 1);
+    expect(activity.countRows(twins).map((count) => count?.requests)).toEqual([1, 1, undefined]);
+  });
+
   it('holds refusals by name, observed ones apart, and when a row was last met', () => {
     const activity = createActivity();
     activity.note(refused({ route: '/carts' }), 1_000);
