@@ -25,6 +25,7 @@ import { createUpgradeHandler } from './server/upgrade.ts';
 import type { ExchangeRecord } from './telemetry/exchange-record.ts';
 import { type Log, logExchange } from './telemetry/log.ts';
 import { createMetrics, type MetricValues } from './telemetry/metrics.ts';
+import { loadTracing } from './telemetry/tracing.ts';
 
 export interface App {
   /** Resolves when requests are served. */
@@ -129,11 +130,13 @@ export async function createApp({
   };
   const run = createPipeline(rooms);
 
+  const tracing = await loadTracing();
   const context: ExchangeContext = {
     rejections,
     ownFields: createOwnFields(cors),
-    record(record) {
+    record(record, request) {
       metrics.observeExchange(record);
+      tracing?.note(record, request);
       admin?.note(record);
       worker?.onExchange(record);
       logExchange(log, record);

@@ -13,7 +13,8 @@ import type { OwnFields } from './own-fields.ts';
 export interface ExchangeContext {
   readonly rejections: Rejections;
   readonly ownFields: OwnFields;
-  record(record: ExchangeRecord): void;
+  /** `request`: what it was about, where it was understood. */
+  record(record: ExchangeRecord, request?: CanonicalRequest): void;
   /** Something broke in a way that a person should look at. */
   onFault(fault: unknown, requestId: string): void;
 }
@@ -107,7 +108,7 @@ export class Exchange {
     if (this.#isRecorded) return;
     this.#isRecorded = true;
     const request = this.#request;
-    this.#context.record({
+    const record: ExchangeRecord = {
       requestId: request?.requestId ?? '',
       method: request?.method ?? 'other',
       route: this.route,
@@ -121,7 +122,8 @@ export class Exchange {
       upstreamMs: more.upstreamMs,
       clientAddress: request?.clientAddress ?? this.incoming.socket.remoteAddress ?? '',
       fault: more.fault,
-    });
+    };
+    this.#context.record(record, request);
   }
 }
 

@@ -57,7 +57,7 @@ function lineOf(response: RawResponse) {
 }
 
 /** What observe mode lets pass: name, request. */
-const soft: readonly (readonly [string, string, () => readonly string[], string?])[] = [
+const soft: [string, string, () => readonly string[], string?][] = [
   ['access-token-missing', 'GET /carts/1', () => []],
   ['access-token-invalid', 'GET /carts/1', () => ['Authorization: Bearer nonsense']],
   ['access-token-invalid', 'GET /carts/1', () => [bearer({ exp: 1 })]],
@@ -68,7 +68,7 @@ const soft: readonly (readonly [string, string, () => readonly string[], string?
 ];
 
 /** What always holds: status, request. */
-const hard: readonly (readonly [number, string, () => readonly string[], string?])[] = [
+const hard: [number, string, () => readonly string[], string?][] = [
   [400, 'GET /carts/../x', () => []],
   [400, 'GET /carts/%2e%2e/x', () => []],
   [400, 'POST /carts/1', () => ['X-HTTP-Method-Override: PATCH']],
@@ -91,20 +91,25 @@ describe.each<[string, object, Rows]>([
   beforeAll(() => start({ ...config, limits }, list));
   afterAll(stop);
 
-  it.each(soft)('%s is noted, and the request forwarded: %s', async (name, line, fields, body = '') => {
-    const before = upstream.requestLines.length;
-    const response = await send(line, fields(), body);
-    expect(response.status).toBe(200);
-    expect(upstream.requestLines.slice(before)).toEqual([`${line} HTTP/1.1`]);
-    expect(await lineOf(response)).toMatchObject({ decision: 'forwarded', observed: name, status: 200 });
-    const metrics = await (await fetch(`${shopward.adminUrl}/metrics`)).text();
-    expect(metrics).toMatch(
-      new RegExp(`^shopward_rejections_total{rejection="${name}",.*enforced="false"} [1-9]`, 'm'),
-    );
-    expect(metrics).not.toMatch(new RegExp(`^shopward_rejections_total{rejection="${name}",.*"true"}`, 'm'));
-  });
+  it.each<(typeof soft)[number]>(soft)(
+    '%s is noted, and the request forwarded: %s',
+    async (name, line, fields, body = '') => {
+      const before = upstream.requestLines.length;
+      const response = await send(line, fields(), body);
+      expect(response.status).toBe(200);
+      expect(upstream.requestLines.slice(before)).toEqual([`${line} HTTP/1.1`]);
+      expect(await lineOf(response)).toMatchObject({ decision: 'forwarded', observed: name, status: 200 });
+      const metrics = await (await fetch(`${shopward.adminUrl}/metrics`)).text();
+      expect(metrics).toMatch(
+        new RegExp(`^shopward_rejections_total{rejection="${name}",.*enforced="false"} [1-9]`, 'm'),
+      );
+      expect(metrics).not.toMatch(
+        new RegExp(`^shopward_rejections_total{rejection="${name}",.*"true"}`, 'm'),
+      );
+    },
+  );
 
-  it.each(hard)('%i holds: %s', async (status, line, fields, body = '') => {
+  it.each<(typeof hard)[number]>(hard)('%i holds: %s', async (status, line, fields, body = '') => {
     const before = upstream.requestLines.length;
     expect((await send(line, fields(), body)).status).toBe(status);
     expect(upstream.requestLines).toHaveLength(before);
