@@ -112,7 +112,10 @@ export function startEditor(api, notify) {
   open.addEventListener('click', attempt(load));
   form.addEventListener('submit', attempt(check));
   save.addEventListener('click', attempt(write));
-  byId('edit-cancel').addEventListener('click', close);
+  byId('edit-cancel').addEventListener('click', () => {
+    close();
+    notify('');
+  });
   textarea.addEventListener('input', forgetCheck);
 
   return ({ isEditable, list }) => {
