@@ -22,8 +22,9 @@ import { Exchange, type ExchangeContext } from './server/exchange.ts';
 import { createListener } from './server/listener.ts';
 import { createOwnFields } from './server/own-fields.ts';
 import { createUpgradeHandler } from './server/upgrade.ts';
+import { createAccessLog } from './telemetry/access-log.ts';
 import type { ExchangeRecord } from './telemetry/exchange-record.ts';
-import { type Log, logExchange } from './telemetry/log.ts';
+import type { Log } from './telemetry/log.ts';
 import { createMetrics, type MetricValues } from './telemetry/metrics.ts';
 import { loadTracing } from './telemetry/tracing.ts';
 
@@ -130,6 +131,7 @@ export async function createApp({
   };
   const run = createPipeline(rooms);
 
+  const accessLog = createAccessLog({ log });
   const tracing = await loadTracing();
   const context: ExchangeContext = {
     rejections,
@@ -139,7 +141,7 @@ export async function createApp({
       tracing?.note(record, request);
       admin?.note(record);
       worker?.onExchange(record);
-      logExchange(log, record);
+      accessLog.write(record);
     },
     onFault: (fault, requestId) =>
       log.error({ event: 'fault', err: fault, requestId }, 'a request met a fault'),

@@ -1,5 +1,4 @@
 import { type Logger, pino } from 'pino';
-import type { ExchangeRecord } from './exchange-record.ts';
 
 export type Log = Logger;
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent';
@@ -25,13 +24,6 @@ export function createLog(level: LogLevel, options: { pretty?: boolean; worker?:
   });
 }
 
-/** One access line; refusals and upstream faults at `warn`, so that a quiet level still shows them. */
-export function logExchange(log: Log, record: ExchangeRecord): void {
-  const level = record.status >= 500 ? 'warn' : 'info';
-  if (!log.isLevelEnabled(level)) return;
-  log[level]({ event: 'request', ...record }, `${record.method} ${record.path} ${record.status}`);
-}
-
 /** Errors of libraries carry claims, commands and URLs with passwords; three plain words of them are enough. */
 function serialiseFault(fault: unknown): Record<string, unknown> {
   if (!(fault instanceof Error)) return { type: typeof fault };
@@ -39,9 +31,9 @@ function serialiseFault(fault: unknown): Record<string, unknown> {
   return { type: name, code, message: withoutCredentials(message), stack: withoutCredentials(stack ?? '') };
 }
 
-/** Hides the user part of URLs and anything shaped like a JSON Web Token. */
+/** Hides the user part of URLs, up to the last `@` it may be, and anything shaped like a JSON Web Token. */
 export function withoutCredentials(text: string): string {
   return text
-    .replace(/\/\/[^/@\s]*@/g, '//…@')
+    .replace(/(?<!file:)\/\/\S*@/g, '//…@')
     .replace(/[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}/g, '…');
 }
