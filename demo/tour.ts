@@ -104,7 +104,7 @@ export function tour(places: Places): string {
     '',
     `  shopward   ${places.url}   the proxy: send requests here`,
     `  demo shop  ${places.shopUrl}   the shop behind it, unprotected`,
-    `  admin      ${places.adminUrl}   health and metrics`,
+    `  admin      ${places.adminUrl}   the console; health and metrics`,
     `  control    ${places.controlUrl}   make the shop slow or fail: curl -d '{"latencyMs":500}' ${places.controlUrl}/settings`,
     '',
     `  customer   ${places.customer}: ${places.email} / ${places.password}`,
