@@ -1,0 +1,101 @@
+import { rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { eventually } from '../harness/eventually.ts';
+import { exchangeRaw } from '../harness/raw-client.ts';
+import { type RedisProcess, startRedisProcess } from '../harness/redis-server.ts';
+import { type Shopward, type ShopwardOptions, startShopward } from '../harness/shopward.ts';
+
+/** In all of them, so that half a secret is found too. */
+const secret = 'c4nary';
+const secretFile = path.join(tmpdir(), `shopward-secret-${process.pid}`);
+const closings: (() => unknown)[] = [];
+
+beforeAll(() => writeFile(secretFile, `${secret}-file\n`));
+afterAll(() => rm(secretFile));
+afterEach(async () => {
+  for (const close of closings.splice(0)) await close();
+});
+
+async function start(options: Partial<ShopwardOptions>): Promise<Shopward> {
+  const shopward = await startShopward({
+    upstream: 'http://127.0.0.1:9',
+    ...options,
+    config: { log: { level: 'trace' }, ...options.config },
+  });
+  closings.push(() => shopward.kill());
+  return shopward;
+}
+
+async function startRedis(): Promise<RedisProcess> {
+  const redis = await startRedisProcess({ settings: { requirepass: `other-${secret}` } });
+  closings.push(() => redis.close());
+  return redis;
+}
+
+async function everythingSaid(shopward: Shopward): Promise<string> {
+  const ask = async (path: string) => {
+    const response = await fetch(`${shopward.adminUrl}${path}`);
+    return JSON.stringify([...response.headers]) + (await response.text());
+  };
+  const told = await Promise.all(['/metrics', '/readyz', '/api/state', '/api/rows'].map(ask));
+  return shopward.output() + told.join('\n');
+}
+
+describe('no secret of the configuration is printed', () => {
+  it.each([
+    ['wrong password', (port: number) => `redis://:${secret}@127.0.0.1:${port}`],
+    [
+      'user and password with escapes',
+      (port: number) => `redis://u${secret}:p%40%2F${secret}@127.0.0.1:${port}`,
+    ],
+    ['nobody there', () => `redis://:${secret}@127.0.0.1:9`],
+  ])('address of Redis: %s', async (_, url) => {
+    const redis = await startRedis();
+    const shopward = await start({ config: { store: { url: url(redis.port) } } });
+    await exchangeRaw(shopward.port, 'PATCH /carts/1 HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}');
+    await eventually('word of the store', () => shopward.output().includes('"event":"store"') || undefined);
+    expect(await everythingSaid(shopward)).not.toContain(secret);
+  });
+
+  it('address of the keys, answers of their server, and the secret of HS256', async () => {
+    const server = createServer((_incoming, response) =>
+      response.writeHead(500, { 'X-Debug': secret }).end(`{"error":"${secret}"}`),
+    );
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    closings.push(() => server.close());
+    const { port } = server.address() as AddressInfo;
+    const shopward = await start({
+      config: { auth: { keys: { jwks: `http://127.0.0.1:${port}/jwks.json?token=${secret}` } } },
+    });
+    await exchangeRaw(
+      shopward.port,
+      `GET /carts HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${shopward.issueToken({ email: secret })}\r\n\r\n`,
+    );
+    expect(await everythingSaid(shopward)).not.toContain(secret);
+    const hs256 = await start({
+      config: { auth: { algorithms: ['HS256'], keys: { secret: `${secret}-${'x'.repeat(40)}` } } },
+    });
+    await exchangeRaw(hs256.port, 'GET /carts HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer a.b.c\r\n\r\n');
+    expect(await everythingSaid(hs256)).not.toContain(secret);
+  });
+
+  it.each<[string, object]>([
+    ['user in the upstream', { upstream: { url: `http://user:${secret}@127.0.0.1:9` } }],
+    ['path in the upstream', { upstream: { url: `http://127.0.0.1:9/?key=${secret}` } }],
+    ['a store of no kind', { store: { url: `rediss//:${secret}@h` } }],
+    ['a bad port in the store', { store: { url: `redis://:${secret}@127.0.0.1:x` } }],
+    ['a short secret', { auth: { algorithms: ['HS256'], keys: { secret } } }],
+    ['an admin token with spaces', { admin: { token: `${secret} x` } }],
+    ['a secret where a number belongs', { workers: `\${file:${secretFile}}` }],
+    ['a secret from a variable where a duration belongs', { store: { timeout: '${CANARY}' } }],
+  ])('configuration that is refused: %s', async (_, config) => {
+    const shopward = await start({ config, env: { CANARY: `${secret}-variable` }, awaitListening: false });
+    expect(await shopward.exited).toBe(78);
+    expect(shopward.output()).toMatch(/error: /);
+    expect(shopward.output()).not.toContain(secret);
+  });
+});
