@@ -20,7 +20,7 @@ export interface IgnoredPrefix {
 }
 
 /**
- * Every reading of a path, the plain one first. At most 12 ways with empty segments, times two where an encoded slash
+ * Every reading of a path, the plain one first. At most 21 ways with empty segments, times two where an encoded slash
  * may stand, times one more for each prefix that is stripped.
  */
 export function readPath(
@@ -54,20 +54,26 @@ function readingOf(origins: number[], words: readonly string[], segments: readon
 
 /**
  * Upstreams keep empty segments, drop them, or take a run of them for one; some see an empty segment where a `;param`
- * was. Each way is taken with the end of the path seen as it is, without its empty segments, and with one of them.
+ * was, and drop those at the beginning only (the shop trims both ends). Each way is taken with the end of the path seen
+ * as it is, without its empty segments, and with one of them.
  */
 function waysWithEmpties(segments: readonly string[], words: readonly string[]): number[][] {
   const isEmpty = (i: number) => words[i] === emptyWord;
   let end = words.length;
   while (end > 0 && isEmpty(end - 1)) end -= 1;
   const kept = [...words.keys()];
-  const inner = kept.slice(0, end);
-  const inners = [
-    inner,
-    inner.filter((i) => segments[i] !== ''),
-    inner.filter((i) => !isEmpty(i)),
-    inner.filter((i) => !(isEmpty(i) && isEmpty(i - 1))),
-  ];
+  let start = 0;
+  while (start < end && isEmpty(start)) start += 1;
+  const starts = start === 0 ? [0] : [0, start];
+  const inners = starts.flatMap((from) => {
+    const inner = kept.slice(from, end);
+    return [
+      inner,
+      inner.filter((i) => segments[i] !== ''),
+      inner.filter((i) => !(isEmpty(i) && isEmpty(i - 1))),
+    ];
+  });
+  inners.push(kept.slice(0, end).filter((i) => !isEmpty(i)));
   const trailing = kept.slice(end);
   const ends = trailing.length > 1 ? [[], trailing.slice(0, 1), trailing] : [[], trailing];
   const ways = new Map<string, number[]>();

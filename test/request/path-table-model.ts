@@ -56,12 +56,13 @@ function emptyWays(segments: readonly string[]): string[][] {
   const inner = [...segments];
   const tail: string[] = [];
   while (inner.length > 0 && isEmpty(inner.at(-1))) tail.push(inner.pop() as string);
-  const inners = [
-    inner,
-    inner.filter((segment) => segment !== ''),
-    inner.filter((segment) => !isEmpty(segment)),
-    inner.filter((segment, i) => !isEmpty(segment) || !isEmpty(inner[i - 1])),
-  ];
+  const begun = inner.slice(inner.findIndex((segment) => !isEmpty(segment)));
+  const inners = [inner, begun].flatMap((some) => [
+    some,
+    some.filter((segment) => segment !== ''),
+    some.filter((segment) => !isEmpty(segment)),
+    some.filter((segment, i) => !isEmpty(segment) || !isEmpty(some[i - 1])),
+  ]);
   const tails = [[], tail, ...(tail.length > 0 ? [['']] : [])];
   return inners.flatMap((one) => tails.map((other) => [...one, ...other]));
 }

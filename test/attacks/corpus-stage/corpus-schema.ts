@@ -18,7 +18,7 @@ const tokenRecipe = z.strictObject({
       ...['hmac-empty', 'hmac-modulus', 'pss', 'rs384', 'rs512', 'es256', 'ed25519'],
     ] as const)
     .optional(),
-  /** Of `${h}`, `${p}` and `${s}`, the three segments. */
+  /** Of `${h}`, `${p}` and `${s}`, the three segments; `${twin}`: the third with a loose bit set. */
   shape: z.string().optional(),
 });
 export type TokenRecipe = z.infer<typeof tokenRecipe>;

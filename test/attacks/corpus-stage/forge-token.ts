@@ -14,7 +14,14 @@ export function forgeToken(shop: Signer, recipe: TokenRecipe = {}): string {
   const h = segment(recipe.header, { typ: 'JWT', alg: 'RS256' }, now);
   const p = segment(recipe.claims, good, now);
   const s = signatureOf(recipe.sign ?? 'shop', shop, `${h}.${p}`).toString('base64url');
-  return expand(recipe.shape ?? '${h}.${p}.${s}', { h, p, s });
+  return expand(recipe.shape ?? '${h}.${p}.${s}', { h, p, s, twin: twinOf(s) });
+}
+
+const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
+
+/** Another text of the same octets: one of the last letter's loose bits is set. */
+function twinOf(text: string): string {
+  return text.slice(0, -1) + alphabet[alphabet.indexOf(text.at(-1) ?? '') | 1];
 }
 
 function segment(said: TokenRecipe['claims'], own: object, now: number): string {
