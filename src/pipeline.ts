@@ -3,10 +3,10 @@ import type { Forwarder } from './forwarding/forwarder.ts';
 import type { Passage } from './forwarding/passage.ts';
 import type { Authenticate, Authenticated } from './protection/authenticate.ts';
 import type { ProtectedList } from './protection/protected-list.ts';
-import { isRejection, type Rejection } from './rejections/rejection.ts';
+import { isRejection, type Rejection, reject } from './rejections/rejection.ts';
 import type { RejectionName } from './rejections/table.ts';
 import { type Answer, isAnswer } from './request/answer.ts';
-import type { CanonicalRequest } from './request/canonical-request.ts';
+import { type CanonicalRequest, isSafe } from './request/canonical-request.ts';
 import { editFields, fieldValue } from './request/field-list.ts';
 import type { Exchange } from './server/exchange.ts';
 
@@ -42,7 +42,7 @@ export interface Rooms {
   /** The list as it stands now; a request keeps the one that it began with. */
   protectedList(): ProtectedList;
   readonly authenticate: Authenticate;
-  /** At most one of them concerns itself with a request: the first that does. */
+  /** The first that concerns itself with a request is asked; a change that concerns two is refused. */
   readonly gates: readonly Gate[];
   readBody(exchange: Exchange, request: CanonicalRequest): Promise<Buffer | Rejection>;
   readonly forwarder: Forwarder;
@@ -126,17 +126,17 @@ export function admit(
 /** Past authentication: the gate that concerns itself with the request, then the upstream. */
 async function forward(rooms: Rooms, exchange: Exchange, admission: Admission): Promise<void> {
   const { request, identity, isObserved } = admission;
+  const met = findGate(rooms.gates, request, isObserved);
+  if (isRejection(met)) return exchange.refuse(met);
   let body: Buffer | undefined;
   let passage: Passage | undefined;
-  for (const gate of rooms.gates) {
-    const concern = gate.concerns(request, isObserved);
-    if (concern === false) continue;
-    if (concern === 'whole-body') {
+  if (met !== undefined) {
+    if (met.concern === 'whole-body') {
       const read = await rooms.readBody(exchange, request);
       if (isRejection(read)) return exchange.refuse(read);
       body = read;
     }
-    const pending = gate.begin(request, identity, body, isObserved);
+    const pending = met.gate.begin(request, identity, body, isObserved);
     const verdict = pending instanceof Promise ? await pending : pending;
     if (isRejection(verdict)) {
       if (!isObserved || !softRejections.has(verdict.rejection)) return exchange.refuse(verdict);
@@ -147,12 +147,36 @@ async function forward(rooms: Rooms, exchange: Exchange, admission: Admission): 
       if (verdict?.observed !== undefined) exchange.observe(verdict.observed);
       passage = verdict;
     }
-    break;
   }
   const { incoming, response, editResponse } = exchange;
   exchange.conclude(
     await rooms.forwarder.forward({ request, incoming, response, body, passage, editResponse }),
   );
+}
+
+interface MetGate {
+  readonly gate: Gate;
+  readonly concern: 'head' | 'whole-body';
+}
+
+/**
+ * The first gate that concerns itself with the request. A change that two gates would have to watch, such as one of
+ * `/access-tokens/1/carts/2`, has no honest sender: asking only one of them would let it pass the other unseen.
+ */
+function findGate(
+  gates: readonly Gate[],
+  request: CanonicalRequest,
+  isObserved: boolean,
+): MetGate | Rejection | undefined {
+  let met: MetGate | undefined;
+  for (const gate of gates) {
+    const concern = gate.concerns(request, isObserved);
+    if (concern === false) continue;
+    if (met !== undefined) return reject('lenient-spelling', { reason: 'two-gates' });
+    met = { gate, concern };
+    if (isSafe(request.method)) break;
+  }
+  return met;
 }
 
 /** What was verified is what goes on: the canonical spelling of the credentials. */

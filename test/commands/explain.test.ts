@@ -166,6 +166,8 @@ describe('explain tells of entity tags, refresh tokens and own endpoints', () =>
     ['POST /carts', 'creation', 'collection'],
     ['POST /carts/17/items', 'child-write', 'below'],
     ['DELETE /Carts/17', 'lenient-spelling', undefined],
+    ['POST /access-tokens/1/carts/17', 'lenient-spelling', undefined],
+    ['DELETE /carts/17/refresh-tokens/x', 'lenient-spelling', undefined],
     ['GET /orders', undefined, undefined],
   ])('%s: %s', async (text, rule, role) => {
     const { entityTags, forward } = await asData(text);

@@ -1,6 +1,6 @@
 import type { Config } from '../../config/schema.ts';
 import { createTrackedResources, type TrackedRequest } from '../../entity-tags/tracked-resources.ts';
-import type { Rejections } from '../../rejections/table.ts';
+import type { RejectionName, Rejections } from '../../rejections/table.ts';
 import { type CanonicalRequest, isSafe } from '../../request/canonical-request.ts';
 
 /** What a request is to the resources that carry entity tags. */
@@ -42,12 +42,8 @@ export function findEntityTagRule(
   const resources = entityTags.resources.map(({ freshFor, ...more }) => ({ ...more, freshForMs: freshFor }));
   const met = createTrackedResources(resources, ignoredPrefixes).match(request);
   if (met === undefined) return null;
-  const speak = (name: 'lenient-spelling' | 'if-match-missing' | 'if-match-invalid') =>
-    `${rejections[name].status} code ${rejections[name].code}`;
-  if (met === 'lenient') {
-    const text = `a change of a tracked resource must use its exact path: ${speak('lenient-spelling')}`;
-    return { rule: 'lenient-spelling', resource: null, text };
-  }
+  if (met === 'lenient') return lenientSpellingRule(rejections);
+  const speak = (name: RejectionName) => speakOf(rejections, name);
   const { collection, member, methods, ifMatch, freshForMs } = met.resource;
   const rule = ruleOf(request, met);
   const place = met.role === 'collection' ? collection : member;
@@ -67,6 +63,15 @@ export function findEntityTagRule(
     resource: { collection, member, role: met.role, methods, ifMatch, freshForMs },
     text: texts[rule],
   };
+}
+
+export function lenientSpellingRule(rejections: Rejections): EntityTagRule {
+  const text = `a change of a tracked resource must use its exact path: ${speakOf(rejections, 'lenient-spelling')}`;
+  return { rule: 'lenient-spelling', resource: null, text };
+}
+
+function speakOf(rejections: Rejections, name: RejectionName): string {
+  return `${rejections[name].status} code ${rejections[name].code}`;
 }
 
 function ruleOf(

@@ -10,7 +10,7 @@ import { canonicaliseRequest } from '../../request/canonicalise-request.ts';
 import type { FieldList } from '../../request/field-list.ts';
 import { buildPathTable } from '../../request/path-table.ts';
 import { buildRequestRules } from '../../request/request-rules.ts';
-import { type EntityTagRule, findEntityTagRule } from './entity-tag-rule.ts';
+import { type EntityTagRule, findEntityTagRule, lenientSpellingRule } from './entity-tag-rule.ts';
 import { explainMiss } from './nearest-rows.ts';
 import { findOwnEndpoint, type OwnEndpointName } from './own-endpoint.ts';
 
@@ -100,14 +100,17 @@ export function explainRequest(asked: AskedRequest, config: Config, list: Protec
   const canonicalPath = request.path;
   const ownEndpoint = findOwnEndpoint(request, config);
   if (ownEndpoint !== null) return { ...nothing, verdict: 'own-endpoint', canonicalPath, ownEndpoint };
-  const entityTags = findEntityTagRule(request, config, rejections);
+  const refreshTokens = findTokenKinds(request, config);
+  const tracked = findEntityTagRule(request, config, rejections);
+  // A change that two gates would have to watch is refused, whatever each of them says.
+  const entityTags = tracked && refreshTokens.length > 0 ? lenientSpellingRule(rejections) : tracked;
   const forward = { upstream: config.upstream.url, method: request.method, target: requestTarget(request) };
   return {
     ...nothing,
     ...explainProtection(request, config, list, rejections),
     canonicalPath,
     entityTags,
-    refreshTokens: findTokenKinds(request, config),
+    refreshTokens,
     forward: entityTags?.rule === 'lenient-spelling' ? null : forward,
   };
 }
