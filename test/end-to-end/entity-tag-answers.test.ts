@@ -1,0 +1,214 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { openRawConnection } from '../harness/raw-client.ts';
+import {
+  answer,
+  type RecordedRequest,
+  type RecordingUpstream,
+  startRecordingUpstream,
+} from '../harness/recording-upstream.ts';
+import { callShop, outcomeOf, type ShopCall } from '../harness/shop-client.ts';
+import { type Shopward, startShopward } from '../harness/shopward.ts';
+
+let upstream: RecordingUpstream;
+let shopward: Shopward;
+let script: (received: RecordedRequest) => ReturnType<typeof answer> | undefined;
+let heads: string[] = [];
+
+const json = 'Content-Type: application/vnd.api+json\r\nETag: "shop"\r\n';
+const cart = (name: string, id = '1') => answer(JSON.stringify({ data: { type: 'carts', id, name } }), json);
+/** Of whatever cart was asked for. */
+const anyCart = ({ head }: RecordedRequest) => {
+  const whole = cart('a');
+  return head.startsWith('HEAD ') ? whole.slice(0, whole.indexOf('\r\n\r\n') + 4) : whole;
+};
+const aTag = /^"[0-9a-f]{32}"$/;
+
+beforeAll(async () => {
+  upstream = await startRecordingUpstream((received) => {
+    heads.push(received.head);
+    return script(received);
+  });
+  shopward = await startShopward({
+    upstream: `http://127.0.0.1:${upstream.port}`,
+    rows: ['GET /carts', 'GET /carts/{cart_id}', 'PATCH /carts/{cart_id}', 'GET /fresh/{id}'],
+    config: {
+      limits: { trackedResponse: '64KiB' },
+      entityTags: {
+        resources: [
+          { collection: '/carts', member: '/carts/{cart_id}' },
+          { collection: '/loose', member: '/loose/{id}', ifMatch: 'lenient' },
+          { collection: '/fresh', member: '/fresh/{id}', freshFor: '1h' },
+        ],
+      },
+    },
+  });
+});
+afterAll(async () => {
+  await shopward?.stop();
+  await upstream?.close();
+});
+
+const call = (line: string, options: ShopCall = {}) => {
+  heads = [];
+  return callShop(shopward.port, line, { token: shopward.issueToken(), ...options });
+};
+const tagOf = async (path: string) => (await call(`GET ${path}`)).field('etag') ?? '';
+const patch = (path: string, ifMatch: string) => call(`PATCH ${path}`, { ifMatch, body: {} });
+
+describe('answers', () => {
+  it('HEAD carries the tag that a GET learnt; the shop’s own tag reaches nobody', async () => {
+    script = anyCart;
+    const tag = await tagOf('/carts/1');
+    expect(tag).toMatch(aTag);
+    const head = await call('HEAD /carts/1');
+    expect([head.status, head.fields('etag'), head.body.length]).toEqual([200, [tag], 0]);
+    expect(heads[0]).toMatch(/^HEAD /);
+    const known = await call('HEAD /carts/1', { ifNoneMatch: tag });
+    expect([known.status, known.field('etag')]).toEqual([304, tag]);
+    expect(heads[0]).not.toMatch(/if-none-match/i);
+  });
+
+  const untagged: readonly (readonly [string, string, string])[] = [
+    ['is no JSON', answer('<p>cart</p>', 'Content-Type: text/html\r\nETag: "shop"\r\n'), '<p>cart</p>'],
+    ['has no type', answer('{}', 'ETag: "shop"\r\n'), '{}'],
+    ['has no content', answer('', json), ''],
+    ['is coded as nobody knows', answer('{}', `${json}Content-Encoding: rot13\r\n`), '{}'],
+    ['is larger than what is tracked', answer(`"${'x'.repeat(70_000)}"`, json), `"${'x'.repeat(70_000)}"`],
+    ['is an error', answer('{}', json, '404 Not Found'), '{}'],
+    ['is a part', answer('{}', `${json}Content-Range: bytes 0-1/9\r\n`, '206 Partial Content'), '{}'],
+  ];
+  it.each(untagged)('an answer that %s passes whole, without a tag', async (_, bytes, body) => {
+    script = () => bytes;
+    const response = await call('GET /carts/2');
+    expect(response.body.toString()).toBe(body);
+    expect([response.complete, response.fields('etag')]).toEqual([true, []]);
+    // Nobody can write on the strength of it.
+    expect(outcomeOf(await patch('/carts/2', '"shop"'))).toBe('412 006');
+  });
+
+  it('an endless answer reaches the client while it goes on, without a tag', async () => {
+    const chunk = `10000\r\n${'x'.repeat(65_536)}\r\n`;
+    script = ({ connection }) => {
+      connection.socket.write(`HTTP/1.1 200 OK\r\n${json}Transfer-Encoding: chunked\r\n\r\n${chunk}${chunk}`);
+      return undefined;
+    };
+    const client = await openRawConnection(shopward.port);
+    await client.write(
+      `GET /carts/3 HTTP/1.1\r\nHost: shop.example\r\nAuthorization: Bearer ${shopward.issueToken()}\r\n\r\n`,
+    );
+    await expect.poll(() => client.pending().length, { timeout: 20_000 }).toBeGreaterThan(131_072);
+    expect(client.pending().toString('latin1')).not.toMatch(/\r\netag:/i);
+    client.close();
+  });
+
+  it('an answer that the upstream cuts is seen to be cut, and sets no tag', async () => {
+    script = ({ connection }) => {
+      connection.socket.end(`HTTP/1.1 200 OK\r\n${json}Content-Length: 100\r\n\r\n{"data":`);
+      return undefined;
+    };
+    const seen = await call('GET /carts/4').then(
+      (response) => [response.status, response.complete, response.field('etag')],
+      () => 'closed',
+    );
+    expect([[502, true, undefined], [200, false, undefined], 'closed']).toContainEqual(seen);
+    script = anyCart;
+    const tag = await tagOf('/carts/4');
+    expect(tag).toMatch(aTag);
+    expect((await patch('/carts/4', tag)).status).toBe(200);
+  });
+});
+
+describe('ids', () => {
+  /** Each of them another cart: no tag of one may be good for another, nor mean a key or a slot of the store. */
+  const ids = [
+    '7',
+    '{7}',
+    '%7B7%7D',
+    '7:tag',
+    ':7',
+    '7%20x',
+    '7%25',
+    '7%3A',
+    '*',
+    "'7'",
+    '7%22',
+    '7%C3%BC',
+    'x'.repeat(4096),
+    `${'x'.repeat(4095)}y`,
+  ];
+  // What the grammar of targets refuses is bad for everybody; `%7B` and `{` may be one cart.
+  it.each(ids.filter((id) => !/^%7B/.test(id)))('the tag of cart %.20s is good for no other', async (id) => {
+    script = anyCart;
+    const tag = await tagOf(`/carts/${id}`);
+    expect(tag).toMatch(aTag);
+    for (const other of ids.filter((each) => decodeURIComponent(each) !== decodeURIComponent(id))) {
+      expect(outcomeOf(await patch(`/carts/${other}`, tag)), other).toBe('412 006');
+    }
+    expect((await patch(`/carts/${id}`, tag)).status).toBe(200);
+  });
+
+  it.each(['/carts/8/', '/carts//8', '/CARTS/8', '/carts/8;v=1', '/index.php/carts/8', '/carts/x/carts/8'])(
+    'a change through %s is no way around the tag',
+    async (path) => {
+      script = anyCart;
+      const response = await call(`PATCH ${path}`, { body: {} });
+      expect(['400 lenient-spelling', '428 005']).toContain(outcomeOf(response));
+      expect(heads).toEqual([]);
+    },
+  );
+
+  it.each(['application/x-www-form-urlencoded', 'multipart/form-data; boundary=x'])(
+    'a form POST (%s) may be any method to the shop, and needs the tag',
+    async (type) => {
+      script = anyCart;
+      const fields = [`Content-Type: ${type}`];
+      expect(outcomeOf(await call('POST /carts/8', { fields, body: '_method=DELETE' }))).toBe('428 005');
+      expect(heads).toEqual([]);
+    },
+  );
+});
+
+describe('ifMatch: lenient', () => {
+  it.each(['W/TAG', 'BARE', '"BARE-gzip"', '"BARE--gzip"', 'W/"BARE-br"'])('takes %s', async (value) => {
+    script = anyCart;
+    const tag = await tagOf('/loose/1');
+    const spelt = value.replace('TAG', tag).replace('BARE', tag.slice(1, -1));
+    expect((await patch('/loose/1', spelt)).status).toBe(200);
+    expect(outcomeOf(await patch('/loose/1', spelt))).toBe('412 006');
+  });
+  it.each(['*', '', '"x"', 'x'])('does not take %s', async (value) => {
+    expect(outcomeOf(await patch('/loose/1', value))).toBe('412 006');
+  });
+});
+
+describe('freshFor', () => {
+  const read = (ifNoneMatch: string, sub = 'DE--21', more: ShopCall = {}, line = 'GET /fresh/1') =>
+    call(line, { token: shopward.issueToken({ sub }), ifNoneMatch, ...more });
+
+  it('a 304 is given without the shop, to the same subject for the same variant, until a write', async () => {
+    script = anyCart;
+    const tag = await tagOf('/fresh/1');
+    const fresh = await read(tag);
+    expect([fresh.status, fresh.field('etag'), fresh.body.length]).toEqual([304, tag, 0]);
+    expect(heads).toEqual([]);
+    const asked: readonly (readonly [string, () => ReturnType<typeof read>])[] = [
+      ['another subject', () => read(tag, 'DE--22')],
+      ['another language', () => read(tag, 'DE--21', { fields: ['Accept-Language: de'] })],
+      ['another query', () => read(tag, 'DE--21', {}, 'GET /fresh/1?include=items')],
+      ['another tag', () => read('"other"')],
+    ];
+    for (const [what, ask] of asked) {
+      await ask();
+      expect(heads, what).toHaveLength(1);
+    }
+    // Whoever may not read it is told so first.
+    expect(outcomeOf(await read(tag, 'DE--21', { token: undefined }))).toBe('401 002');
+    expect((await call('POST /fresh/1/items', { body: {} })).status).toBe(200);
+    expect((await read(tag)).status).toBe(200);
+    expect(heads).toHaveLength(1);
+  });
+});
+
+it('nothing of all this was a fault', () => {
+  expect(shopward.log().filter(({ event }) => event === 'crash' || event === 'fault')).toEqual([]);
+});
