@@ -51,7 +51,7 @@ const step = {
   token: tokenRecipe.optional(),
 };
 
-const stage = z.enum(['shop', 'trusting', 'parties', 'small', 'lenient']);
+const stage = z.enum(['shop', 'trusting', 'parties', 'small', 'lenient', 'observe', 'slashes', 'sockets']);
 export type StageName = z.infer<typeof stage>;
 
 const corpusCase = z.strictObject({

@@ -3,12 +3,20 @@ import { type Shopward, startShopward } from '../../harness/shopward.ts';
 import type { StageName } from './corpus-schema.ts';
 import { answerAsShop } from './corpus-shop.ts';
 
+interface StageConfig {
+  readonly upstream?: object;
+  readonly [section: string]: unknown;
+}
+
 /** What each stage says beside the shipped configuration. */
-const stageConfigs: Readonly<Record<StageName, Readonly<Record<string, unknown>>>> = {
+const stageConfigs: Readonly<Record<StageName, StageConfig>> = {
   shop: {},
   trusting: { trustedProxies: ['127.0.0.0/8'] },
   parties: { auth: { issuer: 'https://shop.example', audience: ['frontend', 'app'] } },
   small: { limits: { requestBody: '1KiB', requestHeaders: '16KiB' } },
+  observe: { mode: 'observe' },
+  slashes: { request: { encodedSlash: ['/stores/{name}', '/carts/{id}'] } },
+  sockets: { upstream: { webSocket: true } },
   lenient: {
     entityTags: {
       resources: [
@@ -43,7 +51,8 @@ export async function openStage(name: StageName, engine: EngineName): Promise<Co
     heads.push(request.head);
     return answerAsShop(request);
   });
-  const config = { ...stageConfigs[name], upstream: { engine } };
+  const { upstream: more = {}, ...own } = stageConfigs[name];
+  const config = { ...own, upstream: { ...more, engine } };
   const shopward = await startShopward({ upstream: `http://127.0.0.1:${upstream.port}`, config });
   return {
     shopward,
