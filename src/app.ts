@@ -26,6 +26,7 @@ import { createAccessLog } from './telemetry/access-log.ts';
 import type { ExchangeRecord } from './telemetry/exchange-record.ts';
 import type { Log } from './telemetry/log.ts';
 import { createMetrics, type MetricValues } from './telemetry/metrics.ts';
+import { createPathForLog, tokenWords } from './telemetry/path-for-log.ts';
 import { loadTracing } from './telemetry/tracing.ts';
 
 export interface App {
@@ -136,6 +137,7 @@ export async function createApp({
   const context: ExchangeContext = {
     rejections,
     ownFields: createOwnFields(cors),
+    pathForLog: createPathForLog(tokenWords(revocationPaths(config))),
     record(record, request) {
       metrics.observeExchange(record);
       tracing?.note(record, request);
@@ -172,6 +174,7 @@ export async function createApp({
         admit: (canonical, notes) => admit(rooms, canonical, notes),
         forwarder: webSockets,
         rejections,
+        pathForLog: context.pathForLog,
         record: context.record,
       }),
     }),
@@ -228,4 +231,10 @@ export async function createApp({
     metricValues: metrics.values,
     offerList: list.offer,
   };
+}
+
+/** Where ids of tokens stand in paths. */
+function revocationPaths({ refreshTokens }: Config): string[] {
+  if (refreshTokens === false) return [];
+  return refreshTokens.endpoints.filter(({ kind }) => kind === 'revoke').map(({ path }) => path);
 }

@@ -7,12 +7,14 @@ import { endResponse } from '../rejections/unread-body.ts';
 import type { Answer } from '../request/answer.ts';
 import type { CanonicalRequest } from '../request/canonical-request.ts';
 import type { FieldList } from '../request/field-list.ts';
-import { type ExchangeRecord, loggablePath } from '../telemetry/exchange-record.ts';
+import type { ExchangeRecord } from '../telemetry/exchange-record.ts';
+import type { PathForLog } from '../telemetry/path-for-log.ts';
 import type { OwnFields } from './own-fields.ts';
 
 export interface ExchangeContext {
   readonly rejections: Rejections;
   readonly ownFields: OwnFields;
+  readonly pathForLog: PathForLog;
   /** `request`: what it was about, where it was understood. */
   record(record: ExchangeRecord, request?: CanonicalRequest): void;
   /** Something broke in a way that a person should look at. */
@@ -112,7 +114,7 @@ export class Exchange {
       requestId: request?.requestId ?? '',
       method: request?.method ?? 'other',
       route: this.route,
-      path: request === undefined ? '' : loggablePath(request.segments),
+      path: request === undefined ? '' : this.#context.pathForLog(request.segments),
       decision,
       status,
       rejection: more.rejection?.rejection,

@@ -4,7 +4,8 @@ import type { WebSocketForwarder } from '../forwarding/websocket.ts';
 import { isRejection, type Rejection } from '../rejections/rejection.ts';
 import type { Rejections } from '../rejections/table.ts';
 import type { CanonicalRequest } from '../request/canonical-request.ts';
-import { type ExchangeRecord, loggablePath } from '../telemetry/exchange-record.ts';
+import type { ExchangeRecord } from '../telemetry/exchange-record.ts';
+import type { PathForLog } from '../telemetry/path-for-log.ts';
 import { endWithRejection } from './client-error.ts';
 
 export interface UpgradeOptions {
@@ -16,6 +17,7 @@ export interface UpgradeOptions {
   ): { request: CanonicalRequest } | Rejection | Promise<{ request: CanonicalRequest } | Rejection>;
   readonly forwarder: WebSocketForwarder;
   readonly rejections: Rejections;
+  readonly pathForLog: PathForLog;
   record(record: ExchangeRecord): void;
 }
 
@@ -43,7 +45,7 @@ export function createUpgradeHandler(options: UpgradeOptions) {
       requestId: request.requestId,
       method: request.method,
       route: notes.route,
-      path: loggablePath(request.segments),
+      path: options.pathForLog(request.segments),
       decision: rejection === undefined ? 'forwarded' : 'refused',
       status: rejection === undefined ? status : options.rejections[rejection.rejection].status,
       rejection: rejection?.rejection,

@@ -28,23 +28,3 @@ export interface ExchangeRecord {
   /** Cause of a fault for the log (an error's code word, not its message). */
   readonly fault?: string | undefined;
 }
-
-/** Longest path segment that is logged; tokens are longer, ids of a shop are not. */
-const longestLoggedSegment = 80;
-
-/**
- * Cuts segments that may hold a secret out of a path: over-long ones, and all those behind `refresh-tokens`, however it
- * is spelled or what stands between (`/refresh-tokens//ID`, `/index.phprefresh-tokens/ID`).
- */
-export function loggablePath(segments: readonly string[]): string {
-  let path = '';
-  let isBehindTokens = false;
-  for (const segment of segments) {
-    const isSecret = isBehindTokens && segment !== '' && segment !== 'mine';
-    path += isSecret || segment.length > longestLoggedSegment ? '/…' : `/${segment}`;
-    isBehindTokens ||= refreshTokens.test(segment);
-  }
-  return path;
-}
-
-const refreshTokens = /refresh-tokens/i;
