@@ -26,6 +26,27 @@ export type Client = RedisClient | Cluster;
  * way when a connection broke (the defaults would keep a call for a minute and may run a script twice).
  */
 export function createClient(options: ClientOptions): Client {
+  const client = buildClient(options);
+  // ioredis 6.0.0 gives up for good when a Sentinel announces the next primary while a connection is being made: its
+  // failover detector then breaks the attempt, which ends the client without asking the retry strategy.
+  client.on('end', () => {
+    if (closed.has(client)) return;
+    setTimeout(() => {
+      if (!closed.has(client)) client.connect().catch(() => {});
+    }, retryDelay(1));
+  });
+  return client;
+}
+
+const closed = new WeakSet<Client>();
+
+/** Ends a client for good. */
+export function closeClient(client: Client): void {
+  closed.add(client);
+  client.disconnect();
+}
+
+function buildClient(options: ClientOptions): Client {
   const { address, tls, timeoutMs, sentinelPassword } = options;
   const common: RedisOptions = {
     protocol: 2,

@@ -1,6 +1,12 @@
 import { once } from 'node:events';
 import type { ChainableCommander } from 'ioredis';
-import { type Client, type ClientOptions, createClient, type RedisTlsOptions } from './clients.ts';
+import {
+  type Client,
+  type ClientOptions,
+  closeClient,
+  createClient,
+  type RedisTlsOptions,
+} from './clients.ts';
 import { withinDeadline } from './deadline.ts';
 import { findEvictingPolicy } from './eviction-policy.ts';
 import { isUnknownScript, toRedisFault } from './faults.ts';
@@ -42,6 +48,7 @@ class ConnectedRedis implements Redis {
   readonly #onState: (state: RedisState) => void;
   readonly #now: () => number;
   #waiting: Client | undefined;
+  #waitingReady: Promise<unknown> | undefined;
   #state: RedisState;
   #evicting = false;
   #judged: Promise<void> = Promise.resolve();
@@ -89,7 +96,7 @@ class ConnectedRedis implements Redis {
     // Replicas that do not answer must not eat the whole deadline: the caller still has to end its claim.
     const waitMs = Math.max(1, Math.floor(this.#timeoutMs / 2));
     return this.#call(async () => {
-      if (client.status !== 'ready') await once(client, 'ready');
+      if (client.status !== 'ready') await this.#whenWaitingReady(client);
       const known = client.pipeline().evalsha(script.sha1, keys.length, ...keys, ...args);
       try {
         return await awaitReplicas(known, replicas, waitMs);
@@ -126,7 +133,7 @@ class ConnectedRedis implements Redis {
   async close(): Promise<void> {
     this.#enter('closed');
     this.#subscriptions.close();
-    for (const client of [this.#client, this.#waiting]) client?.disconnect();
+    for (const client of [this.#client, this.#waiting]) if (client !== undefined) closeClient(client);
   }
 
   #call<T>(call: () => Promise<T>): Promise<T> {
@@ -154,6 +161,14 @@ class ConnectedRedis implements Redis {
     });
     client.on('error', (error) => this.#enter('away', toRedisFault(error).word));
     client.on('close', () => this.#enter('away', 'connection'));
+  }
+
+  /** One listener for all who wait, however many there are. Rejects at the next error. */
+  #whenWaitingReady(client: Client): Promise<unknown> {
+    this.#waitingReady ??= once(client, 'ready').finally(() => {
+      this.#waitingReady = undefined;
+    });
+    return this.#waitingReady;
   }
 
   #openWaiting(): Client {

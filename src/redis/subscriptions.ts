@@ -1,5 +1,5 @@
 import { Cluster } from 'ioredis';
-import { type Client, type ClientOptions, createClient } from './clients.ts';
+import { type Client, type ClientOptions, closeClient, createClient } from './clients.ts';
 
 /** The connection that hears channels: opened with the first of them, re-subscribed after every loss. */
 export interface Subscriptions {
@@ -81,7 +81,7 @@ export function createSubscriptions(options: ClientOptions): Subscriptions {
     },
     close() {
       clearTimeout(retry);
-      client?.disconnect();
+      if (client !== undefined) closeClient(client);
     },
   };
 }

@@ -85,6 +85,7 @@ export async function runHunt(options: HuntOptions): Promise<HuntReport> {
   shop.calm();
   const stuck = await findStuck(carts, replicas, (i, port) => shopperOf(i, [port]));
   const { applied, counts } = await shop.report();
+  if (stuck.length > 0) for (const replica of replicas) console.error(replica.port, await replica.tell());
 
   for (const shopper of shoppers) shopper.close();
   for (const replica of replicas) await replica.close();
@@ -134,8 +135,8 @@ async function findStuck(
   const proofs = replicas.flatMap(({ port }, i) => {
     const shopper = shopperOf(10_000 + i, port);
     return carts.map(async (cart) => {
-      const isWritable = await shopper.proveWritable(cart, leaseMs * 5);
-      return isWritable ? [] : [`${cart} through replica ${i}`];
+      const obstacle = await shopper.findObstacle(cart, leaseMs * 5);
+      return obstacle === undefined ? [] : [`${cart} through replica ${i}: ${obstacle}`];
     });
   });
   return (await Promise.all(proofs)).flat();

@@ -13,6 +13,8 @@ export interface Replica {
   replace(): Promise<void>;
   /** Lines of the log that tell of a bug, of all its processes. */
   faults(): readonly string[];
+  /** `/readyz` and the log of the present process. */
+  tell(): Promise<string>;
   close(): Promise<void>;
 }
 
@@ -53,6 +55,7 @@ export async function startReplica(options: ReplicaOptions): Promise<Replica> {
       process = await start();
     },
     faults: () => faults,
+    tell: async () => `${await (await fetch(`${process.adminUrl}/readyz`)).text()}\n${process.output()}`,
     async close() {
       noteFaults();
       await process.kill();

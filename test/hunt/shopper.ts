@@ -45,6 +45,7 @@ export class Shopper {
   readonly #client: ReturnType<typeof createCartClient>;
   readonly #known = new Map<string, Known>();
   #writes = 0;
+  #lastStatus = '';
 
   constructor(options: ShopperOptions) {
     this.#options = options;
@@ -95,16 +96,19 @@ export class Shopper {
     return 'seen';
   }
 
-  /** The cart can be read with a tag and written with it, within the time. */
-  async proveWritable(cart: string, withinMs: number): Promise<boolean> {
+  /** The cart can be read with a tag and written with it, within the time; else what is in the way. */
+  async findObstacle(cart: string, withinMs: number): Promise<string | undefined> {
     const deadline = performance.now() + withinMs;
+    let obstacle = '';
     while (performance.now() < deadline) {
-      if ((await this.read(cart)) === 'absent') await this.#write('create', cart, undefined);
+      const seen = await this.read(cart);
+      if (seen === 'absent') await this.#write('create', cart, undefined);
       const known = this.#known.get(cart);
-      if (known !== undefined && (await this.#write('patch', cart, known)) === 'accepted') return true;
+      if (known !== undefined && (await this.#write('patch', cart, known)) === 'accepted') return undefined;
+      obstacle = known === undefined ? `${seen}, no tag` : this.#lastStatus;
       await sleep(50);
     }
-    return false;
+    return obstacle;
   }
 
   close(): void {
@@ -125,7 +129,8 @@ export class Shopper {
     const told = toldBy(answer);
     sightings.writes.push({ write, cart, kind, told, result: answer.version });
     this.#count(`${kind} ${told}`);
-    this.#count(`status ${answer.status}${answer.code === undefined ? '' : ` ${answer.code}`}`);
+    this.#lastStatus = `status ${answer.status}${answer.code === undefined ? '' : ` ${answer.code}`}`;
+    this.#count(this.#lastStatus);
     this.#known.delete(cart);
     if (told !== 'accepted' || answer.version === undefined) return told;
     const { acknowledged } = sightings;

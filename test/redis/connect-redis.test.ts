@@ -239,4 +239,46 @@ describe('a Sentinel', () => {
     await until(async () => (await redis.command('SET', 'a', '3')) === 'OK', 10_000);
     expect(redis.state().status).toBe('ready');
   });
+
+  test('connections that are being made anew while the Sentinel announces the next primary come back', async () => {
+    const group = open(await startSentinel());
+    const all = await Promise.all(Array.from({ length: 5 }, () => connect(group.url)));
+    const works = async (redis: Redis) =>
+      (await redis.runScript(echo, ['k'], ['1'])) === '1' &&
+      (await redis.runScriptAndWait(echo, ['k'], ['1'], 1)).replicas === 1;
+    const heard = new Set<Redis>();
+    for (const redis of all) {
+      await until(() => works(redis));
+      redis.subscribe('c', () => heard.add(redis));
+    }
+    const before = await group.primary();
+    await before.kill();
+    const asking = all.map((redis) => until(() => works(redis), 20_000));
+    await group.awaitNewPrimary(before);
+    await before.restart();
+    await Promise.all(asking);
+    await until(async () => {
+      await all[0]?.command('PUBLISH', 'c', 'hello');
+      return heard.size === all.length;
+    });
+  });
+});
+
+test('calls that wait for a connection leave nothing behind', async () => {
+  const warnings: Error[] = [];
+  const hear = (warning: Error) => warnings.push(warning);
+  process.on('warning', hear);
+  const server = open(await startRedis({}));
+  const redis = await connect(server.url);
+  await redis.runScriptAndWait(echo, ['k'], ['1'], 0);
+  // Longer than a silent connection is kept: the next ones are taken, and nothing is said on them.
+  server.process?.pause();
+  for (let i = 0; i < 10; i += 1) {
+    const calls = Array.from({ length: 20 }, () => fault(redis.runScriptAndWait(echo, ['k'], ['1'], 0)));
+    expect(new Set(await Promise.all(calls))).not.toContain('none');
+  }
+  server.process?.resume();
+  await until(async () => (await redis.runScriptAndWait(echo, ['k'], ['2'], 0)).reply === '2');
+  process.off('warning', hear);
+  expect(warnings).toEqual([]);
 });
