@@ -109,9 +109,31 @@ const bodies = [
   ],
 ];
 
+const formTypes = [
+  ...words('application/x-www-form-urlencoded APPLICATION/X-WWW-FORM-URLENCODED;charset=utf-8 text/plain'),
+  ...words('application/x-www-form-urlencoded,text/plain multipart/form-data;boundary=b application/json'),
+  ...[
+    '',
+    ' ',
+    ';',
+    'application/x-www-form-urlencoded ; x',
+    'application/json;application/x-www-form-urlencoded',
+  ],
+];
+const overrideNames = words(
+  'X-A X-A X-A X-HTTP-Method-Override X_HTTP_Method_Override X-HTTP-Method _method',
+);
+
 /** Every octet of a request, or of two: plain ones, and ones that may be anything. */
 export const requestOctets: fc.Arbitrary<string> = fc.oneof(
   fc.tuple(method, target).map(([verb, path]) => octetsOf(verb, path, 'HTTP/1.1', [], '')),
+  // POSTs that a shop may take for another method.
+  fc
+    .tuple(target, fc.constantFrom(...formTypes), joined(queryPieces, 3), fc.constantFrom(...overrideNames))
+    .map(([path, type, body, name]) => {
+      const fields = [`Content-Type: ${type}`, `Content-Length: ${body.length}`, `${name}: DELETE`];
+      return octetsOf('POST', path, 'HTTP/1.1', fields, body);
+    }),
   fc
     .tuple(
       method,
