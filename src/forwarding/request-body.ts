@@ -36,19 +36,48 @@ export function readWholeBody(
   if (incoming.destroyed) return Promise.resolve(reject('bad-request', { reason: 'body-cut' }));
   beforeReading?.();
   return new Promise((resolve) => {
-    const chunks: Buffer[] = [];
+    const collected = new CollectedBody();
     const settle = (result: Buffer | Rejection) => {
       stop();
       incoming.off('data', onData).off('end', onEnd).off('error', onCut).off('close', onCut);
       if (!Buffer.isBuffer(result)) incoming.pause();
       resolve(result);
     };
-    const onData = (chunk: Buffer) => void chunks.push(chunk);
-    const onEnd = () => settle(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks));
+    const onData = (chunk: Buffer) => collected.add(chunk);
+    const onEnd = () => settle(collected.octets());
     const onCut = () => settle(reject('bad-request', { reason: 'body-cut' }));
     const stop = watchBody(incoming, limits, settle);
     incoming.on('data', onData).on('end', onEnd).on('error', onCut).on('close', onCut);
   });
+}
+
+/**
+ * A body in one piece. Pieces are copied together as they come: in a Buffer of its own, an octet that a client sends as
+ * a chunk of its own would cost hundreds. The usual body is one piece, and is not copied.
+ */
+class CollectedBody {
+  #held: Buffer = Buffer.alloc(0);
+  #length = 0;
+
+  add(piece: Buffer): void {
+    if (this.#length === 0) this.#held = piece;
+    else {
+      const length = this.#length + piece.length;
+      if (length > this.#held.length) this.#grow(length);
+      piece.copy(this.#held, this.#length);
+    }
+    this.#length += piece.length;
+  }
+
+  octets(): Buffer {
+    return this.#held.subarray(0, this.#length);
+  }
+
+  #grow(length: number): void {
+    const grown = Buffer.allocUnsafeSlow(Math.max(2 * length, 16_384));
+    this.#held.copy(grown, 0, 0, this.#length);
+    this.#held = grown;
+  }
 }
 
 /**
