@@ -11,9 +11,13 @@ export interface ClientResponseEvents {
   onGone(): void;
 }
 
+/** Bytes of a first piece of body that may wait. */
+const smallBytes = 4096;
+
 /**
  * The one way in which a forwarded response reaches a client. The head is held until there is a byte to go with it
- * (or the body keeps us waiting), so that an upstream that breaks at once is still a clean 502.
+ * (or the body keeps us waiting), so that an upstream that breaks at once is still a clean 502. A small first piece of
+ * the body waits with it for the rest of the tick: mostly it is the whole body, and then all goes out in one piece.
  */
 export class ClientResponse {
   /** Status that was sent; 0 while none was. */
@@ -27,6 +31,7 @@ export class ClientResponse {
   readonly #stallTimeoutMs: number;
   readonly #events: ClientResponseEvents;
   #head: { status: number; reason: string; fields: FieldList } | undefined;
+  #first: Buffer | undefined;
   #stallTimer: NodeJS.Timeout | undefined;
   #ended = false;
 
@@ -73,15 +78,23 @@ export class ClientResponse {
   /** Sends the head if it is still held back. */
   flush(): void {
     if (this.#head === undefined || this.isGone) return;
+    const first = this.#takeFirst();
     this.#writeHead();
-    this.#response.flushHeaders();
+    if (first === undefined) this.#response.flushHeaders();
+    else this.#response.write(first);
   }
 
   /** `false`: wait for `onDrain`. A client that has gone swallows everything. */
   write(chunk: Buffer): boolean {
     if (this.isGone) return true;
-    this.#writeHead();
     this.bytes += chunk.length;
+    if (this.#head !== undefined && this.#first === undefined && chunk.length <= smallBytes) {
+      this.#first = chunk;
+      return true;
+    }
+    const first = this.#takeFirst();
+    this.#writeHead();
+    if (first !== undefined) this.#response.write(first);
     if (this.#response.write(chunk)) return true;
     this.#awaitDrain();
     return false;
@@ -89,16 +102,18 @@ export class ClientResponse {
 
   end(chunk?: Buffer): void {
     if (this.isGone) return;
-    this.#writeHead();
     if (chunk !== undefined) this.bytes += chunk.length;
+    const whole = chunk ?? this.#takeFirst();
+    this.#writeHead();
     this.#ended = true;
-    endResponse(this.#incoming, this.#response, chunk);
+    endResponse(this.#incoming, this.#response, whole);
     if (this.#response.writableLength > 0) this.#awaitDrain();
   }
 
   /** The head is held back no more, and was never sent: something else will be. */
   withdraw(): void {
     this.#head = undefined;
+    this.bytes -= this.#takeFirst()?.length ?? 0;
   }
 
   /**
@@ -106,13 +121,19 @@ export class ClientResponse {
    * missing last chunk, or a reset where only the end of the connection ends the body.
    */
   cut(): void {
-    this.#head = undefined;
+    this.withdraw();
     clearTimeout(this.#stallTimer);
     this.isGone = true;
     const socket = this.#response.socket;
     const isFramed = this.#incoming.httpVersion === '1.1';
     if (socket !== null && !isFramed && !(socket instanceof TLSSocket)) socket.resetAndDestroy();
     this.#response.destroy();
+  }
+
+  #takeFirst(): Buffer | undefined {
+    const first = this.#first;
+    this.#first = undefined;
+    return first;
   }
 
   #writeHead(): void {
