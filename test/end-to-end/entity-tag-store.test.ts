@@ -1,0 +1,120 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { cartIds } from '../../demo/data/ids.ts';
+import { type DemoShop, startDemoShop } from '../../demo/shop.ts';
+import { eventually } from '../harness/eventually.ts';
+import { type RedisProcess, startRedisProcess } from '../harness/redis-server.ts';
+import { callShop, outcomeOf, type ShopCall } from '../harness/shop-client.ts';
+import { type Shopward, startShopward } from '../harness/shopward.ts';
+
+const cart = `/carts/${cartIds.everyday}`;
+const body = { data: { type: 'carts', attributes: { name: 'Patched' } } };
+const item = { data: { type: 'items', attributes: { sku: '134_29759322', quantity: 1 } } };
+/** Far beyond every deadline that is set here, and far below a hang. */
+const boundMs = 10_000;
+
+let redis: RedisProcess;
+let shop: DemoShop;
+let replicas: Shopward[] = [];
+let token: string;
+
+beforeEach(async () => {
+  redis = await startRedisProcess();
+  shop = await startDemoShop();
+  const config = {
+    auth: { keys: { jwks: shop.jwksUrl }, subject: 'sub.customer_reference' },
+    store: { url: `redis://127.0.0.1:${redis.port}`, timeout: '300ms' },
+    entityTags: { lease: '3s', sendBy: '1s', wait: '2s' },
+  };
+  replicas = await Promise.all([1, 2].map(() => startShopward({ upstream: shop.url, config })));
+  token = await shop.issueToken();
+  await aTag();
+  shop.received.clear();
+});
+afterEach(async () => {
+  for (const replica of replicas) await replica.kill();
+  await shop.close();
+  await redis.close();
+});
+
+const call = (replica: number, line: string, options: ShopCall = {}) =>
+  callShop(replicas[replica]?.port ?? 0, line, { token, ...options });
+const aTag = () => eventually('a tag', async () => (await call(0, `GET ${cart}`)).field('etag'));
+const patch = (replica: number, ifMatch: string) => call(replica, `PATCH ${cart}`, { ifMatch, body });
+
+describe('two replicas over one Redis', () => {
+  it('know one tag, and what one did the other holds to', async () => {
+    const tag = await aTag();
+    expect((await call(1, `GET ${cart}`)).field('etag')).toBe(tag);
+    const changed = await patch(0, tag);
+    expect(changed.status).toBe(200);
+    expect(outcomeOf(await patch(1, tag))).toBe('412 006');
+    expect((await patch(1, changed.field('etag') ?? '')).status).toBe(200);
+  });
+
+  it('of twenty writers with one tag exactly one reaches the shop', async () => {
+    const tag = await aTag();
+    const outcomes = await Promise.all(
+      Array.from({ length: 20 }, async (_, i) => outcomeOf(await patch(i % 2, tag))),
+    );
+    expect(outcomes.sort()).toEqual(['200', ...Array.from({ length: 19 }, () => '412 006')]);
+    expect(shop.received.byRoute.get('PATCH /carts/{id}')).toBe(1);
+  });
+
+  it('a writer that is killed leaves nothing locked for longer than its lease', async () => {
+    const tag = await aTag();
+    shop.settings.latencyMs = 2000;
+    const cut = patch(0, tag).catch(() => 'cut');
+    await eventually(
+      'the write at the shop',
+      () => shop.received.requests.some(({ method }) => method === 'PATCH') || undefined,
+    );
+    await replicas[0]?.kill();
+    expect(await cut).toBe('cut');
+    shop.settings.latencyMs = 0;
+    // Nobody knows whether it was done: its tag is dead whatever the shop did, a new one comes, and is good.
+    const next = await eventually('a new tag', async () => (await call(1, `GET ${cart}`)).field('etag'));
+    const after = await eventually('the end of the lease', async () => {
+      const given = (await call(1, `GET ${cart}`)).field('etag');
+      return given !== undefined && given !== tag ? given : undefined;
+    });
+    expect([tag, after]).toContain(next);
+    expect(outcomeOf(await patch(1, tag))).toBe('412 006');
+    expect((await patch(1, after)).status).toBe(200);
+  });
+});
+
+describe.each([
+  ['has gone', () => redis.kill(), () => redis.restart()],
+  ['does not answer', async () => redis.pause(), async () => redis.resume()],
+])('Redis %s', (_, leave, comeBack) => {
+  it('reads go on without a tag, writes are 503 and reach nobody, all else does not notice; then tags again', async () => {
+    const tag = await aTag();
+    await leave();
+    shop.received.clear();
+    const read = await call(0, `GET ${cart}`);
+    expect([read.status, read.field('etag')]).toEqual([200, undefined]);
+    expect((await call(0, 'GET /orders')).status).toBe(200);
+    expect((await call(0, 'POST /wishlists', { body: wishlist })).status).toBe(201);
+    expect((await call(0, `PATCH ${cart}`, { body })).status).toBe(428);
+    const before = shop.received.total;
+    const startedAt = performance.now();
+    const writes = [
+      () => patch(0, tag),
+      () => call(0, `DELETE ${cart}`, { ifMatch: tag }),
+      () => call(0, `POST ${cart}/items`, { body: item }),
+      () => call(0, `POST ${cart}/vouchers`, { body: item }),
+    ];
+    for (const response of await Promise.all(writes.map((write) => write()))) {
+      expect(outcomeOf(response)).toBe('503 tag-store-unavailable');
+      expect(response.field('retry-after')).toMatch(/^[1-9]\d*$/);
+    }
+    expect(performance.now() - startedAt).toBeLessThan(boundMs);
+    expect(shop.received.total).toBe(before);
+
+    await comeBack();
+    const next = await aTag();
+    await eventually('a change', async () => ((await patch(0, next)).status === 200 ? true : undefined));
+  });
+});
+
+const wishlist = { data: { type: 'wishlists', attributes: { name: 'Meanwhile' } } };
