@@ -1,0 +1,110 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type DemoShop, startDemoShop } from '../../demo/shop.ts';
+import { callShop, jsonOf, outcomeOf, type ShopCall } from '../harness/shop-client.ts';
+import { type Shopward, startShopward } from '../harness/shopward.ts';
+
+const publicUrl = 'https://api.shop.example';
+let shop: DemoShop;
+let shopward: Shopward;
+
+beforeAll(async () => {
+  shop = await startDemoShop({ resolverLatencyMs: 0 });
+  shopward = await startShopward({ upstream: shop.url, config: { publicUrl } });
+});
+afterAll(async () => {
+  await shopward?.stop();
+  await shop?.close();
+});
+
+const ask = (target: string, options: ShopCall = {}) =>
+  callShop(shopward.port, `GET ${target}`, { fields: ['Accept-Language: de'], ...options });
+const asked = () => shop.received.byRoute.get('GET /url-resolver') ?? 0;
+
+describe('the contract', () => {
+  it.each([
+    ['/de/acer-aspire-s7-134', 'abstract-products', /^\d+$/],
+    ['/en/computer', 'category-nodes', /^\d+$/],
+    ['/en/return-policy', 'cms-pages', /^[0-9a-f-]{36}$/],
+    ['/en/merchant/budget-cameras', 'merchants', /^MER\d+$/],
+  ])('%s is one of %s', async (url, entityType, entityId) => {
+    const target = `/url-resolver?url=${encodeURIComponent(url)}`;
+    const response = await ask(target);
+    const self = publicUrl + target;
+    const attributes = { entityType, entityId: expect.stringMatching(entityId) };
+    expect(jsonOf(response)).toEqual({
+      data: [{ type: 'url-resolver', id: null, attributes, links: { self } }],
+      links: { self },
+    });
+    expect(response.field('content-type')).toBe('application/vnd.api+json');
+    // The address that is built of it is there.
+    const { entityId: id } = jsonOf(response).data[0].attributes;
+    expect((await ask(`/${entityType}/${id}`)).status).toBe(200);
+  });
+
+  it.each([
+    ['a URL that does not exist', '/url-resolver?url=%2Fen%2Fnothing', '404 2802'],
+    ['no parameter', '/url-resolver', '422 2801'],
+    ['an empty one', '/url-resolver?url=', '422 2801'],
+    ['a list', '/url-resolver?url[]=%2Fen%2Fcomputer', '422 2801'],
+    ['an encoded list', '/url-resolver?url%5B%5D=%2Fen%2Fcomputer', '422 2801'],
+    ['8 KiB', `/url-resolver?url=%2F${'x'.repeat(8191)}`, '404 2802'],
+    ['invalid UTF-8', '/url-resolver?url=%2Fen%2F%FF', '404 2802'],
+    ['overlong UTF-8', '/url-resolver?url=%C0%AFen%2Fcomputer', '404 2802'],
+    // This shop decodes three times: what it reads is its own affair.
+    ['a double encoding', '/url-resolver?url=%25252Fen%25252Fcomputer', '200'],
+    ['an encoding of nothing', '/url-resolver?url=%25zz', '404 2802'],
+  ])('%s', async (_, target, outcome) => {
+    expect(outcomeOf(await ask(target))).toBe(outcome);
+  });
+
+  it('what cannot be a URL of the shop is not asked for', async () => {
+    const before = asked();
+    for (const value of [`%2F${'y'.repeat(8191)}`, '%2F%FE', '']) await ask(`/url-resolver?url=${value}`);
+    expect(asked()).toBe(before);
+  });
+
+  it.each([
+    '/url-resolver?url=%2fen%2fcomputer',
+    '/url-resolver?url=/en/computer',
+    '/url-resolver?x="<>&url=/en/computer',
+    '/url-resolver?url=/nothing&url=/en/computer&include=%C3%A4%22',
+  ])('links.self leads back, byte for byte: %s', async (target) => {
+    const first = await ask(target);
+    expect(first.status).toBe(200);
+    const { self } = jsonOf(first).links;
+    expect(self.startsWith(`${publicUrl}/`)).toBe(true);
+    const again = await ask(self.slice(publicUrl.length));
+    expect(again.body.toString()).toBe(first.body.toString());
+  });
+
+  it('no token is needed, and none is looked at', async () => {
+    const target = '/url-resolver?url=/en/computer';
+    expect((await ask(target, { token: 'nonsense' })).status).toBe(200);
+  });
+});
+
+it('carries validators, and 304 has no body', async () => {
+  const target = '/url-resolver?url=/en/computer';
+  const first = await ask(target);
+  const etag = first.field('etag');
+  expect([etag, first.field('vary')]).toEqual([expect.stringMatching(/^"[^"]+"$/), 'Accept-Language, Store']);
+  expect(first.field('cache-control')).toMatch(/max-age=\d+/);
+  for (const ifNoneMatch of [etag, `W/${etag}`, `"x", ${etag}`, '*']) {
+    const known = await ask(target, { ifNoneMatch });
+    expect([known.status, known.field('etag'), known.body.length]).toEqual([304, etag, 0]);
+    expect(known.field('vary')).toBe('Accept-Language, Store');
+  }
+  expect((await ask(target, { ifNoneMatch: '"x"' })).status).toBe(200);
+  const head = await callShop(shopward.port, `HEAD ${target}`, { fields: ['Accept-Language: de'] });
+  expect([head.status, head.field('etag'), head.body.length]).toEqual([200, etag, 0]);
+  expect(head.field('content-length')).toBe(String(first.body.length));
+});
+
+it.each(['POST', 'PATCH', 'PUT', 'DELETE'])(
+  '%s is not the resolver’s, and passes to the shop',
+  async (method) => {
+    const before = shop.received.total;
+    await callShop(shopward.port, `${method} /url-resolver?url=/en/computer`, { body: {} });
+    expect(shop.received.total).toBe(before + 1);
+  },
+);

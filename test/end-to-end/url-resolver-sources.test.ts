@@ -1,0 +1,134 @@
+import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type DemoShop, startDemoShop } from '../../demo/shop.ts';
+import { runPurge } from '../../src/commands/purge.ts';
+import { runCommand } from '../commands/command-run.ts';
+import { eventually } from '../harness/eventually.ts';
+import { type RedisProcess, startRedisProcess } from '../harness/redis-server.ts';
+import { callShop, jsonOf, outcomeOf } from '../harness/shop-client.ts';
+import { type Shopward, startShopward } from '../harness/shopward.ts';
+
+const target = (url: string) => `/url-resolver?url=${encodeURIComponent(url)}`;
+const ask = ({ port }: Shopward, url: string) => callShop(port, `GET ${target(url)}`);
+const entityOf = async (shopward: Shopward, url: string) => {
+  const response = await ask(shopward, url);
+  if (response.status !== 200) return outcomeOf(response);
+  const { entityType, entityId } = jsonOf(response).data[0].attributes;
+  return `${entityType}/${entityId}`;
+};
+
+let shop: DemoShop;
+beforeEach(async () => {
+  shop = await startDemoShop({ resolverLatencyMs: 0 });
+});
+afterEach(() => shop.close());
+
+describe('a mapping file', () => {
+  let folder: string;
+  let file: string;
+  let shopward: Shopward;
+  const header = 'url,entityType,entityId\n';
+
+  beforeEach(async () => {
+    folder = await mkdtemp(path.join(tmpdir(), 'shopward-mapping-'));
+    file = path.join(folder, 'mapping.csv');
+  });
+  afterEach(async () => {
+    await shopward?.kill();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  it('comes before the shop, and an edit takes effect in the running proxy, whole or not at all', async () => {
+    await writeFile(file, `${header}/en/computer,cms-pages,from-file\n`);
+    shopward = await startShopward({
+      upstream: shop.url,
+      config: { urlResolver: { source: [file, 'upstream'] } },
+    });
+    expect(await entityOf(shopward, '/en/computer')).toBe('cms-pages/from-file');
+    expect(shop.received.total).toBe(0);
+    expect(await entityOf(shopward, '/en/merchant/budget-cameras')).toMatch(/^merchants\//);
+
+    await writeFile(`${file}.new`, `${header}/en/computer,merchants,"edited, twice"\n`);
+    await rename(`${file}.new`, file);
+    await eventually('the edit', async () =>
+      (await entityOf(shopward, '/en/computer')) === 'merchants/edited, twice' ? true : undefined,
+    );
+
+    await writeFile(file, `${header}/en/computer,no-such-type,1\n`);
+    await eventually('the problem', async () => {
+      const ready = await (await fetch(`${shopward.adminUrl}/readyz`)).text();
+      return /mapping\.csv:2:14: /.test(ready) || undefined;
+    });
+    expect(await entityOf(shopward, '/en/computer')).toBe('merchants/edited, twice');
+  });
+
+  it('alone: what it does not hold is 404, and the shop is not asked', async () => {
+    file = path.join(folder, 'mapping.yaml');
+    await writeFile(file, '- { url: /en/a, entityType: abstract-products, entityId: "7" }\n');
+    shopward = await startShopward({ upstream: shop.url, config: { urlResolver: { source: file } } });
+    expect(await entityOf(shopward, '/en/a')).toBe('abstract-products/7');
+    expect(await entityOf(shopward, '/en/computer')).toBe('404 2802');
+    expect(shop.received.total).toBe(0);
+  });
+});
+
+describe('two replicas over one Redis', () => {
+  let redis: RedisProcess;
+  let replicas: Shopward[] = [];
+  beforeEach(async () => {
+    redis = await startRedisProcess();
+    const config = { store: { url: `redis://127.0.0.1:${redis.port}` } };
+    replicas = await Promise.all([1, 2].map(() => startShopward({ upstream: shop.url, config })));
+  });
+  afterEach(async () => {
+    for (const replica of replicas) await replica.kill();
+    await redis.close();
+  });
+
+  it('a purge over one reaches both: an entry, a prefix, all', async () => {
+    const [one, two] = replicas as [Shopward, Shopward];
+    const state = async (shopward: Shopward, url: string) =>
+      /fwd=miss|hit/.exec((await ask(shopward, url)).field('cache-status') ?? '')?.[0];
+    const purge = async (body: object) => {
+      const response = await fetch(`${one.adminUrl}/purge`, { method: 'POST', body: JSON.stringify(body) });
+      expect(response.status).toBe(200);
+    };
+    for (const [body, purged, kept] of [
+      [{ url: '/en/computer' }, '/en/computer', '/en/return-policy'],
+      [{ prefix: '/en/comp' }, '/en/computer', '/en/return-policy'],
+      [{ all: true }, '/en/return-policy', undefined],
+    ] as const) {
+      for (const shopward of replicas)
+        await Promise.all([ask(shopward, '/en/computer'), ask(shopward, '/en/return-policy')]);
+      for (const shopward of replicas) expect(await state(shopward, purged)).toBe('hit');
+      const before = shop.received.total;
+      await purge(body);
+      // Whoever asks first asks the shop; the other has it of the store or asks as well, and never of its own memory.
+      await eventually(
+        'the purge at the other',
+        async () => {
+          await ask(two, purged);
+          return shop.received.total > before || undefined;
+        },
+        1000,
+      );
+      if (kept !== undefined) expect(await state(two, kept)).toBe('hit');
+    }
+  });
+
+  it('`shopward purge` does the same from the command line', async () => {
+    const [one] = replicas as [Shopward, Shopward];
+    await ask(one, '/en/computer');
+    const before = shop.received.total;
+    const port = String(one.adminPort);
+    const configFile = path.join(one.folder, 'cli.yaml');
+    const text = `auth: { keys: { files: [public.pem] } }\nadmin: { port: ${port} }\n`;
+    await writeFile(configFile, text);
+    const purged = await runCommand((io) => runPurge({ config: configFile, url: '/en/computer' }, io));
+    expect(purged).toMatchObject({ code: 0, out: ['purged: /en/computer'] });
+    await ask(one, '/en/computer');
+    expect(shop.received.total).toBe(before + 1);
+  });
+});
