@@ -26,7 +26,7 @@ export interface Gate {
   concerns(request: CanonicalRequest, isObserved: boolean): false | 'head' | 'whole-body';
   /**
    * A refusal, an answer from what is stored, or what is wanted of the exchange with the upstream; in observe mode
-   * beside the refusal that would have been.
+   * beside the refusal that would have been: one that is returned holds in any mode.
    */
   begin(
     request: CanonicalRequest,
@@ -50,16 +50,14 @@ export interface Rooms {
   readonly observe: boolean;
 }
 
-/** What observe mode lets pass. The grammar of requests and the limits always hold. */
+/**
+ * What observe mode lets pass here; gates soften refusals of their own, so that a write still takes its lease. The
+ * grammar of requests and the limits always hold.
+ */
 const softRejections: ReadonlySet<RejectionName> = new Set([
   'access-token-missing',
   'access-token-invalid',
   'insufficient-scope',
-  'if-match-missing',
-  'if-match-invalid',
-  'refresh-token-invalid',
-  'tag-store-unavailable',
-  'token-store-unavailable',
 ]);
 
 /** Who may go on, and as whom. */
@@ -138,15 +136,10 @@ async function forward(rooms: Rooms, exchange: Exchange, admission: Admission): 
     }
     const pending = met.gate.begin(request, identity, body, isObserved);
     const verdict = pending instanceof Promise ? await pending : pending;
-    if (isRejection(verdict)) {
-      if (!isObserved || !softRejections.has(verdict.rejection)) return exchange.refuse(verdict);
-      exchange.observe(verdict);
-    } else if (isAnswer(verdict)) {
-      return exchange.answer(verdict);
-    } else {
-      if (verdict?.observed !== undefined) exchange.observe(verdict.observed);
-      passage = verdict;
-    }
+    if (isRejection(verdict)) return exchange.refuse(verdict);
+    if (isAnswer(verdict)) return exchange.answer(verdict);
+    if (verdict?.observed !== undefined) exchange.observe(verdict.observed);
+    passage = verdict;
   }
   const { incoming, response, editResponse } = exchange;
   exchange.conclude(
