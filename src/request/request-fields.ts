@@ -129,10 +129,11 @@ function believe(
  * are ours are set again later, so nominating them changes nothing.
  */
 function removeNominated(facts: Mutable<FieldFacts>, kinds: FieldKinds): FieldFacts | Rejection {
-  const { nominated } = facts;
+  // A set: as many names as fit may nominate as many fields as fit.
+  const nominated = new Set(facts.nominated);
   const isRefused = (name: string) => isNeverHopByHop(name) || kindOf(kinds, name) === 'trusted';
-  if (nominated.some(isRefused)) return reject('bad-request-fields', { reason: 'nominated-field' });
-  const isKept = (name: string) => !nominated.includes(name.toLowerCase());
+  if ([...nominated].some(isRefused)) return reject('bad-request-fields', { reason: 'nominated-field' });
+  const isKept = (name: string) => !nominated.has(name.toLowerCase());
   facts.endToEnd = facts.endToEnd.filter((_, i, all) => isKept(all[i - (i % 2)] as string));
   return facts;
 }
