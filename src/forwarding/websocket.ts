@@ -159,6 +159,8 @@ class Handshake {
   /** An ordinary response: http-proxy-3 relays it, as we leave it, and ends the socket behind it. */
   #onDeclined(response: IncomingMessage): void {
     cleanFields(response.headers);
+    // The shop's tags are for us alone; ours come with ordinary requests.
+    delete response.headers.etag;
     response.headers.connection = 'close';
     response.on('error', () => this.#socket.destroy());
     response.on('close', () => {
