@@ -68,6 +68,14 @@ describe('url of a query', () => {
     expect(readResolverQuery(query).store).toBe(expected);
   });
 
+  it.each(['&', 'a&', 'a=&', '%61&'])('linear in hostile queries: %s', (part) => {
+    const query = `?${part.repeat(60_000 / part.length)}`;
+    const began = process.cpuUsage();
+    for (let i = 0; i < 20; i++) readResolverQuery(query);
+    const { user, system } = process.cpuUsage(began);
+    expect((user + system) / 1e6).toBeLessThan(1);
+  });
+
   it('reads back every value that encodeURIComponent writes', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme', minLength: 1, maxLength: 200 }), (url) => {

@@ -15,6 +15,7 @@ export const unusable = Symbol('unusable');
 const nothing: ResolverQuery = { url: missing, store: undefined };
 const plainStart = '?url=';
 /** No second parameter, nothing encoded, nothing beyond ASCII: the value stands for itself. */
+const plainName = /^[a-z_]{0,64}$/;
 const plainValue = /^[\x21-\x24\x27-\x2a\x2c-\x7e]+$/;
 
 /**
@@ -37,12 +38,13 @@ function readParameters(query: string): ResolverQuery {
   for (let start = 1; start <= query.length; ) {
     const separator = query.indexOf('&', start);
     const end = separator < 0 ? query.length : separator;
-    const equals = query.indexOf('=', start);
-    const nameEnd = equals < 0 || equals > end ? end : equals;
-    const name = readName(query.slice(start, nameEnd));
-    if (name === 'url') url = readUrl(query.slice(nameEnd + 1, end));
+    const parameter = query.slice(start, end);
+    const equals = parameter.indexOf('=');
+    const name = readName(equals < 0 ? parameter : parameter.slice(0, equals));
+    const value = equals < 0 ? '' : parameter.slice(equals + 1);
+    if (name === 'url') url = readUrl(value);
     else if (name === 'url[]') url = missing;
-    else if (name === '_store') store = decodeFormText(query.slice(nameEnd + 1, end)) || undefined;
+    else if (name === '_store') store = decodeFormText(value) || undefined;
     start = end + 1;
   }
   return { url, store };
@@ -56,7 +58,7 @@ function readUrl(raw: string): ResolverQuery['url'] {
 
 /** The name as PHP keeps it, as far as it matters: leading spaces dropped, cut at NUL, any array of `url` as `url[]`. */
 function readName(raw: string): string {
-  if (raw === 'url' || raw.length > 64) return raw;
+  if (plainName.test(raw) || raw.length > 64) return raw;
   const decoded = decodeFormText(raw);
   if (decoded === undefined) return '';
   const name = (decoded.split('\0', 1)[0] as string).trimStart();
