@@ -176,6 +176,7 @@ export async function createApp({
         rejections,
         pathForLog: context.pathForLog,
         record: context.record,
+        onFault: context.onFault,
       }),
     }),
   });

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { WebSocketForwarder } from '../forwarding/websocket.ts';
-import { isRejection, type Rejection } from '../rejections/rejection.ts';
+import { isRejection, type Rejection, reject } from '../rejections/rejection.ts';
 import type { Rejections } from '../rejections/table.ts';
 import type { CanonicalRequest } from '../request/canonical-request.ts';
 import type { ExchangeRecord } from '../telemetry/exchange-record.ts';
@@ -19,14 +19,19 @@ export interface UpgradeOptions {
   readonly rejections: Rejections;
   readonly pathForLog: PathForLog;
   record(record: ExchangeRecord): void;
+  /** Something broke in a way that a person should look at. */
+  onFault(fault: unknown, requestId: string): void;
 }
 
 /** WebSocket handshakes (RFC 6455): the line of every other request, on a bare socket. Never rejects. */
 export function createUpgradeHandler(options: UpgradeOptions) {
-  return async (incoming: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> => {
+  const handle = async (
+    incoming: IncomingMessage,
+    socket: Duplex,
+    head: Buffer,
+    refuse: (rejection: Rejection) => void,
+  ): Promise<void> => {
     const startedMs = performance.now();
-    socket.on('error', () => socket.destroy());
-    const refuse = (rejection: Rejection) => endWithRejection(socket, rejection, options.rejections);
     const request = options.canonicalise(incoming);
     if (isRejection(request)) return refuse(request);
 
@@ -54,6 +59,17 @@ export function createUpgradeHandler(options: UpgradeOptions) {
       durationMs: performance.now() - startedMs,
       clientAddress: request.clientAddress,
     });
+  };
+  return async (incoming: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> => {
+    socket.on('error', () => socket.destroy());
+    const refuse = (rejection: Rejection) => endWithRejection(socket, rejection, options.rejections);
+    try {
+      await handle(incoming, socket, head, refuse);
+    } catch (fault) {
+      options.onFault(fault, '');
+      if (socket.writable) refuse(reject('internal-error', { reason: 'fault' }));
+      else socket.destroy();
+    }
   };
 }
 

@@ -1,0 +1,46 @@
+import { afterEach, expect, it } from 'vitest';
+import { reject } from '../../src/rejections/rejection.ts';
+import { buildRejections } from '../../src/rejections/table.ts';
+import { createListener } from '../../src/server/listener.ts';
+import { createUpgradeHandler } from '../../src/server/upgrade.ts';
+import { exchangeRaw } from '../harness/raw-client.ts';
+import { accepted, sampleHead } from '../request/sample-request.ts';
+
+let close: () => void;
+afterEach(() => close());
+
+/** Nobody waits for a handshake: what it throws would end the process. */
+it.each([
+  [
+    'throws',
+    () => {
+      throw new Error('a bug');
+    },
+  ],
+  ['rejects', () => Promise.reject(new Error('a bug'))],
+])('a handshake whose admission %s is 500, and a fault', async (_how, admit) => {
+  const faults: unknown[] = [];
+  const rejections = buildRejections({});
+  const listener = createListener({
+    host: '127.0.0.1',
+    port: 0,
+    keepAliveTimeoutMs: 1000,
+    requestHeadersBytes: 16_384,
+    rejections,
+    handle: (_incoming, response) => response.end(),
+    handleUpgrade: createUpgradeHandler({
+      canonicalise: () => accepted(sampleHead()),
+      admit,
+      forwarder: { forward: () => Promise.reject(reject('internal-error')), open: 0, close() {} },
+      rejections,
+      pathForLog: () => '/',
+      record: () => {},
+      onFault: (fault) => faults.push(fault),
+    }),
+  });
+  const { port } = await listener.listen();
+  close = () => listener.server.close();
+  const head = 'GET /ws HTTP/1.1\r\nHost: shop.example\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n';
+  expect((await exchangeRaw(port, head)).status).toBe(500);
+  expect(faults).toEqual([new Error('a bug')]);
+});
