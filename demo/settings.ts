@@ -32,6 +32,8 @@ export type ShopSettings = {
   defaultCustomer: string;
   /** Largest request body in bytes, 413 above. Default 2 MiB. */
   maxBodyBytes: number;
+  /** Lifetime of the access tokens that are issued from now on. Default 28800 (8 hours). */
+  accessTokenLifetimeSeconds: number;
 };
 
 export type ShopOptions = Partial<ShopSettings> & {
@@ -43,8 +45,6 @@ export type ShopOptions = Partial<ShopSettings> & {
   readonly controlPort?: number | false;
   /** Idle time of a kept-alive connection in milliseconds. Default 75 s, as nginx in front of a real shop. */
   readonly keepAliveTimeoutMs?: number;
-  /** Default 28800 (8 hours). */
-  readonly accessTokenLifetimeSeconds?: number;
   /** Default 2628000 (1 month). */
   readonly refreshTokenLifetimeSeconds?: number;
   /** How many received requests are remembered; counts go on. Default 10000. */
@@ -68,6 +68,7 @@ const defaults: ShopSettings = {
   domain: '',
   defaultCustomer: 'DE--21',
   maxBodyBytes: 2 * 1024 * 1024,
+  accessTokenLifetimeSeconds: 28_800,
 };
 
 /** Returns the problems of a change; an empty list means that it was applied as a whole. */

@@ -37,8 +37,7 @@ export async function startDemoShop(options: ShopOptions = {}): Promise<DemoShop
   const settings = createSettings(options);
   const state = createState();
   const keys = await createSigningKeys();
-  const accessTokenLifetimeSeconds = options.accessTokenLifetimeSeconds ?? 28_800;
-  const issueToken = createTokenIssuer(keys, accessTokenLifetimeSeconds, settings.defaultCustomer);
+  const issueToken = createTokenIssuer(keys, settings);
   const refreshTokens = createRefreshTokens(options.refreshTokenLifetimeSeconds ?? 2_628_000);
   const received = createReceivedLog(options.rememberedRequests ?? 10_000);
   const stopping = new AbortController();
@@ -48,7 +47,6 @@ export async function startDemoShop(options: ShopOptions = {}): Promise<DemoShop
     stopping: stopping.signal,
     issueToken,
     refreshTokens,
-    accessTokenLifetimeSeconds,
   };
   const listener = createListener(shop, keys, received, options.keepAliveTimeoutMs ?? 75_000);
   const host = options.host ?? '127.0.0.1';

@@ -81,6 +81,14 @@ export function stops({ url, adminUrl, shopUrl, email, password, customer }: Pla
       shows: '200',
     },
     {
+      title: 'A refresh token is exchanged once, although this shop would take it again',
+      commands: [
+        `REFRESH=$(curl -s ${json} ${sends} -d '${credentials}' ${url}/access-tokens | sed 's/.*"refreshToken":"\\([^"]*\\)".*/\\1/')`,
+        `for TIME in first second; do curl -s -w " -> %{http_code} the $TIME time\\n" ${json} ${sends} -d '{"data":{"type":"refresh-tokens","attributes":{"refreshToken":"'$REFRESH'"}}}' ${url}/refresh-tokens | tail -c 100; done`,
+      ],
+      shows: '"004"',
+    },
+    {
       title: "The resolver: the shop takes its 150 ms once, then the mapping is shopward's",
       commands: [1, 2].map(
         () =>

@@ -35,7 +35,6 @@ export type ResourceCall = {
   readonly stopping: AbortSignal;
   readonly issueToken: IssueToken;
   readonly refreshTokens: RefreshTokens;
-  readonly accessTokenLifetimeSeconds: number;
   /** Who the shop believes is calling: read from the bearer token, else the default customer. */
   readonly user: TokenUser;
   readonly hasBearer: boolean;

@@ -20,7 +20,6 @@ export type Shop = {
   readonly stopping: AbortSignal;
   readonly issueToken: IssueToken;
   readonly refreshTokens: RefreshTokens;
-  readonly accessTokenLifetimeSeconds: number;
 };
 
 export type ShopRequest = {

@@ -117,7 +117,7 @@ async function issuePair(call: ResourceCall, user: TokenUser) {
   const scopes = user.idCompanyUser === null ? ['customer'] : ['customer', 'company_user'];
   return {
     tokenType: 'Bearer',
-    expiresIn: call.accessTokenLifetimeSeconds,
+    expiresIn: call.settings.accessTokenLifetimeSeconds,
     accessToken: await call.issueToken({ sub: subjectOf(user), scopes }),
     refreshToken: call.refreshTokens.seal(user),
   };

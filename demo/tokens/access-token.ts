@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { decodeJwt, SignJWT } from 'jose';
 import { companyUsers } from '../data/companies.ts';
+import type { ShopSettings } from '../settings.ts';
 import type { SigningKeys } from './signing-keys.ts';
 
 /** Who a token speaks for. The shop writes this object as a JSON string into `sub`. */
@@ -29,18 +30,17 @@ export function defaultCompanyUserOf(reference: string): string | null {
 /** Claims and header as the shop's OAuth library writes them: fractional dates, no `iss`, no `kid`. */
 export function createTokenIssuer(
   keys: SigningKeys,
-  lifetimeSeconds: number,
-  defaultReference: string,
+  settings: Pick<ShopSettings, 'accessTokenLifetimeSeconds' | 'defaultCustomer'>,
 ): IssueToken {
   return (claims = {}) => {
     const now = Date.now() / 1000;
-    const user = { reference: defaultReference, idCompanyUser: null };
+    const user = { reference: settings.defaultCustomer, idCompanyUser: null };
     const payload = {
       aud: 'frontend',
       jti: randomBytes(40).toString('hex'),
       iat: now,
       nbf: now,
-      exp: now + lifetimeSeconds,
+      exp: now + settings.accessTokenLifetimeSeconds,
       sub: subjectOf(user),
       scopes: ['customer'],
       ...claims,

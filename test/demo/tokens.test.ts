@@ -161,3 +161,16 @@ describe('POST /token', () => {
     expect([reply.status, reply.json.error]).toEqual([400, error]);
   });
 });
+
+it('the lifetime of access tokens can be changed while it runs', async () => {
+  const other = await startDemoShop();
+  try {
+    other.settings.accessTokenLifetimeSeconds = 3;
+    const reply = await send(other, 'POST /access-tokens', { body: resource('access-tokens', sonia) });
+    const { accessToken, expiresIn } = reply.json.data.attributes;
+    const { iat, exp } = JSON.parse(Buffer.from(accessToken.split('.')[1], 'base64url').toString());
+    expect([expiresIn, Math.round(exp - iat)]).toEqual([3, 3]);
+  } finally {
+    await other.close();
+  }
+});
