@@ -27,7 +27,7 @@ export interface ConfigFile {
 
 /** Judges of the content of files, each the business of its own feature. */
 export interface FileJudges {
-  readonly protectedResources?: (text: string, name: string) => readonly Problem[];
+  readonly protectedResources?: (text: string, name: string, config: PartialConfig) => readonly Problem[];
   /** Judges key files together; a problem without a file is in all of them. */
   readonly keyFiles?: (
     paths: readonly string[],
@@ -86,7 +86,7 @@ export async function readNamedFiles(
     listNamedFiles(config).map(async ({ setting, role, value }) => {
       const path = resolve(dirname(configFile.path), value);
       const file = { role, path, name: path === value ? value : join(dirname(configFile.name), value) };
-      const result = await judgeFile(file, judges);
+      const result = await judgeFile(file, config, judges);
       const fault = 'fault' in result ? [{ path: setting, text: `names ${file.name}: ${result.fault}` }] : [];
       const { text, problems = [] } = 'fault' in result ? {} : result;
       return { file: text === undefined ? file : { ...file, text }, fault, problems };
@@ -107,7 +107,11 @@ type Judgement =
   | { readonly text?: string; readonly problems: readonly Problem[] }
   | { readonly fault: string };
 
-async function judgeFile({ role, path, name }: ConfigFile, judges: FileJudges): Promise<Judgement> {
+async function judgeFile(
+  { role, path, name }: ConfigFile,
+  config: PartialConfig,
+  judges: FileJudges,
+): Promise<Judgement> {
   if (role === 'mapping' || role === 'key') {
     const fault = await checkReadable(path);
     if (fault !== undefined) return { fault };
@@ -119,7 +123,7 @@ async function judgeFile({ role, path, name }: ConfigFile, judges: FileJudges): 
   const { text } = decoded;
   return {
     text,
-    problems: role === 'protected-resources' ? (judges.protectedResources?.(text, name) ?? []) : [],
+    problems: role === 'protected-resources' ? (judges.protectedResources?.(text, name, config) ?? []) : [],
   };
 }
 

@@ -53,6 +53,20 @@ describe('check', () => {
     );
   });
 
+  it('advises on rows that protect nothing', async () => {
+    const rows = ['GET /url-resolver', 'ANY /protected-resources', 'PATCH /url-resolver', 'ANY /**'];
+    const list = `groups:\n  Own:\n${rows.map((row) => `    - ${row}\n`).join('')}complete: true\n`;
+    const { code, out } = await check({
+      'config/shopward.yaml': keys,
+      'config/protected-resources.yaml': list,
+    });
+    expect(code).toBe(0);
+    expect(out.slice(0, -1).filter((line) => line.includes('itself'))).toEqual([
+      'config/protected-resources.yaml:3:7: warning: GET /url-resolver: shopward answers GET /url-resolver itself, and asks for no token',
+      'config/protected-resources.yaml:4:7: warning: ANY /protected-resources: shopward answers GET /protected-resources itself, and asks for no token',
+    ]);
+  });
+
   it('exits 1 when there is nothing to check', async () => {
     const { code, out } = await check({}, { config: 'gone.yaml' });
     expect(code).toBe(1);

@@ -1,4 +1,4 @@
-import type { Config } from '../../config/schema.ts';
+import type { PartialConfig } from '../../config/schema.ts';
 import type { CanonicalRequest } from '../../request/canonical-request.ts';
 
 /** Endpoints that shopward answers itself. */
@@ -9,8 +9,8 @@ export const metadataPath = '/.well-known/oauth-protected-resource';
 
 /** GET and HEAD of an own endpoint, whatever the list says; null: the request is forwarded. */
 export function findOwnEndpoint(
-  { method, path }: CanonicalRequest,
-  { urlResolver, protectedResourcesPath }: Pick<Config, 'urlResolver' | 'protectedResourcesPath'>,
+  { method, path }: Pick<CanonicalRequest, 'method' | 'path'>,
+  { urlResolver, protectedResourcesPath }: Pick<PartialConfig, 'urlResolver' | 'protectedResourcesPath'>,
 ): OwnEndpointName | null {
   if (method !== 'GET' && method !== 'HEAD') return null;
   if (urlResolver && (path === urlResolver.path || path === `${urlResolver.path}/`)) return 'url-resolver';
