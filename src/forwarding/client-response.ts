@@ -11,6 +11,12 @@ export interface ClientResponseEvents {
   onGone(): void;
 }
 
+/**
+ * Bytes that may wait for a client before the upstream is held up. Node says `false` to each piece beyond 64 KiB, also
+ * while the kernel takes it in that very call, and holding up and going on costs more than the piece itself.
+ */
+const waitingBytes = 131_072;
+
 /** Bytes of a first piece of body that may wait. */
 const smallBytes = 4096;
 
@@ -95,7 +101,7 @@ export class ClientResponse {
     const first = this.#takeFirst();
     this.#writeHead();
     if (first !== undefined) this.#response.write(first);
-    if (this.#response.write(chunk)) return true;
+    if (this.#response.write(chunk) || this.#response.writableLength <= waitingBytes) return true;
     this.#awaitDrain();
     return false;
   }
