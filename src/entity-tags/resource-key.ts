@@ -25,6 +25,7 @@ export function decodeId(parameter: string): string {
  * spaces and dots at the end, zeros at the front of a number. Two spellings must not mean two leases; two ids under one lease only wait for one another.
  */
 export function foldId(id: string): string {
+  if (folded.test(id)) return id;
   return id
     .normalize('NFKD')
     .replace(/\p{Mn}+/gu, '')
@@ -33,6 +34,9 @@ export function foldId(id: string): string {
     .replace(/[\s\0.]+$/u, '')
     .replace(/^0+(?=\d+$)/, '');
 }
+
+/** What most ids are, and none of the steps of `foldId` changes. */
+const folded = /^(?:0|[1-9]\d*|[a-z_-][a-z\d_-]*)$/;
 
 /** Hexadecimal, so that nothing of an id can mean anything in a key. */
 export function digest(parts: readonly string[]): ResourceKey {

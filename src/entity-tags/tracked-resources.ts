@@ -41,6 +41,8 @@ export interface TrackedResources {
 interface Place {
   readonly resource: TrackedResourceOptions;
   readonly role: Role;
+  /** Names of the member's parameters, in order. */
+  readonly names: readonly string[];
 }
 
 /** @throws {Error} when templates do not fit together, or one tracked resource lies below another. */
@@ -49,11 +51,14 @@ export function createTrackedResources(
   ignoredPrefixes: readonly string[],
 ): TrackedResources {
   judge(resources);
-  const rows = resources.flatMap((resource): PathTableRow<Place>[] => [
-    { method: 'ANY', template: resource.collection, data: { resource, role: 'collection' } },
-    { method: 'ANY', template: resource.member, data: { resource, role: 'member' } },
-    { method: 'ANY', template: `${resource.member}/**`, data: { resource, role: 'below' } },
-  ]);
+  const rows = resources.flatMap((resource): PathTableRow<Place>[] => {
+    const names = parameterNames(resource.member);
+    return [
+      { method: 'ANY', template: resource.collection, data: { resource, names, role: 'collection' } },
+      { method: 'ANY', template: resource.member, data: { resource, names, role: 'member' } },
+      { method: 'ANY', template: `${resource.member}/**`, data: { resource, names, role: 'below' } },
+    ];
+  });
   const table = buildPathTable(rows, { ignoredPrefixes });
   return {
     match(request) {
@@ -89,8 +94,7 @@ function isSameResource(match: PathMatch<Place>, exact: PathMatch<Place>): boole
 }
 
 function toTracked({ data, params }: PathMatch<Place>): TrackedRequest {
-  const { resource, role } = data;
-  const names = parameterNames(resource.member);
+  const { resource, role, names } = data;
   const ids = names.map((name) => decodeId(params[name] ?? ''));
   const collectionIds = ids.slice(0, names.length - 1);
   const member = role === 'collection' ? undefined : memberKey(resource.member, ids);
