@@ -1,6 +1,6 @@
 import type { ChildProcess } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
-import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
@@ -18,10 +18,11 @@ export const proxyProcessor = 0;
 export const loadProcessor = 1;
 
 const here = import.meta.dirname;
-const folder = mkdtempSync(path.join(os.tmpdir(), 'shopward-bench-'));
+export const folder = mkdtempSync(path.join(os.tmpdir(), 'shopward-bench-'));
+process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
 
 export const keys = generateKeyPairSync('rsa', { modulusLength: 2048 });
-const publicKeyFile = path.join(folder, 'public.pem');
+export const publicKeyFile = path.join(folder, 'public.pem');
 writeFileSync(publicKeyFile, keys.publicKey.export({ type: 'spki', format: 'pem' }));
 
 async function listening(
@@ -30,7 +31,11 @@ async function listening(
   pattern = /listening on (\d+)/,
 ): Promise<Contestant> {
   const match = await lineOf(child, pattern);
-  return { name, url: `http://127.0.0.1:${match[1]}`, pids: [child.pid as number] };
+  return contestant(name, Number(match[1]), child);
+}
+
+function contestant(name: string, port: number, child: ChildProcess): Contestant {
+  return { name, url: `http://127.0.0.1:${port}`, pids: [child.pid as number] };
 }
 
 const script = (name: string) => path.join(here, 'contestants', name);
@@ -53,27 +58,37 @@ export async function startUpstream(): Promise<Contestant> {
     loadProcessor,
     (port) => `
     server { listen 127.0.0.1:${port}; root ${root}; default_type application/vnd.api+json; etag off;
-      error_page 405 =200 $uri; client_body_buffer_size 64k; client_max_body_size 8m; }`,
+      error_page 405 =200 $uri; location /carts/ { try_files /carts/1 =404; error_page 405 =200 /carts/1; } client_body_buffer_size 64k; client_max_body_size 8m; }`,
   );
 }
 
-export function startBareHttpProxy3(upstream: string): Promise<Contestant> {
-  const child = startPinned(proxyProcessor, process.execPath, [script('bare-http-proxy-3.ts'), upstream]);
-  return listening('http-proxy-3', child);
+/** A contestant of ours: a file of `contestants/`, run by this very node. */
+export function startNode(name: string, file: string, args: readonly string[]): Promise<Contestant> {
+  return listening(name, startPinned(proxyProcessor, process.execPath, [script(file), ...args]));
 }
 
-export function startNodeRelay(upstream: string): Promise<Contestant> {
-  const child = startPinned(proxyProcessor, process.execPath, [script('node-relay.ts'), upstream]);
-  return listening('node:http relay', child);
+export async function startRedis(): Promise<{ readonly url: string } | undefined> {
+  const redis = findProgram('redis-server', 'redis-server');
+  if (!redis) return undefined;
+  const port = await freePort();
+  const args = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--dir', folder];
+  const child = startPinned(loadProcessor, redis, args);
+  await lineOf(child, /Ready to accept connections/);
+  return { url: `redis://127.0.0.1:${port}` };
 }
 
-/** `more` is YAML that is added to the configuration; `rows` replaces the rows of the protected list. */
+export interface ShopwardSettings {
+  readonly engine?: 'undici' | 'http-proxy-3';
+  /** Rows of the protected list. */
+  readonly rows?: readonly string[];
+  /** YAML that is added to the configuration. */
+  readonly more?: string;
+}
+
 export async function startShopward(
   name: string,
   upstream: string,
-  more = '',
-  rows = ['GET /orders/{id}'],
-  engine = 'undici',
+  { engine = 'undici', rows = ['GET /orders/{id}'], more = '' }: ShopwardSettings = {},
 ): Promise<Contestant> {
   const home = mkdtempSync(path.join(folder, 'shopward-'));
   const list = `groups:\n  Bench:\n${rows.map((row) => `    - ${row}\n`).join('')}complete: true\n`;
@@ -81,7 +96,7 @@ export async function startShopward(
   writeFileSync(
     path.join(home, 'shopward.yaml'),
     `listen: { host: 127.0.0.1, port: 0 }
-admin: false
+admin: { host: 127.0.0.1, port: 0 }
 upstream: { url: '${upstream}', engine: ${engine} }
 auth: { keys: { files: ['${publicKeyFile}'] } }
 log: { level: warn }
@@ -89,9 +104,7 @@ ${more}`,
   );
   const main = path.join(here, '../src/main.ts');
   const args = [main, 'serve', '--config', path.join(home, 'shopward.yaml')];
-  const child = startPinned(proxyProcessor, process.execPath, args, {
-    NODE_ENV: 'production',
-  });
+  const child = startPinned(proxyProcessor, process.execPath, args, { NODE_ENV: 'production' });
   return listening(name, child, /listening on http:\/\/127\.0\.0\.1:(\d+)/);
 }
 
@@ -137,7 +150,7 @@ backend shop
   );
   const child = startPinned(proxyProcessor, haproxy, ['-db', '-f', file]);
   await answering(port);
-  return { name: 'HAProxy', url: `http://127.0.0.1:${port}`, pids: [child.pid as number] };
+  return contestant('HAProxy', port, child);
 }
 
 async function startNginx(
@@ -158,7 +171,7 @@ http { access_log off; keepalive_requests 1000000000; client_body_temp_path ${ho
   );
   const child = startPinned(processor, nginx, ['-c', file, '-p', home]);
   await answering(port);
-  return { name, url: `http://127.0.0.1:${port}`, pids: [child.pid as number] };
+  return contestant(name, port, child);
 }
 
 function freePort(): Promise<number> {

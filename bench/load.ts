@@ -9,11 +9,18 @@ import { findProgram } from './programs.ts';
 export interface LoadRequest {
   readonly method: string;
   readonly path: string;
+  /** Taken in turn instead of `path`. */
+  readonly paths?: readonly string[];
   readonly fields: Readonly<Record<string, string>>;
   readonly body?: string;
   /** Values for `Authorization`, taken in turn. */
   readonly authorizations?: readonly string[];
-  /** Status that every answer must have; others count as errors. */
+  /**
+   * The field that carries the `ETag` of the answer before; a GET comes first. `If-Match`: each connection has a thread
+   * and a path of its own (`path` and its number), so that every write names the tag that the one before it left.
+   */
+  readonly tagField?: 'If-Match' | 'If-None-Match';
+  /** Status that every answer must have (but those to the first GETs); others count as errors. */
   readonly status: number;
 }
 
@@ -39,7 +46,9 @@ export async function load(
   if (!wrk) throw new Error('bench: wrk is needed; install it with: apt-get install wrk');
   const script = path.join(mkdtempSync(path.join(os.tmpdir(), 'shopward-bench-')), 'case.lua');
   writeFileSync(script, luaScript(request));
-  const args = ['-t', '1', '-c', String(connections), '-d', `${seconds}s`, '-s', script, url + request.path];
+  const threads = request.tagField === 'If-Match' ? connections : 1;
+  const limits = ['-t', String(threads), '-c', String(connections), '-d', `${seconds}s`];
+  const args = [...limits, '-s', script, url + request.path];
   const { stdout } = await run('taskset', ['-c', String(processor), wrk, ...args]);
   const line = /^RESULT (.*)$/m.exec(stdout);
   if (!line) throw new Error(`bench: wrk said nothing of use: ${stdout}`);
@@ -57,33 +66,24 @@ export async function load(
 const quote = (text: string) => `"${text.replace(/[\\"]/g, '\\$&').replace(/\n/g, '\\n')}"`;
 
 function luaScript(request: LoadRequest): string {
-  const tokens = request.authorizations ?? [];
+  const list = (values: readonly string[]) => `{ ${values.map(quote).join(',\n')} }`;
   return `
 wrk.method = ${quote(request.method)}
 ${request.body === undefined ? '' : `wrk.body = ${quote(request.body)}`}
 ${Object.entries(request.fields)
   .map(([name, value]) => `wrk.headers[${quote(name)}] = ${quote(value)}`)
   .join('\n')}
-local tokens = { ${tokens.map(quote).join(',\n')} }
+local tokens = ${list(request.authorizations ?? [])}
+local paths = ${list(request.paths ?? [])}
 local formatted = {}
 local turn = 0
 bad = 0
-init = function()
-  for i, token in ipairs(tokens) do
-    wrk.headers["Authorization"] = token
-    formatted[i] = wrk.format()
-  end
-  if #formatted == 0 then formatted[1] = wrk.format() end
-end
-request = function()
-  turn = turn % #formatted + 1
-  return formatted[turn]
-end
-response = function(status)
-  if status ~= ${request.status} then bad = bad + 1 end
-end
+${request.tagField === undefined ? inTurn(request) : chained(request, request.tagField)}
 local threads = {}
-setup = function(thread) table.insert(threads, thread) end
+setup = function(thread)
+  table.insert(threads, thread)
+  thread:set("number", #threads)
+end
 done = function(summary, latency)
   local wrong = 0
   for _, thread in ipairs(threads) do wrong = wrong + thread:get("bad") end
@@ -93,4 +93,40 @@ done = function(summary, latency)
     wrong + e.connect + e.read + e.write + e.timeout))
 end
 `;
+}
+
+/** Requests are written once, before the run. */
+function inTurn({ status }: LoadRequest): string {
+  return `
+init = function()
+  for i = 1, math.max(#tokens, #paths, 1) do
+    if #tokens > 0 then wrk.headers["Authorization"] = tokens[(i - 1) % #tokens + 1] end
+    formatted[i] = wrk.format(nil, paths[i])
+  end
+end
+request = function()
+  turn = turn % #formatted + 1
+  return formatted[turn]
+end
+response = function(status)
+  if status ~= ${status} then bad = bad + 1 end
+end`;
+}
+
+function chained({ status, path }: LoadRequest, tagField: string): string {
+  return `
+local tag, place
+init = function()
+  place = ${quote(path)}${tagField === 'If-Match' ? ' .. number' : ''}
+  wrk.headers["Authorization"] = tokens[1]
+end
+request = function()
+  if tag == nil then return wrk.format("GET", place, nil, "") end
+  wrk.headers[${quote(tagField)}] = tag
+  return wrk.format(nil, place)
+end
+response = function(status, fields)
+  if status ~= ${status} and (tag ~= nil and status ~= 200) then bad = bad + 1 end
+  tag = fields["ETag"] or fields["etag"]
+end`;
 }

@@ -1,62 +1,98 @@
 import type { Contestant } from './contestants.ts';
 import { loadProcessor } from './contestants.ts';
 import { type LoadRequest, type LoadResult, load } from './load.ts';
-import { cpuMicroseconds, peakMemoryMiB } from './process-cpu.ts';
+import { cpuMicroseconds, peakMemoryMiB, residentMemoryMiB } from './process-cpu.ts';
 
 export interface Row {
   readonly name: string;
-  /** CPU microseconds of the proxy a request: median over the rounds, and the spread. */
-  readonly cpu: { readonly median: number; readonly least: number; readonly most: number };
+  /** CPU microseconds of the proxy a request, round by round, and their median. */
+  readonly cpu: { readonly median: number; readonly rounds: readonly number[] };
   readonly perSecond: number;
   readonly latencyMs: LoadResult['latencyMs'];
-  readonly peakMemoryMiB: number;
+  /** Peak so far, and resident after the first and after the last counted round. */
+  readonly memoryMiB: { readonly peak: number; readonly first: number; readonly last: number };
+  /** Answers of another status, and broken connections. */
   readonly errors: number;
 }
 
 export interface Entry {
   readonly contestant: Contestant;
   readonly request: LoadRequest;
+  /** Under which it stands in the table. Default: the contestant's name. */
+  readonly name?: string;
+}
+
+export interface Effort {
+  readonly rounds: number;
+  readonly seconds: number;
+  readonly connections: number;
+  /** Requests that an entry answers before the first counted round: compilers of node need some ten thousand. */
+  readonly warmUpRequests: number;
+}
+
+interface Sample {
+  readonly cpu: number;
+  readonly residentMiB: number;
+  readonly result: LoadResult;
 }
 
 /** All entries in turn, round after round, so that a machine whose speed drifts is as unfair to one as to the other. */
-export async function measure(
-  entries: readonly Entry[],
-  rounds: number,
-  seconds: number,
-  connections: number,
-): Promise<Row[]> {
-  const samples = entries.map((): { cpu: number; result: LoadResult }[] => []);
-  for (let round = -1; round < rounds; round++) {
-    for (const [i, { contestant, request }] of entries.entries()) {
-      const before = cpuMicroseconds(contestant.pids);
-      const result = await load(contestant.url, request, connections, seconds, loadProcessor);
-      const cpu = (cpuMicroseconds(contestant.pids) - before) / Math.max(1, result.requests);
-      // The round before the first warms caches and compilers and is not counted.
-      if (round >= 0) samples[i]?.push({ cpu, result });
-    }
+export async function measure(entries: readonly Entry[], effort: Effort): Promise<Row[]> {
+  const samples = entries.map((): Sample[] => []);
+  for (const entry of entries) await warmUp(entry, effort);
+  for (let round = 0; round < effort.rounds; round++) {
+    for (const [i, entry] of entries.entries()) samples[i]?.push(await sample(entry, effort));
     process.stderr.write('.');
   }
   process.stderr.write('\n');
-  return entries.map(({ contestant }, i) => {
-    const own = samples[i] ?? [];
-    const cpu = own.map((one) => one.cpu);
-    const latency = (key: keyof LoadResult['latencyMs']) =>
-      median(own.map((one) => one.result.latencyMs[key]));
-    return {
-      name: contestant.name,
-      cpu: { median: median(cpu), least: Math.min(...cpu), most: Math.max(...cpu) },
-      perSecond: median(own.map((one) => one.result.perSecond)),
-      latencyMs: { p50: latency('p50'), p99: latency('p99'), p999: latency('p999') },
-      peakMemoryMiB: Math.max(...contestant.pids.map(peakMemoryMiB)),
-      errors: own.reduce((sum, one) => sum + one.result.errors, 0),
-    };
-  });
+  return entries.map((entry, i) => rowOf(entry, samples[i] ?? []));
+}
+
+async function warmUp(entry: Entry, effort: Effort): Promise<void> {
+  // A proxy that answers only errors, or nothing, must not hold us up.
+  for (let asked = 0, tries = 0; asked < effort.warmUpRequests && tries < 20; tries++) {
+    asked += (await sample(entry, effort)).result.requests;
+  }
+}
+
+async function sample({ contestant, request }: Entry, effort: Effort): Promise<Sample> {
+  const before = cpuMicroseconds(contestant.pids);
+  const result = await load(contestant.url, request, effort.connections, effort.seconds, loadProcessor);
+  const cpu = (cpuMicroseconds(contestant.pids) - before) / Math.max(1, result.requests);
+  return { cpu, result, residentMiB: sum(contestant.pids.map(residentMemoryMiB)) };
+}
+
+function rowOf({ contestant, name }: Entry, samples: readonly Sample[]): Row {
+  const rounds = samples.map((one) => one.cpu);
+  const latency = (key: keyof LoadResult['latencyMs']) =>
+    median(samples.map((one) => one.result.latencyMs[key]));
+  return {
+    name: name ?? contestant.name,
+    cpu: { median: median(rounds), rounds },
+    perSecond: median(samples.map((one) => one.result.perSecond)),
+    latencyMs: { p50: latency('p50'), p99: latency('p99'), p999: latency('p999') },
+    memoryMiB: {
+      peak: sum(contestant.pids.map(peakMemoryMiB)),
+      first: samples[0]?.residentMiB ?? 0,
+      last: samples.at(-1)?.residentMiB ?? 0,
+    },
+    errors: sum(samples.map((one) => one.result.errors)),
+  };
+}
+
+/** Median of the ratios round by round: the two sides of each were measured right after one another. */
+export function cpuRatio(row: Row, against: Row): number {
+  return median(row.cpu.rounds.map((cpu, round) => cpu / (against.cpu.rounds[round] ?? Number.NaN)));
 }
 
 export function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
   const middle = sorted.length >> 1;
   return sorted.length % 2 === 1
-    ? (sorted[middle] as number)
-    : ((sorted[middle - 1] as number) + (sorted[middle] as number)) / 2;
+    ? (sorted[middle] ?? Number.NaN)
+    : ((sorted[middle - 1] ?? Number.NaN) + (sorted[middle] ?? Number.NaN)) / 2;
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, one) => total + one, 0);
 }

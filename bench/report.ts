@@ -1,27 +1,54 @@
-import type { Row } from './measure.ts';
+import type { Verdict } from './case.ts';
+import { cpuRatio, type Row } from './measure.ts';
 
-/** A Markdown table of one case; the ratio is of CPU to the row named `against`. */
-export function toMarkdown(title: string, rows: readonly Row[], against: string): string {
-  const base = rows.find((row) => row.name === against)?.cpu.median ?? Number.NaN;
-  const lines = rows.map((row) =>
-    [
-      row.name,
-      `${row.cpu.median.toFixed(1)} (${row.cpu.least.toFixed(1)}-${row.cpu.most.toFixed(1)})`,
-      (row.cpu.median / base).toFixed(2),
-      row.perSecond.toFixed(0),
-      row.latencyMs.p50.toFixed(2),
-      row.latencyMs.p99.toFixed(2),
-      row.latencyMs.p999.toFixed(2),
-      row.peakMemoryMiB.toFixed(0),
-      row.errors,
-    ].join(' | '),
-  );
+export interface CaseResult {
+  readonly name: string;
+  readonly connections: number;
+  readonly rows: readonly Row[];
+  readonly verdicts: readonly Verdict[];
+  readonly leftOut: readonly string[];
+}
+
+/** One table a case; `x` is the CPU of a row over that of the first row, the median of the ratios round by round. */
+export function toMarkdown({ name, connections, rows, verdicts, leftOut }: CaseResult): string {
+  const [first] = rows;
+  const lines = rows.map((row) => {
+    const cells = [row.name, cpuCell(row), first === undefined ? '' : cpuRatio(row, first).toFixed(2)];
+    cells.push(row.perSecond.toFixed(0), ...latencies(row), memoryCell(row), String(row.errors));
+    return `| ${[...cells, verdictCell(row, verdicts)].join(' | ')} |`;
+  });
   return [
-    `### ${title}`,
+    `### ${name} (${connections} connections)`,
     '',
-    `| proxy | CPU us/request (spread) | x ${against} | requests/s | p50 ms | p99 ms | p99.9 ms | peak MiB | errors |`,
-    '|---|---|---|---|---|---|---|---|---|',
-    ...lines.map((line) => `| ${line} |`),
+    '| contestant | CPU us/request (spread) | x first | requests/s | p50 ms | p99 ms | p99.9 ms | MiB peak (first-last) | errors | target |',
+    '|---|---|---|---|---|---|---|---|---|---|',
+    ...lines,
+    ...leftOut.map((what) => `\nLeft out: ${what}`),
     '',
   ].join('\n');
+}
+
+function cpuCell({ cpu }: Row): string {
+  const [least, most] = [Math.min(...cpu.rounds), Math.max(...cpu.rounds)];
+  return `${cpu.median.toFixed(1)} (${least.toFixed(1)}-${most.toFixed(1)})`;
+}
+
+function latencies({ latencyMs: { p50, p99, p999 } }: Row): string[] {
+  return [p50, p99, p999].map((ms) => ms.toFixed(2));
+}
+
+function memoryCell({ memoryMiB: { peak, first, last } }: Row): string {
+  return `${peak.toFixed(0)} (${first.toFixed(0)}-${last.toFixed(0)})`;
+}
+
+function verdictCell(row: Row, verdicts: readonly Verdict[]): string {
+  const own = verdicts.filter((one) => one.row === row.name);
+  return own
+    .map((one) => `${promise(one)}: ${one.value.toFixed(2)} ${one.isMet ? 'met' : 'MISSED'}`)
+    .join('; ');
+}
+
+function promise({ of, most, against }: Verdict): string {
+  if (of === 'added') return `<= +${most} us over ${against}`;
+  return `<= ${most} x ${against}${of === 'p99' ? ' (p99)' : ''}`;
 }

@@ -1,31 +1,40 @@
 /**
  * npm run bench: CPU time of the proxy process per request, all contestants in turn in one run on this machine.
- * Absolute times mean little on a busy machine; the ratios, computed from medians of interleaved rounds, do.
+ * Absolute times mean little on a busy machine; the ratios, of rounds that follow one another, do.
  */
 import { writeFileSync } from 'node:fs';
+import os from 'node:os';
 import { parseArgs } from 'node:util';
-import { SignJWT } from 'jose';
-import * as contestants from './contestants.ts';
-import type { LoadRequest } from './load.ts';
-import { measure, type Row } from './measure.ts';
+import { type BenchCase, judge } from './case.ts';
+import { entityTagCases } from './cases/entity-tags.ts';
+import { forwardingCases } from './cases/forwarding.ts';
+import { tableCases } from './cases/tables.ts';
+import { workerCases } from './cases/workers.ts';
+import { startUpstream } from './contestants.ts';
+import { measure } from './measure.ts';
 import { stopAll } from './programs.ts';
-import { toMarkdown } from './report.ts';
+import { type CaseResult, toMarkdown } from './report.ts';
+import { Stage } from './stage.ts';
 
 const help = `npm run bench -- [options]
 
-  --rounds N        counted rounds of every contestant (default 5)
-  --seconds N       length of one run (default 3)
-  --connections N   kept-alive connections (default 64)
+  --rounds N        counted rounds of every contestant (default 7)
+  --seconds N       whole seconds of one round (default 1)
+  --connections N   kept-alive connections, where the case does not say (default 64)
   --case WORD       only cases whose name holds WORD
+  --quick           3 rounds and a short warm-up: for a look, not for figures
   --json FILE       write the figures as JSON too
-  --help            this text`;
+  --help            this text
+
+The table goes to stdout, progress to stderr.`;
 
 const { values: options } = parseArgs({
   options: {
-    rounds: { type: 'string', default: '5' },
-    seconds: { type: 'string', default: '3' },
+    rounds: { type: 'string' },
+    seconds: { type: 'string', default: '1' },
     connections: { type: 'string', default: '64' },
     case: { type: 'string', default: '' },
+    quick: { type: 'boolean', default: false },
     json: { type: 'string' },
     help: { type: 'boolean', default: false },
   },
@@ -35,84 +44,47 @@ if (options.help) {
   process.exit(0);
 }
 
-const get = (path: string, fields: Record<string, string> = {}): LoadRequest => ({
-  method: 'GET',
-  path,
-  fields: { Accept: 'application/vnd.api+json', ...fields },
-  status: 200,
-});
+const effort = {
+  rounds: Number(options.rounds ?? (options.quick ? 3 : 7)),
+  seconds: Number(options.seconds),
+  connections: Number(options.connections),
+  warmUpRequests: options.quick ? 5_000 : 40_000,
+};
 
-function token(): Promise<string> {
-  return new SignJWT({ scopes: ['customer'] })
-    .setProtectedHeader({ alg: 'RS256', typ: 'JWT' })
-    .setSubject('DE--21')
-    .setJti(crypto.randomUUID())
-    .setIssuedAt()
-    .setExpirationTime('8h')
-    .sign(contestants.keys.privateKey);
+async function run({ name, connections = effort.connections, targets = [], prepare }: BenchCase) {
+  process.stderr.write(`bench: ${name} `);
+  const { entries, leftOut = [] } = await prepare();
+  const rows = await measure(entries, { ...effort, connections });
+  const result: CaseResult = { name, connections, rows, verdicts: judge(targets, rows), leftOut };
+  console.log(toMarkdown(result));
+  return result;
 }
 
-const bearers = (count: number) =>
-  Promise.all(Array.from({ length: count }, async () => `Bearer ${await token()}`));
-
 try {
-  const upstream = await contestants.startUpstream();
-  const shopward = await contestants.startShopward('shopward', upstream.url);
-  const onHttpProxy3 = await contestants.startShopward(
-    'shopward on http-proxy-3',
-    upstream.url,
-    '',
-    ['GET /orders/{id}'],
-    'http-proxy-3',
+  const startedAt = new Date();
+  console.log(
+    `${startedAt.toISOString()}, ${os.cpus()[0]?.model}, ${os.availableParallelism()} processors, node`,
   );
-  const haproxy = await contestants.startHaproxy(upstream.url);
-  const everybody = [
-    shopward,
-    onHttpProxy3,
-    await contestants.startBareHttpProxy3(upstream.url),
-    await contestants.startNodeRelay(upstream.url),
-    await contestants.startNginxProxy(upstream.url),
-    haproxy,
-  ].filter((one) => one !== undefined);
-
-  const cases = [
-    { name: 'pass-through GET 0.4 KB', request: get('/small'), who: everybody },
-    { name: 'pass-through GET 100 KB', request: get('/large'), who: everybody },
-    {
-      name: 'POST 2 KB',
-      request: {
-        ...get('/small', { 'Content-Type': 'application/json' }),
-        method: 'POST',
-        body: JSON.stringify({ filler: 'x'.repeat(2000) }),
-      },
-      who: everybody,
-    },
-    {
-      name: 'protected GET, 1 token',
-      request: { ...get('/orders/1'), authorizations: await bearers(1) },
-      // Those that cannot verify tokens are shown for scale.
-      who: everybody,
-    },
-    {
-      name: 'protected GET, 1,000 tokens',
-      request: { ...get('/orders/1'), authorizations: await bearers(1000) },
-      who: [shopward, onHttpProxy3, haproxy].filter((one) => one !== undefined),
-    },
-  ];
-
-  const figures: Record<string, Row[]> = {};
-  for (const { name, request, who } of cases.filter((one) => one.name.includes(options.case))) {
-    const entries = who.map((contestant) => ({ contestant, request }));
-    const rows = await measure(
-      entries,
-      Number(options.rounds),
-      Number(options.seconds),
-      Number(options.connections),
-    );
-    figures[name] = rows;
-    console.log(toMarkdown(name, rows, shopward.name));
-  }
-  if (options.json) writeFileSync(options.json, `${JSON.stringify(figures, null, 2)}\n`);
+  console.log(
+    `${process.version}, load average ${loadAverage()}, ${effort.rounds} rounds of ${effort.seconds} s\n`,
+  );
+  const stage = new Stage((await startUpstream()).url);
+  const cases = [forwardingCases, entityTagCases, tableCases, workerCases].flatMap((casesOf) =>
+    casesOf(stage),
+  );
+  const results: CaseResult[] = [];
+  for (const one of cases.filter(({ name }) => name.includes(options.case))) results.push(await run(one));
+  const seconds = Math.round((Date.now() - startedAt.getTime()) / 1000);
+  console.log(`Load average at the end ${loadAverage()}; the run took ${seconds} s.`);
+  if (options.json)
+    writeFileSync(options.json, `${JSON.stringify({ startedAt, effort, results }, null, 2)}\n`);
 } finally {
   await stopAll();
+}
+
+function loadAverage(): string {
+  return os
+    .loadavg()
+    .map((one) => one.toFixed(1))
+    .join(' ');
 }

@@ -1,0 +1,39 @@
+import { cpuRatio, type Entry, type Row } from './measure.ts';
+
+/** A promise of the speed issue, and what it is held against. */
+export interface Target {
+  readonly row: string;
+  readonly against: string;
+  /** `added`: CPU microseconds more a request; `p99`: ratio of latencies; `cpu`: ratio of CPU a request. */
+  readonly of: 'cpu' | 'p99' | 'added';
+  readonly most: number;
+}
+
+export interface BenchCase {
+  readonly name: string;
+  readonly connections?: number;
+  readonly targets?: readonly Target[];
+  /** Starts what it needs. Entries that cannot be had are left out; `undefined` with a word why: the whole case. */
+  prepare(): Promise<{ readonly entries: readonly Entry[]; readonly leftOut?: readonly string[] }>;
+}
+
+export interface Verdict extends Target {
+  readonly value: number;
+  readonly isMet: boolean;
+}
+
+/** Targets whose two sides were both measured. */
+export function judge(targets: readonly Target[], rows: readonly Row[]): Verdict[] {
+  return targets.flatMap((target) => {
+    const row = rows.find(({ name }) => name === target.row);
+    const against = rows.find(({ name }) => name === target.against);
+    if (row === undefined || against === undefined) return [];
+    const value = measured(target, row, against);
+    return [{ ...target, value, isMet: value <= target.most }];
+  });
+}
+
+function measured({ of }: Target, row: Row, against: Row): number {
+  if (of === 'p99') return row.latencyMs.p99 / against.latencyMs.p99;
+  return of === 'added' ? row.cpu.median - against.cpu.median : cpuRatio(row, against);
+}

@@ -1,0 +1,61 @@
+import type { BenchCase, Target } from '../case.ts';
+import type { Contestant } from '../contestants.ts';
+import type { LoadRequest } from '../load.ts';
+import type { Entry } from '../measure.ts';
+import { bearers, get, type Stage } from '../stage.ts';
+
+const passThrough: readonly Target[] = [
+  { row: 'shopward', against: '@fastify/http-proxy', of: 'cpu', most: 0.55 },
+  { row: 'shopward', against: 'bare http-proxy-3', of: 'cpu', most: 0.45 },
+];
+const tailOfNginx: Target = { row: 'shopward', against: 'nginx', of: 'p99', most: 2 };
+const costOfHaproxy: Target = { row: 'shopward', against: 'HAProxy', of: 'cpu', most: 1.2 };
+
+/** Requests that go through, whole and open or with a token. */
+export function forwardingCases(stage: Stage): BenchCase[] {
+  const everybody = (request: LoadRequest) => async () => entriesOf(await stage.everybody(), request);
+  const post: LoadRequest = {
+    ...get('/small', { 'Content-Type': 'application/json' }),
+    method: 'POST',
+    body: JSON.stringify({ filler: 'x'.repeat(2000) }),
+  };
+  const withTokens = (count: number) => async (): Promise<LoadRequest> => ({
+    ...get('/orders/1'),
+    authorizations: await bearers(count),
+  });
+  const verifying = async () => [await stage.shopward(), await stage.fastify(), await stage.haproxy()];
+  return [
+    {
+      name: 'pass-through GET 0.4 KB',
+      targets: [...passThrough, tailOfNginx],
+      prepare: everybody(get('/small')),
+    },
+    { name: 'pass-through GET 100 KB', targets: passThrough, prepare: everybody(get('/large')) },
+    { name: 'pass-through POST 2 KB', targets: passThrough, prepare: everybody(post) },
+    {
+      name: 'pass-through GET 0.4 KB, many connections',
+      connections: 1000,
+      prepare: async () =>
+        entriesOf(
+          [await stage.shopward(), await stage.fastify(), await stage.nginx(), await stage.haproxy()],
+          get('/small'),
+        ),
+    },
+    {
+      name: 'protected GET, 1 token',
+      targets: [costOfHaproxy],
+      prepare: async () => entriesOf(await verifying(), await withTokens(1)()),
+    },
+    {
+      name: 'protected GET, 10,000 tokens',
+      targets: [costOfHaproxy],
+      prepare: async () => entriesOf(await verifying(), await withTokens(10_000)()),
+    },
+  ];
+}
+
+function entriesOf(who: readonly (Contestant | undefined)[], request: LoadRequest) {
+  const entries = who.flatMap((contestant): Entry[] => (contestant ? [{ contestant, request }] : []));
+  const missing = who.length - entries.length;
+  return { entries, leftOut: missing === 0 ? [] : [`${missing} of nginx and HAProxy: not to be had here`] };
+}
