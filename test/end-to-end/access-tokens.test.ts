@@ -1,0 +1,109 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type EchoUpstream, startEchoUpstream } from '../harness/echo-upstream.ts';
+import { callShop, outcomeOf } from '../harness/shop-client.ts';
+import { startShopward } from '../harness/shopward.ts';
+import { makeHmacToken, makeSigner, makeToken, publicJwk, publicPem } from '../protection/signing.ts';
+
+const secret = 'a shared secret of more than thirty-two octets';
+const signers = {
+  RS256: makeSigner('RS256', 'rs'),
+  PS256: makeSigner('PS256', 'ps'),
+  ES256: makeSigner('ES256', 'es'),
+  EdDSA: makeSigner('EdDSA', 'ed'),
+};
+type Name = keyof typeof signers;
+const names = Object.keys(signers) as Name[];
+const jwkSet = JSON.stringify({
+  keys: names.map((name) => publicJwk(signers[name], { use: 'sig', alg: name })),
+});
+const claims = () => {
+  const now = Math.floor(Date.now() / 1000);
+  return { sub: 'DE--21', iat: now - 1, exp: now + 600 };
+};
+
+let folder: string;
+let upstream: EchoUpstream;
+let keyServer: Server;
+const at = (name: string) => path.join(folder, name);
+
+beforeAll(async () => {
+  folder = await mkdtemp(path.join(tmpdir(), 'shopward-keys-'));
+  for (const name of names) await writeFile(at(`${name}.pem`), publicPem(signers[name]));
+  await writeFile(at('one.jwk.json'), JSON.stringify(publicJwk(signers.RS256, { alg: 'RS256' })));
+  await writeFile(at('set.json'), jwkSet);
+  upstream = await startEchoUpstream();
+  keyServer = createServer((_, response) => {
+    response.setHeader('Content-Type', 'application/json');
+    response.end(jwkSet);
+  });
+  await new Promise<void>((resolve) => keyServer.listen(0, '127.0.0.1', resolve));
+});
+afterAll(async () => {
+  keyServer.closeAllConnections();
+  keyServer.close();
+  await upstream.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** Every source of keys, with the algorithms that it can serve. */
+const sources: readonly (readonly [string, () => object, readonly Name[]])[] = [
+  ['PEM files', () => ({ files: names.map((name) => at(`${name}.pem`)) }), names],
+  ['a JWK file', () => ({ files: [at('one.jwk.json')] }), ['RS256']],
+  ['a file with a key set', () => ({ files: [at('set.json')] }), names],
+  [
+    'a key set at a URL',
+    () => ({ jwks: `http://127.0.0.1:${(keyServer.address() as AddressInfo).port}/keys` }),
+    names,
+  ],
+];
+
+describe.each(sources)('keys of %s', (_, keys, algorithms) => {
+  it(`${algorithms.join(', ')} are verified, and nothing else is believed`, async () => {
+    const auth = { algorithms, keys: keys() };
+    const shopward = await startShopward({
+      upstream: `http://127.0.0.1:${upstream.port}`,
+      config: { auth },
+      rows: ['GET /secret'],
+    });
+    const ask = (token: string) => callShop(shopward.port, 'GET /secret', { token }).then(outcomeOf);
+    try {
+      for (const name of algorithms) {
+        const signer = signers[name];
+        expect([name, await ask(makeToken(signer, claims()))]).toEqual([name, '200']);
+        // Neither another key of that kind, nor another time, nor the same key under another algorithm.
+        expect(await ask(makeToken(makeSigner(name, signer.kid), claims()))).toBe('401 001');
+        expect(await ask(makeToken(signer, { ...claims(), exp: 1 }))).toBe('401 001');
+        expect(await ask(makeToken(signer, claims(), { alg: 'none' }))).toBe('401 001');
+        expect(await ask(makeHmacToken(publicPem(signer), claims()))).toBe('401 001');
+      }
+      for (const name of names.filter((each) => !algorithms.includes(each))) {
+        expect(await ask(makeToken(signers[name], claims()))).toBe('401 001');
+      }
+    } finally {
+      await shopward.stop();
+    }
+  });
+});
+
+it('a shared secret: HS256 is verified, and nothing else is believed', async () => {
+  const shopward = await startShopward({
+    upstream: `http://127.0.0.1:${upstream.port}`,
+    config: { auth: { algorithms: ['HS256'], keys: { secret: '${JWT_SECRET}' } } },
+    env: { JWT_SECRET: secret },
+    rows: ['GET /secret'],
+  });
+  const ask = (token: string) => callShop(shopward.port, 'GET /secret', { token }).then(outcomeOf);
+  try {
+    expect(await ask(makeHmacToken(secret, claims()))).toBe('200');
+    expect(await ask(makeHmacToken(`${secret}x`, claims()))).toBe('401 001');
+    expect(await ask(makeToken(signers.RS256, claims()))).toBe('401 001');
+    expect(shopward.output()).not.toContain(secret);
+  } finally {
+    await shopward.stop();
+  }
+});
