@@ -77,8 +77,16 @@ const readings: Record<string, (path: string) => string[]> = {
 
 /** The leniency that the matching grants: escapes, `;params`, empty segments, spaces at the end. */
 function fold(segments: readonly string[]): string[] {
-  const folded = segments.map((segment) => withoutParams(decode(decode(segment))).replace(/ +$/, ''));
-  return folded.filter((segment) => segment !== '');
+  return foldEach(segments, (segment) => withoutParams(decode(decode(segment))));
+}
+
+/** The same where an encoded slash stands behind the `;`: the parameters end with the segment, not with it. */
+function foldParamsFirst(segments: readonly string[]): string[] {
+  return foldEach(segments, (segment) => withoutParams(decode(decode(withoutParams(segment)))));
+}
+
+function foldEach(segments: readonly string[], read: (segment: string) => string): string[] {
+  return segments.map((segment) => read(segment).replace(/ +$/, '')).filter((segment) => segment !== '');
 }
 
 describe('properties of request targets', () => {
@@ -99,10 +107,10 @@ describe('properties of request targets', () => {
         if (ours === undefined) return;
         const theirs = read(ours.path);
         expect(theirs.filter((segment) => /^ *\.\.? *(;|$)/.test(decode(segment)))).toEqual([]);
-        const own = [ours.segments, ours.alternativeSegments ?? ours.segments].map(fold);
-        expect(own).toContainEqual(fold(theirs));
+        const both = [ours.segments, ours.alternativeSegments ?? ours.segments];
+        expect([...both.map(fold), ...both.map(foldParamsFirst)]).toContainEqual(fold(theirs));
       }),
-      { numRuns },
+      { numRuns, examples: [['/carts/;%2f%2D']] },
     );
   });
 
