@@ -1,0 +1,77 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Shopward } from '../harness/shopward.ts';
+import budgets from './budget.json' with { type: 'json' };
+import { type Cost, measureCost } from './cost.ts';
+
+/**
+ * The regression gate of the hot path: what one request may allocate and begin. No clock is read, so a busy machine
+ * cannot fail it. A budget that is passed on purpose is raised in `budget.json`, in the same commit, with the reason;
+ * one that has become roomy is lowered. Bytes have 5 % to spare.
+ */
+let upstream: Server;
+beforeAll(async () => {
+  const body = JSON.stringify({ data: { type: 'carts', id: '1', attributes: { filler: 'x'.repeat(300) } } });
+  upstream = createServer((request, response) => {
+    const answer = request.url?.startsWith('/url-resolver') ? mapping : body;
+    response.writeHead(200, { 'Content-Type': 'application/vnd.api+json', 'Content-Length': answer.length });
+    response.end(answer);
+  });
+  await new Promise<void>((resolve) => upstream.listen(0, '127.0.0.1', resolve));
+});
+afterAll(() => upstream.close());
+
+const mapping = JSON.stringify({
+  data: [
+    {
+      type: 'url-resolver',
+      id: null,
+      attributes: { entityType: 'abstract-products', entityId: '7' },
+      links: { self: '/url-resolver?url=/en/x' },
+    },
+  ],
+});
+
+const get =
+  (target: string, withToken: boolean, withTag = false) =>
+  (shopward: Shopward, tag: string | undefined): string => {
+    token ??= withToken ? shopward.issueToken() : undefined;
+    const fields = ['Host: api.shop.example', 'Accept: application/vnd.api+json', 'User-Agent: budget'];
+    if (withToken) fields.push(`Authorization: Bearer ${token}`);
+    if (withTag && tag !== undefined) fields.push(`If-None-Match: ${tag}`);
+    return `GET ${target} HTTP/1.1\r\n${fields.join('\r\n')}\r\n\r\n`;
+  };
+let token: string | undefined;
+
+const tracked = (freshFor: string) => ({
+  entityTags: { resources: [{ collection: '/carts', member: '/carts/{cart_id}', freshFor }] },
+});
+
+type Case = readonly [keyof typeof budgets, object, ReturnType<typeof get>, number];
+const cases: readonly Case[] = [
+  ['pass-through GET', {}, get('/abstract-products/1', false), 200],
+  ['protected GET', { entityTags: false }, get('/carts/1', true), 200],
+  ['tracked GET', tracked('0s'), get('/carts/1', true), 200],
+  ['304 from the store', tracked('1h'), get('/carts/1', true, true), 304],
+  ['resolved URL', {}, get('/url-resolver?url=%2Fen%2Fx', false), 200],
+];
+
+describe('what one request costs', () => {
+  it.each(cases)('%s', async (name, config, makeRequest, status) => {
+    token = undefined;
+    const { port } = upstream.address() as AddressInfo;
+    const options = { upstream: `http://127.0.0.1:${port}`, config: { log: { level: 'warn' }, ...config } };
+    const cost = await measureCost(options, makeRequest, status);
+    const budget: Cost = budgets[name];
+    // Shown as it is, so that a budget can be set from the message.
+    expect(overdrawn(cost, budget), `${name}: ${JSON.stringify(cost)}`).toEqual({});
+  });
+});
+
+/** The entries of `cost` that pass their budget. */
+function overdrawn(cost: Cost, budget: Cost): Partial<Cost> {
+  const isOver = (key: keyof Cost) => cost[key] > budget[key] * (key === 'bytes' ? 1.05 : 1);
+  const keys = (Object.keys(budget) as (keyof Cost)[]).filter(isOver);
+  return Object.fromEntries(keys.map((key) => [key, cost[key]]));
+}

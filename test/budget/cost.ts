@@ -1,0 +1,64 @@
+import path from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { createKeptClient } from '../harness/kept-client.ts';
+import { type LogLine, type Shopward, type ShopwardOptions, startShopward } from '../harness/shopward.ts';
+
+/** What one request costs, whatever the machine: heap bytes, and asynchronous resources by their type in node. */
+export interface Cost {
+  readonly bytes: number;
+  readonly promises: number;
+  readonly timers: number;
+  readonly immediates: number;
+  readonly ticks: number;
+}
+
+const warmUpRequests = 300;
+const requests = 1000;
+const probe = pathToFileURL(path.join(import.meta.dirname, 'probe.ts')).href;
+
+/** Starts shopward, and sends it the same request over and over on one connection; `expected` is every answer's status. */
+export async function measureCost(
+  options: ShopwardOptions,
+  makeRequest: (shopward: Shopward, tag: string | undefined) => string,
+  expected: number,
+): Promise<Cost> {
+  const shopward = await startShopward({ ...options, env: { NODE_OPTIONS: `--import ${probe}` } });
+  const client = createKeptClient(shopward.port);
+  try {
+    const first = await client.exchange(makeRequest(shopward, undefined));
+    const bytes = makeRequest(shopward, first.field('etag'));
+    const send = async (count: number) => {
+      for (let i = 0; i < count; i++) {
+        const { status } = await client.exchange(bytes);
+        if (status !== expected) throw new Error(`${status} instead of ${expected}`);
+      }
+    };
+    await send(warmUpRequests);
+    const before = await sample(shopward, 1);
+    await send(requests);
+    const after = await sample(shopward, 2);
+    await send(requests);
+    const counted = await sample(shopward, 3);
+    return costOf(before, after, counted);
+  } finally {
+    client.close();
+    await shopward.kill();
+  }
+}
+
+function sample(shopward: Shopward, seq: number): Promise<LogLine> {
+  shopward.signal('SIGUSR2');
+  return shopward.waitForLog((line) => line.event === 'probe' && line.seq === seq);
+}
+
+function costOf(before: LogLine, after: LogLine, counted: LogLine): Cost {
+  const begun = counted.begun as Record<string, number>;
+  const each = (type: string) => Math.round((begun[type] ?? 0) / requests);
+  return {
+    bytes: Math.round((Number(after.bytes) - Number(before.bytes)) / requests),
+    promises: each('PROMISE'),
+    timers: each('Timeout'),
+    immediates: each('Immediate'),
+    ticks: each('TickObject'),
+  };
+}
