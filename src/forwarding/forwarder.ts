@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Rejection } from '../rejections/rejection.ts';
+import { type Rejection, reject } from '../rejections/rejection.ts';
 import type { CanonicalRequest } from '../request/canonical-request.ts';
 import type { FieldList } from '../request/field-list.ts';
 import type { UpstreamEngine, UpstreamRequest } from './engine.ts';
@@ -11,7 +11,7 @@ import { Slots } from './slots.ts';
 
 export interface ForwarderOptions {
   readonly engine: UpstreamEngine;
-  /** Exchanges with the upstream at a time; the engine's own bound. */
+  /** Exchanges with the upstream at a time; the engine's own bound. Bodies still arriving get half of them at most. */
   readonly connections: number;
   /** Requests that may wait for one of them; one more is 503. */
   readonly queueLimit: number;
@@ -90,6 +90,8 @@ export function createForwarder(options: ForwarderOptions): Forwarder {
       new ForwardedExchange(options, slots, input, resolve).start(body);
     });
 
+  const arriving = new ArrivingBodies(Math.max(1, Math.floor(options.connections / 2)));
+
   return {
     forward(input) {
       const { body } = input.request;
@@ -98,6 +100,9 @@ export function createForwarder(options: ForwarderOptions): Forwarder {
       const refusal = refuseAnnouncedBody(body, limits.limitBytes);
       if (refusal !== undefined) return run(input, refusal);
       if (body === 'chunked' || body.length > wholeBodyBytes) {
+        if (!arriving.admit(input.incoming)) {
+          return run(input, reject('overloaded', { reason: 'arriving-bodies', retryAfterSeconds: 1 }));
+        }
         return run(input, { stream: input.incoming, length: body === 'chunked' ? undefined : body.length });
       }
       const whole = readWholeBody(input.incoming, body, limits, () =>
@@ -113,4 +118,30 @@ export function createForwarder(options: ForwarderOptions): Forwarder {
     },
     close: () => options.engine.close(),
   };
+}
+
+/**
+ * Counts the bodies that take a connection before they are here whole: how long they take is up to their clients, so
+ * they never get all the connections.
+ */
+class ArrivingBodies {
+  readonly #most: number;
+  #count = 0;
+
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  /** Whether there is room for one more; it counts until its end, or its client's. */
+  admit(incoming: IncomingMessage): boolean {
+    if (incoming.destroyed) return true;
+    if (this.#count >= this.#most) return false;
+    this.#count += 1;
+    const over = () => {
+      incoming.off('end', over).off('close', over);
+      this.#count -= 1;
+    };
+    incoming.on('end', over).on('close', over);
+    return true;
+  }
 }
