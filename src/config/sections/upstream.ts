@@ -27,7 +27,8 @@ export const upstream = z
       description: 'Longest wait for the shop, from the start of the request: then 504.',
     }),
     connections: z.int().min(1).max(65_535).default(256).meta({
-      description: 'Connections to the shop at once, of one process; request bodies that still arrive get half of them at most.',
+      description:
+        'Connections to the shop at once, of one process; request bodies that still arrive get half of them at most.',
     }),
     via: z.boolean().default(false).meta({
       description: 'Whether to add `Via`; it stops nginx shops from compressing.',
