@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import type { Config } from '../config/schema.ts';
 import type { RedisTlsOptions } from '../redis/clients.ts';
 import { connectRedis } from '../redis/connect-redis.ts';
-import type { Redis } from '../redis/redis.ts';
+import { type Redis, RedisUnavailable } from '../redis/redis.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { Part } from './part.ts';
@@ -15,6 +15,7 @@ export interface RedisPart extends Part {
 
 /** Longest wait for Redis at start; it may come later. */
 const startWaitMs = 2_000;
+const evictingText = 'the Redis of store.url may throw records away: its maxmemory-policy must be noeviction';
 
 /** The one connection that all features share. Throws for a malformed address only; connecting goes on by itself. */
 export function openRedis({ store }: Pick<Config, 'store'>, log: Log, metrics: Metrics): RedisPart {
@@ -42,8 +43,10 @@ export function openRedis({ store }: Pick<Config, 'store'>, log: Log, metrics: M
     onReady: (listener) => void listeners.push(listener),
     async start() {
       // Rejects for an evicting policy only: locks that vanish under memory pressure are worse than none.
-      if (!(await redis.ready(startWaitMs)))
-        log.error({ event: 'store' }, 'Redis is not reached yet; going on without');
+      const isReached = await redis.ready(startWaitMs).catch((fault: unknown) => {
+        throw isEvicting(fault) ? new Error(evictingText, { cause: fault }) : fault;
+      });
+      if (!isReached) log.error({ event: 'store' }, 'Redis is not reached yet; going on without');
     },
     reasons() {
       const { status, word } = redis.state();
@@ -51,6 +54,10 @@ export function openRedis({ store }: Pick<Config, 'store'>, log: Log, metrics: M
     },
     close: () => redis.close(),
   };
+}
+
+function isEvicting(fault: unknown): boolean {
+  return fault instanceof RedisUnavailable && fault.word === 'evicting';
 }
 
 function readTls(files: NonNullable<Config['store']['tls']>): RedisTlsOptions {

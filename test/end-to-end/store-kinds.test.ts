@@ -1,0 +1,111 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
+import { cartIds } from '../../demo/data/ids.ts';
+import { type DemoShop, startDemoShop } from '../../demo/shop.ts';
+import { eventually } from '../harness/eventually.ts';
+import { type RedisSentinel, startCluster, startRedis, startSentinel } from '../harness/redis-processes.ts';
+import { callShop, jsonOf, outcomeOf, type ShopCall } from '../harness/shop-client.ts';
+import { type Shopward, startShopward } from '../harness/shopward.ts';
+import { testCertificate, testKey } from '../harness/tls-fixture.ts';
+
+const cart = `/carts/${cartIds.everyday}`;
+const body = { data: { type: 'carts', attributes: { name: 'Patched' } } };
+
+let folder: string;
+let shop: DemoShop;
+const closing: { close(): Promise<void> }[] = [];
+
+beforeAll(async () => {
+  folder = await mkdtemp(path.join(tmpdir(), 'shopward-store-'));
+  await writeFile(path.join(folder, 'cert.pem'), testCertificate);
+  await writeFile(path.join(folder, 'key.pem'), testKey);
+  shop = await startDemoShop();
+});
+afterEach(async () => {
+  for (const each of closing.splice(0).reverse()) await each.close();
+});
+afterAll(async () => {
+  await shop?.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+function open<T extends { close(): Promise<void> }>(each: T): T {
+  closing.push(each);
+  return each;
+}
+
+async function serve(store: object): Promise<Shopward> {
+  const shopward = await startShopward({
+    upstream: shop.url,
+    config: {
+      auth: { keys: { jwks: shop.jwksUrl }, subject: 'sub.customer_reference' },
+      store,
+      entityTags: { lease: '3s', sendBy: '1s', wait: '2s' },
+    },
+  });
+  closing.push({ close: () => shopward.kill() });
+  return shopward;
+}
+
+/** What needs the store, once: a tag, a change, a stale tag, an exchange, a used token. */
+async function use({ port }: Shopward): Promise<void> {
+  const token = await shop.issueToken();
+  const call = (line: string, options: ShopCall = {}) => callShop(port, line, { token, ...options });
+  const tag = await eventually('a tag', async () => (await call(`GET ${cart}`)).field('etag'));
+  expect(outcomeOf(await call(`PATCH ${cart}`, { ifMatch: tag, body }))).toBe('200');
+  expect(outcomeOf(await call(`PATCH ${cart}`, { ifMatch: tag, body }))).toBe('412 006');
+  const attributes = { username: 'sonia@shop.example', password: 'change123' };
+  const pair = await call('POST /access-tokens', { body: { data: { type: 'access-tokens', attributes } } });
+  const { refreshToken } = jsonOf(pair).data.attributes;
+  const exchange = () =>
+    call('POST /refresh-tokens', {
+      body: { data: { type: 'refresh-tokens', attributes: { refreshToken } } },
+    });
+  expect([await exchange(), await exchange()].map(outcomeOf)).toEqual(['201', '401 004']);
+}
+
+it('a Cluster of three nodes', async () => {
+  const { url } = open(await startCluster());
+  await use(await serve({ url }));
+});
+
+it('Sentinel, before and after a failover, with a replica that must confirm each claim', async () => {
+  const group: RedisSentinel = open(await startSentinel({ replicas: 2 }));
+  const shopward = await serve({ url: group.url, replicas: 1 });
+  await use(shopward);
+  await group.failover();
+  await use(shopward);
+});
+
+it('TLS with a password; the password is told to nobody', async () => {
+  const [cert, key] = [path.join(folder, 'cert.pem'), path.join(folder, 'key.pem')];
+  const settings = {
+    'tls-cert-file': cert,
+    'tls-key-file': key,
+    'tls-ca-cert-file': cert,
+    'tls-auth-clients': 'no',
+    requirepass: 'open-sesame',
+  };
+  const server = open(await startRedis({ tls: true, settings }));
+  const url = server.url.replace('//127.0.0.1', '//:open-sesame@localhost');
+  const shopward = await serve({ url, tls: { ca: cert } });
+  await use(shopward);
+  const metrics = await (await fetch(`${shopward.adminUrl}/metrics`)).text();
+  expect(shopward.output() + metrics).not.toContain('sesame');
+});
+
+it('a Redis that may evict is refused at start', async () => {
+  const server = open(
+    await startRedis({ settings: { maxmemory: '100mb', 'maxmemory-policy': 'allkeys-lru' } }),
+  );
+  const shopward = await startShopward({
+    upstream: shop.url,
+    config: { store: { url: server.url } },
+    awaitListening: false,
+  });
+  expect(await shopward.exited).not.toBe(0);
+  expect(shopward.output()).toMatch(/noeviction/);
+  expect(shopward.output()).not.toMatch(/ {4}at /);
+});
