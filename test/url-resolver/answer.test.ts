@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Method } from '../../src/request/canonical-request.ts';
+import { namesTag } from '../../src/request/if-none-match.ts';
 import { createUrlResolver } from '../../src/url-resolver/create-url-resolver.ts';
-import { namesTag } from '../../src/url-resolver/response/if-none-match.ts';
 import type { UrlResolver } from '../../src/url-resolver/url-resolver.ts';
 import { entityOf, requestFor, resolve, targetOf } from './resolver-request.ts';
 import { catalogue, type Shop, startShop } from './shop.ts';

@@ -1,8 +1,8 @@
 import { type Rejection, reject } from '../../rejections/rejection.ts';
 import type { Answer } from '../../request/answer.ts';
+import { namesTag } from '../../request/if-none-match.ts';
 import type { Mapping } from '../mapping.ts';
 import { writeDocument } from './document.ts';
-import { namesTag } from './if-none-match.ts';
 
 /** What every answer needs besides the mapping. */
 export interface Provenance {
@@ -24,22 +24,9 @@ export function answerMapping(
   ifNoneMatch: string | undefined,
   provenance: Provenance,
 ): Answer {
-  const cacheControl = `public, max-age=${provenance.maxAgeSeconds}`;
+  const cached = ['ETag', tag, ...cacheFields(provenance)];
   if (ifNoneMatch !== undefined && namesTag(ifNoneMatch, tag)) {
-    return {
-      status: 304,
-      fields: [
-        'ETag',
-        tag,
-        'Cache-Control',
-        cacheControl,
-        'Vary',
-        vary,
-        'Cache-Status',
-        provenance.cacheStatus,
-      ],
-      body: null,
-    };
+    return { status: 304, fields: cached, body: null };
   }
   const body = writeDocument(mapping, self);
   return {
@@ -51,14 +38,7 @@ export function answerMapping(
       String(body.length),
       'Content-Language',
       locale,
-      'ETag',
-      tag,
-      'Cache-Control',
-      cacheControl,
-      'Vary',
-      vary,
-      'Cache-Status',
-      provenance.cacheStatus,
+      ...cached,
       'X-Content-Type-Options',
       'nosniff',
     ],
@@ -69,15 +49,10 @@ export function answerMapping(
 /** 404 of the contract, with the fields that let a cache outside keep it as long as it is kept here. */
 export function refuseUnknown(provenance: Provenance): Rejection {
   return reject('url-not-found', {
-    fields: [
-      'Cache-Control',
-      `public, max-age=${provenance.maxAgeSeconds}`,
-      'Vary',
-      vary,
-      'Cache-Status',
-      provenance.cacheStatus,
-      'X-Content-Type-Options',
-      'nosniff',
-    ],
+    fields: [...cacheFields(provenance), 'X-Content-Type-Options', 'nosniff'],
   });
+}
+
+function cacheFields({ cacheStatus, maxAgeSeconds }: Provenance): string[] {
+  return ['Cache-Control', `public, max-age=${maxAgeSeconds}`, 'Vary', vary, 'Cache-Status', cacheStatus];
 }
