@@ -43,7 +43,7 @@ export function readPlainValue(root: Node | null, sources: ReferenceSources): Pl
 }
 
 /** A text from outside as the type that the schema wants at its place; a list is separated by commas. */
-export function asSchemaWants(text: string, schemas: readonly JsonSchema[]): unknown {
+function asSchemaWants(text: string, schemas: readonly JsonSchema[]): unknown {
   const types = schemas.map(({ type, const: only }) => type ?? typeof only);
   if (types.some((type) => type === 'integer' || type === 'number') && /^-?\d+(\.\d+)?$/.test(text)) {
     return Number(text);

@@ -54,7 +54,7 @@ export interface Step<T> {
   readonly answer: T;
 }
 
-export const maxVariants = 32;
+const maxVariants = 32;
 
 /** What every operation begins with: records of another epoch are absent, what has run out has had its effect. */
 export function open(

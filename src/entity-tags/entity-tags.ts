@@ -1,4 +1,4 @@
-import type { Passage } from '../forwarding/passage.ts';
+import type { ObservedPassage } from '../forwarding/passage.ts';
 import { isRejection, type Rejection, reject } from '../rejections/rejection.ts';
 import type { Answer } from '../request/answer.ts';
 import { type CanonicalRequest, isSafe, type Method } from '../request/canonical-request.ts';
@@ -35,11 +35,6 @@ export interface EntityTagsOptions {
   /** Milliseconds; default `performance.now`, the clock of `TagStore.noteAt`. */
   readonly monotonic?: () => number;
   readonly onEvent?: (event: EntityTagEvent) => void;
-}
-
-/** A passage of observe mode beside the refusal that would have been. */
-export interface ObservedPassage extends Passage {
-  readonly observed?: Rejection;
 }
 
 /** The gate of entity tags in the pipeline. */

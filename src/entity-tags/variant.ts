@@ -44,6 +44,6 @@ function acceptedCodings(request: Pick<CanonicalRequest, 'fields'>): string {
 }
 
 /** 132 bits. */
-export function shortHash(parts: readonly string[]): string {
+function shortHash(parts: readonly string[]): string {
   return hash('sha256', lengthPrefixed(parts), 'base64url').slice(0, 22);
 }

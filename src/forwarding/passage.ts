@@ -32,6 +32,11 @@ export interface Passage {
   settle(outcome: ForwardOutcome): ResponseEdits | Promise<ResponseEdits>;
 }
 
+/** A passage of observe mode beside the refusal that would have been. */
+export interface ObservedPassage extends Passage {
+  readonly observed?: Rejection;
+}
+
 export type ForwardOutcome =
   /** No byte of the request left this process. */
   | { readonly kind: 'unsent'; readonly fault: UpstreamFault['kind'] | 'overloaded' }

@@ -1,4 +1,4 @@
-import type { Passage } from '../forwarding/passage.ts';
+import type { ObservedPassage } from '../forwarding/passage.ts';
 import { isRejection, type Rejection } from '../rejections/rejection.ts';
 import type { CanonicalRequest } from '../request/canonical-request.ts';
 import { findCandidates } from './candidates.ts';
@@ -23,7 +23,7 @@ export interface RefreshTokens {
     identity: { readonly subject: string } | undefined,
     body: Buffer | undefined,
     isObserved?: boolean,
-  ): Promise<(Passage & { readonly observed?: Rejection }) | Rejection | undefined>;
+  ): Promise<ObservedPassage | Rejection | undefined>;
   stats(): RefreshTokenStats;
   /** Gives how many writes the store never took. */
   close(): Promise<number>;

@@ -11,7 +11,7 @@ export interface Mapping {
 /** Longest `url` that is asked or stored, in bytes of UTF-8. */
 export const maxUrlBytes = 2048;
 /** Longest entity id, in UTF-16 units. */
-export const maxEntityIdLength = 255;
+const maxEntityIdLength = 255;
 
 export function isEntityType(value: unknown): value is EntityType {
   return typeof value === 'string' && (entityTypes as readonly string[]).includes(value);

@@ -87,6 +87,6 @@ function isMethodMet({ method }: ProtectedResource, request: CanonicalRequest): 
 }
 
 /** `file:line`, as editors and terminals make it a link. */
-export function placeOf({ source }: Pick<ProtectedResource, 'source'>): string {
+function placeOf({ source }: Pick<ProtectedResource, 'source'>): string {
   return `${source.file}:${source.line}`;
 }

@@ -36,7 +36,7 @@ export function judgeRefusal(
 }
 
 /** Code of the first error of the body; undefined where there is none. */
-export function errorCodeOf({ body }: Reply): string | undefined {
+function errorCodeOf({ body }: Reply): string | undefined {
   const parsed = parseJson(body) as { errors?: readonly { code?: unknown }[] } | undefined;
   const code = Array.isArray(parsed?.errors) ? parsed.errors[0]?.code : undefined;
   return typeof code === 'string' ? code : undefined;

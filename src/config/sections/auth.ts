@@ -17,7 +17,6 @@ const algorithms = [
   'HS384',
   'HS512',
 ] as const;
-export type Algorithm = (typeof algorithms)[number];
 
 /** Where keys come from: exactly one of the three. */
 export type KeysConfig =
