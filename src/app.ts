@@ -158,7 +158,7 @@ export async function createApp({
     }
     inFlight++;
     response.once('close', () => inFlight--);
-    run(exchange).catch((fault) => exchange.fail(fault));
+    run(exchange);
   };
   const listener = createListener({
     host: config.listen.host,

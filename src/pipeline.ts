@@ -79,24 +79,42 @@ export interface Notes {
  * One request, one straight line:
  * canonical request -> own endpoints -> protected? -> authenticate -> gate (precondition, token state) -> forward.
  */
-export function createPipeline(rooms: Rooms): (exchange: Exchange) => Promise<void> {
-  return async (exchange) => {
-    const request = rooms.canonicalise(exchange.incoming);
-    if (isRejection(request)) return exchange.refuse(request);
-    exchange.meet(request);
-
-    for (const endpoint of rooms.ownEndpoints) {
-      const pending = endpoint.answer(request);
-      if (pending === undefined) continue;
-      exchange.route = endpoint.route;
-      const answer = pending instanceof Promise ? await pending : pending;
-      return isRejection(answer) ? exchange.refuse(answer) : exchange.answer(answer);
+export function createPipeline(rooms: Rooms): (exchange: Exchange) => void {
+  return (exchange) => {
+    const fail = (fault: unknown) => exchange.fail(fault);
+    try {
+      const pending = handle(rooms, exchange);
+      if (pending instanceof Promise) pending.catch(fail);
+    } catch (fault) {
+      fail(fault);
     }
-
-    const pending = admit(rooms, request, exchange);
-    const admission = pending instanceof Promise ? await pending : pending;
-    return isRejection(admission) ? exchange.refuse(admission) : forward(rooms, exchange, admission);
   };
+}
+
+/** What need not wait is done in this very call: most requests wait for nothing but the upstream. */
+function handle(rooms: Rooms, exchange: Exchange): Eventually<void> {
+  const request = rooms.canonicalise(exchange.incoming);
+  if (isRejection(request)) return exchange.refuse(request);
+  exchange.meet(request);
+
+  for (const endpoint of rooms.ownEndpoints) {
+    const answer = endpoint.answer(request);
+    if (answer === undefined) continue;
+    exchange.route = endpoint.route;
+    return answer instanceof Promise
+      ? answer.then((late) => respond(exchange, late))
+      : respond(exchange, answer);
+  }
+
+  const admission = admit(rooms, request, exchange);
+  return admission instanceof Promise
+    ? admission.then((late) => proceed(rooms, exchange, late))
+    : proceed(rooms, exchange, admission);
+}
+
+function respond(exchange: Exchange, answer: Answer | Rejection): void {
+  if (isRejection(answer)) exchange.refuse(answer);
+  else exchange.answer(answer);
 }
 
 /** Protected? Then only with a valid access token that carries every scope. */
@@ -122,29 +140,45 @@ export function admit(
 }
 
 /** Past authentication: the gate that concerns itself with the request, then the upstream. */
-async function forward(rooms: Rooms, exchange: Exchange, admission: Admission): Promise<void> {
-  const { request, identity, isObserved } = admission;
+function proceed(rooms: Rooms, exchange: Exchange, admission: Admission | Rejection): Eventually<void> {
+  if (isRejection(admission)) return exchange.refuse(admission);
+  const { request, isObserved } = admission;
   const met = findGate(rooms.gates, request, isObserved);
   if (isRejection(met)) return exchange.refuse(met);
+  return met === undefined ? forward(rooms, exchange, request) : pass(rooms, exchange, admission, met);
+}
+
+async function pass(
+  rooms: Rooms,
+  exchange: Exchange,
+  { request, identity, isObserved }: Admission,
+  { gate, concern }: MetGate,
+): Promise<void> {
   let body: Buffer | undefined;
-  let passage: Passage | undefined;
-  if (met !== undefined) {
-    if (met.concern === 'whole-body') {
-      const read = await rooms.readBody(exchange, request);
-      if (isRejection(read)) return exchange.refuse(read);
-      body = read;
-    }
-    const pending = met.gate.begin(request, identity, body, isObserved);
-    const verdict = pending instanceof Promise ? await pending : pending;
-    if (isRejection(verdict)) return exchange.refuse(verdict);
-    if (isAnswer(verdict)) return exchange.answer(verdict);
-    if (verdict?.observed !== undefined) exchange.observe(verdict.observed);
-    passage = verdict;
+  if (concern === 'whole-body') {
+    const read = await rooms.readBody(exchange, request);
+    if (isRejection(read)) return exchange.refuse(read);
+    body = read;
   }
+  const pending = gate.begin(request, identity, body, isObserved);
+  const verdict = pending instanceof Promise ? await pending : pending;
+  if (isRejection(verdict)) return exchange.refuse(verdict);
+  if (isAnswer(verdict)) return exchange.answer(verdict);
+  if (verdict?.observed !== undefined) exchange.observe(verdict.observed);
+  await forward(rooms, exchange, request, body, verdict);
+}
+
+function forward(
+  { forwarder }: Rooms,
+  exchange: Exchange,
+  request: CanonicalRequest,
+  body?: Buffer,
+  passage?: Passage,
+): Promise<void> {
   const { incoming, response, editResponse } = exchange;
-  exchange.conclude(
-    await rooms.forwarder.forward({ request, incoming, response, body, passage, editResponse }),
-  );
+  return forwarder
+    .forward({ request, incoming, response, body, passage, editResponse })
+    .then((result) => exchange.conclude(result));
 }
 
 interface MetGate {

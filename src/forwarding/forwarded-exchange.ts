@@ -100,7 +100,9 @@ export class ForwardedExchange implements UpstreamHandler, SlotWaiter, ClientRes
   onEnd(): void {
     if (this.#isOver) return;
     this.#leaveUpstream();
-    void this.#answer();
+    const outcome = this.#relay.outcome();
+    if (this.#input.passage === undefined || outcome === undefined) this.#finish({}, outcome);
+    else void this.#answer(outcome);
   }
 
   onFault(fault: UpstreamFault): void {
@@ -226,18 +228,15 @@ export class ForwardedExchange implements UpstreamHandler, SlotWaiter, ClientRes
     this.#slots.release();
   }
 
-  /** The upstream's response is complete. */
-  async #answer(): Promise<void> {
-    let edits: ResponseEdits = {};
-    const outcome = this.#relay.outcome();
-    if (this.#input.passage !== undefined && outcome !== undefined) {
-      const settled = await this.#settle(outcome);
-      if ('failure' in settled) {
-        this.#refuse(rejectionOfFault('not-sent', true, settled.failure), undefined, settled.failure);
-        return;
-      }
-      edits = settled;
-    }
+  /** The upstream's response is complete, and the passage has its say. */
+  async #answer(outcome: ForwardOutcome): Promise<void> {
+    const settled = await this.#settle(outcome);
+    if ('failure' in settled) {
+      this.#refuse(rejectionOfFault('not-sent', true, settled.failure), undefined, settled.failure);
+    } else this.#finish(settled, outcome);
+  }
+
+  #finish(edits: ResponseEdits, outcome: ForwardOutcome | undefined): void {
     if (edits.rejection !== undefined && outcome?.kind === 'answered' && outcome.body !== null) {
       this.#refuse(edits.rejection, undefined, undefined);
       return;
