@@ -1,4 +1,5 @@
 import { addRoute, createRouter, findAllRoutes } from 'rou3';
+import { otherWord } from './path-folding.ts';
 import type { PathReading } from './path-reading.ts';
 import type { Route } from './path-routes.ts';
 
@@ -7,6 +8,8 @@ export type Meet<T> = (route: Route<T>, reading: PathReading, start: number) => 
 
 /** Routes in the router, so that one look-up finds every route that is the end of a path. */
 export interface PathIndex<T> {
+  /** `false`: no route can be met, since all have a literal and no reading has a word of one. Cheap. */
+  mayMeet(readings: readonly PathReading[]): boolean;
   /** Looks every reading up; a route may be met more than once, by the plain reading of the whole path first. */
   lookUp(readings: readonly PathReading[], meet: Meet<T>): void;
 }
@@ -28,6 +31,14 @@ export function indexRoutes<T>(routes: readonly Route<T>[]): PathIndex<T> {
     routes.filter((route) => route.rest && route.words.length > 0),
     'forwards',
   );
+
+  const isMetByAnything = routes.some((route) => route.words.every((word) => word === undefined));
+
+  function mayMeet(readings: readonly PathReading[]): boolean {
+    if (isMetByAnything) return true;
+    for (const { words } of readings) for (const word of words) if (word !== otherWord) return true;
+    return false;
+  }
 
   function lookUp(readings: readonly PathReading[], meet: Meet<T>): void {
     const seen = new Set<string>();
@@ -69,15 +80,16 @@ export function indexRoutes<T>(routes: readonly Route<T>[]): PathIndex<T> {
         segments,
         isPlain: false,
       };
-      meetEnds(pairs, meet, seen);
-      meetTrees(pairs, meet, seen);
+      // Only a route that begins with them counts: one look-up is then the same for all pairs of the same words.
+      if (places.length <= ends.longest) meetEnds(pairs, meet, seen);
+      meetTrees(pairs, meet, seen, 1);
     }
   }
 
-  function meetTrees(reading: PathReading, meet: Meet<T>, seen: Set<string>): void {
+  function meetTrees(reading: PathReading, meet: Meet<T>, seen: Set<string>, starts = Infinity): void {
     if (trees.longest === 0) return;
     const { words } = reading;
-    for (let start = 0; start < words.length; start += 1) {
+    for (let start = 0; start < Math.min(words.length, starts); start += 1) {
       if (!mayBegin(trees, words[start])) continue;
       let path = '';
       for (let i = start; i < Math.min(words.length, start + trees.longest); i += 1) path += `/${words[i]}`;
@@ -89,7 +101,7 @@ export function indexRoutes<T>(routes: readonly Route<T>[]): PathIndex<T> {
     }
   }
 
-  return { lookUp };
+  return { mayMeet, lookUp };
 }
 
 const withoutParams = { params: false } as const;

@@ -66,6 +66,8 @@ export function buildPathTable<T>(rows: readonly PathTableRow<T>[], options: Pat
   const prefixes = options.ignoredPrefixes.map((prefix) => parsePrefix(prefix, vocabulary));
   return {
     match(request) {
+      const readings = readPath(request, vocabulary, prefixes);
+      if (!index.mayMeet(readings)) return none;
       const asked = request.isFormPost && request.method === 'POST' ? 'form' : request.method;
       const met = new Map<number, PathMatch<T>>();
       const meet: Meet<T> = (route, reading, start) => {
@@ -75,11 +77,13 @@ export function buildPathTable<T>(rows: readonly PathTableRow<T>[], options: Pat
           met.set(row.index, isRoot(row, request) ? { ...match, exact: true } : match);
         }
       };
-      index.lookUp(readPath(request, vocabulary, prefixes), meet);
+      index.lookUp(readings, meet);
       return inOrder(met);
     },
   };
 }
+
+const none: readonly never[] = [];
 
 function matchOf<T>(row: Row<T>, reading: PathReading, start: number): PathMatch<T> {
   const params: Record<string, string> = {};
