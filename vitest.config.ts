@@ -3,6 +3,7 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
+    setupFiles: ['test/harness/fixed-seed.ts'],
     // Real processes and sockets on two cores: generous bounds, so that only a hang is a failure.
     testTimeout: 60_000,
     hookTimeout: 120_000,
