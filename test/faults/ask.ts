@@ -16,15 +16,15 @@ export interface Seen {
 /** Longest time that a client waits: more is a hang. */
 const patienceMs = 10_000;
 
-/** Asks over a connection of its own, and says what a client sees. */
-export function ask(port: number, question: Question): Promise<Seen> {
+/** Says what a client sees; without an agent it asks over a connection of its own. */
+export function ask(port: number, question: Question, kept?: Agent): Promise<Seen> {
   const { method, path, fields = {}, body } = question;
   return new Promise((resolve) => {
     const end = (words: string, tag?: string) => resolve({ words, tag });
     const text = body === undefined ? '' : JSON.stringify(body);
     const type =
       body === undefined ? {} : { 'Content-Type': 'application/json', 'Content-Length': text.length };
-    const agent = new Agent({ keepAlive: false });
+    const agent = kept ?? new Agent({ keepAlive: false });
     const sent = httpRequest(
       { host: '127.0.0.1', port, method, path, agent, headers: { ...fields, ...type } },
       (response) => read(response, path, end),

@@ -1,3 +1,4 @@
+import type { Agent } from 'node:http';
 import { ask, type Question, type Seen } from './ask.ts';
 
 export const routeNames = [
@@ -32,16 +33,20 @@ export interface Prepared {
 }
 
 let rows = 0;
+const nextName = () => {
+  rows += 1;
+  return `r${rows}`;
+};
 
 export interface Front {
   readonly port: number;
   readonly token: string;
+  /** For clients that keep their connections. */
+  readonly agent?: Agent;
 }
 
 /** Reads the tag that a PATCH needs, and makes a URL known; to be done while all is well. */
-export async function prepare(front: Front): Promise<Prepared> {
-  rows += 1;
-  const name = `r${rows}`;
+export async function prepare(front: Front, name = nextName()): Promise<Prepared> {
   const [{ tag }] = await Promise.all([
     askAs(front, { method: 'GET', path: `/carts/${name}-patch` }),
     // What is asked for the first time may never come again: only the second time it is remembered.
@@ -82,9 +87,9 @@ export function askRoute(front: Front, { name, tag }: Prepared, route: RouteName
   }
 }
 
-function askAs({ port, token }: Front, question: Question): Promise<Seen> {
+function askAs({ port, token, agent }: Front, question: Question): Promise<Seen> {
   const fields = { Authorization: `Bearer ${token}`, ...question.fields };
-  return ask(port, { ...question, fields });
+  return ask(port, { ...question, fields }, agent);
 }
 
 function knownUrl(name: string): string {

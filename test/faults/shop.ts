@@ -4,8 +4,6 @@ import type { AddressInfo } from 'node:net';
 /** An honest upstream for every kind of route; what breaks stands in front of it. */
 export interface FaultShop {
   readonly port: number;
-  /** Methods and targets, as they came. */
-  readonly received: string[];
   /** Answers instead of the shop itself; undefined: the shop itself. */
   instead: ((response: ServerResponse) => void) | undefined;
   close(): void;
@@ -15,12 +13,10 @@ export interface FaultShop {
 const padding = 'x'.repeat(400);
 
 export async function startFaultShop(): Promise<FaultShop> {
-  const received: string[] = [];
   const versions = new Map<string, number>();
   const server = createServer(async (request, response) => {
     const body = await readBody(request).catch(() => undefined);
     if (body === undefined) return;
-    received.push(`${request.method} ${request.url}`);
     if (shop.instead !== undefined) return shop.instead(response);
     const { status, data } = answer(request, versions);
     const text = JSON.stringify({ data, padding });
@@ -32,7 +28,6 @@ export async function startFaultShop(): Promise<FaultShop> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const shop: FaultShop = {
     port: (server.address() as AddressInfo).port,
-    received,
     instead: undefined,
     close: () => {
       server.close();
