@@ -1,4 +1,4 @@
-import { type Logger, pino } from 'pino';
+import { type DestinationStream, destination, type Logger, type LoggerOptions, pino } from 'pino';
 
 export type Log = Logger;
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent';
@@ -9,7 +9,7 @@ export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' |
  */
 export function createLog(level: LogLevel, options: { pretty?: boolean; worker?: number } = {}): Log {
   const pretty = options.pretty ?? (process.stdout.isTTY === true || process.env.SHOPWARD_LOG === 'pretty');
-  return pino({
+  const pinoOptions: LoggerOptions = {
     level,
     base: options.worker === undefined ? null : { worker: options.worker },
     timestamp: pino.stdTimeFunctions.isoTime,
@@ -21,7 +21,19 @@ export function createLog(level: LogLevel, options: { pretty?: boolean; worker?:
         options: { translateTime: 'SYS:HH:MM:ss', ignore: 'event', messageKey: 'msg', singleLine: true },
       },
     }),
-  });
+  };
+  return pretty ? pino(pinoOptions) : pino(pinoOptions, openStdout());
+}
+
+/** Bytes of lines that wait for a disk to have room again; more are dropped. */
+const keptBytes = 1024 * 1024;
+
+/** Standard output. A full disk behind it ends neither the process nor a request. */
+function openStdout(): DestinationStream {
+  const stdout = destination({ dest: 1, sync: true, maxLength: keptBytes });
+  // Unheard, a failed write would be a fault that nobody caught.
+  stdout.on('error', () => {});
+  return stdout;
 }
 
 /** Errors of libraries carry claims, commands and URLs with passwords; three plain words of them are enough. */

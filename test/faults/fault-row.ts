@@ -1,0 +1,94 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Shopward } from '../harness/shopward.ts';
+import {
+  askAll,
+  askRoute,
+  type Cells,
+  type Front,
+  healthy,
+  prepare,
+  type RouteName,
+  routeNames,
+} from './routes.ts';
+
+/** One way in which a dependency breaks, and what clients may see of it. */
+export interface FaultRow {
+  readonly name: string;
+  begin(): Promise<unknown> | unknown;
+  end(): Promise<unknown> | unknown;
+  /** Of every route that is not named; several words: any of them. */
+  readonly seen: string | readonly string[];
+  readonly but?: { readonly [Route in RouteName]?: string | readonly string[] };
+  /** What the tag from before the fault is good for, right after it. */
+  readonly oldTag: string | readonly string[];
+}
+
+export interface RowResult {
+  readonly name: string;
+  readonly cells: Cells;
+  readonly oldTag: string;
+  /** Milliseconds from the end of the fault until every kind of route worked. */
+  readonly wellAfterMs: number;
+  /** What should have been otherwise; empty when all is as it must be. */
+  readonly wrongs: readonly string[];
+}
+
+/** Mappings are asked anew after this time: a known URL is stale in every row. */
+export const mappingTtlMs = 100;
+const recoveryMs = 20_000;
+
+/** Breaks, asks, mends, and asks until all is well; by the same process. */
+export async function runRow(shopward: Shopward, row: FaultRow): Promise<RowResult> {
+  const front: Front = { port: shopward.port, token: shopward.issueToken() };
+
+  const prepared = await prepare(front);
+  await sleep(mappingTtlMs + 20);
+  await row.begin();
+  const cells = await askAll(front, prepared);
+
+  await row.end();
+  const endedMs = performance.now();
+  const oldTag = (await askRoute(front, prepared, 'tagged PATCH')).words;
+  const sick = await findSick(front, endedMs + recoveryMs);
+  const wellAfterMs = Math.round(performance.now() - endedMs);
+  const wrongs = [
+    ...routeNames.flatMap((route) => judge(route, cells[route], row.but?.[route] ?? row.seen)),
+    ...judge('the tag of before', oldTag, row.oldTag),
+    ...sick.map((one) => `after the fault: ${one}`),
+    ...(shopward.exitCode === null ? [] : [`shopward ended (${shopward.exitCode})`]),
+    ...bugsOf(shopward),
+  ];
+  return { name: row.name, cells, oldTag, wellAfterMs, wrongs };
+}
+
+/** A new store hands out no tags at first. */
+export async function awaitHealth(shopward: Shopward): Promise<void> {
+  const front = { port: shopward.port, token: shopward.issueToken() };
+  const sick = await findSick(front, performance.now() + recoveryMs);
+  if (sick.length > 0) throw new Error(`never well: ${sick.join(', ')}`);
+}
+
+/** Asks with new ids until every route gives what it should; what does not, when time is over. */
+async function findSick(front: Front, deadlineMs: number): Promise<string[]> {
+  for (;;) {
+    const cells = await askAll(front, await prepare(front));
+    const sick = routeNames.filter((route) => cells[route] !== healthy[route]);
+    if (sick.length === 0 || performance.now() > deadlineMs) {
+      return sick.map((route) => `${route}: ${cells[route]}`);
+    }
+    await sleep(50);
+  }
+}
+
+function judge(what: string, is: string, allowed: string | readonly string[]): string[] {
+  const all = typeof allowed === 'string' ? [allowed] : allowed;
+  return all.includes(is) ? [] : [`${what}: ${is}, instead of ${all.join(' or ')}`];
+}
+
+function bugsOf(shopward: Shopward): string[] {
+  return shopward
+    .output()
+    .split('\n')
+    .filter((line) => /"event":"fault"|nhandled|Warning:/.test(line))
+    .map((line) => line.slice(0, 600));
+}

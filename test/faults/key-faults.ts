@@ -1,0 +1,185 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { issueToken, type Shopward, startShopward } from '../harness/shopward.ts';
+import { type JwksServer, serveJson, startJwksServer } from '../protection/jwks-server.ts';
+import { makeSigner, type Signer } from '../protection/signing.ts';
+import { ask } from './ask.ts';
+import { judgeScene, type Scene } from './scene.ts';
+import { type FaultShop, startFaultShop } from './shop.ts';
+
+const columns = [
+  'open GET',
+  'token of a known key',
+  'token of a new key',
+  'forged token',
+  'no token',
+] as const;
+const unavailable = '503 keys-unavailable';
+const usual = {
+  'open GET': '200',
+  'token of a known key': '200',
+  'forged token': '401 001',
+  'no token': '401 002',
+} as const;
+
+interface Stage {
+  readonly server: JwksServer;
+  readonly shopward: Shopward;
+  /** In the key set from the start, and not in it. */
+  readonly known: Signer;
+  readonly fresh: Signer;
+}
+
+/** The source of verification keys breaks in every way. Each scene has a process of its own, because fetches have a cooldown. */
+export async function runKeyFaults(): Promise<Scene[]> {
+  const shop = await startFaultShop();
+  const scenes = await Promise.all([
+    inStage(shop, 'down at the start, then up', async (stage) => {
+      const { server, known } = stage;
+      server.goDown();
+      await stage.start();
+      const seen = await askAll(stage);
+      server.serve(known);
+      const after = await eventually(stage, known);
+      return judgeScene(
+        'down at the start, then up',
+        { ...seen, after },
+        {
+          'open GET': '200',
+          'token of a known key': unavailable,
+          'token of a new key': unavailable,
+          // Without keys nobody can say so.
+          'forged token': unavailable,
+          'no token': '401 002',
+          after: '200',
+        },
+      );
+    }),
+    inStage(shop, 'down later', async (stage) => {
+      await stage.start();
+      stage.server.goDown();
+      const seen = await askAll(stage);
+      return judgeScene(
+        'down later',
+        { ...seen, after: await words(stage, stage.known) },
+        {
+          ...usual,
+          'token of a new key': unavailable,
+          after: '200',
+        },
+      );
+    }),
+    inStage(shop, 'slow', async (stage) => {
+      await stage.start();
+      const release = stage.server.hold(stage.known, stage.fresh);
+      setTimeout(release, 700);
+      const seen = await askAll(stage);
+      return judgeScene(
+        'slow',
+        { ...seen, after: await words(stage, stage.fresh) },
+        {
+          ...usual,
+          'token of a new key': '200',
+          after: '200',
+        },
+      );
+    }),
+    ...(
+      [
+        ['HTML', '<html>Welcome</html>'],
+        ['an empty set', { keys: [] }],
+        ['half a document', '{"keys":[{"kty":"RSA","n":"'],
+        [
+          'nonsense for keys',
+          { keys: [{ kty: 'oct', k: 'AAAA' }, 7, null, { kty: 'RSA', n: 'AQ', e: 'AQAB' }] },
+        ],
+      ] as const
+    ).map(([what, content]) =>
+      inStage(shop, `sends ${what}`, async (stage) => {
+        await stage.start();
+        stage.server.answer(serveJson(content));
+        const hit = stage.server.nextHit();
+        stage.get().signal('SIGHUP');
+        await hit;
+        await sleep(100);
+        const seen = await askAll(stage);
+        stage.server.serve(stage.known, stage.fresh);
+        stage.get().signal('SIGHUP');
+        const after = await eventually(stage, stage.fresh);
+        return judgeScene(
+          `sends ${what}`,
+          { ...seen, after },
+          {
+            ...usual,
+            'token of a new key': unavailable,
+            after: '200',
+          },
+        );
+      }),
+    ),
+    inStage(shop, 'rotated: the old key is gone', async (stage) => {
+      await stage.start();
+      stage.server.serve(stage.fresh);
+      const first = await words(stage, stage.fresh);
+      const seen = { ...(await askAll(stage)), after: first };
+      return judgeScene('rotated: the old key is gone', seen, {
+        ...usual,
+        'token of a known key': '401 001',
+        'token of a new key': '200',
+        after: '200',
+      });
+    }),
+  ]);
+  shop.close();
+  return scenes;
+}
+
+type Starting = Omit<Stage, 'shopward'> & { start(): Promise<void>; get(): Shopward };
+
+async function inStage(
+  shop: FaultShop,
+  name: string,
+  play: (stage: Starting) => Promise<Scene>,
+): Promise<Scene> {
+  const [known, fresh] = [makeSigner('RS256', 'known'), makeSigner('RS256', 'fresh')];
+  const server = await startJwksServer(known);
+  let shopward: Shopward | undefined;
+  const get = () => {
+    if (shopward === undefined) throw new Error(`${name}: not started`);
+    return shopward;
+  };
+  const start = async () => {
+    const config = { auth: { keys: { jwks: server.url } }, log: { level: 'warn' } };
+    shopward = await startShopward({ upstream: `http://127.0.0.1:${shop.port}`, config });
+  };
+  const scene = await play({ server, known, fresh, start, get });
+  const ended = get().exitCode === null ? [] : [`${name}: shopward ended`];
+  await get().stop();
+  await server.close();
+  return { ...scene, wrongs: [...scene.wrongs, ...ended] };
+}
+
+async function askAll(stage: Starting): Promise<Record<string, string>> {
+  const forged = { ...makeSigner('RS256', 'known') };
+  const all = await Promise.all([
+    ask(stage.get().port, { method: 'GET', path: '/stores/1' }).then((seen) => seen.words),
+    words(stage, stage.known),
+    words(stage, stage.fresh),
+    words(stage, forged),
+    ask(stage.get().port, { method: 'GET', path: '/customers/1' }).then((seen) => seen.words),
+  ]);
+  return Object.fromEntries(columns.map((column, i) => [column, all[i] ?? '']));
+}
+
+async function words(stage: Starting, signer: Signer): Promise<string> {
+  const fields = { Authorization: `Bearer ${issueToken(signer)}` };
+  return (await ask(stage.get().port, { method: 'GET', path: '/customers/1', fields })).words;
+}
+
+async function eventually(stage: Starting, signer: Signer): Promise<string> {
+  const deadline = performance.now() + 15_000;
+  for (;;) {
+    const seen = await words(stage, signer);
+    if (seen === '200' || performance.now() > deadline) return seen;
+    await sleep(100);
+  }
+}

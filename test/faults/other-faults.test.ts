@@ -1,0 +1,12 @@
+import { expect, test } from 'vitest';
+import { runClockFaults } from './clock-faults.ts';
+import { runKeyFaults } from './key-faults.ts';
+import { runLogFaults } from './log-faults.ts';
+
+test.each([
+  ['the key source', runKeyFaults],
+  ['the clock', runClockFaults],
+  ['the log', runLogFaults],
+])('what clients see when something is wrong with %s', { timeout: 180_000 }, async (_, run) => {
+  expect((await run()).flatMap(({ wrongs }) => wrongs)).toEqual([]);
+});

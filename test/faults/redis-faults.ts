@@ -1,0 +1,231 @@
+import { Redis } from 'ioredis';
+import { startFaultProxy } from '../harness/fault-proxy.ts';
+import { startCluster, startRedis, startSentinel } from '../harness/redis-processes.ts';
+import { type Shopward, startShopward } from '../harness/shopward.ts';
+import { awaitHealth, type FaultRow, type RowResult, runRow } from './fault-row.ts';
+import { migrateTags } from './migrate-tags.ts';
+import { healthy } from './routes.ts';
+import { shopwardSettings } from './settings.ts';
+import { type FaultShop, startFaultShop } from './shop.ts';
+
+const [tagStore, tokenStore] = ['503 tag-store-unavailable', '503 token-store-unavailable'];
+/** Reads go on without a tag; nothing is written that could not be checked. */
+const away = {
+  seen: '200',
+  but: {
+    ...healthy,
+    'tracked GET': '200',
+    'tagged PATCH': tagStore,
+    'child POST': tagStore,
+    'token exchange': tokenStore,
+  },
+} as const;
+/** A fault that is over before a client can notice: a call of that moment may fail, and nothing worse. */
+const blink = {
+  seen: '200',
+  but: {
+    ...healthy,
+    'tracked GET': ['200 tagged', '200'],
+    'tagged PATCH': ['200 tagged', tagStore, '412 006'],
+    'child POST': ['201', tagStore],
+    'token exchange': ['201', tokenStore],
+  },
+} as const;
+/** The store is a new one: no tag of before is good, and for one lease nobody is let in. */
+const held = tagStore;
+
+/** Redis breaks in every way. */
+export async function runRedisFaults(): Promise<RowResult[]> {
+  const shop = await startFaultShop();
+  const results = [...(await runSingle(shop)), ...(await runSentinel(shop)), ...(await runCluster(shop))];
+  shop.close();
+  return results;
+}
+
+async function runSingle(shop: FaultShop): Promise<RowResult[]> {
+  const redis = await startRedis({});
+  const proxy = await startFaultProxy(redis.process?.port ?? 0);
+  const settings = shopwardSettings(`redis://127.0.0.1:${proxy.port}`);
+  const direct = new Redis(redis.url, { retryStrategy: () => 50 });
+  direct.on('error', () => {});
+  const configure = (name: string, value: string) => direct.config('SET', name, value);
+  const mend = () => proxy.heal();
+  const rows: readonly FaultRow[] = [
+    {
+      name: 'kill -9, then started again, empty',
+      begin: () => redis.process?.kill(),
+      end: () => redis.process?.restart(),
+      ...away,
+      oldTag: held,
+    },
+    {
+      name: 'stopped (SIGSTOP), then continued',
+      begin: () => redis.process?.pause(),
+      end: () => redis.process?.resume(),
+      ...away,
+      // A claim without an answer may have been granted: then it holds until it is given back, or runs out.
+      oldTag: ['200 tagged', '503 resource-busy', tagStore, '412 006'],
+    },
+    {
+      name: 'slower than its time-out',
+      begin: () => proxy.set({ toClient: { delayMs: 400 } }),
+      end: mend,
+      ...away,
+      oldTag: ['200 tagged', '503 resource-busy', tagStore, '412 006'],
+    },
+    {
+      name: 'cannot be connected to',
+      begin: () => proxy.set({ connections: 'refuse' }),
+      end: mend,
+      ...away,
+      oldTag: ['200 tagged', tagStore],
+    },
+    {
+      name: 'speaks something else',
+      begin: () => proxy.set({ toClient: { replaceBy: 'HTTP/1.1 400 Bad Request\r\n\r\n' } }),
+      end: mend,
+      ...away,
+      oldTag: ['200 tagged', '503 resource-busy', tagStore, '412 006'],
+    },
+    {
+      name: 'out of memory (noeviction)',
+      begin: () => configure('maxmemory', '1'),
+      end: () => configure('maxmemory', '0'),
+      ...away,
+      // Redis refuses the first write of a script, unless that is a DEL; then it lets the whole of it pass.
+      but: { ...away.but, 'tracked GET': ['200', '200 tagged'], 'child POST': ['201', tagStore] },
+      oldTag: '200 tagged',
+    },
+    {
+      name: 'read-only (a replica of nobody)',
+      begin: () => direct.replicaof('127.0.0.1', 1),
+      end: () => direct.replicaof('NO', 'ONE'),
+      ...away,
+      // Another replication id: another epoch.
+      oldTag: held,
+    },
+    {
+      name: 'wants a replica that is not there',
+      begin: () => configure('min-replicas-to-write', '1'),
+      end: () => configure('min-replicas-to-write', '0'),
+      ...away,
+      oldTag: '200 tagged',
+    },
+    {
+      name: 'SCRIPT FLUSH',
+      begin: () => direct.script('FLUSH'),
+      end: () => {},
+      seen: '200',
+      but: healthy,
+      oldTag: '412 006',
+    },
+    {
+      name: 'FLUSHALL',
+      begin: () => direct.flushall(),
+      end: () => {},
+      ...away,
+      // It is there, but it cannot be told from one that has lost leases; tokens have no leases.
+      but: { ...away.but, 'token exchange': '201' },
+      oldTag: held,
+    },
+    {
+      name: 'every connection reset',
+      begin: () => proxy.resetAll(),
+      end: () => {},
+      ...blink,
+      oldTag: ['412 006', '200 tagged', tagStore],
+    },
+  ];
+  const results = await runAll(shop, settings, rows);
+  direct.disconnect();
+  await proxy.close();
+  await redis.close();
+  return results;
+}
+
+async function runSentinel(shop: FaultShop): Promise<RowResult[]> {
+  const group = await startSentinel({ replicas: 1 });
+  const settings = shopwardSettings(group.url, { replicas: 1 });
+  let before = await group.primary();
+  const rows: readonly FaultRow[] = [
+    {
+      name: 'failover by Sentinel',
+      begin: () => group.failover(),
+      end: () => {},
+      ...blink,
+      but: {
+        ...blink.but,
+        'tracked GET': ['200', '200 tagged'],
+      },
+      oldTag: [held, '412 006'],
+    },
+    {
+      name: 'kill -9 of the primary',
+      begin: async () => {
+        before = await group.primary();
+        await before.kill();
+      },
+      end: async () => {
+        await group.awaitNewPrimary(before);
+        await before.restart();
+      },
+      ...away,
+      oldTag: held,
+    },
+    {
+      name: 'the one replica stopped (`WAIT`)',
+      begin: async () => {
+        const primary = await group.primary();
+        before = group.servers.find((server) => server !== primary) ?? primary;
+        before.pause();
+      },
+      end: () => before.resume(),
+      ...away,
+      but: { ...away.but, 'tracked GET': ['200', '200 tagged'] },
+      oldTag: ['200 tagged', tagStore, '412 006'],
+    },
+  ];
+  const results = await runAll(shop, settings, rows);
+  await group.close();
+  return results;
+}
+
+async function runCluster(shop: FaultShop): Promise<RowResult[]> {
+  const cluster = await startCluster();
+  const settings = shopwardSettings(cluster.url);
+  let finish: () => Promise<void> = async () => {};
+  const rows: readonly FaultRow[] = [
+    {
+      name: 'Cluster: slots on the move',
+      begin: async () => {
+        finish = await migrateTags(cluster.nodes);
+      },
+      end: () => finish(),
+      ...blink,
+      // A slot that is half moved answers for none of its scripts; on the other node the epoch is another.
+      oldTag: ['412 006', '200 tagged', tagStore],
+    },
+    {
+      name: 'Cluster: one of three nodes stopped',
+      begin: () => cluster.nodes[2]?.pause(),
+      end: () => cluster.nodes[2]?.resume(),
+      ...blink,
+      oldTag: ['412 006', '200 tagged', '503 resource-busy', tagStore],
+    },
+  ];
+  const results = await runAll(shop, settings, rows);
+  await cluster.close();
+  return results;
+}
+
+async function runAll(shop: FaultShop, settings: object, rows: readonly FaultRow[]): Promise<RowResult[]> {
+  const shopward: Shopward = await startShopward({
+    upstream: `http://127.0.0.1:${shop.port}`,
+    config: settings,
+  });
+  await awaitHealth(shopward);
+  const results: RowResult[] = [];
+  for (const row of rows) results.push(await runRow(shopward, row));
+  await shopward.stop();
+  return results;
+}

@@ -1,0 +1,174 @@
+import { startFaultProxy } from '../harness/fault-proxy.ts';
+import { startRedis } from '../harness/redis-processes.ts';
+import { startShopward } from '../harness/shopward.ts';
+import { awaitHealth, type FaultRow, type RowResult, runRow } from './fault-row.ts';
+import { healthy } from './routes.ts';
+import { shopwardSettings } from './settings.ts';
+import { startFaultShop } from './shop.ts';
+
+const head = '\r\n\r\n';
+const [unreachable, invalid, timeout] = [
+  '502 upstream-unreachable',
+  '502 upstream-invalid',
+  '504 upstream-timeout',
+];
+const held = ['503 tag-store-unavailable'];
+const html = '<html>Bad gateway</html>';
+
+/** The upstream breaks in every way, in front of every kind of route. */
+export async function runUpstreamFaults(): Promise<RowResult[]> {
+  const shop = await startFaultShop();
+  const proxy = await startFaultProxy(shop.port);
+  const redis = await startRedis({});
+  const shopward = await startShopward({
+    upstream: `http://127.0.0.1:${proxy.port}`,
+    config: shopwardSettings(redis.url),
+  });
+  await awaitHealth(shopward);
+  const end = async () => {
+    shop.instead = undefined;
+    await proxy.heal();
+  };
+  const known = { 'resolver, known URL': '200 tagged' } as const;
+  const collected = (seen: string) =>
+    ({
+      'tracked GET': seen,
+      'tagged PATCH': seen,
+      'child POST': seen,
+      'token exchange': seen,
+      'resolver, new URL': seen,
+      ...known,
+    }) as const;
+  const rows: readonly Omit<FaultRow, 'end'>[] = [
+    {
+      name: 'refuses connections',
+      begin: () => proxy.set({ connections: 'refuse' }),
+      seen: unreachable,
+      but: known,
+      // Nothing was sent: nothing changed.
+      oldTag: '200 tagged',
+    },
+    {
+      name: 'takes connections, and resets them',
+      begin: () => proxy.set({ connections: 'reset' }).then(() => proxy.resetAll()),
+      seen: unreachable,
+      but: known,
+      oldTag: ['200 tagged', ...held],
+    },
+    {
+      name: 'RST in the place of the answer',
+      begin: () => proxy.set({ toClient: { cut: { bytes: 0, by: 'reset' } } }),
+      seen: unreachable,
+      but: known,
+      oldTag: held,
+    },
+    {
+      name: 'FIN in the place of the answer',
+      begin: () => proxy.set({ toClient: { cut: { bytes: 0, by: 'fin' } } }),
+      seen: unreachable,
+      but: known,
+      oldTag: held,
+    },
+    {
+      name: 'half a head, then FIN',
+      begin: () => proxy.set({ toClient: { cut: { bytes: 20, by: 'fin' } } }),
+      seen: invalid,
+      but: known,
+      oldTag: held,
+    },
+    {
+      name: 'RST behind the head',
+      begin: () => proxy.set({ toClient: { cut: { behind: head, bytes: 0, by: 'reset' } } }),
+      seen: 'cut',
+      but: collected(invalid),
+      oldTag: held,
+    },
+    {
+      name: 'FIN in the middle of the body',
+      begin: () => proxy.set({ toClient: { cut: { behind: head, bytes: 50, by: 'fin' } } }),
+      seen: 'cut',
+      but: collected(invalid),
+      oldTag: held,
+    },
+    {
+      name: 'silent',
+      begin: () => proxy.set({ toClient: { drop: true } }),
+      seen: timeout,
+      but: known,
+      oldTag: held,
+    },
+    {
+      name: 'takes connections, and is silent',
+      begin: () => proxy.set({ connections: 'hang' }).then(() => proxy.resetAll()),
+      seen: timeout,
+      but: known,
+      oldTag: held,
+    },
+    {
+      name: 'stalls in the middle of the body',
+      begin: () => proxy.set({ toClient: { cut: { behind: head, bytes: 50, by: 'stall' } } }),
+      seen: 'cut',
+      but: collected(timeout),
+      oldTag: held,
+    },
+    {
+      name: 'answers half a second late',
+      begin: () => proxy.set({ toClient: { delayMs: 500 } }),
+      seen: '200',
+      but: healthy,
+      oldTag: '412 006',
+    },
+    {
+      name: 'sends 1000 bytes a second',
+      begin: () => proxy.set({ toClient: { bytesPerSecond: 1000 } }),
+      seen: '200',
+      but: healthy,
+      oldTag: '412 006',
+    },
+    {
+      name: 'sends each answer twice',
+      begin: () => proxy.set({ toClient: { duplicate: true } }),
+      seen: '200',
+      but: healthy,
+      oldTag: '412 006',
+    },
+    {
+      name: 'sends what is no HTTP',
+      begin: () => proxy.set({ toClient: { replaceBy: '\x16\x03\x01 nonsense\r\n\r\n' } }),
+      seen: invalid,
+      but: known,
+      oldTag: held,
+    },
+    {
+      name: '503 with HTML',
+      begin: () => {
+        shop.instead = (response) => response.writeHead(503, { 'Content-Type': 'text/html' }).end(html);
+      },
+      seen: '503 unreadable',
+      but: { 'resolver, new URL': invalid, ...known },
+      oldTag: held,
+    },
+    {
+      name: '200 with half a JSON document',
+      begin: () => {
+        shop.instead = (response) =>
+          response.writeHead(200, { 'Content-Type': 'application/json' }).end('{"data":{"id":');
+      },
+      seen: '200 unreadable',
+      but: {
+        'tracked GET': '200 tagged unreadable',
+        'tagged PATCH': '200 tagged unreadable',
+        'resolver, new URL': invalid,
+        ...known,
+      },
+      oldTag: '412 006',
+    },
+  ];
+  const results: RowResult[] = [];
+  for (const row of rows) results.push(await runRow(shopward, { ...row, end }));
+  await shopward.stop();
+  await proxy.close();
+  await redis.close();
+  shop.close();
+  return results;
+}

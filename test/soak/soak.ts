@@ -1,0 +1,124 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { shopwardSettings } from '../faults/settings.ts';
+import { startFaultShop } from '../faults/shop.ts';
+import { startFaultProxy } from '../harness/fault-proxy.ts';
+import { startRedis } from '../harness/redis-processes.ts';
+import { type Shopward, startShopward } from '../harness/shopward.ts';
+import { createRandom } from '../hunt/random.ts';
+import { disturb } from './disturbances.ts';
+import { type Figures, readFigures, slopePerMinute } from './figures.ts';
+import { type Met, visit } from './visitors.ts';
+
+export interface SoakOptions {
+  readonly visitors: number;
+  readonly seed: number;
+  /** The run is over after so many requests … */
+  readonly requests?: number;
+  /** … or so many milliseconds, whichever comes first. */
+  readonly durationMs: number;
+}
+
+export interface SoakReport {
+  readonly met: Met;
+  readonly requests: number;
+  readonly disturbances: number;
+  readonly figures: readonly Figures[];
+  /** Before the first request, and when nobody has asked anything for a while. */
+  readonly before: Figures;
+  readonly after: Figures;
+  /** Behind the warm-up, that is the first third. */
+  readonly rssBytesPerMinute: number;
+  readonly openFilesPerMinute: number;
+  readonly wrongs: readonly string[];
+}
+
+const sampleMs = 1_000;
+const warmUp = 1 / 3;
+
+/** One process of the real proxy under mixed traffic, while everything around it breaks now and then. */
+export async function runSoak({ visitors, seed, requests, durationMs }: SoakOptions): Promise<SoakReport> {
+  const shop = await startFaultShop();
+  const redis = await startRedis({});
+  const upstream = await startFaultProxy(shop.port);
+  const store = await startFaultProxy(redis.process?.port ?? 0);
+  const settings = shopwardSettings(`redis://127.0.0.1:${store.port}`);
+  const shopward = await startShopward({
+    upstream: `http://127.0.0.1:${upstream.port}`,
+    config: { ...settings, log: { level: 'error' } },
+  });
+  const { pid } = shopward;
+  const random = createRandom(seed);
+  const met: Met = {};
+  const startedMs = performance.now();
+  const total = () => Object.values(met).reduce((sum, count) => sum + count, 0);
+  const isOver = () =>
+    performance.now() - startedMs > durationMs || (requests !== undefined && total() >= requests);
+  const before = await readFigures(shopward.adminUrl, startedMs);
+
+  const [disturbances, figures] = await Promise.all([
+    disturb({ upstream, store, redis, shopward, random }, isOver),
+    sample(shopward, startedMs, isOver),
+    ...Array.from({ length: visitors }, (_, i) => visit(shopward, createRandom(seed + i), met, isOver)),
+  ]);
+  const after = await awaitRest(shopward, startedMs, before);
+  const warm = figures.slice(Math.floor(figures.length * warmUp));
+  const wrongs = [
+    ...(met.hang === undefined ? [] : [`${met.hang} requests hung`]),
+    ...(shopward.exitCode === null && shopward.pid === pid ? [] : ['shopward ended']),
+    ...Object.keys(met)
+      .filter((words) => words.includes('FOREIGN') || words.startsWith('500'))
+      .map((words) => `${met[words]} x ${words}`),
+    ...linesOfBugs(shopward),
+    ...restWrongs(before, after),
+  ];
+  await shopward.stop();
+  for (const one of [upstream, store, redis]) await one.close();
+  shop.close();
+  return {
+    met,
+    requests: total(),
+    disturbances,
+    figures,
+    before,
+    after,
+    rssBytesPerMinute: slopePerMinute(warm, ({ rssBytes }) => rssBytes),
+    openFilesPerMinute: slopePerMinute(warm, ({ openFiles }) => openFiles),
+    wrongs,
+  };
+}
+
+async function sample(shopward: Shopward, startedMs: number, isOver: () => boolean): Promise<Figures[]> {
+  const figures: Figures[] = [];
+  while (!isOver()) {
+    figures.push(await readFigures(shopward.adminUrl, startedMs));
+    await sleep(sampleMs);
+  }
+  return figures;
+}
+
+/** Connections to the upstream that are kept idle, to Redis, and to us. */
+const keptFiles = 80;
+
+function isAtRest(before: Figures, { activeRequests, upstreamRequests, openFiles }: Figures): boolean {
+  return activeRequests === 0 && upstreamRequests === 0 && openFiles <= before.openFiles + keptFiles;
+}
+
+async function awaitRest(shopward: Shopward, startedMs: number, before: Figures): Promise<Figures> {
+  const deadline = performance.now() + 15_000;
+  for (;;) {
+    const figures = await readFigures(shopward.adminUrl, startedMs);
+    if (isAtRest(before, figures) || performance.now() > deadline) return figures;
+    await sleep(200);
+  }
+}
+
+function restWrongs(before: Figures, after: Figures): string[] {
+  return isAtRest(before, after)
+    ? []
+    : [`not at rest: ${JSON.stringify(after)}, before ${JSON.stringify(before)}`];
+}
+
+function linesOfBugs(shopward: Shopward): string[] {
+  const lines = shopward.output().split('\n');
+  return lines.filter((line) => /"event":"(fault|crash)"|nhandled|Warning:/.test(line)).slice(0, 5);
+}
