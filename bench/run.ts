@@ -18,7 +18,7 @@ import { Stage } from './stage.ts';
 
 const help = `npm run bench -- [options]
 
-  --rounds N        counted rounds of every contestant (default 7)
+  --rounds N        counted rounds of every contestant (default 5)
   --seconds N       whole seconds of one round (default 1)
   --connections N   kept-alive connections, where the case does not say (default 64)
   --case WORD       only cases whose name holds WORD
@@ -45,7 +45,7 @@ if (options.help) {
 }
 
 const effort = {
-  rounds: Number(options.rounds ?? (options.quick ? 3 : 7)),
+  rounds: Number(options.rounds ?? (options.quick ? 3 : 5)),
   seconds: Number(options.seconds),
   connections: Number(options.connections),
   warmUpRequests: options.quick ? 5_000 : 40_000,

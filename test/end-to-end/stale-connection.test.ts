@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
+import { ask } from '../faults/ask.ts';
 import { answer, startRecordingUpstream } from '../harness/recording-upstream.ts';
 import { startShopward } from '../harness/shopward.ts';
-import { ask } from './ask.ts';
 
 /** RFC 9112 section 9.3.1: a server may close an idle connection at any time, also when a request is on its way. */
 test.each(['/stores/1', '/url-resolver?url=/'])(
