@@ -7,7 +7,10 @@ export interface StreamFaults {
   readonly bytesPerSecond?: number;
   /** Bytes are read and never arrive: a path that loses everything. */
   readonly drop?: boolean;
-  /** Each chunk arrives twice. */
+  /**
+   * Each chunk arrives twice, in one piece: a second copy that comes when the next question has been asked on the same
+   * connection cannot be told from its answer by anybody.
+   */
   readonly duplicate?: boolean;
   /** Arrives once in the place of what was sent. */
   readonly replaceBy?: string;
@@ -76,8 +79,8 @@ export class FaultPump {
       return;
     }
     const left = cut === undefined ? chunk.length : this.#leftBefore(cut, chunk);
-    if (left > 0) this.#push(chunk.subarray(0, left));
-    if (duplicate === true) this.#push(chunk);
+    const part = chunk.subarray(0, left);
+    if (left > 0) this.#push(duplicate === true ? Buffer.concat([part, part]) : part);
     if (cut === undefined || left >= chunk.length) return;
     this.#isCut = true;
     if (cut.by !== 'stall') this.#onCut(cut.by);

@@ -37,7 +37,10 @@ for (let tenth = 1; tenth <= 10; tenth += 1) {
 console.log(row('at rest', after));
 console.log(`\n${requests} requests, ${disturbances} faults; behind the first third RSS grew by`);
 console.log(
-  `${mib(rssBytesPerMinute)} MiB a minute, open files by ${openFilesPerMinute.toFixed(2)} a minute.\n`,
+  `${mib(rssBytesPerMinute)} MiB a minute, open files by ${openFilesPerMinute.toFixed(2)} a minute.`,
+);
+console.log(
+  `Unhandled rejections, uncaught errors and warnings of Node in the log: ${report.bugs.length}.\n`,
 );
 const words = Object.entries(report.met).toSorted(([, a], [, b]) => b - a);
 console.log(`| what clients saw | times |\n|---|---|`);

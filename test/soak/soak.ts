@@ -29,6 +29,8 @@ export interface SoakReport {
   /** Behind the warm-up, that is the first third. */
   readonly rssBytesPerMinute: number;
   readonly openFilesPerMinute: number;
+  /** Log lines that tell of a bug: uncaught errors, unhandled rejections, warnings of Node. */
+  readonly bugs: readonly string[];
   readonly wrongs: readonly string[];
 }
 
@@ -62,13 +64,14 @@ export async function runSoak({ visitors, seed, requests, durationMs }: SoakOpti
   ]);
   const after = await awaitRest(shopward, startedMs, before);
   const warm = figures.slice(Math.floor(figures.length * warmUp));
+  const bugs = linesOfBugs(shopward);
   const wrongs = [
     ...(met.hang === undefined ? [] : [`${met.hang} requests hung`]),
     ...(shopward.exitCode === null && shopward.pid === pid ? [] : ['shopward ended']),
     ...Object.keys(met)
       .filter((words) => words.includes('FOREIGN') || words.startsWith('500'))
       .map((words) => `${met[words]} x ${words}`),
-    ...linesOfBugs(shopward),
+    ...bugs.slice(0, 5),
     ...restWrongs(before, after),
   ];
   await shopward.stop();
@@ -83,6 +86,7 @@ export async function runSoak({ visitors, seed, requests, durationMs }: SoakOpti
     after,
     rssBytesPerMinute: slopePerMinute(warm, ({ rssBytes }) => rssBytes),
     openFilesPerMinute: slopePerMinute(warm, ({ openFiles }) => openFiles),
+    bugs,
     wrongs,
   };
 }
@@ -120,5 +124,5 @@ function restWrongs(before: Figures, after: Figures): string[] {
 
 function linesOfBugs(shopward: Shopward): string[] {
   const lines = shopward.output().split('\n');
-  return lines.filter((line) => /"event":"(fault|crash)"|nhandled|Warning:/.test(line)).slice(0, 5);
+  return lines.filter((line) => /"event":"(fault|crash)"|nhandled|Warning:/.test(line));
 }
