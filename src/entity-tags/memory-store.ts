@@ -47,7 +47,9 @@ export function createMemoryTagStore(options: MemoryTagStoreOptions): TagStore {
   /** A record with a lease or a quiet time is never dropped. */
   const busy = new Map<ResourceKey, TagRecord>();
   const idle = new LRUCache<ResourceKey, TagRecord>({
-    max: maxRecords,
+    // As a size, each record being 1: `max` would take the room of all of them at the start.
+    maxSize: maxRecords,
+    sizeCalculation: () => 1,
     ttl: times.recordExpiryMs,
     perf: { now },
     disposeAfter(_, __, reason) {

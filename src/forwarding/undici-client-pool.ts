@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
-import { Client } from 'undici';
+// The whole package is twice as much code again, loaded at every start.
+import Client from 'undici/lib/dispatcher/client.js';
 import { type ConnectionFault, openConnection } from './connection.ts';
 import type { EngineOptions } from './engine.ts';
 

@@ -1,4 +1,5 @@
-import { compactVerify, errors } from 'jose';
+import { JOSEError } from 'jose/errors';
+import { compactVerify } from 'jose/jws/compact/verify';
 import { type Rejection, reject } from '../rejections/rejection.ts';
 import type { KeySource, Keys } from './key-source.ts';
 import { createSubjectReader } from './subject.ts';
@@ -139,7 +140,7 @@ async function verifyWithAny(
       return (await compactVerify(token, key.material, { algorithms: [alg] })).payload;
     } catch (error) {
       // Whatever the library says of a token is a verdict; anything else is a fault of ours.
-      if (!(error instanceof errors.JOSEError)) throw error;
+      if (!(error instanceof JOSEError)) throw error;
     }
   }
   return undefined;

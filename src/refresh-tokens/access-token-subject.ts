@@ -1,4 +1,4 @@
-import { decodeJwt } from 'jose';
+import { decodeJwt } from 'jose/jwt/decode';
 
 /**
  * Whose an access token is, for bookkeeping only: it is decoded and NOT verified. It must come from the shop's own

@@ -12,8 +12,8 @@ export class LocalCache {
   readonly #history: PurgeHistory;
 
   constructor(maxEntries: number, history: PurgeHistory) {
-    this.#found = new LRUCache({ max: maxEntries });
-    this.#notFound = new LRUCache({ max: Math.max(1, Math.floor(maxEntries / notFoundShare)) });
+    this.#found = createCache(maxEntries);
+    this.#notFound = createCache(Math.max(1, Math.floor(maxEntries / notFoundShare)));
     this.#history = history;
   }
 
@@ -55,4 +55,9 @@ export class LocalCache {
     this.#found.delete(key);
     this.#notFound.delete(key);
   }
+}
+
+/** The bound is a size, each entry being 1: `max` would take the room of all entries at once, before there is any. */
+function createCache(maxEntries: number): LRUCache<string, CachedMapping> {
+  return new LRUCache({ maxSize: maxEntries, sizeCalculation: () => 1 });
 }
