@@ -178,7 +178,7 @@ class ConnectedRedis implements Redis {
   }
 
   async #judge(): Promise<void> {
-    const policy = await withinDeadline(() => findEvictingPolicy(this.#client), this.#timeoutMs);
+    const policy = await this.#askPolicy();
     this.#evicting = policy !== undefined;
     if (policy === undefined) {
       this.#enter('ready');
@@ -189,6 +189,18 @@ class ConnectedRedis implements Redis {
       'evicting',
       new Error(`maxmemory-policy is ${policy}; it has to be noeviction`),
     );
+  }
+
+  /** A server that was too slow to tell is asked again: until it has told, nobody knows whether it may be used. */
+  async #askPolicy(): Promise<string | undefined> {
+    for (;;) {
+      try {
+        return await withinDeadline(() => findEvictingPolicy(this.#client), this.#timeoutMs);
+      } catch (error) {
+        const isSlow = toRedisFault(error).word === 'timeout' && this.#client.status === 'ready';
+        if (!isSlow || this.#state.status === 'closed') throw error;
+      }
+    }
   }
 
   /** One call of the hook per change, however many calls fail in between. */
