@@ -7,8 +7,9 @@ export default defineConfig({
     exclude: ['test/faults/**', 'test/soak/**', 'node_modules/**'],
     setupFiles: ['test/harness/fixed-seed.ts'],
     // Real processes and sockets on two cores: generous bounds, so that only a hang is a failure.
-    testTimeout: 60_000,
-    hookTimeout: 120_000,
+    testTimeout: 180_000,
+    hookTimeout: 180_000,
+    expect: { poll: { timeout: 30_000 } },
     pool: 'forks',
     maxWorkers: 2,
   },

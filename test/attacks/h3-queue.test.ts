@@ -101,7 +101,7 @@ eachEngine('H3: a full queue', (start) => {
       },
       { responseTimeoutMs: 1_500 },
     );
-    const reader = await openRawConnection(port, { timeoutMs: 20_000 });
+    const reader = await openRawConnection(port);
     reader.socket.removeAllListeners('data');
     let bytes = 0;
     reader.socket.on('data', (chunk) => {

@@ -32,7 +32,7 @@ const numbered = Array.from({ length: 1000 }, (_, n) => request(`GET /stores?n=$
 /** X8, F15: what one connection sends at once is not asked of the upstream at once. */
 describe('X8: pipelining', () => {
   it('1000 requests in one write are all answered, in their order', async () => {
-    const connection = await openRawConnection(stage.port, { timeoutMs: 20_000 });
+    const connection = await openRawConnection(stage.port);
     await connection.write(numbered.join(''));
     for (let n = 0; n < 1000; n += 1) {
       const response = await connection.readResponse();
@@ -44,7 +44,7 @@ describe('X8: pipelining', () => {
   it('the upstream is asked one of them at a time', async () => {
     held = [];
     most = 0;
-    const connection = await openRawConnection(stage.port, { timeoutMs: 20_000 });
+    const connection = await openRawConnection(stage.port);
     await connection.write(Array(50).fill(request('GET /hold')).join(''));
     for (let n = 0; n < 50; n += 1) {
       await expect.poll(() => held.length).toBe(1);
@@ -62,7 +62,7 @@ describe('X8: pipelining', () => {
         ['Content-Type: text/plain', 'Content-Length: 70000'],
         'b'.repeat(70_000),
       );
-    const connection = await openRawConnection(stage.port, { timeoutMs: 20_000 });
+    const connection = await openRawConnection(stage.port);
     await connection.write(
       Array.from({ length: 40 }, (_, n) => post(n) + request(`GET /stores?n=${n}`)).join(''),
     );
@@ -79,7 +79,7 @@ describe('X8: pipelining', () => {
       ['Content-Type: text/plain', `Content-Length: ${body.length}`],
       body,
     );
-    const connection = await openRawConnection(stage.port, { timeoutMs: 20_000 });
+    const connection = await openRawConnection(stage.port);
     await connection.write((post + request('GET /stores?n=1')).repeat(20));
     for (let n = 0; n < 20; n += 1) {
       expect((await connection.readResponse()).status).toBe(401);
@@ -108,7 +108,7 @@ describe('X8: pipelining', () => {
   });
 
   it('far more than are waited for are answered as far as they are, and the connection ends', async () => {
-    const connection = await openRawConnection(stage.port, { timeoutMs: 20_000 });
+    const connection = await openRawConnection(stage.port);
     connection.write(numbered.join('').repeat(20)).catch(() => {});
     let answered = 0;
     for (;;) {

@@ -132,7 +132,7 @@ async function awaitMarker(
   marker: string,
   read: () => readonly Understood[],
 ): Promise<readonly Understood[]> {
-  for (const deadline = Date.now() + 20_000; ; await sleep(20)) {
+  for (const deadline = Date.now() + 60_000; ; await sleep(20)) {
     const all = read();
     if (all.some(({ paths }) => paths.includes(marker))) return all;
     if (Date.now() > deadline) throw new Error(`${marker} never arrived`);
@@ -140,7 +140,7 @@ async function awaitMarker(
 }
 
 async function awaitPort(port: number, child: ChildProcess): Promise<void> {
-  for (const deadline = Date.now() + 20_000; ; await sleep(20)) {
+  for (const deadline = Date.now() + 60_000; ; await sleep(20)) {
     if (child.exitCode !== null) throw new Error('the upstream ended at start');
     const socket = connect(port, '127.0.0.1');
     const isUp = await new Promise((resolve) => {

@@ -42,7 +42,7 @@ afterEach(async () => {
 const get = 'GET /open HTTP/1.1\r\nHost: shop.example\r\n\r\n';
 
 async function openSlow() {
-  const busy = await openRawConnection(shopward.port, { timeoutMs: 20_000 });
+  const busy = await openRawConnection(shopward.port);
   await busy.write('POST /slow HTTP/1.1\r\nHost: shop.example\r\nContent-Length: 2\r\n\r\n{}');
   await eventually('the request upstream', () => upstream.bytes().includes('POST /slow') || undefined);
   return busy;

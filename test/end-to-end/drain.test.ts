@@ -29,9 +29,9 @@ describe('SIGTERM', () => {
     '%s: what is in flight is finished, then the process ends with 0',
     async (signal) => {
       await start();
-      const busy = await openRawConnection(shopward.port, { timeoutMs: 20_000 });
+      const busy = await openRawConnection(shopward.port);
       await busy.write(request('PATCH /slow', ['Content-Length: 2'], '{}'));
-      const idle = await openRawConnection(shopward.port, { timeoutMs: 20_000 });
+      const idle = await openRawConnection(shopward.port);
       await idle.write(request('GET /stores'));
       expect((await idle.readResponse()).status).toBe(200);
       await expect.poll(() => upstream.bytes()).toContain('PATCH /slow');

@@ -9,13 +9,20 @@ export interface Break {
   readonly replace: string;
 }
 
-/** The scripts with a clock that a test moves, and with what it breaks on purpose. Single node or Sentinel only. */
-export function clockedScripts(breaks: readonly Break[] = []): TagScripts {
+/** For a Cluster: the key that shifts the clock for one marker, which is of the marker's slot. */
+export const clockShiftKeyOf = (marker: string) => `${marker}:clock-shift`;
+
+/** The scripts with a clock that a test moves, and with what it breaks on purpose. */
+export function clockedScripts(
+  breaks: readonly Break[] = [],
+  { isCluster = false }: { readonly isCluster?: boolean } = {},
+): TagScripts {
+  const shiftKey = isCluster ? `KEYS[1] .. '${clockShiftKeyOf('')}'` : `'${clockShiftKey}'`;
   const met = new Set<Break>();
   const scripts = buildTagScripts((lua) => {
     let text = swap(lua, {
       search: 'return time[1] * 1000000 + time[2]',
-      replace: `return time[1] * 1000000 + time[2] + tonumber(redis.call('GET', '${clockShiftKey}') or '0')`,
+      replace: `return time[1] * 1000000 + time[2] + tonumber(redis.call('GET', ${shiftKey}) or '0')`,
     });
     for (const each of breaks) {
       if (!text.includes(each.search)) continue;

@@ -58,7 +58,7 @@ describe.each(engines)('100 MB at flat memory ($name)', ({ name }) => {
     }).listen(0, '127.0.0.1');
     await once(upstream, 'listening');
     const front = await forkFront(name, (upstream.address() as AddressInfo).port);
-    const client = await openRawConnection(front.port, { timeoutMs: 50_000 });
+    const client = await openRawConnection(front.port);
     const before = await front.memory();
     await client.write(frame('POST /up HTTP/1.1\r\nHost: s\r\n'));
     for (let i = 0; i < 100; i++) {

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 export async function eventually<T>(
   what: string,
   ask: () => T | undefined | Promise<T | undefined>,
-  withinMs = 30_000,
+  withinMs = 60_000,
 ): Promise<T> {
   const deadline = Date.now() + withinMs;
   for (;;) {

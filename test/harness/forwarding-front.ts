@@ -52,17 +52,17 @@ export async function startFront(options: FrontOptions): Promise<ForwardingFront
   const connections = more.connections ?? 16;
   const engine = createEngine({
     upstream: { scheme: options.scheme ?? 'http', hostname: '127.0.0.1', port: upstreamPort },
-    connectTimeoutMs: 2_000,
+    connectTimeoutMs: 30_000,
     connections,
     ...engineOptions,
   });
   const forwarder = createForwarder({
     queueLimit: 1_000,
-    queueTimeoutMs: 10_000,
-    responseTimeoutMs: 10_000,
+    queueTimeoutMs: 60_000,
+    responseTimeoutMs: 60_000,
     bodyLimitBytes: 2_097_152,
-    bodyTimeoutMs: 10_000,
-    writeStallTimeoutMs: 10_000,
+    bodyTimeoutMs: 60_000,
+    writeStallTimeoutMs: 60_000,
     ...more,
     connections,
     engine,
@@ -90,7 +90,7 @@ export async function startFront(options: FrontOptions): Promise<ForwardingFront
     resultsOf: async (count) => {
       while (results.length < count) {
         await new Promise<void>((resolve, reject) => {
-          const timer = setTimeout(() => reject(new Error(`${results.length} of ${count} results`)), 20_000);
+          const timer = setTimeout(() => reject(new Error(`${results.length} of ${count} results`)), 60_000);
           wake = () => {
             clearTimeout(timer);
             resolve();

@@ -11,7 +11,7 @@ export function createKeptClient(port: number): KeptClient {
   let connection: RawConnection | undefined;
   return {
     exchange: async (bytes) => {
-      connection ??= await openRawConnection(port, { timeoutMs: 20_000 });
+      connection ??= await openRawConnection(port);
       await connection.write(bytes);
       const method = /^\S*/.exec(bytes)?.[0];
       let response = await connection.readResponse(method);

@@ -4,9 +4,12 @@ import { parseResponse, type RawResponse } from './raw-response.ts';
 
 export type { RawResponse } from './raw-response.ts';
 
+/** Only a hang is longer. */
+const patienceMs = 60_000;
+
 export interface RawConnectionOptions {
   readonly host?: string;
-  /** Milliseconds that each read may wait before it rejects. Default 5000. */
+  /** Milliseconds that each read may wait before it rejects. Default 60000. */
   readonly timeoutMs?: number;
 }
 
@@ -31,10 +34,10 @@ export interface RawConnection {
 
 export async function openRawConnection(
   port: number,
-  { host = '127.0.0.1', timeoutMs = 5000 }: RawConnectionOptions = {},
+  { host = '127.0.0.1', timeoutMs = patienceMs }: RawConnectionOptions = {},
 ): Promise<RawConnection> {
   const socket = connect({ port, host, noDelay: true, allowHalfOpen: true });
-  await once(socket, 'connect', { signal: AbortSignal.timeout(timeoutMs) });
+  await once(socket, 'connect', { signal: AbortSignal.timeout(patienceMs) });
 
   let received: Buffer = Buffer.alloc(0);
   let ending: 'fin' | 'reset' | undefined;

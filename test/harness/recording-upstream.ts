@@ -54,7 +54,7 @@ export async function startRecordingUpstream(script: Script, host = '127.0.0.1')
       socket,
       received: () => received,
       closed,
-      waitFor: (text, timeoutMs = 5000) => waitFor(socket, () => received, text, timeoutMs),
+      waitFor: (text, timeoutMs = 60_000) => waitFor(socket, () => received, text, timeoutMs),
     };
     connections.push(connection);
     upstream.onConnection?.(connection);

@@ -51,7 +51,8 @@ export async function startCluster(size = 3): Promise<RedisCluster> {
         settings: {
           'cluster-enabled': 'yes',
           'cluster-port': await freePort(),
-          'cluster-node-timeout': 2000,
+          // Longer than any test stops a node: without its replica a Cluster would only be down altogether.
+          'cluster-node-timeout': 30_000,
           'cluster-config-file': 'nodes.conf',
         },
       }),
@@ -114,7 +115,7 @@ export async function startSentinel({
     await until(async () => {
       const port = await primaryPort();
       return port !== before.port && (await role(port)) === 'master';
-    }, 30_000);
+    });
     return findPrimary();
   };
   await until(async () => (await knownReplicas(sentinel, name)) === replicas);
@@ -137,9 +138,9 @@ export async function startSentinel({
         } finally {
           asked.disconnect();
         }
-      }, 30_000);
+      });
       await awaitNewPrimary(before);
-      await until(() => isSettled(sentinel, name), 30_000);
+      await until(() => isSettled(sentinel, name));
     },
     close: () => closeAll([sentinel, ...servers]),
   };
@@ -163,7 +164,7 @@ function sentinelFile(at: { directory: string; port: number; name: string; prima
 }
 
 function client(port: number): Redis {
-  const connected = new Redis({ port, host: '127.0.0.1', maxRetriesPerRequest: 1, commandTimeout: 2000 });
+  const connected = new Redis({ port, host: '127.0.0.1', maxRetriesPerRequest: 1, commandTimeout: 10_000 });
   connected.on('error', () => {});
   return connected;
 }
@@ -229,7 +230,7 @@ function slots(index: number, size: number): [string, string] {
 }
 
 /** Asks until it is so; a question that fails counts as no. */
-export async function until(isSo: () => Promise<boolean>, timeoutMs = 15_000): Promise<void> {
+export async function until(isSo: () => Promise<boolean>, timeoutMs = 60_000): Promise<void> {
   const deadline = Date.now() + timeoutMs;
   while (!(await isSo().catch(() => false))) {
     if (Date.now() > deadline) throw new Error('waited in vain');

@@ -1,4 +1,5 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { randomInt } from 'node:crypto';
 import { accessSync, constants, mkdtempSync, rmSync } from 'node:fs';
 import { createServer, connect as tcpConnect } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -44,16 +45,23 @@ export function findRedisServer(): string {
   return found;
 }
 
-/** A port that was free a moment ago. */
+/**
+ * A port that was free a moment ago. It lies below those that systems give away by themselves, so that nobody's
+ * connection and nobody's port 0 takes it before it is used, or while its server is down.
+ */
 export async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve, fail) => {
-    server.once('error', fail).listen(0, '127.0.0.1', resolve);
+  for (;;) {
+    const port = randomInt(10_000, 32_000);
+    if (await isFree(port)) return port;
+  }
+}
+
+function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once('error', () => resolve(false));
+    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)));
   });
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  return address.port;
 }
 
 /** Starts a process and waits until it answers. A port that somebody else took in between is tried anew. */
@@ -94,15 +102,19 @@ class StartedRedis implements RedisProcess {
   async start(): Promise<void> {
     const child = spawn(findRedisServer(), this.#arguments(), { stdio: ['ignore', 'pipe', 'inherit'] });
     let said = '';
+    let isListening = false;
     child.stdout.on('data', (chunk) => {
       said = (said + chunk).slice(-2000);
+      // What answers on the port may be somebody else's server.
+      isListening ||= /Ready to accept connections|Sentinel ID is/.test(said);
     });
     this.#child = child;
     running.add(child);
     child.once('exit', () => running.delete(child));
-    const deadline = Date.now() + 10_000;
-    while (!(await isAnswering(this.port, this.#options.tls === true))) {
-      if (child.exitCode !== null) throw new Error(`redis-server ended at start: ${said}`);
+    const deadline = Date.now() + 60_000;
+    while (!isListening || !(await isAnswering(this.port, this.#options.tls === true))) {
+      if (child.exitCode !== null || child.signalCode !== null)
+        throw new Error(`redis-server ended at start: ${said}`);
       if (Date.now() > deadline) throw new Error(`redis-server does not answer: ${said}`);
       await sleep(20);
     }
@@ -159,7 +171,7 @@ function isAnswering(port: number, tcpOnly: boolean): Promise<boolean> {
       socket.destroy();
       resolve(answer);
     };
-    socket.setTimeout(500, () => end(false));
+    socket.setTimeout(5000, () => end(false));
     socket.once('error', () => end(false));
     socket.once('connect', () => (tcpOnly ? end(true) : socket.write('PING\r\n')));
     // -NOAUTH is an answer too.

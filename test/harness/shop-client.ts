@@ -31,7 +31,7 @@ export async function callShop(
     ...(text === undefined || hasType ? [] : ['Content-Type: application/vnd.api+json']),
     'Connection: close',
   ];
-  const connection = await openRawConnection(port, { timeoutMs: 30_000 });
+  const connection = await openRawConnection(port);
   try {
     await connection.write(`${lines.join('\r\n')}\r\n\r\n`);
     if (text !== undefined) await connection.write(Buffer.from(text));

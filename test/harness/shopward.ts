@@ -58,7 +58,7 @@ export interface Shopward {
 const root = path.join(import.meta.dirname, '../..');
 const mainFile = path.join(root, 'src/main.ts');
 /** Bound of every wait: only a hang is longer, whatever else the machine does. */
-const patienceMs = 30_000;
+const patienceMs = 90_000;
 
 export async function startShopward(options: ShopwardOptions): Promise<Shopward> {
   const folder = await mkdtemp(path.join(tmpdir(), 'shopward-test-'));

@@ -133,22 +133,21 @@ describe('another grant of the form endpoint is no exchange', () => {
   });
 });
 
-/** 2 MiB each; a quadratic step would take minutes. */
-test.each([
-  ['escaped quotes', '\\"'.repeat(1_048_576)],
-  ['open quotes', '"'.repeat(2_097_151)],
-  ['names of parts', 'name=refreshtoken;'.repeat(116_508)],
-  ['names without value', 'name="'.repeat(349_525)],
-  ['spaces', `name${' '.repeat(2_097_148)}`],
-  ['blank lines', 'name=x\r\n\r\n'.repeat(209_715)],
-  ['fields', 'a&'.repeat(1_048_576)],
-  ['brackets', '['.repeat(2_097_152)],
-  ['a value of spaces', `refresh_token=${' '.repeat(2_097_000)}x`],
-])('linear in hostile bodies: %s', (_, body) => {
-  const began = process.cpuUsage();
-  findNamedValues(body, new Set([foldName('refresh_token')]));
-  const { user, system } = process.cpuUsage(began);
-  expect((user + system) / 1e6).toBeLessThan(8);
+/** 2 MiB each: a moment where a step is linear, and a hang where one is quadratic. */
+test.each<[string, string, readonly string[]]>([
+  ['escaped quotes', '\\"'.repeat(1_048_576), []],
+  ['open quotes', '"'.repeat(2_097_151), []],
+  ['names of parts', 'name=refreshtoken;'.repeat(116_508), []],
+  ['names without value', 'name="'.repeat(349_525), []],
+  ['spaces', `name${' '.repeat(2_097_148)}`, []],
+  ['blank lines', 'name=x\r\n\r\n'.repeat(209_715), []],
+  ['fields', 'a&'.repeat(1_048_576), []],
+  ['brackets', '['.repeat(2_097_152), []],
+  ['a value of spaces', `refresh_token=${' '.repeat(2_097_000)}x`, ['x']],
+])('linear in hostile bodies: %s', (_, body, expected) => {
+  expect(findNamedValues(body, new Set([foldName('refresh_token')]))?.map((value) => value.trim())).toEqual(
+    expected,
+  );
 });
 
 describe('one token, one digest', () => {

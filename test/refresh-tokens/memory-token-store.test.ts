@@ -5,7 +5,7 @@ import { all, newSubject, newToken } from './store-contract.ts';
 const lifetimeMs = 1000;
 
 function open(maxRecords: number, retentionMs: number | 'keep' = 'keep') {
-  const clock = { nowMs: 1_000_000, evicted: 0 };
+  const clock = { nowMs: 1_000_000, evicted: 0, evictions: 0 };
   const store = new MemoryTokenStore({
     lifetimeMs,
     retentionMs,
@@ -13,6 +13,7 @@ function open(maxRecords: number, retentionMs: number | 'keep' = 'keep') {
     now: () => clock.nowMs,
     onEvict: (records) => {
       clock.evicted += records;
+      clock.evictions += 1;
     },
   });
   const issue = (ms: number) => {
@@ -58,13 +59,10 @@ test('notes and claims of unknown tokens go with time, records after their reten
   expect(store.claim(token, 'a', 1).kind).toBe('granted');
 });
 
-test('one hundred thousand records: making room costs little each', () => {
+test('one hundred thousand records: room is made rarely, since it costs a look at all of them', () => {
   const { store, clock, issue } = open(100_000);
-  const began = process.cpuUsage();
   for (let i = 0; i < 130_000; i += 1) issue(1000 + (i % 1000));
-  const { user } = process.cpuUsage(began);
   expect(clock.evicted).toBeGreaterThan(29_000);
   expect(store.size).toBeLessThanOrEqual(100_000);
-  // Seconds for all of them together; quadratic work would take minutes.
-  expect(user / 1e6).toBeLessThan(15);
+  expect(clock.evictions).toBeLessThanOrEqual(3);
 });

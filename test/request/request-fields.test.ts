@@ -201,11 +201,9 @@ describe('Connection', () => {
   );
 
   it('many nominations of many fields cost their sum, not their product', () => {
-    const fields = Array.from({ length: 900 }, (_, i) => [`x${i}`, '1']).flat();
-    const nominations = Array.from({ length: 12_000 }, (_, i) => `y${i}`).join();
-    const began = process.cpuUsage();
-    for (let i = 0; i < 50; i++) forwarded(['Connection', nominations, ...fields]);
-    const { user, system } = process.cpuUsage(began);
-    expect((user + system) / 1e6).toBeLessThan(1);
+    // The sum is a matter of a second, the product one of many minutes: a hang.
+    const fields = Array.from({ length: 200_000 }, (_, i) => [`x${i}`, '1']).flat();
+    const nominations = Array.from({ length: 1_000_000 }, (_, i) => `y${i}`).join();
+    expect(forwarded(['Connection', nominations, ...fields])).toHaveLength(200_000);
   });
 });

@@ -68,12 +68,9 @@ describe('url of a query', () => {
     expect(readResolverQuery(query).store).toBe(expected);
   });
 
+  /** 4 MB each: a moment where each octet is read once, a hang where a step is quadratic. */
   it.each(['&', 'a&', 'a=&', '%61&'])('linear in hostile queries: %s', (part) => {
-    const query = `?${part.repeat(60_000 / part.length)}`;
-    const began = process.cpuUsage();
-    for (let i = 0; i < 20; i++) readResolverQuery(query);
-    const { user, system } = process.cpuUsage(began);
-    expect((user + system) / 1e6).toBeLessThan(1);
+    expect(readResolverQuery(`?${part.repeat(4_000_000 / part.length)}url=/x`).url).toBe('/x');
   });
 
   it('reads back every value that encodeURIComponent writes', () => {

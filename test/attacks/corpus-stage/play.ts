@@ -29,7 +29,7 @@ async function playStep(step: Step, values: Values, stage: CorpusStage): Promise
   const { length } = stage.heads;
   const bytesBefore = stage.bytes().length;
   const octets = octetsOf(step, values);
-  const connection = await openRawConnection(stage.shopward.port, { timeoutMs: 15_000 });
+  const connection = await openRawConnection(stage.shopward.port);
   try {
     await send(connection, octets, step.pace);
     const last = await expectAnswers(connection, step, octets);
