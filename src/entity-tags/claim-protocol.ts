@@ -1,4 +1,4 @@
-import type { Claim, ClaimAnswer, ClaimEnd, LookUp, ReadEnd, ReadNote } from './tag-store.ts';
+import type { Claim, ClaimAnswer, ClaimEnd, LookUp, ReadEnd, ReadNote, ReadTag } from './tag-store.ts';
 
 /**
  * The claim protocol as pure steps: what is stored and the store's clock go in, what is to be stored and the answer
@@ -95,26 +95,34 @@ export function lookUp(opened: Opened, variant: string | null): LookUp {
   return { note, tag: record?.tag ?? null, unsettled, recorded };
 }
 
-export function endRead(opened: Opened, read: ReadEnd, times: ProtocolTimes): Step<string | null> {
+export function endRead(opened: Opened, read: ReadEnd, times: ProtocolTimes): Step<ReadTag | null> {
   const { now, epoch, record } = opened;
   if (isHeld(opened) || isQuiet(record)) return { record, answer: null };
   if (!isUnchangedSince(opened, read.note, times)) return { record, answer: null };
+  const known = record?.fingerprints[read.variant];
   if (read.fingerprint === null || (record !== null && record.lease !== null)) {
-    return { record, answer: record?.tag ?? null };
+    const isUnchanged = known !== undefined && (read.fingerprint ?? known.value) === known.value;
+    return {
+      record,
+      answer: record === null || record.tag === null ? null : { tag: record.tag, isUnchanged },
+    };
   }
   const fingerprint = { value: read.fingerprint, at: read.note.startedAt, fields: read.fields ?? '' };
   const before = record ?? createRecord(epoch, now);
   const only = { [read.variant]: fingerprint };
   const first = { ...before, tag: read.newTag, shopTag: read.shopTag, fingerprints: only };
-  if (before.tag === null) return { record: first, answer: read.newTag };
-  const known = before.fingerprints[read.variant];
+  const answer = { tag: read.newTag, isUnchanged: false };
+  if (before.tag === null) return { record: first, answer };
   if (known !== undefined && known.value !== read.fingerprint) {
-    return { record: { ...first, generation: before.generation + 1, changedAt: now }, answer: read.newTag };
+    return { record: { ...first, generation: before.generation + 1, changedAt: now }, answer };
   }
   const isFull = known === undefined && Object.keys(before.fingerprints).length >= maxVariants;
   const fingerprints = isFull ? only : { ...before.fingerprints, ...only };
   const shopTag = read.isOfCollection ? (before.shopTag ?? read.shopTag) : read.shopTag;
-  return { record: { ...before, shopTag, fingerprints }, answer: before.tag };
+  return {
+    record: { ...before, shopTag, fingerprints },
+    answer: { tag: before.tag, isUnchanged: known !== undefined },
+  };
 }
 
 function isUnchangedSince(opened: Opened, note: ReadNote, times: ProtocolTimes): boolean {

@@ -54,7 +54,7 @@ async function tagOfCreated(
   if (octets === null) return null;
   const id = createdId(octets) ?? idOfLocation(outcome.fields, tracked);
   if (id === undefined) return null;
-  return recordRead(tracking, memberKeyOf(tracked, id), null, startedAt, {
+  const given = await recordRead(tracking, memberKeyOf(tracked, id), null, startedAt, {
     variant: variantOf(request, subject, 'created'),
     fingerprint: fingerprintOf(octets),
     newTag: randomTag(),
@@ -62,6 +62,7 @@ async function tagOfCreated(
     isOfCollection: false,
     fields: null,
   });
+  return given?.tag ?? null;
 }
 
 /** The last segment of `Location` where the rest has the length of the collection's path (RFC 9110 section 10.2.2). */

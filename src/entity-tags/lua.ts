@@ -104,7 +104,10 @@ end
 
 if held or quiet then return answer('') end
 if not unchanged() then return answer('') end
-if fingerprint == '' or leased then return answer(record and record.tag or '') end
+local known = record and not record.variants_gone and redis.call('HGET', RECORD, variant)
+local differs = known and fingerprint ~= '' and string.sub(known, 1, #fingerprint + 1) ~= fingerprint .. '|'
+local same = known and not differs and '1' or '0'
+if fingerprint == '' or leased then return answer(record and record.tag or '', same) end
 
 local entry = fingerprint .. '|' .. int(note_started) .. '|' .. fields
 local r = record or create()
@@ -114,8 +117,7 @@ if r.tag == '' then
   redis.call('HSET', RECORD, variant, entry)
   return answer(new_tag)
 end
-local known = redis.call('HGET', RECORD, variant)
-if known and string.sub(known, 1, #fingerprint + 1) ~= fingerprint .. '|' then
+if differs then
   r.generation, r.changed = r.generation + 1, now
   r.tag, r.shop, r.variants_gone = new_tag, shop, true
   save(r)
@@ -131,7 +133,7 @@ if not known or fields ~= '' or shop ~= r.shop then
 elseif redis.call('PTTL', RECORD) < EXPIRY / 2 then
   redis.call('PEXPIRE', RECORD, EXPIRY)
 end
-return answer(r.tag)
+return answer(r.tag, same)
 `;
 
 /** ARGV[6] = '1': one of the tags behind it has to be current. */

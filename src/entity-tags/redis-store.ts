@@ -8,6 +8,7 @@ import type {
   LookUp,
   ReadEnd,
   ReadNote,
+  ReadTag,
   ResourceKey,
   TagStore,
 } from './tag-store.ts';
@@ -83,7 +84,7 @@ class RedisTagStore implements TagStore {
     return this.#clock.noteAt(this.#bucketOf(key), startedAt);
   }
 
-  async endRead(key: ResourceKey, read: ReadEnd): Promise<string | null> {
+  async endRead(key: ResourceKey, read: ReadEnd): Promise<ReadTag | null> {
     const { note } = read;
     const reply = await this.#run(this.#scripts.endRead, this.#bucketOf(key), key, [
       note.epoch,
@@ -96,7 +97,8 @@ class RedisTagStore implements TagStore {
       read.isOfCollection ? '1' : '0',
       read.fields ?? '',
     ]);
-    return reply[3] || null;
+    const [, , , tag = '', unchanged] = reply;
+    return tag === '' ? null : { tag, isUnchanged: unchanged === '1' };
   }
 
   async claim(key: ResourceKey, { token, tags }: Claim): Promise<ClaimAnswer> {

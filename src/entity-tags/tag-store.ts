@@ -12,7 +12,7 @@ export interface TagStore {
    */
   noteAt(key: ResourceKey, startedAt: number): ReadNote | null;
   /** After a whole 200: records it, and gives the tag that the answer may carry. */
-  endRead(key: ResourceKey, read: ReadEnd): Eventually<string | null>;
+  endRead(key: ResourceKey, read: ReadEnd): Eventually<ReadTag | null>;
   /** Before a write is sent: takes the lease, or says why not. Never repeat one that got no answer. */
   claim(key: ResourceKey, claim: Claim): Eventually<ClaimAnswer>;
   /** What became of a write; gives the tag that its answer may carry. */
@@ -58,6 +58,16 @@ export interface ReadEnd {
   readonly isOfCollection: boolean;
   /** Fields for a 304 from the store; null unless the resource has a `freshFor`. */
   readonly fields: string | null;
+}
+
+/** What a read's answer carries. */
+export interface ReadTag {
+  readonly tag: string;
+  /**
+   * This very variant was given out under this tag before, with the same fingerprint (of a HEAD: with whichever). Only
+   * then may `If-None-Match` make a 304 of it: one tag stands for every variant, and the client may hold another.
+   */
+  readonly isUnchanged: boolean;
 }
 
 export interface Claim {

@@ -2,7 +2,7 @@ import type { ForwardOutcome, Passage, ResponseEdits } from '../forwarding/passa
 import type { Answer } from '../request/answer.ts';
 import type { CanonicalRequest } from '../request/canonical-request.ts';
 import { type FieldEdits, fieldValue, fieldValues } from '../request/field-list.ts';
-import { parseStrongTag } from './entity-tag.ts';
+import { parseEntityTags, parseStrongTag } from './entity-tag.ts';
 import { fingerprintOf, fingerprintWithout } from './fingerprint.ts';
 import { singleMemberId } from './json-api.ts';
 import { namesTag } from './precondition.ts';
@@ -10,7 +10,7 @@ import { randomTag } from './random-tag.ts';
 import type { ReadNote, ResourceKey } from './tag-store.ts';
 import { collectionKeyOf, memberKeyOf, type TrackedRequest } from './tracked-resources.ts';
 import { answerOctets, recordRead, type Tracking } from './tracking.ts';
-import { type Identity, subjectOf, variantOf } from './variant.ts';
+import { coversVary, type Identity, subjectOf, variantOf } from './variant.ts';
 
 /** The shop's tags are for us alone. */
 const withoutTag: FieldEdits = { etag: null };
@@ -108,8 +108,9 @@ async function settleRead(read: Read, outcome: ForwardOutcome): Promise<Response
   const tag = await tagOf(read, outcome.fields, outcome.body);
   if (tag === undefined) return { fields: withoutTag };
   const fields = { etag: null, ETag: `"${tag.value}"` };
-  const lines = tag.isOfMember ? [] : fieldValues(request.fields, 'if-none-match');
-  if (namesTag(lines, tag.value, tracked.resource.ifMatch)) {
+  const lines = fieldValues(request.fields, 'if-none-match');
+  const { ifMatch } = tracked.resource;
+  if (namesTag(lines, tag.value, ifMatch) && (tag.isValidator || parseEntityTags(lines, ifMatch) === '*')) {
     tracking.onEvent('not-modified');
     return { fields, notModified: true };
   }
@@ -119,8 +120,11 @@ async function settleRead(read: Read, outcome: ForwardOutcome): Promise<Response
 
 interface GivenTag {
   readonly value: string;
-  /** A collection's answer carries the tag of its one member: good for If-Match, no validator of the collection. */
-  readonly isOfMember: boolean;
+  /**
+   * Good for If-None-Match as well as for If-Match: not where a collection's answer carries the tag of its one member,
+   * nor where the client may know the tag from another representation.
+   */
+  readonly isValidator: boolean;
 }
 
 async function tagOf(read: Read, fields: readonly string[], body: Buffer): Promise<GivenTag | undefined> {
@@ -140,7 +144,7 @@ async function tagOf(read: Read, fields: readonly string[], body: Buffer): Promi
     memberId === undefined
       ? (tracked.member ?? collectionKeyOf(tracked, subject))
       : memberKeyOf(tracked, memberId);
-  const value = await recordRead(tracking, key, note, startedAt, {
+  const given = await recordRead(tracking, key, note, startedAt, {
     variant,
     fingerprint,
     newTag: randomTag(),
@@ -148,15 +152,21 @@ async function tagOf(read: Read, fields: readonly string[], body: Buffer): Promi
     isOfCollection: memberId !== undefined,
     fields: tracked.resource.freshForMs > 0 && tracked.role === 'member' ? writeFields(fields) : null,
   });
-  return value === null ? undefined : { value, isOfMember: memberId !== undefined };
+  if (given === null) return undefined;
+  return { value: given.tag, isValidator: given.isUnchanged && memberId === undefined };
 }
 
 function fingerprintFor({ resource }: TrackedRequest, octets: Buffer): string | null {
   return resource.ignore.length === 0 ? fingerprintOf(octets) : fingerprintWithout(octets, resource.ignore);
 }
 
-/** Null: a 304 could not carry what it has to. */
+/**
+ * Null: nothing may stand for this answer, since it depends on more than the variant tells apart, or a 304 could not
+ * carry what it has to (cross-origin fields are the shop's own; what it says to one origin is not for another).
+ */
 function writeFields(fields: readonly string[]): string | null {
+  if (!coversVary(fieldValues(fields, 'vary'))) return null;
+  if (fieldValue(fields, 'access-control-allow-origin') !== undefined) return null;
   const kept = fieldsOf304.flatMap((name) =>
     fieldValues(fields, name.toLowerCase()).map((value) => [name, value] as const),
   );

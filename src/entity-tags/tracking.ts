@@ -1,7 +1,7 @@
 import { fieldValue } from '../request/field-list.ts';
 import { decodeBody } from './decoded-body.ts';
 import type { EntityTagEvent } from './entity-tag-events.ts';
-import type { ReadEnd, ReadNote, ResourceKey, TagStore } from './tag-store.ts';
+import type { ReadEnd, ReadNote, ReadTag, ResourceKey, TagStore } from './tag-store.ts';
 import type { EntityTagTimes } from './times.ts';
 
 /** What reads and writes share: the store, the clocks, the limits. */
@@ -32,11 +32,29 @@ export async function answerOctets(
   const octets = isJson
     ? await decodeBody(body, fieldValue(fields, 'content-encoding'), trackedResponseBytes * maxExpansion)
     : null;
-  if (octets === null || octets.length === 0) {
+  if (octets === null || !isWholeDocument(octets)) {
     onEvent('untracked-content');
     return null;
   }
   return octets;
+}
+
+/**
+ * Whether it begins and ends as a JSON:API document does. No parser, but enough for what calls itself JSON and is a page
+ * of HTML, or what broke off where only the end of the connection ends the body.
+ */
+function isWholeDocument(octets: Buffer): boolean {
+  let start = octets[0] === 0xef && octets[1] === 0xbb && octets[2] === 0xbf ? 3 : 0;
+  let end = octets.length - 1;
+  while (isJsonSpace(octets[start])) start += 1;
+  while (isJsonSpace(octets[end])) end -= 1;
+  const [first, last] = [octets[start], octets[end]];
+  return (first === 0x7b && last === 0x7d) || (first === 0x5b && last === 0x5d);
+}
+
+/** RFC 8259 section 2. */
+function isJsonSpace(octet: number | undefined): boolean {
+  return octet === 0x20 || octet === 0x0a || octet === 0x0d || octet === 0x09;
 }
 
 /** Ends a read that began at `startedAt`; null: its answer goes out without a tag. */
@@ -46,7 +64,7 @@ export async function recordRead(
   exact: ReadNote | null,
   startedAt: number,
   read: Omit<ReadEnd, 'note'>,
-): Promise<string | null> {
+): Promise<ReadTag | null> {
   try {
     let note = exact ?? store.noteAt(key, startedAt);
     if (note === null) {

@@ -7,6 +7,8 @@ export type Identity = { readonly subject?: string | undefined } | undefined;
 
 /** What the shop's choice among representations may depend on (RFC 9110 section 12.5); the shop versions by Content-Type. */
 const negotiatedFields = ['accept', 'accept-language', 'content-type', 'store', 'x-agent-authorization'];
+/** What a variant tells apart, beside the target and Host: a `Vary` of these alone needs no further look. */
+const toldApart = new Set([...negotiatedFields, 'accept-encoding', 'authorization', 'host']);
 /** Who asks, where no verified token says so. */
 const anonymousFields = ['x-anonymous-customer-unique-id', 'authorization', 'cookie'];
 const codings = ['gzip', 'br', 'zstd', 'deflate'];
@@ -35,6 +37,12 @@ export function variantOf(
   const parts = [kind, request.path, request.query, subject, request.host, acceptedCodings(request)];
   for (const name of negotiatedFields) parts.push(lengthPrefixed(fieldValues(request.fields, name)));
   return shortHash(parts);
+}
+
+/** Whether the variant of a verified subject tells apart all that `Vary` says the answer depends on. */
+export function coversVary(lines: readonly string[]): boolean {
+  const names = lines.join(',').toLowerCase().split(',');
+  return names.map((name) => name.trim()).every((name) => name === '' || toldApart.has(name));
 }
 
 /** Fingerprints are of decoded octets, so which codings are accepted is enough, in whatever words. */

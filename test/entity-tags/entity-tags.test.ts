@@ -78,6 +78,53 @@ describe('reads', () => {
     );
   });
 
+  test('a 304 is for a representation that was given out under the tag: not for another one, nor beside a write', async () => {
+    const under = createGate();
+    const tag = await tagOf(under);
+    const known = (fields: string[] = [], target?: string) => get(['If-None-Match', tag, ...fields], target);
+    const status = async (request: ReturnType<typeof get>, name = 'a') => {
+      const seen = await ask(under.gate, request, answered(200, cart(name)));
+      return [seen.status, seen.tag];
+    };
+    for (const other of [known(['Accept-Language', 'de']), known([], '/carts/1?include=items')]) {
+      expect(await status(other, 'another language')).toEqual([200, tag]);
+      expect(await status(other, 'another language')).toEqual([304, tag]);
+    }
+    expect(await status(known())).toEqual([304, tag]);
+    expect((await ask(under.gate, known(), answered(200, cart('a')), { subject: 'berta' })).status).toBe(200);
+    const head = (fields: string[]) => requestOf('HEAD', '/carts/1', ['If-None-Match', tag, ...fields]);
+    expect((await ask(under.gate, head([]), answered(200, ''))).status).toBe(304);
+    expect((await ask(under.gate, head(['Accept', 'x']), answered(200, ''))).status).toBe(200);
+
+    const passage = await under.gate.begin(patch(tag), { subject: 'anna' }, Buffer.alloc(0));
+    if (passage === undefined || !('settle' in passage)) throw new Error('no passage');
+    expect(await status(known())).toEqual([304, tag]);
+    // The shop has acted already: the client is shown it, under a tag that will not outlive the write.
+    expect(await status(known(), 'patched')).toEqual([200, tag]);
+    await passage.settle(answered(200, cart('patched')));
+    const { tag: next } = await ask(under.gate, known(), answered(200, cart('patched')));
+    const fields = ['If-None-Match', next ?? ''];
+    expect(next).not.toBe(tag);
+    expect((await ask(under.gate, get(fields), answered(200, cart('patched')))).status).toBe(304);
+  });
+
+  test.each([
+    ['a page of HTML', '<html></html>'],
+    ['a cut document', '{"data":{"type":"carts"'],
+    ['a scalar', '"{}"'],
+    ['spaces', ' \n\t '],
+    ['half a list', '[{}'],
+    ['a brace of another kind', '{]'],
+  ])('no tag for %s that calls itself JSON', async (_, body) => {
+    const { gate, events } = createGate();
+    expect((await ask(gate, get(), answered(200, body))).tag).toBeUndefined();
+    expect(events).toEqual(['untracked-content']);
+  });
+
+  test.each(['\ufeff{}', ` \r\n${' '.repeat(50)}[1]\n\t`, '{"a":1}'])('a tag for %j', async (body) => {
+    expect((await ask(createGate().gate, get(), answered(200, body))).tag).toBeDefined();
+  });
+
   test.each([
     ['not JSON', answered(200, 'x'), ['Content-Type', 'text/html']],
     ['an error', answered(500, cart('a')), []],
@@ -136,6 +183,20 @@ describe('reads', () => {
     await ask(under.gate, requestOf('POST', '/carts/1/items'), answered(201, cart('b')));
     expect((await ask(under.gate, again, answered(200, cart('b')))).status).toBe(200);
   });
+});
+
+test.each([
+  [['Vary', 'Accept-Language, Accept-Encoding', 'Vary', 'authorization,,Store'], 304],
+  [['Vary', 'Accept, X-Currency'], 200],
+  [['Vary', '*'], 200],
+  [['Vary', 'Cookie'], 200],
+  [['Vary', 'Origin'], 200],
+  [['Access-Control-Allow-Origin', 'https://app.example'], 200],
+] as const)('freshFor, and the shop says %j: %i', async (fields, status) => {
+  const under = createGate({ freshForMs: 60_000 });
+  const { tag = '' } = await ask(under.gate, get(), answered(200, cart('a'), fields));
+  const seen = await ask(under.gate, get(['If-None-Match', tag]), answered(200, cart('b'), fields));
+  expect([seen.status, seen.forwarded === undefined]).toEqual([status, status === 304]);
 });
 
 describe('collections', () => {

@@ -31,7 +31,7 @@ export function describeTagStore(name: string, create: () => Promise<StoreUnderT
   };
   const begin = async ({ store }: StoreUnderTest, key: ResourceKey): Promise<ReadNote | null> =>
     (await store.lookUp(key, null)).note;
-  const endRead = (
+  const endReadWhole = (
     under: StoreUnderTest,
     key: ResourceKey,
     note: ReadNote | null,
@@ -49,8 +49,12 @@ export function describeTagStore(name: string, create: () => Promise<StoreUnderT
           fields: null,
           ...more,
         });
+  const endRead = async (...args: Parameters<typeof endReadWhole>) =>
+    (await endReadWhole(...args))?.tag ?? null;
   const read = async (under: StoreUnderTest, key: ResourceKey, more: Partial<ReadEnd> = {}) =>
     endRead(under, key, await begin(under, key), more);
+  const isUnchanged = async (under: StoreUnderTest, key: ResourceKey, more: Partial<ReadEnd> = {}) =>
+    (await endReadWhole(under, key, await begin(under, key), more))?.isUnchanged;
   const end = (under: StoreUnderTest, key: ResourceKey, more: Partial<ClaimEnd>) =>
     under.store.end(key, {
       token: 't1',
@@ -96,6 +100,31 @@ export function describeTagStore(name: string, create: () => Promise<StoreUnderT
       expect(await read(under, key, { fingerprint: null })).toBeNull();
       await read(under, key);
       expect(await read(under, key, { fingerprint: null })).toBe(A);
+    });
+
+    test('unchanged is what was given out under this tag before: this variant, with this fingerprint', async () => {
+      const under = await create();
+      const key = freshKey();
+      const head = { fingerprint: null };
+      const other = { variant: 'w' };
+      expect(await isUnchanged(under, key, head)).toBeUndefined();
+      expect(await isUnchanged(under, key)).toBe(false);
+      expect(await isUnchanged(under, key)).toBe(true);
+      expect(await isUnchanged(under, key, head)).toBe(true);
+      expect(await isUnchanged(under, key, { ...head, ...other })).toBe(false);
+      expect(await isUnchanged(under, key, other)).toBe(false);
+      expect(await isUnchanged(under, key, other)).toBe(true);
+      await claim(under, key, 't1', [A]);
+      expect(await isUnchanged(under, key)).toBe(true);
+      expect(await isUnchanged(under, key, { fingerprint: 'g' })).toBe(false);
+      expect(await isUnchanged(under, key, { variant: 'x' })).toBe(false);
+      await end(under, key, {});
+      await under.advance(1);
+      expect(await read(under, key, head)).toBe(B);
+      expect(await isUnchanged(under, key, head)).toBe(false);
+      expect(await isUnchanged(under, key)).toBe(false);
+      expect(await isUnchanged(under, key, { fingerprint: 'g', newTag: C })).toBe(false);
+      expect(await isUnchanged(under, key, { fingerprint: 'g' })).toBe(true);
     });
 
     test('a read that a write overtook sets no tag', async () => {

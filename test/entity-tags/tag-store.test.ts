@@ -87,7 +87,7 @@ describe('redis: cluster', () => {
       expect(note).not.toBeNull();
       if (note === null) continue;
       const read = { variant: 'v', fingerprint: 'f', shopTag: null, isOfCollection: false, fields: null };
-      expect(await store.endRead(key, { ...read, note, newTag: tag })).toBe(tag);
+      expect((await store.endRead(key, { ...read, note, newTag: tag }))?.tag).toBe(tag);
       expect(await store.claim(key, { token: 't', tags: [tag] })).toMatchObject({ kind: 'granted' });
       expect(await store.claim(key, { token: 'u', tags: [tag] })).toMatchObject({ kind: 'busy' });
     }
@@ -102,7 +102,7 @@ describe('redis: what happens to the data', () => {
   const readTag = async (store: ReturnType<typeof createRedisTagStore>) => {
     const { note } = await store.lookUp(key, null);
     if (note === null) return null;
-    return store.endRead(key, {
+    const given = await store.endRead(key, {
       note,
       variant: 'v',
       fingerprint: 'f',
@@ -111,6 +111,7 @@ describe('redis: what happens to the data', () => {
       isOfCollection: false,
       fields: null,
     });
+    return given?.tag ?? null;
   };
 
   test('brand-new, wiped and restarted: nothing is handed out for one lease, and old tags are dead', async () => {

@@ -14,7 +14,8 @@ const resource = z.strictObject({
       '`lenient` also takes tags that were weakened or unquoted on the way: `W/"t"`, `t` and `"t-gzip"`.',
   }),
   freshFor: duration({ from: '0s', to: '1h' }).prefault('0s').meta({
-    description: 'How long a 304 may be answered without asking the shop. 0s: never.',
+    description:
+      'How long a 304 may be answered without asking the shop. 0s: never. The shop is asked all the same where its `Vary` names a field beyond Accept, Accept-Language, Accept-Encoding, Authorization, Content-Type, Host, Store and X-Agent-Authorization.',
   }),
   ignore: distinct(
     z

@@ -117,7 +117,7 @@ function isServing({ steps, ticks }: Setting, { store, now }: World): boolean {
   const { record, answer } = steps.endRead(opened, { ...read, fields: null }, times);
   if (answer === null) return false;
   const later = steps.open(record, { ...moment, epoch }, times);
-  return steps.claim(later, { token: 'last', tags: [answer] }, times).answer.kind === 'granted';
+  return steps.claim(later, { token: 'last', tags: [answer.tag] }, times).answer.kind === 'granted';
 }
 
 /** mulberry32: small, and the same on every machine. */

@@ -89,7 +89,7 @@ function endRead(setting: Setting, world: World, p: number, hear: Hear): World {
   const { record, answer } = setting.steps.endRead(opened, read, timesOf(setting));
   hear({ kind: 'endRead', read, answer });
   const after = put(keep(world, p, { ...state, record }), p, { isDone: true });
-  return hold(after, process.version, answer);
+  return hold(after, process.version, answer?.tag ?? null);
 }
 
 /**

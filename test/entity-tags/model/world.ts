@@ -4,6 +4,7 @@ import type {
   ClaimAnswer,
   LookUp,
   ReadNote,
+  ReadTag,
   ResourceKey,
   WriteOutcome,
 } from '../../../src/entity-tags/tag-store.ts';
@@ -112,7 +113,7 @@ export type Call =
   | {
       readonly kind: 'endRead';
       readonly read: Parameters<typeof protocol.endRead>[1];
-      readonly answer: string | null;
+      readonly answer: ReadTag | null;
     }
   | {
       readonly kind: 'claim';
