@@ -1,50 +1,37 @@
-import { hasErrors, type Problem } from '../config/problem.ts';
-import { parseProtectedList } from '../protection/protected-list.ts';
-import { diffProtectedLists } from '../protection/protected-list-difference.ts';
-import { type ProtectedResource, resourceId } from '../protection/protected-resource.ts';
+import { hasErrors } from '../config/problem.ts';
 import { type AdminAnswer, fieldsOf, type JsonEndpoint } from './admin-endpoint.ts';
+import { checkListInThread } from './list-check-thread.ts';
 import { type ListFileFault, readListFile, replaceListFile } from './list-file.ts';
 
 export interface ListEditOptions {
   readonly file: string;
   /** `admin.edit`. Reading and checking change nothing, and are always there. */
   readonly isEditable: boolean;
-  /** Rows of the list in force, which the difference is to. */
-  inForce(): readonly ProtectedResource[];
+  /** Text of the list in force, which the difference is to. */
+  inForce(): string;
   /** The file was replaced. */
   onWritten(change: { readonly rows: number; readonly added: number; readonly removed: number }): void;
 }
 
-/** A list of 10,000 rows takes some 700 KB; parsing more would hold up requests. */
+/** A list of 10,000 rows takes some 700 KB. */
 const maxBodyBytes = 1024 * 1024;
 
 /** `GET /api/list`, `POST /api/list/check` and, with `admin.edit`, `POST /api/list`. */
 export function createListEndpoints(options: ListEditOptions): readonly JsonEndpoint[] {
   const { file, isEditable } = options;
   let writing: Promise<unknown> = Promise.resolve();
+  // One thread at a time, however many ask.
+  let checking: Promise<unknown> = Promise.resolve();
 
   const check = (text: string) => {
-    const { list, problems } = parseProtectedList(text, file);
-    const difference = list && diffProtectedLists({ file, rows: options.inForce() }, list);
-    return {
-      rows: list?.rows.length ?? 0,
-      problems,
-      difference: difference && {
-        added: difference.added.map(describe),
-        removed: difference.removed.map(describe),
-        changed: difference.changed.map(({ before, after, what, isLooser }) => ({
-          before: describe(before),
-          after: describe(after),
-          what,
-          isLooser,
-        })),
-      },
-    };
+    const checked = checking.then(() => checkListInThread({ file, text, inForce: options.inForce() }));
+    checking = checked.catch(() => {});
+    return checked;
   };
 
   const write = async (text: string, entityTag: string): Promise<AdminAnswer> => {
-    const checked = check(text);
-    if (checked.difference === undefined || hasErrors(checked.problems as readonly Problem[])) {
+    const checked = await check(text);
+    if (checked.difference === undefined || hasErrors(checked.problems)) {
       return {
         status: 422,
         body: { error: 'the list has mistakes; nothing was written', problems: checked.problems },
@@ -71,10 +58,10 @@ export function createListEndpoints(options: ListEditOptions): readonly JsonEndp
       method: 'POST',
       path: '/api/list/check',
       maxBodyBytes,
-      run({ body }) {
+      async run({ body }) {
         const { text } = fieldsOf(body);
         if (typeof text !== 'string') return { status: 400, body: { error: '{"text": text} is needed' } };
-        return { status: 200, body: check(text) };
+        return { status: 200, body: await check(text) };
       },
     },
     {
@@ -99,11 +86,6 @@ export function createListEndpoints(options: ListEditOptions): readonly JsonEndp
       },
     },
   ];
-}
-
-function describe(row: ProtectedResource) {
-  const { group, scopes, observe, source } = row;
-  return { id: resourceId(row), group, scopes, observe, line: source.line };
 }
 
 function faultAnswer(fault: ListFileFault): AdminAnswer {

@@ -9,7 +9,7 @@ import { createListEndpoints } from '../admin/list-endpoints.ts';
 import { createPurgeEndpoint } from '../admin/purge-endpoint.ts';
 import { createStateEndpoints } from '../admin/state-endpoints.ts';
 import type { Config } from '../config/schema.ts';
-import type { ProtectedResources } from '../protection/protected-list.ts';
+import type { ProtectedList } from '../protection/protected-list.ts';
 import type { ExchangeRecord } from '../telemetry/exchange-record.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
@@ -17,7 +17,7 @@ import type { Inside } from './inside.ts';
 import type { LiveList } from './live-list.ts';
 
 /** What would happen to a request under a list; the answer is shown as it is. */
-export type Explain = (method: string, url: string, config: Config, list: ProtectedResources) => unknown;
+export type Explain = (method: string, url: string, config: Config, list: ProtectedList) => unknown;
 
 export interface AdminInput {
   readonly config: Config;
@@ -72,7 +72,7 @@ export function createAdmin(input: AdminInput): Admin | undefined {
     ...createListEndpoints({
       file,
       isEditable: settings.edit,
-      inForce: rows,
+      inForce: list.text,
       onWritten(change) {
         log.info({ event: 'list-written', ...change }, 'the protected list was edited on the console');
         list.look();
@@ -80,7 +80,7 @@ export function createAdmin(input: AdminInput): Admin | undefined {
     }),
   ];
   if (explain !== undefined) {
-    const explainNow = (method: string, url: string) => explain(method, url, config, { file, rows: rows() });
+    const explainNow = (method: string, url: string) => explain(method, url, config, list.current());
     endpoints.push(createExplainEndpoint({ explain: explainNow }));
   }
   const { purge } = inside;

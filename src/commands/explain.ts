@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { compileProtectedList } from '../protection/protected-list.ts';
 import { type CommandIo, processIo } from './command-io.ts';
 import { collect, configFile, declareVerb, json } from './declare-verb.ts';
 import { explainRequest } from './explain/explanation.ts';
@@ -41,7 +42,8 @@ export async function runExplain(
   if (pasted.method === undefined) notes.push('no method: GET is explained');
   const method = pasted.method ?? 'GET';
   const asked = { method, target, host, fields: fields.flatMap((field) => field ?? []) };
-  const explanation = explainRequest(asked, loaded.config, loaded.list);
+  const list = compileProtectedList(loaded.list, loaded.config.request);
+  const explanation = explainRequest(asked, loaded.config, list);
   if (options.json) io.out(JSON.stringify({ ...explanation, notes }, null, 2));
   else io.out(explanationText(explanation, notes).join('\n'));
   return 0;

@@ -27,6 +27,10 @@ export interface ProtectedList {
   readonly rows: readonly ProtectedResource[];
   /** Undefined: no row is met by any reading of the request, it needs no token. Deterministic. */
   match(request: PathTableRequest): Requirement | undefined;
+  /** Each row that is met, exact ones first; for explanations. */
+  matchRows(
+    request: PathTableRequest,
+  ): readonly { readonly row: ProtectedResource; readonly exact: boolean }[];
 }
 
 export interface ProtectedListOptions {
@@ -50,6 +54,7 @@ export function compileProtectedList(
       // Nearly every request meets one row or none, and its requirement is ready.
       return met.length < 2 ? met[0]?.data : strictest(met);
     },
+    matchRows: (request) => table.match(request).map(({ data, exact }) => ({ row: data.row, exact })),
   };
 }
 

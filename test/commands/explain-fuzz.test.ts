@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { explainRequest } from '../../src/commands/explain/explanation.ts';
 import { explanationText } from '../../src/commands/explain/explanation-text.ts';
 import { readPastedRequest } from '../../src/commands/explain/pasted-request.ts';
-import { parseProtectedList } from '../../src/protection/protected-list.ts';
+import { compileProtectedList, parseProtectedList } from '../../src/protection/protected-list.ts';
 import { keys, loadGood } from '../config/config-folder.ts';
 import { listOf } from './openapi-sample.ts';
 
@@ -14,6 +14,7 @@ describe('explain never throws', () => {
     const { config, files } = await loadGood(keys, { files: { 'protected-resources.yaml': list } });
     const { list: rows } = parseProtectedList(list, 'list');
     if (rows === undefined || files.length === 0) throw new Error('the list is broken');
+    const compiled = compileProtectedList(rows, config.request);
     const part = fc.oneof(
       fc.constantFrom(
         'GET ',
@@ -34,7 +35,7 @@ describe('explain never throws', () => {
     fc.assert(
       fc.property(fc.array(part), (parts) => {
         const { method = 'GET', target, host, notes } = readPastedRequest(parts.join(''));
-        const explanation = explainRequest({ method, target, host }, config, rows);
+        const explanation = explainRequest({ method, target, host }, config, compiled);
         expect(explanationText(explanation, notes).length).toBeGreaterThan(1);
       }),
       { numRuns: 3000 },

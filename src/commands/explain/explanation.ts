@@ -1,6 +1,5 @@
 import type { Config } from '../../config/schema.ts';
-import type { ProtectedResources } from '../../protection/protected-list.ts';
-import { compileProtectedList } from '../../protection/protected-list.ts';
+import type { ProtectedList } from '../../protection/protected-list.ts';
 import { resourceId } from '../../protection/protected-resource.ts';
 import { compileTokenEndpoints } from '../../refresh-tokens/token-endpoints.ts';
 import { isRejection } from '../../rejections/rejection.ts';
@@ -8,7 +7,6 @@ import { buildRejections, type RejectionName, type Rejections } from '../../reje
 import { type CanonicalRequest, requestTarget } from '../../request/canonical-request.ts';
 import { canonicaliseRequest } from '../../request/canonicalise-request.ts';
 import type { FieldList } from '../../request/field-list.ts';
-import { buildPathTable } from '../../request/path-table.ts';
 import { buildRequestRules } from '../../request/request-rules.ts';
 import { type EntityTagRule, findEntityTagRule, lenientSpellingRule } from './entity-tag-rule.ts';
 import { explainMiss } from './nearest-rows.ts';
@@ -75,8 +73,8 @@ export interface ExplainedRow {
   readonly decides: boolean;
 }
 
-/** Pure: the proxy's own canonical request, list, tables and rules, without a request being made. */
-export function explainRequest(asked: AskedRequest, config: Config, list: ProtectedResources): Explanation {
+/** Pure: the proxy's own canonical request, compiled list, tables and rules, without a request being made. */
+export function explainRequest(asked: AskedRequest, config: Config, list: ProtectedList): Explanation {
   const rejections = buildRejections(config.rejections);
   const { method, target, host } = asked;
   const nothing: Explanation = {
@@ -133,24 +131,20 @@ function canonicalise({ method, target, host, fields = [] }: AskedRequest, confi
 function explainProtection(
   request: CanonicalRequest,
   config: Config,
-  list: ProtectedResources,
+  list: ProtectedList,
   rejections: Rejections,
 ): Pick<Explanation, 'verdict' | 'token' | 'rows' | 'whyNot'> {
-  const requirement = compileProtectedList(list, config.request).match(request);
-  const table = buildPathTable(
-    list.rows.map((row) => ({ method: row.method, template: row.template, data: row })),
-    config.request,
-  );
+  const requirement = list.match(request);
   const observed = config.mode === 'observe' || requirement?.observe === true;
   if (requirement === undefined) {
     return {
       verdict: 'open',
       token: { needed: false, scopes: [], observed: false, missing: null, invalid: null },
       rows: [],
-      whyNot: explainMiss(request, list.rows, table),
+      whyNot: explainMiss(request, list),
     };
   }
-  const exact = new Set(table.match(request).flatMap((met) => (met.exact ? [met.data] : [])));
+  const exact = new Set(list.matchRows(request).flatMap((met) => (met.exact ? [met.row] : [])));
   return {
     verdict: 'protected',
     token: {

@@ -1,23 +1,19 @@
 import { nearestName } from '../../config/nearest-name.ts';
+import type { ProtectedList } from '../../protection/protected-list.ts';
 import { type ProtectedResource, resourceId } from '../../protection/protected-resource.ts';
 import type { CanonicalRequest } from '../../request/canonical-request.ts';
 import { methods } from '../../request/canonical-request.ts';
 import { foldSegment } from '../../request/path-folding.ts';
-import type { PathTable } from '../../request/path-table.ts';
 import { isTemplateProblem, parsePathTemplate } from '../../request/path-template.ts';
 
 const mostRows = 3;
 
 /** Why no row is met, in words: another method, or the nearest rows and the first segment that differs. */
-export function explainMiss(
-  request: CanonicalRequest,
-  rows: readonly ProtectedResource[],
-  table: PathTable<ProtectedResource>,
-): string[] {
+export function explainMiss(request: CanonicalRequest, list: ProtectedList): string[] {
   if (request.method === 'OPTIONS') return ['OPTIONS is never authenticated'];
-  const others = otherMethods(request, table);
+  const others = otherMethods(request, list);
   if (others.length > 0) return [`the method differs: the list has ${andList(others)} for this path`];
-  const near = rows
+  const near = list.rows
     .flatMap((row) => compare(row, request) ?? [])
     .sort((a, b) => b.score - a.score)
     .slice(0, mostRows);
@@ -29,11 +25,11 @@ function andList(items: readonly string[]): string {
   return items.length < 2 ? items.join('') : `${items.slice(0, -1).join(', ')} and ${items.at(-1)}`;
 }
 
-function otherMethods(request: CanonicalRequest, table: PathTable<ProtectedResource>): string[] {
+function otherMethods(request: CanonicalRequest, list: ProtectedList): string[] {
   const found = new Map<string, string>();
   for (const method of methods) {
-    for (const { data } of table.match({ ...request, method, isFormPost: false })) {
-      if (!found.has(data.method)) found.set(data.method, `${data.method} (${placeOf(data)})`);
+    for (const { row } of list.matchRows({ ...request, method, isFormPost: false })) {
+      if (!found.has(row.method)) found.set(row.method, `${row.method} (${placeOf(row)})`);
     }
   }
   return [...found.values()];

@@ -1,0 +1,57 @@
+import type { Problem } from '../config/problem.ts';
+import { parseProtectedList } from '../protection/protected-list.ts';
+import { diffProtectedLists, type RouteChange } from '../protection/protected-list-difference.ts';
+import { type ProtectedResource, resourceId } from '../protection/protected-resource.ts';
+
+/** A text that may become the list, and the one that it would replace. */
+export interface ListCheckInput {
+  /** Named in problems. */
+  readonly file: string;
+  readonly text: string;
+  /** Text of the list in force. */
+  readonly inForce: string;
+}
+
+/** What becomes of a list when the text takes effect; no difference where it cannot. */
+export interface ListCheck {
+  readonly rows: number;
+  readonly problems: readonly Problem[];
+  readonly difference:
+    | {
+        readonly added: readonly DescribedRow[];
+        readonly removed: readonly DescribedRow[];
+        readonly changed: readonly (Omit<RouteChange, 'before' | 'after'> & {
+          readonly before: DescribedRow;
+          readonly after: DescribedRow;
+        })[];
+      }
+    | undefined;
+}
+
+type DescribedRow = ReturnType<typeof describe>;
+
+/** Pure; a list of 10,000 rows takes some tenths of a second, see `checkListInThread`. */
+export function checkList({ file, text, inForce }: ListCheckInput): ListCheck {
+  const { list, problems } = parseProtectedList(text, file);
+  if (list === undefined) return { rows: 0, problems, difference: undefined };
+  const before = parseProtectedList(inForce, file).list ?? { file, rows: [] };
+  const { added, removed, changed } = diffProtectedLists(before, list);
+  return {
+    rows: list.rows.length,
+    problems,
+    difference: {
+      added: added.map(describe),
+      removed: removed.map(describe),
+      changed: changed.map((change) => ({
+        ...change,
+        before: describe(change.before),
+        after: describe(change.after),
+      })),
+    },
+  };
+}
+
+function describe(row: ProtectedResource) {
+  const { group, scopes, observe, source } = row;
+  return { id: resourceId(row), group, scopes, observe, line: source.line };
+}
