@@ -14,13 +14,14 @@ import { createUrlResolverPart } from './app/url-resolver.ts';
 import type { FileBytes } from './config/read-file.ts';
 import type { Config } from './config/schema.ts';
 import { readWholeBody, sendContinue } from './forwarding/request-body.ts';
-import { admit, createPipeline, type OwnEndpoint, type Rooms } from './pipeline.ts';
+import { admit, askOwnEndpoints, createPipeline, type OwnEndpoint, type Rooms } from './pipeline.ts';
 import { reject } from './rejections/rejection.ts';
 import { buildRejections } from './rejections/table.ts';
 import { createCors } from './server/cors.ts';
 import { Exchange, type ExchangeContext } from './server/exchange.ts';
 import { createListener } from './server/listener.ts';
 import { createOwnFields } from './server/own-fields.ts';
+import { createRefuseUnread } from './server/refuse-unread.ts';
 import { createUpgradeHandler } from './server/upgrade.ts';
 import { createAccessLog } from './telemetry/access-log.ts';
 import type { ExchangeRecord } from './telemetry/exchange-record.ts';
@@ -166,18 +167,18 @@ export async function createApp({
     keepAliveTimeoutMs: config.listen.keepAliveTimeout,
     requestHeadersBytes: limits.requestHeaders,
     ...(tls && { tls }),
-    rejections,
+    refuseUnread: createRefuseUnread(context),
     handle,
     ...(webSockets && {
-      handleUpgrade: createUpgradeHandler({
-        canonicalise: rooms.canonicalise,
-        admit: (canonical, notes) => admit(rooms, canonical, notes),
-        forwarder: webSockets,
-        rejections,
-        pathForLog: context.pathForLog,
-        record: context.record,
-        onFault: context.onFault,
-      }),
+      handleUpgrade: createUpgradeHandler(
+        {
+          canonicalise: rooms.canonicalise,
+          askOwnEndpoints: (canonical, notes) => askOwnEndpoints(rooms, canonical, notes),
+          admit: (canonical, notes) => admit(rooms, canonical, notes),
+          forwarder: webSockets,
+        },
+        context,
+      ),
     }),
   });
 

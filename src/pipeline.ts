@@ -97,19 +97,30 @@ function handle(rooms: Rooms, exchange: Exchange): Eventually<void> {
   if (isRejection(request)) return exchange.refuse(request);
   exchange.meet(request);
 
-  for (const endpoint of rooms.ownEndpoints) {
-    const answer = endpoint.answer(request);
-    if (answer === undefined) continue;
-    exchange.route = endpoint.route;
-    return answer instanceof Promise
-      ? answer.then((late) => respond(exchange, late))
-      : respond(exchange, answer);
+  const own = askOwnEndpoints(rooms, request, exchange);
+  if (own !== undefined) {
+    return own instanceof Promise ? own.then((late) => respond(exchange, late)) : respond(exchange, own);
   }
 
   const admission = admit(rooms, request, exchange);
   return admission instanceof Promise
     ? admission.then((late) => proceed(rooms, exchange, late))
     : proceed(rooms, exchange, admission);
+}
+
+/** The answer of the first own endpoint that the request is for. */
+export function askOwnEndpoints(
+  { ownEndpoints }: Pick<Rooms, 'ownEndpoints'>,
+  request: CanonicalRequest,
+  notes: Pick<Notes, 'route'>,
+): Eventually<Answer | Rejection> | undefined {
+  for (const endpoint of ownEndpoints) {
+    const answer = endpoint.answer(request);
+    if (answer === undefined) continue;
+    notes.route = endpoint.route;
+    return answer;
+  }
+  return undefined;
 }
 
 function respond(exchange: Exchange, answer: Answer | Rejection): void {

@@ -16,7 +16,7 @@ export interface WebSocketOptions extends Pick<EngineOptions, 'upstream' | 'conn
 }
 
 export interface WebSocketResult {
-  /** 101 once both sides are joined, the upstream's status when it declined, 0 when `rejection` says why not. */
+  /** 101 once both sides are joined, the upstream's status when it declined, 0 when `rejection` says why not or the client left. */
   readonly status: number;
   readonly rejection: Rejection | undefined;
   readonly cause: unknown;
@@ -131,11 +131,15 @@ class Handshake {
   onFault(cause: unknown): void {
     if (this.#isOver) return;
     const isTimeout = this.#isTooLate || (cause as NodeJS.ErrnoException)?.code === 'ECONNECT_TIMEOUT';
+    if (this.#socket.destroyed) {
+      this.#end({ status: 0, rejection: undefined, cause });
+      return;
+    }
     const rejection = reject(isTimeout ? 'upstream-timeout' : 'upstream-unreachable', {
       reason: 'websocket',
     });
     try {
-      if (!this.#socket.destroyed) this.#refuse(rejection);
+      this.#refuse(rejection);
     } finally {
       this.#end({ status: 0, rejection, cause });
     }

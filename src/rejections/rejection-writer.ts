@@ -39,13 +39,23 @@ export function writeRejection(
     response.destroy();
     return 0;
   }
-  const { status, fields: spoken, body } = rejection.answer ?? answerOf(rejections[rejection.rejection]);
-  const fields = [...spoken, ...fieldsOf(rejection), ...more];
+  const { status, fields: spoken, body } = speakRejection(rejection, rejections);
+  const fields = [...spoken, ...more];
   if (closing.has(rejection.rejection) || mustClose(incoming)) response.shouldKeepAlive = false;
-  response.writeHead(status, reasonPhrases[status] ?? STATUS_CODES[status] ?? '', fields);
+  response.writeHead(status, reasonPhraseOf(status), fields);
   const chunk = typeof body === 'string' ? Buffer.from(body, 'latin1') : body;
   endResponse(incoming, response, incoming.method === 'HEAD' ? undefined : (chunk ?? undefined));
   return status;
+}
+
+/** The whole refusal as it is said, whoever writes it. */
+export function speakRejection(rejection: Rejection, rejections: Rejections): SpokenAnswer {
+  const { status, fields, body } = rejection.answer ?? answerOf(rejections[rejection.rejection]);
+  return { status, fields: [...fields, ...fieldsOf(rejection)], body };
+}
+
+export function reasonPhraseOf(status: number): string {
+  return reasonPhrases[status] ?? STATUS_CODES[status] ?? '';
 }
 
 function answerOf({ status, code, detail }: RejectionRow): SpokenAnswer {

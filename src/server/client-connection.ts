@@ -1,8 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { reject } from '../rejections/rejection.ts';
-import type { RejectionName, Rejections } from '../rejections/table.ts';
-import { endWithRejection } from './client-error.ts';
+import type { RejectionName } from '../rejections/table.ts';
 
 /** One request of a connection, with its response. */
 interface Pair {
@@ -11,8 +9,9 @@ interface Pair {
 }
 
 export interface ClientConnectionOptions {
-  readonly rejections: Rejections;
   handle(incoming: IncomingMessage, response: ServerResponse): void;
+  /** What could not be read as a request: the answer is to be written, and the socket ended. */
+  refuseUnread(why: RejectionName, socket: Duplex): void;
 }
 
 /** More requests than one read of node's (64 KiB) holds: it is parsed to its end, whatever is asked of the socket. */
@@ -132,6 +131,6 @@ export class ClientConnection {
   }
 
   #end(why: RejectionName): void {
-    endWithRejection(this.#socket, reject(why), this.#options.rejections);
+    this.#options.refuseUnread(why, this.#socket);
   }
 }

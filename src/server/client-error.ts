@@ -1,8 +1,8 @@
-import { STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
-import type { Rejection } from '../rejections/rejection.ts';
-import type { RejectionName, Rejections } from '../rejections/table.ts';
-import { methods } from '../request/canonical-request.ts';
+import { reasonPhraseOf } from '../rejections/rejection-writer.ts';
+import type { RejectionName } from '../rejections/table.ts';
+import type { Answer } from '../request/answer.ts';
+import type { FieldList } from '../request/field-list.ts';
 
 /** What a fault of node's parser is to the client. */
 export function rejectionOfParserFault(code: string | undefined): RejectionName {
@@ -24,18 +24,11 @@ export function rejectionOfParserFault(code: string | undefined): RejectionName 
   }
 }
 
-/** Writes a refusal on a bare socket, and ends it. */
-export function endWithRejection(socket: Duplex, rejection: Rejection, rejections: Rejections): void {
-  const { status, code, detail } = rejections[rejection.rejection];
-  const body = JSON.stringify({ errors: [{ detail, status, code }] });
-  const lines = [
-    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`,
-    'Content-Type: application/vnd.api+json',
-    `Content-Length: ${Buffer.byteLength(body)}`,
-    'Connection: close',
-  ];
-  if (rejection.challenge !== undefined) lines.push(`WWW-Authenticate: ${rejection.challenge}`);
-  if (rejection.retryAfterSeconds !== undefined) lines.push(`Retry-After: ${rejection.retryAfterSeconds}`);
-  if (rejection.rejection === 'method-not-allowed') lines.push(`Allow: ${methods.join(', ')}`);
-  socket.end(`${lines.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy());
+/** Writes an answer, or a refusal as it is said, on a bare socket, and ends it. */
+export function endWithAnswer(socket: Duplex, { status, fields, body }: Answer, more: FieldList = []): void {
+  const lines = [`HTTP/1.1 ${status} ${reasonPhraseOf(status)}`];
+  const all = [...fields, ...more, 'Connection', 'close'];
+  for (let i = 0; i < all.length; i += 2) lines.push(`${all[i]}: ${all[i + 1]}`);
+  socket.write(`${lines.join('\r\n')}\r\n\r\n`, 'latin1');
+  socket.end(body ?? '', () => socket.destroy());
 }

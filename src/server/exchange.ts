@@ -10,6 +10,7 @@ import type { FieldList } from '../request/field-list.ts';
 import type { ExchangeRecord } from '../telemetry/exchange-record.ts';
 import type { PathForLog } from '../telemetry/path-for-log.ts';
 import type { OwnFields } from './own-fields.ts';
+import { codeOf, type Noted, type Outcome, recordOf } from './record-of.ts';
 
 export interface ExchangeContext {
   readonly rejections: Rejections;
@@ -22,15 +23,16 @@ export interface ExchangeContext {
 }
 
 /** One request and its one response, and what is noted of them. The only place that ends an exchange. */
-export class Exchange {
+export class Exchange implements Noted {
   readonly incoming: IncomingMessage;
   readonly response: ServerResponse;
   /** Template of the own endpoint or row that decided; `*` until one did. */
   route = '*';
+  /** Once it was understood. */
+  request: CanonicalRequest | undefined;
+  observed: Rejection | undefined;
+  readonly startedMs = performance.now();
   readonly #context: ExchangeContext;
-  readonly #startedMs = performance.now();
-  #request: CanonicalRequest | undefined;
-  #observed: Rejection | undefined;
   #isRecorded = false;
 
   constructor(incoming: IncomingMessage, response: ServerResponse, context: ExchangeContext) {
@@ -39,97 +41,70 @@ export class Exchange {
     this.#context = context;
   }
 
+  get peerAddress(): string {
+    return this.incoming.socket.remoteAddress ?? '';
+  }
+
   /** The request was understood. */
   meet(request: CanonicalRequest): void {
-    this.#request = request;
+    this.request = request;
   }
 
   /** A refusal that observe mode only notes; the first one counts. */
   observe(rejection: Rejection): void {
-    this.#observed ??= rejection;
+    this.observed ??= rejection;
   }
 
   refuse(rejection: Rejection): void {
     const { incoming, response } = this;
     const status = writeRejection(incoming, response, rejection, this.#context.rejections, this.#ownFields());
-    this.#record(status === 0 ? 'aborted' : 'refused', status, { rejection });
+    this.#record({ decision: status === 0 ? 'aborted' : 'refused', status, rejection });
   }
 
   answer({ status, fields, body }: Answer): void {
     const { incoming, response } = this;
     if (response.destroyed) {
-      this.#record('aborted', 0);
+      this.#record({ decision: 'aborted', status: 0 });
       return;
     }
     response.writeHead(status, [...fields, ...this.#ownFields()]);
     endResponse(incoming, response, body ?? undefined);
-    this.#record('answered', status);
+    this.#record({ decision: 'answered', status });
   }
 
   /** The forwarder is done; a rejection of its is ours to write. */
   conclude(result: ForwardResult): void {
+    const { rejection, upstreamMs } = result;
     const fault = codeOf(result.cause) ?? result.fault;
-    if (result.end === 'rejected' && result.rejection) {
+    if (result.end === 'rejected' && rejection) {
       const { incoming, response } = this;
-      const status = writeRejection(
-        incoming,
-        response,
-        result.rejection,
-        this.#context.rejections,
-        this.#ownFields(),
-      );
-      this.#record('refused', status, { rejection: result.rejection, upstreamMs: result.upstreamMs, fault });
+      const { rejections } = this.#context;
+      const status = writeRejection(incoming, response, rejection, rejections, this.#ownFields());
+      this.#record({ decision: 'refused', status, rejection, upstreamMs, fault });
     } else {
       const decision = result.end === 'sent' ? 'forwarded' : 'aborted';
-      this.#record(decision, result.status, { upstreamMs: result.upstreamMs, fault });
+      this.#record({ decision, status: result.status, upstreamMs, fault });
     }
   }
 
   /** A bug or an impossible state: the client gets 500, or its connection ends. */
   fail(fault: unknown): void {
-    this.#context.onFault(fault, this.#request?.requestId ?? '');
+    this.#context.onFault(fault, this.request?.requestId ?? '');
     this.refuse({ rejection: 'internal-error', reason: codeOf(fault) ?? 'fault' });
   }
 
   /** Changes to the fields of every forwarded response. */
   readonly editResponse = (fields: FieldList): FieldList => {
-    return this.#request === undefined
-      ? fields
-      : this.#context.ownFields.editForwarded(fields, this.#request);
+    return this.request === undefined ? fields : this.#context.ownFields.editForwarded(fields, this.request);
   };
 
   #ownFields(): FieldList {
-    return this.#request === undefined ? [] : this.#context.ownFields.of(this.#request);
+    return this.request === undefined ? [] : this.#context.ownFields.of(this.request);
   }
 
-  #record(
-    decision: ExchangeRecord['decision'],
-    status: number,
-    more: { rejection?: Rejection; upstreamMs?: number; fault?: string | undefined } = {},
-  ): void {
+  #record(outcome: Outcome): void {
     if (this.#isRecorded) return;
     this.#isRecorded = true;
-    const request = this.#request;
-    const record: ExchangeRecord = {
-      requestId: request?.requestId ?? '',
-      method: request?.method ?? 'other',
-      route: this.route,
-      path: request === undefined ? '' : this.#context.pathForLog(request.segments),
-      decision,
-      status,
-      rejection: more.rejection?.rejection,
-      reason: (more.rejection ?? this.#observed)?.reason,
-      observed: this.#observed?.rejection,
-      durationMs: performance.now() - this.#startedMs,
-      upstreamMs: more.upstreamMs,
-      clientAddress: request?.clientAddress ?? this.incoming.socket.remoteAddress ?? '',
-      fault: more.fault,
-    };
-    this.#context.record(record, request);
+    this.#context.record(recordOf(this, outcome, this.#context.pathForLog), this.request);
   }
-}
-
-function codeOf(fault: unknown): string | undefined {
-  const code = (fault as NodeJS.ErrnoException | undefined)?.code;
-  return typeof code === 'string' ? code : undefined;
 }

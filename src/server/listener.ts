@@ -3,7 +3,7 @@ import https from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Rejections } from '../rejections/table.ts';
+import type { RejectionName } from '../rejections/table.ts';
 import { ClientConnection } from './client-connection.ts';
 import { rejectionOfParserFault } from './client-error.ts';
 
@@ -15,7 +15,8 @@ export interface ListenerOptions {
   /** Bytes of all request fields together, request line included; more is 431. */
   readonly requestHeadersBytes: number;
   readonly tls?: { readonly cert: string | Buffer; readonly key: string | Buffer };
-  readonly rejections: Rejections;
+  /** What node could not read as a request is refused on its bare socket, which ends. */
+  refuseUnread(why: RejectionName, socket: Duplex): void;
   /**
    * One whole request head. `continueWanted` is set for `Expect: 100-continue`: nothing was sent yet, the interim
    * response is the handler's to give once every check has passed.

@@ -2,77 +2,122 @@ import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { WebSocketForwarder } from '../forwarding/websocket.ts';
 import { isRejection, type Rejection, reject } from '../rejections/rejection.ts';
-import type { Rejections } from '../rejections/table.ts';
+import { speakRejection } from '../rejections/rejection-writer.ts';
+import type { Answer } from '../request/answer.ts';
 import type { CanonicalRequest } from '../request/canonical-request.ts';
-import type { ExchangeRecord } from '../telemetry/exchange-record.ts';
-import type { PathForLog } from '../telemetry/path-for-log.ts';
-import { endWithRejection } from './client-error.ts';
+import { endWithAnswer } from './client-error.ts';
+import type { ExchangeContext } from './exchange.ts';
+import { codeOf, type Noted, type Outcome, recordOf } from './record-of.ts';
 
-export interface UpgradeOptions {
+type Eventually<T> = T | Promise<T>;
+
+/** The rooms of the pipeline that a handshake passes through, too. */
+export interface HandshakeRooms {
   canonicalise(incoming: IncomingMessage): CanonicalRequest | Rejection;
+  /** An endpoint of shopward's own: it is answered as for every other GET, and nothing is upgraded. */
+  askOwnEndpoints(
+    request: CanonicalRequest,
+    notes: HandshakeNotes,
+  ): Eventually<Answer | Rejection> | undefined;
   /** The same admission as for every other request. */
   admit(
     request: CanonicalRequest,
-    notes: { route: string; observe(rejection: Rejection): void },
-  ): { request: CanonicalRequest } | Rejection | Promise<{ request: CanonicalRequest } | Rejection>;
+    notes: HandshakeNotes,
+  ): Eventually<{ readonly request: CanonicalRequest } | Rejection>;
   readonly forwarder: WebSocketForwarder;
-  readonly rejections: Rejections;
-  readonly pathForLog: PathForLog;
-  record(record: ExchangeRecord): void;
-  /** Something broke in a way that a person should look at. */
-  onFault(fault: unknown, requestId: string): void;
 }
+
+export type HandshakeNotes = Pick<Handshake, 'route' | 'observe'>;
 
 /** WebSocket handshakes (RFC 6455): the line of every other request, on a bare socket. Never rejects. */
-export function createUpgradeHandler(options: UpgradeOptions) {
-  const handle = async (
-    incoming: IncomingMessage,
-    socket: Duplex,
-    head: Buffer,
-    refuse: (rejection: Rejection) => void,
-  ): Promise<void> => {
-    const startedMs = performance.now();
-    const request = options.canonicalise(incoming);
-    if (isRejection(request)) return refuse(request);
-
-    const notes = { route: '*', observed: undefined as Rejection | undefined, observe: noteFirst };
-    const admission = await options.admit(request, notes);
-    let status = 0;
-    let rejection: Rejection | undefined;
-    if (isRejection(admission)) {
-      rejection = admission;
-      refuse(admission);
-    } else {
-      const result = await options.forwarder.forward(admission.request, socket, head, refuse);
-      ({ status, rejection } = result);
-    }
-    options.record({
-      requestId: request.requestId,
-      method: request.method,
-      route: notes.route,
-      path: options.pathForLog(request.segments),
-      decision: rejection === undefined ? 'forwarded' : 'refused',
-      status: rejection === undefined ? status : options.rejections[rejection.rejection].status,
-      rejection: rejection?.rejection,
-      reason: (rejection ?? notes.observed)?.reason,
-      observed: notes.observed?.rejection,
-      durationMs: performance.now() - startedMs,
-      clientAddress: request.clientAddress,
-    });
-  };
+export function createUpgradeHandler(rooms: HandshakeRooms, context: ExchangeContext) {
   return async (incoming: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> => {
     socket.on('error', () => socket.destroy());
-    const refuse = (rejection: Rejection) => endWithRejection(socket, rejection, options.rejections);
+    const handshake = new Handshake(incoming, socket, context);
     try {
-      await handle(incoming, socket, head, refuse);
+      await shake(rooms, handshake, head);
     } catch (fault) {
-      options.onFault(fault, '');
-      if (socket.writable) refuse(reject('internal-error', { reason: 'fault' }));
-      else socket.destroy();
+      context.onFault(fault, handshake.request?.requestId ?? '');
+      handshake.refuse(reject('internal-error', { reason: 'fault' }));
     }
   };
 }
 
-function noteFirst(this: { observed: Rejection | undefined }, rejection: Rejection): void {
-  this.observed ??= rejection;
+async function shake(rooms: HandshakeRooms, handshake: Handshake, head: Buffer): Promise<void> {
+  const request = rooms.canonicalise(handshake.incoming);
+  if (isRejection(request)) return handshake.refuse(request);
+  handshake.request = request;
+  const own = await rooms.askOwnEndpoints(request, handshake);
+  if (own !== undefined) return isRejection(own) ? handshake.refuse(own) : handshake.answer(own);
+  const admission = await rooms.admit(request, handshake);
+  if (isRejection(admission)) return handshake.refuse(admission);
+  let refused = 0;
+  const refuse = (rejection: Rejection) => {
+    refused = handshake.write(handshake.speak(rejection));
+  };
+  const result = await rooms.forwarder.forward(admission.request, handshake.socket, head, refuse);
+  const { rejection } = result;
+  const fault = codeOf(result.cause);
+  const status = rejection === undefined ? result.status : refused;
+  const decision = rejection !== undefined ? 'refused' : status === 0 ? 'aborted' : 'forwarded';
+  handshake.record({ decision, status, rejection, fault });
+}
+
+/** One handshake and its end, and what is noted of it. */
+class Handshake implements Noted {
+  readonly incoming: IncomingMessage;
+  readonly socket: Duplex;
+  route = '*';
+  request: CanonicalRequest | undefined;
+  observed: Rejection | undefined;
+  readonly startedMs = performance.now();
+  readonly #context: ExchangeContext;
+  #isRecorded = false;
+
+  constructor(incoming: IncomingMessage, socket: Duplex, context: ExchangeContext) {
+    this.incoming = incoming;
+    this.socket = socket;
+    this.#context = context;
+  }
+
+  get peerAddress(): string {
+    return this.incoming.socket.remoteAddress ?? '';
+  }
+
+  /** A refusal that observe mode only notes; the first one counts. */
+  observe(rejection: Rejection): void {
+    this.observed ??= rejection;
+  }
+
+  refuse(rejection: Rejection): void {
+    const status = this.write(this.speak(rejection));
+    this.record({ decision: status === 0 ? 'aborted' : 'refused', status, rejection });
+  }
+
+  answer(answer: Answer): void {
+    const status = this.write(answer);
+    this.record({ decision: status === 0 ? 'aborted' : 'answered', status });
+  }
+
+  speak(rejection: Rejection): Answer {
+    return speakRejection(rejection, this.#context.rejections);
+  }
+
+  /** The first one counts. */
+  record(outcome: Outcome): void {
+    if (this.#isRecorded) return;
+    this.#isRecorded = true;
+    this.#context.record(recordOf(this, outcome, this.#context.pathForLog), this.request);
+  }
+
+  /** The status that was sent, 0 for none. */
+  write(answer: Answer): number {
+    const { socket, request } = this;
+    if (!socket.writable) {
+      socket.destroy();
+      return 0;
+    }
+    endWithAnswer(socket, answer, request === undefined ? [] : this.#context.ownFields.of(request));
+    return answer.status;
+  }
 }

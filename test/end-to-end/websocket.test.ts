@@ -3,7 +3,7 @@ import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { openRawConnection } from '../harness/raw-client.ts';
-import { type Shopward, startShopward } from '../harness/shopward.ts';
+import { type LogLine, type Shopward, startShopward } from '../harness/shopward.ts';
 
 /** An upstream that speaks enough of RFC 6455 to shake hands, and echoes what comes behind the handshake. */
 const seen: string[] = [];
@@ -94,6 +94,50 @@ test.each([
 ])('%s is no upgrade: the request goes on as an ordinary one', async (_, bytes) => {
   const { connection, answer } = await shake(bytes);
   expect([answer.status, answer.body.toString()]).toEqual([200, 'plain']);
+  expect(seen).toEqual([]);
+  connection.close();
+});
+
+test.each([
+  [
+    'joined',
+    handshake('/open', 'X-Request-Id: none\r\n'),
+    { decision: 'forwarded', status: 101, path: '/open' },
+  ],
+  [
+    'without a token',
+    handshake('/events/2'),
+    { decision: 'refused', status: 401, route: '/events/{id}', rejection: 'access-token-missing' },
+  ],
+  [
+    'no request',
+    handshake('/open/../x'),
+    { decision: 'refused', status: 400, rejection: 'bad-request-target' },
+  ],
+  [
+    'for a page of our own',
+    handshake('/protected-resources'),
+    { decision: 'answered', status: 200, route: '/protected-resources' },
+  ],
+  [
+    'for the resolver, without a url',
+    handshake('/url-resolver'),
+    { decision: 'refused', status: 422, route: '/url-resolver' },
+  ],
+])('a handshake %s leaves one line in the log', async (_, bytes, line) => {
+  const isWanted = (one: LogLine) => Object.entries(line).every(([key, value]) => one[key] === value);
+  const before = shopward.log().filter(isWanted).length;
+  const { connection, answer } = await shake(bytes);
+  expect(answer.status).toBe(line.status);
+  connection.close();
+  await shopward.waitForLog((one) => isWanted(one) && shopward.log().filter(isWanted).length > before);
+  expect(shopward.log().filter(isWanted)).toHaveLength(before + 1);
+});
+
+test('a page of our own is answered as for any GET, and the upstream hears nothing', async () => {
+  const { connection, answer } = await shake(handshake('/protected-resources'));
+  expect(JSON.parse(answer.body.toString()).data).toMatchObject([{ id: 'GET /events/{id}' }]);
+  expect([answer.field('connection'), answer.field('x-request-id')]).toEqual(['close', expect.any(String)]);
   expect(seen).toEqual([]);
   connection.close();
 });

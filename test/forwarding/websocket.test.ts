@@ -9,7 +9,8 @@ import {
 } from '../../src/forwarding/websocket.ts';
 import { buildRejections } from '../../src/rejections/table.ts';
 import type { CanonicalRequest } from '../../src/request/canonical-request.ts';
-import { endWithRejection } from '../../src/server/client-error.ts';
+import { speakRejection } from '../../src/rejections/rejection-writer.ts';
+import { endWithAnswer } from '../../src/server/client-error.ts';
 import { openRawConnection } from '../harness/raw-client.ts';
 import {
   answer,
@@ -59,7 +60,7 @@ async function start(script: Script, more: { limit?: number; upstreamPort?: numb
     const request = { method: 'GET', path: '/ws', query: '?', fields } as unknown as CanonicalRequest;
     results.push(
       await forwarder.forward(request, socket, head, (rejection) =>
-        endWithRejection(socket, rejection, rejections),
+        endWithAnswer(socket, speakRejection(rejection, rejections)),
       ),
     );
   });

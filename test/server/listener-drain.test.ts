@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { afterEach, expect, it } from 'vitest';
-import { buildRejections } from '../../src/rejections/table.ts';
 import { createListener } from '../../src/server/listener.ts';
 import { openRawConnection } from '../harness/raw-client.ts';
 import { answer, startRecordingUpstream } from '../harness/recording-upstream.ts';
@@ -47,7 +46,7 @@ it.each([
     port: 0,
     keepAliveTimeoutMs: 60_000,
     requestHeadersBytes: 16_384,
-    rejections: buildRejections({}),
+    refuseUnread: (_why, socket) => socket.destroy(),
     handle: (_incoming, response) => response.end(),
   });
   const accepted = once(listener.server, 'connection') as Promise<[Socket]>;

@@ -2,6 +2,7 @@ import { afterEach, expect, it } from 'vitest';
 import { reject } from '../../src/rejections/rejection.ts';
 import { buildRejections } from '../../src/rejections/table.ts';
 import { createListener } from '../../src/server/listener.ts';
+import { createOwnFields } from '../../src/server/own-fields.ts';
 import { createUpgradeHandler } from '../../src/server/upgrade.ts';
 import { exchangeRaw } from '../harness/raw-client.ts';
 import { accepted, sampleHead } from '../request/sample-request.ts';
@@ -20,27 +21,34 @@ it.each([
   ['rejects', () => Promise.reject(new Error('a bug'))],
 ])('a handshake whose admission %s is 500, and a fault', async (_how, admit) => {
   const faults: unknown[] = [];
-  const rejections = buildRejections({});
+  const records: unknown[] = [];
   const listener = createListener({
     host: '127.0.0.1',
     port: 0,
     keepAliveTimeoutMs: 1000,
     requestHeadersBytes: 16_384,
-    rejections,
+    refuseUnread: (_why, socket) => socket.destroy(),
     handle: (_incoming, response) => response.end(),
-    handleUpgrade: createUpgradeHandler({
-      canonicalise: () => accepted(sampleHead()),
-      admit,
-      forwarder: { forward: () => Promise.reject(reject('internal-error')), open: 0, close() {} },
-      rejections,
-      pathForLog: () => '/',
-      record: () => {},
-      onFault: (fault) => faults.push(fault),
-    }),
+    handleUpgrade: createUpgradeHandler(
+      {
+        canonicalise: () => accepted(sampleHead()),
+        askOwnEndpoints: () => undefined,
+        admit,
+        forwarder: { forward: () => Promise.reject(reject('internal-error')), open: 0, close() {} },
+      },
+      {
+        rejections: buildRejections({}),
+        ownFields: createOwnFields(undefined),
+        pathForLog: () => '/',
+        record: ({ decision, status, reason }) => records.push([decision, status, reason]),
+        onFault: (fault) => faults.push(fault),
+      },
+    ),
   });
   const { port } = await listener.listen();
   close = () => listener.server.close();
   const head = 'GET /ws HTTP/1.1\r\nHost: shop.example\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n';
   expect((await exchangeRaw(port, head)).status).toBe(500);
   expect(faults).toEqual([new Error('a bug')]);
+  expect(records).toEqual([['refused', 500, 'fault']]);
 });

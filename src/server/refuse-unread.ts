@@ -1,0 +1,27 @@
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { reject } from '../rejections/rejection.ts';
+import { speakRejection } from '../rejections/rejection-writer.ts';
+import type { RejectionName } from '../rejections/table.ts';
+import { endWithAnswer } from './client-error.ts';
+import type { ExchangeContext } from './exchange.ts';
+import { recordOf } from './record-of.ts';
+
+/** Refuses what is no request (too large, malformed, too slow, CONNECT), and records it as any other refusal. */
+export function createRefuseUnread({
+  rejections,
+  pathForLog,
+  record,
+}: Pick<ExchangeContext, 'rejections' | 'pathForLog' | 'record'>) {
+  return (why: RejectionName, socket: Duplex): void => {
+    const rejection = reject(why, { reason: 'unread' });
+    const answer = speakRejection(rejection, rejections);
+    const { remoteAddress: peerAddress = '', bytesRead } = socket as Socket;
+    const noted = { request: undefined, route: '*', observed: undefined, startedMs: performance.now() };
+    endWithAnswer(socket, answer);
+    // A browser opens connections ahead of need, and lets them time out: nobody asked for anything.
+    if (bytesRead === 0) return;
+    const outcome = { decision: 'refused', status: answer.status, rejection } as const;
+    record(recordOf({ ...noted, peerAddress }, outcome, pathForLog));
+  };
+}
