@@ -3,8 +3,6 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
-    // Proofs that take their time have commands of their own: npm run faults, npm run soak.
-    exclude: ['test/faults/**', 'test/soak/**', 'node_modules/**'],
     setupFiles: ['test/harness/fixed-seed.ts'],
     // Real processes and sockets on two cores: generous bounds, so that only a hang is a failure.
     testTimeout: 180_000,

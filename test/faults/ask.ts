@@ -14,7 +14,7 @@ export interface Seen {
 }
 
 /** Longest time that a client waits: more is a hang. */
-const patienceMs = 10_000;
+const patienceMs = 30_000;
 
 /** Says what a client sees; without an agent it asks over a connection of its own. */
 export function ask(port: number, question: Question, kept?: Agent): Promise<Seen> {

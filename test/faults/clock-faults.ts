@@ -1,22 +1,21 @@
+import type { ServerResponse } from 'node:http';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { issueToken, startShopward } from '../harness/shopward.ts';
 import { ask } from './ask.ts';
 import { judgeScene, type Scene } from './scene.ts';
-import { type FaultShop, startFaultShop } from './shop.ts';
+import { startFaultShop } from './shop.ts';
 
 const minuteMs = 60_000;
 
 /** The wall clock of shopward jumps while it runs (Redis' own clock is left alone: see docs/proof.md). */
 export async function runClockFaults(): Promise<Scene[]> {
-  const shop = await startFaultShop();
-  const scenes = [await jump(shop, 60), await jump(shop, -60)];
-  shop.close();
-  return scenes;
+  return Promise.all([60, -60].map(jump));
 }
 
-async function jump(shop: FaultShop, minutes: number): Promise<Scene> {
+async function jump(minutes: number): Promise<Scene> {
+  const shop = await startFaultShop();
   const preload = pathToFileURL(path.join(import.meta.dirname, 'shifted-clock.mjs')).href;
   const shopward = await startShopward({
     upstream: `http://127.0.0.1:${shop.port}`,
@@ -38,15 +37,15 @@ async function jump(shop: FaultShop, minutes: number): Promise<Scene> {
   };
   const { tag } = await get(before);
   // A write is under way while the clock jumps: it was sent in time, and ends as if nothing had happened.
-  shop.instead = (response) =>
-    void setTimeout(() => {
-      response.writeHead(200, { 'Content-Type': 'application/json' }).end('{}');
-    }, 600);
+  const arrival = Promise.withResolvers<ServerResponse>();
+  shop.instead = arrival.resolve;
   const underWay = patch(before, tag);
-  await sleep(200);
-  shopward.signal('SIGUSR2');
-  const written = await underWay;
+  const response = await arrival.promise;
   shop.instead = undefined;
+  shopward.signal('SIGUSR2');
+  while ((await get(before)).words !== '401 001') await sleep(20);
+  response.writeHead(200, { 'Content-Type': 'application/json' }).end('{}');
+  const written = await underWay;
   const known = await get(after);
   const seen = {
     'PATCH under way': written,
@@ -65,5 +64,6 @@ async function jump(shop: FaultShop, minutes: number): Promise<Scene> {
     'open GET': '200',
   });
   await shopward.stop();
+  shop.close();
   return scene;
 }

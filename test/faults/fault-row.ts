@@ -21,6 +21,8 @@ export interface FaultRow {
   readonly but?: { readonly [Route in RouteName]?: string | readonly string[] };
   /** What the tag from before the fault is good for, right after it. */
   readonly oldTag: string | readonly string[];
+  /** So many clients ask each question, each about ids of its own. Default 1. */
+  readonly times?: number;
 }
 
 export interface RowResult {
@@ -35,20 +37,21 @@ export interface RowResult {
 
 /** Mappings are asked anew after this time: a known URL is stale in every row. */
 export const mappingTtlMs = 100;
-const recoveryMs = 20_000;
+const recoveryMs = 30_000;
 
 /** Breaks, asks, mends, and asks until all is well; by the same process. */
 export async function runRow(shopward: Shopward, row: FaultRow): Promise<RowResult> {
   const front: Front = { port: shopward.port, token: shopward.issueToken() };
 
-  const prepared = await prepare(front);
+  const prepared = await Promise.all(Array.from({ length: row.times ?? 1 }, () => prepare(front)));
   await sleep(mappingTtlMs + 20);
   await row.begin();
-  const cells = await askAll(front, prepared);
+  const cells = joinCells(await Promise.all(prepared.map((one) => askAll(front, one))));
 
   await row.end();
   const endedMs = performance.now();
-  const oldTag = (await askRoute(front, prepared, 'tagged PATCH')).words;
+  const old = await Promise.all(prepared.map((one) => askRoute(front, one, 'tagged PATCH')));
+  const oldTag = joinWords(old.map(({ words }) => words));
   const sick = await findSick(front, endedMs + recoveryMs);
   const wellAfterMs = Math.round(performance.now() - endedMs);
   const wrongs = [
@@ -82,7 +85,20 @@ async function findSick(front: Front, deadlineMs: number): Promise<string[]> {
 
 function judge(what: string, is: string, allowed: string | readonly string[]): string[] {
   const all = typeof allowed === 'string' ? [allowed] : allowed;
-  return all.includes(is) ? [] : [`${what}: ${is}, instead of ${all.join(' or ')}`];
+  const isAllowed = is.split(between).every((words) => all.includes(words));
+  return isAllowed ? [] : [`${what}: ${is}, instead of ${all.join(' or ')}`];
+}
+
+const between = ', ';
+
+/** What different clients saw of the same route. */
+function joinWords(all: readonly string[]): string {
+  return [...new Set(all)].toSorted().join(between);
+}
+
+function joinCells(all: readonly Cells[]): Cells {
+  const cells = routeNames.map((route) => [route, joinWords(all.map((one) => one[route]))]);
+  return Object.fromEntries(cells) as Cells;
 }
 
 function bugsOf(shopward: Shopward): string[] {

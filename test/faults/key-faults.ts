@@ -32,7 +32,7 @@ interface Stage {
 /** The source of verification keys breaks in every way. Each scene has a process of its own, because fetches have a cooldown. */
 export async function runKeyFaults(): Promise<Scene[]> {
   const shop = await startFaultShop();
-  const scenes = await Promise.all([
+  const plays = [
     inStage(shop, 'down at the start, then up', async (stage) => {
       const { server, known } = stage;
       server.goDown();
@@ -128,14 +128,21 @@ export async function runKeyFaults(): Promise<Scene[]> {
         after: '200',
       });
     }),
-  ]);
+  ];
+  const scenes: Scene[] = [];
+  // One after the other: a machine that is busy must not start eight processes at once.
+  for (const play of plays) scenes.push(await play());
   shop.close();
   return scenes;
 }
 
 type Starting = Omit<Stage, 'shopward'> & { start(): Promise<void>; get(): Shopward };
 
-async function inStage(
+function inStage(shop: FaultShop, name: string, play: (stage: Starting) => Promise<Scene>) {
+  return () => playScene(shop, name, play);
+}
+
+async function playScene(
   shop: FaultShop,
   name: string,
   play: (stage: Starting) => Promise<Scene>,
@@ -176,7 +183,7 @@ async function words(stage: Starting, signer: Signer): Promise<string> {
 }
 
 async function eventually(stage: Starting, signer: Signer): Promise<string> {
-  const deadline = performance.now() + 15_000;
+  const deadline = performance.now() + 60_000;
   for (;;) {
     const seen = await words(stage, signer);
     if (seen === '200' || performance.now() > deadline) return seen;

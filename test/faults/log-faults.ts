@@ -1,6 +1,6 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, existsSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
@@ -13,9 +13,9 @@ const main = join(import.meta.dirname, '../../src/main.ts');
 /** Where the log goes breaks: what happens to requests? */
 export async function runLogFaults(): Promise<Scene[]> {
   const shop = await startFaultShop();
-  const scenes = [await closedPipe(shop), await unreadPipe(shop), ...(await fullDisk(shop))];
+  const scenes = await Promise.all([closedPipe(shop), unreadPipe(shop), fullDevice(shop), fullDisk(shop)]);
   shop.close();
-  return scenes;
+  return scenes.flat();
 }
 
 /** Whoever read the log is gone (EPIPE). */
@@ -33,7 +33,16 @@ async function unreadPipe(shop: FaultShop): Promise<Scene> {
   return conclude('whoever reads the log stops for a while', running, 1_500);
 }
 
-/** No space left on the device (ENOSPC); only root can make such a disk. */
+/** Every write fails with ENOSPC; Linux has such a device. */
+async function fullDevice(shop: FaultShop): Promise<Scene[]> {
+  if (!existsSync('/dev/full')) return [];
+  const device = openSync('/dev/full', 'w');
+  const scene = await conclude('no line of the log can be written', await start(shop, device));
+  closeSync(device);
+  return [scene];
+}
+
+/** A disk that fills up while the log grows (ENOSPC); only root can make such a disk. */
 async function fullDisk(shop: FaultShop): Promise<Scene[]> {
   const folder = mkdtempSync(join(tmpdir(), 'shopward-full-'));
   try {
@@ -43,7 +52,7 @@ async function fullDisk(shop: FaultShop): Promise<Scene[]> {
     return [];
   }
   const file = openSync(join(folder, 'log'), 'w');
-  const scene = await conclude('no space left for the log', await start(shop, file));
+  const scene = await conclude('the disk of the log fills up', await start(shop, file));
   closeSync(file);
   execFileSync('umount', [folder]);
   rmSync(folder, { recursive: true });
@@ -92,7 +101,7 @@ async function conclude(name: string, { child, port, folder }: Running, requests
   const isAlive = child.exitCode === null && child.signalCode === null;
   const gone = isAlive ? once(child, 'exit') : undefined;
   child.kill('SIGTERM');
-  const late = setTimeout(() => child.kill('SIGKILL'), 8_000);
+  const late = setTimeout(() => child.kill('SIGKILL'), 30_000);
   await gone;
   clearTimeout(late);
   rmSync(folder, { recursive: true });

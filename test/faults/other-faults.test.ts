@@ -7,6 +7,6 @@ test.each([
   ['the key source', runKeyFaults],
   ['the clock', runClockFaults],
   ['the log', runLogFaults],
-])('what clients see when something is wrong with %s', { timeout: 180_000 }, async (_, run) => {
+])('what clients see when something is wrong with %s', { timeout: 300_000 }, async (_, run) => {
   expect((await run()).flatMap(({ wrongs }) => wrongs)).toEqual([]);
 });

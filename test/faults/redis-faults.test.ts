@@ -3,7 +3,7 @@ import { runRedisFaults } from './redis-faults.ts';
 import { formatRows } from './table.ts';
 
 test('what clients see when Redis breaks, and that all is well afterwards', {
-  timeout: 180_000,
+  timeout: 300_000,
 }, async () => {
   const rows = await runRedisFaults();
   const wrongs = rows.flatMap(({ name, wrongs }) => wrongs.map((wrong) => `${name}: ${wrong}`));

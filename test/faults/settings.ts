@@ -1,12 +1,16 @@
 import { mappingTtlMs } from './fault-row.ts';
 
-/** Short times, so that much happens within a minute; `lease` is how long an unknown write holds its cart. */
+/**
+ * Short times, so that much happens within a minute, and long enough for a machine that has other things to do; `lease`
+ * is how long an unknown write holds its cart.
+ */
 export function shopwardSettings(redisUrl: string, store: object = {}): object {
   return {
-    store: { url: redisUrl, timeout: '200ms', ...store },
-    upstream: { responseTimeout: '1s', connectTimeout: '1s' },
-    entityTags: { lease: '2s', sendBy: '400ms', wait: '500ms' },
+    store: { url: redisUrl, timeout: '400ms', ...store },
+    upstream: { responseTimeout: '1500ms', connectTimeout: '1500ms' },
+    entityTags: { lease: '3s', sendBy: '1s', wait: '500ms' },
     urlResolver: { ttl: `${mappingTtlMs}ms`, staleWhileRevalidate: '0s' },
+    limits: { trackedResponse: '64KiB' },
     log: { level: 'warn' },
   };
 }

@@ -1,3 +1,4 @@
+import { gzipSync } from 'node:zlib';
 import { startFaultProxy } from '../harness/fault-proxy.ts';
 import { startRedis } from '../harness/redis-processes.ts';
 import { startShopward } from '../harness/shopward.ts';
@@ -13,6 +14,9 @@ const [unreachable, invalid, timeout] = [
   '504 upstream-timeout',
 ];
 const held = ['503 tag-store-unavailable'];
+/** 64 MiB of JSON in 64 KiB. */
+const bomb = gzipSync(Buffer.alloc(64 * 2 ** 20, ' '));
+const json = { 'Content-Type': 'application/json' };
 const html = '<html>Bad gateway</html>';
 
 /** The upstream breaks in every way, in front of every kind of route. */
@@ -70,6 +74,13 @@ export async function runUpstreamFaults(): Promise<RowResult[]> {
       oldTag: held,
     },
     {
+      name: 'half-close in the place of the answer',
+      begin: () => proxy.set({ toClient: { cut: { bytes: 0, by: 'half-close' } } }),
+      seen: unreachable,
+      but: known,
+      oldTag: held,
+    },
+    {
       name: 'half a head, then FIN',
       begin: () => proxy.set({ toClient: { cut: { bytes: 20, by: 'fin' } } }),
       seen: invalid,
@@ -91,6 +102,23 @@ export async function runUpstreamFaults(): Promise<RowResult[]> {
       oldTag: held,
     },
     {
+      name: 'a chunked body without its end',
+      begin: () => {
+        shop.instead = (response) =>
+          response.writeHead(200, json).write(' '.repeat(500), () => response.socket?.destroy());
+      },
+      seen: 'cut',
+      but: collected(invalid),
+      oldTag: held,
+    },
+    {
+      name: 'the request is lost on its way',
+      begin: () => proxy.set({ toUpstream: { drop: true } }),
+      seen: timeout,
+      but: known,
+      oldTag: held,
+    },
+    {
       name: 'silent',
       begin: () => proxy.set({ toClient: { drop: true } }),
       seen: timeout,
@@ -108,7 +136,8 @@ export async function runUpstreamFaults(): Promise<RowResult[]> {
       name: 'stalls in the middle of the body',
       begin: () => proxy.set({ toClient: { cut: { behind: head, bytes: 50, by: 'stall' } } }),
       seen: 'cut',
-      but: collected(timeout),
+      // A read is held back for a second at most, and streams from then on.
+      but: { ...collected(timeout), 'tracked GET': ['cut', timeout] },
       oldTag: held,
     },
     {
@@ -119,8 +148,8 @@ export async function runUpstreamFaults(): Promise<RowResult[]> {
       oldTag: '412 006',
     },
     {
-      name: 'sends 1000 bytes a second',
-      begin: () => proxy.set({ toClient: { bytesPerSecond: 1000 } }),
+      name: 'sends 2000 bytes a second',
+      begin: () => proxy.set({ toClient: { bytesPerSecond: 2000 } }),
       seen: '200',
       but: healthy,
       oldTag: '412 006',
@@ -151,8 +180,7 @@ export async function runUpstreamFaults(): Promise<RowResult[]> {
     {
       name: '200 with half a JSON document',
       begin: () => {
-        shop.instead = (response) =>
-          response.writeHead(200, { 'Content-Type': 'application/json' }).end('{"data":{"id":');
+        shop.instead = (response) => response.writeHead(200, json).end('{"data":{"id":');
       },
       seen: '200 unreadable',
       but: {
@@ -161,6 +189,26 @@ export async function runUpstreamFaults(): Promise<RowResult[]> {
         'resolver, new URL': invalid,
         ...known,
       },
+      oldTag: '412 006',
+    },
+    {
+      name: 'sends more than is looked at',
+      begin: () => {
+        shop.instead = (response) => response.writeHead(200, json).end(`{"data":"${'x'.repeat(2 ** 20)}"}`);
+      },
+      seen: '200',
+      but: { 'resolver, new URL': invalid, ...known },
+      oldTag: '412 006',
+    },
+    {
+      name: 'a decompression bomb',
+      begin: () => {
+        shop.instead = (response) =>
+          response.writeHead(200, { ...json, 'Content-Encoding': 'gzip' }).end(bomb);
+      },
+      seen: '200 unreadable',
+      // What a write has made has a new tag, whatever its answer says.
+      but: { 'tagged PATCH': '200 tagged unreadable', 'resolver, new URL': invalid, ...known },
       oldTag: '412 006',
     },
   ];

@@ -39,7 +39,8 @@ const storeFaults: readonly Faults[] = [
 export async function disturb(
   { upstream, store, redis, shopward, random }: Disturbed,
   isOver: () => boolean,
-): Promise<number> {
+  onDisturbance: () => void,
+): Promise<void> {
   const through = (proxy: FaultProxy, faults: Faults) => async () => {
     await proxy.set(faults);
     await sleep(faultMs);
@@ -58,16 +59,14 @@ export async function disturb(
     () => command(redis.url, 'FLUSHALL'),
     async () => shopward.signal('SIGHUP'),
   ];
-  let count = 0;
   while (!isOver()) {
     for (const act of random.shuffle(deck)) {
       await sleep(restMs / 2 + random.upTo(restMs));
       if (isOver()) break;
-      count += 1;
       await act();
+      onDisturbance();
     }
   }
-  return count;
 }
 
 async function command(url: string, ...words: [string, ...string[]]): Promise<void> {

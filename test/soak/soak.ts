@@ -12,9 +12,10 @@ import { type Met, visit } from './visitors.ts';
 export interface SoakOptions {
   readonly visitors: number;
   readonly seed: number;
-  /** The run is over after so many requests … */
+  /** The run is over after so many requests and faults … */
   readonly requests?: number;
-  /** … or so many milliseconds, whichever comes first. */
+  readonly disturbances?: number;
+  /** … or so many milliseconds, whichever comes first. Default of both counts: no end. */
   readonly durationMs: number;
 }
 
@@ -38,7 +39,8 @@ const sampleMs = 1_000;
 const warmUp = 1 / 3;
 
 /** One process of the real proxy under mixed traffic, while everything around it breaks now and then. */
-export async function runSoak({ visitors, seed, requests, durationMs }: SoakOptions): Promise<SoakReport> {
+export async function runSoak(options: SoakOptions): Promise<SoakReport> {
+  const { visitors, seed, durationMs } = options;
   const shop = await startFaultShop();
   const redis = await startRedis({});
   const upstream = await startFaultProxy(shop.port);
@@ -53,13 +55,18 @@ export async function runSoak({ visitors, seed, requests, durationMs }: SoakOpti
   const met: Met = {};
   const startedMs = performance.now();
   const total = () => Object.values(met).reduce((sum, count) => sum + count, 0);
+  let disturbances = 0;
+  const { requests = Number.POSITIVE_INFINITY, disturbances: enough = 0 } = options;
   const isOver = () =>
-    performance.now() - startedMs > durationMs || (requests !== undefined && total() >= requests);
+    performance.now() - startedMs > durationMs || (total() >= requests && disturbances >= enough);
+  const count = () => {
+    disturbances += 1;
+  };
   const before = await readFigures(shopward.adminUrl, startedMs);
 
-  const [disturbances, figures] = await Promise.all([
-    disturb({ upstream, store, redis, shopward, random }, isOver),
+  const [figures] = await Promise.all([
     sample(shopward, startedMs, isOver),
+    disturb({ upstream, store, redis, shopward, random }, isOver, count),
     ...Array.from({ length: visitors }, (_, i) => visit(shopward, createRandom(seed + i), met, isOver)),
   ]);
   const after = await awaitRest(shopward, startedMs, before);
@@ -108,7 +115,7 @@ function isAtRest(before: Figures, { activeRequests, upstreamRequests, openFiles
 }
 
 async function awaitRest(shopward: Shopward, startedMs: number, before: Figures): Promise<Figures> {
-  const deadline = performance.now() + 15_000;
+  const deadline = performance.now() + 60_000;
   for (;;) {
     const figures = await readFigures(shopward.adminUrl, startedMs);
     if (isAtRest(before, figures) || performance.now() > deadline) return figures;
