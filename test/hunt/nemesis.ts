@@ -123,6 +123,8 @@ function ofSentinel(redis: RedisSentinel, random: Random): Deed[] {
         before.resume();
       },
     ],
+    ['primary restarted at once, empty', 1, async () => (await redis.primary()).restart()],
+    ['FLUSHALL', 1, async () => ask(await urlOf(redis), (client) => client.flushall())],
     ['SCRIPT FLUSH', 1, async () => ask(await urlOf(redis), (client) => client.script('FLUSH'))],
   ];
 }

@@ -1,7 +1,7 @@
 /**
  * Hunts for a lost update; exits with 1 when it finds one, or anything else that must not be.
  *
- *     node test/hunt/run.ts --replicas 3 --clients 50 --seconds 60 [--redis single|sentinel] [--carts 12] [--seed N]
+ *     node test/hunt/run.ts --replicas 3 --clients 50 --seconds 60 [--redis sentinel|single] [--carts 12] [--seed N]
  *         [--broken tags|landing]    a setup that must lose: shows that the hunt can find something
  *         [--statuses]               prints every status that clients saw, too
  */
@@ -15,7 +15,7 @@ const { values } = parseArgs({
     clients: { type: 'string', default: '50' },
     seconds: { type: 'string', default: '60' },
     carts: { type: 'string', default: '12' },
-    redis: { type: 'string', default: 'single' },
+    redis: { type: 'string', default: 'sentinel' },
     seed: { type: 'string', default: String(Date.now() % 100_000) },
     broken: { type: 'string' },
     statuses: { type: 'boolean', default: false },
@@ -26,7 +26,7 @@ const options: HuntOptions = {
   clients: Number(values.clients),
   seconds: Number(values.seconds),
   carts: Number(values.carts),
-  redis: values.redis === 'sentinel' ? 'sentinel' : 'single',
+  redis: values.redis === 'single' ? 'single' : 'sentinel',
   seed: Number(values.seed),
   broken: values.broken === 'tags' || values.broken === 'landing' ? values.broken : undefined,
 };
