@@ -1,8 +1,23 @@
 import { execFileSync } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { once } from 'node:events';
+import {
+  cpSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { stringify } from 'yaml';
+import { startEchoUpstream } from '../harness/echo-upstream.ts';
+import { issueToken } from '../harness/shopward.ts';
+import { makeSigner, publicPem } from '../protection/signing.ts';
+import { makeReadOnly, placeNode, serveUnprivileged } from './unprivileged.ts';
 
 /**
  * No container engine is needed to know that the image builds: the Dockerfile's own COPY and RUN lines are carried out
@@ -53,6 +68,11 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
+/** Every file and when it was written. */
+function filesOf(place: string): string[] {
+  return globSync('**', { cwd: place }).map((file) => `${file} ${statSync(path.join(place, file)).mtimeMs}`);
+}
+
 function runInImage(...args: string[]): string {
   return execFileSync(process.execPath, ['dist/main.js', ...args], { cwd: image, encoding: 'utf8' });
 }
@@ -74,6 +94,40 @@ test('the configuration that the image ships passes its own check', () => {
     },
   });
   expect(out).not.toMatch(/error:/);
+});
+
+test('serves as somebody else than the owner of its files, and writes none', async () => {
+  const upstream = await startEchoUpstream();
+  const signer = makeSigner('RS256');
+  const etc = inside('image', '/etc/shopward');
+  writeFileSync(path.join(etc, 'public.pem'), publicPem(signer));
+  const config = path.join(etc, 'test.yaml');
+  writeFileSync(
+    config,
+    stringify({
+      listen: { host: '127.0.0.1', port: 0, drainDelay: '0s' },
+      admin: { host: '127.0.0.1', port: 0 },
+      upstream: { url: `http://127.0.0.1:${upstream.port}` },
+      protectedResources: 'protected-resources.yaml',
+      auth: { keys: { files: ['public.pem'] } },
+    }),
+  );
+  const node = placeNode(folder);
+  makeReadOnly(folder);
+  const before = filesOf(folder);
+  const { child, port, said } = await serveUnprivileged(node, image, config);
+  const get = async (place: string, headers = {}) =>
+    (await fetch(`http://127.0.0.1:${port}${place}`, { headers })).status;
+
+  expect(await get('/stores')).toBe(200);
+  expect(await get('/orders')).toBe(401);
+  expect(await get('/orders', { Authorization: `Bearer ${issueToken(signer)}` })).toBe(200);
+  child.kill('SIGTERM');
+  await once(child, 'close');
+  expect(child.exitCode, said()).toBe(0);
+  expect(said()).not.toMatch(/EACCES|EPERM|EROFS/);
+  expect(filesOf(folder)).toEqual(before);
+  await upstream.close();
 });
 
 test('the image is small and unprivileged', () => {

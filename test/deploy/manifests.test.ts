@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { parseAllDocuments } from 'yaml';
+import { parse, parseAllDocuments } from 'yaml';
 import { type DemoShop, startDemoShop } from '../../demo/shop.ts';
 import { startRedis } from '../harness/redis-processes.ts';
 import { type Shopward, startShopward } from '../harness/shopward.ts';
@@ -62,5 +62,9 @@ test('manifests are YAML, and probe what the admin port answers', async () => {
   for (const [, probe = ''] of kubernetes.matchAll(/httpGet: \{ path: (\S+),/g)) {
     expect((await fetch(shopward.adminUrl + probe)).status, probe).toBe(200);
   }
-  expect(kubernetes).toContain('readOnlyRootFilesystem: true');
+  for (const right of ['readOnlyRootFilesystem: true', 'runAsNonRoot: true', 'drop: [ALL]']) {
+    expect(kubernetes).toContain(right);
+  }
+  const { shopward: service } = parse(read('deploy/compose.yaml')).services;
+  expect(service).toMatchObject({ read_only: true, cap_drop: ['ALL'] });
 });

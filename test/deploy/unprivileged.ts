@@ -1,0 +1,59 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, cpSync, globSync, statSync } from 'node:fs';
+import path from 'node:path';
+
+/** `nobody` of Debian. */
+const nobody = 65_534;
+
+export interface Unprivileged {
+  readonly child: ChildProcess;
+  readonly port: number;
+  /** What it has printed so far. */
+  said(): string;
+}
+
+/** Takes the right to write away from everybody, for everything below a folder, and lets everybody read it. */
+export function makeReadOnly(folder: string): void {
+  for (const file of ['.', ...globSync('**', { cwd: folder })]) {
+    const place = path.join(folder, file);
+    const { mode } = statSync(place);
+    chmodSync(place, (mode | 0o444 | (mode & 0o100 ? 0o111 : 0)) & ~0o222);
+  }
+}
+
+/** `node` of the tests, where a stranger can run it: the repository may lie in somebody's home. */
+export function placeNode(folder: string): string {
+  const file = path.join(folder, 'node');
+  cpSync(process.execPath, file, { dereference: true });
+  return file;
+}
+
+/**
+ * Serves as `nobody` when the tests are root's (else as whoever runs them), with no place of its own to write to, and
+ * resolves when it listens.
+ */
+export async function serveUnprivileged(node: string, image: string, config: string): Promise<Unprivileged> {
+  const isRoot = process.getuid?.() === 0;
+  const child = spawn(node, ['dist/main.js', 'serve', '--config', config], {
+    cwd: image,
+    env: { HOME: image, TMPDIR: image, NODE_ENV: 'production' },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    ...(isRoot && { uid: nobody, gid: nobody }),
+  });
+  let text = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (more: string) => {
+      text += more;
+    });
+  }
+  const ended = once(child, 'close').then(() => {
+    throw new Error(`ended (${child.exitCode ?? child.signalCode}): ${text}`);
+  });
+  ended.catch(() => {});
+  for (;;) {
+    const port = /listening on http:\/\/127\.0\.0\.1:(\d+)/.exec(text)?.[1];
+    if (port !== undefined) return { child, port: Number(port), said: () => text };
+    await Promise.race([once(child.stderr, 'data'), once(child.stdout, 'data'), ended]);
+  }
+}
