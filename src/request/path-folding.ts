@@ -36,17 +36,28 @@ export function createVocabulary(): Vocabulary {
 
 /**
  * The form in which segments are compared: escapes decoded, `;params` cut off, dots and spaces at the end dropped,
- * lower case. Deliberately wider than what any one shop ignores: two segments that some upstream takes for the same
+ * case folded. Deliberately wider than what any one shop ignores: two segments that some upstream takes for the same
  * must fold to the same.
  */
 export function foldSegment(segment: string): string {
-  const text = decodeSegment(segment);
+  const text = foldCase(decodeSegment(segment));
   const params = text.indexOf(';');
   let end = params < 0 ? text.length : params;
   // A loop, since /[. ]+$/ is quadratic on long runs of dots.
   while (end > 0 && isIgnoredAtTheEnd(text.charCodeAt(end - 1))) end -= 1;
-  return text.slice(0, end).toLowerCase();
+  return text.slice(0, end);
 }
+
+/**
+ * Lower case, as any upstream may see it: compared without case by Unicode's rules, `ſ` is an s, the Kelvin sign a k,
+ * `ı` and `İ` are an i; normalised (NFKC), letters of full width and combined accents are the plain ones.
+ */
+export function foldCase(text: string): string {
+  if (ascii.test(text)) return text.toLowerCase();
+  return text.normalize('NFKC').toUpperCase().toLowerCase().replaceAll('i\u0307', 'i');
+}
+
+const ascii = /^[\0-\x7f]*$/;
 
 /** Percent-decodes a segment; what is no valid UTF-8 keeps its escapes, but for those of ASCII. */
 export function decodeSegment(segment: string): string {

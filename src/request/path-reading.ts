@@ -1,5 +1,5 @@
 import type { CanonicalRequest } from './canonical-request.ts';
-import { decodeSegment, emptyWord, type Vocabulary } from './path-folding.ts';
+import { decodeSegment, emptyWord, foldCase, type Vocabulary } from './path-folding.ts';
 
 /** One way in which some upstream may read a path: which of its segments it sees. */
 export interface PathReading {
@@ -126,7 +126,7 @@ function strip(reading: PathReading, prefix: IgnoredPrefix, vocabulary: Vocabula
 
 function textAfter(segment: string | undefined, text: string): string | undefined {
   if (segment === undefined || segment.length <= text.length) return undefined;
-  const loose = decodeSegment(segment).toLowerCase();
+  const loose = foldCase(decodeSegment(segment));
   return loose.startsWith(text) ? loose.slice(text.length) : undefined;
 }
 

@@ -17,6 +17,9 @@ it.each([
     '/orders./1',
   ],
   ...['/orders%c2%a0', '/Orders%20;x', '/orders.;x', '/orders;x.', '/customers%20/1/Addresses.'],
+  // Unicode's rules for case: the long s is an s, the Kelvin sign a k, the dotless i an i.
+  ...['/order%c5%bf', '/ORDER%C5%BF/1', '/w%c4%b1shlists', '/W%C4%B0SHLISTS', '/wi%c5%bfhli%c5%bft%c5%bf;x'],
+  ...['/customers/1/addre%c5%bf%c5%bfes', '/index.php/order%c5%bf', '/%c4%b1ndex.phporders'],
 ])('P9: %s needs a token', async (target) => {
   await stage.demandsToken(request(`GET ${target}`));
 });

@@ -44,11 +44,22 @@ function asksFor({ method, isFormPost }: ModelRequest, wanted: string): boolean 
 
 function fold(segment: string): string {
   return (
-    decodeURIComponent(segment)
+    plain(segment)
       .split(';')[0]
-      ?.replace(/[. ]+$/, '')
-      .toLowerCase() ?? ''
+      ?.replace(/[. ]+$/, '') ?? ''
   );
+}
+
+/** Letters that are the same but for their case, to somebody. */
+const alike: readonly (readonly [RegExp, string])[] = [
+  [/\u017f/g, 's'],
+  [/[\u0130\u0131]/g, 'i'],
+  [/\uff43/g, 'c'],
+];
+
+function plain(segment: string): string {
+  const text = decodeURIComponent(segment);
+  return alike.reduce((now, [letter, is]) => now.replace(letter, is), text).toLowerCase();
 }
 
 function emptyWays(segments: readonly string[]): string[][] {
@@ -77,7 +88,7 @@ function stripped(reading: string[], prefixes: readonly string[], strips = prefi
     const segment = reading[parts.length];
     if (segment === undefined) return [];
     if (fold(segment) === last) return [reading.slice(parts.length + 1)];
-    const loose = decodeURIComponent(segment).toLowerCase();
+    const loose = plain(segment);
     if (!loose.startsWith(last)) return [];
     return [[encodeURIComponent(loose.slice(last.length)), ...reading.slice(parts.length + 1)]];
   });

@@ -23,6 +23,16 @@ const segment = fc.oneof(
     weight: 2,
     arbitrary: fc.constantFrom('CARTS', 'carts;x=1', 'items.', 'A%20', 'items%3B', 'a%20%2E.', 'x.y;'),
   },
+  {
+    weight: 1,
+    arbitrary: fc.constantFrom(
+      'cart%C5%BF',
+      '%C4%B1tems',
+      '%C4%B0TEM%C5%BF;x',
+      '%EF%BD%83arts',
+      '%C4%B1ndex.phpa',
+    ),
+  },
   { weight: 3, arbitrary: fc.constantFrom('', '', ';', '...', '%20', ';v=1') },
   {
     weight: 2,

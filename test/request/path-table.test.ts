@@ -45,6 +45,13 @@ const cases: Record<string, readonly (readonly [rows: string[], request: string,
   'spelling of segments': [
     [['GET /carts/{id}'], 'GET /CARTS/1', ['~GET /carts/{id}']],
     [['GET /Carts/{id}'], 'GET /carts/1', ['~GET /Carts/{id}']],
+    // What Java, .NET, Go and PCRE take for the same letter where they ignore case.
+    [['GET /carts/{id}'], 'GET /cart%C5%BF/1', ['~GET /carts/{id}']],
+    [['GET /wishlists'], 'GET /w%C4%B1shlists', ['~GET /wishlists']],
+    [['GET /wishlists'], 'GET /W%C4%B0SHLI%C5%BFTS', ['~GET /wishlists']],
+    [['GET /kits'], 'GET /%E2%84%AAits', ['~GET /kits']],
+    [['GET /caf%C3%A9s'], 'GET /CAFE%CC%81S', ['~GET /caf%C3%A9s']],
+    [['GET /carts'], 'GET /c%C3%A4rts', []],
     [['GET /carts/{id}'], 'GET /carts;a=b/1', ['~GET /carts/{id}']],
     [['GET /carts/{id}'], 'GET /carts%3Ba/1', ['~GET /carts/{id}']],
     [['GET /carts/{id}'], 'GET /carts./1', ['~GET /carts/{id}']],
