@@ -39,7 +39,7 @@ export const configSchema = z.strictObject({
   protectedResources: filePath().default('protected-resources.yaml').meta({
     description: 'File with the protected list, relative to this file.',
   }),
-  protectedResourcesPath: path().default('/protected-resources').meta({
+  protectedResourcesPath: path().prefault('/protected-resources').meta({
     description: 'Path by which clients read the protected list.',
   }),
   auth,

@@ -1,5 +1,7 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
+import { isTrustableField } from '../request/field-kinds.ts';
+import { isTemplateProblem, parsePathTemplate } from '../request/path-template.ts';
 import { parseOrigin } from './origin.ts';
 
 /** Printable text that is not empty. */
@@ -55,34 +57,38 @@ function isCidr(value: string): boolean {
   return prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= (family === 4 ? 32 : 128));
 }
 
-const literalPath = /^(\/[A-Za-z0-9._~!$&'()*+,;=:@-]+)+$/;
-const segmentOfTemplate = /^(\{[A-Za-z_]\w*\}|[A-Za-z0-9._~!$&'()+,;=:@-]+)$/;
+const literalPath = /^(\/[^/?#{}\s]+)+$/;
 
 /** A path of literal segments, such as `/url-resolver`. */
 export function path() {
-  return z
-    .string()
-    .regex(literalPath, { error: 'must be a path such as /url-resolver: no closing slash, query or {name}' });
+  const error = 'must be a path such as /url-resolver: no closing slash, query or {name}';
+  return z.string().regex(literalPath, { error, abort: true }).transform(canonicalTemplate(error));
 }
 
 /** A path of literals and `{name}`s, such as `/carts/{cart_id}`. */
 export function pathTemplate() {
   return z
     .string()
-    .refine(isPathTemplate, { error: 'must be a path of literals and {name}s such as /carts/{cart_id}' });
+    .transform(canonicalTemplate('must be a path of literals and {name}s such as /carts/{cart_id}'));
 }
 
-function isPathTemplate(value: string): boolean {
-  const [first, ...segments] = value.split('/');
-  const names = segments.filter((segment) => segment.startsWith('{'));
-  const isWellFormed =
-    first === '' && segments.length > 0 && segments.every((one) => segmentOfTemplate.test(one));
-  return isWellFormed && new Set(names).size === names.length;
+/** Judged, and read in its canonical spelling, as the paths of the protected list are: what is taken can be met. */
+function canonicalTemplate(error: string) {
+  return (value: string, context: z.core.$RefinementCtx): string => {
+    const parsed = parsePathTemplate(value);
+    if (isTemplateProblem(parsed)) context.addIssue(`${error}; ${parsed.problem}`);
+    else if (parsed.rest || parsed.segments.length === 0) context.addIssue(error);
+    else return parsed.text;
+    return value;
+  };
 }
 
-/** A field name (RFC 9110 section 5.1), of the characters that shopward forwards. */
-export function fieldName() {
-  return z.string().regex(/^[A-Za-z0-9-]+$/, { error: 'must be a field name of letters, digits and -' });
+/** The name of a field that may be believed of a trusted peer. */
+export function trustableField() {
+  return z
+    .string()
+    .regex(/^[A-Za-z0-9-]+$/, { error: 'must be a field name of letters, digits and -', abort: true })
+    .refine(isTrustableField, { error: 'must not be a field that frames, routes or authorises a request' });
 }
 
 /** A list without repetitions. */

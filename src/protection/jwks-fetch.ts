@@ -24,14 +24,6 @@ export interface JwksFetchOptions {
   readonly signal: AbortSignal;
 }
 
-/** What is wrong with `auth.keys.jwks` as a URL; undefined: nothing. */
-export function judgeJwksUrl(url: string): string | undefined {
-  const parsed = URL.parse(url);
-  if (parsed === null) return 'is not a URL';
-  if (parsed.protocol !== 'https:' && parsed.protocol !== 'http:') return 'is neither https nor http';
-  return parsed.username !== '' || parsed.password !== '' ? 'holds credentials' : undefined;
-}
-
 /** Gets the JSON of a key set; never rejects. */
 export async function fetchJwks(
   options: JwksFetchOptions,

@@ -6,7 +6,7 @@ import type { KeyLookup, KeySource } from './key-source.ts';
 import type { TokenHeader } from './token-header.ts';
 
 export interface JwksKeySourceOptions {
-  /** `http` or `https`; see `judgeJwksUrl`. */
+  /** `http` or `https`, without user and fragment: the configuration has seen to it. */
   readonly url: string;
   readonly algorithms: readonly string[];
   /** Milliseconds since the epoch. */

@@ -1,25 +1,14 @@
+import { isTemplateProblem, parsePathTemplate } from './path-template.ts';
+
 /** Path templates in whose parameters `%2F` may stand, compiled; null stands for a parameter. */
-export type EncodedSlashRules = readonly EncodedSlashRule[];
+export type EncodedSlashRules = readonly (readonly (string | null)[])[];
 
-interface EncodedSlashRule {
-  readonly segments: readonly (string | null)[];
-  /** A last `**`: any further segments, in which `%2F` may stand too. */
-  readonly hasRest: boolean;
-}
-
-/**
- * Compiles templates such as `/abstract-products/{sku}`. Throws a TypeError that names the template which is not a path
- * of literals, `{name}`s and perhaps a last `**`.
- */
+/** Compiles templates such as `/abstract-products/{sku}`. Throws a TypeError that names the one that is no such path. */
 export function compileEncodedSlash(templates: readonly string[]): EncodedSlashRules {
   return templates.map((template) => {
-    const parts = template.slice(1).split('/');
-    const hasRest = parts.at(-1) === '**';
-    if (hasRest) parts.pop();
-    if (!template.startsWith('/') || !parts.every(isTemplateSegment)) {
-      throw new TypeError(`not a path template: ${template}`);
-    }
-    return { segments: parts.map((part) => (part.startsWith('{') ? null : part)), hasRest };
+    const parsed = parsePathTemplate(template);
+    if (isTemplateProblem(parsed) || parsed.rest) throw new TypeError(`not a path template: ${template}`);
+    return parsed.segments.map((segment) => ('literal' in segment ? segment.literal : null));
   });
 }
 
@@ -35,11 +24,7 @@ export function readEncodedSlashes(
   return segments.join('/').replaceAll('%2F', '/').replace(/^\/+/, '').split('/');
 }
 
-function meets(segments: readonly string[], { segments: wanted, hasRest }: EncodedSlashRule): boolean {
-  if (hasRest ? segments.length < wanted.length : segments.length !== wanted.length) return false;
+function meets(segments: readonly string[], wanted: EncodedSlashRules[number]): boolean {
+  if (segments.length !== wanted.length) return false;
   return wanted.every((segment, i) => segment === null || segment === segments[i]);
-}
-
-function isTemplateSegment(part: string): boolean {
-  return /^\{[^{}]+\}$/.test(part) || /^[^{}*%]*$/.test(part);
 }

@@ -4,6 +4,8 @@ import { keys, problemLines } from './config-folder.ts';
 const durationText = 'must be a duration with a unit (ms, s, m, h or d), such as 250ms or 30s';
 const sizeText = 'must be a size in bytes, or with a unit (B, KiB, MiB or GiB), such as 64KiB';
 const originText = 'must be http:// or https:// with a host and perhaps a port, without path, query and user';
+const templateText = 'must be a path of literals and {name}s such as /carts/{cart_id}';
+const pathText = 'must be a path such as /url-resolver: no closing slash, query or {name}';
 
 describe('one mistake', () => {
   // [what stands in the second line, behind valid keys; column and text of the one problem]
@@ -39,16 +41,31 @@ describe('one mistake', () => {
     ['workers: many', '10: error: workers must be a whole number, or auto'],
     [
       'request: { encodedSlash: [carts] }',
-      '27: error: request.encodedSlash[0] must be a path of literals and {name}s such as /carts/{cart_id}',
+      `27: error: request.encodedSlash[0] ${templateText}; a path begins with "/"`,
     ],
     [
       'request: { encodedSlash: ["/a/{b}/{b}"] }',
-      '27: error: request.encodedSlash[0] must be a path of literals and {name}s such as /carts/{cart_id}',
+      `27: error: request.encodedSlash[0] ${templateText}; the parameter {b} stands twice in one path`,
+    ],
+    ['request: { encodedSlash: ["/a/**"] }', `27: error: request.encodedSlash[0] ${templateText}`],
+    [
+      'request: { ignoredPrefixes: ["/a;b"] }',
+      `30: error: request.ignoredPrefixes[0] ${pathText}; "a;b": leave ";" and what follows out, matching ignores it`,
     ],
     [
-      'request: { ignoredPrefixes: [/] }',
-      '30: error: request.ignoredPrefixes[0] must be a path such as /url-resolver: no closing slash, query or {name}',
+      'request: { ignoredPrefixes: ["/.."] }',
+      `30: error: request.ignoredPrefixes[0] ${pathText}; ".." can never match: dot segments are refused`,
     ],
+    ['request: { ignoredPrefixes: ["/{a}"] }', `30: error: request.ignoredPrefixes[0] ${pathText}`],
+    [
+      'urlResolver: { path: "/a*b" }',
+      `22: error: urlResolver.path ${pathText}; "a*b": a wildcard is {name} for one segment, or ** as the last segment`,
+    ],
+    [
+      'refreshTokens: { endpoints: [{ kind: issue, method: POST, path: "/x%2Fy" }] }',
+      `65: error: refreshTokens.endpoints[0].path ${templateText}; "x%2Fy" can never match: an encoded "/" is refused`,
+    ],
+    ['request: { ignoredPrefixes: [/] }', `30: error: request.ignoredPrefixes[0] ${pathText}`],
     ['publicUrl: https://shop.example/api', `12: error: publicUrl ${originText}`],
     ['upstream: { url: "http://u:hunter2@shop" }', `18: error: upstream.url ${originText}`],
     ['upstream: { url: "ftp://shop" }', `18: error: upstream.url ${originText}`],
@@ -74,6 +91,10 @@ describe('one mistake', () => {
     ],
     ['trustedProxies: [::1, ::1]', '23: error: trustedProxies[1] stands twice in this list'],
     ['trustedProxies: 10.0.0.0/8', '17: error: trustedProxies must be a list'],
+    [
+      'trustedFields: [Authorization]',
+      '17: error: trustedFields[0] must not be a field that frames, routes or authorises a request',
+    ],
     ['trustedFields: [X_Real]', '17: error: trustedFields[0] must be a field name of letters, digits and -'],
     ['store: { url: "redis://:hunter2@h:99999" }', '15: error: store.url has a malformed host or port'],
     [
@@ -197,6 +218,14 @@ describe('keys and algorithms', () => {
     [
       'auth: { keys: { jwks: "https://u@a/b" } }',
       ['1:23: error: auth.keys.jwks must be an http:// or https:// URL without user and fragment'],
+    ],
+    [
+      'auth: { keys: { jwks: "https://a:99999/b" } }',
+      ['1:23: error: auth.keys.jwks must be an http:// or https:// URL without user and fragment'],
+    ],
+    [
+      'auth: { algorithms: [HS256], keys: { secret: "-----BEGIN PUBLIC KEY-----MIIBIjANBgk" } }',
+      ['1:46: error: auth.keys.secret is PEM, not a secret; name public keys in auth.keys.files'],
     ],
     [
       'auth: { algorithms: [none], keys: { jwks: "https://a/b" } }',

@@ -2,7 +2,6 @@ import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import { judgeJwksUrl } from '../../src/protection/jwks-fetch.ts';
 import { serveJson } from './jwks-server.ts';
 import { first, passed, second, setUpJwks, unavailable } from './jwks-setup.ts';
 import { makeSigner, publicJwk } from './signing.ts';
@@ -125,15 +124,4 @@ it('stops at close: no fetch, no timer, and what hangs is let go', async () => {
   expect(await verify(first)).toHaveProperty('rejection', 'keys-unavailable');
   await source.refresh();
   expect(server.hits).toBe(1);
-});
-
-it.each([
-  ['https://shop.example/jwks.json', undefined],
-  ['http://127.0.0.1:9000/jwks', undefined],
-  ['file:///etc/passwd', 'is neither https nor http'],
-  ['data:application/json,{}', 'is neither https nor http'],
-  ['shop.example/jwks', 'is not a URL'],
-  ['https://a:b@shop.example/', 'holds credentials'],
-])('judgeJwksUrl(%j): %j', (url, problem) => {
-  expect(judgeJwksUrl(url)).toBe(problem);
 });

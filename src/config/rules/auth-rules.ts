@@ -24,6 +24,11 @@ export function authProblems({ auth }: Pick<Config, 'auth'>): SettingProblem[] {
       problems.push({ path: ['auth', 'keys', 'secret'], text });
     }
   }
+  // A public key as HMAC secret is known to everybody.
+  if ('secret' in keys && keys.secret.includes('-----BEGIN ')) {
+    const text = 'is PEM, not a secret; name public keys in auth.keys.files';
+    problems.push({ path: ['auth', 'keys', 'secret'], text });
+  }
   if ('jwks' in keys) problems.push(...jwksWarnings(keys.jwks));
   return problems;
 }

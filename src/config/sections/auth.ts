@@ -24,9 +24,11 @@ export type KeysConfig =
   | { readonly files: readonly string[] }
   | { readonly secret: string };
 
-const jwksUrl = z.string().regex(/^https?:\/\/[^\s/@?#]+(\/[^\s@#]*)?(\?[^\s#]*)?$/i, {
-  error: 'must be an http:// or https:// URL without user and fragment',
-});
+const jwksText = 'must be an http:// or https:// URL without user and fragment';
+const jwksUrl = z
+  .string()
+  .regex(/^https?:\/\/[^\s/@?#]+(\/[^\s@#]*)?(\?[^\s#]*)?$/i, { error: jwksText, abort: true })
+  .refine(URL.canParse, { error: jwksText });
 
 const keys = z
   .strictObject({

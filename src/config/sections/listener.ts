@@ -3,13 +3,13 @@ import { duration, size } from '../units.ts';
 import {
   cidr,
   distinct,
-  fieldName,
   filePath,
   listenHost,
   path,
   pathTemplate,
   port,
   text,
+  trustableField,
 } from '../values.ts';
 
 export const listen = z
@@ -91,7 +91,7 @@ export const trustedProxies = distinct(cidr()).prefault([]).meta({
     'Addresses of peers whose `X-Forwarded-For`, `X-Forwarded-Proto` and `X-Request-Id` are believed.',
 });
 
-export const trustedFields = distinct(fieldName()).prefault([]).meta({
+export const trustedFields = distinct(trustableField()).prefault([]).meta({
   description:
     'More fields that are believed of those peers, and otherwise dropped, such as `CF-Connecting-IP`.',
 });

@@ -22,7 +22,7 @@ export const upstream = z
     }),
     connectTimeout: duration()
       .prefault('2s')
-      .meta({ description: 'Longest wait for a connection: then 502.' }),
+      .meta({ description: 'Longest wait for a connection: then 504; a refused one is 502 at once.' }),
     responseTimeout: duration().prefault('60s').meta({
       description: 'Longest wait for the shop, from the start of the request: then 504.',
     }),

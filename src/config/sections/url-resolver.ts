@@ -35,7 +35,7 @@ export const urlResolver = z
   .union([
     z.literal(false),
     z.strictObject({
-      path: path().default('/url-resolver').meta({ description: 'Path of the resolver.' }),
+      path: path().prefault('/url-resolver').meta({ description: 'Path of the resolver.' }),
       source,
       locales: distinct(locale()).min(1).prefault(['en', 'de']).meta({
         description: 'Locales of the shop; `Accept-Language` is negotiated to one of them.',
