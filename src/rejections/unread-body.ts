@@ -12,6 +12,16 @@ export function isBodyPending(incoming: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }
 
+/** Bytes up to which copying a body costs less than handing it to the kernel as a second piece. */
+const copiedBytes = 4096;
+
+/** Head and body of text leave in one piece, and one piece costs the kernel half of what two cost. */
+function endWhole(response: ServerResponse, chunk: Buffer | string | undefined): void {
+  if (typeof chunk === 'string') response.end(chunk, 'latin1');
+  else if (chunk === undefined || chunk.length > copiedBytes) response.end(chunk);
+  else response.end(chunk.toString('latin1'), 'latin1');
+}
+
 /**
  * Ends a response whose head is written. While the request is still arriving and the connection is to close, its rest
  * is read and thrown away within bounds first: closing at once would reset the connection, and the client might never
@@ -23,8 +33,7 @@ export function endResponse(
   chunk?: Buffer | string,
 ): void {
   if (response.shouldKeepAlive || !isBodyPending(incoming)) {
-    if (typeof chunk === 'string') response.end(chunk, 'latin1');
-    else response.end(chunk);
+    endWhole(response, chunk);
     return;
   }
   if (chunk !== undefined && chunk.length > 0) response.write(chunk, 'latin1');

@@ -63,6 +63,8 @@ export function createListener(options: ListenerOptions): Listener {
     requireHostHeader: false,
     rejectNonStandardBodyWrites: false,
     noDelay: true,
+    // A request without a body has no stream that would have to be ended and destroyed.
+    optimizeEmptyRequests: true,
     shouldUpgradeCallback: ({ method, headers }) =>
       options.handleUpgrade !== undefined &&
       method === 'GET' &&
