@@ -81,6 +81,8 @@ export interface ShopwardSettings {
   readonly engine?: 'undici' | 'http-proxy-3';
   /** Rows of the protected list. */
   readonly rows?: readonly string[];
+  /** Default: `warn`, since no other contestant writes a line for each request. */
+  readonly logLevel?: 'warn' | 'info';
   /** YAML that is added to the configuration. */
   readonly more?: string;
 }
@@ -88,7 +90,7 @@ export interface ShopwardSettings {
 export async function startShopward(
   name: string,
   upstream: string,
-  { engine = 'undici', rows = ['GET /orders/{id}'], more = '' }: ShopwardSettings = {},
+  { engine = 'undici', rows = ['GET /orders/{id}'], logLevel = 'warn', more = '' }: ShopwardSettings = {},
 ): Promise<Contestant> {
   const home = mkdtempSync(path.join(folder, 'shopward-'));
   const list = `groups:\n  Bench:\n${rows.map((row) => `    - ${row}\n`).join('')}complete: true\n`;
@@ -99,7 +101,7 @@ export async function startShopward(
 admin: { host: 127.0.0.1, port: 0 }
 upstream: { url: '${upstream}', engine: ${engine} }
 auth: { keys: { files: ['${publicKeyFile}'] } }
-log: { level: warn }
+log: { level: ${logLevel} }
 ${more}`,
   );
   const main = path.join(here, '../src/main.ts');

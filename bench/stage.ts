@@ -16,6 +16,17 @@ export class Stage {
     return this.#once('shopward', () => contestants.startShopward('shopward', this.upstream));
   }
 
+  /** Its default: a line of JSON for every request, which no other contestant writes. */
+  shopwardWithAccessLog(): Promise<contestants.Contestant> {
+    const name = 'shopward, access log on';
+    return this.#once(name, () => contestants.startShopward(name, this.upstream, { logLevel: 'info' }));
+  }
+
+  httpProxy3(kind: 'bare' | 'tuned' | 'defaults'): Promise<contestants.Contestant> {
+    const name = kind === 'defaults' ? 'http-proxy-3 by default' : `${kind} http-proxy-3`;
+    return this.#once(name, () => contestants.startNode(name, 'http-proxy-3.ts', [this.upstream, kind]));
+  }
+
   fastify(): Promise<contestants.Contestant> {
     const args = [this.upstream, contestants.publicKeyFile];
     return this.#once('fastify', () =>
@@ -41,10 +52,12 @@ export class Stage {
       this.#once(name, () => contestants.startNode(name, file, [upstream]));
     return [
       await this.shopward(),
+      await this.shopwardWithAccessLog(),
       await this.#once('http-proxy-3', () =>
         contestants.startShopward('shopward on http-proxy-3', upstream, { engine: 'http-proxy-3' }),
       ),
-      await node('bare http-proxy-3', 'bare-http-proxy-3.ts'),
+      await this.httpProxy3('bare'),
+      await this.httpProxy3('tuned'),
       await this.fastify(),
       await node('node:http relay', 'node-relay.ts'),
       await node('undici relay', 'undici-relay.ts'),

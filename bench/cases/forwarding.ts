@@ -7,7 +7,14 @@ import { bearers, get, type Stage } from '../stage.ts';
 const passThrough: readonly Target[] = [
   { row: 'shopward', against: '@fastify/http-proxy', of: 'cpu', most: 0.55 },
   { row: 'shopward', against: 'bare http-proxy-3', of: 'cpu', most: 0.45 },
+  { row: 'shopward', against: 'tuned http-proxy-3', of: 'cpu', most: 0.45 },
 ];
+const withoutKeepAlive: Target = {
+  row: 'shopward',
+  against: 'http-proxy-3 by default',
+  of: 'cpu',
+  most: 0.45,
+};
 const tailOfNginx: Target = { row: 'shopward', against: 'nginx', of: 'p99', most: 2 };
 const costOfHaproxy: Target = { row: 'shopward', against: 'HAProxy', of: 'cpu', most: 1.2 };
 
@@ -27,8 +34,9 @@ export function forwardingCases(stage: Stage): BenchCase[] {
   return [
     {
       name: 'pass-through GET 0.4 KB',
-      targets: [...passThrough, tailOfNginx],
-      prepare: everybody(get('/small')),
+      targets: [...passThrough, withoutKeepAlive, tailOfNginx],
+      prepare: async () =>
+        entriesOf([...(await stage.everybody()), await stage.httpProxy3('defaults')], get('/small')),
     },
     { name: 'pass-through GET 100 KB', targets: passThrough, prepare: everybody(get('/large')) },
     { name: 'pass-through POST 2 KB', targets: passThrough, prepare: everybody(post) },
