@@ -4,7 +4,8 @@ import { defineScript } from '../redis/script.ts';
 /**
  * The claim protocol for Redis: `claim-protocol.ts`, line by line, one script per operation. KEYS: the epoch marker of
  * the slot, the record. ARGV begins with lease, hold and longest read (microseconds) and the record's expiry
- * (milliseconds). Every answer begins with the epoch, the clock and the end of the hold.
+ * (milliseconds). Every answer is one text of lines, quicker to read than a list: the epoch, the clock, the end of the
+ * hold, then what the operation tells.
  *
  * The record is a hash: e(poch) g(eneration) t(ag) s(hop tag) lt lu lg ld (lease: token, until, tagged, tainted) q qg
  * (quiet until, tagged) c(hanged at), all of them always there, and `v:` + variant -> fingerprint | at | fields.
@@ -78,7 +79,7 @@ local function save(r)
   redis.call('PEXPIRE', RECORD, EXPIRY)
 end
 
-local function answer(...) return { marker, int(now), int(hold_until), ... } end
+local function answer(...) return table.concat({ marker, int(now), int(hold_until), ... }, '\\n') end
 
 local record = load()
 local quiet = record ~= nil and record.quiet ~= 0

@@ -155,9 +155,11 @@ class RedisTagStore implements TagStore {
   }
 
   #hear(bucket: number, reply: unknown): Reply {
-    if (!Array.isArray(reply) || typeof reply[0] !== 'string') throw new RedisUnavailable('error');
-    this.#clock.hear(bucket, reply[0], Number(reply[1]));
-    return reply;
+    if (typeof reply !== 'string') throw new RedisUnavailable('error');
+    const lines = reply.split('\n');
+    const [epoch = '', now] = lines;
+    this.#clock.hear(bucket, epoch, Number(now));
+    return lines;
   }
 }
 
