@@ -4,8 +4,8 @@ import { RedisTokenStore } from '../../src/refresh-tokens/redis-token-store.ts';
 import { defaultLifetimeMs, startTokenFront } from './token-front.ts';
 
 const [, , port, jwksUrl = '', redisUrl = '', answerWithinMs, marginMs] = process.argv;
-const redis = connectRedis({ url: redisUrl, timeoutMs: 2000 });
-await redis.ready(5000);
+const redis = connectRedis({ url: redisUrl, timeoutMs: 20_000 });
+await redis.ready(60_000);
 const store = new RedisTokenStore({ redis, lifetimeMs: defaultLifetimeMs, retentionMs: 'keep' });
 const front = await startTokenFront({ port: Number(port), jwksUrl }, store, {
   answerWithinMs: Number(answerWithinMs),

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import type { Redis } from '../../src/redis/redis.ts';
 import { startCluster, startRedis } from '../harness/redis-processes.ts';
-import { contract, type Subject } from './store-contract.ts';
+import { contract } from './store-contract.ts';
 import { connect, memorySubject, redisSubject } from './stores.ts';
 
 describe('memory', () => {
@@ -12,18 +12,17 @@ describe.each([
   { kind: 'single', start: () => startRedis() },
   { kind: 'cluster', start: () => startCluster() },
 ])('Redis, $kind', ({ start }) => {
-  let subject: Subject;
+  let connections: [Redis, Redis];
   const open: Array<{ close(): Promise<void> }> = [];
   beforeAll(async () => {
     const server = await start();
     open.push(server);
-    const connections: [Redis, Redis] = [await connect(server.url), await connect(server.url)];
+    connections = [await connect(server.url), await connect(server.url)];
     open.push(...connections);
-    subject = redisSubject(connections);
   });
   afterAll(async () => {
     for (const each of open.reverse()) await each.close();
   });
 
-  test.each(Object.entries(contract))('%s', async (_, holds) => holds(subject));
+  test.each(Object.entries(contract))('%s', async (_, holds) => holds(redisSubject(connections)));
 });

@@ -1,9 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { connectRedis } from '../../src/redis/connect-redis.ts';
 import type { Redis } from '../../src/redis/redis.ts';
 import { MemoryTokenStore, type TokenSteps } from '../../src/refresh-tokens/memory-token-store.ts';
 import { RedisTokenStore } from '../../src/refresh-tokens/redis-token-store.ts';
-import type { TokenScripts } from '../../src/refresh-tokens/token-scripts.ts';
+import { buildTokenScripts } from '../../src/refresh-tokens/token-scripts.ts';
 import { until } from '../harness/redis-processes.ts';
 import { lifetimeMs, type Subject } from './store-contract.ts';
 
@@ -23,22 +22,30 @@ export function memorySubject(protocol?: TokenSteps): Subject {
   };
 }
 
-export async function connect(url: string, timeoutMs = 2000): Promise<Redis> {
+export async function connect(url: string, timeoutMs = 20_000): Promise<Redis> {
   const redis = connectRedis({ url, timeoutMs });
-  await until(async () => redis.ready(1000), 10_000);
+  await until(async () => redis.ready(1000));
   return redis;
 }
 
-/** Two stores with connections of their own, as two replicas have. */
+export interface RedisSubjectOptions {
+  /** What is broken in the scripts on purpose. */
+  readonly edit?: (lua: string, name: string) => string;
+  readonly keyPrefix?: string;
+}
+
+/** Two stores with connections of their own, as two replicas have. Their scripts' clock is Redis' own, and what passes. */
 export function redisSubject(
   [one, other]: readonly [Redis, Redis],
-  scripts?: TokenScripts,
-  keyPrefix?: string,
+  { edit = (lua) => lua, keyPrefix }: RedisSubjectOptions = {},
 ): Subject {
+  let passedMs = 0;
+  const build = () => buildTokenScripts((lua, name) => shiftClock(edit(lua, name), passedMs));
+  const scripts = { ...build() };
   const options = {
     lifetimeMs,
     retentionMs: 'keep',
-    ...(scripts && { scripts }),
+    scripts,
     ...(keyPrefix && { keyPrefix }),
   } as const;
   return {
@@ -46,7 +53,17 @@ export function redisSubject(
       new RedisTokenStore({ ...options, redis: one }),
       new RedisTokenStore({ ...options, redis: other }),
     ],
-    // The clock is Redis' own.
-    pass: (ms) => sleep(ms),
+    pass: async (ms) => {
+      passedMs += ms;
+      Object.assign(scripts, build());
+    },
   };
 }
+
+function shiftClock(lua: string, byMs: number): string {
+  const [before, after, ...more] = lua.split(readClock);
+  if (after === undefined || more.length > 0) throw new Error('a script that does not read the clock once');
+  return `${before}${readClock} time[2] = tonumber(time[2]) + ${byMs * 1000}${after}`;
+}
+
+const readClock = "local time = redis.call('TIME')";

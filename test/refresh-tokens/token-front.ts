@@ -57,22 +57,22 @@ export async function startTokenFront(
     store,
     subjectOf: createAccessTokenSubject(createSubjectReader('sub.customer_reference')),
     lifetimeMs: defaultLifetimeMs,
-    answerWithinMs: 10_000,
+    answerWithinMs: 120_000,
     ...options,
   });
   const forwarder = createForwarder({
     engine: createHttpProxy3Engine({
       upstream: { scheme: 'http', hostname: '127.0.0.1', port: upstream.port },
-      connectTimeoutMs: 2000,
+      connectTimeoutMs: 30_000,
       connections: 64,
     }),
     connections: 64,
     queueLimit: 1000,
-    queueTimeoutMs: 10_000,
-    responseTimeoutMs: 10_000,
+    queueTimeoutMs: 60_000,
+    responseTimeoutMs: 60_000,
     bodyLimitBytes: 2_097_152,
-    bodyTimeoutMs: 10_000,
-    writeStallTimeoutMs: 10_000,
+    bodyTimeoutMs: 60_000,
+    writeStallTimeoutMs: 60_000,
   });
   const rejections = buildRejections();
 
@@ -94,7 +94,7 @@ export async function startTokenFront(
     }
     const body =
       concern === 'whole-body'
-        ? await readWholeBody(incoming, request.body, { limitBytes: 2_097_152, timeoutMs: 10_000 })
+        ? await readWholeBody(incoming, request.body, { limitBytes: 2_097_152, timeoutMs: 60_000 })
         : undefined;
     if (isRejection(body)) return refuse(body);
     const passage =

@@ -221,8 +221,7 @@ describe('the RFC 6749 endpoint', () => {
 });
 
 describe('outcomes of an exchange', () => {
-  const answerWithinMs = 400;
-  const holdMs = answerWithinMs + 5000;
+  const [answerWithinMs, marginMs] = [60_000, 5000];
 
   test.each([
     { outcome: '400', change: { failNext: 1, failStatus: 400 }, status: 400 },
@@ -248,15 +247,16 @@ describe('outcomes of an exchange', () => {
     { outcome: '302', change: { failNext: 1, failStatus: 302 }, status: 302 },
     { outcome: 'reset before the answer', change: { resetNext: 1, resetAt: 'before-answer' }, status: 502 },
     { outcome: 'reset in the body', change: { resetNext: 1, resetAt: 'mid-body' }, status: 502 },
-    { outcome: 'time-out', change: { latencyMs: 2000 }, status: 504 },
-  ])('after $outcome it is free once the deadline has passed', async ({ change, status }) => {
-    const { signIn, exchange } = await start({ answerWithinMs });
+    { outcome: 'time-out', change: { latencyMs: 30_000 }, status: 504, withinMs: 1000 },
+  ])('after $outcome it is free once the deadline has passed', async ({ change, status, withinMs }) => {
+    const deadlineMs = withinMs ?? answerWithinMs;
+    const { signIn, exchange } = await start({ answerWithinMs: deadlineMs });
     const { refreshToken } = await signIn();
     Object.assign(shop.settings, change);
     expect((await exchange(refreshToken)).status).toBe(status);
     Object.assign(shop.settings, { latencyMs: 0 });
     const asks = exchanges();
-    nowMs += holdMs - 1;
+    nowMs += deadlineMs + marginMs - 1;
     const early = await exchange(refreshToken);
     expect([early.status, early.headers.get('retry-after')]).toEqual([401, '1']);
     expect(exchanges()).toBe(asks);
@@ -307,7 +307,7 @@ describe('outcomes of a revocation', () => {
   test('while it is under way, an exchange is refused', async () => {
     const { signIn, exchange, revoke } = await start();
     const { refreshToken, accessToken } = await signIn();
-    shop.settings.latencyMs = 300;
+    shop.settings.latencyMs = 3000;
     const revoked = revoke(accessToken, refreshToken);
     await expect.poll(() => shop.received.total).toBe(2);
     expect((await exchange(refreshToken)).status).toBe(401);
@@ -318,7 +318,7 @@ describe('outcomes of a revocation', () => {
   test('mine in the middle of an exchange ends the new token too', async () => {
     const { signIn, exchange, revoke } = await start();
     const { refreshToken, accessToken } = await signIn();
-    shop.settings.latencyMs = 300;
+    shop.settings.latencyMs = 3000;
     const exchanging = exchange(refreshToken);
     await expect.poll(exchanges).toBe(1);
     await revoke(accessToken, 'mine');
