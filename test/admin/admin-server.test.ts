@@ -279,7 +279,7 @@ describe('the admin port', () => {
     ['head', 'GET /livez HTTP/1.1\r\nHost: loc'],
     ['body', 'POST /api/thing HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n{"a"'],
   ])('lets nobody take for ever over a %s, and serves others meanwhile', async (_, bytes) => {
-    const port = await start({ requestTimeoutMs: 300 });
+    const port = await start({ requestTimeoutMs: 2000 });
     const connection = await openRawConnection(port);
     await connection.write(bytes);
     expect((await ask(port, 'GET /livez')).status).toBe(200);

@@ -20,6 +20,7 @@ eachEngine('H3: a full queue', (start) => {
     expect(new Set(responses.map(({ status }) => status))).toEqual(new Set([200]));
     expect(upstream.requestLines).toHaveLength(32);
     expect(upstream.connections.length).toBeLessThanOrEqual(8);
+    await front.resultsOf(32);
     expect([front.forwarder.inFlight, front.forwarder.queued]).toEqual([0, 0]);
   });
 
@@ -99,7 +100,7 @@ eachEngine('H3: a full queue', (start) => {
         connection.socket.write(Buffer.alloc(30_000_000, 'a'));
         return undefined;
       },
-      { responseTimeoutMs: 1_500 },
+      { responseTimeoutMs: 3_000 },
     );
     const reader = await openRawConnection(port);
     reader.socket.removeAllListeners('data');
@@ -109,7 +110,7 @@ eachEngine('H3: a full queue', (start) => {
     });
     reader.socket.pause();
     await reader.write(get);
-    await later(4_000);
+    await later(6_000);
     reader.socket.resume();
     expect(await front.resultsOf(1)).toMatchObject([{ end: 'sent', bytes: 30_000_000 }]);
     while (bytes < 30_000_000) await later(5);
@@ -117,7 +118,7 @@ eachEngine('H3: a full queue', (start) => {
   });
 
   it('X2: a body that trickles is 408 before it takes a connection, or when it streams', async () => {
-    const { port, upstream, front } = await start(() => undefined, { bodyTimeoutMs: 400 });
+    const { port, upstream, front } = await start(() => undefined, { bodyTimeoutMs: 1_500 });
     for (const [framing, piece] of [
       ['Content-Length: 100', 'a'],
       ['Transfer-Encoding: chunked', '1\r\na\r\n'],
@@ -125,7 +126,7 @@ eachEngine('H3: a full queue', (start) => {
     ]) {
       const client = await openRawConnection(port);
       await client.write(`POST / HTTP/1.1\r\nHost: s\r\n${framing}\r\n\r\n`);
-      const trickle = setInterval(() => client.socket.write(piece as string), 20);
+      const trickle = setInterval(() => client.socket.write(piece as string), 100);
       const response = await client.readResponse();
       clearInterval(trickle);
       expect([response.status, response.field('connection')]).toEqual([408, 'close']);

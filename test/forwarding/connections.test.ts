@@ -96,17 +96,15 @@ describe.each(engines)('connections to the upstream ($name)', ({ createEngine })
   });
 
   it('close() lets what is in flight finish, and ends the rest', async () => {
-    const server = createServer((socket) => {
-      socket.on('data', () =>
-        setTimeout(() => socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'), 100),
-      );
-    }).listen(0, '127.0.0.1');
+    const asked = Promise.withResolvers<Socket>();
+    const server = createServer((socket) => socket.once('data', () => asked.resolve(socket)));
+    server.listen(0, '127.0.0.1');
     await once(server, 'listening');
     const front = await startFront({ createEngine, upstreamPort: (server.address() as AddressInfo).port });
     const pending = exchangeRaw(front.port, get);
-    while (front.forwarder.inFlight === 0) await new Promise((resolve) => setTimeout(resolve, 2));
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    const socket = await asked.promise;
     const closed = front.forwarder.close();
+    socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok');
     expect((await pending).status).toBe(200);
     await closed;
     expect((await exchangeRaw(front.port, get)).status).toBe(502);

@@ -168,7 +168,7 @@ eachEngine('a passage', (start) => {
   });
 
   it('answerWithinMs holds for a body that was held back', async () => {
-    const { passage, outcomes } = noting({ answerWithinMs: 200, collectBytes: 1_000_000 });
+    const { passage, outcomes } = noting({ answerWithinMs: 1000, collectBytes: 1_000_000 });
     const { port } = await start(() => 'HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\nabc', { passage });
     expect((await exchangeRaw(port, patch)).status).toBe(504);
     expect(outcomes).toEqual([{ kind: 'unknown', fault: 'timeout' }]);
@@ -238,7 +238,7 @@ eachEngine('a passage', (start) => {
   });
 
   it('the answer waits for settle', async () => {
-    let release: (edits: ResponseEdits) => void = () => {};
+    let release: ((edits: ResponseEdits) => void) | undefined;
     const { port, front } = await start(() => answer(), {
       passage: () => ({
         collectBytes: 100,
@@ -247,10 +247,9 @@ eachEngine('a passage', (start) => {
     });
     const client = await openRawConnection(port);
     await client.write(patch);
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    await expect.poll(() => release !== undefined && front.forwarder.inFlight === 0).toBe(true);
     expect(client.pending()).toHaveLength(0);
-    expect(front.forwarder.inFlight).toBe(0);
-    release({ fields: { 'X-Done': '1' } });
+    release?.({ fields: { 'X-Done': '1' } });
     expect((await client.readResponse()).field('x-done')).toBe('1');
     client.close();
   });

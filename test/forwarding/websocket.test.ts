@@ -35,13 +35,19 @@ interface Stage {
   readonly results: WebSocketResult[];
 }
 
-async function start(script: Script, more: { limit?: number; upstreamPort?: number } = {}): Promise<Stage> {
+interface StageOptions {
+  readonly limit?: number;
+  readonly upstreamPort?: number;
+  readonly handshakeTimeoutMs?: number;
+}
+
+async function start(script: Script, more: StageOptions = {}): Promise<Stage> {
   const upstream = await startRecordingUpstream(script);
   ends.push(() => upstream.close());
   const forwarder = createWebSocketForwarder({
     upstream: { scheme: 'http', hostname: '127.0.0.1', port: more.upstreamPort ?? upstream.port },
-    connectTimeoutMs: 1_000,
-    handshakeTimeoutMs: 300,
+    connectTimeoutMs: 30_000,
+    handshakeTimeoutMs: more.handshakeTimeoutMs ?? 30_000,
     limit: more.limit ?? 10,
   });
   const rejections = buildRejections();
@@ -119,14 +125,11 @@ it.each([
 });
 
 it.each([
-  ['is not there', 1, undefined, 502],
-  ['says nothing', undefined, undefined, 504],
-  ['says garbage', undefined, 'SSH-2.0\r\n', 502],
-])('an upstream that %s is a refusal', async (_what, upstreamPort, bytes, status) => {
-  const { port, forwarder, results } = await start(
-    () => bytes,
-    upstreamPort === undefined ? {} : { upstreamPort },
-  );
+  ['is not there', { upstreamPort: 1 }, undefined, 502],
+  ['says nothing', { handshakeTimeoutMs: 300 }, undefined, 504],
+  ['says garbage', {}, 'SSH-2.0\r\n', 502],
+])('an upstream that %s is a refusal', async (_what, options, bytes, status) => {
+  const { port, forwarder, results } = await start(() => bytes, options);
   const client = await openRawConnection(port);
   await client.write(handshake);
   expect((await client.readResponse()).status).toBe(status);
@@ -157,7 +160,7 @@ it('one more than the limit is 503, and the upstream does not see it', async () 
 });
 
 it('a client that leaves during the handshake leaves nothing behind, once the handshake is due', async () => {
-  const { port, upstream, forwarder } = await start(() => undefined);
+  const { port, upstream, forwarder } = await start(() => undefined, { handshakeTimeoutMs: 1000 });
   const client = await openRawConnection(port);
   await client.write(handshake);
   while (upstream.requestLines.length === 0) await new Promise((resolve) => setTimeout(resolve, 2));
