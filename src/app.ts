@@ -150,6 +150,9 @@ export async function createApp({
       log.error({ event: 'fault', err: fault, requestId }, 'a request met a fault'),
   };
   let inFlight = 0;
+  const leave = () => {
+    inFlight--;
+  };
   let draining = false;
   const handle = (incoming: IncomingMessage, response: ServerResponse) => {
     const exchange = new Exchange(incoming, response, context);
@@ -158,7 +161,7 @@ export async function createApp({
       return;
     }
     inFlight++;
-    response.once('close', () => inFlight--);
+    response.on('close', leave);
     run(exchange);
   };
   const listener = createListener({

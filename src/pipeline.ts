@@ -185,11 +185,9 @@ function forward(
   request: CanonicalRequest,
   body?: Buffer,
   passage?: Passage,
-): Promise<void> {
-  const { incoming, response, editResponse } = exchange;
-  return forwarder
-    .forward({ request, incoming, response, body, passage, editResponse })
-    .then((result) => exchange.conclude(result));
+): Promise<void> | undefined {
+  const { incoming, response } = exchange;
+  return forwarder.forward({ request, incoming, response, body, passage }, exchange);
 }
 
 interface MetGate {

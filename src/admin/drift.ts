@@ -39,7 +39,7 @@ export function createDrift(onNew: (route: Readonly<UnlistedRoute>) => void = ()
       if (record.route !== '*' || record.decision !== 'forwarded' || record.method === 'OPTIONS') return;
       const { status, path } = record;
       const isRefused = status === 401 || status === 403;
-      if (!isRefused && !heads.has(headOf(path))) return;
+      if (!isRefused && (heads.size === 0 || !heads.has(headOf(path)))) return;
       const method = record.method === 'HEAD' ? 'GET' : record.method;
       const template = guessTemplate(path);
       const key = `${method} ${template}`;

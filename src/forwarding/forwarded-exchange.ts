@@ -5,7 +5,7 @@ import { ClientResponse, type ClientResponseEvents } from './client-response.ts'
 import { type DeadlineEvents, Deadlines } from './deadlines.ts';
 import type { UpstreamExchange, UpstreamFault, UpstreamHandler, UpstreamRequest } from './engine.ts';
 import { type ForwardFault, outcomeOfFault, rejectionOfFault } from './fault-rejection.ts';
-import type { ForwarderOptions, ForwardInput, ForwardResult } from './forwarder.ts';
+import type { ForwardCaller, ForwarderOptions, ForwardInput, ForwardResult } from './forwarder.ts';
 import type { ForwardOutcome, ResponseEdits } from './passage.ts';
 import { sendContinue, watchBody } from './request-body.ts';
 import { ResponseRelay } from './response-relay.ts';
@@ -16,7 +16,7 @@ export class ForwardedExchange implements UpstreamHandler, SlotWaiter, ClientRes
   readonly #options: ForwarderOptions;
   readonly #slots: Slots;
   readonly #input: ForwardInput;
-  readonly #resolve: (result: ForwardResult) => void;
+  readonly #caller: ForwardCaller;
   readonly #now: () => number;
   readonly #client: ClientResponse;
   readonly #relay: ResponseRelay;
@@ -34,21 +34,16 @@ export class ForwardedExchange implements UpstreamHandler, SlotWaiter, ClientRes
   #retried = false;
   #isOver = false;
 
-  constructor(
-    options: ForwarderOptions,
-    slots: Slots,
-    input: ForwardInput,
-    resolve: (result: ForwardResult) => void,
-  ) {
+  constructor(options: ForwarderOptions, slots: Slots, input: ForwardInput, caller: ForwardCaller) {
     this.#options = options;
     this.#slots = slots;
     this.#input = input;
-    this.#resolve = resolve;
+    this.#caller = caller;
     this.#now = options.now ?? monotonicMs;
     this.#startedMs = this.#now();
     this.#deadlines = new Deadlines(this, input.passage?.answerWithinMs, options.responseTimeoutMs);
     this.#client = new ClientResponse(input.incoming, input.response, options.writeStallTimeoutMs, this);
-    this.#relay = new ResponseRelay(input, this.#client);
+    this.#relay = new ResponseRelay(input, this.#client, caller);
   }
 
   start(body: UpstreamRequest['body'] | Rejection): void {
@@ -278,7 +273,7 @@ export class ForwardedExchange implements UpstreamHandler, SlotWaiter, ClientRes
   }
 
   #report(end: ForwardResult['end'], rejection?: Rejection, fault?: ForwardFault, cause?: unknown): void {
-    this.#resolve({
+    this.#caller.conclude({
       end,
       rejection,
       status: this.#client.status,

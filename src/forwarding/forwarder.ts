@@ -41,8 +41,14 @@ export interface ForwardInput {
   /** The body, if somebody has read it already. */
   readonly body?: Buffer | undefined;
   readonly passage?: Passage | undefined;
+}
+
+/** Who wants a request forwarded. */
+export interface ForwardCaller {
   /** Last change to the fields of a forwarded response (CORS, `X-Request-Id`); they are end-to-end fields already. */
-  readonly editResponse?: ((fields: FieldList, status: number) => FieldList) | undefined;
+  editResponse?(fields: FieldList, status: number): FieldList;
+  /** Called exactly once, perhaps before `forward` returns; must not throw. */
+  conclude(result: ForwardResult): void;
 }
 
 export interface ForwardResult {
@@ -68,12 +74,14 @@ export interface ForwardResult {
 }
 
 export interface Forwarder {
-  /** Never rejects. */
-  forward(input: ForwardInput): Promise<ForwardResult>;
+  /** A promise only where the body has to be read first; `caller` hears of the end. */
+  forward(input: ForwardInput, caller: ForwardCaller): Promise<void> | undefined;
   readonly inFlight: number;
   readonly queued: number;
   close(): Promise<void>;
 }
+
+type AnnouncedBody = Exclude<CanonicalRequest['body'], 'none'>;
 
 /** Sends a decided request on, and its response back. Everything that engines must not differ in is in here. */
 export function createForwarder(options: ForwarderOptions): Forwarder {
@@ -85,30 +93,29 @@ export function createForwarder(options: ForwarderOptions): Forwarder {
   const limits = { limitBytes: options.bodyLimitBytes, timeoutMs: options.bodyTimeoutMs };
   const wholeBodyBytes = options.wholeBodyBytes ?? 65_536;
 
-  const run = (input: ForwardInput, body: UpstreamRequest['body'] | Rejection) =>
-    new Promise<ForwardResult>((resolve) => {
-      new ForwardedExchange(options, slots, input, resolve).start(body);
-    });
-
   const arriving = new ArrivingBodies(Math.max(1, Math.floor(options.connections / 2)));
 
+  const isShort = (body: AnnouncedBody) => body !== 'chunked' && body.length <= wholeBodyBytes;
+  const streamOf = (incoming: IncomingMessage, body: AnnouncedBody): UpstreamRequest['body'] | Rejection => {
+    const refusal = refuseAnnouncedBody(body, limits.limitBytes);
+    if (refusal !== undefined) return refusal;
+    if (arriving.admit(incoming))
+      return { stream: incoming, length: body === 'chunked' ? undefined : body.length };
+    return reject('overloaded', { reason: 'arriving-bodies', retryAfterSeconds: 1 });
+  };
+
   return {
-    forward(input) {
-      const { body } = input.request;
-      if (input.body !== undefined) return run(input, body === 'none' ? null : input.body);
-      if (body === 'none') return run(input, null);
-      const refusal = refuseAnnouncedBody(body, limits.limitBytes);
-      if (refusal !== undefined) return run(input, refusal);
-      if (body === 'chunked' || body.length > wholeBodyBytes) {
-        if (!arriving.admit(input.incoming)) {
-          return run(input, reject('overloaded', { reason: 'arriving-bodies', retryAfterSeconds: 1 }));
-        }
-        return run(input, { stream: input.incoming, length: body === 'chunked' ? undefined : body.length });
+    forward(input, caller) {
+      const { request, incoming } = input;
+      const { body } = request;
+      const start = (read: UpstreamRequest['body'] | Rejection) =>
+        new ForwardedExchange(options, slots, input, caller).start(read);
+      if (body !== 'none' && input.body === undefined && isShort(body)) {
+        const whole = readWholeBody(incoming, body, limits, () => sendContinue(request, input.response));
+        return whole.then(start);
       }
-      const whole = readWholeBody(input.incoming, body, limits, () =>
-        sendContinue(input.request, input.response),
-      );
-      return whole.then((read) => run(input, read));
+      start(body === 'none' ? null : (input.body ?? streamOf(incoming, body)));
+      return undefined;
     },
     get inFlight() {
       return slots.taken;

@@ -14,10 +14,6 @@ const framing = new Set([
   'upgrade',
 ]);
 
-export function isFramingField(lowerCaseName: string): boolean {
-  return framing.has(lowerCaseName);
-}
-
 /** Fields as the object form that `http.request` takes: repeats as an array, under the first line's spelling. */
 export function fieldsToObject(fields: FieldList): Record<string, string | string[]> {
   // No prototype: `__proto__` is a field name like any other.

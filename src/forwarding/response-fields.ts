@@ -11,6 +11,10 @@ export function endToEndFields(fields: FieldList, status: number): string[] {
   for (let i = 0; i + 1 < fields.length; i += 2) {
     const name = fields[i] as string;
     const value = fields[i + 1] as string;
+    if (named === undefined && ordinary.has(name)) {
+      if (isFieldValue(value)) kept.push(name, value);
+      continue;
+    }
     const lower = name.toLowerCase();
     if (isHopByHop(lower)) continue;
     // RFC 9110 section 8.6: there is none on a 204.
@@ -37,6 +41,20 @@ const dropped = new Set([
   'trailer',
   'transfer-encoding',
   'upgrade',
+]);
+
+/** Fields that most responses have and that always pass, as they are mostly spelled: they need no second look. */
+const ordinary = new Set([
+  'Accept-Ranges',
+  'Access-Control-Allow-Origin',
+  'Cache-Control',
+  'Content-Type',
+  'Date',
+  'ETag',
+  'Expires',
+  'Last-Modified',
+  'Set-Cookie',
+  'Vary',
 ]);
 
 /** What `Connection` has no say in: without these a client would misread, keep or trust the response wrongly. */

@@ -1,7 +1,7 @@
 import { editFields, type FieldEdits, type FieldList } from '../request/field-list.ts';
 import { answerFields, isCollectable, type ResponseHead } from './answer-fields.ts';
 import type { ClientResponse } from './client-response.ts';
-import type { ForwardInput } from './forwarder.ts';
+import type { ForwardCaller, ForwardInput } from './forwarder.ts';
 import type { ForwardOutcome, ResponseEdits } from './passage.ts';
 import { endToEndFields } from './response-fields.ts';
 
@@ -9,14 +9,16 @@ import { endToEndFields } from './response-fields.ts';
 export class ResponseRelay {
   readonly #input: ForwardInput;
   readonly #client: ClientResponse;
+  readonly #caller: ForwardCaller;
   #head: ResponseHead | undefined;
   /** Body held back; undefined while the response streams. */
   #held: Buffer[] | undefined;
   #heldBytes = 0;
 
-  constructor(input: ForwardInput, client: ClientResponse) {
+  constructor(input: ForwardInput, client: ClientResponse, caller: ForwardCaller) {
     this.#input = input;
     this.#client = client;
+    this.#caller = caller;
   }
 
   /** The upstream's status; 0 before its head. */
@@ -91,6 +93,6 @@ export class ResponseRelay {
 
   #finalFields(head: ResponseHead, edits: FieldEdits | undefined): FieldList {
     const fields = edits === undefined ? head.fields : editFields(head.fields, edits);
-    return this.#input.editResponse?.(fields, head.status) ?? fields;
+    return this.#caller.editResponse?.(fields, head.status) ?? fields;
   }
 }

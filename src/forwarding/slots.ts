@@ -58,12 +58,15 @@ export class Slots {
 
   /** The slot goes to who has waited longest. */
   release(): void {
+    if (this.#waiting.size === 0) {
+      this.#taken -= 1;
+      return;
+    }
     for (const [next, timer] of this.#waiting) {
       clearTimeout(timer);
       this.#waiting.delete(next);
       next.onSlot();
       return;
     }
-    this.#taken -= 1;
   }
 }

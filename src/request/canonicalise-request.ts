@@ -83,8 +83,8 @@ function buildFields(
   isWebSocketUpgrade: boolean,
   rules: RequestRules,
 ): string[] {
-  const fields = ['Host', rules.forwardHost ? host : rules.upstreamHost];
-  for (const part of facts.endToEnd) fields.push(part);
+  const fields = facts.endToEnd;
+  fields[1] = rules.forwardHost ? host : rules.upstreamHost;
   if (isWebSocketUpgrade) fields.push(...facts.webSocket);
   fields.push('X-Forwarded-For', origin.forwardedFor, 'X-Forwarded-Proto', origin.scheme);
   fields.push('X-Forwarded-Host', origin.forwardedHost, 'X-Request-Id', origin.requestId);

@@ -1,5 +1,4 @@
 import { addRoute, createRouter, findAllRoutes } from 'rou3';
-import { otherWord } from './path-folding.ts';
 import type { PathReading } from './path-reading.ts';
 import type { Route } from './path-routes.ts';
 
@@ -8,8 +7,8 @@ export type Meet<T> = (route: Route<T>, reading: PathReading, start: number) => 
 
 /** Routes in the router, so that one look-up finds every route that is the end of a path. */
 export interface PathIndex<T> {
-  /** `false`: no route can be met, since all have a literal and no reading has a word of one. Cheap. */
-  mayMeet(readings: readonly PathReading[]): boolean;
+  /** Some route has no literal: any path may meet it. */
+  readonly isMetByAnything: boolean;
   /** Looks every reading up; a route may be met more than once, by the plain reading of the whole path first. */
   lookUp(readings: readonly PathReading[], meet: Meet<T>): void;
 }
@@ -33,12 +32,6 @@ export function indexRoutes<T>(routes: readonly Route<T>[]): PathIndex<T> {
   );
 
   const isMetByAnything = routes.some((route) => route.words.every((word) => word === undefined));
-
-  function mayMeet(readings: readonly PathReading[]): boolean {
-    if (isMetByAnything) return true;
-    for (const { words } of readings) for (const word of words) if (word !== otherWord) return true;
-    return false;
-  }
 
   function lookUp(readings: readonly PathReading[], meet: Meet<T>): void {
     const seen = new Set<string>();
@@ -101,7 +94,7 @@ export function indexRoutes<T>(routes: readonly Route<T>[]): PathIndex<T> {
     }
   }
 
-  return { mayMeet, lookUp };
+  return { isMetByAnything, lookUp };
 }
 
 const withoutParams = { params: false } as const;

@@ -1,5 +1,5 @@
 import type { CanonicalRequest } from './canonical-request.ts';
-import { decodeSegment, emptyWord, foldCase, type Vocabulary } from './path-folding.ts';
+import { decodeSegment, emptyWord, foldCase, otherWord, type Vocabulary } from './path-folding.ts';
 
 /** One way in which some upstream may read a path: which of its segments it sees. */
 export interface PathReading {
@@ -32,6 +32,21 @@ export function readPath(
   if (alternativeSegments !== undefined)
     readings.push(...readEmpties(alternativeSegments, vocabulary, false));
   return prefixes.length === 0 ? readings : withPrefixesStripped(readings, vocabulary, prefixes);
+}
+
+/** Whether no reading of a path has a word of any row: then nothing need be read. */
+export function isForeign(
+  { segments, alternativeSegments }: Pick<CanonicalRequest, 'segments' | 'alternativeSegments'>,
+  vocabulary: Vocabulary,
+  prefixes: readonly IgnoredPrefix[],
+): boolean {
+  if (alternativeSegments !== undefined) return false;
+  for (const segment of segments) if (vocabulary.wordOf(segment) !== otherWord) return false;
+  // A prefix of several segments begins with a word; one of a single segment may be glued to the next.
+  for (const { words, lastText } of prefixes) {
+    if (words.length === 1 && textAfter(segments[0], lastText) !== undefined) return false;
+  }
+  return true;
 }
 
 function readEmpties(segments: readonly string[], vocabulary: Vocabulary, isPlain: boolean): PathReading[] {

@@ -1,7 +1,7 @@
 import type { CanonicalRequest, Method } from './canonical-request.ts';
 import { createVocabulary, foldSegment, type Vocabulary } from './path-folding.ts';
 import { indexRoutes, type Meet } from './path-index.ts';
-import { type IgnoredPrefix, type PathReading, readPath } from './path-reading.ts';
+import { type IgnoredPrefix, isForeign, type PathReading, readPath } from './path-reading.ts';
 import { type Row, routesOf } from './path-routes.ts';
 import { isTemplateProblem, parsePathTemplate } from './path-template.ts';
 
@@ -66,8 +66,8 @@ export function buildPathTable<T>(rows: readonly PathTableRow<T>[], options: Pat
   const prefixes = options.ignoredPrefixes.map((prefix) => parsePrefix(prefix, vocabulary));
   return {
     match(request) {
+      if (!index.isMetByAnything && isForeign(request, vocabulary, prefixes)) return none;
       const readings = readPath(request, vocabulary, prefixes);
-      if (!index.mayMeet(readings)) return none;
       const asked = request.isFormPost && request.method === 'POST' ? 'form' : request.method;
       const met = new Map<number, PathMatch<T>>();
       const meet: Meet<T> = (route, reading, start) => {

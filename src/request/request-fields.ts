@@ -5,7 +5,10 @@ import { isNeverHopByHop, readNominations } from './hop-by-hop.ts';
 
 /** The fields of a request, sorted: what is forwarded, and what says something about the message or its way. */
 export interface FieldFacts {
-  /** End-to-end fields as sent: Host, hop-by-hop, framing, override and spoofable fields are not among them. */
+  /**
+   * End-to-end fields as sent: hop-by-hop, framing, override and spoofable fields are not among them. The first line is
+   * kept for Host, whose value is not known yet.
+   */
   readonly endToEnd: string[];
   readonly host: string | undefined;
   readonly contentLength: string | undefined;
@@ -148,7 +151,7 @@ function repeated(name: string): Rejection {
 
 function noFacts(): Mutable<FieldFacts> {
   return {
-    endToEnd: [],
+    endToEnd: ['Host', ''],
     host: undefined,
     contentLength: undefined,
     contentType: undefined,

@@ -77,7 +77,7 @@ export class ClientConnection {
   #begin(pair: Pair): void {
     this.#current = pair;
     const { incoming, response } = pair;
-    response.once('close', () => this.#ended());
+    response.on('close', () => this.#ended());
     this.#markIfLast(pair);
     if (this.#waiting.length > 0) setImmediate(() => this.#holdReading());
     this.#options.handle(incoming, response);

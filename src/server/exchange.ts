@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { ForwardResult } from '../forwarding/forwarder.ts';
+import type { ForwardCaller, ForwardResult } from '../forwarding/forwarder.ts';
 import type { Rejection } from '../rejections/rejection.ts';
 import { writeRejection } from '../rejections/rejection-writer.ts';
 import type { Rejections } from '../rejections/table.ts';
@@ -23,7 +23,7 @@ export interface ExchangeContext {
 }
 
 /** One request and its one response, and what is noted of them. The only place that ends an exchange. */
-export class Exchange implements Noted {
+export class Exchange implements Noted, ForwardCaller {
   readonly incoming: IncomingMessage;
   readonly response: ServerResponse;
   /** Template of the own endpoint or row that decided; `*` until one did. */
@@ -74,6 +74,14 @@ export class Exchange implements Noted {
 
   /** The forwarder is done; a rejection of its is ours to write. */
   conclude(result: ForwardResult): void {
+    try {
+      this.#conclude(result);
+    } catch (fault) {
+      this.fail(fault);
+    }
+  }
+
+  #conclude(result: ForwardResult): void {
     const { rejection, upstreamMs } = result;
     const fault = codeOf(result.cause) ?? result.fault;
     if (result.end === 'rejected' && rejection) {
@@ -94,9 +102,9 @@ export class Exchange implements Noted {
   }
 
   /** Changes to the fields of every forwarded response. */
-  readonly editResponse = (fields: FieldList): FieldList => {
+  editResponse(fields: FieldList): FieldList {
     return this.request === undefined ? fields : this.#context.ownFields.editForwarded(fields, this.request);
-  };
+  }
 
   #ownFields(): FieldList {
     return this.request === undefined ? [] : this.#context.ownFields.of(this.request);

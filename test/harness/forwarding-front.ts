@@ -72,10 +72,12 @@ export async function startFront(options: FrontOptions): Promise<ForwardingFront
   let wake: () => void = () => {};
   const handle = async (incoming: IncomingMessage, response: ServerResponse) => {
     const request = edit === undefined ? requestOf(incoming) : edit(requestOf(incoming));
-    const result = await forwarder.forward({ request, incoming, response, passage: passage?.(request) });
-    if (result.rejection !== undefined) writeRejection(incoming, response, result.rejection, rejections);
-    results.push(result);
-    wake();
+    const conclude = (result: ForwardResult) => {
+      if (result.rejection !== undefined) writeRejection(incoming, response, result.rejection, rejections);
+      results.push(result);
+      wake();
+    };
+    await forwarder.forward({ request, incoming, response, passage: passage?.(request) }, { conclude });
   };
   const server = createServer({ maxHeaderSize: 65_536, rejectNonStandardBodyWrites: false });
   server.on('request', handle);

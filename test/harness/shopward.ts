@@ -58,11 +58,7 @@ export interface Shopward {
 const root = path.join(import.meta.dirname, '../..');
 const mainFile = path.join(root, 'src/main.ts');
 /** Bound of every wait: only a hang is longer, whatever else the machine does. */
-<<<<<<< HEAD
 const patienceMs = 90_000;
-=======
-const patienceMs = 60_000;
->>>>>>> f5d6463 (test(faults): every fault of the upstream, Redis, keys, clock and log, as part of npm test)
 
 export async function startShopward(options: ShopwardOptions): Promise<Shopward> {
   const folder = await mkdtemp(path.join(tmpdir(), 'shopward-test-'));

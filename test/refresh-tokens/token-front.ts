@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { type DemoShop, startDemoShop } from '../../demo/shop.ts';
 import { refreshTokens as settings } from '../../src/config/sections/refresh-tokens.ts';
-import { createForwarder } from '../../src/forwarding/forwarder.ts';
+import { createForwarder, type ForwardResult } from '../../src/forwarding/forwarder.ts';
 import { createHttpProxy3Engine } from '../../src/forwarding/http-proxy-3-engine.ts';
 import { readWholeBody } from '../../src/forwarding/request-body.ts';
 import { createAuthenticate } from '../../src/protection/authenticate.ts';
@@ -100,8 +100,10 @@ export async function startTokenFront(
     const passage =
       concern === false ? undefined : await gate.begin(request, identity, body, options.isObserved);
     if (isRejection(passage)) return refuse(passage);
-    const result = await forwarder.forward({ request, incoming, response, body, passage });
-    if (result.rejection !== undefined) refuse(result.rejection);
+    const conclude = (result: ForwardResult) => {
+      if (result.rejection !== undefined) refuse(result.rejection);
+    };
+    await forwarder.forward({ request, incoming, response, body, passage }, { conclude });
   }
 
   const server = createServer((incoming, response) => {
