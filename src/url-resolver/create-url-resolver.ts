@@ -100,6 +100,7 @@ class CachingUrlResolver implements UrlResolver {
       source: this.#source,
       follower: this.#follower,
       lifetimes,
+      staleWaitMs: options.staleWaitMs ?? 1000,
       tagOf: this.#tagOf,
       counts: this.#counts,
       onFailure: ({ fault, reason }) => tell({ kind: 'source-failed', fault, reason }),

@@ -17,14 +17,14 @@ export interface MappingCacheOptions {
   readonly source: UpstreamSource;
   readonly follower: PurgeFollower;
   readonly lifetimes: Lifetimes;
+  /** With a stale copy at hand nobody waits longer than this for a source that does not answer. */
+  readonly staleWaitMs: number;
   readonly tagOf: (mapping: Mapping, locale: string) => string;
   readonly counts: ResolverCounts;
   readonly onFailure: (failure: SourceFailure) => void;
   readonly now: () => number;
 }
 
-/** With a stale copy at hand nobody waits longer than this for a source that does not answer. */
-const staleWaitMs = 1000;
 /** After a failure the source is not asked again about the same key for this time, while there is a stale copy. */
 const retryAfterMs = 5000;
 
@@ -141,7 +141,7 @@ export class MappingCache {
     if (joined !== undefined) counts.collapsed += 1;
     const flight = joined ?? this.#fill(lookup, key);
     const isUsable = stale !== undefined && now() < stale.usableUntilMs;
-    const { verdict, entry } = await (isUsable ? orTimeout(flight.outcome) : flight.outcome);
+    const { verdict, entry } = await (isUsable ? this.#orTimeout(flight.outcome) : flight.outcome);
     if (verdict.kind === 'failed' && isUsable) {
       stale.retryAtMs = now() + retryAfterMs;
       // Gone when a purge came meanwhile.
@@ -200,6 +200,19 @@ export class MappingCache {
     return resultOf(entry, cacheStatus.stale(secondsLeft(entry, this.#options.now()), why), 0);
   }
 
+  async #orTimeout(outcome: Promise<Filled>): Promise<Filled> {
+    let timer: NodeJS.Timeout | undefined;
+    const deadline = new Promise<Filled>((resolve) => {
+      const late = { verdict: fail('timeout', 'timeout'), entry: undefined };
+      timer = setTimeout(resolve, this.#options.staleWaitMs, late);
+    });
+    try {
+      return await Promise.race([outcome, deadline]);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
   #tag(mapping: Mapping | null, lookup: Lookup): string {
     return mapping === null ? '' : this.#options.tagOf(mapping, lookup.partition.locale);
   }
@@ -213,16 +226,4 @@ function resultOf(entry: CachedMapping, status: string, maxAgeSeconds: number): 
 
 function secondsLeft(entry: CachedMapping, nowMs: number): number {
   return Math.floor((entry.freshUntilMs - nowMs) / 1000);
-}
-
-async function orTimeout(outcome: Promise<Filled>): Promise<Filled> {
-  let timer: NodeJS.Timeout | undefined;
-  const deadline = new Promise<Filled>((resolve) => {
-    timer = setTimeout(() => resolve({ verdict: fail('timeout', 'timeout'), entry: undefined }), staleWaitMs);
-  });
-  try {
-    return await Promise.race([outcome, deadline]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

@@ -26,6 +26,8 @@ export interface UrlResolverOptions {
     | undefined;
   /** Defaults: 5 min, 30 s, 1 min, 24 h. */
   readonly lifetimes?: Partial<Lifetimes>;
+  /** Longest wait for the source where there is a stale copy. Default 1000. */
+  readonly staleWaitMs?: number;
   /** Entries of this process; the shared copies have four times as many slots. Default 100,000. */
   readonly maxEntries?: number;
   /** Left out: the process stands alone. */

@@ -3,6 +3,7 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type DemoShop, startDemoShop } from '../../demo/shop.ts';
 import { startChromium } from '../harness/chromium.ts';
+import { freePort } from '../harness/redis-server.ts';
 import { type Shopward, startShopward } from '../harness/shopward.ts';
 import { findAccessibilityFaults } from './accessibility.ts';
 
@@ -46,6 +47,7 @@ describe('the console', () => {
 
   beforeEach(async () => {
     page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
+    page.setDefaultTimeout(120_000);
     complaints = [];
     page.on('pageerror', (fault) => complaints.push(String(fault)));
     page.on('console', (message) => {
@@ -109,15 +111,16 @@ describe('the console', () => {
     });
 
     it('go on after the connection was lost', async () => {
-      const other = await start();
+      // Ports that nobody takes while there is no process behind them.
+      const ports = { admin: { port: await freePort() }, listen: { port: await freePort() } };
+      const other = await start(ports);
       await open(other.adminUrl);
-      const { adminPort, port } = other;
       await other.stop();
       await page.locator('#decision-state', { hasText: 'connection lost' }).waitFor();
       await page.locator('#health', { hasText: 'shopward does not answer' }).waitFor();
       // What the browser says of connections that were refused is no fault of the page.
       complaints = complaints.filter((text) => !text.includes('net::ERR'));
-      const again = await start({ admin: { port: adminPort }, listen: { port } });
+      const again = await start(ports);
       await page.locator('#decision-state', { hasText: 'live' }).waitFor();
       await fetch(`${again.url}/orders`);
       await page.locator('#decision-rows li', { hasText: 'access-token-missing' }).first().waitFor();

@@ -20,7 +20,7 @@ let store: RedisTokenStore;
 beforeAll(async () => {
   server = await startRedis({ settings: {} });
   redis = await connect(server.url);
-  store = new RedisTokenStore({ redis, lifetimeMs: 60_000, retentionMs: 'keep' });
+  store = new RedisTokenStore({ redis, lifetimeMs: 3_600_000, retentionMs: 'keep' });
 });
 afterAll(async () => {
   await redis.close();
@@ -43,7 +43,7 @@ async function run(action: string, options: object = {}, more = `store: { url: "
   return { code, ...lines };
 }
 
-async function issue(name: string, subject: string, lifetimeMs = 60_000) {
+async function issue(name: string, subject: string, lifetimeMs = 3_600_000) {
   const [token, owner] = [digests.ofToken(name), digests.ofSubject(subject)];
   const generation = await store.addToSubject(owner, token, lifetimeMs);
   await store.record(token, { subject: owner, generation, lifetimeMs });

@@ -139,7 +139,7 @@ describe.each<[string, object, Rows]>([
 describe('observe mode', () => {
   beforeAll(async () => {
     redis = await startRedisProcess();
-    const store = { url: `redis://127.0.0.1:${redis.port}`, timeout: '300ms' };
+    const store = { url: `redis://127.0.0.1:${redis.port}`, timeout: '2s' };
     await start({ mode: 'observe', store }, rows);
   });
   afterAll(stop);

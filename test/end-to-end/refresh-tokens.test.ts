@@ -175,7 +175,7 @@ describe('two replicas over one Redis', () => {
   beforeAll(async () => {
     redis = await startRedisProcess();
     shop = await startDemoShop();
-    const store = { url: `redis://127.0.0.1:${redis.port}`, timeout: '300ms' };
+    const store = { url: `redis://127.0.0.1:${redis.port}`, timeout: '2s' };
     const config = configFor(shop, { store });
     replicas = await Promise.all([1, 2].map(() => startShopward({ upstream: shop.url, config })));
   });
@@ -189,7 +189,7 @@ describe('two replicas over one Redis', () => {
   it('of twenty parallel exchanges of one token exactly one reaches the shop', async () => {
     const { refreshToken } = await signIn();
     const before = exchangesAt(shop);
-    shop.settings.latencyMs = 200;
+    shop.settings.latencyMs = 1000;
     const outcomes = await Promise.all(
       Array.from({ length: 20 }, async () => outcomeOf(await exchange(refreshToken))),
     );

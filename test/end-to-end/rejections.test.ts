@@ -49,10 +49,10 @@ beforeAll(async () => {
   const config = {
     rejections: overrides,
     limits: { requestBody: '1KiB', requestHeaders: '16KiB' },
-    upstream: { responseTimeout: '1s' },
+    upstream: { responseTimeout: '5s' },
     entityTags: {
-      lease: '6s',
-      sendBy: '1s',
+      lease: '30s',
+      sendBy: '10s',
       wait: '0s',
       resources: [
         { collection: '/carts', member: '/carts/{id}' },

@@ -5,7 +5,7 @@ import { answer, type RecordingUpstream, startRecordingUpstream } from '../harne
 import { type Shopward, startShopward } from '../harness/shopward.ts';
 import { startSteadyLoad } from '../harness/steady-load.ts';
 
-const rounds = 3;
+const rounds = 2;
 
 let upstream: RecordingUpstream;
 let balancer: Balancer;
@@ -26,8 +26,8 @@ afterAll(async () => {
 const startReplica = () =>
   startShopward({
     upstream: `http://127.0.0.1:${upstream.port}`,
-    // Longer than the balancer takes to look twice.
-    config: { listen: { drainDelay: '1s' } },
+    // Much longer than the balancer takes to look.
+    config: { listen: { drainDelay: '5s' } },
     rows: ['GET /secret'],
   });
 

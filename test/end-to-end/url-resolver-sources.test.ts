@@ -106,14 +106,10 @@ describe('two replicas over one Redis', () => {
       const before = shop.received.total;
       await purge(body);
       // Whoever asks first asks the shop; the other has it of the store or asks as well, and never of its own memory.
-      await eventually(
-        'the purge at the other',
-        async () => {
-          await ask(two, purged);
-          return shop.received.total > before || undefined;
-        },
-        1000,
-      );
+      await eventually('the purge at the other', async () => {
+        await ask(two, purged);
+        return shop.received.total > before || undefined;
+      });
       if (kept !== undefined) expect(await state(two, kept)).toBe('hit');
     }
   });

@@ -26,7 +26,8 @@ export function createGate(
   more: Partial<EntityTagsOptions> = {},
 ): { gate: EntityTags; events: string[] } {
   const events: string[] = [];
-  const times = timesOf();
+  // Nothing is held up for as long as this but on purpose.
+  const times = timesOf({ leaseMs: 120_000, sendByMs: 60_000 });
   const gate = createEntityTags({
     resources: [{ ...carts, ...resource }],
     store: createMemoryTagStore({ times }),

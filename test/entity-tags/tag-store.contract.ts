@@ -12,7 +12,7 @@ export interface StoreUnderTest {
 
 export const leaseMs = 15_000;
 
-export function timesOf(more: { leaseMs?: number } = {}): EntityTagTimes {
+export function timesOf(more: { leaseMs?: number; sendByMs?: number } = {}): EntityTagTimes {
   const settings = { leaseMs, sendByMs: 2000, storeTimeoutMs: 500, responseTimeoutMs: 60_000, ...more };
   const times = entityTagTimes(settings);
   if ('problem' in times) throw new Error(times.problem);

@@ -16,7 +16,7 @@ const flags = [
 
 /** A real, headless Chromium; `CHROMIUM`, else the PATH, else installed from Debian's packages when we are root. */
 export function startChromium(): Promise<Browser> {
-  return chromium.launch({ executablePath: findChromium(), args: flags, headless: true });
+  return chromium.launch({ executablePath: findChromium(), args: flags, headless: true, timeout: 120_000 });
 }
 
 export function findChromium(): string {

@@ -71,9 +71,10 @@ export async function startShopward(options: ShopwardOptions): Promise<Shopward>
       // No balancer has to look elsewhere before a drain.
       listen: { host: '127.0.0.1', port: 0, drainDelay: '0s' },
       admin: { host: '127.0.0.1', port: 0 },
-      upstream: { url: options.upstream },
+      upstream: { url: options.upstream, connectTimeout: '30s' },
       protectedResources: listFile,
       auth: { keys: { files: ['public.pem'] } },
+      ...patientStore,
     },
     options.config ?? {},
   );
@@ -161,6 +162,12 @@ export function issueToken(signer: Signer, claims: object = {}, header: object =
   const own = { sub: 'DE--21', iat: now - 10, nbf: now - 10, exp: now + 3600, jti: 'test' };
   return makeToken(signer, { ...own, ...claims }, header);
 }
+
+/** Deadlines of the store are the subject of tests that set them; in all others only a hang is as long as these. */
+const patientStore = {
+  store: { timeout: '10s' },
+  entityTags: { lease: '60s', sendBy: '20s', wait: '30s' },
+};
 
 /** Neither a proxy, nor debugging, nor flags of the machine that tests. */
 const bareEnvironment = { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '' };

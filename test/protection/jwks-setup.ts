@@ -20,6 +20,7 @@ export async function setUpJwks(signers: readonly Signer[], options: Partial<Jwk
   const source = createJwksKeySource({
     url: server.url,
     algorithms: ['ES256'],
+    timeoutMs: 60_000,
     now: () => clock.nowMs,
     schedule(run, delayMs) {
       Object.assign(timer, { run, delayMs });

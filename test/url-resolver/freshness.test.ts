@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { createUrlResolver } from '../../src/url-resolver/create-url-resolver.ts';
+import type { UrlResolverOptions } from '../../src/url-resolver/options.ts';
 import type { UrlResolver } from '../../src/url-resolver/url-resolver.ts';
 import { until } from '../harness/redis-processes.ts';
 import { entityOf, resolve, targetOf } from './resolver-request.ts';
@@ -11,10 +12,16 @@ let nowMs: number;
 const acer = targetOf('/en/acer');
 const minute = 60_000;
 
+/** Waits for the shop as long as it takes. */
+function create(more: Partial<UrlResolverOptions> = {}): UrlResolver {
+  const upstream = { ask: shop.ask, timeoutMs: minute };
+  return createUrlResolver({ upstream, staleWaitMs: minute, now: () => nowMs, ...more });
+}
+
 beforeEach(async () => {
   nowMs = 1_800_000_000_000;
   shop = await startShop(catalogue({ '/en/acer': ['abstract-products', '134'] }));
-  resolver = createUrlResolver({ upstream: { ask: shop.ask }, now: () => nowMs });
+  resolver = create();
 });
 afterEach(async () => {
   await resolver.close();
@@ -94,6 +101,7 @@ it('cached answers go on while the shop is down, for staleIfError and no longer'
 });
 
 it('a shop that does not answer does not keep a stale mapping waiting', async () => {
+  resolver = create({ staleWaitMs: 50 });
   await resolve(resolver, acer);
   shop.handler = () => {};
   nowMs += 60 * minute;
@@ -103,7 +111,7 @@ it('a shop that does not answer does not keep a stale mapping waiting', async ()
 });
 
 it('random URLs do not grow the cache, nor push mappings out', async () => {
-  resolver = createUrlResolver({ upstream: { ask: shop.ask }, now: () => nowMs, maxEntries: 200 });
+  resolver = create({ maxEntries: 200 });
   await resolve(resolver, acer);
   for (let i = 0; i < 1000; i += 1) await resolve(resolver, targetOf(`/random/${i}`));
   expect(resolver.stats().entries).toBe(21);

@@ -21,7 +21,7 @@ let nowMs: number;
 const acer = targetOf('/en/acer');
 
 function create(more: Partial<UrlResolverOptions> = {}): UrlResolver {
-  return createUrlResolver({ upstream: { ask: shop.ask, timeoutMs: 5000 }, now: () => nowMs, ...more });
+  return createUrlResolver({ upstream: { ask: shop.ask, timeoutMs: 60_000 }, now: () => nowMs, ...more });
 }
 
 beforeEach(async () => {

@@ -107,7 +107,7 @@ describe('the stores answer as the model does', () => {
   let redis: Redis;
   beforeAll(async () => {
     server = await startRedis({});
-    redis = connectRedis({ url: server.url, timeoutMs: 5000 });
+    redis = connectRedis({ url: server.url, timeoutMs: 20_000 });
     await until(async () => redis.ready(2000));
   });
   afterAll(async () => {
