@@ -75,11 +75,7 @@ class ConnectedRedis implements Redis {
     });
   }
 
-  runScript(
-    script: RedisScript,
-    keys: readonly string[],
-    args: readonly RedisArgument[],
-  ): Promise<unknown> {
+  runScript(script: RedisScript, keys: readonly string[], args: readonly RedisArgument[]): Promise<unknown> {
     return this.#call(() => {
       const client = this.#client;
       this.#gatherWrites();

@@ -44,15 +44,12 @@ eachEngine('F7: an upstream dies inside a body', (start) => {
     ['silence', 'to the end', stall],
   ] as const)('%s in a body framed by %s', async (_how, framing, death) => {
     let dying: RecordedConnection | undefined;
-    const { port, front } = await start(
-      ({ connection, index }) => {
-        if (index > 0) return answer();
-        connection.socket.write(bodies[framing]);
-        dying = connection;
-        return undefined;
-      },
-      patience(death),
-    );
+    const { port, front } = await start(({ connection, index }) => {
+      if (index > 0) return answer();
+      connection.socket.write(bodies[framing]);
+      dying = connection;
+      return undefined;
+    }, patience(death));
     const client = await openRawConnection(port);
     await client.write(get);
     await untilHalf(client);
@@ -73,14 +70,11 @@ eachEngine('F7: an upstream dies inside a body', (start) => {
     ['silence inside the head', 'HTTP/1.1 200 OK\r\nConte', stall, 504],
     ['silence after an interim response', 'HTTP/1.1 102 Processing\r\n\r\n', stall, 504],
   ] as const)('%s before a head: a clean refusal', async (_how, bytes, death, status) => {
-    const { port, front } = await start(
-      ({ connection }) => {
-        connection.socket.write(bytes);
-        death(connection);
-        return undefined;
-      },
-      patience(death),
-    );
+    const { port, front } = await start(({ connection }) => {
+      connection.socket.write(bytes);
+      death(connection);
+      return undefined;
+    }, patience(death));
     const connection = await openRawConnection(port);
     await connection.write(get);
     let response = await connection.readResponse();
