@@ -14,6 +14,13 @@ const framing = new Set([
   'upgrade',
 ]);
 
+const framingLengths = new Set([...framing].map((name) => name.length));
+
+/** Whatever its case; the length tells most other fields apart before a letter is folded. */
+export function isFramingField(name: string): boolean {
+  return framingLengths.has(name.length) && framing.has(name.toLowerCase());
+}
+
 /** Fields as the object form that `http.request` takes: repeats as an array, under the first line's spelling. */
 export function fieldsToObject(fields: FieldList): Record<string, string | string[]> {
   // No prototype: `__proto__` is a field name like any other.

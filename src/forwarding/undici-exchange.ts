@@ -2,6 +2,7 @@ import { PassThrough } from 'node:stream';
 import type { Dispatcher } from 'undici';
 import type { FieldList } from '../request/field-list.ts';
 import type { UpstreamExchange, UpstreamFault, UpstreamHandler, UpstreamRequest } from './engine.ts';
+import { isFramingField } from './request-framing.ts';
 import { NoConnection, type UndiciClientPool, type UndiciConnection } from './undici-client-pool.ts';
 
 /** One exchange as undici's dispatch handler: no streams, no parsed fields, no promise. */
@@ -31,12 +32,19 @@ export class UndiciExchange implements UpstreamExchange, Dispatcher.DispatchHand
       return;
     }
     const { method, target, fields, body } = this.#request;
-    const isLengthKnown = body !== null && !Buffer.isBuffer(body) && body.length !== undefined;
+    const headers: string[] = [];
+    for (let i = 0; i + 1 < fields.length; i += 2) {
+      const name = fields[i] as string;
+      if (!isFramingField(name)) headers.push(name, fields[i + 1] as string);
+    }
+    if (body !== null && !Buffer.isBuffer(body) && body.length !== undefined) {
+      headers.push('content-length', String(body.length));
+    }
     this.#connection.client.dispatch(
       {
         method: method as Dispatcher.HttpMethod,
         path: target,
-        headers: (isLengthKnown ? [...fields, 'content-length', String(body.length)] : fields) as string[],
+        headers,
         reset: false,
         body: this.#bodyFor(body),
       },
