@@ -56,6 +56,7 @@ export function createProtection({
     // A flood of new tokens leaves room for those that are remembered.
     maxVerifying: Math.ceil(limits.inFlight / 2),
     now,
+    onVerified: createSubjectWatch(auth.subject, log),
   });
   const metadata = createResourceMetadata({
     publicUrl: config.publicUrl,
@@ -76,5 +77,21 @@ export function createProtection({
       verifier.close();
       keys.close();
     },
+  };
+}
+
+/**
+ * Shops put an object into `sub`, as JSON text. Taken whole it names a token rather than its user: it works, but each
+ * refresh makes another user of the same one. Nobody sees that in a configuration; the first token shows it.
+ */
+function createSubjectWatch(path: string, log: Log): (identity: { readonly subject: string }) => void {
+  let isTold = path.includes('.');
+  return ({ subject }) => {
+    if (isTold || !/^\s*\{/.test(subject)) return;
+    isTold = true;
+    log.warn(
+      { event: 'subject-is-json', setting: 'auth.subject' },
+      `the claim ${path} holds JSON: name the user in it, such as auth.subject: ${path}.customer_reference`,
+    );
   };
 }

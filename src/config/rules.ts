@@ -5,9 +5,11 @@ import {
   entityTagTimeProblems,
   refreshTokenProblems,
   resolverProblems,
+  resolverWarnings,
 } from './rules/feature-rules.ts';
 import {
   adminProblems,
+  failoverWarnings,
   loopProblems,
   modeProblems,
   portProblems,
@@ -29,10 +31,12 @@ const rules: readonly Rule[] = [
   rule(['listen', 'upstream'], loopProblems),
   rule(['upstream'], upstreamWarnings),
   rule(['workers', 'store'], workerProblems),
+  rule(['store'], failoverWarnings),
   rule(['auth'], authProblems),
   rule(['entityTags', 'store', 'upstream'], entityTagTimeProblems),
   rule(['entityTags'], entityTagResourceProblems),
   rule(['urlResolver', 'protectedResourcesPath'], resolverProblems),
+  rule(['urlResolver', 'upstream'], resolverWarnings),
   rule(['refreshTokens'], refreshTokenProblems),
 ];
 

@@ -24,6 +24,8 @@ export interface TokenVerifierOptions extends Omit<ClaimRules, 'readSubject'> {
   readonly maxVerifying?: number;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
+  /** Called with who a token names, once for each that was verified and not for one that is remembered. */
+  readonly onVerified?: (identity: Identity) => void;
 }
 
 export interface TokenVerifier {
@@ -97,6 +99,7 @@ export function createTokenVerifier(options: TokenVerifierOptions): TokenVerifie
     const verdict = judgeClaims(claims, rules, now());
     if (typeof verdict === 'string') return refuseToken(verdict);
     if (startedIn === generation) remembered.set(digest, verdict);
+    options.onVerified?.(verdict.identity);
     return verdict.identity;
   }
 

@@ -86,6 +86,47 @@ describe('check', () => {
     );
   });
 
+  it('names ten different mistakes of two files at once, each with its place', async () => {
+    const { code, out } = await check({
+      'config/shopward.yaml': `mode: enforce
+listen: { port: 8080, keepAliveTimeout: 75 }
+upstrem: { url: "http://shop.internal:9000" }
+upstream: { url: "http://shop.internal:9000/api" }
+store: { url: "redis+sentinel://s1,s2/shop" }
+trustedProxies: [10.0.0.0/40]
+auth:
+  keys: { jwks: "\${JWKS_URL}" }
+admin: { host: 0.0.0.0, hosts: [shopward-admin] }
+`,
+      'config/protected-resources.yaml': `groups:
+  Carts:
+    - GET /carts
+    - GET /carts/{cart_id}
+    - patch /carts/{cart_id}
+    - DELETE /carts/{cart_id}
+    - GET /carts
+    - HEAD /wishlists
+    - GET /orders/../customers
+complete: true
+`,
+    });
+    expect(code).toBe(1);
+    expect(out).toEqual([
+      'config/shopward.yaml:2:41: error: listen.keepAliveTimeout must be a duration with a unit (ms, s, m, h or d), such as 250ms or 30s',
+      'config/shopward.yaml:3:1: error: upstrem is not a known key; did you mean upstream?',
+      'config/shopward.yaml:4:18: error: upstream.url must be http:// or https:// with a host and perhaps a port, without path, query and user',
+      'config/shopward.yaml:5:1: warning: store.replicas is 0 behind Sentinel: a failover may forget the claim of a write under way, and an update can be lost',
+      'config/shopward.yaml:6:18: error: trustedProxies[0] must be an IP address or a range such as 10.0.0.0/8',
+      'config/shopward.yaml:8:17: error: auth.keys.jwks needs the environment variable JWKS_URL, which is not set',
+      'config/shopward.yaml:9:1: error: admin.token is required when admin.host is not a loopback address',
+      'config/protected-resources.yaml:5:7: error: methods are written in upper case: PATCH',
+      'config/protected-resources.yaml:7:7: error: the same row stands in line 3',
+      'config/protected-resources.yaml:8:7: error: HEAD is matched as GET: write GET',
+      'config/protected-resources.yaml:9:19: error: ".." can never match: dot segments are refused',
+      'checked config/shopward.yaml, config/protected-resources.yaml: 10 errors, 1 warning',
+    ]);
+  });
+
   it('--json gives the same as data', async () => {
     const { code, out } = await check({ 'config/shopward.yaml': `${keys}\nmode: x\n` }, { json: true });
     expect(code).toBe(1);

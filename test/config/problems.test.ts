@@ -105,6 +105,10 @@ describe('one mistake', () => {
       'store: { url: memcached }',
       '15: error: store.url is none of redis://host:port/db, rediss://…, redis+cluster://h1,h2, redis+sentinel://h1,h2/name',
     ],
+    [
+      'store: { url: "redis+sentinel://h1,h2/shop" }',
+      '1: warning: store.replicas is 0 behind Sentinel: a failover may forget the claim of a write under way, and an update can be lost',
+    ],
     ['protectedResources: 1', '21: error: protectedResources must be a text'],
     ['protectedResources: ""', '21: error: protectedResources must not be empty'],
     ['protectedResources: gone.yaml', '21: error: protectedResources names gone.yaml: there is no such file'],
@@ -136,6 +140,11 @@ describe('one mistake', () => {
     [
       'urlResolver: { source: gone.csv }',
       '24: error: urlResolver.source names gone.csv: there is no such file',
+    ],
+    ['urlResolver: { maxEntries: 10000001 }', '28: error: urlResolver.maxEntries must be at most 10000000'],
+    [
+      'urlResolver: { stores: [] }\nupstream: { forwardHost: true }',
+      '24: warning: urlResolver.stores is empty while upstream.forwardHost is true: name the hosts of the shop, or nothing is cached',
     ],
     [
       'urlResolver: { defaultLocale: fr }',

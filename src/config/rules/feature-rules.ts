@@ -58,6 +58,18 @@ export function resolverProblems(
   return problems;
 }
 
+/** With `forwardHost` each host is a store, and what is asked of a store that is not configured is never kept. */
+export function resolverWarnings({
+  urlResolver,
+  upstream,
+}: Pick<Config, 'urlResolver' | 'upstream'>): SettingProblem[] {
+  if (urlResolver === false || !urlResolver.source.upstream) return [];
+  if (!upstream.forwardHost || urlResolver.stores.length > 0) return [];
+  const text =
+    'is empty while upstream.forwardHost is true: name the hosts of the shop, or nothing is cached';
+  return [{ path: ['urlResolver', 'stores'], text, severity: 'warning' }];
+}
+
 export function refreshTokenProblems({ refreshTokens }: Pick<Config, 'refreshTokens'>): SettingProblem[] {
   if (refreshTokens === false) return [];
   const seen = new Set<string>();

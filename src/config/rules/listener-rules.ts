@@ -43,6 +43,14 @@ export function loopProblems({ listen, upstream }: Pick<Config, 'listen' | 'upst
   return [{ path: ['upstream', 'url'], text: 'is the public listener itself (listen.port)' }];
 }
 
+/** A failover to a replica that had not heard of a claim yet lets a second writer pass. */
+export function failoverWarnings({ store }: Pick<Config, 'store'>): SettingProblem[] {
+  if (store.url.kind !== 'sentinel' || store.replicas > 0) return [];
+  const text =
+    'is 0 behind Sentinel: a failover may forget the claim of a write under way, and an update can be lost';
+  return [{ path: ['store', 'replicas'], text, severity: 'warning' }];
+}
+
 export function workerProblems({ workers, store }: Pick<Config, 'workers' | 'store'>): SettingProblem[] {
   if (workers === 1 || store.url.kind !== 'memory') return [];
   return [

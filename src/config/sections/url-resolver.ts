@@ -60,7 +60,7 @@ export const urlResolver = z
       learn: z.boolean().default(false).meta({
         description: 'Whether mappings are also learnt from passing responses that carry `url`.',
       }),
-      maxEntries: z.int().min(1).max(50_000_000).default(100_000).meta({
+      maxEntries: z.int().min(1).max(10_000_000).default(100_000).meta({
         description: 'Mappings kept in one process; the least recently used go first.',
       }),
     }),
