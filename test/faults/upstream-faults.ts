@@ -184,7 +184,6 @@ export async function runUpstreamFaults(): Promise<RowResult[]> {
       },
       seen: '200 unreadable',
       but: {
-        'tracked GET': '200 tagged unreadable',
         'tagged PATCH': '200 tagged unreadable',
         'resolver, new URL': invalid,
         ...known,
