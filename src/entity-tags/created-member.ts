@@ -1,11 +1,11 @@
 import type { ForwardOutcome, Passage, ResponseEdits } from '../forwarding/passage.ts';
 import type { CanonicalRequest } from '../request/canonical-request.ts';
 import { type FieldList, fieldValue } from '../request/field-list.ts';
+import { decodeSegment } from '../request/path-folding.ts';
 import { parseStrongTag } from './entity-tag.ts';
 import { fingerprintOf } from './fingerprint.ts';
 import { createdId } from './json-api.ts';
 import { randomTag } from './random-tag.ts';
-import { decodeId } from './resource-key.ts';
 import { collectionKeyOf, memberKeyOf, type TrackedRequest } from './tracked-resources.ts';
 import { markCollection } from './tracked-write.ts';
 import { answerOctets, recordRead, type Tracking } from './tracking.ts';
@@ -74,5 +74,5 @@ function idOfLocation(fields: FieldList, { resource }: TrackedRequest): string |
   const id = segments.at(-1);
   if (id === undefined || id === '' || segments.length !== resource.member.split('/').length)
     return undefined;
-  return decodeId(id);
+  return decodeSegment(id);
 }

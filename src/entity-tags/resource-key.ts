@@ -11,15 +11,6 @@ export function collectionKey(template: string, ids: readonly string[], subject:
   return digest(['collection', template.toLowerCase(), ...ids.map(foldId), subject]);
 }
 
-/** A path parameter as it stands in the canonical path, decoded; what is not UTF-8 stays as it is. */
-export function decodeId(parameter: string): string {
-  try {
-    return decodeURIComponent(parameter);
-  } catch {
-    return parameter;
-  }
-}
-
 /**
  * Folds the spellings that a database's collation or the shop's router takes for one id: case, accents, `;params`,
  * spaces and dots at the end, zeros at the front of a number. Two spellings must not mean two leases; two ids under one lease only wait for one another.

@@ -63,7 +63,11 @@ async function askStore(read: Read, key: ResourceKey): Promise<Passage | Answer>
     if (tag !== null && recorded !== null && recorded.ageMs < freshForMs && recorded.fields !== '') {
       if (namesTag(fieldValues(request.fields, 'if-none-match'), tag, ifMatch)) {
         tracking.onEvent('fresh-not-modified');
-        return { status: 304, fields: [...readFields(recorded.fields), 'ETag', `"${tag}"`], body: null };
+        return {
+          status: 304,
+          fields: [...parseRecordedFields(recorded.fields), 'ETag', `"${tag}"`],
+          body: null,
+        };
       }
     }
     return passageOf({ ...read, note, startedAt: tracking.monotonic() });
@@ -174,7 +178,7 @@ function writeFields(fields: readonly string[]): string | null {
   return text.length > maxStoredFieldsBytes ? null : text;
 }
 
-function readFields(text: string): string[] {
+function parseRecordedFields(text: string): string[] {
   const parsed: unknown = JSON.parse(text);
   return Array.isArray(parsed) ? parsed.map(String) : [];
 }

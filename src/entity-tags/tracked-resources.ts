@@ -1,6 +1,7 @@
 import { type CanonicalRequest, isSafe, type Method } from '../request/canonical-request.ts';
+import { decodeSegment } from '../request/path-folding.ts';
 import { buildPathTable, type PathMatch, type PathTableRow } from '../request/path-table.ts';
-import { collectionKey, decodeId, memberKey } from './resource-key.ts';
+import { collectionKey, memberKey } from './resource-key.ts';
 import type { ResourceKey } from './tag-store.ts';
 
 /** One resource type that carries entity tags. */
@@ -95,7 +96,7 @@ function isSameResource(match: PathMatch<Place>, exact: PathMatch<Place>): boole
 
 function toTracked({ data, params }: PathMatch<Place>): TrackedRequest {
   const { resource, role, names } = data;
-  const ids = names.map((name) => decodeId(params[name] ?? ''));
+  const ids = names.map((name) => decodeSegment(params[name] ?? ''));
   const collectionIds = ids.slice(0, names.length - 1);
   const member = role === 'collection' ? undefined : memberKey(resource.member, ids);
   return { resource, role, collectionIds, member };

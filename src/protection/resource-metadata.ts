@@ -18,7 +18,8 @@ export interface ResourceMetadata extends DocumentEndpoint {
   url(request: Pick<CanonicalRequest, 'scheme' | 'host'>): string;
 }
 
-const path = '/.well-known/oauth-protected-resource';
+/** RFC 9728 section 3. */
+export const metadataPath = '/.well-known/oauth-protected-resource';
 
 /** Metadata of the protected resource (RFC 9728); needs no token. Lists without members are left out (section 3.2). */
 export function createResourceMetadata(options: ResourceMetadataOptions): ResourceMetadata {
@@ -26,10 +27,10 @@ export function createResourceMetadata(options: ResourceMetadataOptions): Resour
   const resourceOf = ({ scheme, host }: Pick<CanonicalRequest, 'scheme' | 'host'>) =>
     publicUrl ?? `${scheme}://${host}`;
   return {
-    route: path,
-    url: (request) => `${resourceOf(request)}${path}`,
+    route: metadataPath,
+    url: (request) => `${resourceOf(request)}${metadataPath}`,
     answer(request) {
-      if (!asksFor(path, request)) return undefined;
+      if (!asksFor(metadataPath, request)) return undefined;
       const scopes = [...new Set(list().rows.flatMap((row) => row.scopes))];
       const answer = answerDocument(
         request,

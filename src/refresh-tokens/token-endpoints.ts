@@ -1,4 +1,5 @@
 import type { CanonicalRequest, Method } from '../request/canonical-request.ts';
+import { decodeSegment } from '../request/path-folding.ts';
 import { buildPathTable, type PathTableRow } from '../request/path-table.ts';
 
 /** An endpoint of the shop that issues, exchanges or revokes refresh tokens. */
@@ -64,12 +65,4 @@ function rowsOf(endpoint: TokenEndpoint): PathTableRow<TokenEndpoint>[] {
   const row = { method, template: path, data: endpoint };
   const goesOn = kind === 'revoke' || path.endsWith('**');
   return goesOn ? [row] : [row, { ...row, template: `${path === '/' ? '' : path}/**` }];
-}
-
-function decodeSegment(segment: string): string {
-  try {
-    return decodeURIComponent(segment);
-  } catch {
-    return segment;
-  }
 }

@@ -38,6 +38,7 @@ export function editFields(fields: FieldList, edits: FieldEdits): string[] {
 /** Field name -> its one new value, or `null` to remove the field. */
 export type FieldEdits = Readonly<Record<string, string | null>>;
 
-function isNamed(sent: string, name: string): boolean {
+/** Whether a field is the one of this name, which must be lower case. */
+export function isNamed(sent: string, name: string): boolean {
   return sent.length === name.length && (sent === name || sent.toLowerCase() === name);
 }

@@ -6,8 +6,8 @@ import { fieldValue } from '../request/field-list.ts';
 export interface Cors {
   /** Answers a preflight of a known origin; undefined: not one of ours. */
   answerPreflight(request: CanonicalRequest): Answer | undefined;
-  /** Fields of every other answer, flat; without an allowed origin only `Vary`. */
-  fieldsFor(request: CanonicalRequest): readonly string[];
+  /** Fields of every other answer to a request from `origin`, flat; without an allowed origin only `Vary`. */
+  fieldsFor(origin: string | undefined): readonly string[];
 }
 
 /** What clients of this API send besides what they ask for. */
@@ -27,15 +27,12 @@ const fieldName = /^[A-Za-z0-9-]{1,100}$/;
 
 export function createCors(origins: readonly string[]): Cors {
   const known = new Set(origins);
-  const allow = (request: CanonicalRequest): string | undefined => {
-    const origin = fieldValue(request.fields, 'origin');
-    return origin !== undefined && known.has(origin) ? origin : undefined;
-  };
+  const isAllowed = (origin: string | undefined): origin is string =>
+    origin !== undefined && known.has(origin);
   return {
     answerPreflight(request) {
       if (request.method !== 'OPTIONS') return undefined;
-      const origin = allow(request);
-      if (origin === undefined) return undefined;
+      if (!isAllowed(fieldValue(request.fields, 'origin'))) return undefined;
       if (fieldValue(request.fields, 'access-control-request-method') === undefined) return undefined;
       const asked = (fieldValue(request.fields, 'access-control-request-headers') ?? '')
         .split(',')
@@ -54,9 +51,8 @@ export function createCors(origins: readonly string[]): Cors {
         body: null,
       };
     },
-    fieldsFor(request) {
-      const origin = allow(request);
-      if (origin === undefined) return ['Vary', 'Origin'];
+    fieldsFor(origin) {
+      if (!isAllowed(origin)) return ['Vary', 'Origin'];
       return [
         'Access-Control-Allow-Origin',
         origin,

@@ -107,7 +107,10 @@ export class Exchange implements Noted, ForwardCaller {
   }
 
   #ownFields(): FieldList {
-    return this.request === undefined ? [] : this.#context.ownFields.of(this.request);
+    const { ownFields } = this.#context;
+    return this.request === undefined
+      ? ownFields.ofUnread(this.incoming.headers.origin)
+      : ownFields.of(this.request);
   }
 
   #record(outcome: Outcome): void {

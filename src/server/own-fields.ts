@@ -1,11 +1,13 @@
 import type { CanonicalRequest } from '../request/canonical-request.ts';
-import { type FieldList, fieldValue } from '../request/field-list.ts';
+import { type FieldList, fieldValue, isNamed } from '../request/field-list.ts';
 import type { Cors } from './cors.ts';
 
 /** Fields that shopward puts on answers: the request id, and cross-origin fields. */
 export interface OwnFields {
   /** For an answer of our own. */
   of(request: CanonicalRequest): FieldList;
+  /** For the refusal of a request that was not understood, or not even read: a browser may see what it is. */
+  ofUnread(origin: string | undefined): FieldList;
   /** The upstream's fields with ours in the place of theirs. */
   editForwarded(fields: FieldList, request: CanonicalRequest): FieldList;
 }
@@ -15,9 +17,10 @@ export function createOwnFields(cors: Cors | undefined): OwnFields {
   const of = (request: CanonicalRequest): FieldList =>
     cors === undefined
       ? ['X-Request-Id', request.requestId]
-      : ['X-Request-Id', request.requestId, ...cors.fieldsFor(request)];
+      : ['X-Request-Id', request.requestId, ...cors.fieldsFor(fieldValue(request.fields, 'origin'))];
   return {
     of,
+    ofUnread: (origin) => cors?.fieldsFor(origin) ?? [],
     editForwarded(fields, request) {
       const edited: string[] = [];
       const isShared = cors === undefined && fieldValue(fields, 'access-control-allow-origin') !== undefined;
@@ -25,9 +28,9 @@ export function createOwnFields(cors: Cors | undefined): OwnFields {
       for (let i = 0; i < fields.length; i += 2) {
         const name = fields[i] as string;
         const value = fields[i + 1] as string;
-        if (isField(name, 'x-request-id')) continue;
+        if (isNamed(name, 'x-request-id')) continue;
         if (cors !== undefined && isCrossOrigin(name)) continue;
-        if (isShared && isField(name, 'access-control-expose-headers')) exposed += `${value}, `;
+        if (isShared && isNamed(name, 'access-control-expose-headers')) exposed += `${value}, `;
         else edited.push(name, value);
       }
       if (isShared) edited.push('Access-Control-Expose-Headers', exposed === '' ? 'ETag' : withTag(exposed));
@@ -44,8 +47,4 @@ function withTag(exposed: string): string {
 
 function isCrossOrigin(name: string): boolean {
   return name.length > 15 && name.slice(0, 15).toLowerCase() === 'access-control-';
-}
-
-function isField(sent: string, name: string): boolean {
-  return sent.length === name.length && sent.toLowerCase() === name;
 }

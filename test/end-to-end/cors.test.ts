@@ -41,6 +41,20 @@ test('browsers may read refusals, and the tag of a cart', async () => {
   expect([open.status, open.fields('access-control-allow-origin')]).toEqual([200, [origin]]);
 });
 
+test.each([
+  ['GET /carts/%2e%2e/x', 'Host: other', 400],
+  ['TRACE /carts', 'Host: shop', 405],
+  ['POST /carts', 'Host: shop\r\nContent-Length: 9999999', 413],
+])('browsers may read the refusal of a request that was not understood: %s', async (line, host, status) => {
+  const bytes = (from: string) =>
+    `${line} HTTP/1.1\r\n${host}\r\nConnection: close\r\nOrigin: ${from}\r\n\r\n`;
+  const answer = await exchangeRaw(shopward.port, bytes(origin));
+  expect([answer.status, answer.fields('access-control-allow-origin')]).toEqual([status, [origin]]);
+  expect(answer.field('access-control-expose-headers')).toContain('Retry-After');
+  const stranger = await exchangeRaw(shopward.port, bytes('https://evil.example'));
+  expect([stranger.status, stranger.fields('access-control-allow-origin')]).toEqual([status, []]);
+});
+
 test('another origin is granted nothing', async () => {
   const answer = await ask('GET /abstract-products/134', 'Origin: https://evil.example\r\n');
   expect([answer.status, answer.fields('access-control-allow-origin')]).toEqual([200, []]);

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { collectionKey, decodeId, digest, foldId, memberKey } from '../../src/entity-tags/resource-key.ts';
+import { collectionKey, digest, foldId, memberKey } from '../../src/entity-tags/resource-key.ts';
 
 const template = '/carts/{cart_id}';
 
@@ -72,14 +72,5 @@ describe('keys of records', () => {
     ['\uff21', 'a'],
   ])('a database takes %j for %j', (spelling, id) => {
     expect(foldId(spelling)).toBe(id);
-  });
-
-  test.each([
-    ['a%20b', 'a b'],
-    ['%C3%A9', '\u00e9'],
-    ['%FF', '%FF'],
-    ['%', '%'],
-  ])('the path parameter %j is %j', (parameter, id) => {
-    expect(decodeId(parameter)).toBe(id);
   });
 });

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Method } from '../../src/request/canonical-request.ts';
+import { decodeSegment } from '../../src/request/path-folding.ts';
 import { buildPathTable, type PathTable } from '../../src/request/path-table.ts';
 import { tableRequest } from './path-table-request.ts';
 
@@ -229,4 +230,14 @@ describe('what is refused when the table is built', () => {
   it.each(['', '/', '/{a}', '/a/**', 'a'])('prefix %j', (prefix) => {
     expect(() => buildPathTable([], { ignoredPrefixes: [prefix] })).toThrow(`ignored prefix "${prefix}"`);
   });
+});
+
+it.each([
+  ['a%20b', 'a b'],
+  ['%C3%A9', 'é'],
+  ['%FF', '%FF'],
+  ['%FF%20', '%FF '],
+  ['%', '%'],
+])('decodes the segment %j to %j, and never throws', (segment, text) => {
+  expect(decodeSegment(segment)).toBe(text);
 });

@@ -1,11 +1,9 @@
 import type { PartialConfig } from '../../config/schema.ts';
+import { metadataPath } from '../../protection/resource-metadata.ts';
 import type { CanonicalRequest } from '../../request/canonical-request.ts';
 
 /** Endpoints that shopward answers itself. */
 export type OwnEndpointName = 'url-resolver' | 'protected-resources' | 'resource-metadata';
-
-/** RFC 9728 section 3. */
-export const metadataPath = '/.well-known/oauth-protected-resource';
 
 /** GET and HEAD of an own endpoint, whatever the list says; null: the request is forwarded. */
 export function findOwnEndpoint(

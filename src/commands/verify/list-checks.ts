@@ -1,5 +1,5 @@
 import { resourceId } from '../../protection/protected-resource.ts';
-import { metadataPath } from '../explain/own-endpoint.ts';
+import { metadataPath } from '../../protection/resource-metadata.ts';
 import { type Check, judge } from './check.ts';
 import type { Reply } from './probe-client.ts';
 import { parseJson, replyText } from './refusal.ts';
