@@ -4,7 +4,7 @@ import { createAdmin, type Explain } from './app/admin.ts';
 import { createCanonicalise } from './app/canonicalise.ts';
 import { createEntityTagsPart } from './app/entity-tags.ts';
 import { bodyTimeoutMs, createForwarding, questionConnections, upstreamHostOf } from './app/forwarding.ts';
-import { registerGauges } from './app/gauges.ts';
+import { registerGauges, registerListCounters } from './app/gauges.ts';
 import type { Inside } from './app/inside.ts';
 import { createInside } from './app/inside-process.ts';
 import type { Part } from './app/part.ts';
@@ -186,6 +186,7 @@ export async function createApp({
   });
 
   registerGauges(metrics, { forwarder, list, keys: keys.source, verifier, inFlight: () => inFlight });
+  if (worker === undefined) registerListCounters(metrics, list);
   const inside = createInside({
     config,
     list,

@@ -1,12 +1,16 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
+import { isIP } from 'node:net';
 
 export interface AdmissionOptions {
   /** Address that the port is bound to. */
   readonly host: string;
   /** Required off loopback: `Authorization: Bearer <token>` for all but /livez and /readyz. */
   readonly token?: string | undefined;
-  /** Host names, besides loopback's own, by which the port may be addressed (against DNS rebinding). */
+  /**
+   * Host names, besides loopback's own, by which the port may be addressed (against DNS rebinding, which needs a name:
+   * with a token, any bare address will do, as scrapers of metrics use it).
+   */
   readonly hosts: readonly string[];
 }
 
@@ -29,7 +33,10 @@ export function createAdmission({ host, token, hosts }: AdmissionOptions): Admis
       // Digests have one length, so that comparing takes one time whatever was sent.
       return timingSafeEqual(digest(given), expected);
     },
-    isKnownHost: (fields) => names.has(hostName((fields.host ?? '').replace(/:\d*$/, ''))),
+    isKnownHost(fields) {
+      const name = hostName((fields.host ?? '').replace(/:\d*$/, ''));
+      return names.has(name) || (expected !== undefined && isIP(name.replace(/^\[|\]$/g, '')) > 0);
+    },
     isSameOrigin(fields) {
       const { origin, host: authority } = fields;
       const site = fields['sec-fetch-site'];

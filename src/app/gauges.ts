@@ -50,16 +50,6 @@ export function registerGauges(
     value: () => Math.floor(list.reloads.lastSuccessMs / 1000),
     together: 'min',
   });
-  metrics.registerCounter({
-    name: 'shopward_config_reloads',
-    help: 'Edits of the protected list that took effect.',
-    value: () => list.reloads.succeeded,
-  });
-  metrics.registerCounter({
-    name: 'shopward_config_reload_failures',
-    help: 'Edits of the protected list that were refused.',
-    value: () => list.reloads.failed,
-  });
   metrics.registerGauge({
     name: 'shopward_keys',
     help: 'Usable verification keys.',
@@ -67,8 +57,39 @@ export function registerGauges(
     together: 'min',
   });
   metrics.registerGauge({
+    name: 'shopward_keys_last_load_success',
+    help: 'Whether the last attempt to load the verification keys succeeded.',
+    value: () => (keys.status().lastError === undefined ? 1 : 0),
+    together: 'min',
+  });
+  metrics.registerGauge({
+    name: 'shopward_keys_last_load_success_timestamp_seconds',
+    help: 'When verification keys were last loaded; 0: never, or a secret.',
+    value: () => Math.floor((keys.status().lastSuccessMs ?? 0) / 1000),
+    together: 'min',
+  });
+  metrics.registerCounter({
+    name: 'shopward_key_load_failures',
+    help: 'Attempts to load the verification keys that failed, in every process.',
+    value: () => keys.status().failures,
+  });
+  metrics.registerGauge({
     name: 'shopward_remembered_tokens',
     help: 'Verified tokens in memory.',
     value: () => verifier.status().remembered,
+  });
+}
+
+/** Edits of the list, counted once: by who follows its file, not by each worker that is told. */
+export function registerListCounters(metrics: Metrics, { reloads }: Pick<LiveList, 'reloads'>): void {
+  metrics.registerCounter({
+    name: 'shopward_config_reloads',
+    help: 'Edits of the protected list that took effect.',
+    value: () => reloads.succeeded,
+  });
+  metrics.registerCounter({
+    name: 'shopward_config_reload_failures',
+    help: 'Edits of the protected list that were refused.',
+    value: () => reloads.failed,
   });
 }

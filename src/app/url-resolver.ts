@@ -74,11 +74,19 @@ export function createUrlResolverPart(input: UrlResolverInput): UrlResolverPart 
     'Questions to the shop under way.',
     () => resolver.stats().questionsUnderWay,
   );
-  gauge(
-    'shopward_url_file_rows',
-    'Rows of the mapping file in force.',
-    () => resolver.stats().file?.rows ?? 0,
-  );
+  // Every process reads the same file.
+  metrics.registerGauge({
+    name: 'shopward_url_file_rows',
+    help: 'Rows of the mapping file in force.',
+    value: () => resolver.stats().file?.rows ?? 0,
+    together: 'max',
+  });
+  metrics.registerGauge({
+    name: 'shopward_url_file_last_reload_success',
+    help: 'Whether the last edit of the mapping file is in force.',
+    value: () => (resolver.stats().file?.isLastReloadGood === false ? 0 : 1),
+    together: 'min',
+  });
   for (const [name, help, key] of counters) {
     metrics.registerCounter({ name: `shopward_url_${name}`, help, value: () => resolver.stats()[key] });
   }

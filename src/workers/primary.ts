@@ -1,5 +1,6 @@
 import { addressUrl } from '../app/address-url.ts';
 import { createAdmin, type Explain } from '../app/admin.ts';
+import { registerListCounters } from '../app/gauges.ts';
 import { followProtectedList, type LiveList } from '../app/live-list.ts';
 import type { FileBytes } from '../config/read-file.ts';
 import type { Config } from '../config/schema.ts';
@@ -76,6 +77,7 @@ export function createPrimary(input: PrimaryInput): Primary {
   const { explain, version } = input;
   const admin = createAdmin({ config, explain, version, list, inside, metrics, log, now: Date.now });
   registerGauges(metrics, count, supervisor);
+  registerListCounters(metrics, list);
 
   return {
     async listen() {

@@ -167,6 +167,7 @@ describe('the admin port', () => {
       ['localhost.evil.example', 421],
       ['localhost@evil.example', 421],
       ['0x7f000001', 421],
+      ['10.1.2.3:8081', 421],
     ])('%j is answered with %i', async (host, status) => {
       const port = await start();
       for (const target of [
@@ -179,6 +180,22 @@ describe('the admin port', () => {
         expect((await ask(port, target, { Host: host })).status, target).toBe(status);
       }
     });
+
+    it.each([
+      ['10.1.2.3:8081', 200],
+      ['[fd00::7]:8081', 200],
+      ['10.1.2.3.evil.example', 421],
+      ['0x0a010203', 421],
+      ['evil.example', 421],
+    ])(
+      'with a token, %j is answered with %i: an address is no name that somebody bound',
+      async (host, status) => {
+        const port = await start({ token });
+        const fields = { Host: host, Authorization: `Bearer ${token}` };
+        expect((await ask(port, 'GET /metrics', fields)).status).toBe(status);
+        expect((await ask(port, 'GET /metrics', { Host: host })).status).toBe(status === 200 ? 401 : 421);
+      },
+    );
 
     it('does not tell the reasons to a page whose name was bound to this address', async () => {
       const answer = await ask(await start(), 'GET /readyz', { Host: 'evil.example' });

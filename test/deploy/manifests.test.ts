@@ -1,4 +1,6 @@
-import { globSync, readFileSync } from 'node:fs';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
@@ -12,14 +14,22 @@ const read = (file: string) => readFileSync(path.join(root, file), 'utf8');
 let shop: DemoShop;
 let redis: Awaited<ReturnType<typeof startRedis>>;
 let shopward: Shopward;
-let exposed = new Set<string>();
+/** Names of samples that there can be, and labels that there are. */
+const exposed = new Set<string>();
+const labels = new Set(['instance']);
 beforeAll(async () => {
   shop = await startDemoShop();
   redis = await startRedis({});
   shopward = await startShopward({ upstream: shop.url, config: { store: { url: redis.url } } });
   await fetch(`${shopward.url}/orders`);
+  await fetch(`${shopward.url}/carts`, {
+    headers: { Accept: 'application/vnd.api+json', Authorization: `Bearer ${shopward.issueToken()}` },
+  });
   const text = await (await fetch(`${shopward.adminUrl}/metrics`)).text();
-  exposed = new Set([...text.matchAll(/^# TYPE (\S+) /gm)].map(([, name]) => name as string));
+  for (const [, name, type] of text.matchAll(/^# TYPE (\S+) (\S+)$/gm)) {
+    for (const ending of endings[type as keyof typeof endings] ?? ['']) exposed.add(name + ending);
+  }
+  for (const [, label] of text.matchAll(/[{,]([a-z_]+)="/g)) labels.add(label as string);
 });
 afterAll(async () => {
   await shopward.stop();
@@ -27,11 +37,20 @@ afterAll(async () => {
   await shop.close();
 });
 
-/** Metric names of an expression, without the endings of counters and histograms. */
+/** What the samples of a family are called (OpenMetrics 1.0, section 5). */
+const endings = { counter: ['_total'], histogram: ['_bucket', '_count', '_sum'], gauge: [''] };
+
+/** Metrics of an expression: every word in front of a selector, an operator or the end that no parenthesis opens. */
 const namesIn = (text: string) =>
-  [...text.matchAll(/\b((?:shopward|http|process|nodejs)_[a-z0-9_]+)(?=[{\s\\[=)]|$)/g)]
-    .map(([, name]) => (name as string).replace(/_(total|bucket|count|sum)$/, ''))
-    .filter((name) => !/^http_(request_method|route|response_status_code)$/.test(name));
+  [...withoutGroups(text).matchAll(/\b((?:shopward|http|process|nodejs)_[a-z0-9_]+)/g)].map(
+    ([, name]) => name as string,
+  );
+const withoutGroups = (text: string) => text.replace(/\{[^}]*\}|\bby \([^)]*\)/g, '');
+/** Labels that it selects or groups by. */
+const labelsIn = (text: string) => [
+  ...[...text.matchAll(/[{,]\s*([a-z_]+)=/g)].map(([, label]) => label as string),
+  ...[...text.matchAll(/\bby \(([^)]*)\)/g)].flatMap(([, list]) => (list as string).split(/,\s*/)),
+];
 
 test.each([
   [
@@ -48,10 +67,13 @@ test.each([
         ([, expression]) => expression as string,
       ),
   ],
-])('%s asks only for metrics that there are', (_, expressions) => {
+])('%s asks only for metrics and labels that there are', (_, expressions) => {
   const names = expressions().flatMap(namesIn);
   expect(names.length).toBeGreaterThan(4);
   expect(names.filter((name) => !exposed.has(name))).toEqual([]);
+  const used = expressions().flatMap(labelsIn);
+  expect(used.length).toBeGreaterThan(1);
+  expect(used.filter((label) => !labels.has(label))).toEqual([]);
 });
 
 test('manifests are YAML, and probe what the admin port answers', async () => {
@@ -67,4 +89,41 @@ test('manifests are YAML, and probe what the admin port answers', async () => {
   }
   const { shopward: service } = parse(read('deploy/compose.yaml')).services;
   expect(service).toMatchObject({ read_only: true, cap_drop: ['ALL'] });
+});
+
+test('the configuration of the cluster passes its own check', () => {
+  const folder = mkdtempSync(path.join(os.tmpdir(), 'shopward-configmap-'));
+  for (const file of ['deploy/kubernetes/config/shopward.yaml', 'config/protected-resources.yaml']) {
+    writeFileSync(path.join(folder, path.basename(file)), read(file));
+  }
+  const kubernetes = read('deploy/kubernetes/shopward.yaml');
+  const names = [...kubernetes.matchAll(/- \{ name: ([A-Z_]+), value/g)].map(([, name]) => name as string);
+  const values = {
+    UPSTREAM_URL: 'http://shop:9000',
+    JWKS_URL: 'http://shop:9000/j',
+    REDIS_URL: 'redis://redis',
+  };
+  const env = Object.fromEntries(
+    names.map((name) => [name, values[name as keyof typeof values] ?? 'x'.repeat(64)]),
+  );
+  const out = execFileSync(
+    process.execPath,
+    [path.join(root, 'src/main.ts'), 'check', '--config', path.join(folder, 'shopward.yaml')],
+    { encoding: 'utf8', env: { PATH: process.env.PATH, ...env } },
+  );
+  expect(out).not.toMatch(/error:/);
+  rmSync(folder, { recursive: true });
+});
+
+const analyse = ['/usr/bin/systemd-analyze', '/bin/systemd-analyze'].find((file) => existsSync(file));
+
+test.skipIf(analyse === undefined)('systemd takes the unit', () => {
+  const folder = mkdtempSync(path.join(os.tmpdir(), 'shopward-unit-'));
+  const file = path.join(folder, 'shopward.service');
+  // It wants its programs to be there.
+  writeFileSync(file, read('deploy/systemd/shopward.service').replaceAll('/usr/bin/node', process.execPath));
+  const { stderr } = spawnSync(analyse ?? '', ['verify', file], { encoding: 'utf8' });
+  // It may have something to say of other units of this machine.
+  expect(stderr.split('\n').filter((line) => line.includes('shopward'))).toEqual([]);
+  rmSync(folder, { recursive: true });
 });

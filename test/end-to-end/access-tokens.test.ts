@@ -6,7 +6,7 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type EchoUpstream, startEchoUpstream } from '../harness/echo-upstream.ts';
 import { callShop, outcomeOf } from '../harness/shop-client.ts';
-import { startShopward } from '../harness/shopward.ts';
+import { type Shopward, startShopward } from '../harness/shopward.ts';
 import { makeHmacToken, makeSigner, makeToken, publicJwk, publicPem } from '../protection/signing.ts';
 
 const secret = 'a shared secret of more than thirty-two octets';
@@ -106,4 +106,40 @@ it('a shared secret: HS256 is verified, and nothing else is believed', async () 
   } finally {
     await shopward.stop();
   }
+});
+
+describe('a user who is named by JSON text', () => {
+  const sub = JSON.stringify({ customer_reference: 'DE--21', id_customer: 21 });
+  const subjectLines = (shopward: Shopward) =>
+    shopward.log().filter(({ event }) => event === 'subject-is-json');
+  const start = (auth: object) =>
+    startShopward({ upstream: `http://127.0.0.1:${upstream.port}`, config: { auth }, rows: ['GET /secret'] });
+
+  it('is told of once in the log, with the setting that names the user in it', async () => {
+    const shopward = await start({});
+    for (const jti of ['1', '2', '3']) {
+      const token = shopward.issueToken({ sub, jti });
+      expect((await callShop(shopward.port, 'GET /secret', { token })).status).toBe(200);
+    }
+    expect(subjectLines(shopward)).toEqual([
+      expect.objectContaining({
+        level: 'warn',
+        setting: 'auth.subject',
+        msg: 'the claim sub holds JSON: name the user in it, such as auth.subject: sub.customer_reference',
+      }),
+    ]);
+    expect(shopward.output()).not.toContain('DE--21');
+    await shopward.stop();
+  });
+
+  it.each([
+    ['the setting reaches into it', { subject: 'sub.customer_reference' }, sub],
+    ['the user is named plainly', {}, 'DE--21'],
+  ])('nothing is said where %s', async (_, auth, claim) => {
+    const shopward = await start(auth);
+    const token = shopward.issueToken({ sub: claim });
+    expect((await callShop(shopward.port, 'GET /secret', { token })).status).toBe(200);
+    expect(subjectLines(shopward)).toEqual([]);
+    await shopward.stop();
+  });
 });

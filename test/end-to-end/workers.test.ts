@@ -1,5 +1,7 @@
 import { readFileSync } from 'node:fs';
-import { rename, writeFile } from 'node:fs/promises';
+import { rename, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { eventually } from '../harness/eventually.ts';
 import { exchangeRaw } from '../harness/raw-client.ts';
@@ -13,19 +15,27 @@ let redis: RedisProcess;
 let upstream: RecordingUpstream;
 let shopward: Shopward;
 
+const mappingFile = path.join(tmpdir(), `shopward-workers-${process.pid}.csv`);
+
 beforeAll(async () => {
+  await writeFile(mappingFile, 'url,entityType,entityId\n/en/a,cms-pages,1\n/en/b,cms-pages,2\n');
   redis = await startRedisProcess();
   upstream = await startRecordingUpstream(() => answer());
 });
 afterAll(async () => {
   await upstream?.close();
   await redis?.close();
+  await rm(mappingFile);
 });
 
 beforeEach(async () => {
   shopward = await startShopward({
     upstream: `http://127.0.0.1:${upstream.port}`,
-    config: { workers: 3, store: { url: `redis://127.0.0.1:${redis.port}` } },
+    config: {
+      workers: 3,
+      store: { url: `redis://127.0.0.1:${redis.port}` },
+      urlResolver: { source: mappingFile },
+    },
     rows: ['GET /secret'],
   });
 });
@@ -62,7 +72,10 @@ describe('workers', () => {
     expect(await metric('http_server_request_duration_seconds_count')).toBe(24);
     expect(await metric('shopward_rejections_total')).toBe(12);
     expect(await metric('shopward_workers_serving')).toBe(3);
+    // What all of them have alike is not added up.
     expect(await metric('shopward_protected_rows')).toBe(1);
+    expect(await metric('shopward_keys')).toBe(1);
+    expect(await metric('shopward_url_file_rows')).toBe(2);
     await eventually('the row to be met', async () =>
       (await metric('shopward_protected_rows_unmet')) === 0 ? true : undefined,
     );
@@ -108,6 +121,7 @@ describe('workers', () => {
       const statuses = await statusesOf('/later', 6);
       return statuses.every((status) => status === 401) || undefined;
     });
+    expect(await metric('shopward_config_reloads_total')).toBe(1);
     // The file is broken now: the last good list stays, and it is not the one of the start.
     await writeFile(shopward.listFile, 'groups: [');
     await shopward.waitForLog(({ event }) => event === 'list-refused');
@@ -122,6 +136,7 @@ describe('workers', () => {
     expect(reasons.filter((reason) => reason.startsWith('protected list'))).toHaveLength(1);
     expect(reasons.join()).not.toContain('workers)');
     expect(await metric('shopward_config_last_reload_success')).toBe(0);
+    expect(await metric('shopward_config_reload_failures_total')).toBe(1);
   });
 
   it('drain together on SIGTERM, and end with 0', async () => {

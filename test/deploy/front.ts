@@ -1,0 +1,121 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import os from 'node:os';
+import path from 'node:path';
+import { eventually } from '../harness/eventually.ts';
+import { findProgram } from '../harness/debian-program.ts';
+import { freePort } from '../harness/redis-server.ts';
+import { testCertificate, testKey } from '../harness/tls-fixture.ts';
+
+/** A TLS front of the shipped snippets, with other addresses and nothing else changed. */
+export interface Front {
+  readonly port: number;
+  close(): Promise<void>;
+}
+
+export interface Behind {
+  readonly port: number;
+  readonly adminPort: number;
+}
+
+interface Kind {
+  readonly name: string;
+  readonly program: string | undefined;
+  /** The program's own judgement of a file, then the program in the foreground. */
+  readonly check: (file: string, folder: string) => string[];
+  readonly run: (file: string, folder: string) => string[];
+  write(folder: string, port: number, behind: Behind): string;
+}
+
+const shipped = (name: string) =>
+  readFileSync(path.join(import.meta.dirname, '../../deploy/front', name), 'utf8');
+
+/** Replaces text that must be there: a snippet that was edited must not slip through unchanged. */
+function swap(text: string, pairs: readonly (readonly [string, string])[]): string {
+  return pairs.reduce((edited, [from, to]) => {
+    if (!edited.includes(from)) throw new Error(`the snippet has no ${JSON.stringify(from)}`);
+    return edited.replaceAll(from, to);
+  }, text);
+}
+
+const nginxFolders = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
+
+const kinds: readonly Kind[] = [
+  {
+    name: 'nginx',
+    program: findProgram('nginx', 'nginx-light', 'NGINX'),
+    check: (file, folder) => ['-t', '-p', folder, '-e', 'stderr', '-c', file],
+    run: (file, folder) => ['-p', folder, '-e', 'stderr', '-c', file],
+    write(folder, port, behind) {
+      const snippet = swap(shipped('nginx.conf'), [
+        ['listen 443 ', `listen 127.0.0.1:${port} `],
+        ['server 127.0.0.1:8080;', `server 127.0.0.1:${behind.port};`],
+        ['/etc/ssl/', `${folder}/`],
+      ]);
+      const temp = nginxFolders.map((name) => `${name}_temp_path ${folder}/${name};`).join(' ');
+      return `daemon off; master_process off; pid ${folder}/pid;
+        events { worker_connections 64; }
+        http { access_log off; ${temp}\n${snippet} }`;
+    },
+  },
+  {
+    name: 'HAProxy',
+    program: findProgram('haproxy', 'haproxy', 'HAPROXY'),
+    check: (file) => ['-c', '-f', file],
+    run: (file) => ['-db', '-f', file],
+    write: (folder, port, behind) =>
+      swap(shipped('haproxy.cfg'), [
+        ['bind :443 ', `bind 127.0.0.1:${port} `],
+        ['10.0.0.11:8080', `127.0.0.1:${behind.port}`],
+        ['10.0.0.12:8080', `127.0.0.1:${behind.port}`],
+        ['check port 8081', `check port ${behind.adminPort}`],
+        ['/etc/ssl/', `${folder}/`],
+      ]),
+  },
+];
+
+/** How each is started; undefined where its program cannot be had. */
+export const fronts: Readonly<Record<string, ((behind: Behind) => Promise<Front>) | undefined>> =
+  Object.fromEntries(
+    kinds.map((kind) => {
+      const { name, program } = kind;
+      return [name, program === undefined ? undefined : (behind: Behind) => start(kind, program, behind)];
+    }),
+  );
+
+async function start(kind: Kind, program: string, behind: Behind): Promise<Front> {
+  const folder = mkdtempSync(path.join(os.tmpdir(), 'shopward-front-'));
+  const port = await freePort();
+  writeFileSync(path.join(folder, 'api.shop.example.pem'), testCertificate + testKey);
+  writeFileSync(path.join(folder, 'api.shop.example.key'), testKey);
+  const file = path.join(folder, 'front.conf');
+  writeFileSync(file, kind.write(folder, port, behind));
+  execFileSync(program, kind.check(file, folder), { stdio: 'pipe' });
+  const child = spawn(program, kind.run(file, folder), { stdio: 'ignore' });
+  const kill = () => child.kill('SIGKILL');
+  process.once('exit', kill);
+  const exited = once(child, 'exit');
+  await eventually('the front', () => {
+    if (child.exitCode !== null) throw new Error(`${kind.name} ended with ${child.exitCode}`);
+    return isOpen(port);
+  });
+  return {
+    port,
+    async close() {
+      kill();
+      await exited;
+      process.off('exit', kill);
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+function isOpen(port: number): Promise<true | undefined> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1');
+    socket.once('connect', () => resolve(true)).once('error', () => resolve(undefined));
+    socket.once('connect', () => socket.destroy());
+  });
+}
