@@ -2,7 +2,6 @@ import type { Config } from '../config/schema.ts';
 import type { UpstreamEngine } from '../forwarding/engine.ts';
 import type { Gate, OwnEndpoint } from '../pipeline.ts';
 import type { Redis } from '../redis/redis.ts';
-import { fieldValue } from '../request/field-list.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { createUrlResolver } from '../url-resolver/create-url-resolver.ts';
@@ -150,9 +149,9 @@ function learningGate(resolver: UrlResolver): Gate {
           else pieces?.push(piece);
         },
         settle(outcome) {
-          if (outcome.kind !== 'answered' || outcome.status !== 200 || pieces === undefined) return {};
-          if (fieldValue(outcome.fields, 'content-encoding') === undefined)
-            lesson.learn(Buffer.concat(pieces));
+          if (outcome.kind === 'answered' && outcome.status === 200 && pieces !== undefined) {
+            lesson.learn(outcome.fields, Buffer.concat(pieces));
+          }
           return {};
         },
       };

@@ -13,16 +13,16 @@ import { MemoryPurgeLog } from './purge/memory-purge-log.ts';
 import type { Purge } from './purge/purge.ts';
 import { PurgeFollower } from './purge/purge-follower.ts';
 import type { PurgeLog } from './purge/purge-log.ts';
-import { createPartitions, type Partition } from './request/partition.ts';
+import { createPartitions, longestStore, type Partition } from './request/partition.ts';
 import { createQueryReader, keyOf } from './request/remember-queries.ts';
 import { type ResolverFields, readResolverFields } from './request/resolver-fields.ts';
-import { missing, type unusable } from './request/url-parameter.ts';
+import { missing, unusable } from './request/url-parameter.ts';
 import { startCounts } from './resolver-stats.ts';
 import { cacheStatus } from './response/cache-status.ts';
 import { mappingTag } from './response/entity-tag.ts';
 import { jsonText } from './response/json-text.ts';
 import { refuseFailure, refuseMissing } from './response/refuse.ts';
-import { answerMapping, type Provenance, refuseUnknown } from './response/write-answer.ts';
+import { answerMapping, type Provenance, refuseUnknown, varyOf } from './response/write-answer.ts';
 import { UpstreamSource } from './sources/upstream-source.ts';
 import type { Resolution, ResolverEvent, ResolverStats, UrlResolver } from './url-resolver.ts';
 
@@ -39,6 +39,7 @@ class CachingUrlResolver implements UrlResolver {
   readonly #pathWithSlash: string;
   /** As it stands in a JSON string. */
   readonly #publicUrl: string | undefined;
+  readonly #vary: string;
   readonly #salt: string;
   readonly #lifetimes: Lifetimes;
   readonly #findPartition: ReturnType<typeof createPartitions>;
@@ -62,6 +63,7 @@ class CachingUrlResolver implements UrlResolver {
     this.#path = options.path ?? '/url-resolver';
     this.#pathWithSlash = `${this.#path}/`;
     this.#publicUrl = options.publicUrl === undefined ? undefined : jsonText(options.publicUrl);
+    this.#vary = varyOf(options.publicUrl === undefined || options.storeByHost === true);
     this.#salt = options.publicUrl ?? '';
     this.#lifetimes = { ...defaultLifetimes, ...options.lifetimes };
     const lifetimes = this.#lifetimes;
@@ -129,10 +131,14 @@ class CachingUrlResolver implements UrlResolver {
     if (path !== this.#path && path !== this.#pathWithSlash) return undefined;
     if (method !== 'GET' && method !== 'HEAD') return undefined;
     const read = this.#readQuery(request.query);
-    const { url, store, selfQuery } = read;
+    const { url, selfQuery } = read;
     if (typeof url !== 'string') return this.#refuseValue(url);
     const fields = readResolverFields(request.fields);
-    const partition = this.#findPartition(fields.acceptLanguage, fields.store ?? store, request.host);
+    const store = fields.store ?? read.store;
+    if (store === unusable || (store !== undefined && store.length > longestStore)) {
+      return this.#refuseValue(unusable);
+    }
+    const partition = this.#findPartition(fields.acceptLanguage, store, request.host);
     const { prefix } = partition;
     const key = prefix === undefined ? undefined : keyOf(read, prefix, url);
     const result =
@@ -199,10 +205,8 @@ class CachingUrlResolver implements UrlResolver {
       return refuseMissing;
     }
     this.#counts.unusable += 1;
-    return refuseUnknown({
-      cacheStatus: cacheStatus.unasked,
-      maxAgeSeconds: this.#lifetimes.notFoundTtlMs / 1000,
-    });
+    const maxAgeSeconds = Math.floor(this.#lifetimes.notFoundTtlMs / 1000);
+    return refuseUnknown({ cacheStatus: cacheStatus.unasked, maxAgeSeconds }, this.#vary);
   }
 
   #write(
@@ -216,19 +220,13 @@ class CachingUrlResolver implements UrlResolver {
       case 'known': {
         const base = this.#publicUrl ?? `${request.scheme}://${jsonText(request.host)}`;
         const self = base + jsonText(request.path) + selfQuery;
+        const { mapping, tag, provenance } = result;
+        const representation = { tag, locale, self, vary: this.#vary };
         const isHead = request.method === 'HEAD';
-        return answerMapping(
-          result.mapping,
-          result.tag,
-          locale,
-          self,
-          isHead,
-          fields.ifNoneMatch,
-          result.provenance,
-        );
+        return answerMapping(mapping, representation, isHead, fields.ifNoneMatch, provenance);
       }
       case 'unknown':
-        return refuseUnknown(result.provenance);
+        return refuseUnknown(result.provenance, this.#vary);
       case 'missing':
         return refuseMissing;
       case 'failed':

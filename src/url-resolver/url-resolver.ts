@@ -18,7 +18,7 @@ export interface UrlResolver {
   answer(request: CanonicalRequest): Resolution | Promise<Resolution> | undefined;
   /**
    * To be called before a request is forwarded. Undefined: nothing is to be learnt from its response. Else the lesson is
-   * given the whole body of a 200 without content coding, once the client has its answer.
+   * given fields and whole body of a 200, once the client has its answer.
    */
   startLesson(request: CanonicalRequest): Lesson | undefined;
   /** Everywhere, or nowhere: `unavailable` when the purge log cannot be reached. Mapping files are not purged. */

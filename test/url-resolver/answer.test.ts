@@ -118,6 +118,25 @@ describe('links.self', () => {
     expect(JSON.parse(body).links.self).toBe(`http://b.example:8443${targetOf('/en/acer')}`);
   });
 
+  it.each([
+    ['publicUrl', { publicUrl }, 'Accept-Language, Store'],
+    ['no publicUrl: its links follow Host', {}, 'Accept-Language, Store, Host'],
+    ['a store by host', { publicUrl, storeByHost: true }, 'Accept-Language, Store, Host'],
+  ])('Vary names all fields that have a say: %s', async (_, options, vary) => {
+    const own = createUrlResolver({ ...options, upstream: { ask: shop.ask } });
+    const etag = (await resolve(own, targetOf('/en/acer'))).field('ETag') ?? '';
+    for (const [target, fields, status] of [
+      [targetOf('/en/acer'), [], 200],
+      [targetOf('/en/acer'), ['If-None-Match', etag], 304],
+      [targetOf('/nothing'), [], 404],
+      ['/url-resolver?url=%ff', [], 404],
+    ] as const) {
+      const answer = await resolve(own, target, { fields });
+      expect([answer.status, answer.field('Vary')]).toEqual([status, vary]);
+    }
+    await own.close();
+  });
+
   it('is the target whatever the query holds (output injection)', async () => {
     const octets = fc
       .array(fc.oneof(fc.constantFrom('"', '\\', '<', '>', "'", '{', '%22', '%', '/'), octet()))

@@ -48,6 +48,17 @@ it('not found is fresh for notFoundTtl and never stale', async () => {
   expect((await resolve(resolver, targetOf('/new'))).status).toBe(200);
 });
 
+it.each(['/nothing', '%ff', '%2Fen%2Facer'])(
+  'max-age of %s is whole seconds, rounded down',
+  async (value) => {
+    resolver = create({ lifetimes: { ttlMs: 1500, notFoundTtlMs: 1500 } });
+    for (let i = 0; i < 2; i += 1) {
+      const answer = await resolve(resolver, `/url-resolver?url=${value}`);
+      expect(answer.field('Cache-Control')).toBe('public, max-age=1');
+    }
+  },
+);
+
 it('while revalidating, the stale mapping is given out at once and asked once', async () => {
   await resolve(resolver, acer);
   shop.handler = catalogue({ '/en/acer': ['abstract-products', '135'] });

@@ -123,7 +123,7 @@ describe('a lesson', () => {
   let resolver: UrlResolver;
   beforeEach(async () => {
     shop = await startShop(catalogue({}));
-    resolver = createUrlResolver({ upstream: { ask: shop.ask }, learning: true });
+    resolver = createUrlResolver({ upstream: { ask: shop.ask }, learning: true, stores: ['DE'] });
     await resolver.start();
   });
   afterEach(async () => {
@@ -131,6 +131,7 @@ describe('a lesson', () => {
     await shop.close();
   });
   const body = Buffer.from(JSON.stringify({ data: product('/en/acer') }));
+  const plain = ['Content-Type', 'application/vnd.api+json', 'Content-Language', 'en_US'];
   const from = (target: string, fields: string[] = []) =>
     resolver.startLesson(requestFor(target, { fields }));
 
@@ -144,19 +145,59 @@ describe('a lesson', () => {
     ['/stores', [], false],
     ['/abstract-products/134', ['Authorization', 'Bearer x'], false],
     ['/abstract-products/134', ['Cookie', 'a=b'], false],
+    ['/abstract-products/134', ['X-Agent-Authorization', 'Bearer x'], false],
+    ['/guest-carts/1?include=abstract-products', ['X-Anonymous-Customer-Unique-Id', 'x'], false],
+    ['/abstract-products/134', ['Store', 'DE'], true],
+    ['/abstract-products/134?_store=DE&fields[abstract-products]=url', [], true],
+    ['/abstract-products/134?_store=DE', ['Store', 'DE'], true],
+    ['/abstract-products/134?_store=AT', ['Store', 'DE'], false],
+    ['/abstract-products/134?_store=%ff', [], false],
+    // All of these are `_store` to PHP, or may be.
+    ['/abstract-products/134?.store=AT', [], false],
+    ['/abstract-products/134?x=1&%2Estore=AT', [], false],
+    ['/abstract-products/134?%5Fstore=AT', ['Store', 'DE'], false],
+    ['/abstract-products/134?_store[]=AT', [], false],
+    ['/abstract-products/134?_store%00=AT', [], false],
+    ['/abstract-products/134?+_store=AT', [], false],
+    ['/abstract-products/134?[store=AT', [], false],
     ['/abstract-products/134', ['Store', 'unknown'], false],
   ])('of %s with %j: %s', (target, fields, isThere) => {
     expect(from(target, fields) !== undefined).toBe(isThere);
   });
 
+  it.each<[string, Record<string, string>, boolean]>([
+    ['the fields of a shop', { 'Cache-Control': 'no-cache, private' }, true],
+    ['a charset', { 'Content-Type': 'application/json; charset=utf-8' }, true],
+    ['no language', { 'Content-Language': '' }, true],
+    ['no-store', { 'Cache-Control': 'no-store' }, false],
+    ['no-store with more', { 'Cache-Control': 'no-cache, NO-STORE , private' }, false],
+    ['private on purpose', { 'Cache-Control': 'max-age=0, must-revalidate, private' }, false],
+    ['a cookie', { 'Set-Cookie': 'session=1' }, false],
+    ['another language', { 'Content-Language': 'fr_FR' }, false],
+    ['another language that begins alike', { 'Content-Language': 'enm' }, false],
+    ['HTML', { 'Content-Type': 'text/html' }, false],
+    ['no type', { 'Content-Type': '' }, false],
+    ['a content coding', { 'Content-Encoding': 'gzip' }, false],
+    ['Vary: *', { Vary: '*' }, false],
+  ])('from a response with %s: %#', async (_, changes, isLearnt) => {
+    const fields = Object.entries({ ...Object.fromEntries(pairsOf(plain)), ...changes })
+      .filter(([, value]) => value !== '')
+      .flat();
+    from('/abstract-products/134')?.learn(fields, body);
+    // Lessons are taken in order: behind this one the other has been learnt, or never will be.
+    from('/abstract-products/135')?.learn(plain, Buffer.from(JSON.stringify({ data: product('/last') })));
+    await until(async () => resolver.stats().learnt === (isLearnt ? 2 : 1));
+    expect((await resolve(resolver, targetOf('/en/acer'))).status).toBe(isLearnt ? 200 : 404);
+  });
+
   it('is off by default', () => {
-    const plain = createUrlResolver({ upstream: { ask: shop.ask } });
-    expect(plain.startLesson(requestFor('/abstract-products/134'))).toBeUndefined();
+    const untaught = createUrlResolver({ upstream: { ask: shop.ask } });
+    expect(untaught.startLesson(requestFor('/abstract-products/134'))).toBeUndefined();
   });
 
   it('adds a mapping for its own locale, and takes the place of "not found"', async () => {
     expect((await resolve(resolver, targetOf('/en/acer'))).status).toBe(404);
-    from('/abstract-products/134')?.learn(body);
+    from('/abstract-products/134')?.learn(plain, body);
     await until(async () => resolver.stats().learnt === 1);
     const answer = await resolve(resolver, targetOf('/en/acer'));
     expect(entityOf(answer.body)).toEqual(['abstract-products', '134']);
@@ -168,17 +209,21 @@ describe('a lesson', () => {
   it('does not outlive a purge that came after its request', async () => {
     const lesson = from('/abstract-products/134');
     await resolver.purge({ url: '/en/acer' });
-    lesson?.learn(body);
-    from('/abstract-products/1')?.learn(Buffer.from(JSON.stringify({ data: product('/en/other') })));
+    lesson?.learn(plain, body);
+    from('/abstract-products/1')?.learn(plain, Buffer.from(JSON.stringify({ data: product('/en/other') })));
     await until(async () => resolver.stats().learnt === 1);
     expect((await resolve(resolver, targetOf('/en/acer'))).status).toBe(404);
   });
 
   it('does no work for the caller, and has bounded room', async () => {
-    for (let i = 0; i < 50; i += 1) from('/abstract-products/134')?.learn(body);
+    for (let i = 0; i < 50; i += 1) from('/abstract-products/134')?.learn(plain, body);
     expect(resolver.stats()).toMatchObject({ learnt: 0, lessonsDropped: 34 });
-    from('/abstract-products/134')?.learn(Buffer.alloc(300_000));
+    from('/abstract-products/134')?.learn(plain, Buffer.alloc(300_000));
     expect(resolver.stats().lessonsDropped).toBe(35);
     await until(async () => resolver.stats().learnt === 1);
   });
 });
+
+function pairsOf(fields: readonly string[]): [string, string][] {
+  return fields.flatMap((name, i) => (i % 2 === 0 ? [[name, fields[i + 1] ?? '']] : []));
+}

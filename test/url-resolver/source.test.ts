@@ -167,6 +167,47 @@ describe('the question', () => {
     expect(asked?.rawHeaders).toContain(`127.0.0.1:${shop.port}`);
   });
 
+  it.each<[string, string[], string, string[]]>([
+    ['a line break', [], '_store=D%0d%0aEvil:%20x', ['_store=D%0D%0AEvil%3A%20x']],
+    ['NUL', [], '_store=D%00', ['_store=D%00']],
+    ['the euro sign', [], '_store=%E2%82%AC', ['_store=%E2%82%AC']],
+    ['an umlaut', [], '_store=%C3%BC', ['_store=%C3%BC']],
+    ['a space in front, which a field would lose', [], '_store=+DE', ['_store=%20DE']],
+    ['a space within', [], '_store=A+B', ['_store=A%20B', 'A B']],
+    ['an ampersand', [], '_store=A%26url=B', ['_store=A%26url%3DB', 'A&url=B']],
+    ['octets beyond ASCII in the field', ['Store', '\u00c3\u00bc'], '', ['_store=%C3%83%C2%BC']],
+    ['a tab in the field', ['Store', 'A\tB'], '', ['_store=A%09B']],
+    ['two fields', ['Store', 'DE', 'Store', 'AT'], '', ['_store=DE%2C%20AT', 'DE, AT']],
+    ['both, which differ', ['Store', 'DE'], '_store=AT', ['_store=DE', 'DE']],
+  ])('names a store with %s in the query, and in a field only if it can', async (_, fields, query, said) => {
+    expect((await resolve(resolver, `${acer}&${query}`, { fields })).status).toBe(200);
+    const [asked] = shop.requests;
+    const at = asked?.rawHeaders.indexOf('Store') ?? -1;
+    const named = at < 0 ? [] : [asked?.rawHeaders[at + 1]];
+    expect([asked?.url.replace(/.*&/, ''), ...named]).toEqual(said);
+    expect(resolver.stats()).toMatchObject({ failures: 0, entries: 0 });
+  });
+
+  it('keeps stores apart whose names only the query can hold', async () => {
+    resolver = create({ stores: ['Zürich', '€'] });
+    for (const store of ['Z%C3%BCrich', 'Z%c3%bcrich', '%E2%82%AC'])
+      await resolve(resolver, `${acer}&_store=${store}`);
+    expect(shop.requests.map(({ url }) => url.replace(/.*&/, ''))).toEqual([
+      '_store=Z%C3%BCrich',
+      '_store=%E2%82%AC',
+    ]);
+  });
+
+  it.each<[string, string[], string]>([
+    ['not UTF-8', [], '&_store=%ff'],
+    ['too long in the query', [], `&_store=${'D'.repeat(256)}`],
+    ['too long in the field', ['Store', 'D'.repeat(256)], ''],
+  ])('is not asked of a store whose name is %s: 404', async (_, fields, query) => {
+    const answer = await resolve(resolver, acer + query, { fields });
+    expect([answer.status, answer.field('Cache-Status')]).toEqual([404, 'shopward; detail=unasked']);
+    expect(shop.requests.length).toBe(0);
+  });
+
   it('carries Host where the shop chooses its store by it', async () => {
     resolver = create({ storeByHost: true, stores: ['shop.de'] });
     await resolve(resolver, acer, { host: 'Shop.DE' });

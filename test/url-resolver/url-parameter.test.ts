@@ -63,6 +63,8 @@ describe('url of a query', () => {
     ['?_store=D%45&url=/a', 'DE'],
     ['?_store=DE&url=/a&_store=AT', 'AT'],
     ['?url=/a&_store=', undefined],
+    ['?url=/a&_store=%E2%82%AC%0d', '€\r'],
+    ['?url=/a&_store=%ff', unusable],
     ['?url=/a', undefined],
   ])('store of %j', (query, expected) => {
     expect(readResolverQuery(query).store).toBe(expected);

@@ -1,5 +1,5 @@
 import type { CanonicalRequest } from '../../request/canonical-request.ts';
-import { fieldValue } from '../../request/field-list.ts';
+import type { FieldList } from '../../request/field-list.ts';
 import { cacheMapping, type Lifetimes } from '../cache/cached-mapping.ts';
 import type { LocalCache } from '../cache/local-cache.ts';
 import type { Mapping } from '../mapping.ts';
@@ -8,16 +8,17 @@ import type { PurgeHistory } from '../purge/purge-history.ts';
 import { mappingKey } from '../request/key.ts';
 import type { createPartitions } from '../request/partition.ts';
 import { readResolverFields } from '../request/resolver-fields.ts';
-import { readResolverQuery } from '../request/url-parameter.ts';
+import { readResolverQuery, unusable } from '../request/url-parameter.ts';
 import type { ResolverCounts } from '../resolver-stats.ts';
 import { extractMappings } from './extract-mappings.ts';
+import { hasPlainNames, isTeachable, isTrustworthy } from './may-learn.ts';
 
 /** What may be learnt from one response. */
 export interface Lesson {
   /** A longer body is not learnt from. */
   readonly maxBodyBytes: number;
-  /** Takes the whole body of a 200; the work is done later, or not at all when there is too much of it. */
-  learn(body: Buffer): void;
+  /** Takes fields and whole body of a 200; the work is done later, or not at all when there is too much of it. */
+  learn(fields: FieldList, body: Buffer): void;
 }
 
 export interface LessonBookOptions {
@@ -32,9 +33,6 @@ export interface LessonBookOptions {
 
 const maxBodyBytes = 256 * 1024;
 const maxWaiting = 16;
-/** Resource types whose responses carry `url`, as a path segment or in `include`. */
-const carriers =
-  /(?:^|[/,=])(?:abstract-products|abstract-alternative-products|related-products|up-selling-products|category-trees|category-nodes|cms-pages|merchants|catalog-search|catalog-search-suggestions)(?:$|[/,&])/;
 
 interface Task {
   readonly body: Buffer;
@@ -56,17 +54,20 @@ export class LessonBook {
   }
 
   start(request: CanonicalRequest): Lesson | undefined {
-    if (request.method !== 'GET' || !(carriers.test(request.path) || carriers.test(request.query)))
-      return undefined;
-    // What a customer sees may be his alone.
-    if (fieldValue(request.fields, 'authorization') !== undefined) return undefined;
-    if (fieldValue(request.fields, 'cookie') !== undefined) return undefined;
+    if (!isTeachable(request)) return undefined;
     const { acceptLanguage, store } = readResolverFields(request.fields);
-    const sentStore = store ?? readResolverQuery(request.query).store;
+    const query = readResolverQuery(request.query);
+    // Which of two stores the shop would take is its own affair.
+    const isOneStore = store === undefined || query.store === undefined || store === query.store;
+    const sentStore = store ?? query.store;
+    if (!isOneStore || sentStore === unusable || !hasPlainNames(request.query)) return undefined;
     const { locale, prefix } = this.#options.findPartition(acceptLanguage, sentStore, request.host);
     if (prefix === undefined) return undefined;
     const stamp = this.#options.history.position;
-    return { maxBodyBytes, learn: (body) => this.#enqueue({ body, stamp, locale, prefix }) };
+    const learn: Lesson['learn'] = (fields, body) => {
+      if (isTrustworthy(fields, locale)) this.#enqueue({ body, stamp, locale, prefix });
+    };
+    return { maxBodyBytes, learn };
   }
 
   #enqueue(task: Task): void {

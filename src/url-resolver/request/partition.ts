@@ -1,5 +1,8 @@
 import { createLocaleNegotiation } from './locale.ts';
 
+/** No shop's store has a longer name, in UTF-16 units; a mapping file takes none either. */
+export const longestStore = 255;
+
 /** The part of the key that is not the URL: everything else that may change what a URL leads to. */
 export interface Partition {
   /** One of the configured locales. */

@@ -5,8 +5,8 @@ import { decodeFormText } from './form-decode.ts';
 export interface ResolverQuery {
   /** The decoded value; `missing`: absent, empty or an array; `unusable`: not UTF-8, or over 2 KiB. */
   readonly url: string | typeof missing | typeof unusable;
-  /** Decoded value of `_store`, undefined when absent or empty. */
-  readonly store: string | undefined;
+  /** Decoded value of `_store`; undefined: absent or empty; `unusable`: not UTF-8. */
+  readonly store: string | typeof unusable | undefined;
 }
 
 export const missing = Symbol('missing');
@@ -34,7 +34,7 @@ export function readResolverQuery(query: string): ResolverQuery {
 
 function readParameters(query: string): ResolverQuery {
   let url: ResolverQuery['url'] = missing;
-  let store: string | undefined;
+  let store: ResolverQuery['store'];
   for (let start = 1; start <= query.length; ) {
     const separator = query.indexOf('&', start);
     const end = separator < 0 ? query.length : separator;
@@ -44,7 +44,7 @@ function readParameters(query: string): ResolverQuery {
     const value = equals < 0 ? '' : parameter.slice(equals + 1);
     if (name === 'url') url = readUrl(value);
     else if (name === 'url[]') url = missing;
-    else if (name === '_store') store = decodeFormText(value) || undefined;
+    else if (name === '_store') store = (decodeFormText(value) ?? unusable) || undefined;
     start = end + 1;
   }
   return { url, store };

@@ -12,19 +12,34 @@ export interface Provenance {
   readonly maxAgeSeconds: number;
 }
 
-const vary = 'Accept-Language, Store';
+/** What an answer is made of besides the mapping. */
+export interface Representation {
+  /** Entity tag, with its quotes. */
+  readonly tag: string;
+  readonly locale: string;
+  /** Of `links.self`, as it stands in a JSON string. */
+  readonly self: string;
+  /** From `varyOf`. */
+  readonly vary: string;
+}
+
+/**
+ * Value of `Vary`. Host is part of what every cache keys by (RFC 9111 section 2); it is named where it has a say in the answer,
+ * for those that leave it out.
+ */
+export function varyOf(dependsOnHost: boolean): string {
+  return dependsOnHost ? 'Accept-Language, Store, Host' : 'Accept-Language, Store';
+}
 
 /** 200 with the envelope, 304 when `ifNoneMatch` names it; a HEAD has no body but the fields of the GET. */
 export function answerMapping(
   mapping: Mapping,
-  tag: string,
-  locale: string,
-  self: string,
+  { tag, locale, self, vary }: Representation,
   isHead: boolean,
   ifNoneMatch: string | undefined,
   provenance: Provenance,
 ): Answer {
-  const cached = ['ETag', tag, ...cacheFields(provenance)];
+  const cached = ['ETag', tag, ...cacheFields(provenance, vary)];
   if (ifNoneMatch !== undefined && namesTag(ifNoneMatch, tag)) {
     return { status: 304, fields: cached, body: null };
   }
@@ -47,12 +62,12 @@ export function answerMapping(
 }
 
 /** 404 of the contract, with the fields that let a cache outside keep it as long as it is kept here. */
-export function refuseUnknown(provenance: Provenance): Rejection {
+export function refuseUnknown(provenance: Provenance, vary: string): Rejection {
   return reject('url-not-found', {
-    fields: [...cacheFields(provenance), 'X-Content-Type-Options', 'nosniff'],
+    fields: [...cacheFields(provenance, vary), 'X-Content-Type-Options', 'nosniff'],
   });
 }
 
-function cacheFields({ cacheStatus, maxAgeSeconds }: Provenance): string[] {
+function cacheFields({ cacheStatus, maxAgeSeconds }: Provenance, vary: string): string[] {
   return ['Cache-Control', `public, max-age=${maxAgeSeconds}`, 'Vary', vary, 'Cache-Status', cacheStatus];
 }

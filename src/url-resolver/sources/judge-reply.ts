@@ -1,6 +1,6 @@
-import { fieldValue, fieldValues } from '../../request/field-list.ts';
 import { isEntityId, isEntityType } from '../mapping.ts';
 import type { UpstreamReply } from './ask-upstream.ts';
+import { forbidsToKeep, isPlainJson } from './reply-fields.ts';
 import { fail, type Verdict } from './verdict.ts';
 
 /** A resolver document has some 300 bytes. */
@@ -16,7 +16,7 @@ export function judgeReply(reply: UpstreamReply): Verdict {
     return fail('invalid', reply.status >= 500 ? 'status-5xx' : 'status');
   }
   if (reply.body.length > maxReplyBytes) return fail('invalid', 'too-large');
-  if (!isPlainJson(reply)) return fail('invalid', 'not-json');
+  if (!isPlainJson(reply.fields)) return fail('invalid', 'not-json');
   const document = parseObject(reply.body);
   if (document === undefined) return fail('invalid', 'not-json');
   if (reply.status === 200) return judgeDocument(document, mayKeep(reply));
@@ -43,22 +43,10 @@ function hasCode(document: Record<string, unknown>, code: string): boolean {
 
 /**
  * The question carried nothing of any user, so what is kept is nobody's: `private` and `no-cache`, which the shop's
- * framework puts on every response, say nothing here. `no-store` and a cookie are somebody's intent.
+ * framework puts on every response, say nothing here.
  */
 function mayKeep(reply: UpstreamReply): boolean {
-  const cacheControl = fieldValues(reply.fields, 'cache-control').join(',').toLowerCase();
-  return (
-    !/(?:^|[\s,])no-store(?:$|[\s,=])/.test(cacheControl) &&
-    fieldValue(reply.fields, 'set-cookie') === undefined
-  );
-}
-
-function isPlainJson(reply: UpstreamReply): boolean {
-  const type = fieldValue(reply.fields, 'content-type') ?? '';
-  const coding = fieldValue(reply.fields, 'content-encoding') ?? 'identity';
-  return (
-    /^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i.test(type.trim()) && coding.toLowerCase() === 'identity'
-  );
+  return !forbidsToKeep(reply.fields);
 }
 
 function parseObject(body: Buffer): Record<string, unknown> | undefined {

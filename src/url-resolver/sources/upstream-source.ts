@@ -73,10 +73,13 @@ export class UpstreamSource {
     let target = `${path}?url=${encodeURIComponent(url)}`;
     if (store !== '') {
       // A shop takes its store from the one or the other; both name the same, so the answer is the key's in either.
-      fields.push('Store', store);
+      if (fieldText.test(store)) fields.push('Store', store);
       target += `&_store=${encodeURIComponent(store)}`;
     }
     if (host !== '') fields.push('Host', host);
     return { target, fields, timeoutMs, maxBodyBytes: maxReplyBytes };
   }
 }
+
+/** What is the same text in a field value (RFC 9110 section 5.5); any other store can stand in the query alone. */
+const fieldText = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/;
