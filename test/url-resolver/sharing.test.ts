@@ -203,6 +203,30 @@ describe('purge', () => {
     expect(await idOf(b)).toBe('135');
   });
 
+  it('reaches every spelling that the shop takes for the URL, in every replica', async () => {
+    const replicas = [await startReplica(), await startReplica()];
+    const ids = (values: readonly string[]) =>
+      Promise.all(
+        replicas.flatMap(({ resolver }) =>
+          values.map(async (value) => {
+            return entityOf((await resolve(resolver, `/url-resolver?url=${value}`)).body)[1];
+          }),
+        ),
+      );
+    const one = ['/de/b%C3%BCcher-x', '/de/b%c3%bccher-x', '/DE/B%C3%9CCHER+X', '%2Fde/b%25C3%25BCcher%27x'];
+    const others = ['/de/b%C3%BCcher-x/', '/de/buecher-x'];
+    const give = (id: string) => {
+      shop.handler = (_, response) => sendMapping(response, 'abstract-products', id);
+    };
+    give('134');
+    expect(new Set(await ids([...one, ...others]))).toEqual(new Set(['134']));
+    give('135');
+    expect(await replicas[0]?.resolver.purge({ url: '/de/bücher-x' })).toBe('purged');
+    await until(async () => replicas[1]?.resolver.stats().purgeSeq === 1);
+    expect(new Set(await ids(one))).toEqual(new Set(['135']));
+    expect(new Set(await ids(others))).toEqual(new Set(['134']));
+  });
+
   it.each([
     ['another URL', { url: '/en/computer' }],
     ['another prefix', { prefix: '/de/' }],

@@ -1,7 +1,15 @@
+import { foldUrl } from './fold-url.ts';
 import type { Position, PurgeEntry } from './purge.ts';
 
 /** Entries of the log that are kept, there and here; what has an older stamp is not believed. */
 export const retainedPurges = 10_000;
+
+interface PurgedPrefix {
+  readonly prefix: string;
+  /** By `foldUrl`. */
+  readonly folded: string;
+  readonly seq: number;
+}
 
 /**
  * The purges that this process knows, and the rule of docs/decisions/url-mapping-purge.md: a value with stamp `s` holds
@@ -11,8 +19,9 @@ export class PurgeHistory {
   #position: Position;
   #firstSeq: number;
   #ids: string[];
+  /** By `foldUrl`. */
   readonly #urls = new Map<string, number>();
-  #prefixes: { readonly prefix: string; readonly seq: number }[] = [];
+  #prefixes: PurgedPrefix[] = [];
 
   constructor(position: Position) {
     this.#position = position;
@@ -41,9 +50,10 @@ export class PurgeHistory {
     if (entry.purge === 'all') this.#addPrefix('', entry.seq);
     else if ('prefix' in entry.purge) this.#addPrefix(entry.purge.prefix, entry.seq);
     else {
+      const folded = foldUrl(entry.purge.url);
       // Deleted first, so that the map stays in the order of the log.
-      this.#urls.delete(entry.purge.url);
-      this.#urls.set(entry.purge.url, entry.seq);
+      this.#urls.delete(folded);
+      this.#urls.set(folded, entry.seq);
     }
     if (this.#ids.length > 2 * retainedPurges) this.#trim();
   }
@@ -62,14 +72,21 @@ export class PurgeHistory {
   isPurgedSince(seq: number, url: string): boolean {
     if (seq === this.#position.seq) return false;
     if (seq < this.#firstSeq) return true;
-    if ((this.#urls.get(url) ?? -1) > seq) return true;
-    return this.#prefixes.some((purged) => purged.seq > seq && url.startsWith(purged.prefix));
+    const foldedUrl = foldUrl(url);
+    if ((this.#urls.get(foldedUrl) ?? -1) > seq) return true;
+    // As it is written, too: a prefix may end in the middle of what is folded as one.
+    return this.#prefixes.some(
+      ({ prefix, folded, seq: at }) => at > seq && (url.startsWith(prefix) || foldedUrl.startsWith(folded)),
+    );
   }
 
   #addPrefix(prefix: string, seq: number): void {
+    const folded = foldUrl(prefix);
     // A narrower prefix purged earlier says nothing that this one does not say.
-    this.#prefixes = this.#prefixes.filter((purged) => !purged.prefix.startsWith(prefix));
-    this.#prefixes.push({ prefix, seq });
+    this.#prefixes = this.#prefixes.filter(
+      (purged) => !(purged.prefix.startsWith(prefix) && purged.folded.startsWith(folded)),
+    );
+    this.#prefixes.push({ prefix, folded, seq });
     if (prefix === '') this.#urls.clear();
   }
 

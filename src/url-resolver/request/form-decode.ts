@@ -9,7 +9,15 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
  * octets are not UTF-8.
  */
 export function decodeFormText(text: string): string | undefined {
-  const octets = Buffer.from(text, 'latin1');
+  try {
+    return utf8.decode(decodeOctets(Buffer.from(text, 'latin1')));
+  } catch {
+    return undefined;
+  }
+}
+
+/** The same of octets, in place. */
+export function decodeOctets(octets: Buffer): Buffer {
   let length = 0;
   for (let i = 0; i < octets.length; i += 1) {
     const octet = octets[i] as number;
@@ -22,11 +30,7 @@ export function decodeFormText(text: string): string | undefined {
       octets[length++] = octet === plus ? space : octet;
     }
   }
-  try {
-    return utf8.decode(octets.subarray(0, length));
-  } catch {
-    return undefined;
-  }
+  return octets.subarray(0, length);
 }
 
 function hexDigit(octet: number | undefined): number {
