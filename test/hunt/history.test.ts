@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { type Applied, checkHistory, type Told, type Write } from './history.ts';
+import { type Applied, checkHistory, type NotModified, type Told, type Write } from './history.ts';
 
 const applied = (write: string, basedOn: number | null, replaced: number): Applied => ({
   write,
@@ -8,6 +8,14 @@ const applied = (write: string, basedOn: number | null, replaced: number): Appli
   basedOn,
   replaced,
   result: replaced + 1,
+  atMs: 1000 * replaced,
+});
+/** Version 1 is there from the start until 1000, 2 until 2000, 3 until 3000, and 4 from then on. */
+const notModified = (version: number, askedMs: number, answeredMs: number): NotModified => ({
+  cart: '1',
+  version,
+  askedMs,
+  answeredMs,
 });
 const told = (write: string, what: Told, result?: number): Write => ({
   write,
@@ -28,11 +36,20 @@ describe('the checker', () => {
       told('d', 'unknown'),
       told('e', 'refused'),
     ];
-    expect(checkHistory(good, writes)).toEqual({
+    const current = [
+      notModified(1, 10, 20),
+      notModified(1, 990, 1010),
+      notModified(2, 990, 1010),
+      notModified(2, 900, 2100),
+      notModified(4, 9000, 9001),
+      { ...notModified(1, 9000, 9001), cart: '2' },
+    ];
+    expect(checkHistory(good, writes, current)).toEqual({
       lost: [],
       invented: [],
       appliedThoughRefused: [],
       appliedTwice: [],
+      stale: [],
       unknown: { applied: 1, notApplied: 1 },
     });
   });
@@ -62,6 +79,14 @@ describe('the checker', () => {
     ['applied twice', [...good, applied('c', 4, 4)], [told('c', 'unknown')], { appliedTwice: ['c'] }],
   ];
   test.each(cases)('finds: %s', (_, all, writes, found) => {
-    expect(checkHistory(all, writes)).toMatchObject(found);
+    expect(checkHistory(all, writes, [])).toMatchObject(found);
+  });
+
+  test.each([
+    ['for what was replaced before it was asked', notModified(1, 1001, 1002)],
+    ['for what was replaced long before', notModified(1, 9000, 9001)],
+    ['for what was made behind its answer', notModified(3, 1990, 1999)],
+  ])('finds: a 304 %s', (_, stale) => {
+    expect(checkHistory(good, [], [notModified(4, 4000, 4001), stale]).stale).toEqual([stale]);
   });
 });

@@ -11,6 +11,13 @@ export interface Applied {
   /** The version that it replaced, and the one that it made. */
   readonly replaced: number;
   readonly result: number;
+  /** When the state changed, by `clockMs`. */
+  readonly atMs: number;
+}
+
+/** Milliseconds of a clock that all processes of this machine share, and that nobody sets. */
+export function clockMs(): number {
+  return Number(process.hrtime.bigint()) / 1e6;
 }
 
 /** What the client of a write was told. `unknown`: nothing, or something that promises nothing (5xx of the shop). */
@@ -25,6 +32,14 @@ export interface Write {
   readonly result: number | undefined;
 }
 
+/** A 304: it says that the client's copy was the state of the cart at some moment between question and answer. */
+export interface NotModified {
+  readonly cart: string;
+  readonly version: number;
+  readonly askedMs: number;
+  readonly answeredMs: number;
+}
+
 export interface Verdict {
   /** Applied through a tag, on another state than the one that it was based on. */
   readonly lost: readonly Applied[];
@@ -34,11 +49,17 @@ export interface Verdict {
   readonly appliedThoughRefused: readonly Write[];
   /** One request of a client, applied more than once. */
   readonly appliedTwice: readonly string[];
+  /** The copy was the state at no such moment. */
+  readonly stale: readonly NotModified[];
   readonly unknown: { readonly applied: number; readonly notApplied: number };
 }
 
 /** Holds what clients were told against what the shop did. */
-export function checkHistory(applied: readonly Applied[], writes: readonly Write[]): Verdict {
+export function checkHistory(
+  applied: readonly Applied[],
+  writes: readonly Write[],
+  notModified: readonly NotModified[],
+): Verdict {
   const times = new Map<string, Applied[]>();
   for (const one of applied) {
     const known = times.get(one.write);
@@ -56,9 +77,22 @@ export function checkHistory(applied: readonly Applied[], writes: readonly Write
     ),
     appliedThoughRefused: writes.filter((one) => one.told === 'refused' && wasApplied(one)),
     appliedTwice: [...times].filter(([, all]) => all.length > 1).map(([write]) => write),
+    stale: findStale(applied, notModified),
     unknown: {
       applied: unknown.filter(wasApplied).length,
       notApplied: unknown.filter((one) => !wasApplied(one)).length,
     },
   };
+}
+
+function findStale(applied: readonly Applied[], notModified: readonly NotModified[]): NotModified[] {
+  const key = (cart: string, version: number) => `${cart} ${version}`;
+  const madeMs = new Map(applied.map(({ cart, result, atMs }) => [key(cart, result), atMs]));
+  const replacedMs = new Map(applied.map(({ cart, replaced, atMs }) => [key(cart, replaced), atMs]));
+  return notModified.filter(({ cart, version, askedMs, answeredMs }) => {
+    // What nobody made was there from the start; what nobody replaced is there to the end.
+    const from = madeMs.get(key(cart, version)) ?? 0;
+    const to = replacedMs.get(key(cart, version)) ?? Number.POSITIVE_INFINITY;
+    return from > answeredMs || to < askedMs;
+  });
 }

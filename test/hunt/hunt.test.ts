@@ -22,11 +22,12 @@ test.each([
       ...short,
       redis,
       seconds,
-      isEnough: ({ writes }, deeds) =>
+      isEnough: ({ writes, notModified }, deeds) =>
         deeds[deed] !== undefined &&
         deeds['kill -9 of a replica'] !== undefined &&
         writes.filter(({ told }) => told === 'unknown').length >= 20 &&
-        writes.filter(({ told }) => told === 'accepted').length > 50,
+        writes.filter(({ told }) => told === 'accepted').length > 50 &&
+        notModified.length > 10,
     };
     const report = await runHunt(options);
     const told = formatHunt(options, report);
@@ -35,14 +36,16 @@ test.each([
       invented: [],
       appliedThoughRefused: [],
       appliedTwice: [],
+      stale: [],
     });
-    expect([report.stuck, report.sightings.stale, report.faults], told).toEqual([[], [], []]);
+    expect([report.stuck, report.sightings.misnamed, report.faults], told).toEqual([[], [], []]);
     // A run in which nothing happened would prove nothing.
-    const { writes, counts } = report.sightings;
+    const { writes, counts, notModified } = report.sightings;
     expect(report.deeds, told).toMatchObject({
       'kill -9 of a replica': expect.any(Number),
       [deed]: expect.any(Number),
     });
+    expect(notModified.length, told).toBeGreaterThan(0);
     expect(counts['status 412 006'], told).toBeGreaterThan(0);
     expect(writes.filter((write) => write.told === 'unknown').length, told).toBeGreaterThan(0);
     expect(report.verdict.unknown.applied, told).toBeGreaterThan(0);
@@ -55,4 +58,10 @@ test('the same hunt without entity tags finds lost updates', { timeout }, async 
     writes.filter(({ told, kind }) => told === 'accepted' && kind === 'patch').length > 50;
   const report = await runHunt({ ...short, replicas: 1, seconds: 3, broken: 'tags', isEnough });
   expect(report.verdict.lost.length).toBeGreaterThan(0);
+});
+
+test('the same hunt with writers around the proxy finds stale 304s', { timeout }, async () => {
+  const isEnough: HuntOptions['isEnough'] = ({ notModified }) => notModified.length > 50;
+  const report = await runHunt({ ...short, replicas: 1, seconds: 3, broken: 'around', isEnough });
+  expect(report.verdict.stale.length, formatHunt({ ...short, seconds: 3 }, report)).toBeGreaterThan(0);
 });

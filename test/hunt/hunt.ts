@@ -23,8 +23,12 @@ export interface HuntOptions {
   readonly carts: number;
   readonly redis: 'single' | 'sentinel';
   readonly seed: number;
-  /** `tags`: shopward runs without entity tags; `landing`: the shop acts later than the lease allows. Both must lose. */
-  readonly broken?: 'tags' | 'landing' | undefined;
+  /**
+   * `tags`: shopward runs without entity tags; `landing`: the shop acts later than the lease allows; `around`: some writes
+   * reach the shop around shopward, which answers 304 for five seconds without asking. All must lose, the last one also
+   * gives stale 304s.
+   */
+  readonly broken?: 'tags' | 'landing' | 'around' | undefined;
 }
 
 export interface HuntReport {
@@ -43,18 +47,23 @@ const leaseMs = 3000;
 /** sendBy + landing + 0.5s <= lease; 100 ms are left for what the kernel holds. */
 const landsWithinMs = 1900;
 const secret = 'a secret of the hunt only'.repeat(2);
+const resource = {
+  collection: '/carts',
+  member: '/carts/{cart_id}',
+  methods: ['PATCH', 'DELETE'],
+  freshFor: '300ms',
+};
+const entityTags = { lease: `${leaseMs}ms`, sendBy: '500ms', wait: '1s', resources: [resource] };
+/** How each way of being broken is configured. */
+const brokenTags = {
+  tags: false,
+  landing: entityTags,
+  around: { ...entityTags, resources: [{ ...resource, freshFor: '5s' }] },
+};
 const config = {
   store: { timeout: '250ms' },
   upstream: { responseTimeout: '2s' },
   auth: { algorithms: ['HS256'], keys: { secret } },
-  entityTags: {
-    lease: `${leaseMs}ms`,
-    sendBy: '500ms',
-    wait: '1s',
-    resources: [
-      { collection: '/carts', member: '/carts/{cart_id}', methods: ['PATCH', 'DELETE'], freshFor: '300ms' },
-    ],
-  },
   urlResolver: false,
   refreshTokens: false,
 };
@@ -65,7 +74,7 @@ export async function runHunt(options: HuntOptions): Promise<HuntReport> {
   const redis = options.redis === 'sentinel' ? await startSentinel({ replicas: 1 }) : await startRedis({});
   const shop = await startShop(options);
   const replicas = await startReplicas(options, redis, shop.port);
-  const sightings: Sightings = { writes: [], counts: {}, acknowledged: new Map(), stale: [] };
+  const sightings: Sightings = { writes: [], counts: {}, notModified: [], misnamed: [] };
   const carts = Array.from({ length: cartCount }, (_, i) => `c${i}`);
   const shopperOf = (i: number, ports: readonly number[]) =>
     new Shopper({
@@ -74,6 +83,7 @@ export async function runHunt(options: HuntOptions): Promise<HuntReport> {
       secret,
       carts,
       ports,
+      around: options.broken === 'around' ? shop.port : undefined,
       random: createRandom(seed + 1000 + i),
       sightings,
     });
@@ -96,7 +106,7 @@ export async function runHunt(options: HuntOptions): Promise<HuntReport> {
   shop.close();
   await redis.close();
   return {
-    verdict: checkHistory(applied, sightings.writes),
+    verdict: checkHistory(applied, sightings.writes, sightings.notModified),
     applied,
     shop: counts,
     sightings,
@@ -108,8 +118,9 @@ export async function runHunt(options: HuntOptions): Promise<HuntReport> {
 
 /** Whether the run found what must never be. */
 export function isClean({ verdict, stuck, sightings, faults }: HuntReport): boolean {
-  const { lost, invented, appliedThoughRefused, appliedTwice } = verdict;
-  const wrongs = [lost, invented, appliedThoughRefused, appliedTwice, stuck, sightings.stale, faults];
+  const { lost, invented, appliedThoughRefused, appliedTwice, stale } = verdict;
+  const { misnamed } = sightings;
+  const wrongs = [lost, invented, appliedThoughRefused, appliedTwice, stale, misnamed, stuck, faults];
   return wrongs.every((found) => found.length === 0);
 }
 
@@ -123,7 +134,7 @@ function startReplicas(
   const one = () =>
     startReplica({
       upstreamPort,
-      config: { ...config, store, ...(broken === 'tags' && { entityTags: false }) },
+      config: { ...config, store, entityTags: broken === undefined ? entityTags : brokenTags[broken] },
       redisUrl: redis.url,
       redisPort: isSentinel ? undefined : redis.process?.port,
     });

@@ -3,7 +3,7 @@ import type { HuntOptions, HuntReport } from './hunt.ts';
 /** The run as a Markdown table, and what was wrong, if anything was. */
 export function formatHunt(options: HuntOptions, report: HuntReport): string {
   const { verdict, applied, sightings, deeds, stuck, faults, shop } = report;
-  const { counts, writes, stale } = sightings;
+  const { counts, writes, notModified, misnamed } = sightings;
   const told = (what: string) => writes.filter((write) => write.told === what).length;
   const status = (pattern: RegExp) =>
     Object.entries(counts).reduce((sum, [name, count]) => (pattern.test(name) ? sum + count : sum), 0);
@@ -24,14 +24,18 @@ export function formatHunt(options: HuntOptions, report: HuntReport): string {
     ['unknown outcomes', told('unknown')],
     ['of them applied, not applied', `${unknown.applied}, ${unknown.notApplied}`],
     ['reads with a tag, without one', `${status(/^reads with a tag/)}, ${status(/^reads without/)}`],
-    ['304', counts['not modified'] ?? 0],
+    [
+      'reads with `If-None-Match`, of them 304',
+      `${counts['reads with If-None-Match'] ?? 0}, ${notModified.length}`,
+    ],
     ...Object.entries(deeds).map(([name, times]) => [name, times] as const),
     ["the shop's longest stall, ms", shop.worstStallMs ?? 0],
     ['**lost updates**', verdict.lost.length],
     ['accepted, but not applied so', verdict.invented.length],
     ['refused, but applied', verdict.appliedThoughRefused.length],
     ['applied twice', verdict.appliedTwice.length],
-    ['stale 304', stale.length],
+    ['stale 304', verdict.stale.length],
+    ['304 with another tag', misnamed.length],
     ['stuck carts', stuck.length],
     ['bugs in the log', faults.length],
   ];
@@ -41,7 +45,8 @@ export function formatHunt(options: HuntOptions, report: HuntReport): string {
     ...verdict.invented,
     ...verdict.appliedThoughRefused,
     ...verdict.appliedTwice,
-    ...stale,
+    ...verdict.stale,
+    ...misnamed,
     ...stuck,
     ...faults,
   ];

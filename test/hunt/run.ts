@@ -2,7 +2,7 @@
  * Hunts for a lost update; exits with 1 when it finds one, or anything else that must not be.
  *
  *     node test/hunt/run.ts --replicas 3 --clients 50 --seconds 60 [--redis sentinel|single] [--carts 12] [--seed N]
- *         [--broken tags|landing]    a setup that must lose: shows that the hunt can find something
+ *         [--broken tags|landing|around]    a setup that must lose: shows that the hunt can find something
  *         [--statuses]               prints every status that clients saw, too
  */
 import { parseArgs } from 'node:util';
@@ -21,6 +21,9 @@ const { values } = parseArgs({
     statuses: { type: 'boolean', default: false },
   },
 });
+const broken = (['tags', 'landing', 'around'] as const).find((one) => one === values.broken);
+if (values.broken !== undefined && broken === undefined)
+  throw new Error('--broken is tags, landing or around');
 const options: HuntOptions = {
   replicas: Number(values.replicas),
   clients: Number(values.clients),
@@ -28,7 +31,7 @@ const options: HuntOptions = {
   carts: Number(values.carts),
   redis: values.redis === 'single' ? 'single' : 'sentinel',
   seed: Number(values.seed),
-  broken: values.broken === 'tags' || values.broken === 'landing' ? values.broken : undefined,
+  broken,
 };
 const report = await runHunt(options);
 console.log(formatHunt(options, report));

@@ -5,7 +5,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Applied, WriteKind } from './history.ts';
+import { type Applied, clockMs, type WriteKind } from './history.ts';
 import { createRandom } from './random.ts';
 
 /** What the shop tells at the end. */
@@ -155,7 +155,7 @@ function applyWrite(
   cart.version += 1;
   cart.exists = kind !== 'delete';
   const base = kind === 'patch' || kind === 'delete' ? (basedOn ?? -1) : null;
-  applied.push({ write, cart: name, kind, basedOn: base, replaced, result: cart.version });
+  applied.push({ write, cart: name, kind, basedOn: base, replaced, result: cart.version, atMs: clockMs() });
   return cart.version;
 }
 

@@ -1,17 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { makeHmacToken } from '../protection/signing.ts';
 import { type CartAnswer, type CartRequest, createCartClient } from './cart-client.ts';
-import type { Told, Write, WriteKind } from './history.ts';
+import { clockMs, type NotModified, type Told, type Write, type WriteKind } from './history.ts';
 import type { Random } from './random.ts';
 
 /** What all clients together have seen. */
 export interface Sightings {
   readonly writes: Write[];
   readonly counts: Record<string, number>;
-  /** Newest state of each cart that some client was told of. */
-  readonly acknowledged: Map<string, number>;
-  /** A 304 that stands for a state which an acknowledged write had replaced before it was asked for. */
-  readonly stale: string[];
+  readonly notModified: NotModified[];
+  /** A 304 that names another tag than the client's. */
+  readonly misnamed: string[];
 }
 
 export interface ShopperOptions {
@@ -20,9 +19,14 @@ export interface ShopperOptions {
   readonly secret: string;
   readonly carts: readonly string[];
   readonly ports: readonly number[];
+  /** Where writes below a cart go instead, if anywhere: around the proxy. */
+  readonly around?: number | undefined;
   readonly random: Random;
   readonly sightings: Sightings;
 }
+
+/** Without a port: to any of the replicas. */
+type Sent = Omit<CartRequest, 'port'> & { readonly port?: number | undefined };
 
 interface Known {
   readonly tag: string;
@@ -65,6 +69,7 @@ export class Shopper {
       const seen = await this.read(cart);
       if (seen === 'absent' && random.next() < 0.7) await this.#write('create', cart, undefined);
       if (seen === 'silent') await sleep(random.upTo(200));
+      while (!isOver() && this.#known.has(cart) && random.next() < 0.4) await this.read(cart);
       while (!isOver() && this.#known.has(cart)) {
         const kind = random.next() < 0.06 ? 'delete' : 'patch';
         const told = await this.#write(kind, cart, this.#known.get(cart));
@@ -74,18 +79,19 @@ export class Shopper {
     }
   }
 
-  /** Leaves in `#known` what a write may be based on. */
+  /** Leaves in `#known` what a write may be based on; asks whether that is still so, where something is there. */
   async read(cart: string): Promise<'seen' | 'absent' | 'silent'> {
     const { random, sightings } = this.#options;
     const before = this.#known.get(cart);
-    const acknowledged = sightings.acknowledged.get(cart) ?? 0;
-    const isConditional = before !== undefined && random.next() < 0.4;
+    const isConditional = before !== undefined && random.next() < 0.8;
     const path = random.next() < 0.15 && !isConditional ? `/carts?cart=${cart}` : `/carts/${cart}`;
     const fields = isConditional ? { 'If-None-Match': before.tag } : {};
-    const { status, tag, version } = await this.#send({ port: 0, method: 'GET', path, fields });
+    if (isConditional) this.#count('reads with If-None-Match');
+    const askedMs = clockMs();
+    const { status, tag, version } = await this.#send({ method: 'GET', path, fields });
     if (status === 304 && before !== undefined) {
-      this.#count('not modified');
-      if (before.version < acknowledged) sightings.stale.push(`cart ${cart}: 304 for ${before.version}`);
+      sightings.notModified.push({ cart, version: before.version, askedMs, answeredMs: clockMs() });
+      if (tag !== before.tag) sightings.misnamed.push(`cart ${cart}: 304 with ${tag} for ${before.tag}`);
       return 'seen';
     }
     this.#known.delete(cart);
@@ -120,11 +126,11 @@ export class Shopper {
     this.#writes += 1;
     const write = `${name}.${this.#writes}`;
     const answer = await this.#send({
-      port: 0,
       ...requestOf(kind, cart),
       ...(known && { fields: { 'If-Match': known.tag } }),
       body: { write, cart, ...(known && { basedOn: known.version }) },
       ...(random.next() < 0.01 && { leaveAfterMs: 1 + random.upTo(30) }),
+      ...(kind === 'child' && { port: this.#options.around }),
     });
     const told = toldBy(answer);
     sightings.writes.push({ write, cart, kind, told, result: answer.version });
@@ -133,16 +139,14 @@ export class Shopper {
     this.#count(this.#lastStatus);
     this.#known.delete(cart);
     if (told !== 'accepted' || answer.version === undefined) return told;
-    const { acknowledged } = sightings;
-    acknowledged.set(cart, Math.max(acknowledged.get(cart) ?? 0, answer.version));
     if (answer.tag !== undefined && kind !== 'delete') {
       this.#known.set(cart, { tag: answer.tag, version: answer.version });
     }
     return told;
   }
 
-  #send(request: CartRequest): Promise<CartAnswer> {
-    return this.#client.send({ ...request, port: this.#options.random.pick(this.#options.ports) });
+  #send({ port, ...request }: Sent): Promise<CartAnswer> {
+    return this.#client.send({ ...request, port: port ?? this.#options.random.pick(this.#options.ports) });
   }
 
   #count(what: string): void {
