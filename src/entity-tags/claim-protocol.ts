@@ -127,7 +127,9 @@ export function endRead(opened: Opened, read: ReadEnd, times: ProtocolTimes): St
 
 function isUnchangedSince(opened: Opened, note: ReadNote, times: ProtocolTimes): boolean {
   const { now, epoch, holdUntil, record } = opened;
-  if (note.epoch !== epoch || now - note.startedAt > times.longestRead) return false;
+  const lastedFor = now - note.startedAt;
+  // Below 0: somebody has set the clock back meanwhile.
+  if (note.epoch !== epoch || lastedFor > times.longestRead || lastedFor < 0) return false;
   if (note.generation !== null) return note.generation === (record?.generation ?? 0);
   return note.startedAt > (record?.changedAt ?? 0) && note.startedAt > holdUntil;
 }

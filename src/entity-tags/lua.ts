@@ -12,10 +12,14 @@ import { defineScript } from '../redis/script.ts';
  *
  * The identity of the data is the replication id, read inside the script: it changes with every restart and every
  * failover, at the very script that first meets the new primary. Redis propagates what a script writes, not the script.
+ *
+ * Beyond `claim-protocol.ts`, whose clock is never set: somebody may set Redis's clock back. A marker from the future is
+ * another epoch, as if the store were new. A record from the future counts as changed now, and what it waits for is over
+ * after the longest lease that can be configured; else it would wait for as long as the clock needs.
  */
 const prelude = `
 local LEASE, HOLD, LONGEST, EXPIRY = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
-local MAX_VARIANTS, FIELDS = 32, 11
+local MAX_VARIANTS, FIELDS, LONGEST_LEASE = 32, 11, 600000000
 local MARKER, RECORD = KEYS[1], KEYS[2]
 
 local function clock()
@@ -33,7 +37,7 @@ local now = clock()
 local id = replication_id()
 local marker = redis.call('GET', MARKER)
 local since = marker and string.sub(marker, 1, #id + 1) == id .. ':' and tonumber(string.sub(marker, #id + 2))
-if not since then
+if not since or since > now then
   since = now
   marker = id .. ':' .. int(now)
   redis.call('SET', MARKER, marker)
@@ -56,11 +60,26 @@ end
 
 local function drop_lease(r) r.token, r.until_, r.tagged, r.tainted = '', 0, '0', '0' end
 
+local function save(r)
+  if r.variants_gone then redis.call('DEL', RECORD) end
+  redis.call('HSET', RECORD, 'e', marker, 'g', int(r.generation), 't', r.tag, 's', r.shop, 'lt', r.token,
+    'lu', int(r.until_), 'lg', r.tagged, 'ld', r.tainted, 'q', int(r.quiet), 'qg', r.quiet_tagged, 'c', int(r.changed))
+  redis.call('PEXPIRE', RECORD, EXPIRY)
+end
+
+local function come_back(r)
+  r.changed = math.min(r.changed, now)
+  r.until_ = math.min(r.until_, now + LONGEST_LEASE)
+  r.quiet = math.min(r.quiet, now + LONGEST_LEASE)
+  save(r)
+end
+
 local function load()
   local f = redis.call('HMGET', RECORD, 'e', 'g', 't', 's', 'lt', 'lu', 'lg', 'ld', 'q', 'qg', 'c')
   if f[1] ~= marker then return nil end
   local r = { generation = tonumber(f[2]), tag = f[3], shop = f[4], token = f[5], until_ = tonumber(f[6]), tagged = f[7],
     tainted = f[8], quiet = tonumber(f[9]), quiet_tagged = f[10], changed = tonumber(f[11]), variants_gone = false }
+  if r.changed > now or math.max(r.until_, r.quiet) > now + LONGEST_LEASE then come_back(r) end
   if r.token ~= '' and r.until_ <= now then
     change(r, r.until_)
     drop_lease(r)
@@ -70,13 +89,6 @@ local function load()
     r.quiet, r.quiet_tagged = 0, '0'
   end
   return r
-end
-
-local function save(r)
-  if r.variants_gone then redis.call('DEL', RECORD) end
-  redis.call('HSET', RECORD, 'e', marker, 'g', int(r.generation), 't', r.tag, 's', r.shop, 'lt', r.token,
-    'lu', int(r.until_), 'lg', r.tagged, 'ld', r.tainted, 'q', int(r.quiet), 'qg', r.quiet_tagged, 'c', int(r.changed))
-  redis.call('PEXPIRE', RECORD, EXPIRY)
 end
 
 local function answer(...) return table.concat({ marker, int(now), int(hold_until), ... }, '\\n') end
@@ -98,7 +110,7 @@ local note_epoch, note_generation, note_started = ARGV[5], ARGV[6], tonumber(ARG
 local variant, fingerprint, new_tag, shop, of_collection, fields = 'v:' .. ARGV[8], ARGV[9], ARGV[10], ARGV[11], ARGV[12], ARGV[13]
 
 local function unchanged()
-  if note_epoch ~= marker or now - note_started > LONGEST then return false end
+  if note_epoch ~= marker or now - note_started > LONGEST or note_started > now then return false end
   if note_generation ~= '' then return tonumber(note_generation) == (record and record.generation or 0) end
   return note_started > (record and record.changed or 0) and note_started > hold_until
 end

@@ -60,7 +60,9 @@ async function askStore(read: Read, key: ResourceKey): Promise<Passage | Answer>
   const { ifMatch, freshForMs } = tracked.resource;
   try {
     const { tag, recorded, note } = await tracking.store.lookUp(key, variant);
-    if (tag !== null && recorded !== null && recorded.ageMs < freshForMs && recorded.fields !== '') {
+    // Below 0: somebody has set the store's clock back.
+    const isFresh = recorded !== null && recorded.ageMs >= 0 && recorded.ageMs < freshForMs;
+    if (tag !== null && isFresh && recorded.fields !== '') {
       if (namesTag(fieldValues(request.fields, 'if-none-match'), tag, ifMatch)) {
         tracking.onEvent('fresh-not-modified');
         return {

@@ -1,10 +1,12 @@
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
+import { createMemoryTagStore } from '../../src/entity-tags/memory-store.ts';
 import { isOwnTag } from '../../src/entity-tags/random-tag.ts';
 import type { TagStore } from '../../src/entity-tags/tag-store.ts';
 import { RedisUnavailable } from '../../src/redis/redis.ts';
 import { fieldValue, fieldValues } from '../../src/request/field-list.ts';
 import { answered, ask, createGate, requestOf } from './gate.ts';
+import { timesOf } from './tag-store.contract.ts';
 
 const cart = (name: string, id = '1') => ({ data: { type: 'carts', id, attributes: { name } } });
 const list = (...ids: string[]) => ({ data: ids.map((id) => ({ type: 'carts', id, attributes: {} })) });
@@ -182,6 +184,21 @@ describe('reads', () => {
     }
     await ask(under.gate, requestOf('POST', '/carts/1/items'), answered(201, cart('b')));
     expect((await ask(under.gate, again, answered(200, cart('b')))).status).toBe(200);
+  });
+
+  test.each([
+    [59_999, 304],
+    [60_000, 503],
+    [-1, 503],
+  ])('freshFor: recorded %i ms ago by a clock that may be set: %i', async (agoMs, status) => {
+    let nowMs = 3_600_000;
+    const store = createMemoryTagStore({ times: timesOf(), now: () => nowMs });
+    const { gate } = createGate({ freshForMs: 60_000 }, { store });
+    // Asked with a tag, so that the read has the store's own time.
+    const first = await ask(gate, get(['If-None-Match', '"none"']), answered(200, cart('a')));
+    nowMs += agoMs;
+    const { tag = '' } = first;
+    expect((await ask(gate, get(['If-None-Match', tag]), answered(503))).status).toBe(status);
   });
 });
 

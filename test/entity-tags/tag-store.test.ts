@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createMemoryTagStore } from '../../src/entity-tags/memory-store.ts';
 import { createRedisTagStore } from '../../src/entity-tags/redis-store.ts';
 import { digest } from '../../src/entity-tags/resource-key.ts';
+import type { ReadNote } from '../../src/entity-tags/tag-store.ts';
 import { connectRedis } from '../../src/redis/connect-redis.ts';
 import type { Redis } from '../../src/redis/redis.ts';
 import { startCluster, startRedis, startSentinel, until } from '../harness/redis-processes.ts';
@@ -134,6 +135,94 @@ describe('redis: what happens to the data', () => {
       expect(await store.claim(key, { token: 't', tags: [tag] })).toEqual({ kind: 'not-current' });
       expect(await readTag(store)).toBe(tag);
     }
+  });
+
+  describe('its clock is set', () => {
+    const hourMs = 3_600_000;
+    async function start(oldMs: number) {
+      const redis = await connect(open(await startRedis({})).url);
+      const store = createRedisTagStore({ redis, times, scripts });
+      const advance = (ms: number) => redis.command('INCRBY', clockShiftKey, ms * 1000);
+      await store.warmUp();
+      await advance(oldMs);
+      return { store, advance };
+    }
+    const timedNote = async (store: ReturnType<typeof createRedisTagStore>) => {
+      const { note } = await store.lookUp(key, null);
+      return note && { ...note, generation: null };
+    };
+    const endRead = (store: ReturnType<typeof createRedisTagStore>, note: ReadNote | null) =>
+      note &&
+      store.endRead(key, {
+        note,
+        variant: 'v',
+        fingerprint: 'f',
+        newTag: tag,
+        shopTag: null,
+        isOfCollection: false,
+        fields: '[]',
+      });
+
+    test('back to before its start: as a new store, not for as long as the clock needs', async () => {
+      const { store, advance } = await start(leaseMs + 1000);
+      expect(await readTag(store)).toBe(tag);
+      await advance(-hourMs);
+      expect(await store.claim(key, { token: 't', tags: [tag] })).toMatchObject({ kind: 'hold' });
+      await advance(leaseMs + 1);
+      expect(await store.claim(key, { token: 't', tags: [tag] })).toEqual({ kind: 'not-current' });
+      expect(await readTag(store)).toBe(tag);
+      expect(await store.claim(key, { token: 't', tags: [tag] })).toMatchObject({ kind: 'granted' });
+    });
+
+    test('back: what was written before can be read with a tag again, and has the age of now', async () => {
+      const { store, advance } = await start(2 * hourMs);
+      await store.claim(key, { token: 't', tags: null });
+      await store.end(key, { token: 't', tagged: false, outcome: 'applied', newTag: null, shopTag: null });
+      await advance(-hourMs);
+      await store.lookUp(key, null);
+      await advance(1);
+      const note = await timedNote(store);
+      await advance(1);
+      expect(await endRead(store, note)).toMatchObject({ tag });
+    });
+
+    test('back while a read is under way, and a write overtakes it: no tag', async () => {
+      const { store, advance } = await start(2 * hourMs);
+      const early = await timedNote(store);
+      await advance(-hourMs);
+      await store.claim(key, { token: 't', tags: null });
+      await store.end(key, { token: 't', tagged: false, outcome: 'applied', newTag: null, shopTag: null });
+      expect(await endRead(store, early)).toBeNull();
+    });
+
+    test('back while a claim runs that nobody ends: over after the longest lease that there is', async () => {
+      const { store, advance } = await start(2 * hourMs);
+      await store.claim(key, { token: 'gone', tags: null });
+      await advance(-hourMs);
+      expect(await store.claim(key, { token: 't', tags: null })).toMatchObject({ kind: 'busy' });
+      await advance(600_001);
+      expect(await store.claim(key, { token: 't', tags: null })).toMatchObject({ kind: 'granted' });
+    });
+
+    test('back while nobody knows what became of a write: the same', async () => {
+      const { store, advance } = await start(2 * hourMs);
+      await store.claim(key, { token: 't', tags: null });
+      await store.end(key, { token: 't', tagged: true, outcome: 'unknown', newTag: null, shopTag: null });
+      await advance(-hourMs);
+      expect((await store.lookUp(key, null)).unsettled).toBe('quiet');
+      await advance(600_001);
+      expect((await store.lookUp(key, null)).unsettled).toBe(null);
+    });
+
+    test('forward: leases are over at once, and what they held has no tag', async () => {
+      const { store, advance } = await start(leaseMs + 1000);
+      expect(await readTag(store)).toBe(tag);
+      await store.claim(key, { token: 't', tags: [tag] });
+      await advance(hourMs);
+      expect(await store.claim(key, { token: 'u', tags: [tag] })).toEqual({ kind: 'not-current' });
+      await store.end(key, { token: 't', tagged: true, outcome: 'applied', newTag: tag, shopTag: null });
+      expect((await store.lookUp(key, null)).tag).toBeNull();
+    });
   });
 
   test('failed over: the new primary holds, the old tag is dead; without the replica no claim counts', async () => {
