@@ -9,7 +9,7 @@ import { startFaultShop } from './shop.ts';
 
 const minuteMs = 60_000;
 
-/** The wall clock of shopward jumps while it runs (Redis' own clock is left alone: see docs/proof.md). */
+/** The wall clock of shopward jumps while it runs (rows of Redis set its own). */
 export async function runClockFaults(): Promise<Scene[]> {
   return Promise.all([60, -60].map(jump));
 }

@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { issueToken, type Shopward, startShopward } from '../harness/shopward.ts';
 import { type JwksServer, serveJson, startJwksServer } from '../protection/jwks-server.ts';
@@ -83,20 +84,34 @@ export async function runKeyFaults(): Promise<Scene[]> {
         },
       );
     }),
+    inStage(shop, 'slower than its time-out', async (stage) => {
+      await stage.start();
+      stage.server.answer(() => {});
+      const seen = await askAll(stage);
+      stage.server.serve(stage.known, stage.fresh);
+      stage.get().signal('SIGHUP');
+      return judgeScene(
+        'slower than its time-out',
+        { ...seen, after: await eventually(stage, stage.fresh) },
+        { ...usual, 'token of a new key': unavailable, after: '200' },
+      );
+    }),
     ...(
       [
-        ['HTML', '<html>Welcome</html>'],
-        ['an empty set', { keys: [] }],
-        ['half a document', '{"keys":[{"kty":"RSA","n":"'],
+        ['HTML', serveJson('<html>Welcome</html>')],
+        ['an empty set', serveJson({ keys: [] })],
+        ['half a document', serveJson('{"keys":[{"kty":"RSA","n":"')],
         [
           'nonsense for keys',
-          { keys: [{ kty: 'oct', k: 'AAAA' }, 7, null, { kty: 'RSA', n: 'AQ', e: 'AQAB' }] },
+          serveJson({ keys: [{ kty: 'oct', k: 'AAAA' }, 7, null, { kty: 'RSA', n: 'AQ', e: 'AQAB' }] }),
         ],
-      ] as const
-    ).map(([what, content]) =>
+        ['a redirect', (response) => response.writeHead(302, { Location: '/jwks.json?again' }).end()],
+        ['octets without end', sendForever],
+      ] as const satisfies readonly (readonly [string, (response: ServerResponse) => void])[]
+    ).map(([what, respond]) =>
       inStage(shop, `sends ${what}`, async (stage) => {
         await stage.start();
-        stage.server.answer(serveJson(content));
+        stage.server.answer(respond);
         const hit = stage.server.nextHit();
         stage.get().signal('SIGHUP');
         await hit;
@@ -134,6 +149,14 @@ export async function runKeyFaults(): Promise<Scene[]> {
   for (const play of plays) scenes.push(await play());
   shop.close();
   return scenes;
+}
+
+function sendForever(response: ServerResponse): void {
+  const send = () => {
+    while (!response.destroyed && response.write(' '.repeat(16_384)));
+  };
+  response.on('drain', send);
+  send();
 }
 
 type Starting = Omit<Stage, 'shopward'> & { start(): Promise<void>; get(): Shopward };

@@ -6,6 +6,7 @@ import { awaitHealth, type FaultRow, type RowResult, runRow } from './fault-row.
 import { migrateSlots } from './migrate-slots.ts';
 import { healthy } from './routes.ts';
 import { shopwardSettings } from './settings.ts';
+import { startShiftedRedis } from './shifted-redis.ts';
 import { type FaultShop, startFaultShop } from './shop.ts';
 
 const [tagStore, tokenStore] = ['503 tag-store-unavailable', '503 token-store-unavailable'];
@@ -37,7 +38,7 @@ const held = tagStore;
 /** Redis breaks in every way. */
 export async function runRedisFaults(): Promise<RowResult[]> {
   const shop = await startFaultShop();
-  const results = await Promise.all([runSingle(shop), runSentinel(shop), runCluster(shop)]);
+  const results = await Promise.all([runSingle(shop), runSentinel(shop), runCluster(shop), runShifted(shop)]);
   shop.close();
   return results.flat();
 }
@@ -219,6 +220,38 @@ async function runCluster(shop: FaultShop): Promise<RowResult[]> {
   ];
   const results = await runAll(shop, settings, rows);
   await cluster.close();
+  return results;
+}
+
+/** Redis's own clock is set, and stays so. */
+async function runShifted(shop: FaultShop): Promise<RowResult[]> {
+  const redis = await startShiftedRedis();
+  if (redis === undefined) return [];
+  const setClock = (hours: number) => ({
+    begin: () => redis.setClock(hours * 3600),
+    end: () => {},
+  });
+  const unnoticed = {
+    seen: '200',
+    // A read whose begin was reckoned by the clock of before has no tag; the next one has.
+    but: { ...healthy, 'tracked GET': ['200', '200 tagged'] },
+    oldTag: '412 006',
+  } as const;
+  const rows: readonly FaultRow[] = [
+    // Tags have no age; what a claim of this moment protected is not protected any more (SECURITY.md).
+    { name: 'its clock is set an hour forward', ...setClock(1), ...unnoticed },
+    { name: 'its clock is set back by half an hour', ...setClock(1 / 2), ...unnoticed },
+    {
+      name: 'its clock is set to before its start',
+      ...setClock(-2),
+      ...away,
+      // As a store that is new.
+      but: { ...away.but, 'token exchange': '201' },
+      oldTag: held,
+    },
+  ];
+  const results = await runAll(shop, shopwardSettings(redis.url), rows);
+  await redis.close();
   return results;
 }
 

@@ -102,6 +102,13 @@ export async function runUpstreamFaults(): Promise<RowResult[]> {
       oldTag: held,
     },
     {
+      name: 'half-close in the middle of the body',
+      begin: () => proxy.set({ toClient: { cut: { behind: head, bytes: 50, by: 'half-close' } } }),
+      seen: 'cut',
+      but: collected(invalid),
+      oldTag: held,
+    },
+    {
       name: 'a chunked body without its end',
       begin: () => {
         shop.instead = (response) =>
@@ -117,6 +124,42 @@ export async function runUpstreamFaults(): Promise<RowResult[]> {
       seen: timeout,
       but: known,
       oldTag: held,
+    },
+    {
+      name: 'RST behind half a head of the request',
+      begin: () => proxy.set({ toUpstream: { cut: { bytes: 20, by: 'reset' } } }),
+      seen: unreachable,
+      but: known,
+      oldTag: held,
+    },
+    {
+      name: 'the request is cut short, then FIN',
+      begin: () => proxy.set({ toUpstream: { cut: { bytes: 20, by: 'fin' } } }),
+      seen: unreachable,
+      but: known,
+      oldTag: held,
+    },
+    {
+      name: 'half-close behind half a head of the request',
+      begin: () => proxy.set({ toUpstream: { cut: { bytes: 20, by: 'half-close' } } }),
+      // It says so itself, and has done nothing.
+      seen: '400',
+      but: { 'resolver, new URL': invalid, ...known },
+      oldTag: '200 tagged',
+    },
+    {
+      name: 'the request arrives half a second late',
+      begin: () => proxy.set({ toUpstream: { delayMs: 500 } }),
+      seen: '200',
+      but: healthy,
+      oldTag: '412 006',
+    },
+    {
+      name: 'each request arrives twice',
+      begin: () => proxy.set({ toUpstream: { duplicate: true } }),
+      seen: '200',
+      but: healthy,
+      oldTag: '412 006',
     },
     {
       name: 'silent',

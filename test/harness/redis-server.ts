@@ -30,6 +30,8 @@ export interface RedisProcessOptions {
   readonly sentinel?: boolean;
   /** A port that must be this one; default: a free one. */
   readonly port?: number;
+  /** Added to its environment. */
+  readonly env?: Readonly<Record<string, string>>;
   /** The port speaks TLS: readiness is judged by the TCP connection only. */
   readonly tls?: boolean;
 }
@@ -100,7 +102,10 @@ class StartedRedis implements RedisProcess {
   }
 
   async start(): Promise<void> {
-    const child = spawn(findRedisServer(), this.#arguments(), { stdio: ['ignore', 'pipe', 'inherit'] });
+    const child = spawn(findRedisServer(), this.#arguments(), {
+      stdio: ['ignore', 'pipe', 'inherit'],
+      env: { ...process.env, ...this.#options.env },
+    });
     let said = '';
     let isListening = false;
     child.stdout.on('data', (chunk) => {
