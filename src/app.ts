@@ -7,6 +7,7 @@ import { bodyTimeoutMs, createForwarding, questionConnections, upstreamHostOf } 
 import { registerGauges, registerListCounters } from './app/gauges.ts';
 import type { Inside } from './app/inside.ts';
 import { createInside } from './app/inside-process.ts';
+import type { Secrets } from './app/live-secrets.ts';
 import type { Part } from './app/part.ts';
 import { createProtection } from './app/protection.ts';
 import { createRefreshTokensPart } from './app/refresh-tokens.ts';
@@ -45,14 +46,16 @@ export interface App {
   metricValues(): Promise<MetricValues>;
   /** A new content of the protected list, where the primary follows it. */
   offerList(content: FileBytes): void;
+  /** Secrets that have changed, or why they could not. */
+  offerSecrets(secrets: Secrets): void;
 }
 
 export interface AppInput {
   readonly config: Config;
   /** Text of the protected list, as it was judged with the configuration. */
   readonly protectedList: string;
-  /** Contents of `listen.tls`. */
-  readonly tls?: { readonly cert: string; readonly key: string } | undefined;
+  /** In force now; `offerSecrets` gives others. */
+  readonly secrets: Secrets;
   readonly log: Log;
   /** For the console. */
   readonly version?: string;
@@ -68,7 +71,7 @@ const drainMs = 30_000;
 export async function createApp({
   config,
   protectedList,
-  tls,
+  secrets,
   log,
   version,
   explain,
@@ -169,7 +172,7 @@ export async function createApp({
     port: config.listen.port,
     keepAliveTimeoutMs: config.listen.keepAliveTimeout,
     requestHeadersBytes: limits.requestHeaders,
-    ...(tls && { tls }),
+    ...(secrets.tls && { tls: secrets.tls }),
     refuseUnread: createRefuseUnread(context),
     handle,
     ...(webSockets && {
@@ -185,11 +188,11 @@ export async function createApp({
     }),
   });
 
-  registerGauges(metrics, { forwarder, list, keys: keys.source, verifier, inFlight: () => inFlight });
-  if (worker === undefined) registerListCounters(metrics, list);
+  let secretProblems = secrets.problems;
   const inside = createInside({
     config,
     list,
+    secretProblems: () => secretProblems,
     keys: keys.source,
     forwarder,
     redis: redis?.redis,
@@ -199,10 +202,27 @@ export async function createApp({
     log,
     isDraining: () => draining,
   });
+  registerGauges(metrics, {
+    forwarder,
+    list,
+    keys: keys.source,
+    verifier,
+    inFlight: () => inFlight,
+    secretProblems: () => secretProblems,
+  });
+  if (worker === undefined) registerListCounters(metrics, list);
   const admin =
     worker === undefined
       ? createAdmin({ config, explain, version: version ?? '', list, inside, metrics, log, now })
       : undefined;
+
+  const offerSecrets = ({ problems, tls, tokenSecret, adminToken }: Secrets) => {
+    secretProblems = problems;
+    keys.useSecret(tokenSecret);
+    if (tls) listener.useCertificate(tls);
+    if (adminToken !== undefined) admin?.server.useToken(adminToken);
+  };
+  keys.useSecret(secrets.tokenSecret);
 
   return {
     async listen() {
@@ -214,7 +234,7 @@ export async function createApp({
       const address = await listener.listen();
       const adminAddress = await admin?.server.listen();
       return {
-        url: addressUrl(tls ? 'https' : 'http', address),
+        url: addressUrl(secrets.tls ? 'https' : 'http', address),
         adminUrl: adminAddress && addressUrl('http', adminAddress),
       };
     },
@@ -236,6 +256,7 @@ export async function createApp({
     inside,
     metricValues: metrics.values,
     offerList: list.offer,
+    offerSecrets,
   };
 }
 

@@ -2,7 +2,7 @@ import http, { type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { endResponse } from '../rejections/unread-body.ts';
 import type { AdminEndpoint } from './admin-endpoint.ts';
-import { type AdmissionOptions, createAdmission } from './admission.ts';
+import { type Admission, type AdmissionOptions, createAdmission } from './admission.ts';
 import { createConsoleAssets } from './console-assets.ts';
 import { readJsonBody } from './json-body.ts';
 
@@ -25,6 +25,8 @@ export interface AdminOptions extends AdmissionOptions {
 
 export interface AdminServer {
   listen(): Promise<AddressInfo>;
+  /** Another `admin.token` in place of the one so far. */
+  useToken(token: string): void;
   close(): Promise<void>;
 }
 
@@ -37,7 +39,8 @@ const idleTimeoutMs = 60_000;
 
 /** Health, metrics, the console page and its API, on a port of its own that no client of the shop reaches. */
 export function createAdminServer(options: AdminOptions): AdminServer {
-  const answer = createAnswer(options);
+  const admission = createAdmission(options);
+  const answer = createAnswer(options, admission);
   const { requestTimeoutMs = defaultRequestTimeoutMs } = options;
   const limits = {
     headersTimeout: Math.ceil(requestTimeoutMs / 3),
@@ -64,6 +67,7 @@ export function createAdminServer(options: AdminOptions): AdminServer {
         server.once('error', reject);
         server.listen(options.port, options.host, () => resolve(server.address() as AddressInfo));
       }),
+    useToken: admission.useToken,
     close: async () => {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
@@ -71,8 +75,7 @@ export function createAdminServer(options: AdminOptions): AdminServer {
   };
 }
 
-function createAnswer(options: AdminOptions) {
-  const admission = createAdmission(options);
+function createAnswer(options: AdminOptions, admission: Admission) {
   const assets = createConsoleAssets();
   const endpoints = Map.groupBy(options.endpoints, ({ path }) => path);
 

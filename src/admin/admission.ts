@@ -16,6 +16,8 @@ export interface AdmissionOptions {
 
 /** Who may ask what of the admin port; each answer is yes or no, from the fields of a request alone. */
 export interface Admission {
+  /** Another token in place of the one so far. */
+  useToken(token: string): void;
   hasToken(fields: IncomingHttpHeaders): boolean;
   /** A page whose name was pointed at this address by its owner still says that name in `Host`. */
   isKnownHost(fields: IncomingHttpHeaders): boolean;
@@ -24,9 +26,12 @@ export interface Admission {
 }
 
 export function createAdmission({ host, token, hosts }: AdmissionOptions): Admission {
-  const expected = token === undefined ? undefined : digest(token);
+  let expected = token === undefined ? undefined : digest(token);
   const names = new Set(['localhost', '127.0.0.1', '[::1]', ...[host, ...hosts].map(hostName)]);
   return {
+    useToken(next) {
+      expected = digest(next);
+    },
     hasToken({ authorization = '' }) {
       if (expected === undefined) return true;
       const given = /^bearer +(\S+)$/i.exec(authorization)?.[1] ?? '';

@@ -10,12 +10,13 @@ export interface GaugeSources {
   readonly keys: KeySource;
   readonly verifier: Pick<TokenVerifier, 'status'>;
   inFlight(): number;
+  secretProblems(): readonly unknown[];
 }
 
 /** What is read at each scrape. Of the list and the keys the worker that is worst off is shown. */
 export function registerGauges(
   metrics: Metrics,
-  { forwarder, list, keys, verifier, inFlight }: GaugeSources,
+  { forwarder, list, keys, verifier, inFlight, secretProblems }: GaugeSources,
 ): void {
   metrics.registerGauge({
     name: 'http_server_active_requests',
@@ -72,6 +73,12 @@ export function registerGauges(
     name: 'shopward_key_load_failures',
     help: 'Attempts to load the verification keys that failed, in every process.',
     value: () => keys.status().failures,
+  });
+  metrics.registerGauge({
+    name: 'shopward_secrets_last_reload_success',
+    help: 'Whether the last change of a certificate or of a file with a secret is in force.',
+    value: () => (secretProblems().length === 0 ? 1 : 0),
+    together: 'min',
   });
   metrics.registerGauge({
     name: 'shopward_remembered_tokens',

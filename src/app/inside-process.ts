@@ -7,6 +7,8 @@ import type { Part } from './part.ts';
 
 export interface InsideSources extends PartSources {
   readonly list: Pick<LiveList, 'problems'>;
+  /** Why the last change of a secret is not in force. */
+  secretProblems(): readonly Problem[];
   readonly parts: readonly Part[];
   isDraining(): boolean;
 }
@@ -23,12 +25,16 @@ export function createInside(sources: InsideSources): Inside {
       if (keyCount === 0) reasons.push(`no keys for access tokens yet: ${lastError ?? 'loading'}`);
       else if (lastError) reasons.push(`keys were not refreshed: ${lastError}; the last good ones are used`);
       for (const problem of list.problems()) reasons.push(`protected list: ${formatProblem(problem)}`);
+      for (const problem of sources.secretProblems()) reasons.push(`secrets: ${formatProblem(problem)}`);
       for (const part of parts) reasons.push(...(part.reasons?.() ?? []));
       return { ready: !draining && keyCount > 0, reasons };
     },
     metrics: metrics.expose,
     parts: (upstream) => describeParts(sources, upstream),
-    otherProblems: () => (resolver ? mappingProblems(resolver.resolver.stats().file?.problems ?? []) : []),
+    otherProblems: () => [
+      ...sources.secretProblems(),
+      ...(resolver ? mappingProblems(resolver.resolver.stats().file?.problems ?? []) : []),
+    ],
     purge: resolver ? (which) => resolver.resolver.purge(which) : undefined,
   };
 }

@@ -13,6 +13,8 @@ export interface LiveKeys {
   start(): Promise<void>;
   /** Gets the keys anew, now (SIGHUP). */
   reload(): Promise<void>;
+  /** A new `auth.keys.secret`; of no effect for keys of another kind. */
+  useSecret(secret: string | undefined): void;
   close(): void;
 }
 
@@ -20,7 +22,18 @@ export interface LiveKeys {
 export function createLiveKeys({ keys, algorithms }: Config['auth'], now: () => number, log: Log): LiveKeys {
   if ('secret' in keys) {
     const source = createSecretKeySource({ secret: keys.secret, algorithms });
-    return { source, start: () => source.start(), reload: async () => {}, close: () => source.close() };
+    let current = keys.secret;
+    return {
+      source,
+      start: () => source.start(),
+      reload: async () => {},
+      useSecret(secret) {
+        if (secret === undefined || secret === current) return;
+        source.replace(secret);
+        current = secret;
+      },
+      close: () => source.close(),
+    };
   }
   if ('jwks' in keys) {
     const source = createJwksKeySource({ url: keys.jwks, algorithms, now });
@@ -28,6 +41,7 @@ export function createLiveKeys({ keys, algorithms }: Config['auth'], now: () => 
       source,
       start: () => source.start(),
       reload: () => source.refresh(),
+      useSecret: () => {},
       close: () => source.close(),
     };
   }
@@ -52,6 +66,7 @@ export function createLiveKeys({ keys, algorithms }: Config['auth'], now: () => 
       }
     },
     reload,
+    useSecret: () => {},
     close: () => {
       for (const watch of watches) watch.close();
       source.close();

@@ -1,10 +1,10 @@
-import { readFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
+import { followSecrets, secretsOf } from '../app/live-secrets.ts';
 import { loadConfig } from '../config/load.ts';
 import { formatProblem } from '../config/problem.ts';
 import { findUnsafeRuntime } from '../config/runtime.ts';
 import { createLog } from '../telemetry/log.ts';
-import { untilStopped } from '../workers/until-stopped.ts';
+import { type Running, untilStopped } from '../workers/until-stopped.ts';
 import { type CommandIo, processIo } from './command-io.ts';
 import { explainForConsole } from './console-explain.ts';
 import { fileJudges } from './file-judges.ts';
@@ -42,10 +42,7 @@ export async function runServe(options: ServeOptions, io: CommandIo = processIo)
   const input = {
     config,
     protectedList: files.find(({ role }) => role === 'protected-resources')?.text ?? '',
-    tls: config.listen.tls && {
-      cert: await readFile(config.listen.tls.cert, 'utf8'),
-      key: await readFile(config.listen.tls.key, 'utf8'),
-    },
+    secrets: secretsOf(loaded),
     log,
     version,
     explain: explainForConsole,
@@ -55,7 +52,18 @@ export async function runServe(options: ServeOptions, io: CommandIo = processIo)
     count > 1
       ? (await import('../workers/primary.ts')).createPrimary({ ...input, count })
       : await (await import('../app.ts')).createApp(input);
-  const stopped = untilStopped(app, log);
+  const secrets = followSecrets(loaded, app.offerSecrets, log);
+  const running: Running = {
+    reload() {
+      secrets.look();
+      return app.reload();
+    },
+    close(graceMs) {
+      secrets.close();
+      return app.close(graceMs);
+    },
+  };
+  const stopped = untilStopped(running, log);
   try {
     const { url, adminUrl } = await app.listen();
     io.err(

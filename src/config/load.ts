@@ -23,6 +23,10 @@ export interface LoadedConfig {
   readonly config: Config;
   readonly files: readonly ConfigFile[];
   readonly warnings: readonly Problem[];
+  /** Absolute paths of the files that `${file:…}` names, with what was read of them. */
+  readonly secretFiles: ReadonlyMap<string, Buffer>;
+  /** The same text of the configuration over what those files, and those that it names, hold now. */
+  reread(): Promise<LoadedConfig | RefusedConfig>;
 }
 
 export interface RefusedConfig {
@@ -53,9 +57,15 @@ async function judgeText(
   const document = parseSourceDocument(file.text, file.name);
   if (document.problems.length > 0) return { problems: sortProblems(document.problems), files: [file] };
   if (document.root === null) return refused(file.name, 'the file is empty', [file]);
+  const secretFiles = new Map<string, Buffer>();
   const sources: ReferenceSources = {
     variables: options.env,
-    readFile: (path) => readSecret(resolve(dirname(file.path), path)),
+    readFile(name) {
+      const path = resolve(dirname(file.path), name);
+      const read = readSecret(path);
+      if ('bytes' in read) secretFiles.set(path, read.bytes);
+      return read;
+    },
   };
   const plain = readPlainValue(document.root, sources);
   const judged = judgeConfig(withReferenceDefaults(plain.value, sources), plain.problems);
@@ -67,7 +77,14 @@ async function judgeText(
   const files = [file, ...named.files];
   if (hasErrors(problems)) return { problems, files };
   const config = resolveNamedFiles(judged.config as Config, file.path);
-  return { config: deepFreeze(config), files, warnings: problems };
+  return {
+    config: deepFreeze(config),
+    files,
+    warnings: problems,
+    secretFiles,
+    // What features follow by themselves is theirs to judge.
+    reread: () => judgeText(file, { ...options, judges: {} }),
+  };
 }
 
 /** Defaults that are references themselves (`upstream.url`, `store.url`): they hold also where the key is left out. */

@@ -1,4 +1,5 @@
 import { dirname, join, resolve } from 'node:path';
+import { judgeCertificate } from './certificate.ts';
 import type { SettingProblem } from './issues.ts';
 import type { Problem } from './problem.ts';
 import { checkReadable, decodeText, readSettledFile } from './read-file.ts';
@@ -98,7 +99,7 @@ export async function readNamedFiles(
   const keys = faults.length === 0 ? await judgeKeyFiles(files, algorithms, judges) : [];
   return {
     files,
-    settings: [...faults, ...keys],
+    settings: [...faults, ...keys, ...certificateProblems(files)],
     contents: read.flatMap(({ problems }) => problems),
   };
 }
@@ -142,6 +143,15 @@ async function judgeKeyFiles(
     const index = paths.indexOf(file);
     return { path: [...all, index], text: `names ${files.find(({ path }) => path === file)?.name}: ${text}` };
   });
+}
+
+function certificateProblems(files: readonly ConfigFile[]): SettingProblem[] {
+  const cert = files.find(({ role }) => role === 'certificate');
+  const key = files.find(({ role }) => role === 'certificate-key');
+  if (cert?.text === undefined || key?.text === undefined) return [];
+  const text = judgeCertificate({ cert: cert.text, key: key.text });
+  const names = `names ${cert.name} and ${key.name}`;
+  return text === undefined ? [] : [{ path: ['listen', 'tls'], text: `${names}: ${text}` }];
 }
 
 /** The configuration with the absolute paths of its files. */

@@ -79,12 +79,14 @@ export async function readStamp(path: string): Promise<FileBytes> {
 const secretMaxBytes = 64 * 1024;
 
 /** A secret that a platform mounts as a file; one line end at its end is not part of it. */
-export function readSecret(path: string): FileText {
+export function readSecret(
+  path: string,
+): { readonly text: string; readonly bytes: Buffer } | { readonly fault: string } {
   try {
     const bytes = readFileSync(path);
     if (bytes.length > secretMaxBytes) return { fault: `it is larger than ${secretMaxBytes} bytes` };
     const decoded = decodeText(bytes);
-    return 'fault' in decoded ? decoded : { text: decoded.text.replace(/\r?\n$/, '') };
+    return 'fault' in decoded ? decoded : { text: decoded.text.replace(/\r?\n$/, ''), bytes };
   } catch (cause) {
     return { fault: faultText(cause) };
   }

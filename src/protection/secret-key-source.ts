@@ -1,4 +1,5 @@
 import { createSecretKey, hash, type KeyObject } from 'node:crypto';
+import { createKeyChange } from './key-change.ts';
 import { createKeySet } from './key-set.ts';
 import type { KeySource, VerificationKey } from './key-source.ts';
 
@@ -31,27 +32,42 @@ export function judgeSecret({ secret, algorithms }: SecretKeySourceOptions): rea
   });
 }
 
+export interface SecretKeySource extends KeySource {
+  /** Another secret in its place: tokens of the old one are invalid from now on. Throws as the creation does. */
+  replace(secret: string): void;
+}
+
 /**
  * One shared secret for HMAC.
  *
  * @throws TypeError where `judgeSecret` finds a problem.
  */
-export function createSecretKeySource(options: SecretKeySourceOptions): KeySource {
-  const problem = judgeSecret(options)[0];
-  if (problem !== undefined) throw new TypeError(`auth.keys.secret ${problem}`);
-  const secret = createSecretKey(options.secret, 'utf8');
-  const set = createKeySet(options.algorithms.map((algorithm) => hmacKey(secret, algorithm)));
+export function createSecretKeySource({ secret, algorithms }: SecretKeySourceOptions): SecretKeySource {
+  const change = createKeyChange();
+  let loads = 0;
+  const load = (text: string) => {
+    const problem = judgeSecret({ secret: text, algorithms })[0];
+    if (problem !== undefined) throw new TypeError(`auth.keys.secret ${problem}`);
+    const material = createSecretKey(text, 'utf8');
+    loads++;
+    return createKeySet(algorithms.map((algorithm) => hmacKey(material, algorithm, loads)));
+  };
+  let set = load(secret);
   return {
     keysFor: (header) => ({ keys: set.find(header) }),
     renew: () => [],
-    onChange: () => () => {},
+    onChange: change.onChange,
+    replace(text) {
+      set = load(text);
+      change.tell();
+    },
     start: async () => {},
     close: () => {},
     status: () => ({
       kind: 'secret',
       keys: 1,
       unusableKeys: 0,
-      loads: 1,
+      loads,
       failures: 0,
       lastSuccessMs: undefined,
       lastError: undefined,
@@ -60,8 +76,10 @@ export function createSecretKeySource(options: SecretKeySourceOptions): KeySourc
 }
 
 /** One key per algorithm, imported once: a `KeyObject` would be imported anew for each token. */
-function hmacKey(secret: KeyObject, algorithm: string): VerificationKey {
+function hmacKey(secret: KeyObject, algorithm: string, load: number): VerificationKey {
   const imported = { name: 'HMAC', hash: `SHA-${algorithm.slice(2)}` };
   const material = secret.toCryptoKey(imported, false, ['verify']);
-  return { kid: undefined, algorithms: [algorithm], material, fingerprint: hash('sha256', algorithm) };
+  // Of no octet of the secret, which could be guessed by it.
+  const fingerprint = hash('sha256', `${algorithm} ${load}`);
+  return { kid: undefined, algorithms: [algorithm], material, fingerprint };
 }

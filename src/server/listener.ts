@@ -7,6 +7,12 @@ import type { RejectionName } from '../rejections/table.ts';
 import { ClientConnection } from './client-connection.ts';
 import { rejectionOfParserFault } from './client-error.ts';
 
+/** PEM texts. */
+interface Certificate {
+  readonly cert: string;
+  readonly key: string;
+}
+
 export interface ListenerOptions {
   readonly host: string;
   /** 0 takes a free port. */
@@ -14,7 +20,7 @@ export interface ListenerOptions {
   readonly keepAliveTimeoutMs: number;
   /** Bytes of all request fields together, request line included; more is 431. */
   readonly requestHeadersBytes: number;
-  readonly tls?: { readonly cert: string | Buffer; readonly key: string | Buffer };
+  readonly tls?: Certificate;
   /** What node could not read as a request is refused on its bare socket, which ends. */
   refuseUnread(why: RejectionName, socket: Duplex): void;
   /**
@@ -29,6 +35,8 @@ export interface ListenerOptions {
 export interface Listener {
   readonly server: http.Server;
   listen(): Promise<AddressInfo>;
+  /** Another certificate for connections to come; of no effect without TLS. */
+  useCertificate(tls: Certificate): void;
   /** Lets every connection end without losing a request; resolves when none is left. */
   drain(options: DrainOptions): Promise<void>;
 }
@@ -127,6 +135,9 @@ export function createListener(options: ListenerOptions): Listener {
           resolve(server.address() as AddressInfo);
         });
       }),
+    useCertificate(tls) {
+      if (server instanceof https.Server) server.setSecureContext(tls);
+    },
     async drain({ graceMs, withinMs }) {
       draining = true;
       for (const connection of connections.values()) connection.drain();

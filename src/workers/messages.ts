@@ -1,6 +1,7 @@
 import type { UpstreamActivity } from '../admin/activity.ts';
 import type { Readiness } from '../admin/admin-server.ts';
 import type { PartState } from '../admin/state-endpoints.ts';
+import type { Secrets } from '../app/live-secrets.ts';
 import type { Problem } from '../config/problem.ts';
 import type { FileBytes } from '../config/read-file.ts';
 import type { Config } from '../config/schema.ts';
@@ -19,7 +20,7 @@ export interface WorkerStart {
   /** Text of the list in force, and the last content of its file where that was refused. */
   readonly protectedList: string;
   readonly refusedList: FileBytes | undefined;
-  readonly tls: { readonly cert: string; readonly key: string } | undefined;
+  readonly secrets: Secrets;
 }
 
 /** What the primary asks of a worker. */
@@ -29,7 +30,8 @@ export interface WorkerCalls {
   /** Drains; the process ends behind it. */
   stop(graceMs: number | undefined): void;
   reload(): Promise<void>;
-  list(content: FileBytes): void;
+  list(content: FileBytes): Promise<void>;
+  secrets(secrets: Secrets): Promise<void>;
   readiness(): Readiness | Promise<Readiness>;
   metrics(): Promise<MetricValues>;
   parts(upstream: UpstreamActivity): Promise<readonly PartState[]>;

@@ -2,6 +2,7 @@ import { addressUrl } from '../app/address-url.ts';
 import { createAdmin, type Explain } from '../app/admin.ts';
 import { registerListCounters } from '../app/gauges.ts';
 import { followProtectedList, type LiveList } from '../app/live-list.ts';
+import type { Secrets } from '../app/live-secrets.ts';
 import type { FileBytes } from '../config/read-file.ts';
 import type { Config } from '../config/schema.ts';
 import type { Log } from '../telemetry/log.ts';
@@ -17,7 +18,8 @@ export interface PrimaryInput {
   readonly count: number;
   /** Text of the protected list, as it was judged with the configuration. */
   readonly protectedList: string;
-  readonly tls: { readonly cert: string; readonly key: string } | undefined;
+  /** In force now; `offerSecrets` gives others. */
+  readonly secrets: Secrets;
   readonly log: Log;
   readonly version: string;
   readonly explain: Explain | undefined;
@@ -25,6 +27,8 @@ export interface PrimaryInput {
 
 export interface Primary extends Running {
   listen(): Promise<{ readonly url: string; readonly adminUrl: string | undefined }>;
+  /** For all workers, also those that come later. */
+  offerSecrets(secrets: Secrets): void;
 }
 
 /** Behind the grace: a worker drains for 30 s at most, and closes its clients. */
@@ -40,6 +44,7 @@ export function createPrimary(input: PrimaryInput): Primary {
   const workerMetrics = createWorkerMetrics();
   let draining = false;
   let refusedList: FileBytes | undefined;
+  let { secrets } = input;
 
   const list: LiveList = followProtectedList({
     file: config.protectedResources,
@@ -58,7 +63,7 @@ export function createPrimary(input: PrimaryInput): Primary {
       config,
       protectedList: list.text(),
       refusedList,
-      tls: input.tls,
+      secrets,
     }),
     log,
     onExchanges: (records) => {
@@ -85,6 +90,11 @@ export function createPrimary(input: PrimaryInput): Primary {
       const address = await admin?.server.listen();
       log.info({ event: 'workers', count }, `${count} workers serve`);
       return { url, adminUrl: address && addressUrl('http', address) };
+    },
+    offerSecrets(changed) {
+      secrets = changed;
+      supervisor.tellAll('secrets', changed);
+      if (changed.adminToken !== undefined) admin?.server.useToken(changed.adminToken);
     },
     async reload() {
       list.look();

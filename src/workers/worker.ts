@@ -10,6 +10,7 @@ const crashLimitMs = 45_000;
 /** Serves as the primary says. It ends by itself only behind a fault, or when the primary is gone. */
 export function runWorker(): void {
   let app: App | undefined;
+  const { promise: ready, resolve: becomeReady } = Promise.withResolvers<App>();
   // A terminal signals every process of a group; the primary is the one who decides.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {});
 
@@ -22,6 +23,7 @@ export function runWorker(): void {
       const log = createLog(start.config.log.level, { worker: start.number });
       app = await createWorkerApp(start, log, channel);
       stopOnFault(app, log, channel);
+      becomeReady(app);
       const { url } = await app.listen();
       return url;
     },
@@ -31,7 +33,9 @@ export function runWorker(): void {
       else app.close(graceMs).then(end, () => process.exit(1));
     },
     reload: () => started().reload(),
-    list: (content) => started().offerList(content),
+    // A change that is told while this one starts must not be lost.
+    list: async (content) => (await ready).offerList(content),
+    secrets: async (secrets) => (await ready).offerSecrets(secrets),
     readiness: () => started().inside.readiness(),
     metrics: () => started().metricValues(),
     parts: (upstream) => started().inside.parts(upstream),
@@ -42,12 +46,12 @@ export function runWorker(): void {
 }
 
 async function createWorkerApp(start: WorkerStart, log: Log, channel: Channel): Promise<App> {
-  const { config, protectedList, refusedList, tls } = start;
+  const { config, protectedList, refusedList, secrets } = start;
   const batch = createExchangeBatch((records) => channel.tell('exchanges', records));
   const app = await createApp({
     config,
     protectedList,
-    tls,
+    secrets,
     log,
     // Without an admin port nobody wants to know.
     worker: { onExchange: config.admin === false ? () => {} : batch.add },

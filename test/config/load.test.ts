@@ -2,6 +2,7 @@ import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { loadConfig } from '../../src/config/load.ts';
 import { formatProblem } from '../../src/config/problem.ts';
+import { testCertificate, testKey } from '../harness/tls-fixture.ts';
 import { keys, loadGood, loadText, makeFolder, problemLines } from './config-folder.ts';
 
 describe('defaults', () => {
@@ -213,8 +214,8 @@ listen: { tls: { cert: c.pem, key: k.pem } }
       'etc/lists/p.yaml': 'list',
       'etc/keys/a.pem': 'key',
       'etc/urls.csv': '',
-      'etc/c.pem': '',
-      'etc/k.pem': '',
+      'etc/c.pem': testCertificate,
+      'etc/k.pem': testKey,
     });
     const result = await loadConfig({ file: 'etc/c.yaml', env: {}, cwd });
     if ('problems' in result) throw new Error(result.problems.map(formatProblem).join('\n'));

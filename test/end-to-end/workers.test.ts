@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { eventually } from '../harness/eventually.ts';
 import { exchangeRaw } from '../harness/raw-client.ts';
@@ -137,6 +138,26 @@ describe('workers', () => {
     expect(reasons.join()).not.toContain('workers)');
     expect(await metric('shopward_config_last_reload_success')).toBe(0);
     expect(await metric('shopward_config_reload_failures_total')).toBe(1);
+  });
+
+  it('miss no edit that is made while one of them starts, nor die of it', async () => {
+    const rounds = 6;
+    for (let round = 0; round < rounds; round++) {
+      const before = replacements();
+      const [victim = 0] = workers();
+      process.kill(victim, 'SIGKILL');
+      await sleep(120 * round);
+      await rename(await written('GET /secret', `GET /round-${round}`), shopward.listFile);
+      await eventually('a replacement', () => replacements() > before || undefined);
+      await eventually('the edit in all of them', async () =>
+        (await metric('shopward_workers_serving')) === 3 &&
+        (await statusesOf(`/round-${round}`, 6)).every((status) => status === 401)
+          ? true
+          : undefined,
+      );
+    }
+    const ends = shopward.log().filter(({ event }) => event === 'worker-ended');
+    expect(ends.map(({ why }) => why)).toEqual(Array(rounds).fill('SIGKILL'));
   });
 
   it('drain together on SIGTERM, and end with 0', async () => {

@@ -31,7 +31,8 @@ export const listen = z
       })
       .optional()
       .meta({
-        description: 'Serve HTTPS. Left out: plain HTTP, for a listener behind a front that ends TLS.',
+        description:
+          'Serve HTTPS. Left out: plain HTTP, for a listener behind a front that ends TLS. Both files are followed: a renewed pair is served to new connections.',
       }),
   })
   .prefault({})

@@ -1,0 +1,96 @@
+import type { Certificate } from '../config/certificate.ts';
+import type { LoadedConfig, RefusedConfig } from '../config/load.ts';
+import { formatProblem, type Problem } from '../config/problem.ts';
+import type { Config } from '../config/schema.ts';
+import { watchFile } from '../config/watch.ts';
+import type { Log } from '../telemetry/log.ts';
+
+/** The settings that take effect without a restart when the files change that they come from. */
+export interface Secrets {
+  /** `listen.tls`. */
+  readonly tls: Certificate | undefined;
+  /** `auth.keys.secret`. */
+  readonly tokenSecret: string | undefined;
+  /** `admin.token`. */
+  readonly adminToken: string | undefined;
+  /** Why the last change is not in force; empty when it is. */
+  readonly problems: readonly Problem[];
+}
+
+export interface LiveSecrets {
+  /** Looks at the files now (SIGHUP). */
+  look(): void;
+  close(): void;
+}
+
+type Loaded = Pick<LoadedConfig, 'config' | 'files' | 'secretFiles' | 'reread'>;
+
+export function secretsOf({ config, files }: Pick<Loaded, 'config' | 'files'>): Secrets {
+  const textOf = (wanted: string) => files.find(({ role }) => role === wanted)?.text;
+  const [cert, key] = [textOf('certificate'), textOf('certificate-key')];
+  return {
+    tls: cert === undefined || key === undefined ? undefined : { cert, key },
+    tokenSecret: 'secret' in config.auth.keys ? config.auth.keys.secret : undefined,
+    adminToken: config.admin === false ? undefined : config.admin.token,
+    problems: [],
+  };
+}
+
+/**
+ * Follows the certificate's files and every file that `${file:…}` names. A change is judged as at start, all of it, and
+ * is in force whole or not at all. What only a restart can change is told.
+ */
+export function followSecrets(loaded: Loaded, onChange: (secrets: Secrets) => void, log: Log): LiveSecrets {
+  const known = new Map(loaded.secretFiles);
+  for (const { role, path, text } of loaded.files) {
+    if (role.startsWith('certificate') && text !== undefined) known.set(path, Buffer.from(text));
+  }
+  let inForce = secretsOf(loaded);
+  let reading: Promise<void> = Promise.resolve();
+
+  const take = (read: LoadedConfig | RefusedConfig) => {
+    if ('problems' in read) {
+      const problems = read.problems.filter(({ severity }) => severity === 'error');
+      log.error(
+        { event: 'secrets-refused', problems: problems.map(formatProblem) },
+        'secrets were not reloaded; the last good ones are used',
+      );
+      inForce = { ...inForce, problems };
+    } else {
+      inForce = secretsOf(read);
+      log.info({ event: 'secrets-reloaded' }, 'secrets were reloaded');
+      const settings = findBound(loaded.config, read.config);
+      if (settings.length > 0) {
+        log.warn({ event: 'restart-needed', settings }, 'these settings take effect at the next start');
+      }
+    }
+    onChange(inForce);
+  };
+  // One after the other: the last reading is of the last content.
+  const changed = () => {
+    reading = reading.then(loaded.reread).then(take);
+  };
+  const watches = [...known].map(([file, bytes]) => watchFile(file, changed, { known: bytes }));
+  return {
+    look() {
+      for (const watch of watches) watch.look();
+    },
+    close() {
+      for (const watch of watches) watch.close();
+    },
+  };
+}
+
+const followed = new Set(['auth.keys', 'admin.token']);
+
+/** Settings that differ and cannot be changed while the proxy runs. */
+function findBound(before: Config, after: Config): string[] {
+  const flat = (config: Config) =>
+    Object.entries(config).flatMap(([section, value]) =>
+      Object.entries(Object(value)).map(([key, one]) => [`${section}.${key}`, JSON.stringify(one)] as const),
+    );
+  const known = new Map(flat(before));
+  return flat(after)
+    .filter(([name, value]) => !followed.has(name) && known.get(name) !== value)
+    .map(([name]) => name);
+}

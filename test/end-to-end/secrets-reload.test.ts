@@ -1,0 +1,206 @@
+import { X509Certificate } from 'node:crypto';
+import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { connect } from 'node:tls';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { type EchoUpstream, startEchoUpstream } from '../harness/echo-upstream.ts';
+import { eventually } from '../harness/eventually.ts';
+import { exchangeRaw } from '../harness/raw-client.ts';
+import { type RedisProcess, startRedisProcess } from '../harness/redis-server.ts';
+import { type Shopward, startShopward } from '../harness/shopward.ts';
+import { nextCertificate, nextKey, testCertificate, testKey } from '../harness/tls-fixture.ts';
+import { makeHmacToken } from '../protection/signing.ts';
+
+const secrets = ['first-secret-of-forty-characters-or-more-x', 'second-secret-of-forty-characters-or-more'];
+const adminTokens = ['first-token-of-operators', 'second-token-of-operators'];
+
+let upstream: EchoUpstream;
+let folder: string;
+let shopward: Shopward;
+
+beforeAll(async () => {
+  upstream = await startEchoUpstream();
+});
+afterAll(() => upstream?.close());
+beforeEach(async () => {
+  folder = await mkdtemp(path.join(tmpdir(), 'shopward-secrets-'));
+});
+afterEach(async () => {
+  await shopward?.kill();
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** As kubelet writes a Secret: a folder of a new name, then `..data` is pointed at it. */
+let generation = 0;
+async function mount(files: Readonly<Record<string, string>>): Promise<void> {
+  const name = `..2026_${generation++}`;
+  await mkdir(path.join(folder, name));
+  for (const [file, text] of Object.entries(files)) await writeFile(path.join(folder, name, file), text);
+  await symlink(name, path.join(folder, '..data_tmp'));
+  await rename(path.join(folder, '..data_tmp'), path.join(folder, '..data'));
+  for (const file of Object.keys(files)) {
+    await symlink(path.join('..data', file), path.join(folder, file)).catch(() => {});
+  }
+}
+
+/** As an editor or a deployment tool does it. */
+async function replace(file: string, text: string): Promise<void> {
+  await writeFile(path.join(folder, `${file}.new`), text);
+  await rename(path.join(folder, `${file}.new`), path.join(folder, file));
+}
+
+const start = (config: object) =>
+  startShopward({ upstream: `http://127.0.0.1:${upstream.port}`, rows: ['GET /secret'], config });
+const fromFile = (name: string) => `\${file:${path.join(folder, name)}}`;
+
+const ask = async (secret: string, shop = shopward) => {
+  const now = Math.floor(Date.now() / 1000);
+  const token = makeHmacToken(secret, { sub: 'DE--21', iat: now - 1, exp: now + 600 });
+  const fields = `Host: shop.example\r\nAuthorization: Bearer ${token}\r\n`;
+  return (await exchangeRaw(shop.port, `GET /secret HTTP/1.1\r\n${fields}\r\n`)).status;
+};
+const until = (what: string, isSo: () => Promise<boolean>) =>
+  eventually(what, async () => (await isSo()) || undefined);
+
+async function admin(page: string, token: string): Promise<Response> {
+  return await fetch(shopward.adminUrl + page, { headers: { Authorization: `Bearer ${token}` } });
+}
+
+const hmac = () => ({
+  auth: { algorithms: ['HS256'], keys: { secret: fromFile('jwt') } },
+  admin: { token: fromFile('admin') },
+});
+
+describe('files with secrets', () => {
+  it('a rotated secret is in force at once, whole: the old one is forgotten with the tokens it has signed', async () => {
+    await mount({ jwt: `${secrets[0]}\n`, admin: adminTokens[0] ?? '' });
+    shopward = await start(hmac());
+    expect([await ask(secrets[0] ?? ''), await ask(secrets[1] ?? '')]).toEqual([200, 401]);
+    await mount({ jwt: `${secrets[1]}\n`, admin: adminTokens[1] ?? '' });
+    await until('the new secret', async () => (await ask(secrets[1] ?? '')) === 200);
+    expect(await ask(secrets[0] ?? '')).toBe(401);
+    await until('the new admin token', async () => (await admin('/metrics', adminTokens[1] ?? '')).ok);
+    expect((await admin('/metrics', adminTokens[0] ?? '')).status).toBe(401);
+    for (const secret of [...secrets, ...adminTokens]) expect(shopward.output()).not.toContain(secret);
+  });
+
+  it('one that cannot be used leaves the last good one in force, and log, metrics, /readyz and console say so', async () => {
+    await writeFile(path.join(folder, 'jwt'), secrets[0] ?? '');
+    await writeFile(path.join(folder, 'admin'), adminTokens[0] ?? '');
+    shopward = await start(hmac());
+    await replace('jwt', 'short-c4nary');
+    const line = await shopward.waitForLog(({ event }) => event === 'secrets-refused');
+    const text = 'must have at least 32 bytes for HS256';
+    expect(line).toMatchObject({ level: 'error', problems: [expect.stringContaining(text)] });
+    expect(line.problems).toEqual([
+      expect.stringMatching(/shopward\.yaml:\d+:\d+: error: auth\.keys\.secret/),
+    ]);
+    expect(await ask(secrets[0] ?? '')).toBe(200);
+    const token = adminTokens[0] ?? '';
+    expect(await (await admin('/metrics', token)).text()).toContain(
+      'shopward_secrets_last_reload_success 0\n',
+    );
+    const readyz = await admin('/readyz', token);
+    expect([readyz.status, await readyz.text()]).toEqual([200, expect.stringContaining(`secrets: `)]);
+    expect(await (await admin('/api/state', token)).text()).toContain(text);
+
+    await replace('jwt', secrets[1] ?? '');
+    await until('the good secret', async () => (await ask(secrets[1] ?? '')) === 200);
+    expect(await (await admin('/metrics', token)).text()).toContain(
+      'shopward_secrets_last_reload_success 1\n',
+    );
+    expect(await (await admin('/readyz', token)).json()).toEqual({ status: 'ready', reasons: [] });
+    expect(shopward.output()).not.toContain('c4nary');
+  });
+
+  it('what only a restart can change is named', async () => {
+    await writeFile(path.join(folder, 'digest'), 'a-key-of-digests-1');
+    shopward = await start({ refreshTokens: { digestKey: fromFile('digest') } });
+    await replace('digest', 'a-key-of-digests-2');
+    const line = await shopward.waitForLog(({ event }) => event === 'restart-needed');
+    expect(line).toMatchObject({ level: 'warn', settings: ['refreshTokens.digestKey'] });
+    expect(shopward.output()).not.toContain('a-key-of-digests');
+  });
+
+  it('SIGHUP looks at them, and a file that went away is no secret', async () => {
+    await writeFile(path.join(folder, 'jwt'), secrets[0] ?? '');
+    await writeFile(path.join(folder, 'admin'), adminTokens[0] ?? '');
+    shopward = await start(hmac());
+    await rm(path.join(folder, 'jwt'));
+    shopward.signal('SIGHUP');
+    const { problems } = await shopward.waitForLog(({ event }) => event === 'secrets-refused');
+    expect(problems).toEqual([expect.stringContaining('there is no such file')]);
+    expect(await ask(secrets[0] ?? '')).toBe(200);
+    await writeFile(path.join(folder, 'jwt'), secrets[1] ?? '');
+    shopward.signal('SIGHUP');
+    await until('the new secret', async () => (await ask(secrets[1] ?? '')) === 200);
+  });
+});
+
+describe('workers', () => {
+  let redis: RedisProcess;
+  beforeAll(async () => {
+    redis = await startRedisProcess();
+  });
+  afterAll(() => redis?.close());
+
+  it('get a rotated secret, all of them, also one that comes later', async () => {
+    await writeFile(path.join(folder, 'jwt'), secrets[0] ?? '');
+    await writeFile(path.join(folder, 'admin'), adminTokens[0] ?? '');
+    const store = { url: `redis://127.0.0.1:${redis.port}` };
+    shopward = await start({ ...hmac(), workers: 2, store });
+    const statuses = async (secret: string) =>
+      (await Promise.all(Array.from({ length: 8 }, () => ask(secret)))).join();
+    const all = (status: number) => Array(8).fill(status).join();
+    expect(await statuses(secrets[0] ?? '')).toBe(all(200));
+    await replace('jwt', secrets[1] ?? '');
+    await until('the new secret', async () => (await statuses(secrets[1] ?? '')) === all(200));
+    expect(await statuses(secrets[0] ?? '')).toBe(all(401));
+    const { worker } = await shopward.waitForLog(({ event }) => event === 'request');
+    expect(worker).toBeTypeOf('number');
+    await replace('admin', adminTokens[1] ?? '');
+    await until('the new admin token', async () => (await admin('/metrics', adminTokens[1] ?? '')).ok);
+    const lines = shopward.log().filter(({ event }) => event === 'secrets-reloaded');
+    expect(lines.length).toBe(2);
+  });
+});
+
+describe('listen.tls', () => {
+  const serialOf = (pem: string) => new X509Certificate(pem).serialNumber;
+  const served = (port: number) =>
+    new Promise<string>((resolve, reject) => {
+      const socket = connect({ port, host: '127.0.0.1', rejectUnauthorized: false }, () => {
+        resolve(socket.getPeerCertificate().serialNumber);
+        socket.destroy();
+      }).on('error', reject);
+    });
+
+  it('a renewed certificate is served to new connections, a pair that does not fit is refused', async () => {
+    await mount({ cert: testCertificate, key: testKey });
+    shopward = await start({
+      listen: { tls: { cert: path.join(folder, 'cert'), key: path.join(folder, 'key') } },
+    });
+    expect(await served(shopward.port)).toBe(serialOf(testCertificate));
+    await mount({ cert: nextCertificate, key: testKey });
+    const { problems } = await shopward.waitForLog(({ event }) => event === 'secrets-refused');
+    expect(problems).toEqual([expect.stringContaining('the private key is not that of the certificate')]);
+    expect(await served(shopward.port)).toBe(serialOf(testCertificate));
+    await mount({ cert: nextCertificate, key: nextKey });
+    await until('the new one', async () => (await served(shopward.port)) === serialOf(nextCertificate));
+    expect(shopward.output()).not.toContain('PRIVATE KEY');
+  });
+
+  it('a pair that does not fit keeps it from starting, with the line of the setting', async () => {
+    await mount({ cert: testCertificate, key: nextKey });
+    shopward = await startShopward({
+      upstream: `http://127.0.0.1:${upstream.port}`,
+      config: { listen: { tls: { cert: path.join(folder, 'cert'), key: path.join(folder, 'key') } } },
+      awaitListening: false,
+    });
+    expect(await shopward.exited).toBe(78);
+    expect(shopward.output()).toMatch(
+      /shopward\.yaml:\d+:\d+: error: listen\.tls names \S+ and \S+: the private key is not that of the certificate/,
+    );
+  });
+});
