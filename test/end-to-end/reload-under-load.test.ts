@@ -1,4 +1,5 @@
-import { rename, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { eventually } from '../harness/eventually.ts';
@@ -17,18 +18,28 @@ const lists = [listOf([...fill('odd'), 'GET /secret']), listOf([...fill('even'),
 
 let upstream: RecordingUpstream;
 let shopward: Shopward;
+let folder: string;
+let mappingFile: string;
+
+/** Every mapping has the same id: an answer of half a file would lack some, one of two files would differ. */
+const mappings = (id: number) =>
+  `url,entityType,entityId\n${Array.from({ length: 2000 }, (_, i) => `/en/p${i},abstract-products,${id}\n`).join('')}`;
 
 beforeAll(async () => {
+  folder = await mkdtemp(path.join(tmpdir(), 'shopward-mappings-'));
+  mappingFile = path.join(folder, 'urls.csv');
+  await writeFile(mappingFile, mappings(0));
   upstream = await startRecordingUpstream(() => answer());
   shopward = await startShopward({
     upstream: `http://127.0.0.1:${upstream.port}`,
     rows: ['GET /secret'],
-    config: { log: { level: 'info' } },
+    config: { log: { level: 'info' }, urlResolver: { source: mappingFile } },
   });
 });
 afterAll(async () => {
   await shopward?.kill();
   await upstream?.close();
+  await rm(folder, { recursive: true });
 });
 
 /** As editors, scripts and mounts do it. */
@@ -48,12 +59,14 @@ const waysToWrite: readonly ((file: string, text: string) => Promise<void>)[] = 
   },
 ];
 
-it('a thousand edits of the list, and edits of the keys, under load: no request fails or sees half of them', async () => {
+it('a thousand edits of the list, with edits of the keys and of the mapping file, under load: no request fails or sees half of them', async () => {
   const authorization = `Bearer ${shopward.issueToken()}`;
   const requests: readonly (LoadRequest & { readonly expected: number })[] = [
     { method: 'GET', path: '/secret', expected: 401 },
     { method: 'GET', path: '/secret', headers: { Authorization: authorization }, expected: 200 },
     { method: 'GET', path: '/open', expected: 200 },
+    { method: 'GET', path: '/url-resolver?url=/en/p0', expected: 200 },
+    { method: 'GET', path: '/url-resolver?url=/en/p1999', expected: 200 },
   ];
   const wrong: string[] = [];
   const load = startSteadyLoad(
@@ -76,6 +89,10 @@ it('a thousand edits of the list, and edits of the keys, under load: no request 
     if (edit % burst > 0) continue;
     // Keys come and go beside it; the one that signs is there all the time.
     await waysToWrite[1]?.(keyFile, edit % (2 * burst) === 0 ? good : `${good}${other}`);
+    // Half of it first, which is no mapping file yet or one with fewer rows; or one with a mistake, which is refused.
+    const mapped = mappings(edit);
+    if (edit % (5 * burst) === 0) await writeFile(mappingFile, `${mapped}/en/p1,nonsense,1\n`);
+    else await waysToWrite[(edit / burst) % waysToWrite.length]?.(mappingFile, mapped);
     const isOdd = text.includes('/odd/');
     await eventually('the edit to be in force', async () => {
       const response = await exchangeRaw(
@@ -86,6 +103,12 @@ it('a thousand edits of the list, and edits of the keys, under load: no request 
     });
     seen.reloads++;
   }
+  await waysToWrite[1]?.(mappingFile, mappings(edits + 1));
+  await eventually('the last mapping file', async () => {
+    const path = '/url-resolver?url=/en/p1999';
+    const response = await exchangeRaw(shopward.port, `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`);
+    return response.body.toString().includes(`"${edits + 1}"`) || undefined;
+  });
   await load.stop();
   expect(wrong).toEqual([]);
   expect(seen.reloads).toBe(edits / burst);
@@ -93,7 +116,10 @@ it('a thousand edits of the list, and edits of the keys, under load: no request 
   expect(failures).toEqual([]);
   const reloads = shopward.log().filter(({ event }) => event === 'list-reloaded').length;
   const keys = shopward.log().filter(({ event }) => event === 'keys-reloaded').length;
+  const events = (name: string) => shopward.log().filter(({ event }) => event === name).length;
+  expect(events('mapping-refused')).toBeGreaterThan(0);
   process.stdout.write(
-    `reload: ${edits} edits, ${reloads} of them took effect, ${keys} reloads of keys, ${load.total} requests, 0 failures\n`,
+    `reload: ${edits} edits, ${reloads} of them took effect, ${keys} reloads of keys, ` +
+      `${events('mapping-loaded')} of the mapping file (${events('mapping-refused')} refused), ${load.total} requests, 0 failures\n`,
   );
 }, 240_000);
