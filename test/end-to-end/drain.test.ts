@@ -1,14 +1,19 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import https from 'node:https';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { request } from '../harness/attack-stage.ts';
 import { openRawConnection } from '../harness/raw-client.ts';
 import { answer, type RecordingUpstream, startRecordingUpstream } from '../harness/recording-upstream.ts';
 import { type Shopward, startShopward } from '../harness/shopward.ts';
+import { testCertificate, testKey } from '../harness/tls-fixture.ts';
 
 let upstream: RecordingUpstream;
 let shopward: Shopward;
 let release: () => void;
 
-async function start(): Promise<void> {
+async function start(listen: object = {}): Promise<void> {
   const released = new Promise<void>((resolve) => {
     release = resolve;
   });
@@ -16,7 +21,7 @@ async function start(): Promise<void> {
     if (head.startsWith('PATCH /slow')) await released;
     return answer('done');
   });
-  shopward = await startShopward({ upstream: `http://127.0.0.1:${upstream.port}` });
+  shopward = await startShopward({ upstream: `http://127.0.0.1:${upstream.port}`, config: { listen } });
 }
 
 afterEach(async () => {
@@ -69,6 +74,45 @@ describe('SIGTERM', () => {
       expect(shopward.log().filter(({ event }) => event === 'request')).toHaveLength(2);
     },
   );
+
+  it('over TLS too: what is in flight is finished, and a handshake that never ends holds up nobody', async () => {
+    const folder = await mkdtemp(path.join(tmpdir(), 'shopward-drain-'));
+    const [cert, key] = [path.join(folder, 'cert.pem'), path.join(folder, 'key.pem')];
+    await writeFile(cert, testCertificate);
+    await writeFile(key, testKey);
+    await start({ tls: { cert, key } });
+    const agent = new https.Agent({ keepAlive: true, ca: testCertificate });
+    const ask = (method: string, target: string) =>
+      new Promise<{ status: number; connection: string; text: string }>((resolve, reject) => {
+        const body = method === 'PATCH' ? '{}' : '';
+        const options = { port: shopward.port, host: '127.0.0.1', method, path: target, agent };
+        const asked = https.request(options, (response) => {
+          const { statusCode: status = 0, headers } = response;
+          let text = '';
+          response.on('data', (chunk) => {
+            text += chunk;
+          });
+          response.on('end', () => resolve({ status, connection: headers.connection ?? '', text }));
+        });
+        asked.on('error', reject).end(body);
+      });
+    const busy = ask('PATCH', '/slow');
+    await expect.poll(() => upstream.bytes()).toContain('PATCH /slow');
+    // Two connections: this one falls idle.
+    expect((await ask('GET', '/stores')).status).toBe(200);
+    const silent = await openRawConnection(shopward.port);
+
+    shopward.signal('SIGTERM');
+    await shopward.waitForLog(({ event }) => event === 'draining');
+    await expect.poll(() => Object.keys(agent.freeSockets)).toEqual([]);
+    expect(shopward.exitCode).toBe(null);
+    release();
+    expect(await busy).toEqual({ status: 200, connection: 'close', text: 'done' });
+    expect(await shopward.exited).toBe(0);
+    silent.close();
+    agent.destroy();
+    await rm(folder, { recursive: true });
+  });
 
   it('a second one does not wait', async () => {
     await start();
