@@ -1,4 +1,12 @@
-import { type CachedMapping, cacheMapping, type Lifetimes } from './cache/cached-mapping.ts';
+import {
+  type CachedMapping,
+  cacheMapping,
+  freshUntilMs,
+  isFound,
+  type Lifetimes,
+  staleUntilMs,
+  usableUntilMs,
+} from './cache/cached-mapping.ts';
 import type { LocalCache } from './cache/local-cache.ts';
 import type { SharedCache } from './cache/shared-cache.ts';
 import { Flights } from './flights.ts';
@@ -50,16 +58,16 @@ export class MappingCache {
 
   /** At once when this process holds a usable copy. Never rejects. */
   find(lookup: Lookup): LookupResult | Promise<LookupResult> {
-    const { local, counts, now } = this.#options;
+    const { local, lifetimes, counts, now } = this.#options;
     const { key } = lookup;
     if (key === undefined) return this.#findUncached(lookup);
     const entry = local.get(key, lookup.url);
     if (entry === undefined) return this.#findElsewhere(lookup, key);
     const nowMs = now();
-    if (nowMs >= entry.freshUntilMs) return this.#findStale(lookup, key, entry, nowMs);
-    if (entry.mapping === null) counts.notFoundHits += 1;
-    else counts.hits += 1;
-    const ttl = secondsLeft(entry, nowMs);
+    if (nowMs >= freshUntilMs(entry, lifetimes)) return this.#findStale(lookup, key, entry, nowMs);
+    if (isFound(entry)) counts.hits += 1;
+    else counts.notFoundHits += 1;
+    const ttl = this.#secondsLeft(entry, nowMs);
     return resultOf(entry, cacheStatus.hit(ttl), ttl);
   }
 
@@ -70,13 +78,13 @@ export class MappingCache {
   }
 
   async #findElsewhere(lookup: Lookup, key: string): Promise<LookupResult> {
-    const { shared, local, now } = this.#options;
+    const { shared, local, lifetimes, now } = this.#options;
     if (shared !== undefined && this.#flights.find(key, lookup.url) === undefined) {
       const entry = await this.#readShared(shared, lookup, key);
       const nowMs = now();
       if (entry !== undefined) {
-        const ttl = secondsLeft(entry, nowMs);
-        if (nowMs >= entry.freshUntilMs) return this.#findStale(lookup, key, entry, nowMs);
+        const ttl = this.#secondsLeft(entry, nowMs);
+        if (nowMs >= freshUntilMs(entry, lifetimes)) return this.#findStale(lookup, key, entry, nowMs);
         this.#options.counts.sharedHits += 1;
         return resultOf(entry, cacheStatus.shared(ttl), ttl);
       }
@@ -98,17 +106,11 @@ export class MappingCache {
     }
     const nowMs = now();
     const storedAtMs = Math.min(copy.storedAtMs, nowMs);
-    const entry = cacheMapping(
-      copy.mapping,
-      this.#tag(copy.mapping, lookup),
-      storedAtMs,
-      copy.stamp.seq,
-      lifetimes,
-    );
+    const entry = cacheMapping(copy.mapping, this.#tag(copy.mapping, lookup), storedAtMs, copy.stamp.seq);
     const known = local.get(key, lookup.url);
-    if (known !== undefined && known.freshUntilMs >= entry.freshUntilMs) return undefined;
-    if (nowMs >= entry.freshUntilMs && nowMs >= entry.staleUntilMs && nowMs >= entry.usableUntilMs)
+    if (known !== undefined && freshUntilMs(known, lifetimes) >= freshUntilMs(entry, lifetimes))
       return undefined;
+    if (nowMs >= Math.max(staleUntilMs(entry, lifetimes), usableUntilMs(entry, lifetimes))) return undefined;
     local.set(key, entry);
     return entry;
   }
@@ -119,8 +121,9 @@ export class MappingCache {
     entry: CachedMapping,
     nowMs: number,
   ): LookupResult | Promise<LookupResult> {
-    const isUsable = nowMs < entry.usableUntilMs;
-    if (nowMs < entry.staleUntilMs) {
+    const { lifetimes } = this.#options;
+    const isUsable = nowMs < usableUntilMs(entry, lifetimes);
+    if (nowMs < staleUntilMs(entry, lifetimes)) {
       if (nowMs >= entry.retryAtMs) void this.#refresh(lookup, key, entry);
       return this.#stale(entry, 'revalidating');
     }
@@ -135,12 +138,12 @@ export class MappingCache {
   }
 
   async #findAtSource(lookup: Lookup, key: string, stale: CachedMapping | undefined): Promise<LookupResult> {
-    const { counts, now } = this.#options;
+    const { counts, lifetimes, now } = this.#options;
     counts.misses += 1;
     const joined = this.#flights.find(key, lookup.url);
     if (joined !== undefined) counts.collapsed += 1;
     const flight = joined ?? this.#fill(lookup, key);
-    const isUsable = stale !== undefined && now() < stale.usableUntilMs;
+    const isUsable = stale !== undefined && now() < usableUntilMs(stale, lifetimes);
     const { verdict, entry } = await (isUsable ? this.#orTimeout(flight.outcome) : flight.outcome);
     if (verdict.kind === 'failed' && isUsable) {
       stale.retryAtMs = now() + retryAfterMs;
@@ -150,7 +153,7 @@ export class MappingCache {
     const fwd = stale === undefined ? 'miss' : 'stale';
     const isCollapsed = joined !== undefined;
     if (entry === undefined) return this.#unkept(verdict, lookup, cacheStatus.notStored(fwd, isCollapsed));
-    const ttl = secondsLeft(entry, now());
+    const ttl = this.#secondsLeft(entry, now());
     return resultOf(entry, cacheStatus.stored(fwd, ttl, isCollapsed), ttl);
   }
 
@@ -173,7 +176,7 @@ export class MappingCache {
   }
 
   #keep(verdict: Verdict, lookup: Lookup, key: string, stamp: Position): CachedMapping | undefined {
-    const { follower, lifetimes, local, shared, counts, now } = this.#options;
+    const { follower, local, shared, counts, now } = this.#options;
     if (verdict.kind !== 'found' && verdict.kind !== 'unknown') return undefined;
     if (!verdict.keep || !follower.history.accepts(stamp, lookup.url)) {
       counts.notKept += 1;
@@ -181,7 +184,7 @@ export class MappingCache {
     }
     const mapping = verdict.kind === 'found' ? verdict.mapping : null;
     const storedAtMs = now();
-    const entry = cacheMapping(mapping, this.#tag(mapping, lookup), storedAtMs, stamp.seq, lifetimes);
+    const entry = cacheMapping(mapping, this.#tag(mapping, lookup), storedAtMs, stamp.seq);
     local.set(key, entry);
     shared?.put(key, { mapping, storedAtMs, stamp });
     return entry;
@@ -197,7 +200,7 @@ export class MappingCache {
 
   #stale(entry: CachedMapping, why: 'revalidating' | 'error'): LookupResult {
     this.#options.counts.staleHits += 1;
-    return resultOf(entry, cacheStatus.stale(secondsLeft(entry, this.#options.now()), why), 0);
+    return resultOf(entry, cacheStatus.stale(this.#secondsLeft(entry, this.#options.now()), why), 0);
   }
 
   async #orTimeout(outcome: Promise<Filled>): Promise<Filled> {
@@ -216,14 +219,14 @@ export class MappingCache {
   #tag(mapping: Mapping | null, lookup: Lookup): string {
     return mapping === null ? '' : this.#options.tagOf(mapping, lookup.partition.locale);
   }
+
+  #secondsLeft(entry: CachedMapping, nowMs: number): number {
+    return Math.floor((freshUntilMs(entry, this.#options.lifetimes) - nowMs) / 1000);
+  }
 }
 
 function resultOf(entry: CachedMapping, status: string, maxAgeSeconds: number): LookupResult {
   const provenance = { cacheStatus: status, maxAgeSeconds };
-  if (entry.mapping === null) return { kind: 'unknown', provenance };
-  return { kind: 'known', mapping: entry.mapping, tag: entry.tag, provenance };
-}
-
-function secondsLeft(entry: CachedMapping, nowMs: number): number {
-  return Math.floor((entry.freshUntilMs - nowMs) / 1000);
+  if (!isFound(entry)) return { kind: 'unknown', provenance };
+  return { kind: 'known', mapping: entry, tag: entry.tag, provenance };
 }

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { PurgeHistory } from '../purge/purge-history.ts';
-import type { CachedMapping } from './cached-mapping.ts';
+import { type CachedMapping, isFound } from './cached-mapping.ts';
 
 /** "Not found" may take a tenth of the room, of its own: random URLs cannot push mappings out. */
 const notFoundShare = 10;
@@ -37,12 +37,12 @@ export class LocalCache {
   }
 
   set(key: string, entry: CachedMapping): void {
-    if (entry.mapping === null) {
-      this.#found.delete(key);
-      this.#notFound.set(key, entry);
-    } else {
+    if (isFound(entry)) {
       this.#notFound.delete(key);
       this.#found.set(key, entry);
+    } else {
+      this.#found.delete(key);
+      this.#notFound.set(key, entry);
     }
   }
 

@@ -1,6 +1,6 @@
 import type { CanonicalRequest } from '../../request/canonical-request.ts';
 import type { FieldList } from '../../request/field-list.ts';
-import { cacheMapping, type Lifetimes } from '../cache/cached-mapping.ts';
+import { cacheMapping, freshUntilMs, isFound, type Lifetimes } from '../cache/cached-mapping.ts';
 import type { LocalCache } from '../cache/local-cache.ts';
 import type { Mapping } from '../mapping.ts';
 import type { Position } from '../purge/purge.ts';
@@ -91,9 +91,9 @@ export class LessonBook {
       const key = mappingKey(prefix, url);
       const known = local.get(key, url);
       // What the source itself said is better, as long as it is fresh; but "not found" may be outdated.
-      if (known !== undefined && known.mapping !== null && nowMs < known.freshUntilMs) continue;
+      if (known !== undefined && isFound(known) && nowMs < freshUntilMs(known, lifetimes)) continue;
       if (!history.accepts(stamp, url)) continue;
-      local.set(key, cacheMapping(mapping, tagOf(mapping, locale), nowMs, stamp.seq, lifetimes));
+      local.set(key, cacheMapping(mapping, tagOf(mapping, locale), nowMs, stamp.seq));
       counts.learnt += 1;
     }
   }

@@ -4,6 +4,7 @@ import { type ResolverQuery, readResolverQuery } from './url-parameter.ts';
 
 /** All that is made of a raw query, whoever sends it. */
 export interface ReadQuery extends ResolverQuery {
+  readonly query: string;
   /** The query as it stands in a JSON string of `links.self`. */
   readonly selfQuery: string;
   /** The key that was last made of it, and for which prefix. */
@@ -11,37 +12,34 @@ export interface ReadQuery extends ResolverQuery {
   key: string;
 }
 
-const rememberedQueries = 4096;
+const slots = 8192;
 const longestRemembered = 256;
-const seenSlots = 8192;
 
 /**
  * Reads queries and remembers the last few thousand spellings that came more than once: most requests ask for what others
- * asked a moment ago, and decoding and escaping cost more than the look-up itself. What comes once leaves no object
- * behind, since the collector would pay for it with a walk over the whole cache. Nothing here is ever stale.
+ * asked a moment ago, and decoding and escaping cost more than the look-up itself. A spelling has one slot, by its mark. What
+ * comes once leaves no object behind, since the collector would pay for it with a walk over the whole cache. Nothing here
+ * is ever stale.
  */
 export function createQueryReader(): (query: string) => ReadQuery {
-  let recent = new Map<string, ReadQuery>();
-  let older = new Map<string, ReadQuery>();
-  const seen = new Uint32Array(seenSlots);
+  const kept = new Array<ReadQuery | undefined>(slots).fill(undefined);
+  const keptMarks = new Uint32Array(slots);
+  const seenMarks = new Uint32Array(slots);
 
   return (query) => {
-    const known = recent.get(query);
-    if (known !== undefined) return known;
-    const old = older.get(query);
-    const read = old ?? readAll(query);
-    if (old === undefined) {
-      const mark = markOf(query);
-      const slot = mark % seenSlots;
-      const isNew = seen[slot] !== mark;
-      seen[slot] = mark;
-      if (isNew || query.length > longestRemembered) return read;
+    const mark = markOf(query);
+    const slot = mark % slots;
+    if (keptMarks[slot] === mark) {
+      const known = kept[slot];
+      if (known?.query === query) return known;
     }
-    if (recent.size >= rememberedQueries / 2) {
-      older = recent;
-      recent = new Map();
+    const read = readAll(query);
+    if (seenMarks[slot] !== mark) {
+      seenMarks[slot] = mark;
+    } else if (query.length <= longestRemembered) {
+      kept[slot] = read;
+      keptMarks[slot] = mark;
     }
-    recent.set(query, read);
     return read;
   };
 }
@@ -66,5 +64,5 @@ export function keyOf(read: ReadQuery, prefix: string, url: string): string {
 
 function readAll(query: string): ReadQuery {
   const { url, store } = readResolverQuery(query);
-  return { url, store, selfQuery: jsonQuery(query), keyPrefix: '', key: '' };
+  return { query, url, store, selfQuery: jsonQuery(query), keyPrefix: '', key: '' };
 }
