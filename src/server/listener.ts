@@ -105,7 +105,9 @@ export function createListener(options: ListenerOptions): Listener {
   server.on('checkContinue', take);
   server.on('checkExpectation', take);
   server.on('clientError', (fault: NodeJS.ErrnoException, socket) => {
-    if (fault.code === 'ECONNRESET' || !socket.writable) socket.destroy();
+    // Without a finished handshake nothing can be said over TLS: what was written would wait, and the socket with it.
+    const isHandshake = options.tls !== undefined && !connections.has(socket);
+    if (isHandshake || fault.code === 'ECONNRESET' || !socket.writable) socket.destroy();
     else connectionOf(socket).breakOff(rejectionOfParserFault(fault.code));
   });
   // CONNECT asks for a tunnel; there is none (RFC 9110 section 9.3.6). Node leaves the socket to us.

@@ -75,7 +75,7 @@ describe('SIGTERM', () => {
     },
   );
 
-  it('over TLS too: what is in flight is finished, and a handshake that never ends holds up nobody', async () => {
+  it('over TLS too: what is in flight is finished, and nobody waits for ever for a handshake', async () => {
     const folder = await mkdtemp(path.join(tmpdir(), 'shopward-drain-'));
     const [cert, key] = [path.join(folder, 'cert.pem'), path.join(folder, 'key.pem')];
     await writeFile(cert, testCertificate);
