@@ -52,6 +52,13 @@ describe('the contract', () => {
     ['overlong UTF-8', '/url-resolver?url=%C0%AFen%2Fcomputer', '404 2802'],
     // This shop decodes three times: what it reads is its own affair.
     ['a double encoding', '/url-resolver?url=%25252Fen%25252Fcomputer', '200'],
+    // No URL (RFC 3986 section 2), and node's parser takes none: clients encode what people type.
+    ['an umlaut as it is', '/url-resolver?url=/de/zubeh\u00c3\u00b6r', '400 bad-request-target'],
+    ['an ampersand', '/url-resolver?url=/en/cameras-%26-camcorders', '200'],
+    ['an ampersand that ends the value', '/url-resolver?url=/en/cameras-&-camcorders', '404 2802'],
+    ['an apostrophe', "/url-resolver?url=/en/computer/pc's/workstations", '200'],
+    ['the last of two', '/url-resolver?url=/nothing&url=/en/computer', '200'],
+    ['more parameters', '/url-resolver?include=x&url=/en/computer&cb=1', '200'],
     ['an encoding of nothing', '/url-resolver?url=%25zz', '404 2802'],
   ])('%s', async (_, target, outcome) => {
     expect(outcomeOf(await ask(target))).toBe(outcome);

@@ -66,10 +66,17 @@ describe('a mapping file', () => {
 
   it('alone: what it does not hold is 404, and the shop is not asked', async () => {
     file = path.join(folder, 'mapping.yaml');
-    await writeFile(file, '- { url: /en/a, entityType: abstract-products, entityId: "7" }\n');
+    const rows = ['/en/a', '/de/bücher'].map(
+      (url) => `- { url: ${url}, entityType: abstract-products, entityId: "7" }\n`,
+    );
+    await writeFile(file, rows.join(''));
     shopward = await startShopward({ upstream: shop.url, config: { urlResolver: { source: file } } });
     expect(await entityOf(shopward, '/en/a')).toBe('abstract-products/7');
     expect(await entityOf(shopward, '/en/computer')).toBe('404 2802');
+    for (const umlaut of ['%C3%BC', '%c3%bc', '%c3%BC']) {
+      const response = await callShop(shopward.port, `GET /url-resolver?url=/de/b${umlaut}cher`);
+      expect([umlaut, response.status]).toEqual([umlaut, 200]);
+    }
     expect(shop.received.total).toBe(0);
   });
 });
