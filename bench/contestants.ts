@@ -78,7 +78,7 @@ export async function startRedis(): Promise<{ readonly url: string } | undefined
 }
 
 export interface ShopwardSettings {
-  readonly engine?: 'undici' | 'http-proxy-3';
+  readonly engine?: 'llhttp' | 'undici' | 'http-proxy-3';
   /** Rows of the protected list. */
   readonly rows?: readonly string[];
   /** Default: `warn`, since no other contestant writes a line for each request. */
@@ -90,7 +90,7 @@ export interface ShopwardSettings {
 export async function startShopward(
   name: string,
   upstream: string,
-  { engine = 'undici', rows = ['GET /orders/{id}'], logLevel = 'warn', more = '' }: ShopwardSettings = {},
+  { engine = 'llhttp', rows = ['GET /orders/{id}'], logLevel = 'warn', more = '' }: ShopwardSettings = {},
 ): Promise<Contestant> {
   const home = mkdtempSync(path.join(folder, 'shopward-'));
   const list = `groups:\n  Bench:\n${rows.map((row) => `    - ${row}\n`).join('')}complete: true\n`;

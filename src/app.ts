@@ -153,19 +153,12 @@ export async function createApp({
       log.error({ event: 'fault', err: fault, requestId }, 'a request met a fault'),
   };
   let inFlight = 0;
-  const leave = () => {
-    inFlight--;
-  };
   let draining = false;
   const handle = (incoming: IncomingMessage, response: ServerResponse) => {
     const exchange = new Exchange(incoming, response, context);
-    if (inFlight >= limits.inFlight) {
-      exchange.refuse(reject('overloaded', { reason: 'in-flight', retryAfterSeconds: 1 }));
-      return;
-    }
     inFlight++;
-    response.on('close', leave);
-    run(exchange);
+    if (inFlight <= limits.inFlight) run(exchange);
+    else exchange.refuse(reject('overloaded', { reason: 'in-flight', retryAfterSeconds: 1 }));
   };
   const listener = createListener({
     host: config.listen.host,
@@ -175,6 +168,9 @@ export async function createApp({
     ...(secrets.tls && { tls: secrets.tls }),
     refuseUnread: createRefuseUnread(context),
     handle,
+    ended: () => {
+      inFlight--;
+    },
     ...(webSockets && {
       handleUpgrade: createUpgradeHandler(
         {

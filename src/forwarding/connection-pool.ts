@@ -1,6 +1,6 @@
-import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import { type ConnectionFault, openConnection } from './connection.ts';
+import { type FieldList, fieldValue } from '../request/field-list.ts';
+import type { ConnectionFault } from './connection.ts';
 import type { EngineOptions } from './engine.ts';
 
 /** One connected socket to the upstream. */
@@ -8,23 +8,37 @@ export interface Connection {
   readonly socket: Socket;
   /** Exchanges that it has begun, the present one included. */
   exchanges: number;
-  /** The response that is being read; bytes behind its end are nobody's, and end the connection. */
-  response: IncomingMessage | undefined;
   /** Milliseconds that the upstream said it keeps an idle connection (`Keep-Alive: timeout`). */
   idleTimeoutMs: number;
-  /** When an idle connection is not used any more; undefined while it is in use. */
-  idleUntilMs: number | undefined;
+  /** When an idle connection is not used any more; 0 while it is in use. */
+  idleUntilMs: number;
+}
+
+/** Milliseconds for which an idle connection is kept when the upstream does not say. */
+export const defaultIdleTimeoutMs = 4_000;
+
+/** `Keep-Alive: timeout=5`: a second less, so that a request and the upstream's FIN do not cross on the way. */
+export function idleTimeoutSaid(fields: FieldList): number | undefined {
+  const said = fieldValue(fields, 'keep-alive');
+  const seconds = said === undefined ? undefined : /(?:^|[,;\s])timeout\s*=\s*"?(\d{1,6})/i.exec(said)?.[1];
+  return seconds === undefined ? undefined : Math.min(Number(seconds) * 1000 - 1000, 600_000);
 }
 
 const shuttingDown: ConnectionFault = { kind: 'unreachable', cause: new Error('shutting down') };
 
 /** Somebody who wants a connection. */
-export interface ConnectionWaiter {
+export interface ConnectionWaiter<C extends Connection> {
   /** Set when the exchange is over before it had a connection. */
-  isOver: boolean;
-  onConnection(connection: Connection): void;
+  readonly isOver: boolean;
+  onConnection(connection: C): void;
   onConnectionFault(fault: ConnectionFault): void;
 }
+
+/** Opens a connection and calls back once; returns what gives the attempt up. */
+export type Open<C extends Connection> = (
+  opened: (connection: C) => void,
+  failed: (fault: ConnectionFault) => void,
+) => () => void;
 
 /**
  * Keep-alive connections to the one upstream, most recently used first. Written by hand, because `http.Agent` hands
@@ -32,24 +46,30 @@ export interface ConnectionWaiter {
  * made, and keeps an idle socket on which the upstream speaks out of turn (then the next client would be answered
  * with those bytes).
  */
-export class ConnectionPool {
-  readonly #options: EngineOptions;
+export class ConnectionPool<C extends Connection> {
+  readonly #options: Pick<EngineOptions, 'connections'>;
+  readonly #openOne: Open<C>;
   readonly #now: () => number;
-  readonly #idle: Connection[] = [];
-  readonly #waiting: ConnectionWaiter[] = [];
-  readonly #attempts = new Map<ConnectionWaiter, () => void>();
+  readonly #idle: C[] = [];
+  readonly #waiting: ConnectionWaiter<C>[] = [];
+  readonly #attempts = new Map<ConnectionWaiter<C>, () => void>();
   readonly #sweeper: NodeJS.Timeout;
   #open = 0;
   #closing: PromiseWithResolvers<void> | undefined;
 
-  constructor(options: EngineOptions, now: () => number = () => performance.now()) {
+  constructor(
+    options: Pick<EngineOptions, 'connections'>,
+    open: Open<C>,
+    now: () => number = () => performance.now(),
+  ) {
     this.#options = options;
+    this.#openOne = open;
     this.#now = now;
     this.#sweeper = setInterval(() => this.#sweep(), 1_000).unref();
   }
 
   /** Gives `waiter` a connection: an idle one in this very call, unless it must be `fresh`, or a new one later. */
-  acquire(waiter: ConnectionWaiter, fresh: boolean): void {
+  acquire(waiter: ConnectionWaiter<C>, fresh: boolean): void {
     if (this.#closing !== undefined) {
       waiter.onConnectionFault(shuttingDown);
       return;
@@ -65,9 +85,8 @@ export class ConnectionPool {
     else this.#waiting.push(waiter);
   }
 
-  /** Takes back what an exchange left whole (its socket's `free` event). */
-  release(connection: Connection): void {
-    connection.response = undefined;
+  /** Takes back what an exchange left whole. */
+  release(connection: C): void {
     if (connection.socket.destroyed || !connection.socket.writable) return;
     if (this.#closing !== undefined || connection.idleTimeoutMs <= 0) {
       connection.socket.destroy();
@@ -93,28 +112,27 @@ export class ConnectionPool {
     return this.#closing.promise;
   }
 
-  #takeIdle(): Connection | undefined {
+  #takeIdle(): C | undefined {
     const now = this.#now();
     for (let connection = this.#idle.pop(); connection !== undefined; connection = this.#idle.pop()) {
-      if (connection.socket.writable && (connection.idleUntilMs ?? 0) > now) return connection;
+      if (connection.socket.writable && connection.idleUntilMs > now) return connection;
       connection.socket.destroy();
     }
     return undefined;
   }
 
-  #assign(connection: Connection, waiter: ConnectionWaiter): void {
-    connection.idleUntilMs = undefined;
+  #assign(connection: C, waiter: ConnectionWaiter<C>): void {
+    connection.idleUntilMs = 0;
     connection.exchanges += 1;
     waiter.onConnection(connection);
   }
 
-  #connect(waiter: ConnectionWaiter): void {
+  #connect(waiter: ConnectionWaiter<C>): void {
     this.#open += 1;
-    const giveUp = openConnection(
-      this.#options,
-      (socket) => {
+    const giveUp = this.#openOne(
+      (connection) => {
         this.#attempts.delete(waiter);
-        const connection = this.#adopt(socket);
+        this.#adopt(connection);
         if (waiter.isOver) this.release(connection);
         else this.#assign(connection, waiter);
       },
@@ -127,33 +145,15 @@ export class ConnectionPool {
     this.#attempts.set(waiter, giveUp);
   }
 
-  #adopt(socket: Socket): Connection {
-    const connection: Connection = {
-      socket,
-      exchanges: 0,
-      response: undefined,
-      idleTimeoutMs: this.#options.idleTimeoutMs ?? 4_000,
-      idleUntilMs: undefined,
-    };
-    const drop = () => {
+  #adopt(connection: C): void {
+    const { socket } = connection;
+    // Errors of a socket in use are for its exchange.
+    socket.on('error', () => socket.destroy());
+    socket.once('close', () => {
       const at = this.#idle.indexOf(connection);
       if (at !== -1) this.#idle.splice(at, 1);
-      socket.destroy();
-    };
-    socket.on('data', () => {
-      if (connection.idleUntilMs !== undefined || connection.response?.complete === true) drop();
-    });
-    socket.on('end', () => {
-      if (connection.idleUntilMs !== undefined) drop();
-    });
-    // Errors of a socket in use are node's to report to its request.
-    socket.on('error', drop);
-    socket.once('close', () => {
-      drop();
       this.#closed();
     });
-    socket.on('free', () => this.release(connection));
-    return connection;
   }
 
   #closed(): void {
@@ -176,7 +176,7 @@ export class ConnectionPool {
   #sweep(): void {
     const now = this.#now();
     for (const connection of [...this.#idle]) {
-      if ((connection.idleUntilMs ?? 0) <= now) connection.socket.destroy();
+      if (connection.idleUntilMs <= now) connection.socket.destroy();
     }
   }
 }

@@ -1,4 +1,4 @@
-import { connect as connectTcp, type Socket } from 'node:net';
+import { connect as connectTcp, type OnReadOpts, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import type { EngineOptions } from './engine.ts';
 
@@ -11,15 +11,23 @@ export interface ConnectionFault {
 /**
  * Opens a connection to the upstream and calls back once, when it is usable: connected, and for https past the TLS
  * handshake. Only such sockets are ever handed out, so that the first byte of a request leaves in the tick in which
- * its socket is assigned. Returns what gives the attempt up.
+ * its socket is assigned. Returns what gives the attempt up. `onread`: who reads it, where it is not read as a stream.
  */
 export function openConnection(
   options: EngineOptions,
   opened: (socket: Socket) => void,
   failed: (fault: ConnectionFault) => void,
+  onread?: OnReadOpts,
 ): () => void {
   const { scheme, hostname, port } = options.upstream;
-  const address = { host: hostname, port, noDelay: true, keepAlive: true, keepAliveInitialDelay: 30_000 };
+  const address = {
+    host: hostname,
+    port,
+    noDelay: true,
+    keepAlive: true,
+    keepAliveInitialDelay: 30_000,
+    ...(onread && { onread }),
+  };
   const socket =
     scheme === 'https'
       ? connectTls({ ...address, ALPNProtocols: ['http/1.1'], ...serverName(hostname), ...options.tls })

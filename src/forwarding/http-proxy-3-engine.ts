@@ -2,9 +2,11 @@ import type { Agent, ClientRequest, IncomingMessage, ServerResponse } from 'node
 import { createRequire } from 'node:module';
 import type { Stream } from 'node:stream';
 import { createProxyServer } from 'http-proxy-3';
+import { openConnection } from './connection.ts';
 import { ConnectionPool } from './connection-pool.ts';
 import type { EngineOptions, UpstreamEngine } from './engine.ts';
-import { HttpProxy3Exchange } from './http-proxy-3-exchange.ts';
+import { HttpProxy3Connection } from './http-proxy-3-connection.ts';
+import { HttpProxy3Exchange, type HttpProxy3Pool } from './http-proxy-3-exchange.ts';
 
 /**
  * Upstream requests through http-proxy-3. It builds and sends the request; connections come from our own pool, and of
@@ -16,7 +18,13 @@ import { HttpProxy3Exchange } from './http-proxy-3-exchange.ts';
  */
 export function createHttpProxy3Engine(options: EngineOptions): UpstreamEngine {
   refuseEnvironment();
-  const pool = new ConnectionPool(options);
+  const pool: HttpProxy3Pool = new ConnectionPool(options, (opened, failed) =>
+    openConnection(
+      options,
+      (socket) => opened(new HttpProxy3Connection(socket, pool, options.idleTimeoutMs)),
+      failed,
+    ),
+  );
   const { scheme, hostname, port } = options.upstream;
   const proxy = createProxyServer({
     target: { protocol: `${scheme}:`, host: hostname, hostname, port },
@@ -59,7 +67,7 @@ function exchangeOf(request: IncomingMessage): HttpProxy3Exchange {
 }
 
 /** The part of `http.Agent` that node's request uses. */
-function createAgent(pool: ConnectionPool, { upstream: { scheme } }: EngineOptions): Agent {
+function createAgent(pool: HttpProxy3Pool, { upstream: { scheme } }: EngineOptions): Agent {
   const agent = {
     protocol: `${scheme}:`,
     defaultPort: scheme === 'https' ? 443 : 80,

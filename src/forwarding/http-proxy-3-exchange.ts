@@ -1,9 +1,11 @@
 import type { ClientRequest, IncomingMessage } from 'node:http';
-import { fieldValue } from '../request/field-list.ts';
 import type { ConnectionFault } from './connection.ts';
-import type { Connection, ConnectionPool, ConnectionWaiter } from './connection-pool.ts';
+import { type ConnectionPool, type ConnectionWaiter, idleTimeoutSaid } from './connection-pool.ts';
 import type { UpstreamExchange, UpstreamFault, UpstreamHandler, UpstreamRequest } from './engine.ts';
+import type { HttpProxy3Connection } from './http-proxy-3-connection.ts';
 import { fieldsToObject } from './request-framing.ts';
+
+export type HttpProxy3Pool = ConnectionPool<HttpProxy3Connection>;
 
 /** http-proxy-3 asks its request whether the client has gone; that question is ours, so the answer is always no. */
 const neverDestroyed = { destroyed: false };
@@ -13,7 +15,7 @@ const neverDestroyed = { destroyed: false };
  * `headers`) and the `buffer` that it pipes (`pipe`). It sees this object instead of the client's own request, so
  * nothing that was not decided on can pass.
  */
-export class HttpProxy3Exchange implements UpstreamExchange, ConnectionWaiter {
+export class HttpProxy3Exchange implements UpstreamExchange, ConnectionWaiter<HttpProxy3Connection> {
   readonly method: string;
   readonly url: string;
   readonly headers: Record<string, string | string[]>;
@@ -24,7 +26,7 @@ export class HttpProxy3Exchange implements UpstreamExchange, ConnectionWaiter {
   readonly #request: UpstreamRequest;
   readonly #handler: UpstreamHandler;
   #clientRequest: ClientRequest | undefined;
-  #connection: Connection | undefined;
+  #connection: HttpProxy3Connection | undefined;
   #response: IncomingMessage | undefined;
   #bytesBefore = 0;
   #sent = false;
@@ -45,7 +47,7 @@ export class HttpProxy3Exchange implements UpstreamExchange, ConnectionWaiter {
   }
 
   /** The agent's turn: node's request is built, not a byte of its head is written, and no connection is assigned. */
-  attach(clientRequest: ClientRequest, pool: ConnectionPool): void {
+  attach(clientRequest: ClientRequest, pool: HttpProxy3Pool): void {
     this.#clientRequest = clientRequest;
     // http-proxy-3 has dropped a lone `?` at the end.
     if (clientRequest.path !== this.url) clientRequest.path = this.url;
@@ -88,7 +90,7 @@ export class HttpProxy3Exchange implements UpstreamExchange, ConnectionWaiter {
     }
   }
 
-  onConnection(connection: Connection): void {
+  onConnection(connection: HttpProxy3Connection): void {
     this.#connection = connection;
     this.#bytesBefore = connection.socket.bytesRead;
     this.#clientRequest?.onSocket(connection.socket);
@@ -103,7 +105,7 @@ export class HttpProxy3Exchange implements UpstreamExchange, ConnectionWaiter {
     this.#response = response;
     if (this.#connection !== undefined) {
       this.#connection.response = response;
-      this.#connection.idleTimeoutMs = idleTimeoutMs(response, this.#connection.idleTimeoutMs);
+      this.#connection.idleTimeoutMs = idleTimeoutSaid(response.rawHeaders) ?? this.#connection.idleTimeoutMs;
     }
     const status = response.statusCode ?? 0;
     if (status < 200 || status > 599) {
@@ -199,13 +201,6 @@ export class HttpProxy3Exchange implements UpstreamExchange, ConnectionWaiter {
       clientRequest.setHeader('Transfer-Encoding', 'chunked');
     }
   }
-}
-
-/** `Keep-Alive: timeout=5`: a second less, so that a request and the upstream's FIN do not cross on the way. */
-function idleTimeoutMs(response: IncomingMessage, otherwiseMs: number): number {
-  const hint = fieldValue(response.rawHeaders, 'keep-alive');
-  const seconds = hint === undefined ? undefined : /(?:^|[,;\s])timeout\s*=\s*"?(\d{1,6})/i.exec(hint)?.[1];
-  return seconds === undefined ? otherwiseMs : Math.min(Number(seconds) * 1000 - 1000, 600_000);
 }
 
 function ignore(): void {}

@@ -10,6 +10,8 @@ interface Pair {
 
 export interface ClientConnectionOptions {
   handle(incoming: IncomingMessage, response: ServerResponse): void;
+  /** The response of what was handled is over, or the connection. */
+  ended?(): void;
   /** What could not be read as a request: the answer is to be written, and the socket ended. */
   refuseUnread(why: RejectionName, socket: Duplex): void;
 }
@@ -96,6 +98,7 @@ export class ClientConnection {
   #ended(): void {
     const ended = this.#current;
     this.#current = undefined;
+    this.#options.ended?.();
     if (!this.#socket.writable) {
       this.#waiting.length = 0;
       return;

@@ -28,6 +28,8 @@ export interface ListenerOptions {
    * response is the handler's to give once every check has passed.
    */
   handle(incoming: IncomingMessage, response: ServerResponse): void;
+  /** Its response is over, or its connection. */
+  ended?(): void;
   /** A WebSocket handshake, where they are switched on; any other upgrade is an ordinary request. */
   handleUpgrade?(incoming: IncomingMessage, socket: Duplex, head: Buffer): void;
 }

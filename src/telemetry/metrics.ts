@@ -1,4 +1,5 @@
-import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+import { DurationHistogram } from './duration-histogram.ts';
 import type { ExchangeRecord } from './exchange-record.ts';
 import { createUnlistedTypes } from './unlisted-types.ts';
 
@@ -69,20 +70,22 @@ export function createMetrics({ ofProcess = true } = {}): Metrics {
   if (ofProcess) collectDefaultMetrics({ register: registry });
   const registers = [registry];
 
-  const duration = new Histogram({
-    name: 'http_server_request_duration_seconds',
-    help: 'Time from the request head to the end of the response.',
-    labelNames: ['http_request_method', 'http_route', 'http_response_status_code'],
-    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
-    registers,
-  });
-  const upstream = new Histogram({
-    name: 'http_client_request_duration_seconds',
-    help: 'Time that the upstream took for forwarded requests.',
-    labelNames: ['http_request_method', 'http_response_status_code'],
-    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
-    registers,
-  });
+  const duration = new DurationHistogram(
+    {
+      name: 'http_server_request_duration_seconds',
+      help: 'Time from the request head to the end of the response.',
+      byRoute: true,
+    },
+    registry,
+  );
+  const upstream = new DurationHistogram(
+    {
+      name: 'http_client_request_duration_seconds',
+      help: 'Time that the upstream took for forwarded requests.',
+      byRoute: false,
+    },
+    registry,
+  );
   const refused = new Counter({
     name: 'shopward_rejections',
     help: 'Refusals by name; observed ones were forwarded all the same.',
@@ -110,20 +113,9 @@ export function createMetrics({ ofProcess = true } = {}): Metrics {
       if (unlistedType !== undefined) {
         unlisted.inc({ resource_type: unlistedType, http_response_status_code: record.status });
       }
-      duration.observe(
-        {
-          http_request_method: record.method,
-          http_route: record.route,
-          http_response_status_code: record.status,
-        },
-        record.durationMs / 1000,
-      );
-      if (record.upstreamMs !== undefined) {
-        upstream.observe(
-          { http_request_method: record.method, http_response_status_code: record.status },
-          record.upstreamMs / 1000,
-        );
-      }
+      const { method, status, route } = record;
+      duration.observe(record.durationMs / 1000, method, status, route);
+      if (record.upstreamMs !== undefined) upstream.observe(record.upstreamMs / 1000, method, status, route);
       const rejection = record.rejection ?? record.observed;
       if (rejection) {
         const enforced = record.rejection ? 'true' : 'false';

@@ -17,7 +17,7 @@ describe('defaults', () => {
       request: { encodedSlash: [], ignoredPrefixes: ['/index.php'] },
       upstream: {
         url: 'http://127.0.0.1:9000',
-        engine: 'undici',
+        engine: 'llhttp',
         forwardHost: false,
         connectTimeout: 2000,
         responseTimeout: 60_000,

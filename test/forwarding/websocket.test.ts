@@ -7,9 +7,9 @@ import {
   type WebSocketForwarder,
   type WebSocketResult,
 } from '../../src/forwarding/websocket.ts';
+import { speakRejection } from '../../src/rejections/rejection-writer.ts';
 import { buildRejections } from '../../src/rejections/table.ts';
 import type { CanonicalRequest } from '../../src/request/canonical-request.ts';
-import { speakRejection } from '../../src/rejections/rejection-writer.ts';
 import { endWithAnswer } from '../../src/server/client-error.ts';
 import { openRawConnection } from '../harness/raw-client.ts';
 import {

@@ -10,6 +10,7 @@ import {
 } from '../../src/forwarding/forwarder.ts';
 import { createHttpProxy3Engine } from '../../src/forwarding/http-proxy-3-engine.ts';
 import type { Passage } from '../../src/forwarding/passage.ts';
+import { createLlhttpEngine } from '../../src/forwarding/llhttp/engine.ts';
 import { createUndiciEngine } from '../../src/forwarding/undici-engine.ts';
 import { writeRejection } from '../../src/rejections/rejection-writer.ts';
 import { buildRejections } from '../../src/rejections/table.ts';
@@ -19,6 +20,7 @@ import type { CanonicalRequest, Method } from '../../src/request/canonical-reque
 export const engines: ReadonlyArray<NamedEngine> = [
   { name: 'http-proxy-3', createEngine: createHttpProxy3Engine },
   { name: 'undici', createEngine: createUndiciEngine },
+  { name: 'llhttp', createEngine: createLlhttpEngine },
 ];
 
 interface NamedEngine {

@@ -14,7 +14,7 @@ export const upstream = z
       description: "Scheme, host and port of the shop's API; without a path.",
       reference: '${UPSTREAM_URL:-http://127.0.0.1:9000}',
     }),
-    engine: z.enum(['undici', 'http-proxy-3']).default('undici').meta({
+    engine: z.enum(['llhttp', 'undici', 'http-proxy-3']).default('llhttp').meta({
       description: 'What does the request to the shop. WebSockets always go through http-proxy-3.',
     }),
     forwardHost: z.boolean().default(false).meta({

@@ -1,0 +1,19 @@
+import { ConnectionPool } from '../connection-pool.ts';
+import type { EngineOptions, UpstreamEngine } from '../engine.ts';
+import { openLlhttpConnection } from './connection.ts';
+import { LlhttpExchange, type LlhttpPool } from './exchange.ts';
+
+/** Upstream requests over connections of our own, with node's parser: the cheapest engine, with the same behaviour. */
+export function createLlhttpEngine(options: EngineOptions): UpstreamEngine {
+  const pool: LlhttpPool = new ConnectionPool(options, (opened, failed) =>
+    openLlhttpConnection(options, opened, failed),
+  );
+  return {
+    dispatch(request, handler) {
+      const exchange = new LlhttpExchange(request, handler, pool);
+      exchange.start();
+      return exchange;
+    },
+    close: () => pool.close(),
+  };
+}

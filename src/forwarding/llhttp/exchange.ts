@@ -1,0 +1,196 @@
+import { PassThrough } from 'node:stream';
+import type { ConnectionFault } from '../connection.ts';
+import { type ConnectionPool, type ConnectionWaiter, idleTimeoutSaid } from '../connection-pool.ts';
+import type { UpstreamExchange, UpstreamFault, UpstreamHandler, UpstreamRequest } from '../engine.ts';
+import type { LlhttpConnection, ResponseReader } from './connection.ts';
+import { writeBody } from './request-body-writer.ts';
+import { requestHead } from './request-head.ts';
+import type { ResponseHead, ResponseParser } from './response-parser.ts';
+
+export type LlhttpPool = ConnectionPool<LlhttpConnection>;
+
+/** A body up to this long leaves in one piece with its head. */
+const copiedBytes = 4096;
+
+/** One request and its response on one connection. */
+export class LlhttpExchange implements UpstreamExchange, ConnectionWaiter<LlhttpConnection>, ResponseReader {
+  isOver = false;
+  readonly #request: UpstreamRequest;
+  readonly #handler: UpstreamHandler;
+  readonly #pool: LlhttpPool;
+  /** Holds what the client sends while there is no connection yet. */
+  readonly #body: PassThrough | undefined;
+  #connection: LlhttpConnection | undefined;
+  #stopBody: (() => void) | undefined;
+  #sent = false;
+  #isWritten = false;
+  #answerBegun = false;
+
+  constructor(request: UpstreamRequest, handler: UpstreamHandler, pool: LlhttpPool) {
+    this.#request = request;
+    this.#handler = handler;
+    this.#pool = pool;
+    if (request.body !== null && !Buffer.isBuffer(request.body)) this.#body = new PassThrough();
+  }
+
+  start(): void {
+    if (this.#body !== undefined) this.#takeBody(this.#body);
+    if (!this.isOver) this.#pool.acquire(this, this.#request.freshConnection === true);
+  }
+
+  onConnection(connection: LlhttpConnection): void {
+    this.#connection = connection;
+    try {
+      const head = requestHead(this.#request);
+      this.#sent = this.#request.maySend?.() !== false;
+      if (this.#sent) {
+        connection.begin(this, this.#request.method === 'HEAD');
+        this.#write(head, connection);
+      } else this.#fail('not-sent');
+    } catch (cause) {
+      this.#fail('not-sent', cause);
+    }
+  }
+
+  onConnectionFault({ kind, cause }: ConnectionFault): void {
+    this.#fail(kind, cause);
+  }
+
+  onPiece(response: ResponseParser, piece: Buffer, isKept: boolean): void {
+    this.#answerBegun = true;
+    try {
+      this.#take(response, piece, isKept);
+    } catch (cause) {
+      this.#fail('reset', cause);
+    }
+  }
+
+  onClosed(response: ResponseParser | undefined, cause?: unknown): void {
+    response?.finish();
+    if (response?.isComplete === true) this.#complete(response);
+    else this.#fail('reset', cause ?? response?.fault);
+  }
+
+  resume(): void {
+    if (!this.isOver) this.#connection?.socket.resume();
+  }
+
+  abort(): void {
+    this.#fail('aborted');
+  }
+
+  #write(head: string, { socket }: LlhttpConnection): void {
+    const { body } = this.#request;
+    if (this.#body !== undefined) {
+      socket.write(head, 'latin1');
+      this.#stopBody = writeBody(this.#body, body?.length, socket, {
+        onWritten: () => this.#written(),
+        onBroken: (cause) => this.#fail('request-body', cause),
+      });
+      return;
+    }
+    if (!Buffer.isBuffer(body)) socket.write(head, 'latin1');
+    else if (body.length <= copiedBytes) socket.write(head + body.toString('latin1'), 'latin1');
+    else {
+      socket.cork();
+      socket.write(head, 'latin1');
+      socket.write(body);
+      socket.uncork();
+    }
+    this.#written();
+  }
+
+  #written(): void {
+    this.#isWritten = true;
+    const socket = this.#connection?.socket;
+    if (this.#handler.onSent === undefined || socket === undefined) return;
+    // The kernel may not have taken all of it yet.
+    if (socket.writableLength === 0) this.#tellSent();
+    else socket.write('', () => this.#tellSent());
+  }
+
+  #tellSent(): void {
+    if (!this.isOver) this.#handler.onSent?.();
+  }
+
+  /** What the piece held, in its order; the handler may end the exchange at any step. */
+  #take(response: ResponseParser, piece: Buffer, isKept: boolean): void {
+    const handler = this.#handler;
+    for (const { status, fields } of response.informational) {
+      if (!this.isOver) handler.onInformational?.(status, fields);
+    }
+    const { head, body } = response;
+    if (head !== undefined && !this.isOver) this.#takeHead(head);
+    let mayGoOn = true;
+    for (let i = 0; i < body.length && !this.isOver; i += 2) {
+      const part = piece.subarray(body[i], body[i + 1]);
+      if (!handler.onData(isKept ? part : Buffer.from(part))) mayGoOn = false;
+    }
+    if (this.isOver) return;
+    if (response.fault !== undefined) this.#fail('malformed', response.fault);
+    else if (response.isComplete) this.#complete(response);
+    else if (!mayGoOn) this.#connection?.socket.pause();
+  }
+
+  #takeHead({ status, reason, fields }: ResponseHead): void {
+    const connection = this.#connection;
+    if (connection !== undefined) {
+      connection.idleTimeoutMs = idleTimeoutSaid(fields) ?? connection.idleTimeoutMs;
+    }
+    this.#handler.onHead(status, reason, fields);
+  }
+
+  #complete(response: ResponseParser): void {
+    if (this.isOver) return;
+    this.isOver = true;
+    const connection = this.#connection;
+    connection?.leave();
+    // An answer that came before the whole request had left: what is not sent yet never will be.
+    if (!this.#isWritten) this.#leaveBody();
+    if (connection !== undefined) {
+      if (this.#isWritten && response.isReusable) this.#pool.release(connection);
+      else connection.socket.destroy();
+    }
+    this.#handler.onEnd();
+  }
+
+  #fail(kind: UpstreamFault['kind'], cause?: unknown): void {
+    if (this.isOver) return;
+    this.isOver = true;
+    const connection = this.#connection;
+    this.#leaveBody();
+    connection?.leave();
+    connection?.socket.destroy();
+    this.#handler.onFault({
+      kind,
+      sent: this.#sent,
+      reusedConnection: connection !== undefined && connection.exchanges > 1,
+      answerBegun: this.#answerBegun,
+      cause,
+    });
+  }
+
+  /** The client's stream is not ours to destroy: only what it is piped into is. */
+  #takeBody(pipe: PassThrough): void {
+    const { body } = this.#request;
+    if (body === null || Buffer.isBuffer(body)) return;
+    const { stream } = body;
+    if (stream.destroyed && !stream.readableEnded) {
+      this.#fail('request-body');
+      return;
+    }
+    stream.once('error', (cause) => this.#fail('request-body', cause));
+    stream.once('close', () => {
+      if (!stream.readableEnded) this.#fail('request-body');
+    });
+    stream.pipe(pipe);
+  }
+
+  #leaveBody(): void {
+    const { body } = this.#request;
+    this.#stopBody?.();
+    if (this.#body === undefined || body === null || Buffer.isBuffer(body)) return;
+    body.stream.unpipe(this.#body);
+    this.#body.destroy();
+  }
+}
