@@ -22,31 +22,31 @@ function hear({ bytes, isHeadRequest = false, ends = false }: Response, cuts: re
   const all = Buffer.from(bytes, 'latin1');
   const parser = new ResponseParser(1000);
   const heard: Heard = { informational: [], head: undefined, body: '', end: 'open' };
-  const take = (piece: Buffer) => {
+  const isOpen = () => heard.end === 'open';
+  const take = (piece: Buffer, isLast: boolean) => {
     heard.informational.push(...parser.informational.map(({ status }) => status));
     if (parser.head !== undefined) heard.head = parser.head;
     for (let i = 0; i < parser.body.length; i += 2) {
       heard.body += piece.toString('latin1', parser.body[i], parser.body[i + 1]);
     }
     if (parser.fault !== undefined) heard.end = 'broken';
-    else if (parser.isComplete) heard.end = parser.isReusable ? 'whole' : 'whole, last';
+    // Bytes behind the end that come in a piece of their own are the connection's business.
+    else if (parser.isComplete) heard.end = parser.isReusable && isLast ? 'whole' : 'whole, last';
   };
   parser.begin(isHeadRequest);
   const places = [0, ...cuts.map((cut) => cut % (all.length + 1)).sort((a, b) => a - b), all.length];
-  for (let i = 1; i < places.length && heard.end === 'open'; i++) {
+  for (let i = 1; i < places.length && isOpen(); i++) {
     const part = all.subarray(places[i - 1], places[i]);
     if (part.length === 0) continue;
     // As a connection has it: the bytes stand at the start of a longer buffer.
     const piece = Buffer.alloc(longestPiece, 'x');
     part.copy(piece);
     parser.read(piece, part.length);
-    take(piece);
-    // What was behind the end of a whole response in the piece was looked at; what comes later is another matter.
-    if (heard.end === 'whole' && (places[i] as number) < all.length) heard.end = 'whole, last';
+    take(piece, places[i] === all.length);
   }
-  if (ends && heard.end === 'open') {
+  if (ends && isOpen()) {
     parser.finish();
-    take(Buffer.alloc(0));
+    take(Buffer.alloc(0), true);
   }
   parser.free();
   return heard;
