@@ -53,10 +53,11 @@ export function followProtectedList(options: LiveListOptions): LiveList {
   // Its primary has told it to people already.
   const isTold = options.isFollowed !== false;
   const refuse = (found: readonly Problem[]) => {
-    problems = found;
+    // Remarks on other rows would hide what is wrong with this edit.
+    problems = found.filter(({ severity }) => severity === 'error');
     reloads.failed++;
     log[isTold ? 'error' : 'debug'](
-      { event: 'list-refused', problems: found.map(formatProblem) },
+      { event: 'list-refused', problems: problems.map(formatProblem) },
       'the protected list was not reloaded',
     );
   };

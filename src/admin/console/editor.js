@@ -32,6 +32,7 @@ export function startEditor(api, notify) {
     show(result);
     form.hidden = false;
     open.hidden = true;
+    notify('');
     textarea.focus();
     textarea.setSelectionRange(0, 0);
   };
@@ -69,9 +70,8 @@ export function startEditor(api, notify) {
     result.focus();
     const mistakes = answer.problems.filter(({ severity }) => severity === 'error').length;
     notify(
-      isGood
-        ? 'The list is good; the difference is below the text.'
-        : `The list has ${plural(mistakes, 'mistake')}.`,
+      isGood ? 'The list is good; here is the difference.' : `The list has ${plural(mistakes, 'mistake')}.`,
+      { isBad: !isGood },
     );
   };
 
@@ -107,6 +107,7 @@ export function startEditor(api, notify) {
         problemsElement(problems, textarea),
       );
       save.disabled = true;
+      notify('');
     }
   };
   open.addEventListener('click', attempt(load));
@@ -116,7 +117,10 @@ export function startEditor(api, notify) {
     close();
     notify('');
   });
-  textarea.addEventListener('input', forgetCheck);
+  textarea.addEventListener('input', () => {
+    forgetCheck();
+    notify('');
+  });
 
   return ({ isEditable, list }) => {
     section.hidden = !isEditable;

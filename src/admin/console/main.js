@@ -14,7 +14,10 @@ const longListRows = 1_000;
 const longListEvery = 15;
 
 const api = createApi(askToken);
-const notify = (text) => say(byId('notice'), text);
+const notify = (text, { isBad = false } = {}) => {
+  byId('notice').classList.toggle('bad', isBad);
+  say(byId('notice'), text);
+};
 const takeRows = startRows();
 const takeEditable = startEditor(api, notify);
 startExplain(api);
