@@ -4,7 +4,6 @@ import { LocalCache } from './cache/local-cache.ts';
 import { SharedCache } from './cache/shared-cache.ts';
 import { type Lesson, LessonBook } from './learning/lesson.ts';
 import type { LookupResult } from './lookup.ts';
-import type { Mapping } from './mapping.ts';
 import { MappingCache } from './mapping-cache.ts';
 import { MappingFile } from './mapping-file/mapping-file.ts';
 import type { FileProblem } from './mapping-file/problem.ts';
@@ -19,7 +18,7 @@ import { type ResolverFields, readResolverFields } from './request/resolver-fiel
 import { missing, unusable } from './request/url-parameter.ts';
 import { startCounts } from './resolver-stats.ts';
 import { cacheStatus } from './response/cache-status.ts';
-import { mappingTag } from './response/entity-tag.ts';
+import { createMappingTag } from './response/entity-tag.ts';
 import { jsonText } from './response/json-text.ts';
 import { refuseFailure, refuseMissing } from './response/refuse.ts';
 import { answerMapping, type Provenance, refuseUnknown, varyOf } from './response/write-answer.ts';
@@ -40,7 +39,7 @@ class CachingUrlResolver implements UrlResolver {
   /** As it stands in a JSON string. */
   readonly #publicUrl: string | undefined;
   readonly #vary: string;
-  readonly #salt: string;
+  readonly #tagOf: ReturnType<typeof createMappingTag>;
   readonly #lifetimes: Lifetimes;
   readonly #findPartition: ReturnType<typeof createPartitions>;
   readonly #readQuery = createQueryReader();
@@ -64,7 +63,7 @@ class CachingUrlResolver implements UrlResolver {
     this.#pathWithSlash = `${this.#path}/`;
     this.#publicUrl = options.publicUrl === undefined ? undefined : jsonText(options.publicUrl);
     this.#vary = varyOf(options.publicUrl === undefined || options.storeByHost === true);
-    this.#salt = options.publicUrl ?? '';
+    this.#tagOf = createMappingTag(options.publicUrl ?? '');
     this.#lifetimes = { ...defaultLifetimes, ...options.lifetimes };
     const lifetimes = this.#lifetimes;
     const { locales = ['en', 'de'], defaultLocale = 'en', stores = [], storeByHost = false } = options;
@@ -233,8 +232,6 @@ class CachingUrlResolver implements UrlResolver {
         return refuseFailure(result);
     }
   }
-
-  readonly #tagOf = (mapping: Mapping, locale: string): string => mappingTag(mapping, locale, this.#salt);
 
   #forget(): void {
     // The first reading of the log is no loss.
