@@ -169,7 +169,8 @@ export function end(opened: Opened, write: ClaimEnd, times: ProtocolTimes): Step
     };
   }
   if (changesNothing) {
-    return { record: { ...(lease.tainted ? untagged(record) : record), lease: null }, answer: null };
+    const before = { ...(lease.tainted ? untagged(record) : record), lease: null };
+    return { record: saysNothing(before) ? null : before, answer: null };
   }
   const after: TagRecord = { ...changed(record, now), lease: null };
   if (outcome === 'unknown') {
@@ -177,6 +178,11 @@ export function end(opened: Opened, write: ClaimEnd, times: ProtocolTimes): Step
   }
   if (outcome === 'spoilt' || lease.tainted || write.newTag === null) return { record: after, answer: null };
   return { record: { ...after, tag: write.newTag, shopTag: write.shopTag }, answer: write.newTag };
+}
+
+/** Made for a claim that came to nothing, it says no more than none: ids that nobody has must not fill the store. */
+function saysNothing({ tag, changedAt, quietUntil }: TagRecord): boolean {
+  return tag === null && changedAt === 0 && quietUntil === 0;
 }
 
 /** The state may be another one since `at`: no tag, and no read that began before may set one. */

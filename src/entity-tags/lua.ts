@@ -192,7 +192,8 @@ local r, lease_until, lease_tagged, tainted = record, record.until_, record.tagg
 drop_lease(r)
 if changes_nothing then
   if tainted then untag(r) end
-  save(r)
+  -- Made for this claim, it says no more than none: ids that nobody has must not fill the store.
+  if r.tag == '' and r.changed == 0 and r.quiet == 0 then redis.call('DEL', RECORD) else save(r) end
   return answer('')
 end
 change(r, now)

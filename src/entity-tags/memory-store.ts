@@ -60,7 +60,11 @@ export function createMemoryTagStore(options: MemoryTagStoreOptions): TagStore {
   const look = (key: ResourceKey): Opened =>
     protocol.open(busy.get(key) ?? idle.get(key) ?? null, { now: micros(), epoch, since: 0 }, protocolTimes);
   const store = <T>(key: ResourceKey, { record, answer }: Step<T>): T => {
-    if (record === null) return answer;
+    if (record === null) {
+      busy.delete(key);
+      idle.delete(key);
+      return answer;
+    }
     const isBusy = record.lease !== null || record.quietUntil !== 0;
     if (isBusy) {
       busy.set(key, record);

@@ -58,6 +58,8 @@ const lateHeadMs = 5_000;
 
 /** The public listener: node's own parser, every time-out and size set by hand, no request ever left without an end. */
 export function createListener(options: ListenerOptions): Listener {
+  /** Asks for an upgrade that is not made; its `request` event comes in the same turn. */
+  let declined: IncomingMessage | undefined;
   const connections = new Map<Duplex, ClientConnection>();
   /** As they were accepted, those in the middle of a TLS handshake included. */
   const sockets = new Set<Socket>();
@@ -75,10 +77,15 @@ export function createListener(options: ListenerOptions): Listener {
     noDelay: true,
     // A request without a body has no stream that would have to be ended and destroyed.
     optimizeEmptyRequests: true,
-    shouldUpgradeCallback: ({ method, headers }) =>
-      options.handleUpgrade !== undefined &&
-      method === 'GET' &&
-      headers.upgrade?.toLowerCase() === 'websocket',
+    shouldUpgradeCallback: (incoming) => {
+      const { method, headers } = incoming;
+      const isMade =
+        options.handleUpgrade !== undefined &&
+        method === 'GET' &&
+        headers.upgrade?.toLowerCase() === 'websocket';
+      if (!isMade) declined = incoming;
+      return isMade;
+    },
   };
   const server = options.tls ? https.createServer({ ...limits, ...options.tls }) : http.createServer(limits);
   server.maxHeadersCount = 1000;
@@ -95,6 +102,9 @@ export function createListener(options: ListenerOptions): Listener {
     return connection;
   };
   const take = (incoming: IncomingMessage, response: ServerResponse) => {
+    // Node's parser stops behind it and drops what else came in the same read: whoever waits for an answer to that has to know.
+    if (incoming === declined) response.shouldKeepAlive = false;
+    declined = undefined;
     connectionOf(incoming.socket).take(incoming, response);
   };
   server.on('connection', (socket: Socket) => {

@@ -137,6 +137,22 @@ describe('redis: what happens to the data', () => {
     }
   });
 
+  test('what nobody has leaves nothing behind, however often somebody wants to write to it', async () => {
+    const redis = await connect(open(await startRedis({})).url);
+    const store = createRedisTagStore({ redis, times, scripts });
+    await store.warmUp();
+    await passHold(redis);
+    const before = await redis.command('DBSIZE');
+    for (const outcome of ['refused', 'unsent'] as const) {
+      for (let i = 0; i < 50; i += 1) {
+        const nobodys = digest([outcome, String(i)]);
+        expect(await store.claim(nobodys, { token: 't', tags: null })).toMatchObject({ kind: 'granted' });
+        await store.end(nobodys, { token: 't', tagged: false, outcome, newTag: null, shopTag: null });
+      }
+    }
+    expect(await redis.command('DBSIZE')).toBe(before);
+  });
+
   describe('its clock is set', () => {
     const hourMs = 3_600_000;
     async function start(oldMs: number) {
