@@ -192,6 +192,7 @@ export async function createApp({
     keys: keys.source,
     forwarder,
     redis: redis?.redis,
+    tags,
     resolver,
     parts,
     metrics,

@@ -7,12 +7,16 @@ import type { Redis } from '../redis/redis.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { UrlResolver } from '../url-resolver/url-resolver.ts';
+import { keyFaultText } from './key-fault-text.ts';
+import type { Part } from './part.ts';
 
 export interface PartSources {
   readonly config: Config;
   readonly keys: KeySource;
   readonly forwarder: Pick<Forwarder, 'inFlight' | 'queued'>;
   readonly redis: Redis | undefined;
+  /** Reasons of the entity tags' own part. */
+  readonly tags: Pick<Part, 'reasons'> | false;
   readonly resolver: { readonly resolver: UrlResolver } | false;
   readonly metrics: Metrics;
   readonly log: Log;
@@ -64,11 +68,13 @@ function describeUpstream({ config, forwarder }: PartSources, upstream: Upstream
 }
 
 function describeKeys(source: KeySource): PartState {
-  const { kind, keys, unusableKeys, loads, failures, lastSuccessMs, lastError } = source.status();
-  const status = keys === 0 ? 'down' : lastError === undefined ? 'ok' : 'limping';
+  const known = source.status();
+  const { kind, keys, unusableKeys, loads, failures, lastSuccessMs } = known;
+  const fault = keyFaultText(known);
+  const status = keys === 0 ? 'down' : fault === undefined ? 'ok' : 'limping';
   const words = {
-    down: `no keys were ever had: ${lastError ?? 'loading'}`,
-    limping: `not refreshed (${lastError}); the last good keys are used`,
+    down: `no keys were ever had: ${fault ?? 'loading'}`,
+    limping: `not refreshed, the last good keys are used: ${fault}`,
     ok: keys === 1 ? 'one usable key' : `${keys} usable keys`,
   };
   return {
@@ -104,16 +110,19 @@ function describeStore(redis: Redis | undefined): PartState {
   return { ...about, status: 'down', text: `Redis is ${status}${why}`, facts };
 }
 
-async function describeTags({ config, redis, metrics }: PartSources): Promise<PartState> {
+async function describeTags({ config, redis, tags, metrics }: PartSources): Promise<PartState> {
   const about = { id: 'entity-tags', title: 'Entity tags' };
   if (config.entityTags === false) return { ...about, status: 'off', text: 'switched off', facts: [] };
   const isAway = redis !== undefined && redis.state().status !== 'ready';
+  const reason = tags === false ? undefined : tags.reasons?.()[0];
   const events = await metrics.eventCounts('entity-tags');
   const count = (...names: string[]) => names.reduce((sum, name) => sum + (events[name] ?? 0), 0);
   return {
     ...about,
-    status: isAway ? 'limping' : 'ok',
-    text: isAway ? 'reads go on without tags, writes to tagged resources get 503' : 'tags are tracked',
+    status: isAway || reason !== undefined ? 'limping' : 'ok',
+    text: isAway
+      ? 'reads go on without tags, writes to tagged resources get 503'
+      : (reason?.replace('entity tags: ', '') ?? 'tags are tracked'),
     facts: [
       fact('resources', config.entityTags.resources.map(({ member }) => member).join(', ')),
       fact('tagged reads', count('tagged')),

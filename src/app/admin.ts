@@ -1,6 +1,6 @@
 import { createActivity } from '../admin/activity.ts';
 import type { AdminEndpoint } from '../admin/admin-endpoint.ts';
-import { type AdminServer, createAdminServer } from '../admin/admin-server.ts';
+import { type AdminServer, createAdminServer, type Readiness } from '../admin/admin-server.ts';
 import { createDecisionLog } from '../admin/decision-log.ts';
 import { createDecisionsEndpoint } from '../admin/decisions-endpoint.ts';
 import { createDrift } from '../admin/drift.ts';
@@ -54,6 +54,17 @@ export function createAdmin(input: AdminInput): Admin | undefined {
   const file = config.protectedResources;
   const rows = () => list.current().rows;
 
+  /** What the traffic of all workers showed of the shop; nobody is asked. */
+  const readiness = async (): Promise<Readiness> => {
+    const { ready, reasons } = await inside.readiness();
+    const { lastFailure, lastFailureMs, lastAnswerMs } = activity.upstream;
+    const isFailing = lastFailure !== undefined && lastFailureMs > lastAnswerMs;
+    return {
+      ready,
+      reasons: isFailing ? [...reasons, `upstream: the last request failed: ${lastFailure}`] : reasons,
+    };
+  };
+
   const endpoints: AdminEndpoint[] = [
     ...createStateEndpoints({
       version: input.version,
@@ -64,7 +75,7 @@ export function createAdmin(input: AdminInput): Admin | undefined {
       activity,
       drift,
       list: { file, rows, problems: list.problems, reloads: list.reloads },
-      readiness: inside.readiness,
+      readiness,
       otherProblems: inside.otherProblems,
       parts: () => inside.parts(activity.upstream),
     }),
@@ -98,7 +109,7 @@ export function createAdmin(input: AdminInput): Admin | undefined {
   return {
     server: createAdminServer({
       ...settings,
-      readiness: inside.readiness,
+      readiness,
       metrics: inside.metrics,
       endpoints,
       onFault: (fault) => log.error({ event: 'fault', err: fault }, 'the admin port met a fault'),

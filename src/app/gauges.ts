@@ -1,6 +1,7 @@
 import type { Forwarder } from '../forwarding/forwarder.ts';
 import type { KeySource } from '../protection/key-source.ts';
 import type { TokenVerifier } from '../protection/token-verifier.ts';
+import { logOutput } from '../telemetry/log.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { LiveList } from './live-list.ts';
 
@@ -79,6 +80,11 @@ export function registerGauges(
     help: 'Whether the last change of a certificate or of a file with a secret is in force.',
     value: () => (secretProblems().length === 0 ? 1 : 0),
     together: 'min',
+  });
+  metrics.registerCounter({
+    name: 'shopward_log_write_failures',
+    help: 'Writes of log lines that failed; lines beyond what memory keeps are lost.',
+    value: () => logOutput().failures,
   });
   metrics.registerGauge({
     name: 'shopward_remembered_tokens',

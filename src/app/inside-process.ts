@@ -1,7 +1,9 @@
 import type { Readiness } from '../admin/admin-server.ts';
 import { formatProblem, type Problem } from '../config/problem.ts';
+import { logOutput } from '../telemetry/log.ts';
 import { describeParts, type PartSources } from './admin-parts.ts';
 import type { Inside } from './inside.ts';
+import { keyFaultText } from './key-fault-text.ts';
 import type { LiveList } from './live-list.ts';
 import type { Part } from './part.ts';
 
@@ -18,14 +20,18 @@ export function createInside(sources: InsideSources): Inside {
   const { keys, list, parts, metrics, resolver } = sources;
   return {
     readiness(): Readiness {
-      const { keys: keyCount, lastError } = keys.status();
+      const keyStatus = keys.status();
+      const keyCount = keyStatus.keys;
+      const keyFault = keyFaultText(keyStatus);
       const draining = sources.isDraining();
       const reasons: string[] = [];
       if (draining) reasons.push('draining');
-      if (keyCount === 0) reasons.push(`no keys for access tokens yet: ${lastError ?? 'loading'}`);
-      else if (lastError) reasons.push(`keys were not refreshed: ${lastError}; the last good ones are used`);
+      if (keyCount === 0) reasons.push(`no keys for access tokens yet: ${keyFault ?? 'loading'}`);
+      else if (keyFault) reasons.push(`keys were not refreshed, the last good ones are used: ${keyFault}`);
       for (const problem of list.problems()) reasons.push(`protected list: ${formatProblem(problem)}`);
       for (const problem of sources.secretProblems()) reasons.push(`secrets: ${formatProblem(problem)}`);
+      const { fault } = logOutput();
+      if (fault) reasons.push(`log: lines cannot be written (${fault}), some are lost`);
       for (const part of parts) reasons.push(...(part.reasons?.() ?? []));
       return { ready: !draining && keyCount > 0, reasons };
     },

@@ -6,6 +6,7 @@ import { createJwksKeySource } from '../protection/jwks-key-source.ts';
 import type { KeySource } from '../protection/key-source.ts';
 import { createSecretKeySource } from '../protection/secret-key-source.ts';
 import type { Log } from '../telemetry/log.ts';
+import { keyFaultText } from './key-fault-text.ts';
 
 export interface LiveKeys {
   readonly source: KeySource;
@@ -36,7 +37,10 @@ export function createLiveKeys({ keys, algorithms }: Config['auth'], now: () => 
     };
   }
   if ('jwks' in keys) {
-    const source = createJwksKeySource({ url: keys.jwks, algorithms, now });
+    const source = createJwksKeySource({ url: keys.jwks, algorithms, now, onLoad: createLoadLog(log) });
+    source.onChange(() => {
+      log.info({ event: 'keys-reloaded', keys: source.status().keys }, 'there are new keys');
+    });
     return {
       source,
       start: () => source.start(),
@@ -71,5 +75,17 @@ export function createLiveKeys({ keys, algorithms }: Config['auth'], now: () => 
       for (const watch of watches) watch.close();
       source.close();
     },
+  };
+}
+
+/** Says when a key set cannot be had, for another reason than before, and when it can again. */
+function createLoadLog(log: Log): (error: string | undefined) => void {
+  let told: string | undefined;
+  return (error) => {
+    if (error === told) return;
+    told = error;
+    const text = keyFaultText({ lastError: error });
+    if (text === undefined) log.info({ event: 'keys-back' }, 'the key set can be had again');
+    else log.error({ event: 'keys-not-refreshed', reason: error }, `the key set cannot be had: ${text}`);
   };
 }

@@ -181,7 +181,11 @@ function tell(event: ResolverEvent, log: Log, metrics: Metrics): void {
     case 'shared-away':
       log.warn({ event: event.kind, err: event.cause }, 'url resolver');
       break;
-    default:
-      log.info({ event: event.kind }, 'url resolver');
+    case 'forgotten':
+      log.info({ event: event.kind }, 'mappings were forgotten: Redis was emptied, or is another one');
+      break;
+    case 'shared-back':
+      log.info({ event: event.kind }, 'mappings are shared again');
+      break;
   }
 }

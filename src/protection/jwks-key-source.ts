@@ -21,6 +21,8 @@ export interface JwksKeySourceOptions {
   readonly maxBytes?: number;
   /** Requests that may wait for a fetch at one time; others are told to come again. Default 256. */
   readonly maxWaiting?: number;
+  /** Called behind each fetch, with why it failed. Must not throw. */
+  readonly onLoad?: (error: JwksError | undefined) => void;
   /** Runs something later; returns the way to stop it. Default: a timer that keeps no process alive. */
   readonly schedule?: (run: () => void, delayMs: number) => () => void;
 }
@@ -72,6 +74,7 @@ export function createJwksKeySource(options: JwksKeySourceOptions): JwksKeySourc
     const fetched = await fetchJwks({ url, timeoutMs, maxBytes, signal: closing.signal });
     count.loads++;
     lastError = 'error' in fetched ? fetched.error : tryAccept(fetched.value);
+    options.onLoad?.(lastError);
     if (lastError === undefined) {
       failuresInARow = 0;
       lastSuccessMs = now();

@@ -28,11 +28,25 @@ export function createLog(level: LogLevel, options: { pretty?: boolean; worker?:
 /** Bytes of lines that wait for a disk to have room again; more are dropped. */
 const keptBytes = 1024 * 1024;
 
+/** What became of writing to standard output, which the process has but once. */
+const output = { failures: 0, fault: undefined as string | undefined };
+
+/** Failed writes so far, and the system's word for the last one unless one has succeeded since. */
+export function logOutput(): Readonly<typeof output> {
+  return output;
+}
+
 /** Standard output. A full disk behind it ends neither the process nor a request. */
 function openStdout(): DestinationStream {
   const stdout = destination({ dest: 1, sync: true, maxLength: keptBytes });
   // Unheard, a failed write would be a fault that nobody caught.
-  stdout.on('error', () => {});
+  stdout.on('error', ({ code }: NodeJS.ErrnoException) => {
+    output.failures++;
+    output.fault = code ?? 'unknown fault';
+  });
+  stdout.on('write', () => {
+    output.fault = undefined;
+  });
   return stdout;
 }
 

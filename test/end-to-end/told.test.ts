@@ -1,0 +1,118 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { readFile, writeFile } from 'node:fs/promises';
+import { afterEach, expect, it } from 'vitest';
+import { eventually } from '../harness/eventually.ts';
+import { exchangeRaw } from '../harness/raw-client.ts';
+import { answer, type RecordingUpstream, startRecordingUpstream } from '../harness/recording-upstream.ts';
+import { startRedisProcess } from '../harness/redis-server.ts';
+import { type Shopward, type ShopwardOptions, startShopward } from '../harness/shopward.ts';
+import { makeSigner, publicJwk } from '../protection/signing.ts';
+
+/** What whoever is called at night gets to see: each fault in log, metrics, /readyz and console, and its end too. */
+let upstream: RecordingUpstream;
+let shopward: Shopward;
+const closings: (() => unknown)[] = [];
+
+async function start(options: Partial<ShopwardOptions> = {}): Promise<void> {
+  upstream = await startRecordingUpstream(() => answer());
+  shopward = await startShopward({ upstream: `http://127.0.0.1:${upstream.port}`, ...options });
+  closings.push(() => upstream.close());
+}
+afterEach(async () => {
+  await shopward?.kill();
+  for (const close of closings.splice(0)) await close();
+});
+
+const ask = (path: string) => exchangeRaw(shopward.port, `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`);
+const page = async (path: string) => await (await fetch(shopward.adminUrl + path)).text();
+async function reasons(): Promise<readonly string[]> {
+  const response = await fetch(`${shopward.adminUrl}/readyz`);
+  // None of these faults takes the proxy out: it serves what it can.
+  expect(response.status).toBe(200);
+  return ((await response.json()) as { reasons: string[] }).reasons;
+}
+const metric = async (name: string) =>
+  Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(await page('/metrics'))?.[1]);
+async function tile(id: string): Promise<{ status: string; text: string } | undefined> {
+  const { parts } = JSON.parse(await page('/api/state')) as {
+    parts: { id: string; status: string; text: string }[];
+  };
+  return parts.find((part) => part.id === id);
+}
+
+it('a shop that is gone', async () => {
+  await start();
+  expect((await ask('/stores')).status).toBe(200);
+  expect(await reasons()).toEqual([]);
+  await upstream.close();
+  expect((await ask('/stores')).status).toBe(502);
+  expect(await reasons()).toEqual(['upstream: the last request failed: upstream-unreachable']);
+  expect(await tile('upstream')).toMatchObject({ status: 'down' });
+  const line = await shopward.waitForLog(({ status }) => status === 502);
+  expect(line).toMatchObject({ rejection: 'upstream-unreachable' });
+});
+
+it('a key set that cannot be had, and can be had again', async () => {
+  let status = 200;
+  const keys: object[] = [];
+  const server = createServer((_incoming, response) =>
+    response.writeHead(status).end(JSON.stringify({ keys })),
+  );
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  closings.push(() => server.close());
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  keys.push(publicJwk(makeSigner('RS256'), { alg: 'RS256' }));
+  await start({ config: { auth: { keys: { jwks: url } } } });
+  expect(await metric('shopward_keys_last_load_success')).toBe(1);
+  status = 503;
+  shopward.signal('SIGHUP');
+  expect(await shopward.waitForLog(({ event }) => event === 'keys-not-refreshed')).toMatchObject({
+    level: 'error',
+    reason: 'status',
+  });
+  expect(await reasons()).toEqual([
+    expect.stringMatching(/^keys were not refreshed, the last good ones are used: status/),
+  ]);
+  expect([await metric('shopward_keys'), await metric('shopward_keys_last_load_success')]).toEqual([1, 0]);
+  expect(await metric('shopward_key_load_failures_total')).toBeGreaterThan(0);
+  expect(await tile('keys')).toMatchObject({ status: 'limping' });
+  status = 200;
+  keys.push(publicJwk(makeSigner('RS256', 'next'), { alg: 'RS256', kid: 'next' }));
+  shopward.signal('SIGHUP');
+  await shopward.waitForLog(({ event }) => event === 'keys-back');
+  await shopward.waitForLog((line) => line.event === 'keys-reloaded' && line.keys === 2);
+  expect(await reasons()).toEqual([]);
+  expect(await metric('shopward_keys_last_load_success')).toBe(1);
+});
+
+it('a broken edit of the list: its errors, without remarks on other rows', async () => {
+  await start();
+  const good = await readFile(shopward.listFile, 'utf8');
+  await writeFile(shopward.listFile, good.replace('\n    - GET /carts\n', '\n    - get /carts\n'));
+  const { problems } = await shopward.waitForLog(({ event }) => event === 'list-refused');
+  expect(problems).toEqual([expect.stringMatching(/:34:7: error: methods are written in upper case: GET$/)]);
+  expect(await reasons()).toEqual([expect.stringContaining(':34:7: error: methods are')]);
+  expect(await metric('shopward_config_last_reload_success')).toBe(0);
+  await writeFile(shopward.listFile, good);
+  await eventually('the good list', async () => (await reasons()).length === 0 || undefined);
+});
+
+it('a Redis that is new hands out no tag for a while', async () => {
+  const redis = await startRedisProcess();
+  closings.push(() => redis.close());
+  await start({ config: { store: { url: `redis://127.0.0.1:${redis.port}` } } });
+  const text = 'no tag is handed out yet, the store is new or was not reached';
+  expect(await reasons()).toEqual([`entity tags: ${text}`]);
+  expect(await tile('entity-tags')).toEqual(expect.objectContaining({ status: 'limping', text }));
+});
+
+it('a log that cannot be written', async () => {
+  await start({ launcher: ['sh', '-c', 'exec "$@" >/dev/full', 'sh'] });
+  expect((await ask('/stores')).status).toBe(200);
+  expect(await eventually('the word of it', async () => (await reasons())[0])).toBe(
+    'log: lines cannot be written (ENOSPC), some are lost',
+  );
+  expect(await metric('shopward_log_write_failures_total')).toBeGreaterThan(0);
+  expect((await ask('/stores')).status).toBe(200);
+});
