@@ -54,17 +54,17 @@ describe('/metrics', () => {
   });
 
   it('is OpenMetrics, names routes by their template, and counts refusals by their reason', async () => {
-    await fetch(`${shopward.url}/carts/secret-cart-id`);
-    await fetch(`${shopward.url}/Carts/secret-cart-id`, {
-      headers: { Authorization: 'Bearer secret-token' },
+    await fetch(`${shopward.url}/carts/c4nary-cart-id`);
+    await fetch(`${shopward.url}/Carts/c4nary-cart-id`, {
+      headers: { Authorization: 'Bearer c4nary-token' },
     });
-    await fetch(`${shopward.url}/open/secret-path?q=secret-query`);
+    await fetch(`${shopward.url}/open/c4nary-path?q=c4nary-query`);
     const response = await fetch(`${shopward.adminUrl}/metrics`);
     const text = await response.text();
     expect(response.headers.get('content-type')).toMatch(
       /^application\/openmetrics-text; version=1\.0\.0; charset=utf-8$/,
     );
-    expect(text).not.toContain('secret');
+    expect(text).not.toContain('c4nary');
 
     const families = parseOpenMetrics(text);
     const sum = (family: string, name: string, wanted: Record<string, string>) =>
