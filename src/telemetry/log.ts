@@ -27,6 +27,8 @@ export function createLog(level: LogLevel, options: { pretty?: boolean; worker?:
 
 /** Bytes of lines that wait for a disk to have room again; more are dropped. */
 const keptBytes = 1024 * 1024;
+/** Characters of lines that are written without waiting for the end of the turn. */
+const longTurn = 65_536;
 
 /** What became of writing to standard output, which the process has but once. */
 const output = { failures: 0, fault: undefined as string | undefined };
@@ -36,7 +38,10 @@ export function logOutput(): Readonly<typeof output> {
   return output;
 }
 
-/** Standard output. A full disk behind it ends neither the process nor a request. */
+/**
+ * Standard output. A full disk behind it ends neither the process nor a request. The lines of one turn of the event loop
+ * go out in one piece, since a write costs more than the line; a process that is killed loses those of its last turn.
+ */
 function openStdout(): DestinationStream {
   const stdout = destination({ dest: 1, sync: true, maxLength: keptBytes });
   // Unheard, a failed write would be a fault that nobody caught.
@@ -47,7 +52,22 @@ function openStdout(): DestinationStream {
   stdout.on('write', () => {
     output.fault = undefined;
   });
-  return stdout;
+  let lines = '';
+  const flushSync = () => {
+    const piece = lines;
+    lines = '';
+    if (piece !== '') stdout.write(piece);
+  };
+  process.on('exit', flushSync);
+  return {
+    write(line) {
+      if (lines === '') setImmediate(flushSync);
+      lines += line;
+      if (lines.length > longTurn) flushSync();
+    },
+    // Pino asks for it behind a fatal line.
+    flushSync,
+  } as DestinationStream;
 }
 
 /** Errors of libraries carry claims, commands and URLs with passwords; three plain words of them are enough. */
