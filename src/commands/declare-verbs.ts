@@ -31,7 +31,8 @@ export function declareVerbs(program: Command): void {
     .addOption(configFile)
     .option('--url <url>', 'one URL')
     .option('--prefix <prefix>', 'every URL that begins so')
-    .option('--all', 'every URL');
+    .option('--all', 'every URL')
+    .addOption(json);
   verb('tokens', 'list, revoke or tidy up refresh tokens', (action: string, options: TokensOptions) =>
     runTokens(action, options),
   )
@@ -42,7 +43,9 @@ export function declareVerbs(program: Command): void {
   verb(
     'health',
     'ask /livez of the running proxy (for container health checks)',
-    (options: { config?: string }) => runHealth(options),
-  ).addOption(configFile);
-  verb('version', 'print versions', () => runVersion());
+    (options: { config?: string; json?: boolean }) => runHealth(options),
+  )
+    .addOption(configFile)
+    .addOption(json);
+  verb('version', 'print versions', (options: { json?: boolean }) => runVersion(options)).addOption(json);
 }

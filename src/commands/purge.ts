@@ -8,6 +8,7 @@ export interface PurgeOptions {
   readonly url?: string;
   readonly prefix?: string;
   readonly all?: boolean;
+  readonly json?: boolean;
 }
 
 /** Purges mappings of the running proxy and all its replicas. Exit code 0, 1 when it could not, 2 on bad usage. */
@@ -30,7 +31,7 @@ export async function runPurge(options: PurgeOptions, io: CommandIo = processIo)
   const body = url !== undefined ? { url } : prefix !== undefined ? { prefix } : { all: true };
   const reply = await askAdmin(loaded.config.admin, 'POST', '/purge', body);
   if (reply.status === 200) {
-    io.out(`purged: ${url ?? prefix ?? 'all'}`);
+    io.out(options.json ? JSON.stringify({ purged: body }) : `purged: ${url ?? prefix ?? 'all'}`);
     return 0;
   }
   io.err(reply.status === 0 ? `nothing answers on the admin port ${loaded.config.admin.port}` : reply.body);

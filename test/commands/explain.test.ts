@@ -60,6 +60,15 @@ describe('explain reads what was pasted', () => {
     ['PATCH carts/17?a=1&b=2', cart],
     ['PATCH "GET /carts/17?a=1&b=2 HTTP/1.1"', cart],
     ['/carts/17?a=1&b=2', { ...cart, method: 'GET' }],
+    ['{"event":"request","method":"PATCH","path":"/carts/17?a=1&b=2","status":428}', cart],
+    ['[16:03:53] INFO: request {"requestId":"x","method":"PATCH","path":"/carts/17?a=1&b=2"}', cart],
+    ['{"request":"PATCH /carts/17?a=1&b=2 HTTP/1.1","status":401}', cart],
+    ['{"request":{"method":"PATCH","uri":"/carts/17?a=1&b=2"}},', cart],
+    [`curl -sX PATCH 'https://api.shop.example/carts/17?a=1&b=2' -H 'Authorization: Bearer x'`, shop],
+    [`$ curl "https://api.shop.example/carts/17?a=1&b=2" --request=PATCH --data '{}'`, shop],
+    [`curl -sd '{}' https://api.shop.example/carts/17?a=1&b=2`, { ...shop, method: 'POST' }],
+    [`curl -sI https://api.shop.example/carts/17?a=1&b=2`, { ...shop, method: 'HEAD' }],
+    ['GET /x?f={"method":"PATCH"}', { method: 'GET', target: '/x?f={"method":"PATCH"}', host: 'localhost' }],
     ['GET https://api.shop.example', { method: 'GET', target: '/', host: 'api.shop.example' }],
   ])('%s', async (text, request) => {
     expect((await asData(text)).request).toEqual(request);

@@ -76,8 +76,12 @@ it('what is generated from the schema is in step with it: otherwise run npm run 
 
 it('version', async () => {
   expect(version).toMatch(/^\d+\.\d+\.\d+/);
-  expect((await runCommand((io) => runVersion(io))).out.slice(0, 2)).toEqual([
+  expect((await runCommand((io) => runVersion({}, io))).out.slice(0, 2)).toEqual([
     `shopward ${version}`,
     `node ${process.version}`,
   ]);
+  const { out } = await runCommand((io) => runVersion({ json: true }, io));
+  expect(JSON.parse(out.join(''))).toEqual(
+    expect.objectContaining({ shopward: version, node: process.version }),
+  );
 });

@@ -1,3 +1,5 @@
+import { findRequestLine } from './request-line.ts';
+
 /** What a text that somebody pasted asks for. */
 export interface PastedRequest {
   /** Undefined: the text names none. */
@@ -22,12 +24,15 @@ const enclosing: readonly [string, string][] = [
 ];
 
 /**
- * Reads a request as people copy it: `GET /x`, a request line with its version, a line of an access log or of curl's
- * output, a whole URL, in quotes, with the escapes of JSON, HTML or a log. Only what cannot be meant is changed, and a
+ * Reads a request as people copy it: `GET /x`, a request line with its version, a line of an access log (a JSON record
+ * too) or of curl's output, a curl command, a whole URL, in quotes, with the escapes of JSON, HTML or a log. Only what cannot be meant is changed, and a
  * note says so: a path with `..` or a backslash stays what it is.
  */
-export function readPastedRequest(text: string): PastedRequest {
+export function readPastedRequest(pasted: string): PastedRequest {
   const notes: string[] = [];
+  const found = findRequestLine(pasted);
+  if (found !== undefined) notes.push(found.note);
+  const text = found?.line ?? pasted;
   const methods: string[] = [];
   let rest = withoutQuotes(text.trim().replace(/^> /, ''));
   const line = logLine.exec(text);

@@ -1,0 +1,56 @@
+/** A request that stands in something larger, as `METHOD target` or a request line of a log. */
+export interface FoundLine {
+  readonly line: string;
+  /** Where it was found, for people. */
+  readonly note: string;
+}
+
+/** Reads a record of a JSON log (shopward's own among them, pretty or not) or a curl command; undefined: it is neither. */
+export function findRequestLine(text: string): FoundLine | undefined {
+  return ofRecord(text) ?? ofCurl(text);
+}
+
+/** In front of a pretty record there are a time and a level, never a slash. */
+const record = /^[^/{]*(\{.*\})\s*,?\s*$/s;
+
+function ofRecord(text: string): FoundLine | undefined {
+  const json = record.exec(text)?.[1];
+  if (json === undefined) return undefined;
+  const fields = parse(json);
+  if (fields === undefined) return undefined;
+  const { request } = fields;
+  const note = 'read from a record of a log';
+  if (typeof request === 'string') return { line: request, note };
+  const source = isMap(request) ? request : fields;
+  const method = source.method ?? source.request_method;
+  const target = source.path ?? source.uri ?? source.url ?? source.request_uri;
+  if (typeof target !== 'string') return undefined;
+  return { line: typeof method === 'string' ? `${method} ${target}` : target, note };
+}
+
+function parse(json: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(json);
+    return isMap(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isMap(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function ofCurl(text: string): FoundLine | undefined {
+  if (!/^\s*(\$ )?curl\s/.test(text)) return undefined;
+  const url = /(?:^|[\s"'])(https?:\/\/[^\s"']+)/i.exec(text)?.[1];
+  if (url === undefined) return undefined;
+  // Short options may be run together: -sd '{}'
+  const given = /\s(?:-[A-Za-z]*X|--request)[\s=]*["']?([A-Za-z]+)/.exec(text)?.[1];
+  const sendsBody = /\s(?:-[A-Za-z]*d|--data\S*|--json)(?=[\s='"])/.test(text);
+  const implied = /\s(?:-[A-Za-z]*I|--head)(?=\s)/.test(text) ? 'HEAD' : sendsBody ? 'POST' : 'GET';
+  return {
+    line: `${given ?? implied} ${url}`,
+    note: 'read from a curl command, without its fields: -H gives them',
+  };
+}
