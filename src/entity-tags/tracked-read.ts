@@ -91,16 +91,18 @@ function passageOf(read: Read): Passage {
 
 /**
  * The shop never sees our tags. `If-Modified-Since` is void beside `If-None-Match` (RFC 9110 section 13.1.3), and a
- * range is not asked for on a condition that the shop cannot judge.
+ * range is not asked for on a condition that the shop cannot judge. Most reads have none of these.
  */
-function fieldsForShop({ fields }: CanonicalRequest): FieldEdits {
-  const edits: Record<string, null> = { 'if-match': null, 'if-none-match': null };
-  if (fieldValue(fields, 'if-none-match') !== undefined) edits['if-modified-since'] = null;
-  if (fieldValue(fields, 'if-range') !== undefined) {
-    edits['if-range'] = null;
-    edits.range = null;
-  }
-  return edits;
+function fieldsForShop({ fields }: CanonicalRequest): FieldEdits | undefined {
+  const isConditional = fieldValue(fields, 'if-none-match') !== undefined;
+  const isRange = fieldValue(fields, 'if-range') !== undefined;
+  if (!isConditional && !isRange && fieldValue(fields, 'if-match') === undefined) return undefined;
+  return {
+    'if-match': null,
+    'if-none-match': null,
+    ...(isConditional && { 'if-modified-since': null }),
+    ...(isRange && { 'if-range': null, range: null }),
+  };
 }
 
 async function settleRead(read: Read, outcome: ForwardOutcome): Promise<ResponseEdits> {

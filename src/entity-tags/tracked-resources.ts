@@ -1,6 +1,7 @@
 import { type CanonicalRequest, isSafe, type Method } from '../request/canonical-request.ts';
 import { decodeSegment } from '../request/path-folding.ts';
 import { buildPathTable, type PathMatch, type PathTableRow } from '../request/path-table.ts';
+import { isTemplateProblem, parsePathTemplate } from '../request/path-template.ts';
 import { collectionKey, memberKey } from './resource-key.ts';
 import type { ResourceKey } from './tag-store.ts';
 
@@ -39,11 +40,14 @@ export interface TrackedResources {
   match(request: CanonicalRequest): TrackedMatch;
 }
 
-interface Place {
+interface NamedResource {
   readonly resource: TrackedResourceOptions;
-  readonly role: Role;
   /** Names of the member's parameters, in order. */
   readonly names: readonly string[];
+}
+
+interface Place extends NamedResource {
+  readonly role: Role;
 }
 
 /** @throws {Error} when templates do not fit together, or one tracked resource lies below another. */
@@ -61,19 +65,57 @@ export function createTrackedResources(
     ];
   });
   const table = buildPathTable(rows, { ignoredPrefixes });
+  const templates = resources.map(toTemplate);
   return {
     match(request) {
       if (request.method === 'OPTIONS') return undefined;
+      if (isSafe(request.method)) return matchToTheLetter(templates, request);
       const matches = table.match(request);
       if (matches.length === 0) return undefined;
       const exact = matches.find((match) => isExact(match, request));
-      if (isSafe(request.method)) {
-        return exact === undefined || exact.data.role === 'below' ? undefined : toTracked(exact);
-      }
       const isLenient = exact === undefined || matches.some((match) => !isSameResource(match, exact));
-      return isLenient ? 'lenient' : toTracked(exact);
+      if (isLenient) return 'lenient';
+      const { data, params } = exact;
+      const ids = data.names.map((name) => decodeSegment(params[name] ?? ''));
+      return toTracked(data, data.role, ids);
     },
   };
+}
+
+interface Template extends NamedResource {
+  /** Of the member: literals as a canonical path holds them, null for each parameter. */
+  readonly parts: readonly (string | null)[];
+}
+
+function toTemplate(resource: TrackedResourceOptions): Template {
+  const template = parsePathTemplate(resource.member);
+  if (isTemplateProblem(template)) throw new Error(`${resource.member}: ${template.problem}`);
+  const parts = template.segments.map((part) => ('literal' in part ? part.literal : null));
+  return { resource, names: parameterNames(resource.member), parts };
+}
+
+/**
+ * Reads get tags under the exact path alone, so nobody has to look for second readings of it: of several resources the
+ * first one that is met counts, as in the table.
+ */
+function matchToTheLetter(
+  templates: readonly Template[],
+  { segments }: CanonicalRequest,
+): TrackedRequest | undefined {
+  if (segments.includes('')) return undefined;
+  for (const template of templates) {
+    const surplus = segments.length - template.parts.length;
+    // The last part is a parameter, so that a collection's path need not have it.
+    if (surplus < -1 || !meets(template, segments)) continue;
+    if (surplus > 0) return undefined;
+    const ids = segments.filter((_, i) => template.parts[i] === null).map(decodeSegment);
+    return toTracked(template, surplus === 0 ? 'member' : 'collection', ids);
+  }
+  return undefined;
+}
+
+function meets({ parts }: Template, segments: readonly string[]): boolean {
+  return parts.every((part, i) => part === null || part === segments[i]);
 }
 
 /** `/carts/1/` meets `/carts/{id}/**` to the letter, but an empty rest is another spelling of the member. */
@@ -94,9 +136,7 @@ function isSameResource(match: PathMatch<Place>, exact: PathMatch<Place>): boole
   );
 }
 
-function toTracked({ data, params }: PathMatch<Place>): TrackedRequest {
-  const { resource, role, names } = data;
-  const ids = names.map((name) => decodeSegment(params[name] ?? ''));
+function toTracked({ resource, names }: NamedResource, role: Role, ids: readonly string[]): TrackedRequest {
   const collectionIds = ids.slice(0, names.length - 1);
   const member = role === 'collection' ? undefined : memberKey(resource.member, ids);
   return { resource, role, collectionIds, member };
