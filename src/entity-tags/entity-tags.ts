@@ -73,13 +73,14 @@ export function createEntityTags(options: EntityTagsOptions): EntityTags {
     monotonic: options.monotonic ?? (() => performance.now()),
     onEvent: options.onEvent ?? (() => {}),
   };
-  // `concerns` and `begin` ask for the same request in turn.
-  const met = new WeakMap<CanonicalRequest, TrackedMatch>();
+  // `concerns` and `begin` ask for the same request, mostly in turn.
+  let asked: CanonicalRequest | undefined;
+  let found: TrackedMatch;
   const match = (request: CanonicalRequest): TrackedMatch => {
-    const known = met.get(request);
-    if (known !== undefined) return known;
-    const found = resources.match(request);
-    if (found !== undefined) met.set(request, found);
+    if (request !== asked) {
+      found = resources.match(request);
+      asked = request;
+    }
     return found;
   };
   return {
