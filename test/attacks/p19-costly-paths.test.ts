@@ -34,6 +34,8 @@ const costly = [
   `/${`${'x'.repeat(120)}/`.repeat(63)}`,
   `/x?${'a[b]=c&'.repeat(1000)}`,
   `/x?${'[._+'.repeat(2000)}`,
+  `/x?${'&'.repeat(50_000)}`,
+  `/x?${'%5b;'.repeat(12_000)}`,
 ];
 
 /** P19: a glob turned into a pattern took 38 s on one path. Each of these has the client's patience, 100 times over. */

@@ -75,7 +75,31 @@ describe('overridesMethod', () => {
       { numRuns: 2000 },
     );
   });
+
+  it('reads as PHP does, step by step', () => {
+    const piece = fc.constantFrom(
+      ...['_', '.', '[', ']', '+', '%', '%5', '%5f', '%5B', '%00', '%20', '%2e', '%26', '%3d', 'm', '%6d'],
+      ...['method', 'ethod', 'METHOD', '&', ';', '=', '_method', 'x', 'é', '%zz'],
+    );
+    const queries = fc.array(piece, { maxLength: 12 }).map((pieces) => `?${pieces.join('')}`);
+    fc.assert(
+      fc.property(queries, (query) => {
+        expect(overridesMethod(query), query).toBe(query.slice(1).split(/[&;]/).some(isMethodToPhp));
+      }),
+      { numRuns: 5000 },
+    );
+  });
 });
+
+function isMethodToPhp(parameter: string): boolean {
+  const [field = ''] = parameter.split('=');
+  const name = field
+    .replaceAll('+', ' ')
+    .replace(/%([0-9a-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
+    .replace(/^ +/, '');
+  const folded = (name.split('\0', 1)[0] ?? '').replace(/[. ]/g, '_');
+  return folded.split('[', 1)[0] === '_method' || folded.replaceAll('[', '_') === '_method';
+}
 
 function encodeUpper(character: string): string {
   return `%${Buffer.from(character).toString('hex').toUpperCase()}`;
