@@ -63,7 +63,10 @@ export class Shopper {
     while (!isOver()) {
       const cart = random.pick(carts);
       if (random.next() < 0.12) {
+        // Below a cart no tag is needed, but the one of before must not stand for what is there now.
+        await this.read(cart);
         await this.#write('child', cart, undefined);
+        await this.read(cart);
         continue;
       }
       const seen = await this.read(cart);
@@ -137,6 +140,7 @@ export class Shopper {
     this.#count(`${kind} ${told}`);
     this.#lastStatus = `status ${answer.status}${answer.code === undefined ? '' : ` ${answer.code}`}`;
     this.#count(this.#lastStatus);
+    if (kind === 'child') return told;
     this.#known.delete(cart);
     if (told !== 'accepted' || answer.version === undefined) return told;
     if (answer.tag !== undefined && kind !== 'delete') {
