@@ -33,7 +33,7 @@ export function answerFields(
 }
 
 /** HEAD, 204 and 304 (RFC 9110 section 6.4.1). */
-export function isBodiless(method: Method, status: number): boolean {
+export function isBodiless(method: string | undefined, status: number): boolean {
   return method === 'HEAD' || status === 204 || status === 304;
 }
 

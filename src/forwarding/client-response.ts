@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { TLSSocket } from 'node:tls';
 import { endResponse, isBodyPending } from '../rejections/unread-body.ts';
 import type { FieldList } from '../request/field-list.ts';
+import { isBodiless } from './answer-fields.ts';
 import { endToEndFields, reasonPhrase } from './response-fields.ts';
 
 export interface ClientResponseEvents {
@@ -16,6 +17,8 @@ export interface ClientResponseEvents {
  * while the kernel takes it in that very call, and holding up and going on costs more than the piece itself.
  */
 const waitingBytes = 131_072;
+
+const noOctets = Buffer.alloc(0);
 
 /** Bytes of a first piece of body that may wait. */
 const smallBytes = 4096;
@@ -84,10 +87,12 @@ export class ClientResponse {
   /** Sends the head if it is still held back. */
   flush(): void {
     if (this.#head === undefined || this.isGone) return;
+    // What has no body is whole with its head, and about to be sent.
+    if (isBodiless(this.#incoming.method, this.#head.status)) return;
     const first = this.#takeFirst();
     this.#writeHead();
-    if (first === undefined) this.#response.flushHeaders();
-    else this.#response.write(first);
+    // Not flushHeaders(): it writes octets beyond ASCII as UTF-8.
+    this.#response.write(first ?? noOctets);
   }
 
   /** `false`: wait for `onDrain`. A client that has gone swallows everything. */

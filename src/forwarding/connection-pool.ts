@@ -51,6 +51,8 @@ export class ConnectionPool<C extends Connection> {
   readonly #openOne: Open<C>;
   readonly #now: () => number;
   readonly #idle: C[] = [];
+  /** Left whole in this turn of the event loop, and idle from the next one. */
+  readonly #resting: C[] = [];
   readonly #waiting: ConnectionWaiter<C>[] = [];
   readonly #attempts = new Map<ConnectionWaiter<C>, () => void>();
   readonly #sweeper: NodeJS.Timeout;
@@ -81,11 +83,15 @@ export class ConnectionPool<C extends Connection> {
     }
     // An idle connection that may not be used makes room for the new one.
     if (fresh && this.#open >= this.#options.connections) this.#idle.shift()?.socket.destroy();
-    if (fresh || this.#open < this.#options.connections) this.#connect(waiter);
+    const isOneToCome = this.#resting.length > this.#waiting.length;
+    if (fresh || (this.#open < this.#options.connections && !isOneToCome)) this.#connect(waiter);
     else this.#waiting.push(waiter);
   }
 
-  /** Takes back what an exchange left whole. */
+  /**
+   * Takes back what an exchange left whole. It is used again in the next turn of the event loop: what the upstream sent
+   * behind the answer may come in a read of its own (a TLS record), and would answer somebody else's request.
+   */
   release(connection: C): void {
     if (connection.socket.destroyed || !connection.socket.writable) return;
     if (this.#closing !== undefined || connection.idleTimeoutMs <= 0) {
@@ -93,9 +99,7 @@ export class ConnectionPool<C extends Connection> {
       return;
     }
     connection.idleUntilMs = this.#now() + connection.idleTimeoutMs;
-    this.#idle.push(connection);
-    // Not in this tick: node still takes its listeners off a socket that it has just declared free.
-    if (this.#waiting.length > 0) process.nextTick(() => this.#serve());
+    if (this.#resting.push(connection) === 1) setImmediate(() => this.#haveRested());
   }
 
   /** Ends idle connections now and the others after their exchange. */
@@ -110,6 +114,14 @@ export class ConnectionPool<C extends Connection> {
     }
     if (this.#open === 0) this.#closing.resolve();
     return this.#closing.promise;
+  }
+
+  #haveRested(): void {
+    for (const connection of this.#resting.splice(0)) {
+      if (this.#closing !== undefined) connection.socket.destroy();
+      else if (connection.socket.writable) this.#idle.push(connection);
+    }
+    this.#serve();
   }
 
   #takeIdle(): C | undefined {

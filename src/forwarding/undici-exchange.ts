@@ -107,7 +107,7 @@ export class UndiciExchange implements UpstreamExchange, Dispatcher.DispatchHand
       return;
     }
     this.#isOver = true;
-    if (this.#isWritten) {
+    if (this.#isWritten && this.#connection.socket?.writableLength === 0) {
       this.#pool.give(this.#connection);
     } else {
       // An answer that came before the whole request had left: what is not sent yet never will be.

@@ -26,9 +26,7 @@ function hear({ bytes, isHeadRequest = false, ends = false }: Response, cuts: re
   const take = (piece: Buffer, isLast: boolean) => {
     heard.informational.push(...parser.informational.map(({ status }) => status));
     if (parser.head !== undefined) heard.head = parser.head;
-    for (let i = 0; i < parser.body.length; i += 2) {
-      heard.body += piece.toString('latin1', parser.body[i], parser.body[i + 1]);
-    }
+    heard.body += piece.toString('latin1', parser.bodyStart, parser.bodyEnd);
     if (parser.fault !== undefined) heard.end = 'broken';
     // Bytes behind the end that come in a piece of their own are the connection's business.
     else if (parser.isComplete) heard.end = parser.isReusable && isLast ? 'whole' : 'whole, last';
@@ -111,6 +109,31 @@ const responses: readonly (readonly [string, Response, Heard])[] = [
     whole(200, 'D\xe9j\xe0', ['A', '', 'a', '\xfc', 'A', '2', 'Content-Length', '0']),
   ],
   [
+    'space around values',
+    { bytes: `${ok}A: \tb c\xa0\t \r\nB:  \r\nContent-Length: 0 \r\n\r\n` },
+    whole(200, 'OK', ['A', 'b c\xa0', 'B', '', 'Content-Length', '0']),
+  ],
+  [
+    'a length of an interim response',
+    { bytes: `HTTP/1.1 103 Hints\r\nContent-Length: 5\r\n\r\n${ok}Content-Length: 1\r\n\r\na` },
+    { ...whole(200, 'OK', ['Content-Length', '1'], 'a'), informational: [103] },
+  ],
+  [
+    '204 that announces no body',
+    { bytes: 'HTTP/1.1 204 No Content\r\nContent-Length: 0\r\n\r\n' },
+    whole(204, 'No Content', ['Content-Length', '0']),
+  ],
+  [
+    '204 that announces a body',
+    { bytes: 'HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\n' },
+    { ...whole(204, 'No Content', ['Content-Length', '5']), end: 'whole, last' },
+  ],
+  [
+    '304 that announces chunks',
+    { bytes: 'HTTP/1.1 304 Not Modified\r\nTransfer-Encoding: chunked\r\n\r\n' },
+    { ...whole(304, 'Not Modified', ['Transfer-Encoding', 'chunked']), end: 'whole, last' },
+  ],
+  [
     'no reason',
     { bytes: 'HTTP/1.1 200 \r\nContent-Length: 0\r\n\r\n' },
     whole(200, '', ['Content-Length', '0']),
@@ -151,6 +174,9 @@ test.each([
   ['a space before the colon', `${ok}A : b\r\n\r\n`],
   ['a folded line', `${ok}A: b\r\n c\r\n\r\n`],
   ['HTTP/3.0', 'HTTP/3.0 200 OK\r\n\r\n'],
+  ['another coding than chunks', `${ok}Transfer-Encoding: gzip, chunked\r\n\r\n1\r\na\r\n0\r\n\r\n`],
+  ['another coding instead of chunks', `${ok}Transfer-Encoding: gzip\r\n\r\na`],
+  ['interim responses without end', 'HTTP/1.1 103 \r\n\r\n'.repeat(100)],
   ['another protocol', 'SSH-2.0-OpenSSH_9\r\n'],
   ['an unasked 101', 'HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\nConnection: upgrade\r\n\r\n'],
   ['status 99', 'HTTP/1.1 099 Low\r\n\r\n'],
@@ -183,12 +209,12 @@ test('a parser reads one response after another, also when the memory of WebAsse
   for (let i = 0; i < 5; i++) {
     parser.begin(false);
     parser.read(piece, piece.length);
-    expect([parser.head?.status, parser.body, parser.isComplete, parser.isReusable]).toEqual([
+    expect([parser.head?.status, parser.bodyStart, parser.bodyEnd]).toEqual([
       200,
-      [piece.length - 1, piece.length],
-      true,
-      true,
+      piece.length - 1,
+      piece.length,
     ]);
+    expect([parser.isComplete, parser.isReusable]).toEqual([true, true]);
     for (let k = 0; k < 5_000; k++) others.push(new ResponseParser(1000));
   }
   for (const other of others) other.free();

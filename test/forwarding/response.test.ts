@@ -114,6 +114,23 @@ eachEngine('the response', (start, engine) => {
     expect((await connection.readAll()).toString()).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
   });
 
+  it('keeps obs-text in a head that leaves before its body, and in an interim one', async () => {
+    const { port } = await start(({ connection }) => {
+      connection.socket.write(
+        'HTTP/1.1 103 Early\r\nX-caf: caf\xe9\r\n\r\nHTTP/1.1 200 OK\r\nX-caf: caf\xe9\r\n\r\n',
+        'latin1',
+      );
+      return undefined;
+    });
+    const connection = await openRawConnection(port);
+    await connection.write(get);
+    const caf = /\r\nX-caf: (.*)\r\n/;
+    const heads = () => connection.pending().toString('latin1').split('\r\n\r\n');
+    await expect.poll(() => heads().length).toBe(3);
+    expect(heads().map((head) => caf.exec(`${head}\r\n`)?.[1])).toEqual(['caf\xe9', 'caf\xe9', undefined]);
+    connection.close();
+  });
+
   it('sends the head of a stream that has no byte yet, and each piece as it comes', async () => {
     const { port } = await start(({ connection }) => {
       connection.socket.write('HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n');

@@ -36,11 +36,20 @@ export interface RecordingUpstream {
   onConnection: ((connection: RecordedConnection) => void) | undefined;
 }
 
+export interface RecordingUpstreamOptions {
+  readonly host?: string;
+  /** The script runs when a request's body is there, instead of right behind its head. */
+  readonly answersWhole?: boolean;
+}
+
 /**
  * A raw TCP upstream that records every byte and answers as scripted. It frames requests by Content-Length and chunked
  * only, and takes everything behind a framed end for the next request: a smuggled one shows as a request line.
  */
-export async function startRecordingUpstream(script: Script, host = '127.0.0.1'): Promise<RecordingUpstream> {
+export async function startRecordingUpstream(
+  script: Script,
+  { host = '127.0.0.1', answersWhole = false }: RecordingUpstreamOptions = {},
+): Promise<RecordingUpstream> {
   const connections: RecordedConnection[] = [];
   const requestLines: string[] = [];
   const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
@@ -63,8 +72,7 @@ export async function startRecordingUpstream(script: Script, host = '127.0.0.1')
       isBusy = true;
       for (;;) {
         if (skip !== 'none') {
-          const length =
-            skip === 'chunked' ? chunkedLength(unread) : unread.length >= skip ? skip : undefined;
+          const length = lengthOf(skip, unread);
           if (length === undefined) break;
           unread = unread.slice(length);
           skip = 'none';
@@ -72,6 +80,7 @@ export async function startRecordingUpstream(script: Script, host = '127.0.0.1')
         const end = unread.indexOf('\r\n\r\n');
         if (end === -1) break;
         const head = unread.slice(0, end + 4);
+        if (answersWhole && lengthOf(bodyOf(head), unread.slice(end + 4)) === undefined) break;
         unread = unread.slice(end + 4);
         requestLines.push(head.slice(0, head.indexOf('\r\n')));
         skip = bodyOf(head);
@@ -114,6 +123,13 @@ function bodyOf(head: string): 'none' | 'chunked' | number {
   if (/\r\ntransfer-encoding:\s*chunked\r\n/i.test(head)) return 'chunked';
   const length = /\r\ncontent-length:\s*(\d+)\r\n/i.exec(head)?.[1];
   return length === undefined || Number(length) === 0 ? 'none' : Number(length);
+}
+
+/** Octets of a whole body at the start of `text`, or undefined while it is not whole. */
+function lengthOf(body: 'none' | 'chunked' | number, text: string): number | undefined {
+  if (body === 'none') return 0;
+  if (body === 'chunked') return chunkedLength(text);
+  return text.length >= body ? body : undefined;
 }
 
 /** Length of a whole chunked body at the start of `text`, or undefined while it is not whole. */

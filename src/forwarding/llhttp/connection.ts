@@ -13,7 +13,7 @@ export interface ResponseReader {
   onClosed(response: ResponseParser | undefined, cause?: unknown): void;
 }
 
-/** A piece with more bytes than this is given away: what is new memory for the next one costs less than copying. */
+/** A piece with more body than this is given away: what is new memory for the next one costs less than copying. */
 const copiedBytes = longestPiece / 2;
 
 /** A connection whose bytes go straight to the parser: no stream, no queue of chunks. */
@@ -52,6 +52,8 @@ export class LlhttpConnection implements Connection {
   /** Its exchange is over: whatever comes now is nobody's. */
   leave(): void {
     this.#reader = undefined;
+    // TLS gives what it has deciphered also while it is held up, and so may have given the end.
+    if (this.socket.isPaused()) this.socket.resume();
   }
 
   read(length: number): void {
@@ -61,10 +63,11 @@ export class LlhttpConnection implements Connection {
       return;
     }
     const { piece } = this;
-    this.#response.read(piece, length);
-    const isKept = length > copiedBytes;
+    const response = this.#response;
+    response.read(piece, length);
+    const isKept = response.bodyEnd - response.bodyStart > copiedBytes;
     if (isKept) this.piece = newPiece();
-    reader.onPiece(this.#response, piece, isKept);
+    reader.onPiece(response, piece, isKept);
   }
 
   #leave(): ResponseReader | undefined {

@@ -106,7 +106,10 @@ export class LlhttpExchange implements UpstreamExchange, ConnectionWaiter<Llhttp
     if (this.#handler.onSent === undefined || socket === undefined) return;
     // The kernel may not have taken all of it yet.
     if (socket.writableLength === 0) this.#tellSent();
-    else socket.write('', () => this.#tellSent());
+    else
+      socket.write('', (broken) => {
+        if (!broken) this.#tellSent();
+      });
   }
 
   #tellSent(): void {
@@ -119,12 +122,12 @@ export class LlhttpExchange implements UpstreamExchange, ConnectionWaiter<Llhttp
     for (const { status, fields } of response.informational) {
       if (!this.isOver) handler.onInformational?.(status, fields);
     }
-    const { head, body } = response;
+    const { head, bodyStart, bodyEnd } = response;
     if (head !== undefined && !this.isOver) this.#takeHead(head);
     let mayGoOn = true;
-    for (let i = 0; i < body.length && !this.isOver; i += 2) {
-      const part = piece.subarray(body[i], body[i + 1]);
-      if (!handler.onData(isKept ? part : Buffer.from(part))) mayGoOn = false;
+    if (bodyEnd > bodyStart && !this.isOver) {
+      const body = piece.subarray(bodyStart, bodyEnd);
+      mayGoOn = handler.onData(isKept ? body : Buffer.from(body));
     }
     if (this.isOver) return;
     if (response.fault !== undefined) this.#fail('malformed', response.fault);
@@ -145,10 +148,11 @@ export class LlhttpExchange implements UpstreamExchange, ConnectionWaiter<Llhttp
     this.isOver = true;
     const connection = this.#connection;
     connection?.leave();
-    // An answer that came before the whole request had left: what is not sent yet never will be.
     if (!this.#isWritten) this.#leaveBody();
     if (connection !== undefined) {
-      if (this.#isWritten && response.isReusable) this.#pool.release(connection);
+      // An answer that came before the whole request had left: what is not sent yet never will be.
+      const isSent = this.#isWritten && connection.socket.writableLength === 0;
+      if (isSent && response.isReusable) this.#pool.release(connection);
       else connection.socket.destroy();
     }
     this.#handler.onEnd();

@@ -1,4 +1,4 @@
-import type { FieldList } from '../../request/field-list.ts';
+import { type FieldList, fieldValue, fieldValues } from '../../request/field-list.ts';
 import { llhttp, type ParserAddress, type ParserEvents, parserError } from './llhttp.ts';
 
 export interface ResponseHead {
@@ -10,6 +10,9 @@ export interface ResponseHead {
 
 const none: readonly never[] = [];
 
+/** What an interim response counts beside its fields: without it there would be no end to bare ones. */
+const interimBytes = 64;
+
 /**
  * The responses of one connection, one after the other. Each piece that is read leaves what it held in the fields of
  * this object, so that nobody is called while the parser runs.
@@ -19,8 +22,9 @@ export class ResponseParser implements ParserEvents {
   informational: readonly ResponseHead[] = none;
   /** The final head, in the piece that completed it. */
   head: ResponseHead | undefined;
-  /** Where body stands in the last piece: start, end, start, end, ... */
-  readonly body: number[] = [];
+  /** Where body stands in the last piece: chunks are moved together. */
+  bodyStart = 0;
+  bodyEnd = 0;
   /** The response was complete with the last piece. */
   isComplete = false;
   /** Whether the next response may follow on this connection; known once the response is complete. */
@@ -33,6 +37,8 @@ export class ResponseParser implements ParserEvents {
   #isHead = false;
   #isHeadDone = false;
   #isFree = false;
+  /** Who announces a body where there is none (RFC 9110 section 8.6) may well send it. */
+  #saysTooMuch = false;
   #headBytes = 0;
   #reason = '';
   #fields: string[] = [];
@@ -105,26 +111,36 @@ export class ResponseParser implements ParserEvents {
       this.fault = new Error(`status ${status}`);
       return parserError.callback;
     }
-    const head = { status, reason: this.#reason, fields: this.#fields };
+    const fields = this.#fields;
+    for (let i = 1; i < fields.length; i += 2) fields[i] = withoutSpaceBehind(fields[i] as string);
+    const head = { status, reason: this.#reason, fields };
     this.#clearHead();
+    if (!fieldValues(fields, 'transfer-encoding').every(isChunked)) {
+      this.fault = new Error('a transfer coding that nobody asked for');
+      return parserError.callback;
+    }
     if (status < 200) {
       this.informational = [...this.informational, head];
-      return noBody;
+      return this.#count(interimBytes) === 0 ? noBody : parserError.callback;
     }
     this.head = head;
     this.#isHeadDone = true;
-    return this.#isHead || status === 204 || status === 304 ? noBody : 0;
+    const isBodiless = status === 204 || status === 304;
+    this.#saysTooMuch = isBodiless && announcesBody(fields);
+    return this.#isHead || isBodiless ? noBody : 0;
   }
 
   onBody(start: number, length: number): number {
-    this.body.push(start, start + length);
+    if (this.bodyEnd === 0) this.bodyEnd = this.bodyStart = start;
+    else this.#piece?.copyWithin(this.bodyEnd, start, start + length);
+    this.bodyEnd += length;
     return 0;
   }
 
   onComplete(): number {
     if (!this.#isHeadDone) return 0;
     this.isComplete = true;
-    this.isReusable = llhttp.shouldKeepAlive(this.#address);
+    this.isReusable = !this.#saysTooMuch && llhttp.shouldKeepAlive(this.#address);
     return parserError.paused;
   }
 
@@ -151,7 +167,8 @@ export class ResponseParser implements ParserEvents {
   #forget(): void {
     this.informational = none;
     this.head = undefined;
-    this.body.length = 0;
+    this.bodyStart = 0;
+    this.bodyEnd = 0;
     this.isComplete = false;
     this.isReusable = false;
     this.fault = undefined;
@@ -165,6 +182,25 @@ export class ResponseParser implements ParserEvents {
 
 /** What `onHeadComplete` returns of a response without body, whatever its fields say (RFC 9112 section 6.3). */
 const noBody = 1;
+
+/** RFC 9112 section 7.4: without `TE` there is no other coding; taken for chunks alone, its body would be garbage. */
+function isChunked(codings: string): boolean {
+  return codings.split(',').every((coding) => coding.trim().toLowerCase() === 'chunked');
+}
+
+function announcesBody(fields: FieldList): boolean {
+  return (
+    fieldValue(fields, 'transfer-encoding') !== undefined ||
+    (fieldValue(fields, 'content-length') ?? '0') !== '0'
+  );
+}
+
+/** RFC 9112 section 5.1: space behind a value is no part of it; llhttp leaves it there. */
+function withoutSpaceBehind(value: string): string {
+  let end = value.length;
+  while (end > 0 && (value.charCodeAt(end - 1) === 0x20 || value.charCodeAt(end - 1) === 0x09)) end -= 1;
+  return end === value.length ? value : value.slice(0, end);
+}
 
 function headText(piece: Buffer, length: number): string {
   const end = piece.indexOf('\r\n\r\n', 0, 'latin1');

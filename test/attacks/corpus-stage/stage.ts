@@ -1,4 +1,4 @@
-import { startRecordingUpstream } from '../../harness/recording-upstream.ts';
+import { type RecordedRequest, startRecordingUpstream } from '../../harness/recording-upstream.ts';
 import { type Shopward, startShopward } from '../../harness/shopward.ts';
 import type { StageName } from './corpus-schema.ts';
 import { answerAsShop } from './corpus-shop.ts';
@@ -47,10 +47,12 @@ export interface CorpusStage {
 
 export async function openStage(name: StageName, engine: EngineName): Promise<CorpusStage> {
   const heads: string[] = [];
-  const upstream = await startRecordingUpstream((request) => {
+  const shop = (request: RecordedRequest) => {
     heads.push(request.head);
     return answerAsShop(request);
-  });
+  };
+  // An answer before the end of the request would end the client's connection.
+  const upstream = await startRecordingUpstream(shop, { answersWhole: true });
   const { upstream: more = {}, ...own } = stageConfigs[name];
   const config = { ...own, upstream: { ...more, engine } };
   const shopward = await startShopward({ upstream: `http://127.0.0.1:${upstream.port}`, config });
