@@ -5,15 +5,16 @@
 import { globSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 
-const ground = ['request', 'rejections', 'redis', 'config/problem'];
+const ground = ['request', 'rejections', 'redis', 'config/problem', 'event-loop'];
 const features = ['protection', 'entity-tags', 'url-resolver', 'refresh-tokens', 'forwarding'];
 /** What features and the forwarder agree on. */
 const forwardingPorts = ['forwarding/passage', 'forwarding/engine'];
 
 /** Room of src (a folder, or a file of its own) -> what it may import besides itself. */
 const mayImport: Record<string, readonly string[]> = {
+  'event-loop': [],
   request: ['rejections'],
-  rejections: ['request/field-list', 'request/canonical-request'],
+  rejections: ['request/field-list', 'request/canonical-request', 'event-loop'],
   redis: [],
   telemetry: ['rejections', 'request'],
   config: ['rejections', 'request', 'redis/redis-url', 'entity-tags/times'],

@@ -117,8 +117,9 @@ export class ClientResponse {
     const whole = chunk ?? this.#takeFirst();
     this.#writeHead();
     this.#ended = true;
-    endResponse(this.#incoming, this.#response, whole);
-    if (this.#response.writableLength > 0) this.#awaitDrain();
+    endResponse(this.#incoming, this.#response, whole, () => {
+      if (this.#response.writableLength > 0) this.#awaitDrain();
+    });
   }
 
   /** The head is held back no more, and was never sent: something else will be. */

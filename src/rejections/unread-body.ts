@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { EndOfTurn } from '../event-loop/end-of-turn.ts';
 
 /** Milliseconds and bytes that an unwanted rest of a request body is still read for. */
 const lingerMs = 1_000;
@@ -15,25 +16,39 @@ export function isBodyPending(incoming: IncomingMessage): boolean {
 /** Bytes up to which copying a body costs less than handing it to the kernel as a second piece. */
 const copiedBytes = 4096;
 
-/** Head and body of text leave in one piece, and one piece costs the kernel half of what two cost. */
-function endWhole(response: ServerResponse, chunk: Buffer | string | undefined): void {
-  if (typeof chunk === 'string') response.end(chunk, 'latin1');
-  else if (chunk === undefined || chunk.length > copiedBytes) response.end(chunk);
-  else response.end(chunk.toString('latin1'), 'latin1');
+/** A response whose last piece waits for the end of the turn. */
+interface Ending {
+  readonly response: ServerResponse;
+  readonly chunk: Buffer | string | undefined;
+  readonly onEnded: (() => void) | undefined;
 }
+
+const endings = new EndOfTurn<Ending>(({ response, chunk, onEnded }) => {
+  if (response.destroyed) return;
+  // Head and body of text leave in one piece, and one piece costs the kernel half of what two cost.
+  if (chunk === undefined) response.end();
+  else response.end(typeof chunk === 'string' ? chunk : chunk.toString('latin1'), 'latin1');
+  onEnded?.();
+});
 
 /**
  * Ends a response whose head is written. While the request is still arriving and the connection is to close, its rest
  * is read and thrown away within bounds first: closing at once would reset the connection, and the client might never
- * read its answer (RFC 9112 section 9.6).
+ * read its answer (RFC 9112 section 9.6). `onEnded`: the last piece was handed over, which may be later in this turn.
  */
 export function endResponse(
   incoming: IncomingMessage,
   response: ServerResponse,
   chunk?: Buffer | string,
+  onEnded?: () => void,
 ): void {
   if (response.shouldKeepAlive || !isBodyPending(incoming)) {
-    endWhole(response, chunk);
+    if (chunk === undefined || chunk.length <= copiedBytes) {
+      endings.add({ response, chunk, onEnded });
+      return;
+    }
+    response.end(chunk, 'latin1');
+    onEnded?.();
     return;
   }
   if (chunk !== undefined && chunk.length > 0) response.write(chunk, 'latin1');
@@ -43,6 +58,7 @@ export function endResponse(
     clearTimeout(timer);
     incoming.off('data', count).off('end', end).off('close', end).pause();
     response.end();
+    onEnded?.();
   };
   const count = (piece: Buffer) => {
     bytes += piece.length;

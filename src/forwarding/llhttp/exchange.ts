@@ -1,4 +1,5 @@
 import { PassThrough } from 'node:stream';
+import { EndOfTurn } from '../../event-loop/end-of-turn.ts';
 import type { ConnectionFault } from '../connection.ts';
 import { type ConnectionPool, type ConnectionWaiter, idleTimeoutSaid } from '../connection-pool.ts';
 import type { UpstreamExchange, UpstreamFault, UpstreamHandler, UpstreamRequest } from '../engine.ts';
@@ -11,6 +12,8 @@ export type LlhttpPool = ConnectionPool<LlhttpConnection>;
 
 /** A body up to this long leaves in one piece with its head. */
 const copiedBytes = 4096;
+
+const sendings = new EndOfTurn<LlhttpExchange>((exchange) => exchange.send());
 
 /** One request and its response on one connection. */
 export class LlhttpExchange implements UpstreamExchange, ConnectionWaiter<LlhttpConnection>, ResponseReader {
@@ -40,13 +43,22 @@ export class LlhttpExchange implements UpstreamExchange, ConnectionWaiter<Llhttp
 
   onConnection(connection: LlhttpConnection): void {
     this.#connection = connection;
+    sendings.add(this);
+  }
+
+  /** The end of the turn in which the connection was given: nobody has a say any more in whether the request leaves. */
+  send(): void {
+    const connection = this.#connection;
+    if (this.isOver || connection === undefined) return;
     try {
       const head = requestHead(this.#request);
-      this.#sent = this.#request.maySend?.() !== false;
-      if (this.#sent) {
+      if (connection.socket.destroyed || !connection.socket.writable) this.#fail('reset');
+      else if (this.#request.maySend?.() === false) this.#fail('not-sent');
+      else {
+        this.#sent = true;
         connection.begin(this, this.#request.method === 'HEAD');
         this.#write(head, connection);
-      } else this.#fail('not-sent');
+      }
     } catch (cause) {
       this.#fail('not-sent', cause);
     }
