@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { TLSSocket } from 'node:tls';
+import { EndOfTurn } from '../event-loop/end-of-turn.ts';
 import { endResponse, isBodyPending } from '../rejections/unread-body.ts';
 import type { FieldList } from '../request/field-list.ts';
 import { isBodiless } from './answer-fields.ts';
@@ -22,6 +23,8 @@ const noOctets = Buffer.alloc(0);
 
 /** Bytes of a first piece of body that may wait. */
 const smallBytes = 4096;
+
+const heldHeads = new EndOfTurn<ClientResponse>((response) => response.flush());
 
 /**
  * The one way in which a forwarded response reaches a client. The head is held until there is a byte to go with it
@@ -75,7 +78,7 @@ export class ClientResponse {
   /** The head of a body to come: sent with its first byte, or alone if that is not there at once. */
   begin(status: number, reason: string, fields: FieldList): void {
     this.#head = { status, reason, fields };
-    setImmediate(flushLater, this);
+    heldHeads.add(this);
   }
 
   /** A whole response. */
@@ -189,10 +192,6 @@ export class ClientResponse {
     this.isGone = true;
     this.#events.onGone();
   }
-}
-
-function flushLater(response: ClientResponse): void {
-  response.flush();
 }
 
 function ignore(): void {}
