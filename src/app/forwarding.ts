@@ -14,9 +14,9 @@ export interface Forwarding {
 
 /** Only what is used is loaded: a proxy that starts is waited for. */
 const engines = {
-  'http-proxy-3': async () => (await import('../forwarding/http-proxy-3-engine.ts')).createHttpProxy3Engine,
+  'http-proxy-3': async () => (await import('../forwarding/http-proxy-3/engine.ts')).createHttpProxy3Engine,
   llhttp: async () => (await import('../forwarding/llhttp/engine.ts')).createLlhttpEngine,
-  undici: async () => (await import('../forwarding/undici-engine.ts')).createUndiciEngine,
+  undici: async () => (await import('../forwarding/undici/engine.ts')).createUndiciEngine,
 };
 
 /** Connections for questions of our own to the shop, beside those for its clients. */

@@ -28,13 +28,16 @@ export function parseEntityTags(
   return tags.length === 0 ? undefined : tags;
 }
 
-/** The strong tag of an `ETag` field, without its quotes; null for a weak or malformed one. */
+/**
+ * The strong tag of an `ETag` field, without its quotes; null for a weak or malformed one. It is kept: as a part of the
+ * text of the whole head it would keep all of that in memory, so it is a text of its own.
+ */
 export function parseStrongTag(value: string | undefined): string | null {
   if (value === undefined) return null;
   const tags: EntityTag[] = [];
   if (!parseLine(value, 'strict', tags) || tags.length !== 1) return null;
   const [tag] = tags;
-  return tag === undefined || tag.weak ? null : tag.opaque;
+  return tag === undefined || tag.weak ? null : Buffer.from(tag.opaque, 'latin1').toString('latin1');
 }
 
 function parseLine(line: string, reading: TagReading, tags: EntityTag[]): boolean {

@@ -4,8 +4,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
-import { eventually } from '../harness/eventually.ts';
 import { findProgram } from '../harness/debian-program.ts';
+import { eventually } from '../harness/eventually.ts';
 import { freePort } from '../harness/redis-server.ts';
 import { testCertificate, testKey } from '../harness/tls-fixture.ts';
 

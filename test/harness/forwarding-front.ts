@@ -8,10 +8,10 @@ import {
   type ForwarderOptions,
   type ForwardResult,
 } from '../../src/forwarding/forwarder.ts';
-import { createHttpProxy3Engine } from '../../src/forwarding/http-proxy-3-engine.ts';
-import type { Passage } from '../../src/forwarding/passage.ts';
+import { createHttpProxy3Engine } from '../../src/forwarding/http-proxy-3/engine.ts';
 import { createLlhttpEngine } from '../../src/forwarding/llhttp/engine.ts';
-import { createUndiciEngine } from '../../src/forwarding/undici-engine.ts';
+import type { Passage } from '../../src/forwarding/passage.ts';
+import { createUndiciEngine } from '../../src/forwarding/undici/engine.ts';
 import { writeRejection } from '../../src/rejections/rejection-writer.ts';
 import { buildRejections } from '../../src/rejections/table.ts';
 import type { CanonicalRequest, Method } from '../../src/request/canonical-request.ts';

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { type DemoShop, startDemoShop } from '../../demo/shop.ts';
 import { refreshTokens as settings } from '../../src/config/sections/refresh-tokens.ts';
 import { createForwarder, type ForwardResult } from '../../src/forwarding/forwarder.ts';
-import { createHttpProxy3Engine } from '../../src/forwarding/http-proxy-3-engine.ts';
+import { createHttpProxy3Engine } from '../../src/forwarding/http-proxy-3/engine.ts';
 import { readWholeBody } from '../../src/forwarding/request-body.ts';
 import { createAuthenticate } from '../../src/protection/authenticate.ts';
 import { createJwksKeySource } from '../../src/protection/jwks-key-source.ts';

@@ -1,9 +1,9 @@
 import type { ClientRequest, IncomingMessage } from 'node:http';
-import type { ConnectionFault } from './connection.ts';
-import { type ConnectionPool, type ConnectionWaiter, idleTimeoutSaid } from './connection-pool.ts';
-import type { UpstreamExchange, UpstreamFault, UpstreamHandler, UpstreamRequest } from './engine.ts';
-import type { HttpProxy3Connection } from './http-proxy-3-connection.ts';
-import { fieldsToObject } from './request-framing.ts';
+import type { ConnectionFault } from '../connection.ts';
+import { type ConnectionPool, type ConnectionWaiter, idleTimeoutSaid } from '../connection-pool.ts';
+import type { UpstreamExchange, UpstreamFault, UpstreamHandler, UpstreamRequest } from '../engine.ts';
+import { fieldsToObject } from '../request-framing.ts';
+import type { HttpProxy3Connection } from './connection.ts';
 
 export type HttpProxy3Pool = ConnectionPool<HttpProxy3Connection>;
 

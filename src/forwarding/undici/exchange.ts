@@ -1,9 +1,9 @@
 import { PassThrough } from 'node:stream';
 import type { Dispatcher } from 'undici';
-import type { FieldList } from '../request/field-list.ts';
-import type { UpstreamExchange, UpstreamFault, UpstreamHandler, UpstreamRequest } from './engine.ts';
-import { isFramingField } from './request-framing.ts';
-import { NoConnection, type UndiciClientPool, type UndiciConnection } from './undici-client-pool.ts';
+import type { FieldList } from '../../request/field-list.ts';
+import type { UpstreamExchange, UpstreamFault, UpstreamHandler, UpstreamRequest } from '../engine.ts';
+import { isFramingField } from '../request-framing.ts';
+import { NoConnection, type UndiciClientPool, type UndiciConnection } from './client-pool.ts';
 
 /** One exchange as undici's dispatch handler: no streams, no parsed fields, no promise. */
 export class UndiciExchange implements UpstreamExchange, Dispatcher.DispatchHandler {

@@ -1,6 +1,6 @@
-import type { EngineOptions, UpstreamEngine } from './engine.ts';
-import { UndiciClientPool } from './undici-client-pool.ts';
-import { UndiciExchange } from './undici-exchange.ts';
+import type { EngineOptions, UpstreamEngine } from '../engine.ts';
+import { UndiciClientPool } from './client-pool.ts';
+import { UndiciExchange } from './exchange.ts';
 
 /** Upstream requests through undici's `dispatch`: the cheaper engine, with the same behaviour. */
 export function createUndiciEngine(options: EngineOptions): UpstreamEngine {

@@ -1,8 +1,8 @@
 import type { Socket } from 'node:net';
 // The whole package is twice as much code again, loaded at every start.
 import Client from 'undici/lib/dispatcher/client.js';
-import { type ConnectionFault, openConnection } from './connection.ts';
-import type { EngineOptions } from './engine.ts';
+import { type ConnectionFault, openConnection } from '../connection.ts';
+import type { EngineOptions } from '../engine.ts';
 
 /** One undici client, which holds one connection at a time. */
 export interface UndiciConnection {

@@ -2,11 +2,11 @@ import type { Agent, ClientRequest, IncomingMessage, ServerResponse } from 'node
 import { createRequire } from 'node:module';
 import type { Stream } from 'node:stream';
 import { createProxyServer } from 'http-proxy-3';
-import { openConnection } from './connection.ts';
-import { ConnectionPool } from './connection-pool.ts';
-import type { EngineOptions, UpstreamEngine } from './engine.ts';
-import { HttpProxy3Connection } from './http-proxy-3-connection.ts';
-import { HttpProxy3Exchange, type HttpProxy3Pool } from './http-proxy-3-exchange.ts';
+import { openConnection } from '../connection.ts';
+import { ConnectionPool } from '../connection-pool.ts';
+import type { EngineOptions, UpstreamEngine } from '../engine.ts';
+import { HttpProxy3Connection } from './connection.ts';
+import { HttpProxy3Exchange, type HttpProxy3Pool } from './exchange.ts';
 
 /**
  * Upstream requests through http-proxy-3. It builds and sends the request; connections come from our own pool, and of

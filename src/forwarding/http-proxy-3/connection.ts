@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import { type Connection, defaultIdleTimeoutMs } from './connection-pool.ts';
-import type { HttpProxy3Pool } from './http-proxy-3-exchange.ts';
+import { type Connection, defaultIdleTimeoutMs } from '../connection-pool.ts';
+import type { HttpProxy3Pool } from './exchange.ts';
 
 /** A connection that node's own client writes to and reads from. */
 export class HttpProxy3Connection implements Connection {
