@@ -4,6 +4,7 @@
  */
 import http from 'node:http';
 import { isRejection } from '../src/rejections/rejection.ts';
+import { endResponse } from '../src/rejections/unread-body.ts';
 import type { CanonicalRequest } from '../src/request/canonical-request.ts';
 import { canonicaliseRequest } from '../src/request/canonicalise-request.ts';
 import { createPeer, type Peer } from '../src/request/peer.ts';
@@ -51,7 +52,7 @@ function answerResolved(resolver: UrlResolver): http.RequestListener {
       return;
     }
     response.writeHead(answer.status, [...answer.fields]);
-    response.end(answer.body, 'latin1');
+    endResponse(incoming, response, answer.body ?? undefined);
   };
 }
 
