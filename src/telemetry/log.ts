@@ -27,8 +27,8 @@ export function createLog(level: LogLevel, options: { pretty?: boolean; worker?:
 
 /** Bytes of lines that wait for a disk to have room again; more are dropped. */
 const keptBytes = 1024 * 1024;
-/** Characters of lines that are written without waiting for the end of the turn. */
-const longTurn = 65_536;
+/** Octets that a pipe takes as one piece, whoever else writes to it (PIPE_BUF of Linux): workers share theirs. */
+const wholeBytes = 4096;
 
 /** What became of writing to standard output, which the process has but once. */
 const output = { failures: 0, fault: undefined as string | undefined };
@@ -40,7 +40,7 @@ export function logOutput(): Readonly<typeof output> {
 
 /**
  * Standard output. A full disk behind it ends neither the process nor a request. The lines of one turn of the event loop
- * go out in one piece, since a write costs more than the line; a process that is killed loses those of its last turn.
+ * go out in few pieces, since a write costs more than the line; a process that is killed loses those of its last turn.
  */
 function openStdout(): DestinationStream {
   const stdout = destination({ dest: 1, sync: true, maxLength: keptBytes });
@@ -53,17 +53,21 @@ function openStdout(): DestinationStream {
     output.fault = undefined;
   });
   let lines = '';
+  let bytes = 0;
   const flushSync = () => {
     const piece = lines;
     lines = '';
+    bytes = 0;
     if (piece !== '') stdout.write(piece);
   };
   process.on('exit', flushSync);
   return {
     write(line) {
+      const length = Buffer.byteLength(line);
+      if (bytes + length > wholeBytes) flushSync();
       if (lines === '') setImmediate(flushSync);
       lines += line;
-      if (lines.length > longTurn) flushSync();
+      bytes += length;
     },
     // Pino asks for it behind a fatal line.
     flushSync,
