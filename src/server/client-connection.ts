@@ -46,6 +46,11 @@ export class ClientConnection {
     return this.#current === undefined;
   }
 
+  /** The response that was handed over whole, and is not sent to its end yet. */
+  get unsent(): ServerResponse | undefined {
+    return this.#current?.response.writableEnded === true ? this.#current.response : undefined;
+  }
+
   take(incoming: IncomingMessage, response: ServerResponse): void {
     if (this.#broken !== undefined) return;
     if (this.#current === undefined) this.#begin({ incoming, response });

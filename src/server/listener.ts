@@ -156,7 +156,7 @@ export function createListener(options: ListenerOptions): Listener {
       draining = true;
       for (const connection of connections.values()) connection.drain();
       if (graceMs > 0) await sleep(graceMs);
-      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      const closed = closeListening(server, connections.values());
       const end = (isDue: (socket: Duplex, connection: ClientConnection) => boolean) => {
         for (const [socket, connection] of connections) if (isDue(socket, connection)) connection.end();
       };
@@ -171,4 +171,16 @@ export function createListener(options: ListenerOptions): Listener {
       clearTimeout(deadline);
     },
   };
+}
+
+/**
+ * Takes no more connections, and ends those between two requests. Node counts a response among the sent ones as soon as
+ * it is handed over, and would cut those that their clients still read: it is told otherwise meanwhile.
+ */
+function closeListening(server: http.Server, connections: Iterable<ClientConnection>): Promise<void> {
+  const unsent = [...connections].map((connection) => connection.unsent).filter((one) => one !== undefined);
+  for (const response of unsent) response.finished = false;
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+  for (const response of unsent) response.finished = true;
+  return closed;
 }

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import type { Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { afterEach, expect, it } from 'vitest';
 import { createListener } from '../../src/server/listener.ts';
 import { openRawConnection } from '../harness/raw-client.ts';
@@ -58,4 +58,35 @@ it.each([
   // An hour: what ends the drain is not its deadline.
   await listener.drain({ graceMs: 0, withinMs: 3_600_000 });
   silent.close();
+});
+
+it('an answer that its client has not read to its end yet is not cut by a drain', async () => {
+  // More than the kernel takes without a reader.
+  const body = Buffer.alloc(32 * 1024 * 1024, 'x');
+  const answered = Promise.withResolvers<void>();
+  const listener = createListener({
+    host: '127.0.0.1',
+    port: 0,
+    keepAliveTimeoutMs: 60_000,
+    requestHeadersBytes: 16_384,
+    refuseUnread: (_why, socket) => socket.destroy(),
+    handle: (_incoming, response) => {
+      response.end(body);
+      answered.resolve();
+    },
+  });
+  const { port } = await listener.listen();
+  const reader = connect(port, '127.0.0.1').pause();
+  let bytes = 0;
+  reader.on('error', () => {});
+  reader.write(get);
+  await answered.promise;
+  const drained = listener.drain({ graceMs: 0, withinMs: 3_600_000 });
+  reader.on('data', (chunk) => {
+    bytes += chunk.length;
+  });
+  reader.resume();
+  await once(reader, 'close');
+  await drained;
+  expect(bytes).toBeGreaterThan(body.length);
 });
