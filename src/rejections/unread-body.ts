@@ -16,6 +16,9 @@ export function isBodyPending(incoming: IncomingMessage): boolean {
 /** Bytes up to which copying a body costs less than handing it to the kernel as a second piece. */
 const copiedBytes = 4096;
 
+/** Milliseconds that a client has for what it was answered and the kernel could not take. */
+const unreadMs = 60_000;
+
 /** A response whose last piece waits for the end of the turn. */
 interface Ending {
   readonly response: ServerResponse;
@@ -28,13 +31,23 @@ const endings = new EndOfTurn<Ending>(({ response, chunk, onEnded }) => {
   // Head and body of text leave in one piece, and one piece costs the kernel half of what two cost.
   if (chunk === undefined) response.end();
   else response.end(typeof chunk === 'string' ? chunk : chunk.toString('latin1'), 'latin1');
-  onEnded?.();
+  ended(response, onEnded);
 });
+
+/** A client that never reads must not stay in flight for ever; `onEnded` looks after that itself. */
+function ended(response: ServerResponse, onEnded: (() => void) | undefined): void {
+  if (onEnded !== undefined) onEnded();
+  else if (response.writableLength > 0) {
+    const timer = setTimeout(() => response.destroy(), unreadMs);
+    response.once('close', () => clearTimeout(timer));
+  }
+}
 
 /**
  * Ends a response whose head is written. While the request is still arriving and the connection is to close, its rest
  * is read and thrown away within bounds first: closing at once would reset the connection, and the client might never
- * read its answer (RFC 9112 section 9.6). `onEnded`: the last piece was handed over, which may be later in this turn.
+ * read its answer (RFC 9112 section 9.6). `onEnded`: the last piece was handed over, which may be later in this turn;
+ * without it, a client that does not read is cut after a minute.
  */
 export function endResponse(
   incoming: IncomingMessage,
@@ -48,7 +61,7 @@ export function endResponse(
       return;
     }
     response.end(chunk, 'latin1');
-    onEnded?.();
+    ended(response, onEnded);
     return;
   }
   if (chunk !== undefined && chunk.length > 0) response.write(chunk, 'latin1');
@@ -58,7 +71,7 @@ export function endResponse(
     clearTimeout(timer);
     incoming.off('data', count).off('end', end).off('close', end).pause();
     response.end();
-    onEnded?.();
+    ended(response, onEnded);
   };
   const count = (piece: Buffer) => {
     bytes += piece.length;
