@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import type { Config } from '../config/schema.ts';
 import { type FileWatch, watchFile } from '../config/watch.ts';
 import { createFileKeySource } from '../protection/file-key-source.ts';
-import { createJwksKeySource } from '../protection/jwks-key-source.ts';
+import { JwksKeySource } from '../protection/jwks-key-source.ts';
 import type { KeySource } from '../protection/key-source.ts';
 import { createSecretKeySource } from '../protection/secret-key-source.ts';
 import type { Log } from '../telemetry/log.ts';
@@ -37,7 +37,7 @@ export function createLiveKeys({ keys, algorithms }: Config['auth'], now: () => 
     };
   }
   if ('jwks' in keys) {
-    const source = createJwksKeySource({ url: keys.jwks, algorithms, now, onLoad: createLoadLog(log) });
+    const source = new JwksKeySource({ url: keys.jwks, algorithms, now, onLoad: createLoadLog(log) });
     source.onChange(() => {
       log.info({ event: 'keys-reloaded', keys: source.status().keys }, 'there are new keys');
     });

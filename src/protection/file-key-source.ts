@@ -77,7 +77,7 @@ export function createFileKeySource({ files, algorithms, now }: FileKeySourceOpt
       if (problems.length > 0) throw new KeyFilesError(problems);
     },
     keysFor: (header) => (set.keys.length === 0 ? { retryAfterSeconds: 1 } : { keys: set.find(header) }),
-    renew: (header, tried) => set.findUntried(header, tried),
+    renew: (header, tried) => ({ keys: set.findUntried(header, tried) }),
     onChange: change.onChange,
     status: () => ({ kind: 'files', keys: set.keys.length, ...outcome, lastError }),
     close: () => {},

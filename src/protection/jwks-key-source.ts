@@ -1,8 +1,9 @@
+import { setImmediate } from 'node:timers/promises';
 import { fetchJwks, type JwksError } from './jwks-fetch.ts';
 import { createKeyChange } from './key-change.ts';
 import { readJwks } from './key-document.ts';
 import { createKeySet, type KeySet, mergeKeys } from './key-set.ts';
-import type { KeyLookup, KeySource } from './key-source.ts';
+import type { KeyLookup, KeySource, KeySourceStatus, Keys } from './key-source.ts';
 import type { TokenHeader } from './token-header.ts';
 
 export interface JwksKeySourceOptions {
@@ -13,163 +14,240 @@ export interface JwksKeySourceOptions {
   readonly now: () => number;
   /** For one fetch. Default 5 s. */
   readonly timeoutMs?: number;
-  /** Least time between two fetches that requests asked for. Default 30 s. */
-  readonly cooldownMs?: number;
+  /** Fetches that requests may ask for in a row, before `fetchIntervalMs` holds. Default 5. */
+  readonly fetchBurst?: number;
+  /** Time after which requests may ask for one fetch more. Default 5 s. */
+  readonly fetchIntervalMs?: number;
+  /** Longest time without a fetch after one that failed. Default 30 s. */
+  readonly maxBackoffMs?: number;
   /** Between two fetches in the background: how long a removed key can still be used. Default 5 min. */
   readonly refreshMs?: number;
   /** Of the document. Default 256 KiB. */
   readonly maxBytes?: number;
   /** Requests that may wait for a fetch at one time; others are told to come again. Default 256. */
   readonly maxWaiting?: number;
-  /** Called behind each fetch, with why it failed. Must not throw. */
+  /** Called after each fetch, with why it failed. Must not throw. */
   readonly onLoad?: (error: JwksError | undefined) => void;
   /** Runs something later; returns the way to stop it. Default: a timer that keeps no process alive. */
   readonly schedule?: (run: () => void, delayMs: number) => () => void;
 }
 
-export interface JwksKeySource extends KeySource {
-  /** Fetches now, whatever cooldown holds; one fetch at a time. Never rejects. */
-  refresh(): Promise<void>;
-}
-
 /**
  * Keys at a JWKS URL. Fetched in the background; the last good keys stay for as long as the source is down or sends
- * nothing usable. A `kid` that nobody knows has the keys fetched again, at most once per cooldown, whether that fetch
- * succeeds or fails. As long as there were no keys at all, attempts back off from 1 s to the cooldown.
+ * nothing usable. As long as there were no keys at all, attempts back off from 1 s to `maxBackoffMs`.
+ *
+ * A key that nobody knows may have come to the source a moment ago. That it does not exist is said only on the word of
+ * a good fetch that began after the request came; where the budget of fetches is spent, or the source is down, the
+ * keys are unavailable. The budget is shared by all, and so is what a fetch brings: whoever spends it with invented
+ * key ids has the keys renewed for everybody else.
  */
-export function createJwksKeySource(options: JwksKeySourceOptions): JwksKeySource {
-  const { url, algorithms, now, timeoutMs = 5_000, maxBytes = 256 * 1024, maxWaiting = 256 } = options;
-  const { cooldownMs = 30_000, refreshMs = 300_000, schedule = scheduleTimer } = options;
-  const change = createKeyChange();
-  const closing = new AbortController();
-  const count = { loads: 0, failures: 0, unusableKeys: 0 };
-  let set: KeySet | undefined;
-  let lastSuccessMs: number | undefined;
-  let lastError: JwksError | undefined;
-  let failuresInARow = 0;
-  let flight: Promise<void> | undefined;
-  let nextDemandMs = Number.NEGATIVE_INFINITY;
-  let waiting = 0;
-  let stopTimer = () => {};
+export class JwksKeySource implements KeySource {
+  readonly onChange: KeySource['onChange'];
+  readonly #options: JwksKeySourceOptions;
+  readonly #budget: FetchBudget;
+  readonly #change = createKeyChange();
+  readonly #closing = new AbortController();
+  readonly #count = { loads: 0, failures: 0, unusableKeys: 0 };
+  #set: KeySet | undefined;
+  #lastSuccessMs: number | undefined;
+  #lastError: JwksError | undefined;
+  #failuresInARow = 0;
+  #flight: Promise<void> | undefined;
+  /** Fetches that have begun, and the number of the last one that was good. */
+  #begun = 0;
+  #lastGood = 0;
+  #waiting = 0;
+  #stopTimer = () => {};
 
-  function refresh(): Promise<void> {
-    if (closing.signal.aborted) return Promise.resolve();
-    flight ??= load().finally(() => {
-      flight = undefined;
-      plan(lastError === undefined ? refreshMs : backoffMs());
+  constructor(options: JwksKeySourceOptions) {
+    this.#options = options;
+    this.#budget = new FetchBudget(options.fetchBurst ?? 5, options.fetchIntervalMs ?? 5_000);
+    this.onChange = this.#change.onChange;
+  }
+
+  start(): Promise<void> {
+    return this.refresh();
+  }
+
+  /** Fetches now, whatever budget is left; one fetch at a time. Never rejects. */
+  refresh(): Promise<void> {
+    if (this.#closing.signal.aborted) return Promise.resolve();
+    this.#flight ??= this.#load().finally(() => {
+      this.#flight = undefined;
+      this.#plan(this.#lastError === undefined ? (this.#options.refreshMs ?? 300_000) : this.#backoffMs());
     });
-    return flight;
+    return this.#flight;
   }
 
-  function plan(delayMs: number): void {
-    stopTimer();
-    if (!closing.signal.aborted) stopTimer = schedule(() => void refresh(), delayMs);
+  keysFor(header: TokenHeader): KeyLookup | Promise<KeyLookup> {
+    return this.#find(header) ?? this.#ask(() => this.#find(header));
   }
 
-  function backoffMs(): number {
-    return Math.min(cooldownMs, 1000 * 2 ** Math.min(failuresInARow - 1, 30));
+  renew(header: TokenHeader, tried: Keys): KeyLookup | Promise<KeyLookup> {
+    const findNewer = () => {
+      const keys = this.#set?.findUntried(header, tried) ?? [];
+      return keys.length > 0 ? { keys } : undefined;
+    };
+    return findNewer() ?? this.#ask(findNewer);
   }
 
-  async function load(): Promise<void> {
-    const fetched = await fetchJwks({ url, timeoutMs, maxBytes, signal: closing.signal });
-    count.loads++;
-    lastError = 'error' in fetched ? fetched.error : tryAccept(fetched.value);
-    options.onLoad?.(lastError);
-    if (lastError === undefined) {
-      failuresInARow = 0;
-      lastSuccessMs = now();
+  status(): KeySourceStatus {
+    return {
+      kind: 'jwks',
+      keys: this.#set?.keys.length ?? 0,
+      ...this.#count,
+      lastSuccessMs: this.#lastSuccessMs,
+      lastError: this.#lastError,
+    };
+  }
+
+  close(): void {
+    this.#closing.abort();
+    this.#stopTimer();
+  }
+
+  #find(header: TokenHeader): KeyLookup | undefined {
+    const keys = this.#set?.find(header) ?? [];
+    const isKnown = keys.length > 0 || (header.kid !== undefined && this.#set?.knows(header.kid));
+    return isKnown ? { keys } : undefined;
+  }
+
+  #ask(find: () => KeyLookup | undefined): KeyLookup | Promise<KeyLookup> {
+    const maxWaiting = this.#options.maxWaiting ?? 256;
+    return this.#mayFetchMs() > 0 || this.#waiting >= maxWaiting ? this.#unavailable() : this.#wait(find);
+  }
+
+  async #wait(find: () => KeyLookup | undefined): Promise<KeyLookup> {
+    const cameAfter = this.#begun;
+    this.#waiting++;
+    try {
+      // Twice: a fetch that was under way already may have seen the keys of before.
+      for (let fetches = 0; fetches < 2 && this.#lastGood <= cameAfter; fetches++) {
+        await this.#fetchOnDemand();
+        const found = find();
+        if (found !== undefined) return found;
+      }
+    } finally {
+      this.#waiting--;
+    }
+    return this.#lastGood > cameAfter ? { keys: [] } : this.#unavailable();
+  }
+
+  /** The fetch under way, else a new one where the budget has one left. */
+  async #fetchOnDemand(): Promise<void> {
+    if (this.#flight !== undefined) return this.#flight;
+    if (this.#mayFetchMs() > 0) return;
+    this.#budget.spend(this.#options.now());
+    await this.refresh();
+  }
+
+  /** Milliseconds until a request may ask for a fetch, or join one; 0: now. */
+  #mayFetchMs(): number {
+    if (this.#closing.signal.aborted) return 1_000;
+    return this.#flight === undefined ? this.#budget.restMs(this.#options.now()) : 0;
+  }
+
+  #unavailable(): KeyLookup {
+    return { retryAfterSeconds: Math.max(1, Math.ceil(this.#mayFetchMs() / 1000)) };
+  }
+
+  #plan(delayMs: number): void {
+    this.#stopTimer();
+    const { schedule = scheduleTimer } = this.#options;
+    if (!this.#closing.signal.aborted) this.#stopTimer = schedule(() => void this.refresh(), delayMs);
+  }
+
+  #backoffMs(): number {
+    return Math.min(this.#maxBackoffMs, 1000 * 2 ** Math.min(this.#failuresInARow - 1, 30));
+  }
+
+  get #maxBackoffMs(): number {
+    return this.#options.maxBackoffMs ?? 30_000;
+  }
+
+  async #load(): Promise<void> {
+    const { url, timeoutMs = 5_000, maxBytes = 256 * 1024, onLoad, now } = this.#options;
+    // With the next turn of the event loop: the requests of this one share the fetch.
+    await setImmediate();
+    const fetchNumber = ++this.#begun;
+    const fetched = await fetchJwks({ url, timeoutMs, maxBytes, signal: this.#closing.signal });
+    this.#count.loads++;
+    this.#lastError = 'error' in fetched ? fetched.error : this.#tryAccept(fetched.value);
+    onLoad?.(this.#lastError);
+    if (this.#lastError === undefined) {
+      this.#failuresInARow = 0;
+      this.#lastGood = fetchNumber;
+      this.#lastSuccessMs = now();
       return;
     }
-    count.failures++;
-    failuresInARow++;
-    nextDemandMs = now() + (set === undefined ? backoffMs() : cooldownMs);
+    this.#count.failures++;
+    this.#failuresInARow++;
+    this.#budget.close(now(), this.#set === undefined ? this.#backoffMs() : this.#maxBackoffMs);
   }
 
   /** Nothing that a source sends may end the process. */
-  function tryAccept(value: unknown): JwksError | undefined {
+  #tryAccept(value: unknown): JwksError | undefined {
     try {
-      return accept(value);
+      return this.#accept(value);
     } catch {
       return 'malformed';
     }
   }
 
   /** Takes a key set over, or says why the last good one stays. */
-  function accept(value: unknown): JwksError | undefined {
-    const document = readJwks(value, algorithms);
+  #accept(value: unknown): JwksError | undefined {
+    const document = readJwks(value, this.#options.algorithms);
     const { keys, ambiguousKids } = mergeKeys(document.keys);
     if (keys.length === 0) return document.isKeySet ? 'empty' : 'malformed';
     if (ambiguousKids.length > 0) return 'ambiguous';
-    count.unusableKeys = document.problems.length + document.ignored.length;
+    this.#count.unusableKeys = document.problems.length + document.ignored.length;
     const next = createKeySet(keys);
-    if (set?.isSameAs(next)) return undefined;
-    set = next;
-    change.tell();
+    if (this.#set?.isSameAs(next)) return undefined;
+    this.#set = next;
+    this.#change.tell();
     return undefined;
   }
+}
 
-  /** A fetch that a request asked for: the one under way, else a new one where the cooldown lets it. */
-  async function demand(): Promise<void> {
-    if (flight !== undefined) return flight;
-    if (now() < nextDemandMs) return;
-    nextDemandMs = now() + cooldownMs;
-    await refresh();
+/** A token bucket: `burst` fetches, and one more for each `intervalMs`. A clock that is set back costs nothing. */
+class FetchBudget {
+  readonly #burst: number;
+  readonly #intervalMs: number;
+  #left: number;
+  #countedMs = Number.NEGATIVE_INFINITY;
+  #closed: { readonly fromMs: number; readonly untilMs: number } | undefined;
+
+  constructor(burst: number, intervalMs: number) {
+    this.#burst = burst;
+    this.#left = burst;
+    this.#intervalMs = intervalMs;
   }
 
-  function isDemandFutile(): boolean {
-    return closing.signal.aborted || (flight === undefined && now() < nextDemandMs);
+  /** Milliseconds until a fetch may be asked for; 0: now. */
+  restMs(nowMs: number): number {
+    this.#count(nowMs);
+    const closedMs = this.#closed === undefined ? 0 : this.#closed.untilMs - nowMs;
+    return Math.max(0, closedMs, (1 - this.#left) * this.#intervalMs);
   }
 
-  async function wait<T>(result: () => T | undefined, otherwise: () => T): Promise<T> {
-    waiting++;
-    try {
-      // Twice: a fetch that was under way already may have seen the keys of before.
-      await demand();
-      if (result() === undefined) await demand();
-    } finally {
-      waiting--;
+  spend(nowMs: number): void {
+    this.#count(nowMs);
+    this.#left -= 1;
+  }
+
+  /** No fetch for so long, whatever is left. */
+  close(nowMs: number, durationMs: number): void {
+    this.#closed = { fromMs: nowMs, untilMs: nowMs + durationMs };
+  }
+
+  #count(nowMs: number): void {
+    const passedMs = Math.max(0, nowMs - this.#countedMs);
+    this.#left = Math.min(this.#burst, this.#left + passedMs / this.#intervalMs);
+    this.#countedMs = nowMs;
+    if (this.#closed !== undefined && (nowMs >= this.#closed.untilMs || nowMs < this.#closed.fromMs)) {
+      this.#closed = undefined;
     }
-    return result() ?? otherwise();
   }
-
-  function findNow(header: TokenHeader): KeyLookup | undefined {
-    const keys = set?.find(header) ?? [];
-    const isKnown = keys.length > 0 || (header.kid !== undefined && set?.knows(header.kid));
-    return isKnown ? { keys } : undefined;
-  }
-
-  /** While the source is down nobody can say that a key does not exist. */
-  function notFound(): KeyLookup {
-    return set === undefined || lastError !== undefined ? unavailable() : { keys: [] };
-  }
-
-  function unavailable(): KeyLookup {
-    const delayMs = flight === undefined ? nextDemandMs - now() : 0;
-    return { retryAfterSeconds: Math.max(1, Math.ceil(delayMs / 1000)) };
-  }
-
-  return {
-    refresh,
-    start: refresh,
-    onChange: change.onChange,
-    keysFor(header) {
-      const found = findNow(header);
-      if (found !== undefined) return found;
-      if (isDemandFutile()) return notFound();
-      return waiting >= maxWaiting ? unavailable() : wait(() => findNow(header), notFound);
-    },
-    renew(header, tried) {
-      const untried = () => set?.findUntried(header, tried) ?? [];
-      const found = untried();
-      if (found.length > 0 || isDemandFutile() || waiting >= maxWaiting) return found;
-      return wait(() => (untried().length > 0 ? untried() : undefined), untried);
-    },
-    status: () => ({ kind: 'jwks', keys: set?.keys.length ?? 0, ...count, lastSuccessMs, lastError }),
-    close() {
-      closing.abort();
-      stopTimer();
-    },
-  };
 }
 
 function scheduleTimer(run: () => void, delayMs: number): () => void {

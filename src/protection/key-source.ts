@@ -22,9 +22,9 @@ export interface KeySource {
   keysFor(header: TokenHeader): KeyLookup | Promise<KeyLookup>;
   /**
    * Keys that came since `tried` were given out, and did not fit: where a token does not say which key it means, only
-   * its signature can tell that keys have rotated. May ask the source once more; a cooldown holds.
+   * its signature can tell that keys have rotated. May ask the source once more. None: there is no newer key.
    */
-  renew(header: TokenHeader, tried: Keys): Keys | Promise<Keys>;
+  renew(header: TokenHeader, tried: Keys): KeyLookup | Promise<KeyLookup>;
   /** Tells that the set of keys is another; returns the way to stop it. */
   onChange(listener: () => void): () => void;
   status(): KeySourceStatus;

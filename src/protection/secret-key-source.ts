@@ -55,7 +55,7 @@ export function createSecretKeySource({ secret, algorithms }: SecretKeySourceOpt
   let set = load(secret);
   return {
     keysFor: (header) => ({ keys: set.find(header) }),
-    renew: () => [],
+    renew: () => ({ keys: [] }),
     onChange: change.onChange,
     replace(text) {
       set = load(text);

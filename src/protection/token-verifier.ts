@@ -126,11 +126,10 @@ async function verifySignature(
   if (payload !== undefined) return payload;
   // A token that names its key can be judged by that key alone; one that does not may be of a newer key.
   const isKeyNamed = keys.some((key) => key.kid !== undefined && key.kid === header.kid);
-  const newer = isKeyNamed || keys.length === 0 ? [] : await source.renew(header, keys);
-  return (
-    (await verifyWithAny(token, header, newer)) ??
-    refuseToken(keys.length === 0 ? 'unknown-key' : 'signature')
-  );
+  if (isKeyNamed || keys.length === 0) return refuseToken(keys.length === 0 ? 'unknown-key' : 'signature');
+  const newer = await source.renew(header, keys);
+  if ('retryAfterSeconds' in newer) return reject('keys-unavailable', { ...newer, reason: 'keys' });
+  return (await verifyWithAny(token, header, newer.keys)) ?? refuseToken('signature');
 }
 
 async function verifyWithAny(

@@ -1,5 +1,5 @@
 import { afterEach, expect } from 'vitest';
-import { createJwksKeySource, type JwksKeySourceOptions } from '../../src/protection/jwks-key-source.ts';
+import { JwksKeySource, type JwksKeySourceOptions } from '../../src/protection/jwks-key-source.ts';
 import { createTokenVerifier } from '../../src/protection/token-verifier.ts';
 import { startJwksServer } from './jwks-server.ts';
 import { makeSigner, makeToken, type Signer } from './signing.ts';
@@ -17,7 +17,7 @@ export async function setUpJwks(signers: readonly Signer[], options: Partial<Jwk
   const server = await startJwksServer(...signers);
   const clock = { nowMs: 1_700_000_000_000 };
   const timer = { run: () => {}, delayMs: 0 };
-  const source = createJwksKeySource({
+  const source = new JwksKeySource({
     url: server.url,
     algorithms: ['ES256'],
     timeoutMs: 60_000,

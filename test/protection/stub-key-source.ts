@@ -22,7 +22,7 @@ export function createStubKeySource(keys: readonly VerificationKey[]): StubKeySo
       this.asked++;
       return isAvailable ? { keys: set.find(header) } : { retryAfterSeconds: 7 };
     },
-    renew: (header, tried) => set.findUntried(header, tried),
+    renew: (header, tried) => ({ keys: set.findUntried(header, tried) }),
     onChange: change.onChange,
     use(next) {
       set = createKeySet(next);

@@ -7,7 +7,7 @@ import { createForwarder, type ForwardResult } from '../../src/forwarding/forwar
 import { createHttpProxy3Engine } from '../../src/forwarding/http-proxy-3/engine.ts';
 import { readWholeBody } from '../../src/forwarding/request-body.ts';
 import { createAuthenticate } from '../../src/protection/authenticate.ts';
-import { createJwksKeySource } from '../../src/protection/jwks-key-source.ts';
+import { JwksKeySource } from '../../src/protection/jwks-key-source.ts';
 import { createSubjectReader } from '../../src/protection/subject.ts';
 import { createTokenVerifier } from '../../src/protection/token-verifier.ts';
 import { createAccessTokenSubject } from '../../src/refresh-tokens/access-token-subject.ts';
@@ -41,7 +41,7 @@ export async function startTokenFront(
     encodedSlash: [],
     requestBodyBytes: 2_097_152,
   });
-  const keySource = createJwksKeySource({ url: upstream.jwksUrl, algorithms: ['RS256'], now: Date.now });
+  const keySource = new JwksKeySource({ url: upstream.jwksUrl, algorithms: ['RS256'], now: Date.now });
   await keySource.start();
   const verifier = createTokenVerifier({
     algorithms: ['RS256'],
