@@ -1,3 +1,4 @@
+import { trimOws } from '../request/trimming.ts';
 import type { Command } from 'commander';
 import { compileProtectedList } from '../protection/protected-list.ts';
 import { type CommandIo, processIo } from './command-io.ts';
@@ -26,7 +27,7 @@ export async function runExplain(
   io: CommandIo = processIo,
 ): Promise<number> {
   const pasted = readPastedRequest(words.join(' '));
-  const fields = (options.header ?? []).map((line) => /^([^\s:]+):\s*(.*)$/.exec(line)?.slice(1, 3));
+  const fields = (options.header ?? []).map((line) => readHeader(line));
   if (words.length < 2 && /^[A-Z]*$/.test(words.join(''))) {
     io.err('a request is needed, such as: shopward explain GET /carts/1');
     return badUsage;
@@ -47,6 +48,12 @@ export async function runExplain(
   if (options.json) io.out(JSON.stringify({ ...explanation, notes }, null, 2));
   else io.out(explanationText(explanation, notes).join('\n'));
   return 0;
+}
+
+/** Name and value of `Name: value`; undefined: it is no field line. */
+function readHeader(line: string): string[] | undefined {
+  const [, name, value] = /^([^\s:]+):(.*)$/.exec(line) ?? [];
+  return name === undefined || value === undefined ? undefined : [name, trimOws(value)];
 }
 
 export function declareExplain(program: Command): void {

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { buildRejections } from '../rejections/table.ts';
+import { trimEndWhile } from '../request/trimming.ts';
 import { type CommandIo, processIo } from './command-io.ts';
 import { collect, configFile, declareVerb, json, listFile } from './declare-verb.ts';
 import { badConfiguration, loadConfiguration } from './load-configuration.ts';
@@ -137,8 +138,12 @@ function parseDeployment(url: string): Deployment | undefined {
     scheme: isTls ? 'https' : 'http',
     host: host.replace(/^\[|\]$/g, ''),
     port: port === undefined ? (isTls ? 443 : 80) : Number(port),
-    prefix: path.replace(/\/+$/, ''),
+    prefix: trimEndWhile(path, isSlash),
   };
+}
+
+function isSlash(code: number): boolean {
+  return code === 0x2f;
 }
 
 function milliseconds(seconds: string): number {

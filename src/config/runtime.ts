@@ -28,7 +28,7 @@ export function findUnsafeRuntime({ version, execArgv, env }: Runtime): RuntimeP
   if (!(major >= oldestNode)) add(`Node ${version} is too old: shopward needs Node ${oldestNode} or newer`);
   // Node takes underscores for dashes in its options.
   const flags = [...execArgv, ...(env.NODE_OPTIONS ?? '').split(/\s+/)].map((flag) =>
-    flag.replace(/^"|"$/g, '').replace(/(?<=^--[^=]*)_/g, '-'),
+    dashed(flag.replace(/^"|"$/g, '')),
   );
   for (const { flag, text } of unsafeFlags) if (flags.some((one) => flag.test(one))) add(text);
   if (flags.some((flag) => inspectFlag.test(flag))) {
@@ -49,4 +49,10 @@ export function findUnsafeRuntime({ version, execArgv, env }: Runtime): RuntimeP
     add('DEBUG makes http-proxy-3 print options and addresses of requests', 'warning');
   }
   return problems;
+}
+
+/** The name of an option with dashes; its value is left alone. */
+function dashed(flag: string): string {
+  const [name = ''] = flag.split('=', 1);
+  return name.startsWith('--') ? name.replaceAll('_', '-') + flag.slice(name.length) : flag;
 }

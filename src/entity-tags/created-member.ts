@@ -4,7 +4,7 @@ import { type FieldList, fieldValue } from '../request/field-list.ts';
 import { decodeSegment } from '../request/path-folding.ts';
 import { parseStrongTag } from './entity-tag.ts';
 import { fingerprintOf } from './fingerprint.ts';
-import { createdId } from './json-api.ts';
+import { createdId, fitsInPath } from './json-api.ts';
 import { randomTag } from './random-tag.ts';
 import { collectionKeyOf, memberKeyOf, type TrackedRequest } from './tracked-resources.ts';
 import { markCollection } from './tracked-write.ts';
@@ -72,7 +72,6 @@ function idOfLocation(fields: FieldList, { resource }: TrackedRequest): string |
     .replace(/[?#].*$/s, '');
   const segments = path?.split('/') ?? [];
   const id = segments.at(-1);
-  if (id === undefined || id === '' || segments.length !== resource.member.split('/').length)
-    return undefined;
-  return decodeSegment(id);
+  const isMember = segments.length === resource.member.split('/').length;
+  return isMember && id !== undefined && fitsInPath(id) ? decodeSegment(id) : undefined;
 }

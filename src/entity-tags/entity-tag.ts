@@ -1,3 +1,5 @@
+import { isOws, trimOws } from '../request/trimming.ts';
+
 /** RFC 9110 section 8.8.3. `opaque` is what stands between the quotes, one character per octet. */
 export interface EntityTag {
   readonly weak: boolean;
@@ -20,7 +22,7 @@ export function parseEntityTags(
   reading: TagReading,
 ): '*' | EntityTag[] | undefined {
   const [only = ''] = lines;
-  if (lines.length === 1 && trimSpaces(only) === '*') return '*';
+  if (lines.length === 1 && trimOws(only) === '*') return '*';
   const tags: EntityTag[] = [];
   for (const line of lines) {
     if (!parseLine(line, reading, tags)) return undefined;
@@ -47,7 +49,7 @@ function parseLine(line: string, reading: TagReading, tags: EntityTag[]): boolea
     if (at === line.length) return true;
     const end = readTag(line, at, reading, tags);
     if (end === -1) return false;
-    at = skip(line, end, isSpace);
+    at = skip(line, end, isOws);
     if (at < line.length && line.charCodeAt(at) !== comma) return false;
   }
 }
@@ -76,12 +78,8 @@ function skip(line: string, from: number, belongs: (code: number) => boolean): n
   return at;
 }
 
-function isSpace(code: number): boolean {
-  return code === 0x20 || code === 0x09;
-}
-
 function isSpaceOrComma(code: number): boolean {
-  return code === comma || isSpace(code);
+  return code === comma || isOws(code);
 }
 
 /** etagc: VCHAR but the quote, and obs-text. */
@@ -92,8 +90,4 @@ function isTagCharacter(code: number): boolean {
 /** What an unquoted tag may be made of; no `*`, so that `*` in a list stays malformed. */
 function isBareCharacter(code: number): boolean {
   return isTagCharacter(code) && code !== comma && code !== 0x2a && code !== 0x5c;
-}
-
-function trimSpaces(text: string): string {
-  return text.replace(/^[ \t]+|[ \t]+$/g, '');
 }

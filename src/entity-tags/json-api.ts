@@ -1,4 +1,10 @@
+import { maxPathOctets } from '../request/request-target.ts';
 import { parseJson } from './fingerprint.ts';
+
+/** Whether some path could name a member with this id: none could with a longer one, so it is nobody's. */
+export function fitsInPath(id: string): boolean {
+  return id !== '' && id.length < maxPathOctets;
+}
 
 /** Id of the one member that a JSON:API collection document holds, else undefined (none, several, not JSON:API). */
 export function singleMemberId(octets: Buffer): string | undefined {
@@ -21,7 +27,7 @@ function idOf(resource: unknown): string | undefined {
   if (!isObject(resource)) return undefined;
   const { id } = resource;
   if (typeof id === 'number') return String(id);
-  return typeof id === 'string' && id !== '' ? id : undefined;
+  return typeof id === 'string' && fitsInPath(id) ? id : undefined;
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

@@ -1,4 +1,6 @@
 import { hash } from 'node:crypto';
+import { normaliseLinearly } from '../request/path-folding.ts';
+import { trimEndWhile } from '../request/trimming.ts';
 import type { ResourceKey } from './tag-store.ts';
 
 /** One record for all users and all spellings of an id. */
@@ -17,13 +19,16 @@ export function collectionKey(template: string, ids: readonly string[], subject:
  */
 export function foldId(id: string): string {
   if (folded.test(id)) return id;
-  return id
-    .normalize('NFKD')
+  const [name = ''] = normaliseLinearly(id, 'NFKD')
     .replace(/\p{Mn}+/gu, '')
     .toLowerCase()
-    .replace(/;.*$/s, '')
-    .replace(/[\s\0.]+$/u, '')
-    .replace(/^0+(?=\d+$)/, '');
+    .split(';', 1);
+  const text = trimEndWhile(name, isIgnoredAtTheEnd);
+  return /^\d+$/.test(text) ? text.replace(/^0+(?=\d)/, '') : text;
+}
+
+function isIgnoredAtTheEnd(code: number): boolean {
+  return code === 0 || code === 0x2e || /\s/.test(String.fromCharCode(code));
 }
 
 /** What most ids are, and none of the steps of `foldId` changes. */

@@ -152,7 +152,7 @@ export function collectionKeyOf({ resource, collectionIds }: TrackedRequest, sub
 }
 
 function parameterNames(template: string): string[] {
-  return [...template.matchAll(/\{([^}]*)\}/g)].map(([, name]) => name ?? '');
+  return [...template.matchAll(/\{([^{}]*)\}/g)].map(([, name]) => name ?? '');
 }
 
 function judge(resources: readonly TrackedResourceOptions[]): void {
@@ -172,5 +172,5 @@ function judge(resources: readonly TrackedResourceOptions[]): void {
 }
 
 function shape(template: string): string {
-  return template.toLowerCase().replace(/\{[^}]*\}/g, '{}');
+  return template.toLowerCase().replace(/\{[^{}]*\}/g, '{}');
 }

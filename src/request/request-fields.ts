@@ -28,7 +28,7 @@ export interface FieldFacts {
 }
 
 /** While they are read. */
-type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+type Mutable<T> = { -readonly [K in keyof T]: T[K] extends readonly string[] ? string[] : T[K] };
 
 /** One pass over the field lines. Refuses repeated single fields and nominations of end-to-end fields. */
 export function readFields(
@@ -86,13 +86,13 @@ function takeField(
       facts.expect = value;
       return undefined;
     case 'connection':
-      facts.nominated = facts.nominated.concat(readNominations(value));
+      facts.nominated = appended(facts.nominated, readNominations(value));
       return undefined;
     case 'upgrade':
       facts.upgrade = joined(facts.upgrade, value);
       return undefined;
     case 'web-socket':
-      facts.webSocket = [...facts.webSocket, name, value];
+      facts.webSocket = appended(facts.webSocket, [name, value]);
       return undefined;
     case 'method-override':
       facts.hasMethodOverride = true;
@@ -141,6 +141,13 @@ function removeNominated(facts: Mutable<FieldFacts>, kinds: FieldKinds): FieldFa
   return facts;
 }
 
+/** In place but for the first time: a list that is made anew for each of a thousand lines takes the square of it. */
+function appended(list: string[], more: readonly string[]): string[] {
+  if (list === none) return [...more];
+  for (const one of more) list.push(one);
+  return list;
+}
+
 function joined(before: string | undefined, value: string): string {
   return before === undefined ? value : `${before}, ${value}`;
 }
@@ -168,4 +175,4 @@ function noFacts(): Mutable<FieldFacts> {
   };
 }
 
-const none: readonly string[] = [];
+const none: string[] = [];

@@ -11,7 +11,7 @@ export interface CanonicalTarget {
 }
 
 /** Octets of a path as sent; longer: 414. RFC 9110 section 4.1 asks for 8000 at least. */
-const maxPathOctets = 8192;
+export const maxPathOctets = 8192;
 export const maxSegments = 64;
 
 const plain = 0;

@@ -83,7 +83,25 @@ function serialiseFault(fault: unknown): Record<string, unknown> {
 
 /** Hides the user part of URLs, up to the last `@` it may be, and anything shaped like a JSON Web Token. */
 export function withoutCredentials(text: string): string {
-  return text
-    .replace(/(?<!file:)\/\/\S*@/g, '//…@')
-    .replace(/[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}/g, '…');
+  return text.replace(/\S+/g, withoutUser).replace(/[A-Za-z0-9_.-]{32,}/g, withoutTokens);
+}
+
+/** Of a word that may be a URL. */
+function withoutUser(word: string): string {
+  let start = word.indexOf('//');
+  while (start > 0 && word.startsWith('file:', start - 5)) start = word.indexOf('//', start + 1);
+  const end = word.lastIndexOf('@');
+  return start === -1 || end < start ? word : `${word.slice(0, start)}//…${word.slice(end)}`;
+}
+
+/** Of parts between dots, three of ten characters or more in a row are a token. */
+function withoutTokens(run: string): string {
+  const parts = run.split('.');
+  const shown: string[] = [];
+  for (let at = 0; at < parts.length; at += 1) {
+    const isToken = parts.length - at > 2 && parts.slice(at, at + 3).every((part) => part.length >= 10);
+    shown.push(isToken ? '…' : (parts[at] ?? ''));
+    if (isToken) at += 2;
+  }
+  return shown.join('.');
 }

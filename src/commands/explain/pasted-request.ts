@@ -15,13 +15,13 @@ const logLine = /["'`]([A-Za-z]+) ([^\s"]+) HTTP\/\d(?:\.\d)?["'`]/;
 const wholeUrl = /^https?:\/\/([^/?#]*)([^#]*)(#.*)?$/is;
 const hostAndPath =
   /^(?:localhost|(?:\d+\.){3}\d+|\[[0-9a-f:.]+\]|(?:[a-z0-9-]+\.)+[a-z]{2,})(?::\d+)?(?=[/?]|$)/i;
-const enclosing: readonly [string, string][] = [
+const enclosing: ReadonlyMap<string, string> = new Map([
   ['"', '"'],
   ["'", "'"],
   ['`', '`'],
   ['<', '>'],
   ['(', ')'],
-];
+]);
 
 /**
  * Reads a request as people copy it: `GET /x`, a request line with its version, a line of an access log (a JSON record
@@ -49,28 +49,45 @@ export function readPastedRequest(pasted: string): PastedRequest {
   }
   const [method, other = method] = methods;
   if (other !== method) notes.push(`the text says ${other}; ${method} is explained`);
-  rest = rest.replace(/\s+HTTP\/\d(?:\.\d)?$/, '');
+  rest = withoutVersion(rest);
   const { target, host } = readTarget(readEscapes(rest, notes), notes);
   return { method, target, host, notes };
 }
 
+/** Any number of pairs of quotes, and the commas behind them. One pass: quotes without end are pasted too. */
 function withoutQuotes(text: string): string {
-  const bare = text.replace(/(?<=["'`>)])[,;]$/, '');
-  const pair = enclosing.find(
-    ([open, close]) => bare.startsWith(open) && bare.endsWith(close) && bare.length > 1,
-  );
-  return pair === undefined ? text : withoutQuotes(bare.slice(1, -1).trim());
+  let start = 0;
+  let end = text.length;
+  for (;;) {
+    const hasComma = /[,;]/.test(text.charAt(end - 1)) && /["'`>)]/.test(text.charAt(end - 2));
+    const last = hasComma ? end - 2 : end - 1;
+    const close = enclosing.get(text.charAt(start));
+    if (close === undefined || last <= start || text.charAt(last) !== close) return text.slice(start, end);
+    start = skipSpaces(text, start + 1, 1, last);
+    end = skipSpaces(text, last - 1, -1, start - 1) + 1;
+  }
+}
+
+/** The first index from `at` on, in steps of 1 or -1, that is no white space, or `limit`. */
+function skipSpaces(text: string, at: number, step: 1 | -1, limit: number): number {
+  let index = at;
+  while (index !== limit && /\s/.test(text.charAt(index))) index += step;
+  return index;
+}
+
+function withoutVersion(text: string): string {
+  const version = /\sHTTP\/\d(?:\.\d)?$/.exec(text);
+  return version === null ? text : text.slice(0, version.index).trimEnd();
 }
 
 function startsQuoted(text: string): boolean {
-  return enclosing.some(([open]) => text.startsWith(open));
+  return enclosing.has(text.charAt(0));
 }
 
 function leadingMethod(text: string): { method: string; rest: string } | undefined {
-  const [, method, rest] = /^([A-Za-z]+)\s+(\S.*)$/s.exec(text) ?? [];
-  return method === undefined || rest === undefined || /^HTTP\//.test(rest)
-    ? undefined
-    : { method: method.toUpperCase(), rest };
+  const [start, method] = /^([A-Za-z]+)\s+(?=\S)/.exec(text) ?? [];
+  if (start === undefined || method === undefined || text.startsWith('HTTP/', start.length)) return undefined;
+  return { method: method.toUpperCase(), rest: text.slice(start.length) };
 }
 
 /** Escapes of where the text was copied from, none of which a client sends. */

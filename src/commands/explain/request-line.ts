@@ -10,13 +10,8 @@ export function findRequestLine(text: string): FoundLine | undefined {
   return ofRecord(text) ?? ofCurl(text);
 }
 
-/** In front of a pretty record there are a time and a level, never a slash. */
-const record = /^[^/{]*(\{.*\})\s*,?\s*$/s;
-
 function ofRecord(text: string): FoundLine | undefined {
-  const json = record.exec(text)?.[1];
-  if (json === undefined) return undefined;
-  const fields = parse(json);
+  const fields = parse(recordIn(text));
   if (fields === undefined) return undefined;
   const { request } = fields;
   const note = 'read from a record of a log';
@@ -26,6 +21,13 @@ function ofRecord(text: string): FoundLine | undefined {
   const target = source.path ?? source.uri ?? source.url ?? source.request_uri;
   if (typeof target !== 'string') return undefined;
   return { line: typeof method === 'string' ? `${method} ${target}` : target, note };
+}
+
+/** In front of a pretty record there are a time and a level, never a slash; behind one perhaps the comma of a list. */
+function recordIn(text: string): string {
+  const start = text.search(/[/{]/);
+  const json = start === -1 ? '' : text.slice(start).trimEnd();
+  return json.endsWith(',') ? json.slice(0, -1) : json;
 }
 
 function parse(json: string): Record<string, unknown> | undefined {

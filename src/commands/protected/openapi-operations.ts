@@ -1,7 +1,8 @@
 import type { ResourceMethod } from '../../protection/protected-resource.ts';
 import { isTemplateProblem, parsePathTemplate } from '../../request/path-template.ts';
+import { trimEndWhile } from '../../request/trimming.ts';
 import { followReference, isMap, type Json, type JsonMap } from './openapi-document.ts';
-import { basePathsOf, toTemplate } from './openapi-paths.ts';
+import { basePathsOf, isSlash, toTemplate } from './openapi-paths.ts';
 import { type OperationSecurity, securityOf } from './openapi-security.ts';
 
 /** An operation of a document as a route of ours. */
@@ -75,7 +76,7 @@ export function readOperations(document: JsonMap, options: OperationsOptions = {
 
 /** Operations of one route, such as GET and HEAD, count as the stricter of the two. */
 function add(operations: Map<string, Operation>, operation: Operation): void {
-  const key = `${operation.method} ${operation.template.toLowerCase().replace(/\{[^}]*\}/g, '{}')}`;
+  const key = `${operation.method} ${operation.template.toLowerCase().replace(/\{[^{}]*\}/g, '{}')}`;
   const other = operations.get(key);
   if (other === undefined || other.needs !== 'token') {
     operations.set(key, other !== undefined && operation.needs !== 'token' ? other : operation);
@@ -85,7 +86,7 @@ function add(operations: Map<string, Operation>, operation: Operation): void {
 }
 
 function basesOf({ basePath }: OperationsOptions, ...servers: readonly Json[]): string[] {
-  if (basePath !== undefined) return [basePath.replace(/\/+$/, '')];
+  if (basePath !== undefined) return [trimEndWhile(basePath, isSlash)];
   return basePathsOf(servers.find((list) => Array.isArray(list) && list.length > 0));
 }
 

@@ -1,4 +1,5 @@
 import { isTemplateProblem, parsePathTemplate } from '../../request/path-template.ts';
+import { trimWhile } from '../../request/trimming.ts';
 import { isMap, type Json, type JsonMap } from './openapi-document.ts';
 
 /** A path of the document as a template of ours. */
@@ -16,7 +17,7 @@ export function basePathsOf(servers: Json): string[] {
 }
 
 function substituteVariables({ url, variables }: JsonMap): string {
-  return String(url ?? '').replace(/\{([^}]*)\}/g, (whole, name: string) => {
+  return String(url ?? '').replace(/\{([^{}]*)\}/g, (whole, name: string) => {
     const variable = isMap(variables) && Object.hasOwn(variables, name) ? variables[name] : undefined;
     return isMap(variable) && variable.default !== undefined ? String(variable.default) : whole;
   });
@@ -25,7 +26,7 @@ function substituteVariables({ url, variables }: JsonMap): string {
 /** Relative URLs are taken for paths of the origin: where the document itself stands is not known. */
 export function basePathOf(url: string): string {
   const [, authority, path = ''] = /^(?:[a-z][a-z0-9+.-]*:)?(\/\/[^/?#]*)?([^?#]*)/i.exec(url) ?? [];
-  const bare = path.replace(/^\.?\/+|\/+$/g, '');
+  const bare = trimWhile(path.startsWith('./') ? path.slice(1) : path, isSlash);
   if (bare === '' || bare === '.') return '';
   return authority === undefined && url.includes('://') ? '' : `/${bare}`;
 }
@@ -55,12 +56,20 @@ export function toTemplate(path: string): TemplatePath {
 }
 
 function parameter(name: string, names: Set<string>): string {
-  const word = name.replace(/[^A-Za-z0-9_-]+/g, '_').replace(/^_+|_+$/g, '') || 'id';
+  const word = trimWhile(name.replace(/[^A-Za-z0-9_-]+/g, '_'), isUnderscore) || 'id';
   const base = /^[A-Za-z]/.test(word) ? word : `p_${word}`;
   let unique = base;
   for (let count = 2; names.has(unique); count += 1) unique = `${base}_${count}`;
   names.add(unique);
   return `{${unique}}`;
+}
+
+export function isSlash(code: number): boolean {
+  return code === 0x2f;
+}
+
+function isUnderscore(code: number): boolean {
+  return code === 0x5f;
 }
 
 function encodeLiteral(segment: string): string {

@@ -29,7 +29,7 @@ export interface RowProbe {
 
 /** The path of a template with `id` in place of every parameter and of the rest. */
 export function samplePath(template: string, id: string): string {
-  return template.replace(/\{[^}]*\}|\*\*$/g, id);
+  return template.replace(/\{[^{}]*\}|\*\*$/g, id);
 }
 
 /** One probe per method of each row, in the order of the list. */

@@ -87,5 +87,5 @@ export function refreshTokenProblems({ refreshTokens }: Pick<Config, 'refreshTok
 }
 
 function shape(template: string): string {
-  return template.replace(/\{[^}]*\}/g, '{}').toLowerCase();
+  return template.replace(/\{[^{}]*\}/g, '{}').toLowerCase();
 }

@@ -27,7 +27,7 @@ export type KeysConfig =
 const jwksText = 'must be an http:// or https:// URL without user and fragment';
 const jwksUrl = z
   .string()
-  .regex(/^https?:\/\/[^\s/@?#]+(\/[^\s@#]*)?(\?[^\s#]*)?$/i, { error: jwksText, abort: true })
+  .regex(/^https?:\/\/[^\s/@?#]+(\/[^\s@?#]*)?(\?[^\s#]*)?$/i, { error: jwksText, abort: true })
   .refine(URL.canParse, { error: jwksText });
 
 const keys = z
