@@ -78,7 +78,7 @@ export async function startRedis(): Promise<{ readonly url: string } | undefined
 }
 
 export interface ShopwardSettings {
-  readonly engine?: 'llhttp' | 'undici' | 'http-proxy-3';
+  readonly engine?: 'llhttp' | 'http-proxy-3';
   /** Rows of the protected list. */
   readonly rows?: readonly string[];
   /** Default: `warn`, since no other contestant writes a line for each request. */

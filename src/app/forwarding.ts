@@ -16,7 +16,6 @@ export interface Forwarding {
 const engines = {
   'http-proxy-3': async () => (await import('../forwarding/http-proxy-3/engine.ts')).createHttpProxy3Engine,
   llhttp: async () => (await import('../forwarding/llhttp/engine.ts')).createLlhttpEngine,
-  undici: async () => (await import('../forwarding/undici/engine.ts')).createUndiciEngine,
 };
 
 /** Connections for questions of our own to the shop, beside those for its clients. */

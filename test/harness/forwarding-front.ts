@@ -11,7 +11,6 @@ import {
 import { createHttpProxy3Engine } from '../../src/forwarding/http-proxy-3/engine.ts';
 import { createLlhttpEngine } from '../../src/forwarding/llhttp/engine.ts';
 import type { Passage } from '../../src/forwarding/passage.ts';
-import { createUndiciEngine } from '../../src/forwarding/undici/engine.ts';
 import { writeRejection } from '../../src/rejections/rejection-writer.ts';
 import { buildRejections } from '../../src/rejections/table.ts';
 import type { CanonicalRequest, Method } from '../../src/request/canonical-request.ts';
@@ -19,7 +18,6 @@ import type { CanonicalRequest, Method } from '../../src/request/canonical-reque
 /** Every engine that must behave alike. */
 export const engines: ReadonlyArray<NamedEngine> = [
   { name: 'http-proxy-3', createEngine: createHttpProxy3Engine },
-  { name: 'undici', createEngine: createUndiciEngine },
   { name: 'llhttp', createEngine: createLlhttpEngine },
 ];
 

@@ -8,13 +8,20 @@ export const publicUrl = originUrl().optional().meta({
     'Address by which clients know the API: `{base_url}` of `links.self`. Left out: scheme and `Host` of the request.',
 });
 
+const engines = ['llhttp', 'http-proxy-3'] as const;
+
+/** An engine that was there in 0.1 is told what took its place. */
+function engineText({ input }: { readonly input?: unknown }): string | undefined {
+  return input === 'undici' ? 'is no longer undici: use llhttp (the default), which replaces it' : undefined;
+}
+
 export const upstream = z
   .strictObject({
     url: originUrl().prefault('http://127.0.0.1:9000').meta({
       description: "Scheme, host and port of the shop's API; without a path.",
       reference: '${UPSTREAM_URL:-http://127.0.0.1:9000}',
     }),
-    engine: z.enum(['llhttp', 'undici', 'http-proxy-3']).default('llhttp').meta({
+    engine: z.enum(engines, { error: engineText }).default('llhttp').meta({
       description: 'What does the request to the shop. WebSockets always go through http-proxy-3.',
     }),
     forwardHost: z.boolean().default(false).meta({

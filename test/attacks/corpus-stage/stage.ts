@@ -32,7 +32,7 @@ const stageConfigs: Readonly<Record<StageName, StageConfig>> = {
   },
 };
 
-export const engines = ['http-proxy-3', 'undici', 'llhttp'] as const;
+export const engines = ['http-proxy-3', 'llhttp'] as const;
 export type EngineName = (typeof engines)[number];
 
 /** One proxy in front of one shop that records every octet. */
