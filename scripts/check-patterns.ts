@@ -1,0 +1,97 @@
+/**
+ * The rule for regular expressions: none in src takes more than linear time, whatever text it sees. Every literal and
+ * every construction is found in the syntax tree and given to recheck, which proves it linear or finds a text that it
+ * needs the square for. Exits 1 and names each one that is not safe, with the text. One that is slow is replaced by a
+ * loop (src/request/trimming.ts), or bounded; only what never sees text from outside is licensed here, with the reason.
+ */
+import { globSync, readFileSync } from 'node:fs';
+import { stripTypeScriptTypes } from 'node:module';
+import { type AnyNode, type CallExpression, type NewExpression, parse } from 'acorn';
+import { check } from 'recheck';
+
+/** `file: construction` -> why it may be built at run time. */
+const licensedConstructions: Readonly<Record<string, string>> = {
+  "src/url-resolver/response/json-text.ts: new RegExp(special, 'g')":
+    'the literal of the line above, once more',
+  "src/commands/protected/yaml-sections.ts: new RegExp(`^(?=${indent}[^\\\\s#])`, 'm')":
+    'the indent is a run of spaces that a literal has read: a fixed text behind a line start',
+};
+
+/** How long one may be looked at, of the 100 ms or so that most take; longer counts as not safe. */
+const timeoutMs = 30_000;
+
+interface Pattern {
+  readonly source: string;
+  readonly flags: string;
+}
+
+const places = new Map<string, { readonly pattern: Pattern; readonly at: string[] }>();
+const complaints: string[] = [];
+const unused = new Set(Object.keys(licensedConstructions));
+
+for (const file of globSync('src/**/*.{ts,js,mjs}')) {
+  // Types become spaces, so that every position stays what it is.
+  const code = stripTypeScriptTypes(readFileSync(file, 'utf8'));
+  const place = (node: AnyNode) => `${file}:${code.slice(0, node.start).split('\n').length}`;
+  for (const node of nodesOf(parse(code, { ecmaVersion: 'latest', sourceType: 'module' }))) {
+    const pattern = patternOf(node);
+    if (pattern !== undefined) {
+      const key = `/${pattern.source}/${pattern.flags}`;
+      const known = places.get(key) ?? { pattern, at: [] };
+      known.at.push(place(node));
+      places.set(key, known);
+    } else if (buildsPattern(node)) {
+      const construction = `${file}: ${code.slice(node.start, node.end)}`;
+      if (!unused.delete(construction) && !(construction in licensedConstructions)) {
+        complaints.push(`${place(node)}: ${construction} is not a literal, and has no licence`);
+      }
+    }
+  }
+}
+
+for (const [text, { pattern, at }] of places) {
+  const found = await check(pattern.source, pattern.flags, { timeout: timeoutMs });
+  if (found.status === 'safe') continue;
+  const why =
+    found.status === 'vulnerable' ? `${found.complexity.summary}: ${found.attack.pattern}` : 'not decided';
+  complaints.push(`${at.join(', ')}: ${text} is not linear (${why})`);
+}
+for (const licence of unused)
+  complaints.push(`scripts/check-patterns.ts: nothing needs the licence of ${licence}`);
+
+for (const complaint of complaints) console.error(complaint);
+if (complaints.length > 0) process.exit(1);
+console.log(`patterns: ${places.size} regular expressions, each linear whatever text it sees`);
+
+function* nodesOf(value: unknown): Generator<AnyNode> {
+  if (typeof value !== 'object' || value === null) return;
+  if ('type' in value) yield value as AnyNode;
+  for (const part of Object.values(value)) yield* nodesOf(part);
+}
+
+/** A literal, or a construction of nothing but literals. */
+function patternOf(node: AnyNode): Pattern | undefined {
+  if (node.type === 'Literal' && node.regex) return { source: node.regex.pattern, flags: node.regex.flags };
+  const call = regExpCallOf(node);
+  if (call === undefined) return undefined;
+  const [source, flags = ''] = call.arguments.map((argument) =>
+    argument.type === 'Literal' && typeof argument.value === 'string' ? argument.value : undefined,
+  );
+  return source === undefined || flags === undefined ? undefined : { source, flags };
+}
+
+/** `RegExp(…)`, and the methods of String that make a pattern of what is given to them as text. */
+function buildsPattern(node: AnyNode): boolean {
+  if (regExpCallOf(node) !== undefined) return true;
+  if (node.type !== 'CallExpression' || node.callee.type !== 'MemberExpression') return false;
+  const { property } = node.callee;
+  const isMatching =
+    property.type === 'Identifier' && ['match', 'matchAll', 'search'].includes(property.name);
+  const [first] = node.arguments;
+  return isMatching && (first?.type === 'TemplateLiteral' || (first?.type === 'Literal' && !first.regex));
+}
+
+function regExpCallOf(node: AnyNode): CallExpression | NewExpression | undefined {
+  if (node.type !== 'NewExpression' && node.type !== 'CallExpression') return undefined;
+  return node.callee.type === 'Identifier' && node.callee.name === 'RegExp' ? node : undefined;
+}
