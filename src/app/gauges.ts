@@ -86,6 +86,11 @@ export function registerGauges(
     help: 'Writes of log lines that failed; lines beyond what memory keeps are lost.',
     value: () => logOutput().failures,
   });
+  metrics.registerCounter({
+    name: 'shopward_log_dropped_lines',
+    help: 'Log lines that were dropped, because nobody took them or they could not be written.',
+    value: () => logOutput().droppedLines,
+  });
   metrics.registerGauge({
     name: 'shopward_remembered_tokens',
     help: 'Verified tokens in memory.',

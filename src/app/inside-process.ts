@@ -31,7 +31,7 @@ export function createInside(sources: InsideSources): Inside {
       for (const problem of list.problems()) reasons.push(`protected list: ${formatProblem(problem)}`);
       for (const problem of sources.secretProblems()) reasons.push(`secrets: ${formatProblem(problem)}`);
       const { fault } = logOutput();
-      if (fault) reasons.push(`log: lines cannot be written (${fault}), some are lost`);
+      if (fault) reasons.push(`log: ${logFaultText(fault)}`);
       for (const part of parts) reasons.push(...(part.reasons?.() ?? []));
       return { ready: !draining && keyCount > 0, reasons };
     },
@@ -43,6 +43,13 @@ export function createInside(sources: InsideSources): Inside {
     ],
     purge: resolver ? (which) => resolver.resolver.purge(which) : undefined,
   };
+}
+
+/** Lines are dropped, and why. */
+function logFaultText(fault: string): string {
+  if (fault === 'EAGAIN') return 'its reader takes no lines, some are lost';
+  if (fault === 'EPIPE') return 'its reader is gone (EPIPE), all lines are lost';
+  return `lines cannot be written (${fault}), some are lost`;
 }
 
 type MappingProblem = { readonly file: string; readonly line: number; readonly col: number; text: string };

@@ -1,4 +1,6 @@
-import { type DestinationStream, destination, type Logger, type LoggerOptions, pino } from 'pino';
+import { isatty } from 'node:tty';
+import { type DestinationStream, type Logger, type LoggerOptions, pino } from 'pino';
+import { LogOutput, type LogOutputStatus, writeToStdout } from './log-output.ts';
 
 export type Log = Logger;
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent';
@@ -8,7 +10,7 @@ export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' |
  * to it, and faults are logged by name, code and message of their own, without the payloads that libraries attach.
  */
 export function createLog(level: LogLevel, options: { pretty?: boolean; worker?: number } = {}): Log {
-  const pretty = options.pretty ?? (process.stdout.isTTY === true || process.env.SHOPWARD_LOG === 'pretty');
+  const pretty = options.pretty ?? (isatty(1) || process.env.SHOPWARD_LOG === 'pretty');
   const pinoOptions: LoggerOptions = {
     level,
     base: options.worker === undefined ? null : { worker: options.worker },
@@ -22,56 +24,29 @@ export function createLog(level: LogLevel, options: { pretty?: boolean; worker?:
       },
     }),
   };
-  return pretty ? pino(pinoOptions) : pino(pinoOptions, openStdout());
+  return pretty ? pino(pinoOptions) : pino(pinoOptions, openStdout(options.worker));
 }
 
-/** Bytes of lines that wait for a disk to have room again; more are dropped. */
-const keptBytes = 1024 * 1024;
-/** Octets that a pipe takes as one piece, whoever else writes to it (PIPE_BUF of Linux): workers share theirs. */
-const wholeBytes = 4096;
+/** The one way out of the process, opened with the first log; tests of pretty logs have none. */
+let output: LogOutput | undefined;
 
-/** What became of writing to standard output, which the process has but once. */
-const output = { failures: 0, fault: undefined as string | undefined };
-
-/** Failed writes so far, and the system's word for the last one unless one has succeeded since. */
-export function logOutput(): Readonly<typeof output> {
-  return output;
+/** What became of the lines so far. */
+export function logOutput(): LogOutputStatus {
+  return output?.status ?? { failures: 0, droppedLines: 0, fault: undefined };
 }
 
-/**
- * Standard output. A full disk behind it ends neither the process nor a request. The lines of one turn of the event loop
- * go out in few pieces, since a write costs more than the line; a process that is killed loses those of its last turn.
- */
-function openStdout(): DestinationStream {
-  const stdout = destination({ dest: 1, sync: true, maxLength: keptBytes });
-  // Unheard, a failed write would be a fault that nobody caught.
-  stdout.on('error', ({ code }: NodeJS.ErrnoException) => {
-    output.failures++;
-    output.fault = code ?? 'unknown fault';
-  });
-  stdout.on('write', () => {
-    output.fault = undefined;
-  });
-  let lines = '';
-  let bytes = 0;
-  const flushSync = () => {
-    const piece = lines;
-    lines = '';
-    bytes = 0;
-    if (piece !== '') stdout.write(piece);
-  };
-  process.on('exit', flushSync);
-  return {
-    write(line) {
-      const length = Buffer.byteLength(line);
-      if (bytes + length > wholeBytes) flushSync();
-      if (lines === '') setImmediate(flushSync);
-      lines += line;
-      bytes += length;
-    },
-    // Pino asks for it behind a fatal line.
-    flushSync,
-  } as DestinationStream;
+function openStdout(worker: number | undefined): DestinationStream {
+  if (output === undefined) {
+    const droppedLine = (count: number) => {
+      const time = new Date().toISOString();
+      const told = { level: 'warn', time, worker, event: 'log-lines-dropped', count };
+      return `${JSON.stringify({ ...told, msg: `${count} log lines were dropped: nobody took them` })}\n`;
+    };
+    const opened = new LogOutput({ write: writeToStdout(), droppedLine });
+    process.on('exit', () => opened.end());
+    output = opened;
+  }
+  return output as DestinationStream;
 }
 
 /** Errors of libraries carry claims, commands and URLs with passwords; three plain words of them are enough. */

@@ -7,7 +7,7 @@ const log = path.join(import.meta.dirname, '../../src/telemetry/log.ts');
 const workers = [1, 2, 3];
 const perWorker = 20_000;
 
-test('workers that share one pipe write whole lines, however slowly it is read', async () => {
+test('workers that share one pipe write whole lines, and tell of those that a slow reader made them drop', async () => {
   const program = `
     const { createLog } = await import(${JSON.stringify(log)});
     const log = createLog('info', { pretty: false, worker: Number(process.env.WORKER) });
@@ -33,8 +33,8 @@ test('workers that share one pipe write whole lines, however slowly it is read',
   const torn: string[] = [];
   for (const line of text.split('\n').filter(Boolean)) {
     try {
-      const { worker } = JSON.parse(line) as { worker: number };
-      counts.set(worker, (counts.get(worker) ?? 0) + 1);
+      const { worker, event, count } = JSON.parse(line) as { worker: number; event: string; count: number };
+      counts.set(worker, (counts.get(worker) ?? 0) + (event === 'log-lines-dropped' ? count : 1));
     } catch {
       torn.push(line);
     }

@@ -1,0 +1,206 @@
+import { constants, fstatSync, openSync, writeSync } from 'node:fs';
+import { Socket } from 'node:net';
+
+/** Bytes of lines that are kept while nobody takes them; further lines are dropped, and counted. */
+const keptBytes = 1024 * 1024;
+/** Octets that a pipe takes as one piece, whoever else writes to it (PIPE_BUF of Linux): workers share theirs. */
+const pieceBytes = 4096;
+/** Between two attempts to write what was not taken. */
+const pauseMs = 50;
+/** How long a process that ends waits for a reader that takes nothing. */
+const lastWaitMs = 500;
+
+export interface LogOutputStatus {
+  /** Attempts to write that failed; a reader that is merely slow is no failure. */
+  readonly failures: number;
+  /** Lines that were dropped. */
+  readonly droppedLines: number;
+  /** The system's word while lines cannot be written: `ENOSPC`, `EPIPE`, or `EAGAIN` where nobody reads and lines are dropped. */
+  readonly fault: string | undefined;
+}
+
+export interface LogOutputOptions {
+  /** Writes what it can without waiting, and returns the number of bytes; throws the system's error. */
+  write(piece: Buffer): number;
+  /** The line that tells of dropped ones. */
+  droppedLine(count: number): string;
+  /** Default 1 MiB. */
+  readonly keptBytes?: number;
+}
+
+/**
+ * Where log lines go, which never makes anybody wait: what the reader does not take is kept up to a bound, and lines
+ * beyond it are dropped, counted, and told of in a line of their own as soon as there is room. The lines of one turn of the event
+ * loop leave in few pieces, since a write costs more than a line; a process that is killed loses those of its last turn.
+ */
+export class LogOutput {
+  readonly #options: LogOutputOptions;
+  readonly #keptBytes: number;
+  /** Lines that belong to the next piece. */
+  #lines = '';
+  #lineBytes = 0;
+  /** Pieces that were not taken yet; of the first one maybe a part. */
+  readonly #pieces: { bytes: Buffer; readonly lines: number }[] = [];
+  #waitingBytes = 0;
+  #lineCount = 0;
+  #untold = 0;
+  #isScheduled = false;
+  #willTryAgain = false;
+  #failures = 0;
+  #droppedLines = 0;
+  #fault: string | undefined;
+
+  constructor(options: LogOutputOptions) {
+    this.#options = options;
+    this.#keptBytes = options.keptBytes ?? keptBytes;
+  }
+
+  get status(): LogOutputStatus {
+    const isMerelySlow = this.#fault === 'EAGAIN' && this.#untold === 0;
+    return {
+      failures: this.#failures,
+      droppedLines: this.#droppedLines,
+      fault: isMerelySlow ? undefined : this.#fault,
+    };
+  }
+
+  /** One whole line, with its line break. */
+  write(line: string): void {
+    const bytes = Buffer.byteLength(line);
+    if (this.#waitingBytes + this.#lineBytes + bytes > this.#keptBytes) {
+      this.#drop(1);
+      return;
+    }
+    if (this.#lineBytes + bytes > pieceBytes) this.#endPiece();
+    this.#lines += line;
+    this.#lineBytes += bytes;
+    this.#lineCount++;
+    if (!this.#isScheduled) this.#schedule();
+  }
+
+  /** Writes what can be written now; pino asks for it after a fatal line. */
+  flushSync(): void {
+    this.#endPiece();
+    this.#writePieces();
+  }
+
+  /** The process ends: the rest is written for as long as the reader takes some of it. */
+  end(): void {
+    this.flushSync();
+    const pause = new Int32Array(new SharedArrayBuffer(4));
+    for (let waitedMs = 0; this.#waitingBytes > 0 && waitedMs < lastWaitMs && this.#fault === 'EAGAIN'; ) {
+      const before = this.#waitingBytes;
+      Atomics.wait(pause, 0, 0, 5);
+      this.#writePieces();
+      waitedMs = this.#waitingBytes < before ? 0 : waitedMs + 5;
+    }
+  }
+
+  #schedule(): void {
+    this.#isScheduled = true;
+    setImmediate(this.#flush);
+  }
+
+  readonly #flush = (): void => {
+    this.#isScheduled = false;
+    this.#endPiece();
+    // While the way is blocked, the next attempt is the timer's.
+    if (this.#fault === undefined) this.#writePieces();
+  };
+
+  #endPiece(): void {
+    if (this.#lines === '') return;
+    this.#push(this.#lines, this.#lineCount);
+    this.#lines = '';
+    this.#lineBytes = 0;
+    this.#lineCount = 0;
+  }
+
+  #push(text: string, lines: number): void {
+    const bytes = Buffer.from(text);
+    this.#pieces.push({ bytes, lines });
+    this.#waitingBytes += bytes.length;
+  }
+
+  #writePieces(): void {
+    for (let first = this.#pieces[0]; first !== undefined; first = this.#pieces[0]) {
+      const written = this.#tryWrite(first.bytes);
+      if (written === undefined) return;
+      this.#waitingBytes -= written;
+      if (written < first.bytes.length) first.bytes = first.bytes.subarray(written);
+      else this.#pieces.shift();
+      this.#tellDropped();
+    }
+  }
+
+  #tryWrite(bytes: Buffer): number | undefined {
+    try {
+      const written = this.#options.write(bytes);
+      this.#fault = undefined;
+      return written;
+    } catch (error) {
+      const { code = 'unknown fault' } = error as NodeJS.ErrnoException;
+      this.#fault = code;
+      if (code !== 'EAGAIN') this.#failures++;
+      // Nobody will ever read what this reader left, and another one is not to begin with old lines.
+      if (code === 'EPIPE') this.#dropWaiting();
+      this.#tryAgainLater();
+      return undefined;
+    }
+  }
+
+  #tryAgainLater(): void {
+    if (this.#willTryAgain) return;
+    this.#willTryAgain = true;
+    setTimeout(this.#tryAgain, pauseMs).unref();
+  }
+
+  readonly #tryAgain = (): void => {
+    this.#willTryAgain = false;
+    if (this.#pieces.length > 0) this.#writePieces();
+    else if (this.#fault !== undefined) this.#tryAgainLater();
+  };
+
+  #dropWaiting(): void {
+    for (const { lines } of this.#pieces.splice(0)) this.#drop(lines);
+    this.#waitingBytes = 0;
+  }
+
+  #drop(lines: number): void {
+    this.#droppedLines += lines;
+    this.#untold += lines;
+  }
+
+  #tellDropped(): void {
+    if (this.#untold === 0) return;
+    this.#push(this.#options.droppedLine(this.#untold), 0);
+    this.#untold = 0;
+  }
+}
+
+/**
+ * Writes to standard output without ever waiting for its reader. A pipe or a terminal is opened once more, so that
+ * whoever shares it keeps waiting writes; a socket, or a pipe of another user, can only be switched as a whole.
+ */
+export function writeToStdout(): (piece: Buffer) => number {
+  const descriptor = openWithoutWaiting();
+  return (piece) => writeSync(descriptor, piece);
+}
+
+/** Keeps the descriptor that it switched from being closed. */
+let switched: Socket | undefined;
+
+function openWithoutWaiting(): number {
+  const stdout = 1;
+  const kind = fstatSync(stdout);
+  // A write to a file waits for nobody.
+  if (kind.isFile()) return stdout;
+  try {
+    const { O_WRONLY, O_NONBLOCK, O_NOCTTY } = constants;
+    return openSync(`/proc/self/fd/${stdout}`, O_WRONLY | O_NONBLOCK | O_NOCTTY);
+  } catch {
+    switched = new Socket({ fd: stdout, readable: false, writable: true });
+    switched.unref();
+    return stdout;
+  }
+}

@@ -1,0 +1,141 @@
+import { execFileSync } from 'node:child_process';
+import {
+  closeSync,
+  constants,
+  existsSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  readSync,
+  renameSync,
+  rmSync,
+  truncateSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { eventually } from '../harness/eventually.ts';
+import { createKeptClient } from '../harness/kept-client.ts';
+import { answer, type RecordingUpstream, startRecordingUpstream } from '../harness/recording-upstream.ts';
+import { type RedisProcess, startRedisProcess } from '../harness/redis-server.ts';
+import { startShopward } from '../harness/shopward.ts';
+
+let redis: RedisProcess;
+let upstream: RecordingUpstream;
+let folder: string;
+beforeAll(async () => {
+  redis = await startRedisProcess();
+  upstream = await startRecordingUpstream(() => answer());
+  folder = mkdtempSync(path.join(tmpdir(), 'shopward-fifo-'));
+});
+afterAll(async () => {
+  await upstream?.close();
+  await redis?.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** More lines than a pipe and the kept ones of both workers hold. */
+const requests = 12_000;
+const clients = 16;
+
+test.each([1, 2])('a reader that stops holds up no request (workers: %i)', async (workers) => {
+  const fifo = path.join(folder, `log-${workers}`);
+  execFileSync('mkfifo', [fifo]);
+  // Open for both, so that whoever writes never finds it without a reader.
+  const reader = openSync(fifo, constants.O_RDWR | constants.O_NONBLOCK);
+  const shopward = await startShopward({
+    upstream: `http://127.0.0.1:${upstream.port}`,
+    config: { workers, store: { url: `redis://127.0.0.1:${redis.port}` } },
+    launcher: ['sh', '-c', `exec "$@" >'${fifo}'`, 'sh'],
+  });
+  try {
+    const statuses = new Map<number, number>();
+    const one = async (client: number) => {
+      const connection = createKeptClient(shopward.port);
+      for (let i = client; i < requests; i += clients) {
+        const { status } = await connection.exchange(
+          `GET /stores/${i} HTTP/1.1\r\nHost: shop.example\r\n\r\n`,
+        );
+        statuses.set(status, (statuses.get(status) ?? 0) + 1);
+      }
+      connection.close();
+    };
+    await Promise.all(Array.from({ length: clients }, (_, client) => one(client)));
+    expect([...statuses]).toEqual([[200, requests]]);
+    expect((await fetch(`${shopward.adminUrl}/livez`)).status).toBe(200);
+    const { reasons } = (await (await fetch(`${shopward.adminUrl}/readyz`)).json()) as { reasons: string[] };
+    expect(reasons.join()).toContain('log: its reader takes no lines, some are lost');
+    expect(await (await fetch(`${shopward.adminUrl}/metrics`)).text()).toMatch(
+      /^shopward_log_dropped_lines_total [1-9]/m,
+    );
+
+    // Read again: every line is whole, and those that are missing are told of.
+    const lines = await readUntil(reader, (seen) => count(seen) >= requests);
+    expect(count(lines)).toBe(requests);
+    expect(lines.some(({ event }) => event === 'log-lines-dropped')).toBe(true);
+    await shopward.stop();
+  } finally {
+    await shopward.kill();
+    closeSync(reader);
+  }
+});
+
+test('a log file that is copied and truncated goes on at its start; a renamed one goes on where it is', async () => {
+  const file = path.join(folder, 'shopward.log');
+  const shopward = await startShopward({
+    upstream: `http://127.0.0.1:${upstream.port}`,
+    launcher: ['sh', '-c', `exec "$@" >>'${file}'`, 'sh'],
+  });
+  const linesAfterRequest = async (name: string) => {
+    await fetch(`${shopward.url}/stores/1`);
+    return eventually(
+      'a line',
+      () => readFileSync(name, 'utf8').match(/^\{.*"event":"request".*\n/gm) ?? undefined,
+    );
+  };
+  try {
+    expect(await linesAfterRequest(file)).toHaveLength(1);
+    truncateSync(file);
+    expect(await linesAfterRequest(file)).toHaveLength(1);
+    renameSync(file, `${file}.1`);
+    shopward.signal('SIGHUP');
+    await fetch(`${shopward.url}/stores/1`);
+    await eventually(
+      'two lines',
+      () => readFileSync(`${file}.1`, 'utf8').split('"event":"request"').length === 3 || undefined,
+    );
+    expect(existsSync(file)).toBe(false);
+  } finally {
+    await shopward.stop();
+  }
+});
+
+interface Line {
+  readonly event: string;
+  readonly count?: number;
+}
+
+/** Requests of which there is a line, or a word that the line was dropped. */
+function count(lines: readonly Line[]): number {
+  const of = ({ event, count: dropped = 0 }: Line) =>
+    event === 'request' ? 1 : event === 'log-lines-dropped' ? dropped : 0;
+  return lines.reduce((sum, line) => sum + of(line), 0);
+}
+
+async function readUntil(descriptor: number, isDone: (lines: readonly Line[]) => boolean): Promise<Line[]> {
+  const lines: Line[] = [];
+  const bytes = Buffer.alloc(65_536);
+  let rest = '';
+  for (const giveUp = AbortSignal.timeout(60_000); !isDone(lines) && !giveUp.aborted; ) {
+    try {
+      const pieces = `${rest}${bytes.toString('latin1', 0, readSync(descriptor, bytes))}`.split('\n');
+      rest = pieces.pop() ?? '';
+      for (const piece of pieces) lines.push(JSON.parse(piece) as Line);
+    } catch (fault) {
+      if ((fault as NodeJS.ErrnoException).code !== 'EAGAIN') throw fault;
+      await sleep(20);
+    }
+  }
+  return lines;
+}

@@ -1,0 +1,95 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { LogOutput } from '../../src/telemetry/log-output.ts';
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+/** A reader with so many bytes of room, which fails with a code when it has none. */
+function setUp(keptBytes: number) {
+  const reader = { room: Number.POSITIVE_INFINITY, code: 'EAGAIN', taken: '' };
+  const output = new LogOutput({
+    keptBytes,
+    write(piece) {
+      const bytes = Math.min(piece.length, reader.room);
+      if (bytes === 0) throw Object.assign(new Error(reader.code), { code: reader.code });
+      reader.room -= bytes;
+      reader.taken += piece.toString('utf8', 0, bytes);
+      return bytes;
+    },
+    droppedLine: (count) => `dropped ${count}\n`,
+  });
+  return { output, reader };
+}
+
+test('lines of one turn leave at its end, in order', () => {
+  const { output, reader } = setUp(1000);
+  output.write('a\n');
+  output.write('ä\n');
+  expect(reader.taken).toBe('');
+  vi.advanceTimersByTime(1);
+  expect(reader.taken).toBe('a\nä\n');
+});
+
+test('what a reader does not take is kept, whole, and the rest is dropped, counted and told', () => {
+  const { output, reader } = setUp(20);
+  reader.room = 3;
+  for (let i = 0; i < 10; i++) output.write(`line ${i}\n`);
+  vi.advanceTimersByTime(1);
+  expect(reader.taken).toBe('lin');
+  for (let i = 10; i < 15; i++) output.write(`line ${i}\n`);
+  expect(output.status).toEqual({ failures: 0, droppedLines: 13, fault: 'EAGAIN' });
+  reader.room = Number.POSITIVE_INFINITY;
+  vi.advanceTimersByTime(60);
+  expect(reader.taken).toBe('line 0\nline 1\ndropped 8\ndropped 5\n');
+  output.write('more\n');
+  vi.advanceTimersByTime(1);
+  expect(reader.taken).toBe('line 0\nline 1\ndropped 8\ndropped 5\nmore\n');
+  expect(output.status).toEqual({ failures: 0, droppedLines: 13, fault: undefined });
+});
+
+test('a reader that is merely slow is no fault', () => {
+  const { output, reader } = setUp(100);
+  reader.room = 0;
+  output.write('a\n');
+  vi.advanceTimersByTime(1000);
+  expect(output.status).toEqual({ failures: 0, droppedLines: 0, fault: undefined });
+});
+
+test('a full disk is tried again, and counted each time', () => {
+  const { output, reader } = setUp(100);
+  Object.assign(reader, { room: 0, code: 'ENOSPC' });
+  output.write('a\n');
+  vi.advanceTimersByTime(500);
+  const { failures, fault } = output.status;
+  expect([failures > 3, fault]).toEqual([true, 'ENOSPC']);
+  reader.room = 100;
+  vi.advanceTimersByTime(60);
+  expect(reader.taken).toBe('a\n');
+});
+
+test('what a reader that is gone left goes with it, and each further line is counted', () => {
+  const { output, reader } = setUp(100);
+  Object.assign(reader, { room: 0, code: 'EPIPE' });
+  for (let second = 1; second <= 3; second++) {
+    const before = output.status.failures;
+    output.write(`${second}\n`);
+    vi.advanceTimersByTime(1000);
+    expect(output.status).toMatchObject({ droppedLines: second, fault: 'EPIPE' });
+    expect(output.status.failures).toBeGreaterThan(before);
+  }
+  reader.room = 100;
+  output.write('4\n');
+  vi.advanceTimersByTime(60);
+  expect(reader.taken).toBe('4\ndropped 3\n');
+});
+
+test('attempts do not multiply while nobody reads', () => {
+  const { output, reader } = setUp(1000);
+  reader.room = 0;
+  for (let i = 0; i < 100; i++) {
+    output.write('a\n');
+    output.flushSync();
+    vi.advanceTimersByTime(60);
+  }
+  expect(vi.getTimerCount()).toBe(1);
+});
