@@ -4,7 +4,7 @@ import { findNamedValues, foldName } from './named-values.ts';
 import type { TokenEndpoint } from './token-endpoints.ts';
 
 /**
- * Octets that are looked into, as sent and behind each content coding. An exchange has a few KiB; looking takes the whole
+ * Octets that are looked into, of body and query together, as sent and behind each content coding. An exchange has a few KiB; looking takes the whole
  * process some 200 ns an octet, and a few KiB on the wire may stand for millions.
  */
 const readableBytes = 65_536;
@@ -20,7 +20,7 @@ export function findCandidates(
   body: Buffer,
   endpoints: readonly TokenEndpoint[],
 ): readonly string[] | 'ambiguous' {
-  if (body.length > readableBytes) return 'ambiguous';
+  if (body.length + request.query.length > readableBytes) return 'ambiguous';
   const octets = decodeContent(body, request.fields, readableBytes);
   if (octets === 'too-long') return 'ambiguous';
   // A coding that we cannot undo is one that the shop may not know either: it judges.

@@ -1,4 +1,5 @@
 import { parse } from 'node:querystring';
+import { decodeOctets } from '../request/form-decode.ts';
 
 /** Values that stand behind any of the names, in whatever format a text may be read. `null`: too many to judge. */
 export type NamedValues = readonly string[] | null;
@@ -80,10 +81,17 @@ function unescapeLiteral(literal: string): string {
   }
 }
 
+/** Node's own decoding throws, and catches, for each value that is not UTF-8. */
+function decodeText(text: string): string {
+  return decodeOctets(Buffer.from(text)).toString();
+}
+
 function findInForm(text: string, names: ReadonlySet<string>): NamedValues {
   const found: string[] = [];
   // No limit of its own: what stands behind the thousandth field counts too.
-  for (const [name, value] of Object.entries(parse(text, '&', '=', { maxKeys: 0 }))) {
+  for (const [name, value] of Object.entries(
+    parse(text, '&', '=', { maxKeys: 0, decodeURIComponent: decodeText }),
+  )) {
     if (!names.has(foldName(name))) continue;
     found.push(...(Array.isArray(value) ? value : [value ?? '']));
     if (found.length > most) return null;

@@ -1,5 +1,5 @@
 import { isShortEnough } from '../mapping.ts';
-import { decodeFormText } from './form-decode.ts';
+import { decodeFormText } from '../../request/form-decode.ts';
 
 /** What a query says about `url`, and about `_store`. */
 export interface ResolverQuery {
@@ -52,7 +52,7 @@ function readParameters(query: string): ResolverQuery {
 
 function readUrl(raw: string): ResolverQuery['url'] {
   if (raw === '') return missing;
-  const url = decode(raw);
+  const url = decodeFormText(raw);
   return url !== undefined && isShortEnough(url) ? url : unusable;
 }
 
@@ -64,14 +64,3 @@ function readName(raw: string): string {
   const name = (decoded.split('\0', 1)[0] as string).trimStart();
   return name.startsWith('url[') && name.includes(']') ? 'url[]' : name;
 }
-
-function decode(raw: string): string | undefined {
-  if (!isAscii.test(raw)) return decodeFormText(raw);
-  try {
-    return decodeURIComponent(raw.includes('+') ? raw.replaceAll('+', ' ') : raw);
-  } catch {
-    return decodeFormText(raw);
-  }
-}
-
-const isAscii = /^[\x20-\x7e]*$/;

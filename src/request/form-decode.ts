@@ -1,19 +1,17 @@
+import { isUtf8 } from 'node:buffer';
+
 const percent = 0x25;
 const plus = 0x2b;
 const space = 0x20;
-const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /**
  * Decodes one name or value of a query as the shop's PHP does: `+` is a space, `%XX` an octet, and a `%` without two hex
  * digits stands for itself. `text` holds octets (one char each, as Node gives a request target). Undefined when the
- * octets are not UTF-8.
+ * octets are not UTF-8; nothing is thrown on the way, since a query may hold thousands of such texts.
  */
 export function decodeFormText(text: string): string | undefined {
-  try {
-    return utf8.decode(decodeOctets(Buffer.from(text, 'latin1')));
-  } catch {
-    return undefined;
-  }
+  const octets = decodeOctets(Buffer.from(text, 'latin1'));
+  return isUtf8(octets) ? octets.toString() : undefined;
 }
 
 /** The same of octets, in place. */
