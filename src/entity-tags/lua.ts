@@ -1,5 +1,5 @@
 import type { RedisScript } from '../redis/redis.ts';
-import { defineScript } from '../redis/script.ts';
+import { defineClaim, defineScript } from '../redis/script.ts';
 
 /**
  * The claim protocol for Redis: `claim-protocol.ts`, line by line, one script per operation. KEYS: the epoch marker of
@@ -216,7 +216,7 @@ export function buildTagScripts(edit: (lua: string) => string = (lua) => lua): T
   return {
     lookUp: build('lookUp', lookUp),
     endRead: build('endRead', endRead),
-    claim: build('claim', claim),
+    claim: defineClaim('tags.claim', edit(prelude + claim)),
     end: build('end', end),
   };
 }

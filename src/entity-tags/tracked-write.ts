@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ForwardOutcome, Passage, ResponseEdits } from '../forwarding/passage.ts';
+import { mayHoldAfter } from '../redis/deadline.ts';
 import { type Rejection, reject } from '../rejections/rejection.ts';
 import { type FieldEdits, fieldValue } from '../request/field-list.ts';
 import { parseStrongTag } from './entity-tag.ts';
@@ -56,8 +57,10 @@ async function takeLease({ tracking, key, tags }: Write): Promise<Granted | Reje
     let answer: ClaimAnswer;
     try {
       answer = await store.claim(key, { token, tags });
-    } catch {
-      void giveBack(tracking, key, token, tags !== null);
+    } catch (fault) {
+      void mayHoldAfter(fault).then((mayHold) => {
+        if (mayHold) void giveBack(tracking, key, token, tags !== null);
+      });
       onEvent('store-unavailable');
       return reject('tag-store-unavailable', { reason: 'store-unavailable', retryAfterSeconds: 1 });
     }

@@ -1,5 +1,5 @@
-import { once } from 'node:events';
-import { type ChainableCommander, Cluster } from 'ioredis';
+import { Cluster } from 'ioredis';
+import { type ClaimReply, Claims } from './claims.ts';
 import {
   type Client,
   type ClientOptions,
@@ -39,6 +39,12 @@ export function connectRedis(options: ConnectRedisOptions): Redis {
   return new ConnectedRedis(options);
 }
 
+interface ClaimPath {
+  readonly claims: Claims;
+  /** Resolves when its connections were made for the first time; undefined: the calls may be made at once. */
+  readonly opened: Promise<void> | undefined;
+}
+
 class ConnectedRedis implements Redis {
   readonly kind: Redis['kind'];
   readonly #clientOptions: ClientOptions;
@@ -47,8 +53,9 @@ class ConnectedRedis implements Redis {
   readonly #timeoutMs: number;
   readonly #onState: (state: RedisState) => void;
   readonly #now: () => number;
-  #waiting: Client | undefined;
-  #waitingReady: Promise<unknown> | undefined;
+  readonly #main: ClaimPath;
+  /** For claims that replicas have to confirm. */
+  #confirmed: (ClaimPath & { readonly client: Client }) | undefined;
   #state: RedisState;
   #evicting = false;
   #isGathering = false;
@@ -64,6 +71,7 @@ class ConnectedRedis implements Redis {
     this.#state = { status: 'connecting', since: now() };
     this.#clientOptions = { address, timeoutMs, tls, sentinelPassword };
     this.#client = createClient(this.#clientOptions);
+    this.#main = { claims: new Claims(this.#client), opened: undefined };
     this.#watch(this.#client);
     this.#subscriptions = createSubscriptions(this.#clientOptions);
   }
@@ -76,40 +84,55 @@ class ConnectedRedis implements Redis {
   }
 
   runScript(script: RedisScript, keys: readonly string[], args: readonly RedisArgument[]): Promise<unknown> {
+    if (script.isClaim) {
+      this.#gatherWrites();
+      return this.#claim(this.#main, script, keys, args, 0).then(({ reply }) => reply);
+    }
+    const deadlineMs = performance.now() + this.#timeoutMs;
     return this.#call(() => {
       const client = this.#client;
       this.#gatherWrites();
       return client.evalsha(script.sha1, keys.length, ...keys, ...args).catch((error: unknown) => {
-        if (!isUnknownScript(error)) throw error;
+        // Whose time is over has been answered.
+        if (!isUnknownScript(error) || performance.now() >= deadlineMs) throw error;
         return client.eval(script.lua, keys.length, ...keys, ...args);
       });
     });
   }
 
-  async runScriptAndWait(
+  runScriptAndWait(
     script: RedisScript,
     keys: readonly string[],
     args: readonly RedisArgument[],
     replicas: number,
-  ): Promise<{ reply: unknown; replicas: number }> {
-    this.#waiting ??= this.#openWaiting();
-    const client = this.#waiting;
-    // Replicas that do not answer must not eat the whole deadline: the caller still has to end its claim.
-    const waitMs = Math.max(1, Math.floor(this.#timeoutMs / 2));
-    return this.#call(async () => {
-      if (client.status !== 'ready') await this.#whenWaitingReady(client);
-      const known = client.pipeline().evalsha(script.sha1, keys.length, ...keys, ...args);
-      try {
-        return await awaitReplicas(known, replicas, waitMs);
-      } catch (error) {
-        if (!isUnknownScript(error)) throw error;
-        return awaitReplicas(
-          client.pipeline().eval(script.lua, keys.length, ...keys, ...args),
-          replicas,
-          waitMs,
-        );
-      }
-    });
+  ): Promise<ClaimReply> {
+    if (!script.isClaim)
+      throw new TypeError(`${script.name} is no claim: nothing would end it when it is late`);
+    this.#confirmed ??= this.#openConfirmed();
+    return this.#claim(this.#confirmed, script, keys, args, replicas);
+  }
+
+  /** Tells with the fault until when a claim without a reply may still take effect. */
+  async #claim(
+    { claims, opened }: ClaimPath,
+    script: RedisScript,
+    keys: readonly string[],
+    args: readonly RedisArgument[],
+    replicas: number,
+  ): Promise<ClaimReply> {
+    const startedMs = performance.now();
+    const deadlineMs = startedMs + this.#timeoutMs;
+    const claim = { script, keys, args, replicas, startedMs, deadlineMs, mayHold: false };
+    try {
+      return await this.#call(async () => {
+        if (this.#client.status !== 'ready') throw new RedisUnavailable('connection');
+        await opened;
+        return claims.send(claim);
+      });
+    } catch (fault) {
+      if (!claim.mayHold || !(fault instanceof RedisUnavailable)) throw fault;
+      throw new RedisUnavailable(fault.word, fault.cause, deadlineMs);
+    }
   }
 
   subscribe(channel: string, onMessage: (message: string) => void, onReconnect?: () => void): () => void {
@@ -134,7 +157,8 @@ class ConnectedRedis implements Redis {
   async close(): Promise<void> {
     this.#enter('closed');
     this.#subscriptions.close();
-    for (const client of [this.#client, this.#waiting]) if (client !== undefined) closeClient(client);
+    for (const client of [this.#client, this.#confirmed?.client])
+      if (client !== undefined) closeClient(client);
   }
 
   /**
@@ -181,18 +205,11 @@ class ConnectedRedis implements Redis {
     client.on('close', () => this.#enter('away', 'connection'));
   }
 
-  /** One listener for all who wait, however many there are. Rejects at the next error. */
-  #whenWaitingReady(client: Client): Promise<unknown> {
-    this.#waitingReady ??= once(client, 'ready').finally(() => {
-      this.#waitingReady = undefined;
-    });
-    return this.#waitingReady;
-  }
-
-  #openWaiting(): Client {
+  #openConfirmed(): ClaimPath & { readonly client: Client } {
     const client = createClient(this.#clientOptions);
     client.on('error', () => {});
-    return client;
+    const opened = new Promise<void>((resolve) => client.once('ready', resolve));
+    return { client, claims: new Claims(client), opened };
   }
 
   async #judge(): Promise<void> {
@@ -228,17 +245,4 @@ class ConnectedRedis implements Redis {
     this.#state = { status, since: this.#now(), ...(word === undefined ? {} : { word }) };
     this.#onState(this.#state);
   }
-}
-
-async function awaitReplicas(
-  pipeline: ChainableCommander,
-  replicas: number,
-  waitMs: number,
-): Promise<{ reply: unknown; replicas: number }> {
-  const results = await pipeline.wait(replicas, waitMs).exec();
-  const [[error, reply] = [undefined, undefined], [waitError, count] = [undefined, undefined]] =
-    results ?? [];
-  if (error) throw error;
-  if (waitError) throw waitError;
-  return { reply, replicas: Number(count ?? 0) };
 }

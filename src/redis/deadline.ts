@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { toRedisFault } from './faults.ts';
 import { RedisUnavailable } from './redis.ts';
 
@@ -21,6 +22,18 @@ export function withinDeadline<T>(call: () => Promise<T>, timeoutMs: number): Pr
       fail(error);
     }
   });
+}
+
+/**
+ * Resolves when the claim that `fault` ended can take no effect any more: then it may be given back, and not before, or
+ * the give-back could overtake it. `false`: it took no effect and never will. A fault that is not Redis's says nothing.
+ */
+export async function mayHoldAfter(fault: unknown): Promise<boolean> {
+  if (!(fault instanceof RedisUnavailable)) return true;
+  const { mayTakeEffectUntilMs } = fault;
+  if (mayTakeEffectUntilMs === undefined) return false;
+  await sleep(Math.max(0, mayTakeEffectUntilMs - performance.now()));
+  return true;
 }
 
 /** Made here, not with the timer: an error and its stack cost as much as the rest of a call. */

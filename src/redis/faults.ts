@@ -17,6 +17,7 @@ const words: Readonly<Record<string, RedisFaultWord>> = {
   NOAUTH: 'noauth',
   WRONGPASS: 'wrongpass',
   NOPERM: 'noperm',
+  LATE: 'timeout',
 };
 
 /** Whatever a client threw, as our one fault. */
@@ -45,6 +46,21 @@ function isTimeout(error: Error): boolean {
 /** Whether the node does not know the script (yet, or after SCRIPT FLUSH or a failover). */
 export function isUnknownScript(error: unknown): boolean {
   return error instanceof Error && errorWord(error) === 'NOSCRIPT';
+}
+
+/** Whether another node of the Cluster has the slot: the command was not executed. */
+export function isMoved(error: unknown): boolean {
+  return error instanceof Error && errorWord(error) === 'MOVED';
+}
+
+/** The server's time in microseconds, where a claim was late and changed nothing (`defineClaim`). */
+export function lateSince(error: unknown): number | undefined {
+  return error instanceof Error && errorWord(error) === 'LATE' ? Number(error.message.slice(5)) : undefined;
+}
+
+/** Whether the reply says that nothing of a claim was executed. */
+export function wasNotRun(error: unknown): boolean {
+  return isUnknownScript(error) || isMoved(error) || lateSince(error) !== undefined;
 }
 
 /** Whether the server is not the primary any more: the connection has to be made anew (ioredis `reconnectOnError`). */

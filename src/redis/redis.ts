@@ -7,11 +7,15 @@ export interface Redis {
   readonly kind: RedisKind;
   /** One command, on the node of its keys. Rejects with `RedisUnavailable` only. */
   command(name: string, ...args: readonly RedisArgument[]): Promise<unknown>;
-  /** One script; on a Cluster all keys must be of one slot. Rejects with `RedisUnavailable` only. */
+  /**
+   * One script; on a Cluster all keys must be of one slot. Rejects with `RedisUnavailable` only. A claim (`defineClaim`)
+   * takes effect before this settles, or never; where that is not certain yet, the fault says until when.
+   */
   runScript(script: RedisScript, keys: readonly string[], args: readonly RedisArgument[]): Promise<unknown>;
   /**
-   * As `runScript`, then `WAIT` on the same connection: tells how many replicas hold what the script wrote. Uses a
-   * connection of its own, because `WAIT` blocks whatever is behind it.
+   * As `runScript` for a claim, then `WAIT` on the same connection: tells how many replicas hold what the script wrote.
+   * Uses a connection of its own, because `WAIT` blocks whatever is behind it; one `WAIT` confirms all that were sent
+   * before it.
    */
   runScriptAndWait(
     script: RedisScript,
@@ -42,6 +46,8 @@ export interface RedisScript {
   readonly name: string;
   readonly lua: string;
   readonly sha1: string;
+  /** Made by `defineClaim`: it refuses itself when it is late. */
+  readonly isClaim: boolean;
 }
 
 export interface RedisState {
@@ -76,9 +82,15 @@ export type RedisFaultWord =
 export class RedisUnavailable extends Error {
   override readonly name = 'RedisUnavailable';
   readonly word: RedisFaultWord;
+  /**
+   * Of a claim that was sent and got no reply: until this moment (`performance.now`, milliseconds) it may still take
+   * effect, so it is to be given back after it. Undefined: it took no effect and never will, there is nothing to give back.
+   */
+  readonly mayTakeEffectUntilMs: number | undefined;
 
-  constructor(word: RedisFaultWord, cause?: unknown) {
+  constructor(word: RedisFaultWord, cause?: unknown, mayTakeEffectUntilMs?: number) {
     super(`Redis is not available: ${word}`, cause === undefined ? undefined : { cause });
     this.word = word;
+    this.mayTakeEffectUntilMs = mayTakeEffectUntilMs;
   }
 }

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { ForwardOutcome, Passage, ResponseEdits } from '../forwarding/passage.ts';
+import { mayHoldAfter } from '../redis/deadline.ts';
 import { RedisUnavailable } from '../redis/redis.ts';
 import type { Rejection } from '../rejections/rejection.ts';
 import { readAnswer, recordIssued, subjectDigestOf } from './issuing.ts';
@@ -49,7 +50,7 @@ export async function beginExchange(
   } catch (fault) {
     if (!(fault instanceof RedisUnavailable)) throw fault;
     // The store may have granted a claim whose answer was lost; what cannot be released lapses.
-    void releaseAll(workings, asked, op);
+    void mayHoldAfter(fault).then(() => releaseAll(workings, asked, op));
     emit('store-unavailable');
     return refuseUnknown(format);
   }

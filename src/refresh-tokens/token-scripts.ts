@@ -1,5 +1,5 @@
 import type { RedisScript } from '../redis/redis.ts';
-import { defineScript } from '../redis/script.ts';
+import { defineClaim, defineScript } from '../redis/script.ts';
 
 /**
  * The steps of `token-record.ts` for Redis, one script per operation, and the generations of subjects.
@@ -221,7 +221,7 @@ export function buildTokenScripts(edit: (lua: string, name: string) => string = 
   const build = (before: string, bodies: Readonly<Record<string, string>>) =>
     Object.entries(bodies).map(([name, lua]) => [
       name,
-      defineScript(`token-${name}`, edit(before + lua, name)),
+      (name === 'claim' ? defineClaim : defineScript)(`token-${name}`, edit(before + lua, name)),
     ]);
   return Object.fromEntries([
     ...build(prelude, operations),

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import { connectRedis } from '../../src/redis/connect-redis.ts';
 import type { Redis, RedisState } from '../../src/redis/redis.ts';
-import { defineScript } from '../../src/redis/script.ts';
+import { defineClaim, defineScript } from '../../src/redis/script.ts';
 import { startFaultProxy } from '../harness/fault-proxy.ts';
 import { startCluster, startRedis, startSentinel, until } from '../harness/redis-processes.ts';
 import { freePort } from '../harness/redis-server.ts';
@@ -43,7 +43,9 @@ function fault(call: Promise<unknown>): Promise<string> {
   );
 }
 
-const echo = defineScript('echo', "redis.call('SET', KEYS[1], ARGV[1]) return redis.call('GET', KEYS[1])");
+const setAndGet = "redis.call('SET', KEYS[1], ARGV[1]) return redis.call('GET', KEYS[1])";
+const echo = defineScript('echo', setAndGet);
+const claimEcho = defineClaim('claim-echo', setAndGet);
 
 describe('a single Redis', () => {
   test('commands and scripts, also after SCRIPT FLUSH', async () => {
@@ -54,7 +56,7 @@ describe('a single Redis', () => {
     await redis.command('SCRIPT', 'FLUSH');
     expect(await redis.runScript(echo, ['k'], ['2'])).toBe('2');
     await redis.command('SCRIPT', 'FLUSH');
-    expect(await redis.runScriptAndWait(echo, ['k'], ['3'], 0)).toEqual({ reply: '3', replicas: 0 });
+    expect(await redis.runScriptAndWait(claimEcho, ['k'], ['3'], 0)).toEqual({ reply: '3', replicas: 0 });
   });
 
   test('down at the start: every call fails at once, and it recovers without a restart', async () => {
@@ -227,7 +229,7 @@ describe('a Cluster', () => {
     const keys = Array.from({ length: 30 }, (_, i) => `{${i}}`);
     for (const key of keys) await until(async () => (await redis.runScript(echo, [key], [key])) === key);
     for (const key of keys) {
-      await until(async () => (await redis.runScriptAndWait(echo, [key], [key], 0)).reply === key);
+      await until(async () => (await redis.runScriptAndWait(claimEcho, [key], [key], 0)).reply === key);
     }
     const heard: string[] = [];
     redis.subscribe('c', (message) => heard.push(message));
@@ -251,7 +253,7 @@ describe('a Sentinel', () => {
     const redis = await connect(group.url, { timeoutMs: 1000 });
     const isSet = async (value: string) => (await redis.command('SET', 'a', value)) === 'OK';
     await until(() => isSet('1'));
-    await until(async () => (await redis.runScriptAndWait(echo, ['b'], ['1'], 2)).replicas === 2);
+    await until(async () => (await redis.runScriptAndWait(claimEcho, ['b'], ['1'], 2)).replicas === 2);
     await group.failover();
     await until(() => isSet('2'));
     const primary = await group.primary();
@@ -266,7 +268,7 @@ describe('a Sentinel', () => {
     const all = await Promise.all(Array.from({ length: 5 }, () => connect(group.url, { timeoutMs: 1000 })));
     const works = async (redis: Redis) =>
       (await redis.runScript(echo, ['k'], ['1'])) === '1' &&
-      (await redis.runScriptAndWait(echo, ['k'], ['1'], 1)).replicas === 1;
+      (await redis.runScriptAndWait(claimEcho, ['k'], ['1'], 1)).replicas === 1;
     const heard = new Set<Redis>();
     for (const redis of all) {
       await until(() => works(redis));
@@ -291,15 +293,15 @@ test('calls that wait for a connection leave nothing behind', async () => {
   process.on('warning', hear);
   const server = open(await startRedis({}));
   const redis = await connect(server.url, { timeoutMs: 200 });
-  await until(async () => (await redis.runScriptAndWait(echo, ['k'], ['1'], 0)).reply === '1');
+  await until(async () => (await redis.runScriptAndWait(claimEcho, ['k'], ['1'], 0)).reply === '1');
   // Longer than a silent connection is kept: the next ones are taken, and nothing is said on them.
   server.process?.pause();
   for (let i = 0; i < 10; i += 1) {
-    const calls = Array.from({ length: 20 }, () => fault(redis.runScriptAndWait(echo, ['k'], ['1'], 0)));
+    const calls = Array.from({ length: 20 }, () => fault(redis.runScriptAndWait(claimEcho, ['k'], ['1'], 0)));
     expect(new Set(await Promise.all(calls))).not.toContain('none');
   }
   server.process?.resume();
-  await until(async () => (await redis.runScriptAndWait(echo, ['k'], ['2'], 0)).reply === '2');
+  await until(async () => (await redis.runScriptAndWait(claimEcho, ['k'], ['2'], 0)).reply === '2');
   process.off('warning', hear);
   expect(warnings).toEqual([]);
 });

@@ -1,0 +1,261 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Redis as RawClient } from 'ioredis';
+import { afterEach, describe, expect, test } from 'vitest';
+import { connectRedis } from '../../src/redis/connect-redis.ts';
+import { mayHoldAfter } from '../../src/redis/deadline.ts';
+import { type Redis, RedisUnavailable } from '../../src/redis/redis.ts';
+import { defineClaim, defineScript } from '../../src/redis/script.ts';
+import { startShiftedRedis } from '../faults/shifted-redis.ts';
+import { startFaultProxy } from '../harness/fault-proxy.ts';
+import { startCluster, startRedis, until } from '../harness/redis-processes.ts';
+import type { RedisProcess } from '../harness/redis-server.ts';
+
+const closing: Array<{ close(): Promise<void> }> = [];
+afterEach(async () => {
+  for (const each of closing.splice(0).reverse()) await each.close();
+});
+
+function open<T extends { close(): Promise<void> }>(each: T): T {
+  closing.push(each);
+  return each;
+}
+
+const timeoutMs = 500;
+
+/** As the features' own: a lease for one, and its give-back. */
+const take = defineClaim('take', "return redis.call('SET', KEYS[1], ARGV[1], 'NX') and 'granted' or 'busy'");
+const giveBack = defineScript(
+  'give-back',
+  "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0",
+);
+
+async function connect(url: string): Promise<Redis> {
+  const redis = open(connectRedis({ url, timeoutMs }));
+  await until(async () => redis.ready(1000));
+  return redis;
+}
+
+async function raw({ port }: Pick<RedisProcess, 'port'>): Promise<RawClient> {
+  const client = new RawClient({ port, host: '127.0.0.1', retryStrategy: () => 50 });
+  client.on('error', () => {});
+  open({ close: async () => client.disconnect() });
+  return client;
+}
+
+const calls = async (client: RawClient, command: string) =>
+  Number(new RegExp(`cmdstat_${command}:calls=(\\d+)`).exec(await client.info('commandstats'))?.[1] ?? 0);
+
+/** A primary and its replicas, as Sentinel or an operator has set them up. */
+async function startReplicated(replicas: number) {
+  const settings = { 'repl-diskless-sync-delay': 0, 'repl-ping-replica-period': 1 };
+  const primary = open(await startRedis({ settings }));
+  const port = primary.process?.port ?? 0;
+  const others = await Promise.all(
+    Array.from({ length: replicas }, () =>
+      startRedis({ settings: { ...settings, replicaof: `127.0.0.1 ${port}` } }),
+    ),
+  );
+  for (const each of others) open(each);
+  const direct = await raw({ port });
+  await until(async () => {
+    await direct.set('warm', '1');
+    return (await direct.wait(replicas, 500)) === replicas;
+  });
+  await direct.del('warm');
+  return {
+    url: primary.url,
+    primary,
+    direct,
+    replicas: others.map(({ process }) => process as RedisProcess),
+  };
+}
+
+/** What a feature does: a claim that was not granted for certain is given back, as early as it may be. */
+async function takeOrGiveBack(redis: Redis, key: string, token: string, replicas: number): Promise<string> {
+  try {
+    if (replicas === 0) return String(await redis.runScript(take, [key], [token]));
+    const { reply, replicas: confirmed } = await redis.runScriptAndWait(take, [key], [token], replicas);
+    if (confirmed >= replicas) return String(reply);
+    await redis.runScript(giveBack, [key], [token]);
+    return 'not-replicated';
+  } catch (fault) {
+    if (!(fault instanceof RedisUnavailable)) throw fault;
+    // As the features: nobody waits for it, and it may fail.
+    if (await mayHoldAfter(fault)) redis.runScript(giveBack, [key], [token]).catch(() => {});
+    return fault.word;
+  }
+}
+
+describe('a claim never takes effect after its caller was answered', () => {
+  test('a replica that stands still for 4 s: 56 claims, and no give-back is overtaken', async () => {
+    const { url, replicas, direct } = await startReplicated(1);
+    const redis = await connect(url);
+    expect(await takeOrGiveBack(redis, 'first', 'x', 1)).toBe('granted');
+    replicas[0]?.pause();
+    const words = new Set<string>();
+    for (let round = 0; round < 7; round += 1) {
+      const keys = Array.from({ length: 8 }, (_, user) => `lock:${round}:${user}`);
+      for (const word of await Promise.all(keys.map((key) => takeOrGiveBack(redis, key, key, 1))))
+        words.add(word);
+    }
+    replicas[0]?.resume();
+    expect([...words].filter((word) => word === 'granted' || word === 'busy')).toEqual([]);
+    // What still was in buffers has been read by now: a claim after it is granted.
+    await until(async () => (await takeOrGiveBack(redis, `last:${Math.random()}`, 'x', 1)) === 'granted');
+    expect(await direct.keys('lock:*')).toEqual([]);
+  });
+
+  test.each([0, 1])(
+    'Redis itself stands still (replicas: %i): what was in its buffers is refused',
+    async (count) => {
+      const { url, primary, direct } = await startReplicated(count);
+      const redis = await connect(url);
+      expect(await takeOrGiveBack(redis, 'first', 'x', count)).toBe('granted');
+      primary.process?.pause();
+      // Nobody gives back: the deadline alone has to do it.
+      const faults = await Promise.all(
+        Array.from({ length: 56 }, (_, i) =>
+          (count === 0
+            ? redis.runScript(take, [`lock:${i}`], ['x'])
+            : redis.runScriptAndWait(take, [`lock:${i}`], ['x'], count)
+          ).catch((fault: unknown) => fault),
+        ),
+      );
+      expect(new Set(faults.map((fault) => (fault as RedisUnavailable).word))).toEqual(new Set(['timeout']));
+      primary.process?.resume();
+      await until(async () => (await redis.command('PING')) === 'PONG');
+      expect(await direct.keys('lock:*')).toEqual([]);
+    },
+  );
+
+  test('the connection breaks under a claim: it is known until when it may take effect, and it is given back then', async () => {
+    const server = open(await startRedis({}));
+    const proxy = open(await startFaultProxy(server.process?.port ?? 0));
+    const redis = await connect(`redis://127.0.0.1:${proxy.port}`);
+    const direct = await raw(server.process as RedisProcess);
+    expect(await takeOrGiveBack(redis, 'first', 'x', 0)).toBe('granted');
+    await proxy.set({ toClient: { drop: true } });
+    const startedMs = performance.now();
+    const call = redis.runScript(take, ['lock'], ['x']).catch((fault: unknown) => fault);
+    await until(async () => (await direct.exists('lock')) === 1);
+    await proxy.heal();
+    const fault = (await call) as RedisUnavailable;
+    expect(fault.mayTakeEffectUntilMs).toBeGreaterThanOrEqual(startedMs + timeoutMs);
+    expect(await mayHoldAfter(fault)).toBe(true);
+    expect(performance.now()).toBeGreaterThanOrEqual(fault.mayTakeEffectUntilMs ?? Number.POSITIVE_INFINITY);
+  });
+
+  test('nothing is sent for who has been answered: while the connection is made, and behind an unknown script', async () => {
+    const server = open(await startRedis({}));
+    const direct = await raw(server.process as RedisProcess);
+    const proxy = open(await startFaultProxy(server.process?.port ?? 0));
+    const redis = await connect(`redis://127.0.0.1:${proxy.port}`);
+    await until(async () => (await redis.command('PING')) === 'PONG');
+
+    // The connection of their own for claims with replicas hangs.
+    await proxy.set({ connections: 'hang' });
+    const fault = await redis.runScriptAndWait(take, ['lock'], ['x'], 1).catch((error: unknown) => error);
+    expect(fault).toMatchObject({ mayTakeEffectUntilMs: undefined });
+    await proxy.heal();
+
+    // Not known by its digest, and told so too late.
+    await proxy.set({ toClient: { delayMs: timeoutMs + 200 } });
+    for (const script of [take, giveBack]) {
+      expect(await redis.runScript(script, ['lock'], ['x']).catch((error) => error.word)).not.toBe('granted');
+    }
+    await proxy.heal();
+    await until(async () => (await redis.command('PING')) === 'PONG');
+    await sleep(timeoutMs + 400);
+    expect(await calls(direct, 'eval')).toBe(0);
+    expect(await direct.exists('lock')).toBe(0);
+  });
+
+  test('a Cluster: each node by its own clock, redirected by nobody, and a slot that has moved is found', async () => {
+    const cluster = open(await startCluster());
+    const redis = await connect(cluster.url);
+    const keys = Array.from({ length: 30 }, (_, i) => `lock:{${i}}`);
+    for (const key of keys) {
+      await until(async () => (await takeOrGiveBack(redis, key, 'x', 0)) !== 'connection');
+      await redis.runScript(giveBack, [key], ['x']);
+    }
+    cluster.nodes[0]?.pause();
+    const words = await Promise.all(keys.map((key) => takeOrGiveBack(redis, key, 'x', 0)));
+    expect(new Set(words)).toEqual(new Set(['granted', 'timeout']));
+    cluster.nodes[0]?.resume();
+    await until(async () => {
+      const again = await Promise.all(keys.map((key) => takeOrGiveBack(redis, key, 'y', 0)));
+      return again.every((word, i) => word === (words[i] === 'granted' ? 'busy' : 'granted'));
+    });
+  });
+});
+
+describe('the clock of Redis is set', () => {
+  test('forward: the claim that is late by it goes out once more; back: it is believed with the next word', async () => {
+    const server = await startShiftedRedis();
+    if (server === undefined) return;
+    open(server);
+    const replica = { replicaof: `127.0.0.1 ${server.process?.port}`, 'repl-diskless-sync-delay': 0 };
+    open(await startRedis({ settings: replica }));
+    const redis = await connect(server.url);
+    await until(async () => (await takeOrGiveBack(redis, `${Math.random()}`, 'x', 1)) === 'granted');
+    expect(await takeOrGiveBack(redis, 'a', 'x', 0)).toBe('granted');
+    server.setClock(3600);
+    expect(await takeOrGiveBack(redis, 'b', 'x', 0)).toBe('granted');
+    expect(await takeOrGiveBack(redis, 'c', 'x', 1)).toBe('granted');
+    server.setClock(-3600);
+    expect(await takeOrGiveBack(redis, 'e', 'x', 0)).toBe('granted');
+  });
+});
+
+describe('WAIT', () => {
+  test('one confirms all claims that were sent before it', async () => {
+    const { url, direct } = await startReplicated(1);
+    const redis = await connect(url);
+    await takeOrGiveBack(redis, 'first', 'x', 1);
+    const before = await calls(direct, 'wait');
+    const keys = Array.from({ length: 32 }, (_, i) => `lock:${i}`);
+    const words = await Promise.all(keys.map((key) => takeOrGiveBack(redis, key, 'x', 1)));
+    expect(new Set(words)).toEqual(new Set(['granted']));
+    expect((await calls(direct, 'wait')) - before).toBeLessThanOrEqual(2);
+  });
+
+  test('32 writers keep two thirds of their writes with a replica 4 ms away', async () => {
+    const primary = open(await startRedis({ settings: { 'repl-diskless-sync-delay': 0 } }));
+    const path = open(await startFaultProxy(primary.process?.port ?? 0));
+    await path.set({ toUpstream: { delayMs: 4 } });
+    open(await startRedis({ settings: { replicaof: `127.0.0.1 ${path.port}` } }));
+    const redis = await connect(primary.url);
+    await until(async () => (await takeOrGiveBack(redis, `${Math.random()}`, 'x', 1)) === 'granted');
+    const shopMs = 20;
+    const countWrites = async (replicas: number) => {
+      let writes = 0;
+      const untilMs = performance.now() + 1000;
+      await Promise.all(
+        Array.from({ length: 32 }, async (_, writer) => {
+          for (; performance.now() < untilMs; writes += 1) {
+            expect(await takeOrGiveBack(redis, `lock:${writer}`, 'x', replicas)).toBe('granted');
+            await sleep(shopMs);
+            await redis.runScript(giveBack, [`lock:${writer}`], ['x']);
+          }
+        }),
+      );
+      return writes;
+    };
+    // In turns, so that both have the same share of a busy machine.
+    const writes = [0, 0];
+    for (let turn = 0; turn < 6; turn += 1)
+      writes[turn % 2] = (writes[turn % 2] ?? 0) + (await countWrites(turn % 2));
+    const [alone = 0, confirmed = 0] = writes;
+    expect(confirmed).toBeGreaterThan((alone * 2) / 3);
+  });
+
+  test('two replicas are two: one that confirms is not enough', async () => {
+    const { url, replicas } = await startReplicated(2);
+    const redis = await connect(url);
+    await until(async () => (await redis.runScriptAndWait(take, ['a'], ['x'], 2)).replicas === 2);
+    replicas[1]?.pause();
+    expect(await redis.runScriptAndWait(take, ['b'], ['x'], 2)).toEqual({ reply: 'granted', replicas: 1 });
+    expect(await redis.runScriptAndWait(take, ['c'], ['x'], 1)).toEqual({ reply: 'granted', replicas: 1 });
+    replicas[1]?.resume();
+  });
+});
