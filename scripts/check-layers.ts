@@ -13,7 +13,7 @@ const forwardingPorts = ['forwarding/passage', 'forwarding/engine'];
 /** Room of src (a folder, or a file of its own) -> what it may import besides itself. */
 const mayImport: Record<string, readonly string[]> = {
   'event-loop': [],
-  request: ['rejections'],
+  request: ['rejections', 'event-loop'],
   rejections: ['request/field-list', 'request/canonical-request', 'event-loop'],
   redis: [],
   telemetry: ['rejections', 'request'],

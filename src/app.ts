@@ -45,7 +45,7 @@ export interface App {
   readonly inside: Inside;
   metricValues(): Promise<MetricValues>;
   /** A new content of the protected list, where the primary follows it. */
-  offerList(content: FileBytes): void;
+  offerList(content: FileBytes): Promise<void>;
   /** Secrets that have changed, or why they could not. */
   offerSecrets(secrets: Secrets): void;
 }

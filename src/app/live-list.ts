@@ -2,24 +2,32 @@ import { formatProblem, type Problem } from '../config/problem.ts';
 import type { FileBytes } from '../config/read-file.ts';
 import { decodeText } from '../config/read-file.ts';
 import { type FileWatch, watchFile } from '../config/watch.ts';
+import type { RenderedDocument } from '../protection/document-answer.ts';
 import {
   compileProtectedList,
   type ProtectedList,
   type ProtectedListOptions,
   parseProtectedList,
 } from '../protection/protected-list.ts';
+import { compileListInThread } from '../protection/list-thread.ts';
+import { renderProtectedResources } from '../protection/protected-resources-document.ts';
 import type { Log } from '../telemetry/log.ts';
 
 /** The protected list in force, and what became of the last edit. */
 export interface LiveList {
   current(): ProtectedList;
+  /** The same for clients. */
+  rendered(): RenderedDocument;
   /** Why the last edit is not in force; empty when it is. */
   problems(): readonly Problem[];
   readonly reloads: { readonly succeeded: number; readonly failed: number; readonly lastSuccessMs: number };
   /** Text of the list in force. */
   text(): string;
-  /** A new content of the file: in force at once and whole, or refused. */
-  offer(content: FileBytes): void;
+  /**
+   * A new content of the file: resolves when it is in force, whole, or refused. It is compiled beside what is served,
+   * one content after the other.
+   */
+  offer(content: FileBytes): Promise<void>;
   /** Looks at the file now (SIGHUP). */
   look(): void;
   close(): void;
@@ -39,13 +47,10 @@ export interface LiveListOptions extends ProtectedListOptions {
 /** Follows the file. An edit takes effect whole or not at all: a broken one leaves the last good list in force. */
 export function followProtectedList(options: LiveListOptions): LiveList {
   const { file, log } = options;
-  const compile = (text: string) => {
-    const { list, problems } = parseProtectedList(text, file);
-    return list === undefined ? problems : compileProtectedList(list, options);
-  };
-  const first = compile(options.text);
-  if (!('match' in first)) throw new Error(first.map(formatProblem).join('\n'));
-  let current: ProtectedList = first;
+  const first = parseProtectedList(options.text, file);
+  if (first.list === undefined) throw new Error(first.problems.map(formatProblem).join('\n'));
+  let current = compileProtectedList(first.list, options);
+  let rendered = renderProtectedResources(current);
   let text = options.text;
   let problems: readonly Problem[] = [];
   const reloads = { succeeded: 0, failed: 0, lastSuccessMs: Date.now() };
@@ -53,44 +58,54 @@ export function followProtectedList(options: LiveListOptions): LiveList {
   // Its primary has told it to people already.
   const isTold = options.isFollowed !== false;
   const refuse = (found: readonly Problem[]) => {
-    // Remarks on other rows would hide what is wrong with this edit.
-    problems = found.filter(({ severity }) => severity === 'error');
+    problems = found;
     reloads.failed++;
     log[isTold ? 'error' : 'debug'](
       { event: 'list-refused', problems: problems.map(formatProblem) },
       'the protected list was not reloaded',
     );
   };
-  const offer = (content: FileBytes) => {
+  const take = async (content: FileBytes) => {
     const decoded = 'fault' in content ? content : decodeText(content.bytes);
     if ('fault' in decoded) {
       refuse([{ file, line: 1, column: 1, severity: 'error', text: `cannot be read: ${decoded.fault}` }]);
       return;
     }
-    const next = compile(decoded.text);
-    if (!('match' in next)) return refuse(next);
+    const next = await compileListInThread({ text: decoded.text, file }, options);
+    if (!('list' in next)) return refuse(next.problems);
     const before = current.rows.length;
-    current = next;
+    ({ list: current, rendered } = next);
     text = decoded.text;
     problems = [];
     reloads.succeeded++;
     reloads.lastSuccessMs = Date.now();
     log[isTold ? 'info' : 'debug'](
-      { event: 'list-reloaded', rows: next.rows.length, before },
+      { event: 'list-reloaded', rows: current.rows.length, before },
       'the protected list was reloaded',
     );
   };
-  const onChange = (content: FileBytes) => {
-    offer(content);
+  let taking: Promise<void> = Promise.resolve();
+  const offer = (content: FileBytes) => {
+    taking = taking
+      .then(() => take(content))
+      .catch((fault: unknown) => {
+        const text = fault instanceof Error ? fault.message : 'unknown fault';
+        refuse([{ file, line: 1, column: 1, severity: 'error', text: `cannot be compiled: ${text}` }]);
+      });
+    return taking;
+  };
+  const onChange = async (content: FileBytes) => {
+    await offer(content);
     options.onContent?.(content);
   };
   const watch: FileWatch | undefined =
     options.isFollowed === false
       ? undefined
-      : watchFile(file, onChange, { known: Buffer.from(options.text) });
+      : watchFile(file, (content) => void onChange(content), { known: Buffer.from(options.text) });
 
   return {
     current: () => current,
+    rendered: () => rendered,
     problems: () => problems,
     reloads,
     text: () => text,

@@ -69,7 +69,11 @@ export function createProtection({
     verifier,
     authenticate: createAuthenticate({ verifier, resourceMetadataUrl: metadata.url }),
     documents: [
-      createProtectedResourcesDocument({ path: config.protectedResourcesPath, list: list.current }),
+      createProtectedResourcesDocument({
+        path: config.protectedResourcesPath,
+        list: list.current,
+        rendered: list.rendered,
+      }),
       metadata,
     ],
     close() {

@@ -1,4 +1,10 @@
-import { buildPathTable, type PathMatch, type PathTableRequest } from '../request/path-table.ts';
+import { finish, type Steps } from '../event-loop/slices.ts';
+import {
+  buildPathTableInSteps,
+  type PathMatch,
+  type PathTableRequest,
+  type PathTableRow,
+} from '../request/path-table.ts';
 import type { ProtectedResources } from './protected-list-document.ts';
 import type { ProtectedResource } from './protected-resource.ts';
 
@@ -40,13 +46,23 @@ export interface ProtectedListOptions {
 
 /** Compiles a parsed list; matching is that of `buildPathTable`, and of all rows met the strictest wins. */
 export function compileProtectedList(
-  { rows }: ProtectedResources,
+  list: Pick<ProtectedResources, 'rows'>,
   options: ProtectedListOptions,
 ): ProtectedList {
-  const table = buildPathTable(
-    rows.map((row) => ({ method: row.method, template: row.template, data: requirementOf([row], row) })),
-    options,
-  );
+  return finish(compileInSteps(list, options));
+}
+
+/** The same in small steps, for an edit while others are served. */
+export function* compileInSteps(
+  { rows }: Pick<ProtectedResources, 'rows'>,
+  options: ProtectedListOptions,
+): Steps<ProtectedList> {
+  const tableRows: PathTableRow<Requirement>[] = [];
+  for (const row of rows) {
+    tableRows.push({ method: row.method, template: row.template, data: requirementOf([row], row) });
+    yield;
+  }
+  const table = yield* buildPathTableInSteps(tableRows, options);
   return {
     rows,
     match(request) {

@@ -9,6 +9,8 @@ export interface ProtectedResourcesDocumentOptions {
   readonly path?: string;
   /** The list in force. */
   readonly list: () => Pick<ProtectedList, 'rows'>;
+  /** The list in force, rendered. Default: it is rendered when it is first asked for. */
+  readonly rendered?: () => RenderedDocument;
 }
 
 /** An endpoint of shopward's own that needs no token; `undefined`: not this request. */
@@ -21,23 +23,31 @@ export interface DocumentEndpoint {
 export function createProtectedResourcesDocument({
   path = '/protected-resources',
   list,
+  rendered = renderOnce(list),
 }: ProtectedResourcesDocumentOptions): DocumentEndpoint {
-  /** Rendered once for each list that comes into force. */
-  const rendered = new WeakMap<object, RenderedDocument>();
   return {
     route: path,
     answer(request) {
       if (!asksFor(path, request)) return undefined;
-      const current = list();
-      const document = rendered.get(current) ?? renderDocument('application/vnd.api+json', describe(current));
-      rendered.set(current, document);
-      return answerDocument(request, document);
+      return answerDocument(request, rendered());
     },
   };
 }
 
-function describe({ rows }: Pick<ProtectedList, 'rows'>): object {
-  return { data: rows.map(describeRow) };
+/** A list of 60,000 rows makes 10 MB: not a thing to do while others are served. */
+export function renderProtectedResources({ rows }: Pick<ProtectedList, 'rows'>): RenderedDocument {
+  return renderDocument('application/vnd.api+json', { data: rows.map(describeRow) });
+}
+
+/** Once for each list that comes into force. */
+function renderOnce(list: ProtectedResourcesDocumentOptions['list']): () => RenderedDocument {
+  const known = new WeakMap<object, RenderedDocument>();
+  return () => {
+    const current = list();
+    const document = known.get(current) ?? renderProtectedResources(current);
+    known.set(current, document);
+    return document;
+  };
 }
 
 function describeRow(row: ProtectedResource): object {

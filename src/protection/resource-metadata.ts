@@ -24,6 +24,13 @@ export const metadataPath = '/.well-known/oauth-protected-resource';
 /** Metadata of the protected resource (RFC 9728); needs no token. Lists without members are left out (section 3.2). */
 export function createResourceMetadata(options: ResourceMetadataOptions): ResourceMetadata {
   const { publicUrl, authorizationServers = [], documentation, list } = options;
+  const known = new WeakMap<object, readonly string[]>();
+  /** Found once for each list: a list may have tens of thousands of rows. */
+  const scopesOf = (current: Pick<ProtectedList, 'rows'>) => {
+    const scopes = known.get(current) ?? [...new Set(current.rows.flatMap((row) => row.scopes))];
+    known.set(current, scopes);
+    return scopes;
+  };
   const resourceOf = ({ scheme, host }: Pick<CanonicalRequest, 'scheme' | 'host'>) =>
     publicUrl ?? `${scheme}://${host}`;
   return {
@@ -31,7 +38,7 @@ export function createResourceMetadata(options: ResourceMetadataOptions): Resour
     url: (request) => `${resourceOf(request)}${metadataPath}`,
     answer(request) {
       if (!asksFor(metadataPath, request)) return undefined;
-      const scopes = [...new Set(list().rows.flatMap((row) => row.scopes))];
+      const scopes = scopesOf(list());
       const answer = answerDocument(
         request,
         renderDocument('application/json', {

@@ -1,4 +1,5 @@
 import { addRoute, createRouter, findAllRoutes } from 'rou3';
+import type { Steps } from '../event-loop/slices.ts';
 import type { PathReading } from './path-reading.ts';
 import type { Route } from './path-routes.ts';
 
@@ -18,15 +19,15 @@ export interface PathIndex<T> {
  * `/:p/carts/**`, and only as many words as the longest route has are looked at. Routes with `**` have no end; they
  * are looked up forwards, from each position whose word begins one of them.
  *
- * The router only ever sees words (see `Vocabulary`), none of which has a meaning in its syntax.
+ * The router only ever sees words (see `Vocabulary`), none of which has a meaning in its syntax. A step for each route.
  */
-export function indexRoutes<T>(routes: readonly Route<T>[]): PathIndex<T> {
+export function* indexRoutes<T>(routes: readonly Route<T>[]): Steps<PathIndex<T>> {
   const roots = routes.filter((route) => route.words.length === 0);
-  const ends = side(
+  const ends = yield* side(
     routes.filter((route) => !route.rest && route.words.length > 0),
     'backwards',
   );
-  const trees = side(
+  const trees = yield* side(
     routes.filter((route) => route.rest && route.words.length > 0),
     'forwards',
   );
@@ -108,7 +109,7 @@ interface Side<T> {
   readonly beginnings: ReadonlySet<string | undefined>;
 }
 
-function side<T>(routes: readonly Route<T>[], direction: 'forwards' | 'backwards'): Side<T> {
+function* side<T>(routes: readonly Route<T>[], direction: 'forwards' | 'backwards'): Steps<Side<T>> {
   const router = createRouter<Route<T>>();
   let longest = 0;
   for (const route of routes) {
@@ -116,6 +117,7 @@ function side<T>(routes: readonly Route<T>[], direction: 'forwards' | 'backwards
     if (direction === 'backwards') parts.reverse();
     addRoute(router, '', `/${parts.join('/')}/**`, route);
     longest = Math.max(longest, parts.length);
+    yield;
   }
   return { router, longest, beginnings: new Set(routes.map((route) => route.words[0])) };
 }

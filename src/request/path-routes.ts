@@ -1,3 +1,4 @@
+import type { Steps } from '../event-loop/slices.ts';
 import { type Method, methods } from './canonical-request.ts';
 import type { Vocabulary } from './path-folding.ts';
 import type { PathTableRow } from './path-table.ts';
@@ -23,8 +24,8 @@ export interface Route<T> {
   readonly rows: Readonly<Record<Asked, Row<T>[]>>;
 }
 
-/** Teaches the vocabulary every literal and groups the rows by shape. */
-export function routesOf<T>(rows: readonly PathTableRow<T>[], vocabulary: Vocabulary): Route<T>[] {
+/** Teaches the vocabulary every literal and groups the rows by shape; a step for each row. */
+export function* routesOf<T>(rows: readonly PathTableRow<T>[], vocabulary: Vocabulary): Steps<Route<T>[]> {
   const routes = new Map<string, Route<T>>();
   for (const [index, { method, template: text, data }] of rows.entries()) {
     const template = parsePathTemplate(text);
@@ -36,6 +37,7 @@ export function routesOf<T>(rows: readonly PathTableRow<T>[], vocabulary: Vocabu
     const route = routes.get(shape) ?? { words, rest: template.rest, rows: noRows<T>() };
     routes.set(shape, route);
     for (const asked of askedBy(method)) route.rows[asked].push({ index, template, data });
+    yield;
   }
   return [...routes.values()];
 }

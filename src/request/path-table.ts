@@ -1,3 +1,4 @@
+import { finish, type Steps } from '../event-loop/slices.ts';
 import type { CanonicalRequest, Method } from './canonical-request.ts';
 import { createVocabulary, foldSegment, type Vocabulary } from './path-folding.ts';
 import { indexRoutes, type Meet } from './path-index.ts';
@@ -61,8 +62,17 @@ export interface PathTableOptions {
  * @throws {Error} when a template or an ignored prefix is malformed; check them with `parsePathTemplate` first.
  */
 export function buildPathTable<T>(rows: readonly PathTableRow<T>[], options: PathTableOptions): PathTable<T> {
+  return finish(buildPathTableInSteps(rows, options));
+}
+
+/** The same in small steps, for a table that is built while others are served. */
+export function* buildPathTableInSteps<T>(
+  rows: readonly PathTableRow<T>[],
+  options: PathTableOptions,
+): Steps<PathTable<T>> {
   const vocabulary = createVocabulary();
-  const index = indexRoutes(routesOf(rows, vocabulary));
+  const routes = yield* routesOf(rows, vocabulary);
+  const index = yield* indexRoutes(routes);
   const prefixes = options.ignoredPrefixes.map((prefix) => parsePrefix(prefix, vocabulary));
   return {
     match(request) {

@@ -56,7 +56,7 @@ async function createWorkerApp(start: WorkerStart, log: Log, channel: Channel): 
     // Without an admin port nobody wants to know.
     worker: { onExchange: config.admin === false ? () => {} : batch.add },
   });
-  if (refusedList !== undefined) app.offerList(refusedList);
+  if (refusedList !== undefined) await app.offerList(refusedList);
   return app;
 }
 
