@@ -4,6 +4,7 @@ import { loadConfig } from '../config/load.ts';
 import { formatProblem } from '../config/problem.ts';
 import { findUnsafeRuntime } from '../config/runtime.ts';
 import { createLog } from '../telemetry/log.ts';
+import { type EventLoopWatch, watchEventLoop } from '../workers/event-loop-watch.ts';
 import { type Running, untilStopped } from '../workers/until-stopped.ts';
 import { type CommandIo, processIo } from './command-io.ts';
 import { explainForConsole } from './console-explain.ts';
@@ -53,6 +54,7 @@ export async function runServe(options: ServeOptions, io: CommandIo = processIo)
       ? (await import('../workers/primary.ts')).createPrimary({ ...input, count })
       : await (await import('../app.ts')).createApp(input);
   const secrets = followSecrets(loaded, app.offerSecrets, log);
+  let watch: EventLoopWatch | undefined;
   const running: Running = {
     reload() {
       secrets.look();
@@ -60,12 +62,14 @@ export async function runServe(options: ServeOptions, io: CommandIo = processIo)
     },
     close(graceMs) {
       secrets.close();
-      return app.close(graceMs);
+      return app.close(graceMs).finally(() => watch?.close());
     },
   };
   const stopped = untilStopped(running, log);
   try {
     const { url, adminUrl } = await app.listen();
+    const { eventLoopStall } = config.limits;
+    if (eventLoopStall !== 'none') watch = watchEventLoop({ stallMs: eventLoopStall });
     io.err(
       `shopward is listening on ${url} for ${config.upstream.url}${adminUrl ? `, admin on ${adminUrl}` : ''}`,
     );

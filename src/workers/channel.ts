@@ -67,7 +67,10 @@ export function createChannel(line: Line, calls: Calls): Channel {
           open.delete(id);
           end();
         };
-        const timer = setTimeout(() => settle(() => reject(new Error(`no answer to ${call}`))), timeoutMs);
+        const timer = setTimeout(
+          () => settle(() => reject(new Error(`no answer to ${call}`))),
+          timeoutMs,
+        ).unref();
         open.set(id, ({ value, fault }) =>
           settle(() => {
             if (fault === undefined) resolve(value);

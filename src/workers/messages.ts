@@ -29,6 +29,8 @@ export interface WorkerCalls {
   start(start: WorkerStart): Promise<string>;
   /** Drains; the process ends behind it. */
   stop(graceMs: number | undefined): void;
+  /** Answered by whoever's event loop turns. */
+  ping(): true;
   reload(): Promise<void>;
   list(content: FileBytes): Promise<void>;
   secrets(secrets: Secrets): Promise<void>;

@@ -8,7 +8,7 @@ import type { Config } from '../config/schema.ts';
 import type { Log } from '../telemetry/log.ts';
 import { createMetrics, type Metrics } from '../telemetry/metrics.ts';
 import { createInsideWorkers } from './inside-workers.ts';
-import { createSupervisor, type Supervisor } from './supervisor.ts';
+import { Supervisor } from './supervisor.ts';
 import type { Running } from './until-stopped.ts';
 import { createWorkerMetrics } from './worker-metrics.ts';
 
@@ -56,7 +56,8 @@ export function createPrimary(input: PrimaryInput): Primary {
     },
     log,
   });
-  const supervisor: Supervisor = createSupervisor({
+  const { eventLoopStall } = config.limits;
+  const supervisor: Supervisor = new Supervisor({
     count,
     startOf: (number) => ({
       number,
@@ -70,6 +71,7 @@ export function createPrimary(input: PrimaryInput): Primary {
       for (const record of records) admin?.note(record);
     },
     onEnd: workerMetrics.retire,
+    stallMs: eventLoopStall === 'none' ? undefined : eventLoopStall,
   });
   const inside = createInsideWorkers({
     count,

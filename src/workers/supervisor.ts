@@ -13,27 +13,8 @@ export interface SupervisorOptions {
   onExchanges: PrimaryCalls['exchanges'];
   /** A worker's process is gone. */
   onEnd(pid: number): void;
-}
-
-export interface Supervisor {
-  /** Starts all of them; resolves to their one public URL, or rejects with the first fault. */
-  start(): Promise<string>;
-  /** Answers of those who serve, each with the process that gave it; who does not answer in time is left out. */
-  askAll<Name extends keyof WorkerCalls>(
-    name: Name,
-    argument?: Parameters<WorkerCalls[Name]>[0],
-  ): Promise<Answers<Name>>;
-  /** The answer of any one of them; undefined when nobody answers. */
-  askOne<Name extends keyof WorkerCalls>(
-    name: Name,
-    argument?: Parameters<WorkerCalls[Name]>[0],
-  ): Promise<Awaited<ReturnType<WorkerCalls[Name]>> | undefined>;
-  tellAll<Name extends keyof WorkerCalls>(name: Name, argument: Parameters<WorkerCalls[Name]>[0]): void;
-  /** Workers that serve. */
-  readonly serving: number;
-  readonly restarts: number;
-  /** Drains all of them; who has not ended within `withinMs` is killed. */
-  stop(graceMs: number | undefined, withinMs: number): Promise<void>;
+  /** How long a worker's event loop may stand still, in milliseconds; undefined: nobody watches it. */
+  readonly stallMs: number | undefined;
 }
 
 export type Answers<Name extends keyof WorkerCalls> = readonly {
@@ -41,19 +22,24 @@ export type Answers<Name extends keyof WorkerCalls> = readonly {
   readonly answer: Awaited<ReturnType<WorkerCalls[Name]>>;
 }[];
 
+/** One of the processes that serve; a worker that ends is followed by another one in its place. */
 interface Place {
   readonly number: number;
   readonly backOff: BackOff;
-  current: Running | undefined;
+  current: WorkerProcess | undefined;
+  /** Starts the next worker now, where it waits for its back-off. */
+  startNow: (() => void) | undefined;
 }
 
-interface Running {
+interface WorkerProcess {
   readonly worker: Worker;
   readonly channel: Channel;
   readonly startedMs: number;
   isServing: boolean;
   /** Its place has been given to another one, or nobody is to follow. */
   isDismissed: boolean;
+  /** Looks in a row without an answer to any of them. */
+  silentLooks: number;
 }
 
 // A URL is not rewritten when the sources are compiled, so the name follows the one of this file.
@@ -62,49 +48,117 @@ const workerFile = new URL(
   import.meta.url,
 );
 const startTimeoutMs = 60_000;
-const askTimeoutMs = 2_000;
+/** An admin answer waits for no worker any longer: probes have a second. */
+const askTimeoutMs = 400;
+const purgeTimeoutMs = 2_000;
+const lookMs = 1_000;
+/** A worker ends itself when its event loop stands still, and then says what it was doing: it goes first. */
+const stallGraceMs = 2_000;
+/** While nobody serves, the next start is no further away. */
+const longestOutageMs = 1_000;
 
-/** Keeps `count` workers running: one that ends is replaced, with a back-off while they do not last. */
-export function createSupervisor(options: SupervisorOptions): Supervisor {
-  const { log, count } = options;
-  // Structured clones: the configuration and metric values hold more than JSON has.
-  cluster.setupPrimary({ exec: fileURLToPath(workerFile), args: [], serialization: 'advanced' });
-  const places: Place[] = Array.from({ length: count }, (_, i) => ({
-    number: i + 1,
-    backOff: createBackOff(),
-    current: undefined,
-  }));
-  const alive = new Set<Running>();
-  let restarts = 0;
-  let stopping = false;
+/**
+ * Keeps `count` workers running. One that ends, or whose event loop stands still, is replaced: after a back-off while
+ * workers do not last, within a second where nobody serves.
+ */
+export class Supervisor {
+  readonly #options: SupervisorOptions;
+  readonly #places: readonly Place[];
+  readonly #alive = new Set<WorkerProcess>();
+  readonly #lookTimer: NodeJS.Timeout | undefined;
+  #restarts = 0;
+  #isStopping = false;
 
-  async function fill(place: Place): Promise<string> {
-    const worker = cluster.fork();
-    const { pid = 0 } = worker.process;
-    const calls: PrimaryCalls = {
-      exchanges: options.onExchanges,
-      failing: () => replace(place, running, 'fault'),
-    };
-    const running: Running = {
-      worker,
-      channel: createChannel(worker.process as unknown as Line, { ...calls }),
-      startedMs: performance.now(),
-      isServing: false,
-      isDismissed: false,
-    };
-    place.current = running;
-    alive.add(running);
-    worker.on('error', () => {});
-    const ended = new Promise<never>((_, reject) => {
-      worker.once('exit', (code, signal) => {
-        alive.delete(running);
-        running.isServing = false;
-        options.onEnd(pid);
-        reject(new Error(`worker ${place.number} ended with ${signal ?? code} before it served`));
-        replace(place, running, signal ?? code);
+  constructor(options: SupervisorOptions) {
+    this.#options = options;
+    // Structured clones: the configuration and metric values hold more than JSON has.
+    cluster.setupPrimary({ exec: fileURLToPath(workerFile), args: [], serialization: 'advanced' });
+    this.#places = Array.from({ length: options.count }, (_, i) => ({
+      number: i + 1,
+      backOff: createBackOff(),
+      current: undefined,
+      startNow: undefined,
+    }));
+    if (options.stallMs !== undefined) this.#lookTimer = setInterval(this.#look, lookMs).unref();
+  }
+
+  /** Workers that serve. */
+  get serving(): number {
+    return this.#serving().length;
+  }
+
+  get restarts(): number {
+    return this.#restarts;
+  }
+
+  /** Starts all of them; resolves to their one public URL, or rejects with the first fault. */
+  async start(): Promise<string> {
+    const [url = ''] = await Promise.all(this.#places.map((place) => this.#fill(place)));
+    return url;
+  }
+
+  /** Answers of those who serve, each with the process that gave it; who does not answer within 400 ms is left out. */
+  async askAll<Name extends keyof WorkerCalls>(
+    name: Name,
+    argument?: Parameters<WorkerCalls[Name]>[0],
+  ): Promise<Answers<Name>> {
+    const asked = this.#serving().map(async ({ worker, channel }) => ({
+      pid: worker.process.pid ?? 0,
+      answer: await channel.ask(name, argument, askTimeoutMs),
+    }));
+    const settled = await Promise.allSettled(asked);
+    return settled.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : [])) as never;
+  }
+
+  /** The answer of any one of them; undefined when nobody answers. */
+  async askOne<Name extends keyof WorkerCalls>(
+    name: Name,
+    argument?: Parameters<WorkerCalls[Name]>[0],
+  ): Promise<Awaited<ReturnType<WorkerCalls[Name]>> | undefined> {
+    const timeoutMs = name === 'purge' ? purgeTimeoutMs : askTimeoutMs;
+    for (const { channel } of this.#serving()) {
+      const answer = await channel.ask(name, argument, timeoutMs).catch(() => undefined);
+      if (answer !== undefined) return answer as never;
+    }
+    return undefined;
+  }
+
+  tellAll<Name extends keyof WorkerCalls>(name: Name, argument: Parameters<WorkerCalls[Name]>[0]): void {
+    for (const { channel } of this.#alive) void channel.tell(name, argument);
+  }
+
+  /** Drains all of them; who has not ended within `withinMs` is killed. */
+  async stop(graceMs: number | undefined, withinMs: number): Promise<void> {
+    this.#isStopping = true;
+    const ends = [...this.#alive].map(({ worker, channel }) => {
+      const { promise: ended, resolve } = Promise.withResolvers<void>();
+      const late = setTimeout(() => worker.process.kill('SIGKILL'), withinMs);
+      worker.process.once('exit', () => {
+        clearTimeout(late);
+        resolve();
       });
+      void channel.tell('stop', graceMs);
+      return ended;
     });
-    const url = running.channel.ask('start', options.startOf(place.number), startTimeoutMs);
+    await Promise.all(ends);
+    clearInterval(this.#lookTimer);
+  }
+
+  #serving(): WorkerProcess[] {
+    return [...this.#alive].filter(({ isServing }) => isServing);
+  }
+
+  async #fill(place: Place): Promise<string> {
+    const running = this.#fork(place);
+    const { promise: ended, reject } = Promise.withResolvers<never>();
+    running.worker.once('exit', (code, signal) => {
+      this.#alive.delete(running);
+      running.isServing = false;
+      this.#options.onEnd(running.worker.process.pid ?? 0);
+      reject(new Error(`worker ${place.number} ended with ${signal ?? code} before it served`));
+      this.#replace(place, running, signal ?? code);
+    });
+    const url = running.channel.ask('start', this.#options.startOf(place.number), startTimeoutMs);
     const served = (await Promise.race([url, ended])) as string;
     // Nobody waits for it any more.
     ended.catch(() => {});
@@ -112,25 +166,58 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
     return served;
   }
 
-  function replace(place: Place, running: Running, why: string | number): void {
-    if (running.isDismissed || stopping) return;
-    running.isDismissed = true;
-    running.isServing = false;
-    const delayMs = place.backOff.delayMs(running.startedMs, performance.now());
-    restarts++;
-    const { pid } = running.worker.process;
-    log.error(
-      { event: 'worker-ended', worker: place.number, pid, why, restartInMs: delayMs },
-      `worker ${place.number} ended (${why}); another one starts`,
-    );
-    setTimeout(() => {
-      if (!stopping) void refill(place);
-    }, delayMs);
+  #fork(place: Place): WorkerProcess {
+    const worker = cluster.fork();
+    const calls: PrimaryCalls = {
+      exchanges: this.#options.onExchanges,
+      failing: () => this.#replace(place, running, 'fault'),
+    };
+    const running: WorkerProcess = {
+      worker,
+      channel: createChannel(worker.process as unknown as Line, { ...calls }),
+      startedMs: performance.now(),
+      isServing: false,
+      isDismissed: false,
+      silentLooks: 0,
+    };
+    place.current = running;
+    this.#alive.add(running);
+    worker.on('error', () => {});
+    return running;
   }
 
-  async function refill(place: Place): Promise<void> {
+  #replace(place: Place, running: WorkerProcess, why: string | number): void {
+    if (running.isDismissed || this.#isStopping) return;
+    running.isDismissed = true;
+    running.isServing = false;
+    const backOffMs = place.backOff.delayMs(running.startedMs, performance.now());
+    const serving = this.serving;
+    const isOutage = serving === 0;
+    const delayMs = isOutage ? Math.min(backOffMs, longestOutageMs) : backOffMs;
+    this.#restarts++;
+    const { pid } = running.worker.process;
+    this.#options.log.error(
+      { event: 'worker-ended', worker: place.number, pid, why, serving, restartInMs: delayMs },
+      `worker ${place.number} ended (${why}); another one starts`,
+    );
+    this.#refillAfter(place, delayMs);
+    if (isOutage) for (const { startNow } of this.#places) if (startNow !== place.startNow) startNow?.();
+  }
+
+  #refillAfter(place: Place, delayMs: number): void {
+    const refill = () => {
+      clearTimeout(timer);
+      place.startNow = undefined;
+      if (!this.#isStopping) void this.#refill(place);
+    };
+    const timer = setTimeout(refill, delayMs);
+    place.startNow = refill;
+  }
+
+  async #refill(place: Place): Promise<void> {
+    const { log } = this.#options;
     try {
-      await fill(place);
+      await this.#fill(place);
       log.info({ event: 'worker-replaced', worker: place.number }, `worker ${place.number} serves again`);
     } catch (fault) {
       log.error({ event: 'worker-not-started', worker: place.number, err: fault }, 'a worker did not start');
@@ -139,51 +226,28 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
     }
   }
 
-  const serving = () => [...alive].filter(({ isServing }) => isServing);
-
-  return {
-    async start() {
-      const [url = ''] = await Promise.all(places.map(fill));
-      return url;
-    },
-    async askAll(name, argument) {
-      const asked = serving().map(async ({ worker, channel }) => ({
-        pid: worker.process.pid ?? 0,
-        answer: await channel.ask(name, argument, askTimeoutMs),
-      }));
-      const settled = await Promise.allSettled(asked);
-      return settled.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : [])) as never;
-    },
-    async askOne(name, argument) {
-      for (const { channel } of serving()) {
-        const answer = await channel.ask(name, argument, askTimeoutMs).catch(() => undefined);
-        if (answer !== undefined) return answer as never;
+  /** Counted in looks of ours, not by a clock: who was stopped together with us has missed none. */
+  readonly #look = (): void => {
+    const { stallMs = Number.POSITIVE_INFINITY, log } = this.#options;
+    for (const running of this.#alive) {
+      // The start has a time-out of its own.
+      if (!running.isServing && !this.#isStopping && !running.isDismissed) continue;
+      const { worker, channel } = running;
+      if (running.silentLooks * lookMs >= stallMs + stallGraceMs) {
+        const { pid } = worker.process;
+        log.error({ event: 'worker-stuck', pid }, `worker process ${pid} does not answer and is killed`);
+        running.isServing = false;
+        running.silentLooks = 0;
+        worker.process.kill('SIGKILL');
+        continue;
       }
-      return undefined;
-    },
-    tellAll(name, argument) {
-      for (const { channel } of alive) void channel.tell(name, argument);
-    },
-    get serving() {
-      return serving().length;
-    },
-    get restarts() {
-      return restarts;
-    },
-    async stop(graceMs, withinMs) {
-      stopping = true;
-      const ends = [...alive].map(
-        ({ worker, channel }) =>
-          new Promise<void>((resolve) => {
-            const late = setTimeout(() => worker.process.kill('SIGKILL'), withinMs);
-            worker.process.once('exit', () => {
-              clearTimeout(late);
-              resolve();
-            });
-            void channel.tell('stop', graceMs);
-          }),
+      running.silentLooks++;
+      channel.ask('ping', undefined, 60_000).then(
+        () => {
+          running.silentLooks = 0;
+        },
+        () => {},
       );
-      await Promise.all(ends);
-    },
+    }
   };
 }

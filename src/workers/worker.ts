@@ -1,6 +1,7 @@
 import { type App, createApp } from '../app.ts';
 import { createLog, type Log } from '../telemetry/log.ts';
 import { type Channel, createChannel, type Line } from './channel.ts';
+import { watchEventLoop } from './event-loop-watch.ts';
 import { createExchangeBatch } from './exchange-batch.ts';
 import type { WorkerCalls, WorkerStart } from './messages.ts';
 
@@ -25,6 +26,8 @@ export function runWorker(): void {
       stopOnFault(app, log, channel);
       becomeReady(app);
       const { url } = await app.listen();
+      const { eventLoopStall } = start.config.limits;
+      if (eventLoopStall !== 'none') watchEventLoop({ stallMs: eventLoopStall, worker: start.number });
       return url;
     },
     stop(graceMs) {
@@ -32,6 +35,7 @@ export function runWorker(): void {
       if (app === undefined) end();
       else app.close(graceMs).then(end, () => process.exit(1));
     },
+    ping: () => true,
     reload: () => started().reload(),
     // A change that is told while this one starts must not be lost.
     list: async (content) => (await ready).offerList(content),

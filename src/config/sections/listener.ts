@@ -115,6 +115,13 @@ export const limits = z
     inFlight: z.int().min(1).max(1_000_000).default(2000).meta({
       description: 'Requests under way at once in one process; more are refused with 503.',
     }),
+    eventLoopStall: z
+      .union([duration({ from: '1s', to: '5m' }), z.literal('none')])
+      .prefault('5s')
+      .meta({
+        description:
+          'How long the event loop may stand still. A process whose event loop does is logged with what it was doing (`event-loop-stuck`) and ended, so that its supervisor starts another one. `none`: nobody watches it.',
+      }),
   })
   .prefault({})
   .meta({ description: 'What one request, and all of them, may take.' });

@@ -1,0 +1,61 @@
+/** The thread that watches an event loop: see `watchEventLoop`. */
+import { Session } from 'node:inspector';
+import { workerData } from 'node:worker_threads';
+import { writeToStdout } from '../telemetry/log-output.ts';
+import type { WatchedEventLoop } from './event-loop-watch.ts';
+
+const { beats, beatMs, stallMs, worker } = workerData as WatchedEventLoop;
+/** The debugger answers at once where JavaScript runs, and never where a system call does not return. */
+const stackWithinMs = 1_000;
+const stackFrames = 12;
+const write = writeToStdout();
+
+let lastBeat = -1;
+/** Of this thread's own ticks, not of a clock: a process that was stopped as a whole has not stood still. */
+let ticksWithoutBeat = 0;
+
+const timer = setInterval(() => {
+  const beat = Atomics.load(beats, 0);
+  ticksWithoutBeat = beat === lastBeat ? ticksWithoutBeat + 1 : 0;
+  lastBeat = beat;
+  if (ticksWithoutBeat * beatMs < stallMs) return;
+  clearInterval(timer);
+  readStack(end);
+}, beatMs);
+
+/** What the other thread is doing, the innermost call first. */
+function readStack(done: (stack: readonly string[]) => void): void {
+  setTimeout(done, stackWithinMs, []);
+  const session = new Session();
+  const urls = new Map<string, string>();
+  session.connectToMainThread();
+  session.on('Debugger.scriptParsed', ({ params }) => urls.set(params.scriptId, params.url));
+  session.on('Debugger.paused', ({ params }) => {
+    const frames = params.callFrames.slice(0, stackFrames);
+    done(
+      frames.map(({ functionName, location }) => {
+        const file = urls.get(location.scriptId)?.replace(/^file:\/\//, '') ?? '';
+        return `${functionName || '(anonymous)'} ${file}:${location.lineNumber + 1}`;
+      }),
+    );
+  });
+  session.post('Debugger.enable', () => session.post('Debugger.pause'));
+}
+
+function end(stack: readonly string[]): void {
+  const msg = `the event loop has stood still for ${stallMs / 1000} s; the process ends`;
+  const told = {
+    level: 'fatal',
+    time: new Date().toISOString(),
+    worker,
+    event: 'event-loop-stuck',
+    stack,
+    msg,
+  };
+  try {
+    write(Buffer.from(`${JSON.stringify(told)}\n`));
+  } catch {
+    // Nobody reads the log: the process ends all the same.
+  }
+  process.kill(process.pid, 'SIGKILL');
+}

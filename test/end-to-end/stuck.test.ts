@@ -1,0 +1,131 @@
+import { readFileSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { eventually } from '../harness/eventually.ts';
+import { answer, type RecordingUpstream, startRecordingUpstream } from '../harness/recording-upstream.ts';
+import { freePort, type RedisProcess, startRedisProcess } from '../harness/redis-server.ts';
+import { type Shopward, startShopward } from '../harness/shopward.ts';
+
+let redis: RedisProcess;
+let upstream: RecordingUpstream;
+let folder: string;
+let shopward: Shopward;
+
+beforeAll(async () => {
+  redis = await startRedisProcess();
+  upstream = await startRecordingUpstream(() => answer());
+  folder = await mkdtemp(path.join(tmpdir(), 'shopward-stuck-'));
+  // Gives the process a fault that it does not have: SIGUSR2 makes the event loop stand still.
+  await writeFile(
+    path.join(folder, 'get-stuck.mjs'),
+    "process.on('SIGUSR2', function getStuck() { if (process.env.HOW === 'expression') /^(a+)+$/.test('a'.repeat(60) + 'b'); for (;;); });",
+  );
+});
+afterEach(() => shopward.kill());
+afterAll(async () => {
+  await upstream?.close();
+  await redis?.close();
+  await rm(folder, { recursive: true });
+});
+
+async function start(workers: number, how = 'loop', port = 0): Promise<void> {
+  shopward = await startShopward({
+    upstream: `http://127.0.0.1:${upstream.port}`,
+    config: {
+      listen: { port },
+      workers,
+      store: { url: `redis://127.0.0.1:${redis.port}` },
+      limits: { eventLoopStall: '1s' },
+    },
+    env: { NODE_OPTIONS: `--import ${pathToFileURL(path.join(folder, 'get-stuck.mjs'))}`, HOW: how },
+  });
+}
+
+/** Children of the primary. */
+function workers(): number[] {
+  const text = readFileSync(`/proc/${shopward.pid}/task/${shopward.pid}/children`, 'utf8');
+  return text.trim().split(' ').filter(Boolean).map(Number);
+}
+
+const served = () =>
+  fetch(`${shopward.url}/stores`, { signal: AbortSignal.timeout(500) }).then(
+    ({ status }) => (status === 200 ? true : undefined),
+    () => undefined,
+  );
+const isEvent = (event: string) => (line: { readonly event?: unknown }) => line.event === event;
+
+describe('a process whose event loop stands still', () => {
+  it.each(['loop', 'expression'])('in a %s says what it was doing, and ends', async (how) => {
+    await start(1, how);
+    shopward.signal('SIGUSR2');
+    const { stack, level } = await shopward.waitForLog(isEvent('event-loop-stuck'));
+    expect([level, String(stack)]).toEqual(['fatal', expect.stringContaining('getStuck')]);
+    expect(await shopward.exited).toBe(null);
+  });
+
+  it('does not end when it was only stopped as a whole for longer', async () => {
+    await start(1);
+    shopward.signal('SIGSTOP');
+    await new Promise((resolve) => setTimeout(resolve, 2_500));
+    shopward.signal('SIGCONT');
+    expect(await served()).toBe(true);
+    await new Promise((resolve) => setTimeout(resolve, 1_500));
+    expect(await served()).toBe(true);
+    await shopward.stop();
+    expect(shopward.log().some(isEvent('event-loop-stuck'))).toBe(false);
+  });
+});
+
+describe('a worker whose event loop stands still', () => {
+  it('says what it was doing, and is replaced', async () => {
+    await start(2);
+    const [victim = 0] = workers();
+    process.kill(victim, 'SIGUSR2');
+    expect(await shopward.waitForLog(isEvent('event-loop-stuck'))).toMatchObject({
+      worker: expect.any(Number),
+    });
+    await shopward.waitForLog(isEvent('worker-replaced'));
+    expect(workers()).not.toContain(victim);
+    for (let i = 0; i < 10; i++) expect(await served()).toBe(true);
+  });
+
+  it('or that is stopped, keeps no admin answer waiting for longer than a probe does, and is replaced', async () => {
+    await start(2);
+    const [victim = 0] = workers();
+    process.kill(victim, 'SIGSTOP');
+    const probe = (name: string) =>
+      fetch(`${shopward.adminUrl}${name}`, { signal: AbortSignal.timeout(1_000) });
+    expect(await (await probe('/readyz')).json()).toMatchObject({
+      reasons: expect.arrayContaining(['1 of 2 workers not serving']),
+    });
+    expect((await probe('/metrics')).status).toBe(200);
+    expect((await probe('/livez')).status).toBe(200);
+    expect(await shopward.waitForLog(isEvent('worker-stuck'))).toMatchObject({ pid: victim });
+    await shopward.waitForLog(isEvent('worker-replaced'));
+    for (let i = 0; i < 10; i++) expect(await served()).toBe(true);
+  });
+
+  it('does not keep the others from ending', async () => {
+    await start(2);
+    const [victim = 0] = workers();
+    process.kill(victim, 'SIGSTOP');
+    shopward.signal('SIGTERM');
+    expect(await shopward.exited).toBe(0);
+    expect(shopward.log().some(isEvent('worker-stuck'))).toBe(true);
+  });
+});
+
+it('where nobody serves, no back-off is longer than a second', async () => {
+  // A port of its own: without workers it is free for a while, and another one would be taken for port 0.
+  await start(2, 'loop', await freePort());
+  for (let round = 0; round < 6; round++) {
+    for (const pid of workers()) process.kill(pid, 'SIGKILL');
+    await eventually('an answer', served);
+  }
+  const outages = shopward.log().filter((line) => isEvent('worker-ended')(line) && line.serving === 0);
+  expect(outages.length).toBeGreaterThanOrEqual(6);
+  for (const { restartInMs } of outages) expect(restartInMs).toBeLessThanOrEqual(1_000);
+});
