@@ -9,8 +9,24 @@ export interface CommandIo {
 }
 
 export const processIo: CommandIo = {
-  out: (text) => void process.stdout.write(`${text}\n`),
-  err: (text) => void process.stderr.write(`${text}\n`),
+  out: (text) => void process.stdout.write(`${escapeControls(text)}\n`),
+  err: (text) => void process.stderr.write(`${escapeControls(text)}\n`),
   env: process.env,
   cwd: process.cwd(),
 };
+
+/** Control characters but line feed and tab, line separators of Unicode, and what turns the direction of text. */
+const controls = /[^\P{Cc}\n\t]|[\u2028\u2029\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]/gu;
+
+/**
+ * What a server, a document or a pasted request says may be printed, but not command the terminal. The escape is
+ * `\u` and four digits, which JSON and quoted YAML read as the character that it stands for.
+ */
+export function escapeControls(text: string): string {
+  return text.replace(controls, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`);
+}
+
+/** The same for a text that must stay on its line. */
+export function escapeToLine(text: string): string {
+  return escapeControls(text).replace(/[\n\t]/g, (one) => (one === '\n' ? '\\n' : '\\t'));
+}

@@ -69,7 +69,7 @@ async function judgeText(
   };
   const plain = readPlainValue(document.root, sources);
   const judged = judgeConfig(withReferenceDefaults(plain.value, sources), plain.problems);
-  const named = await readNamedFiles(judged.config, file, options.judges ?? {});
+  const named = await readNamedFiles(judged.config, file, options.judges ?? {}, document.textAt);
   const settings = [...judged.problems, ...named.settings].map(({ path, text, ...more }) =>
     document.problemAt(path, path.length === 0 ? text : `${settingName(path)} ${text}`, more),
   );

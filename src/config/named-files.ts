@@ -77,18 +77,24 @@ interface ReadNamedFiles {
   readonly contents: readonly Problem[];
 }
 
-/** Reads and judges the files that a configuration names; relative names start at the configuration file. */
+/**
+ * Reads and judges the files that a configuration names; relative names start at the configuration file. `textAt`: how
+ * a setting stands there. A name that cannot be read may be a secret in the wrong place: it is told as it stands.
+ */
 export async function readNamedFiles(
   config: PartialConfig,
   configFile: { readonly path: string; readonly name: string },
   judges: FileJudges,
+  textAt: (setting: SettingPath) => string | undefined,
 ): Promise<ReadNamedFiles> {
   const read = await Promise.all(
     listNamedFiles(config).map(async ({ setting, role, value }) => {
       const path = resolve(dirname(configFile.path), value);
       const file = { role, path, name: path === value ? value : join(dirname(configFile.name), value) };
       const result = await judgeFile(file, config, judges);
-      const fault = 'fault' in result ? [{ path: setting, text: `names ${file.name}: ${result.fault}` }] : [];
+      const standing = textAt(setting);
+      const told = standing?.includes('${') ? standing : file.name;
+      const fault = 'fault' in result ? [{ path: setting, text: `names ${told}: ${result.fault}` }] : [];
       const { text, problems = [] } = 'fault' in result ? {} : result;
       return { file: text === undefined ? file : { ...file, text }, fault, problems };
     }),

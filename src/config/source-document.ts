@@ -19,6 +19,8 @@ export interface SourceDocument {
   readonly problems: readonly Problem[];
   /** A problem at a setting; at its nearest ancestor that is there when the setting itself is not. */
   problemAt(path: SettingPath, text: string, more?: { severity?: 'error' | 'warning'; at?: 'key' }): Problem;
+  /** The text of a setting as it stands in the file, with its references; undefined: it is no text, or not there. */
+  textAt(path: SettingPath): string | undefined;
 }
 
 /** What the parser says, without the piece of text that its own messages quote: that may be a secret. */
@@ -69,10 +71,20 @@ export function parseSourceDocument(text: string, file: string): SourceDocument 
       faults.map(({ code, pos }) => at(pos[0], parserTexts[code] ?? 'this is not valid YAML')),
     ),
     problemAt: (path, problem, more = {}) => at(offsetOf(root, path, more.at), problem, more.severity),
+    textAt(path) {
+      let node: unknown = root;
+      for (const step of path) node = childOf(node, step)?.value;
+      return isScalar(node) && typeof node.value === 'string' ? node.value : undefined;
+    },
   };
 
   function failed(problem: Problem): SourceDocument {
-    return { root: null, problems: [problem], problemAt: (_path, words) => at(0, words) };
+    return {
+      root: null,
+      problems: [problem],
+      problemAt: (_path, words) => at(0, words),
+      textAt: () => undefined,
+    };
   }
 }
 

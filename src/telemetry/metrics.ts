@@ -105,7 +105,11 @@ export function createMetrics({ ofProcess = true } = {}): Metrics {
     labelNames: ['resource_type', 'http_response_status_code'],
     registers,
   });
-  const unlistedTypes = createUnlistedTypes();
+  const unlistedTypes = createUnlistedTypes(undefined, (type) => {
+    for (const status of [401, 403]) {
+      unlisted.remove({ resource_type: type, http_response_status_code: status });
+    }
+  });
 
   return {
     observeExchange(record) {

@@ -196,6 +196,20 @@ limits: { requestBody: "\${BODY}", requestHeaders: "\${HEADERS}" }
     expect(await problemLines(text, given)).toEqual([`c.yaml:3:11: error: auth.issuer ${problem}`]);
   });
 
+  it('that were meant for another place are told as they stand, not with what they hold', async () => {
+    const given = { env: { SECRET: 'hunter2' }, files: { token: 'hunter3' } };
+    const text =
+      'auth: { keys: { files: ["${SECRET}", "x/${file:token}"] } }\nprotectedResources: "${SECRET}"\n';
+    const lines = await problemLines(text, given);
+    expect(lines.join('\n')).not.toContain('hunter');
+    expect(lines).toEqual(
+      expect.arrayContaining([
+        'c.yaml:1:25: error: auth.keys.files[0] names ${SECRET}: there is no such file',
+        'c.yaml:2:21: error: protectedResources names ${SECRET}: there is no such file',
+      ]),
+    );
+  });
+
   it('that fail are the only complaint about what holds them', async () => {
     expect(await problemLines('auth: { keys: { jwks: "${JWKS_URL}" } }\n')).toEqual([
       'c.yaml:1:23: error: auth.keys.jwks needs the environment variable JWKS_URL, which is not set',

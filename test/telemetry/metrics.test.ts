@@ -61,9 +61,35 @@ describe('resource types that the shop protects and the list does not', () => {
     expect(createUnlistedTypes().find({ ...drift, ...more })).toBe(type);
   });
 
-  it('are no more than so many, whatever clients ask for', () => {
+  it('are no more than so many: those of one client make room, in the order in which they came', () => {
+    const forgotten: string[] = [];
+    const types = createUnlistedTypes(2, (type) => forgotten.push(type));
+    const find = (path: string, clientAddress = '::1') => types.find({ ...drift, path, clientAddress });
+    expect(['/a', '/b', '/c', '/a'].map((path) => find(path))).toEqual(['a', 'b', 'c', 'a']);
+    expect(forgotten).toEqual(['a', 'b']);
+  });
+
+  it('that many clients met are hidden by nobody', () => {
     const types = createUnlistedTypes(2);
-    const found = ['/a', '/b', '/c', '/a', '/d'].map((path) => types.find({ ...drift, path }));
-    expect(found).toEqual(['a', 'b', 'other', 'a', 'other']);
+    const find = (path: string, clientAddress: string) => types.find({ ...drift, path, clientAddress });
+    for (let i = 0; i < 100; i++) find(`/invented${String.fromCharCode(97 + (i % 26))}`, '::1');
+    expect([find('/orders', '::2'), find('/orders', '::3')]).toEqual(['orders', 'orders']);
+    for (let i = 0; i < 100; i++) find(`/invented${String.fromCharCode(97 + (i % 26))}`, '::1');
+    expect(find('/orders', '::4')).toBe('orders');
+    expect([find('/carts', '::2'), find('/carts', '::3'), find('/more', '::2')]).toEqual([
+      'carts',
+      'carts',
+      'other',
+    ]);
+  });
+
+  it('that made room leave the exposition', async () => {
+    const metrics = createMetrics();
+    for (let i = 0; i < 60; i++) {
+      const name = `/t${String.fromCharCode(97 + (i % 26))}${String.fromCharCode(97 + i / 26)}`;
+      metrics.observeExchange({ ...drift, path: name });
+    }
+    const { body } = await exposeTogether([await metrics.values()]);
+    expect(body.match(/^shopward_unlisted_refusals_total/gm)).toHaveLength(50);
   });
 });

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { rename, writeFile } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
-import { type CommandIo, processIo } from '../command-io.ts';
+import { type CommandIo, escapeToLine, processIo } from '../command-io.ts';
 import { listText } from './list-text.ts';
 import { isMap, type JsonMap, readOpenApi } from './openapi-document.ts';
 import { type OperationsOptions, readOperations } from './openapi-operations.ts';
@@ -32,9 +32,9 @@ export async function runProtectedImport(
   const document = await readOpenApi(name, io);
   if (document === undefined) return badUsage;
   const { operations, notes, faults } = readOperations(document, options);
-  for (const fault of faults) io.err(`${name}: error: ${fault}`);
+  for (const fault of faults) io.err(`${name}: error: ${escapeToLine(fault)}`);
   if (faults.length > 0) return badUsage;
-  for (const note of notes) io.err(`${name}: note: ${note}`);
+  for (const note of notes) io.err(`${name}: note: ${escapeToLine(note)}`);
   const rows = operations.filter(({ needs }) => needs === 'token');
   const counts = `${rows.length} of ${operations.length} operations need a token`;
   if (rows.length === 0) {

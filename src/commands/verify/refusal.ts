@@ -35,11 +35,14 @@ export function judgeRefusal(
   return judge(area, name, isRefused, rejectionText(expected), replyText(reply), text);
 }
 
+/** A server chooses its codes; none of ours is as long. */
+const maxCodeLength = 64;
+
 /** Code of the first error of the body; undefined where there is none. */
 function errorCodeOf({ body }: Reply): string | undefined {
   const parsed = parseJson(body) as { errors?: readonly { code?: unknown }[] } | undefined;
   const code = Array.isArray(parsed?.errors) ? parsed.errors[0]?.code : undefined;
-  return typeof code === 'string' ? code : undefined;
+  return typeof code === 'string' ? code.slice(0, maxCodeLength) : undefined;
 }
 
 export function parseJson(text: string): unknown {
