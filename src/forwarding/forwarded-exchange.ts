@@ -232,7 +232,7 @@ export class ForwardedExchange implements UpstreamHandler, SlotWaiter, ClientRes
   }
 
   #finish(edits: ResponseEdits, outcome: ForwardOutcome | undefined): void {
-    if (edits.rejection !== undefined && outcome?.kind === 'answered' && outcome.body !== null) {
+    if (edits.rejection !== undefined && outcome?.kind === 'answered' && this.#relay.mayBeReplaced) {
       this.#refuse(edits.rejection, undefined, undefined);
       return;
     }

@@ -21,6 +21,11 @@ export interface Passage {
    */
   readonly collectBytes: number;
   /**
+   * Whether a body of this status that cannot be held back whole is passed on to nobody: `settle` hears of it with
+   * `body: null`, and must refuse. Needs `answerWithinMs`, since such a body may have no end.
+   */
+  readonly withholds?: (status: number) => boolean;
+  /**
    * Changes to the fields of a response whose head leaves before `settle` was heard: one that streams, or one that
    * was to be collected and is passed through (the shop's own `ETag` is taken off, say).
    */

@@ -14,6 +14,8 @@ export class ResponseRelay {
   /** Body held back; undefined while the response streams. */
   #held: Buffer[] | undefined;
   #heldBytes = 0;
+  /** Too long to be held back, and not to be passed on: what comes is thrown away. */
+  #isWithheld = false;
 
   constructor(input: ForwardInput, client: ClientResponse, caller: ForwardCaller) {
     this.#input = input;
@@ -33,12 +35,13 @@ export class ResponseRelay {
     const { passage, request } = this.#input;
     const isHeld = passage !== undefined && isCollectable(request.method, head, passage.collectBytes);
     if (isHeld) this.#held = [];
-    else this.#beginStream(head);
+    else this.#passOn(head);
     return isHeld;
   }
 
   /** `false`: wait until the client has drained. */
   write(chunk: Buffer): boolean {
+    if (this.#isWithheld) return true;
     if (this.#held === undefined) return this.#stream(chunk);
     this.#held.push(chunk);
     this.#heldBytes += chunk.length;
@@ -50,8 +53,13 @@ export class ResponseRelay {
     const chunks = this.#held;
     this.#held = undefined;
     if (chunks === undefined || this.#head === undefined) return true;
-    this.#beginStream(this.#head);
-    return chunks.length === 0 || this.#stream(Buffer.concat(chunks));
+    this.#passOn(this.#head);
+    return chunks.length === 0 || this.write(Buffer.concat(chunks));
+  }
+
+  /** Whether a refusal may still take the response's place. */
+  get mayBeReplaced(): boolean {
+    return this.#held !== undefined || this.#isWithheld;
   }
 
   #stream(chunk: Buffer): boolean {
@@ -81,6 +89,11 @@ export class ResponseRelay {
     if (this.#held === undefined) return null;
     if (this.#held.length !== 1) this.#held = [Buffer.concat(this.#held)];
     return this.#held[0] ?? null;
+  }
+
+  #passOn(head: ResponseHead): void {
+    this.#isWithheld = this.#input.passage?.withholds?.(head.status) === true;
+    if (!this.#isWithheld) this.#beginStream(head);
   }
 
   #beginStream(head: ResponseHead): void {
