@@ -1,49 +1,63 @@
 import type { CanonicalRequest } from '../request/canonical-request.ts';
-import { decodeContent, readTexts } from './decoded-text.ts';
-import { findNamedValues, foldName } from './named-values.ts';
+import { type FieldName, fieldNameOf, foldName, hidesField, isOtherSpelling } from './named-values.ts';
+import { decode, type FormField } from './plain-form.ts';
+import { type NotPlain, readFields } from './plain-request.ts';
+import { isPlainToken } from './token-digest.ts';
 import type { TokenEndpoint } from './token-endpoints.ts';
 
-/**
- * Octets that are looked into, of body and query together, as sent and behind each content coding. An exchange has a few KiB; looking takes the whole
- * process some 200 ns an octet, and a few KiB on the wire may stand for millions.
- */
-const readableBytes = 65_536;
+/** The refresh token that the shop reads in a request, if there is one; otherwise why shops may disagree about it. */
+export type Candidate = { readonly token: string | undefined } | { readonly notPlain: NotPlain };
 
-const grantTypeNames = new Set([foldName('grant_type')]);
+const grantType = fieldNameOf('grant_type');
 
 /**
- * Every refresh token that the shop could read in the request, whatever format it takes the body for. `ambiguous`: more
- * than anybody sends, or hidden too deep to be looked for; nobody but an attacker does that.
+ * Reads a token request as every shop has to read it. shopward and the shop must not see different tokens in one request,
+ * and there are more readers than anybody knows: so what two of them could read in two ways is not plain, and not
+ * forwarded. Linear in the length of query and body.
  */
-export function findCandidates(
+export function findCandidate(
   request: Pick<CanonicalRequest, 'fields' | 'query'>,
   body: Buffer,
   endpoints: readonly TokenEndpoint[],
-): readonly string[] | 'ambiguous' {
-  if (body.length + request.query.length > readableBytes) return 'ambiguous';
-  const octets = decodeContent(body, request.fields, readableBytes);
-  if (octets === 'too-long') return 'ambiguous';
-  // A coding that we cannot undo is one that the shop may not know either: it judges.
-  const texts = octets === 'unreadable' ? [] : [...readTexts(octets)];
-  if (request.query.length > 1) texts.push(request.query.slice(1));
-  const names = new Set(endpoints.map(({ fields }) => foldName(fields.refreshToken)));
-  const found = new Set<string>();
-  for (const text of texts) {
-    const values = findNamedValues(text, names);
-    if (values === null) return 'ambiguous';
-    for (const value of values) found.add(value);
-  }
+): Candidate {
+  const fields = readFields(request, body);
+  if (typeof fields === 'string') return { notPlain: fields };
   const isForm = endpoints.every(({ format }) => format === 'form');
-  return found.size > 0 && isForm && hasAnotherGrant(texts) ? [] : [...found];
+  const names = [...new Set(endpoints.map(({ fields: { refreshToken } }) => refreshToken))].map(fieldNameOf);
+  const token = oneValue(fields, names);
+  if ('notPlain' in token) return token;
+  const grant = isForm ? oneValue(fields, [grantType]) : { value: '' };
+  if ('notPlain' in grant) return grant;
+  if (token.value === '' || isAnotherGrant(grant.value)) return { token: undefined };
+  return isPlainToken(token.value) ? { token: token.value } : { notPlain: 'token-characters' };
 }
 
-/** RFC 6749 section 4: a grant is named, and in no reading it is that of section 6. */
-function hasAnotherGrant(texts: readonly string[]): boolean {
-  const grants: string[] = [];
-  for (const text of texts) {
-    const values = findNamedValues(text, grantTypeNames);
-    if (values === null) return false;
-    grants.push(...values);
+/** The value of the one field of any of these names, empty where there is none. */
+function oneValue(
+  fields: readonly FormField[],
+  names: readonly FieldName[],
+): { readonly value: string } | { readonly notPlain: NotPlain } {
+  let found: string | undefined;
+  for (const { name, isExact, value } of fields) {
+    if (names.some(({ exact }) => exact === name)) {
+      if (!isExact) return { notPlain: 'other-spelling' };
+      if (found !== undefined) return { notPlain: 'repeated' };
+      if (value === null) return { notPlain: 'not-text' };
+      found = value;
+    } else if (names.some((meant) => isOtherSpelling(name, meant) || isHidden(value, meant))) {
+      return { notPlain: 'other-spelling' };
+    }
   }
-  return grants.length > 0 && !grants.some((grant) => foldName(grant).includes('refreshtoken'));
+  return { value: found ?? '' };
+}
+
+/** In the value as it was read, or decoded once more: some read a form whatever its type, and one form in another. */
+function isHidden(value: string | null, meant: FieldName): boolean {
+  if (value === null) return false;
+  return hidesField(value, meant) || (value.includes('%') && hidesField(decode(value), meant));
+}
+
+/** RFC 6749 section 4: a grant is named, and it is not that of section 6. */
+function isAnotherGrant(grant: string): boolean {
+  return grant !== '' && !foldName(grant).includes('refreshtoken');
 }

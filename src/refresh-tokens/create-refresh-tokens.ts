@@ -1,13 +1,15 @@
 import type { ObservedPassage } from '../forwarding/passage.ts';
 import { isRejection, type Rejection } from '../rejections/rejection.ts';
 import type { CanonicalRequest } from '../request/canonical-request.ts';
-import { findCandidates } from './candidates.ts';
+import { type Candidate, findCandidate } from './candidates.ts';
 import { beginExchange } from './exchanging.ts';
 import { issuePassage } from './issuing.ts';
 import { type RefreshTokenEvent, type RefreshTokensOptions, refreshTokenEvents } from './options.ts';
+import { readType } from './plain-request.ts';
+import { refuseNotPlain } from './refusals.ts';
 import { beginRevocation } from './revoking.ts';
 import { createDigests } from './token-digest.ts';
-import { compileTokenEndpoints, type TokenRequest } from './token-endpoints.ts';
+import { compileTokenEndpoints, hasBody, type TokenRequest } from './token-endpoints.ts';
 import { createUnwritten } from './unwritten.ts';
 import type { Workings } from './workings.ts';
 
@@ -15,7 +17,7 @@ import type { Workings } from './workings.ts';
 export interface RefreshTokens {
   concerns(request: CanonicalRequest): false | 'head' | 'whole-body';
   /**
-   * Rejections: `refresh-token-invalid`, `token-store-unavailable`. In observe mode an exchange that would have been
+   * Rejections: `refresh-token-invalid`, `token-request-not-plain`, `token-store-unavailable`. In observe mode an exchange that would have been
    * refused goes on, and what it yields is recorded.
    */
   begin(
@@ -51,7 +53,7 @@ export function createRefreshTokens(options: RefreshTokensOptions): RefreshToken
   });
   const workings: Workings = {
     marginMs: 5000,
-    answerBytes: 65_536,
+    answerBytes: 262_144,
     monotonicNow: performance.now.bind(performance),
     ...options,
     digests: createDigests(options.digestKey),
@@ -67,26 +69,50 @@ export function createRefreshTokens(options: RefreshTokensOptions): RefreshToken
       const meaning = read(request);
       if (meaning === undefined) return false;
       known.set(request, meaning);
-      return meaning.exchanges.length > 0 ? 'whole-body' : 'head';
+      const { exchanges, otherMethod } = meaning;
+      const isRead = exchanges.length > 0 || (otherMethod.length > 0 && hasBody(request));
+      return isRead ? 'whole-body' : 'head';
     },
     async begin(request, identity, body = Buffer.alloc(0), isObserved = false) {
       const meaning = known.get(request) ?? read(request);
       if (meaning === undefined) return undefined;
       const { exchanges, issues, revokes } = meaning;
-      const tokens = exchanges.length === 0 ? [] : findCandidates(request, body, exchanges);
-      if (tokens.length > 0) {
-        const verdict = await beginExchange(workings, exchanges, tokens, isObserved);
+      const candidate = candidateOf(request, body, meaning);
+      if ('notPlain' in candidate) {
+        emit('refused-not-plain');
+        const [endpoint] = [...exchanges, ...meaning.otherMethod, ...issues];
+        const refusal = refuseNotPlain(endpoint?.format ?? 'json-api', candidate.notPlain);
+        if (!isObserved) return refusal;
+        return {
+          ...issuePassage(workings, [...issues, ...exchanges], request, isObserved),
+          observed: refusal,
+        };
+      }
+      if (candidate.token !== undefined) {
+        const verdict = await beginExchange(workings, exchanges, request, candidate.token, isObserved);
         if (!isObserved || !isRejection(verdict)) return verdict;
-        return { ...issuePassage(workings, exchanges), observed: verdict };
+        return { ...issuePassage(workings, exchanges, request, isObserved), observed: verdict };
       }
       // Without an identity (no row protects the endpoint) nobody can say whose wish it is.
       if (revokes !== undefined && identity !== undefined)
         return beginRevocation(workings, revokes, identity.subject);
       if (exchanges.length + issues.length === 0) return undefined;
       if (issues.length === 0) emit('exchange-without-token');
-      return issuePassage(workings, [...issues, ...exchanges]);
+      return issuePassage(workings, [...issues, ...exchanges], request, isObserved);
     },
     stats: () => ({ events: { ...events }, delayedWrites: unwritten.waiting }),
     close: () => unwritten.close(),
   };
+}
+
+/** What the request gives the shop to exchange; by another method than the endpoint's that is nothing. */
+function candidateOf(request: CanonicalRequest, body: Buffer, meaning: TokenRequest): Candidate {
+  const { exchanges, otherMethod } = meaning;
+  if (exchanges.length > 0) return findCandidate(request, body, exchanges);
+  if (otherMethod.length > 0) {
+    const candidate = findCandidate(request, body, otherMethod);
+    return 'token' in candidate && candidate.token !== undefined ? { notPlain: 'method' } : candidate;
+  }
+  const type = meaning.issues.length > 0 && hasBody(request) ? readType(request.fields) : undefined;
+  return typeof type === 'string' ? { notPlain: type } : { token: undefined };
 }

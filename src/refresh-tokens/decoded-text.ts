@@ -37,12 +37,3 @@ export function decodeContent(
   }
   return decoded;
 }
-
-/** The texts that the octets may be read as: UTF-8, and UTF-16 in either order where there are NULs. */
-export function readTexts(octets: Buffer): readonly string[] {
-  const texts = [octets.toString('utf8')];
-  if (!octets.includes(0)) return texts;
-  const even = octets.subarray(0, octets.length & ~1);
-  texts.push(even.toString('utf16le'), Buffer.from(even).swap16().toString('utf16le'));
-  return texts;
-}

@@ -3,7 +3,8 @@ import type { ForwardOutcome, Passage, ResponseEdits } from '../forwarding/passa
 import { mayHoldAfter } from '../redis/deadline.ts';
 import { RedisUnavailable } from '../redis/redis.ts';
 import type { Rejection } from '../rejections/rejection.ts';
-import { readAnswer, recordIssued, subjectDigestOf } from './issuing.ts';
+import type { CanonicalRequest } from '../request/canonical-request.ts';
+import { readAnswer, readsAnswer, recordIssued, subjectDigestOf, withholdUnreadable } from './issuing.ts';
 import { verdictOf } from './outcome.ts';
 import { type RefusalReason, refuseExchange, refuseUnknown } from './refusals.ts';
 import type { TokenEndpoint } from './token-endpoints.ts';
@@ -19,25 +20,22 @@ interface Claimed {
   readonly revokedBy: readonly SubjectDigest[];
 }
 
-/** Claims every token that the shop could read in the request, or refuses. */
+/** Claims the token in every reading that the shop could make of it, or refuses. */
 export async function beginExchange(
   workings: Workings,
   endpoints: readonly TokenEndpoint[],
-  tokens: readonly string[] | 'ambiguous',
+  request: Pick<CanonicalRequest, 'fields'>,
+  sent: string,
   isObserved: boolean,
 ): Promise<Passage | Rejection> {
   const { digests, emit, monotonicNow, marginMs } = workings;
   const format = endpoints[0]?.format ?? 'json-api';
-  if (tokens === 'ambiguous') {
-    emit('exchange-refused-ambiguous');
-    return refuseExchange(format, tokens);
-  }
   const op = randomUUID();
   const claimedAtMs = monotonicNow();
   const asked: TokenDigest[] = [];
   const claimed: Claimed[] = [];
   try {
-    for (const token of new Set(tokens.map(digests.ofToken))) {
+    for (const token of digests.ofReadings(sent)) {
       asked.push(token);
       const answer = await claimToken(workings, token, op);
       if ('refused' in answer) {
@@ -56,9 +54,8 @@ export async function beginExchange(
   }
   emit('exchange-granted');
   return {
-    collectBytes: workings.answerBytes,
+    ...readsAnswer(workings, request, isObserved),
     outlivesClient: true,
-    answerWithinMs: workings.answerWithinMs,
     maySend: () => monotonicNow() - claimedAtMs <= marginMs,
     async settle(outcome) {
       const edits = await settleExchange(workings, endpoints, claimed, op, outcome);
@@ -104,8 +101,9 @@ async function settleExchange(
     emit('exchange-freed');
     return {};
   }
-  const issued = readAnswer(workings, outcome, endpoints);
-  const owner = issued === undefined ? null : subjectDigestOf(workings, issued);
+  const answer = readAnswer(workings, outcome, endpoints);
+  const issued = answer === 'unreadable' ? [] : answer;
+  const owner = issued.map((one) => subjectDigestOf(workings, one)).find((one) => one !== null) ?? null;
   // First of all, and whatever becomes of the rest: none of them is exchanged again.
   await Promise.all(
     claimed.map(({ token, subject }) =>
@@ -117,10 +115,11 @@ async function settleExchange(
     return { rejection: refuseExchange(endpoints[0]?.format ?? 'json-api', 'revoked') };
   }
   emit('exchanged');
-  if (issued === undefined) return {};
+  if (answer === 'unreadable') return withholdUnreadable();
   const parent = claimed.find(({ subject }) => subject !== null);
   const subject = owner ?? parent?.subject ?? null;
-  await recordIssued(workings, issued, subject, parent?.subject === subject ? parent?.since : undefined);
+  const since = parent?.subject === subject ? parent?.since : undefined;
+  for (const one of issued) await recordIssued(workings, one, subject, since);
   return {};
 }
 

@@ -1,5 +1,6 @@
 import type { FieldList } from '../request/field-list.ts';
 import { decodeContent } from './decoded-text.ts';
+import { foldName } from './named-values.ts';
 import type { TokenFields } from './token-endpoints.ts';
 
 /** What the shop's answer gives. */
@@ -12,38 +13,71 @@ export interface IssuedTokens {
 
 const longestLifetimeSeconds = 36_500 * 86_400;
 
-/** Reads a pair of tokens out of a 2xx answer; undefined where there is no refresh token, or the body is no JSON. */
+/** Every refresh token of an answer; `unreadable`: there may be some that cannot be read. */
+export type IssuedAnswer = readonly IssuedTokens[] | 'unreadable';
+
+/** Refresh tokens that one answer may hold; shops give one. */
+const most = 8;
+
+/**
+ * Reads the tokens out of a 2xx answer: JSON, in which they stand anywhere behind their names, however those are spelled,
+ * since some shops let the client choose the shape. Any other answer may hold a token unless it is empty, or a short text.
+ */
 export function readIssuedTokens(
   body: Buffer,
   fields: FieldList,
   names: readonly TokenFields[],
   maxBytes: number,
-): IssuedTokens | undefined {
+): IssuedAnswer {
   const octets = decodeContent(body, fields, maxBytes);
-  if (!Buffer.isBuffer(octets)) return undefined;
-  for (const object of placesOf(parseJson(octets))) {
-    for (const { refreshToken, accessToken, refreshExpiresIn } of names) {
-      const token = object[refreshToken];
-      if (typeof token !== 'string' || token === '') continue;
-      const access = object[accessToken];
-      return {
-        refreshToken: token,
-        accessToken: typeof access === 'string' ? access : undefined,
-        lifetimeMs: lifetimeOf(object[refreshExpiresIn]),
-      };
-    }
+  if (!Buffer.isBuffer(octets)) return 'unreadable';
+  if (octets.length === 0) return [];
+  const document = parseJson(octets);
+  if (typeof document !== 'object' || document === null) {
+    return holdsNoToken(octets.toString('latin1'), names) ? [] : 'unreadable';
   }
-  return undefined;
+  const issued = tokensOf(document, names);
+  return issued.length > most ? 'unreadable' : issued;
 }
 
-type JsonObject = Readonly<Record<string, unknown>>;
+/** Every object in turn, without recursion: an answer may be nested as deep as it is long. */
+function tokensOf(document: object, names: readonly TokenFields[]): readonly IssuedTokens[] {
+  const folded = (of: (fields: TokenFields) => string) => new Set(names.map((name) => foldName(of(name))));
+  const refresh = folded(({ refreshToken }) => refreshToken);
+  const access = folded(({ accessToken }) => accessToken);
+  const lifetime = folded(({ refreshExpiresIn }) => refreshExpiresIn);
+  const found: IssuedTokens[] = [];
+  const waiting: object[] = [document];
+  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+    const entries = Object.entries(next).map(([name, value]) => [foldName(name), value] as const);
+    const valueBehind = (wanted: ReadonlySet<string>): unknown =>
+      entries.find(([name, value]) => wanted.has(name) && value !== null)?.[1];
+    for (const [name, value] of entries) {
+      if (typeof value === 'object' && value !== null) waiting.push(value);
+      if (!refresh.has(name)) continue;
+      for (const token of textsOf(value)) {
+        const accessToken = valueBehind(access);
+        found.push({
+          refreshToken: token,
+          accessToken: typeof accessToken === 'string' ? accessToken : undefined,
+          lifetimeMs: lifetimeOf(valueBehind(lifetime)),
+        });
+      }
+    }
+  }
+  return found;
+}
 
-/** Where the fields may stand: JSON:API attributes, a resource, or the top (RFC 6749 section 5.1). */
-function placesOf(document: unknown): readonly JsonObject[] {
-  if (!isObject(document)) return [];
-  const resources = Array.isArray(document.data) ? document.data : [document.data];
-  const objects = resources.filter(isObject);
-  return [...objects.map(({ attributes }) => attributes).filter(isObject), ...objects, document];
+function textsOf(value: unknown): readonly string[] {
+  if (Array.isArray(value)) return value.flatMap((one) => (typeof one === 'string' ? textsOf(one) : []));
+  return (typeof value === 'string' && value !== '') || typeof value === 'number' ? [String(value)] : [];
+}
+
+/** Printable, without the name of the field, or a word that is long enough to be a secret: `OK`, say. */
+function holdsNoToken(text: string, names: readonly TokenFields[]): boolean {
+  if (/[^\t\r\n\x20-\x7e]|[^\s<>"'&;:]{16}/.test(text)) return false;
+  const folded = foldName(text);
+  return !names.some(({ refreshToken }) => folded.includes(foldName(refreshToken)));
 }
 
 /** Some shops write 0 for a lifetime without end: then, as for anything that is no lifetime, the default counts. */
@@ -59,8 +93,4 @@ function parseJson(octets: Buffer): unknown {
   } catch {
     return undefined;
   }
-}
-
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,37 +1,86 @@
-import type { ForwardOutcome, Passage } from '../forwarding/passage.ts';
+import type { ForwardOutcome, Passage, ResponseEdits } from '../forwarding/passage.ts';
 import { RedisUnavailable } from '../redis/redis.ts';
-import { type IssuedTokens, readIssuedTokens } from './issued-tokens.ts';
+import { reject } from '../rejections/rejection.ts';
+import type { CanonicalRequest } from '../request/canonical-request.ts';
+import { type FieldList, fieldValues } from '../request/field-list.ts';
+import { trimOws } from '../request/trimming.ts';
+import { type IssuedAnswer, type IssuedTokens, readIssuedTokens } from './issued-tokens.ts';
 import { verdictOf } from './outcome.ts';
 import type { TokenEndpoint } from './token-endpoints.ts';
 import type { SubjectDigest } from './token-store.ts';
 import type { Workings } from './workings.ts';
 
-/** Answers in which the shop may issue tokens are read, and never changed. */
-export function issuePassage(workings: Workings, endpoints: readonly TokenEndpoint[]): Passage {
+/** Answers in which the shop may issue tokens are read; one that may hold some that cannot be read is withheld. */
+export function issuePassage(
+  workings: Workings,
+  endpoints: readonly TokenEndpoint[],
+  request: Pick<CanonicalRequest, 'fields'>,
+  isObserved: boolean,
+): Passage {
   return {
-    collectBytes: workings.answerBytes,
+    ...readsAnswer(workings, request, isObserved),
     async settle(outcome) {
-      if (verdictOf(outcome) === 'done') {
-        const issued = readAnswer(workings, outcome, endpoints);
-        if (issued !== undefined) await recordIssued(workings, issued, subjectDigestOf(workings, issued));
-      }
+      if (verdictOf(outcome) !== 'done') return {};
+      const answer = readAnswer(workings, outcome, endpoints);
+      if (answer === 'unreadable') return isObserved ? {} : withholdUnreadable();
+      for (const issued of answer) await recordIssued(workings, issued, subjectDigestOf(workings, issued));
       return {};
     },
   };
 }
 
-/** The tokens of a 2xx; what cannot be read is counted. */
+/**
+ * What makes an answer readable, whoever asks: otherwise the client could see to it that its new token is known to nobody.
+ * Uncoded, whole, of a type that is read here, and held back as long as it lasts.
+ */
+export function readsAnswer(
+  { answerBytes, answerWithinMs }: Workings,
+  { fields }: Pick<CanonicalRequest, 'fields'>,
+  isObserved: boolean,
+): Pick<Passage, 'collectBytes' | 'answerWithinMs' | 'withholds' | 'requestFields'> {
+  return {
+    collectBytes: answerBytes,
+    answerWithinMs,
+    requestFields: {
+      Accept: acceptedAnswers(fields),
+      'Accept-Encoding': 'identity',
+      'Accept-Charset': null,
+      Range: null,
+    },
+    ...(!isObserved && { withholds: (status: number) => status >= 200 && status < 300 }),
+  };
+}
+
+/** What the client accepts (RFC 9110 section 12.5.1), but for what is surely no JSON; `null`: it did not say. */
+function acceptedAnswers(fields: FieldList): string | null {
+  const ranges = fieldValues(fields, 'accept').flatMap((value) => value.split(','));
+  if (ranges.length === 0) return null;
+  const readable = ranges.map(trimOws).filter((range) => jsonRange.test(range));
+  return readable.length > 0 ? readable.join(', ') : 'application/json, application/vnd.api+json';
+}
+
+const jsonRange = /^(?:\*\/\*|application\/\*|application\/(?:[\w.-]+\+)?json)[ \t]*(?:;[^"]*)?$/i;
+
+/** The tokens of a 2xx. */
 export function readAnswer(
   { answerBytes, emit }: Workings,
   outcome: ForwardOutcome,
   endpoints: readonly TokenEndpoint[],
-): IssuedTokens | undefined {
-  if (outcome.kind !== 'answered') return undefined;
+): IssuedAnswer {
+  if (outcome.kind !== 'answered') return [];
   const names = endpoints.map(({ fields }) => fields);
-  const issued = outcome.body && readIssuedTokens(outcome.body, outcome.fields, names, answerBytes * 16);
-  if (issued) return issued;
-  emit('not-recorded-unreadable');
-  return undefined;
+  const answer =
+    outcome.body === null
+      ? 'unreadable'
+      : readIssuedTokens(outcome.body, outcome.fields, names, answerBytes * 4);
+  if (answer === 'unreadable') emit('answer-unreadable');
+  else if (answer.length === 0) emit('not-recorded-none');
+  return answer;
+}
+
+/** Nobody gets tokens that nobody knows. */
+export function withholdUnreadable(): ResponseEdits {
+  return { rejection: reject('token-answer-unreadable') };
 }
 
 export function subjectDigestOf(

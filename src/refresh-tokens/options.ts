@@ -16,7 +16,7 @@ export interface RefreshTokensOptions {
   readonly marginMs?: number;
   /** Key of the digests; see `createDigests`. */
   readonly digestKey?: string | undefined;
-  /** Bytes of an answer of the shop that are looked into for tokens. Default 65536. */
+  /** Bytes of an answer of the shop that are looked into for tokens; a longer one is withheld. Default 262144. */
   readonly answerBytes?: number;
   readonly onEvent?: (event: RefreshTokenEvent) => void;
   /** Monotonic milliseconds. Default `performance.now`. */
@@ -30,14 +30,15 @@ export const refreshTokenEvents = [
   'exchange-refused-revoked',
   'exchange-refused-expired',
   'exchange-refused-in-exchange',
-  'exchange-refused-ambiguous',
+  'refused-not-plain', // what two readers could read in two ways
   'exchange-without-token', // nothing to judge by: the shop judged
   'exchanged',
   'exchange-freed', // the shop said no, or was not reached
   'exchange-unknown', // nobody knows; the claim lapses
   'answer-withheld', // an unknown token turned out to be revoked
+  'answer-unreadable', // and withheld: nobody can say which tokens are in it
   'recorded',
-  'not-recorded-unreadable', // no refresh token was found in the answer
+  'not-recorded-none', // there is no refresh token in the answer
   'not-recorded-store', // the store was away
   'revocation-noted',
   'revocation-foreign',

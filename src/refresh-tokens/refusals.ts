@@ -1,8 +1,12 @@
 import { type Rejection, reject } from '../rejections/rejection.ts';
+import { rejectionTable } from '../rejections/table.ts';
 import type { Answer } from '../request/answer.ts';
+import type { NotPlain } from './plain-request.ts';
 import type { TokenEndpoint } from './token-endpoints.ts';
 
-export type RefusalReason = 'used' | 'revoked' | 'expired' | 'in-exchange' | 'ambiguous';
+export type RefusalReason = 'used' | 'revoked' | 'expired' | 'in-exchange';
+
+const { detail: plainRequest } = rejectionTable['token-request-not-plain'];
 
 /** Seconds after which a client may try again when the store is away. */
 const retryAfterSeconds = 1;
@@ -20,6 +24,14 @@ export function refuseExchange(
     ...(format === 'form' && {
       answer: oauthError(400, 'invalid_grant', 'The refresh token is invalid, expired or revoked.'),
     }),
+  });
+}
+
+/** A request that two readers could read in two ways. */
+export function refuseNotPlain(format: TokenEndpoint['format'], reason: NotPlain): Rejection {
+  return reject('token-request-not-plain', {
+    reason,
+    ...(format === 'form' && { answer: oauthError(400, 'invalid_request', plainRequest) }),
   });
 }
 

@@ -3,8 +3,10 @@ import type { SubjectDigest, TokenDigest } from './token-store.ts';
 
 /** What stands in the store instead of tokens and names of users. */
 export interface Digests {
-  /** One digest for every spelling that a shop may take for the same token. */
+  /** The digest under which a token is kept. */
   ofToken(token: string): TokenDigest;
+  /** That one first, and those of other tokens that a lenient shop may take it for. */
+  ofReadings(token: string): readonly TokenDigest[];
   ofSubject(subject: string): SubjectDigest;
 }
 
@@ -15,30 +17,76 @@ export interface Digests {
 export function createDigests(key = ''): Digests {
   const digest = (domain: string, text: string) =>
     createHmac('sha256', `shopward ${domain} ${key}`).update(text).digest('hex');
+  const ofText = (text: string) => digest('refresh token', text) as TokenDigest;
   return {
-    ofToken: (token) => digest('refresh token', canonicalToken(token)) as TokenDigest,
+    ofToken: (token) => ofText(canonicalToken(token)),
+    ofReadings: (token) => readingsOf(token).map(ofText),
     ofSubject: (subject) => digest('subject', subject) as SubjectDigest,
   };
 }
 
 /**
- * Shops decode hexadecimal whatever its case, databases compare without case and trailing spaces, base64url has loose
- * last bits, and the signature of a JWT can be written in more than one way while header and payload can not.
+ * Whether a token consists of what tokens consist of: printable ASCII (RFC 6749 appendix A.17) but for what some reader
+ * decodes, quotes or splits at; `=` at the end only, since decoders of base64 stop at it, or go on.
  */
-export function canonicalToken(token: string): string {
-  const trimmed = trimInk(token);
-  const [header, payload, signature, ...more] = trimmed.split('.');
-  const isJwt = header && payload && signature !== undefined && more.length === 0;
-  return (isJwt ? `${recode(header)}.${recode(payload)}` : trimmed).toLowerCase();
+export function isPlainToken(token: string): boolean {
+  return plainToken.test(token);
 }
 
-/** Without white space and control characters at either end; linear, as a regular expression would not be. */
-function trimInk(text: string): string {
-  let start = 0;
-  let end = text.length;
-  while (start < end && text.charCodeAt(start) <= 0x20) start += 1;
-  while (end > start && text.charCodeAt(end - 1) <= 0x20) end -= 1;
-  return text.slice(start, end).trim();
+const plainToken = /^[\w!#$()*+./:?@^|~-]+={0,2}$/;
+
+/**
+ * One text for every spelling that a shop may take for the same token: shops decode hexadecimal whatever its case,
+ * databases compare without case and trailing spaces, base64 has two alphabets and loose last bits, its decoders skip
+ * what is not of them, and the signature of a JWT can be written in more than one way while header and payload can not.
+ */
+export function canonicalToken(token: string): string {
+  const segments = token.split('.');
+  if (isJwt(segments)) return segments.slice(0, 2).map(recode).join('.').toLowerCase();
+  const hasWords = words.test(token);
+  const texts = segments.map((segment) => {
+    const text = segment
+      .replace(/[^\w+/-]/g, '')
+      .replaceAll('-', '+')
+      .replaceAll('_', '/');
+    return hasWords ? text : withoutLooseEnd(text);
+  });
+  return texts.join('.').toLowerCase();
+}
+
+/**
+ * The canonical token, and what decoders read that skip `.`, `-` and `_` as well, or end hexadecimal at the first other
+ * letter. Whoever exchanges a token exchanges, and uses up, all of them.
+ */
+export function readingsOf(token: string): readonly string[] {
+  const canonical = canonicalToken(token);
+  if (isJwt(token.split('.')) || words.test(token)) return [canonical];
+  const readings = new Set([canonical, withoutLooseEnd(token.replace(/[^A-Za-z0-9+/]/g, '')).toLowerCase()]);
+  const hex = hexAndMore.exec(token)?.[1];
+  if (hex !== undefined) readings.add(withoutLooseEnd(hex).toLowerCase());
+  return [...readings];
+}
+
+/** Characters of base64 that hold 128 bits; what is shorter is no secret, and is taken as it stands. */
+const shortest = 22;
+const hexAndMore = /^([0-9A-Fa-f]{22,})[^0-9A-Fa-f.:|~_+/=-]/;
+/** Such as `refresh-token-17`: not base64, and perhaps counted by its last digit. */
+const words = /^(?:[A-Za-z]+|\d+)(?:[.:|_-](?:[A-Za-z]+|\d+))*$/;
+
+/**
+ * Without the last character where decoders take only some of its bits or none: of base64 beside the last group of four,
+ * of hexadecimal beside the last pair. Two random tokens do not differ in it alone.
+ */
+function withoutLooseEnd(text: string): string {
+  if (text.length < shortest) return text;
+  const isLoose = /[^0-9A-Fa-f]/.test(text) ? text.length % 4 !== 0 : text.length % 2 === 1;
+  return isLoose ? text.slice(0, -1) : text;
+}
+
+/** RFC 7519 section 3, as far as it can be told from outside; other kinds of tokens have three segments too. */
+function isJwt(segments: readonly string[]): boolean {
+  const [header = '', payload = ''] = segments;
+  return segments.length === 3 && payload !== '' && header.startsWith('ey');
 }
 
 function recode(segment: string): string {

@@ -8,12 +8,12 @@ export interface TokenEndpoint {
   readonly method: Method;
   /** Path template; the last parameter of a `revoke` endpoint is the token, or `mine`. */
   readonly path: string;
-  /** `form`: RFC 6749, errors included; `json-api`: the shop's own. */
+  /** Whose errors and grants: `form` those of RFC 6749, `json-api` the shop's own. */
   readonly format: 'json-api' | 'form';
   readonly fields: TokenFields;
 }
 
-/** Names of fields; those of requests are compared without case, `_` and `-`. */
+/** Names of fields, as requests have to spell them. */
 export interface TokenFields {
   readonly accessToken: string;
   readonly refreshToken: string;
@@ -28,6 +28,8 @@ export interface TokenRequest {
   /** Exact matches first. */
   readonly exchanges: readonly TokenEndpoint[];
   readonly issues: readonly TokenEndpoint[];
+  /** Endpoints whose path it is, by another method than theirs: shops that ignore the method exchange all the same. */
+  readonly otherMethod: readonly TokenEndpoint[];
   /** The token of the path, decoded, or `mine`. */
   readonly revokes: string | undefined;
 }
@@ -40,29 +42,48 @@ export function compileTokenEndpoints(
   endpoints: readonly TokenEndpoint[],
   ignoredPrefixes: readonly string[],
 ): (request: CanonicalRequest) => TokenRequest | undefined {
-  const rows = endpoints.flatMap(rowsOf);
-  const table = buildPathTable(rows, { ignoredPrefixes });
-  // A form POST may be of any method; reading goes by at no cost.
-  const methods = new Set<Method>(
-    rows.length === 0 ? [] : ['POST', ...rows.map(({ method }) => method as Method)],
-  );
+  const table = buildPathTable(endpoints.flatMap(rowsOf), { ignoredPrefixes });
+  // A form POST may be of any method.
+  const methods = new Set<Method>(endpoints.length === 0 ? [] : ['POST', ...endpoints.map(methodOf)]);
   return (request) => {
-    if (!methods.has(request.method)) return undefined;
+    const hasNothing = request.query.length < 2 && !hasBody(request);
+    // Reading goes by at no cost.
+    if (methods.size === 0 || (hasNothing && !methods.has(request.method))) return undefined;
     const met = table.match(request);
     if (met.length === 0) return undefined;
-    const kinds = { exchange: new Set<TokenEndpoint>(), issue: new Set<TokenEndpoint>() };
+    const exchanges = new Set<TokenEndpoint>();
+    const issues = new Set<TokenEndpoint>();
+    const others = new Set<TokenEndpoint>();
     let revokes: string | undefined;
     for (const { data, params } of met) {
-      if (data.kind !== 'revoke') kinds[data.kind].add(data);
-      else revokes ??= decodeSegment(Object.values(params).at(-1) ?? '');
+      const isOwn = data.method === request.method || (request.isFormPost && request.method === 'POST');
+      if (data.kind === 'revoke') revokes ??= decodeSegment(Object.values(params).at(-1) ?? '');
+      else if (data.kind === 'issue') issues.add(data);
+      else if (isOwn) exchanges.add(data);
+      else if (!hasNothing) others.add(data);
     }
-    return { exchanges: [...kinds.exchange], issues: [...kinds.issue], revokes: revokes || undefined };
+    if (exchanges.size + issues.size + others.size === 0 && !revokes) return undefined;
+    return {
+      exchanges: [...exchanges],
+      issues: [...issues],
+      otherMethod: [...others],
+      revokes: revokes || undefined,
+    };
   };
+}
+
+export function hasBody({ body }: Pick<CanonicalRequest, 'body'>): boolean {
+  return body !== 'none' && (body === 'chunked' || body.length > 0);
+}
+
+function methodOf({ method }: TokenEndpoint): Method {
+  return method;
 }
 
 function rowsOf(endpoint: TokenEndpoint): PathTableRow<TokenEndpoint>[] {
   const { method, path, kind } = endpoint;
-  const row = { method, template: path, data: endpoint };
-  const goesOn = kind === 'revoke' || path.endsWith('**');
-  return goesOn ? [row] : [row, { ...row, template: `${path === '/' ? '' : path}/**` }];
+  const templates =
+    kind === 'revoke' || path.endsWith('**') ? [path] : [path, `${path === '/' ? '' : path}/**`];
+  const methods = kind === 'exchange' ? (['ANY', 'OPTIONS'] as const) : [method];
+  return templates.flatMap((template) => methods.map((one) => ({ method: one, template, data: endpoint })));
 }

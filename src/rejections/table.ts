@@ -44,6 +44,11 @@ export const rejectionTable = {
   'url-not-found': row(404, 'Url not found.', '2802'),
   // refresh tokens (contract: Tokens)
   'refresh-token-invalid': row(401, 'Failed to refresh token.', '004'),
+  'token-request-not-plain': row(
+    400,
+    'A token request must be plain: UTF-8 JSON or form with its one Content-Type, uncoded, each field once by its exact name, by POST.',
+  ),
+  'token-answer-unreadable': row(502, 'The upstream answered with tokens that cannot be read.'),
   'token-store-unavailable': row(503, 'The state of this token cannot be checked at the moment.'),
   // the upstream, and ourselves
   'upstream-unreachable': row(502, 'The upstream cannot be reached.'),

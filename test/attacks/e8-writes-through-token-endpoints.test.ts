@@ -7,7 +7,7 @@ import { request, useAttackStage } from '../harness/attack-stage.ts';
  */
 describe('E8: a path that two gates would have to watch', () => {
   const stage = useAttackStage({ rows: ['GET /orders'] });
-  const body = '{"data":{"attributes":{"refreshToken":"T"}}}';
+  const body = '{"data":{"attributes":{"sku":"T"}}}';
   const json = ['Content-Type: application/json', `Content-Length: ${body.length}`];
   const form = ['Content-Type: application/x-www-form-urlencoded', 'Content-Length: 13'];
 

@@ -129,7 +129,6 @@ describe('the contract’s token table, in front of a shop that enforces none of
   });
 
   it.each([
-    ['no JSON', '{"data":', 400],
     ['nothing', '', 400],
     ['no token', '{"data":{"type":"refresh-tokens","attributes":{}}}', 422],
   ])('a body with %s goes to the shop, which judges', async (_, body, status) => {

@@ -36,6 +36,7 @@ beforeAll(async () => {
       return undefined;
     }
     if (head.startsWith('POST /refresh-tokens')) return issued();
+    if (head.startsWith('POST /access-tokens')) return answer('show({"refreshToken":"only-here"})');
     const found = head.startsWith('GET /url-resolver');
     const error = '{"errors":[{"status":"404","code":"2802","detail":"Url not found."}]}';
     return found
@@ -116,6 +117,9 @@ const provoked: Partial<Record<RejectionName, () => ReturnType<typeof send>>> = 
     await send(line('POST /refresh-tokens', json(exchangeBody), exchangeBody));
     return send(line('POST /refresh-tokens', json(exchangeBody), exchangeBody));
   },
+  'token-request-not-plain': () =>
+    send(line('POST /refresh-tokens', json(exchangeBody).with(0, 'Content-Type: text/plain'), exchangeBody)),
+  'token-answer-unreadable': () => send(line('POST /access-tokens?callback=show', json('{}'), '{}')),
   'token-store-unavailable': () =>
     send(line('POST /refresh-tokens', json(exchangeBody), exchangeBody), cutOff),
   'upstream-unreachable': () => send(line('GET /broken')),

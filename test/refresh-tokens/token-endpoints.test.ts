@@ -5,19 +5,22 @@ import { shopEndpoints } from './token-front.ts';
 
 const read = compileTokenEndpoints(shopEndpoints, ['/index.php']);
 
-function meaning(method: Method, path: string, isFormPost = false) {
+function meaning(method: Method, path: string, { isFormPost = false, query = '', body = 'none' } = {}) {
   const request = {
     method,
     path,
     segments: path.slice(1).split('/'),
     isFormPost,
+    query,
+    body,
   } as unknown as CanonicalRequest;
   const found = read(request);
   if (found === undefined) return 'none';
-  const { exchanges, issues, revokes } = found;
+  const { exchanges, issues, otherMethod, revokes } = found;
   return [
     exchanges.length > 0 && `exchange ${exchanges.map(({ format }) => format)}`,
     issues.length > 0 && 'issue',
+    otherMethod.length > 0 && `other method ${otherMethod.map(({ format }) => format)}`,
     revokes !== undefined && `revoke ${revokes}`,
   ]
     .filter(Boolean)
@@ -52,6 +55,23 @@ describe('token endpoints, as leniently as the shop takes them', () => {
   });
 
   test('a form POST may be a DELETE', () => {
-    expect(meaning('POST', '/refresh-tokens/abc', true)).toBe('exchange json-api, revoke abc');
+    expect(meaning('POST', '/refresh-tokens/abc', { isFormPost: true })).toBe(
+      'exchange json-api, revoke abc',
+    );
+  });
+
+  test.each<[Method, string, string]>([
+    ['PUT', '/refresh-tokens', 'other method json-api'],
+    ['PATCH', '/refresh-tokens/x', 'other method json-api'],
+    ['DELETE', '/refresh-tokens', 'other method json-api'],
+    ['DELETE', '/refresh-tokens/abc', 'other method json-api, revoke abc'],
+    ['GET', '/Refresh-Tokens/', 'other method json-api'],
+    ['HEAD', '/refresh-tokens', 'other method json-api'],
+    ['OPTIONS', '/token', 'other method form'],
+    ['GET', '/access-tokens', 'none'],
+    ['PATCH', '/carts/1', 'none'],
+  ])('by another method, with something to read: %s %s: %s', (method, path, expected) => {
+    expect(meaning(method, path, { query: '?refreshToken=T' })).toBe(expected);
+    expect(meaning(method, path, { body: 'chunked' })).toBe(expected);
   });
 });

@@ -30,12 +30,14 @@ const endpoint = z
     path: pathTemplate().meta({ description: 'Path of the endpoint.' }),
     format: z.enum(['json-api', 'form']).default('json-api').meta({
       description:
-        'Where fields stand: `json-api` in `data.attributes`; `form` in a form (request) and at the top of a JSON object (response), as in RFC 6749.',
+        "Whose errors it speaks: `json-api` the shop's own; `form` those of RFC 6749, and its `grant_type` says whether a request exchanges. Either takes JSON and forms, where they are plain.",
     }),
     fields: z
       .strictObject({
         accessToken: field('Name of the field with the access token.'),
-        refreshToken: field('Name of the field with the refresh token.'),
+        refreshToken: field(
+          'Name of the field with the refresh token: a request has to spell it so; in an answer case, `_` and `-` do not count.',
+        ),
         expiresIn: field("Name of the field with the access token's lifetime in seconds."),
         refreshExpiresIn: field("Name of the field with the refresh token's lifetime in seconds."),
       })
