@@ -12,6 +12,7 @@ import type { Part } from './app/part.ts';
 import { createProtection } from './app/protection.ts';
 import { createRefreshTokensPart } from './app/refresh-tokens.ts';
 import { createUrlResolverPart } from './app/url-resolver.ts';
+import { certificateEndMs } from './config/certificate.ts';
 import type { FileBytes } from './config/read-file.ts';
 import type { Config } from './config/schema.ts';
 import { readWholeBody, sendContinue } from './forwarding/request-body.ts';
@@ -185,10 +186,12 @@ export async function createApp({
   });
 
   let secretProblems = secrets.problems;
+  let certificateEnd = secrets.tls && certificateEndMs(secrets.tls);
   const inside = createInside({
     config,
     list,
     secretProblems: () => secretProblems,
+    certificateEndMs: () => certificateEnd,
     keys: keys.source,
     forwarder,
     redis: redis?.redis,
@@ -206,6 +209,7 @@ export async function createApp({
     verifier,
     inFlight: () => inFlight,
     secretProblems: () => secretProblems,
+    certificateEndMs: () => certificateEnd,
   });
   if (worker === undefined) registerListCounters(metrics, list);
   const admin =
@@ -216,7 +220,10 @@ export async function createApp({
   const offerSecrets = ({ problems, tls, tokenSecret, adminToken }: Secrets) => {
     secretProblems = problems;
     keys.useSecret(tokenSecret);
-    if (tls) listener.useCertificate(tls);
+    if (tls) {
+      listener.useCertificate(tls);
+      certificateEnd = certificateEndMs(tls);
+    }
     if (adminToken !== undefined) admin?.server.useToken(adminToken);
   };
   keys.useSecret(secrets.tokenSecret);

@@ -12,12 +12,14 @@ export interface GaugeSources {
   readonly verifier: Pick<TokenVerifier, 'status'>;
   inFlight(): number;
   secretProblems(): readonly unknown[];
+  /** Undefined: there is no certificate. */
+  certificateEndMs(): number | undefined;
 }
 
 /** What is read at each scrape. Of the list and the keys the worker that is worst off is shown. */
 export function registerGauges(
   metrics: Metrics,
-  { forwarder, list, keys, verifier, inFlight, secretProblems }: GaugeSources,
+  { forwarder, list, keys, verifier, inFlight, secretProblems, certificateEndMs }: GaugeSources,
 ): void {
   metrics.registerGauge({
     name: 'http_server_active_requests',
@@ -81,6 +83,14 @@ export function registerGauges(
     value: () => (secretProblems().length === 0 ? 1 : 0),
     together: 'min',
   });
+  if (certificateEndMs() !== undefined) {
+    metrics.registerGauge({
+      name: 'shopward_certificate_expiry_timestamp_seconds',
+      help: 'When the certificate of `listen.tls` ends.',
+      value: () => Math.floor((certificateEndMs() ?? 0) / 1000),
+      together: 'min',
+    });
+  }
   metrics.registerCounter({
     name: 'shopward_log_write_failures',
     help: 'Writes of log lines that failed; lines beyond what memory keeps are lost.',

@@ -1,4 +1,5 @@
 import type { Readiness } from '../admin/admin-server.ts';
+import { certificateNotice } from '../config/certificate.ts';
 import { formatProblem, type Problem } from '../config/problem.ts';
 import { logOutput } from '../telemetry/log.ts';
 import { describeParts, type PartSources } from './admin-parts.ts';
@@ -11,6 +12,8 @@ export interface InsideSources extends PartSources {
   readonly list: Pick<LiveList, 'problems'>;
   /** Why the last change of a secret is not in force. */
   secretProblems(): readonly Problem[];
+  /** Undefined: there is no certificate. */
+  certificateEndMs(): number | undefined;
   readonly parts: readonly Part[];
   isDraining(): boolean;
 }
@@ -30,6 +33,8 @@ export function createInside(sources: InsideSources): Inside {
       else if (keyFault) reasons.push(`keys were not refreshed, the last good ones are used: ${keyFault}`);
       for (const problem of list.problems()) reasons.push(`protected list: ${formatProblem(problem)}`);
       for (const problem of sources.secretProblems()) reasons.push(`secrets: ${formatProblem(problem)}`);
+      const notice = certificateNotice(sources.certificateEndMs() ?? Number.NaN, Date.now());
+      if (notice) reasons.push(`listen.tls: ${notice}`);
       const { fault } = logOutput();
       if (fault) reasons.push(`log: ${logFaultText(fault)}`);
       for (const part of parts) reasons.push(...(part.reasons?.() ?? []));

@@ -1,4 +1,4 @@
-import type { Certificate } from '../config/certificate.ts';
+import { type Certificate, certificateEndMs, certificateNotice } from '../config/certificate.ts';
 import type { LoadedConfig, RefusedConfig } from '../config/load.ts';
 import { formatProblem, type Problem } from '../config/problem.ts';
 import type { Config } from '../config/schema.ts';
@@ -29,7 +29,7 @@ export function secretsOf({ config, files }: Pick<Loaded, 'config' | 'files'>): 
   const textOf = (wanted: string) => files.find(({ role }) => role === wanted)?.text;
   const [cert, key] = [textOf('certificate'), textOf('certificate-key')];
   return {
-    tls: cert === undefined || key === undefined ? undefined : { cert, key },
+    tls: cert === undefined || key === undefined ? undefined : { ...config.listen.tls, cert, key },
     tokenSecret: 'secret' in config.auth.keys ? config.auth.keys.secret : undefined,
     adminToken: config.admin === false ? undefined : config.admin.token,
     problems: [],
@@ -48,6 +48,13 @@ export function followSecrets(loaded: Loaded, onChange: (secrets: Secrets) => vo
   let inForce = secretsOf(loaded);
   let reading: Promise<void> = Promise.resolve();
 
+  const tellCertificate = () => {
+    const notice = inForce.tls && certificateNotice(certificateEndMs(inForce.tls), Date.now());
+    if (notice) log.warn({ event: 'certificate-expires' }, `listen.tls: ${notice}`);
+  };
+  tellCertificate();
+  const daily = setInterval(tellCertificate, 86_400_000).unref();
+
   const take = (read: LoadedConfig | RefusedConfig) => {
     if ('problems' in read) {
       const problems = read.problems.filter(({ severity }) => severity === 'error');
@@ -58,6 +65,7 @@ export function followSecrets(loaded: Loaded, onChange: (secrets: Secrets) => vo
       inForce = { ...inForce, problems };
     } else {
       inForce = secretsOf(read);
+      tellCertificate();
       log.info({ event: 'secrets-reloaded' }, 'secrets were reloaded');
       const settings = findBound(loaded.config, read.config);
       if (settings.length > 0) {
@@ -76,6 +84,7 @@ export function followSecrets(loaded: Loaded, onChange: (secrets: Secrets) => vo
       for (const watch of watches) watch.look();
     },
     close() {
+      clearInterval(daily);
       for (const watch of watches) watch.close();
     },
   };

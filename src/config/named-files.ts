@@ -1,5 +1,5 @@
 import { dirname, join, resolve } from 'node:path';
-import { judgeCertificate } from './certificate.ts';
+import { certificateEndMs, certificateNotice, judgeCertificate } from './certificate.ts';
 import type { SettingProblem } from './issues.ts';
 import type { Problem } from './problem.ts';
 import { checkReadable, decodeText, readSettledFile } from './read-file.ts';
@@ -105,7 +105,7 @@ export async function readNamedFiles(
   const keys = faults.length === 0 ? await judgeKeyFiles(files, algorithms, judges) : [];
   return {
     files,
-    settings: [...faults, ...keys, ...certificateProblems(files)],
+    settings: [...faults, ...keys, ...certificateProblems(files, config)],
     contents: read.flatMap(({ problems }) => problems),
   };
 }
@@ -151,20 +151,28 @@ async function judgeKeyFiles(
   });
 }
 
-function certificateProblems(files: readonly ConfigFile[]): SettingProblem[] {
+/** One that has expired is served all the same: a proxy that does not start serves nobody. */
+function certificateProblems(files: readonly ConfigFile[], { listen }: PartialConfig): SettingProblem[] {
   const cert = files.find(({ role }) => role === 'certificate');
   const key = files.find(({ role }) => role === 'certificate-key');
   if (cert?.text === undefined || key?.text === undefined) return [];
-  const text = judgeCertificate({ cert: cert.text, key: key.text });
-  const names = `names ${cert.name} and ${key.name}`;
-  return text === undefined ? [] : [{ path: ['listen', 'tls'], text: `${names}: ${text}` }];
+  const path = ['listen', 'tls'];
+  const tls = { ...listen?.tls, cert: cert.text, key: key.text };
+  const fault = judgeCertificate(tls);
+  if (fault !== undefined) return [{ path, text: `names ${cert.name} and ${key.name}: ${fault}` }];
+  const notice = certificateNotice(certificateEndMs(tls), Date.now());
+  return notice === undefined ? [] : [{ path, text: `names ${cert.name}: ${notice}`, severity: 'warning' }];
 }
 
 /** The configuration with the absolute paths of its files. */
 export function resolveNamedFiles(config: Config, configPath: string): Config {
   const absolute = (path: string) => resolve(dirname(configPath), path);
   const { listen, auth, urlResolver, store } = config;
-  const tls = listen.tls && { cert: absolute(listen.tls.cert), key: absolute(listen.tls.key) };
+  const tls = listen.tls && {
+    ...listen.tls,
+    cert: absolute(listen.tls.cert),
+    key: absolute(listen.tls.key),
+  };
   const keys = 'files' in auth.keys ? { files: auth.keys.files.map(absolute) } : auth.keys;
   const storeTls =
     store.tls &&

@@ -240,7 +240,7 @@ listen: { tls: { cert: c.pem, key: k.pem } }
       file: path.join(cwd, 'etc/urls.csv'),
       upstream: true,
     });
-    expect(config.listen.tls).toEqual({
+    expect(config.listen.tls).toMatchObject({
       cert: path.join(cwd, 'etc/c.pem'),
       key: path.join(cwd, 'etc/k.pem'),
     });

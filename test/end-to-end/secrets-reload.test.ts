@@ -2,14 +2,22 @@ import { X509Certificate } from 'node:crypto';
 import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { connect } from 'node:tls';
+import { type ConnectionOptions, connect } from 'node:tls';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { certificateNotice } from '../../src/config/certificate.ts';
 import { type EchoUpstream, startEchoUpstream } from '../harness/echo-upstream.ts';
 import { eventually } from '../harness/eventually.ts';
 import { exchangeRaw } from '../harness/raw-client.ts';
 import { type RedisProcess, startRedisProcess } from '../harness/redis-server.ts';
 import { type Shopward, startShopward } from '../harness/shopward.ts';
-import { nextCertificate, nextKey, testCertificate, testKey } from '../harness/tls-fixture.ts';
+import {
+  expiredCertificate,
+  expiredKey,
+  nextCertificate,
+  nextKey,
+  testCertificate,
+  testKey,
+} from '../harness/tls-fixture.ts';
 import { makeHmacToken } from '../protection/signing.ts';
 
 const secrets = ['first-secret-of-forty-characters-or-more-x', 'second-secret-of-forty-characters-or-more'];
@@ -189,6 +197,66 @@ describe('listen.tls', () => {
     await mount({ cert: nextCertificate, key: nextKey });
     await until('the new one', async () => (await served(shopward.port)) === serialOf(nextCertificate));
     expect(shopward.output()).not.toContain('PRIVATE KEY');
+  });
+
+  it('agrees on nothing without forward secrecy, and on no old version', async () => {
+    await mount({ cert: testCertificate, key: testKey });
+    const files = { cert: path.join(folder, 'cert'), key: path.join(folder, 'key') };
+    shopward = await start({ listen: { tls: files } });
+    const agreed = (options: ConnectionOptions) =>
+      new Promise<string>((resolve) => {
+        const target = { port: shopward.port, host: '127.0.0.1', rejectUnauthorized: false };
+        const socket = connect({ ...target, ...options }, () => {
+          resolve(`${socket.getProtocol()} ${socket.getCipher().name}`);
+          socket.destroy();
+        }).on('error', () => resolve('refused'));
+      });
+    const cipher = (ciphers: string): ConnectionOptions => ({ ciphers, maxVersion: 'TLSv1.2' });
+    expect(await agreed({})).toMatch(/^TLSv1\.3 /);
+    expect(await agreed(cipher('ECDHE-ECDSA-AES128-GCM-SHA256'))).toBe(
+      'TLSv1.2 ECDHE-ECDSA-AES128-GCM-SHA256',
+    );
+    expect(await agreed(cipher('ECDHE-ECDSA-AES128-SHA:AES128-SHA:@SECLEVEL=0'))).toBe('refused');
+    const old = { minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers: 'ALL:@SECLEVEL=0' } as const;
+    expect(await agreed(old)).toBe('refused');
+    await shopward.stop();
+
+    shopward = await start({ listen: { tls: { ...files, minVersion: 'TLSv1.3' } } });
+    expect(await agreed(cipher('ECDHE-ECDSA-AES128-GCM-SHA256'))).toBe('refused');
+    // A renewed certificate changes nothing of that.
+    await mount({ cert: nextCertificate, key: nextKey });
+    await until('the new one', async () => (await served(shopward.port)) === serialOf(nextCertificate));
+    expect(await agreed(cipher('ECDHE-ECDSA-AES128-GCM-SHA256'))).toBe('refused');
+  });
+
+  it('one that has expired is served, and told of everywhere', async () => {
+    await mount({ cert: expiredCertificate, key: expiredKey });
+    shopward = await start({
+      listen: { tls: { cert: path.join(folder, 'cert'), key: path.join(folder, 'key') } },
+    });
+    expect(await served(shopward.port)).toBe(serialOf(expiredCertificate));
+    expect(shopward.output()).toMatch(/: warning: listen\.tls names \S+: the certificate has expired/);
+    expect(await shopward.waitForLog(({ event }) => event === 'certificate-expires')).toMatchObject({
+      level: 'warn',
+      msg: 'listen.tls: the certificate has expired (2021-01-01)',
+    });
+    const { reasons } = (await (await fetch(`${shopward.adminUrl}/readyz`)).json()) as { reasons: string[] };
+    expect(reasons).toContain('listen.tls: the certificate has expired (2021-01-01)');
+    expect(await (await fetch(`${shopward.adminUrl}/metrics`)).text()).toContain(
+      `shopward_certificate_expiry_timestamp_seconds ${Date.UTC(2021, 0, 1) / 1000}`,
+    );
+  });
+
+  it.each([
+    [15, undefined],
+    [14.5, undefined],
+    [13.5, 'the certificate expires in 13 days (2030-01-14)'],
+    [1.5, 'the certificate expires in 1 day (2030-01-02)'],
+    [0, 'the certificate has expired (2030-01-01)'],
+    [Number.NaN, undefined],
+  ])('that ends in %d days is told of in time', (days, notice) => {
+    const now = Date.UTC(2030, 0, 1);
+    expect(certificateNotice(now + days * 86_400_000, now)).toBe(notice);
   });
 
   it('a pair that does not fit keeps it from starting, with the line of the setting', async () => {

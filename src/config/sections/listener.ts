@@ -12,6 +12,16 @@ import {
   trustableField,
 } from '../values.ts';
 
+/** RFC 9325 section 4.2, with the same for CHACHA20. */
+const forwardSecretCiphers = [
+  'ECDHE-ECDSA-AES128-GCM-SHA256',
+  'ECDHE-RSA-AES128-GCM-SHA256',
+  'ECDHE-ECDSA-AES256-GCM-SHA384',
+  'ECDHE-RSA-AES256-GCM-SHA384',
+  'ECDHE-ECDSA-CHACHA20-POLY1305',
+  'ECDHE-RSA-CHACHA20-POLY1305',
+];
+
 export const listen = z
   .strictObject({
     host: listenHost().default('0.0.0.0').meta({ description: 'Address of the public listener.' }),
@@ -28,6 +38,14 @@ export const listen = z
       .strictObject({
         cert: filePath().meta({ description: 'PEM file with the certificate chain.' }),
         key: filePath().meta({ description: 'PEM file with the private key.' }),
+        minVersion: z
+          .enum(['TLSv1.2', 'TLSv1.3'])
+          .default('TLSv1.2')
+          .meta({ description: 'Oldest version of TLS that a handshake may agree on.' }),
+        ciphers: text().default(forwardSecretCiphers.join(':')).meta({
+          description:
+            'Suites of TLS 1.2, in the names of OpenSSL and separated by colons; those of TLS 1.3 are always good. The default ones have forward secrecy and authenticated encryption.',
+        }),
       })
       .optional()
       .meta({
