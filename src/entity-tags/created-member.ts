@@ -52,11 +52,11 @@ async function tagOfCreated(
   if (outcome.kind !== 'answered' || outcome.status !== 201 || outcome.body === null) return null;
   const octets = await answerOctets(tracking, outcome.fields, outcome.body);
   if (octets === null) return null;
-  const id = createdId(octets) ?? idOfLocation(outcome.fields, tracked);
+  const id = (await createdId(octets)) ?? idOfLocation(outcome.fields, tracked);
   if (id === undefined) return null;
   const given = await recordRead(tracking, memberKeyOf(tracked, id), null, startedAt, {
     variant: variantOf(request, subject, 'created'),
-    fingerprint: fingerprintOf(octets),
+    fingerprint: await fingerprintOf(octets),
     newTag: randomTag(),
     shopTag: parseStrongTag(fieldValue(outcome.fields, 'etag')),
     isOfCollection: false,

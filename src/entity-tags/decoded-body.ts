@@ -15,6 +15,8 @@ const decoders: Readonly<Record<string, readonly [Decode, DecodeLater]>> = {
 
 /** Below this many bytes a trip to the thread pool costs more than decoding here. */
 const decodedHereBytes = 16_384;
+/** A few KB may stand for megabytes: more than this is decoded in the thread pool all the same. */
+const expandedHereBytes = 65_536;
 
 /**
  * The octets behind a content coding (RFC 9110 section 8.4), at most `maxBytes` of them. Null: a coding that we do not
@@ -30,11 +32,12 @@ export function decodeBody(
   const decoder = Object.hasOwn(decoders, name) ? decoders[name] : undefined;
   if (decoder === undefined) return null;
   const [decode, decodeLater] = decoder;
-  const options = { maxOutputLength: maxBytes };
-  if (body.length > decodedHereBytes) return decodeLater(body, options).catch(() => null);
+  const inPool = () => decodeLater(body, { maxOutputLength: maxBytes }).catch(() => null);
+  if (body.length > decodedHereBytes) return inPool();
   try {
-    return decode(body, options);
-  } catch {
-    return null;
+    return decode(body, { maxOutputLength: Math.min(maxBytes, expandedHereBytes) });
+  } catch (fault) {
+    const isTooLong = (fault as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE';
+    return isTooLong && maxBytes > expandedHereBytes ? inPool() : null;
   }
 }

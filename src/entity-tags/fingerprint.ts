@@ -1,15 +1,39 @@
-import { hash } from 'node:crypto';
+import { createHash, hash } from 'node:crypto';
+import { finishInSlices, type Steps } from '../event-loop/slices.ts';
+import type { Eventually } from './tag-store.ts';
+
+/** Octets that are digested at once, a millisecond's work; what is longer is digested in slices. */
+const stepBytes = 262_144;
 
 /** Digest of a representation's decoded octets. */
-export function fingerprintOf(octets: Buffer): string {
-  return hash('sha256', octets, 'base64url');
+export function fingerprintOf(octets: Buffer): Eventually<string> {
+  return octets.length <= stepBytes
+    ? hash('sha256', octets, 'base64url')
+    : finishInSlices(digestInSteps(octets));
+}
+
+function* digestInSteps(octets: Buffer): Steps<string> {
+  const digest = createHash('sha256');
+  for (let at = 0; at < octets.length; at += stepBytes) {
+    digest.update(octets.subarray(at, at + stepBytes));
+    yield;
+  }
+  return digest.digest('base64url');
 }
 
 /**
+ * Longest document that is parsed for `ignore`, and deepest. Parsing takes some 10 ms of everybody's time for such a
+ * one, and the square of the depth.
+ */
+const longestParsed = 262_144;
+const deepestParsed = 256;
+
+/**
  * Digest of a JSON representation without what the pointers name (RFC 6901), for attributes that change although the
- * state does not. Null: not JSON.
+ * state does not. Null: not JSON, longer than 256 KiB, or nested deeper than 256 levels.
  */
 export function fingerprintWithout(octets: Buffer, pointers: readonly string[]): string | null {
+  if (octets.length > longestParsed || isDeeperThan(octets, deepestParsed)) return null;
   const parsed = parseJson(octets);
   if (parsed === undefined) return null;
   for (const pointer of pointers) removeAt(parsed, pointer);
@@ -23,6 +47,21 @@ export function parseJson(octets: Buffer): unknown {
   } catch {
     return undefined;
   }
+}
+
+function isDeeperThan(octets: Buffer, levels: number): boolean {
+  let depth = 0;
+  let isInString = false;
+  for (let at = 0; at < octets.length; at += 1) {
+    const octet = octets[at] as number;
+    if (octet === 0x22) isInString = !isInString;
+    else if (isInString && octet === 0x5c) at += 1;
+    // An opening brace or bracket and the one that closes it differ by 2.
+    else if (!isInString && (octet | 0x20) === 0x7b) depth += 1;
+    else if (!isInString && (octet | 0x20) === 0x7d) depth -= 1;
+    if (depth > levels) return true;
+  }
+  return false;
 }
 
 function removeAt(root: unknown, pointer: string): void {

@@ -1,5 +1,8 @@
+import { finishInSlices } from '../event-loop/slices.ts';
 import { maxPathOctets } from '../request/request-target.ts';
 import { parseJson } from './fingerprint.ts';
+import { scanPrimaryData } from './primary-data.ts';
+import type { Eventually } from './tag-store.ts';
 
 /** Whether some path could name a member with this id: none could with a longer one, so it is nobody's. */
 export function fitsInPath(id: string): boolean {
@@ -7,18 +10,23 @@ export function fitsInPath(id: string): boolean {
 }
 
 /** Id of the one member that a JSON:API collection document holds, else undefined (none, several, not JSON:API). */
-export function singleMemberId(octets: Buffer): string | undefined {
-  const data = dataOf(octets);
+export async function singleMemberId(octets: Buffer): Promise<string | undefined> {
+  const data = await dataOf(octets);
   return Array.isArray(data) && data.length === 1 ? idOf(data[0]) : undefined;
 }
 
 /** Id of the resource of a JSON:API document, as an answer to a POST holds it. */
-export function createdId(octets: Buffer): string | undefined {
-  const data = dataOf(octets);
+export async function createdId(octets: Buffer): Promise<string | undefined> {
+  const data = await dataOf(octets);
   return idOf(Array.isArray(data) && data.length === 1 ? data[0] : data);
 }
 
-function dataOf(octets: Buffer): unknown {
+/** Octets that are parsed at once, at most some milliseconds' work; what is longer is scanned in slices. */
+const parsedAtOnceBytes = 65_536;
+
+/** `data` of the document; of a long one only what `scanPrimaryData` keeps. */
+function dataOf(octets: Buffer): Eventually<unknown> {
+  if (octets.length > parsedAtOnceBytes) return finishInSlices(scanPrimaryData(octets));
   const document = parseJson(octets);
   return isObject(document) ? document.data : undefined;
 }

@@ -7,7 +7,7 @@ import { fingerprintOf, fingerprintWithout } from './fingerprint.ts';
 import { singleMemberId } from './json-api.ts';
 import { namesTag } from './precondition.ts';
 import { randomTag } from './random-tag.ts';
-import type { ReadNote, ResourceKey } from './tag-store.ts';
+import type { Eventually, ReadNote, ResourceKey } from './tag-store.ts';
 import { collectionKeyOf, memberKeyOf, type TrackedRequest } from './tracked-resources.ts';
 import { answerOctets, recordRead, type Tracking } from './tracking.ts';
 import { coversVary, type Identity, subjectOf, variantOf } from './variant.ts';
@@ -142,12 +142,15 @@ async function tagOf(read: Read, fields: readonly string[], body: Buffer): Promi
   if (isHead && tracked.role === 'collection') return undefined;
   const octets = isHead ? null : await answerOctets(tracking, fields, body);
   if (octets === null && !isHead) return undefined;
-  const fingerprint = octets === null ? null : fingerprintFor(tracked, octets);
+  const digest = octets === null ? null : fingerprintFor(tracked, octets);
+  // Nearly every one is there at once, and costs no promise then.
+  const fingerprint = digest instanceof Promise ? await digest : digest;
   if (fingerprint === null && !isHead) {
     tracking.onEvent('untracked-content');
     return undefined;
   }
-  const memberId = octets !== null && tracked.role === 'collection' ? singleMemberId(octets) : undefined;
+  const memberId =
+    octets !== null && tracked.role === 'collection' ? await singleMemberId(octets) : undefined;
   const key =
     memberId === undefined
       ? (tracked.member ?? collectionKeyOf(tracked, subject))
@@ -164,7 +167,7 @@ async function tagOf(read: Read, fields: readonly string[], body: Buffer): Promi
   return { value: given.tag, isValidator: given.isUnchanged && memberId === undefined };
 }
 
-function fingerprintFor({ resource }: TrackedRequest, octets: Buffer): string | null {
+function fingerprintFor({ resource }: TrackedRequest, octets: Buffer): Eventually<string | null> {
   return resource.ignore.length === 0 ? fingerprintOf(octets) : fingerprintWithout(octets, resource.ignore);
 }
 

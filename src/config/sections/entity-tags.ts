@@ -23,7 +23,10 @@ const resource = z.strictObject({
       .regex(/^(\/([^~/]|~[01])*)+$/, { error: 'must be a JSON pointer such as /data/attributes/updatedAt' }),
   )
     .prefault([])
-    .meta({ description: 'JSON pointers (RFC 6901) of what may change without the state having changed.' }),
+    .meta({
+      description:
+        'JSON pointers (RFC 6901) of what may change without the state having changed. A document is parsed for this: one of more than 256 KiB, or nested deeper than 256 levels, passes without a tag then.',
+    }),
 });
 
 export const entityTags = z
