@@ -19,6 +19,7 @@ export const rejectionTable = {
   'bad-request-target': row(400, 'The request target is not acceptable.'),
   'bad-request-fields': row(400, 'The request fields are not acceptable.'),
   'bad-host': row(400, 'The Host field is missing, repeated or malformed.'),
+  'unexpected-body': row(400, 'A GET or HEAD request must not have a body.'),
   'method-override': row(400, 'Method override is not accepted.'),
   'lenient-spelling': row(400, 'A request that changes this resource must use its exact path.'),
   'method-not-allowed': row(405, 'The method is not allowed.'),

@@ -35,8 +35,7 @@ export interface CanonicalRequest {
   /** A form POST may override its method in the body: it counts as every method of its path. */
   readonly isFormPost: boolean;
   /**
-   * Whether a body follows, and its announced length in bytes. A body of GET or HEAD is `none`: it is not forwarded
-   * (its bytes may still come, and are the listener's to discard).
+   * Whether a body follows, and its announced length in bytes. GET and HEAD have none.
    */
   readonly body: 'none' | 'chunked' | { readonly length: number };
   /** `Expect: 100-continue` was sent; the interim response is ours to give once every check has passed. */

@@ -7,8 +7,11 @@ export type Framing = Pick<CanonicalRequest, 'body' | 'expectsContinue'>;
 
 /**
  * Judges the framing fields (RFC 9112 section 6) and Expect (RFC 9110 section 10.1.1). Node's parser has refused most of
- * what is refused here; it did so under flags that are not ours to trust. A body of GET or HEAD is not forwarded: an
- * upstream that does not expect one would read it as its next request.
+ * what is refused here; it did so under flags that are not ours to trust.
+ *
+ * A body of GET or HEAD is refused: it has no meaning (RFC 9110 section 9.3.1), and an upstream that does not expect one
+ * would read it as its next request, which nobody here has judged. Dropped in silence, the request would mean something
+ * else than its client said.
  */
 export function readFraming(
   facts: Pick<FieldFacts, 'contentLength' | 'transferEncoding' | 'expect'>,
@@ -30,7 +33,10 @@ export function readFraming(
     body = { length };
   }
   if (expect !== undefined && expect.toLowerCase() !== '100-continue') return reject('expectation-failed');
-  if (body === 'none' || method === 'GET' || method === 'HEAD') return noBody;
+  if (body === 'none') return noBody;
+  if (method === 'GET' || method === 'HEAD') {
+    return body !== 'chunked' && body.length === 0 ? noBody : reject('unexpected-body');
+  }
   return { body, expectsContinue: expect !== undefined && !isHttp10 };
 }
 
