@@ -3,7 +3,7 @@ import { addressUrl } from './app/address-url.ts';
 import { createAdmin, type Explain } from './app/admin.ts';
 import { createCanonicalise } from './app/canonicalise.ts';
 import { createEntityTagsPart } from './app/entity-tags.ts';
-import { bodyTimeoutMs, createForwarding, questionConnections, upstreamHostOf } from './app/forwarding.ts';
+import { createForwarding, questionConnections, upstreamHostOf } from './app/forwarding.ts';
 import { registerGauges, registerListCounters } from './app/gauges.ts';
 import type { Inside } from './app/inside.ts';
 import { createInside } from './app/inside-process.ts';
@@ -129,7 +129,11 @@ export async function createApp({
       readWholeBody(
         incoming,
         canonical.body,
-        { limitBytes: limits.requestBody, timeoutMs: bodyTimeoutMs },
+        {
+          limitBytes: Math.min(limits.requestBody, limits.wholeBody),
+          timeoutMs: limits.bodyTimeout,
+          bytesPerSecond: limits.bodyRate,
+        },
         () => sendContinue(canonical, response),
       ),
     forwarder,

@@ -21,8 +21,7 @@ const engines = {
 /** Connections for questions of our own to the shop, beside those for its clients. */
 export const questionConnections = 64;
 
-/** Milliseconds in which a request body must make progress, and a client take what was written to it. */
-export const bodyTimeoutMs = 30_000;
+/** Milliseconds in which a client must take what was written to it. */
 const writeStallTimeoutMs = 60_000;
 
 /** The way to the shop. */
@@ -39,7 +38,8 @@ export async function createForwarding({ upstream, limits }: Config): Promise<Fo
       queueTimeoutMs: upstream.connectTimeout,
       responseTimeoutMs: upstream.responseTimeout,
       bodyLimitBytes: limits.requestBody,
-      bodyTimeoutMs,
+      bodyTimeoutMs: limits.bodyTimeout,
+      bodyBytesPerSecond: limits.bodyRate,
       writeStallTimeoutMs,
     }),
     webSockets: upstream.webSocket

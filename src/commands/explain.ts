@@ -1,6 +1,6 @@
-import { trimOws } from '../request/trimming.ts';
 import type { Command } from 'commander';
 import { compileProtectedList } from '../protection/protected-list.ts';
+import { trimOws } from '../request/trimming.ts';
 import { type CommandIo, processIo } from './command-io.ts';
 import { collect, configFile, declareVerb, json } from './declare-verb.ts';
 import { explainRequest } from './explain/explanation.ts';

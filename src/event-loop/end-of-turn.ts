@@ -1,3 +1,5 @@
+import { endAlone } from './faults.ts';
+
 /**
  * Work that is put off to the end of the present turn of the event loop, behind everything that was read in it, in the
  * order in which it came. Writes belong there: one that follows another costs less than one that wakes its reader up
@@ -5,11 +7,13 @@
  */
 export class EndOfTurn<T> {
   readonly #run: (item: T) => void;
+  readonly #failed: (item: T) => void;
   #items: T[] = [];
 
-  /** `run` must not throw. */
-  constructor(run: (item: T) => void) {
+  /** `failed` ends what an item belongs to when `run` throws on it: the items of others are run all the same. */
+  constructor(run: (item: T) => void, failed: (item: T) => void) {
     this.#run = run;
+    this.#failed = failed;
   }
 
   add(item: T): void {
@@ -19,6 +23,12 @@ export class EndOfTurn<T> {
   readonly #runAll = (): void => {
     const items = this.#items;
     this.#items = [];
-    for (const item of items) this.#run(item);
+    for (const item of items) {
+      try {
+        this.#run(item);
+      } catch (fault) {
+        endAlone(fault, () => this.#failed(item));
+      }
+    }
   };
 }

@@ -24,7 +24,10 @@ const noOctets = Buffer.alloc(0);
 /** Bytes of a first piece of body that may wait. */
 const smallBytes = 4096;
 
-const heldHeads = new EndOfTurn<ClientResponse>((response) => response.flush());
+const heldHeads = new EndOfTurn<ClientResponse>(
+  (response) => response.flush(),
+  (response) => response.abandon(),
+);
 
 /**
  * The one way in which a forwarded response reaches a client. The head is held until there is a byte to go with it
@@ -142,6 +145,11 @@ export class ClientResponse {
     const socket = this.#response.socket;
     const isFramed = this.#incoming.httpVersion === '1.1';
     if (socket !== null && !isFramed && !(socket instanceof TLSSocket)) socket.resetAndDestroy();
+    this.#response.destroy();
+  }
+
+  /** It cannot be written: its client sees that, and the exchange hears that nobody waits for it any more. */
+  abandon(): void {
     this.#response.destroy();
   }
 

@@ -7,7 +7,7 @@ import type { UpstreamExchange, UpstreamFault, UpstreamHandler, UpstreamRequest 
 import { type ForwardFault, outcomeOfFault, rejectionOfFault } from './fault-rejection.ts';
 import type { ForwardCaller, ForwarderOptions, ForwardInput, ForwardResult } from './forwarder.ts';
 import type { ForwardOutcome, ResponseEdits } from './passage.ts';
-import { sendContinue, watchBody } from './request-body.ts';
+import { bodyLimits, sendContinue, watchBody } from './request-body.ts';
 import { ResponseRelay } from './response-relay.ts';
 import type { Slots, SlotWaiter } from './slots.ts';
 
@@ -177,11 +177,10 @@ export class ForwardedExchange implements UpstreamHandler, SlotWaiter, ClientRes
   }
 
   #watchBody(): void {
-    const { bodyLimitBytes, bodyTimeoutMs } = this.#options;
     sendContinue(this.#input.request, this.#input.response);
     this.#stopWatching = watchBody(
       this.#input.incoming,
-      { limitBytes: bodyLimitBytes, timeoutMs: bodyTimeoutMs },
+      bodyLimits(this.#options),
       (rejection) => this.#end(rejection),
       () => this.#deadlines.progress(),
     );

@@ -6,10 +6,16 @@ import type { UpstreamEngine, UpstreamRequest } from './engine.ts';
 import type { ForwardFault } from './fault-rejection.ts';
 import { ForwardedExchange } from './forwarded-exchange.ts';
 import type { Passage } from './passage.ts';
-import { readWholeBody, refuseAnnouncedBody, sendContinue } from './request-body.ts';
+import {
+  type BodyOptions,
+  bodyLimits,
+  readWholeBody,
+  refuseAnnouncedBody,
+  sendContinue,
+} from './request-body.ts';
 import { Slots } from './slots.ts';
 
-export interface ForwarderOptions {
+export interface ForwarderOptions extends BodyOptions {
   readonly engine: UpstreamEngine;
   /** Exchanges with the upstream at a time; the engine's own bound. Bodies still arriving get half of them at most. */
   readonly connections: number;
@@ -19,10 +25,6 @@ export interface ForwarderOptions {
   readonly queueTimeoutMs: number;
   /** Milliseconds without progress: from the last byte of the request to the head, and between bytes of a body. */
   readonly responseTimeoutMs: number;
-  /** Bytes of one request body; more is 413. */
-  readonly bodyLimitBytes: number;
-  /** Milliseconds in which a request body must make some progress; less is 408. */
-  readonly bodyTimeoutMs: number;
   /** Milliseconds in which a client must take what was written to it; its connection is destroyed otherwise. */
   readonly writeStallTimeoutMs: number;
   /** Announced length up to which a body is read whole before a connection is taken. Default 65536. */
@@ -90,31 +92,45 @@ export function createForwarder(options: ForwarderOptions): Forwarder {
     queueLimit: options.queueLimit,
     queueTimeoutMs: options.queueTimeoutMs,
   });
-  const limits = { limitBytes: options.bodyLimitBytes, timeoutMs: options.bodyTimeoutMs };
+  const limits = bodyLimits(options);
   const wholeBodyBytes = options.wholeBodyBytes ?? 65_536;
 
   const arriving = new ArrivingBodies(Math.max(1, Math.floor(options.connections / 2)));
 
   const isShort = (body: AnnouncedBody) => body !== 'chunked' && body.length <= wholeBodyBytes;
-  const streamOf = (incoming: IncomingMessage, body: AnnouncedBody): UpstreamRequest['body'] | Rejection => {
+  /** A body that is read while it is forwarded. */
+  const forwardArriving = (input: ForwardInput, body: AnnouncedBody, caller: ForwardCaller) => {
+    const start = (read: UpstreamRequest['body'] | Rejection, told = caller) =>
+      new ForwardedExchange(options, slots, input, told).start(read);
     const refusal = refuseAnnouncedBody(body, limits.limitBytes);
-    if (refusal !== undefined) return refusal;
-    if (arriving.admit(incoming))
-      return { stream: incoming, length: body === 'chunked' ? undefined : body.length };
-    return reject('overloaded', { reason: 'arriving-bodies', retryAfterSeconds: 1 });
+    if (refusal !== undefined) return start(refusal);
+    const leave = arriving.enter(input.incoming);
+    if (leave === undefined) {
+      return start(reject('overloaded', { reason: 'arriving-bodies', retryAfterSeconds: 1 }));
+    }
+    start(
+      { stream: input.incoming, length: body === 'chunked' ? undefined : body.length },
+      {
+        editResponse: (fields, status) => caller.editResponse?.(fields, status) ?? fields,
+        conclude(result) {
+          leave();
+          caller.conclude(result);
+        },
+      },
+    );
   };
 
   return {
     forward(input, caller) {
       const { request, incoming } = input;
       const { body } = request;
-      const start = (read: UpstreamRequest['body'] | Rejection) =>
+      const start = (read: Buffer | null | Rejection) =>
         new ForwardedExchange(options, slots, input, caller).start(read);
-      if (body !== 'none' && input.body === undefined && isShort(body)) {
+      if (body === 'none' || input.body !== undefined) start(input.body ?? null);
+      else if (isShort(body)) {
         const whole = readWholeBody(incoming, body, limits, () => sendContinue(request, input.response));
         return whole.then(start);
-      }
-      start(body === 'none' ? null : (input.body ?? streamOf(incoming, body)));
+      } else forwardArriving(input, body, caller);
       return undefined;
     },
     get inFlight() {
@@ -139,16 +155,21 @@ class ArrivingBodies {
     this.#most = most;
   }
 
-  /** Whether there is room for one more; it counts until its end, or its client's. */
-  admit(incoming: IncomingMessage): boolean {
-    if (incoming.destroyed) return true;
-    if (this.#count >= this.#most) return false;
+  /**
+   * Undefined: there is no room. Otherwise one more counts until its end, or until its exchange leaves: of a request that
+   * is answered before it was read to its end Node says nothing more, not even `close`.
+   */
+  enter(incoming: IncomingMessage): (() => void) | undefined {
+    if (this.#count >= this.#most) return undefined;
     this.#count += 1;
-    const over = () => {
-      incoming.off('end', over).off('close', over);
+    let isIn = true;
+    const leave = () => {
+      if (!isIn) return;
+      isIn = false;
+      incoming.off('end', leave);
       this.#count -= 1;
     };
-    incoming.on('end', over).on('close', over);
-    return true;
+    incoming.on('end', leave);
+    return leave;
   }
 }

@@ -5,10 +5,28 @@ import type { CanonicalRequest } from '../request/canonical-request.ts';
 export interface BodyLimits {
   /** Bytes of one body; more is 413. */
   readonly limitBytes: number;
-  /** Milliseconds without enough progress after which a body is 408. */
+  /** Milliseconds for which a reader may be kept waiting beyond what the body's bytes account for; then it is 408. */
   readonly timeoutMs: number;
-  /** Bytes that must arrive in each `timeoutMs`, lest a byte now and then hold a connection. Default 1024. */
-  readonly minimumBytes?: number;
+  /** Bytes that account for a second of waiting: the least rate of a body that takes long. Default 500. */
+  readonly bytesPerSecond?: number | undefined;
+}
+
+/** Bytes a second below which a body is too slow, once its time is used up; as Apache's mod_reqtimeout has it. */
+export const defaultBytesPerSecond = 500;
+
+/** The same as options among others. */
+export interface BodyOptions {
+  readonly bodyLimitBytes: BodyLimits['limitBytes'];
+  readonly bodyTimeoutMs: BodyLimits['timeoutMs'];
+  readonly bodyBytesPerSecond?: BodyLimits['bytesPerSecond'];
+}
+
+export function bodyLimits(options: BodyOptions): BodyLimits {
+  return {
+    limitBytes: options.bodyLimitBytes,
+    timeoutMs: options.bodyTimeoutMs,
+    bytesPerSecond: options.bodyBytesPerSecond,
+  };
 }
 
 /** The refusal of a body that its own Content-Length makes too large, before a byte of it is read (RFC 9110 15.5.14). */
@@ -36,7 +54,8 @@ export function readWholeBody(
   if (incoming.destroyed) return Promise.resolve(reject('bad-request', { reason: 'body-cut' }));
   beforeReading?.();
   return new Promise((resolve) => {
-    const collected = new CollectedBody();
+    const announced = typeof body === 'object' ? body.length : Number.POSITIVE_INFINITY;
+    const collected = new CollectedBody(Math.min(limits.limitBytes, announced));
     const settle = (result: Buffer | Rejection) => {
       stop();
       incoming.off('data', onData).off('end', onEnd).off('error', onCut).off('close', onCut);
@@ -47,7 +66,7 @@ export function readWholeBody(
     const onEnd = () => settle(collected.octets());
     const onCut = () => settle(reject('bad-request', { reason: 'body-cut' }));
     const stop = watchBody(incoming, limits, settle);
-    incoming.on('data', onData).on('end', onEnd).on('error', onCut).on('close', onCut);
+    incoming.on('data', onData).on('end', onEnd).on('error', onCut).on('close', onCut).resume();
   });
 }
 
@@ -56,8 +75,13 @@ export function readWholeBody(
  * a chunk of its own would cost hundreds. The usual body is one piece, and is not copied.
  */
 class CollectedBody {
+  readonly #mostBytes: number;
   #held: Buffer = Buffer.alloc(0);
   #length = 0;
+
+  constructor(mostBytes: number) {
+    this.#mostBytes = mostBytes;
+  }
 
   add(piece: Buffer): void {
     if (this.#length === 0) this.#held = piece;
@@ -74,44 +98,52 @@ class CollectedBody {
   }
 
   #grow(length: number): void {
-    const grown = Buffer.allocUnsafeSlow(Math.max(2 * length, 16_384));
+    const roomy = Math.min(Math.max(2 * length, 16_384), this.#mostBytes);
+    const grown = Buffer.allocUnsafeSlow(Math.max(length, roomy));
     this.#held.copy(grown, 0, 0, this.#length);
     this.#held = grown;
   }
 }
 
 /**
- * Watches a body that somebody else reads: `refused` is called at most once, on the chunk that passes the limit (before
- * a later listener sees it), or when too little arrives although the reader wants more. Returns what ends the watch.
+ * Watches a body that somebody else reads, and does not begin to read it: `refused` is called at most once, on the chunk
+ * that passes the limit (before a later listener sees it), or when the body is too slow although the reader wants more.
+ * Returns what ends the watch.
+ *
+ * Slow is judged as a bucket of time: it holds `timeoutMs`, waiting empties it, and each byte fills it again by what it
+ * accounts for. So a stall may take `timeoutMs`, however much came before it, and a trickle below the rate ends as well.
  */
 export function watchBody(
   incoming: IncomingMessage,
-  limits: BodyLimits,
+  { limitBytes, timeoutMs, bytesPerSecond = defaultBytesPerSecond }: BodyLimits,
   refused: (rejection: Rejection) => void,
   onProgress?: () => void,
 ): () => void {
-  const minimumBytes = limits.minimumBytes ?? 1024;
+  const tickMs = Math.min(1_000, Math.ceil(timeoutMs / 4));
   let bytes = 0;
-  let bytesBefore = 0;
+  let leftMs = timeoutMs;
+  // A listener alone would make the stream flow.
+  if (incoming.readableFlowing === null) incoming.pause();
   const stop = () => {
     clearInterval(timer);
     incoming.off('data', count).off('end', stop).off('close', stop);
   };
+  const refuse = (rejection: Rejection) => {
+    stop();
+    refused(rejection);
+  };
   const count = (chunk: Buffer) => {
     bytes += chunk.length;
+    leftMs = Math.min(timeoutMs, leftMs + (chunk.length / bytesPerSecond) * 1_000);
     onProgress?.();
-    if (bytes <= limits.limitBytes) return;
-    stop();
-    refused(reject('payload-too-large'));
+    if (bytes > limitBytes) refuse(reject('payload-too-large'));
   };
   const timer = setInterval(() => {
-    const isSlow = bytes - bytesBefore < minimumBytes;
-    bytesBefore = bytes;
     // A paused reader is the upstream's slowness, not the client's.
-    if (!isSlow || incoming.isPaused()) return;
-    stop();
-    refused(reject('request-timeout'));
-  }, limits.timeoutMs);
+    if (incoming.isPaused()) return;
+    leftMs -= tickMs;
+    if (leftMs <= 0) refuse(reject('request-timeout', { reason: 'slow-body' }));
+  }, tickMs);
   incoming.on('data', count).once('end', stop).once('close', stop);
   return stop;
 }

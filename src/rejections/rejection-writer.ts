@@ -3,10 +3,7 @@ import { methods } from '../request/canonical-request.ts';
 import type { FieldList } from '../request/field-list.ts';
 import type { Rejection, SpokenAnswer } from './rejection.ts';
 import type { RejectionName, RejectionRow, Rejections } from './table.ts';
-import { endResponse, isBodyPending } from './unread-body.ts';
-
-/** Announced rest of a body up to which it is read away instead of closing the connection. */
-const drainableBytes = 65_536;
+import { endResponse, mustClose } from './unread-body.ts';
 
 /** Refusals behind which the connection is not used again. */
 const closing: ReadonlySet<RejectionName> = new Set([
@@ -75,13 +72,4 @@ function fieldsOf(rejection: Rejection): string[] {
   // RFC 9110 section 15.5.6.
   if (rejection.rejection === 'method-not-allowed') fields.push('Allow', methods.join(', '));
   return fields;
-}
-
-/** Whether the rest of the body is too long to wait for, of unknown length, or was left by somebody who read it. */
-function mustClose(incoming: IncomingMessage): boolean {
-  if (!isBodyPending(incoming)) return false;
-  const length = Number(incoming.headers['content-length'] ?? Number.POSITIVE_INFINITY);
-  return (
-    length > drainableBytes || incoming.readableFlowing !== null || incoming.headers.expect !== undefined
-  );
 }

@@ -13,6 +13,20 @@ export function isBodyPending(incoming: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }
 
+/** Announced rest of a body up to which it is read away instead of closing the connection. */
+const drainableBytes = 65_536;
+
+/**
+ * Whether a connection must end behind an answer that does not wait for the rest of its request's body: it is too long to
+ * be read away, of unknown length, not sent before it is asked for, or was left by somebody who read it.
+ */
+export function mustClose(incoming: IncomingMessage): boolean {
+  if (!isBodyPending(incoming)) return false;
+  const { 'content-length': length, expect } = incoming.headers;
+  const isLong = length === undefined || Number(length) > drainableBytes;
+  return isLong || incoming.readableFlowing !== null || expect !== undefined;
+}
+
 /** Bytes up to which copying a body costs less than handing it to the kernel as a second piece. */
 const copiedBytes = 4096;
 
@@ -26,13 +40,16 @@ interface Ending {
   readonly onEnded: (() => void) | undefined;
 }
 
-const endings = new EndOfTurn<Ending>(({ response, chunk, onEnded }) => {
-  if (response.destroyed) return;
-  // Head and body of text leave in one piece, and one piece costs the kernel half of what two cost.
-  if (chunk === undefined) response.end();
-  else response.end(typeof chunk === 'string' ? chunk : chunk.toString('latin1'), 'latin1');
-  ended(response, onEnded);
-});
+const endings = new EndOfTurn<Ending>(
+  ({ response, chunk, onEnded }) => {
+    if (response.destroyed) return;
+    // Head and body of text leave in one piece, and one piece costs the kernel half of what two cost.
+    if (chunk === undefined) response.end();
+    else response.end(typeof chunk === 'string' ? chunk : chunk.toString('latin1'), 'latin1');
+    ended(response, onEnded);
+  },
+  ({ response }) => response.destroy(),
+);
 
 /** A client that never reads must not stay in flight for ever; `onEnded` looks after that itself. */
 function ended(response: ServerResponse, onEnded: (() => void) | undefined): void {

@@ -3,7 +3,7 @@ import type { ForwardCaller, ForwardResult } from '../forwarding/forwarder.ts';
 import type { Rejection } from '../rejections/rejection.ts';
 import { writeRejection } from '../rejections/rejection-writer.ts';
 import type { Rejections } from '../rejections/table.ts';
-import { endResponse } from '../rejections/unread-body.ts';
+import { endResponse, mustClose } from '../rejections/unread-body.ts';
 import type { Answer } from '../request/answer.ts';
 import type { CanonicalRequest } from '../request/canonical-request.ts';
 import type { FieldList } from '../request/field-list.ts';
@@ -67,6 +67,7 @@ export class Exchange implements Noted, ForwardCaller {
       this.#record({ decision: 'aborted', status: 0 });
       return;
     }
+    if (mustClose(incoming)) response.shouldKeepAlive = false;
     response.writeHead(status, [...fields, ...this.#ownFields()]);
     endResponse(incoming, response, body ?? undefined);
     this.#record({ decision: 'answered', status });

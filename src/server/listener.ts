@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { RejectionName } from '../rejections/table.ts';
 import { ClientConnection } from './client-connection.ts';
 import { rejectionOfParserFault } from './client-error.ts';
+import { ClientMessage } from './client-message.ts';
 
 /** PEM texts. */
 interface Certificate {
@@ -63,7 +64,8 @@ export function createListener(options: ListenerOptions): Listener {
   const connections = new Map<Duplex, ClientConnection>();
   /** As they were accepted, those in the middle of a TLS handshake included. */
   const sockets = new Set<Socket>();
-  const limits: https.ServerOptions = {
+  const limits: https.ServerOptions<typeof ClientMessage> = {
+    IncomingMessage: ClientMessage,
     maxHeaderSize: options.requestHeadersBytes,
     keepAliveTimeout: options.keepAliveTimeoutMs,
     headersTimeout: 10_000,

@@ -5,10 +5,13 @@ const turn = () => new Promise((resolve) => setImmediate(resolve));
 
 test('items wait for the end of the turn, in their order, and those that come meanwhile for the next one', async () => {
   const seen: string[] = [];
-  const work = new EndOfTurn<string>((item) => {
-    seen.push(item);
-    if (item === 'a') work.add('late');
-  });
+  const work = new EndOfTurn<string>(
+    (item) => {
+      seen.push(item);
+      if (item === 'a') work.add('late');
+    },
+    () => {},
+  );
   work.add('a');
   work.add('b');
   await Promise.resolve();

@@ -14,6 +14,7 @@ import type { Passage } from '../../src/forwarding/passage.ts';
 import { writeRejection } from '../../src/rejections/rejection-writer.ts';
 import { buildRejections } from '../../src/rejections/table.ts';
 import type { CanonicalRequest, Method } from '../../src/request/canonical-request.ts';
+import { ClientMessage } from '../../src/server/client-message.ts';
 
 /** Every engine that must behave alike. */
 export const engines: ReadonlyArray<NamedEngine> = [
@@ -79,7 +80,11 @@ export async function startFront(options: FrontOptions): Promise<ForwardingFront
     };
     await forwarder.forward({ request, incoming, response, passage: passage?.(request) }, { conclude });
   };
-  const server = createServer({ maxHeaderSize: 65_536, rejectNonStandardBodyWrites: false });
+  const server = createServer({
+    IncomingMessage: ClientMessage,
+    maxHeaderSize: 65_536,
+    rejectNonStandardBodyWrites: false,
+  });
   server.on('request', handle);
   server.on('checkContinue', handle);
   server.on('clientError', (_error, socket) => socket.destroy());

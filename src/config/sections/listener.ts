@@ -125,6 +125,18 @@ export const limits = z
     requestBody: size({ from: 0 }).prefault('2MiB').meta({
       description: 'Body of a request; more is refused with 413.',
     }),
+    wholeBody: size({ from: 1024 }).prefault('128KiB').meta({
+      description:
+        'Body of a request that must be here whole before it is forwarded (a write to a tracked resource, a call of a token endpoint): it is kept in memory; more is refused with 413.',
+    }),
+    bodyTimeout: duration({ from: '1s', to: '10m' }).prefault('20s').meta({
+      description:
+        'How long a request body may keep its reader waiting beyond what its bytes account for (`bodyRate`): then 408.',
+    }),
+    bodyRate: size({ from: 1 }).prefault('500B').meta({
+      description:
+        'Bytes of a request body that account for a second of waiting: its least rate in the long run.',
+    }),
     trackedResponse: size({ to: 64 * 1024 ** 2 })
       .prefault('1MiB')
       .meta({

@@ -2,6 +2,7 @@ import type { ClientRequest, IncomingMessage } from 'node:http';
 import type { ConnectionFault } from '../connection.ts';
 import { type ConnectionPool, type ConnectionWaiter, idleTimeoutSaid } from '../connection-pool.ts';
 import type { UpstreamExchange, UpstreamFault, UpstreamHandler, UpstreamRequest } from '../engine.ts';
+import { type BodySink, pumpBody } from '../request-body-pump.ts';
 import { fieldsToObject } from '../request-framing.ts';
 import type { HttpProxy3Connection } from './connection.ts';
 
@@ -28,6 +29,7 @@ export class HttpProxy3Exchange implements UpstreamExchange, ConnectionWaiter<Ht
   #clientRequest: ClientRequest | undefined;
   #connection: HttpProxy3Connection | undefined;
   #response: IncomingMessage | undefined;
+  #stopBody: (() => void) | undefined;
   #bytesBefore = 0;
   #sent = false;
 
@@ -71,7 +73,7 @@ export class HttpProxy3Exchange implements UpstreamExchange, ConnectionWaiter<Ht
     pool.acquire(this, this.#request.freshConnection === true);
   }
 
-  /** Our own body, in place of the client's request. */
+  /** Our own body, in place of the client's request; one that still arrives is read once there is a connection. */
   pipe(clientRequest: ClientRequest): void {
     const { body } = this.#request;
     if (body === null) clientRequest.end();
@@ -86,7 +88,6 @@ export class HttpProxy3Exchange implements UpstreamExchange, ConnectionWaiter<Ht
       stream.once('close', () => {
         if (!stream.readableEnded) this.fail('request-body');
       });
-      stream.pipe(clientRequest);
     }
   }
 
@@ -162,8 +163,31 @@ export class HttpProxy3Exchange implements UpstreamExchange, ConnectionWaiter<Ht
       may = false;
       cause = error;
     }
-    if (may) this.#sent = true;
-    else this.fail('not-sent', cause);
+    if (!may) {
+      this.fail('not-sent', cause);
+      return;
+    }
+    this.#sent = true;
+    this.#pump();
+  }
+
+  #pump(): void {
+    const { body } = this.#request;
+    const clientRequest = this.#clientRequest;
+    if (clientRequest === undefined || body === null || Buffer.isBuffer(body)) return;
+    // An upstream may answer the head alone, and a client may wait for that.
+    clientRequest.flushHeaders();
+    const sink: BodySink = {
+      write(octets, taken) {
+        clientRequest.write(octets, taken);
+        return clientRequest.writableLength === 0;
+      },
+      end: () => void clientRequest.end(),
+    };
+    this.#stopBody = pumpBody(body.stream, body.length, sink, {
+      onWritten() {},
+      onBroken: (cause) => this.fail('request-body', cause),
+    });
   }
 
   #onInformation(information: { statusCode: number; rawHeaders: string[] }): void {
@@ -184,10 +208,9 @@ export class HttpProxy3Exchange implements UpstreamExchange, ConnectionWaiter<Ht
 
   #leave(): void {
     this.isOver = true;
-    const { body } = this.#request;
     const clientRequest = this.#clientRequest;
     if (clientRequest === undefined) return;
-    if (body !== null && !Buffer.isBuffer(body)) body.stream.unpipe(clientRequest);
+    this.#stopBody?.();
     clientRequest.destroy();
   }
 

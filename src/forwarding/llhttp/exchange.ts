@@ -1,10 +1,10 @@
-import { PassThrough } from 'node:stream';
+import type { Socket } from 'node:net';
 import { EndOfTurn } from '../../event-loop/end-of-turn.ts';
 import type { ConnectionFault } from '../connection.ts';
 import { type ConnectionPool, type ConnectionWaiter, idleTimeoutSaid } from '../connection-pool.ts';
 import type { UpstreamExchange, UpstreamFault, UpstreamHandler, UpstreamRequest } from '../engine.ts';
+import { type BodySink, pumpBody } from '../request-body-pump.ts';
 import type { LlhttpConnection, ResponseReader } from './connection.ts';
-import { writeBody } from './request-body-writer.ts';
 import { requestHead } from './request-head.ts';
 import type { ResponseHead, ResponseParser } from './response-parser.ts';
 
@@ -13,7 +13,10 @@ export type LlhttpPool = ConnectionPool<LlhttpConnection>;
 /** A body up to this long leaves in one piece with its head. */
 const copiedBytes = 4096;
 
-const sendings = new EndOfTurn<LlhttpExchange>((exchange) => exchange.send());
+const sendings = new EndOfTurn<LlhttpExchange>(
+  (exchange) => exchange.send(),
+  (exchange) => exchange.abort(),
+);
 
 /** One request and its response on one connection. */
 export class LlhttpExchange implements UpstreamExchange, ConnectionWaiter<LlhttpConnection>, ResponseReader {
@@ -21,8 +24,6 @@ export class LlhttpExchange implements UpstreamExchange, ConnectionWaiter<Llhttp
   readonly #request: UpstreamRequest;
   readonly #handler: UpstreamHandler;
   readonly #pool: LlhttpPool;
-  /** Holds what the client sends while there is no connection yet. */
-  readonly #body: PassThrough | undefined;
   #connection: LlhttpConnection | undefined;
   #stopBody: (() => void) | undefined;
   #sent = false;
@@ -33,11 +34,10 @@ export class LlhttpExchange implements UpstreamExchange, ConnectionWaiter<Llhttp
     this.#request = request;
     this.#handler = handler;
     this.#pool = pool;
-    if (request.body !== null && !Buffer.isBuffer(request.body)) this.#body = new PassThrough();
   }
 
   start(): void {
-    if (this.#body !== undefined) this.#takeBody(this.#body);
+    this.#watchBody();
     if (!this.isOver) this.#pool.acquire(this, this.#request.freshConnection === true);
   }
 
@@ -93,9 +93,10 @@ export class LlhttpExchange implements UpstreamExchange, ConnectionWaiter<Llhttp
 
   #write(head: string, { socket }: LlhttpConnection): void {
     const { body } = this.#request;
-    if (this.#body !== undefined) {
+    if (body !== null && !Buffer.isBuffer(body)) {
       socket.write(head, 'latin1');
-      this.#stopBody = writeBody(this.#body, body?.length, socket, {
+      const sink = body.length === undefined ? chunkedSink(socket) : plainSink(socket);
+      this.#stopBody = pumpBody(body.stream, body.length, sink, {
         onWritten: () => this.#written(),
         onBroken: (cause) => this.#fail('request-body', cause),
       });
@@ -160,7 +161,7 @@ export class LlhttpExchange implements UpstreamExchange, ConnectionWaiter<Llhttp
     this.isOver = true;
     const connection = this.#connection;
     connection?.leave();
-    if (!this.#isWritten) this.#leaveBody();
+    if (!this.#isWritten) this.#stopBody?.();
     if (connection !== undefined) {
       // An answer that came before the whole request had left: what is not sent yet never will be.
       const isSent = this.#isWritten && connection.socket.writableLength === 0;
@@ -174,7 +175,7 @@ export class LlhttpExchange implements UpstreamExchange, ConnectionWaiter<Llhttp
     if (this.isOver) return;
     this.isOver = true;
     const connection = this.#connection;
-    this.#leaveBody();
+    this.#stopBody?.();
     connection?.leave();
     connection?.socket.destroy();
     this.#handler.onFault({
@@ -186,8 +187,8 @@ export class LlhttpExchange implements UpstreamExchange, ConnectionWaiter<Llhttp
     });
   }
 
-  /** The client's stream is not ours to destroy: only what it is piped into is. */
-  #takeBody(pipe: PassThrough): void {
+  /** The client's stream is read once there is a connection, and what is not read waits in it; it is not ours to destroy. */
+  #watchBody(): void {
     const { body } = this.#request;
     if (body === null || Buffer.isBuffer(body)) return;
     const { stream } = body;
@@ -199,14 +200,31 @@ export class LlhttpExchange implements UpstreamExchange, ConnectionWaiter<Llhttp
     stream.once('close', () => {
       if (!stream.readableEnded) this.#fail('request-body');
     });
-    stream.pipe(pipe);
   }
+}
 
-  #leaveBody(): void {
-    const { body } = this.#request;
-    this.#stopBody?.();
-    if (this.#body === undefined || body === null || Buffer.isBuffer(body)) return;
-    body.stream.unpipe(this.#body);
-    this.#body.destroy();
-  }
+/** Octets as they are, behind a head that said how many. */
+function plainSink(socket: Socket): BodySink {
+  return {
+    write(octets, taken) {
+      socket.write(octets, taken);
+      return socket.writableLength === 0;
+    },
+    end() {},
+  };
+}
+
+/** RFC 9112 section 7.1. */
+function chunkedSink(socket: Socket): BodySink {
+  return {
+    write(octets, taken) {
+      socket.cork();
+      socket.write(`${octets.length.toString(16)}\r\n`, 'latin1');
+      socket.write(octets);
+      socket.write('\r\n', 'latin1', taken);
+      socket.uncork();
+      return socket.writableLength === 0;
+    },
+    end: () => void socket.write('0\r\n\r\n', 'latin1'),
+  };
 }

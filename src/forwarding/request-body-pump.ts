@@ -1,0 +1,56 @@
+import type { Readable } from 'node:stream';
+
+/** Where a body goes: a connection to the upstream, with the framing that its head said. */
+export interface BodySink {
+  /**
+   * `true`: the kernel has all of it. Otherwise `taken` is called once it does, with what broke if it never will; it may
+   * be called in either case.
+   */
+  write(octets: Buffer, taken: (broken?: Error | null) => void): boolean;
+  /** What stands behind the last octet. */
+  end(): void;
+}
+
+export interface BodyPumpEvents {
+  /** The last octet was given to the sink. */
+  onWritten(): void;
+  /** The stream is not as long as was said. */
+  onBroken(cause: Error): void;
+}
+
+/**
+ * Moves a body from the client to the upstream, one piece at a time: while the kernel has not taken a piece, nothing
+ * more is read, and what comes meanwhile is put together in the client's own stream. Were it written all the same, each
+ * piece would wait as entries of the sink's queue, which cost hundreds of octets however small they are.
+ *
+ * Returns what ends it; the stream is left paused.
+ */
+export function pumpBody(
+  stream: Readable,
+  length: number | undefined,
+  sink: BodySink,
+  events: BodyPumpEvents,
+): () => void {
+  let left = length ?? Number.POSITIVE_INFINITY;
+  let isOver = false;
+  const goOn = (broken?: Error | null) => {
+    if (!isOver && !broken && stream.isPaused()) stream.resume();
+  };
+  const move = (piece: Buffer) => {
+    left -= piece.length;
+    if (left < 0) events.onBroken(new Error('longer than announced'));
+    else if (piece.length > 0 && !sink.write(piece, goOn)) stream.pause();
+  };
+  const finish = () => {
+    stop();
+    if (length !== undefined && left > 0) return events.onBroken(new Error('shorter than announced'));
+    sink.end();
+    events.onWritten();
+  };
+  const stop = () => {
+    isOver = true;
+    stream.off('data', move).off('end', finish).pause();
+  };
+  stream.on('data', move).once('end', finish).resume();
+  return stop;
+}
