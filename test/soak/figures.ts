@@ -9,9 +9,18 @@ export interface Figures {
   readonly upstreamRequests: number;
 }
 
-/** Reads `/metrics` of the admin port. */
+/** Longest that a reading may take: a process that does not answer is a finding, not a reason to wait. */
+const patienceMs = 10_000;
+
+/** Reads `/metrics` of the admin port; undefined: nothing came in time. */
+export async function tryReadFigures(adminUrl: string, startedMs: number): Promise<Figures | undefined> {
+  return readFigures(adminUrl, startedMs).catch(() => undefined);
+}
+
+/** The same; rejects when nothing came in time. */
 export async function readFigures(adminUrl: string, startedMs: number): Promise<Figures> {
-  const text = await (await fetch(`${adminUrl}/metrics`)).text();
+  const signal = AbortSignal.timeout(patienceMs);
+  const text = await (await fetch(`${adminUrl}/metrics`, { signal })).text();
   const value = (name: string) => Number(new RegExp(`^${name}(?:\\{[^}]*\\})? (\\S+)`, 'm').exec(text)?.[1]);
   return {
     atMs: performance.now() - startedMs,

@@ -6,7 +6,7 @@ import { startRedis } from '../harness/redis-processes.ts';
 import { type Shopward, startShopward } from '../harness/shopward.ts';
 import { createRandom } from '../hunt/random.ts';
 import { disturb } from './disturbances.ts';
-import { type Figures, readFigures, slopePerMinute } from './figures.ts';
+import { type Figures, readFigures, slopePerMinute, tryReadFigures } from './figures.ts';
 import { type Met, visit } from './visitors.ts';
 
 export interface SoakOptions {
@@ -64,7 +64,7 @@ export async function runSoak(options: SoakOptions): Promise<SoakReport> {
   };
   const before = await readFigures(shopward.adminUrl, startedMs);
 
-  const [figures] = await Promise.all([
+  const [{ figures, silent }] = await Promise.all([
     sample(shopward, startedMs, isOver),
     disturb({ upstream, store, redis, shopward, random }, isOver, count),
     ...Array.from({ length: visitors }, (_, i) => visit(shopward, createRandom(seed + i), met, isOver)),
@@ -73,6 +73,7 @@ export async function runSoak(options: SoakOptions): Promise<SoakReport> {
   const warm = figures.slice(Math.floor(figures.length * warmUp));
   const bugs = linesOfBugs(shopward);
   const wrongs = [
+    ...(silent === 0 ? [] : [`${silent} readings of /metrics had no answer`]),
     ...(met.hang === undefined ? [] : [`${met.hang} requests hung`]),
     ...(shopward.exitCode === null && shopward.pid === pid ? [] : ['shopward ended']),
     ...Object.keys(met)
@@ -81,7 +82,9 @@ export async function runSoak(options: SoakOptions): Promise<SoakReport> {
     ...bugs.slice(0, 5),
     ...restWrongs(before, after),
   ];
-  await shopward.stop();
+  // A process that hangs hears no SIGTERM, and must not take the report with it.
+  if (wrongs.length === 0) await shopward.stop();
+  else await shopward.kill();
   for (const one of [upstream, store, redis]) await one.close();
   shop.close();
   return {
@@ -98,14 +101,31 @@ export async function runSoak(options: SoakOptions): Promise<SoakReport> {
   };
 }
 
-async function sample(shopward: Shopward, startedMs: number, isOver: () => boolean): Promise<Figures[]> {
+async function sample(
+  shopward: Shopward,
+  startedMs: number,
+  isOver: () => boolean,
+): Promise<{ readonly figures: readonly Figures[]; readonly silent: number }> {
   const figures: Figures[] = [];
+  let silent = 0;
   while (!isOver()) {
-    figures.push(await readFigures(shopward.adminUrl, startedMs));
+    const read = await tryReadFigures(shopward.adminUrl, startedMs);
+    if (read === undefined) silent += 1;
+    else figures.push(read);
     await sleep(sampleMs);
   }
-  return figures;
+  return { figures, silent };
 }
+
+/** What a process that does not answer says of itself: it is not at rest. */
+const nothing: Figures = {
+  atMs: Number.NaN,
+  rssBytes: Number.NaN,
+  heapBytes: Number.NaN,
+  openFiles: Number.NaN,
+  activeRequests: Number.NaN,
+  upstreamRequests: Number.NaN,
+};
 
 /** Connections to the upstream that are kept idle, to Redis, and to us. */
 const keptFiles = 80;
@@ -117,8 +137,9 @@ function isAtRest(before: Figures, { activeRequests, upstreamRequests, openFiles
 async function awaitRest(shopward: Shopward, startedMs: number, before: Figures): Promise<Figures> {
   const deadline = performance.now() + 60_000;
   for (;;) {
-    const figures = await readFigures(shopward.adminUrl, startedMs);
-    if (isAtRest(before, figures) || performance.now() > deadline) return figures;
+    const figures = await tryReadFigures(shopward.adminUrl, startedMs);
+    if (figures !== undefined && isAtRest(before, figures)) return figures;
+    if (performance.now() > deadline) return figures ?? nothing;
     await sleep(200);
   }
 }
