@@ -8,17 +8,19 @@ import {
   type RedisTlsOptions,
 } from './clients.ts';
 import { withinDeadline } from './deadline.ts';
-import { findEvictingPolicy } from './eviction-policy.ts';
-import { isUnknownScript, toRedisFault } from './faults.ts';
+import { causeOf, isUnknownScript, toRedisFault } from './faults.ts';
 import {
+  type ClaimCounts,
   type Redis,
   type RedisArgument,
-  type RedisFaultWord,
   type RedisScript,
-  type RedisState,
+  type RedisStatus,
   RedisUnavailable,
 } from './redis.ts';
 import { parseRedisUrl, type RedisAddress } from './redis-url.ts';
+import { findMissingRights } from './rights.ts';
+import { askServerFacts, type ServerFacts } from './server-facts.ts';
+import { type Cause, type Health, type HealthLine, StoreHealth } from './store-health.ts';
 import { createSubscriptions } from './subscriptions.ts';
 
 export interface ConnectRedisOptions {
@@ -28,8 +30,14 @@ export interface ConnectRedisOptions {
   readonly timeoutMs?: number;
   readonly tls?: RedisTlsOptions;
   readonly sentinelPassword?: string;
-  /** Called at every change of state, for one log line each. */
-  readonly onState?: (state: RedisState) => void;
+  /** Begins all keys; rights are looked for under it. Default `shopward`. */
+  readonly prefix?: string;
+  /** Replicas that claims ask for (`runScriptAndWait`); 0: their state is not watched. Default 0. */
+  readonly replicas?: number;
+  /** One log line each, of the store or of its replicas. */
+  readonly onLine?: (about: 'store' | 'replicas', line: HealthLine) => void;
+  /** A connection was made, or what INFO tells has changed; `before` is undefined for the first word. */
+  readonly onFacts?: (facts: ServerFacts, before: ServerFacts | undefined) => void;
   /** Milliseconds since the epoch. Default `Date.now`. */
   readonly now?: () => number;
 }
@@ -51,29 +59,43 @@ class ConnectedRedis implements Redis {
   readonly #client: Client;
   readonly #subscriptions: ReturnType<typeof createSubscriptions>;
   readonly #timeoutMs: number;
-  readonly #onState: (state: RedisState) => void;
+  readonly #options: ConnectRedisOptions;
   readonly #now: () => number;
   readonly #main: ClaimPath;
   /** For claims that replicas have to confirm. */
   #confirmed: (ClaimPath & { readonly client: Client }) | undefined;
-  #state: RedisState;
-  #evicting = false;
+  readonly #health: StoreHealth;
+  readonly #replication: StoreHealth;
+  readonly #claimCounts = {
+    made: 0,
+    totalMs: 0,
+    unconfirmed: 0,
+    lastConfirmed: undefined as number | undefined,
+  };
+  #lastConfirmedAt = Number.NEGATIVE_INFINITY;
+  #facts: ServerFacts | undefined;
+  #missingRights: readonly string[] = [];
   #isGathering = false;
   #judged: Promise<void> = Promise.resolve();
   readonly #whenReached = Promise.withResolvers<void>();
+  readonly #beats: NodeJS.Timeout;
+  #beat = 0;
 
-  constructor({ url, timeoutMs = 500, tls, sentinelPassword, onState, now = Date.now }: ConnectRedisOptions) {
+  constructor(options: ConnectRedisOptions) {
+    const { url, timeoutMs = 500, tls, sentinelPassword, onLine, now = Date.now } = options;
     const address = typeof url === 'string' ? parseRedisUrl(url) : url;
     this.kind = address.kind;
+    this.#options = options;
     this.#timeoutMs = timeoutMs;
-    this.#onState = onState ?? (() => {});
     this.#now = now;
-    this.#state = { status: 'connecting', since: now() };
+    this.#health = new StoreHealth(now(), (line) => onLine?.('store', line));
+    this.#replication = new StoreHealth(now(), (line) => onLine?.('replicas', line));
     this.#clientOptions = { address, timeoutMs, tls, sentinelPassword };
     this.#client = createClient(this.#clientOptions);
     this.#main = { claims: new Claims(this.#client), opened: undefined };
     this.#watch(this.#client);
     this.#subscriptions = createSubscriptions(this.#clientOptions);
+    this.#beats = setInterval(() => this.#onBeat(), beatMs).unref();
   }
 
   command(name: string, ...args: readonly RedisArgument[]): Promise<unknown> {
@@ -124,11 +146,13 @@ class ConnectedRedis implements Redis {
     const deadlineMs = startedMs + this.#timeoutMs;
     const claim = { script, keys, args, replicas, startedMs, deadlineMs, mayHold: false };
     try {
-      return await this.#call(async () => {
+      const reply = await this.#call(async () => {
         if (this.#client.status !== 'ready') throw new RedisUnavailable('connection');
         await opened;
         return claims.send(claim);
       });
+      this.#countClaim(performance.now() - startedMs, replicas, reply.replicas);
+      return reply;
     } catch (fault) {
       if (!claim.mayHold || !(fault instanceof RedisUnavailable)) throw fault;
       throw new RedisUnavailable(fault.word, fault.cause, deadlineMs);
@@ -139,8 +163,17 @@ class ConnectedRedis implements Redis {
     return this.#subscriptions.subscribe(channel, onMessage, onReconnect);
   }
 
-  state(): RedisState {
-    return this.#state;
+  state(): Health {
+    return this.#health.state;
+  }
+
+  status(): RedisStatus {
+    return {
+      replication: (this.#options.replicas ?? 0) > 0 ? this.#replication.state : undefined,
+      claims: this.#claimCounts,
+      facts: this.#facts,
+      missingRights: this.#missingRights,
+    };
   }
 
   async ready(withinMs: number): Promise<boolean> {
@@ -155,7 +188,9 @@ class ConnectedRedis implements Redis {
   }
 
   async close(): Promise<void> {
-    this.#enter('closed');
+    clearInterval(this.#beats);
+    this.#health.close(this.#now());
+    this.#replication.close(this.#now());
     this.#subscriptions.close();
     for (const client of [this.#client, this.#confirmed?.client])
       if (client !== undefined) closeClient(client);
@@ -179,19 +214,25 @@ class ConnectedRedis implements Redis {
   }
 
   #call<T>(call: () => Promise<T>): Promise<T> {
-    if (this.#state.status === 'closed') return Promise.reject(new RedisUnavailable('closed'));
-    if (this.#evicting) return Promise.reject(new RedisUnavailable('evicting'));
+    if (this.#facts?.evictingPolicy !== undefined) return Promise.reject(new RedisUnavailable('evicting'));
+    return this.#ask(call);
+  }
+
+  /** As `#call`, of a server that may not be used as well. */
+  #ask<T>(call: () => Promise<T>): Promise<T> {
+    if (this.#health.state.status === 'closed') return Promise.reject(new RedisUnavailable('closed'));
     return withinDeadline(call, this.#timeoutMs).then(this.#succeed, this.#fail);
   }
 
   readonly #succeed = <T>(reply: T): T => {
-    if (this.#state.status !== 'ready') this.#enter('ready');
+    this.#health.succeed(this.#now());
     return reply;
   };
 
   readonly #fail = (error: unknown): never => {
     const fault = toRedisFault(error);
-    if (fault.word !== 'error') this.#enter('away', fault.word);
+    if (fault.word === 'error') this.#health.succeed(this.#now());
+    else this.#health.fail(causeOf(fault), this.#now());
     throw fault;
   };
 
@@ -201,8 +242,10 @@ class ConnectedRedis implements Redis {
       this.#judged = this.#judge();
       this.#judged.catch(() => {});
     });
-    client.on('error', (error) => this.#enter('away', toRedisFault(error).word));
-    client.on('close', () => this.#enter('away', 'connection'));
+    client.on('error', (error) => this.#health.fail(causeOf(error), this.#now()));
+    // Of a Cluster: why one of its nodes cannot be reached.
+    client.on('node error', (error) => this.#health.fail(causeOf(error), this.#now()));
+    client.on('close', () => this.#health.fail({ word: 'connection', text: undefined }, this.#now()));
   }
 
   #openConfirmed(): ClaimPath & { readonly client: Client } {
@@ -212,37 +255,75 @@ class ConnectedRedis implements Redis {
     return { client, claims: new Claims(client), opened };
   }
 
-  async #judge(): Promise<void> {
-    const policy = await this.#askPolicy();
-    this.#evicting = policy !== undefined;
-    if (policy === undefined) {
-      this.#enter('ready');
-      return;
-    }
-    this.#enter('away', 'evicting');
-    throw new RedisUnavailable(
-      'evicting',
-      new Error(`maxmemory-policy is ${policy}; it has to be noeviction`),
-    );
+  #countClaim(ms: number, asked: number, confirmed: number): void {
+    const counts = this.#claimCounts;
+    counts.made += 1;
+    counts.totalMs += ms;
+    if (asked === 0) return;
+    counts.lastConfirmed = confirmed;
+    this.#lastConfirmedAt = this.#now();
+    if (confirmed >= asked) return this.#replication.succeed(this.#now());
+    counts.unconfirmed += 1;
+    this.#replication.fail(lackOf(confirmed, asked), this.#now());
   }
 
-  /** A server that was too slow to tell is asked again: until it has told, nobody knows whether it may be used. */
-  async #askPolicy(): Promise<string | undefined> {
+  /** What no traffic would tell: that Redis answers, which policy it has by now, how full it is. */
+  #onBeat(): void {
+    this.#beat += 1;
+    const now = this.#now();
+    this.#health.tick(now);
+    this.#replication.tick(now);
+    if (this.#beat % beatsAQuestion !== 0) return;
+    this.#learnFacts().catch(() => {});
+    const { replicas = 0 } = this.#options;
+    const connected = this.#facts?.connectedReplicas;
+    if (replicas === 0 || connected === undefined || now - this.#lastConfirmedAt < beatMs * beatsAQuestion)
+      return;
+    if (connected >= replicas) this.#replication.succeed(now);
+    else this.#replication.fail(lackOf(connected, replicas), now);
+  }
+
+  /** On each new connection: it may be another server. */
+  async #judge(): Promise<void> {
     for (;;) {
       try {
-        return await withinDeadline(() => findEvictingPolicy(this.#client), this.#timeoutMs);
+        await this.#learnFacts();
+        break;
       } catch (error) {
+        // Until it has told, nobody knows whether it may be used: a server that was too slow is asked again.
         const isSlow = toRedisFault(error).word === 'timeout' && this.#client.status === 'ready';
-        if (!isSlow || this.#state.status === 'closed') throw error;
+        if (!isSlow || this.#health.state.status === 'closed') throw error;
       }
     }
+    const { evictingPolicy } = this.#facts ?? {};
+    if (evictingPolicy !== undefined) throw new RedisUnavailable('evicting', policyFault(evictingPolicy));
+    const server = this.#client instanceof Cluster ? this.#client.nodes('master')[0] : this.#client;
+    if (server === undefined) return;
+    const { prefix = 'shopward' } = this.#options;
+    this.#missingRights = await withinDeadline(() => findMissingRights(server, prefix), this.#timeoutMs);
   }
 
-  /** One call of the hook per change, however many calls fail in between. */
-  #enter(status: RedisState['status'], word?: RedisFaultWord): void {
-    const { status: before } = this.#state;
-    if (before === 'closed' || before === status) return;
-    this.#state = { status, since: this.#now(), ...(word === undefined ? {} : { word }) };
-    this.#onState(this.#state);
+  async #learnFacts(): Promise<void> {
+    const facts = await this.#ask(() => askServerFacts(this.#client));
+    const before = this.#facts;
+    this.#facts = facts;
+    if (facts.evictingPolicy !== undefined) {
+      const cause = { word: 'evicting', text: `maxmemory-policy ${facts.evictingPolicy}` } as const;
+      this.#health.fail(cause, this.#now());
+    }
+    this.#options.onFacts?.(facts, before);
   }
+}
+
+/** Milliseconds. */
+const beatMs = 1_000;
+/** INFO is asked every so many beats. */
+const beatsAQuestion = 4;
+
+function lackOf(confirmed: number, asked: number): Cause {
+  return { word: 'noreplicas', text: `${confirmed} of ${asked} replicas confirm` };
+}
+
+function policyFault(policy: string): Error {
+  return new Error(`maxmemory-policy is ${policy}; it has to be noeviction`);
 }

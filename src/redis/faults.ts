@@ -1,4 +1,5 @@
 import { type RedisFaultWord, RedisUnavailable } from './redis.ts';
+import type { Cause } from './store-health.ts';
 
 /** First word of an error reply -> our word (https://redis.io/docs/latest/develop/reference/protocol-spec/). */
 const words: Readonly<Record<string, RedisFaultWord>> = {
@@ -26,16 +27,65 @@ export function toRedisFault(error: unknown): RedisUnavailable {
   return new RedisUnavailable(faultWord(error), error);
 }
 
+/** Words of a fault for people: Redis's own, or the system's; never a key, an argument or a password. */
+export function causeOf(error: unknown): Cause {
+  const fault = toRedisFault(error);
+  return { word: fault.word, text: ownWord(fault.cause ?? error) };
+}
+
+/** Replies whose first word says it all, wherever in a message of ioredis or of a script they stand. */
+const replyWord =
+  /\b(NOAUTH|WRONGPASS|NOPERM|OOM|MISCONF|CLUSTERDOWN|MASTERDOWN|READONLY|LOADING|NOREPLICAS|TRYAGAIN|BUSY)\b/;
+const certificateCode = /^(?:CERT_|ERR_TLS_CERT|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|HOSTNAME_MISMATCH)/;
+
+function ownWord(error: unknown): string | undefined {
+  if (!(error instanceof Error)) return undefined;
+  const { code, hostname, address, port, lastNodeError } = error as ErrorFields;
+  if (lastNodeError !== undefined) return ownWord(lastNodeError);
+  if (code !== undefined && certificateCode.test(code)) return `certificate: ${code}`;
+  if (code !== undefined && /^E[A-Z]{3,}$/.test(code)) {
+    const where = hostname ?? (address === undefined ? undefined : `${address}:${port}`);
+    return where === undefined ? code : `${code} ${where}`;
+  }
+  const { message } = error;
+  const command = /(?:run the|unknown command) '([\w|]{1,40})'/.exec(message)?.[1];
+  const reply = replyWord.exec(message)?.[1];
+  if (reply !== undefined) return command === undefined ? reply : `${reply} ${command}`;
+  if (message.includes('unknown command'))
+    return command === undefined ? 'unknown command' : `unknown command ${command}`;
+  if (message.includes("can't run this command")) return 'NOPERM in a script';
+  // What ioredis wraps, such as "All sentinels are unreachable … Last error: connect ECONNREFUSED".
+  return /\bE[A-Z]{5,20}\b(?: [\w.:-]{1,80})?/.exec(message)?.[0];
+}
+
+interface ErrorFields {
+  readonly code?: string;
+  readonly hostname?: string;
+  readonly address?: string;
+  readonly port?: number;
+  readonly lastNodeError?: unknown;
+}
+
 function faultWord(error: unknown): RedisFaultWord {
   if (!(error instanceof Error)) return 'error';
-  if (error.name !== 'ReplyError') return isTimeout(error) ? 'timeout' : 'connection';
+  if (error.name !== 'ReplyError') {
+    if (isTimeout(error)) return 'timeout';
+    // What ioredis met while it made a connection, in its own words.
+    const met = replyWord.exec(error.message)?.[1];
+    return (met !== undefined && words[met]) || 'connection';
+  }
   const first = errorWord(error);
   const known = words[first];
   if (known !== undefined) return known;
   // A script wraps the reply of a command that it called: "… script: <sha>, on @user_script:1: -OOM command …".
-  const inner = /\b(READONLY|OOM|MISCONF|NOREPLICAS|NOPERM|MASTERDOWN|LOADING)\b/.exec(error.message)?.[1];
+  const inner = replyWord.exec(error.message)?.[1];
   return (
-    (inner !== undefined && words[inner]) || (error.message.includes('read only') ? 'readonly' : 'error')
+    (inner !== undefined && words[inner]) ||
+    (error.message.includes('read only')
+      ? 'readonly'
+      : error.message.includes("can't run this command")
+        ? 'noperm'
+        : 'error')
   );
 }
 

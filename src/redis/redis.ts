@@ -1,3 +1,6 @@
+import type { ServerFacts } from './server-facts.ts';
+import type { Health } from './store-health.ts';
+
 /**
  * The port to Redis, for every feature: single node, Cluster or Sentinel behind it make no difference. Each call ends
  * within the connection's deadline: with the reply, or with `RedisUnavailable`. Nothing is ever queued while Redis is
@@ -29,7 +32,9 @@ export interface Redis {
    */
   subscribe(channel: string, onMessage: (message: string) => void, onReconnect?: () => void): () => void;
   /** For health and metrics; never asks the server. */
-  state(): RedisState;
+  state(): Health;
+  /** The same about what is behind it: replicas, claims, memory, rights. */
+  status(): RedisStatus;
   /**
    * Waits until Redis was reached once and its eviction policy has been judged, at most `withinMs`. `false`: not
    * reached yet, connecting goes on. Throws `RedisUnavailable` with the word `evicting` when the policy may evict.
@@ -50,12 +55,23 @@ export interface RedisScript {
   readonly isClaim: boolean;
 }
 
-export interface RedisState {
-  readonly status: 'connecting' | 'ready' | 'away' | 'closed';
-  /** Why it is away. */
-  readonly word?: RedisFaultWord;
-  /** Milliseconds since the epoch of this state's beginning. */
-  readonly since: number;
+export interface RedisStatus {
+  /** Whether the replicas confirm; undefined where none is asked for. */
+  readonly replication: Health | undefined;
+  readonly claims: ClaimCounts;
+  /** What the servers told last; undefined before the first word. */
+  readonly facts: ServerFacts | undefined;
+  /** Commands that this user may not use and that are needed, by name. */
+  readonly missingRights: readonly string[];
+}
+
+export interface ClaimCounts {
+  readonly made: number;
+  readonly totalMs: number;
+  /** Those that too few replicas confirmed. */
+  readonly unconfirmed: number;
+  /** How many replicas confirmed the last one; undefined: none was asked. */
+  readonly lastConfirmed: number | undefined;
 }
 
 /** Why Redis could not be used; stable, for logs and metrics. */
@@ -75,6 +91,7 @@ export type RedisFaultWord =
   | 'wrongpass'
   | 'noperm'
   | 'evicting' // maxmemory-policy would throw records away
+  | 'settings' // another replica has other settings, or it is another shop's data
   | 'closed'
   | 'error'; // any other error reply
 

@@ -1,0 +1,92 @@
+import { defineScript } from './script.ts';
+
+/** What one process tells the others that share its part of the store. */
+export interface Member {
+  /** Whose data it is: a name of the shop and stage. */
+  readonly owner: string;
+  /** The configuration names it; otherwise it is only an address. */
+  readonly isNamed: boolean;
+  /** Longest time for which a write of this process may be under way; 0: no entity tags. */
+  readonly leaseMs: number;
+  /** What is tracked, a line each; empty: nothing. */
+  readonly tracked: readonly string[];
+  /** Fingerprint of the key of token digests; empty: no refresh tokens. */
+  readonly digestKey: string;
+}
+
+/** What the store said when this process told it that it is there. */
+export interface Register {
+  /** Nobody was there, not even this process: the store is new, or was emptied. */
+  readonly isNew: boolean;
+  /** The marker: whose data this is. */
+  readonly owner: string;
+  readonly isOwnerNamed: boolean;
+  /** The key by which the tokens in the store are digested; empty: there are none yet. */
+  readonly digestKey: string;
+  /** What the other processes say that were there in the last `liveMs`; those that say the same count once. */
+  readonly others: readonly Member[];
+}
+
+/** A process tells that it is there this often. */
+export const tellEveryMs = 2_000;
+/** Who has not told for so long is gone. */
+export const liveMs = 10_000;
+
+// KEYS members, marker; ARGV id, own text, liveMs
+export const tellScript = defineScript(
+  'tell-members',
+  `
+local MEMBERS, MARKER = KEYS[1], KEYS[2]
+local id, text, live = ARGV[1], ARGV[2], tonumber(ARGV[3])
+local mine = cjson.decode(text)
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local is_new = redis.call('EXISTS', MEMBERS) == 0
+
+local others, known, keys = {}, {}, {}
+local flat = redis.call('HGETALL', MEMBERS)
+for i = 1, #flat, 2 do
+  local seen, said = string.match(flat[i + 1], '^(%d+)|(.*)$')
+  local age = now - tonumber(seen)
+  if flat[i] ~= id then
+    if age > live or age < -live then
+      redis.call('HDEL', MEMBERS, flat[i])
+    elseif not known[said] then
+      known[said] = true
+      others[#others + 1] = said
+      keys[cjson.decode(said).digestKey] = true
+    end
+  end
+end
+redis.call('HSET', MEMBERS, id, string.format('%.0f', now) .. '|' .. text)
+
+local marker = redis.call('HMGET', MARKER, 'owner', 'named', 'digestKey')
+local owner, named, key = marker[1], marker[2], marker[3]
+-- An address may be replaced by a name, a name by nothing.
+if not owner or (mine.isNamed and named ~= '1') then
+  owner, named = mine.owner, mine.isNamed and '1' or '0'
+  redis.call('HSET', MARKER, 'owner', owner, 'named', named)
+end
+-- The key of those that are there stays; what nobody uses any more is replaced.
+if mine.digestKey ~= '' and key ~= mine.digestKey and not (key and keys[key]) then
+  key = mine.digestKey
+  redis.call('HSET', MARKER, 'digestKey', key)
+end
+return { is_new and '1' or '0', owner, named, key or '', unpack(others) }
+`,
+);
+
+export function membersKeys(prefix: string): [string, string] {
+  return [`${prefix}:{members}`, `${prefix}:{members}:marker`];
+}
+
+export function readRegister(reply: unknown): Register {
+  const [isNew, owner = '', named, digestKey = '', ...others] = (reply as unknown[]).map(String);
+  return {
+    isNew: isNew === '1',
+    owner,
+    isOwnerNamed: named === '1',
+    digestKey,
+    others: others.map((text) => JSON.parse(text) as Member),
+  };
+}

@@ -1,0 +1,101 @@
+import { randomUUID } from 'node:crypto';
+import { type Agreement, agree } from './agreement.ts';
+import { liveMs, type Member, membersKeys, readRegister, tellEveryMs, tellScript } from './members.ts';
+import type { Redis, RedisFaultWord } from './redis.ts';
+
+export interface MembershipOptions {
+  readonly redis: Redis;
+  readonly prefix: string;
+  readonly member: Member;
+  /** Problems have come or gone. */
+  readonly onProblems: (problems: readonly string[]) => void;
+  /** The store is new, or was emptied: nobody had told it anything. */
+  readonly onNewStore: () => void;
+  /** Milliseconds, monotonic. Default `performance.now`. */
+  readonly now?: () => number;
+}
+
+/** What the others knew of this process holds for so long, less than they remember it. */
+const validMs = liveMs - tellEveryMs;
+
+/**
+ * Tells the store every two seconds that this process is there, and which settings it has; hears the others. What it heard
+ * counts for less time than the others count on it: who was stopped, or cut off, asks before it uses the store again.
+ */
+export class Membership {
+  readonly #options: MembershipOptions;
+  readonly #id = randomUUID();
+  readonly #text: string;
+  readonly #now: () => number;
+  readonly #timer: NodeJS.Timeout;
+  #agreement: Agreement | undefined;
+  #validUntilMs = Number.NEGATIVE_INFINITY;
+  /** The longest lease that any process had since this one began: one of its writes may still be under way. */
+  #longestHoldMs: number;
+  #telling: Promise<void> | undefined;
+
+  constructor(options: MembershipOptions) {
+    this.#options = options;
+    this.#text = JSON.stringify(options.member);
+    this.#now = options.now ?? (() => performance.now());
+    this.#longestHoldMs = options.member.leaseMs;
+    this.#timer = setInterval(() => void this.tell().catch(() => {}), tellEveryMs).unref();
+  }
+
+  /** Rejects with the store's fault. One at a time. */
+  tell(): Promise<void> {
+    this.#telling ??= this.#tellOnce().finally(() => {
+      this.#telling = undefined;
+    });
+    return this.#telling;
+  }
+
+  /** Undefined before the store was reached. */
+  agreement(): Agreement | undefined {
+    return this.#agreement;
+  }
+
+  /** How long a new store hands out nothing. Others have told of theirs before it is over. */
+  holdMs(): number {
+    return Math.max(this.#longestHoldMs, tellEveryMs * 2);
+  }
+
+  refusesTags(): RedisFaultWord | undefined {
+    return this.#refuses(({ refusesTags }) => refusesTags);
+  }
+
+  refusesTokens(): RedisFaultWord | undefined {
+    return this.#refuses(({ refusesTokens }) => refusesTokens);
+  }
+
+  /** Of what every feature needs. */
+  refusesAll(): RedisFaultWord | undefined {
+    return this.#refuses(() => false);
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+  }
+
+  #refuses(does: (agreement: Agreement) => boolean): RedisFaultWord | undefined {
+    const agreement = this.#agreement;
+    if (agreement === undefined || this.#now() >= this.#validUntilMs) return 'settings';
+    return agreement.isForeign || does(agreement) ? 'settings' : undefined;
+  }
+
+  async #tellOnce(): Promise<void> {
+    const { redis, prefix, member, onProblems, onNewStore } = this.#options;
+    const askedMs = this.#now();
+    const reply = await redis.runScript(tellScript, membersKeys(prefix), [this.#id, this.#text, liveMs]);
+    const register = readRegister(reply);
+    const before = this.#agreement;
+    const agreement = agree(member, register);
+    this.#agreement = agreement;
+    this.#validUntilMs = askedMs + validMs;
+    this.#longestHoldMs = Math.max(this.#longestHoldMs, agreement.holdMs);
+    if (before?.problems.join() !== agreement.problems.join() && (before ?? agreement).problems.length > 0) {
+      onProblems(agreement.problems);
+    }
+    if (register.isNew) onNewStore();
+  }
+}

@@ -1,0 +1,63 @@
+import { Cluster } from 'ioredis';
+import type { Client } from './clients.ts';
+
+/** What the servers told about themselves last. */
+export interface ServerFacts {
+  /** A `maxmemory-policy` that throws records away; undefined where none does. A lease that vanishes means two writers. */
+  readonly evictingPolicy: string | undefined;
+  /** Of the fullest node; `maxBytes` 0: it has no limit. */
+  readonly memory: { readonly usedBytes: number; readonly maxBytes: number };
+  /** Replicas that have told within the last seconds that they are there; of the node that has the fewest. */
+  readonly connectedReplicas: number;
+  /** Which process holds the data, and which history it is: either changes at a restart or a failover. */
+  readonly runIds: string;
+  readonly replicationIds: string;
+}
+
+const maxLagSeconds = 3;
+
+/** Asks INFO of every primary: CONFIG is often forbidden. */
+export async function askServerFacts(client: Client): Promise<ServerFacts> {
+  const nodes = client instanceof Cluster ? client.nodes('master') : [client];
+  const infos = await Promise.all(nodes.map((node) => node.info()));
+  return readServerFacts(infos);
+}
+
+export function readServerFacts(infos: readonly string[]): ServerFacts {
+  const all = (name: string) => infos.map((info) => field(info, name) ?? '');
+  const memories = infos.map((info) => ({
+    usedBytes: Number(field(info, 'used_memory') ?? 0),
+    maxBytes: Number(field(info, 'maxmemory') ?? 0),
+  }));
+  return {
+    evictingPolicy: all('maxmemory_policy').find((policy) => policy !== '' && policy !== 'noeviction'),
+    memory: memories.reduce((fullest, each) => (shareOf(each) > shareOf(fullest) ? each : fullest), {
+      usedBytes: 0,
+      maxBytes: 0,
+    }),
+    connectedReplicas: Math.min(...infos.map(countReplicas)),
+    runIds: all('run_id').toSorted().join(' '),
+    replicationIds: all('master_replid').toSorted().join(' '),
+  };
+}
+
+/** `slave0:ip=…,port=…,state=online,offset=…,lag=1`: seconds since its last word, which comes each second. */
+function countReplicas(info: string): number {
+  return info.split('\n').filter((line) => {
+    const lag = /^slave\d{1,4}:.{0,200},state=online,.{0,100}lag=(\d{1,9})/.exec(line)?.[1];
+    return lag !== undefined && Number(lag) <= maxLagSeconds;
+  }).length;
+}
+
+/** How full, from 0 to 1; without a limit the share of a terabyte, so that the larger one still counts. */
+function shareOf({ usedBytes, maxBytes }: ServerFacts['memory']): number {
+  return usedBytes / (maxBytes || 2 ** 40);
+}
+
+function field(info: string, name: string): string | undefined {
+  const begin = info.indexOf(`\n${name}:`);
+  if (begin === -1) return undefined;
+  const from = begin + name.length + 2;
+  const end = info.indexOf('\n', from);
+  return info.slice(from, end === -1 ? undefined : end).trimEnd();
+}

@@ -1,0 +1,163 @@
+import type { RedisFaultWord } from './redis.ts';
+
+/** Why a call failed. */
+export interface Cause {
+  readonly word: RedisFaultWord;
+  /** Redis's or the system's own word: `NOAUTH`, `ECONNREFUSED 10.0.0.5:6379`; undefined where there is none. */
+  readonly text: string | undefined;
+}
+
+export interface Health {
+  readonly status: 'connecting' | 'ready' | 'away' | 'closed';
+  /** Why it is away: the newest cause that has a name. */
+  readonly cause: Cause | undefined;
+  /** Milliseconds since the epoch of this state's beginning. */
+  readonly since: number;
+}
+
+/** What one line of the log says. */
+export interface HealthLine extends Health {
+  /** Calls of the last ten seconds, and how many of them failed. */
+  readonly calls: number;
+  readonly failed: number;
+}
+
+/** Failing for so long without a success in between: away. */
+const awayAfterMs = 1_000;
+/** The window in which shares are taken; without a fault in it the store is back; nobody hears of one cause more often. */
+const windowMs = 10_000;
+/** Away too when so many calls of the window failed, and this share of all. */
+const awayFaults = 5;
+const awayShare = 0.1;
+const bucketMs = 1_000;
+/** Addresses are part of a cause: there may be some, not any number. */
+const rememberedCauses = 50;
+
+interface Bucket {
+  readonly at: number;
+  calls: number;
+  failed: number;
+}
+
+/**
+ * Whether the store can be used, with a memory: one call that fails changes nothing, one that succeeds neither. Pure: time
+ * comes in (milliseconds since the epoch), lines for the log go out. docs/decisions/store-state.md has the table.
+ */
+export class StoreHealth {
+  readonly #say: (line: HealthLine) => void;
+  #health: Health;
+  #buckets: Bucket[] = [];
+  /** The first fault since the last success. */
+  #failingSince: number | undefined;
+  #lastFault = Number.NEGATIVE_INFINITY;
+  #lastSuccess = Number.NEGATIVE_INFINITY;
+  /** When each cause was last told. */
+  readonly #told = new Map<string, number>();
+  /** The newest cause, while it has not been told. */
+  #untold: Cause | undefined;
+
+  constructor(now: number, say: (line: HealthLine) => void) {
+    this.#say = say;
+    this.#health = { status: 'connecting', cause: undefined, since: now };
+  }
+
+  get state(): Health {
+    return this.#health;
+  }
+
+  succeed(now: number): void {
+    this.#bucketAt(now).calls += 1;
+    this.#lastSuccess = now;
+    this.#failingSince = undefined;
+    if (this.#health.status !== 'ready') this.tick(now);
+  }
+
+  fail(cause: Cause, now: number): void {
+    const bucket = this.#bucketAt(now);
+    bucket.calls += 1;
+    bucket.failed += 1;
+    this.#lastFault = now;
+    this.#failingSince ??= now;
+    // "Not connected" says less than why the connection was lost.
+    const isNews = cause.text !== undefined || this.#untold === undefined;
+    if (isNews) this.#untold = cause;
+    if (this.#health.status === 'away' && cause.text !== undefined) this.#health = { ...this.#health, cause };
+    this.tick(now);
+  }
+
+  /** What time alone changes; to be called about once a second. */
+  tick(now: number): void {
+    const { status } = this.#health;
+    if (status === 'closed') return;
+    if (status !== 'away' && this.#isFailing(now)) {
+      this.#enter('away', this.#untold, now);
+    } else if (status === 'connecting' && this.#lastSuccess > this.#lastFault) {
+      this.#enter('ready', undefined, now);
+    } else if (status === 'away' && this.#hasRecovered(now)) {
+      this.#enter('ready', undefined, now);
+    } else if (this.#untold !== undefined && (status === 'away' || now - this.#lastFault >= bucketMs)) {
+      // Another cause, or calls that fail now and then: too few for away, and not to be passed over.
+      this.#tell(this.#untold, now);
+    }
+  }
+
+  close(now: number): void {
+    this.#health = { status: 'closed', cause: undefined, since: now };
+  }
+
+  #isFailing(now: number): boolean {
+    if (this.#failingSince === undefined && this.#lastFault < now - windowMs) return false;
+    // At the start nothing has worked yet: the first fault says enough.
+    if (this.#health.status === 'connecting') return this.#failingSince !== undefined;
+    if (this.#failingSince !== undefined && now - this.#failingSince >= awayAfterMs) return true;
+    const { calls, failed } = this.#counts(now);
+    return failed >= awayFaults && failed >= calls * awayShare;
+  }
+
+  #hasRecovered(now: number): boolean {
+    return this.#lastSuccess > this.#lastFault && now - this.#lastFault >= windowMs;
+  }
+
+  #enter(status: 'ready' | 'away', cause: Cause | undefined, now: number): void {
+    this.#health = { status, cause, since: now };
+    this.#untold = undefined;
+    if (cause !== undefined) this.#note(cause, now);
+    this.#say({ ...this.#health, ...this.#counts(now) });
+  }
+
+  #tell(cause: Cause, now: number): void {
+    if (now - (this.#told.get(nameOf(cause)) ?? Number.NEGATIVE_INFINITY) < windowMs) return;
+    this.#untold = undefined;
+    this.#note(cause, now);
+    this.#say({ ...this.#health, cause, ...this.#counts(now) });
+  }
+
+  #note(cause: Cause, now: number): void {
+    if (this.#told.size >= rememberedCauses) this.#told.clear();
+    this.#told.set(nameOf(cause), now);
+  }
+
+  #counts(now: number): { readonly calls: number; readonly failed: number } {
+    let calls = 0;
+    let failed = 0;
+    for (const bucket of this.#buckets) {
+      if (bucket.at <= now - windowMs) continue;
+      calls += bucket.calls;
+      failed += bucket.failed;
+    }
+    return { calls, failed };
+  }
+
+  #bucketAt(now: number): Bucket {
+    const last = this.#buckets.at(-1);
+    // A clock that was set back goes on in the last one.
+    if (last !== undefined && now - last.at < bucketMs) return last;
+    const bucket = { at: now, calls: 0, failed: 0 };
+    this.#buckets = [...this.#buckets.filter(({ at }) => at > now - windowMs), bucket];
+    return bucket;
+  }
+}
+
+function nameOf({ word, text }: Cause): string {
+  return text ?? word;
+}
