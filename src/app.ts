@@ -101,11 +101,12 @@ export async function createApp({
       maxQuestions: questionConnections,
       upstreamHost,
       redis: redis?.redis,
+      storePrefix: config.store.prefix,
       log,
       metrics,
     });
-  const tags = config.entityTags && createEntityTagsPart(config, redis, metrics);
-  const tokens = config.refreshTokens && createRefreshTokensPart(config, redis?.redis, metrics);
+  const tags = config.entityTags && createEntityTagsPart(config, redis, log, metrics);
+  const tokens = config.refreshTokens && createRefreshTokensPart(config, redis?.forTokens, metrics);
   const parts: Part[] = [redis, resolver, tags, tokens].filter(
     (part) => part !== undefined && part !== false,
   );
@@ -198,7 +199,7 @@ export async function createApp({
     certificateEndMs: () => certificateEnd,
     keys: keys.source,
     forwarder,
-    redis: redis?.redis,
+    redis,
     tags,
     resolver,
     parts,

@@ -3,18 +3,18 @@ import type { PartFact, PartState } from '../admin/state-endpoints.ts';
 import type { Config } from '../config/schema.ts';
 import type { Forwarder } from '../forwarding/forwarder.ts';
 import type { KeySource } from '../protection/key-source.ts';
-import type { Redis } from '../redis/redis.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { UrlResolver } from '../url-resolver/url-resolver.ts';
 import { keyFaultText } from './key-fault-text.ts';
 import type { Part } from './part.ts';
+import type { RedisPart } from './redis.ts';
 
 export interface PartSources {
   readonly config: Config;
   readonly keys: KeySource;
   readonly forwarder: Pick<Forwarder, 'inFlight' | 'queued'>;
-  readonly redis: Redis | undefined;
+  readonly redis: Pick<RedisPart, 'redis' | 'reasons'> | undefined;
   /** Reasons of the entity tags' own part. */
   readonly tags: Pick<Part, 'reasons'> | false;
   readonly resolver: { readonly resolver: UrlResolver } | false;
@@ -93,9 +93,9 @@ function describeKeys(source: KeySource): PartState {
   };
 }
 
-function describeStore(redis: Redis | undefined): PartState {
+function describeStore(part: PartSources['redis']): PartState {
   const about = { id: 'store', title: 'Store' };
-  if (redis === undefined) {
+  if (part === undefined) {
     return {
       ...about,
       status: 'ok',
@@ -103,17 +103,39 @@ function describeStore(redis: Redis | undefined): PartState {
       facts: [fact('kind', 'memory')],
     };
   }
-  const { status, word, since } = redis.state();
-  const facts = [fact('kind', `Redis, ${redis.kind}`), fact('since', since, 'time')];
-  if (status === 'ready') return { ...about, status: 'ok', text: 'Redis answers', facts };
-  const why = word === undefined ? '' : `: ${word}`;
-  return { ...about, status: 'down', text: `Redis is ${status}${why}`, facts };
+  const { redis } = part;
+  const { status, since } = redis.state();
+  const { claims, facts: told, replication } = redis.status();
+  const { usedBytes = 0, maxBytes = 0 } = told?.memory ?? {};
+  const facts = [
+    fact('kind', `Redis, ${redis.kind}`),
+    fact('since', since, 'time'),
+    fact(
+      'memory',
+      maxBytes === 0 ? megabytes(usedBytes) : `${megabytes(usedBytes)} of ${megabytes(maxBytes)}`,
+    ),
+    fact('claims', claims.made),
+    fact('time of a claim', claims.made === 0 ? null : Math.round(claims.totalMs / claims.made), 'ms'),
+  ];
+  if (replication !== undefined) {
+    facts.push(
+      fact('replicas that confirmed', claims.lastConfirmed ?? null),
+      fact('unconfirmed', claims.unconfirmed),
+    );
+  }
+  const [reason] = part.reasons();
+  if (reason === undefined) return { ...about, status: 'ok', text: 'Redis answers', facts };
+  return { ...about, status: status === 'ready' ? 'limping' : 'down', text: reason, facts };
+}
+
+function megabytes(octets: number): string {
+  return `${Math.round(octets / 1024 / 1024)} MiB`;
 }
 
 async function describeTags({ config, redis, tags, metrics }: PartSources): Promise<PartState> {
   const about = { id: 'entity-tags', title: 'Entity tags' };
   if (config.entityTags === false) return { ...about, status: 'off', text: 'switched off', facts: [] };
-  const isAway = redis !== undefined && redis.state().status !== 'ready';
+  const isAway = redis !== undefined && redis.redis.state().status !== 'ready';
   const reason = tags === false ? undefined : tags.reasons?.()[0];
   const events = await metrics.eventCounts('entity-tags');
   const count = (...names: string[]) => names.reduce((sum, name) => sum + (events[name] ?? 0), 0);

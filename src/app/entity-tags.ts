@@ -4,6 +4,7 @@ import { createMemoryTagStore } from '../entity-tags/memory-store.ts';
 import { createRedisTagStore } from '../entity-tags/redis-store.ts';
 import { entityTagTimes } from '../entity-tags/times.ts';
 import type { Gate } from '../pipeline.ts';
+import type { Log } from '../telemetry/log.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { Part } from './part.ts';
 import type { RedisPart } from './redis.ts';
@@ -16,6 +17,7 @@ export interface EntityTagsPart extends Part {
 export function createEntityTagsPart(
   config: Config,
   redis: RedisPart | undefined,
+  log: Log,
   metrics: Metrics,
 ): EntityTagsPart {
   const settings = config.entityTags;
@@ -28,7 +30,13 @@ export function createEntityTagsPart(
   });
   if ('problem' in times) throw new TypeError(times.problem);
   const store = redis
-    ? createRedisTagStore({ redis: redis.redis, times, replicas: config.store.replicas })
+    ? createRedisTagStore({
+        redis: redis.forTags,
+        times,
+        holdMs: redis.holdMs,
+        keyPrefix: config.store.prefix,
+        replicas: config.store.replicas,
+      })
     : createMemoryTagStore({ times });
   const gate = createEntityTags({
     resources: settings.resources.map(({ freshFor, ...resource }) => ({ ...resource, freshForMs: freshFor })),
@@ -40,23 +48,39 @@ export function createEntityTagsPart(
     now: Date.now,
     onEvent: (event) => metrics.countEvent('entity-tags', event),
   });
-  /** Until then the store is new, or was never reached: it hands out no tag. */
-  let heldUntilMs = redis === undefined ? 0 : Number.POSITIVE_INFINITY;
-  const warmUp = () =>
-    store.warmUp().then(
-      (holdMs) => {
-        heldUntilMs = Date.now() + holdMs;
-      },
-      () => {},
-    );
-  redis?.onReady(() => void warmUp());
+  /** Until the store was reached nobody knows whether it is a new one. */
+  let isReached = redis === undefined;
+  let why = 'it was not reached before';
+  const holdSeconds = () => Math.ceil(store.holdLeftMs() / 1000);
+  const warmUp = async () => {
+    const holdMs = await store.warmUp();
+    isReached = true;
+    if (holdMs > 0) {
+      const seconds = Math.ceil(holdMs / 1000);
+      log.warn({ event: 'hold', seconds, why }, `no tag is handed out for ${seconds} s: Redis: ${why}`);
+    }
+  };
+  redis?.onNewData((reason) => {
+    why = reason;
+    warmUp().catch(() => {});
+  });
+  metrics.registerGauge({
+    name: 'shopward_entity_tags_hold_seconds',
+    help: 'Time for which no tag is handed out yet, since the store is new; 0: none.',
+    value: holdSeconds,
+    together: 'max',
+  });
   return {
     gate,
-    start: warmUp,
-    reasons: () =>
-      Date.now() < heldUntilMs
-        ? ['entity tags: no tag is handed out yet, the store is new or was not reached']
-        : [],
+    start: () => warmUp().catch(() => {}),
+    reasons() {
+      if (!isReached) return ['entity tags: no tag is handed out, the store was not reached yet'];
+      const seconds = holdSeconds();
+      if (seconds === 0) return [];
+      return [
+        `entity tags: no tag is handed out yet and tracked writes get 503, for ${seconds} s more: Redis: ${why}`,
+      ];
+    },
     close: () => store.close(),
   };
 }

@@ -1,59 +1,202 @@
+import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { Config } from '../config/schema.ts';
 import type { RedisTlsOptions } from '../redis/clients.ts';
 import { connectRedis } from '../redis/connect-redis.ts';
+import { guardRedis } from '../redis/guarded-redis.ts';
+import type { Member } from '../redis/members.ts';
+import { Membership } from '../redis/membership.ts';
 import { type Redis, RedisUnavailable } from '../redis/redis.ts';
+import type { ServerFacts } from '../redis/server-facts.ts';
+import type { HealthLine } from '../redis/store-health.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { Part } from './part.ts';
+import { storeReasons } from './store-reasons.ts';
 
 export interface RedisPart extends Part {
+  /** For what needs no agreement between replicas but whose data it is. */
   readonly redis: Redis;
-  /** Calls back whenever Redis has become usable. */
-  onReady(listener: () => void): void;
+  /** The same, while no replica passes writes that this one would check. */
+  readonly forTags: Redis;
+  /** The same, while all replicas know tokens by the same digests. */
+  readonly forTokens: Redis;
+  /** How long a new store hands out nothing: the longest lease of all replicas. Milliseconds. */
+  holdMs(): number;
+  reasons(): readonly string[];
+  /** Calls back whenever the data may be another one (a new connection, an emptied store, another history), with why. */
+  onNewData(listener: (why: string) => void): void;
 }
 
 /** Longest wait for Redis at start; it may come later. */
 const startWaitMs = 2_000;
 const evictingText = 'the Redis of store.url may throw records away: its maxmemory-policy must be noeviction';
+/** From this share on the log says so, once. */
+const fullShares = [0.8, 0.95] as const;
+/** A share has to fall by this much below a threshold before it counts as passed again. */
+const fullSlack = 0.02;
 
 /** The one connection that all features share. Throws for a malformed address only; connecting goes on by itself. */
-export function openRedis({ store }: Pick<Config, 'store'>, log: Log, metrics: Metrics): RedisPart {
+export function openRedis(config: Config, log: Log, metrics: Metrics): RedisPart {
+  const { store } = config;
   if (store.url.kind === 'memory') throw new TypeError('store.url names no Redis');
-  const listeners: (() => void)[] = [];
+  const listeners: ((why: string) => void)[] = [];
+  const announce = (why: string) => {
+    for (const listener of listeners) listener(why);
+  };
+  const watchMemory = createMemoryWatch(log);
   const redis = connectRedis({
     url: store.url,
     timeoutMs: store.timeout,
+    prefix: store.prefix,
+    replicas: store.replicas,
     ...(store.tls && { tls: readTls(store.tls) }),
     ...(store.sentinelPassword !== undefined && { sentinelPassword: store.sentinelPassword }),
-    onState: ({ status, word }) => {
-      if (status === 'ready') for (const listener of listeners) listener();
-      const level = status === 'away' ? 'error' : 'info';
-      log[level]({ event: 'store', status, word }, `Redis is ${status}`);
+    onLine: (about, line) => writeLine(log, about, line),
+    onFacts(facts, before) {
+      watchMemory(facts);
+      const why = newDataOf(facts, before);
+      if (why === undefined) return;
+      membership.tell().catch(() => {});
+      announce(why);
     },
   });
-  metrics.registerGauge({
-    name: 'shopward_store_up',
-    help: 'Whether Redis can be used.',
-    value: () => (redis.state().status === 'ready' ? 1 : 0),
-    together: 'min',
-  });
-  return {
+  const membership = new Membership({
     redis,
-    onReady: (listener) => void listeners.push(listener),
+    prefix: store.prefix,
+    member: memberOf(config),
+    onProblems: (problems) =>
+      problems.length === 0
+        ? log.info({ event: 'store-settings' }, 'the replicas that share the store agree again')
+        : log.error({ event: 'store-settings', problems }, 'replicas that share the store do not agree'),
+    onNewStore: () => announce('it is new, or was emptied'),
+  });
+  registerStoreMetrics(metrics, redis, membership);
+  return {
+    redis: guardRedis(redis, () => membership.refusesAll()),
+    forTags: guardRedis(redis, () => membership.refusesTags()),
+    forTokens: guardRedis(redis, () => membership.refusesTokens()),
+    holdMs: () => membership.holdMs(),
+    onNewData: (listener) => void listeners.push(listener),
     async start() {
       // Rejects for an evicting policy only: locks that vanish under memory pressure are worse than none.
       const isReached = await redis.ready(startWaitMs).catch((fault: unknown) => {
         throw isEvicting(fault) ? new Error(evictingText, { cause: fault }) : fault;
       });
-      if (!isReached) log.error({ event: 'store' }, 'Redis is not reached yet; going on without');
+      if (!isReached) return log.error({ event: 'store' }, 'Redis is not reached yet; going on without');
+      const { missingRights } = redis.status();
+      if (missingRights.length > 0) {
+        log.error({ event: 'store-rights', missingRights }, 'the user of Redis may not use what is needed');
+      }
+      await membership.tell().catch(() => {});
+      const agreement = membership.agreement();
+      if (agreement?.isForeign) throw new Error(agreement.problems.join('; '));
     },
-    reasons() {
-      const { status, word } = redis.state();
-      return status === 'ready' ? [] : [`Redis is ${status}${word === undefined ? '' : `: ${word}`}`];
+    reasons: () => storeReasons(redis.state(), redis.status(), store.replicas, membership.agreement()),
+    async close() {
+      membership.close();
+      await redis.close();
     },
-    close: () => redis.close(),
   };
+}
+
+function memberOf({ store, publicUrl, upstream, entityTags, refreshTokens }: Config): Member {
+  const digestKey = refreshTokens === false ? undefined : `key ${refreshTokens.digestKey ?? ''}`;
+  return {
+    owner: store.owner ?? publicUrl ?? upstream.url,
+    isNamed: store.owner !== undefined,
+    leaseMs: entityTags === false ? 0 : entityTags.lease,
+    tracked: entityTags === false ? [] : entityTags.resources.map(describeResource).toSorted(),
+    // Enough to tell two keys apart, too little to find one.
+    digestKey: digestKey === undefined ? '' : hash('sha256', `shopward ${digestKey}`, 'hex').slice(0, 16),
+  };
+}
+
+type TrackedResource = Exclude<Config['entityTags'], false>['resources'][number];
+
+function describeResource({ member, methods }: TrackedResource): string {
+  return `${methods.toSorted().join(',')} ${member.replace(/\{[^{}]*\}/g, '{}')}`;
+}
+
+/** Why the data may be another one; undefined: it is the same. */
+function newDataOf(facts: ServerFacts, before: ServerFacts | undefined): string | undefined {
+  if (before === undefined) return 'it was not reached before';
+  if (facts.replicationIds === before.replicationIds) return undefined;
+  return facts.runIds === before.runIds
+    ? 'its replication id has changed, on the same process'
+    : 'it was restarted, or another node is the primary';
+}
+
+function writeLine(
+  log: Log,
+  about: 'store' | 'replicas',
+  { status, cause, calls, failed }: HealthLine,
+): void {
+  const word = cause?.word;
+  const text = cause === undefined ? '' : `: ${cause.text ?? cause.word}`;
+  const subject = about === 'store' ? 'Redis' : 'confirmation by the replicas of Redis';
+  const words = { event: about === 'store' ? 'store' : 'store-replicas', status, word, calls, failed };
+  if (status === 'ready' && cause === undefined) log.info(words, `${subject} is ready`);
+  else if (status === 'ready') log.warn(words, `${subject} fails now and then${text}`);
+  else log.error(words, `${subject} is ${status}${text}`);
+}
+
+function createMemoryWatch(log: Log): (facts: ServerFacts) => void {
+  let level = 0;
+  return ({ memory: { usedBytes, maxBytes } }) => {
+    const share = maxBytes === 0 ? 0 : usedBytes / maxBytes;
+    const risen = fullShares.filter((threshold) => share >= threshold).length;
+    const fallen = fullShares.filter((threshold) => share >= threshold - fullSlack).length;
+    const next = risen > level ? risen : Math.min(level, fallen);
+    if (next === level) return;
+    const words = { event: 'store-memory', usedBytes, maxBytes };
+    const text = `Redis is ${Math.round(share * 100)}% full`;
+    if (next < level) log.info(words, text);
+    else log[next === fullShares.length ? 'error' : 'warn'](words, text);
+    level = next;
+  };
+}
+
+function registerStoreMetrics(metrics: Metrics, redis: Redis, membership: Membership): void {
+  const gauge = (name: string, help: string, together: 'min' | 'max', value: () => number) =>
+    metrics.registerGauge({ name: `shopward_store_${name}`, help, value, together });
+  const counter = (name: string, help: string, value: () => number) =>
+    metrics.registerCounter({ name: `shopward_store_${name}`, help, value });
+  gauge('up', 'Whether Redis can be used.', 'min', () => (redis.state().status === 'ready' ? 1 : 0));
+  gauge(
+    'replicas_confirmed',
+    'Replicas that confirmed the last claim; 0 too where none is asked.',
+    'min',
+    () => {
+      return redis.status().claims.lastConfirmed ?? 0;
+    },
+  );
+  gauge('memory_used_bytes', 'Memory that Redis uses, of its fullest node.', 'max', () => {
+    return redis.status().facts?.memory.usedBytes ?? 0;
+  });
+  gauge('memory_max_bytes', 'Memory that Redis may use (maxmemory); 0: no limit.', 'max', () => {
+    return redis.status().facts?.memory.maxBytes ?? 0;
+  });
+  gauge('missing_rights', 'Needed commands that the user of Redis may not use.', 'max', () => {
+    return redis.status().missingRights.length;
+  });
+  gauge(
+    'disagreements',
+    'Settings in which replicas that share the store differ, and whose data it is.',
+    'max',
+    () => {
+      return membership.agreement()?.problems.length ?? 0;
+    },
+  );
+  counter('claims', 'Claims of writes and exchanges that Redis answered.', () => redis.status().claims.made);
+  counter(
+    'claim_seconds',
+    'Time that these claims took, together.',
+    () => redis.status().claims.totalMs / 1000,
+  );
+  counter('unconfirmed_claims', 'Claims that fewer replicas confirmed than store.replicas.', () => {
+    return redis.status().claims.unconfirmed;
+  });
 }
 
 function isEvicting(fault: unknown): boolean {

@@ -26,7 +26,13 @@ export function createRefreshTokensPart(
     ? undefined
     : new MemoryTokenStore({ ...times, onEvict: () => metrics.countEvent('refresh-tokens', 'evicted') });
   const store =
-    memory ?? new RedisTokenStore({ ...times, redis: redis as Redis, replicas: config.store.replicas });
+    memory ??
+    new RedisTokenStore({
+      ...times,
+      redis: redis as Redis,
+      keyPrefix: config.store.prefix,
+      replicas: config.store.replicas,
+    });
   const gate = createRefreshTokens({
     endpoints: settings.endpoints,
     ignoredPrefixes: config.request.ignoredPrefixes,

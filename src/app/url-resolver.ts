@@ -21,6 +21,8 @@ export interface UrlResolverInput {
   readonly maxQuestions: number;
   readonly upstreamHost: string;
   readonly redis: Redis | undefined;
+  /** Begins all keys in the store. */
+  readonly storePrefix: string;
   readonly log: Log;
   readonly metrics: Metrics;
 }
@@ -32,10 +34,9 @@ export interface UrlResolverPart extends Part {
   readonly learning: Gate | undefined;
 }
 
-const keyPrefix = 'shopward:url';
-
 export function createUrlResolverPart(input: UrlResolverInput): UrlResolverPart {
   const { settings, redis, log, metrics, engine } = input;
+  const keyPrefix = `${input.storePrefix}:url`;
   const resolver = createUrlResolver({
     path: settings.path,
     publicUrl: input.publicUrl,

@@ -58,7 +58,7 @@ export async function runTokens(
 }
 
 async function withStore(
-  { refreshTokens, store: { url, timeout } }: Config,
+  { refreshTokens, store: { url, timeout, prefix } }: Config,
   io: CommandIo,
   use: (store: TokenStore, digestOf: (subject: string) => SubjectDigest) => Promise<void>,
 ): Promise<number> {
@@ -76,7 +76,12 @@ async function withStore(
   try {
     if (!(await redis.ready(connectMs))) throw new RedisUnavailable('connection');
     const { lifetime, retention, digestKey } = refreshTokens;
-    const store = new RedisTokenStore({ redis, lifetimeMs: lifetime, retentionMs: retention });
+    const store = new RedisTokenStore({
+      redis,
+      keyPrefix: prefix,
+      lifetimeMs: lifetime,
+      retentionMs: retention,
+    });
     await use(store, createDigests(digestKey).ofSubject);
     return 0;
   } catch (fault) {

@@ -94,6 +94,7 @@ export function createMemoryTagStore(options: MemoryTagStoreOptions): TagStore {
     claim: (key, wanted) => store(key, protocol.claim(look(key), wanted, protocolTimes)),
     end: (key, write) => store(key, protocol.end(look(key), write, protocolTimes)),
     warmUp: async () => 0,
+    holdLeftMs: () => 0,
     close: async () => {},
   };
 }

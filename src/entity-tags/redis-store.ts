@@ -17,6 +17,8 @@ import type { EntityTagTimes } from './times.ts';
 export interface RedisTagStoreOptions {
   readonly redis: Redis;
   readonly times: Pick<EntityTagTimes, 'leaseMs' | 'holdMs' | 'longestReadMs' | 'recordExpiryMs'>;
+  /** Milliseconds; asked at each call, since replicas with a longer lease may come. Default `times.holdMs`. */
+  readonly holdMs?: () => number;
   /** Begins every key; deployments that share a Redis need different ones. Default `shopward`. */
   readonly keyPrefix?: string;
   /**
@@ -47,22 +49,23 @@ class RedisTagStore implements TagStore {
   readonly #replicas: number;
   readonly #prefix: string;
   readonly #buckets: number;
-  readonly #times: readonly number[];
+  readonly #times: RedisTagStoreOptions['times'];
+  readonly #holdMs: () => number;
+  readonly #now: () => number;
+  /** When the hold of each marker ends, by our clock. */
+  readonly #heldUntilMs = new Map<number, number>();
   readonly #clock: ReturnType<typeof createStoreClock>;
 
-  constructor({ redis, times, keyPrefix, replicas, now, scripts }: RedisTagStoreOptions) {
+  constructor({ redis, times, holdMs, keyPrefix, replicas, now, scripts }: RedisTagStoreOptions) {
     this.#redis = redis;
     this.#scripts = scripts ?? buildTagScripts();
     this.#replicas = replicas ?? 0;
     this.#prefix = keyPrefix ?? 'shopward';
     this.#buckets = redis.kind === 'cluster' ? clusterBuckets : 1;
-    this.#times = [
-      times.leaseMs * 1000,
-      times.holdMs * 1000,
-      times.longestReadMs * 1000,
-      times.recordExpiryMs,
-    ];
-    this.#clock = createStoreClock(now ?? (() => performance.now()));
+    this.#times = times;
+    this.#holdMs = holdMs ?? (() => times.holdMs);
+    this.#now = now ?? (() => performance.now());
+    this.#clock = createStoreClock(this.#now);
   }
 
   async lookUp(key: ResourceKey, variant: string | null): Promise<LookUp> {
@@ -108,7 +111,7 @@ class RedisTagStore implements TagStore {
     const { reply, replicas } = await this.#redis.runScriptAndWait(
       this.#scripts.claim,
       this.#keys(bucket, key),
-      [...this.#times, ...args],
+      [...this.#timeArgs(), ...args],
       this.#replicas,
     );
     const answer = readClaim(this.#hear(bucket, reply));
@@ -131,7 +134,19 @@ class RedisTagStore implements TagStore {
     return Math.max(0, ...(await Promise.all(left)));
   }
 
+  holdLeftMs(): number {
+    let until = 0;
+    for (const each of this.#heldUntilMs.values()) until = Math.max(until, each);
+    return Math.max(0, until - this.#now());
+  }
+
   async close(): Promise<void> {}
+
+  /** First arguments of every script. */
+  #timeArgs(): number[] {
+    const { leaseMs, longestReadMs, recordExpiryMs } = this.#times;
+    return [leaseMs * 1000, this.#holdMs() * 1000, longestReadMs * 1000, recordExpiryMs];
+  }
 
   async #run(
     script: RedisScript,
@@ -139,7 +154,7 @@ class RedisTagStore implements TagStore {
     key: ResourceKey,
     args: readonly RedisArgument[],
   ): Promise<Reply> {
-    const all = [...this.#times, ...args];
+    const all = [...this.#timeArgs(), ...args];
     return this.#hear(bucket, await this.#redis.runScript(script, this.#keys(bucket, key), all));
   }
 
@@ -157,8 +172,11 @@ class RedisTagStore implements TagStore {
   #hear(bucket: number, reply: unknown): Reply {
     if (typeof reply !== 'string') throw new RedisUnavailable('error');
     const lines = reply.split('\n');
-    const [epoch = '', now] = lines;
+    const [epoch = '', now, holdUntil] = lines;
     this.#clock.hear(bucket, epoch, Number(now));
+    const heldMs = (Number(holdUntil) - Number(now)) / 1000;
+    if (heldMs > 0) this.#heldUntilMs.set(bucket, this.#now() + heldMs);
+    else this.#heldUntilMs.delete(bucket);
     return lines;
   }
 }

@@ -19,6 +19,8 @@ export interface TagStore {
   end(key: ResourceKey, end: ClaimEnd): Eventually<string | null>;
   /** Begins the hold of a new store, at a start or reconnect; resolves with the milliseconds that are left of it. */
   warmUp(): Promise<number>;
+  /** The rest of the hold as the store last told it, in milliseconds; 0: none. */
+  holdLeftMs(): number;
   close(): Promise<void>;
 }
 

@@ -10,7 +10,6 @@ import {
 import { withinDeadline } from './deadline.ts';
 import { causeOf, isUnknownScript, toRedisFault } from './faults.ts';
 import {
-  type ClaimCounts,
   type Redis,
   type RedisArgument,
   type RedisScript,
@@ -214,13 +213,8 @@ class ConnectedRedis implements Redis {
   }
 
   #call<T>(call: () => Promise<T>): Promise<T> {
-    if (this.#facts?.evictingPolicy !== undefined) return Promise.reject(new RedisUnavailable('evicting'));
-    return this.#ask(call);
-  }
-
-  /** As `#call`, of a server that may not be used as well. */
-  #ask<T>(call: () => Promise<T>): Promise<T> {
     if (this.#health.state.status === 'closed') return Promise.reject(new RedisUnavailable('closed'));
+    if (this.#facts?.evictingPolicy !== undefined) return Promise.reject(new RedisUnavailable('evicting'));
     return withinDeadline(call, this.#timeoutMs).then(this.#succeed, this.#fail);
   }
 
@@ -262,9 +256,11 @@ class ConnectedRedis implements Redis {
     if (asked === 0) return;
     counts.lastConfirmed = confirmed;
     this.#lastConfirmedAt = this.#now();
-    if (confirmed >= asked) return this.#replication.succeed(this.#now());
-    counts.unconfirmed += 1;
-    this.#replication.fail(lackOf(confirmed, asked), this.#now());
+    if (confirmed >= asked) this.#replication.succeed(this.#now());
+    else {
+      counts.unconfirmed += 1;
+      this.#replication.fail(lackOf(confirmed, asked), this.#now());
+    }
   }
 
   /** What no traffic would tell: that Redis answers, which policy it has by now, how full it is. */
@@ -304,13 +300,13 @@ class ConnectedRedis implements Redis {
   }
 
   async #learnFacts(): Promise<void> {
-    const facts = await this.#ask(() => askServerFacts(this.#client));
+    const asked = () => askServerFacts(this.#client);
+    const facts = await withinDeadline(asked, this.#timeoutMs).catch(this.#fail);
     const before = this.#facts;
     this.#facts = facts;
-    if (facts.evictingPolicy !== undefined) {
-      const cause = { word: 'evicting', text: `maxmemory-policy ${facts.evictingPolicy}` } as const;
-      this.#health.fail(cause, this.#now());
-    }
+    const { evictingPolicy } = facts;
+    if (evictingPolicy === undefined) this.#health.succeed(this.#now());
+    else this.#health.fail({ word: 'evicting', text: `maxmemory-policy ${evictingPolicy}` }, this.#now());
     this.#options.onFacts?.(facts, before);
   }
 }

@@ -79,7 +79,10 @@ export class Membership {
 
   #refuses(does: (agreement: Agreement) => boolean): RedisFaultWord | undefined {
     const agreement = this.#agreement;
-    if (agreement === undefined || this.#now() >= this.#validUntilMs) return 'settings';
+    if (agreement === undefined || this.#now() >= this.#validUntilMs) {
+      this.tell().catch(() => {});
+      return 'settings';
+    }
     return agreement.isForeign || does(agreement) ? 'settings' : undefined;
   }
 

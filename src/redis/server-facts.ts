@@ -19,7 +19,7 @@ const maxLagSeconds = 3;
 /** Asks INFO of every primary: CONFIG is often forbidden. */
 export async function askServerFacts(client: Client): Promise<ServerFacts> {
   const nodes = client instanceof Cluster ? client.nodes('master') : [client];
-  const infos = await Promise.all(nodes.map((node) => node.info()));
+  const infos = await Promise.all(nodes.map((node) => node.info('default')));
   return readServerFacts(infos);
 }
 

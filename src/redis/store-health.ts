@@ -33,6 +33,8 @@ const bucketMs = 1_000;
 /** Addresses are part of a cause: there may be some, not any number. */
 const rememberedCauses = 50;
 
+const unnamed: Cause = { word: 'connection', text: undefined };
+
 interface Bucket {
   readonly at: number;
   calls: number;
@@ -55,6 +57,7 @@ export class StoreHealth {
   readonly #told = new Map<string, number>();
   /** The newest cause, while it has not been told. */
   #untold: Cause | undefined;
+  #untoldSince = 0;
 
   constructor(now: number, say: (line: HealthLine) => void) {
     this.#say = say;
@@ -79,9 +82,15 @@ export class StoreHealth {
     this.#lastFault = now;
     this.#failingSince ??= now;
     // "Not connected" says less than why the connection was lost.
-    const isNews = cause.text !== undefined || this.#untold === undefined;
-    if (isNews) this.#untold = cause;
-    if (this.#health.status === 'away' && cause.text !== undefined) this.#health = { ...this.#health, cause };
+    const isAway = this.#health.status === 'away';
+    const isNews = isAway
+      ? cause.text !== undefined && cause.text !== this.#health.cause?.text
+      : cause.text !== undefined || this.#untold === undefined;
+    if (isNews) {
+      if (this.#untold === undefined) this.#untoldSince = now;
+      this.#untold = cause;
+      if (isAway) this.#health = { ...this.#health, cause };
+    }
     this.tick(now);
   }
 
@@ -90,12 +99,12 @@ export class StoreHealth {
     const { status } = this.#health;
     if (status === 'closed') return;
     if (status !== 'away' && this.#isFailing(now)) {
-      this.#enter('away', this.#untold, now);
+      this.#enter('away', this.#untold ?? unnamed, now);
     } else if (status === 'connecting' && this.#lastSuccess > this.#lastFault) {
       this.#enter('ready', undefined, now);
     } else if (status === 'away' && this.#hasRecovered(now)) {
       this.#enter('ready', undefined, now);
-    } else if (this.#untold !== undefined && (status === 'away' || now - this.#lastFault >= bucketMs)) {
+    } else if (this.#untold !== undefined && (status === 'away' || now - this.#untoldSince >= windowMs)) {
       // Another cause, or calls that fail now and then: too few for away, and not to be passed over.
       this.#tell(this.#untold, now);
     }
@@ -106,7 +115,6 @@ export class StoreHealth {
   }
 
   #isFailing(now: number): boolean {
-    if (this.#failingSince === undefined && this.#lastFault < now - windowMs) return false;
     // At the start nothing has worked yet: the first fault says enough.
     if (this.#health.status === 'connecting') return this.#failingSince !== undefined;
     if (this.#failingSince !== undefined && now - this.#failingSince >= awayAfterMs) return true;
@@ -120,21 +128,20 @@ export class StoreHealth {
 
   #enter(status: 'ready' | 'away', cause: Cause | undefined, now: number): void {
     this.#health = { status, cause, since: now };
-    this.#untold = undefined;
-    if (cause !== undefined) this.#note(cause, now);
-    this.#say({ ...this.#health, ...this.#counts(now) });
+    if (cause !== undefined) this.#tell(cause, now);
+    else {
+      this.#untold = undefined;
+      this.#say({ ...this.#health, ...this.#counts(now) });
+    }
   }
 
+  /** Now, or when ten seconds have passed since this cause was told last. */
   #tell(cause: Cause, now: number): void {
     if (now - (this.#told.get(nameOf(cause)) ?? Number.NEGATIVE_INFINITY) < windowMs) return;
     this.#untold = undefined;
-    this.#note(cause, now);
-    this.#say({ ...this.#health, cause, ...this.#counts(now) });
-  }
-
-  #note(cause: Cause, now: number): void {
     if (this.#told.size >= rememberedCauses) this.#told.clear();
     this.#told.set(nameOf(cause), now);
+    this.#say({ ...this.#health, cause, ...this.#counts(now) });
   }
 
   #counts(now: number): { readonly calls: number; readonly failed: number } {

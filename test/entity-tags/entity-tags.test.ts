@@ -506,6 +506,7 @@ describe('the store is away', () => {
     endRead: away,
     claim: away,
     end: away,
+    holdLeftMs: () => 0,
     warmUp: away,
     close: async () => {},
   };

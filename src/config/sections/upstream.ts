@@ -70,7 +70,17 @@ export const store = z
     sentinelPassword: text().optional().meta({ description: 'Password of the Sentinels themselves.' }),
     replicas: z.int().min(0).max(16).default(0).meta({
       description:
-        'Replicas of Redis that must have confirmed the claim of a write (`WAIT`) before it is forwarded.',
+        'Replicas of Redis that must have confirmed the claim of a write or an exchange (`WAIT`) before it is forwarded; fewer: 503. With three nodes: 1.',
+    }),
+    prefix: text()
+      .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, { error: 'may have letters, digits, `.`, `_` and `-`' })
+      .default('shopward')
+      .meta({
+        description: 'Begins every key and channel. Shops and stages that share a Redis need different ones.',
+      }),
+    owner: text().optional().meta({
+      description:
+        'Name of the shop and stage whose data is kept under `prefix`. It is noted in the store: a start under another name is refused. Left out: `publicUrl` or `upstream.url` is noted, and another one only warned about.',
     }),
   })
   .prefault({})

@@ -1,0 +1,174 @@
+import { describe, expect, test } from 'vitest';
+import { type Cause, type HealthLine, StoreHealth } from '../../src/redis/store-health.ts';
+
+const refused: Cause = { word: 'connection', text: 'ECONNREFUSED 10.0.0.5:6379' };
+const noAuth: Cause = { word: 'noauth', text: 'NOAUTH' };
+const full: Cause = { word: 'oom', text: 'OOM' };
+const unnamed: Cause = { word: 'connection', text: undefined };
+
+/** What is called at which second: `+` succeeds, `-` fails with the cause, `.` is a tick. */
+type Call = readonly [second: number, does: '+' | '.' | Cause];
+
+function play(calls: readonly Call[]) {
+  const lines: string[] = [];
+  let at = 0;
+  const say = ({ status, cause, failed, calls: all }: HealthLine) =>
+    lines.push(
+      `${at} ${status}${cause === undefined ? '' : ` ${cause.text ?? cause.word}`} ${failed}/${all}`,
+    );
+  const health = new StoreHealth(0, say);
+  for (const [second, does] of calls) {
+    at = second;
+    const now = second * 1000;
+    if (does === '+') health.succeed(now);
+    else if (does === '.') health.tick(now);
+    else health.fail(does, now);
+  }
+  return { lines, state: health.state };
+}
+
+const seconds = (from: number, to: number, ...does: Call[1][]): Call[] =>
+  Array.from({ length: to - from }, (_, i) => from + i).flatMap((second) =>
+    does.map((each) => [second, each] as const),
+  );
+
+describe('the state of the store has a memory', () => {
+  test.each<[string, Call[], string[]]>([
+    [
+      'reached',
+      [
+        [0, '+'],
+        [1, '+'],
+      ],
+      ['0 ready 0/1'],
+    ],
+    [
+      'down at the start: said at once',
+      [
+        [0, refused],
+        [1, refused],
+      ],
+      ['0 away ECONNREFUSED 10.0.0.5:6379 1/1'],
+    ],
+    [
+      'one call that fails is no news at once, and is not passed over',
+      [
+        [0, '+'],
+        [1, full],
+        [1, '+'],
+        [11, '.'],
+      ],
+      ['0 ready 0/1', '11 ready OOM 0/0'],
+    ],
+    [
+      'all calls fail for a second',
+      [
+        [0, '+'],
+        [1, refused],
+        [1.5, refused],
+        [2, refused],
+        [2.5, refused],
+      ],
+      ['0 ready 0/1', '2 away ECONNREFUSED 10.0.0.5:6379 3/4'],
+    ],
+    [
+      'without traffic a tick notices',
+      [
+        [0, '+'],
+        [1, refused],
+        [2, '.'],
+      ],
+      ['0 ready 0/1', '2 away ECONNREFUSED 10.0.0.5:6379 1/2'],
+    ],
+    [
+      'a tenth of the calls fails: away, and stays so while it goes on',
+      [[0, '+'], ...seconds(0, 60, '+', '+', '+', '+', full)],
+      ['0 ready 0/1', '4 away OOM 5/26'],
+    ],
+    [
+      'one of a hundred: ready, with a line in ten seconds',
+      [[0, '+'], ...seconds(0, 25, full, ...Array.from({ length: 99 }, () => '+' as const), '.')],
+      ['0 ready 0/1', '10 ready OOM 10/901', '21 ready OOM 10/901'],
+    ],
+    [
+      'back when ten seconds have passed without a fault',
+      [[0, '+'], [1, noAuth], [2, noAuth], ...seconds(3, 15, '+', '.')],
+      ['0 ready 0/1', '2 away NOAUTH 2/3', '12 ready 0/10'],
+    ],
+    [
+      'not back without a success',
+      [[0, '+'], [1, noAuth], [2, noAuth], ...seconds(3, 30, '.')],
+      ['0 ready 0/1', '2 away NOAUTH 2/3'],
+    ],
+    [
+      'the newest cause counts, and is said once',
+      [
+        [0, refused],
+        [1, noAuth],
+        [2, noAuth],
+        [3, '.'],
+      ],
+      ['0 away ECONNREFUSED 10.0.0.5:6379 1/1', '1 away NOAUTH 2/2'],
+    ],
+    [
+      'two causes in turns: one line each in ten seconds',
+      [...seconds(0, 20, refused, noAuth)],
+      [
+        '0 away ECONNREFUSED 10.0.0.5:6379 1/1',
+        '0 away NOAUTH 2/2',
+        '10 away ECONNREFUSED 10.0.0.5:6379 19/19',
+        '10 away NOAUTH 20/20',
+      ],
+    ],
+    [
+      '"not connected" does not hide why',
+      [
+        [0, refused],
+        [1, unnamed],
+        [2, unnamed],
+        [11, unnamed],
+      ],
+      ['0 away ECONNREFUSED 10.0.0.5:6379 1/1'],
+    ],
+  ])('%s', (_, calls, lines) => {
+    expect(play(calls).lines).toEqual(lines);
+  });
+
+  test('whatever happens, no more than one line a cause in ten seconds, and two changes', () => {
+    let seed = 7;
+    const random = () => {
+      seed = (seed * 48_271) % 2_147_483_647;
+      return seed / 2_147_483_647;
+    };
+    const causes = [refused, noAuth, full, unnamed];
+    const calls = Array.from({ length: 70_600 }, (_, i): Call => {
+      const does = random() < 0.3 ? (causes[Math.floor(random() * causes.length)] ?? full) : '+';
+      return [i / 1000, random() < 0.01 ? '.' : does];
+    });
+    const { lines } = play(calls);
+    for (const cause of causes) {
+      const at = lines
+        .filter((line) => line.includes(` ${cause.text ?? cause.word} `))
+        .map(Number.parseFloat);
+      for (const [i, each] of at.entries())
+        if (i > 0) expect(each - (at[i - 1] ?? 0)).toBeGreaterThanOrEqual(10);
+    }
+    expect(lines.length).toBeLessThan(40);
+  });
+
+  test('the cause that is told stays until it is back', () => {
+    expect(
+      play([
+        [0, refused],
+        [1, unnamed],
+      ]).state,
+    ).toMatchObject({ status: 'away', cause: refused });
+    expect(
+      play([
+        [0, refused],
+        [1, noAuth],
+        [2, unnamed],
+      ]).state.cause,
+    ).toBe(noAuth);
+  });
+});
