@@ -44,7 +44,7 @@ export function createEntityTagsPart(
     times,
     waitMs: settings.wait,
     trackedResponseBytes: config.limits.trackedResponse,
-    ignoredPrefixes: config.request.ignoredPrefixes,
+    paths: config.request,
     now: Date.now,
     onEvent: (event) => metrics.countEvent('entity-tags', event),
   });

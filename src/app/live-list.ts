@@ -3,14 +3,14 @@ import type { FileBytes } from '../config/read-file.ts';
 import { decodeText } from '../config/read-file.ts';
 import { type FileWatch, watchFile } from '../config/watch.ts';
 import type { RenderedDocument } from '../protection/document-answer.ts';
+import { compileListInThread } from '../protection/list-thread.ts';
 import {
   compileProtectedList,
   type ProtectedList,
-  type ProtectedListOptions,
   parseProtectedList,
 } from '../protection/protected-list.ts';
-import { compileListInThread } from '../protection/list-thread.ts';
 import { renderProtectedResources } from '../protection/protected-resources-document.ts';
+import type { PathRules } from '../request/path-table.ts';
 import type { Log } from '../telemetry/log.ts';
 
 /** The protected list in force, and what became of the last edit. */
@@ -33,7 +33,9 @@ export interface LiveList {
   close(): void;
 }
 
-export interface LiveListOptions extends ProtectedListOptions {
+export interface LiveListOptions {
+  /** How paths are read (`request`). */
+  readonly paths: PathRules;
   readonly file: string;
   /** What `loadConfig` judged good. */
   readonly text: string;
@@ -49,7 +51,7 @@ export function followProtectedList(options: LiveListOptions): LiveList {
   const { file, log } = options;
   const first = parseProtectedList(options.text, file);
   if (first.list === undefined) throw new Error(first.problems.map(formatProblem).join('\n'));
-  let current = compileProtectedList(first.list, options);
+  let current = compileProtectedList(first.list, options.paths);
   let rendered = renderProtectedResources(current);
   let text = options.text;
   let problems: readonly Problem[] = [];
@@ -71,7 +73,7 @@ export function followProtectedList(options: LiveListOptions): LiveList {
       refuse([{ file, line: 1, column: 1, severity: 'error', text: `cannot be read: ${decoded.fault}` }]);
       return;
     }
-    const next = await compileListInThread({ text: decoded.text, file }, options);
+    const next = await compileListInThread({ text: decoded.text, file }, options.paths);
     if (!('list' in next)) return refuse(next.problems);
     const before = current.rows.length;
     ({ list: current, rendered } = next);

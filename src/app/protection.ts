@@ -40,7 +40,7 @@ export function createProtection({
   const list = followProtectedList({
     file: config.protectedResources,
     text: protectedList,
-    ignoredPrefixes: config.request.ignoredPrefixes,
+    paths: config.request,
     isFollowed,
     log,
   });

@@ -35,7 +35,7 @@ export function createRefreshTokensPart(
     });
   const gate = createRefreshTokens({
     endpoints: settings.endpoints,
-    ignoredPrefixes: config.request.ignoredPrefixes,
+    paths: config.request,
     store,
     subjectOf: createAccessTokenSubject(createSubjectReader(config.auth.subject)),
     lifetimeMs: settings.lifetime,

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import type { FileJudges } from '../config/named-files.ts';
 import type { Problem } from '../config/problem.ts';
 import type { PartialConfig } from '../config/schema.ts';
@@ -10,7 +11,11 @@ import { findOwnEndpoint } from './explain/own-endpoint.ts';
 
 /** The features' own judgement of the files that the configuration names. */
 export const fileJudges: FileJudges = {
-  protectedResources: (text, name) => parseProtectedList(text, name).problems,
+  protectedResources: (text, name) => {
+    const { list, problems } = parseProtectedList(text, name);
+    const remark = list && remarkOnContractList(list);
+    return remark === undefined ? problems : [remark];
+  },
   keyFiles: async (paths, algorithms) => (await readKeyFiles(paths, algorithms)).problems,
   mapping: judgeMapping,
 };
@@ -32,7 +37,10 @@ export const adviceJudges: FileJudges = {
   ...fileJudges,
   protectedResources: (text, name, config) => {
     const { list, problems } = parseProtectedList(text, name);
-    return list === undefined ? problems : [...problems, ...findVoid(list, config), ...findSuspicious(list)];
+    if (list === undefined) return problems;
+    const remark = remarkOnContractList(list);
+    const found = remark === undefined ? [...problems, ...findSuspicious(list, config.request)] : [remark];
+    return [...found, ...findVoid(list, config)];
   },
 };
 
@@ -46,3 +54,16 @@ function findVoid({ rows }: ProtectedResources, config: PartialConfig): Problem[
     return [{ ...row.source, severity: 'warning', text }];
   });
 }
+
+/** One remark where the list is the contract's own, of which each omission is known; undefined: it is another one. */
+function remarkOnContractList({ rows, file }: ProtectedResources): Problem | undefined {
+  const isPlain = rows.every(({ scopes, observe }) => scopes.length === 0 && !observe);
+  const keys = rows.map((row) => `${row.method} ${row.template}`).toSorted();
+  if (!isPlain || hash('sha256', keys.join('\n')) !== contractDigest) return undefined;
+  const text =
+    "the contract's default list: protected-resources.hardened.yaml also names what such a shop protects besides";
+  return { file, line: 1, column: 1, severity: 'warning', text };
+}
+
+/** SHA-256 of the shipped list's rows, sorted, one a line. */
+const contractDigest = '437b8fa7a5e4933d5b42b5da2652162ca9a77b0d1048746e178f3ef6eeca9268';

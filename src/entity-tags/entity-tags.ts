@@ -3,6 +3,7 @@ import { isRejection, type Rejection, reject } from '../rejections/rejection.ts'
 import type { Answer } from '../request/answer.ts';
 import { type CanonicalRequest, isSafe, type Method } from '../request/canonical-request.ts';
 import { fieldValues } from '../request/field-list.ts';
+import type { PathRules } from '../request/path-table.ts';
 import { beginCreation } from './created-member.ts';
 import type { EntityTagEvent } from './entity-tag-events.ts';
 import { type IfMatch, readIfMatch } from './precondition.ts';
@@ -28,8 +29,8 @@ export interface EntityTagsOptions {
   readonly waitMs: number;
   /** Longest response that is tracked (`limits.trackedResponse`). */
   readonly trackedResponseBytes: number;
-  /** Prefixes that the shop strips from paths (`request.ignoredPrefixes`). */
-  readonly ignoredPrefixes: readonly string[];
+  /** How paths are read (`request`). */
+  readonly paths: PathRules;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
   /** Milliseconds; default `performance.now`, the clock of `TagStore.noteAt`. */
@@ -39,6 +40,8 @@ export interface EntityTagsOptions {
 
 /** The gate of entity tags in the pipeline. */
 export interface EntityTags {
+  /** What the form of a change alone refuses, before anybody is asked who he is: `resource-id-missing`. */
+  refuseForm(request: CanonicalRequest): Rejection | undefined;
   /**
    * Whether a request meets a tracked resource, and whether its body must have been read before `begin`: writes claim
    * the resource only when everything that they will send is here. What the head alone refuses needs no body.
@@ -63,7 +66,7 @@ export interface EntityTags {
 
 /** @throws {Error} when the resources' templates do not fit together. */
 export function createEntityTags(options: EntityTagsOptions): EntityTags {
-  const resources = createTrackedResources(options.resources, options.ignoredPrefixes);
+  const resources = createTrackedResources(options.resources, options.paths);
   const tracking: Tracking = {
     store: options.store,
     times: options.times,
@@ -84,15 +87,16 @@ export function createEntityTags(options: EntityTagsOptions): EntityTags {
     return found;
   };
   return {
+    refuseForm: (request) => (match(request) === 'no-id' ? reject('resource-id-missing') : undefined),
     concerns(request, isObserved = false) {
       const tracked = match(request);
-      if (tracked === undefined) return false;
+      if (tracked === undefined || tracked === 'no-id') return false;
       if (tracked === 'lenient' || isSafe(request.method) || isCreation(tracked, request)) return 'head';
       return isObserved || !isRejection(preconditionOf(tracked, request)) ? 'whole-body' : 'head';
     },
     begin(request, identity, _body, isObserved = false) {
       const tracked = match(request);
-      if (tracked === undefined) return undefined;
+      if (tracked === undefined || tracked === 'no-id') return undefined;
       if (tracked === 'lenient') {
         tracking.onEvent('lenient-spelling');
         return reject('lenient-spelling');

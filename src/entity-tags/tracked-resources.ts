@@ -1,6 +1,7 @@
 import { type CanonicalRequest, isSafe, type Method } from '../request/canonical-request.ts';
 import { decodeSegment } from '../request/path-folding.ts';
-import { buildPathTable, type PathMatch, type PathTableRow } from '../request/path-table.ts';
+import { foldSuffixes, withoutFormatSuffix } from '../request/path-interpretations.ts';
+import { buildPathTable, type PathMatch, type PathRules, type PathTableRow } from '../request/path-table.ts';
 import { isTemplateProblem, parsePathTemplate } from '../request/path-template.ts';
 import { collectionKey, memberKey } from './resource-key.ts';
 import type { ResourceKey } from './tag-store.ts';
@@ -33,8 +34,11 @@ export interface TrackedRequest {
   readonly member: ResourceKey | undefined;
 }
 
-/** `lenient`: a request that changes a tracked resource, but does not spell its path exactly. */
-export type TrackedMatch = TrackedRequest | 'lenient' | undefined;
+/**
+ * `lenient`: a request that changes a tracked resource, but does not spell its path exactly. `no-id`: a PATCH or DELETE
+ * whose path has nothing where a member's id belongs, such as `/carts/` and `/carts//items/1`.
+ */
+export type TrackedMatch = TrackedRequest | 'lenient' | 'no-id' | undefined;
 
 export interface TrackedResources {
   match(request: CanonicalRequest): TrackedMatch;
@@ -53,7 +57,7 @@ interface Place extends NamedResource {
 /** @throws {Error} when templates do not fit together, or one tracked resource lies below another. */
 export function createTrackedResources(
   resources: readonly TrackedResourceOptions[],
-  ignoredPrefixes: readonly string[],
+  rules: PathRules,
 ): TrackedResources {
   judge(resources);
   const rows = resources.flatMap((resource): PathTableRow<Place>[] => {
@@ -64,7 +68,8 @@ export function createTrackedResources(
       { method: 'ANY', template: `${resource.member}/**`, data: { resource, names, role: 'below' } },
     ];
   });
-  const table = buildPathTable(rows, { ignoredPrefixes });
+  const table = buildPathTable(rows, rules);
+  const suffixes = foldSuffixes(rules.formatSuffixes);
   const templates = resources.map(toTemplate);
   return {
     match(request) {
@@ -73,13 +78,49 @@ export function createTrackedResources(
       const matches = table.match(request);
       if (matches.length === 0) return undefined;
       const exact = matches.find((match) => isExact(match, request));
-      const isLenient = exact === undefined || matches.some((match) => !isSameResource(match, exact));
-      if (isLenient) return 'lenient';
-      const { data, params } = exact;
-      const ids = data.names.map((name) => decodeSegment(params[name] ?? ''));
-      return toTracked(data, data.role, ids);
+      if (exact === undefined) return readEmptyIds(matches, request);
+      if (matches.some((match) => !isSameResource(match, exact))) return 'lenient';
+      // To a shop that cuts the suffix off it is another member.
+      const isTwoIds =
+        exact.data.role === 'member' && withoutFormatSuffix(request.segments.at(-1), suffixes) !== undefined;
+      return isTwoIds ? 'lenient' : toTracked(exact.data, exact.data.role, idsOf(exact));
     },
   };
+}
+
+/**
+ * A change whose path is not spelled exactly, where empty segments are all that is odd about it. Nothing tracked has an
+ * empty id: a reading in which one stands there changes nothing. What the other readings meet counts, if it is one and
+ * the same, and no precondition.
+ */
+function readEmptyIds(matches: readonly PathMatch<Place>[], request: CanonicalRequest): TrackedMatch {
+  if (!request.segments.includes('') || request.isFormPost || !matches.every(isOddByEmptiesAlone)) {
+    return 'lenient';
+  }
+  const named = matches.filter((match) => !idsOf(match).includes(''));
+  const { method } = request;
+  const isGuarded = ({ data: { role, resource } }: PathMatch<Place>) =>
+    role === 'member' && resource.methods.includes(method);
+  if (named.some(isGuarded)) return 'lenient';
+  if (named.length < matches.length && (method === 'PATCH' || method === 'DELETE')) return 'no-id';
+  // The member before what may be read as below it.
+  const [first] = named.toSorted((a, b) => roles.indexOf(a.data.role) - roles.indexOf(b.data.role));
+  if (first === undefined) return undefined;
+  const { resource, role } = first.data;
+  if (role === 'collection' && resource.methods.includes(method)) return 'lenient';
+  if (named.some((match) => !isSameResource(match, first))) return 'lenient';
+  return toTracked(first.data, role, idsOf(first));
+}
+
+const roles: readonly Role[] = ['collection', 'member', 'below'];
+
+function isOddByEmptiesAlone({ reading }: PathMatch<Place>): boolean {
+  return reading.every((step) => step === 'empty-segments' || step === 'empty-id');
+}
+
+function idsOf({ data, params }: PathMatch<Place>): string[] {
+  const names = data.role === 'collection' ? data.names.slice(0, -1) : data.names;
+  return names.map((name) => decodeSegment(params[name] ?? ''));
 }
 
 interface Template extends NamedResource {

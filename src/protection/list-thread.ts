@@ -2,8 +2,9 @@ import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import type { Problem } from '../config/problem.ts';
 import { finishInSlices } from '../event-loop/slices.ts';
+import type { PathRules } from '../request/path-table.ts';
 import type { RenderedDocument } from './document-answer.ts';
-import { compileInSteps, type ProtectedList, type ProtectedListOptions } from './protected-list.ts';
+import { compileInSteps, type ProtectedList } from './protected-list.ts';
 import type { ProtectedResource } from './protected-resource.ts';
 
 export interface ListThreadInput {
@@ -40,7 +41,7 @@ const workerFile = new URL(
  */
 export async function compileListInThread(
   input: ListThreadInput,
-  options: ProtectedListOptions,
+  rules: PathRules,
 ): Promise<CompiledList | { readonly problems: readonly Problem[] }> {
   const worker = new Worker(workerFile, { workerData: input, execArgv: [] });
   worker.unref();
@@ -59,7 +60,7 @@ export async function compileListInThread(
     if (!batch.isLast) continue;
     const { rendered, problems = [] } = batch;
     if (rendered === undefined) return { problems };
-    const list = await finishInSlices(compileInSteps({ rows: Object.freeze(rows) }, options));
+    const list = await finishInSlices(compileInSteps({ rows: Object.freeze(rows) }, rules));
     // Octets come out of a thread as a bare array.
     const { buffer, byteOffset, byteLength } = rendered.body;
     return { list, rendered: { ...rendered, body: Buffer.from(buffer, byteOffset, byteLength) } };

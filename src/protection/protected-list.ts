@@ -2,8 +2,10 @@ import { finish, type Steps } from '../event-loop/slices.ts';
 import {
   buildPathTableInSteps,
   type PathMatch,
+  type PathRules,
   type PathTableRequest,
   type PathTableRow,
+  type ReadingStep,
 } from '../request/path-table.ts';
 import type { ProtectedResources } from './protected-list-document.ts';
 import type { ProtectedResource } from './protected-resource.ts';
@@ -28,41 +30,41 @@ export interface Requirement {
   readonly observe: boolean;
 }
 
+export interface MatchedRow {
+  readonly row: ProtectedResource;
+  readonly exact: boolean;
+  /** The reading of the path that meets it; empty where it is exact. */
+  readonly reading: readonly ReadingStep[];
+}
+
 /** The protected list, compiled: immutable, so that a request finishes under the list it began with. */
 export interface ProtectedList {
   readonly rows: readonly ProtectedResource[];
   /** Undefined: no row is met by any reading of the request, it needs no token. Deterministic. */
   match(request: PathTableRequest): Requirement | undefined;
   /** Each row that is met, exact ones first; for explanations. */
-  matchRows(
-    request: PathTableRequest,
-  ): readonly { readonly row: ProtectedResource; readonly exact: boolean }[];
-}
-
-export interface ProtectedListOptions {
-  /** Path prefixes that the shop strips, such as `/index.php`. */
-  readonly ignoredPrefixes: readonly string[];
+  matchRows(request: PathTableRequest): readonly MatchedRow[];
 }
 
 /** Compiles a parsed list; matching is that of `buildPathTable`, and of all rows met the strictest wins. */
 export function compileProtectedList(
   list: Pick<ProtectedResources, 'rows'>,
-  options: ProtectedListOptions,
+  rules: PathRules,
 ): ProtectedList {
-  return finish(compileInSteps(list, options));
+  return finish(compileInSteps(list, rules));
 }
 
 /** The same in small steps, for an edit while others are served. */
 export function* compileInSteps(
   { rows }: Pick<ProtectedResources, 'rows'>,
-  options: ProtectedListOptions,
+  rules: PathRules,
 ): Steps<ProtectedList> {
   const tableRows: PathTableRow<Requirement>[] = [];
   for (const row of rows) {
     tableRows.push({ method: row.method, template: row.template, data: requirementOf([row], row) });
     yield;
   }
-  const table = yield* buildPathTableInSteps(tableRows, options);
+  const table = yield* buildPathTableInSteps(tableRows, rules);
   return {
     rows,
     match(request) {
@@ -70,7 +72,8 @@ export function* compileInSteps(
       // Nearly every request meets one row or none, and its requirement is ready.
       return met.length < 2 ? met[0]?.data : strictest(met);
     },
-    matchRows: (request) => table.match(request).map(({ data, exact }) => ({ row: data.row, exact })),
+    matchRows: (request) =>
+      table.match(request).map(({ data, exact, reading }) => ({ row: data.row, exact, reading })),
   };
 }
 

@@ -60,7 +60,7 @@ export function createRefreshTokens(options: RefreshTokensOptions): RefreshToken
     unwritten,
     emit,
   };
-  const read = compileTokenEndpoints(options.endpoints, options.ignoredPrefixes ?? []);
+  const read = compileTokenEndpoints(options.endpoints, options.paths);
   /** `concerns` and `begin` ask about the same object: the table is looked into once. */
   const known = new WeakMap<CanonicalRequest, TokenRequest>();
 

@@ -1,10 +1,11 @@
+import type { PathRules } from '../request/path-table.ts';
 import type { TokenEndpoint } from './token-endpoints.ts';
 import type { TokenStore } from './token-store.ts';
 
 export interface RefreshTokensOptions {
   readonly endpoints: readonly TokenEndpoint[];
-  /** Prefixes that the shop strips, as for the protected list. Default none. */
-  readonly ignoredPrefixes?: readonly string[];
+  /** How paths are read (`request`), as for the protected list. */
+  readonly paths: PathRules;
   readonly store: TokenStore;
   /** Whose an access token of the shop's own answer is; see `createAccessTokenSubject`. */
   readonly subjectOf: (accessToken: string) => string | undefined;

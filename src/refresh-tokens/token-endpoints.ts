@@ -1,6 +1,6 @@
 import type { CanonicalRequest, Method } from '../request/canonical-request.ts';
 import { decodeSegment } from '../request/path-folding.ts';
-import { buildPathTable, type PathTableRow } from '../request/path-table.ts';
+import { buildPathTable, type PathRules, type PathTableRow } from '../request/path-table.ts';
 
 /** An endpoint of the shop that issues, exchanges or revokes refresh tokens. */
 export interface TokenEndpoint {
@@ -40,9 +40,9 @@ export interface TokenRequest {
  */
 export function compileTokenEndpoints(
   endpoints: readonly TokenEndpoint[],
-  ignoredPrefixes: readonly string[],
+  rules: PathRules,
 ): (request: CanonicalRequest) => TokenRequest | undefined {
-  const table = buildPathTable(endpoints.flatMap(rowsOf), { ignoredPrefixes });
+  const table = buildPathTable(endpoints.flatMap(rowsOf), rules);
   // A form POST may be of any method.
   const methods = new Set<Method>(endpoints.length === 0 ? [] : ['POST', ...endpoints.map(methodOf)]);
   return (request) => {

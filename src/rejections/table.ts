@@ -22,6 +22,7 @@ export const rejectionTable = {
   'unexpected-body': row(400, 'A GET or HEAD request must not have a body.'),
   'method-override': row(400, 'Method override is not accepted.'),
   'lenient-spelling': row(400, 'A request that changes this resource must use its exact path.'),
+  'resource-id-missing': row(400, 'Resource id is not specified.'),
   'method-not-allowed': row(405, 'The method is not allowed.'),
   'request-timeout': row(408, 'The request did not arrive in time.'),
   'payload-too-large': row(413, 'The request body is too large.'),

@@ -1,35 +1,35 @@
 /**
- * Words: what matching keeps of a segment. A literal of some row is a word of its own, every other segment is the
- * same one word, so that a request's spelling never reaches the router's syntax and a segment's length costs nothing.
+ * Ids: what matching keeps of a segment. A literal of some row has an id of its own, every other segment the same one,
+ * so that a request's spelling never reaches the router's syntax and a segment's length costs nothing.
  */
-export interface Vocabulary {
-  /** Makes a literal (folded or not) a word; the same word for every spelling of it. */
-  learn(literal: string): string;
-  /** The word of a canonical segment; never throws. */
-  wordOf(segment: string): string;
+export interface SegmentInterner {
+  /** Gives a literal (folded or not) an id; the same id for every spelling of it. */
+  intern(literal: string): string;
+  /** The id of a canonical segment; never throws. */
+  idOf(segment: string): string;
 }
 
-/** The word of every segment that is no literal of any row. */
-export const otherWord = '_';
-/** The word of a segment that is empty, or empty once folded. */
-export const emptyWord = '-';
+/** The id of every segment that is no literal of any row. */
+export const unknownId = '_';
+/** The id of a segment that is empty, or empty once folded. */
+export const emptyId = '-';
 
 /** Segments without any of these are their own folded form. */
 const mayFold = /[A-Z%; .]|[^\x21-\x7e]/;
 
-export function createVocabulary(): Vocabulary {
-  const words = new Map<string, string>([['', emptyWord]]);
+export function createSegmentInterner(): SegmentInterner {
+  const ids = new Map<string, string>([['', emptyId]]);
   return {
-    learn(literal) {
+    intern(literal) {
       const folded = foldSegment(literal);
-      const word = words.get(folded) ?? `w${words.size}`;
-      words.set(folded, word);
-      return word;
+      const id = ids.get(folded) ?? `w${ids.size}`;
+      ids.set(folded, id);
+      return id;
     },
-    wordOf(segment) {
-      const known = words.get(segment);
+    idOf(segment) {
+      const known = ids.get(segment);
       if (known !== undefined) return known;
-      return mayFold.test(segment) ? (words.get(foldSegment(segment)) ?? otherWord) : otherWord;
+      return mayFold.test(segment) ? (ids.get(foldSegment(segment)) ?? unknownId) : unknownId;
     },
   };
 }

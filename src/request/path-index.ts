@@ -1,96 +1,101 @@
 import { addRoute, createRouter, findAllRoutes } from 'rou3';
 import type { Steps } from '../event-loop/slices.ts';
-import type { PathReading } from './path-reading.ts';
+import type { PathInterpretation } from './path-interpretations.ts';
 import type { Route } from './path-routes.ts';
 
-/** Called for each route that a reading meets, with the index of the word at which the route begins. */
-export type Meet<T> = (route: Route<T>, reading: PathReading, start: number) => void;
+/** Called for each route that a reading meets, with the index of the segment at which the route begins. */
+export type Meet<T> = (route: Route<T>, reading: PathInterpretation, start: number) => void;
 
 /** Routes in the router, so that one look-up finds every route that is the end of a path. */
 export interface PathIndex<T> {
   /** Some route has no literal: any path may meet it. */
   readonly isMetByAnything: boolean;
   /** Looks every reading up; a route may be met more than once, by the plain reading of the whole path first. */
-  lookUp(readings: readonly PathReading[], meet: Meet<T>): void;
+  lookUp(readings: readonly PathInterpretation[], meet: Meet<T>): void;
 }
 
 /**
  * A route is met as the end of a path, so paths are looked up backwards: `/carts/{id}` is the router's
- * `/:p/carts/**`, and only as many words as the longest route has are looked at. Routes with `**` have no end; they
- * are looked up forwards, from each position whose word begins one of them.
+ * `/:p/carts/**`, and only as many segments as the longest route has are looked at. Routes with `**` have no end; they
+ * are looked up forwards, from each position whose segment begins one of them.
  *
- * The router only ever sees words (see `Vocabulary`), none of which has a meaning in its syntax. A step for each route.
+ * The router only ever sees ids (see `SegmentInterner`), none of which has a meaning in its syntax. A step
+ * for each route.
  */
 export function* indexRoutes<T>(routes: readonly Route<T>[]): Steps<PathIndex<T>> {
-  const roots = routes.filter((route) => route.words.length === 0);
-  const ends = yield* side(
-    routes.filter((route) => !route.rest && route.words.length > 0),
+  const roots = routes.filter((route) => route.ids.length === 0);
+  const suffixRoutes = yield* routeSet(
+    routes.filter((route) => !route.rest && route.ids.length > 0),
     'backwards',
   );
-  const trees = yield* side(
-    routes.filter((route) => route.rest && route.words.length > 0),
+  const wildcardRoutes = yield* routeSet(
+    routes.filter((route) => route.rest && route.ids.length > 0),
     'forwards',
   );
 
-  const isMetByAnything = routes.some((route) => route.words.every((word) => word === undefined));
+  const isMetByAnything = routes.some((route) => route.ids.every((id) => id === undefined));
 
-  function lookUp(readings: readonly PathReading[], meet: Meet<T>): void {
+  function lookUp(readings: readonly PathInterpretation[], meet: Meet<T>): void {
     const seen = new Set<string>();
     const seenPairs = new Set<string>();
     const meetWhole: Meet<T> = (route, reading, start) => {
       if (start === 0) meet(route, reading, start);
     };
     for (const reading of readings) {
-      for (const route of roots) if (route.rest || reading.words.length === 0) meet(route, reading, 0);
-      meetEnds(reading, meet, seen);
-      meetTrees(reading, meet, seen);
-      if (reading.words.length > 4) meetPairs(reading, meetWhole, seenPairs);
+      for (const route of roots) if (route.rest || reading.ids.length === 0) meet(route, reading, 0);
+      meetSuffixes(reading, meet, seen);
+      meetWildcards(reading, meet, seen);
+      if (reading.ids.length > 4) meetPairs(reading, meetWhole, seenPairs);
     }
   }
 
-  function meetEnds(reading: PathReading, meet: Meet<T>, seen: Set<string>): void {
-    const { words } = reading;
-    const count = words.length;
-    if (count === 0 || ends.longest === 0) return;
+  function meetSuffixes(reading: PathInterpretation, meet: Meet<T>, seen: Set<string>): void {
+    const { ids } = reading;
+    const count = ids.length;
+    if (count === 0 || suffixRoutes.longest === 0) return;
     let path = '';
-    for (let i = count - 1; i >= Math.max(0, count - ends.longest); i -= 1) path += `/${words[i]}`;
-    const isType = isTypePosition(count - 1);
-    if (isSeen(seen, isType ? path : `id:${path}`)) return;
-    for (const { data: route } of findAllRoutes(ends.router, '', path, withoutParams)) {
-      if (isType || route.words.length > 1) meet(route, reading, count - route.words.length);
+    for (let i = count - 1; i >= Math.max(0, count - suffixRoutes.longest); i -= 1) path += `/${ids[i]}`;
+    if (isSeen(seen, isTypePosition(count - 1) ? path : `id:${path}`)) return;
+    for (const { data: route } of findAllRoutes(suffixRoutes.router, '', path, withoutParams)) {
+      meet(route, reading, count - route.ids.length);
     }
   }
 
   /** The shop takes the last pair for the resource and looks for its parent among all the pairs before it. */
-  function meetPairs(reading: PathReading, meet: Meet<T>, seen: Set<string>): void {
-    const { words, origins, segments } = reading;
-    const last = words.length - (words.length % 2 === 0 ? 2 : 1);
+  function meetPairs(reading: PathInterpretation, meet: Meet<T>, seen: Set<string>): void {
+    const { ids, segments, steps } = reading;
+    const last = ids.length - (ids.length % 2 === 0 ? 2 : 1);
     for (let parent = 0; parent < last - 2; parent += 2) {
-      if (!mayBegin(ends, words[parent]) && !mayBegin(trees, words[parent])) continue;
-      const places = [parent, parent + 1, last, ...(last + 1 < words.length ? [last + 1] : [])];
-      const pairs = {
-        words: places.map((i) => words[i] as string),
-        origins: places.map((i) => origins?.[i] ?? i),
-        segments,
-        isPlain: false,
+      if (!mayBegin(suffixRoutes, ids[parent]) && !mayBegin(wildcardRoutes, ids[parent])) continue;
+      const seenOf = (all: readonly string[]) => [...all.slice(parent, parent + 2), ...all.slice(last)];
+      const pairs: PathInterpretation = {
+        ids: seenOf(ids),
+        segments: seenOf(segments),
+        steps: [...steps, 'last-pair'],
       };
-      // Only a route that begins with them counts: one look-up is then the same for all pairs of the same words.
-      if (places.length <= ends.longest) meetEnds(pairs, meet, seen);
-      meetTrees(pairs, meet, seen, 1);
+      // Only a route that begins with them counts: one look-up is then the same for all pairs of the same ids.
+      if (pairs.ids.length <= suffixRoutes.longest) meetSuffixes(pairs, meet, seen);
+      meetWildcards(pairs, meet, seen, 1);
     }
   }
 
-  function meetTrees(reading: PathReading, meet: Meet<T>, seen: Set<string>, starts = Infinity): void {
-    if (trees.longest === 0) return;
-    const { words } = reading;
-    for (let start = 0; start < Math.min(words.length, starts); start += 1) {
-      if (!mayBegin(trees, words[start])) continue;
+  function meetWildcards(
+    reading: PathInterpretation,
+    meet: Meet<T>,
+    seen: Set<string>,
+    starts = Infinity,
+  ): void {
+    if (wildcardRoutes.longest === 0) return;
+    const { ids } = reading;
+    for (let start = 0; start < Math.min(ids.length, starts); start += 1) {
+      if (!mayBegin(wildcardRoutes, ids[start])) continue;
       let path = '';
-      for (let i = start; i < Math.min(words.length, start + trees.longest); i += 1) path += `/${words[i]}`;
-      const isBareId = start === words.length - 1 && !isTypePosition(start);
-      if (isSeen(seen, isBareId ? `tree:id:${path}` : `tree:${path}`)) continue;
-      for (const { data: route } of findAllRoutes(trees.router, '', path, withoutParams)) {
-        if (!isBareId || route.words.length > 1) meet(route, reading, start);
+      for (let i = start; i < Math.min(ids.length, start + wildcardRoutes.longest); i += 1)
+        path += `/${ids[i]}`;
+      const isBareId = start === ids.length - 1 && !isTypePosition(start);
+      if (isSeen(seen, isBareId ? `rest:id:${path}` : `rest:${path}`)) continue;
+      for (const { data: route } of findAllRoutes(wildcardRoutes.router, '', path, withoutParams)) {
+        if (!isBareId || route.ids.length > 1) meet(route, reading, start);
       }
     }
   }
@@ -101,29 +106,29 @@ export function* indexRoutes<T>(routes: readonly Route<T>[]): Steps<PathIndex<T>
 const withoutParams = { params: false } as const;
 
 /** The routes of one router, and what tells that a look-up is in vain. */
-interface Side<T> {
+interface RouteSet<T> {
   readonly router: ReturnType<typeof createRouter<Route<T>>>;
-  /** Words of the longest route; 0 without routes. */
+  /** Segments of the longest route; 0 without routes. */
   readonly longest: number;
-  /** First words of the routes; undefined: some route begins with a parameter. */
+  /** First ids of the routes; undefined: some route begins with a parameter. */
   readonly beginnings: ReadonlySet<string | undefined>;
 }
 
-function* side<T>(routes: readonly Route<T>[], direction: 'forwards' | 'backwards'): Steps<Side<T>> {
+function* routeSet<T>(routes: readonly Route<T>[], direction: 'forwards' | 'backwards'): Steps<RouteSet<T>> {
   const router = createRouter<Route<T>>();
   let longest = 0;
   for (const route of routes) {
-    const parts = route.words.map((word, i) => word ?? `:p${i}`);
+    const parts = route.ids.map((id, i) => id ?? `:p${i}`);
     if (direction === 'backwards') parts.reverse();
     addRoute(router, '', `/${parts.join('/')}/**`, route);
     longest = Math.max(longest, parts.length);
     yield;
   }
-  return { router, longest, beginnings: new Set(routes.map((route) => route.words[0])) };
+  return { router, longest, beginnings: new Set(routes.map((route) => route.ids[0])) };
 }
 
-function mayBegin(routes: Side<unknown>, word: string | undefined): boolean {
-  return routes.beginnings.has(word) || routes.beginnings.has(undefined);
+function mayBegin(routes: RouteSet<unknown>, id: string | undefined): boolean {
+  return routes.beginnings.has(id) || routes.beginnings.has(undefined);
 }
 
 /** Paths are pairs of type and id: `/type/id/type/id`. */

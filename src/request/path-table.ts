@@ -1,10 +1,22 @@
 import { finish, type Steps } from '../event-loop/slices.ts';
 import type { CanonicalRequest, Method } from './canonical-request.ts';
-import { createVocabulary, foldSegment, type Vocabulary } from './path-folding.ts';
+import { createSegmentInterner } from './path-folding.ts';
 import { indexRoutes, type Meet } from './path-index.ts';
-import { type IgnoredPrefix, isForeign, type PathReading, readPath } from './path-reading.ts';
-import { type Row, routesOf } from './path-routes.ts';
-import { isTemplateProblem, parsePathTemplate } from './path-template.ts';
+import {
+  createPathInterpreter,
+  type PathInterpretation,
+  type PathRules,
+  type PathStep,
+} from './path-interpretations.ts';
+import { type Row, type RowForm, routesOf } from './path-routes.ts';
+
+export type { PathRules } from './path-interpretations.ts';
+
+/**
+ * What leads from the canonical path to a row, one part of a reading: steps that an upstream may take, forms of the row,
+ * another spelling of a literal, an empty segment where an id belongs, the end of a longer path.
+ */
+export type ReadingStep = PathStep | RowForm | 'spelling' | 'empty-id' | 'longer-path';
 
 /** A row that a request meets. */
 export interface PathMatch<T> {
@@ -16,6 +28,8 @@ export interface PathMatch<T> {
    * equal octet for octet, no parameter empty. `false` when only a lenient reading meets it.
    */
   readonly exact: boolean;
+  /** The reading that met it, the plainest one; empty where it is exact. */
+  readonly reading: readonly ReadingStep[];
 }
 
 /** What of a request is matched. */
@@ -37,11 +51,6 @@ export interface PathTableRow<T> {
   readonly data: T;
 }
 
-export interface PathTableOptions {
-  /** Prefixes that the shop strips before it looks at a path, such as `/index.php`; literals only. */
-  readonly ignoredPrefixes: readonly string[];
-}
-
 /**
  * Compiles rows into one table whose look-ups cost the same for ten rows and for ten thousand.
  *
@@ -49,8 +58,10 @@ export interface PathTableOptions {
  * - Literals match whatever their case and escapes; `;params` and dots and spaces at the end of a segment are ignored.
  * - Empty segments are taken as kept, dropped, and runs of them as one; at the end of the path as none and as an empty
  *   id. An empty segment matches a parameter.
- * - The path is read with and without each ignored prefix, also where it is glued to the next segment, and with each
- *   `%2F` both as it stands and as a slash.
+ * - The path is read with and without each ignored prefix, also where it is glued to the next segment, with and without
+ *   a version in front and a format suffix at its end, and with each `%2F` both as it stands and as a slash.
+ * - A row that ends in a name also matches with one id behind it, and a row behind a version without the version; but
+ *   where a row is written for that very path and method, it alone says what holds there.
  * - A row of two or more segments also matches as the end of any longer path. A row of one segment does so only where
  *   a resource type stands, at an even position (from 0) of a reading: `/a/1/carts` meets `/carts`, `/a/carts`, where
  *   `carts` is an id, does not. Under `**` one more segment counts as the row's.
@@ -61,72 +72,76 @@ export interface PathTableOptions {
  * its own name. A form POST meets the rows of every method but OPTIONS.
  * @throws {Error} when a template or an ignored prefix is malformed; check them with `parsePathTemplate` first.
  */
-export function buildPathTable<T>(rows: readonly PathTableRow<T>[], options: PathTableOptions): PathTable<T> {
-  return finish(buildPathTableInSteps(rows, options));
+export function buildPathTable<T>(rows: readonly PathTableRow<T>[], rules: PathRules): PathTable<T> {
+  return finish(buildPathTableInSteps(rows, rules));
 }
 
 /** The same in small steps, for a table that is built while others are served. */
 export function* buildPathTableInSteps<T>(
   rows: readonly PathTableRow<T>[],
-  options: PathTableOptions,
+  rules: PathRules,
 ): Steps<PathTable<T>> {
-  const vocabulary = createVocabulary();
-  const routes = yield* routesOf(rows, vocabulary);
+  const interner = createSegmentInterner();
+  const interpreter = createPathInterpreter(rules, interner);
+  const routes = yield* routesOf(rows, interner, rules);
   const index = yield* indexRoutes(routes);
-  const prefixes = options.ignoredPrefixes.map((prefix) => parsePrefix(prefix, vocabulary));
   return {
     match(request) {
-      if (!index.isMetByAnything && isForeign(request, vocabulary, prefixes)) return none;
-      const readings = readPath(request, vocabulary, prefixes);
+      if (!index.isMetByAnything && interpreter.hasNoKnownSegment(request)) return none;
       const asked = request.isFormPost && request.method === 'POST' ? 'form' : request.method;
       const met = new Map<number, PathMatch<T>>();
       const meet: Meet<T> = (route, reading, start) => {
         for (const row of route.rows[asked]) {
           if (met.has(row.index)) continue;
-          const match = matchOf(row, reading, start);
-          met.set(row.index, isRoot(row, request) ? { ...match, exact: true } : match);
+          // A resource type alone is met only where a type stands: paths are pairs of type and id.
+          if (row.isOneType && !row.rest && start % 2 === 1) continue;
+          met.set(row.index, matchOf(row, reading, start, request));
         }
       };
-      index.lookUp(readings, meet);
+      index.lookUp(interpreter.interpret(request), meet);
       return inOrder(met);
     },
   };
 }
 
 const none: readonly never[] = [];
+const exactly: readonly never[] = [];
 
-function matchOf<T>(row: Row<T>, reading: PathReading, start: number): PathMatch<T> {
+function matchOf<T>(
+  row: Row<T>,
+  { segments, steps }: PathInterpretation,
+  start: number,
+  request: PathTableRequest,
+): PathMatch<T> {
   const params: Record<string, string> = {};
-  const { segments, origins } = reading;
-  const parts = row.template.segments;
-  let exact = reading.isPlain && start === 0 && (row.template.rest || parts.length === segments.length);
-  for (let i = 0; i < parts.length; i += 1) {
-    const part = parts[i] as (typeof parts)[number];
-    const segment = segments[origins?.[start + i] ?? start + i] ?? '';
-    if ('name' in part) params[part.name] = segment;
-    if ('name' in part ? segment === '' : segment !== part.literal) exact = false;
+  let isSpelled = true;
+  let hasEmptyId = false;
+  for (let i = 0; i < row.segments.length; i += 1) {
+    const part = row.segments[i] as (typeof row.segments)[number];
+    const segment = segments[start + i] ?? '';
+    if ('literal' in part) isSpelled &&= segment === part.literal;
+    else {
+      params[part.name] = segment;
+      hasEmptyId ||= segment === '';
+    }
   }
-  return { data: row.data, params, exact };
+  const isExact = isSpelled && !hasEmptyId && start === 0 && steps.length === 0 && row.form === undefined;
+  if (isExact || isRoot(row, request)) return { data: row.data, params, exact: true, reading: exactly };
+  const reading: ReadingStep[] = [...steps];
+  if (row.form !== undefined) reading.push(row.form);
+  if (start > 0) reading.push('longer-path');
+  if (!isSpelled) reading.push('spelling');
+  if (hasEmptyId) reading.push('empty-id');
+  return { data: row.data, params, exact: false, reading };
 }
 
 /** `/` is one empty segment as it stands, and no segment in a template. */
-function isRoot({ template }: Row<unknown>, { segments }: PathTableRequest): boolean {
-  return template.text === '/' && segments.length === 1 && segments[0] === '';
+function isRoot({ segments, rest, form }: Row<unknown>, request: PathTableRequest): boolean {
+  return segments.length === 0 && !rest && form === undefined && request.segments.join('/') === '';
 }
 
 function inOrder<T>(met: ReadonlyMap<number, PathMatch<T>>): readonly PathMatch<T>[] {
   if (met.size < 2) return [...met.values()];
   const entries = [...met].sort(([a, one], [b, other]) => Number(other.exact) - Number(one.exact) || a - b);
   return entries.map(([, match]) => match);
-}
-
-function parsePrefix(text: string, vocabulary: Vocabulary): IgnoredPrefix {
-  const template = parsePathTemplate(text);
-  if (isTemplateProblem(template)) throw new Error(`ignored prefix "${text}": ${template.problem}`);
-  const literals = template.segments.map((segment) => ('literal' in segment ? segment.literal : ''));
-  const last = literals.at(-1);
-  if (template.rest || last === undefined || literals.includes('')) {
-    throw new Error(`ignored prefix "${text}": one or more literals are needed, nothing else`);
-  }
-  return { words: literals.map((literal) => vocabulary.learn(literal)), lastText: foldSegment(last) };
 }

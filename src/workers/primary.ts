@@ -49,7 +49,7 @@ export function createPrimary(input: PrimaryInput): Primary {
   const list: LiveList = followProtectedList({
     file: config.protectedResources,
     text: input.protectedList,
-    ignoredPrefixes: config.request.ignoredPrefixes,
+    paths: config.request,
     onContent(content) {
       refusedList = list.problems().length > 0 ? content : undefined;
       supervisor.tellAll('list', content);

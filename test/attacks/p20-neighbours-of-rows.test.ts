@@ -41,6 +41,11 @@ const spellings: readonly ((path: string) => string)[] = [
   (path) => path.replaceAll('/', '%5c'),
   (path) => `/index.php${path}`,
   (path) => `/INDEX.php/${path}`,
+  (path) => `/v0${path}`,
+  (path) => `/v0.42${path}/`,
+  (path) => `/1${path}`,
+  (path) => `/index.phpv0${path}`,
+  (path) => `/V1.0;x/${path}`,
   (path) => `/x/y${path}`,
   (path) => `/a/b/c/d${path}`,
   (path) => `http://shop.example${path}`,
@@ -67,6 +72,14 @@ describe('P20: neighbours of each row of the contract', () => {
     }
     expect(passed).toEqual([]);
     expect(stage.upstream.bytes()).toBe(before);
+  });
+
+  const named = contractCalls.filter(({ row }) => !row.endsWith('}'));
+  it.each(named)('$row, with an id behind it', async ({ method, path }) => {
+    for (const behind of ['/x', '/x/', '/x.html', '//x']) {
+      await stage.demandsToken(request(`${method} ${path}${behind}`, json));
+      await stage.demandsToken(request(`${method} /v0${path}${behind}`, json));
+    }
   });
 
   it.each([

@@ -4,7 +4,7 @@ import { type CheckOptions, runCheck } from '../../src/commands/check.ts';
 import { keys, makeFolder } from '../config/config-folder.ts';
 import { runCommand } from './command-run.ts';
 
-const list = 'groups:\n  Carts:\n    - ANY /carts/**\ncomplete: true\n';
+const list = 'groups:\n  Carts:\n    - GET /carts/**\ncomplete: true\n';
 
 function check(files: Record<string, string>, options: CheckOptions = {}, env: Record<string, string> = {}) {
   const cwd = makeFolder({ 'config/protected-resources.yaml': list, ...files });
@@ -44,7 +44,7 @@ describe('check', () => {
 
   it('advises on rows that are right but probably not what was meant', async () => {
     const { code, out } = await check({
-      'config/shopward.yaml': keys,
+      'config/shopward.yaml': `${keys}\nrequest: { itemForms: false }\n`,
       'config/protected-resources.yaml': 'groups:\n  Carts:\n    - GET /carts\ncomplete: true\n',
     });
     expect(code).toBe(0);

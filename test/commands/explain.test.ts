@@ -131,7 +131,7 @@ describe('explain says why not', () => {
     [
       'PUT /carts/17',
       [
-        'the method differs: the list has GET (config/protected-resources.yaml:5), PATCH (config/protected-resources.yaml:6) and DELETE (config/protected-resources.yaml:7) for this path',
+        'the method differs: the list has GET (config/protected-resources.yaml:5), POST (config/protected-resources.yaml:4), PATCH (config/protected-resources.yaml:6) and DELETE (config/protected-resources.yaml:7) for this path',
       ],
     ],
     ['OPTIONS /carts', ['OPTIONS is never authenticated']],
@@ -153,7 +153,7 @@ describe('explain says why not', () => {
     ],
     ['GET /nothing/like/it', ['no row begins with "/nothing", or with anything like it']],
     [
-      'GET /wishlists/5',
+      'GET /wishlists/5/x',
       [
         'GET /wishlists (config/protected-resources.yaml:12): the row ends after segment 1, the path goes on with "5"',
       ],
@@ -201,7 +201,9 @@ describe('explain tells of entity tags, refresh tokens and own endpoints', () =>
       'GET /carts/{cart_id}',
       'PATCH /carts/{cart_id}',
       'DELETE /carts/{cart_id}',
+      'POST /carts',
     ]);
+    expect(rows.map(({ reading }) => reading)).toEqual([[], [], [], ['item-form']]);
     expect(entityTags?.rule).toBe('precondition');
   });
 

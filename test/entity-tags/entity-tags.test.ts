@@ -413,18 +413,13 @@ describe('writes', () => {
     expect(gate.concerns(get([], '/Carts/1'))).toBe(false);
   });
 
-  test.each([
-    '/Carts/1',
-    '/carts/1/',
-    '//carts/1',
-    '/x/y/carts/1',
-    '/carts/2/carts/1',
-    '/carts//items',
-    '/carts/1/items/',
-  ])('PATCH %s is refused: not the exact spelling', async (target) => {
-    const { gate } = createGate();
-    expect((await ask(gate, patch('"x"', target), answered(200))).status).toBe('lenient-spelling');
-  });
+  test.each(['/Carts/1', '/carts/1/', '//carts/1', '/x/y/carts/1', '/carts/2/carts/1', '/carts//items'])(
+    'PATCH %s is refused: not the exact spelling',
+    async (target) => {
+      const { gate } = createGate();
+      expect((await ask(gate, patch('"x"', target), answered(200))).status).toBe('lenient-spelling');
+    },
+  );
 
   test('spellings of one id are one resource', async () => {
     const under = createGate();

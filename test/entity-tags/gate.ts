@@ -34,7 +34,7 @@ export function createGate(
     times,
     waitMs: 50,
     trackedResponseBytes: 10_000,
-    ignoredPrefixes: [],
+    paths: { ignoredPrefixes: [] },
     now: Date.now,
     onEvent: (event) => events.push(event),
     ...more,

@@ -74,20 +74,53 @@ describe('the difference of two lists', () => {
 
 describe('what a list leaves open', () => {
   it.each([
-    [['GET /carts'], ['3: GET /carts is protected, GET /carts/{id} is open']],
+    [['GET /carts'], []],
     [['GET /carts/{id}'], ['3: GET /carts/{id} is protected, GET /carts is open']],
     [['GET /carts', 'GET /carts/{id}'], []],
-    [['ANY /carts/**'], []],
+    [['ANY /carts/**'], ['3: ANY is every method but OPTIONS, which no row asks for a token']],
     [['PATCH /a/{id}', 'DELETE /a/{id}'], ['3: PATCH /a/{id} is protected, GET /a/{id} is open']],
     [['GET /a', 'GET /a/{id}', 'DELETE /a/{id}'], ['5: DELETE /a/{id} is protected, PATCH /a/{id} is open']],
-    [['GET /a/{x}/b', 'ANY /a', 'ANY /a/{x}'], []],
-    [['GET /a/{x}/b', 'POST /a/{x}/b/{id}', 'ANY /a/**'], []],
-    [['GET /a/{x}/b', 'POST /a/{x}/b/{id}'], ['3: GET /a/{x}/b is protected, GET /a/{x}/b/{id} is open']],
+    [
+      ['GET /a/{x}/b', 'ANY /a', 'ANY /a/{x}'],
+      ['4: ANY is every method but OPTIONS, which no row asks for a token'],
+    ],
+    [
+      ['GET /a/{x}/b', 'POST /a/{x}/b/{id}', 'ANY /a/**'],
+      ['5: ANY is every method but OPTIONS, which no row asks for a token'],
+    ],
+    [['GET /a/{x}/b', 'POST /a/{x}/b/{id}'], []],
     [['POST /a', 'POST /a/{x}/b'], []],
-    [['ANY /a/{id}', 'GET /a'], []],
+    [['ANY /a/{id}', 'GET /a'], ['3: ANY is every method but OPTIONS, which no row asks for a token']],
+    [
+      ['{ match: GET /a, scopes: [x] }', 'GET /a/{id}'],
+      ['3: GET /a/{id} in line 4 asks for something else, and may be the same to the shop (as GET /a/{id})'],
+    ],
+    [['{ match: GET /a, scopes: [x] }', '{ match: "GET /a/{id}", scopes: [x] }'], []],
+    [
+      ['GET /a', 'GET /a/{id}', '{ match: GET /A.json, observe: true }'],
+      ['3: GET /A.json in line 5 asks for something else, and may be the same to the shop (as GET /a.json)'],
+    ],
+    [
+      [
+        'GET /v1/a',
+        'GET /v1/a/{id}',
+        '{ match: GET /a, scopes: [x] }',
+        '{ match: "GET /a/{x}", scopes: [x] }',
+      ],
+      [
+        '3: GET /a in line 5 asks for something else, and may be the same to the shop (as GET /a)',
+        '4: GET /a/{x} in line 6 asks for something else, and may be the same to the shop (as GET /a/{id})',
+      ],
+    ],
   ])('%j', (rows, warnings) => {
     const found = findSuspicious(listOf(...rows));
     expect(found.map(({ line, text }) => `${line}: ${text}`)).toEqual(warnings);
     expect(found.every(({ severity, file }) => severity === 'warning' && file === 'list.yaml')).toBe(true);
+  });
+
+  it('a form that does not count', () => {
+    const rules = { ignoredPrefixes: [], itemForms: false };
+    const [found] = findSuspicious(listOf('GET /carts'), rules);
+    expect(found?.text).toBe('GET /carts is protected, GET /carts/{id} is open');
   });
 });

@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { adviceJudges, fileJudges } from '../../src/commands/file-judges.ts';
+import { formatProblem } from '../../src/config/problem.ts';
 import { parse } from 'yaml';
 import { z } from 'zod';
 import { compileProtectedList, parseProtectedList } from '../../src/protection/protected-list.ts';
@@ -38,6 +40,19 @@ describe('config/protected-resources.yaml', () => {
     ]);
   });
 
+  it('gives one remark at start and in check, which names the hardened one', async () => {
+    const { text = '', list } = shipped ?? {};
+    for (const judges of [fileJudges, adviceJudges]) {
+      const found = judges.protectedResources?.(text, 'list.yaml', {}) ?? [];
+      expect(found.map(formatProblem)).toEqual([
+        expect.stringMatching(/^list\.yaml:1:1: warning: .*protected-resources\.hardened\.yaml/),
+      ]);
+      const others = judges.protectedResources?.(text.replace('- GET /orders\n', '- GET /order\n'), 'l', {});
+      expect(others?.map(formatProblem).join()).not.toContain('hardened');
+    }
+    expect(list?.rows).toHaveLength(56);
+  });
+
   it('names the place of each row', () => {
     const lines = shipped?.text.split('\n') ?? [];
     for (const { method, template, source } of shipped?.list.rows ?? []) {
@@ -50,7 +65,7 @@ describe('config/protected-resources.hardened.yaml', () => {
   it('holds the rows of the contract too, and loosens none', () => {
     const difference = shipped && hardened && diffProtectedLists(shipped.list, hardened.list);
     expect(difference).toMatchObject({ removed: [], changed: [] });
-    expect(difference?.added.length).toBe(26);
+    expect(difference?.added.length).toBe(37);
   });
 
   it.each([
@@ -60,6 +75,17 @@ describe('config/protected-resources.hardened.yaml', () => {
     'GET /customers/DE--1/orders',
     'GET /customers/DE--1/availability-notifications',
     'GET /my-availability-notifications',
+    'GET /my-availability-notifications/x',
+    'GET /customers/DE--1/availability-notifications/x',
+    'GET /booked-services',
+    'GET /booked-services/1',
+    'GET /ssp-assets',
+    'POST /ssp-assets',
+    'GET /ssp-assets/1',
+    'GET /ssp-inquiries',
+    'POST /ssp-inquiries',
+    'GET /ssp-inquiries/1',
+    'GET /carts/17/up-selling-products/x/',
     'GET /company-business-units',
     'GET /company-business-units/mine',
     'GET /cart-permission-groups',

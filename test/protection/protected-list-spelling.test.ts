@@ -146,7 +146,7 @@ describe('spellings of spellings', () => {
 describe('what is not the same path', () => {
   it.each(samples)('$method $target with another name is open', ({ method, target }) => {
     const [, type = ''] = target.split('/');
-    const others = [`${type}-history`, `x${type}`, `${type}.json`, `${type}1`, type.slice(1)];
+    const others = [`${type}-history`, `x${type}`, `${type}.html`, `${type}1`, type.slice(1)];
     for (const other of others) expect(verdict(method, target.replaceAll(type, other))).toBe('open');
   });
 });

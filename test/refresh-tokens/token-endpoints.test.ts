@@ -3,7 +3,7 @@ import { compileTokenEndpoints } from '../../src/refresh-tokens/token-endpoints.
 import type { CanonicalRequest, Method } from '../../src/request/canonical-request.ts';
 import { shopEndpoints } from './token-front.ts';
 
-const read = compileTokenEndpoints(shopEndpoints, ['/index.php']);
+const read = compileTokenEndpoints(shopEndpoints, { ignoredPrefixes: ['/index.php'] });
 
 function meaning(method: Method, path: string, { isFormPost = false, query = '', body = 'none' } = {}) {
   const request = {
@@ -46,6 +46,11 @@ describe('token endpoints, as leniently as the shop takes them', () => {
     ['POST', '/carts/1/refresh-tokens', 'exchange json-api'],
     ['POST', '/x//refresh-tokens', 'exchange json-api'],
     ['DELETE', '/carts/1/refresh-tokens/abc', 'revoke abc'],
+    ['POST', '/v0/refresh-tokens', 'exchange json-api'],
+    ['POST', '/v0.42/access-tokens', 'issue'],
+    ['POST', '/1/token', 'exchange form, issue'],
+    ['POST', '/index.phpv0/refresh-tokens', 'exchange json-api'],
+    ['DELETE', '/v0/refresh-tokens/abc', 'revoke abc'],
     ['DELETE', '/refresh-tokens', 'none'],
     ['GET', '/refresh-tokens', 'none'],
     ['GET', '/access-tokens', 'none'],

@@ -54,6 +54,7 @@ export async function startTokenFront(
   const authenticate = createAuthenticate({ verifier });
   const gate = createRefreshTokens({
     endpoints: shopEndpoints,
+    paths: { ignoredPrefixes: [] },
     store,
     subjectOf: createAccessTokenSubject(createSubjectReader('sub.customer_reference')),
     lifetimeMs: defaultLifetimeMs,

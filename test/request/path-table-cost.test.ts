@@ -1,5 +1,7 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { buildPathTable, type PathTableRequest, type PathTableRow } from '../../src/request/path-table.ts';
+import { createSegmentInterner } from '../../src/request/path-folding.ts';
+import { createPathInterpreter } from '../../src/request/path-interpretations.ts';
 import { tableRequest } from './path-table-request.ts';
 
 /** What the router was asked: the real one, counted. */
@@ -37,8 +39,10 @@ function rowsOf(count: number): PathTableRow<number>[] {
   }));
 }
 
+const rules = { ignoredPrefixes: ['/index.php'], formatSuffixes: ['json', 'xml'] };
+
 function costOf(rows: readonly PathTableRow<number>[], request: PathTableRequest): typeof asked {
-  const table = buildPathTable(rows, { ignoredPrefixes: ['/index.php'] });
+  const table = buildPathTable(rows, rules);
   asked.lookUps = 0;
   asked.segments = 0;
   table.match(request);
@@ -73,8 +77,11 @@ describe('a plain path', () => {
   });
 });
 
-/** 21 ways with empty segments, of the path as it stands and with its encoded slashes, each with and without prefix. */
-const readings = 21 * 2 * 2;
+/**
+ * 21 ways with empty segments, of the path as it stands and with its encoded slashes, each with up to a prefix and a
+ * version stripped in any order (five beginnings), each with and without a format suffix.
+ */
+const readings = 21 * 2 * 5 * 2;
 
 describe('the most expensive paths', () => {
   const many = rowsOf(10_000);
@@ -89,6 +96,9 @@ describe('the most expensive paths', () => {
     'of trees': Array.from({ length: 64 }, (_, i) => `tree-${i % 13}`),
     'of prefixes': often(64, 'index.php'),
     'of glued prefixes': often(64, 'index.phpindex.php'),
+    'of versions': often(64, 'v1.0'),
+    'of prefixes, versions, types and empties': often(10, 'index.phpv1', 'v2', '', 'type-1', ';x', 'a.json'),
+    'of format suffixes': often(32, 'type-1.json', ''),
     'of prefixes, types and empties': often(16, 'index.php', '', 'type-1', ';x'),
   };
 
@@ -108,6 +118,22 @@ describe('the most expensive paths', () => {
       const one = costOf(rowsOf(1000), segments(...parts));
       expect(costOf(many, segments(...parts))).toEqual(one);
     }
+  });
+});
+
+describe('the readings of one path', () => {
+  it('are a small constant, whatever its length', () => {
+    const interpreter = createPathInterpreter(rules, createSegmentInterner());
+    const count = (parts: readonly string[]) =>
+      interpreter.interpret({ segments: parts, alternativeSegments: parts.toReversed() }).length;
+    const odd = ['index.phpv1', 'v2', '', ';x', 'index.php', '', 'a.json', 'carts.xml', '', ''];
+    for (let length = 1; length <= 64; length += 1) {
+      for (let turn = 0; turn < odd.length; turn += 1) {
+        const parts = Array.from({ length }, (_, i) => odd[(i * (turn + 1) + turn) % odd.length] as string);
+        expect(count(parts)).toBeLessThanOrEqual(readings);
+      }
+    }
+    expect(interpreter.interpret({ segments: ['carts', '1'] })).toHaveLength(1);
   });
 });
 

@@ -14,26 +14,79 @@ interface ModelRequest {
   readonly isFormPost: boolean;
 }
 
+export interface ModelRules {
+  readonly ignoredPrefixes: readonly string[];
+  readonly versionSegments: boolean;
+  readonly itemForms: boolean;
+  readonly formatSuffixes: readonly string[];
+}
+
 /** Indexes of the rows met. */
 export function modelMatch(
   rows: readonly ModelRow[],
-  prefixes: readonly string[],
+  { ignoredPrefixes, versionSegments, itemForms, formatSuffixes }: ModelRules,
   request: ModelRequest,
 ): number[] {
+  const strips = ignoredPrefixes.length + (versionSegments ? 1 : 0);
   const readings = [request.segments, request.alternativeSegments ?? []]
     .filter((segments) => segments.length > 0)
     .flatMap(emptyWays)
-    .flatMap((reading) => stripped(reading, prefixes));
+    .flatMap((reading) => stripped(reading, ignoredPrefixes, versionSegments, strips))
+    .flatMap((reading) => withSuffixCut(reading, formatSuffixes));
+  const isMetAs = (template: string, isType: boolean) =>
+    readings.some(
+      (reading) => isMet(template, reading, isType) || pairs(reading).some((pair) => isWhole(template, pair)),
+    );
+  const isWritten = (template: string, method: string) =>
+    rows.some(
+      (row) => shape(row.template) === shape(template) && (row.method === method || row.method === 'ANY'),
+    );
   return [...rows.keys()].filter((index) => {
-    const row = rows[index] as ModelRow;
-    return (
-      asksFor(request, row.method) &&
-      readings.some(
-        (reading) =>
-          isMet(row.template, reading) || pairs(reading).some((pair) => isWhole(row.template, pair)),
-      )
+    const { method, template } = rows[index] as ModelRow;
+    if (!asksFor(request, method)) return false;
+    if (isMetAs(template, partsOf(template).length === 1)) return true;
+    return formsOf(template, versionSegments, itemForms).some(
+      ([form, isType]) => !isWritten(form, method) && isMetAs(form, isType),
     );
   });
+}
+
+/** The other paths that a row stands for, and whether each is a type (and an id) alone. */
+function formsOf(template: string, versions: boolean, items: boolean): [string, boolean][] {
+  const parts = partsOf(template);
+  const bare = parts.slice(1);
+  const forms: [string, boolean][] = [];
+  const isBare = versions && isVersion(parts[0] ?? '') && bare.some((part) => !/^\{|^\*\*$/.test(part));
+  if (isBare) forms.push([`/${bare.join('/')}`, bare.length === 1]);
+  for (const path of items ? [parts, ...(isBare ? [bare] : [])] : []) {
+    if (path.length > 0 && !/^\{|^\*\*$/.test(path.at(-1) ?? '')) {
+      forms.push([`/${path.join('/')}/{item}`, path.length === 1]);
+    }
+  }
+  return forms;
+}
+
+function partsOf(template: string): string[] {
+  return template === '/' ? [] : template.slice(1).split('/');
+}
+
+function shape(template: string): string {
+  return partsOf(template)
+    .map((part) => (part.startsWith('{') ? '{}' : fold(part)))
+    .join('/');
+}
+
+function isVersion(segment: string): boolean {
+  return !segment.startsWith('{') && /^[a-z]*[0-9]+([.][0-9]+)*$/.test(fold(segment));
+}
+
+function withSuffixCut(reading: string[], suffixes: readonly string[]): string[][] {
+  const last = fold(reading.at(-1) ?? '');
+  const cut = suffixes.filter((suffix) => last.endsWith(`.${suffix}`) && last.length > suffix.length + 1);
+  return [
+    reading,
+    ...cut.map((suffix) => [...reading.slice(0, -1), encodeURIComponent(last.slice(0, -suffix.length - 1))]),
+  ];
 }
 
 function asksFor({ method, isFormPost }: ModelRequest, wanted: string): boolean {
@@ -78,8 +131,13 @@ function emptyWays(segments: readonly string[]): string[][] {
   return inners.flatMap((one) => tails.map((other) => [...one, ...other]));
 }
 
-/** The reading, and what is left when up to as many prefixes as there are have been taken off it. */
-function stripped(reading: string[], prefixes: readonly string[], strips = prefixes.length): string[][] {
+/** The reading, and what is left when up to `strips` prefixes and versions have been taken off it. */
+function stripped(
+  reading: string[],
+  prefixes: readonly string[],
+  versions: boolean,
+  strips: number,
+): string[][] {
   if (strips === 0) return [reading];
   const rests = prefixes.flatMap((prefix) => {
     const parts = prefix.slice(1).split('/');
@@ -92,7 +150,8 @@ function stripped(reading: string[], prefixes: readonly string[], strips = prefi
     if (!loose.startsWith(last)) return [];
     return [[encodeURIComponent(loose.slice(last.length)), ...reading.slice(parts.length + 1)]];
   });
-  return [reading, ...rests.flatMap((rest) => stripped(rest, prefixes, strips - 1))];
+  if (versions && isVersion(reading[0] ?? '')) rests.push(reading.slice(1));
+  return [reading, ...rests.flatMap((rest) => stripped(rest, prefixes, versions, strips - 1))];
 }
 
 /** `/type/id` of each pair, followed by the last pair. */
@@ -103,7 +162,8 @@ function pairs(reading: readonly string[]): string[][] {
   return last === undefined ? [] : all.map((pair) => [...pair, ...last]);
 }
 
-function isMet(template: string, reading: readonly string[]): boolean {
+/** `isType`: a resource type, and perhaps its id, is met only where a type stands. */
+function isMet(template: string, reading: readonly string[], isType: boolean): boolean {
   const parts = template === '/' ? [] : template.slice(1).split('/');
   if (parts.at(-1) === '**') {
     const head = parts.slice(0, -1);
@@ -116,11 +176,11 @@ function isMet(template: string, reading: readonly string[]): boolean {
   const start = reading.length - parts.length;
   if (start < 0 || !isHere(parts, reading.slice(start))) return false;
   if (parts.length === 0) return reading.length === 0;
-  return parts.length > 1 || start % 2 === 0;
+  return !isType || start % 2 === 0;
 }
 
 function isWhole(template: string, reading: readonly string[]): boolean {
-  const parts = template.slice(1).split('/');
+  const parts = partsOf(template);
   const head = parts.filter((part) => part !== '**');
   return isHere(head, parts.length > head.length ? reading.slice(0, head.length) : reading);
 }

@@ -4,7 +4,7 @@ import { type Method, methods } from '../../src/request/canonical-request.ts';
 import { buildPathTable, type PathTableRequest } from '../../src/request/path-table.ts';
 import { modelMatch } from './path-table-model.ts';
 
-const literal = fc.constantFrom('carts', 'items', 'Reports', 'a', 'x.y', 'a%20b', 'index.php');
+const literal = fc.constantFrom('carts', 'items', 'Reports', 'a', 'x.y', 'a%20b', 'index.php', 'v1');
 const part = fc.oneof(literal, fc.constant('{p}'));
 
 const template = fc
@@ -39,15 +39,25 @@ const segment = fc.oneof(
     arbitrary: fc.constantFrom('index.php', 'INDEX.PHP', 'index.php;x', 'index.phpcarts', 'index.phpA.'),
   },
   { weight: 2, arbitrary: fc.constantFrom('api', 'v1', 'v1carts', 'api.', 'v1index.php') },
+  { weight: 2, arbitrary: fc.constantFrom('V0', '1.0;x', 'index.phpv2', '7.', 'v1.2.3', 'v1x', 'v.1') },
+  {
+    weight: 2,
+    arbitrary: fc.constantFrom('carts.json', 'ITEMS.XML;x', 'a.json.', '.json', 'x.y.json', '1.xml'),
+  },
   { weight: 3, arbitrary: fc.constantFrom('1', '2', 'b', 'cartsx', 'xcarts', '__proto__') },
 );
 
-const prefixes = fc.constantFrom<string[]>(
-  [],
-  ['/index.php'],
-  ['/index.php', '/api/v1'],
-  ['/api', '/api/v1'],
-);
+const rules = fc.record({
+  ignoredPrefixes: fc.constantFrom<string[]>(
+    [],
+    ['/index.php'],
+    ['/index.php', '/api/v1'],
+    ['/api', '/api/v1'],
+  ),
+  versionSegments: fc.boolean(),
+  itemForms: fc.boolean(),
+  formatSuffixes: fc.constantFrom<string[]>([], ['json', 'xml'], ['json']),
+});
 
 /** Segments that follow the literals of the templates above, so that rows are met often. */
 const path = fc
@@ -71,31 +81,28 @@ const request = fc.record({
   isFormPost: fc.boolean(),
 });
 
+const plainRules = { ignoredPrefixes: [], versionSegments: false, itemForms: false, formatSuffixes: [] };
+
 describe('the table', () => {
   it('meets the rows that the plain model of the rules meets', () => {
     let met = 0;
     fc.assert(
-      fc.property(
-        fc.array(row, { minLength: 1, maxLength: 6 }),
-        prefixes,
-        request,
-        (rows, ignored, asked) => {
-          const table = buildPathTable(
-            rows.map((one, index) => ({ ...one, data: index })),
-            { ignoredPrefixes: ignored },
-          );
-          const matches = table.match(asked).map(({ data }) => data);
-          met += matches.length;
-          expect(matches.toSorted((a, b) => a - b)).toEqual(modelMatch(rows, ignored, asked));
-        },
-      ),
+      fc.property(fc.array(row, { minLength: 1, maxLength: 6 }), rules, request, (rows, given, asked) => {
+        const table = buildPathTable(
+          rows.map((one, index) => ({ ...one, data: index })),
+          given,
+        );
+        const matches = table.match(asked).map(({ data }) => data);
+        met += matches.length;
+        expect(matches.toSorted((a, b) => a - b)).toEqual(modelMatch(rows, given, asked));
+      }),
       {
         numRuns: 20_000,
         examples: [
           // One reading of a pair hid another in which the row is the whole of it.
           [
             [{ method: 'GET', template: '/Reports/{p1}/items/**' }],
-            [],
+            plainRules,
             {
               method: 'GET',
               segments: ['', 'Reports', 'CARTS', 'carts', '1', 'items'],
@@ -105,7 +112,7 @@ describe('the table', () => {
           ],
           [
             [{ method: 'GET', template: '/Reports/{p1}/items' }],
-            [],
+            plainRules,
             {
               method: 'GET',
               segments: ['', 'Reports', 'CARTS', 'carts', '1', 'items'],
@@ -122,21 +129,16 @@ describe('the table', () => {
 
   it('calls a match exact only when the path is the template, segment for segment', () => {
     fc.assert(
-      fc.property(
-        fc.array(row, { minLength: 1, maxLength: 6 }),
-        prefixes,
-        request,
-        (rows, ignored, asked) => {
-          const table = buildPathTable(
-            rows.map((one) => ({ ...one, data: one })),
-            { ignoredPrefixes: ignored },
-          );
-          for (const { data, exact, params } of table.match(asked)) {
-            expect(exact).toBe(isExact(data.template, asked.segments));
-            if (exact) expect(filled(data.template, params, asked)).toBe(`/${asked.segments.join('/')}`);
-          }
-        },
-      ),
+      fc.property(fc.array(row, { minLength: 1, maxLength: 6 }), rules, request, (rows, given, asked) => {
+        const table = buildPathTable(
+          rows.map((one) => ({ ...one, data: one })),
+          given,
+        );
+        for (const { data, exact, params } of table.match(asked)) {
+          expect(exact).toBe(isExact(data.template, asked.segments));
+          if (exact) expect(filled(data.template, params, asked)).toBe(`/${asked.segments.join('/')}`);
+        }
+      }),
       { numRuns: 5000 },
     );
   });

@@ -12,7 +12,7 @@ function table(rows: readonly string[], prefixes: readonly string[] = ignoredPre
       const [method, template] = row.split(' ') as [Method | 'ANY', string];
       return { method, template, data: row };
     }),
-    { ignoredPrefixes: prefixes },
+    { ignoredPrefixes: prefixes, formatSuffixes: ['json', 'XML'] },
   );
 }
 
@@ -106,7 +106,54 @@ const cases: Record<string, readonly (readonly [rows: string[], request: string,
     [['GET /carts'], 'GET /x/carts', []],
     [['GET /carts'], 'GET /abstract-products/carts', []],
     [['GET /carts'], 'GET /x//carts', ['~GET /carts']],
-    [['GET /carts'], 'GET /carts/carts', []],
+    [['GET /carts'], 'GET /x/carts/1', []],
+  ],
+  'a version in front': [
+    [['GET /carts'], 'GET /v0/carts', ['~GET /carts']],
+    [['GET /carts'], 'GET /v0.42/carts', ['~GET /carts']],
+    [['GET /carts'], 'GET /1/carts/', ['~GET /carts']],
+    [['GET /carts'], 'GET /V1%2E0;x/carts', ['~GET /carts']],
+    [['GET /carts'], 'GET /v0//carts', ['~GET /carts']],
+    [['GET /carts'], 'GET /index.phpv0/carts', ['~GET /carts']],
+    [['GET /carts'], 'GET /index.php/v0/carts', ['~GET /carts']],
+    [['GET /carts'], 'GET /v0/index.php/carts', ['~GET /carts']],
+    [['GET /carts'], 'GET /%EF%BD%96%EF%BC%90/carts', ['~GET /carts']],
+    [['GET /c/{id}/items'], 'GET /v0/c/1/x/y/items', ['~GET /c/{id}/items']],
+    [['GET /carts'], 'GET /v/carts', []],
+    [['GET /carts'], 'GET /v1x/carts', []],
+    [['GET /carts'], 'GET /x/v1/carts', ['~GET /carts']],
+    [['GET /v1/carts'], 'GET /v1/carts', ['GET /v1/carts']],
+    [['GET /v1/carts'], 'GET /carts', ['~GET /v1/carts']],
+    [['GET /v1/carts'], 'GET /v2/carts', ['~GET /v1/carts']],
+    [['GET /v1/carts', 'GET /carts'], 'GET /carts', ['GET /carts']],
+    [['GET /v1/carts', 'GET /carts'], 'GET /v1/carts', ['GET /v1/carts', '~GET /carts']],
+    // What is left of these names nothing.
+    [['GET /v1/**'], 'GET /carts', []],
+    [['GET /v1/{id}'], 'GET /carts', []],
+  ],
+  'the item form': [
+    [['GET /carts'], 'GET /carts/carts', ['~GET /carts']],
+    [['GET /c/{id}/up'], 'GET /c/17/up/x', ['~GET /c/{id}/up']],
+    [['GET /c/{id}/up'], 'GET /c/17/up/x/', ['~GET /c/{id}/up']],
+    [['GET /c/{id}/up'], 'GET /c/17/y/z/up/x', ['~GET /c/{id}/up']],
+    [['GET /c/{id}/up'], 'GET /v0/c/17/up/x', ['~GET /c/{id}/up']],
+    [['GET /c/{id}/up'], 'GET /c/17/up/x/y', []],
+    [['POST /carts'], 'POST /carts/1', ['~POST /carts']],
+    [['POST /carts'], 'GET /carts/1', []],
+    [['GET /carts', 'GET /carts/{id}'], 'GET /carts/1', ['GET /carts/{id}']],
+    [['GET /carts', 'ANY /Carts/{id}'], 'GET /x/1/carts/1', ['~ANY /Carts/{id}']],
+    [['ANY /carts', 'GET /carts/{id}'], 'PUT /carts/1', ['~ANY /carts']],
+    [['GET /v1/carts'], 'GET /carts/1', ['~GET /v1/carts']],
+  ],
+  'a format suffix': [
+    [['GET /abc'], 'GET /abc.json', ['~GET /abc']],
+    [['GET /abc'], 'GET /ABC.XML;x/', ['~GET /abc']],
+    [['GET /abc'], 'GET /v0/abc.json', ['~GET /abc']],
+    [['GET /abc'], 'GET /abc.json.', ['~GET /abc']],
+    [['GET /abc'], 'GET /abc.html', []],
+    [['GET /abc.json'], 'GET /abc.json', ['GET /abc.json']],
+    [['GET /abc.json'], 'GET /abc', []],
+    [['GET /abc'], 'GET /abc.json/x/y', []],
   ],
   'the rest of a path': [
     [['GET /r/**'], 'GET /r', ['GET /r/**']],
@@ -134,6 +181,42 @@ for (const [title, list] of Object.entries(cases)) {
   });
 }
 
+describe('each of them can be switched off', () => {
+  it.each([
+    ['GET /v0/carts', { versionSegments: false }],
+    ['GET /carts/1', { itemForms: false }],
+  ])('%s', (request, rule) => {
+    const rows = [{ method: 'GET' as const, template: '/carts', data: 0 }];
+    const met = (rules: object) =>
+      buildPathTable(rows, { ignoredPrefixes, ...rules }).match(tableRequest(request)).length;
+    expect([met({}), met(rule)]).toEqual([1, 0]);
+  });
+
+  it('any extension may be a suffix', () => {
+    const any = buildPathTable([{ method: 'GET', template: '/carts', data: 0 }], {
+      ignoredPrefixes,
+      formatSuffixes: ['*'],
+    });
+    expect(any.match(tableRequest('GET /carts.anything'))).toHaveLength(1);
+  });
+});
+
+describe('the reading that met a row is told', () => {
+  it.each([
+    ['GET /carts', []],
+    ['GET /v0/carts', ['version']],
+    ['GET /index.phpv0/carts', ['prefix', 'version']],
+    ['GET /carts///', ['empty-segments']],
+    ['GET /carts/', ['item-form', 'empty-id']],
+    ['GET /carts/x', ['item-form']],
+    ['GET /Carts.json', ['format-suffix', 'spelling']],
+    ['GET /x/1/carts', ['longer-path']],
+  ])('%s: %j', (request, reading) => {
+    const [met] = table(['GET /carts']).match(tableRequest(request));
+    expect(met?.reading).toEqual(reading);
+  });
+});
+
 describe('parameters', () => {
   it.each([
     ['GET /c/{a}/i/{b}', 'GET /c/1%20;x/i/ABC', { a: '1%20;x', b: 'ABC' }],
@@ -159,8 +242,13 @@ describe('an encoded slash', () => {
   it('is read as a character and as a slash', () => {
     const met = table(rows).match(tableRequest('GET /pages/carts%2F1', '/pages/carts/1'));
     expect(met).toEqual([
-      { data: 'GET /pages/{id}', params: { id: 'carts%2F1' }, exact: true },
-      { data: 'GET /carts/{id}', params: { id: '1' }, exact: false },
+      { data: 'GET /pages/{id}', params: { id: 'carts%2F1' }, exact: true, reading: [] },
+      {
+        data: 'GET /carts/{id}',
+        params: { id: '1' },
+        exact: false,
+        reading: ['encoded-slash', 'longer-path'],
+      },
     ]);
   });
 });
@@ -169,8 +257,8 @@ describe('rows of one route', () => {
   it('are all met, in their order, with their own names', () => {
     const met = table(['GET /c/{b}', 'GET /c/{a}']).match(tableRequest('GET /c/1'));
     expect(met).toEqual([
-      { data: 'GET /c/{b}', params: { b: '1' }, exact: true },
-      { data: 'GET /c/{a}', params: { a: '1' }, exact: true },
+      { data: 'GET /c/{b}', params: { b: '1' }, exact: true, reading: [] },
+      { data: 'GET /c/{a}', params: { a: '1' }, exact: true, reading: [] },
     ]);
   });
 

@@ -35,13 +35,13 @@ export interface EntityTagRule {
 /** The rule for a request; null: it meets no tracked resource. */
 export function findEntityTagRule(
   request: CanonicalRequest,
-  { entityTags, request: { ignoredPrefixes } }: Pick<Config, 'entityTags' | 'request'>,
+  { entityTags, request: paths }: Pick<Config, 'entityTags' | 'request'>,
   rejections: Rejections,
 ): EntityTagRule | null {
   if (entityTags === false) return null;
   const resources = entityTags.resources.map(({ freshFor, ...more }) => ({ ...more, freshForMs: freshFor }));
-  const met = createTrackedResources(resources, ignoredPrefixes).match(request);
-  if (met === undefined) return null;
+  const met = createTrackedResources(resources, paths).match(request);
+  if (met === undefined || met === 'no-id') return null;
   if (met === 'lenient') return lenientSpellingRule(rejections);
   const speak = (name: RejectionName) => speakOf(rejections, name);
   const { collection, member, methods, ifMatch, freshForMs } = met.resource;

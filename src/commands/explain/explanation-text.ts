@@ -1,3 +1,4 @@
+import type { ReadingStep } from '../../request/path-table.ts';
 import type { ExplainedRow, Explanation, Refusal } from './explanation.ts';
 
 /** The explanation for people: one fact a line, its name in front. */
@@ -52,15 +53,31 @@ function verdictText({ token }: Explanation): string {
   return `needs a valid access token${scopes}; ${refusals}${observed}`;
 }
 
-function rowText({ row, group, file, line, scopes, observe, exact }: ExplainedRow): string {
+function rowText({ row, group, file, line, scopes, observe, exact, reading }: ExplainedRow): string {
   const more = [
     `group ${group}`,
     ...(scopes.length > 0 ? [`scopes ${scopes.join(' ')}`] : []),
     ...(observe ? ['observe'] : []),
-    ...(exact ? [] : ['by a lenient reading of the path']),
+    ...(exact
+      ? []
+      : [`by a lenient reading of the path: ${reading.map((step) => stepTexts[step]).join(', ')}`]),
   ];
   return `${row} (${file}:${line}), ${more.join(', ')}`;
 }
+
+const stepTexts: Readonly<Record<ReadingStep, string>> = {
+  'encoded-slash': 'its encoded slash is one',
+  'empty-segments': 'without its empty segments',
+  prefix: 'without its prefix',
+  version: 'without the version in front',
+  'format-suffix': 'without its format suffix',
+  'last-pair': 'its last type and id below an earlier one',
+  'item-form': 'with an id behind the row',
+  'without-version': "without the row's version",
+  spelling: 'in another spelling',
+  'empty-id': 'with an empty id',
+  'longer-path': 'as the end of a longer path',
+};
 
 function speak({ status, code, detail }: Refusal): string {
   return `${status} code ${code}: ${detail}`;

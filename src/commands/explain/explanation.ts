@@ -7,6 +7,7 @@ import { buildRejections, type RejectionName, type Rejections } from '../../reje
 import { type CanonicalRequest, requestTarget } from '../../request/canonical-request.ts';
 import { canonicaliseRequest } from '../../request/canonicalise-request.ts';
 import type { FieldList } from '../../request/field-list.ts';
+import type { ReadingStep } from '../../request/path-table.ts';
 import { buildRequestRules } from '../../request/request-rules.ts';
 import { type EntityTagRule, findEntityTagRule, lenientSpellingRule } from './entity-tag-rule.ts';
 import { explainMiss } from './nearest-rows.ts';
@@ -69,6 +70,8 @@ export interface ExplainedRow {
   readonly observe: boolean;
   /** False: only a lenient reading of the path meets it, such as another case or an extra slash. */
   readonly exact: boolean;
+  /** Which reading that is, step by step; empty where the path as it stands meets it. */
+  readonly reading: readonly ReadingStep[];
   /** The row that log and metrics name. */
   readonly decides: boolean;
 }
@@ -144,7 +147,7 @@ function explainProtection(
       whyNot: explainMiss(request, list),
     };
   }
-  const exact = new Set(list.matchRows(request).flatMap((met) => (met.exact ? [met.row] : [])));
+  const readings = new Map(list.matchRows(request).map((met) => [met.row, met.reading]));
   return {
     verdict: 'protected',
     token: {
@@ -161,7 +164,8 @@ function explainProtection(
       line: row.source.line,
       scopes: row.scopes,
       observe: row.observe,
-      exact: exact.has(row),
+      exact: readings.get(row)?.length === 0,
+      reading: readings.get(row) ?? [],
       decides: row === requirement.row,
     })),
     whyNot: [],
@@ -171,7 +175,7 @@ function explainProtection(
 function findTokenKinds(request: CanonicalRequest, config: Config): Explanation['refreshTokens'] {
   if (config.refreshTokens === false) return [];
   const { endpoints } = config.refreshTokens;
-  const met = compileTokenEndpoints(endpoints, config.request.ignoredPrefixes)(request);
+  const met = compileTokenEndpoints(endpoints, config.request)(request);
   if (met === undefined) return [];
   return [
     ...(met.issues.length > 0 ? (['issue'] as const) : []),

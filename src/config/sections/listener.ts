@@ -101,6 +101,22 @@ export const request = z
     ignoredPrefixes: distinct(path()).prefault(['/index.php']).meta({
       description: 'Prefixes that the shop ignores: paths are matched with and without them.',
     }),
+    versionSegments: z.boolean().default(true).meta({
+      description:
+        'A first segment of letters, or none, and a number (`v1`, `1.0`, `v0.42`) may be a version that the shop drops before it routes; in a Spryker shop `getPathVersionResolving()` and `getPathVersionPrefix()`. Paths are matched with and without it, and so are rows that begin with one: `GET /orders` also protects `/v1/orders`, `GET /v1/orders` also `/orders` and `/v2/orders`. A change of a tracked resource must use the path of `entityTags.resources` exactly: where clients say `/v1/carts`, name that one. `false` where first segments such as `shop1` and `shop2` are different things.',
+    }),
+    itemForms: z.boolean().default(true).meta({
+      description:
+        'A row that ends in a name also covers one id behind it: `GET /carts/{id}/up-selling-products` also `/carts/17/up-selling-products/x`, since a Spryker shop takes paths for pairs of type and id and runs the same action, whatever id stands there. A row that is written for that path and method says itself what holds there. `false` where the list alone should say it.',
+    }),
+    formatSuffixes: distinct(
+      z.string().regex(/^(?:\*|[A-Za-z0-9]{1,16})$/, { error: 'must be an extension such as json, or *' }),
+    )
+      .prefault([])
+      .meta({
+        description:
+          'Extensions that the shop cuts off the end of a path (Rails and older Spring do, Spryker does not), such as `json`: then `GET /orders` also protects `/orders.json`. `*` is every extension. A change of a tracked member whose id ends in one is refused, since it may be two members.',
+      }),
   })
   .prefault({})
   .meta({ description: 'How request targets are read.' });

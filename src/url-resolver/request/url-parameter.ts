@@ -1,5 +1,5 @@
-import { isShortEnough } from '../mapping.ts';
 import { decodeFormText } from '../../request/form-decode.ts';
+import { isShortEnough } from '../mapping.ts';
 
 /** What a query says about `url`, and about `_store`. */
 export interface ResolverQuery {

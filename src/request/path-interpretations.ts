@@ -1,0 +1,266 @@
+import type { CanonicalRequest } from './canonical-request.ts';
+import {
+  decodeSegment,
+  emptyId,
+  foldCase,
+  foldSegment,
+  type SegmentInterner,
+  unknownId,
+} from './path-folding.ts';
+import { isTemplateProblem, parsePathTemplate } from './path-template.ts';
+
+/** Which readings of a path count besides the path as it stands (`request` in the configuration). */
+export interface PathRules {
+  /** Prefixes that the shop strips before it looks at a path, such as `/index.php`; literals only. */
+  readonly ignoredPrefixes: readonly string[];
+  /** A first segment such as `v1` or `1.0` may be dropped. Default true. */
+  readonly versionSegments?: boolean;
+  /** A row that ends in a name also covers one id behind it. Default true. */
+  readonly itemForms?: boolean;
+  /** Extensions that the shop may cut off the last segment, in any case; `*`: every one. Default none. */
+  readonly formatSuffixes?: readonly string[];
+}
+
+/** What an upstream does to a path before it routes by it. */
+export type PathStep =
+  | 'encoded-slash'
+  | 'empty-segments'
+  | 'prefix'
+  | 'version'
+  | 'format-suffix'
+  /** Pairs of type and id, of which only one and the last are looked at. */
+  | 'last-pair';
+
+/** One way in which some upstream may read a path. */
+export interface PathInterpretation {
+  /** The interned id of each segment that is seen. */
+  readonly ids: readonly string[];
+  /** The same segments' texts: canonical, less what a step has cut off. */
+  readonly segments: readonly string[];
+  /** What leads from the canonical path to this reading; none: the path as it stands. */
+  readonly steps: readonly PathStep[];
+}
+
+type SplitPath = Pick<CanonicalRequest, 'segments' | 'alternativeSegments'>;
+
+/** The one generator of readings: every table goes by it, so that none of them reads a path otherwise. */
+export interface PathInterpreter {
+  /**
+   * Every reading, the path as it stands first. At most 21 ways with empty segments, times two where an encoded slash
+   * may stand, times one more for each prefix and for a version, times two for a format suffix.
+   */
+  interpret(path: SplitPath): readonly PathInterpretation[];
+  /** Whether no reading has a segment that some row names: then none need be made. */
+  hasNoKnownSegment(path: SplitPath): boolean;
+}
+
+/** What is stripped off the beginning of a path: a prefix as ids and as its folded last segment. */
+interface Prefix {
+  readonly ids: readonly string[];
+  readonly lastText: string;
+}
+
+const asItStands: readonly PathStep[] = [];
+
+/** @throws {Error} when an ignored prefix is malformed. */
+export function createPathInterpreter(rules: PathRules, interner: SegmentInterner): PathInterpreter {
+  const { versionSegments = true, formatSuffixes } = rules;
+  const prefixes = rules.ignoredPrefixes.map((prefix) => parsePrefix(prefix, interner));
+  const suffixes = foldSuffixes(formatSuffixes);
+  /** As many strips one behind the other as there are things to strip: one for each hop in front of the shop. */
+  const mostStrips = prefixes.length + (versionSegments ? 1 : 0);
+
+  function withStripped(all: PathInterpretation[]): PathInterpretation[] {
+    let latest: readonly PathInterpretation[] = all;
+    for (let strips = 0; strips < mostStrips; strips += 1) {
+      const stripped: PathInterpretation[] = [];
+      for (const one of latest) {
+        for (const prefix of prefixes) {
+          const rest = stripPrefix(one, prefix, interner);
+          if (rest !== undefined) stripped.push(rest);
+        }
+        if (versionSegments && isVersionSegment(one.segments[0])) stripped.push(from(one, 1, 'version'));
+      }
+      if (stripped.length === 0) break;
+      latest = withoutTwins(stripped);
+      all.push(...latest);
+    }
+    return all;
+  }
+
+  function withSuffixesCut(all: PathInterpretation[]): PathInterpretation[] {
+    const { length } = all;
+    for (let i = 0; i < length; i += 1) {
+      const one = all[i] as PathInterpretation;
+      const bare = withoutFormatSuffix(one.segments.at(-1), suffixes);
+      if (bare === undefined) continue;
+      all.push({
+        ids: one.ids.with(-1, interner.idOf(bare)),
+        segments: one.segments.with(-1, bare),
+        steps: [...one.steps, 'format-suffix'],
+      });
+    }
+    return all;
+  }
+
+  return {
+    interpret({ segments, alternativeSegments }) {
+      const all = withEmptiesSeen(segments, interner, asItStands);
+      if (alternativeSegments !== undefined) {
+        all.push(...withEmptiesSeen(alternativeSegments, interner, ['encoded-slash']));
+      }
+      return withSuffixesCut(withStripped(all));
+    },
+    hasNoKnownSegment({ segments, alternativeSegments }) {
+      if (alternativeSegments !== undefined) return false;
+      for (const segment of segments) {
+        if (interner.idOf(segment) !== unknownId) return false;
+        // Where the last one is empty, or folds to nothing, it has an id.
+        if (withoutFormatSuffix(segment, suffixes) !== undefined) return false;
+      }
+      // A prefix of several segments begins with a known one; one of a single segment may be glued to the next.
+      return !prefixes.some(
+        ({ ids, lastText }) => ids.length === 1 && textBehind(segments[0], lastText) !== undefined,
+      );
+    },
+  };
+}
+
+/**
+ * Whether a shop may take the segment for a version and drop it: letters, perhaps none, and a number. The reference
+ * shop's own is `getPathVersionPrefix()` and digits, perhaps a dot and digits.
+ */
+export function isVersionSegment(segment: string | undefined): boolean {
+  return segment !== undefined && /\d/.test(segment) && versionText.test(foldSegment(segment));
+}
+
+const versionText = /^[a-z]*\d+(?:\.\d+)*$/;
+
+export type FormatSuffixes = ReadonlySet<string>;
+
+export function foldSuffixes(suffixes: readonly string[] = []): FormatSuffixes {
+  return new Set(suffixes.map((suffix) => suffix.toLowerCase()));
+}
+
+/** As much of a segment as is left without its format suffix; undefined: it has none. */
+export function withoutFormatSuffix(
+  segment: string | undefined,
+  suffixes: FormatSuffixes,
+): string | undefined {
+  if (segment === undefined || suffixes.size === 0 || !segment.includes('.')) return undefined;
+  const folded = foldSegment(segment);
+  const dot = folded.lastIndexOf('.');
+  if (dot <= 0) return undefined;
+  if (!suffixes.has('*') && !suffixes.has(folded.slice(dot + 1))) return undefined;
+  const at = segment.toLowerCase().lastIndexOf(folded.slice(dot));
+  return at > 0 ? segment.slice(0, at) : folded.slice(0, dot);
+}
+
+function withEmptiesSeen(
+  segments: readonly string[],
+  interner: SegmentInterner,
+  steps: readonly PathStep[],
+): PathInterpretation[] {
+  const ids: string[] = [];
+  let hasEmpty = false;
+  for (const segment of segments) {
+    const id = interner.idOf(segment);
+    if (id === emptyId) hasEmpty = true;
+    ids.push(id);
+  }
+  const all: PathInterpretation[] = [{ ids, segments, steps }];
+  if (!hasEmpty) return all;
+  for (const places of waysWithEmpties(segments, ids)) {
+    all.push({
+      ids: places.map((i) => ids[i] as string),
+      segments: places.map((i) => segments[i] as string),
+      steps: [...steps, 'empty-segments'],
+    });
+  }
+  return all;
+}
+
+/**
+ * Upstreams keep empty segments, drop them, or take a run of them for one; some see an empty segment where a `;param`
+ * was, and drop those at the beginning only (the shop trims both ends). Each way is taken with the end of the path seen
+ * as it is, without its empty segments, and with one of them.
+ */
+function waysWithEmpties(segments: readonly string[], ids: readonly string[]): Iterable<number[]> {
+  const isEmpty = (i: number) => ids[i] === emptyId;
+  let end = ids.length;
+  while (end > 0 && isEmpty(end - 1)) end -= 1;
+  const kept = [...ids.keys()];
+  let start = 0;
+  while (start < end && isEmpty(start)) start += 1;
+  const starts = start === 0 ? [0] : [0, start];
+  const inners = starts.flatMap((begin) => {
+    const inner = kept.slice(begin, end);
+    return [
+      inner,
+      inner.filter((i) => segments[i] !== ''),
+      inner.filter((i) => !(isEmpty(i) && isEmpty(i - 1))),
+    ];
+  });
+  inners.push(kept.slice(0, end).filter((i) => !isEmpty(i)));
+  const trailing = kept.slice(end);
+  const ends = trailing.length > 1 ? [[], trailing.slice(0, 1), trailing] : [[], trailing];
+  const ways = new Map<string, number[]>();
+  for (const seen of inners) for (const last of ends) ways.set([...seen, ...last].join(), [...seen, ...last]);
+  ways.delete(kept.join());
+  return ways.values();
+}
+
+/** Symfony strips the script's name as text, so that `/index.phpcarts/1` is `/carts/1` to the shop. */
+function stripPrefix(
+  one: PathInterpretation,
+  prefix: Prefix,
+  interner: SegmentInterner,
+): PathInterpretation | undefined {
+  const { ids, segments } = one;
+  const last = prefix.ids.length - 1;
+  for (let i = 0; i < last; i += 1) if (ids[i] !== prefix.ids[i]) return undefined;
+  if (ids[last] === prefix.ids[last]) return from(one, last + 1, 'prefix');
+  const glued = textBehind(segments[last], prefix.lastText);
+  if (glued === undefined) return undefined;
+  const rest = from(one, last, 'prefix');
+  return {
+    ids: rest.ids.with(0, interner.idOf(glued)),
+    segments: rest.segments.with(0, glued),
+    steps: rest.steps,
+  };
+}
+
+function from(
+  { ids, segments, steps }: PathInterpretation,
+  start: number,
+  step: PathStep,
+): PathInterpretation {
+  return { ids: ids.slice(start), segments: segments.slice(start), steps: [...steps, step] };
+}
+
+function textBehind(segment: string | undefined, text: string): string | undefined {
+  if (segment === undefined || segment.length <= text.length) return undefined;
+  const loose = foldCase(decodeSegment(segment));
+  return loose.startsWith(text) ? loose.slice(text.length) : undefined;
+}
+
+function withoutTwins(all: readonly PathInterpretation[]): PathInterpretation[] {
+  const seen = new Map<string, PathInterpretation>();
+  for (const one of all) {
+    // The texts at both ends decide what else is cut off.
+    const key = [one.segments[0], ...one.ids, one.segments.at(-1)].join('/');
+    if (!seen.has(key)) seen.set(key, one);
+  }
+  return [...seen.values()];
+}
+
+function parsePrefix(text: string, interner: SegmentInterner): Prefix {
+  const template = parsePathTemplate(text);
+  if (isTemplateProblem(template)) throw new Error(`ignored prefix "${text}": ${template.problem}`);
+  const literals = template.segments.map((segment) => ('literal' in segment ? segment.literal : ''));
+  const last = literals.at(-1);
+  if (template.rest || last === undefined || literals.includes('')) {
+    throw new Error(`ignored prefix "${text}": one or more literals are needed, nothing else`);
+  }
+  return { ids: literals.map((literal) => interner.intern(literal)), lastText: foldSegment(last) };
+}
