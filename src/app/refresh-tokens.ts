@@ -40,6 +40,9 @@ export function createRefreshTokensPart(
     subjectOf: createAccessTokenSubject(createSubjectReader(config.auth.subject)),
     lifetimeMs: settings.lifetime,
     answerWithinMs: config.upstream.responseTimeout,
+    claimMs: Math.max(2000, 3 * config.store.timeout),
+    replay: settings.replay,
+    leewayMs: settings.leeway,
     digestKey: settings.digestKey,
     onEvent: (event) => metrics.countEvent('refresh-tokens', event),
   });
@@ -54,11 +57,20 @@ export function createRefreshTokensPart(
       help: 'Refresh tokens in memory.',
       value: () => memory.size,
     });
+    metrics.registerGauge({
+      name: 'shopward_refresh_token_stray_records',
+      help: 'Claims and notes in memory about tokens that may not exist.',
+      value: () => memory.strays,
+    });
   }
   return {
     gate,
-    reasons: () =>
-      gate.stats().delayedWrites === 0 ? [] : ['refresh tokens: states wait for the store to come back'],
+    reasons() {
+      const { delayedWrites } = gate.stats();
+      return delayedWrites === 0
+        ? []
+        : [`refresh tokens: ${delayedWrites} state${delayedWrites === 1 ? '' : 's'} wait for the store`];
+    },
     close: async () => void (await gate.close()),
   };
 }

@@ -1,5 +1,6 @@
 import type { ObservedPassage } from '../forwarding/passage.ts';
 import { isRejection, type Rejection } from '../rejections/rejection.ts';
+import { type Answer, isAnswer } from '../request/answer.ts';
 import type { CanonicalRequest } from '../request/canonical-request.ts';
 import { type Candidate, findCandidate } from './candidates.ts';
 import { beginExchange } from './exchanging.ts';
@@ -8,24 +9,25 @@ import { type RefreshTokenEvent, type RefreshTokensOptions, refreshTokenEvents }
 import { readType } from './plain-request.ts';
 import { refuseNotPlain } from './refusals.ts';
 import { beginRevocation } from './revoking.ts';
+import { RetryQueue } from './retry-queue.ts';
 import { createDigests } from './token-digest.ts';
 import { compileTokenEndpoints, hasBody, type TokenRequest } from './token-endpoints.ts';
-import { createUnwritten } from './unwritten.ts';
 import type { Workings } from './workings.ts';
 
 /** The life cycle of refresh tokens at the edge: a gate of the pipeline. */
 export interface RefreshTokens {
   concerns(request: CanonicalRequest): false | 'head' | 'whole-body';
   /**
-   * Rejections: `refresh-token-invalid`, `token-request-not-plain`, `token-store-unavailable`. In observe mode an exchange that would have been
-   * refused goes on, and what it yields is recorded.
+   * Rejections: `token-request-not-plain`, `refresh-token-invalid`, `refresh-token-busy`, `refresh-token-unavailable`,
+   * `token-store-unavailable`; within the leeway an answer. In observe mode an exchange that would have been refused goes on,
+   * and what it yields is recorded.
    */
   begin(
     request: CanonicalRequest,
     identity: { readonly subject: string } | undefined,
     body: Buffer | undefined,
     isObserved?: boolean,
-  ): Promise<ObservedPassage | Rejection | undefined>;
+  ): Promise<ObservedPassage | Answer | Rejection | undefined>;
   stats(): RefreshTokenStats;
   /** Gives how many writes the store never took. */
   close(): Promise<number>;
@@ -47,17 +49,20 @@ export function createRefreshTokens(options: RefreshTokensOptions): RefreshToken
     events[event] += 1;
     options.onEvent?.(event);
   };
-  const unwritten = createUnwritten({
+  const retries = new RetryQueue({
     onDelayed: () => emit('write-delayed'),
     onLost: () => emit('write-lost'),
   });
   const workings: Workings = {
     marginMs: 5000,
+    claimMs: 2000,
+    replay: 'refuse',
+    leewayMs: 0,
     answerBytes: 262_144,
     monotonicNow: performance.now.bind(performance),
     ...options,
     digests: createDigests(options.digestKey),
-    unwritten,
+    retries,
     emit,
   };
   const read = compileTokenEndpoints(options.endpoints, options.paths);
@@ -88,9 +93,11 @@ export function createRefreshTokens(options: RefreshTokensOptions): RefreshToken
           observed: refusal,
         };
       }
-      if (candidate.token !== undefined) {
-        const verdict = await beginExchange(workings, exchanges, request, candidate.token, isObserved);
-        if (!isObserved || !isRejection(verdict)) return verdict;
+      const [exact, ...more] = exchanges;
+      if (exact !== undefined && candidate.token !== undefined) {
+        const endpoints = [exact, ...more] as const;
+        const verdict = await beginExchange(workings, endpoints, request, candidate.token, isObserved);
+        if (!isObserved || isAnswer(verdict) || !isRejection(verdict)) return verdict;
         return { ...issuePassage(workings, exchanges, request, isObserved), observed: verdict };
       }
       // Without an identity (no row protects the endpoint) nobody can say whose wish it is.
@@ -100,8 +107,8 @@ export function createRefreshTokens(options: RefreshTokensOptions): RefreshToken
       if (issues.length === 0) emit('exchange-without-token');
       return issuePassage(workings, [...issues, ...exchanges], request, isObserved);
     },
-    stats: () => ({ events: { ...events }, delayedWrites: unwritten.waiting }),
-    close: () => unwritten.close(),
+    stats: () => ({ events: { ...events }, delayedWrites: retries.waiting }),
+    close: () => retries.close(),
   };
 }
 

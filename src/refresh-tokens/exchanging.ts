@@ -3,124 +3,196 @@ import type { ForwardOutcome, Passage, ResponseEdits } from '../forwarding/passa
 import { mayHoldAfter } from '../redis/deadline.ts';
 import { RedisUnavailable } from '../redis/redis.ts';
 import type { Rejection } from '../rejections/rejection.ts';
+import type { Answer } from '../request/answer.ts';
 import type { CanonicalRequest } from '../request/canonical-request.ts';
-import { readAnswer, readsAnswer, recordIssued, subjectDigestOf, withholdUnreadable } from './issuing.ts';
+import { readAnswer, readsAnswer, subjectDigestOf, withholdUnreadable } from './issuing.ts';
 import { verdictOf } from './outcome.ts';
-import { type RefusalReason, refuseExchange, refuseUnknown } from './refusals.ts';
+import { newFamily, recordIssued } from './recording.ts';
+import { refuseExchange, refuseForNow, refuseUnknown } from './refusals.ts';
+import { answerReplay, type PresentedToken, sealForLeeway } from './replay.ts';
 import type { TokenEndpoint } from './token-endpoints.ts';
-import type { SubjectDigest, TokenDigest } from './token-store.ts';
+import type { ClaimAnswer, FamilyId, SubjectDigest, TokenDigest } from './token-store.ts';
 import type { Workings } from './workings.ts';
 
-/** A claim that was granted. */
+/** One exchange of a refresh token, on its way. */
+interface Refresh {
+  readonly workings: Workings;
+  readonly endpoints: readonly TokenEndpoint[];
+  readonly presented: PresentedToken;
+  readonly op: string;
+}
+
+/** A claim that was granted and confirmed. */
 interface Claimed {
+  readonly kind: 'claimed';
   readonly token: TokenDigest;
   readonly subject: SubjectDigest | null;
   /** Generation of the subject, as it was after the claim. */
   readonly since: number;
+  readonly family: FamilyId | null;
+  readonly isKnown: boolean;
   readonly revokedBy: readonly SubjectDigest[];
 }
+
+type Unclaimed = Exclude<ClaimAnswer, { readonly kind: 'granted' }> | { readonly kind: 'lost' };
 
 /** Claims the token in every reading that the shop could make of it, or refuses. */
 export async function beginExchange(
   workings: Workings,
-  endpoints: readonly TokenEndpoint[],
+  endpoints: readonly [TokenEndpoint, ...TokenEndpoint[]],
   request: Pick<CanonicalRequest, 'fields'>,
   sent: string,
   isObserved: boolean,
-): Promise<Passage | Rejection> {
-  const { digests, emit, monotonicNow, marginMs } = workings;
-  const format = endpoints[0]?.format ?? 'json-api';
-  const op = randomUUID();
-  const claimedAtMs = monotonicNow();
-  const asked: TokenDigest[] = [];
+): Promise<Passage | Answer | Rejection> {
+  const { digests, retries, emit, monotonicNow, marginMs } = workings;
+  const [endpoint] = endpoints;
+  const readings = digests.ofReadings(sent);
+  const presented = { text: sent, digest: digests.ofToken(sent), endpoint, request };
+  const refresh: Refresh = { workings, endpoints, presented, op: randomUUID() };
+  await retries.flush();
+  const begunAtMs = monotonicNow();
   const claimed: Claimed[] = [];
+  const asked: TokenDigest[] = [];
   try {
-    for (const token of digests.ofReadings(sent)) {
+    for (const token of readings) {
       asked.push(token);
-      const answer = await claimToken(workings, token, op);
-      if ('refused' in answer) {
-        await releaseAll(workings, asked, op);
-        emit(`exchange-refused-${answer.refused}`);
-        return refuseExchange(format, answer.refused, answer.remainingMs);
+      const answer = await claimToken(refresh, token);
+      if (answer.kind !== 'claimed') {
+        await releaseAll(refresh, asked);
+        return await refuse(refresh, answer, isObserved);
       }
       claimed.push(answer);
     }
   } catch (fault) {
     if (!(fault instanceof RedisUnavailable)) throw fault;
     // The store may have granted a claim whose answer was lost; what cannot be released lapses.
-    void mayHoldAfter(fault).then(() => releaseAll(workings, asked, op));
+    void mayHoldAfter(fault).then(() => releaseAll(refresh, asked));
     emit('store-unavailable');
-    return refuseUnknown(format);
+    return refuseUnknown(endpoint.format);
   }
   emit('exchange-granted');
   return {
     ...readsAnswer(workings, request, isObserved),
     outlivesClient: true,
-    maySend: () => monotonicNow() - claimedAtMs <= marginMs,
+    maySend: () => monotonicNow() - begunAtMs <= marginMs,
     async settle(outcome) {
-      const edits = await settleExchange(workings, endpoints, claimed, op, outcome);
+      const edits = await settleExchange(refresh, claimed, outcome);
       return isObserved ? {} : edits;
     },
   };
 }
 
-async function claimToken(
-  { store, answerWithinMs, marginMs }: Workings,
-  token: TokenDigest,
-  op: string,
-): Promise<Claimed | { readonly refused: RefusalReason; readonly remainingMs?: number }> {
-  const answer = await store.claim(token, op, answerWithinMs + marginMs);
-  if (answer.kind === 'in-exchange') return { refused: answer.kind, remainingMs: answer.remainingMs };
-  if (answer.kind !== 'granted') return { refused: answer.kind };
-  const { subject, revokedBy } = answer;
-  if (subject === null) return { token, subject, since: 0, revokedBy };
-  // After the claim, so that a `mine` that ended before this request began is seen for certain.
-  const since = await store.generationOf(subject);
-  return answer.generation < since ? { refused: 'revoked' } : { token, subject, since, revokedBy };
+/** First for a moment only: a claim that comes in late, when its caller has given up, is never confirmed. */
+async function claimToken({ workings, op }: Refresh, token: TokenDigest): Promise<Claimed | Unclaimed> {
+  const { store, claimMs, answerWithinMs, marginMs } = workings;
+  const answer = await store.claim(token, op, claimMs);
+  if (answer.kind !== 'granted') return answer;
+  const { subject, family, isKnown, revokedBy } = answer;
+  // After the claim, so that a `mine` or an end that was there before this request began is seen for certain.
+  const [confirmation, since, isEnded] = await Promise.all([
+    store.confirm(token, op, answerWithinMs + marginMs),
+    subject === null ? 0 : store.generationOf(subject),
+    family === null ? false : store.isFamilyEnded(family),
+  ]);
+  if (answer.generation < since || isEnded) return { kind: 'revoked' };
+  if (confirmation === 'lost') return { kind: 'lost' };
+  return { kind: 'claimed', token, subject, since, family, isKnown, revokedBy };
+}
+
+async function refuse(
+  { workings, presented }: Refresh,
+  why: Unclaimed,
+  isObserved: boolean,
+): Promise<Passage | Answer | Rejection> {
+  const { emit, answerWithinMs, marginMs } = workings;
+  const { format } = presented.endpoint;
+  switch (why.kind) {
+    case 'used':
+      return answerReplay(workings, presented, why, isObserved);
+    case 'in-exchange':
+      emit('exchange-refused-in-exchange');
+      return refuseForNow(format, why, answerWithinMs + marginMs);
+    case 'lost':
+      emit('store-unavailable');
+      return refuseUnknown(format);
+    default:
+      emit(`exchange-refused-${why.kind}`);
+      return refuseExchange(format, why.kind);
+  }
 }
 
 async function settleExchange(
-  workings: Workings,
-  endpoints: readonly TokenEndpoint[],
+  refresh: Refresh,
   claimed: readonly Claimed[],
-  op: string,
   outcome: ForwardOutcome,
 ): Promise<ResponseEdits> {
-  const { store, unwritten, emit } = workings;
-  const verdict = verdictOf(outcome);
-  if (verdict === 'unknown') {
-    emit('exchange-unknown');
-    return {};
+  const { store, emit } = refresh.workings;
+  const tokens = claimed.map(({ token }) => token);
+  switch (verdictOf(outcome)) {
+    case 'done':
+      return settleSuccess(refresh, claimed, outcome);
+    case 'unknown':
+      await attemptAll(tokens, (token) => store.markIndeterminate(token, refresh.op));
+      emit('exchange-unknown');
+      return {};
+    default:
+      await releaseAll(refresh, tokens);
+      emit('exchange-freed');
+      return {};
   }
-  if (verdict === 'refused') {
-    await releaseAll(
-      workings,
-      claimed.map(({ token }) => token),
-      op,
-    );
-    emit('exchange-freed');
-    return {};
-  }
-  const answer = readAnswer(workings, outcome, endpoints);
-  const issued = answer === 'unreadable' ? [] : answer;
+}
+
+async function settleSuccess(
+  refresh: Refresh,
+  claimed: readonly Claimed[],
+  outcome: ForwardOutcome,
+): Promise<ResponseEdits> {
+  const { workings, endpoints, presented } = refresh;
+  const { emit } = workings;
+  const read = readAnswer(workings, outcome, endpoints);
+  const issued = read === 'unreadable' ? [] : read;
   const owner = issued.map((one) => subjectDigestOf(workings, one)).find((one) => one !== null) ?? null;
-  // First of all, and whatever becomes of the rest: none of them is exchanged again.
-  await Promise.all(
-    claimed.map(({ token, subject }) =>
-      unwritten.write(async () => void (await store.markUsed(token, subject ?? owner))),
-    ),
-  );
-  if (claimed.some(({ revokedBy }) => isRevokedBy(owner, revokedBy))) {
+  const parent = claimed.find(({ subject }) => subject !== null);
+  const family = claimed.find((each) => each.family !== null)?.family ?? newFamily();
+  const isWithheld = claimed.some(({ revokedBy }) => isRevokedBy(owner, revokedBy));
+  const isProven = issued.length > 0;
+  const answer = isProven && !isWithheld ? sealForLeeway(workings, presented, outcome) : null;
+  // First of all, and whatever becomes of the rest: it is not exchanged again.
+  await markUsed(refresh, claimed, { owner, family, isProven, answer });
+  if (isWithheld) {
     emit('answer-withheld');
-    return { rejection: refuseExchange(endpoints[0]?.format ?? 'json-api', 'revoked') };
+    return { rejection: refuseExchange(presented.endpoint.format, 'revoked') };
   }
   emit('exchanged');
-  if (answer === 'unreadable') return withholdUnreadable();
-  const parent = claimed.find(({ subject }) => subject !== null);
+  if (read === 'unreadable') return withholdUnreadable();
   const subject = owner ?? parent?.subject ?? null;
   const since = parent?.subject === subject ? parent?.since : undefined;
-  for (const one of issued) await recordIssued(workings, one, subject, since);
+  for (const one of issued) await recordIssued(workings, one, { subject, family, since });
   return {};
+}
+
+/** Those that are known, else the one that was sent: what a shop may take it for besides need not exist. */
+async function markUsed(
+  refresh: Refresh,
+  claimed: readonly Claimed[],
+  use: Parameters<Workings['store']['markUsed']>[1],
+): Promise<void> {
+  const { store, retries, emit } = refresh.workings;
+  const known = claimed.filter(({ isKnown }) => isKnown);
+  const used = known.length > 0 ? known : claimed.slice(0, 1);
+  await Promise.all(
+    used.map(({ token, subject }) =>
+      retries.write(async (isLate) => {
+        const mark = { ...use, owner: subject ?? use.owner, answer: isLate ? null : use.answer };
+        if ((await store.markUsed(token, mark)) === 'full') emit('book-full');
+      }),
+    ),
+  );
+  const others = claimed.filter((each) => !used.includes(each));
+  await releaseAll(
+    refresh,
+    others.map(({ token }) => token),
+  );
 }
 
 /** It was not known whose the token is until now; where it still is not, any note counts. */
@@ -128,12 +200,19 @@ function isRevokedBy(owner: SubjectDigest | null, revokedBy: readonly SubjectDig
   return owner === null ? revokedBy.length > 0 : revokedBy.includes(owner);
 }
 
-/** Best effort: a claim that cannot be released lapses. */
-async function releaseAll({ store }: Workings, tokens: readonly TokenDigest[], op: string): Promise<void> {
+function releaseAll({ workings: { store }, op }: Refresh, tokens: readonly TokenDigest[]): Promise<void> {
+  return attemptAll(tokens, (token) => store.release(token, op));
+}
+
+/** Best effort: a claim that cannot be released, or told of, lapses. */
+async function attemptAll(
+  tokens: readonly TokenDigest[],
+  attempt: (token: TokenDigest) => unknown,
+): Promise<void> {
   await Promise.all(
     tokens.map(async (token) => {
       try {
-        await store.release(token, op);
+        await attempt(token);
       } catch (fault) {
         if (!(fault instanceof RedisUnavailable)) throw fault;
       }

@@ -1,11 +1,11 @@
 import type { ForwardOutcome, Passage, ResponseEdits } from '../forwarding/passage.ts';
-import { RedisUnavailable } from '../redis/redis.ts';
 import { reject } from '../rejections/rejection.ts';
 import type { CanonicalRequest } from '../request/canonical-request.ts';
 import { type FieldList, fieldValues } from '../request/field-list.ts';
 import { trimOws } from '../request/trimming.ts';
 import { type IssuedAnswer, type IssuedTokens, readIssuedTokens } from './issued-tokens.ts';
 import { verdictOf } from './outcome.ts';
+import { newFamily, recordIssued } from './recording.ts';
 import type { TokenEndpoint } from './token-endpoints.ts';
 import type { SubjectDigest } from './token-store.ts';
 import type { Workings } from './workings.ts';
@@ -23,7 +23,10 @@ export function issuePassage(
       if (verdictOf(outcome) !== 'done') return {};
       const answer = readAnswer(workings, outcome, endpoints);
       if (answer === 'unreadable') return isObserved ? {} : withholdUnreadable();
-      for (const issued of answer) await recordIssued(workings, issued, subjectDigestOf(workings, issued));
+      const family = newFamily();
+      for (const issued of answer) {
+        await recordIssued(workings, issued, { subject: subjectDigestOf(workings, issued), family });
+      }
       return {};
     },
   };
@@ -89,23 +92,4 @@ export function subjectDigestOf(
 ): SubjectDigest | null {
   const subject = accessToken === undefined ? undefined : subjectOf(accessToken);
   return subject === undefined ? null : digests.ofSubject(subject);
-}
-
-/** `since`: the generation that the token descends from; left out: the subject's own of this moment. */
-export async function recordIssued(
-  { store, digests, lifetimeMs: usualMs, emit }: Workings,
-  issued: IssuedTokens,
-  subject: SubjectDigest | null,
-  since?: number,
-): Promise<void> {
-  const token = digests.ofToken(issued.refreshToken);
-  const lifetimeMs = issued.lifetimeMs ?? usualMs;
-  try {
-    const current = subject === null ? 0 : await store.addToSubject(subject, token, lifetimeMs);
-    await store.record(token, { subject, generation: since ?? current, lifetimeMs });
-    emit('recorded');
-  } catch (fault) {
-    if (!(fault instanceof RedisUnavailable)) throw fault;
-    emit('not-recorded-store');
-  }
 }

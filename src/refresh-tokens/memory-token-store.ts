@@ -1,16 +1,20 @@
 import * as steps from './token-record.ts';
-import { blankRecord, type TokenRecord } from './token-record.ts';
-import type {
-  SubjectDigest,
-  TokenDigest,
-  TokenEntry,
-  TokenState,
-  TokenStore,
-  TokenStoreOptions,
+import { type Book, blankBook, blankRecord, type TokenRecord } from './token-record.ts';
+import {
+  type BookLimits,
+  type FamilyId,
+  type SubjectDigest,
+  strayMs,
+  type TokenDigest,
+  type TokenEntry,
+  type TokenState,
+  type TokenStore,
+  type TokenStoreOptions,
+  type Use,
 } from './token-store.ts';
 
 export interface MemoryTokenStoreOptions extends TokenStoreOptions {
-  /** Records that are kept; above, the tenth that expires first goes. Default 100000. */
+  /** Records of tokens that are kept; above, the tenth that expires first goes. Default 100000. */
   readonly maxRecords?: number;
   /** Milliseconds since 1970. Default `Date.now`. */
   readonly now?: () => number;
@@ -22,8 +26,21 @@ export interface MemoryTokenStoreOptions extends TokenStoreOptions {
 
 export type TokenSteps = Pick<
   typeof steps,
-  'claim' | 'release' | 'markUsed' | 'recordIssued' | 'noteRevocation' | 'settleRevocation' | 'stateOf'
+  | 'admit'
+  | 'claim'
+  | 'confirm'
+  | 'release'
+  | 'markIndeterminate'
+  | 'markUsed'
+  | 'recordIssued'
+  | 'noteRevocation'
+  | 'settleRevocation'
+  | 'stateOf'
 >;
+
+const usualBook: BookLimits = { perSubject: 64, inAll: 10_000 };
+/** Sealed answers that are kept for a leeway. */
+const maxAnswers = 1000;
 
 /** Generation of a subject: settled, and that of each `mine` under way. */
 interface Generations {
@@ -38,8 +55,15 @@ export class MemoryTokenStore implements TokenStore {
   readonly #steps: TokenSteps;
   readonly #maxRecords: number;
   readonly #now: () => number;
+  /** Tokens that were issued or exchanged here. */
   readonly #records = new Map<TokenDigest, TokenRecord>();
+  /** Claims, notes and marks on tokens that may not exist: these never push one of the others out. */
+  readonly #strays = new Map<TokenDigest, TokenRecord>();
+  #straysLookedAtMs = 0;
+  #book: Book = blankBook;
+  readonly #answers = new Set<TokenDigest>();
   readonly #generations = new Map<SubjectDigest, Generations>();
+  readonly #endedFamilies = new Set<FamilyId>();
 
   constructor(options: MemoryTokenStoreOptions) {
     this.#options = options;
@@ -48,8 +72,13 @@ export class MemoryTokenStore implements TokenStore {
     this.#now = options.now ?? Date.now;
   }
 
+  /** Records of tokens, without those about nothing. */
   get size(): number {
     return this.#records.size;
+  }
+
+  get strays(): number {
+    return this.#strays.size;
   }
 
   claim(token: TokenDigest, op: string, holdMs: number) {
@@ -58,13 +87,28 @@ export class MemoryTokenStore implements TokenStore {
     return answer;
   }
 
+  confirm(token: TokenDigest, op: string, holdMs: number) {
+    const { record, answer } = this.#steps.confirm(this.#look(token), op, holdMs, this.#now());
+    if (answer === 'confirmed') this.#store(token, record);
+    return answer;
+  }
+
   release(token: TokenDigest, op: string) {
     this.#store(token, this.#steps.release(this.#look(token), op));
   }
 
-  markUsed(token: TokenDigest, owner: SubjectDigest | null) {
+  markIndeterminate(token: TokenDigest, op: string) {
+    this.#store(token, this.#steps.markIndeterminate(this.#look(token), op));
+  }
+
+  markUsed(token: TokenDigest, use: Use) {
     const { lifetimeMs } = this.#options;
-    this.#store(token, this.#steps.markUsed(this.#look(token), owner, lifetimeMs, this.#now()));
+    const { record, answer } = this.#steps.markUsed(this.#look(token), use, lifetimeMs, this.#now(), () =>
+      this.#isAdmitted(null),
+    );
+    this.#store(token, record);
+    if (record.answer !== null) this.#boundAnswers(token);
+    return answer;
   }
 
   record(token: TokenDigest, issued: Parameters<TokenStore['record']>[1]) {
@@ -72,7 +116,15 @@ export class MemoryTokenStore implements TokenStore {
   }
 
   addToSubject(subject: SubjectDigest) {
-    return this.generationOf(subject);
+    return { generation: this.generationOf(subject), nowMicros: this.#now() * 1000 };
+  }
+
+  endFamily(family: FamilyId) {
+    this.#endedFamilies.add(family);
+  }
+
+  isFamilyEnded(family: FamilyId) {
+    return this.#endedFamilies.has(family);
   }
 
   generationOf(subject: SubjectDigest) {
@@ -81,7 +133,9 @@ export class MemoryTokenStore implements TokenStore {
   }
 
   noteRevocation(token: TokenDigest, by: SubjectDigest, op: string) {
-    const { record, answer } = this.#steps.noteRevocation(this.#look(token), by, op, this.#now());
+    const { record, answer } = this.#steps.noteRevocation(this.#look(token), by, op, this.#now(), () =>
+      this.#isAdmitted(by),
+    );
     if (answer === 'noted') this.#store(token, record);
     return answer;
   }
@@ -116,6 +170,7 @@ export class MemoryTokenStore implements TokenStore {
       yield {
         token,
         subject: record.subject,
+        family: record.family,
         state: this.#stateOf(record),
         issuedAtMs,
         expiresAtMs,
@@ -137,33 +192,66 @@ export class MemoryTokenStore implements TokenStore {
   }
 
   #stateOf(record: TokenRecord): TokenState {
+    const { subject, family, generation } = record;
     const state = this.#steps.stateOf(record, this.#now());
-    if (state === 'used' || record.subject === null) return state;
-    return record.generation < this.generationOf(record.subject) ? 'revoked' : state;
+    if (state === 'used') return state;
+    const isOver =
+      (subject !== null && generation < this.generationOf(subject)) ||
+      (family !== null && this.isFamilyEnded(family));
+    return isOver ? 'revoked' : state;
   }
 
   #look(token: TokenDigest): TokenRecord {
-    const record = this.#records.get(token);
+    const record = this.#records.get(token) ?? this.#strays.get(token);
     return record === undefined || this.#endOf(record) <= this.#now() ? blankRecord : record;
   }
 
   #store(token: TokenDigest, record: TokenRecord): void {
-    const isNothing =
-      record.life === null && record.claim === null && record.notes.size === 0 && record.pending.size === 0;
-    if (isNothing) {
-      this.#records.delete(token);
+    const { life, claim, notes, pending, usedAtMs } = record;
+    if (life !== null) {
+      this.#strays.delete(token);
+      this.#records.set(token, record);
+      if (this.#records.size > this.#maxRecords) this.#evict();
       return;
     }
-    this.#records.set(token, record);
-    if (this.#records.size > this.#maxRecords) this.#evict();
+    this.#records.delete(token);
+    const isNothing = claim === null && notes.size === 0 && pending.size === 0 && usedAtMs === null;
+    if (isNothing) this.#strays.delete(token);
+    else this.#strays.set(token, record);
+    this.#forgetLapsedStrays();
+  }
+
+  #isAdmitted(who: SubjectDigest | null): boolean {
+    const { lifetimeMs, book: limits = usualBook } = this.#options;
+    const { book, isAdmitted } = this.#steps.admit(this.#book, who, limits, strayMs(lifetimeMs), this.#now());
+    this.#book = book;
+    return isAdmitted;
+  }
+
+  /** Once a second at most, since it costs a look at all of them: the book and the exchanges under way bound how many. */
+  #forgetLapsedStrays(): void {
+    const now = this.#now();
+    if (Math.abs(now - this.#straysLookedAtMs) < 1000) return;
+    this.#straysLookedAtMs = now;
+    for (const [token, record] of this.#strays) if (this.#endOf(record) <= now) this.#strays.delete(token);
+  }
+
+  #boundAnswers(token: TokenDigest): void {
+    this.#answers.delete(token);
+    this.#answers.add(token);
+    const [oldest] = this.#answers;
+    if (this.#answers.size <= maxAnswers || oldest === undefined) return;
+    this.#answers.delete(oldest);
+    const record = this.#records.get(oldest);
+    if (record !== undefined) this.#records.set(oldest, { ...record, answer: null });
   }
 
   /** When a record may be forgotten. */
-  #endOf({ life, claim, notes, pending }: TokenRecord): number {
+  #endOf({ life, claim, notes, pending, usedAtMs }: TokenRecord): number {
     const { retentionMs, lifetimeMs } = this.#options;
     if (life !== null) return retentionMs === 'keep' ? Infinity : life.expiresAtMs + retentionMs;
-    const noted = [...notes.values(), ...[...pending.values()].map(({ atMs }) => atMs)];
-    return Math.max(claim?.untilMs ?? 0, ...noted.map((atMs) => atMs + lifetimeMs));
+    const noted = [...notes.values(), ...[...pending.values()].map(({ atMs }) => atMs), usedAtMs ?? 0];
+    return Math.max(claim?.untilMs ?? 0, ...noted.map((atMs) => atMs + strayMs(lifetimeMs)));
   }
 
   /** The oldest expired ones go first; a tenth at a time, so that sorting is paid for by many insertions. */
@@ -185,9 +273,13 @@ export class MemoryTokenStore implements TokenStore {
     this.#forgetIdleSubjects();
   }
 
-  /** A generation serves only the tokens that are there. */
+  /** A generation, and the end of a family, serve only the tokens that are there. */
   #forgetIdleSubjects(): void {
     const owners = new Set([...this.#records.values()].map(({ subject }) => subject));
+    const families = new Set([...this.#records.values()].map(({ family }) => family));
+    for (const family of this.#endedFamilies) {
+      if (!families.has(family)) this.#endedFamilies.delete(family);
+    }
     for (const [subject, { pending }] of this.#generations) {
       if (!owners.has(subject) && pending.size === 0) this.#generations.delete(subject);
     }

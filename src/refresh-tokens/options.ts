@@ -13,8 +13,14 @@ export interface RefreshTokensOptions {
   readonly lifetimeMs: number;
   /** Milliseconds in which the shop must have answered an exchange; its claim holds `marginMs` longer. */
   readonly answerWithinMs: number;
-  /** Milliseconds from the claim to the first byte of the forwarded exchange. Default 5000. */
+  /** Milliseconds from the confirmed claim to the first byte of the forwarded exchange. Default 5000. */
   readonly marginMs?: number;
+  /** Milliseconds that a claim holds until it is confirmed: two calls to the store must fit. Default 2000. */
+  readonly claimMs?: number;
+  /** What becomes of a used token that comes again. Default `refuse`. */
+  readonly replay?: ReplayPolicy;
+  /** Milliseconds in which a used token gets the answer of its exchange again. Default 0: never. */
+  readonly leewayMs?: number;
   /** Key of the digests; see `createDigests`. */
   readonly digestKey?: string | undefined;
   /** Bytes of an answer of the shop that are looked into for tokens; a longer one is withheld. Default 262144. */
@@ -23,6 +29,8 @@ export interface RefreshTokensOptions {
   /** Monotonic milliseconds. Default `performance.now`. */
   readonly monotonicNow?: () => number;
 }
+
+export type ReplayPolicy = 'refuse' | 'forward' | 'end-family';
 
 /** What happened to a token, for counters; nothing of the token is in it. */
 export const refreshTokenEvents = [
@@ -36,13 +44,18 @@ export const refreshTokenEvents = [
   'exchanged',
   'exchange-freed', // the shop said no, or was not reached
   'exchange-unknown', // nobody knows; the claim lapses
+  'exchange-repeated', // the same answer again, within the leeway
+  'replay-forwarded',
+  'replay-withheld', // the shop would have exchanged a used token
+  'family-ended',
   'answer-withheld', // an unknown token turned out to be revoked
   'answer-unreadable', // and withheld: nobody can say which tokens are in it
   'recorded',
   'not-recorded-none', // there is no refresh token in the answer
-  'not-recorded-store', // the store was away
+  'record-delayed', // the store was away: it is recorded when it is back
   'revocation-noted',
   'revocation-foreign',
+  'book-full', // too many records about nothing: not noted, the shop judges
   'revocation-undone',
   'store-unavailable', // 503 instead of an exchange or a revocation
   'write-delayed', // tried again until the store takes it

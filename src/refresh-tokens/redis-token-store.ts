@@ -1,14 +1,20 @@
 import { type Redis, type RedisArgument, RedisUnavailable } from '../redis/redis.ts';
 import { buildTokenScripts, type TokenScripts } from './token-scripts.ts';
-import type {
-  ClaimAnswer,
-  IssuedRecord,
-  SubjectDigest,
-  TokenDigest,
-  TokenEntry,
-  TokenState,
-  TokenStore,
-  TokenStoreOptions,
+import {
+  type BookLimits,
+  type ClaimAnswer,
+  type FamilyId,
+  type IssuedRecord,
+  type NoteAnswer,
+  type Standing,
+  type SubjectDigest,
+  strayMs,
+  type TokenDigest,
+  type TokenEntry,
+  type TokenState,
+  type TokenStore,
+  type TokenStoreOptions,
+  type Use,
 } from './token-store.ts';
 
 export interface RedisTokenStoreOptions extends TokenStoreOptions {
@@ -23,6 +29,8 @@ export interface RedisTokenStoreOptions extends TokenStoreOptions {
 
 /** Enough to spread over the nodes of a Cluster, few enough to walk through all of them. Never change it. */
 const buckets = 64;
+/** In each bucket: a bound over all of them would need a second slot. */
+const usualBook: BookLimits = { perSubject: 4, inAll: 256 };
 /** Records that the command line reads or deletes at a time. */
 const chunk = 200;
 
@@ -35,29 +43,34 @@ export class RedisTokenStore implements TokenStore {
   readonly #prefix: string;
   readonly #replicas: number;
   readonly #scripts: TokenScripts;
-  /** First arguments of every script. */
-  readonly #times: readonly [string, number];
+  /** First arguments of every script on a token, on a subject or a family. */
+  readonly #tokenTimes: readonly RedisArgument[];
+  readonly #times: readonly RedisArgument[];
 
   constructor(options: RedisTokenStoreOptions) {
     this.#redis = options.redis;
     this.#prefix = options.keyPrefix ?? 'shopward';
     this.#replicas = options.replicas ?? 0;
     this.#scripts = options.scripts ?? buildTokenScripts();
+    const { perSubject, inAll } = options.book ?? usualBook;
     this.#times = [String(options.retentionMs), options.lifetimeMs];
+    this.#tokenTimes = [...this.#times, strayMs(options.lifetimeMs), perSubject, inAll];
   }
 
   async claim(token: TokenDigest, op: string, holdMs: number): Promise<ClaimAnswer> {
-    const args = [...this.#times, token, op, holdMs];
-    if (this.#replicas === 0)
-      return readClaim(await this.#redis.runScript(this.#scripts.claim, this.#tokenKeys(token), args));
+    return readClaim(await this.#onToken('claim', token, op, holdMs));
+  }
+
+  async confirm(token: TokenDigest, op: string, holdMs: number): Promise<'confirmed' | 'lost'> {
+    if (this.#replicas === 0) return readConfirmation(await this.#onToken('confirm', token, op, holdMs));
     const { reply, replicas } = await this.#redis.runScriptAndWait(
-      this.#scripts.claim,
+      this.#scripts.confirm,
       this.#tokenKeys(token),
-      args,
+      [...this.#tokenTimes, packDigest(token), op, holdMs],
       this.#replicas,
     );
-    const answer = readClaim(reply);
-    if (answer.kind === 'granted' && replicas < this.#replicas) throw new RedisUnavailable('noreplicas');
+    const answer = readConfirmation(toReply(reply));
+    if (answer === 'confirmed' && replicas < this.#replicas) throw new RedisUnavailable('noreplicas');
     return answer;
   }
 
@@ -65,29 +78,53 @@ export class RedisTokenStore implements TokenStore {
     await this.#onToken('release', token, op);
   }
 
-  async markUsed(token: TokenDigest, owner: SubjectDigest | null): Promise<void> {
-    await this.#onToken('markUsed', token, owner ?? '');
+  async markIndeterminate(token: TokenDigest, op: string): Promise<void> {
+    await this.#onToken('markIndeterminate', token, op);
   }
 
-  async record(token: TokenDigest, { subject, generation, lifetimeMs }: IssuedRecord): Promise<void> {
-    await this.#onToken('record', token, subject ?? '', generation, lifetimeMs);
+  async markUsed(token: TokenDigest, { owner, family, isProven, answer }: Use): Promise<'marked' | 'full'> {
+    const args = [
+      packOwner(owner),
+      family,
+      isProven ? '1' : '0',
+      answer?.sealed ?? '',
+      answer?.leewayMs ?? 0,
+    ];
+    const [reply] = await this.#onToken('markUsed', token, ...args);
+    return reply === 'full' ? 'full' : 'marked';
   }
 
-  async addToSubject(subject: SubjectDigest, token: TokenDigest, lifetimeMs: number): Promise<number> {
-    return Number(await this.#onSubject('add', subject, token, lifetimeMs));
+  async record(token: TokenDigest, { subject, generation, family, lifetimeMs }: IssuedRecord): Promise<void> {
+    await this.#onToken('record', token, packOwner(subject), generation, family, lifetimeMs);
+  }
+
+  async addToSubject(subject: SubjectDigest, token: TokenDigest, lifetimeMs: number): Promise<Standing> {
+    const [generation, nowMicros] = await this.#onSubject('add', subject, packDigest(token), lifetimeMs);
+    return { generation: Number(generation), nowMicros: Number(nowMicros) };
   }
 
   async generationOf(subject: SubjectDigest): Promise<number> {
-    return Number(await this.#onSubject('generation', subject));
+    const [generation] = await this.#onSubject('generation', subject);
+    return Number(generation);
   }
 
-  async noteRevocation(token: TokenDigest, by: SubjectDigest, op: string): Promise<'noted' | 'foreign'> {
-    const [answer] = await this.#onToken('noteRevocation', token, by, op);
-    return answer === 'noted' ? 'noted' : 'foreign';
+  async endFamily(family: FamilyId, lifetimeMs: number): Promise<void> {
+    await this.#onFamily('endFamily', family, lifetimeMs);
+  }
+
+  async isFamilyEnded(family: FamilyId): Promise<boolean> {
+    const [endedAt] = await this.#onFamily('familyEnd', family);
+    return endedAt !== '';
+  }
+
+  async noteRevocation(token: TokenDigest, by: SubjectDigest, op: string): Promise<NoteAnswer> {
+    const [answer] = await this.#onToken('noteRevocation', token, packDigest(by), op);
+    if (answer === 'noted' || answer === 'foreign' || answer === 'full') return answer;
+    throw new RedisUnavailable('error');
   }
 
   async settleRevocation(token: TokenDigest, by: SubjectDigest, op: string, stands: boolean): Promise<void> {
-    await this.#onToken('settleRevocation', token, by, op, stands ? '1' : '0');
+    await this.#onToken('settleRevocation', token, packDigest(by), op, stands ? '1' : '0');
   }
 
   async noteRevocationOfAll(subject: SubjectDigest, op: string): Promise<void> {
@@ -99,14 +136,12 @@ export class RedisTokenStore implements TokenStore {
   }
 
   async *list(subject?: SubjectDigest): AsyncIterable<TokenEntry> {
-    const generations = new Map<string, Promise<number>>();
-    const generationOf = (owner: SubjectDigest) => {
-      const known = generations.get(owner) ?? this.generationOf(owner);
-      generations.set(owner, known);
-      return known;
-    };
+    const generationOf = remember((owner: SubjectDigest) => this.generationOf(owner));
+    const isFamilyEnded = remember((family: FamilyId) => this.isFamilyEnded(family));
     for await (const tokens of this.#digests(subject)) {
-      const entries = await Promise.all(tokens.map((token) => this.#look(token, generationOf)));
+      const entries = await Promise.all(
+        tokens.map((token) => this.#look(token, generationOf, isFamilyEnded)),
+      );
       for (const entry of entries) if (entry !== null) yield entry;
     }
   }
@@ -115,11 +150,12 @@ export class RedisTokenStore implements TokenStore {
     let purged = 0;
     for await (const tokens of this.#digests(subject, Date.now() + clockSlackMs)) {
       const replies = await Promise.all(tokens.map((token) => this.#onToken('purge', token)));
-      for (const [i, [isPurged, owner]] of replies.entries()) {
+      for (const [i, [isPurged, packed]] of replies.entries()) {
         if (isPurged !== '1') continue;
         purged += 1;
-        const index = this.#subjectKeys((owner || subject) as SubjectDigest)[1];
-        if (owner || subject) await this.#redis.command('ZREM', index, tokens[i] as string);
+        const owner = packed ? unpackDigest<SubjectDigest>(packed) : subject;
+        if (owner === undefined) continue;
+        await this.#redis.command('ZREM', this.#subjectKeys(owner)[1], packDigest(tokens[i] as TokenDigest));
       }
     }
     return purged;
@@ -128,16 +164,21 @@ export class RedisTokenStore implements TokenStore {
   async #look(
     token: TokenDigest,
     generationOf: (owner: SubjectDigest) => Promise<number>,
+    isFamilyEnded: (family: FamilyId) => Promise<boolean>,
   ): Promise<TokenEntry | null> {
     const reply = await this.#onToken('look', token);
     if (reply.length === 0) return null;
-    const [own = '', owner = '', generation, issued, expires, used, revoked] = reply;
-    const subject = owner === '' ? null : (owner as SubjectDigest);
-    const isOutdated = subject !== null && Number(generation) < (await generationOf(subject));
+    const [own = '', owner = '', generation, root = '', issued, expires, used, revoked] = reply;
+    const subject = owner === '' ? null : unpackDigest<SubjectDigest>(owner);
+    const family = root === '' ? null : (root as FamilyId);
+    const isOver =
+      (subject !== null && Number(generation) < (await generationOf(subject))) ||
+      (family !== null && (await isFamilyEnded(family)));
     return {
       token,
       subject,
-      state: isOutdated && own !== 'used' ? 'revoked' : (own as TokenState),
+      family,
+      state: isOver && own !== 'used' ? 'revoked' : (own as TokenState),
       issuedAtMs: Number(issued),
       expiresAtMs: Number(expires),
       usedAtMs: used ? Number(used) : null,
@@ -157,7 +198,7 @@ export class RedisTokenStore implements TokenStore {
       for (let offset = 0; ; offset += chunk) {
         const range = ['-inf', untilMs ?? '+inf', 'LIMIT', offset, chunk];
         const reply = await this.#redis.command('ZRANGEBYSCORE', index, ...range);
-        const tokens = Array.isArray(reply) ? (reply as TokenDigest[]) : [];
+        const tokens = toReply(reply).map((packed) => unpackDigest<TokenDigest>(packed));
         if (tokens.length > 0) all.push(tokens);
         if (tokens.length < chunk) break;
       }
@@ -166,24 +207,34 @@ export class RedisTokenStore implements TokenStore {
   }
 
   async #onToken(name: keyof TokenScripts, token: TokenDigest, ...args: RedisArgument[]): Promise<Reply> {
-    const all = [...this.#times, token, ...args];
-    const reply = await this.#redis.runScript(this.#scripts[name], this.#tokenKeys(token), all);
-    return Array.isArray(reply) ? reply.map(String) : [];
+    const all = [...this.#tokenTimes, packDigest(token), ...args];
+    return toReply(await this.#redis.runScript(this.#scripts[name], this.#tokenKeys(token), all));
   }
 
-  #onSubject(name: keyof TokenScripts, subject: SubjectDigest, ...args: RedisArgument[]): Promise<unknown> {
+  async #onSubject(
+    name: keyof TokenScripts,
+    subject: SubjectDigest,
+    ...args: RedisArgument[]
+  ): Promise<Reply> {
     const all = [...this.#times, ...args];
-    return this.#redis.runScript(this.#scripts[name], this.#subjectKeys(subject), all);
+    return toReply(await this.#redis.runScript(this.#scripts[name], this.#subjectKeys(subject), all));
   }
 
-  #tokenKeys(token: TokenDigest): [string, string] {
+  async #onFamily(name: keyof TokenScripts, family: FamilyId, ...args: RedisArgument[]): Promise<Reply> {
+    const key = `${this.#slot(Buffer.from(family, 'base64url').readUInt32BE(0) % buckets)}:family:${family}`;
+    return toReply(await this.#redis.runScript(this.#scripts[name], [key], [...this.#times, ...args]));
+  }
+
+  #tokenKeys(token: TokenDigest): string[] {
     const slot = this.#slot(bucketOf(token));
-    return [`${slot}:${token}`, `${slot}:expiry`];
+    const packed = packDigest(token);
+    return [`${slot}:${packed}`, `${slot}:expiry`, `${slot}:answer:${packed}`, `${slot}:book`];
   }
 
   #subjectKeys(subject: SubjectDigest): [string, string] {
     const slot = this.#slot(bucketOf(subject));
-    return [`${slot}:subject:${subject}`, `${slot}:of:${subject}`];
+    const packed = packDigest(subject);
+    return [`${slot}:subject:${packed}`, `${slot}:of:${packed}`];
   }
 
   /** Braces hold our own bucket number only: nobody can choose a slot. */
@@ -200,24 +251,72 @@ function bucketOf(digest: string): number {
   return Number.parseInt(digest.slice(0, 8), 16) % buckets;
 }
 
-function readClaim(reply: unknown): ClaimAnswer {
-  if (!Array.isArray(reply)) throw new RedisUnavailable('error');
-  const [kind, first = '', generation = '0', ...revokedBy] = reply.map(String);
+/** As it stands in keys and values: a third shorter than hexadecimal, and a record is mostly digests. */
+export function packDigest(digest: TokenDigest | SubjectDigest): string {
+  return Buffer.from(digest, 'hex').toString('base64url');
+}
+
+function packOwner(owner: SubjectDigest | null): string {
+  return owner === null ? '' : packDigest(owner);
+}
+
+function unpackDigest<Digest extends TokenDigest | SubjectDigest>(packed: string): Digest {
+  return Buffer.from(packed, 'base64url').toString('hex') as Digest;
+}
+
+function remember<Key, Value>(ask: (key: Key) => Value): (key: Key) => Value {
+  const known = new Map<Key, Value>();
+  return (key) => {
+    const value = known.has(key) ? (known.get(key) as Value) : ask(key);
+    known.set(key, value);
+    return value;
+  };
+}
+
+function toReply(reply: unknown): Reply {
+  return Array.isArray(reply) ? reply.map(String) : [];
+}
+
+function readConfirmation([answer]: Reply): 'confirmed' | 'lost' {
+  if (answer === 'confirmed' || answer === 'lost') return answer;
+  throw new RedisUnavailable('error');
+}
+
+function readClaim([kind, ...rest]: Reply): ClaimAnswer {
   switch (kind) {
-    case 'granted':
+    case 'granted': {
+      const [subject = '', generation = '0', family = '', known, ...revokedBy] = rest;
       return {
         kind,
-        subject: first === '' ? null : (first as SubjectDigest),
-        generation: Number(generation),
-        revokedBy: revokedBy as SubjectDigest[],
+        ...readRoots(subject, generation, family),
+        isKnown: known === '1',
+        revokedBy: revokedBy.map((by) => unpackDigest<SubjectDigest>(by)),
       };
+    }
+    case 'used': {
+      const [subject = '', generation = '0', family = '', lifetime, usedFor, sealed] = rest;
+      return {
+        kind,
+        ...readRoots(subject, generation, family),
+        lifetimeMs: Number(lifetime),
+        usedForMs: Number(usedFor),
+        sealed: sealed || null,
+      };
+    }
     case 'in-exchange':
-      return { kind, remainingMs: Number(first) };
-    case 'used':
+      return { kind, remainingMs: Number(rest[0]), isIndeterminate: rest[1] === '1' };
     case 'revoked':
     case 'expired':
       return { kind };
     default:
       throw new RedisUnavailable('error');
   }
+}
+
+function readRoots(subject: string, generation: string, family: string) {
+  return {
+    subject: subject === '' ? null : unpackDigest<SubjectDigest>(subject),
+    generation: Number(generation),
+    family: family === '' ? null : (family as FamilyId),
+  };
 }

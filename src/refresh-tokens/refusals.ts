@@ -4,23 +4,17 @@ import type { Answer } from '../request/answer.ts';
 import type { NotPlain } from './plain-request.ts';
 import type { TokenEndpoint } from './token-endpoints.ts';
 
-export type RefusalReason = 'used' | 'revoked' | 'expired' | 'in-exchange';
+export type RefusalReason = 'used' | 'revoked' | 'expired';
 
 const { detail: plainRequest } = rejectionTable['token-request-not-plain'];
 
 /** Seconds after which a client may try again when the store is away. */
 const retryAfterSeconds = 1;
 
-/** The refusal of an exchange, in the words that the endpoint's clients understand. */
-export function refuseExchange(
-  format: TokenEndpoint['format'],
-  reason: RefusalReason,
-  remainingMs?: number,
-): Rejection {
+/** In vain for good: the refusal in the words that the endpoint's clients understand. */
+export function refuseExchange(format: TokenEndpoint['format'], reason: RefusalReason): Rejection {
   return reject('refresh-token-invalid', {
     reason,
-    // Not in vain only where the outcome of another exchange is still open.
-    ...(remainingMs !== undefined && { retryAfterSeconds: Math.ceil(remainingMs / 1000) }),
     ...(format === 'form' && {
       answer: oauthError(400, 'invalid_grant', 'The refresh token is invalid, expired or revoked.'),
     }),
@@ -35,18 +29,40 @@ export function refuseNotPlain(format: TokenEndpoint['format'], reason: NotPlain
   });
 }
 
+/**
+ * Not now. An exchange under way is over soon, or takes as long again: who waits as long as it has lasted asks seldom. Where
+ * nobody knows what became of one, only the end of its claim helps. `holdMs`: how long a confirmed claim holds.
+ */
+export function refuseForNow(
+  format: TokenEndpoint['format'],
+  { remainingMs, isIndeterminate }: { readonly remainingMs: number; readonly isIndeterminate: boolean },
+  holdMs: number,
+): Rejection {
+  const restSeconds = Math.max(1, Math.ceil(remainingMs / 1000));
+  const lastedSeconds = Math.max(1, Math.floor((holdMs - remainingMs) / 1000));
+  // A claim that is not confirmed yet has little left, and has lasted for a moment only.
+  const askAgainSeconds = restSeconds <= 2 ? 1 : Math.min(restSeconds, lastedSeconds);
+  return reject(isIndeterminate ? 'refresh-token-unavailable' : 'refresh-token-busy', {
+    reason: isIndeterminate ? 'indeterminate' : 'in-exchange',
+    retryAfterSeconds: isIndeterminate ? restSeconds : askAgainSeconds,
+    ...(format === 'form' && {
+      answer: unavailable('Another exchange of this refresh token is under way.'),
+    }),
+  });
+}
+
 /** The store is away: nothing is forwarded, since nothing could be promised. */
 export function refuseUnknown(format: TokenEndpoint['format']): Rejection {
   return reject('token-store-unavailable', {
     retryAfterSeconds,
     ...(format === 'form' && {
-      answer: oauthError(
-        503,
-        'temporarily_unavailable',
-        'The state of this token cannot be checked at the moment.',
-      ),
+      answer: unavailable('The state of this token cannot be checked at the moment.'),
     }),
   });
+}
+
+function unavailable(description: string): Answer {
+  return oauthError(503, 'temporarily_unavailable', description);
 }
 
 /** RFC 6749 section 5.2. */

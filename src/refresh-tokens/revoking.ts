@@ -4,12 +4,12 @@ import { RedisUnavailable } from '../redis/redis.ts';
 import type { Rejection } from '../rejections/rejection.ts';
 import { verdictOf } from './outcome.ts';
 import { refuseUnknown } from './refusals.ts';
-import type { Eventually } from './token-store.ts';
+import type { Eventually, NoteAnswer } from './token-store.ts';
 import type { Workings } from './workings.ts';
 
 /** A note in the store that is pending until the shop's verdict is known. */
 interface Note {
-  note(op: string): Eventually<'noted' | 'foreign'>;
+  note(op: string): Eventually<NoteAnswer>;
   settle(op: string, stands: boolean): Eventually<void>;
 }
 
@@ -19,12 +19,15 @@ export async function beginRevocation(
   named: string,
   subject: string,
 ): Promise<Passage | Rejection | undefined> {
-  const { emit, unwritten } = workings;
+  const { emit, retries } = workings;
   const op = randomUUID();
   const { note, settle } = noteOf(workings, named, subject);
+  // A token that was issued while the store was away, and is not recorded yet, would be missed by a `mine`.
+  await retries.flush();
   try {
-    if ((await note(op)) === 'foreign') {
-      emit('revocation-foreign');
+    const answer = await note(op);
+    if (answer !== 'noted') {
+      emit(answer === 'full' ? 'book-full' : 'revocation-foreign');
       return undefined;
     }
   } catch (fault) {
@@ -39,7 +42,7 @@ export async function beginRevocation(
     async settle(outcome) {
       const stands = verdictOf(outcome) !== 'refused';
       if (!stands) emit('revocation-undone');
-      await unwritten.write(async () => void (await settle(op, stands)));
+      await retries.write(() => settle(op, stands));
       return {};
     },
   };

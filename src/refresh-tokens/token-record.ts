@@ -1,4 +1,13 @@
-import type { ClaimAnswer, IssuedRecord, SubjectDigest, TokenState } from './token-store.ts';
+import type {
+  BookLimits,
+  ClaimAnswer,
+  FamilyId,
+  IssuedRecord,
+  NoteAnswer,
+  SubjectDigest,
+  TokenState,
+  Use,
+} from './token-store.ts';
 
 /**
  * The steps of docs/decisions/refresh-token-states.md on one record, pure. Times are milliseconds of the store's clock.
@@ -7,14 +16,27 @@ import type { ClaimAnswer, IssuedRecord, SubjectDigest, TokenState } from './tok
 export interface TokenRecord {
   readonly subject: SubjectDigest | null;
   readonly generation: number;
+  readonly family: FamilyId | null;
   /** Null while only a claim or a note is held for a token that nobody saw issued. */
   readonly life: { readonly issuedAtMs: number; readonly expiresAtMs: number } | null;
   readonly usedAtMs: number | null;
-  readonly claim: { readonly op: string; readonly untilMs: number } | null;
+  readonly claim: {
+    readonly op: string;
+    readonly untilMs: number;
+    readonly isIndeterminate: boolean;
+  } | null;
   /** Settled revocations: who -> when. */
   readonly notes: ReadonlyMap<SubjectDigest, number>;
   /** Revocations under way: operation -> who and when. */
   readonly pending: ReadonlyMap<string, { readonly by: SubjectDigest; readonly atMs: number }>;
+  readonly answer: { readonly sealed: string; readonly untilMs: number } | null;
+}
+
+/** The book of records about nothing: what it has admitted since its page began. */
+export interface Book {
+  readonly untilMs: number;
+  readonly inAll: number;
+  readonly bySubject: ReadonlyMap<SubjectDigest, number>;
 }
 
 export interface Step<T> {
@@ -25,48 +47,90 @@ export interface Step<T> {
 export const blankRecord: TokenRecord = {
   subject: null,
   generation: 0,
+  family: null,
   life: null,
   usedAtMs: null,
   claim: null,
   notes: new Map(),
   pending: new Map(),
+  answer: null,
 };
 
+export const blankBook: Book = { untilMs: 0, inAll: 0, bySubject: new Map() };
+
 export function claim(record: TokenRecord, op: string, holdMs: number, now: number): Step<ClaimAnswer> {
+  const { subject, generation, family, life, answer: kept } = record;
   const state = stateOf(record, now);
-  if (state === 'in-exchange') {
-    return { record, answer: { kind: state, remainingMs: (record.claim?.untilMs ?? now) - now } };
+  switch (state) {
+    case 'used': {
+      const lifetimeMs = life === null ? 0 : life.expiresAtMs - life.issuedAtMs;
+      const sealed = kept !== null && kept.untilMs > now ? kept.sealed : null;
+      const usedForMs = now - (record.usedAtMs ?? now);
+      return { record, answer: { kind: state, subject, generation, family, lifetimeMs, usedForMs, sealed } };
+    }
+    case 'in-exchange': {
+      const { untilMs, isIndeterminate } = record.claim ?? { untilMs: now, isIndeterminate: false };
+      return { record, answer: { kind: state, remainingMs: untilMs - now, isIndeterminate } };
+    }
+    case 'valid': {
+      const revokedBy = subject === null ? revokers(record) : [];
+      return {
+        record: { ...record, claim: { op, untilMs: now + holdMs, isIndeterminate: false } },
+        answer: { kind: 'granted', subject, generation, family, isKnown: life !== null, revokedBy },
+      };
+    }
+    default:
+      return { record, answer: { kind: state } };
   }
-  if (state !== 'valid') return { record, answer: { kind: state } };
-  const { subject, generation } = record;
-  const revokedBy = subject === null ? revokers(record) : [];
-  return {
-    record: { ...record, claim: { op, untilMs: now + holdMs } },
-    answer: { kind: 'granted', subject, generation, revokedBy },
-  };
+}
+
+/** A claim that was released, has lapsed, is another's or was overtaken by a revocation is not confirmed. */
+export function confirm(
+  record: TokenRecord,
+  op: string,
+  holdMs: number,
+  now: number,
+): Step<'confirmed' | 'lost'> {
+  if (stateOf(record, now) !== 'in-exchange' || record.claim?.op !== op) return { record, answer: 'lost' };
+  return { record: { ...record, claim: { ...record.claim, untilMs: now + holdMs } }, answer: 'confirmed' };
 }
 
 export function release(record: TokenRecord, op: string): TokenRecord {
   return record.claim?.op === op ? { ...record, claim: null } : record;
 }
 
+export function markIndeterminate(record: TokenRecord, op: string): TokenRecord {
+  return record.claim?.op === op ? { ...record, claim: { ...record.claim, isIndeterminate: true } } : record;
+}
+
+/**
+ * A token that nobody saw issued gets a life when its exchange proves it; else its record is one about nothing, and
+ * `isAdmitted` is asked.
+ */
 export function markUsed(
   record: TokenRecord,
-  owner: SubjectDigest | null,
+  use: Use,
   lifetimeMs: number,
   now: number,
-): TokenRecord {
-  return {
+  isAdmitted: () => boolean,
+): Step<'marked' | 'full'> {
+  const { owner, family, isProven, answer } = use;
+  const isKnown = record.life !== null || record.usedAtMs !== null;
+  if (!isKnown && !isProven && !isAdmitted()) return { record, answer: 'full' };
+  const marked = {
     ...record,
     subject: record.subject ?? owner,
-    life: record.life ?? { issuedAtMs: now, expiresAtMs: now + lifetimeMs },
+    family: record.family ?? family,
+    life: record.life ?? (isProven ? { issuedAtMs: now, expiresAtMs: now + lifetimeMs } : null),
     usedAtMs: record.usedAtMs ?? now,
     claim: null,
+    answer: answer === null ? record.answer : { sealed: answer.sealed, untilMs: now + answer.leewayMs },
   };
+  return { record: marked, answer: 'marked' };
 }
 
 export function recordIssued(record: TokenRecord, issued: IssuedRecord, now: number): TokenRecord {
-  const { subject, generation, lifetimeMs } = issued;
+  const { subject, generation, family, lifetimeMs } = issued;
   if (record.usedAtMs !== null) return record;
   const expiresAtMs = Math.max(now + lifetimeMs, record.life?.expiresAtMs ?? 0);
   // A shop may give one and the same token again: it lives longer, and what was revoked stays revoked.
@@ -75,17 +139,21 @@ export function recordIssued(record: TokenRecord, issued: IssuedRecord, now: num
     ...record,
     subject: record.subject ?? subject,
     generation,
+    family,
     life: { issuedAtMs: now, expiresAtMs },
   };
 }
 
+/** `isAdmitted`: asked where the note would be about a token that nobody knows, and `by` has none there yet. */
 export function noteRevocation(
   record: TokenRecord,
   by: SubjectDigest,
   op: string,
   now: number,
-): Step<'noted' | 'foreign'> {
+  isAdmitted: () => boolean,
+): Step<NoteAnswer> {
   if (record.subject !== null && record.subject !== by) return { record, answer: 'foreign' };
+  if (record.life === null && !record.notes.has(by) && !isAdmitted()) return { record, answer: 'full' };
   const pending = new Map(record.pending).set(op, { by, atMs: now });
   return { record: { ...record, pending }, answer: 'noted' };
 }
@@ -105,7 +173,23 @@ export function settleRevocation(
   return { ...record, pending, notes };
 }
 
-/** Without the generation of its subject, which stands elsewhere. */
+/** One more record about nothing, made by `who`; null: by an exchange. A page ends a day behind its first entry. */
+export function admit(
+  book: Book,
+  who: SubjectDigest | null,
+  { perSubject, inAll }: BookLimits,
+  pageMs: number,
+  now: number,
+): { readonly book: Book; readonly isAdmitted: boolean } {
+  const page = book.untilMs > now ? book : { ...blankBook, untilMs: now + pageMs };
+  const own = who === null ? 0 : (page.bySubject.get(who) ?? 0);
+  if (page.inAll >= inAll || own >= perSubject) return { book: page, isAdmitted: false };
+  const bySubject = new Map(page.bySubject);
+  if (who !== null) bySubject.set(who, own + 1);
+  return { book: { ...page, inAll: page.inAll + 1, bySubject }, isAdmitted: true };
+}
+
+/** Without the generation of its subject and the end of its family, which stand elsewhere. */
 export function stateOf(record: TokenRecord, now: number): TokenState {
   if (record.usedAtMs !== null) return 'used';
   if (revokedAt(record) !== null) return 'revoked';

@@ -2,16 +2,20 @@ import type { RedisScript } from '../redis/redis.ts';
 import { defineClaim, defineScript } from '../redis/script.ts';
 
 /**
- * The steps of `token-record.ts` for Redis, one script per operation, and the generations of subjects.
+ * The steps of `token-record.ts` for Redis, one script per operation; the generations of subjects; the ends of families.
  *
- * A token is a hash: s(ubject) g(eneration) i(ssued at) e(xpires at) u(sed at) c(laim) cu (claimed until), `n:` + subject
- * -> when (a settled note), `p:` + operation -> when:subject (a pending one); times are milliseconds. Without `e` it is
- * known by claim or note only, and Redis' own time to live ends it. KEYS: token, index by expiry; ARGV begins with
- * retention (milliseconds or `keep`), default lifetime, digest.
+ * A token is a hash: s(ubject) g(eneration; left out: 0) f(amily) i(ssued at) e(xpires at) u(sed at) c(laim) cu (claimed
+ * until) ci (indeterminate), `n:` + subject -> when (a settled note), `p:` + operation -> when:subject (a pending one);
+ * times are milliseconds. Without `e` it is about a token that nobody saw issued, and Redis' own time to live ends it.
+ *
+ * The book is a hash of its bucket: until, all, subject -> how many. The kept answer is a string: until:sealed.
+ * KEYS: token, index by expiry, kept answer, book; ARGV begins with retention (milliseconds or `keep`), default lifetime,
+ * milliseconds that a record about nothing lives, what the book admits for a subject and in all, digest.
  */
 const prelude = `
-local TOKEN, EXPIRY = KEYS[1], KEYS[2]
-local RETENTION, LIFETIME, DIGEST = ARGV[1], tonumber(ARGV[2]), ARGV[3]
+local TOKEN, EXPIRY, ANSWER, BOOK = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local RETENTION, LIFETIME, STRAY = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
+local DIGEST = ARGV[6]
 
 local function int(number) return string.format('%.0f', number) end
 
@@ -43,6 +47,22 @@ local function keep()
   end
 end
 
+-- one more record about nothing, made by who; '': by an exchange
+local function admit(who)
+  local till = tonumber(redis.call('HGET', BOOK, 'until') or '0')
+  if till <= now then
+    redis.call('DEL', BOOK)
+    redis.call('HSET', BOOK, 'until', int(now + STRAY))
+    redis.call('PEXPIRE', BOOK, int(STRAY))
+  end
+  local own = tonumber(redis.call('HGET', BOOK, who) or '0')
+  local all = tonumber(redis.call('HGET', BOOK, 'all') or '0')
+  if all >= tonumber(ARGV[5]) or (who ~= '' and own >= tonumber(ARGV[4])) then return false end
+  redis.call('HINCRBY', BOOK, 'all', 1)
+  if who ~= '' then redis.call('HINCRBY', BOOK, who, 1) end
+  return true
+end
+
 -- who has noted a revocation -> when first
 local function notes()
   local by = {}
@@ -72,70 +92,98 @@ const operations = {
   // ARGV op, hold
   claim: `
 local why = state()
-if why == 'in-exchange' then return {why, int(tonumber(f.cu) - now)} end
+if why == 'used' then
+  local till, sealed = string.match(redis.call('GET', ANSWER) or '', '^(%d+):(.*)$')
+  if not till or tonumber(till) <= now then sealed = '' end
+  local lifetime = f.e and int(tonumber(f.e) - tonumber(f.i)) or '0'
+  return {why, f.s or '', f.g or '0', f.f or '', lifetime, int(now - tonumber(f.u)), sealed}
+end
+if why == 'in-exchange' then return {why, int(tonumber(f.cu) - now), f.ci or '0'} end
 if why ~= 'valid' then return {why} end
-local hold = tonumber(ARGV[5])
-set('c', ARGV[4])
+local hold = tonumber(ARGV[8])
+set('c', ARGV[7])
 set('cu', int(now + hold))
+redis.call('HDEL', TOKEN, 'ci')
 if not f.e then outlive(hold) end
-local answer = {'granted', f.s or '', f.g or '0'}
+local answer = {'granted', f.s or '', f.g or '0', f.f or '', f.e and '1' or '0'}
 if not f.s then for who in pairs(notes()) do answer[#answer + 1] = who end end
 return answer
 `,
+  // ARGV op, hold
+  confirm: `
+if state() ~= 'in-exchange' or f.c ~= ARGV[7] then return {'lost'} end
+local hold = tonumber(ARGV[8])
+set('cu', int(now + hold))
+if not f.e then outlive(hold) end
+return {'confirmed'}
+`,
   // ARGV op
   release: `
-if f.c == ARGV[4] then redis.call('HDEL', TOKEN, 'c', 'cu') end
+if f.c == ARGV[7] then redis.call('HDEL', TOKEN, 'c', 'cu', 'ci') end
 return {}
 `,
-  // ARGV owner or empty
+  // ARGV op
+  markIndeterminate: `
+if f.c == ARGV[7] then set('ci', '1') end
+return {}
+`,
+  // ARGV owner or empty, family, proven, sealed answer or empty, leeway
   markUsed: `
+if not f.e and not f.u and ARGV[9] ~= '1' and not admit('') then return {'full'} end
 if not f.u then set('u', int(now)) end
-if not f.s and ARGV[4] ~= '' then set('s', ARGV[4]) end
-if not f.e then
+if not f.s and ARGV[7] ~= '' then set('s', ARGV[7]) end
+if not f.f then set('f', ARGV[8]) end
+if not f.e and ARGV[9] == '1' then
   set('i', int(now))
   set('e', int(now + LIFETIME))
 end
-redis.call('HDEL', TOKEN, 'c', 'cu')
-keep()
-return {}
+redis.call('HDEL', TOKEN, 'c', 'cu', 'ci')
+if ARGV[10] ~= '' then
+  local leeway = tonumber(ARGV[11])
+  redis.call('SET', ANSWER, int(now + leeway) .. ':' .. ARGV[10], 'PX', int(leeway))
+end
+if f.e then keep() else outlive(STRAY) end
+return {'marked'}
 `,
-  // ARGV subject or empty, generation, lifetime
+  // ARGV subject or empty, generation, family, lifetime
   record: `
 if f.u then return {} end
-local expires = now + tonumber(ARGV[6])
+local expires = now + tonumber(ARGV[10])
 if f.e then
   set('e', int(math.max(expires, tonumber(f.e))))
 else
   set('i', int(now))
   set('e', int(expires))
-  set('g', ARGV[5])
-  if not f.s and ARGV[4] ~= '' then set('s', ARGV[4]) end
+  if ARGV[8] ~= '0' then set('g', ARGV[8]) end
+  set('f', ARGV[9])
+  if not f.s and ARGV[7] ~= '' then set('s', ARGV[7]) end
 end
 keep()
 return {}
 `,
   // ARGV by, op
   noteRevocation: `
-if f.s and f.s ~= ARGV[4] then return {'foreign'} end
-set('p:' .. ARGV[5], int(now) .. ':' .. ARGV[4])
-if not f.e then outlive(LIFETIME) end
+if f.s and f.s ~= ARGV[7] then return {'foreign'} end
+if not f.e and not f['n:' .. ARGV[7]] and not admit(ARGV[7]) then return {'full'} end
+set('p:' .. ARGV[8], int(now) .. ':' .. ARGV[7])
+if not f.e then outlive(STRAY) end
 return {'noted'}
 `,
   // ARGV by, op, stands
   settleRevocation: `
-local pending = f['p:' .. ARGV[5]]
-redis.call('HDEL', TOKEN, 'p:' .. ARGV[5])
-if ARGV[6] == '1' then
+local pending = f['p:' .. ARGV[8]]
+redis.call('HDEL', TOKEN, 'p:' .. ARGV[8])
+if ARGV[9] == '1' then
   local at = pending and string.match(pending, '^(%d+):') or int(now)
-  redis.call('HSETNX', TOKEN, 'n:' .. ARGV[4], at)
-  if not f.e then outlive(LIFETIME) end
+  redis.call('HSETNX', TOKEN, 'n:' .. ARGV[7], at)
+  if not f.e then outlive(STRAY) end
 end
 return {}
 `,
   look: `
 if not f.e then return {} end
 local at = f.s and notes()[f.s]
-return {state(), f.s or '', f.g or '0', f.i, f.e, f.u or '', at and int(at) or ''}
+return {state(), f.s or '', f.g or '0', f.f or '', f.i, f.e, f.u or '', at and int(at) or ''}
 `,
   purge: `
 if f.e and tonumber(f.e) > now then return {'0'} end
@@ -194,11 +242,11 @@ if RETENTION ~= 'keep' then
   redis.call('ZREMRANGEBYSCORE', INDEX, '-inf', '(' .. int(now - tonumber(RETENTION)))
 end
 outlive(tonumber(ARGV[4]))
-return int(generation())
+return {int(generation()), int(micros)}
 `,
-  generation: 'return int(generation())',
+  generation: 'return {int(generation())}',
   // ARGV op
-  noteAll: 'return int(note(ARGV[3]))',
+  noteAll: 'return {int(note(ARGV[3]))}',
   // ARGV op, stands
   settleAll: `
 local pending = tonumber(redis.call('HGET', SUBJECT, 'p:' .. ARGV[3]) or '')
@@ -212,19 +260,45 @@ return {}
 `,
 } as const;
 
+/** An ended family is a string: when. KEYS: family; ARGV begins with retention. */
+const familyPrelude = `
+local FAMILY, RETENTION = KEYS[1], ARGV[1]
+local time = redis.call('TIME')
+`;
+
+const familyOperations = {
+  // ARGV default lifetime, lifetime of the token that was replayed
+  endFamily: `
+redis.call('SET', FAMILY, string.format('%.0f', time[1] * 1000), 'NX')
+if RETENTION ~= 'keep' then
+  local ms = math.max(tonumber(ARGV[2]), tonumber(ARGV[3])) + tonumber(RETENTION)
+  if redis.call('PTTL', FAMILY) < ms then redis.call('PEXPIRE', FAMILY, string.format('%.0f', ms)) end
+end
+return {}
+`,
+  familyEnd: "return {redis.call('GET', FAMILY) or ''}",
+} as const;
+
 export type TokenScripts = Readonly<
-  Record<keyof typeof operations | keyof typeof subjectOperations, RedisScript>
+  Record<
+    keyof typeof operations | keyof typeof subjectOperations | keyof typeof familyOperations,
+    RedisScript
+  >
 >;
+
+/** What takes something for its caller refuses itself when the caller has been answered. */
+const claims: ReadonlySet<string> = new Set(['claim', 'confirm'] satisfies (keyof TokenScripts)[]);
 
 /** `edit` lets tests break a script on purpose. */
 export function buildTokenScripts(edit: (lua: string, name: string) => string = (lua) => lua): TokenScripts {
   const build = (before: string, bodies: Readonly<Record<string, string>>) =>
     Object.entries(bodies).map(([name, lua]) => [
       name,
-      (name === 'claim' ? defineClaim : defineScript)(`token-${name}`, edit(before + lua, name)),
+      (claims.has(name) ? defineClaim : defineScript)(`token-${name}`, edit(before + lua, name)),
     ]);
   return Object.fromEntries([
     ...build(prelude, operations),
     ...build(subjectPrelude, subjectOperations),
+    ...build(familyPrelude, familyOperations),
   ]) as TokenScripts;
 }

@@ -4,20 +4,27 @@
  */
 export interface TokenStore {
   readonly kind: 'memory' | 'redis';
-  /** Before an exchange is forwarded. Never repeat one that got no answer: release it, and begin anew. */
+  /** Before an exchange is forwarded, and for a moment only. Never repeat one that got no answer: release it, and begin anew. */
   claim(token: TokenDigest, op: string, holdMs: number): Eventually<ClaimAnswer>;
+  /** `op`'s claim holds for the whole exchange; anything but `confirmed`: the exchange must not be sent. */
+  confirm(token: TokenDigest, op: string, holdMs: number): Eventually<'confirmed' | 'lost'>;
   /** The exchange did not happen. Nothing if the claim is not `op`'s any more. */
   release(token: TokenDigest, op: string): Eventually<void>;
-  /** The shop has exchanged it. `owner` is filled in where none was known. May be repeated. */
-  markUsed(token: TokenDigest, owner: SubjectDigest | null): Eventually<void>;
+  /** Nobody knows how the exchange has ended: its claim stays until it lapses, and says so. */
+  markIndeterminate(token: TokenDigest, op: string): Eventually<void>;
+  /** The shop has exchanged it. May be repeated. `full`: nothing is known of it, nothing proves it, and the book is full. */
+  markUsed(token: TokenDigest, use: Use): Eventually<'marked' | 'full'>;
   /** The shop has issued it. A token that was exchanged, or revoked, stays so. */
   record(token: TokenDigest, issued: IssuedRecord): Eventually<void>;
-  /** Puts the token into the subject's index, and gives the generation for its record. */
-  addToSubject(subject: SubjectDigest, token: TokenDigest, lifetimeMs: number): Eventually<number>;
+  /** Puts the token into the subject's index; gives what the generation for its record is made of. */
+  addToSubject(subject: SubjectDigest, token: TokenDigest, lifetimeMs: number): Eventually<Standing>;
   /** A token of a lower generation was revoked with all others of its subject. */
   generationOf(subject: SubjectDigest): Eventually<number>;
-  /** `foreign`: it is another subject's, nothing was noted. */
-  noteRevocation(token: TokenDigest, by: SubjectDigest, op: string): Eventually<'noted' | 'foreign'>;
+  /** Ends every token of the family, those too that are yet to be recorded. May be repeated. */
+  endFamily(family: FamilyId, lifetimeMs: number): Eventually<void>;
+  isFamilyEnded(family: FamilyId): Eventually<boolean>;
+  /** `foreign`: it is another subject's, `full`: it is nobody's, and the book of such is full; nothing was noted. */
+  noteRevocation(token: TokenDigest, by: SubjectDigest, op: string): Eventually<NoteAnswer>;
   /** Makes a pending note final, or takes it back. May be repeated. */
   settleRevocation(token: TokenDigest, by: SubjectDigest, op: string, stands: boolean): Eventually<void>;
   noteRevocationOfAll(subject: SubjectDigest, op: string): Eventually<void>;
@@ -34,22 +41,61 @@ export type Eventually<T> = T | Promise<T>;
 export type TokenDigest = string & { readonly tokenDigest: true };
 export type SubjectDigest = string & { readonly subjectDigest: true };
 
+/** Random; names all tokens that descend from one login. */
+export type FamilyId = string & { readonly familyId: true };
+
+export type NoteAnswer = 'noted' | 'foreign' | 'full';
+
 export type ClaimAnswer =
   | {
       readonly kind: 'granted';
       readonly subject: SubjectDigest | null;
       readonly generation: number;
+      readonly family: FamilyId | null;
+      /** It was issued, or exchanged, through shopward. */
+      readonly isKnown: boolean;
       /** Who has revoked it, where it is not known whose it is. */
       readonly revokedBy: readonly SubjectDigest[];
     }
-  | { readonly kind: 'used' | 'revoked' | 'expired' }
-  /** Another exchange of it is under way, or was and its outcome is not known, for so long at most. */
-  | { readonly kind: 'in-exchange'; readonly remainingMs: number };
+  | UsedAnswer
+  | { readonly kind: 'revoked' | 'expired' }
+  /** Another exchange of it is under way, for so long at most; or it is over, and its outcome is not known. */
+  | { readonly kind: 'in-exchange'; readonly remainingMs: number; readonly isIndeterminate: boolean };
+
+export interface UsedAnswer {
+  readonly kind: 'used';
+  readonly subject: SubjectDigest | null;
+  readonly generation: number;
+  readonly family: FamilyId | null;
+  /** How long the token was to live; 0: nobody knows. */
+  readonly lifetimeMs: number;
+  /** Milliseconds since it was exchanged. */
+  readonly usedForMs: number;
+  /** The answer of its exchange while the leeway lasts. */
+  readonly sealed: string | null;
+}
+
+/** What is known of an exchange that has succeeded. */
+export interface Use {
+  /** Filled in where none was known; so is `family`. */
+  readonly owner: SubjectDigest | null;
+  readonly family: FamilyId;
+  /** The answer held a new token: it is not about an invention. */
+  readonly isProven: boolean;
+  readonly answer: { readonly sealed: string; readonly leewayMs: number } | null;
+}
 
 export interface IssuedRecord {
   readonly subject: SubjectDigest | null;
   readonly generation: number;
+  readonly family: FamilyId;
   readonly lifetimeMs: number;
+}
+
+export interface Standing {
+  readonly generation: number;
+  /** Microseconds since 1970 by the store's clock. */
+  readonly nowMicros: number;
 }
 
 export type TokenState = 'valid' | 'in-exchange' | 'used' | 'revoked' | 'expired';
@@ -58,18 +104,31 @@ export type TokenState = 'valid' | 'in-exchange' | 'used' | 'revoked' | 'expired
 export interface TokenEntry {
   readonly token: TokenDigest;
   readonly subject: SubjectDigest | null;
+  readonly family: FamilyId | null;
   readonly state: TokenState;
   readonly issuedAtMs: number;
   readonly expiresAtMs: number;
   readonly usedAtMs: number | null;
-  /** Null too where it went with all of its subject's. */
+  /** Null too where it went with all of its subject's, or of its family. */
   readonly revokedAtMs: number | null;
 }
 
 /** What both stores are built from. */
 export interface TokenStoreOptions {
-  /** Milliseconds: expiry of a token that the shop alone has seen issued, and how long a note on such a one is kept. */
+  /** Milliseconds: expiry of a token that the shop alone has seen issued. */
   readonly lifetimeMs: number;
   /** Milliseconds that a record outlives its token's expiry; `keep`: for good. */
   readonly retentionMs: number | 'keep';
+  /** What the book of records about nothing admits in a day. Default: the table of the protocol page. */
+  readonly book?: BookLimits;
+}
+
+export interface BookLimits {
+  readonly perSubject: number;
+  readonly inAll: number;
+}
+
+/** Milliseconds that a record about nothing lives, and that a page of the book is kept. */
+export function strayMs(lifetimeMs: number): number {
+  return Math.min(lifetimeMs, 86_400_000);
 }

@@ -51,6 +51,8 @@ export const rejectionTable = {
     'A token request must be plain: UTF-8 JSON or form with its one Content-Type, uncoded, each field once by its exact name, by POST.',
   ),
   'token-answer-unreadable': row(502, 'The upstream answered with tokens that cannot be read.'),
+  'refresh-token-busy': row(503, 'This refresh token is being exchanged by another request.'),
+  'refresh-token-unavailable': row(503, 'Whether this refresh token was exchanged is not known yet.'),
   'token-store-unavailable': row(503, 'The state of this token cannot be checked at the moment.'),
   // the upstream, and ourselves
   'upstream-unreachable': row(502, 'The upstream cannot be reached.'),

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runTokens } from '../../src/commands/tokens.ts';
 import type { Redis } from '../../src/redis/redis.ts';
+import { newFamily } from '../../src/refresh-tokens/recording.ts';
 import { RedisTokenStore } from '../../src/refresh-tokens/redis-token-store.ts';
 import { createDigests } from '../../src/refresh-tokens/token-digest.ts';
 import { type SingleRedis, startRedis } from '../harness/redis-processes.ts';
@@ -45,8 +46,8 @@ async function run(action: string, options: object = {}, more = `store: { url: "
 
 async function issue(name: string, subject: string, lifetimeMs = 3_600_000) {
   const [token, owner] = [digests.ofToken(name), digests.ofSubject(subject)];
-  const generation = await store.addToSubject(owner, token, lifetimeMs);
-  await store.record(token, { subject: owner, generation, lifetimeMs });
+  const { generation } = await store.addToSubject(owner, token, lifetimeMs);
+  await store.record(token, { subject: owner, generation, family: newFamily(), lifetimeMs });
   return token;
 }
 

@@ -15,11 +15,94 @@ const brokenSteps: Readonly<Record<string, Partial<TokenSteps>>> = {
   'a claim never lapses': {
     claim: (record, op, _, now) => steps.claim(record, op, 1e12, now),
   },
+  'a late confirmation takes a claim that is not its own': {
+    confirm: (record, op, ...rest) => steps.confirm(record, record.claim?.op ?? op, ...rest),
+  },
+  'a late confirmation claims what was released': {
+    confirm: (record, op, holdMs, now) =>
+      steps.confirm(
+        { ...record, claim: record.claim ?? { op, untilMs: now + 1, isIndeterminate: false } },
+        op,
+        holdMs,
+        now,
+      ),
+  },
+  'a claim that has lapsed is confirmed': {
+    confirm: (record, op, holdMs) => steps.confirm(record, op, holdMs, 0),
+  },
+  'a confirmation does not make the claim longer': {
+    confirm: (record, op, _, now) => steps.confirm(record, op, (record.claim?.untilMs ?? now) - now, now),
+  },
+  'a revocation does not overtake a claim': {
+    confirm: (record, ...rest) => ({
+      ...steps.confirm({ ...record, notes: new Map(), pending: new Map() }, ...rest),
+      record,
+    }),
+  },
+  'an unknown outcome reads as an exchange under way': { markIndeterminate: (record) => record },
+  'anybody says that the outcome is unknown': {
+    markIndeterminate: (record) => steps.markIndeterminate(record, record.claim?.op ?? ''),
+  },
+  'the word that an outcome is unknown stays with the next claim': {
+    claim: (record, ...rest) => {
+      const { record: next, answer } = steps.claim(record, ...rest);
+      const isIndeterminate = record.claim?.isIndeterminate === true;
+      return {
+        answer,
+        record: next.claim === null ? next : { ...next, claim: { ...next.claim, isIndeterminate } },
+      };
+    },
+  },
+  'a token that is exchanged changes its family': {
+    markUsed: (record, ...rest) => steps.markUsed({ ...record, family: null }, ...rest),
+  },
+  'a token that is issued again changes its family': {
+    recordIssued: (record, issued, now) => ({
+      ...steps.recordIssued(record, issued, now),
+      family: issued.family,
+    }),
+  },
+  'the leeway never ends': {
+    claim: (record, op, holdMs, now) => {
+      const step = steps.claim(record, op, holdMs, now);
+      const { answer } = step;
+      return answer.kind === 'used'
+        ? { ...step, answer: { ...answer, sealed: record.answer?.sealed ?? null } }
+        : step;
+    },
+  },
+  'a leeway begins again with every look': {
+    claim: (record, ...rest) => {
+      const step = steps.claim(record, ...rest);
+      return step.answer.kind === 'used' ? { ...step, answer: { ...step.answer, usedForMs: 0 } } : step;
+    },
+  },
+  'a used token loses its family': {
+    claim: (record, ...rest) => steps.claim({ ...record, family: null }, ...rest),
+  },
+  'the book admits everything': { admit: (book) => ({ book, isAdmitted: true }) },
+  'one subject fills the book': {
+    admit: (book, _, ...rest) => steps.admit(book, null, ...rest),
+  },
+  'the book has no bound but that of each subject': {
+    admit: (book, who, limits, ...rest) => steps.admit(book, who, { ...limits, inAll: Infinity }, ...rest),
+  },
+  'the page of the book is never turned': {
+    admit: (book, who, limits, pageMs) => steps.admit(book, who, limits, pageMs, 0),
+  },
+  'the book is asked for what is known': {
+    noteRevocation: (record, by, op, now, isAdmitted) =>
+      isAdmitted() ? steps.noteRevocation(record, by, op, now, () => true) : { record, answer: 'full' },
+  },
+  'a use that nothing proves is a token': {
+    markUsed: (record, use, ...rest) => steps.markUsed(record, { ...use, isProven: true }, ...rest),
+  },
   'anybody releases a claim': { release: (record) => ({ ...record, claim: null }) },
   'nobody releases a claim': { release: (record) => record },
   'used is taken back by a release': { release: (record) => ({ ...record, claim: null, usedAtMs: null }) },
   'used counts only for the holder of a claim': {
-    markUsed: (record, ...rest) => (record.claim === null ? record : steps.markUsed(record, ...rest)),
+    markUsed: (record, ...rest) =>
+      record.claim === null ? { record, answer: 'marked' } : steps.markUsed(record, ...rest),
   },
   'a token that is issued again becomes valid': {
     recordIssued: (record, ...rest) => steps.recordIssued({ ...record, usedAtMs: null }, ...rest),
@@ -34,8 +117,8 @@ const brokenSteps: Readonly<Record<string, Partial<TokenSteps>>> = {
     claim: (record, ...rest) => steps.claim({ ...record, life: null }, ...rest),
   },
   'anybody revokes': {
-    noteRevocation: (record, _, op, now) =>
-      steps.noteRevocation(record, record.subject ?? ('' as never), op, now),
+    noteRevocation: (record, _, ...rest) =>
+      steps.noteRevocation(record, record.subject ?? ('' as never), ...rest),
   },
   'a pending revocation does not count': {
     claim: (record, ...rest) => steps.claim({ ...record, pending: new Map() }, ...rest),
@@ -65,7 +148,54 @@ const brokenSteps: Readonly<Record<string, Partial<TokenSteps>>> = {
 const brokenScripts: Readonly<Record<string, readonly [string, string, string]>> = {
   'a claim does not keep others out': ['claim', "then return 'in-exchange'", "then return 'valid'"],
   'a claim never lapses': ['claim', "set('cu', int(now + hold))", "set('cu', int(now + 1e12))"],
-  'anybody releases a claim': ['release', 'if f.c == ARGV[4] then', 'if f.c then'],
+  'anybody releases a claim': ['release', 'if f.c == ARGV[7] then', 'if f.c then'],
+  'a late confirmation takes a claim that is not its own': ['confirm', 'or f.c ~= ARGV[7]', ''],
+  'a late confirmation claims what was released': [
+    'confirm',
+    "state() ~= 'in-exchange' or f.c ~= ARGV[7]",
+    'f.c and f.c ~= ARGV[7]',
+  ],
+  'a claim that has lapsed is confirmed': ['confirm', 'f.c and tonumber(f.cu) > now', 'f.c'],
+  'a confirmation does not make the claim longer': ['confirm', "set('cu', int(now + hold))", ''],
+  'a confirmed claim of an unknown token goes early': [
+    'confirm',
+    'if not f.e then outlive(hold) end',
+    "redis.call('PEXPIRE', TOKEN, 1)",
+  ],
+  'a revocation does not overtake a claim': ['confirm', 'if f.s and notes()[f.s]', 'if false'],
+  'an unknown outcome reads as an exchange under way': ['markIndeterminate', "set('ci', '1')", ''],
+  'anybody says that the outcome is unknown': ['markIndeterminate', 'if f.c == ARGV[7]', 'if f.c'],
+  'the word that an outcome is unknown stays with the next claim': [
+    'claim',
+    "redis.call('HDEL', TOKEN, 'ci')",
+    '',
+  ],
+  'a token that is exchanged changes its family': [
+    'markUsed',
+    "if not f.f then set('f'",
+    "if true then set('f'",
+  ],
+  'the family of an issued token is not kept': ['record', "set('f', ARGV[9])", ''],
+  'the family of an unknown token is not kept': ['markUsed', "if not f.f then set('f', ARGV[8]) end", ''],
+  'the end of a family is not written': ['endFamily', "redis.call('SET', FAMILY", "redis.call('GET', FAMILY"],
+  'every family has ended': ['familyEnd', "redis.call('GET', FAMILY) or ''", "'1'"],
+  'the leeway never ends': [
+    'claim',
+    "if not till or tonumber(till) <= now then sealed = '' end",
+    "sealed = sealed or ''",
+  ],
+  'a leeway begins again with every look': ['claim', 'int(now - tonumber(f.u))', "'0'"],
+  'the sealed answer is not kept': ['markUsed', "if ARGV[10] ~= '' then", 'if false then'],
+  'one subject fills the book': ['noteRevocation', "(who ~= '' and own >= tonumber(ARGV[4]))", 'false'],
+  'the book has no bound but that of each subject': ['markUsed', 'all >= tonumber(ARGV[5])', 'false'],
+  'the page of the book is never turned': ['noteRevocation', 'if till <= now then', 'if till == 0 then'],
+  'the book is asked for what is known': ['noteRevocation', "if not f.e and not f['n:'", "if not f['n:'"],
+  'each note about one token counts': ['noteRevocation', "and not f['n:' .. ARGV[7]]", ''],
+  'a use that nothing proves is a token': [
+    'markUsed',
+    "if not f.e and ARGV[9] == '1' then",
+    'if not f.e then',
+  ],
   'used is not written': ['markUsed', "if not f.u then set('u', int(now)) end", ''],
   'a token that is issued again becomes valid': [
     'record',
@@ -74,12 +204,12 @@ const brokenScripts: Readonly<Record<string, readonly [string, string, string]>>
   ],
   'a token that is issued again changes hands': ['record', 'if f.e then', 'f.s = nil\nif false then'],
   'expiry does not count': ['claim', "if f.e and tonumber(f.e) <= now then return 'expired' end", ''],
-  'anybody revokes': ['noteRevocation', 'if f.s and f.s ~= ARGV[4]', 'ARGV[4] = f.s or ARGV[4]\nif false'],
+  'anybody revokes': ['noteRevocation', 'if f.s and f.s ~= ARGV[7]', 'ARGV[7] = f.s or ARGV[7]\nif false'],
   'a pending revocation does not count': ['claim', "elseif kind == 'p:' then", "elseif kind == 'never' then"],
-  'a refused revocation stands': ['settleRevocation', "if ARGV[6] == '1' then", 'if true then'],
+  'a refused revocation stands': ['settleRevocation', "if ARGV[9] == '1' then", 'if true then'],
   'a settled revocation is lost': [
     'settleRevocation',
-    "redis.call('HSETNX', TOKEN, 'n:' .. ARGV[4], at)",
+    "redis.call('HSETNX', TOKEN, 'n:' .. ARGV[7], at)",
     '',
   ],
   'who revoked an unknown token is not told': ['claim', 'if not f.s then for who', 'if false then for who'],

@@ -1,8 +1,10 @@
 import { expect, test } from 'vitest';
 import { MemoryTokenStore } from '../../src/refresh-tokens/memory-token-store.ts';
+import { newFamily } from '../../src/refresh-tokens/recording.ts';
 import { all, newSubject, newToken } from './store-contract.ts';
 
 const lifetimeMs = 1000;
+const family = newFamily();
 
 function open(maxRecords: number, retentionMs: number | 'keep' = 'keep') {
   const clock = { nowMs: 1_000_000, evicted: 0, evictions: 0 };
@@ -18,7 +20,7 @@ function open(maxRecords: number, retentionMs: number | 'keep' = 'keep') {
   });
   const issue = (ms: number) => {
     const token = newToken();
-    store.record(token, { subject: null, generation: 0, lifetimeMs: ms });
+    store.record(token, { subject: null, generation: 0, family, lifetimeMs: ms });
     return token;
   };
   return { store, clock, issue };
@@ -49,7 +51,7 @@ test('a claim under way never goes', () => {
 test('notes and claims of unknown tokens go with time, records after their retention', () => {
   const { store, clock, issue } = open(10, 500);
   const [token, noted, claimed] = [issue(lifetimeMs), newToken(), newToken()];
-  store.markUsed(token, null);
+  store.markUsed(token, { owner: null, family, isProven: true, answer: null });
   store.noteRevocation(noted, newSubject(), 'r');
   store.claim(claimed, 'a', 100);
   clock.nowMs += lifetimeMs + 499;

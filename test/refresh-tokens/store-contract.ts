@@ -1,6 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { createDigests } from '../../src/refresh-tokens/token-digest.ts';
-import type { ClaimAnswer, TokenEntry, TokenStore } from '../../src/refresh-tokens/token-store.ts';
+import { newFamily } from '../../src/refresh-tokens/recording.ts';
+import type {
+  BookLimits,
+  ClaimAnswer,
+  FamilyId,
+  SubjectDigest,
+  TokenEntry,
+  TokenStore,
+  Use,
+} from '../../src/refresh-tokens/token-store.ts';
 
 /** One store under test, whose clock the test moves; another machine's clock goes on by itself as well. */
 export interface Subject {
@@ -15,6 +24,10 @@ const holdMs = 50_000;
 /** Over only when time is made to pass: nothing is as slow as that. */
 const shortMs = 20_000;
 const digests = createDigests('store contract');
+/** Small, so that it can be filled; in each bucket of Redis. */
+export const book: BookLimits = { perSubject: 2, inAll: 5 };
+const family = newFamily();
+const use: Use = { owner: null, family, isProven: true, answer: null };
 
 /** What any store of the port does; each throws (with what it saw) when it does not. */
 export const contract: Readonly<Record<string, (subject: Subject) => Promise<void>>> = {
@@ -55,11 +68,11 @@ export const contract: Readonly<Record<string, (subject: Subject) => Promise<voi
     for (const before of ['claim', 'none', 'record']) {
       const token = newToken();
       if (before === 'claim') await one.claim(token, 'a', holdMs);
-      if (before === 'record') await one.record(token, { subject: null, generation: 0, lifetimeMs });
-      await one.markUsed(token, null);
+      if (before === 'record') await one.record(token, { subject: null, generation: 0, family, lifetimeMs });
+      await one.markUsed(token, use);
       same((await other.claim(token, 'b', holdMs)).kind, 'used');
       await one.release(token, 'a');
-      await one.record(token, { subject: null, generation: 0, lifetimeMs });
+      await one.record(token, { subject: null, generation: 0, family, lifetimeMs });
       same((await other.claim(token, 'b', holdMs)).kind, 'used');
     }
   },
@@ -68,41 +81,200 @@ export const contract: Readonly<Record<string, (subject: Subject) => Promise<voi
     await one.claim(token, 'a', shortMs);
     await pass(shortMs);
     await other.claim(token, 'b', holdMs);
-    await one.markUsed(token, null);
+    await one.markUsed(token, use);
     await other.release(token, 'b');
     same((await other.claim(token, 'c', holdMs)).kind, 'used');
+  },
+  async 'a claim that is confirmed holds for the exchange, counted from its confirmation'({
+    stores: [one, other],
+    pass,
+  }) {
+    for (const isKnown of [true, false]) {
+      const token = newToken();
+      if (isKnown) await one.record(token, { subject: null, generation: 0, family, lifetimeMs: 10 * holdMs });
+      await one.claim(token, 'a', shortMs);
+      same(await one.confirm(token, 'a', holdMs), 'confirmed');
+      await pass(shortMs);
+      const refused = await other.claim(token, 'b', holdMs);
+      same(refused.kind, 'in-exchange');
+      same(refused.kind === 'in-exchange' && refused.remainingMs > holdMs - shortMs - 5000, true);
+    }
+  },
+  async 'a claim that is not confirmed in time, or came late, is free again by itself'({
+    stores: [one, other],
+    pass,
+  }) {
+    const token = newToken();
+    await one.claim(token, 'a', shortMs);
+    await pass(shortMs);
+    same(await one.confirm(token, 'a', holdMs), 'lost');
+    same((await other.claim(token, 'b', holdMs)).kind, 'granted');
+  },
+  async 'a confirmation that is late changes nothing: released, claimed by another, never claimed, revoked'({
+    stores: [one, other],
+  }) {
+    const released = newToken();
+    await one.claim(released, 'a', holdMs);
+    await other.release(released, 'a');
+    same(await one.confirm(released, 'a', holdMs), 'lost');
+    same((await other.claim(released, 'b', holdMs)).kind, 'granted');
+    same(await one.confirm(released, 'a', holdMs), 'lost');
+    await other.release(released, 'b');
+    same((await one.claim(released, 'c', holdMs)).kind, 'granted');
+    const never = newToken();
+    same(await one.confirm(never, 'a', holdMs), 'lost');
+    same((await other.claim(never, 'b', holdMs)).kind, 'granted');
+    const [revoked, subject] = [newToken(), newSubject()];
+    await one.record(revoked, { subject, generation: 0, family, lifetimeMs });
+    await one.claim(revoked, 'a', holdMs);
+    await other.noteRevocation(revoked, subject, 'r');
+    same(await one.confirm(revoked, 'a', holdMs), 'lost');
+  },
+  async 'an exchange whose outcome nobody knows says so until its claim lapses, and the next one does not'({
+    stores: [one, other],
+    pass,
+  }) {
+    const token = newToken();
+    const indeterminate = async () => {
+      const answer = await other.claim(token, 'z', holdMs);
+      return answer.kind === 'in-exchange' && answer.isIndeterminate;
+    };
+    await one.record(token, { subject: null, generation: 0, family, lifetimeMs });
+    await one.claim(token, 'a', shortMs);
+    await one.markIndeterminate(token, 'b');
+    same(await indeterminate(), false);
+    await one.markIndeterminate(token, 'a');
+    same(await indeterminate(), true);
+    await pass(shortMs);
+    same((await one.claim(token, 'c', holdMs)).kind, 'granted');
+    same(await indeterminate(), false);
+  },
+  async 'the family of a token stays with it: as issued, or as exchanged where it was not known'({
+    stores: [one, other],
+  }) {
+    const [issued, unknown, first] = [newToken(), newToken(), newFamily()];
+    await one.record(issued, { subject: null, generation: 0, family: first, lifetimeMs });
+    await one.record(issued, { subject: null, generation: 0, family, lifetimeMs });
+    await one.markUsed(issued, use);
+    await one.markUsed(unknown, { ...use, family: first });
+    for (const token of [issued, unknown]) {
+      const answer = await other.claim(token, 'a', holdMs);
+      same(answer.kind === 'used' && answer.family, first);
+    }
+    const answer = await other.claim(issued, 'a', holdMs);
+    same(answer.kind === 'used' && answer.lifetimeMs, lifetimeMs);
+  },
+  async 'the end of a family is known to all, and concerns no other; its tokens are listed as revoked'({
+    stores: [one, other],
+  }) {
+    const [ended, going, token, subject] = [newFamily(), newFamily(), newToken(), newSubject()];
+    const { generation } = await one.addToSubject(subject, token, lifetimeMs);
+    await one.record(token, { subject, generation, family: ended, lifetimeMs });
+    same(await other.isFamilyEnded(ended), false);
+    await one.endFamily(ended, lifetimeMs);
+    await one.endFamily(ended, lifetimeMs);
+    same([await other.isFamilyEnded(ended), await other.isFamilyEnded(going)], [true, false]);
+    same(toStates(await all(other.list(subject))), { [token]: 'revoked' });
+  },
+  async 'the sealed answer of an exchange is given within the leeway, to who sends a used token'({
+    stores: [one, other],
+    pass,
+  }) {
+    const [token, another] = [newToken(), newToken()];
+    await one.markUsed(token, { ...use, answer: { sealed: 'sealed', leewayMs: shortMs } });
+    await one.markUsed(another, use);
+    const sealedOf = async (each: typeof token) => {
+      const answer = await other.claim(each, 'a', holdMs);
+      return answer.kind === 'used' && answer.sealed;
+    };
+    same([await sealedOf(token), await sealedOf(another)], ['sealed', null]);
+    await pass(shortMs);
+    same(await sealedOf(token), null);
+    const answer = await other.claim(token, 'a', holdMs);
+    same(answer.kind === 'used' && answer.usedForMs >= shortMs && answer.usedForMs < 2 * shortMs, true);
+  },
+  async 'a use that nothing proves counts, and is no token to be listed'({ stores: [one, other] }) {
+    const token = newToken();
+    same(await one.markUsed(token, { ...use, isProven: false }), 'marked');
+    same((await other.claim(token, 'a', 1)).kind, 'used');
+    same(
+      (await all(other.list())).filter((each) => each.token === token),
+      [],
+    );
+  },
+  async 'notes about tokens that nobody knows are few for one subject, and do not stop another'({
+    stores: [one, other],
+  }) {
+    const [greedy, modest] = [newSubject(), newSubject()];
+    const answers = await noteMany(one, greedy, 40 * book.perSubject);
+    same(answers.includes('full'), true);
+    const full = Object.keys(answers.tokens).find((token) => answers.tokens[token] === 'full') as never;
+    same(await other.noteRevocation(full, modest, 'm'), 'noted');
+    // A second one about the same token costs nothing.
+    await other.settleRevocation(full, modest, 'm', true);
+    for (let i = 0; i < 2 * book.inAll; i += 1)
+      same(await other.noteRevocation(full, modest, `n${i}`), 'noted');
+  },
+  async 'notes and uses about nothing are bounded in all, until the page of the book is turned'({
+    stores: [one, other],
+    pass,
+  }) {
+    const marks: string[] = [];
+    for (let i = 0; i < 65 * book.inAll && !marks.includes('full'); i += 1) {
+      const token = newToken();
+      marks.push(await one.markUsed(token, { ...use, isProven: false }));
+      if (marks.at(-1) !== 'full') continue;
+      same((await other.claim(token, 'a', holdMs)).kind, 'granted');
+      same(await other.noteRevocation(token, newSubject(), 'r'), 'full');
+      // What was issued, or is proved, is no record about nothing.
+      same(await one.markUsed(token, use), 'marked');
+      const [known, subject] = [newToken(), newSubject()];
+      await one.record(known, { subject, generation: 0, family, lifetimeMs });
+      same(await one.noteRevocation(known, subject, 'r'), 'noted');
+      await pass(lifetimeMs);
+      same(await one.noteRevocation(newToken(), subject, 'r'), 'noted');
+    }
+    same(marks.includes('full'), true);
   },
   async 'a recorded token is granted with its subject and generation, and expires'({
     stores: [one, other],
     pass,
   }) {
     const [token, subject] = [newToken(), newSubject()];
-    await one.record(token, { subject, generation: 7, lifetimeMs: shortMs });
-    same(await other.claim(token, 'a', 1), { kind: 'granted', subject, generation: 7, revokedBy: [] });
+    await one.record(token, { subject, generation: 7, family, lifetimeMs: shortMs });
+    same(await other.claim(token, 'a', 1), {
+      kind: 'granted',
+      subject,
+      generation: 7,
+      family,
+      isKnown: true,
+      revokedBy: [],
+    });
     await other.release(token, 'a');
     await pass(shortMs);
     same((await other.claim(token, 'b', holdMs)).kind, 'expired');
   },
   async 'issued again, it lives longer and keeps its subject'({ stores: [one, other], pass }) {
     const [token, subject] = [newToken(), newSubject()];
-    await one.record(token, { subject, generation: 1, lifetimeMs: shortMs });
-    await one.record(token, { subject: newSubject(), generation: 2, lifetimeMs });
+    await one.record(token, { subject, generation: 1, family, lifetimeMs: shortMs });
+    await one.record(token, { subject: newSubject(), generation: 2, family, lifetimeMs });
     await pass(shortMs);
-    same(await other.claim(token, 'a', holdMs), { kind: 'granted', subject, generation: 1, revokedBy: [] });
+    const answer = await other.claim(token, 'a', holdMs);
+    same(answer.kind === 'granted' && [answer.subject, answer.generation], [subject, 1]);
   },
   async 'its own user revokes it: at once, and for good when settled'({ stores: [one, other] }) {
     const [token, subject] = [newToken(), newSubject()];
-    await one.record(token, { subject, generation: 0, lifetimeMs });
+    await one.record(token, { subject, generation: 0, family, lifetimeMs });
     same(await one.noteRevocation(token, subject, 'r'), 'noted');
     same((await other.claim(token, 'a', holdMs)).kind, 'revoked');
     await one.settleRevocation(token, subject, 'r', true);
     same((await other.claim(token, 'a', holdMs)).kind, 'revoked');
-    await one.record(token, { subject, generation: 9, lifetimeMs });
+    await one.record(token, { subject, generation: 9, family, lifetimeMs });
     same((await other.claim(token, 'a', holdMs)).kind, 'revoked');
   },
   async 'a note that is taken back leaves the token as it was'({ stores: [one, other] }) {
     const [token, subject] = [newToken(), newSubject()];
-    await one.record(token, { subject, generation: 0, lifetimeMs });
+    await one.record(token, { subject, generation: 0, family, lifetimeMs });
     await one.noteRevocation(token, subject, 'r');
     await one.settleRevocation(token, subject, 'r', false);
     same((await other.claim(token, 'a', holdMs)).kind, 'granted');
@@ -115,7 +287,7 @@ export const contract: Readonly<Record<string, (subject: Subject) => Promise<voi
       ['s', 'r'],
     ]) {
       const [token, subject] = [newToken(), newSubject()];
-      await one.record(token, { subject, generation: 0, lifetimeMs });
+      await one.record(token, { subject, generation: 0, family, lifetimeMs });
       await one.noteRevocation(token, subject, 'r');
       await other.noteRevocation(token, subject, 's');
       for (const op of order) await one.settleRevocation(token, subject, op, op === 'r');
@@ -124,13 +296,13 @@ export const contract: Readonly<Record<string, (subject: Subject) => Promise<voi
   },
   async 'settled without its note (the store was emptied): revoked all the same'({ stores: [one, other] }) {
     const [token, subject] = [newToken(), newSubject()];
-    await one.record(token, { subject, generation: 0, lifetimeMs });
+    await one.record(token, { subject, generation: 0, family, lifetimeMs });
     await one.settleRevocation(token, subject, 'r', true);
     same((await other.claim(token, 'a', holdMs)).kind, 'revoked');
   },
   async 'another user notes nothing'({ stores: [one, other] }) {
     const [token, subject] = [newToken(), newSubject()];
-    await one.record(token, { subject, generation: 0, lifetimeMs });
+    await one.record(token, { subject, generation: 0, family, lifetimeMs });
     same(await one.noteRevocation(token, newSubject(), 'r'), 'foreign');
     same((await other.claim(token, 'a', holdMs)).kind, 'granted');
   },
@@ -144,14 +316,14 @@ export const contract: Readonly<Record<string, (subject: Subject) => Promise<voi
     const answer = await other.claim(token, 'a', holdMs);
     same(answer.kind === 'granted' && [...answer.revokedBy].sort(), [subject, stranger].sort());
     await other.release(token, 'a');
-    await one.record(token, { subject, generation: 0, lifetimeMs });
+    await one.record(token, { subject, generation: 0, family, lifetimeMs });
     same((await other.claim(token, 'b', holdMs)).kind, 'revoked');
   },
   async 'a stranger who revoked a token before it was known does it no harm'({ stores: [one, other] }) {
     const [token, subject, stranger] = [newToken(), newSubject(), newSubject()];
     await one.noteRevocation(token, stranger, 'r');
     await one.settleRevocation(token, stranger, 'r', true);
-    await one.record(token, { subject, generation: 0, lifetimeMs });
+    await one.record(token, { subject, generation: 0, family, lifetimeMs });
     same((await other.claim(token, 'b', holdMs)).kind, 'granted');
   },
   async 'mine: the generation rises with each, at once, and falls back when refused'({
@@ -160,7 +332,7 @@ export const contract: Readonly<Record<string, (subject: Subject) => Promise<voi
     const subject = newSubject();
     const seen = [await one.generationOf(subject)];
     await one.noteRevocationOfAll(subject, 'r');
-    seen.push(await other.addToSubject(subject, newToken(), lifetimeMs));
+    seen.push((await other.addToSubject(subject, newToken(), lifetimeMs)).generation);
     await one.noteRevocationOfAll(subject, 's');
     seen.push(await other.generationOf(subject));
     same(
@@ -187,8 +359,8 @@ export const contract: Readonly<Record<string, (subject: Subject) => Promise<voi
     const [subject, stranger] = [newSubject(), newSubject()];
     const make = async (owner: typeof subject, lifetime = lifetimeMs) => {
       const token = newToken();
-      const generation = await one.addToSubject(owner, token, lifetime);
-      await one.record(token, { subject: owner, generation, lifetimeMs: lifetime });
+      const { generation } = await one.addToSubject(owner, token, lifetime);
+      await one.record(token, { subject: owner, generation, family, lifetimeMs: lifetime });
       return token;
     };
     const expected: Record<string, string> = {};
@@ -197,7 +369,7 @@ export const contract: Readonly<Record<string, (subject: Subject) => Promise<voi
     };
     mark(await make(subject), 'valid');
     const used = await make(subject);
-    await one.markUsed(used, null);
+    await one.markUsed(used, use);
     mark(used, 'used');
     const revoked = await make(subject);
     await one.noteRevocation(revoked, subject, 'r');
@@ -222,8 +394,8 @@ export const contract: Readonly<Record<string, (subject: Subject) => Promise<voi
     const [subject, stranger] = [newSubject(), newSubject()];
     const make = async (owner: typeof subject, lifetime: number) => {
       const token = newToken();
-      const generation = await one.addToSubject(owner, token, lifetime);
-      await one.record(token, { subject: owner, generation, lifetimeMs: lifetime });
+      const { generation } = await one.addToSubject(owner, token, lifetime);
+      await one.record(token, { subject: owner, generation, family, lifetimeMs: lifetime });
       return token;
     };
     await make(subject, shortMs);
@@ -241,6 +413,16 @@ export const contract: Readonly<Record<string, (subject: Subject) => Promise<voi
 
 export const newToken = () => digests.ofToken(randomUUID());
 export const newSubject = () => digests.ofSubject(randomUUID());
+
+/** Revocations of tokens that nobody knows, until one finds no room. */
+async function noteMany(store: TokenStore, by: SubjectDigest, most: number) {
+  const tokens: Record<string, string> = {};
+  for (let i = 0; i < most * 10 && !Object.values(tokens).includes('full'); i += 1) {
+    const token = newToken();
+    tokens[token] = await store.noteRevocation(token, by, 'r');
+  }
+  return { tokens, includes: (word: string) => Object.values(tokens).includes(word) };
+}
 
 export async function all(entries: AsyncIterable<TokenEntry>): Promise<TokenEntry[]> {
   const list: TokenEntry[] = [];
@@ -263,4 +445,4 @@ function sortKeys(_: string, value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-export type { ClaimAnswer };
+export type { ClaimAnswer, FamilyId };

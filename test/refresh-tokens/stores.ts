@@ -4,13 +4,14 @@ import { MemoryTokenStore, type TokenSteps } from '../../src/refresh-tokens/memo
 import { RedisTokenStore } from '../../src/refresh-tokens/redis-token-store.ts';
 import { buildTokenScripts } from '../../src/refresh-tokens/token-scripts.ts';
 import { until } from '../harness/redis-processes.ts';
-import { lifetimeMs, type Subject } from './store-contract.ts';
+import { book, lifetimeMs, type Subject } from './store-contract.ts';
 
 export function memorySubject(protocol?: TokenSteps): Subject {
   let nowMs = 1_700_000_000_000;
   const store = new MemoryTokenStore({
     lifetimeMs,
     retentionMs: 'keep',
+    book,
     now: () => nowMs,
     ...(protocol && { protocol }),
   });
@@ -45,6 +46,7 @@ export function redisSubject(
   const options = {
     lifetimeMs,
     retentionMs: 'keep',
+    book,
     scripts,
     ...(keyPrefix && { keyPrefix }),
   } as const;

@@ -17,6 +17,7 @@ import type { TokenStore } from '../../src/refresh-tokens/token-store.ts';
 import { isRejection } from '../../src/rejections/rejection.ts';
 import { writeRejection } from '../../src/rejections/rejection-writer.ts';
 import { buildRejections } from '../../src/rejections/table.ts';
+import { isAnswer } from '../../src/request/answer.ts';
 import { canonicaliseRequest } from '../../src/request/canonicalise-request.ts';
 import { buildRequestRules } from '../../src/request/request-rules.ts';
 
@@ -101,6 +102,10 @@ export async function startTokenFront(
     const passage =
       concern === false ? undefined : await gate.begin(request, identity, body, options.isObserved);
     if (isRejection(passage)) return refuse(passage);
+    if (isAnswer(passage)) {
+      response.writeHead(passage.status, [...passage.fields]).end(passage.body ?? undefined);
+      return;
+    }
     const conclude = (result: ForwardResult) => {
       if (result.rejection !== undefined) refuse(result.rejection);
     };

@@ -227,6 +227,17 @@ describe('outcomes of an exchange', () => {
     { outcome: '400', change: { failNext: 1, failStatus: 400 }, status: 400 },
     { outcome: '401', change: { failNext: 1, failStatus: 401 }, status: 401 },
     { outcome: '429', change: { failNext: 1, failStatus: 429 }, status: 429 },
+    { outcome: '500', change: { failNext: 1, failStatus: 500 }, status: 500 },
+    { outcome: '502', change: { failNext: 1, failStatus: 502 }, status: 502 },
+    { outcome: '503', change: { failNext: 1, failStatus: 503 }, status: 503 },
+    { outcome: '504', change: { failNext: 1, failStatus: 504 }, status: 504 },
+    {
+      outcome: '503 after the work',
+      change: { failNext: 1, failStatus: 503, failAfterWork: true },
+      status: 503,
+    },
+    { outcome: '408', change: { failNext: 1, failStatus: 408 }, status: 408 },
+    { outcome: '302', change: { failNext: 1, failStatus: 302 }, status: 302 },
   ])('a complete $outcome frees the token at once', async ({ change, status }) => {
     const { signIn, exchange } = await start({ answerWithinMs });
     const { refreshToken } = await signIn();
@@ -237,32 +248,62 @@ describe('outcomes of an exchange', () => {
   });
 
   test.each([
-    { outcome: '500', change: { failNext: 1, failStatus: 500 }, status: 500 },
-    {
-      outcome: '503 after the work',
-      change: { failNext: 1, failStatus: 503, failAfterWork: true },
-      status: 503,
-    },
-    { outcome: '408', change: { failNext: 1, failStatus: 408 }, status: 408 },
-    { outcome: '302', change: { failNext: 1, failStatus: 302 }, status: 302 },
     { outcome: 'reset before the answer', change: { resetNext: 1, resetAt: 'before-answer' }, status: 502 },
     { outcome: 'reset in the body', change: { resetNext: 1, resetAt: 'mid-body' }, status: 502 },
     { outcome: 'time-out', change: { latencyMs: 30_000 }, status: 504, withinMs: 1000 },
-  ])('after $outcome it is free once the deadline has passed', async ({ change, status, withinMs }) => {
+  ])('after $outcome it is unavailable for the rest of the deadline, then free', async (row) => {
+    const { change, status, withinMs } = row;
     const deadlineMs = withinMs ?? answerWithinMs;
-    const { signIn, exchange } = await start({ answerWithinMs: deadlineMs });
+    const { signIn, exchange, exchangeForm } = await start({ answerWithinMs: deadlineMs });
     const { refreshToken } = await signIn();
     Object.assign(shop.settings, change);
     expect((await exchange(refreshToken)).status).toBe(status);
     Object.assign(shop.settings, { latencyMs: 0 });
     const asks = exchanges();
-    nowMs += deadlineMs + marginMs - 1;
-    const early = await exchange(refreshToken);
-    expect([early.status, early.headers.get('retry-after')]).toEqual([401, '1']);
+    const said = async () => {
+      const { status: early, json, headers } = await exchange(refreshToken);
+      return [early, errorOf(json).code, headers.get('retry-after')];
+    };
+    const code = 'refresh-token-unavailable';
+    expect(await said()).toEqual([503, code, String((deadlineMs + marginMs) / 1000)]);
+    nowMs += deadlineMs + marginMs - 1500;
+    expect(await said()).toEqual([503, code, '2']);
+    const form = await exchangeForm(refreshToken);
+    expect([form.status, form.json.error, form.headers.get('retry-after')]).toEqual([
+      503,
+      'temporarily_unavailable',
+      '2',
+    ]);
     expect(exchanges()).toBe(asks);
-    nowMs += 1;
+    nowMs += 1500;
     expect((await exchange(refreshToken)).status).toBe(201);
     expect((await exchange(refreshToken)).status).toBe(401);
+  });
+
+  test('two tabs: one pair, the other is told to come again, and how long the longer it takes', async () => {
+    const { signIn, exchange, exchangeForm } = await start({ answerWithinMs });
+    const { refreshToken } = await signIn();
+    shop.settings.latencyMs = 3000;
+    const first = exchange(refreshToken);
+    await expect.poll(exchanges).toBe(1);
+    const said = async () => {
+      const { status, json, headers } = await exchange(refreshToken);
+      return [status, errorOf(json).code, headers.get('retry-after')];
+    };
+    expect(await said()).toEqual([503, 'refresh-token-busy', '1']);
+    const form = await exchangeForm(refreshToken);
+    expect([form.status, form.json.error, form.headers.get('retry-after')]).toEqual([
+      503,
+      'temporarily_unavailable',
+      '1',
+    ]);
+    nowMs += 20_000;
+    expect(await said()).toEqual([503, 'refresh-token-busy', '20']);
+    nowMs += 40_000;
+    expect(await said()).toEqual([503, 'refresh-token-busy', '5']);
+    expect((await first).status).toBe(201);
+    expect(exchanges()).toBe(1);
+    expect(errorOf((await exchange(refreshToken)).json)).toEqual(refused);
   });
 
   test('a shop that cannot be reached frees it', async () => {
@@ -325,6 +366,154 @@ describe('outcomes of a revocation', () => {
     const { status, json } = await exchanging;
     expect(status).toBe(201);
     expect((await exchange(json.data.attributes.refreshToken)).status).toBe(401);
+  });
+});
+
+describe('a used token that comes again', () => {
+  /** Two generations of a login, with the first token used. */
+  async function stageReplay(options: Partial<RefreshTokensOptions>) {
+    const staged = await start(options);
+    const login = await staged.signIn();
+    const next = (await staged.exchange(login.refreshToken)).json.data.attributes;
+    const elsewhere = await staged.signIn();
+    shop.received.clear();
+    return { ...staged, used: login.refreshToken, descendant: next.refreshToken, elsewhere, next };
+  }
+
+  test('refuse, the default: nothing but the 401', async () => {
+    const { exchange, used, descendant } = await stageReplay({});
+    expect((await exchange(used)).status).toBe(401);
+    expect(exchanges()).toBe(0);
+    expect((await exchange(descendant)).status).toBe(201);
+  });
+
+  test('end-family: every descendant ends, whatever the shop does, and no other login', async () => {
+    const { exchange, used, descendant, elsewhere, front } = await stageReplay({ replay: 'end-family' });
+    expect(errorOf((await exchange(used)).json)).toEqual(refused);
+    expect(errorOf((await exchange(descendant)).json)).toEqual(refused);
+    expect(exchanges()).toBe(0);
+    expect((await exchange(elsewhere.refreshToken)).status).toBe(201);
+    const { events } = front.gate.stats();
+    expect([events['family-ended'], events['exchange-refused-revoked']]).toEqual([1, 1]);
+  });
+
+  test('end-family: of a login that shopward did not see, from its first exchange on', async () => {
+    const { refreshToken } = await (await start()).signIn();
+    const { exchange } = await start({ replay: 'end-family' });
+    const next = (await exchange(refreshToken)).json.data.attributes;
+    expect((await exchange(refreshToken)).status).toBe(401);
+    expect((await exchange(next.refreshToken)).status).toBe(401);
+    expect(exchanges()).toBe(1);
+  });
+
+  test('end-family: a descendant under way gets its answer, and nothing more', async () => {
+    const { exchange, used, descendant } = await stageReplay({ replay: 'end-family' });
+    shop.settings.latencyMs = 3000;
+    const underWay = exchange(descendant);
+    await expect.poll(exchanges).toBe(1);
+    await exchange(used);
+    shop.settings.latencyMs = 0;
+    const { status, json } = await underWay;
+    expect(status).toBe(201);
+    expect((await exchange(json.data.attributes.refreshToken)).status).toBe(401);
+  });
+
+  test('a revoked or expired token ends nothing', async () => {
+    const { exchange, signIn, revoke } = await start({ replay: 'end-family' });
+    const login = await signIn();
+    await revoke(login.accessToken, login.refreshToken);
+    expect((await exchange(login.refreshToken)).status).toBe(401);
+    const { front } = { front: fronts.at(-1) as TokenFront };
+    expect(front.gate.stats().events['family-ended']).toBe(0);
+  });
+
+  test('forward: the shop is asked; a careless one’s success is withheld, and the family ended', async () => {
+    const { exchange, used, descendant, front, store } = await stageReplay({ replay: 'forward' });
+    const before = store.size;
+    const again = await exchange(used);
+    expect([again.status, errorOf(again.json)]).toEqual([401, refused]);
+    expect(again.text).not.toMatch(/refreshToken|accessToken/);
+    expect(exchanges()).toBe(1);
+    expect((await exchange(descendant)).status).toBe(401);
+    expect(exchanges()).toBe(1);
+    expect(store.size).toBe(before);
+    const { events } = front.gate.stats();
+    expect([events['replay-forwarded'], events['replay-withheld'], events['family-ended']]).toEqual([
+      1, 1, 1,
+    ]);
+  });
+
+  test('forward: a success that is too long to be held back is withheld all the same', async () => {
+    const { exchange, used, descendant, store } = await stageReplay({});
+    const narrow = await start({ store, replay: 'forward', answerBytes: 16 });
+    expect((await narrow.exchange(used)).status).toBe(401);
+    expect(exchanges()).toBe(1);
+    expect((await exchange(descendant)).status).toBe(401);
+  });
+
+  test('forward: what the shop refuses is passed on, and ends nothing here', async () => {
+    const { exchange, used, descendant } = await stageReplay({ replay: 'forward' });
+    Object.assign(shop.settings, { failNext: 1, failStatus: 403 });
+    expect((await exchange(used)).status).toBe(403);
+    expect((await exchange(descendant)).status).toBe(201);
+  });
+
+  describe('within the leeway', () => {
+    const leewayMs = 10_000;
+
+    test('the very same answer, and the shop is not asked', async () => {
+      const { exchange, exchangeForm, used, next, descendant, front } = await stageReplay({ leewayMs });
+      const again = await exchange(used);
+      expect([again.status, again.json.data.attributes]).toEqual([201, next]);
+      expect(again.headers.get('content-type')).toContain('json');
+      expect(again.headers.get('cache-control')).toBe('no-store');
+      // Bound to its endpoint.
+      expect((await exchangeForm(used)).json.error).toBe('invalid_grant');
+      expect(exchanges()).toBe(0);
+      expect((await exchange(descendant)).status).toBe(201);
+      nowMs += leewayMs - 1;
+      expect((await exchange(used)).status).toBe(201);
+      nowMs += 1;
+      expect((await exchange(used)).status).toBe(401);
+      expect(front.gate.stats().events['exchange-repeated']).toBe(2);
+    });
+
+    test('a token of the same digest in another spelling gets no answer', async () => {
+      const { exchange, used } = await stageReplay({ leewayMs });
+      const respelled = used === used.toUpperCase() ? used.toLowerCase() : used.toUpperCase();
+      expect((await exchange(respelled)).status).toBe(401);
+      expect(exchanges()).toBe(0);
+    });
+
+    test('not for what was revoked meanwhile: the user, the family', async () => {
+      const { exchange, revoke, used, next } = await stageReplay({ leewayMs });
+      await revoke(next.accessToken, 'mine');
+      expect((await exchange(used)).status).toBe(401);
+      const staged = await stageReplay({ leewayMs, replay: 'end-family' });
+      nowMs += leewayMs;
+      const { refreshToken } = (await staged.exchange(staged.descendant)).json.data.attributes;
+      await staged.exchange(staged.used);
+      expect((await staged.exchange(staged.descendant)).status).toBe(401);
+      expect((await staged.exchange(refreshToken)).status).toBe(401);
+    });
+
+    test('two tabs end no family, also where the answer could not be kept', async () => {
+      const { exchange, used, descendant } = await stageReplay({ leewayMs, replay: 'end-family' });
+      expect((await exchange(used)).status).toBe(201);
+      const respelled = used === used.toUpperCase() ? used.toLowerCase() : used.toUpperCase();
+      expect((await exchange(respelled)).status).toBe(401);
+      expect((await exchange(descendant)).status).toBe(201);
+    });
+  });
+
+  test('observe mode ends no family, withholds nothing', async () => {
+    const { exchange, used, descendant, front } = await stageReplay({
+      replay: 'end-family',
+      isObserved: true,
+    } as never);
+    expect((await exchange(used)).status).toBe(201);
+    expect((await exchange(descendant)).status).toBe(201);
+    expect(front.gate.stats().events['family-ended']).toBe(0);
   });
 });
 

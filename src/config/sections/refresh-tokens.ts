@@ -81,6 +81,14 @@ export const refreshTokens = z
         .union([duration({ from: '0s', to: '36500d' }), z.literal('keep')])
         .prefault('keep')
         .meta({ description: 'How long a token is remembered after its expiry; `keep`: for good.' }),
+      replay: z.enum(['refuse', 'forward', 'end-family']).default('refuse').meta({
+        description:
+          'What becomes of a used token that comes again (RFC 9700 section 4.14.2), besides a 401 with code `004`. `refuse`: nothing. `end-family`: every token that descends from the same login is ended. `forward`: the shop is asked, so that a provider can detect the reuse; a success is withheld, and ends the family.',
+      }),
+      leeway: duration({ from: '0s', to: '60s' }).prefault('0s').meta({
+        description:
+          'How long a used token gets the same answer again, for two tabs and lost answers; `0s`: never. The answer is kept sealed with a key that only the token yields.',
+      }),
       digestKey: text().min(16).optional().meta({
         description:
           'Key of the digests that stand in the store for tokens and users; without it names of users can be found out by trying. A change makes every token unknown.',
