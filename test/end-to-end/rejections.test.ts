@@ -17,7 +17,9 @@ let shopward: Shopward;
 /** Knows no keys, and its Redis is not there. */
 let cutOff: Shopward;
 
-const exchangeBody = '{"data":{"type":"refresh-tokens","attributes":{"refreshToken":"only-once"}}}';
+const bodyWith = (refreshToken: string) =>
+  JSON.stringify({ data: { type: 'refresh-tokens', attributes: { refreshToken } } });
+const exchangeBody = bodyWith('only-once');
 const issued = () => {
   const attributes = { accessToken: issueToken(shopward.signer), refreshToken: `next-${Math.random()}` };
   return answer(
@@ -30,8 +32,8 @@ const issued = () => {
 beforeAll(async () => {
   upstream = await startRecordingUpstream(({ head, connection }) => {
     if (head.startsWith('GET /garbage')) return 'nonsense\r\n\r\n';
-    if (/^(GET|PATCH) \/(silent|carts\/busy)/.test(head)) return undefined;
-    if (head.startsWith('GET /broken')) {
+    if (/^(GET|PATCH) \/(silent|carts\/busy)|^POST \/refresh-tokens\?silent/.test(head)) return undefined;
+    if (/^GET \/broken|^POST \/refresh-tokens\?broken/.test(head)) {
       connection.socket.destroy();
       return undefined;
     }
@@ -120,6 +122,19 @@ const provoked: Partial<Record<RejectionName, () => ReturnType<typeof send>>> = 
   'token-request-not-plain': () =>
     send(line('POST /refresh-tokens', json(exchangeBody).with(0, 'Content-Type: text/plain'), exchangeBody)),
   'token-answer-unreadable': () => send(line('POST /access-tokens?callback=show', json('{}'), '{}')),
+  'refresh-token-busy': async () => {
+    const body = bodyWith('busy');
+    const first = send(line('POST /refresh-tokens?silent', json(body), body));
+    await eventually('the first', () => upstream.bytes().includes('"busy"') || undefined);
+    const second = await send(line('POST /refresh-tokens', json(body), body));
+    await first;
+    return second;
+  },
+  'refresh-token-unavailable': async () => {
+    const body = bodyWith('cut');
+    await send(line('POST /refresh-tokens?broken', json(body), body));
+    return send(line('POST /refresh-tokens', json(body), body));
+  },
   'token-store-unavailable': () =>
     send(line('POST /refresh-tokens', json(exchangeBody), exchangeBody), cutOff),
   'upstream-unreachable': () => send(line('GET /broken')),

