@@ -194,6 +194,17 @@ describe('unknown kid', () => {
   });
 });
 
+describe('keys without a kid', () => {
+  it('are tried for one token up to a bound, however many the source has', async () => {
+    const signers = times(20, () => makeSigner('ES256'));
+    const { source, verify } = await setUpJwks(signers);
+    await source.start();
+    const verdicts = await Promise.all(signers.map((signer) => verify(signer)));
+    expect(verdicts.slice(0, 16)).toEqual(times(16, () => passed));
+    expect(verdicts.slice(16)).toEqual(times(4, () => signature));
+  });
+});
+
 describe('rotation', () => {
   it('under load refuses no good token', async () => {
     const { server, source, verify } = await setUpJwks([first]);

@@ -1,0 +1,351 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { eventually } from '../harness/eventually.ts';
+import { exchangeRaw, type RawResponse } from '../harness/raw-client.ts';
+import { answer, type RecordingUpstream, startRecordingUpstream } from '../harness/recording-upstream.ts';
+import { type RedisProcess, startRedisProcess } from '../harness/redis-server.ts';
+import { type Shopward, type ShopwardOptions, startShopward } from '../harness/shopward.ts';
+
+/**
+ * Each setting at an odd value, and one effect of it that the running process shows: what is read, but handed to
+ * nobody, shows here.
+ */
+
+let upstream: RecordingUpstream;
+let redis: RedisProcess;
+let folder: string;
+const running: Shopward[] = [];
+
+/** What the shop answers next, by the beginning of the request line. */
+const shop = new Map<string, string | (() => string | undefined)>();
+let lastHead = '';
+
+beforeAll(async () => {
+  folder = await mkdtemp(path.join(tmpdir(), 'shopward-wiring-'));
+  redis = await startRedisProcess();
+  upstream = await startRecordingUpstream(
+    ({ head }) => {
+      lastHead = head;
+      for (const [start, what] of shop) {
+        if (head.startsWith(start)) return typeof what === 'string' ? what : what();
+      }
+      return answer('{"data":{"type":"carts","id":"1"}}', 'Content-Type: application/json\r\n');
+    },
+    { answersWhole: true },
+  );
+});
+afterEach(async () => {
+  shop.clear();
+  for (const one of running.splice(0)) await one.kill();
+});
+afterAll(async () => {
+  await upstream?.close();
+  await redis?.close();
+  await rm(folder, { recursive: true });
+});
+
+async function start(config: object, more: Partial<ShopwardOptions> = {}): Promise<Shopward> {
+  const one = await startShopward({
+    upstream: `http://127.0.0.1:${upstream.port}`,
+    rows: ['GET /secret', 'PATCH /carts/{id}'],
+    config,
+    ...more,
+  });
+  running.push(one);
+  return one;
+}
+
+/** A request over a connection of its own; `fields` are whole lines. */
+function send(
+  { port }: Shopward,
+  line: string,
+  fields: readonly string[] = [],
+  body = '',
+  host = 'shop.example',
+): Promise<RawResponse> {
+  const length = body === '' ? [] : [`Content-Length: ${Buffer.byteLength(body)}`];
+  const lines = [`${line} HTTP/1.1`, `Host: ${host}`, 'Connection: close', ...length, ...fields, '', body];
+  return exchangeRaw(port, lines.join('\r\n'));
+}
+
+const json = 'Content-Type: application/json';
+const codeOf = ({ body }: RawResponse) =>
+  (JSON.parse(body.toString()) as { errors: { code: string }[] }).errors[0]?.code;
+const timesAsked = (start: string) => upstream.requestLines.filter((line) => line.startsWith(start)).length;
+
+describe('auth', () => {
+  it('audience, issuer, clockTolerance, maxTokenAge, subject and algorithms are asked of the token', async () => {
+    const one = await start({
+      auth: {
+        issuer: 'https://odd.example',
+        audience: 'odd',
+        clockTolerance: '90s',
+        maxTokenAge: '10m',
+        algorithms: ['RS256', 'PS256'],
+      },
+    });
+    const now = Math.floor(Date.now() / 1000);
+    const good = { iss: 'https://odd.example', aud: 'odd' };
+    const ask = async (claims: object, header = {}) =>
+      (
+        await send(one, 'GET /secret', [
+          `Authorization: Bearer ${one.issueToken({ ...good, ...claims }, header)}`,
+        ])
+      ).status;
+    expect(await ask({})).toBe(200);
+    expect(await ask({ iss: 'https://other.example' })).toBe(401);
+    expect(await ask({ aud: 'other' })).toBe(401);
+    expect(await ask({ exp: now - 60 })).toBe(200);
+    expect(await ask({ exp: now - 120 })).toBe(401);
+    expect(await ask({ iat: now - 650 })).toBe(200);
+    expect(await ask({ iat: now - 900 })).toBe(401);
+    expect(await ask({}, { alg: 'RS512' })).toBe(401);
+  });
+});
+
+describe('mode', () => {
+  it('observe passes nobody while keys cannot be had', async () => {
+    const one = await start({ mode: 'observe', auth: { keys: { jwks: 'http://127.0.0.1:1/keys' } } });
+    const { status } = await send(one, 'GET /secret', [`Authorization: Bearer ${one.issueToken()}`]);
+    expect(status).toBe(503);
+    expect((await send(one, 'GET /secret')).status).toBe(200);
+  });
+});
+
+describe('auth.keys.secret from a file', () => {
+  it('is used at start, and given to a worker that comes later', async () => {
+    const file = path.join(folder, 'secret');
+    const secrets = [
+      'the first secret of all, long enough to be one',
+      'the second secret of all, long enough too',
+    ];
+    await writeFile(file, secrets[0] ?? '');
+    const one = await start({
+      workers: 2,
+      store: { url: `redis://127.0.0.1:${redis.port}/1` },
+      auth: { algorithms: ['HS256'], keys: { secret: `\${file:${file}}` } },
+    });
+    const { SignJWT } = await import('jose');
+    const statusOf = async (secret: string) => {
+      const token = await new SignJWT({ sub: 'DE--21' })
+        .setProtectedHeader({ alg: 'HS256' })
+        .setIssuedAt()
+        .setExpirationTime('5m')
+        .sign(Buffer.from(secret));
+      const statuses = new Set<number>();
+      for (let i = 0; i < 6; i++) {
+        statuses.add((await send(one, 'GET /secret', [`Authorization: Bearer ${token}`])).status);
+      }
+      return [...statuses].join();
+    };
+    expect(await statusOf(secrets[0] ?? '')).toBe('200');
+    await writeFile(file, secrets[1] ?? '');
+    await eventually(
+      'the second secret',
+      async () => (await statusOf(secrets[1] ?? '')) === '200' || undefined,
+    );
+    expect(await statusOf(secrets[0] ?? '')).toBe('401');
+    const { readFileSync } = await import('node:fs');
+    const children = readFileSync(`/proc/${one.pid}/task/${one.pid}/children`, 'utf8').trim().split(' ');
+    for (const pid of children) {
+      const before = one.log().filter(({ event }) => event === 'worker-replaced').length;
+      process.kill(Number(pid), 'SIGKILL');
+      await eventually(
+        'another worker',
+        () => one.log().filter(({ event }) => event === 'worker-replaced').length > before || undefined,
+      );
+    }
+    expect(await statusOf(secrets[1] ?? '')).toBe('200');
+    expect(await statusOf(secrets[0] ?? '')).toBe('401');
+  });
+});
+
+describe('request', () => {
+  it('ignoredPrefixes hold for the list, for tags and for token endpoints', async () => {
+    const one = await start({ request: { ignoredPrefixes: ['/odd'] } });
+    expect((await send(one, 'GET /odd/secret')).status).toBe(401);
+    const token = `Authorization: Bearer ${one.issueToken()}`;
+    expect((await send(one, 'PATCH /odd/carts/1', [token, json], '{}')).status).not.toBe(200);
+    // A used refresh token, exchanged once more through the prefix.
+    const issued = JSON.stringify({
+      data: {
+        type: 'refresh-tokens',
+        attributes: { accessToken: 'a', refreshToken: 'next-token', expiresIn: 60 },
+      },
+    });
+    shop.set('POST /refresh-tokens', answer(issued, `${json}\r\n`, '201 Created'));
+    shop.set('POST /odd/refresh-tokens', answer(issued, `${json}\r\n`, '201 Created'));
+    const body = '{"data":{"type":"refresh-tokens","attributes":{"refreshToken":"first-token"}}}';
+    expect((await send(one, 'POST /refresh-tokens', [json], body)).status).toBe(201);
+    expect((await send(one, 'POST /odd/refresh-tokens', [json], body)).status).toBe(401);
+  });
+
+  it('encodedSlash stands where it is allowed and nowhere else', async () => {
+    const one = await start({ request: { encodedSlash: ['/files/{name}'] } });
+    expect((await send(one, 'GET /files/a%2Fb')).status).toBe(200);
+    expect((await send(one, 'GET /other/a%2Fb')).status).toBe(400);
+  });
+});
+
+describe('upstream', () => {
+  it('via, forwardHost and connections', async () => {
+    const one = await start({ upstream: { via: true, forwardHost: true } });
+    await send(one, 'GET /via', [], '', 'odd.example');
+    expect(lastHead).toMatch(/\r\nVia: 1\.1 shopward\r\n/i);
+    expect(lastHead).toMatch(/\r\nHost: odd\.example\r\n/i);
+    const plain = await start({});
+    await send(plain, 'GET /plain', [], '', 'odd.example');
+    expect(lastHead).not.toMatch(/\r\nVia:/i);
+    expect(lastHead).not.toMatch(/\r\nHost: odd\.example/i);
+  });
+
+  it('responseTimeout', async () => {
+    const one = await start({
+      upstream: { responseTimeout: '700ms' },
+      entityTags: { lease: '60s' },
+    });
+    shop.set('GET /slow', () => undefined);
+    expect((await send(one, 'GET /slow')).status).toBe(504);
+  });
+
+  it('a Connection option that names what caches go by is dropped from neither side', async () => {
+    const one = await start({});
+    shop.set('GET /vary', answer('x', 'Vary: X-Odd\r\nConnection: vary, x-hop\r\nX-Hop: 1\r\n'));
+    const response = await send(one, 'GET /vary');
+    expect(response.field('x-hop')).toBeUndefined();
+  });
+});
+
+describe('trustedProxies and trustedFields', () => {
+  it('are believed of these peers, and dropped otherwise', async () => {
+    const fields = ['X-Forwarded-For: 203.0.113.9', 'X-Request-Id: odd-id', 'CF-Connecting-IP: 203.0.113.8'];
+    const trusting = await start({ trustedProxies: ['127.0.0.1/32'], trustedFields: ['CF-Connecting-IP'] });
+    const response = await send(trusting, 'GET /trusted', fields);
+    expect(response.field('x-request-id')).toBe('odd-id');
+    expect(lastHead).toMatch(/\r\nX-Forwarded-For: 203\.0\.113\.9/i);
+    expect(lastHead).toMatch(/\r\nCF-Connecting-IP: 203\.0\.113\.8\r\n/i);
+    const wary = await start({});
+    await send(wary, 'GET /wary', fields);
+    expect(lastHead).not.toContain('203.0.113');
+    expect(lastHead).not.toContain('odd-id');
+  });
+});
+
+describe('refreshTokens', () => {
+  it('digestKey keys what stands in Redis', async () => {
+    const { Redis } = await import('ioredis');
+    const keysWith = async (db: number, digestKey: string | undefined) => {
+      const one = await start({
+        store: { url: `redis://127.0.0.1:${redis.port}/${db}` },
+        refreshTokens: digestKey === undefined ? {} : { digestKey },
+      });
+      const issued =
+        '{"data":{"type":"refresh-tokens","attributes":{"accessToken":"a","refreshToken":"n","expiresIn":60}}}';
+      shop.set('POST /refresh-tokens', answer(issued, `${json}\r\n`, '201 Created'));
+      const body = '{"data":{"type":"refresh-tokens","attributes":{"refreshToken":"a-known-token"}}}';
+      expect((await send(one, 'POST /refresh-tokens', [json], body)).status).toBe(201);
+      shop.clear();
+      const client = new Redis(redis.port, '127.0.0.1', { db });
+      const keys = await eventually('keys', async () => {
+        const found = (await client.keys('*')).filter((key) => key.includes('token'));
+        return found.length > 0 ? found : undefined;
+      });
+      client.disconnect();
+      return keys.sort().join();
+    };
+    const plain = await keysWith(2, undefined);
+    const one = await keysWith(3, 'an odd key of digests, long enough to be one');
+    const other = await keysWith(4, 'another odd key of digests, long enough too');
+    expect(new Set([plain, one, other]).size).toBe(3);
+  });
+
+  it('ids in the paths of custom revocation endpoints stay out of the log', async () => {
+    const one = await start({
+      refreshTokens: { endpoints: [{ kind: 'revoke', method: 'DELETE', path: '/odd-logout/{id}' }] },
+    });
+    await send(one, 'DELETE /odd-logout/a-secret-token-id');
+    await eventually('the line', () => one.log().some(({ event }) => event === 'request') || undefined);
+    expect(one.output()).toContain('/odd-logout');
+    expect(one.output()).not.toContain('a-secret-token-id');
+  });
+});
+
+describe('urlResolver', () => {
+  const resolved = (id: string) =>
+    answer(
+      JSON.stringify({
+        data: [{ type: 'url-resolver', id: null, attributes: { entityType: 'cms-pages', entityId: id } }],
+      }),
+      'Content-Type: application/vnd.api+json\r\n',
+    );
+  const entityId = ({ body }: RawResponse) =>
+    (JSON.parse(body.toString()) as { data: { attributes: { entityId: string } }[] }).data[0]?.attributes
+      .entityId;
+
+  it('path, defaultLocale and the host as the store', async () => {
+    const one = await start({
+      upstream: { forwardHost: true },
+      urlResolver: {
+        path: '/odd-resolver',
+        locales: ['en', 'fr'],
+        defaultLocale: 'fr',
+        stores: ['de.example', 'at.example'],
+      },
+    });
+    shop.set('GET /odd-resolver', () => resolved(/\r\nHost: (\S+)/i.exec(lastHead)?.[1] ?? ''));
+    const ask = (host: string) => send(one, 'GET /odd-resolver?url=/en/a', [], '', host);
+    expect(entityId(await ask('de.example'))).toBe('de.example');
+    expect(lastHead).toMatch(/\r\nAccept-Language: fr\r\n/i);
+    expect(entityId(await ask('at.example'))).toBe('at.example');
+    expect(entityId(await ask('de.example'))).toBe('de.example');
+    expect(timesAsked('GET /odd-resolver')).toBe(2);
+  });
+
+  it('ttl, staleWhileRevalidate and staleIfError are not mistaken for one another', async () => {
+    let isDown = false;
+    const down = () => answer('', '', '500 Internal Server Error');
+    shop.set('GET /url-resolver', () => (isDown ? down() : resolved('1')));
+    const ask = async (one: Shopward) => {
+      const response = await send(one, 'GET /url-resolver?url=/en/stale');
+      return `${response.status} ${response.field('cache-status') ?? ''}`;
+    };
+    const forError = await start({
+      urlResolver: { ttl: '1s', staleWhileRevalidate: '0s', staleIfError: '1h' },
+    });
+    const forRevalidation = await start({
+      urlResolver: { ttl: '1s', staleWhileRevalidate: '1h', staleIfError: '0s' },
+    });
+    expect(await ask(forError)).toMatch(/^200/);
+    expect(await ask(forRevalidation)).toMatch(/^200/);
+    isDown = true;
+    await new Promise((resolve) => setTimeout(resolve, 1_500));
+    expect(await ask(forError)).toMatch(/^200 .*detail=error/);
+    expect(await ask(forRevalidation)).toMatch(/^200 .*hit/);
+  });
+});
+
+describe('limits', () => {
+  it('requestBody, requestHeaders and inFlight', async () => {
+    const one = await start({ limits: { requestBody: '1KiB', requestHeaders: '2KiB', wholeBody: '1KiB' } });
+    expect((await send(one, 'POST /open', [json], 'x'.repeat(1025))).status).toBe(413);
+    expect((await send(one, 'POST /open', [json], 'x'.repeat(1024))).status).toBe(200);
+    expect((await send(one, 'GET /open', [`X-Odd: ${'x'.repeat(3000)}`])).status).toBe(431);
+  });
+});
+
+describe('cors, rejections and protectedResourcesPath', () => {
+  it('are what clients see', async () => {
+    const one = await start({
+      cors: { origins: ['https://odd.example'] },
+      rejections: { 'access-token-missing': { status: 403, code: 'odd', detail: 'Odd.' } },
+      protectedResourcesPath: '/odd-list',
+    });
+    const refused = await send(one, 'GET /secret', ['Origin: https://odd.example']);
+    expect([refused.status, codeOf(refused)]).toEqual([403, 'odd']);
+    expect(refused.field('access-control-allow-origin')).toBe('https://odd.example');
+    const list = JSON.parse((await send(one, 'GET /odd-list')).body.toString()) as { data: { id: string }[] };
+    expect(list.data.map(({ id }) => id)).toContain('GET /secret');
+  });
+});
