@@ -29,13 +29,19 @@ export async function createForwarding({ upstream, limits }: Config): Promise<Fo
   const origin = upstreamOrigin(upstream.url);
   const createEngine = await engines[upstream.engine]();
   const engineOf = (connections: number) =>
-    createEngine({ upstream: origin, connectTimeoutMs: upstream.connectTimeout, connections });
+    createEngine({
+      upstream: origin,
+      connectTimeoutMs: upstream.connectTimeout,
+      connections,
+      queueLimit: limits.inFlight,
+      queueTimeoutMs: upstream.connectTimeout,
+      idleTimeoutMs: upstream.idleTimeout,
+      connectionLifetimeMs: upstream.connectionLifetime,
+    });
   return {
     forwarder: createForwarder({
       engine: engineOf(upstream.connections),
       connections: upstream.connections,
-      queueLimit: limits.inFlight,
-      queueTimeoutMs: upstream.connectTimeout,
       responseTimeoutMs: upstream.responseTimeout,
       bodyLimitBytes: limits.requestBody,
       bodyTimeoutMs: limits.bodyTimeout,

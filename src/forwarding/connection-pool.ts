@@ -1,91 +1,87 @@
-import type { Socket } from 'node:net';
-import { type FieldList, fieldValue } from '../request/field-list.ts';
-import type { ConnectionFault } from './connection.ts';
+import { isolate } from '../event-loop/faults.ts';
+import type { ConnectionFault, PooledConnection } from './connection.ts';
 import type { EngineOptions } from './engine.ts';
+import { defaultIdleTimeoutMs, IdleTimeout } from './idle-timeout.ts';
+import { type ConnectionNeed, type PoolAction, PoolState, type RefusalReason } from './pool-state.ts';
 
-/** One connected socket to the upstream. */
-export interface Connection {
-  readonly socket: Socket;
-  /** Exchanges that it has begun, the present one included. */
-  exchanges: number;
-  /** Milliseconds that the upstream said it keeps an idle connection (`Keep-Alive: timeout`). */
-  idleTimeoutMs: number;
-  /** When an idle connection is not used any more; 0 while it is in use. */
-  idleUntilMs: number;
-}
-
-/** Milliseconds for which an idle connection is kept when the upstream does not say. */
-export const defaultIdleTimeoutMs = 4_000;
-
-/** `Keep-Alive: timeout=5`: a second less, so that a request and the upstream's FIN do not cross on the way. */
-export function idleTimeoutSaid(fields: FieldList): number | undefined {
-  const said = fieldValue(fields, 'keep-alive');
-  const seconds = said === undefined ? undefined : /(?:^|[,;\s])timeout\s*=\s*"?(\d{1,6})/i.exec(said)?.[1];
-  return seconds === undefined ? undefined : Math.min(Number(seconds) * 1000 - 1000, 600_000);
-}
-
-const shuttingDown: ConnectionFault = { kind: 'unreachable', cause: new Error('shutting down') };
-
-/** Somebody who wants a connection. */
-export interface ConnectionWaiter<C extends Connection> {
-  /** Set when the exchange is over before it had a connection. */
-  readonly isOver: boolean;
+/** Somebody who wants a connection: it hears of one, or of why there is none, once. */
+export interface ConnectionWaiter<C extends PooledConnection> {
   onConnection(connection: C): void;
   onConnectionFault(fault: ConnectionFault): void;
 }
 
-/** Opens a connection and calls back once; returns what gives the attempt up. */
-export type Open<C extends Connection> = (
+/** Opens a connection and calls back once, never in this very call; returns what gives the attempt up. */
+export type Open<C extends PooledConnection> = (
   opened: (connection: C) => void,
   failed: (fault: ConnectionFault) => void,
 ) => () => void;
 
+type Action<C extends PooledConnection> = PoolAction<C, ConnectionWaiter<C>, ConnectionFault>;
+
+/** Milliseconds between two looks at idle connections. */
+const sweepMs = 1_000;
+
 /**
- * Keep-alive connections to the one upstream, most recently used first. Written by hand, because `http.Agent` hands
- * out sockets that are still connecting, cannot be asked for a fresh one, counts connections only after they are
+ * Keep-alive connections to the one upstream, most recently used first, and the queue in front of them. What happens is
+ * told to `PoolState`, which decides; this carries out, with sockets and timers. Written by hand, because `http.Agent`
+ * hands out sockets that are still connecting, cannot be asked for a fresh one, counts connections only after they are
  * made, and keeps an idle socket on which the upstream speaks out of turn (then the next client would be answered
  * with those bytes).
  */
-export class ConnectionPool<C extends Connection> {
-  readonly #options: Pick<EngineOptions, 'connections'>;
+export class ConnectionPool<C extends PooledConnection> {
+  readonly #state: PoolState<C, ConnectionWaiter<C>, ConnectionFault>;
   readonly #openOne: Open<C>;
   readonly #now: () => number;
-  readonly #idle: C[] = [];
-  /** Left whole in this turn of the event loop, and idle from the next one. */
-  readonly #resting: C[] = [];
-  readonly #waiting: ConnectionWaiter<C>[] = [];
-  readonly #attempts = new Map<ConnectionWaiter<C>, () => void>();
+  readonly #lifetimeMs: number;
+  readonly #idleTimeout: IdleTimeout;
+  readonly #attempts = new Set<() => void>();
   readonly #sweeper: NodeJS.Timeout;
-  #open = 0;
-  #closing: PromiseWithResolvers<void> | undefined;
+  readonly #closed = Promise.withResolvers<void>();
+  #deadline: NodeJS.Timeout | undefined;
+  #isActing = false;
 
-  constructor(
-    options: Pick<EngineOptions, 'connections'>,
-    open: Open<C>,
-    now: () => number = () => performance.now(),
-  ) {
-    this.#options = options;
+  constructor(options: EngineOptions, open: Open<C>, now: () => number = () => performance.now()) {
+    this.#state = new PoolState({
+      connections: options.connections,
+      queueLimit: options.queueLimit,
+      queueTimeoutMs: options.queueTimeoutMs,
+    });
     this.#openOne = open;
     this.#now = now;
-    this.#sweeper = setInterval(() => this.#sweep(), 1_000).unref();
+    this.#lifetimeMs = options.connectionLifetimeMs ?? Number.POSITIVE_INFINITY;
+    this.#idleTimeout = new IdleTimeout(options.idleTimeoutMs ?? defaultIdleTimeoutMs);
+    this.#sweeper = setInterval(() => this.#timePassed(), sweepMs).unref();
   }
 
-  /** Gives `waiter` a connection: an idle one in this very call, unless it must be `fresh`, or a new one later. */
-  acquire(waiter: ConnectionWaiter<C>, fresh: boolean): void {
-    if (this.#closing !== undefined) {
-      waiter.onConnectionFault(shuttingDown);
-      return;
+  /** Connections that carry an exchange. */
+  get busy(): number {
+    return this.#state.busy;
+  }
+
+  get waiting(): number {
+    return this.#state.waiting;
+  }
+
+  /** Gives `waiter` a connection, in this very call if an idle one will do, or tells it why there is none. */
+  acquire(waiter: ConnectionWaiter<C>, need: ConnectionNeed): void {
+    const now = this.#now();
+    for (;;) {
+      const connection = this.#state.take(need, now);
+      if (connection === undefined) break;
+      if (connection.socket.writable) {
+        this.#act();
+        waiter.onConnection(connection);
+        return;
+      }
+      this.#state.lost(connection);
     }
-    const connection = fresh ? undefined : this.#takeIdle();
-    if (connection !== undefined) {
-      this.#assign(connection, waiter);
-      return;
-    }
-    // An idle connection that may not be used makes room for the new one.
-    if (fresh && this.#open >= this.#options.connections) this.#idle.shift()?.socket.destroy();
-    const isOneToCome = this.#resting.length > this.#waiting.length;
-    if (fresh || (this.#open < this.#options.connections && !isOneToCome)) this.#connect(waiter);
-    else this.#waiting.push(waiter);
+    this.#state.enqueue(waiter, need, now);
+    this.#act();
+  }
+
+  /** `waiter` hears nothing more. */
+  leave(waiter: ConnectionWaiter<C>): void {
+    this.#state.leave(waiter);
   }
 
   /**
@@ -93,102 +89,152 @@ export class ConnectionPool<C extends Connection> {
    * behind the answer may come in a read of its own (a TLS record), and would answer somebody else's request.
    */
   release(connection: C): void {
-    if (connection.socket.destroyed || !connection.socket.writable) return;
-    if (this.#closing !== undefined || connection.idleTimeoutMs <= 0) {
-      connection.socket.destroy();
-      return;
-    }
-    connection.idleUntilMs = this.#now() + connection.idleTimeoutMs;
-    if (this.#resting.push(connection) === 1) setImmediate(() => this.#haveRested());
+    if (!connection.socket.writable) return;
+    this.#rest(connection);
+    this.#state.released(connection, this.#now());
+    this.#act();
+  }
+
+  /** Ends a connection that an exchange did not leave whole. */
+  discard(connection: C): void {
+    this.#state.lost(connection);
+    connection.socket.destroy();
+    this.#act();
   }
 
   /** Ends idle connections now and the others after their exchange. */
   close(): Promise<void> {
-    if (this.#closing !== undefined) return this.#closing.promise;
     clearInterval(this.#sweeper);
-    this.#closing = Promise.withResolvers();
-    for (const connection of this.#idle.splice(0)) connection.socket.destroy();
-    for (const giveUp of [...this.#attempts.values()]) giveUp();
-    for (const waiter of this.#waiting.splice(0)) {
-      if (!waiter.isOver) waiter.onConnectionFault(shuttingDown);
+    this.#state.shutDown();
+    this.#act();
+    return this.#closed.promise;
+  }
+
+  /** One action after the other: what a callback brings about is carried out in the same loop, never in a call of its own. */
+  #act(): void {
+    if (this.#isActing) return;
+    this.#isActing = true;
+    for (let action = this.#state.nextAction(); action !== undefined; action = this.#state.nextAction()) {
+      const next = action;
+      isolate(() => this.#carryOut(next), nothing);
     }
-    if (this.#open === 0) this.#closing.resolve();
-    return this.#closing.promise;
+    this.#isActing = false;
+    this.#watchDeadline();
   }
 
-  #haveRested(): void {
-    for (const connection of this.#resting.splice(0)) {
-      if (this.#closing !== undefined) connection.socket.destroy();
-      else if (connection.socket.writable) this.#idle.push(connection);
+  #carryOut(action: Action<C>): void {
+    switch (action.kind) {
+      case 'connect':
+        this.#connect();
+        return;
+      case 'assign':
+        action.waiter.onConnection(action.connection);
+        return;
+      case 'refuse':
+        action.waiter.onConnectionFault(faultOf(action.reason));
+        return;
+      case 'end':
+        if (action.outlived) this.#idleTimeout.outlived();
+        action.connection.socket.destroy();
+        return;
+      case 'give-up':
+        for (const giveUp of [...this.#attempts]) giveUp();
+        return;
+      case 'await-turn':
+        setImmediate(this.#turnEnded);
+        return;
+      case 'closed':
+        this.#closed.resolve();
     }
-    this.#serve();
   }
 
-  #takeIdle(): C | undefined {
-    const now = this.#now();
-    for (let connection = this.#idle.pop(); connection !== undefined; connection = this.#idle.pop()) {
-      if (connection.socket.writable && connection.idleUntilMs > now) return connection;
-      connection.socket.destroy();
-    }
-    return undefined;
-  }
-
-  #assign(connection: C, waiter: ConnectionWaiter<C>): void {
-    connection.idleUntilMs = 0;
-    connection.exchanges += 1;
-    waiter.onConnection(connection);
-  }
-
-  #connect(waiter: ConnectionWaiter<C>): void {
-    this.#open += 1;
-    const giveUp = this.#openOne(
-      (connection) => {
-        this.#attempts.delete(waiter);
+  #connect(): void {
+    let giveUp: (() => void) | undefined;
+    const failed = (fault: ConnectionFault) => {
+      if (giveUp !== undefined) this.#attempts.delete(giveUp);
+      this.#state.connectFailed(fault);
+      this.#act();
+    };
+    try {
+      giveUp = this.#openOne((connection) => {
+        if (giveUp !== undefined) this.#attempts.delete(giveUp);
         this.#adopt(connection);
-        if (waiter.isOver) this.release(connection);
-        else this.#assign(connection, waiter);
-      },
-      (fault) => {
-        this.#attempts.delete(waiter);
-        this.#closed();
-        if (!waiter.isOver) waiter.onConnectionFault(fault);
-      },
-    );
-    this.#attempts.set(waiter, giveUp);
+        this.#state.opened(connection);
+        this.#act();
+      }, failed);
+      this.#attempts.add(giveUp);
+    } catch (cause) {
+      failed({ kind: 'unreachable', cause });
+    }
   }
 
   #adopt(connection: C): void {
     const { socket } = connection;
+    // Not all at once: what was opened together would be opened anew together.
+    connection.retireAtMs = this.#now() + this.#lifetimeMs * (1 - Math.random() / 4);
+    this.#rest(connection);
     // Errors of a socket in use are for its exchange.
-    socket.on('error', () => socket.destroy());
+    socket.on('error', () => {
+      this.#endedByUpstream(connection);
+      socket.destroy();
+    });
+    socket.once('end', () => this.#endedByUpstream(connection));
     socket.once('close', () => {
-      const at = this.#idle.indexOf(connection);
-      if (at !== -1) this.#idle.splice(at, 1);
-      this.#closed();
+      this.#state.closed(connection);
+      this.#act();
     });
   }
 
-  #closed(): void {
-    this.#open -= 1;
-    if (this.#closing !== undefined) {
-      if (this.#open === 0) this.#closing.resolve();
-      return;
-    }
-    if (this.#waiting.length > 0) process.nextTick(() => this.#serve());
-  }
-
-  #serve(): void {
-    while (this.#waiting.length > 0) {
-      if (this.#idle.length === 0 && this.#open >= this.#options.connections) return;
-      const waiter = this.#waiting.shift();
-      if (waiter !== undefined && !waiter.isOver) this.acquire(waiter, false);
-    }
-  }
-
-  #sweep(): void {
+  /** From now on it may be idle. */
+  #rest(connection: C): void {
     const now = this.#now();
-    for (const connection of [...this.#idle]) {
-      if (connection.idleUntilMs <= now) connection.socket.destroy();
-    }
+    const { saidIdleTimeoutMs } = connection;
+    connection.idleSinceMs = now;
+    connection.recentUntilMs = now + this.#idleTimeout.recentMs(saidIdleTimeoutMs);
+    connection.idleUntilMs = now + this.#idleTimeout.usableMs(saidIdleTimeoutMs);
+  }
+
+  #endedByUpstream(connection: C): void {
+    if (connection.phase === 'idle') {
+      this.#idleTimeout.endedAfter(this.#now() - connection.idleSinceMs);
+    } else if (connection.phase !== 'deferred') return;
+    this.#state.lost(connection);
+    this.#act();
+  }
+
+  #watchDeadline(): void {
+    const deadlineMs = this.#deadline === undefined ? this.#state.nextDeadlineMs : undefined;
+    if (deadlineMs === undefined) return;
+    this.#deadline = setTimeout(
+      () => {
+        this.#deadline = undefined;
+        this.#timePassed();
+      },
+      Math.max(1, deadlineMs - this.#now()),
+    );
+  }
+
+  #timePassed(): void {
+    this.#state.timePassed(this.#now());
+    this.#act();
+  }
+
+  readonly #turnEnded = (): void => {
+    this.#state.turnEnded();
+    this.#act();
+  };
+}
+
+function faultOf(reason: RefusalReason<ConnectionFault>): ConnectionFault {
+  switch (reason.kind) {
+    case 'failed':
+      return reason.fault;
+    case 'shutting-down':
+      return { kind: 'unreachable', cause: new Error('shutting down') };
+    default:
+      return { kind: reason.kind, cause: undefined };
   }
 }
+
+/** A waiter ends by itself what it has begun. */
+function nothing(): void {}

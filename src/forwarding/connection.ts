@@ -1,11 +1,24 @@
 import { connect as connectTcp, type OnReadOpts, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import type { EngineOptions } from './engine.ts';
+import { PoolMember } from './pool-state.ts';
 
-/** Why no connection came about. */
+/** Why there is no connection; `overloaded`: all were busy for too long, or too many wait. */
 export interface ConnectionFault {
-  readonly kind: 'unreachable' | 'connect-timeout';
+  readonly kind: 'unreachable' | 'connect-timeout' | 'overloaded';
   readonly cause: unknown;
+}
+
+/** One connected socket to the upstream. */
+export class PooledConnection extends PoolMember {
+  readonly socket: Socket;
+  /** Milliseconds for which the upstream said that it keeps an idle connection, less a margin. */
+  saidIdleTimeoutMs: number | undefined;
+
+  constructor(socket: Socket) {
+    super();
+    this.socket = socket;
+  }
 }
 
 /**

@@ -3,7 +3,7 @@ import type { UpstreamFault } from './engine.ts';
 import type { ForwardOutcome } from './passage.ts';
 
 /** Why an exchange failed: the engine's word, or ours when we ended it. */
-export type ForwardFault = UpstreamFault['kind'] | 'timeout' | 'late' | 'overloaded';
+export type ForwardFault = UpstreamFault['kind'] | 'timeout' | 'late';
 
 /** What a client is told about a fault, when it can still be told anything. */
 export function rejectionOfFault(fault: ForwardFault, answerBegun: boolean, cause?: unknown): Rejection {
@@ -25,6 +25,8 @@ export function rejectionOfFault(fault: ForwardFault, answerBegun: boolean, caus
       return reject(answerBegun ? 'upstream-invalid' : 'upstream-unreachable', { reason: fault });
     case 'request-body':
       return reject('bad-request', { reason: 'body-cut' });
+    case 'internal':
+      return reject('internal-error', { reason: 'fault' });
     case 'unreachable':
     case 'aborted':
       return reject('upstream-unreachable', { reason: fault });

@@ -9,12 +9,16 @@ import type { ForwardCaller, ForwarderOptions, ForwardInput, ForwardResult } fro
 import type { ForwardOutcome, ResponseEdits } from './passage.ts';
 import { bodyLimits, sendContinue, watchBody } from './request-body.ts';
 import { ResponseRelay } from './response-relay.ts';
-import type { Slots, SlotWaiter } from './slots.ts';
 
-/** One request on its way to the upstream and back: queue, dispatch, deadlines, the one retry, outcome, response. */
-export class ForwardedExchange implements UpstreamHandler, SlotWaiter, ClientResponseEvents, DeadlineEvents {
+/**
+ * Where an exchange is. `queued`: it waits for a connection; `sent`: it has one, and no final head came back;
+ * `streaming`: the response is coming; `settling`: the upstream's part is over, the passage has its say; `done`.
+ */
+type State = 'queued' | 'sent' | 'streaming' | 'settling' | 'done';
+
+/** One request on its way to the upstream and back: body, deadlines, outcome, response. */
+export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents, DeadlineEvents {
   readonly #options: ForwarderOptions;
-  readonly #slots: Slots;
   readonly #input: ForwardInput;
   readonly #caller: ForwardCaller;
   readonly #now: () => number;
@@ -22,21 +26,19 @@ export class ForwardedExchange implements UpstreamHandler, SlotWaiter, ClientRes
   readonly #relay: ResponseRelay;
   readonly #deadlines: Deadlines;
   readonly #startedMs: number;
+  #state: State = 'queued';
   #dispatchedMs: number | undefined;
   #upstreamMs = 0;
-  #upstreamRequest: UpstreamRequest | undefined;
   #exchange: UpstreamExchange | undefined;
   #stopWatching: (() => void) | undefined;
   /** Why we ended the exchange ourselves. */
   #ended: 'timeout' | 'late' | 'client' | Rejection | undefined;
+  #isBodyStreamed = false;
   #isPaused = false;
-  #wasSent = false;
   #retried = false;
-  #isOver = false;
 
-  constructor(options: ForwarderOptions, slots: Slots, input: ForwardInput, caller: ForwardCaller) {
+  constructor(options: ForwarderOptions, input: ForwardInput, caller: ForwardCaller) {
     this.#options = options;
-    this.#slots = slots;
     this.#input = input;
     this.#caller = caller;
     this.#now = options.now ?? monotonicMs;
@@ -49,28 +51,31 @@ export class ForwardedExchange implements UpstreamHandler, SlotWaiter, ClientRes
   start(body: UpstreamRequest['body'] | Rejection): void {
     if (isRejection(body)) {
       this.#ended = body;
-      void this.#conclude('request-body', false);
+      void this.#conclude('request-body', false, false);
       return;
     }
-    const { passage } = this.#input;
-    if (this.#client.isGone && passage?.outlivesClient !== true) {
+    if (this.#client.isGone && this.#input.passage?.outlivesClient !== true) {
       this.#ended = 'client';
-      void this.#conclude('aborted', false);
+      void this.#conclude('aborted', false, false);
       return;
     }
-    this.#upstreamRequest = this.#buildRequest(body);
+    this.#isBodyStreamed = body !== null && !Buffer.isBuffer(body);
     this.#deadlines.begin();
-    this.#slots.acquire(this);
+    const exchange = this.#options.engine.dispatch(this.#buildRequest(body), this);
+    this.#exchange = exchange;
+    if (this.#ended !== undefined) exchange.abort();
   }
 
-  onSlot(): void {
+  onConnection(): void {
+    this.#state = 'sent';
     this.#dispatchedMs = this.#now();
     this.#deadlines.dispatched();
-    this.#dispatch(false);
+    if (this.#isBodyStreamed) this.#watchBody();
   }
 
-  onNoSlot(): void {
-    void this.#conclude('overloaded', false);
+  onRetry(): void {
+    this.#retried = true;
+    this.#deadlines.progress();
   }
 
   onSent(): void {
@@ -83,6 +88,7 @@ export class ForwardedExchange implements UpstreamHandler, SlotWaiter, ClientRes
   }
 
   onHead(status: number, reason: string, fields: FieldList): void {
+    this.#state = 'streaming';
     this.#deadlines.progress();
     if (this.#relay.begin(status, reason, fields)) this.#deadlines.collecting();
   }
@@ -93,7 +99,7 @@ export class ForwardedExchange implements UpstreamHandler, SlotWaiter, ClientRes
   }
 
   onEnd(): void {
-    if (this.#isOver) return;
+    if (this.#isSettled) return;
     this.#leaveUpstream();
     const outcome = this.#relay.outcome();
     if (this.#input.passage === undefined || outcome === undefined) this.#finish({}, outcome);
@@ -101,16 +107,10 @@ export class ForwardedExchange implements UpstreamHandler, SlotWaiter, ClientRes
   }
 
   onFault(fault: UpstreamFault): void {
-    if (this.#isOver) return;
-    this.#wasSent ||= fault.sent;
-    if (this.#mayRetry(fault)) {
-      this.#retried = true;
-      this.#deadlines.progress();
-      this.#dispatch(true);
-      return;
-    }
+    if (fault.kind === 'internal' && this.#state === 'settling') this.#refuseFault(fault.cause);
+    if (this.#isSettled) return;
     const kind = this.#ended === 'timeout' || this.#ended === 'late' ? this.#ended : fault.kind;
-    void this.#conclude(kind, fault.answerBegun, fault.cause);
+    void this.#conclude(kind, fault.sent, fault.answerBegun, fault.cause);
   }
 
   onTimeout(): void {
@@ -134,10 +134,14 @@ export class ForwardedExchange implements UpstreamHandler, SlotWaiter, ClientRes
   }
 
   onGone(): void {
-    if (this.#isOver) return;
+    if (this.#isSettled) return;
     if (this.#isPaused) this.onDrain();
     if (this.#input.passage?.outlivesClient === true) return;
     this.#end('client');
+  }
+
+  get #isSettled(): boolean {
+    return this.#state === 'settling' || this.#state === 'done';
   }
 
   #buildRequest(body: UpstreamRequest['body']): UpstreamRequest {
@@ -162,20 +166,6 @@ export class ForwardedExchange implements UpstreamHandler, SlotWaiter, ClientRes
     return true;
   }
 
-  #dispatch(freshConnection: boolean): void {
-    const request = this.#upstreamRequest;
-    if (request === undefined) return;
-    if (request.body !== null && !Buffer.isBuffer(request.body)) this.#watchBody();
-    const exchange = this.#options.engine.dispatch(
-      freshConnection ? { ...request, freshConnection } : request,
-      this,
-    );
-    // A fault in this very call may have begun the retry already: its exchange is the one that counts.
-    if (!freshConnection && this.#retried) return;
-    this.#exchange = exchange;
-    if (this.#ended !== undefined) exchange.abort();
-  }
-
   #watchBody(): void {
     sendContinue(this.#input.request, this.#input.response);
     this.#stopWatching = watchBody(
@@ -186,26 +176,11 @@ export class ForwardedExchange implements UpstreamHandler, SlotWaiter, ClientRes
     );
   }
 
-  /** RFC 9110 section 9.2.2: only what is safe and has no body, once, and only where staleness explains the reset. */
-  #mayRetry(fault: UpstreamFault): boolean {
-    const { request } = this.#input;
-    return (
-      !this.#retried &&
-      this.#ended === undefined &&
-      fault.kind === 'reset' &&
-      fault.reusedConnection &&
-      !fault.answerBegun &&
-      (request.method === 'GET' || request.method === 'HEAD') &&
-      this.#upstreamRequest?.body === null
-    );
-  }
-
-  /** We end the exchange; `onFault` hears of it, or there is no exchange yet. */
+  /** We end the exchange; `onFault` hears of it. */
   #end(why: 'timeout' | 'late' | 'client' | Rejection): void {
-    if (this.#isOver || this.#ended !== undefined) return;
+    if (this.#isSettled || this.#ended !== undefined) return;
     this.#ended = why;
-    if (this.#exchange !== undefined) this.#exchange.abort();
-    else if (this.#slots.leave(this)) void this.#conclude(why === 'timeout' ? 'timeout' : 'aborted', false);
+    this.#exchange?.abort();
   }
 
   #pauseUnless(mayGoOn: boolean): boolean {
@@ -214,20 +189,21 @@ export class ForwardedExchange implements UpstreamHandler, SlotWaiter, ClientRes
   }
 
   #leaveUpstream(): void {
-    this.#isOver = true;
+    this.#state = 'settling';
     this.#deadlines.stop();
     this.#stopWatching?.();
-    if (this.#dispatchedMs === undefined) return;
-    this.#upstreamMs = this.#now() - this.#dispatchedMs;
-    this.#slots.release();
+    if (this.#dispatchedMs !== undefined) this.#upstreamMs = this.#now() - this.#dispatchedMs;
   }
 
   /** The upstream's response is complete, and the passage has its say. */
   async #answer(outcome: ForwardOutcome): Promise<void> {
     const settled = await this.#settle(outcome);
-    if ('failure' in settled) {
-      this.#refuse(rejectionOfFault('not-sent', true, settled.failure), undefined, settled.failure);
-    } else this.#finish(settled, outcome);
+    try {
+      if ('failure' in settled) throw settled.failure;
+      this.#finish(settled, outcome);
+    } catch (cause) {
+      this.#refuseFault(cause);
+    }
   }
 
   #finish(edits: ResponseEdits, outcome: ForwardOutcome | undefined): void {
@@ -240,11 +216,11 @@ export class ForwardedExchange implements UpstreamHandler, SlotWaiter, ClientRes
   }
 
   /** There will be no (whole) response. */
-  async #conclude(fault: ForwardFault, answerBegun: boolean, cause?: unknown): Promise<void> {
+  async #conclude(fault: ForwardFault, sent: boolean, answerBegun: boolean, cause?: unknown): Promise<void> {
     this.#leaveUpstream();
     let why = cause;
     if (this.#input.passage !== undefined) {
-      const settled = await this.#settle(outcomeOfFault(fault, this.#wasSent));
+      const settled = await this.#settle(outcomeOfFault(fault, sent));
       if ('failure' in settled) why ??= settled.failure;
     }
     if (isRejection(this.#ended)) this.#refuse(this.#ended, undefined, why);
@@ -257,6 +233,11 @@ export class ForwardedExchange implements UpstreamHandler, SlotWaiter, ClientRes
     } catch (failure) {
       return { failure };
     }
+  }
+
+  /** Something of ours threw once the upstream had answered. */
+  #refuseFault(cause: unknown): void {
+    this.#refuse(rejectionOfFault('internal', true), undefined, cause);
   }
 
   #refuse(rejection: Rejection, fault: ForwardFault | undefined, cause: unknown): void {
@@ -272,6 +253,8 @@ export class ForwardedExchange implements UpstreamHandler, SlotWaiter, ClientRes
   }
 
   #report(end: ForwardResult['end'], rejection?: Rejection, fault?: ForwardFault, cause?: unknown): void {
+    if (this.#state === 'done') return;
+    this.#state = 'done';
     this.#caller.conclude({
       end,
       rejection,

@@ -13,16 +13,11 @@ import {
   refuseAnnouncedBody,
   sendContinue,
 } from './request-body.ts';
-import { Slots } from './slots.ts';
 
 export interface ForwarderOptions extends BodyOptions {
   readonly engine: UpstreamEngine;
-  /** Exchanges with the upstream at a time; the engine's own bound. Bodies still arriving get half of them at most. */
+  /** The engine's own bound. Bodies still arriving get half of them at most. */
   readonly connections: number;
-  /** Requests that may wait for one of them; one more is 503. */
-  readonly queueLimit: number;
-  /** Milliseconds that one may wait; longer is 503. */
-  readonly queueTimeoutMs: number;
   /** Milliseconds without progress: from the last byte of the request to the head, and between bytes of a body. */
   readonly responseTimeoutMs: number;
   /** Milliseconds in which a client must take what was written to it; its connection is destroyed otherwise. */
@@ -67,7 +62,7 @@ export interface ForwardResult {
   readonly fault: ForwardFault | undefined;
   /** What broke, for the log; its text may hold anything, its `code` is a stable word. */
   readonly cause: unknown;
-  /** Milliseconds in the queue, and from there to the end of the upstream's part. */
+  /** Milliseconds until it had a connection, and from there to the end of the upstream's part. */
   readonly queuedMs: number;
   readonly upstreamMs: number;
   /** Bytes of response body handed to the client. */
@@ -87,24 +82,19 @@ type AnnouncedBody = Exclude<CanonicalRequest['body'], 'none'>;
 
 /** Sends a decided request on, and its response back. Everything that engines must not differ in is in here. */
 export function createForwarder(options: ForwarderOptions): Forwarder {
-  const slots = new Slots({
-    slots: options.connections,
-    queueLimit: options.queueLimit,
-    queueTimeoutMs: options.queueTimeoutMs,
-  });
   const limits = bodyLimits(options);
   const wholeBodyBytes = options.wholeBodyBytes ?? 65_536;
 
-  const arriving = new ArrivingBodies(Math.max(1, Math.floor(options.connections / 2)));
+  const streaming = new StreamingBodyLimit(Math.max(1, Math.floor(options.connections / 2)));
 
   const isShort = (body: AnnouncedBody) => body !== 'chunked' && body.length <= wholeBodyBytes;
   /** A body that is read while it is forwarded. */
   const forwardArriving = (input: ForwardInput, body: AnnouncedBody, caller: ForwardCaller) => {
     const start = (read: UpstreamRequest['body'] | Rejection, told = caller) =>
-      new ForwardedExchange(options, slots, input, told).start(read);
+      new ForwardedExchange(options, input, told).start(read);
     const refusal = refuseAnnouncedBody(body, limits.limitBytes);
     if (refusal !== undefined) return start(refusal);
-    const leave = arriving.enter(input.incoming);
+    const leave = streaming.enter(input.incoming);
     if (leave === undefined) {
       return start(reject('overloaded', { reason: 'arriving-bodies', retryAfterSeconds: 1 }));
     }
@@ -125,7 +115,7 @@ export function createForwarder(options: ForwarderOptions): Forwarder {
       const { request, incoming } = input;
       const { body } = request;
       const start = (read: Buffer | null | Rejection) =>
-        new ForwardedExchange(options, slots, input, caller).start(read);
+        new ForwardedExchange(options, input, caller).start(read);
       if (body === 'none' || input.body !== undefined) start(input.body ?? null);
       else if (isShort(body)) {
         const whole = readWholeBody(incoming, body, limits, () => sendContinue(request, input.response));
@@ -134,10 +124,10 @@ export function createForwarder(options: ForwarderOptions): Forwarder {
       return undefined;
     },
     get inFlight() {
-      return slots.taken;
+      return options.engine.inFlight;
     },
     get queued() {
-      return slots.waiting;
+      return options.engine.queued;
     },
     close: () => options.engine.close(),
   };
@@ -147,7 +137,7 @@ export function createForwarder(options: ForwarderOptions): Forwarder {
  * Counts the bodies that take a connection before they are here whole: how long they take is up to their clients, so
  * they never get all the connections.
  */
-class ArrivingBodies {
+class StreamingBodyLimit {
   readonly #most: number;
   #count = 0;
 

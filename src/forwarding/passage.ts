@@ -44,7 +44,7 @@ export interface ObservedPassage extends Passage {
 
 export type ForwardOutcome =
   /** No byte of the request left this process. */
-  | { readonly kind: 'unsent'; readonly fault: UpstreamFault['kind'] | 'overloaded' }
+  | { readonly kind: 'unsent'; readonly fault: UpstreamFault['kind'] }
   /** The request, or part of it, left; whether the upstream acted on it is not known. */
   | { readonly kind: 'unknown'; readonly fault: UpstreamFault['kind'] | 'timeout' | 'late' }
   /** A complete response. */

@@ -43,7 +43,10 @@ eachEngine('H3: a full queue', (start) => {
   });
 
   it('one more than the queue holds is 503 with Retry-After, and the upstream does not see it', async () => {
-    const { port, upstream, front } = await start(() => undefined, { connections: 1, queueLimit: 1 });
+    const { port, upstream, front } = await start(() => undefined, {
+      connections: 1,
+      engine: { queueLimit: 1 },
+    });
     const first = await openRawConnection(port);
     await first.write(get);
     while (front.forwarder.inFlight < 1) await later(2);
@@ -61,7 +64,7 @@ eachEngine('H3: a full queue', (start) => {
   });
 
   it('too long in the queue is 503', async () => {
-    const { port, front } = await start(() => undefined, { connections: 1, queueTimeoutMs: 50 });
+    const { port, front } = await start(() => undefined, { connections: 1, engine: { queueTimeoutMs: 50 } });
     const first = await openRawConnection(port);
     await first.write(get);
     while (front.forwarder.inFlight < 1) await later(2);

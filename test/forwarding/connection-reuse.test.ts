@@ -20,6 +20,8 @@ function optionsOf(scheme: 'http' | 'https', port: number): Omit<EngineOptions, 
   return {
     upstream: { scheme, hostname: '127.0.0.1', port },
     connectTimeoutMs: 30_000,
+    queueLimit: 1_000,
+    queueTimeoutMs: 60_000,
     tls: { ca: testCertificate },
   };
 }

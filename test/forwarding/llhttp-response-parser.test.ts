@@ -58,6 +58,9 @@ const whole = (status: number, reason: string, fields: string[], body = ''): Hea
   end: 'whole',
 });
 
+/** No other request follows on its connection: what has no body may get one later. */
+const last = (heard: Heard): Heard => ({ ...heard, end: 'whole, last' });
+
 const responses: readonly (readonly [string, Response, Heard])[] = [
   [
     'a length',
@@ -73,13 +76,13 @@ const responses: readonly (readonly [string, Response, Heard])[] = [
   [
     'a request of HEAD',
     { bytes: `${ok}Content-Length: 3\r\n\r\n`, isHeadRequest: true },
-    whole(200, 'OK', ['Content-Length', '3']),
+    last(whole(200, 'OK', ['Content-Length', '3'])),
   ],
-  ['204', { bytes: 'HTTP/1.1 204 No Content\r\n\r\n' }, whole(204, 'No Content', [])],
+  ['204', { bytes: 'HTTP/1.1 204 No Content\r\n\r\n' }, last(whole(204, 'No Content', []))],
   [
     '304',
     { bytes: 'HTTP/1.1 304 Not Modified\r\nETag: "1"\r\n\r\n' },
-    whole(304, 'Not Modified', ['ETag', '"1"']),
+    last(whole(304, 'Not Modified', ['ETag', '"1"'])),
   ],
   [
     'interim responses',
@@ -121,7 +124,7 @@ const responses: readonly (readonly [string, Response, Heard])[] = [
   [
     '204 that announces no body',
     { bytes: 'HTTP/1.1 204 No Content\r\nContent-Length: 0\r\n\r\n' },
-    whole(204, 'No Content', ['Content-Length', '0']),
+    last(whole(204, 'No Content', ['Content-Length', '0'])),
   ],
   [
     '204 that announces a body',
@@ -172,6 +175,18 @@ test.each([
   ['a bare CR in a value', `${ok}A: b\rC: d\r\n\r\n`],
   ['a NUL in a value', `${ok}A: \0\r\n\r\n`],
   ['a space before the colon', `${ok}A : b\r\n\r\n`],
+  ['two codings', `${ok}Transfer-Encoding: chunked, chunked\r\n\r\n1\r\na\r\n0\r\n\r\n`],
+  ['two lines of a coding', `${ok}Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`],
+  ['a coding with a no-break space', `${ok}Transfer-Encoding: chunked\xa0\r\n\r\n1\r\na\r\n0\r\n\r\n`],
+  ['an empty coding', `${ok}Transfer-Encoding: \r\n\r\na`],
+  ['a coding of an interim response', `HTTP/1.1 103 \r\nTransfer-Encoding: gzip\r\n\r\n${ok}\r\n`],
+  ['a bare CR for the end of the status line', 'HTTP/1.1 200 OK\r\rX-Foo: 4\r\n\r\n'],
+  ['a bare CR for the only line end', 'HTTP/1.1 200 OK\r\r\r\n'],
+  ['an empty line in front', `\r\n${ok}Content-Length: 0\r\n\r\n`],
+  ['a LF in front', `\n${ok}Content-Length: 0\r\n\r\n`],
+  ['lower case', 'http/1.1 200 OK\r\nContent-Length: 0\r\n\r\n'],
+  ['HTTP/1.2', 'HTTP/1.2 200 OK\r\nContent-Length: 0\r\n\r\n'],
+  ['a tab behind the version', 'HTTP/1.1\t200 OK\r\nContent-Length: 0\r\n\r\n'],
   ['a folded line', `${ok}A: b\r\n c\r\n\r\n`],
   ['HTTP/3.0', 'HTTP/3.0 200 OK\r\n\r\n'],
   ['another coding than chunks', `${ok}Transfer-Encoding: gzip, chunked\r\n\r\n1\r\na\r\n0\r\n\r\n`],

@@ -43,7 +43,7 @@ eachEngine('the response', (start) => {
     ['HEAD with a length', 'HEAD', '200 OK', 'Content-Length: 200\r\n', '200'],
     ['HEAD without one', 'HEAD', '200 OK', 'ETag: "1"\r\n', undefined],
     ['HEAD of a chunked one', 'HEAD', '200 OK', 'Transfer-Encoding: chunked\r\n', undefined],
-  ])('has no body: %s', async (what, method, line, fields, length) => {
+  ])('has no body: %s', async (_what, method, line, fields, length) => {
     const { port, upstream } = await start(() => `HTTP/1.1 ${line}\r\n${fields}\r\n`);
     const connection = await openRawConnection(port);
     for (let i = 0; i < 2; i++) {
@@ -55,9 +55,8 @@ eachEngine('the response', (start) => {
     }
     expect(connection.pending()).toHaveLength(0);
     connection.close();
-    // Node's parser takes a HEAD response without a length for the end of the connection; llhttp's engine a 304 with one.
-    if (what !== 'HEAD without one' && what !== '304 with a length')
-      expect(upstream.connections).toHaveLength(1);
+    // The body may come all the same, and late: it must not be read as the next answer.
+    expect(upstream.connections).toHaveLength(2);
   });
 
   it('re-frames a chunked body, without extensions and trailers', async () => {

@@ -52,14 +52,14 @@ export async function startFront(options: FrontOptions): Promise<ForwardingFront
   const { createEngine, upstreamPort, engine: engineOptions, passage, edit, ...more } = options;
   const connections = more.connections ?? 16;
   const engine = createEngine({
+    queueLimit: 1_000,
+    queueTimeoutMs: 60_000,
     upstream: { scheme: options.scheme ?? 'http', hostname: '127.0.0.1', port: upstreamPort },
     connectTimeoutMs: 30_000,
     connections,
     ...engineOptions,
   });
   const forwarder = createForwarder({
-    queueLimit: 1_000,
-    queueTimeoutMs: 60_000,
     responseTimeoutMs: 60_000,
     bodyLimitBytes: 2_097_152,
     bodyTimeoutMs: 60_000,

@@ -27,15 +27,24 @@ export const upstream = z
     forwardHost: z.boolean().default(false).meta({
       description: "Whether the shop sees the client's `Host`; otherwise its own.",
     }),
-    connectTimeout: duration()
-      .prefault('2s')
-      .meta({ description: 'Longest wait for a connection: then 504; a refused one is 502 at once.' }),
+    connectTimeout: duration().prefault('2s').meta({
+      description:
+        'Longest wait for a connection: then 504, or 503 while all are busy; a refused one is 502 at once.',
+    }),
     responseTimeout: duration().prefault('60s').meta({
       description: 'Longest wait for the shop, from the start of the request: then 504.',
     }),
     connections: z.int().min(1).max(65_535).default(256).meta({
       description:
         'Connections to the shop at once, of one process; request bodies that still arrive get half of them at most.',
+    }),
+    idleTimeout: duration({ to: '10m' }).prefault('4s').meta({
+      description:
+        'For how long an idle connection to the shop is used again, where the shop does not say (`Keep-Alive: timeout`, less a second). What the shop shows to be shorter counts. What is not safe or has a body takes a connection that was idle for half of that and half a second at most, or a new one.',
+    }),
+    connectionLifetime: duration({ to: '24h' }).prefault('60s').meta({
+      description:
+        'For how long a connection to the shop takes new requests (a quarter less for some): by then, a changed DNS record is followed everywhere.',
     }),
     via: z.boolean().default(false).meta({
       description: 'Whether to add `Via`; it stops nginx shops from compressing.',

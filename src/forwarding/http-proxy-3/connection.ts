@@ -1,30 +1,44 @@
-import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import { type Connection, defaultIdleTimeoutMs } from '../connection-pool.ts';
-import type { HttpProxy3Pool } from './exchange.ts';
+import { PooledConnection } from '../connection.ts';
+import { ResponseHeadCheck } from '../response-framing.ts';
+
+/** Who has the exchange that a connection carries. */
+export interface ConnectionUser {
+  /** Bytes that are no response; node's parser has not seen them yet. */
+  onMalformed(why: string): void;
+  /** The response was read to its end. */
+  readonly isAnswered: boolean;
+}
 
 /** A connection that node's own client writes to and reads from. */
-export class HttpProxy3Connection implements Connection {
-  readonly socket: Socket;
-  exchanges = 0;
-  idleTimeoutMs: number;
-  idleUntilMs = 0;
-  /** The response that is being read; bytes behind its end are nobody's, and end the connection. */
-  response: IncomingMessage | undefined;
+export class HttpProxy3Connection extends PooledConnection {
+  readonly #heads: ResponseHeadCheck;
+  #user: ConnectionUser | undefined;
 
-  constructor(socket: Socket, pool: HttpProxy3Pool, idleTimeoutMs = defaultIdleTimeoutMs) {
-    this.socket = socket;
-    this.idleTimeoutMs = idleTimeoutMs;
-    socket.on('data', () => {
-      if (this.idleUntilMs !== 0 || this.response?.complete === true) socket.destroy();
-    });
-    socket.on('end', () => {
-      if (this.idleUntilMs !== 0) socket.destroy();
-    });
-    // Node's word for a socket whose exchange left it whole.
-    socket.on('free', () => {
-      this.response = undefined;
-      pool.release(this);
-    });
+  constructor(socket: Socket, responseHeadBytes: number) {
+    super(socket);
+    this.#heads = new ResponseHeadCheck(responseHeadBytes);
+    // Before node's client listens: what it would forgive is seen here first.
+    socket.on('data', (piece: Buffer) => this.#read(piece));
+  }
+
+  begin(user: ConnectionUser): void {
+    this.#user = user;
+    this.#heads.begin();
+  }
+
+  /** Its exchange is over: whatever comes now is nobody's. */
+  leave(): void {
+    this.#user = undefined;
+  }
+
+  #read(piece: Buffer): void {
+    const user = this.#user;
+    if (user === undefined || user.isAnswered) {
+      this.socket.destroy();
+      return;
+    }
+    const why = this.#heads.isDone ? undefined : this.#heads.read(piece, piece.length);
+    if (why !== undefined) user.onMalformed(why);
   }
 }

@@ -6,7 +6,7 @@ import { openConnection } from '../connection.ts';
 import { ConnectionPool } from '../connection-pool.ts';
 import type { EngineOptions, UpstreamEngine } from '../engine.ts';
 import { HttpProxy3Connection } from './connection.ts';
-import { HttpProxy3Exchange, type HttpProxy3Pool } from './exchange.ts';
+import { HttpProxy3Exchange, type HttpProxy3Pool, type SendThroughProxy } from './exchange.ts';
 
 /**
  * Upstream requests through http-proxy-3. It builds and sends the request; connections come from our own pool, and of
@@ -18,17 +18,14 @@ import { HttpProxy3Exchange, type HttpProxy3Pool } from './exchange.ts';
  */
 export function createHttpProxy3Engine(options: EngineOptions): UpstreamEngine {
   refuseEnvironment();
+  const maxHeaderSize = options.responseHeadBytes ?? 65_536;
   const pool: HttpProxy3Pool = new ConnectionPool(options, (opened, failed) =>
-    openConnection(
-      options,
-      (socket) => opened(new HttpProxy3Connection(socket, pool, options.idleTimeoutMs)),
-      failed,
-    ),
+    openConnection(options, (socket) => opened(new HttpProxy3Connection(socket, maxHeaderSize)), failed),
   );
   const { scheme, hostname, port } = options.upstream;
   const proxy = createProxyServer({
     target: { protocol: `${scheme}:`, host: hostname, hostname, port },
-    agent: createAgent(pool, options),
+    agent: createAgent(options),
     toProxy: true,
     prependPath: false,
     selfHandleResponse: true,
@@ -36,24 +33,26 @@ export function createHttpProxy3Engine(options: EngineOptions): UpstreamEngine {
   });
   proxy.on('proxyRes', (response, request) => exchangeOf(request).onResponse(response));
   const onError = (error: Error, request: IncomingMessage) => exchangeOf(request).onError(error);
-  const maxHeaderSize = options.responseHeadBytes ?? 65_536;
+  const send: SendThroughProxy = (exchange) =>
+    proxy.web(
+      exchange as unknown as IncomingMessage,
+      noResponse,
+      // What is put into `ssl` arrives in the options of node's request, and so at the agent.
+      { buffer: exchange as unknown as Stream, ssl: { exchange, maxHeaderSize } },
+      onError,
+    );
 
   return {
     dispatch(request, handler) {
-      const exchange = new HttpProxy3Exchange(request, handler);
-      try {
-        proxy.web(
-          exchange as unknown as IncomingMessage,
-          noResponse,
-          // What is put into `ssl` arrives in the options of node's request, and so at the agent.
-          { buffer: exchange as unknown as Stream, ssl: { exchange, maxHeaderSize } },
-          onError,
-        );
-      } catch (error) {
-        // A field value or target that node will not write.
-        exchange.fail('not-sent', error);
-      }
+      const exchange = new HttpProxy3Exchange(request, handler, pool, send);
+      exchange.start();
       return exchange;
+    },
+    get inFlight() {
+      return pool.busy;
+    },
+    get queued() {
+      return pool.waiting;
     },
     close: () => pool.close(),
   };
@@ -67,7 +66,7 @@ function exchangeOf(request: IncomingMessage): HttpProxy3Exchange {
 }
 
 /** The part of `http.Agent` that node's request uses. */
-function createAgent(pool: HttpProxy3Pool, { upstream: { scheme } }: EngineOptions): Agent {
+function createAgent({ upstream: { scheme } }: EngineOptions): Agent {
   const agent = {
     protocol: `${scheme}:`,
     defaultPort: scheme === 'https' ? 443 : 80,
@@ -75,7 +74,7 @@ function createAgent(pool: HttpProxy3Pool, { upstream: { scheme } }: EngineOptio
     maxSockets: Number.POSITIVE_INFINITY,
     options: {},
     addRequest(request: ClientRequest, options: { exchange: HttpProxy3Exchange }) {
-      options.exchange.attach(request, pool);
+      options.exchange.attach(request);
     },
   };
   return agent as unknown as Agent;

@@ -1,12 +1,17 @@
 import type { ClientRequest, IncomingMessage } from 'node:http';
-import type { ConnectionFault } from '../connection.ts';
-import { type ConnectionPool, type ConnectionWaiter, idleTimeoutSaid } from '../connection-pool.ts';
-import type { UpstreamExchange, UpstreamFault, UpstreamHandler, UpstreamRequest } from '../engine.ts';
+import type { ConnectionPool } from '../connection-pool.ts';
+import type { UpstreamHandler, UpstreamRequest } from '../engine.ts';
+import { idleTimeoutSaid } from '../idle-timeout.ts';
+import { PooledExchange } from '../pooled-exchange.ts';
 import { type BodySink, pumpBody } from '../request-body-pump.ts';
 import { fieldsToObject } from '../request-framing.ts';
-import type { HttpProxy3Connection } from './connection.ts';
+import { framingFault, maySucceed } from '../response-framing.ts';
+import type { ConnectionUser, HttpProxy3Connection } from './connection.ts';
 
 export type HttpProxy3Pool = ConnectionPool<HttpProxy3Connection>;
+
+/** Has http-proxy-3 build and send the request of an exchange, which throws where node will not write it. */
+export type SendThroughProxy = (exchange: HttpProxy3Exchange) => void;
 
 /** http-proxy-3 asks its request whether the client has gone; that question is ours, so the answer is always no. */
 const neverDestroyed = { destroyed: false };
@@ -16,26 +21,29 @@ const neverDestroyed = { destroyed: false };
  * `headers`) and the `buffer` that it pipes (`pipe`). It sees this object instead of the client's own request, so
  * nothing that was not decided on can pass.
  */
-export class HttpProxy3Exchange implements UpstreamExchange, ConnectionWaiter<HttpProxy3Connection> {
+export class HttpProxy3Exchange extends PooledExchange<HttpProxy3Connection> implements ConnectionUser {
   readonly method: string;
   readonly url: string;
   readonly headers: Record<string, string | string[]>;
   readonly httpVersionMajor = 1;
   readonly socket = neverDestroyed;
-  isOver = false;
 
-  readonly #request: UpstreamRequest;
-  readonly #handler: UpstreamHandler;
+  readonly #sendThroughProxy: SendThroughProxy;
   #clientRequest: ClientRequest | undefined;
-  #connection: HttpProxy3Connection | undefined;
   #response: IncomingMessage | undefined;
   #stopBody: (() => void) | undefined;
   #bytesBefore = 0;
-  #sent = false;
+  /** Node is done with the socket, and has left it whole. */
+  #isFreed = false;
 
-  constructor(request: UpstreamRequest, handler: UpstreamHandler) {
-    this.#request = request;
-    this.#handler = handler;
+  constructor(
+    request: UpstreamRequest,
+    handler: UpstreamHandler,
+    pool: HttpProxy3Pool,
+    sendThroughProxy: SendThroughProxy,
+  ) {
+    super(request, handler, pool);
+    this.#sendThroughProxy = sendThroughProxy;
     this.method = request.method;
     this.url = request.target;
     this.headers = fieldsToObject(request.fields);
@@ -48,133 +56,101 @@ export class HttpProxy3Exchange implements UpstreamExchange, ConnectionWaiter<Ht
     return this;
   }
 
-  /** The agent's turn: node's request is built, not a byte of its head is written, and no connection is assigned. */
-  attach(clientRequest: ClientRequest, pool: HttpProxy3Pool): void {
+  /** The agent's turn: node's request is built, and not a byte of its head is written. */
+  attach(clientRequest: ClientRequest): void {
+    const { connection } = this;
+    if (connection === undefined) return;
     this.#clientRequest = clientRequest;
     // http-proxy-3 has dropped a lone `?` at the end.
     if (clientRequest.path !== this.url) clientRequest.path = this.url;
     // Every field was counted by the size of the head; a thousand and first one must not hide an ETag.
     clientRequest.maxHeadersCount = 0;
     this.#frame(clientRequest);
-    clientRequest.on('socket', () => this.#onSocket());
-    clientRequest.on('information', (information) => this.#onInformation(information));
+    const mine = (heard: () => void) => () => {
+      if (clientRequest === this.#clientRequest) this.#guard(heard);
+    };
+    clientRequest.on(
+      'socket',
+      mine(() => this.#onSocket(clientRequest)),
+    );
+    clientRequest.on('information', (information) => mine(() => this.#onInformation(information))());
     clientRequest.on('upgrade', (response, socket) => {
       socket.destroy();
       this.fail('malformed', new Error(`unasked ${response.statusCode}`));
     });
-    clientRequest.on('close', () => {
-      if (this.#response?.complete !== true) this.fail('reset');
-    });
-    if (this.#handler.onSent !== undefined) {
-      clientRequest.on('finish', () => {
-        if (!this.isOver) this.#handler.onSent?.();
-      });
+    clientRequest.on(
+      'close',
+      mine(() => this.fail('reset')),
+    );
+    if (this.handler.onSent !== undefined) {
+      clientRequest.on(
+        'finish',
+        mine(() => this.#onFinish()),
+      );
     }
-    pool.acquire(this, this.#request.freshConnection === true);
+    clientRequest.onSocket(connection.socket);
   }
 
-  /** Our own body, in place of the client's request; one that still arrives is read once there is a connection. */
+  /** Our own body, in place of the client's request; one that still arrives is read once the head may leave. */
   pipe(clientRequest: ClientRequest): void {
-    const { body } = this.#request;
+    const { body } = this.request;
     if (body === null) clientRequest.end();
     else if (Buffer.isBuffer(body)) clientRequest.end(body);
-    else {
-      const { stream } = body;
-      if (stream.destroyed && !stream.readableEnded) {
-        this.fail('request-body');
-        return;
-      }
-      stream.once('error', (cause) => this.fail('request-body', cause));
-      stream.once('close', () => {
-        if (!stream.readableEnded) this.fail('request-body');
-      });
-    }
-  }
-
-  onConnection(connection: HttpProxy3Connection): void {
-    this.#connection = connection;
-    this.#bytesBefore = connection.socket.bytesRead;
-    this.#clientRequest?.onSocket(connection.socket);
-  }
-
-  onConnectionFault(fault: ConnectionFault): void {
-    this.fail(fault.kind, fault.cause);
   }
 
   onResponse(response: IncomingMessage): void {
     if (this.isOver) return;
-    this.#response = response;
-    if (this.#connection !== undefined) {
-      this.#connection.response = response;
-      this.#connection.idleTimeoutMs = idleTimeoutSaid(response.rawHeaders) ?? this.#connection.idleTimeoutMs;
-    }
-    const status = response.statusCode ?? 0;
-    if (status < 200 || status > 599) {
-      this.fail('malformed', new Error(`status ${status}`));
-      return;
-    }
-    this.#handler.onHead(status, response.statusMessage ?? '', response.rawHeaders);
-    if (this.isOver) return;
-    response.on('error', ignore);
-    response.on('data', (chunk: Buffer) => {
-      if (!this.isOver && !this.#handler.onData(chunk)) response.pause();
-    });
-    response.on('end', () => this.#onEnd());
+    this.#guard(() => this.#take(response));
   }
 
   onError(cause: NodeJS.ErrnoException): void {
     this.fail(cause.code?.startsWith('HPE_') === true ? 'malformed' : 'reset', cause);
   }
 
+  onMalformed(why: string): void {
+    this.fail('malformed', new Error(why));
+  }
+
+  get isAnswered(): boolean {
+    return this.#response?.complete === true;
+  }
+
   resume(): void {
     if (!this.isOver) this.#response?.resume();
   }
 
-  abort(): void {
-    this.fail('aborted');
+  protected get answerBegun(): boolean {
+    const { connection } = this;
+    return connection !== undefined && connection.socket.bytesRead > this.#bytesBefore;
   }
 
-  fail(kind: UpstreamFault['kind'], cause?: unknown): void {
-    if (this.isOver) return;
-    this.#leave();
-    const connection = this.#connection;
-    this.#handler.onFault({
-      kind,
-      sent: this.#sent,
-      reusedConnection: connection !== undefined && connection.exchanges > 1,
-      answerBegun: connection !== undefined && connection.socket.bytesRead > this.#bytesBefore,
-      cause,
-    });
+  protected transmit(connection: HttpProxy3Connection): void {
+    this.#bytesBefore = connection.socket.bytesRead;
+    connection.begin(this);
+    this.#sendThroughProxy(this);
+  }
+
+  protected detach(): void {
+    this.#stopBody?.();
+    this.connection?.leave();
+    const clientRequest = this.#clientRequest;
+    this.#clientRequest = undefined;
+    if (clientRequest === undefined || this.#isFreed) return;
+    // What it has to say yet is no news, and may come when this exchange is on another connection.
+    clientRequest.removeAllListeners('error').on('error', ignore).destroy();
   }
 
   /** Same tick as the first write: node flushes right behind this event. */
-  #onSocket(): void {
-    const socket = this.#connection?.socket;
-    if (this.isOver || socket === undefined) return;
-    if (socket.destroyed || !socket.writable) {
-      this.fail('reset');
-      return;
-    }
-    let may = true;
-    let cause: unknown;
-    try {
-      may = this.#request.maySend?.() !== false;
-    } catch (error) {
-      may = false;
-      cause = error;
-    }
-    if (!may) {
-      this.fail('not-sent', cause);
-      return;
-    }
-    this.#sent = true;
-    this.#pump();
+  #onSocket(clientRequest: ClientRequest): void {
+    const { connection } = this;
+    if (this.isOver || connection === undefined) return;
+    if (!connection.socket.writable) this.loseUnsent(connection);
+    else if (this.mayLeave()) this.#pump(clientRequest);
   }
 
-  #pump(): void {
-    const { body } = this.#request;
-    const clientRequest = this.#clientRequest;
-    if (clientRequest === undefined || body === null || Buffer.isBuffer(body)) return;
+  #pump(clientRequest: ClientRequest): void {
+    const { body } = this.request;
+    if (body === null || Buffer.isBuffer(body)) return;
     // An upstream may answer the head alone, and a client may wait for that.
     clientRequest.flushHeaders();
     const sink: BodySink = {
@@ -191,32 +167,62 @@ export class HttpProxy3Exchange implements UpstreamExchange, ConnectionWaiter<Ht
   }
 
   #onInformation(information: { statusCode: number; rawHeaders: string[] }): void {
-    if (!this.isOver) this.#handler.onInformational?.(information.statusCode, information.rawHeaders);
+    if (this.isOver) return;
+    const fault = framingFault(information.rawHeaders);
+    if (fault !== undefined) this.fail('malformed', new Error(fault));
+    else this.handler.onInformational?.(information.statusCode, information.rawHeaders);
   }
 
-  #onEnd(): void {
+  #onFinish(): void {
+    if (!this.isOver) this.handler.onSent?.();
+  }
+
+  #take(response: IncomingMessage): void {
+    this.#response = response;
+    const { connection } = this;
+    if (connection !== undefined) {
+      connection.saidIdleTimeoutMs = idleTimeoutSaid(response.rawHeaders) ?? connection.saidIdleTimeoutMs;
+    }
+    const status = response.statusCode ?? 0;
+    const fault = status < 200 || status > 599 ? `status ${status}` : framingFault(response.rawHeaders);
+    if (fault !== undefined) {
+      this.fail('malformed', new Error(fault));
+      return;
+    }
+    response.on('error', ignore);
+    response.on('data', (chunk: Buffer) => this.#guard(() => this.#onData(response, chunk)));
+    response.on('end', () => this.#guard(() => this.#onEnd(response)));
+    this.handler.onHead(status, response.statusMessage ?? '', response.rawHeaders);
+  }
+
+  #onData(response: IncomingMessage, chunk: Buffer): void {
+    if (!this.isOver && !this.handler.onData(chunk)) response.pause();
+  }
+
+  #onEnd(response: IncomingMessage): void {
     if (this.isOver) return;
-    if (this.#response?.complete !== true) {
+    if (!response.complete) {
       this.fail('reset');
       return;
     }
+    const { statusCode = 0 } = response;
     // An answer that came before the whole request had left: what is not sent yet never will be.
-    if (this.#clientRequest?.writableFinished !== true) this.#leave();
-    this.isOver = true;
-    this.#handler.onEnd();
+    this.#isFreed = this.#clientRequest?.writableFinished === true && this.#clientRequest.shouldKeepAlive;
+    this.succeed(this.#isFreed && maySucceed(this.method === 'HEAD', statusCode));
   }
 
-  #leave(): void {
-    this.isOver = true;
-    const clientRequest = this.#clientRequest;
-    if (clientRequest === undefined) return;
-    this.#stopBody?.();
-    clientRequest.destroy();
+  /** Node calls in the middle of its parser, or of the socket: what is thrown there would end the process. */
+  #guard(heard: () => void): void {
+    try {
+      heard();
+    } catch (cause) {
+      this.fail('internal', cause);
+    }
   }
 
-  /** http-proxy-3 gives a DELETE or OPTIONS a `content-length: 0` and then pipes its body all the same (F4). */
+  /** http-proxy-3 gives a DELETE or OPTIONS a `content-length: 0` and then pipes its body all the same. */
   #frame(clientRequest: ClientRequest): void {
-    const { body } = this.#request;
+    const { body } = this.request;
     if (body === null) {
       if (clientRequest.hasHeader('content-length')) clientRequest.removeHeader('content-length');
     } else if (!Buffer.isBuffer(body) && body.length === undefined) {

@@ -1,6 +1,5 @@
 import type { Socket } from 'node:net';
-import { type ConnectionFault, openConnection } from '../connection.ts';
-import { type Connection, defaultIdleTimeoutMs } from '../connection-pool.ts';
+import { type ConnectionFault, openConnection, PooledConnection } from '../connection.ts';
 import type { EngineOptions } from '../engine.ts';
 import { longestPiece } from './llhttp.ts';
 import { ResponseParser } from './response-parser.ts';
@@ -11,34 +10,31 @@ export interface ResponseReader {
   onPiece(response: ResponseParser, piece: Buffer, isKept: boolean): void;
   /** The upstream ended the connection, or it broke. */
   onClosed(response: ResponseParser | undefined, cause?: unknown): void;
+  /** Reading threw: only this exchange ends. */
+  onThrown(cause: unknown): void;
 }
 
 /** A piece with more body than this is given away: what is new memory for the next one costs less than copying. */
 const copiedBytes = longestPiece / 2;
 
 /** A connection whose bytes go straight to the parser: no stream, no queue of chunks. */
-export class LlhttpConnection implements Connection {
-  readonly socket: Socket;
-  exchanges = 0;
-  idleTimeoutMs: number;
-  idleUntilMs = 0;
+export class LlhttpConnection extends PooledConnection {
   /** Where the next bytes are put. */
   piece: Buffer;
   readonly #response: ResponseParser;
   #reader: ResponseReader | undefined;
   #broken: unknown;
 
-  constructor(socket: Socket, piece: Buffer, { idleTimeoutMs, responseHeadBytes }: EngineOptions) {
-    this.socket = socket;
+  constructor(socket: Socket, piece: Buffer, { responseHeadBytes }: EngineOptions) {
+    super(socket);
     this.piece = piece;
-    this.idleTimeoutMs = idleTimeoutMs ?? defaultIdleTimeoutMs;
     this.#response = new ResponseParser(responseHeadBytes ?? 65_536);
     socket.on('error', (cause) => {
       this.#broken = cause;
     });
-    socket.on('end', () => this.#leave()?.onClosed(this.#response));
+    socket.on('end', () => this.#tellClosed(this.#response));
     socket.on('close', () => {
-      this.#leave()?.onClosed(undefined, this.#broken);
+      this.#tellClosed(undefined);
       this.#response.free();
     });
   }
@@ -62,18 +58,31 @@ export class LlhttpConnection implements Connection {
       this.socket.destroy();
       return;
     }
-    const { piece } = this;
-    const response = this.#response;
-    response.read(piece, length);
-    const isKept = response.bodyEnd - response.bodyStart > copiedBytes;
-    if (isKept) this.piece = newPiece();
-    reader.onPiece(response, piece, isKept);
+    try {
+      const { piece } = this;
+      const response = this.#response;
+      response.read(piece, length);
+      const isKept = response.bodyEnd - response.bodyStart > copiedBytes;
+      if (isKept) this.piece = newPiece();
+      reader.onPiece(response, piece, isKept);
+    } catch (cause) {
+      this.#throwTo(reader, cause);
+    }
   }
 
-  #leave(): ResponseReader | undefined {
+  #tellClosed(response: ResponseParser | undefined): void {
     const reader = this.#reader;
     this.#reader = undefined;
-    return reader;
+    try {
+      reader?.onClosed(response, this.#broken);
+    } catch (cause) {
+      this.#throwTo(reader, cause);
+    }
+  }
+
+  #throwTo(reader: ResponseReader | undefined, cause: unknown): void {
+    this.socket.destroy();
+    reader?.onThrown(cause);
   }
 }
 

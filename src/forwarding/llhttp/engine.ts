@@ -14,6 +14,12 @@ export function createLlhttpEngine(options: EngineOptions): UpstreamEngine {
       exchange.start();
       return exchange;
     },
+    get inFlight() {
+      return pool.busy;
+    },
+    get queued() {
+      return pool.waiting;
+    },
     close: () => pool.close(),
   };
 }

@@ -1,4 +1,6 @@
-import { type FieldList, fieldValue, fieldValues } from '../../request/field-list.ts';
+import type { FieldList } from '../../request/field-list.ts';
+import { isOws, trimEndWhile } from '../../request/trimming.ts';
+import { framingFault, maySucceed, ResponseHeadCheck } from '../response-framing.ts';
 import { llhttp, type ParserAddress, type ParserEvents, parserError } from './llhttp.ts';
 
 export interface ResponseHead {
@@ -9,9 +11,6 @@ export interface ResponseHead {
 }
 
 const none: readonly never[] = [];
-
-/** What an interim response counts beside its fields: without it there would be no end to bare ones. */
-const interimBytes = 64;
 
 /**
  * The responses of one connection, one after the other. Each piece that is read leaves what it held in the fields of
@@ -33,20 +32,19 @@ export class ResponseParser implements ParserEvents {
   fault: Error | undefined;
 
   readonly #address: ParserAddress;
+  readonly #heads: ResponseHeadCheck;
   readonly #maxHeadBytes: number;
-  #isHead = false;
+  #isHeadRequest = false;
   #isHeadDone = false;
   #isFree = false;
-  /** Who announces a body where there is none (RFC 9110 section 8.6) may well send it. */
-  #saysTooMuch = false;
-  #headBytes = 0;
+  #mayBeFollowed = false;
+  #trailerBytes = 0;
   #reason = '';
   #fields: string[] = [];
   #piece: Buffer | undefined;
-  /** The head's part of the piece, as text: cut by offset, it costs a tenth of as many slices of the bytes. */
-  #text = '';
 
   constructor(maxHeadBytes: number) {
+    this.#heads = new ResponseHeadCheck(maxHeadBytes);
     this.#maxHeadBytes = maxHeadBytes;
     this.#address = llhttp.allocate();
   }
@@ -54,9 +52,10 @@ export class ResponseParser implements ParserEvents {
   /** A request has been sent, and its response is what is read next. */
   begin(isHeadRequest: boolean): void {
     llhttp.reset(this.#address);
-    this.#isHead = isHeadRequest;
+    this.#isHeadRequest = isHeadRequest;
     this.#isHeadDone = false;
-    this.#headBytes = 0;
+    this.#heads.begin();
+    this.#trailerBytes = 0;
     this.#forget();
     this.#clearHead();
   }
@@ -64,11 +63,21 @@ export class ResponseParser implements ParserEvents {
   /** The next bytes; the last response must have been begun, and not be complete. */
   read(piece: Buffer, length: number): void {
     this.#forget();
+    const unread = this.#isHeadDone ? undefined : this.#heads.read(piece, length);
+    if (unread !== undefined) {
+      this.fault = new Error(unread);
+      return;
+    }
     this.#piece = piece;
-    if (!this.#isHeadDone) this.#text = headText(piece, length);
     const error = llhttp.execute(this.#address, this, piece, length);
-    this.#text = '';
     this.#piece = undefined;
+    this.#heads.text = '';
+    const isRead = error === parserError.none || error === parserError.paused;
+    if (isRead && this.#isHeadDone !== this.#heads.isDone) {
+      this.#forget();
+      this.fault = new Error('a head that ends elsewhere');
+      return;
+    }
     if (error === parserError.none) return;
     if (this.isComplete && error === parserError.paused) {
       // Bytes behind the end are nobody's: were the connection used again, they would answer another request.
@@ -93,17 +102,17 @@ export class ResponseParser implements ParserEvents {
 
   onStatus(start: number, length: number): number {
     this.#reason += this.#textOf(start, length);
-    return this.#count(length);
+    return 0;
   }
 
   onFieldName(start: number, length: number): number {
     if (!this.#isHeadDone) this.#addText(this.#fields.length % 2 === 0, start, length);
-    return this.#count(length);
+    return this.#isHeadDone ? this.#countTrailer(length) : 0;
   }
 
   onFieldValue(start: number, length: number): number {
     if (!this.#isHeadDone) this.#addText(this.#fields.length % 2 === 1, start, length);
-    return this.#count(length);
+    return this.#isHeadDone ? this.#countTrailer(length) : 0;
   }
 
   onHeadComplete(status: number): number {
@@ -112,22 +121,23 @@ export class ResponseParser implements ParserEvents {
       return parserError.callback;
     }
     const fields = this.#fields;
-    for (let i = 1; i < fields.length; i += 2) fields[i] = withoutSpaceBehind(fields[i] as string);
+    // RFC 9112 section 5.1: space behind a value is no part of it; llhttp leaves it there.
+    for (let i = 1; i < fields.length; i += 2) fields[i] = trimEndWhile(fields[i] as string, isOws);
     const head = { status, reason: this.#reason, fields };
     this.#clearHead();
-    if (!fieldValues(fields, 'transfer-encoding').every(isChunked)) {
-      this.fault = new Error('a transfer coding that nobody asked for');
+    const fault = framingFault(fields);
+    if (fault !== undefined) {
+      this.fault = new Error(fault);
       return parserError.callback;
     }
     if (status < 200) {
       this.informational = [...this.informational, head];
-      return this.#count(interimBytes) === 0 ? noBody : parserError.callback;
+      return noBody;
     }
     this.head = head;
     this.#isHeadDone = true;
-    const isBodiless = status === 204 || status === 304;
-    this.#saysTooMuch = isBodiless && announcesBody(fields);
-    return this.#isHead || isBodiless ? noBody : 0;
+    this.#mayBeFollowed = maySucceed(this.#isHeadRequest, status);
+    return this.#mayBeFollowed ? 0 : noBody;
   }
 
   onBody(start: number, length: number): number {
@@ -140,7 +150,7 @@ export class ResponseParser implements ParserEvents {
   onComplete(): number {
     if (!this.#isHeadDone) return 0;
     this.isComplete = true;
-    this.isReusable = !this.#saysTooMuch && llhttp.shouldKeepAlive(this.#address);
+    this.isReusable = this.#mayBeFollowed && llhttp.shouldKeepAlive(this.#address);
     return parserError.paused;
   }
 
@@ -151,17 +161,17 @@ export class ResponseParser implements ParserEvents {
     else this.#fields[this.#fields.length - 1] += text;
   }
 
-  #textOf(start: number, length: number): string {
-    const end = start + length;
-    if (end <= this.#text.length) return this.#text.substring(start, end);
-    return this.#piece?.toString('latin1', start, end) ?? '';
+  #countTrailer(length: number): number {
+    this.#trailerBytes += length;
+    return this.#trailerBytes > this.#maxHeadBytes ? parserError.callback : 0;
   }
 
-  #count(length: number): number {
-    this.#headBytes += length;
-    if (this.#headBytes <= this.#maxHeadBytes) return 0;
-    this.fault = new Error('response fields are too long');
-    return parserError.callback;
+  #textOf(start: number, length: number): string {
+    const end = start + length;
+    // Cut out of the text of the head, it costs a tenth of as many slices of the bytes.
+    const { text } = this.#heads;
+    if (end <= text.length) return text.substring(start, end);
+    return this.#piece?.toString('latin1', start, end) ?? '';
   }
 
   #forget(): void {
@@ -182,27 +192,3 @@ export class ResponseParser implements ParserEvents {
 
 /** What `onHeadComplete` returns of a response without body, whatever its fields say (RFC 9112 section 6.3). */
 const noBody = 1;
-
-/** RFC 9112 section 7.4: without `TE` there is no other coding; taken for chunks alone, its body would be garbage. */
-function isChunked(codings: string): boolean {
-  return codings.split(',').every((coding) => coding.trim().toLowerCase() === 'chunked');
-}
-
-function announcesBody(fields: FieldList): boolean {
-  return (
-    fieldValue(fields, 'transfer-encoding') !== undefined ||
-    (fieldValue(fields, 'content-length') ?? '0') !== '0'
-  );
-}
-
-/** RFC 9112 section 5.1: space behind a value is no part of it; llhttp leaves it there. */
-function withoutSpaceBehind(value: string): string {
-  let end = value.length;
-  while (end > 0 && (value.charCodeAt(end - 1) === 0x20 || value.charCodeAt(end - 1) === 0x09)) end -= 1;
-  return end === value.length ? value : value.slice(0, end);
-}
-
-function headText(piece: Buffer, length: number): string {
-  const end = piece.indexOf('\r\n\r\n', 0, 'latin1');
-  return piece.toString('latin1', 0, end === -1 || end > length ? length : end);
-}
