@@ -52,6 +52,43 @@ describe('verify finds what is wrong', () => {
     );
   });
 
+  it('what changes by itself between two reads, with the line that cures it', async () => {
+    let reads = 0;
+    const document = (id: string) => {
+      reads += 1;
+      return { data: { type: 'carts', id, attributes: { 'now\u009b/': reads, name: 'a' } } };
+    };
+    const shop = await startFront({
+      to: stage.shop.url,
+      handle(request, response, relay) {
+        const [, name, id] = (request.url ?? '').split('/');
+        if (request.method !== 'GET' || name !== 'carts') return relay();
+        const body = id === undefined ? { data: [document('1').data] } : document(id);
+        response.writeHead(200, { 'Content-Type': 'application/json' }).end(JSON.stringify(body));
+      },
+    });
+    const resource = { collection: '/carts', member: '/carts/{cart_id}' };
+    const ignore = ['/data/attributes/now\u009b~1'];
+    for (const [more, outcome] of [
+      [{}, 'failed'],
+      [{ ignore }, 'ok'],
+    ] as const) {
+      const entityTags = { resources: [{ ...resource, ...more }] };
+      const shopward = await startShopward({ upstream: shop, config: { entityTags } });
+      try {
+        const report = await stage.verify(shopward.url, { token: shopward.issueToken() });
+        expect(find(report, 'GET /carts/1, twice')).toMatchObject({ outcome });
+        if (outcome === 'ok') continue;
+        expect(find(report, 'GET /carts/1, twice')).toMatchObject({
+          got: 'another ETag; "/data/attributes/now\\u009b~1" differ',
+          advice: expect.stringContaining('/carts/{cart_id}: ignore: ["/data/attributes/now\\u009b~1"]'),
+        });
+      } finally {
+        await shopward.stop();
+      }
+    }
+  });
+
   it('no weak tag, where the list of tracked resources takes them', async () => {
     const config = {
       entityTags: { resources: [{ collection: '/carts', member: '/carts/{cart_id}', ifMatch: 'lenient' }] },

@@ -31,6 +31,7 @@ describe('verify of a deployment that is as it should be', () => {
       'ok',
       'ok',
       'ok',
+      'ok',
     ]);
     expect(report.checks.filter(({ outcome }) => outcome === 'skipped')).toEqual([
       expect.objectContaining({ area: 'unsafe', name: '33 rows' }),

@@ -1,5 +1,6 @@
 import type { Config } from '../../config/schema.ts';
 import { type Check, judge, skip } from './check.ts';
+import { differingPointers } from './json-difference.ts';
 import type { NoReply, Reply } from './probe-client.ts';
 import { judgeRefusal, parseJson, replyText } from './refusal.ts';
 import { samplePath, type Verification } from './verification.ts';
@@ -69,14 +70,57 @@ async function checkMember(
   const tag = tagOf(plain);
   const first = judgeTag(name, plain, resource, undefined);
   if (first.outcome === 'failed' || tag === undefined) return [first];
+  const twice = judgeTwice(name, plain, await ask(), resource);
+  if (twice.outcome === 'failed') return [first, twice];
   const unchanged = await ask({ 'If-None-Match': tag });
   const is304 = !('fault' in unchanged) && unchanged.status === 304 && unchanged.body === '';
   const compressed = await ask({ 'Accept-Encoding': 'gzip' });
   return [
     first,
+    twice,
     judge('tags', `${name} with If-None-Match`, is304, '304', replyText(unchanged)),
     judgeTag(`${name} with Accept-Encoding: gzip`, compressed, resource, tag),
   ];
+}
+
+/**
+ * Nobody changed it in between, so far as we know: what differs between two reads changes by itself, and costs every
+ * writer its tag.
+ */
+function judgeTwice(
+  name: string,
+  first: Reply | NoReply,
+  second: Reply | NoReply,
+  { member }: Tracked,
+): Check {
+  const tag = tagOf(second);
+  const isSame = tag !== undefined && tag === tagOf(first);
+  const pointers =
+    isSame || 'fault' in first || 'fault' in second
+      ? []
+      : differingPointers(parseJson(first.body), parseJson(second.body)).filter((one) => one !== '');
+  const line = `ignore: [${pointers.map(quote).join(', ')}]`;
+  return judge(
+    'tags',
+    `${name}, twice`,
+    isSame,
+    'the same ETag',
+    pointers.length === 0
+      ? (tag ?? replyText(second))
+      : `another ETag; ${pointers.map(quote).join(', ')} differ`,
+    pointers.length === 0
+      ? 'the resource changed in between (try again), or two replicas do not share a store'
+      : `if the resource did not change, in the entry of ${member}: ${line}`,
+  );
+}
+
+/** For YAML and for a terminal: names are the shop's. */
+function quote(pointer: string): string {
+  const text = pointer.length > 200 ? `${pointer.slice(0, 200)}...` : pointer;
+  return JSON.stringify(text).replace(
+    /[^\x20-\x7e]/g,
+    (each) => `\\u${each.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
 }
 
 const strong = /^"[^"]*"$/;
