@@ -11,12 +11,19 @@ export interface TagRecord {
   readonly tag: string | null;
   readonly shopTag: string | null;
   readonly fingerprints: Readonly<Record<string, Fingerprint>>;
-  readonly lease: Lease | null;
+  /** One with a tag, alone; or any number of those without: they promise nothing to one another. */
+  readonly leases: readonly Lease[];
+  /** A write with the current tag waits for the leases to end: until then no other one is given beside them. */
+  readonly wantedUntil: number;
   /** An unknown write may land until then; 0: none. */
   readonly quietUntil: number;
   /** One with a tag is among the unknown. */
   readonly quietTagged: boolean;
   readonly changedAt: number;
+  /** The last representation that was recorded, as `variant|fingerprint`. */
+  readonly lastSeen: string;
+  /** The one that an applied write replaced: who is shown it now is shown an old state. */
+  readonly replaced: string;
 }
 
 export interface Fingerprint {
@@ -29,6 +36,7 @@ export interface Lease {
   readonly token: string;
   readonly until: number;
   readonly tagged: boolean;
+  /** Others may write beside it: its success tells nobody what the state is now, and leaves no tag. */
   readonly tainted: boolean;
 }
 
@@ -55,6 +63,10 @@ export interface Step<T> {
 }
 
 const maxVariants = 32;
+const maxLeases = 64;
+/** How long one claim of a waiting writer keeps others from going in front of it: several times what it polls. */
+const longestTurn = 500_000;
+const turnsPerLease = 30;
 
 /** What every operation begins with: records of another epoch are absent, what has run out has had its effect. */
 export function open(
@@ -69,9 +81,9 @@ export function open(
 
 function runOut(stored: TagRecord, now: number): TagRecord {
   let record = stored;
-  if (record.lease !== null && record.lease.until <= now) {
-    const { until } = record.lease;
-    record = { ...changed(record, until), lease: null };
+  for (const lease of stored.leases) {
+    if (lease.until > now) continue;
+    record = { ...changed(record, lease.until), leases: without(record.leases, lease.token) };
   }
   if (record.quietUntil !== 0 && record.quietUntil <= now) {
     const { quietUntil } = record;
@@ -100,18 +112,22 @@ export function endRead(opened: Opened, read: ReadEnd, times: ProtocolTimes): St
   if (isHeld(opened) || isQuiet(record)) return { record, answer: null };
   if (!isUnchangedSince(opened, read.note, times)) return { record, answer: null };
   const known = record?.fingerprints[read.variant];
-  if (read.fingerprint === null || (record !== null && record.lease !== null)) {
+  if (read.fingerprint === null || isLeased(record)) {
     const isUnchanged = known !== undefined && (read.fingerprint ?? known.value) === known.value;
     return {
       record,
-      answer: record === null || record.tag === null ? null : { tag: record.tag, isUnchanged },
+      answer:
+        record === null || record.tag === null ? null : { tag: record.tag, isUnchanged, isReplaced: false },
     };
   }
   const fingerprint = { value: read.fingerprint, at: read.note.startedAt, fields: read.fields ?? '' };
-  const before = record ?? createRecord(epoch, now);
+  const lastSeen = `${read.variant}|${read.fingerprint}`;
+  const stored = record ?? createRecord(epoch, now);
+  const isReplaced = stored.replaced === lastSeen;
+  const before = { ...stored, lastSeen, replaced: '' };
   const only = { [read.variant]: fingerprint };
   const first = { ...before, tag: read.newTag, shopTag: read.shopTag, fingerprints: only };
-  const answer = { tag: read.newTag, isUnchanged: false };
+  const answer = { tag: read.newTag, isUnchanged: false, isReplaced };
   if (before.tag === null) return { record: first, answer };
   if (known !== undefined && known.value !== read.fingerprint) {
     return { record: { ...first, generation: before.generation + 1, changedAt: now }, answer };
@@ -121,7 +137,7 @@ export function endRead(opened: Opened, read: ReadEnd, times: ProtocolTimes): St
   const shopTag = read.isOfCollection ? (before.shopTag ?? read.shopTag) : read.shopTag;
   return {
     record: { ...before, shopTag, fingerprints },
-    answer: { tag: before.tag, isUnchanged: known !== undefined },
+    answer: { tag: before.tag, isUnchanged: known !== undefined, isReplaced },
   };
 }
 
@@ -142,47 +158,73 @@ export function claim(opened: Opened, { token, tags }: Claim, times: ProtocolTim
   if (tags !== null && (record === null || record.tag === null || !tags.includes(record.tag))) {
     return refuse(isQuiet(record) ? quiet : { kind: 'not-current' });
   }
-  if (record !== null && record.lease !== null) {
-    return refuse({ kind: 'busy', remainingMs: (record.lease.until - now) / 1000 });
+  const before = record ?? createRecord(epoch, now);
+  const { leases } = before;
+  if (tags === null ? !isOpenToOthers(before, now) : leases.length > 0) {
+    const busyUntil = Math.max(before.wantedUntil, ...leases.map(({ until }) => until));
+    const answer: ClaimAnswer = { kind: 'busy', remainingMs: (busyUntil - now) / 1000 };
+    if (tags === null || leases.some(({ tagged }) => tagged)) return refuse(answer);
+    const wantedUntil = now + Math.min(longestTurn, Math.floor(times.lease / turnsPerLease));
+    return { record: { ...before, wantedUntil }, answer };
   }
   if (isQuiet(record) && (tags !== null || record?.quietTagged === true)) return refuse(quiet);
-  const lease: Lease = { token, until: now + times.lease, tagged: tags !== null, tainted: isQuiet(record) };
-  const before = record ?? createRecord(epoch, now);
-  return { record: { ...before, lease }, answer: { kind: 'granted', shopTag: before.shopTag } };
+  const tainted = isQuiet(record) || leases.length > 0;
+  const lease: Lease = { token, until: now + times.lease, tagged: tags !== null, tainted };
+  const wantedUntil = tags === null ? before.wantedUntil : 0;
+  return {
+    record: { ...before, leases: [...taint(leases), lease], wantedUntil },
+    answer: { kind: 'granted', shopTag: before.shopTag },
+  };
 }
 
 export function end(opened: Opened, write: ClaimEnd, times: ProtocolTimes): Step<string | null> {
   const { now, epoch, record } = opened;
   const { outcome } = write;
-  const lease = record?.lease ?? null;
+  const lease = record?.leases.find(({ token }) => token === write.token);
   const changesNothing = outcome === 'unsent' || outcome === 'refused';
-  if (record === null || lease === null || lease.token !== write.token) {
+  if (record === null || lease === undefined) {
     if (changesNothing) return { record, answer: null };
     const late = changed(record ?? createRecord(epoch, now), now);
     return {
       record: {
         ...late,
-        lease: late.lease === null ? null : { ...late.lease, tainted: true },
+        leases: taint(late.leases),
         ...(outcome === 'unknown' ? hush(late, now + times.lease, write.tagged) : {}),
       },
       answer: null,
     };
   }
+  const leases = without(record.leases, lease.token);
   if (changesNothing) {
-    const before = { ...(lease.tainted ? untagged(record) : record), lease: null };
+    const before = { ...record, leases };
     return { record: saysNothing(before) ? null : before, answer: null };
   }
-  const after: TagRecord = { ...changed(record, now), lease: null };
+  const after: TagRecord = { ...changed(record, now), leases };
   if (outcome === 'unknown') {
     return { record: { ...after, ...hush(after, lease.until, lease.tagged) }, answer: null };
   }
-  if (outcome === 'spoilt' || lease.tainted || write.newTag === null) return { record: after, answer: null };
-  return { record: { ...after, tag: write.newTag, shopTag: write.shopTag }, answer: write.newTag };
+  if (outcome === 'spoilt' || lease.tainted) return { record: after, answer: null };
+  const applied = { ...after, replaced: record.lastSeen };
+  if (write.newTag === null) return { record: applied, answer: null };
+  return { record: { ...applied, tag: write.newTag, shopTag: write.shopTag }, answer: write.newTag };
 }
 
 /** Made for a claim that came to nothing, it says no more than none: ids that nobody has must not fill the store. */
-function saysNothing({ tag, changedAt, quietUntil }: TagRecord): boolean {
-  return tag === null && changedAt === 0 && quietUntil === 0;
+function saysNothing({ tag, changedAt, quietUntil, leases }: TagRecord): boolean {
+  return tag === null && changedAt === 0 && quietUntil === 0 && leases.length === 0;
+}
+
+function without(leases: readonly Lease[], gone: string): readonly Lease[] {
+  return leases.filter(({ token }) => token !== gone);
+}
+
+function taint(leases: readonly Lease[]): readonly Lease[] {
+  return leases.map((lease) => ({ ...lease, tainted: true }));
+}
+
+/** Writes without a tag pass one another, but neither one with a tag that runs nor one that waits. */
+function isOpenToOthers({ leases, wantedUntil }: TagRecord, now: number): boolean {
+  return wantedUntil <= now && leases.length < maxLeases && leases.every(({ tagged }) => !tagged);
 }
 
 /** The state may be another one since `at`: no tag, and no read that began before may set one. */
@@ -214,15 +256,22 @@ function createRecord(epoch: string, now: number): TagRecord {
     tag: null,
     shopTag: null,
     fingerprints: {},
-    lease: null,
+    leases: [],
+    wantedUntil: 0,
     quietUntil: 0,
     quietTagged: false,
     changedAt: 0,
+    lastSeen: '',
+    replaced: '',
   };
 }
 
 function isHeld({ now, holdUntil }: Opened): boolean {
   return now < holdUntil;
+}
+
+function isLeased(record: TagRecord | null): boolean {
+  return record !== null && record.leases.length > 0;
 }
 
 function isQuiet(record: TagRecord | null): boolean {
@@ -232,5 +281,5 @@ function isQuiet(record: TagRecord | null): boolean {
 function whyUnsettled(opened: Opened): LookUp['unsettled'] {
   if (isHeld(opened)) return 'hold';
   if (isQuiet(opened.record)) return 'quiet';
-  return opened.record !== null && opened.record.lease !== null ? 'lease' : null;
+  return isLeased(opened.record) ? 'lease' : null;
 }

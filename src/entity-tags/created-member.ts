@@ -9,7 +9,7 @@ import { randomTag } from './random-tag.ts';
 import { collectionKeyOf, memberKeyOf, type TrackedRequest } from './tracked-resources.ts';
 import { markCollection } from './tracked-write.ts';
 import { answerOctets, recordRead, type Tracking } from './tracking.ts';
-import { type Identity, subjectOf, variantOf } from './variant.ts';
+import { type Identity, isStranger, subjectOf, variantOf } from './variant.ts';
 import { writeOutcome } from './write-outcome.ts';
 
 /**
@@ -25,14 +25,15 @@ export function beginCreation(
 ): Passage {
   const subject = subjectOf(request, identity);
   const startedAt = tracking.monotonic();
-  const alsoChanged = collectionKeyOf(tracked, subject);
+  const isOfStranger = isStranger(identity);
+  const alsoChanged = isOfStranger ? undefined : collectionKeyOf(tracked, subject);
   return {
     requestFields: { 'if-match': null, 'if-none-match': null },
     collectBytes: tracking.trackedResponseBytes,
     streamedFields: { etag: null },
     async settle(outcome): Promise<ResponseEdits> {
       const [tag] = await Promise.all([
-        tagOfCreated(tracking, request, tracked, subject, startedAt, outcome),
+        tagOfCreated(tracking, request, tracked, { subject, isOfStranger }, startedAt, outcome),
         markCollection({ tracking, alsoChanged }, writeOutcome(outcome)),
       ]);
       if (outcome.kind !== 'answered') return {};
@@ -45,7 +46,7 @@ async function tagOfCreated(
   tracking: Tracking,
   request: CanonicalRequest,
   tracked: TrackedRequest,
-  subject: string,
+  { subject, isOfStranger }: { readonly subject: string; readonly isOfStranger: boolean },
   startedAt: number,
   outcome: ForwardOutcome,
 ): Promise<string | null> {
@@ -61,6 +62,7 @@ async function tagOfCreated(
     shopTag: parseStrongTag(fieldValue(outcome.fields, 'etag')),
     isOfCollection: false,
     fields: null,
+    isOfStranger,
   });
   return given?.tag ?? null;
 }

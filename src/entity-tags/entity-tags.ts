@@ -19,7 +19,7 @@ import {
 } from './tracked-resources.ts';
 import { beginWrite, type Write } from './tracked-write.ts';
 import type { Tracking } from './tracking.ts';
-import { type Identity, subjectOf } from './variant.ts';
+import { type Identity, isStranger, subjectOf } from './variant.ts';
 
 export interface EntityTagsOptions {
   readonly resources: readonly TrackedResourceOptions[];
@@ -48,7 +48,8 @@ export interface EntityTags {
    */
   concerns(request: CanonicalRequest, isObserved?: boolean): false | 'head' | 'whole-body';
   /**
-   * Rejections: `lenient-spelling`, `if-match-missing`, `if-match-invalid`, `resource-busy`, `tag-store-unavailable`.
+   * Rejections: `lenient-spelling`, `if-match-missing`, `if-match-invalid`, `collection-write`, `resource-busy`,
+   * `tag-store-unavailable`.
    * With `isObserved` only the first: otherwise the write goes on, under a lease where one can be had.
    */
   begin(
@@ -92,7 +93,10 @@ export function createEntityTags(options: EntityTagsOptions): EntityTags {
       const tracked = match(request);
       if (tracked === undefined || tracked === 'no-id') return false;
       if (tracked === 'lenient' || isSafe(request.method) || isCreation(tracked, request)) return 'head';
-      return isObserved || !isRejection(preconditionOf(tracked, request)) ? 'whole-body' : 'head';
+      if (isObserved) return 'whole-body';
+      return isCollectionWrite(tracked) || isRejection(preconditionOf(tracked, request))
+        ? 'head'
+        : 'whole-body';
     },
     begin(request, identity, _body, isObserved = false) {
       const tracked = match(request);
@@ -108,9 +112,17 @@ export function createEntityTags(options: EntityTagsOptions): EntityTags {
   };
 }
 
-/** A change of the collection itself that no precondition guards. */
+/** What makes a new member; it changes none that anybody has a tag of. */
 function isCreation({ role, resource }: TrackedRequest, request: CanonicalRequest): boolean {
-  return role === 'collection' && !needsPrecondition(resource, request);
+  return role === 'collection' && request.method === 'POST' && !needsPrecondition(resource, request);
+}
+
+/**
+ * Any other change of the collection's own path may change members, and nobody can tell which: their tags would
+ * outlive their states.
+ */
+function isCollectionWrite({ role }: TrackedRequest): boolean {
+  return role === 'collection';
 }
 
 /** A form POST may be any method to the shop. */
@@ -149,19 +161,28 @@ function beginTrackedWrite(
   isObserved: boolean,
 ): Rejection | Promise<ObservedPassage | Rejection> {
   const precondition = preconditionOf(tracked, request);
+  const isOfStranger = isStranger(identity);
   const collection = collectionKeyOf(tracked, subjectOf(request, identity));
   const write: Omit<Write, 'tags'> = {
     tracking,
+    tracked,
     key: tracked.member ?? collection,
+    isOfStranger,
     isOfOwnPath: tracked.role !== 'below',
     answerTag: answerTagOf(tracked, request),
-    alsoChanged: tracked.member === undefined ? undefined : collection,
+    // A stranger's collection has no tag.
+    alsoChanged: tracked.member === undefined || isOfStranger ? undefined : collection,
   };
   if (isRejection(precondition)) {
     tracking.onEvent(
       precondition.rejection === 'if-match-missing' ? 'precondition-missing' : 'precondition-failed',
     );
     return isObserved ? observeWrite({ ...write, tags: null }, precondition) : precondition;
+  }
+  if (isCollectionWrite(tracked)) {
+    tracking.onEvent('collection-write');
+    const refusal = reject('collection-write');
+    return isObserved ? observeWrite({ ...write, tags: null }, refusal) : refusal;
   }
   const begun = beginWrite({ ...write, tags: precondition });
   if (!isObserved) return begun;
@@ -186,7 +207,7 @@ function unleased(observed: Rejection): ObservedPassage {
 }
 
 function answerTagOf({ role, resource }: TrackedRequest, request: CanonicalRequest): Write['answerTag'] {
-  if (role === 'below' || !needsPrecondition(resource, request)) return 'asked';
+  if (role === 'below' || !needsPrecondition(resource, request)) return 'shown';
   // A form POST may delete as well: then nothing may stay current.
   return request.method === 'DELETE' || request.isFormPost ? 'gone' : 'own';
 }

@@ -21,6 +21,17 @@ export async function createdId(octets: Buffer): Promise<string | undefined> {
   return idOf(Array.isArray(data) && data.length === 1 ? data[0] : data);
 }
 
+/** Type and id of the one resource of a JSON:API document. */
+export async function soleResource(
+  octets: Buffer,
+): Promise<{ readonly type: string; readonly id: string } | undefined> {
+  const data = await dataOf(octets);
+  const id = idOf(data);
+  return isObject(data) && typeof data.type === 'string' && id !== undefined
+    ? { type: data.type, id }
+    : undefined;
+}
+
 /** Octets that are parsed at once, at most some milliseconds' work; what is longer is scanned in slices. */
 const parsedAtOnceBytes = 65_536;
 

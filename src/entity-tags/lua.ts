@@ -7,11 +7,14 @@ import { defineClaim, defineScript } from '../redis/script.ts';
  * (milliseconds). Every answer is one text of lines, quicker to read than a list: the epoch, the clock, the end of the
  * hold, then what the operation tells.
  *
- * The record is a hash: e(poch) g(eneration) t(ag) s(hop tag) lt lu lg ld (lease: token, until, tagged, tainted) q qg
- * (quiet until, tagged) c(hanged at), all of them always there, and `v:` + variant -> fingerprint | at | fields.
+ * The record is a hash: e(poch) g(eneration) t(ag) s(hop tag) ls (leases: token | until | tagged | tainted, each with a
+ * comma) w(anted until) q qg (quiet until, tagged) c(hanged at) l(ast seen) b (what was replaced), all of them always
+ * there, and `v:` + variant -> fingerprint | at | fields.
  *
  * The identity of the data is the replication id, read inside the script: it changes with every restart and every
  * failover, at the very script that first meets the new primary. Redis propagates what a script writes, not the script.
+ * Behind it stands the form of the records, 2: where two versions of this file share a store, each is new to the other,
+ * and nothing is handed out until one of them is gone.
  *
  * Beyond `claim-protocol.ts`, whose clock is never set: somebody may set Redis's clock back. A marker from the future is
  * another epoch, as if the store were new. A record from the future counts as changed now, and what it waits for is over
@@ -19,7 +22,7 @@ import { defineClaim, defineScript } from '../redis/script.ts';
  */
 const prelude = `
 local LEASE, HOLD, LONGEST, EXPIRY = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
-local MAX_VARIANTS, FIELDS, LONGEST_LEASE = 32, 11, 600000000
+local MAX_VARIANTS, MAX_LEASES, FIELDS, LONGEST_LEASE, TURN = 32, 64, 11, 600000000, math.min(500000, math.floor(LEASE / 30))
 local MARKER, RECORD = KEYS[1], KEYS[2]
 
 local function clock()
@@ -28,7 +31,7 @@ local function clock()
 end
 
 local function replication_id()
-  return string.match(redis.call('INFO', 'replication'), 'master_replid:(%w+)')
+  return string.match(redis.call('INFO', 'replication'), 'master_replid:(%w+)') .. '/2'
 end
 
 local function int(number) return string.format('%.0f', number) end
@@ -54,35 +57,61 @@ local function change(r, at)
 end
 
 local function create()
-  return { generation = now, tag = '', shop = '', token = '', until_ = 0, tagged = '0', tainted = '0', quiet = 0,
-    quiet_tagged = '0', changed = 0, variants_gone = true }
+  return { generation = now, tag = '', shop = '', leases = {}, wanted = 0, quiet = 0, quiet_tagged = '0', changed = 0,
+    last = '', replaced = '', variants_gone = true }
 end
 
-local function drop_lease(r) r.token, r.until_, r.tagged, r.tainted = '', 0, '0', '0' end
+local function taint(r) for _, lease in ipairs(r.leases) do lease.tainted = '1' end end
 
+local function find_lease(r, token)
+  for i, lease in ipairs(r and r.leases or {}) do if lease.token == token then return i end end
+end
+
+local function read_leases(text)
+  local leases = {}
+  for token, until_, tagged, tainted in string.gmatch(text, '([^|,]+)|(%d+)|(%d)|(%d),') do
+    leases[#leases + 1] = { token = token, until_ = tonumber(until_), tagged = tagged, tainted = tainted }
+  end
+  return leases
+end
+
+local function write_leases(leases)
+  local text = {}
+  for i, l in ipairs(leases) do text[i] = l.token .. '|' .. int(l.until_) .. '|' .. l.tagged .. '|' .. l.tainted .. ',' end
+  return table.concat(text)
+end
+
+-- What a stranger leaves goes soon; but nobody makes a record's life shorter.
 local function save(r)
+  local left = redis.call('PTTL', RECORD)
   if r.variants_gone then redis.call('DEL', RECORD) end
-  redis.call('HSET', RECORD, 'e', marker, 'g', int(r.generation), 't', r.tag, 's', r.shop, 'lt', r.token,
-    'lu', int(r.until_), 'lg', r.tagged, 'ld', r.tainted, 'q', int(r.quiet), 'qg', r.quiet_tagged, 'c', int(r.changed))
-  redis.call('PEXPIRE', RECORD, EXPIRY)
+  redis.call('HSET', RECORD, 'e', marker, 'g', int(r.generation), 't', r.tag, 's', r.shop, 'ls', write_leases(r.leases),
+    'w', int(r.wanted), 'q', int(r.quiet), 'qg', r.quiet_tagged, 'c', int(r.changed), 'l', r.last, 'b', r.replaced)
+  redis.call('PEXPIRE', RECORD, math.max(left, EXPIRY))
 end
 
 local function come_back(r)
   r.changed = math.min(r.changed, now)
-  r.until_ = math.min(r.until_, now + LONGEST_LEASE)
+  r.wanted = math.min(r.wanted, now + TURN)
+  for _, lease in ipairs(r.leases) do lease.until_ = math.min(lease.until_, now + LONGEST_LEASE) end
   r.quiet = math.min(r.quiet, now + LONGEST_LEASE)
   save(r)
 end
 
+local function latest(r)
+  local latest_ = math.max(r.quiet, r.wanted)
+  for _, lease in ipairs(r.leases) do latest_ = math.max(latest_, lease.until_) end
+  return latest_
+end
+
 local function load()
-  local f = redis.call('HMGET', RECORD, 'e', 'g', 't', 's', 'lt', 'lu', 'lg', 'ld', 'q', 'qg', 'c')
+  local f = redis.call('HMGET', RECORD, 'e', 'g', 't', 's', 'ls', 'w', 'q', 'qg', 'c', 'l', 'b')
   if f[1] ~= marker then return nil end
-  local r = { generation = tonumber(f[2]), tag = f[3], shop = f[4], token = f[5], until_ = tonumber(f[6]), tagged = f[7],
-    tainted = f[8], quiet = tonumber(f[9]), quiet_tagged = f[10], changed = tonumber(f[11]), variants_gone = false }
-  if r.changed > now or math.max(r.until_, r.quiet) > now + LONGEST_LEASE then come_back(r) end
-  if r.token ~= '' and r.until_ <= now then
-    change(r, r.until_)
-    drop_lease(r)
+  local r = { generation = tonumber(f[2]), tag = f[3], shop = f[4], leases = read_leases(f[5]), wanted = tonumber(f[6]),
+    quiet = tonumber(f[7]), quiet_tagged = f[8], changed = tonumber(f[9]), last = f[10], replaced = f[11], variants_gone = false }
+  if r.changed > now or latest(r) > now + LONGEST_LEASE then come_back(r) end
+  for i = #r.leases, 1, -1 do
+    if r.leases[i].until_ <= now then change(r, table.remove(r.leases, i).until_) end
   end
   if r.quiet ~= 0 and r.quiet <= now then
     change(r, r.quiet)
@@ -95,7 +124,7 @@ local function answer(...) return table.concat({ marker, int(now), int(hold_unti
 
 local record = load()
 local quiet = record ~= nil and record.quiet ~= 0
-local leased = record ~= nil and record.token ~= ''
+local leased = record ~= nil and #record.leases > 0
 `;
 
 const lookUp = `
@@ -120,33 +149,37 @@ if not unchanged() then return answer('') end
 local known = record and not record.variants_gone and redis.call('HGET', RECORD, variant)
 local differs = known and fingerprint ~= '' and string.sub(known, 1, #fingerprint + 1) ~= fingerprint .. '|'
 local same = known and not differs and '1' or '0'
-if fingerprint == '' or leased then return answer(record and record.tag or '', same) end
+if fingerprint == '' or leased then return answer(record and record.tag or '', same, '0') end
 
 local entry = fingerprint .. '|' .. int(note_started) .. '|' .. fields
 local r = record or create()
+local seen = ARGV[8] .. '|' .. fingerprint
+local replaced = r.replaced == seen and '1' or '0'
+local news = r.last ~= seen or r.replaced ~= ''
+r.last, r.replaced = seen, ''
 if r.tag == '' then
   r.tag, r.shop, r.variants_gone = new_tag, shop, true
   save(r)
   redis.call('HSET', RECORD, variant, entry)
-  return answer(new_tag)
+  return answer(new_tag, '0', replaced)
 end
 if differs then
   r.generation, r.changed = r.generation + 1, now
   r.tag, r.shop, r.variants_gone = new_tag, shop, true
   save(r)
   redis.call('HSET', RECORD, variant, entry)
-  return answer(new_tag)
+  return answer(new_tag, '0', replaced)
 end
 if of_collection == '1' and r.shop ~= '' then shop = r.shop end
 local full = not known and redis.call('HLEN', RECORD) >= FIELDS + MAX_VARIANTS
-if not known or fields ~= '' or shop ~= r.shop then
+if not known or news or fields ~= '' or shop ~= r.shop then
   r.shop, r.variants_gone = shop, full
   save(r)
   redis.call('HSET', RECORD, variant, entry)
 elseif redis.call('PTTL', RECORD) < EXPIRY / 2 then
   redis.call('PEXPIRE', RECORD, EXPIRY)
 end
-return answer(r.tag, same)
+return answer(r.tag, same, replaced)
 `;
 
 /** ARGV[6] = '1': one of the tags behind it has to be current. */
@@ -161,10 +194,23 @@ if tagged == '1' then
     return answer('not-current', '0')
   end
 end
-if leased then return answer('busy', int(record.until_ - now)) end
-if quiet and (tagged == '1' or record.quiet_tagged == '1') then return answer('quiet', int(record.quiet - now)) end
 local r = record or create()
-r.token, r.until_, r.tagged, r.tainted = token, now + LEASE, tagged, quiet and '1' or '0'
+local tagged_runs, busy_until = false, r.wanted
+for _, lease in ipairs(r.leases) do
+  tagged_runs, busy_until = tagged_runs or lease.tagged == '1', math.max(busy_until, lease.until_)
+end
+local open_to_others = r.wanted <= now and #r.leases < MAX_LEASES and not tagged_runs
+if tagged == '1' and leased or tagged ~= '1' and not open_to_others then
+  if tagged == '1' and not tagged_runs then
+    r.wanted = now + TURN
+    save(r)
+  end
+  return answer('busy', int(busy_until - now))
+end
+if quiet and (tagged == '1' or record.quiet_tagged == '1') then return answer('quiet', int(record.quiet - now)) end
+taint(r)
+if tagged == '1' then r.wanted = 0 end
+r.leases[#r.leases + 1] = { token = token, until_ = now + LEASE, tagged = tagged, tainted = (quiet or leased) and '1' or '0' }
 save(r)
 return answer('granted', '0', r.shop)
 `;
@@ -178,27 +224,31 @@ local function hush(r, until_, tagged_)
   if tagged_ == '1' then r.quiet_tagged = '1' end
 end
 
-if not leased or record.token ~= token then
+local own = find_lease(record, token)
+if not own then
   if changes_nothing then return answer('') end
   local r = record or create()
   change(r, now)
-  if r.token ~= '' then r.tainted = '1' end
+  taint(r)
   if outcome == 'unknown' then hush(r, now + LEASE, tagged) end
   save(r)
   return answer('')
 end
 
-local r, lease_until, lease_tagged, tainted = record, record.until_, record.tagged, record.tainted == '1'
-drop_lease(r)
+local r = record
+local lease = table.remove(r.leases, own)
 if changes_nothing then
-  if tainted then untag(r) end
   -- Made for this claim, it says no more than none: ids that nobody has must not fill the store.
-  if r.tag == '' and r.changed == 0 and r.quiet == 0 then redis.call('DEL', RECORD) else save(r) end
+  local says_nothing = r.tag == '' and r.changed == 0 and r.quiet == 0 and #r.leases == 0
+  if says_nothing then redis.call('DEL', RECORD) else save(r) end
   return answer('')
 end
 change(r, now)
-if outcome == 'unknown' then hush(r, lease_until, lease_tagged) end
-if outcome == 'applied' and not tainted and new_tag ~= '' then r.tag, r.shop = new_tag, shop end
+if outcome == 'unknown' then hush(r, lease.until_, lease.tagged) end
+if outcome == 'applied' and lease.tainted ~= '1' then
+  r.replaced = r.last
+  if new_tag ~= '' then r.tag, r.shop = new_tag, shop end
+end
 save(r)
 return answer(r.tag)
 `;

@@ -14,7 +14,7 @@ import type { ResourceKey, TagStore } from './tag-store.ts';
 import type { EntityTagTimes } from './times.ts';
 
 export interface MemoryTagStoreOptions {
-  readonly times: Pick<EntityTagTimes, 'leaseMs' | 'longestReadMs' | 'recordExpiryMs'>;
+  readonly times: Pick<EntityTagTimes, 'leaseMs' | 'longestReadMs' | 'recordExpiryMs' | 'strangersExpiryMs'>;
   /** Records that are kept; the one that was used least recently goes. Default 100000. */
   readonly maxRecords?: number;
   /** Milliseconds, monotonic. Default `performance.now`. */
@@ -59,19 +59,22 @@ export function createMemoryTagStore(options: MemoryTagStoreOptions): TagStore {
 
   const look = (key: ResourceKey): Opened =>
     protocol.open(busy.get(key) ?? idle.get(key) ?? null, { now: micros(), epoch, since: 0 }, protocolTimes);
-  const store = <T>(key: ResourceKey, { record, answer }: Step<T>): T => {
+  const store = <T>(key: ResourceKey, { record, answer }: Step<T>, isOfStranger = false): T => {
     if (record === null) {
       busy.delete(key);
       idle.delete(key);
       return answer;
     }
-    const isBusy = record.lease !== null || record.quietUntil !== 0;
+    const isBusy = record.leases.length > 0 || record.quietUntil !== 0;
     if (isBusy) {
       busy.set(key, record);
       idle.delete(key);
       if (busy.size > sweepAbove) sweep();
     } else {
-      idle.set(key, record);
+      // What a stranger leaves goes soon; but nobody makes a record's life shorter.
+      const left = isOfStranger ? idle.getRemainingTTL(key) : 0;
+      const ttl = isOfStranger ? Math.max(left, times.strangersExpiryMs) : times.recordExpiryMs;
+      idle.set(key, record, { ttl });
       busy.delete(key);
     }
     return answer;
@@ -86,13 +89,14 @@ export function createMemoryTagStore(options: MemoryTagStoreOptions): TagStore {
     kind: 'memory',
     lookUp: (key, variant) => protocol.lookUp(look(key), variant),
     noteAt: (_, startedAt) => ({ epoch, generation: null, startedAt: Math.round(startedAt * 1000) }),
+    hasHeard: () => true,
     endRead(key, read) {
       const opened = look(key);
       if (opened.record === null && read.note.startedAt <= droppedAt) return null;
-      return store(key, protocol.endRead(opened, read, protocolTimes));
+      return store(key, protocol.endRead(opened, read, protocolTimes), read.isOfStranger);
     },
-    claim: (key, wanted) => store(key, protocol.claim(look(key), wanted, protocolTimes)),
-    end: (key, write) => store(key, protocol.end(look(key), write, protocolTimes)),
+    claim: (key, wanted) => store(key, protocol.claim(look(key), wanted, protocolTimes), wanted.isOfStranger),
+    end: (key, write) => store(key, protocol.end(look(key), write, protocolTimes), write.isOfStranger),
     warmUp: async () => 0,
     holdLeftMs: () => 0,
     close: async () => {},

@@ -16,7 +16,10 @@ import type { EntityTagTimes } from './times.ts';
 
 export interface RedisTagStoreOptions {
   readonly redis: Redis;
-  readonly times: Pick<EntityTagTimes, 'leaseMs' | 'holdMs' | 'longestReadMs' | 'recordExpiryMs'>;
+  readonly times: Pick<
+    EntityTagTimes,
+    'leaseMs' | 'holdMs' | 'longestReadMs' | 'recordExpiryMs' | 'strangersExpiryMs'
+  >;
   /** Milliseconds; asked at each call, since replicas with a longer lease may come. Default `times.holdMs`. */
   readonly holdMs?: () => number;
   /** Begins every key; deployments that share a Redis need different ones. Default `shopward`. */
@@ -83,44 +86,60 @@ class RedisTagStore implements TagStore {
     };
   }
 
-  noteAt(key: ResourceKey, startedAt: number): ReadNote | null {
-    return this.#clock.noteAt(this.#bucketOf(key), startedAt);
+  noteAt(key: ResourceKey, startedAt: number, earlier: ReadNote | null = null): ReadNote | null {
+    const note = this.#clock.noteAt(this.#bucketOf(key), startedAt);
+    if (note === null || earlier === null || earlier.epoch !== note.epoch) return note;
+    return earlier.startedAt > note.startedAt ? earlier : note;
+  }
+
+  hasHeard(key: ResourceKey): boolean {
+    return this.#clock.hasHeard(this.#bucketOf(key));
   }
 
   async endRead(key: ResourceKey, read: ReadEnd): Promise<ReadTag | null> {
     const { note } = read;
-    const reply = await this.#run(this.#scripts.endRead, this.#bucketOf(key), key, [
-      note.epoch,
-      note.generation ?? '',
-      note.startedAt,
-      read.variant,
-      read.fingerprint ?? '',
-      read.newTag,
-      read.shopTag ?? '',
-      read.isOfCollection ? '1' : '0',
-      read.fields ?? '',
-    ]);
-    const [, , , tag = '', unchanged] = reply;
-    return tag === '' ? null : { tag, isUnchanged: unchanged === '1' };
+    const reply = await this.#run(
+      this.#scripts.endRead,
+      this.#bucketOf(key),
+      key,
+      [
+        note.epoch,
+        note.generation ?? '',
+        note.startedAt,
+        read.variant,
+        read.fingerprint ?? '',
+        read.newTag,
+        read.shopTag ?? '',
+        read.isOfCollection ? '1' : '0',
+        read.fields ?? '',
+      ],
+      read.isOfStranger,
+    );
+    const [, , , tag = '', unchanged, replaced] = reply;
+    return tag === '' ? null : { tag, isUnchanged: unchanged === '1', isReplaced: replaced === '1' };
   }
 
-  async claim(key: ResourceKey, { token, tags }: Claim): Promise<ClaimAnswer> {
+  async claim(key: ResourceKey, { token, tags, isOfStranger }: Claim): Promise<ClaimAnswer> {
     const bucket = this.#bucketOf(key);
     const args = [token, tags === null ? '0' : '1', ...(tags ?? [])];
-    if (this.#replicas === 0) return readClaim(await this.#run(this.#scripts.claim, bucket, key, args));
+    if (this.#replicas === 0) {
+      return readClaim(await this.#run(this.#scripts.claim, bucket, key, args, isOfStranger));
+    }
+    const askedAt = this.#now();
     const { reply, replicas } = await this.#redis.runScriptAndWait(
       this.#scripts.claim,
       this.#keys(bucket, key),
-      [...this.#timeArgs(), ...args],
+      [...this.#timeArgs(isOfStranger), ...args],
       this.#replicas,
     );
-    const answer = readClaim(this.#hear(bucket, reply));
+    const answer = readClaim(this.#hear(bucket, reply, askedAt));
     return answer.kind === 'granted' && replicas < this.#replicas ? { kind: 'not-replicated' } : answer;
   }
 
-  async end(key: ResourceKey, { token, tagged, outcome, newTag, shopTag }: ClaimEnd): Promise<string | null> {
+  async end(key: ResourceKey, write: ClaimEnd): Promise<string | null> {
+    const { token, tagged, outcome, newTag, shopTag, isOfStranger } = write;
     const args = [token, tagged ? '1' : '0', outcome, newTag ?? '', shopTag ?? ''];
-    const reply = await this.#run(this.#scripts.end, this.#bucketOf(key), key, args);
+    const reply = await this.#run(this.#scripts.end, this.#bucketOf(key), key, args, isOfStranger);
     return reply[3] || null;
   }
 
@@ -143,9 +162,10 @@ class RedisTagStore implements TagStore {
   async close(): Promise<void> {}
 
   /** First arguments of every script. */
-  #timeArgs(): number[] {
-    const { leaseMs, longestReadMs, recordExpiryMs } = this.#times;
-    return [leaseMs * 1000, this.#holdMs() * 1000, longestReadMs * 1000, recordExpiryMs];
+  #timeArgs(isOfStranger = false): number[] {
+    const { leaseMs, longestReadMs, recordExpiryMs, strangersExpiryMs } = this.#times;
+    const expiryMs = isOfStranger ? strangersExpiryMs : recordExpiryMs;
+    return [leaseMs * 1000, this.#holdMs() * 1000, longestReadMs * 1000, expiryMs];
   }
 
   async #run(
@@ -153,9 +173,11 @@ class RedisTagStore implements TagStore {
     bucket: number,
     key: ResourceKey,
     args: readonly RedisArgument[],
+    isOfStranger = false,
   ): Promise<Reply> {
-    const all = [...this.#timeArgs(), ...args];
-    return this.#hear(bucket, await this.#redis.runScript(script, this.#keys(bucket, key), all));
+    const all = [...this.#timeArgs(isOfStranger), ...args];
+    const askedAt = this.#now();
+    return this.#hear(bucket, await this.#redis.runScript(script, this.#keys(bucket, key), all), askedAt);
   }
 
   /** Braces hold our own bucket number only: no id can choose a slot, and marker and record share one. */
@@ -169,11 +191,11 @@ class RedisTagStore implements TagStore {
     return this.#buckets === 1 ? 0 : Number.parseInt(key.slice(0, 8), 16) % this.#buckets;
   }
 
-  #hear(bucket: number, reply: unknown): Reply {
+  #hear(bucket: number, reply: unknown, askedAt: number): Reply {
     if (typeof reply !== 'string') throw new RedisUnavailable('error');
     const lines = reply.split('\n');
     const [epoch = '', now, holdUntil] = lines;
-    this.#clock.hear(bucket, epoch, Number(now));
+    this.#clock.hear(bucket, epoch, Number(now), askedAt);
     const heldMs = (Number(holdUntil) - Number(now)) / 1000;
     if (heldMs > 0) this.#heldUntilMs.set(bucket, this.#now() + heldMs);
     else this.#heldUntilMs.delete(bucket);

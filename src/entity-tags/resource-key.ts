@@ -15,7 +15,8 @@ export function collectionKey(template: string, ids: readonly string[], subject:
 
 /**
  * Folds the spellings that a database's collation or the shop's router takes for one id: case, accents, `;params`,
- * spaces and dots at the end, zeros at the front of a number. Two spellings must not mean two leases; two ids under one lease only wait for one another.
+ * spaces and dots at the end; of a whole number spaces, `+` and zeros at the front, and `.0` at the end. Two spellings
+ * must not mean two leases; two ids under one lease only wait for one another.
  */
 export function foldId(id: string): string {
   if (folded.test(id)) return id;
@@ -24,12 +25,16 @@ export function foldId(id: string): string {
     .toLowerCase()
     .split(';', 1);
   const text = trimEndWhile(name, isIgnoredAtTheEnd);
-  return /^\d+$/.test(text) ? text.replace(/^0+(?=\d)/, '') : text;
+  const [, digits] = wholeNumber.exec(text.trimStart()) ?? [];
+  return digits === undefined ? text : digits.replace(/^0+(?=\d)/, '');
 }
 
 function isIgnoredAtTheEnd(code: number): boolean {
   return code === 0 || code === 0x2e || /\s/.test(String.fromCharCode(code));
 }
+
+/** As a database casts it. Not `1e0`, `0x1` or `1abc`, which some cast as well: they stay ids of their own. */
+const wholeNumber = /^\+?(\d+)(?:\.0*)?$/;
 
 /** What most ids are, and none of the steps of `foldId` changes. */
 const folded = /^(?:0|[1-9]\d*|[a-z_-][a-z\d_-]*)$/;

@@ -6,8 +6,11 @@ import type { ReadNote } from './tag-store.ts';
  * lower bound, whichever of the two came first, and however long this process was stopped in between.
  */
 export interface StoreClock {
-  hear(bucket: number, epoch: string, storeMicros: number): void;
+  /** `askedAtMs`: before the question left. */
+  hear(bucket: number, epoch: string, storeMicros: number, askedAtMs: number): void;
   noteAt(bucket: number, startedAtMs: number): ReadNote | null;
+  /** Whether it was heard so lately that a bound is as good as the store's own word. */
+  hasHeard(bucket: number): boolean;
 }
 
 interface Heard {
@@ -20,20 +23,38 @@ interface Heard {
 const driftPerMs = 1;
 /** Beyond this distance the allowance for drift costs more than asking. */
 const maxDistanceMs = 60_000;
+/** Until then the allowance for drift is a tenth of a millisecond: less than a client takes from one answer to its next question. */
+const recentMs = 100;
 
 export function createStoreClock(nowMs: () => number): StoreClock {
-  const heard = new Map<number, Heard>();
+  /** The one that bounds the store's time best: an answer that lay in our socket for a while says less than an older one. */
+  const best = new Map<number, Heard>();
+  const heardAtMs = new Map<number, number>();
   return {
-    hear(bucket, epoch, storeMicros) {
-      heard.set(bucket, { epoch, storeMicros, atMs: nowMs() });
+    hear(bucket, epoch, storeMicros, askedAtMs) {
+      const atMs = nowMs();
+      heardAtMs.set(bucket, atMs);
+      const known = best.get(bucket);
+      if (known !== undefined && known.epoch === epoch) {
+        const bound = boundAt(known, atMs);
+        // More than the store can show by now: its clock was set back, and what it said before is void.
+        const isVoid = bound > storeMicros + (atMs - askedAtMs) * (1000 + driftPerMs);
+        const isOld = atMs - known.atMs > maxDistanceMs / 2;
+        if (bound > storeMicros && !isVoid && !isOld) return;
+      }
+      best.set(bucket, { epoch, storeMicros, atMs });
     },
     noteAt(bucket, startedAtMs) {
-      const last = heard.get(bucket);
-      if (last === undefined) return null;
-      const distanceMs = startedAtMs - last.atMs;
-      if (Math.abs(distanceMs) > maxDistanceMs) return null;
-      const startedAt = last.storeMicros + distanceMs * 1000 - Math.abs(distanceMs) * driftPerMs;
-      return { epoch: last.epoch, generation: null, startedAt: Math.floor(startedAt) };
+      const known = best.get(bucket);
+      if (known === undefined || Math.abs(startedAtMs - known.atMs) > maxDistanceMs) return null;
+      const startedAt = Math.floor(boundAt(known, startedAtMs));
+      return { epoch: known.epoch, generation: null, startedAt };
     },
+    hasHeard: (bucket) => nowMs() - (heardAtMs.get(bucket) ?? Number.NEGATIVE_INFINITY) <= recentMs,
   };
+}
+
+function boundAt({ storeMicros, atMs }: Heard, ms: number): number {
+  const distanceMs = ms - atMs;
+  return storeMicros + distanceMs * 1000 - Math.abs(distanceMs) * driftPerMs;
 }

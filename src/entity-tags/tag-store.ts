@@ -9,8 +9,14 @@ export interface TagStore {
   /**
    * A note for a read that began at `startedAt` of this process's monotonic clock (`performance.now()`), made from
    * what the store last said about its own clock: no round trip. Null when it said nothing recently: `lookUp` first.
+   * With the note that was made when the read began: the better of the two.
    */
-  noteAt(key: ResourceKey, startedAt: number): ReadNote | null;
+  noteAt(key: ResourceKey, startedAt: number, earlier?: ReadNote | null): ReadNote | null;
+  /**
+   * Whether the store told its clock within the last moments: only then is a note by time good enough for a read that
+   * follows a write at once. Else `lookUp` before the shop is asked.
+   */
+  hasHeard(key: ResourceKey): boolean;
   /** After a whole 200: records it, and gives the tag that the answer may carry. */
   endRead(key: ResourceKey, read: ReadEnd): Eventually<ReadTag | null>;
   /** Before a write is sent: takes the lease, or says why not. Never repeat one that got no answer. */
@@ -60,6 +66,7 @@ export interface ReadEnd {
   readonly isOfCollection: boolean;
   /** Fields for a 304 from the store; null unless the resource has a `freshFor`. */
   readonly fields: string | null;
+  readonly isOfStranger?: boolean;
 }
 
 /** What a read's answer carries. */
@@ -70,12 +77,16 @@ export interface ReadTag {
    * then may `If-None-Match` make a 304 of it: one tag stands for every variant, and the client may hold another.
    */
   readonly isUnchanged: boolean;
+  /** What was read is what an applied write has replaced: the shop's reads lag behind its writes, or nothing changed. */
+  readonly isReplaced: boolean;
 }
 
 export interface Claim {
   readonly token: string;
   /** Tags of which one must be current; null for a write that needs none (below a member). */
   readonly tags: readonly string[] | null;
+  /** Nobody has verified who asks: what this leaves in the store goes soon. */
+  readonly isOfStranger?: boolean;
 }
 
 export type ClaimAnswer =
@@ -99,6 +110,7 @@ export interface ClaimEnd {
   /** The tag that replaces the old one when `applied`; null: none (a deleted member). */
   readonly newTag: string | null;
   readonly shopTag: string | null;
+  readonly isOfStranger?: boolean;
 }
 
 /**

@@ -28,11 +28,14 @@ export interface EntityTagTimes {
   readonly longestReadMs: number;
   /** A record that nothing touches is dropped after this time. */
   readonly recordExpiryMs: number;
+  /** The same for a record that nobody but strangers (no verified token) has touched. */
+  readonly strangersExpiryMs: number;
 }
 
 /** What the store's clock and ours may disagree over one lease. */
 const marginMs = 500;
-const dayMs = 24 * 3600 * 1000;
+const hourMs = 3600 * 1000;
+const dayMs = 24 * hourMs;
 
 /**
  * Derives the times of the protocol, or says which relation the settings break:
@@ -63,5 +66,6 @@ export function entityTagTimes(
     landsWithinMs,
     longestReadMs: Math.max(responseTimeoutMs, leaseMs) * 2,
     recordExpiryMs: Math.max(dayMs, responseTimeoutMs * 4, leaseMs * 4),
+    strangersExpiryMs: Math.max(hourMs, responseTimeoutMs * 4, leaseMs * 4),
   };
 }

@@ -10,7 +10,7 @@ import { randomTag } from './random-tag.ts';
 import type { Eventually, ReadNote, ResourceKey } from './tag-store.ts';
 import { collectionKeyOf, memberKeyOf, type TrackedRequest } from './tracked-resources.ts';
 import { answerOctets, recordRead, type Tracking } from './tracking.ts';
-import { coversVary, type Identity, subjectOf, variantOf } from './variant.ts';
+import { coversVary, type Identity, isStranger, subjectOf, variantOf, varyNames } from './variant.ts';
 
 /** The shop's tags are for us alone. */
 const withoutTag: FieldEdits = { etag: null };
@@ -24,8 +24,13 @@ interface Read {
   readonly tracked: TrackedRequest;
   readonly subject: string;
   readonly variant: string;
-  /** Exact, where the store was asked before the shop. */
+  /** The member's record, else the subject's record of the collection. */
+  readonly key: ResourceKey;
+  /** From before the shop is asked; exact where the store was asked for it. */
   readonly note: ReadNote | null;
+  /** It was asked for one, and gave none: it is not asked again. */
+  readonly isStoreAway: boolean;
+  readonly isOfStranger: boolean;
   /** This process's monotonic clock, from before the shop is asked. */
   readonly startedAt: number;
 }
@@ -38,28 +43,34 @@ export function beginRead(
   identity: Identity,
 ): Passage | Promise<Passage | Answer> {
   const subject = subjectOf(request, identity);
+  const startedAt = tracking.monotonic();
+  const key = tracked.member ?? collectionKeyOf(tracked, subject);
   const read: Read = {
     tracking,
     request,
     tracked,
     subject,
     variant: variantOf(request, subject, 'read'),
-    note: null,
-    startedAt: tracking.monotonic(),
+    key,
+    note: tracking.store.noteAt(key, startedAt),
+    isStoreAway: false,
+    isOfStranger: isStranger(identity),
+    startedAt,
   };
   const mayBeFresh =
     tracked.resource.freshForMs > 0 &&
     tracked.role === 'member' &&
     identity?.subject !== undefined &&
     fieldValue(request.fields, 'if-none-match') !== undefined;
-  return mayBeFresh && tracked.member !== undefined ? askStore(read, tracked.member) : passageOf(read);
+  // Who heard nothing for a while knows the store's clock too badly to tell this read from a write just before it.
+  return mayBeFresh || !tracking.store.hasHeard(key) ? askStore(read, mayBeFresh) : passageOf(read);
 }
 
-async function askStore(read: Read, key: ResourceKey): Promise<Passage | Answer> {
-  const { tracking, request, tracked, variant } = read;
+async function askStore(read: Read, mayBeFresh: boolean): Promise<Passage | Answer> {
+  const { tracking, request, tracked, variant, key } = read;
   const { ifMatch, freshForMs } = tracked.resource;
   try {
-    const { tag, recorded, note } = await tracking.store.lookUp(key, variant);
+    const { tag, recorded, note } = await tracking.store.lookUp(key, mayBeFresh ? variant : null);
     // Below 0: somebody has set the store's clock back.
     const isFresh = recorded !== null && recorded.ageMs >= 0 && recorded.ageMs < freshForMs;
     if (tag !== null && isFresh && recorded.fields !== '') {
@@ -75,7 +86,7 @@ async function askStore(read: Read, key: ResourceKey): Promise<Passage | Answer>
     return passageOf({ ...read, note, startedAt: tracking.monotonic() });
   } catch {
     tracking.onEvent('store-unavailable');
-    return passageOf(read);
+    return passageOf({ ...read, isStoreAway: true });
   }
 }
 
@@ -118,7 +129,8 @@ async function settleRead(read: Read, outcome: ForwardOutcome): Promise<Response
   const fields = { etag: null, ETag: `"${tag.value}"` };
   const lines = fieldValues(request.fields, 'if-none-match');
   const { ifMatch } = tracked.resource;
-  if (namesTag(lines, tag.value, ifMatch) && (tag.isValidator || parseEntityTags(lines, ifMatch) === '*')) {
+  const mayBe304 = tag.isValidator || (request.method !== 'HEAD' && parseEntityTags(lines, ifMatch) === '*');
+  if (mayBe304 && namesTag(lines, tag.value, ifMatch)) {
     tracking.onEvent('not-modified');
     return { fields, notModified: true };
   }
@@ -130,16 +142,21 @@ interface GivenTag {
   readonly value: string;
   /**
    * Good for If-None-Match as well as for If-Match: not where a collection's answer carries the tag of its one member,
-   * nor where the client may know the tag from another representation.
+   * nor where the client may know the tag from another representation. Nor for a HEAD: without the body nobody knows
+   * whether the state is still the one of the tag.
    */
   readonly isValidator: boolean;
 }
 
 async function tagOf(read: Read, fields: readonly string[], body: Buffer): Promise<GivenTag | undefined> {
-  const { tracking, request, tracked, variant, subject, note, startedAt } = read;
+  const { tracking, request, tracked, subject, note, startedAt, isOfStranger } = read;
   const isHead = request.method === 'HEAD';
   // Without the body nobody knows whether the collection would carry its own tag or a member's.
-  if (isHead && tracked.role === 'collection') return undefined;
+  if (read.isStoreAway || (isHead && tracked.role === 'collection')) return undefined;
+  if (isFromCache(fields)) {
+    tracking.onEvent('untracked-aged');
+    return undefined;
+  }
   const octets = isHead ? null : await answerOctets(tracking, fields, body);
   if (octets === null && !isHead) return undefined;
   const digest = octets === null ? null : fingerprintFor(tracked, octets);
@@ -151,20 +168,32 @@ async function tagOf(read: Read, fields: readonly string[], body: Buffer): Promi
   }
   const memberId =
     octets !== null && tracked.role === 'collection' ? await singleMemberId(octets) : undefined;
-  const key =
+  if (isOfStranger && tracked.role === 'collection' && memberId === undefined) {
+    tracking.onEvent('untracked-stranger');
+    return undefined;
+  }
+  const [key, earlier] =
     memberId === undefined
-      ? (tracked.member ?? collectionKeyOf(tracked, subject))
-      : memberKeyOf(tracked, memberId);
-  const given = await recordRead(tracking, key, note, startedAt, {
-    variant,
+      ? [read.key, note]
+      : // Exact for the collection's record, good by its time for the member's.
+        [memberKeyOf(tracked, memberId), note && { ...note, generation: null }];
+  const alsoBy = varyNames(fieldValues(fields, 'vary'));
+  const given = await recordRead(tracking, key, earlier, startedAt, {
+    variant: alsoBy.length === 0 ? read.variant : variantOf(request, subject, 'read', alsoBy),
     fingerprint,
     newTag: randomTag(),
     shopTag: parseStrongTag(fieldValue(fields, 'etag')),
     isOfCollection: memberId !== undefined,
     fields: tracked.resource.freshForMs > 0 && tracked.role === 'member' ? writeFields(fields) : null,
+    isOfStranger,
   });
   if (given === null) return undefined;
-  return { value: given.tag, isValidator: given.isUnchanged && memberId === undefined };
+  return { value: given.tag, isValidator: given.isUnchanged && memberId === undefined && !isHead };
+}
+
+/** RFC 9111 section 5.1: it lay in a cache behind us, where a write that came by here does not end it. */
+function isFromCache(fields: readonly string[]): boolean {
+  return fieldValues(fields, 'age').some((age) => age.trim() !== '0');
 }
 
 function fingerprintFor({ resource }: TrackedRequest, octets: Buffer): Eventually<string | null> {

@@ -188,6 +188,24 @@ export function memberKeyOf({ resource, collectionIds }: TrackedRequest, id: str
   return memberKey(resource.member, [...collectionIds, id]);
 }
 
+/** Whether a path, or a type and an id, name the very member that a request meets. */
+export function isMember(
+  { resource, collectionIds, member }: TrackedRequest,
+  named: { readonly path: string } | { readonly type: string; readonly id: string },
+): boolean {
+  const names = resource.collection.split('/');
+  if ('type' in named) {
+    const isOfType = named.type.toLowerCase() === names.at(-1)?.toLowerCase();
+    return isOfType && memberKey(resource.member, [...collectionIds, named.id]) === member;
+  }
+  const path = named.path.split(/[?#]/, 1)[0] ?? '';
+  // Without what stands in front of it: an origin, a prefix of the shop's.
+  const segments = path.split('/').slice(-names.length).map(decodeSegment);
+  const isOfCollection = names.slice(1).every((name, i) => name.startsWith('{') || name === segments[i]);
+  const ids = segments.filter((_, i) => names[i + 1]?.startsWith('{') ?? true);
+  return isOfCollection && memberKey(resource.member, ids) === member;
+}
+
 export function collectionKeyOf({ resource, collectionIds }: TrackedRequest, subject: string): ResourceKey {
   return collectionKey(resource.collection, collectionIds, subject);
 }

@@ -6,20 +6,24 @@ import { type Rejection, reject } from '../rejections/rejection.ts';
 import { type FieldEdits, fieldValue } from '../request/field-list.ts';
 import { parseStrongTag } from './entity-tag.ts';
 import type { EntityTagEvent } from './entity-tag-events.ts';
+import { soleResource } from './json-api.ts';
 import { randomTag } from './random-tag.ts';
 import type { ClaimAnswer, ResourceKey, WriteOutcome } from './tag-store.ts';
-import type { Tracking } from './tracking.ts';
+import { isMember, type TrackedRequest } from './tracked-resources.ts';
+import { answerOctets, type Tracking } from './tracking.ts';
 import { writeOutcome } from './write-outcome.ts';
 
 export interface Write {
   readonly tracking: Tracking;
+  readonly tracked: TrackedRequest;
   readonly key: ResourceKey;
+  readonly isOfStranger: boolean;
   /** The path is the tagged resource's own, not one below it. */
   readonly isOfOwnPath: boolean;
   /** Tags of which one must be current; null: none is asked for. */
   readonly tags: readonly string[] | null;
-  /** `gone`: the member is deleted. `own`: the answer carries its new tag. `asked`: only in the place of a shop's tag. */
-  readonly answerTag: 'gone' | 'own' | 'asked';
+  /** `gone`: the member is deleted. `own`: the answer carries its new tag. `shown`: if it shows the member, or had a tag. */
+  readonly answerTag: 'gone' | 'own' | 'shown';
   /** Another record whose state changes with this one's: the subject's collection. */
   readonly alsoChanged: ResourceKey | undefined;
 }
@@ -32,7 +36,7 @@ interface Granted {
 }
 
 const firstPollMs = 10;
-const longestPollMs = 200;
+const longestPollMs = 100;
 const outcomeEvents: Readonly<Record<WriteOutcome, EntityTagEvent>> = {
   applied: 'applied',
   refused: 'refused',
@@ -48,7 +52,7 @@ export async function beginWrite(write: Write): Promise<Passage | Rejection> {
 }
 
 /** Claims until it is decided: a busy resource is asked for again, with a new token each time. */
-async function takeLease({ tracking, key, tags }: Write): Promise<Granted | Rejection> {
+async function takeLease({ tracking, key, tags, isOfStranger }: Write): Promise<Granted | Rejection> {
   const { store, monotonic, now, onEvent, waitMs } = tracking;
   const giveUpAt = monotonic() + waitMs;
   for (let pollMs = firstPollMs; ; pollMs = Math.min(pollMs * 2, longestPollMs)) {
@@ -56,7 +60,7 @@ async function takeLease({ tracking, key, tags }: Write): Promise<Granted | Reje
     const claimedAt = { monotonic: monotonic(), wall: now() };
     let answer: ClaimAnswer;
     try {
-      answer = await store.claim(key, { token, tags });
+      answer = await store.claim(key, { token, tags, isOfStranger });
     } catch (fault) {
       void mayHoldAfter(fault).then((mayHold) => {
         if (mayHold) void giveBack(tracking, key, token, tags !== null);
@@ -83,7 +87,7 @@ function refusalOf(answer: ClaimAnswer, onEvent: Tracking['onEvent']): Rejection
       return reject('if-match-invalid', { reason: 'not-current' });
     case 'busy':
       onEvent('lease-busy');
-      return reject('resource-busy', { reason: 'lease-busy', retryAfterSeconds: 1 });
+      return reject('resource-busy', { reason: 'lease-busy', retryAfterSeconds });
     case 'quiet':
     case 'hold':
       onEvent(answer.kind);
@@ -151,19 +155,33 @@ async function settleWrite(
   if (forwarded.kind !== 'answered') return {};
   const isDeleted = answerTag === 'gone' && outcome === 'applied';
   const given = isDeleted ? randomTag() : tag;
-  if (given === null || (answerTag === 'asked' && shopTag === undefined)) return { fields: { etag: null } };
-  return { fields: { etag: null, ETag: `"${given}"` } };
+  if (given === null) return { fields: { etag: null } };
+  const isGiven = answerTag !== 'shown' || shopTag !== undefined || (await showsMember(write, forwarded));
+  return { fields: isGiven ? { etag: null, ETag: `"${given}"` } : { etag: null } };
+}
+
+/** Whether the answer to a write below the member is the member: by `Content-Location`, `Location`, or type and id. */
+async function showsMember(
+  { tracking, tracked }: Write,
+  { fields, body }: Extract<ForwardOutcome, { kind: 'answered' }>,
+): Promise<boolean> {
+  const named = fieldValue(fields, 'content-location') ?? fieldValue(fields, 'location');
+  if (named !== undefined && isMember(tracked, { path: named })) return true;
+  const octets = body === null || body.length === 0 ? null : await answerOctets(tracking, fields, body);
+  const shown = octets === null ? undefined : await soleResource(octets);
+  return shown !== undefined && isMember(tracked, shown);
 }
 
 async function storeOutcome(
-  { tracking, key, tags, answerTag }: Write,
+  { tracking, key, tags, answerTag, isOfStranger }: Write,
   { token }: Granted,
   outcome: WriteOutcome,
   shopTag: string | null,
 ): Promise<string | null> {
   const newTag = answerTag === 'gone' ? null : randomTag();
   try {
-    return await tracking.store.end(key, { token, tagged: tags !== null, outcome, newTag, shopTag });
+    const tagged = tags !== null;
+    return await tracking.store.end(key, { token, tagged, outcome, newTag, shopTag, isOfStranger });
   } catch {
     tracking.onEvent('outcome-unstored');
     return null;

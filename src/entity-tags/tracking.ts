@@ -57,16 +57,17 @@ function isJsonSpace(octet: number | undefined): boolean {
   return octet === 0x20 || octet === 0x0a || octet === 0x0d || octet === 0x09;
 }
 
-/** Ends a read that began at `startedAt`; null: its answer goes out without a tag. */
+/** Ends a read that began at `startedAt`, with the note of then if there is one; null: its answer goes out without a tag. */
 export async function recordRead(
   { store, onEvent }: Tracking,
   key: ResourceKey,
-  exact: ReadNote | null,
+  earlier: ReadNote | null,
   startedAt: number,
   read: Omit<ReadEnd, 'note'>,
 ): Promise<ReadTag | null> {
   try {
-    let note = exact ?? store.noteAt(key, startedAt);
+    const isExact = earlier !== null && earlier.generation !== null;
+    let note = isExact ? earlier : store.noteAt(key, startedAt, earlier);
     if (note === null) {
       // Not heard of the store's clock lately. What it says now bounds the beginning from below just as well.
       await store.lookUp(key, null);
@@ -74,6 +75,7 @@ export async function recordRead(
     }
     const tag = note === null ? null : await store.endRead(key, { ...read, note });
     if (tag === null) onEvent('untagged');
+    else if (tag.isReplaced) onEvent('replaced-state-read');
     return tag;
   } catch {
     onEvent('store-unavailable');

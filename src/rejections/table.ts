@@ -39,6 +39,7 @@ export const rejectionTable = {
   // entity tags (contract: Endpoints supporting ETags; RFC 9110 section 13, RFC 6585)
   'if-match-missing': row(428, 'If-Match header is missing.', '005'),
   'if-match-invalid': row(412, 'If-Match header value is invalid.', '006'),
+  'collection-write': row(400, 'A collection is not changed as a whole here, but member by member.'),
   'tag-store-unavailable': row(503, 'The state of this resource cannot be checked at the moment.'),
   'resource-busy': row(503, 'Another change of this resource is under way.'),
   // URL resolver (contract: Resolve a SEF URL)

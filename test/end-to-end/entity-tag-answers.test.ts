@@ -64,7 +64,8 @@ describe('answers', () => {
     expect([head.status, head.fields('etag'), head.body.length]).toEqual([200, [tag], 0]);
     expect(heads[0]).toMatch(/^HEAD /);
     const known = await call('HEAD /carts/1', { ifNoneMatch: tag });
-    expect([known.status, known.field('etag')]).toEqual([304, tag]);
+    // Only a body shows whether the state is still the one of the tag.
+    expect([known.status, known.field('etag')]).toEqual([200, tag]);
     expect(heads[0]).not.toMatch(/if-none-match/i);
   });
 

@@ -69,6 +69,14 @@ describe('keys of records', () => {
     ['0', '0'],
     ['00', '0'],
     ['0a', '0a'],
+    [' 1', '1'],
+    ['+1', '1'],
+    ['\u3000+001.000 ', '1'],
+    ['1.0', '1'],
+    ['1.5', '1.5'],
+    ['1e0', '1e0'],
+    ['1a', '1a'],
+    [' a', ' a'],
     ['\uff21', 'a'],
   ])('a database takes %j for %j', (spelling, id) => {
     expect(foldId(spelling)).toBe(id);

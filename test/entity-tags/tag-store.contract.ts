@@ -281,6 +281,87 @@ export function describeTagStore(name: string, create: () => Promise<StoreUnderT
       expect(await read(under, key)).toBe(A);
     });
 
+    test('writes without a tag run beside one another, 64 of them; none leaves a tag, the last one ends it', async () => {
+      const under = await create();
+      const key = freshKey();
+      await read(under, key);
+      for (let i = 0; i < 64; i += 1) expect(await kindOf(under, key, `t${i}`, null)).toBe('granted');
+      expect(await claim(under, key, 'one more', null)).toMatchObject({ kind: 'busy' });
+      const untagged = { tagged: false, newTag: C };
+      expect(await end(under, key, { ...untagged, token: 't0', outcome: 'refused' })).toBeNull();
+      expect(await read(under, key, { newTag: B })).toBe(A);
+      await under.advance(1);
+      const during = await begin(under, key);
+      for (let i = 1; i < 64; i += 1)
+        expect(await end(under, key, { ...untagged, token: `t${i}` })).toBeNull();
+      expect((await under.store.lookUp(key, null)).unsettled).toBeNull();
+      expect(await endRead(under, key, during, { newTag: B })).toBeNull();
+      expect(await read(under, key, { newTag: B })).toBe(B);
+    });
+
+    test('writes beside one another that the shop refuses leave the tag', async () => {
+      const under = await create();
+      const key = freshKey();
+      await read(under, key);
+      for (const token of ['t1', 't2']) await claim(under, key, token, null);
+      for (const token of ['t1', 't2']) await end(under, key, { token, tagged: false, outcome: 'refused' });
+      expect(await kindOf(under, key, 't3', [A])).toBe('granted');
+    });
+
+    test('a write with a tag waits for those without; none that comes later goes in front of it', async () => {
+      const under = await create();
+      const key = freshKey();
+      await read(under, key);
+      expect(await kindOf(under, key, 't1', null)).toBe('granted');
+      expect(await claim(under, key, 't2', [A])).toMatchObject({ kind: 'busy' });
+      expect(await kindOf(under, key, 't3', null)).toBe('busy');
+      await end(under, key, { token: 't1', tagged: false, outcome: 'refused' });
+      expect(await kindOf(under, key, 't3', null)).toBe('busy');
+      expect(await kindOf(under, key, 't2', [A])).toBe('granted');
+      expect(await kindOf(under, key, 't3', null)).toBe('busy');
+      await end(under, key, { token: 't2' });
+      expect(await kindOf(under, key, 't3', null)).toBe('granted');
+      // It gave up: the others go on after half a second.
+      expect(await kindOf(under, key, 't4', [B])).toBe('busy');
+      await under.advance(501);
+      expect(await kindOf(under, key, 't5', null)).toBe('granted');
+    });
+
+    test('of those beside one another each runs out for itself', async () => {
+      const under = await create();
+      const key = freshKey();
+      await read(under, key);
+      await claim(under, key, 't1', null);
+      await under.advance(leaseMs - 100);
+      await claim(under, key, 't2', null);
+      await under.advance(200);
+      expect((await under.store.lookUp(key, null)).unsettled).toBe('lease');
+      expect(await read(under, key)).toBeNull();
+      await end(under, key, { token: 't2', tagged: false, outcome: 'refused' });
+      expect((await under.store.lookUp(key, null)).unsettled).toBeNull();
+      expect(await read(under, key, { newTag: B })).toBe(B);
+    });
+
+    test('who reads what an applied write has replaced is told so, once', async () => {
+      const under = await create();
+      const key = freshKey();
+      const isReplaced = async (more: Partial<ReadEnd> = {}) =>
+        (await endReadWhole(under, key, await begin(under, key), more))?.isReplaced;
+      expect(await isReplaced()).toBe(false);
+      await claim(under, key, 't1', [A]);
+      await end(under, key, {});
+      await under.advance(1);
+      expect(await isReplaced({ variant: 'w', fingerprint: 'f' })).toBe(false);
+      await claim(under, key, 't1', [B]);
+      await end(under, key, { newTag: C });
+      await under.advance(1);
+      expect(await isReplaced({ variant: 'w', fingerprint: 'f' })).toBe(true);
+      expect(await isReplaced({ variant: 'w', fingerprint: 'f' })).toBe(false);
+      await claim(under, key, 't1', [C]);
+      await end(under, key, { outcome: 'refused' });
+      expect(await isReplaced({ variant: 'w', fingerprint: 'f' })).toBe(false);
+    });
+
     test("the shop's tag: kept by reads, set or cleared by writes, a collection's only where none is known", async () => {
       const under = await create();
       const key = freshKey();

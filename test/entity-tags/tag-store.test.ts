@@ -153,6 +153,44 @@ describe('redis: what happens to the data', () => {
     expect(await redis.command('DBSIZE')).toBe(before);
   });
 
+  test('a claim that Redis meets after its caller gave up takes nothing', async () => {
+    const server = open(await startRedis({}));
+    const redis = await connect(server.url, 300);
+    const store = createRedisTagStore({ redis, times, scripts });
+    await store.warmUp();
+    await passHold(redis);
+    await store.lookUp(key, null);
+    server.process?.pause();
+    await expect(store.claim(key, { token: 't', tags: null })).rejects.toMatchObject({ word: 'timeout' });
+    server.process?.resume();
+    await until(async () => (await redis.command('PING')) === 'PONG');
+    expect((await store.lookUp(key, null)).unsettled).toBeNull();
+  });
+
+  test('what a stranger leaves goes within the hour; whoever is known keeps it for a day', async () => {
+    const redis = await connect(open(await startRedis({})).url);
+    const store = createRedisTagStore({ redis, times, scripts });
+    await store.warmUp();
+    await passHold(redis);
+    const leftMs = async () => Number(await redis.command('PTTL', `shopward:{tags-0}:${key}`));
+    const read = async (isOfStranger: boolean, newTag: string, fingerprint: string) => {
+      const { note } = await store.lookUp(key, null);
+      const rest = { variant: 'v', shopTag: null, isOfCollection: false, fields: null };
+      if (note !== null) await store.endRead(key, { ...rest, note, newTag, fingerprint, isOfStranger });
+    };
+    await read(true, tag, 'f');
+    expect(await leftMs()).toBeLessThanOrEqual(3_600_000);
+    await store.claim(key, { token: 't', tags: null, isOfStranger: true });
+    await store.end(key, {
+      ...{ token: 't', tagged: false, outcome: 'applied', newTag: tag, shopTag: null, isOfStranger: true },
+    });
+    expect(await leftMs()).toBeLessThanOrEqual(3_600_000);
+    await read(false, tag, 'g');
+    expect(await leftMs()).toBeGreaterThan(20 * 3_600_000);
+    await read(true, tag, 'h');
+    expect(await leftMs()).toBeGreaterThan(20 * 3_600_000);
+  });
+
   describe('its clock is set', () => {
     const hourMs = 3_600_000;
     async function start(oldMs: number) {
@@ -213,7 +251,8 @@ describe('redis: what happens to the data', () => {
 
     test('back while a claim runs that nobody ends: over after the longest lease that there is', async () => {
       const { store, advance } = await start(2 * hourMs);
-      await store.claim(key, { token: 'gone', tags: null });
+      expect(await readTag(store)).toBe(tag);
+      await store.claim(key, { token: 'gone', tags: [tag] });
       await advance(-hourMs);
       expect(await store.claim(key, { token: 't', tags: null })).toMatchObject({ kind: 'busy' });
       await advance(600_001);
@@ -258,6 +297,31 @@ describe('redis: what happens to the data', () => {
     const primary = await group.primary();
     for (const server of group.servers) if (server !== primary) server.pause();
     expect(await claim()).toEqual({ kind: 'not-replicated' });
+  });
+
+  test('replicas stand still: no give-back overtakes its claim', async () => {
+    const group = open(await startSentinel({ replicas: 1 }));
+    const redis = await connect(group.url, 500);
+    const store = createRedisTagStore({ redis, times, scripts, replicas: 1 });
+    await store.warmUp();
+    await passHold(redis);
+    const keys = Array.from({ length: 24 }, (_, i) => digest(['cart', String(i)]));
+    await store.claim(key, { token: 'first', tags: null });
+    const primary = await group.primary();
+    const others = group.servers.filter((server) => server !== primary);
+    for (const server of others) server.pause();
+    await Promise.all(
+      keys.map(async (each) => {
+        const answer = await Promise.resolve(store.claim(each, { token: 't', tags: null })).catch(() => null);
+        expect(answer?.kind).not.toBe('granted');
+        const write = { tagged: false, outcome: 'unsent', newTag: null, shopTag: null } as const;
+        await Promise.resolve(store.end(each, { token: 't', ...write })).catch(() => {});
+      }),
+    );
+    for (const server of others) server.resume();
+    // Whatever was still under way has arrived when the connection for claims answers again.
+    await until(async () => (await store.claim(key, { token: 'last', tags: null })).kind === 'granted');
+    for (const each of keys) expect((await store.lookUp(each, null)).unsettled).toBeNull();
   });
 
   test('a record or a marker of another type is a fault, not a tag', async () => {

@@ -68,11 +68,16 @@ export const brokenRules: readonly BrokenRule[] = [
     rule: '4: a lease that ran out leaves no tag',
     steps: [
       {
-        search: 'record = { ...changed(record, until), lease: null };',
-        replace: 'record = { ...record, lease: null };',
+        search: '...changed(record, lease.until), leases',
+        replace: '...record, leases',
       },
     ],
-    lua: [{ search: 'change(r, r.until_)', replace: '' }],
+    lua: [
+      {
+        search: 'change(r, table.remove(r.leases, i).until_)',
+        replace: 'table.remove(r.leases, i)',
+      },
+    ],
     programs: ['reader', 'writer', 'writer'],
     faults: { crash: 1 },
   },
@@ -80,11 +85,16 @@ export const brokenRules: readonly BrokenRule[] = [
     rule: '4: a lease that ran out advances the generation',
     steps: [
       {
-        search: 'record = { ...changed(record, until), lease: null };',
-        replace: 'record = { ...untagged(record), lease: null };',
+        search: '...changed(record, lease.until), leases',
+        replace: '...untagged(record), leases',
       },
     ],
-    lua: [{ search: 'change(r, r.until_)', replace: 'untag(r)' }],
+    lua: [
+      {
+        search: 'change(r, table.remove(r.leases, i).until_)',
+        replace: 'table.remove(r.leases, i) untag(r)',
+      },
+    ],
     programs: ['reader', 'reader', 'writer', 'child'],
     faults: { crash: 1 },
   },
@@ -116,7 +126,7 @@ export const brokenRules: readonly BrokenRule[] = [
       {
         search: 'if (!isUnchangedSince(opened, read.note, times)) return { record, answer: null };',
         replace:
-          'if (record?.lease == null && !isUnchangedSince(opened, read.note, times)) return { record, answer: null };',
+          'if (!isLeased(record) && !isUnchangedSince(opened, read.note, times)) return { record, answer: null };',
       },
     ],
     lua: [{ search: 'if not unchanged() then', replace: 'if not leased and not unchanged() then' }],
@@ -153,17 +163,57 @@ export const brokenRules: readonly BrokenRule[] = [
     maxTicks: 1,
   },
   {
+    rule: '8: no write without a tag beside one with a tag',
+    steps: [
+      { search: 'leases.length < maxLeases && leases.every(({ tagged }) => !tagged)', replace: 'true' },
+    ],
+    lua: [{ search: '#r.leases < MAX_LEASES and not tagged_runs', replace: 'true' }],
+    isCalm: true,
+    programs: ['reader', 'writer', 'child'],
+    maxTicks: 2,
+  },
+  {
+    rule: '8: no write with a tag beside those without one',
+    steps: [{ search: ': leases.length > 0)', replace: ': false)' }],
+    lua: [{ search: "if tagged == '1' and leased or", replace: 'if' }],
+    isCalm: true,
+    programs: ['reader', 'child', 'writer'],
+    maxTicks: 2,
+  },
+  {
+    rule: '8: a claim that is met after its deadline takes nothing',
+    proxy: 'claim-without-deadline',
+    isCalm: true,
+    programs: ['reader', 'writer', 'child'],
+    faults: { 'slow-claim': 1 },
+    maxTicks: 3,
+  },
+  {
+    rule: '9: of two writes that ran beside one another none leaves a tag',
+    steps: [
+      { search: 'isQuiet(record) || leases.length > 0;', replace: 'isQuiet(record);' },
+      { search: 'leases: [...taint(leases), lease]', replace: 'leases: [...leases, lease]' },
+    ],
+    lua: [
+      { search: "(quiet or leased) and '1'", replace: "quiet and '1'" },
+      { search: "taint(r)\nif tagged == '1' then r.wanted", replace: "if tagged == '1' then r.wanted" },
+    ],
+    isCalm: true,
+    programs: ['child', 'child', 'writer'],
+    maxTicks: 2,
+  },
+  {
     rule: '9: an applied write advances the generation',
     steps: [
       {
-        search: 'const after: TagRecord = { ...changed(record, now), lease: null };',
-        replace: 'const after: TagRecord = { ...untagged(record), lease: null };',
+        search: 'const after: TagRecord = { ...changed(record, now), leases };',
+        replace: 'const after: TagRecord = { ...untagged(record), leases };',
       },
     ],
     lua: [
       {
-        search: "change(r, now)\nif outcome == 'unknown' then hush(r, lease_until",
-        replace: "untag(r)\nif outcome == 'unknown' then hush(r, lease_until",
+        search: "change(r, now)\nif outcome == 'unknown' then hush(r, lease.until_",
+        replace: "untag(r)\nif outcome == 'unknown' then hush(r, lease.until_",
       },
     ],
     programs: ['reader', 'reader', 'writer', 'writer'],
@@ -176,14 +226,16 @@ export const brokenRules: readonly BrokenRule[] = [
         replace: 'return { record: after, answer: null };',
       },
     ],
-    lua: [{ search: "if outcome == 'unknown' then hush(r, lease_until, lease_tagged) end", replace: '' }],
+    lua: [{ search: "if outcome == 'unknown' then hush(r, lease.until_, lease.tagged) end", replace: '' }],
     programs: ['reader', 'reader', 'writer', 'writer'],
     maxTicks: 2,
   },
   {
     rule: '9: who lost the lease overwrites nothing',
-    steps: [{ search: 'lease === null || lease.token !== write.token', replace: 'lease === null' }],
-    lua: [{ search: 'if not leased or record.token ~= token then', replace: 'if not leased then' }],
+    steps: [
+      { search: 'record?.leases.find(({ token }) => token === write.token)', replace: 'record?.leases[0]' },
+    ],
+    lua: [{ search: 'find_lease(record, token)', replace: 'leased and 1' }],
     isCalm: true,
     programs: ['reader', 'child', 'child', 'writer'],
     maxTicks: 8,

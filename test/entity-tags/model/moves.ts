@@ -115,7 +115,14 @@ function writeSteps(setting: Setting, world: World, p: number, process: Process,
       return world.held.map(({ version, tag }, i) => [`begin with ${i}`, () => begin(version, tag)]);
     }
     case 1:
-      return [['claim', () => claim(setting, world, p, hear)]];
+      return claimSteps(setting, world, p, hear);
+    case 7:
+      return [
+        ['claim arrives', () => claim(setting, world, p, hear)],
+        ['give back', () => put(giveBack(setting, world, p, hear), p, { at: 8 })],
+      ];
+    case 8:
+      return [['claim arrives', () => claim(setting, world, p, hear)]];
     case 2:
       if (setting.broken === 'look-then-write') {
         return isLate(setting, world, process)
@@ -139,6 +146,26 @@ function writeSteps(setting: Setting, world: World, p: number, process: Process,
   }
 }
 
+/** Who waits for the store no longer gives its claim back, though it may still be under way. */
+function claimSteps(setting: Setting, world: World, p: number, hear: Hear): Steps {
+  const steps: Steps = [['claim', () => claim(setting, world, p, hear)]];
+  const times = world.faults['slow-claim'] ?? 0;
+  if (times < (setting.faults['slow-claim'] ?? 0) && world.now >= at(world, p).startedAt + tick) {
+    const faults = { ...world.faults, 'slow-claim': times + 1 };
+    steps.push(['give up', () => put({ ...world, faults }, p, { at: 7 })]);
+  }
+  return steps;
+}
+
+function giveBack(setting: Setting, world: World, p: number, hear: Hear): World {
+  const { token, tag } = at(world, p);
+  const [opened, state] = openStore(setting, world, p);
+  const write = { token, tagged: tag !== null, outcome: 'unsent', newTag: null, shopTag: null } as const;
+  const { record, answer } = setting.steps.end(opened, write, timesOf(setting));
+  hear({ kind: 'end', end: write, answer });
+  return keep(world, p, { ...state, record });
+}
+
 function isLate(setting: Setting, world: World, process: Process): boolean {
   return world.now - process.startedAt >= setting.ticks.sendBy * tick;
 }
@@ -146,11 +173,19 @@ function isLate(setting: Setting, world: World, process: Process): boolean {
 function claim(setting: Setting, world: World, p: number, hear: Hear): World {
   const process = at(world, p);
   const [opened, state] = openStore(setting, world, p);
-  const wanted = { token: process.token, tags: process.tag === null ? null : [process.tag] };
+  const tags = process.tag === null ? null : [process.tag];
+  const isLate = world.now >= process.startedAt + tick && setting.broken !== 'claim-without-deadline';
+  if (isLate)
+    return process.at === 7 ? put(world, p, { at: 4, outcome: 'unsent' }) : put(world, p, { isDone: true });
+  const wanted = { token: process.token, tags };
   const { record, answer } = setting.steps.claim(opened, wanted, timesOf(setting));
   hear({ kind: 'claim', claim: wanted, answer });
   const after = keep(world, p, { ...state, record });
-  if (answer.kind !== 'granted') return put(after, p, { isDone: true });
+  if (answer.kind !== 'granted') {
+    return process.at === 7 ? put(after, p, { at: 4, outcome: 'unsent' }) : put(after, p, { isDone: true });
+  }
+  if (process.at === 8) return { ...after, wrong: 'a lease that nobody knows of' };
+  if (process.at === 7) return put(after, p, { at: 4, outcome: 'unsent' });
   const granted = put(after, p, { at: setting.broken === 'send-by-from-the-answer' ? 6 : 2 });
   if (setting.broken === 'no-wait-for-replicas') return granted;
   // The old primary of a split brain has no replica any more: the claim does not count.

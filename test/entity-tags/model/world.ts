@@ -40,6 +40,7 @@ export type ProxyBreak =
   | 'delete-keeps-a-tag'
   | 'creation-takes-the-current-tag'
   | 'no-wait-for-replicas'
+  | 'claim-without-deadline'
   | 'expiry-any-time'
   | 'duration-measured-late'; // rule 7 with the time of the script minus a duration that was measured before
 
@@ -55,7 +56,16 @@ export interface Setting {
   readonly steps: typeof protocol;
 }
 
-export type Fault = 'crash' | 'wipe' | 'restart' | 'restore' | 'failover' | 'expire' | 'end-lost';
+/** `slow-claim`: a claim is still under way when its caller gives up and gives it back. */
+export type Fault =
+  | 'slow-claim'
+  | 'crash'
+  | 'wipe'
+  | 'restart'
+  | 'restore'
+  | 'failover'
+  | 'expire'
+  | 'end-lost';
 
 export interface StoreState {
   readonly id: number;
