@@ -26,29 +26,33 @@ export function findCandidate(
   const names = [...new Set(endpoints.map(({ fields: { refreshToken } }) => refreshToken))].map(fieldNameOf);
   const token = oneValue(fields, names);
   if ('notPlain' in token) return token;
-  const grant = isForm ? oneValue(fields, [grantType]) : { value: '' };
+  const grant = isForm ? oneValue(fields, [grantType]) : absent;
   if ('notPlain' in grant) return grant;
-  if (token.value === '' || isAnotherGrant(grant.value)) return { token: undefined };
+  // Elsewhere than the token it is not what the shop looks at, or not all that it looks at.
+  const isOther = grant.place === token.place && isAnotherGrant(grant.value);
+  if (token.value === '' || isOther) return { token: undefined };
   return isPlainToken(token.value) ? { token: token.value } : { notPlain: 'token-characters' };
 }
+
+const absent = { value: '', place: '' };
 
 /** The value of the one field of any of these names, empty where there is none. */
 function oneValue(
   fields: readonly FormField[],
   names: readonly FieldName[],
-): { readonly value: string } | { readonly notPlain: NotPlain } {
-  let found: string | undefined;
-  for (const { name, isExact, value } of fields) {
+): { readonly value: string; readonly place: string } | { readonly notPlain: NotPlain } {
+  let found: { readonly value: string; readonly place: string } | undefined;
+  for (const { name, isExact, value, place } of fields) {
     if (names.some(({ exact }) => exact === name)) {
       if (!isExact) return { notPlain: 'other-spelling' };
       if (found !== undefined) return { notPlain: 'repeated' };
       if (value === null) return { notPlain: 'not-text' };
-      found = value;
+      found = { value, place };
     } else if (names.some((meant) => isOtherSpelling(name, meant) || isHidden(value, meant))) {
       return { notPlain: 'other-spelling' };
     }
   }
-  return { value: found ?? '' };
+  return found ?? absent;
 }
 
 /** In the value as it was read, or decoded once more: some read a form whatever its type, and one form in another. */

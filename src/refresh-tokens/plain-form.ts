@@ -8,13 +8,15 @@ export interface FormField {
   readonly isExact: boolean;
   /** Decoded; `null`: not a text. */
   readonly value: string | null;
+  /** Fields of one place are read together by every reader: a query, a form, an object of JSON. */
+  readonly place: string;
 }
 
 /** Fields of one form; PHP and Express stop at 1000 and do not say so. */
 const most = 256;
 
 /** application/x-www-form-urlencoded (WHATWG URL section 5), and queries. */
-export function readForm(text: string): readonly FormField[] | NotPlain {
+export function readForm(text: string, place = 'body'): readonly FormField[] | NotPlain {
   const found: FormField[] = [];
   for (let start = 0; start < text.length; ) {
     const ampersand = text.indexOf('&', start);
@@ -29,6 +31,7 @@ export function readForm(text: string): readonly FormField[] | NotPlain {
         name,
         isExact: isPlainly(sent, name),
         value: equals === -1 ? '' : decode(pair.slice(equals + 1)),
+        place,
       });
     }
     start = end + 1;
@@ -82,7 +85,7 @@ export function readMultipart(text: string, boundary: string): readonly FormFiel
     if (blank === -1 || part.includes(delimiter)) return 'syntax';
     const name = nameOfPart(part.slice(0, blank));
     if (name === undefined) return 'syntax';
-    found.push({ name, isExact: true, value: part.slice(blank + 4) });
+    found.push({ name, isExact: true, value: part.slice(blank + 4), place: 'body' });
   }
   return found;
 }

@@ -15,12 +15,13 @@ export function readJson(text: string): readonly FormField[] | NotPlain {
     return 'syntax';
   }
   const found: FormField[] = [];
-  let depth = 0;
+  /** Where each object and list begins that is open. */
+  const open: number[] = [];
   for (let i = 0; i < text.length; i += 1) {
     const unit = text.charCodeAt(i);
-    if (unit === openBrace || unit === openBracket) depth += 1;
-    else if (unit === closeBrace || unit === closeBracket) depth -= 1;
-    if (depth > deepest) return 'too-many-fields';
+    if (unit === openBrace || unit === openBracket) open.push(i);
+    else if (unit === closeBrace || unit === closeBracket) open.pop();
+    if (open.length > deepest) return 'too-many-fields';
     if (unit !== quote) continue;
     const end = literalEnd(text, i);
     const next = inkAt(text, end);
@@ -35,6 +36,7 @@ export function readJson(text: string): readonly FormField[] | NotPlain {
       name: isName ? textOf(literal) : '',
       isExact: !isName || !literal.includes('\\'),
       value: isText ? textOf(text.slice(valueAt, valueEnd)) : absent,
+      place: `body ${open.at(-1)}`,
     });
     i = valueEnd - 1;
   }

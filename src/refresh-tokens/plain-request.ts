@@ -57,7 +57,7 @@ export function readFields(
   { fields, query }: Pick<CanonicalRequest, 'fields' | 'query'>,
   body: Buffer,
 ): readonly FormField[] | NotPlain {
-  const ofQuery = readForm(query.slice(1));
+  const ofQuery = readForm(query.slice(1), 'query');
   if (typeof ofQuery === 'string' || body.length === 0) return ofQuery;
   if (body.length > readableBytes) return 'too-long';
   const type = readType(fields);
@@ -69,8 +69,12 @@ export function readFields(
 
 function readBody(type: PlainType, text: string): readonly FormField[] | NotPlain {
   if (type.kind === 'json') return readJson(text);
-  return type.kind === 'form' ? readForm(text) : readMultipart(text, type.boundary);
+  if (type.kind === 'multipart') return readMultipart(text, type.boundary);
+  return formStart.test(text) ? readForm(text) : 'syntax';
 }
+
+/** A name; JSON, XML and comments begin otherwise, and some readers know them by that. */
+const formStart = /^[\w%+.*~!$@&]/;
 
 const mediaType = /^([\w.+-]+\/[\w.+-]+)[ \t]*((?:;.*)?)$/;
 const jsonType = /^application\/(?:[\w.-]+\+)?json$/;

@@ -121,7 +121,10 @@ describe('a form', () => {
     ['an entity between', 'a=b&amp;refresh_token=T', 'not plain: other-spelling'],
     ['twice', 'refresh_token=U&refresh_token=T', 'not plain: repeated'],
     ['two grants', 'grant_type=password&grant_type=refresh_token&refresh_token=T', 'not plain: repeated'],
-    ['JSON', '{"refresh_token":"T"}', 'not plain: other-spelling'],
+    ['JSON', '{"refresh_token":"T"}', 'not plain: syntax'],
+    ['JSON with an escape', '{"refresh_t\\u006fken":"T"}', 'not plain: syntax'],
+    ['JSON behind a comment', '/**/{"refresh_t\\u006fken":"T"}', 'not plain: syntax'],
+    ['XML', '<refresh_token>T</refresh_token>', 'not plain: syntax'],
     ['JSON in a value', 'x={"refresh_token":"T"}', 'not plain: other-spelling'],
     ['a part in a value', 'x=name="refresh_token"\r\n\r\nT', 'not plain: other-spelling'],
     ['behind more than PHP reads', `${'a=b&'.repeat(300)}refresh_token=T`, 'not plain: too-many-fields'],
@@ -178,6 +181,13 @@ describe('multipart/form-data', () => {
   });
 });
 
+test('a grant counts where the token is', () => {
+  const findJson = (body: string) => find(body, { endpoints: form });
+  expect(findJson('{"grant_type":"password","refresh_token":"T"}')).toBe('none');
+  expect(findJson('{"data":{"grant_type":"password"},"refresh_token":"T"}')).toBe('T');
+  expect(findJson('{"grant_type":"password","data":{"refresh_token":"T"}}')).toBe('T');
+});
+
 describe('type and coding', () => {
   test.each([
     'application/json',
@@ -229,7 +239,7 @@ describe('type and coding', () => {
 
   test('a form for JSON, and the other way about', () => {
     expect(find('refreshToken=T')).toBe('not plain: syntax');
-    expect(find(good, { type: formType })).toBe('not plain: other-spelling');
+    expect(find(good, { type: formType })).toBe('not plain: syntax');
   });
 
   test('more than 64 KiB', () => {
@@ -247,6 +257,7 @@ describe('the query', () => {
     ['?refresh_token=T', 'refresh_token=T', 'not plain: repeated'],
     ['?refresh[token=T', '', 'not plain: other-spelling'],
     ['?grant_type=refresh_token', 'grant_type=password&refresh_token=T', 'not plain: repeated'],
+    ['?grant_type=password', 'refresh_token=T', 'T'],
     ['?', '', 'none'],
   ])('%s and %s', (query, body, expected) => {
     expect(findForm(body, { query })).toBe(expected);
