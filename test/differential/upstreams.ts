@@ -139,7 +139,7 @@ async function awaitMarker(
   }
 }
 
-async function awaitPort(port: number, child: ChildProcess): Promise<void> {
+export async function awaitPort(port: number, child: ChildProcess): Promise<void> {
   for (const deadline = Date.now() + 60_000; ; await sleep(20)) {
     if (child.exitCode !== null) throw new Error('the upstream ended at start');
     const socket = connect(port, '127.0.0.1');

@@ -1,0 +1,85 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { compareReadings } from './token-readers/forwarding-of.ts';
+import { readers } from './token-readers/readers.ts';
+import { isSameToken } from './token-readers/same-token.ts';
+import { tokenRequests, tokens } from './token-readers/token-requests.ts';
+import type { TokenReader, WireRequest } from './token-readers/wire-request.ts';
+
+const runs = Number(process.env.DIFFERENTIAL_RUNS ?? 2000);
+const seed = Number(process.env.FUZZ_SEED ?? Math.floor(Math.random() * 2 ** 31));
+
+const base = { method: 'POST', query: '', contentEncoding: '' };
+const form = (text: string): WireRequest => ({
+  ...base,
+  contentType: 'application/x-www-form-urlencoded',
+  body: Buffer.from(text).toString('base64'),
+});
+const json = (text: string): WireRequest => ({ ...form(text), contentType: 'application/json' });
+const multipart = (head: string, token: string): WireRequest => ({
+  ...form(`--b\r\nContent-Disposition: form-data; ${head}\r\n\r\n${token}\r\n--b--\r\n`),
+  contentType: 'multipart/form-data; boundary=b',
+});
+
+/** What only some readers take for the token: the oracle sees the attacks that it is there for. */
+const quirks: Readonly<Record<string, readonly ((token: string) => WireRequest)[]>> = {
+  Node: [
+    (token) => form(`data[attributes][refreshToken]=${token}`),
+    (token) => json(`{"REFRESH_TOKEN":"${token}"}`),
+  ],
+  PHP: [
+    (token) => form(`refresh[token=${token}`),
+    (token) => form(`refresh.token=${token}`),
+    (token) => multipart('name="refresh[token"', token),
+    (token) => multipart('name="refresh_token', token),
+    (token) => ({ ...form(`refresh_token=${token}`), contentEncoding: 'x' }),
+  ],
+  Python: [
+    (token) => form(`a=b;refresh_token=${token}`),
+    (token) => ({
+      ...json(''),
+      body: Buffer.from(`{"refreshToken":"${token}"}`, 'utf16le').toString('base64'),
+    }),
+  ],
+  Ruby: [(token) => json(`/* */{"refreshToken":"${token}"}`)],
+  Go: [
+    (token) => json(`{"refreshTo\u212aen":"${token}"}`),
+    (token) => multipart("name*=UTF-8''refresh_token", token),
+  ],
+};
+
+describe.each(Object.entries(readers))('%s', (name, start) => {
+  const found: Record<string, TokenReader> = {};
+  beforeAll(async () => {
+    if (start !== undefined) found[name] = await start();
+  }, 300_000);
+  afterAll(async () => {
+    await found[name]?.close();
+  });
+
+  it.skipIf(start === undefined)('reads what every shop reads, and what only some do', async () => {
+    for (const token of tokens) {
+      const plain = [form(`refresh_token=${encodeURIComponent(token)}`), json(`{"refreshToken":"${token}"}`)];
+      const odd = (quirks[name] ?? []).map((build) => build(token));
+      const all = [...plain, multipart('name="refresh_token"', token), ...odd];
+      const answers = (await found[name]?.read(all)) ?? [];
+      const missed = answers.flatMap((texts, i) =>
+        texts.some((text) => isSameToken(text, token) || text.includes(token.split('+')[0] as string))
+          ? []
+          : [i],
+      );
+      expect(missed, token).toEqual([]);
+    }
+  });
+
+  it.skipIf(start === undefined)(
+    `never exchanges a token twice (${runs} requests, seed ${seed})`,
+    async () => {
+      const cases = fc.sample(tokenRequests, { numRuns: runs, seed });
+      const { forwarded, read } = await compareReadings(cases, tokens, found);
+      expect(forwarded).toBeGreaterThan(runs / 50);
+      expect(read).toBeGreaterThan(runs / 200);
+    },
+    300_000,
+  );
+});

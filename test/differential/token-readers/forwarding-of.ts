@@ -1,0 +1,148 @@
+import assert from 'node:assert/strict';
+import { createRefreshTokens } from '../../../src/refresh-tokens/create-refresh-tokens.ts';
+import { MemoryTokenStore } from '../../../src/refresh-tokens/memory-token-store.ts';
+import { isRejection } from '../../../src/rejections/rejection.ts';
+import { isAnswer } from '../../../src/request/answer.ts';
+import type { CanonicalRequest, Method } from '../../../src/request/canonical-request.ts';
+import { isFormPost } from '../../../src/request/form-post.ts';
+import { defaultLifetimeMs, shopEndpoints } from '../../refresh-tokens/token-front.ts';
+import { isSameToken } from './same-token.ts';
+import type { TokenRequestCase } from './token-requests.ts';
+import type { TokenReader } from './wire-request.ts';
+
+/** The gate of a process that has seen nothing yet. */
+function openGate() {
+  const lifetimeMs = defaultLifetimeMs;
+  const store = new MemoryTokenStore({ lifetimeMs, retentionMs: 'keep' });
+  return createRefreshTokens({
+    endpoints: shopEndpoints,
+    store,
+    subjectOf: () => undefined,
+    lifetimeMs,
+    answerWithinMs: 60_000,
+  });
+}
+
+/** As the pipeline asks it: what becomes of the request, and if it is forwarded, what became of it in the end. */
+async function pass(gate: ReturnType<typeof openGate>, request: CanonicalRequest, body: Buffer) {
+  if (gate.concerns(request) === false) return undefined;
+  const passage = await gate.begin(request, undefined, body);
+  if (isRejection(passage) || isAnswer(passage)) return 'refused';
+  return passage;
+}
+
+const json = ['Content-Type', 'application/json'];
+
+/** Uses a token up, as every client does. */
+async function exchangePlainly(
+  gate: ReturnType<typeof openGate>,
+  token: string,
+): Promise<'exchanged' | 'refused'> {
+  const body = Buffer.from(JSON.stringify({ data: { attributes: { refreshToken: token } } }));
+  const passage = await pass(gate, requestOf('POST', '/refresh-tokens', '', json, body.length), body);
+  assert(passage !== undefined);
+  if (passage === 'refused') return passage;
+  await passage.settle({ kind: 'answered', status: 200, fields: [], body: Buffer.from('{}') });
+  return 'exchanged';
+}
+
+function requestOf(
+  method: string,
+  path: string,
+  query: string,
+  fields: readonly string[],
+  length: number,
+): CanonicalRequest {
+  const isRead = method === 'GET' || method === 'HEAD';
+  return {
+    method: method as Method,
+    path,
+    segments: path.slice(1).split('/'),
+    query: query === '' ? '' : `?${query}`,
+    fields,
+    body: isRead || length === 0 ? 'none' : { length },
+    isFormPost: isFormPost(method as Method, fields[fields.indexOf('Content-Type') + 1]),
+  } as unknown as CanonicalRequest;
+}
+
+/** A request as shopward forwards it; undefined: it does not. */
+async function forwardedBy(gate: ReturnType<typeof openGate>, { path, request }: TokenRequestCase) {
+  const { method, query, contentType, contentEncoding } = request;
+  const body = Buffer.from(request.body, 'base64');
+  const fields = [
+    ...(contentType === '' ? [] : ['Content-Type', contentType]),
+    ...(contentEncoding === '' ? [] : ['Content-Encoding', contentEncoding]),
+  ];
+  const canonical = requestOf(method, path, query, fields, body.length);
+  const passage = await pass(gate, canonical, canonical.body === 'none' ? Buffer.alloc(0) : body);
+  if (passage === 'refused') return undefined;
+  const sent = canonical.body === 'none' ? { ...request, body: '' } : request;
+  return { sent, settle: passage?.settle.bind(passage) };
+}
+
+export interface Findings {
+  /** Requests that were forwarded. */
+  forwarded: number;
+  /** Of those, the ones in which some reader saw a token. */
+  read: number;
+}
+
+/** Cases at a time: each has a gate of its own. */
+const batch = 2000;
+
+/**
+ * Sends the cases to shopward and what it forwards to the readers. Throws where a used token is exchanged by some reader,
+ * or where one that nobody knew is exchanged twice, the second time plainly.
+ */
+export async function compareReadings(
+  cases: readonly TokenRequestCase[],
+  tokens: readonly string[],
+  readers: Readonly<Record<string, TokenReader>>,
+): Promise<Findings> {
+  const findings = { forwarded: 0, read: 0 };
+  for (let i = 0; i < cases.length; i += batch) {
+    const { forwarded, read } = await compareBatch(cases.slice(i, i + batch), tokens, readers);
+    findings.forwarded += forwarded;
+    findings.read += read;
+  }
+  return findings;
+}
+
+async function compareBatch(
+  cases: readonly TokenRequestCase[],
+  tokens: readonly string[],
+  readers: Readonly<Record<string, TokenReader>>,
+): Promise<Findings> {
+  const used = openGate();
+  for (const token of tokens) assert.equal(await exchangePlainly(used, token), 'exchanged');
+  const fresh = cases.map((one) => ({ one, gate: openGate() }));
+  const asUsed = await Promise.all(cases.map((one) => forwardedBy(used, one)));
+  for (const each of asUsed) await each?.settle?.({ kind: 'unsent', fault: 'connect' } as never);
+  const asFresh = await Promise.all(fresh.map(({ one, gate }) => forwardedBy(gate, one)));
+  const findings = { forwarded: 0, read: 0 };
+  const sent = asFresh.flatMap((each, i) => (each === undefined ? [] : [{ each, i }]));
+  findings.forwarded = sent.length;
+  for (const { each } of sent)
+    await each.settle?.({ kind: 'answered', status: 200, fields: [], body: Buffer.from('{}') });
+  for (const [name, reader] of Object.entries(readers)) {
+    const answers = await reader.read(sent.map(({ each }) => each.sent));
+    for (const [at, texts] of answers.entries()) {
+      const i = sent[at]?.i ?? 0;
+      const read = tokens.filter((token) => texts.some((text) => isSameToken(text, token)));
+      if (read.length > 0) findings.read += 1;
+      const about = () =>
+        `${name} reads ${JSON.stringify(texts)} in ${describeCase(cases[i] as TokenRequestCase)}`;
+      assert(read.length === 0 || asUsed[i] === undefined, `a used token is exchanged: ${about()}`);
+      for (const token of read) {
+        const again = await exchangePlainly(fresh[i]?.gate as ReturnType<typeof openGate>, token);
+        assert.equal(again, 'refused', `exchanged twice: ${about()}`);
+      }
+    }
+  }
+  return findings;
+}
+
+function describeCase({ path, request }: TokenRequestCase): string {
+  const body = Buffer.from(request.body, 'base64').toString('latin1');
+  return JSON.stringify({ path, ...request, body });
+}

@@ -1,0 +1,123 @@
+import { createRequire } from 'node:module';
+import { parse } from 'node:querystring';
+import { Readable } from 'node:stream';
+import { gunzipSync, inflateRawSync, inflateSync } from 'node:zlib';
+import type { TokenReader, WireRequest } from './wire-request.ts';
+
+const load = createRequire(import.meta.url);
+// Neither has types of its own.
+const bodyParser = load('body-parser');
+const busboy = load('busboy');
+
+type Params = Readonly<Record<string, unknown>>;
+type Middleware = (incoming: unknown, response: object, next: (fault?: unknown) => void) => void;
+
+const middlewares: readonly Middleware[] = [
+  bodyParser.json({ strict: false, type: () => true }),
+  bodyParser.json({ type: ['json', '+json'] }),
+  bodyParser.urlencoded({ extended: true, type: () => true }),
+  bodyParser.urlencoded({ extended: false }),
+];
+
+/** As shops on Node read: the platform's own parsers, Express's, and busboy, each with and without regard to the type. */
+export const nodeReader: TokenReader = {
+  read: (requests) => Promise.all(requests.map(readOne)),
+  close: async () => undefined,
+};
+
+async function readOne(request: WireRequest): Promise<readonly string[]> {
+  const body = Buffer.from(request.body, 'base64');
+  const found = new Set<string>();
+  for (const octets of [body, ...undone(body)]) {
+    for (const text of [octets.toString('utf8'), octets.toString('utf16le'), octets.toString('latin1')]) {
+      attempt(() => fromParams(JSON.parse(text), found));
+      attempt(() => fromParams(JSON.parse(text.replace(/^\ufeff/, '')), found));
+      for (const form of [text, `${text}&${request.query}`, request.query]) {
+        attempt(() => fromParams(parse(form), found));
+        attempt(() => fromParams(parse(form, ';'), found));
+        attempt(() => fromParams(Object.fromEntries(new URLSearchParams(form)), found));
+      }
+    }
+    await fromResponse(octets, request, found);
+  }
+  for (const middleware of middlewares) fromParams(await throughMiddleware(middleware, request, body), found);
+  fromParams(await throughBusboy(request, body), found);
+  return [...found];
+}
+
+function undone(body: Buffer): Buffer[] {
+  const options = { maxOutputLength: 1_048_576 };
+  return [gunzipSync, inflateSync, inflateRawSync].flatMap((undo) => {
+    try {
+      return [undo(body, options)];
+    } catch {
+      return [];
+    }
+  });
+}
+
+/** Any depth, and names as frameworks compare them that map them to fields of objects. */
+function fromParams(params: unknown, found: Set<string>): void {
+  if (typeof params !== 'object' || params === null) return;
+  walk(params, found, 0);
+}
+
+function walk(value: unknown, found: Set<string>, depth: number): void {
+  if (typeof value !== 'object' || value === null || depth > 100) return;
+  const { grant_type: grant } = value as Params;
+  const last = Array.isArray(grant) ? grant.at(-1) : grant;
+  const exchanges = last === undefined || last === null || last === 'refresh_token';
+  for (const [name, inner] of Object.entries(value)) {
+    const isMeant = exchanges && name.replace(/[_-]/g, '').toLowerCase() === 'refreshtoken';
+    for (const one of Array.isArray(inner) ? inner : [inner]) {
+      if (isMeant && (typeof one === 'string' || typeof one === 'number')) found.add(String(one));
+    }
+    walk(inner, found, depth + 1);
+  }
+}
+
+async function fromResponse(octets: Buffer, { contentType }: WireRequest, found: Set<string>): Promise<void> {
+  try {
+    const form = await new Response(new Uint8Array(octets), {
+      headers: { 'Content-Type': contentType },
+    }).formData();
+    fromParams(Object.fromEntries(form), found);
+  } catch {
+    // Not a form to it.
+  }
+}
+
+function throughMiddleware(middleware: Middleware, request: WireRequest, body: Buffer): Promise<unknown> {
+  const incoming = Object.assign(Readable.from([body]), {
+    method: 'POST',
+    headers: {
+      'content-type': request.contentType,
+      'content-length': String(body.length),
+      ...(request.contentEncoding !== '' && { 'content-encoding': request.contentEncoding }),
+    },
+    body: undefined as unknown,
+  });
+  return new Promise((resolve) => middleware(incoming, {}, () => resolve(incoming.body)));
+}
+
+function throughBusboy({ contentType }: WireRequest, body: Buffer): Promise<Params> {
+  const params: Record<string, string> = {};
+  return new Promise((resolve) => {
+    try {
+      const parser = busboy({ headers: { 'content-type': contentType } });
+      parser.on('field', (name: string, value: string) => Object.assign(params, { [name]: value }));
+      parser.on('close', () => resolve(params)).on('error', () => resolve(params));
+      parser.end(body);
+    } catch {
+      resolve(params);
+    }
+  });
+}
+
+function attempt(act: () => void): void {
+  try {
+    act();
+  } catch {
+    // Not its format.
+  }
+}

@@ -1,0 +1,91 @@
+# Lines of requests (JSON) on stdin, lines of the refresh tokens that Python's libraries read in them on stdout.
+import base64, cgi, email, gzip, io, json, re, sys, warnings, zlib
+from urllib.parse import parse_qs
+
+warnings.simplefilter('ignore')
+NAMES = {'refreshtoken'}
+fold = lambda name: re.sub(r'[_\-]', '', name).lower()
+
+
+def walk(value, out):
+    if isinstance(value, dict):
+        exchanges = value.get('grant_type', 'refresh_token') == 'refresh_token'
+        for name, inner in value.items():
+            if exchanges and isinstance(name, str) and fold(name) in NAMES and isinstance(inner, (str, int)):
+                out.append(str(inner))
+            walk(inner, out)
+    elif isinstance(value, list):
+        for inner in value:
+            walk(inner, out)
+
+
+def from_pairs(pairs, out):
+    grants = [v for name, values in pairs.items() if name == 'grant_type' for v in values]
+    if grants and 'refresh_token' not in (grants[0], grants[-1]):
+        return
+    for name, values in pairs.items():
+        if fold(name) in NAMES:
+            out.extend(values)
+
+
+def bodies(request):
+    body = base64.b64decode(request['body'])
+    yield body
+    for undo in (gzip.decompress, zlib.decompress, lambda b: zlib.decompress(b, -15)):
+        try:
+            yield undo(body)
+        except Exception:
+            pass
+
+
+def read(request):
+    out = []
+    type_, query = request['contentType'], request['query']
+    params = email.message_from_string('Content-Type: ' + re.sub(r'[\r\n]', ' ', type_) + '\n\n')
+    charset = params.get_param('charset', 'utf-8')
+    charset = charset if isinstance(charset, str) else 'utf-8'
+    for separator in '&;':
+        attempt(lambda: from_pairs(parse_qs(query, separator=separator), out))
+    for body in bodies(request):
+        attempt(lambda: walk(json.loads(body), out))
+        for encoding in {charset, 'utf-8', 'latin-1'}:
+            try:
+                text = body.decode(encoding, 'replace')
+            except Exception:
+                continue
+            attempt(lambda: walk(json.loads(text), out))
+            for separator in '&;':
+                attempt(lambda: from_pairs(parse_qs(text + '&' + query, separator=separator), out))
+                attempt(lambda: from_pairs(parse_qs(text, separator=separator), out))
+        attempt(lambda: from_field_storage(body, type_, query, out))
+        attempt(lambda: from_mail(body, type_, out))
+    return out
+
+
+def from_field_storage(body, type_, query, out):
+    env = {'REQUEST_METHOD': 'POST', 'QUERY_STRING': query, 'CONTENT_TYPE': type_, 'CONTENT_LENGTH': str(len(body))}
+    form = cgi.FieldStorage(fp=io.BytesIO(body), environ=env)
+    from_pairs({name: [v for v in form.getlist(name) if isinstance(v, str)] for name in form.keys()}, out)
+
+
+def from_mail(body, type_, out):
+    message = email.message_from_bytes(b'Content-Type: ' + type_.encode('latin-1', 'replace') + b'\r\n\r\n' + body)
+    pairs = {}
+    for part in message.walk():
+        name = part.get_param('name', header='content-disposition')
+        name = name[2] if isinstance(name, tuple) else name
+        if name:
+            pairs.setdefault(name, []).append((part.get_payload(decode=True) or b'').decode('utf-8', 'replace'))
+    from_pairs(pairs, out)
+
+
+def attempt(act):
+    try:
+        act()
+    except Exception:
+        pass
+
+
+sys.setrecursionlimit(3000)
+for line in sys.stdin:
+    print(json.dumps(read(json.loads(line))), flush=True)

@@ -1,0 +1,113 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { request as httpRequest } from 'node:http';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+import { findProgram } from '../../harness/debian-program.ts';
+import { freePort } from '../../harness/redis-server.ts';
+import { awaitPort } from '../upstreams.ts';
+import { nodeReader } from './node-reader.ts';
+import type { TokenReader, WireRequest } from './wire-request.ts';
+
+/** How each is started; undefined where its program cannot be had. Node and PHP are always there. */
+export const readers: Readonly<Record<string, (() => Promise<TokenReader>) | undefined>> = {
+  Node: async () => nodeReader,
+  PHP: withProgram(findProgram('php', 'php-cli', 'PHP'), startPhp),
+  Python: withProgram(findProgram('python3', 'python3', 'PYTHON'), async (program) =>
+    ofLines(spawn(program, [source('reader.py')], { stdio: ['pipe', 'pipe', 'ignore'] })),
+  ),
+  // Rack brings Ruby with it.
+  Ruby: withProgram(
+    findProgram('rackup', 'ruby-rack', 'RACKUP') && findProgram('ruby', 'ruby', 'RUBY'),
+    async (program) =>
+      ofLines(spawn(program, ['-W0', source('reader.rb')], { stdio: ['pipe', 'pipe', 'ignore'] })),
+  ),
+  Go: withProgram(findProgram('go', 'golang-go', 'GO'), startGo),
+};
+
+function withProgram(program: string | undefined, start: (program: string) => Promise<TokenReader>) {
+  return program === undefined ? undefined : () => start(program);
+}
+
+function source(name: string): string {
+  return path.join(import.meta.dirname, name);
+}
+
+async function startGo(program: string): Promise<TokenReader> {
+  const folder = mkdtempSync(path.join(tmpdir(), 'shopward-go-'));
+  const binary = path.join(folder, 'reader');
+  const env = { PATH: process.env.PATH, HOME: folder, GOCACHE: path.join(tmpdir(), 'shopward-go-cache') };
+  execFileSync(program, ['build', '-o', binary, source('reader.go')], { env, stdio: 'ignore' });
+  return ofLines(spawn(binary, { stdio: ['pipe', 'pipe', 'ignore'] }), () =>
+    rmSync(folder, { recursive: true }),
+  );
+}
+
+/** A program that gives a line for each line. */
+function ofLines(child: ChildProcess, afterwards: () => void = () => undefined): TokenReader {
+  const { stdin, stdout } = child;
+  if (stdin === null || stdout === null) throw new TypeError('no pipes');
+  const kill = () => child.kill('SIGKILL');
+  process.once('exit', kill);
+  const exited = once(child, 'exit');
+  // What ended says so where its answer is missed.
+  stdin.on('error', () => undefined);
+  const lines = createInterface({ input: stdout })[Symbol.asyncIterator]();
+  return {
+    async read(requests) {
+      for (const one of requests) stdin.write(`${JSON.stringify(one)}\n`);
+      const answers: string[][] = [];
+      while (answers.length < requests.length) {
+        const { value, done } = await lines.next();
+        if (done === true) throw new Error(`a reader ended at ${JSON.stringify(requests[answers.length])}`);
+        answers.push(JSON.parse(value));
+      }
+      return answers;
+    },
+    async close() {
+      stdin.end();
+      await exited;
+      process.off('exit', kill);
+      afterwards();
+    },
+  };
+}
+
+/** PHP reads forms itself only of a request to its server. */
+async function startPhp(program: string): Promise<TokenReader> {
+  const folder = mkdtempSync(path.join(tmpdir(), 'shopward-php-'));
+  const port = await freePort();
+  const child = spawn(program, ['-n', '-q', '-S', `127.0.0.1:${port}`, '-t', folder, source('reader.php')], {
+    stdio: 'ignore',
+  });
+  const kill = () => child.kill('SIGKILL');
+  process.once('exit', kill);
+  const exited = once(child, 'exit');
+  await awaitPort(port, child);
+  return {
+    async read(requests) {
+      const answers: string[][] = [];
+      for (const one of requests) answers.push(await askPhp(port, one));
+      return answers;
+    },
+    async close() {
+      kill();
+      await exited;
+      process.off('exit', kill);
+      rmSync(folder, { recursive: true });
+    },
+  };
+}
+
+async function askPhp(port: number, { method, query, contentType, body }: WireRequest): Promise<string[]> {
+  const octets = Buffer.from(body, 'base64');
+  const headers = { 'Content-Type': contentType, 'Content-Length': octets.length };
+  const target = { host: '127.0.0.1', port, method, path: `/?${query}` };
+  const outgoing = httpRequest({ ...target, headers });
+  outgoing.end(octets);
+  const [incoming] = await once(outgoing, 'response');
+  const chunks: Buffer[] = await incoming.toArray();
+  return JSON.parse(Buffer.concat(chunks).toString());
+}

@@ -1,0 +1,235 @@
+import { deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
+import fc from 'fast-check';
+import type { WireRequest } from './wire-request.ts';
+
+/** A token request as somebody may send it who wants a token read that shopward does not see. */
+export interface TokenRequestCase {
+  readonly path: string;
+  readonly request: WireRequest;
+}
+
+/** Of every kind that shops give: hexadecimal, base64 with and without padding, of its other alphabet, JWT. */
+export const tokens = [
+  'def502003e1a9c7745b06f8d21c4e7a95b3f0d6682ce914a7be05d3f9186c2a4',
+  'q8Zt5+V0cN2rLx7/YfKdWm3JhTs9GbUe4oPaXiRv6yE=',
+  'kH0n2Q7xVb9sYt4LmPz1Rg',
+  'aB3_dE5-fG7hI9jK1lM2nO4pQ6rS8tU0',
+  'eyJhbGciOiJSUzI1NiJ9.eyJqdGkiOiI3ZjNhIiwic3ViIjoiZGUtLTIxIn0.c2lnbmF0dXJlLW9mLWl0',
+] as const;
+
+const oddNames = [
+  ...[
+    'grant_type',
+    'x',
+    'type',
+    '',
+    '__proto__',
+    'grant[type',
+    'refresh[token',
+    'refresh.token',
+    ' refresh_token',
+  ],
+  ...['refresh_token\0x', 'refresh_token[]', 'refresh_token[0]', 'data[attributes][refreshToken]'],
+  ...['data[attributes][refresh_token', 'REFRESH_TOKEN', 'refreshTo\u212aen', '\ufeffrefresh_token'],
+  ...['refresh token', 'refresh-token', 'refre\u017fhToken', 'RefreshToken'],
+];
+const plainValues = [
+  'refresh_token',
+  'password',
+  'refresh-tokens',
+  'x',
+  '',
+  '100%',
+  'a;b',
+  '\u00e4\u{1f511}',
+];
+
+/** Other spellings of one token; most leave it what it is. */
+const spellings: readonly ((token: string) => string)[] = [
+  ...Array.from({ length: 20 }, () => (token: string) => token),
+  (token) => `${token}=`,
+  (token) => `${token}==`,
+  (token) => token.replace(/=+$/, ''),
+  (token) => `${token.slice(0, 7)}!${token.slice(7)}`,
+  (token) => `${token.slice(0, 7)}-${token.slice(7)}`,
+  (token) => `${token.slice(0, 7)}.${token.slice(7)}`,
+  (token) => `${token.slice(0, 7)}\r\n${token.slice(7)}`,
+  (token) => ` ${token} `,
+  (token) => token.toUpperCase(),
+  (token) => token.replaceAll('+', '-').replaceAll('/', '_'),
+  (token) => `${token}A`,
+  (token) => `${token}zz`,
+  (token) => `${token}=AAAA`,
+  (token) => `${token}\0`,
+  (token) => token.replace(/.$/, (last) => (last === 'A' ? 'B' : 'A')),
+];
+
+const spelled = fc.tuple(fc.constantFrom(...tokens), fc.constantFrom(...spellings));
+const value = fc.oneof(
+  { weight: 3, arbitrary: spelled.map(([token, spell]) => spell(token)) },
+  { weight: 2, arbitrary: fc.constantFrom(...plainValues) },
+  { weight: 1, arbitrary: fc.string({ maxLength: 6 }) },
+);
+const name = fc.oneof(
+  { weight: 6, arbitrary: fc.constantFrom('refresh_token', 'refreshToken') },
+  { weight: 4, arbitrary: fc.constantFrom(...oddNames) },
+  { weight: 1, arbitrary: fc.string({ maxLength: 4 }) },
+);
+const pairs = fc.array(fc.tuple(name, value), { minLength: 1, maxLength: 3 });
+
+const escapes = fc.constantFrom<((text: string) => string)[]>(
+  (text) => text,
+  (text) => encodeURIComponent(text.toWellFormed()),
+  (text) => encodeURIComponent(encodeURIComponent(text.toWellFormed())),
+  (text) =>
+    encodeURIComponent(text.toWellFormed()).replace(/[a-z]/, (one) => `%${one.charCodeAt(0).toString(16)}`),
+);
+const form = fc
+  .tuple(pairs, escapes, fc.constantFrom('&', '&', '&', ';', '&amp;', '\r\n'))
+  .map(([all, spell, separator]) => all.map((pair) => pair.map(spell).join('=')).join(separator));
+
+const jsonQuirks = fc.constantFrom<((text: string) => string)[]>(
+  ...Array.from({ length: 12 }, () => (text: string) => text),
+  (text) => `/* x */${text}`,
+  (text) => `${text}// x`,
+  (text) => `\ufeff${text}`,
+  (text) => text.replace(/\}$/, ',}'),
+  (text) => text.replaceAll('"', "'"),
+  (text) => text.replace('resh', '\\resh'),
+  (text) => text.replace('resh', '\\u0072esh'),
+  (text) => text.replace('resh', '\\u017fh'),
+  (text) => `${text}{}`,
+  (text) => `${'['.repeat(40)}${text}${']'.repeat(40)}`,
+  (text) => `[${text}]`,
+  (text) => `${text}\0`,
+);
+const json = fc
+  .tuple(pairs, jsonQuirks, fc.constantFrom('', 'attributes', 'data'))
+  .map(([all, quirk, place]) => {
+    // Put together by hand: names may stand there twice.
+    const inner = `{${all.map(([name, one]) => `${JSON.stringify(name)}:${JSON.stringify(one)}`).join(',')}}`;
+    const nested = place === '' ? inner : `{"data":${place === 'data' ? inner : `{"attributes":${inner}}`}}`;
+    return quirk(nested);
+  });
+
+const dispositions: readonly ((name: string) => string)[] = [
+  ...Array.from({ length: 12 }, () => (name: string) => `Content-Disposition: form-data; name="${name}"`),
+  (name) => `content-disposition:form-data;name=${name}`,
+  (name) => `Content-Disposition: form-data; name="${name}`,
+  (name) => `Content-Disposition: form-data; name='${name}'`,
+  (name) => `Content-Disposition: form-data; name*=UTF-8''${name}`,
+  (name) => `Content-Disposition: form-data; name*0="${name.slice(0, 5)}"; name*1="${name.slice(5)}"`,
+  (name) => `Content-Disposition: form-data; name="x"; name="${name}"`,
+  (name) => `Content-Disposition: form-data;\r\n name="${name}"`,
+  (name) => `Content-Disposition: form-data; name="${name}"; filename="x"`,
+  (name) => `Content-Disposition: form-data; name="${name}"\r\nContent-Transfer-Encoding: quoted-printable`,
+  (name) => `Content-Disposition: form-data; name="${name}"\r\nContent-Type: text/plain`,
+  (name) => `X: y\r\nContent-Disposition: form-data; name="${name}"`,
+];
+const multipart = fc
+  .tuple(pairs, fc.constantFrom(...dispositions), fc.constantFrom('\r\n', '\r\n', '\r\n', '\n'), fc.boolean())
+  .map(([all, disposition, line, isEnded]) => {
+    const parts = all.map(([name, one]) => ['--b', disposition(name), '', one].join('\r\n'));
+    return `${parts.join('\r\n')}${isEnded ? '\r\n--b--\r\n' : ''}`.replaceAll('\r\n', line);
+  });
+
+const asItIs = (body: Buffer) => body;
+const codings: Readonly<Record<string, (body: Buffer) => Buffer>> = {
+  '': asItIs,
+  x: asItIs,
+  identity: asItIs,
+  gzip: gzipSync,
+  'gzip, over plain': asItIs,
+  'gzip, with more behind': (body) => Buffer.concat([gzipSync('x'), body]),
+  deflate: deflateSync,
+  'deflate, raw': deflateRawSync,
+};
+
+const utf8 = (text: string) => Buffer.from(text);
+const charsets: Readonly<Record<string, (text: string) => Buffer>> = {
+  'utf-8': utf8,
+  'utf-16le': (text) => Buffer.from(text, 'utf16le'),
+  'utf-16be': (text) => Buffer.from(text, 'utf16le').swap16(),
+  'utf-32': (text) => Buffer.from(Uint32Array.from([...text], (one) => one.codePointAt(0) ?? 0).buffer),
+  'iso-8859-1': (text) => Buffer.from(text, 'latin1'),
+  ibm037: (text) => Buffer.from([...text].map(toEbcdic)),
+};
+
+/** Runs of letters in the order of the code page, and where they begin. */
+const ebcdicRuns: readonly (readonly [number, string])[] = [
+  ...([
+    [0x81, 'abcdefghi'],
+    [0x91, 'jklmnopqr'],
+    [0xa2, 'stuvwxyz'],
+    [0xf0, '0123456789'],
+  ] as const),
+  ...([
+    [0xc1, 'ABCDEFGHI'],
+    [0xd1, 'JKLMNOPQR'],
+    [0xe2, 'STUVWXYZ'],
+    [0x40, ' '],
+    [0x4b, '.'],
+  ] as const),
+  ...([
+    [0x4e, '+'],
+    [0x50, '&'],
+    [0x60, '-/'],
+    [0x6b, ',%_'],
+    [0x7a, ':'],
+    [0x7e, '="'],
+    [0xc0, '{'],
+    [0xd0, '}'],
+  ] as const),
+];
+
+function toEbcdic(one: string): number {
+  const [start, run] = ebcdicRuns.find(([, letters]) => letters.includes(one)) ?? [0x6f, one];
+  return start + run.indexOf(one);
+}
+
+const types = [
+  ...['application/json', 'application/vnd.api+json', 'application/x-www-form-urlencoded'],
+  ...['multipart/form-data; boundary=b', 'multipart/form-data; boundary="b"', 'text/plain', '', 'x'],
+  ...['application/json, text/plain', 'application/json; boundary=b', 'Application/X-WWW-Form-Urlencoded'],
+];
+
+/** Any shape under any type; most often the one that it is of. */
+export const tokenRequests: fc.Arbitrary<TokenRequestCase> = fc
+  .record({
+    shape: fc.oneof(
+      fc.tuple(form, fc.constant('application/x-www-form-urlencoded')),
+      fc.tuple(json, fc.constantFrom('application/json', 'application/vnd.api+json')),
+      fc.tuple(multipart, fc.constant('multipart/form-data; boundary=b')),
+    ),
+    type: fc.oneof(
+      { weight: 6, arbitrary: fc.constant(undefined) },
+      { weight: 1, arbitrary: fc.constantFrom(...types) },
+    ),
+    charset: fc.oneof(
+      { weight: 8, arbitrary: fc.constant('') },
+      { weight: 1, arbitrary: fc.constantFrom(...Object.keys(charsets)) },
+    ),
+    isCharsetSaid: fc.boolean(),
+    coding: fc.oneof(
+      { weight: 8, arbitrary: fc.constant('') },
+      { weight: 1, arbitrary: fc.constantFrom(...Object.keys(codings)) },
+    ),
+    query: fc.oneof({ weight: 6, arbitrary: fc.constant('') }, form),
+    method: fc.oneof(
+      { weight: 8, arbitrary: fc.constant('POST') },
+      fc.constantFrom('PUT', 'PATCH', 'DELETE', 'OPTIONS', 'GET'),
+    ),
+    path: fc.constantFrom('/token', '/refresh-tokens', '/refresh-tokens/x', '/Token/'),
+  })
+  .map(({ shape: [text, ownType], type, charset, isCharsetSaid, coding, query, method, path }) => {
+    const contentType = (type ?? ownType) + (charset !== '' && isCharsetSaid ? `; charset=${charset}` : '');
+    const octets = (charsets[charset] ?? utf8)(text);
+    const body = (codings[coding] ?? asItIs)(octets).toString('base64');
+    const contentEncoding = coding.split(',')[0] ?? '';
+    return { path, request: { method, query: writable(query), contentType, contentEncoding, body } };
+  });
+
+/** What may stand in a request target. */
+function writable(query: string): string {
+  return query.toWellFormed().replace(/[^!-~]|["#<>\\^`{|}]/gu, (one) => encodeURIComponent(one));
+}

@@ -1,0 +1,28 @@
+import fc from 'fast-check';
+import { compareReadings } from '../differential/token-readers/forwarding-of.ts';
+import { readers } from '../differential/token-readers/readers.ts';
+import { tokenRequests, tokens } from '../differential/token-readers/token-requests.ts';
+import type { TokenReader } from '../differential/token-readers/wire-request.ts';
+import { type FuzzTarget, fuzzTarget } from './fuzz-target.ts';
+
+const started: Record<string, TokenReader> = {};
+
+/** Token requests in front of real readers of five languages: no used token is exchanged, none is exchanged twice. */
+export const tokenReaders: FuzzTarget = fuzzTarget(
+  'token-readers',
+  fc.array(tokenRequests, { minLength: 100, maxLength: 300, size: 'max' }),
+  async (cases) => {
+    await compareReadings(cases, tokens, started);
+  },
+  {
+    runs: 4,
+    open: async () => {
+      for (const [name, start] of Object.entries(readers)) {
+        if (start !== undefined) started[name] = await start();
+      }
+    },
+    close: async () => {
+      for (const reader of Object.values(started)) await reader.close();
+    },
+  },
+);
