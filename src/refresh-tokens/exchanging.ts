@@ -171,7 +171,7 @@ async function settleSuccess(
   return {};
 }
 
-/** Those that are known, else the one that was sent: what a shop may take it for besides need not exist. */
+/** Those that are known; else all, since nobody can tell which spelling comes next. */
 async function markUsed(
   refresh: Refresh,
   claimed: readonly Claimed[],
@@ -179,7 +179,7 @@ async function markUsed(
 ): Promise<void> {
   const { store, retries, emit } = refresh.workings;
   const known = claimed.filter(({ isKnown }) => isKnown);
-  const used = known.length > 0 ? known : claimed.slice(0, 1);
+  const used = known.length > 0 ? known : claimed;
   await Promise.all(
     used.map(({ token, subject }) =>
       retries.write(async (isLate) => {

@@ -16,6 +16,7 @@ function openGate() {
   const store = new MemoryTokenStore({ lifetimeMs, retentionMs: 'keep' });
   return createRefreshTokens({
     endpoints: shopEndpoints,
+    paths: { ignoredPrefixes: [] },
     store,
     subjectOf: () => undefined,
     lifetimeMs,
