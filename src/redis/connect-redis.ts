@@ -9,9 +9,11 @@ import {
 } from './clients.ts';
 import { withinDeadline } from './deadline.ts';
 import { causeOf, isUnknownScript, toRedisFault } from './faults.ts';
+import { findConnectError } from './find-connect-error.ts';
 import {
   type Redis,
   type RedisArgument,
+  type RedisFaultWord,
   type RedisScript,
   type RedisStatus,
   RedisUnavailable,
@@ -73,6 +75,8 @@ class ConnectedRedis implements Redis {
   };
   #lastConfirmedAt = Number.NEGATIVE_INFINITY;
   #facts: ServerFacts | undefined;
+  /** Why it may not be used although it answers. */
+  #refusal: RedisFaultWord | undefined;
   #missingRights: readonly string[] = [];
   #isGathering = false;
   #judged: Promise<void> = Promise.resolve();
@@ -214,7 +218,7 @@ class ConnectedRedis implements Redis {
 
   #call<T>(call: () => Promise<T>): Promise<T> {
     if (this.#health.state.status === 'closed') return Promise.reject(new RedisUnavailable('closed'));
-    if (this.#facts?.evictingPolicy !== undefined) return Promise.reject(new RedisUnavailable('evicting'));
+    if (this.#refusal !== undefined) return Promise.reject(new RedisUnavailable(this.#refusal));
     return withinDeadline(call, this.#timeoutMs).then(this.#succeed, this.#fail);
   }
 
@@ -271,12 +275,21 @@ class ConnectedRedis implements Redis {
     this.#replication.tick(now);
     if (this.#beat % beatsAQuestion !== 0) return;
     this.#learnFacts().catch(() => {});
+    void this.#nameCause();
     const { replicas = 0 } = this.#options;
     const connected = this.#facts?.connectedReplicas;
     if (replicas === 0 || connected === undefined || now - this.#lastConfirmedAt < beatMs * beatsAQuestion)
       return;
     if (connected >= replicas) this.#replication.succeed(now);
     else this.#replication.fail(lackOf(connected, replicas), now);
+  }
+
+  /** Where nothing has said yet why it is away. */
+  async #nameCause(): Promise<void> {
+    const { status, cause } = this.#health.state;
+    if (status !== 'away' || cause?.text !== undefined || cause?.word !== 'connection') return;
+    const error = await findConnectError(this.#clientOptions);
+    if (error !== undefined) this.#health.fail(causeOf(error), this.#now());
   }
 
   /** On each new connection: it may be another server. */
@@ -301,10 +314,17 @@ class ConnectedRedis implements Redis {
 
   async #learnFacts(): Promise<void> {
     const asked = () => askServerFacts(this.#client);
-    const facts = await withinDeadline(asked, this.#timeoutMs).catch(this.#fail);
+    const facts = await withinDeadline(asked, this.#timeoutMs).catch((error: unknown) => {
+      const fault = toRedisFault(error);
+      // Forbidden or renamed: nobody can know whether it throws records away.
+      if (fault.word === 'noperm' || fault.word === 'error') this.#refusal = fault.word;
+      this.#health.fail(causeOf(error), this.#now());
+      throw fault;
+    });
     const before = this.#facts;
     this.#facts = facts;
     const { evictingPolicy } = facts;
+    this.#refusal = evictingPolicy === undefined ? undefined : 'evicting';
     if (evictingPolicy === undefined) this.#health.succeed(this.#now());
     else this.#health.fail({ word: 'evicting', text: `maxmemory-policy ${evictingPolicy}` }, this.#now());
     this.#options.onFacts?.(facts, before);

@@ -1,0 +1,93 @@
+import { describe, expect, test } from 'vitest';
+import { agree } from '../../src/redis/agreement.ts';
+import type { Member, Register } from '../../src/redis/members.ts';
+
+const mine: Member = {
+  owner: 'shop',
+  isNamed: true,
+  leaseMs: 15_000,
+  tracked: ['PATCH /carts/{}'],
+  digestKey: 'a',
+};
+const register: Register = {
+  isNew: false,
+  owner: 'shop',
+  isOwnerNamed: true,
+  digestKey: 'a',
+  others: [mine],
+};
+const fine = { holdMs: 15_000, refusesTags: false, refusesTokens: false, isForeign: false };
+
+describe('what follows from what the others say', () => {
+  test.each<[string, Partial<Member>, Partial<Register>, Partial<typeof fine>, RegExp | undefined]>([
+    ['all say the same', {}, {}, {}, undefined],
+    ['nobody else is there', {}, { others: [] }, {}, undefined],
+    [
+      'another has a longer lease',
+      {},
+      { others: [{ ...mine, leaseMs: 60_000 }] },
+      { holdMs: 60_000 },
+      /lease differs.*15s, 60s/,
+    ],
+    ['another has a shorter lease', {}, { others: [{ ...mine, leaseMs: 5_000 }] }, {}, /lease differs/],
+    [
+      'another has no tags',
+      {},
+      { others: [{ ...mine, leaseMs: 0, tracked: [] }] },
+      { refusesTags: true },
+      /does not track PATCH \/carts\/\{\}/,
+    ],
+    [
+      'another tracks more',
+      {},
+      { others: [{ ...mine, tracked: [...mine.tracked, 'PATCH /lists/{}'] }] },
+      {},
+      undefined,
+    ],
+    [
+      'another tracks something else',
+      {},
+      { others: [{ ...mine, tracked: ['PATCH /lists/{}'] }] },
+      { refusesTags: true },
+      /does not track/,
+    ],
+    [
+      'one of several lacks it',
+      {},
+      { others: [mine, { ...mine, tracked: [] }] },
+      { refusesTags: true },
+      /does not track/,
+    ],
+    ['nothing is tracked here', { leaseMs: 0, tracked: [] }, {}, {}, undefined],
+    ['the tokens are under another key', {}, { digestKey: 'b' }, { refusesTokens: true }, /digestKey/],
+    [
+      'another has another key, and the marker is mine',
+      {},
+      { others: [{ ...mine, digestKey: 'b' }] },
+      {},
+      undefined,
+    ],
+    ['no tokens here', { digestKey: '' }, { digestKey: 'b' }, {}, undefined],
+    ['another owner, both named', {}, { owner: 'stage' }, { isForeign: true }, /belongs to "stage"/],
+    [
+      'another owner, only an address',
+      {},
+      { owner: 'http://a', isOwnerNamed: false },
+      {},
+      /belongs to "http:\/\/a"/,
+    ],
+    [
+      'another owner, and I am only an address',
+      { isNamed: false },
+      { owner: 'stage' },
+      {},
+      /belongs to "stage"/,
+    ],
+  ])('%s', (_, member, said, expected, problem) => {
+    const { problems, ...rest } = agree({ ...mine, ...member }, { ...register, ...said });
+    const hold = member.leaseMs === 0 ? 15_000 : fine.holdMs;
+    expect(rest).toEqual({ ...fine, holdMs: hold, ...expected });
+    if (problem === undefined) expect(problems).toEqual([]);
+    else expect(problems.join()).toMatch(problem);
+  });
+});

@@ -1,0 +1,145 @@
+import { afterEach, describe, expect, test } from 'vitest';
+import { connectRedis } from '../../src/redis/connect-redis.ts';
+import { guardRedis } from '../../src/redis/guarded-redis.ts';
+import { liveMs, type Member } from '../../src/redis/members.ts';
+import { Membership } from '../../src/redis/membership.ts';
+import type { Redis } from '../../src/redis/redis.ts';
+import { startCluster, startRedis, until } from '../harness/redis-processes.ts';
+
+const closing: Array<() => Promise<void> | void> = [];
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close();
+});
+
+async function connect(url: string): Promise<Redis> {
+  const redis = connectRedis({ url, timeoutMs: 2000 });
+  closing.push(() => redis.close());
+  await until(async () => redis.ready(1000));
+  return redis;
+}
+
+async function single(): Promise<Redis> {
+  const server = await startRedis({});
+  closing.push(() => server.close());
+  return connect(server.url);
+}
+
+const shop: Member = {
+  owner: 'shop',
+  isNamed: true,
+  leaseMs: 2000,
+  tracked: ['PATCH /carts/{}'],
+  digestKey: 'a',
+};
+
+async function join(redis: Redis, more: Partial<Member> = {}, prefix = 'p') {
+  const heard = { problems: [] as string[][], newStores: 0, skippedMs: 0 };
+  const membership = new Membership({
+    redis,
+    prefix,
+    member: { ...shop, ...more },
+    onProblems: (problems) => void heard.problems.push([...problems]),
+    onNewStore: () => {
+      heard.newStores += 1;
+    },
+    now: () => performance.now() + heard.skippedMs,
+  });
+  closing.push(() => membership.close());
+  await membership.tell();
+  return Object.assign(heard, { membership });
+}
+
+describe('processes that share a store', () => {
+  test('the first one finds a new store, the next ones agree; FLUSHALL is a new store again', async () => {
+    const redis = await single();
+    const first = await join(redis);
+    const second = await join(redis);
+    expect([first.newStores, second.newStores]).toEqual([1, 0]);
+    expect([first.problems, second.problems]).toEqual([[], []]);
+    await redis.command('FLUSHALL');
+    await until(async () => first.newStores + second.newStores === 2);
+  });
+
+  test('the longest lease of all is the hold, also when its process and the store’s memory of it are gone', async () => {
+    const redis = await single();
+    const long = await join(redis, { leaseMs: 60_000 });
+    const short = await join(redis);
+    expect(short.membership.holdMs()).toBe(60_000);
+    expect(short.problems[0]?.join()).toMatch(/lease differs/);
+    long.membership.close();
+    await redis.command('FLUSHALL');
+    await short.membership.tell();
+    expect(short.membership.agreement()?.holdMs).toBe(2000);
+    expect(short.membership.holdMs()).toBe(60_000);
+  });
+
+  test('a short lease holds for long enough that the others have told of theirs', async () => {
+    expect((await join(await single(), { leaseMs: 1000 })).membership.holdMs()).toBe(4000);
+  });
+
+  test('who tracks what another one does not gives out no tags, until that one is gone', async () => {
+    const redis = await single();
+    const old = await join(redis, { tracked: [] });
+    const next = await join(redis);
+    expect(next.membership.refusesTags()).toBe('settings');
+    expect([old.membership.refusesTags(), next.membership.refusesTokens()]).toEqual([undefined, undefined]);
+    old.membership.close();
+    await until(async () => next.membership.refusesTags() === undefined);
+    expect(next.problems.at(-1)).toEqual([]);
+  });
+
+  test('of two digest keys that of the first is in force, in each order of telling, until its last process is gone', async () => {
+    const redis = await single();
+    const old = await join(redis);
+    const next = await join(redis, { digestKey: 'b' });
+    for (let round = 0; round < 5; round += 1) {
+      await next.membership.tell();
+      await old.membership.tell();
+      expect([old.membership.refusesTokens(), next.membership.refusesTokens()]).toEqual([
+        undefined,
+        'settings',
+      ]);
+    }
+    old.membership.close();
+    await until(async () => next.membership.refusesTokens() === undefined);
+    // It comes back: a process that was stopped for longer than the others remember it.
+    old.skippedMs = liveMs;
+    expect(old.membership.refusesTokens()).toBe('settings');
+    await old.membership.tell();
+    expect([old.membership.refusesTokens(), next.membership.refusesTokens()]).toEqual([
+      'settings',
+      undefined,
+    ]);
+  });
+
+  test('what was heard counts for less time than the others remember it, and then is asked anew', async () => {
+    const redis = await single();
+    const one = await join(redis);
+    const guarded = guardRedis(redis, () => one.membership.refusesTags());
+    expect(await guarded.command('PING')).toBe('PONG');
+    one.skippedMs = liveMs - 2000;
+    await expect(guarded.command('PING')).rejects.toMatchObject({ word: 'settings' });
+    await until(async () => (await guarded.command('PING')) === 'PONG');
+  });
+
+  test('another owner is refused when both have a name, a name replaces an address, another prefix is another store', async () => {
+    const redis = await single();
+    const address = await join(redis, { owner: 'http://10.0.0.1', isNamed: false });
+    expect(address.membership.refusesAll()).toBe(undefined);
+    const moved = await join(redis, { owner: 'http://10.0.0.2', isNamed: false });
+    expect([moved.membership.refusesAll(), moved.problems.length]).toEqual([undefined, 1]);
+    expect((await join(redis)).membership.refusesAll()).toBe(undefined);
+    const stage = await join(redis, { owner: 'stage' });
+    expect(stage.membership.refusesAll()).toBe('settings');
+    expect((await join(redis, { owner: 'stage' }, 'q')).membership.refusesAll()).toBe(undefined);
+  });
+
+  test('a Cluster', async () => {
+    const cluster = await startCluster();
+    closing.push(() => cluster.close());
+    const redis = await connect(cluster.url);
+    const one = await join(redis);
+    const other = await join(redis, { leaseMs: 7000 });
+    expect([one.newStores, other.membership.holdMs()]).toEqual([1, 7000]);
+  });
+});

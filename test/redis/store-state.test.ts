@@ -1,0 +1,257 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Redis as RawClient } from 'ioredis';
+import { afterEach, describe, expect, test } from 'vitest';
+import { connectRedis } from '../../src/redis/connect-redis.ts';
+import type { Redis } from '../../src/redis/redis.ts';
+import { defineClaim } from '../../src/redis/script.ts';
+import type { HealthLine } from '../../src/redis/store-health.ts';
+import { startRedis, until } from '../harness/redis-processes.ts';
+import { freePort } from '../harness/redis-server.ts';
+
+const closing: Array<{ close(): Promise<void> }> = [];
+afterEach(async () => {
+  for (const each of closing.splice(0).reverse()) await each.close();
+});
+
+function open<T extends { close(): Promise<void> }>(each: T): T {
+  closing.push(each);
+  return each;
+}
+
+function connect(url: string, more: { replicas?: number; prefix?: string } = {}) {
+  const lines: { about: string; line: HealthLine }[] = [];
+  const redis = open(
+    connectRedis({
+      url,
+      timeoutMs: 1000,
+      onLine: (about, line) => void lines.push({ about, line }),
+      ...more,
+    }),
+  );
+  return { redis, lines };
+}
+
+function direct(url: string): RawClient {
+  const client = new RawClient(url, { retryStrategy: () => 50 });
+  client.on('error', () => {});
+  open({ close: async () => client.disconnect() });
+  return client;
+}
+
+const word = (call: Promise<unknown>) =>
+  call.then(
+    () => 'none',
+    (fault) => fault.word,
+  );
+
+const causeOf = (redis: Redis) => redis.state().cause?.text;
+
+describe('an eviction policy that throws records away', () => {
+  const policies = [
+    'allkeys-lru',
+    'allkeys-lfu',
+    'allkeys-random',
+    'volatile-lru',
+    'volatile-lfu',
+    'volatile-random',
+    'volatile-ttl',
+  ];
+
+  test.each(policies)('%s is refused at the start, and seen when it is set while it runs', async (policy) => {
+    const server = open(await startRedis({ settings: { 'maxmemory-policy': policy } }));
+    const admin = direct(server.url);
+    const { redis } = connect(server.url);
+    await expect(redis.ready(20_000)).rejects.toMatchObject({ word: 'evicting' });
+    expect(await word(redis.command('PING'))).toBe('evicting');
+    await admin.config('SET', 'maxmemory-policy', 'noeviction');
+    await until(async () => (await redis.command('PING')) === 'PONG');
+    await admin.config('SET', 'maxmemory-policy', policy);
+    await until(async () => (await word(redis.command('PING'))) === 'evicting', 60_000);
+    await until(async () => causeOf(redis) === `maxmemory-policy ${policy}`);
+  });
+});
+
+describe('what the user of Redis may not use is named', () => {
+  test.each([
+    ['-info', /^NOPERM.* info$/, []],
+    ['-time', undefined, ['TIME']],
+    ['-wait', undefined, ['WAIT']],
+    ['-eval', undefined, ['EVAL']],
+    ['-evalsha', undefined, ['EVALSHA']],
+    ['-publish', undefined, ['PUBLISH']],
+    ['-hset', undefined, ['HSET']],
+    ['resetchannels', undefined, ['PUBLISH', 'SUBSCRIBE']],
+  ] as const)('%s', async (rule, cause, missing) => {
+    const server = open(await startRedis({}));
+    await direct(server.url).call(
+      'ACL',
+      'SETUSER',
+      'shop',
+      'on',
+      '>sesame',
+      '~shop:*',
+      '&shop:*',
+      '+@all',
+      rule,
+    );
+    const { redis } = connect(server.url.replace('//', '//shop:sesame@'), { prefix: 'shop' });
+    await until(async () =>
+      cause === undefined ? redis.status().missingRights.length > 0 : cause.test(causeOf(redis) ?? ''),
+    );
+    expect(redis.status().missingRights).toEqual(missing);
+    // Without INFO nobody knows whether records are thrown away.
+    if (cause !== undefined) expect(await word(redis.command('PING'))).toBe('noperm');
+  });
+
+  test('keys of another prefix', async () => {
+    const server = open(await startRedis({}));
+    await direct(server.url).call('ACL', 'SETUSER', 'shop', 'on', '>sesame', '~other:*', '&*', '+@all');
+    const { redis } = connect(server.url.replace('//', '//shop:sesame@'), { prefix: 'shop' });
+    await until(async () => redis.status().missingRights.includes('HSET'));
+  });
+
+  test('nothing where all may be used', async () => {
+    const { redis } = connect(open(await startRedis({})).url);
+    expect(await redis.ready(20_000)).toBe(true);
+    expect(redis.status().missingRights).toEqual([]);
+  });
+});
+
+describe('why Redis is away is said in its own word', () => {
+  test('nobody listens, no such host, no password, a wrong one', async () => {
+    const port = await freePort();
+    const server = open(await startRedis({ settings: { requirepass: 'sesame' } }));
+    for (const [url, cause] of [
+      [`redis://127.0.0.1:${port}`, `ECONNREFUSED 127.0.0.1:${port}`],
+      ['redis://nobody.invalid', 'ENOTFOUND nobody.invalid'],
+      [`redis+sentinel://127.0.0.1:${port}/shop`, /ECONNREFUSED/],
+      [`redis+cluster://127.0.0.1:${port}`, /ECONNREFUSED/],
+      [server.url, 'NOAUTH'],
+      [server.url.replace('//', '//:wrong@'), 'WRONGPASS'],
+    ] as const) {
+      const { redis } = connect(url);
+      await until(async () =>
+        typeof cause === 'string' ? causeOf(redis) === cause : cause.test(causeOf(redis) ?? ''),
+      );
+      expect(redis.state().status).toBe('away');
+    }
+  });
+
+  test('a certificate that nobody signed', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'shopward-tls-'));
+    const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
+    const making = [
+      'req',
+      '-x509',
+      '-newkey',
+      'ec',
+      '-pkeyopt',
+      'ec_paramgen_curve:P-256',
+      '-nodes',
+      '-days',
+      '2',
+    ];
+    execFileSync('openssl', [...making, '-keyout', key, '-out', cert, '-subj', '/CN=localhost'], {
+      stdio: 'ignore',
+    });
+    const settings = {
+      'tls-cert-file': cert,
+      'tls-key-file': key,
+      'tls-ca-cert-file': cert,
+      'tls-auth-clients': 'no',
+    };
+    const server = open(await startRedis({ tls: true, settings }));
+    const { redis } = connect(server.url);
+    await until(async () => /^certificate: [A-Z_]+$/.test(causeOf(redis) ?? ''));
+    rmSync(folder, { recursive: true });
+  });
+
+  test('the newest cause counts: the password is changed while it runs, then the server goes', async () => {
+    const server = open(await startRedis({ settings: { requirepass: 'sesame' } }));
+    const admin = direct(server.url.replace('//', '//:sesame@'));
+    const { redis, lines } = connect(server.url.replace('//', '//:sesame@'));
+    await until(async () => redis.state().status === 'ready');
+    await admin.config('SET', 'requirepass', 'other');
+    await admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+    await until(async () => causeOf(redis) === 'WRONGPASS');
+    await server.process?.kill();
+    await until(async () => causeOf(redis)?.startsWith('ECONNREFUSED') === true);
+    expect(lines.map(({ line }) => `${line.status} ${line.cause?.text?.split(' ')[0] ?? ''}`.trim())).toEqual(
+      ['ready', 'away WRONGPASS', 'away ECONNREFUSED'],
+    );
+  });
+
+  test('10,000 calls of which one in five is refused: one line', async () => {
+    const server = open(await startRedis({}));
+    const { redis, lines } = connect(server.url);
+    await until(async () => redis.state().status === 'ready');
+    await direct(server.url).config('SET', 'maxmemory', '1');
+    let refused = 0;
+    for (let round = 0; round < 100; round += 1) {
+      const calls = Array.from({ length: 100 }, (_, i) =>
+        word(i % 5 === 0 ? redis.command('SET', 'k', 'v') : redis.command('PING')),
+      );
+      refused += (await Promise.all(calls)).filter((each) => each === 'oom').length;
+    }
+    expect(refused).toBe(2000);
+    await until(async () => redis.state().status === 'away');
+    expect(lines.map(({ line: { status, cause } }) => [status, cause?.text])).toEqual([
+      ['ready', undefined],
+      ['away', 'OOM'],
+    ]);
+  });
+});
+
+describe('what is behind the store', () => {
+  test('a replica that is lost is named, with claims and without', async () => {
+    const settings = { 'repl-diskless-sync-delay': 0 };
+    const primary = open(await startRedis({ settings }));
+    const replica = open(
+      await startRedis({ settings: { ...settings, replicaof: `127.0.0.1 ${primary.process?.port}` } }),
+    );
+    const { redis, lines } = connect(primary.url, { replicas: 1 });
+    const take = defineClaim('take', "return redis.call('INCR', KEYS[1])");
+    await until(async () => (await redis.runScriptAndWait(take, ['k'], [], 1)).replicas === 1);
+    await until(async () => redis.status().replication?.status === 'ready');
+    replica.process?.pause();
+    await until(async () => redis.status().replication?.status === 'away');
+    expect(redis.status().replication?.cause?.text).toBe('0 of 1 replicas confirm');
+    replica.process?.resume();
+    await until(async () => redis.status().replication?.status === 'ready');
+    expect((await redis.runScriptAndWait(take, ['k'], [], 1)).replicas).toBe(1);
+    replica.process?.pause();
+    expect((await redis.runScriptAndWait(take, ['k'], [], 1)).replicas).toBe(0);
+    expect(redis.status().claims).toMatchObject({ lastConfirmed: 0 });
+    replica.process?.resume();
+    expect(
+      lines
+        .filter(({ about }) => about === 'replicas')
+        .map(({ line }) => line.status)
+        .slice(-2),
+    ).toEqual(['away', 'ready']);
+  });
+
+  test('its memory, and that its history is another one', async () => {
+    const server = open(await startRedis({ settings: { maxmemory: '64mb', 'enable-debug-command': 'yes' } }));
+    const seen: (boolean | undefined)[] = [];
+    const redis = open(
+      connectRedis({
+        url: server.url,
+        timeoutMs: 1000,
+        onFacts: (facts, before) =>
+          seen.push(
+            before && facts.runIds === before.runIds && facts.replicationIds !== before.replicationIds,
+          ),
+      }),
+    );
+    await redis.ready(20_000);
+    expect(redis.status().facts?.memory.maxBytes).toBe(64 * 1024 * 1024);
+    expect(redis.status().facts?.memory.usedBytes).toBeGreaterThan(100_000);
+    // As after repl-backlog-ttl without a replica: the same process and data, another replication id.
+    await direct(server.url).call('DEBUG', 'CHANGE-REPL-ID');
+    await until(async () => seen.includes(true));
+  });
+});
