@@ -134,11 +134,12 @@ async function purgeExpired(
 
 /** One line a token: what `--json` prints, and its values in order. */
 function describe(entry: TokenEntry): Readonly<Record<string, string>> {
-  const { token, subject, state, issuedAtMs, expiresAtMs, usedAtMs, revokedAtMs } = entry;
+  const { token, subject, family, state, issuedAtMs, expiresAtMs, usedAtMs, revokedAtMs } = entry;
   return {
     token,
     state,
     subject: subject ?? 'unknown',
+    family: family ?? 'unknown',
     issued: new Date(issuedAtMs).toISOString(),
     expires: new Date(expiresAtMs).toISOString(),
     ...(usedAtMs !== null && { used: new Date(usedAtMs).toISOString() }),

@@ -127,11 +127,30 @@ complete: true
     ]);
   });
 
+  it('notes what `retention: keep` costs where Redis keeps it, and no more once it has a time', async () => {
+    const redis = `${keys}\nstore: { url: "redis://127.0.0.1" }\n`;
+    const { code, out } = await check({ 'config/shopward.yaml': redis });
+    expect([code, out.length]).toEqual([0, 2]);
+    expect(out[0]).toMatch(/^note: refreshTokens\.retention is keep: .*26 GB a year/);
+    for (const end of ['refreshTokens: { retention: 0s }', 'refreshTokens: false']) {
+      expect((await check({ 'config/shopward.yaml': `${redis}${end}\n` })).out).toHaveLength(1);
+    }
+  });
+
+  it('warns of end-family without a leeway', async () => {
+    const said = async (more: string) =>
+      (await check({ 'config/shopward.yaml': `${keys}\nrefreshTokens: { replay: end-family${more} }\n` }))
+        .out;
+    expect((await said(''))[0]).toMatch(/warning: refreshTokens\.leeway is 0s while replay is end-family/);
+    expect(await said(', leeway: 10s')).toHaveLength(1);
+  });
+
   it('--json gives the same as data', async () => {
     const { code, out } = await check({ 'config/shopward.yaml': `${keys}\nmode: x\n` }, { json: true });
     expect(code).toBe(1);
     expect(JSON.parse(out.join('\n'))).toEqual({
       ok: false,
+      notes: [],
       files: [
         {
           role: 'config',

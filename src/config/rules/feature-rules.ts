@@ -73,7 +73,7 @@ export function resolverWarnings({
 export function refreshTokenProblems({ refreshTokens }: Pick<Config, 'refreshTokens'>): SettingProblem[] {
   if (refreshTokens === false) return [];
   const seen = new Set<string>();
-  return refreshTokens.endpoints.flatMap(({ kind, method, path: template }, index) => {
+  const found = refreshTokens.endpoints.flatMap(({ kind, method, path: template }, index) => {
     const path = ['refreshTokens', 'endpoints', index];
     const problems: SettingProblem[] = [];
     if (kind === 'revoke' && !template.endsWith('}')) {
@@ -84,6 +84,12 @@ export function refreshTokenProblems({ refreshTokens }: Pick<Config, 'refreshTok
     seen.add(key);
     return problems;
   });
+  if (refreshTokens.replay === 'end-family' && refreshTokens.leeway === 0) {
+    const text =
+      'is 0s while replay is end-family: two tabs that send one token sign their user out; 10s spares them';
+    found.push({ path: ['refreshTokens', 'leeway'], text, severity: 'warning' });
+  }
+  return found;
 }
 
 function shape(template: string): string {
