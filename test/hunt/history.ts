@@ -1,5 +1,5 @@
 /** Writes that go through a tag say on which state of the cart they are based; the others promise nothing. */
-export type WriteKind = 'patch' | 'delete' | 'child' | 'create';
+export type WriteKind = 'patch' | 'delete' | 'child' | 'create' | 'collection';
 
 /** One write as the shop applied it; the shop's list of them is the truth, in order. */
 export interface Applied {
@@ -30,6 +30,11 @@ export interface Write {
   readonly told: Told;
   /** Version in an accepted answer, where there is one. */
   readonly result: number | undefined;
+  /** The version that its client had read. */
+  readonly basedOn?: number | undefined;
+  /** Status of a refusal. */
+  readonly status?: number;
+  readonly answeredMs?: number;
 }
 
 /** A 304: it says that the client's copy was the state of the cart at some moment between question and answer. */
@@ -52,6 +57,8 @@ export interface Verdict {
   /** The copy was the state at no such moment. */
   readonly stale: readonly NotModified[];
   readonly unknown: { readonly applied: number; readonly notApplied: number };
+  /** Refused with 412, although the state was still the one that the client had read. */
+  readonly needless: number;
 }
 
 /** Holds what clients were told against what the shop did. */
@@ -78,11 +85,21 @@ export function checkHistory(
     appliedThoughRefused: writes.filter((one) => one.told === 'refused' && wasApplied(one)),
     appliedTwice: [...times].filter(([, all]) => all.length > 1).map(([write]) => write),
     stale: findStale(applied, notModified),
+    needless: countNeedless(applied, writes),
     unknown: {
       applied: unknown.filter(wasApplied).length,
       notApplied: unknown.filter((one) => !wasApplied(one)).length,
     },
   };
+}
+
+function countNeedless(applied: readonly Applied[], writes: readonly Write[]): number {
+  const replacedMs = new Map(applied.map(({ cart, replaced, atMs }) => [`${cart} ${replaced}`, atMs]));
+  const isNeedless = ({ cart, basedOn, status, answeredMs = 0 }: Write) =>
+    status === 412 &&
+    basedOn !== undefined &&
+    (replacedMs.get(`${cart} ${basedOn}`) ?? Infinity) > answeredMs;
+  return writes.filter(isNeedless).length;
 }
 
 function findStale(applied: readonly Applied[], notModified: readonly NotModified[]): NotModified[] {

@@ -9,6 +9,8 @@ export function formatHunt(options: HuntOptions, report: HuntReport): string {
     Object.entries(counts).reduce((sum, [name, count]) => (pattern.test(name) ? sum + count : sum), 0);
   const through = applied.filter(({ basedOn }) => basedOn !== null).length;
   const { unknown } = verdict;
+  const refusedForNoReason = verdict.needless + status(/^status 503/);
+  const share = (count: number) => ((100 * count) / Math.max(1, writes.length)).toFixed(2);
   const rows: (readonly [string, string | number])[] = [
     [
       'replicas, clients, carts, seconds',
@@ -19,6 +21,12 @@ export function formatHunt(options: HuntOptions, report: HuntReport): string {
     ['writes applied without one (below a cart, new carts)', applied.length - through],
     ['writes accepted (2xx)', told('accepted')],
     ['conflicts (412)', status(/^status 412 006/)],
+    ['of them needless: the state was still the one of the tag', verdict.needless],
+    [
+      'writes, of them refused for no reason (503, needless 412), %',
+      `${writes.length}, ${share(refusedForNoReason)}`,
+    ],
+    ['writes of a whole collection, refused by name', status(/^collection collection-write/)],
     ['refused because nobody could tell (503)', status(/^status 503/)],
     ['refused by the shop (4xx)', status(/^status (404|409|422)/)],
     ['unknown outcomes', told('unknown')],

@@ -73,6 +73,10 @@ async function serve(request: IncomingMessage, response: ServerResponse): Promis
           ? 'create'
           : 'child';
   const write = JSON.parse(body) as WriteBody;
+  if (kind === 'patch' && id === '') {
+    for (const [name, { exists }] of carts) if (exists) applyWrite('collection', name, write, arrivedMs);
+    return send(response, 200, { data: [] });
+  }
   await serveWrite(kind, kind === 'create' ? (write.cart ?? '') : id, write, arrivedMs, request, response);
 }
 
@@ -80,6 +84,12 @@ async function serve(request: IncomingMessage, response: ServerResponse): Promis
 async function serveRead(id: string, only: string | null, response: ServerResponse): Promise<void> {
   const fate = isCalm ? 1 : random.next();
   const name = only ?? id;
+  if (name === '') {
+    const all = [...carts]
+      .filter(([, cart]) => cart.exists)
+      .map(([cart, { version }]) => dataOf(cart, version));
+    return send(response, 200, { data: all });
+  }
   const { version, exists } = cartOf(name);
   await sleep(fate < 0.01 ? random.upTo(1500) : random.upTo(10));
   if (fate > 0.997 && !isCalm) return send(response, 500, {});

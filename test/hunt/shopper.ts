@@ -37,6 +37,7 @@ interface Known {
 const unforwarded = new Set([
   '005',
   '006',
+  'collection-write',
   'tag-store-unavailable',
   'resource-busy',
   'overloaded',
@@ -62,6 +63,10 @@ export class Shopper {
     const { random, carts } = this.#options;
     while (!isOver()) {
       const cart = random.pick(carts);
+      if (random.next() < 0.02) {
+        await this.#writeCollection();
+        continue;
+      }
       if (random.next() < 0.12) {
         // Below a cart no tag is needed, but the one of before must not stand for what is there now.
         await this.read(cart);
@@ -136,7 +141,10 @@ export class Shopper {
       ...(kind === 'child' && { port: this.#options.around }),
     });
     const told = toldBy(answer);
-    sightings.writes.push({ write, cart, kind, told, result: answer.version });
+    sightings.writes.push({
+      ...{ write, cart, kind, told, result: answer.version, basedOn: known?.version },
+      ...(told === 'refused' && { status: answer.status, answeredMs: clockMs() }),
+    });
     this.#count(`${kind} ${told}`);
     this.#lastStatus = `status ${answer.status}${answer.code === undefined ? '' : ` ${answer.code}`}`;
     this.#count(this.#lastStatus);
@@ -147,6 +155,20 @@ export class Shopper {
       this.#known.set(cart, { tag: answer.tag, version: answer.version });
     }
     return told;
+  }
+
+  /** All carts at once, with the tag of the list of them; it must not pass, since no member's tag dies of it. */
+  async #writeCollection(): Promise<void> {
+    const { name, sightings } = this.#options;
+    const { tag } = await this.#send({ method: 'GET', path: '/carts' });
+    if (tag === undefined) return;
+    this.#writes += 1;
+    const write = `${name}.${this.#writes}`;
+    const request = { method: 'PATCH', path: '/carts', fields: { 'If-Match': tag }, body: { write } };
+    const answer = await this.#send(request);
+    this.#count(`collection ${answer.code ?? answer.status}`);
+    const told = toldBy(answer);
+    sightings.writes.push({ write, cart: '', kind: 'collection', told, result: undefined });
   }
 
   #send({ port, ...request }: Sent): Promise<CartAnswer> {
@@ -169,6 +191,8 @@ function requestOf(kind: WriteKind, cart: string): { readonly method: string; re
       return { method: 'POST', path: `/carts/${cart}/items` };
     case 'create':
       return { method: 'POST', path: '/carts' };
+    case 'collection':
+      return { method: 'PATCH', path: '/carts' };
   }
 }
 

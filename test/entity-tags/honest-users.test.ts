@@ -1,0 +1,204 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import Fastify from 'fastify';
+import { afterEach, describe, expect, it } from 'vitest';
+import { ageRedis } from '../harness/aged-redis.ts';
+import type { RawResponse } from '../harness/raw-response.ts';
+import { startRedisProcess } from '../harness/redis-server.ts';
+import { callShop, outcomeOf, type ShopCall } from '../harness/shop-client.ts';
+import { type Shopward, startShopward } from '../harness/shopward.ts';
+
+/** How long the other replica is left alone; `HONEST_IDLE_MS=200,1000,60000` and `HONEST_CARTS=50` for a longer look. */
+const idleMs = (process.env.HONEST_IDLE_MS ?? '200,1000').split(',').map(Number);
+const cartCount = Number(process.env.HONEST_CARTS ?? 25);
+const longestReadMs = Number(process.env.HONEST_LONGEST_READ_MS ?? 1500);
+
+const closing: Array<() => unknown> = [];
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close();
+});
+
+/** Carts that hold what was last written to them, each answer after a while. */
+class Shop {
+  readonly items = new Map<string, number>();
+  waitMs: (request: IncomingMessage) => number = () => 0;
+  running = 0;
+  busiest = 0;
+
+  async start(): Promise<string> {
+    const server: Server = createServer((request, response) => void this.#serve(request, response));
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    closing.push(() => server.close());
+    return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const [, , id = ''] = (request.url ?? '').split('/');
+    request.resume();
+    await once(request, 'end');
+    const document = () => ({ data: { type: 'carts', id, attributes: { items: this.items.get(id) ?? 0 } } });
+    // A read shows the state of its arrival.
+    const seen = JSON.stringify(document());
+    const isWrite = request.method !== 'GET';
+    if (isWrite) this.running += 1;
+    this.busiest = Math.max(this.busiest, this.running);
+    await sleep(this.waitMs(request));
+    if (isWrite) {
+      this.running -= 1;
+      this.items.set(id, (this.items.get(id) ?? 0) + 1);
+    }
+    const type = { 'Content-Type': 'application/vnd.api+json' };
+    response
+      .writeHead(request.method === 'POST' ? 201 : 200, type)
+      .end(isWrite ? JSON.stringify(document()) : seen);
+  }
+}
+
+async function startReplicas(upstream: string, count: number, config: object = {}): Promise<Shopward[]> {
+  const redis = await startRedisProcess();
+  closing.push(() => redis.close());
+  await ageRedis(redis.port);
+  const store = { url: `redis://127.0.0.1:${redis.port}` };
+  const one = () => startShopward({ upstream, config: { store, ...config } });
+  const replicas = await Promise.all(Array.from({ length: count }, one));
+  for (const replica of replicas) closing.push(() => replica.kill());
+  return replicas;
+}
+
+const call = (replica: Shopward | undefined, line: string, options: ShopCall = {}): Promise<RawResponse> =>
+  callShop(replica?.port ?? 0, line, { token: replica?.issueToken(), ...options });
+
+const body = { data: { type: 'carts', attributes: {} } };
+const tokens = (count: number) => Array.from({ length: count }, (_, i) => `cart-${i}`);
+
+describe('a read that follows a write at another replica', () => {
+  it.each(idleMs)(
+    'has a tag after that one was idle for %i ms, however long the read takes',
+    async (idle) => {
+      const shop = new Shop();
+      const [one, other] = await startReplicas(await shop.start(), 2);
+      const carts = tokens(cartCount);
+      const tagged = await Promise.all(carts.map((cart) => call(one, `GET /carts/${cart}`)));
+      await call(other, 'GET /carts/warm');
+      await sleep(idle);
+      shop.waitMs = ({ method, url = '' }) =>
+        method === 'GET' ? 5 + (longestReadMs * (Number(url.split('-').at(-1)) || 0)) / cartCount : 0;
+      const reads = await Promise.all(
+        carts.map(async (cart, i) => {
+          const ifMatch = tagged[i]?.field('etag');
+          const written = await call(one, `PATCH /carts/${cart}`, { ifMatch, body });
+          expect(written.status).toBe(200);
+          const read = await call(other, `GET /carts/${cart}`);
+          return [written.field('etag'), read.field('etag')];
+        }),
+      );
+      for (const [given, seen] of reads) expect(seen).toBe(given);
+    },
+  );
+
+  it('has a tag under load', async () => {
+    const shop = new Shop();
+    const replicas = await startReplicas(await shop.start(), 2);
+    shop.waitMs = ({ method }) => (method === 'GET' ? 5 : 0);
+    let untagged = 0;
+    await Promise.all(
+      tokens(16).map(async (cart, i) => {
+        let tag = (await call(replicas[0], `GET /carts/${cart}`)).field('etag');
+        for (let round = 0; round < 12; round += 1) {
+          const written = await call(replicas[(i + round) % 2], `PATCH /carts/${cart}`, {
+            ifMatch: tag,
+            body,
+          });
+          expect(written.status).toBe(200);
+          tag = (await call(replicas[(i + round + 1) % 2], `GET /carts/${cart}`)).field('etag');
+          if (tag !== written.field('etag')) untagged += 1;
+          tag ??= written.field('etag');
+        }
+      }),
+    );
+    expect(untagged).toBe(0);
+  });
+});
+
+describe('forty adds to one cart at once', () => {
+  it.each([150, 600])('are all taken, as the shop alone would, by one of %i ms', async (waitMs) => {
+    const shop = new Shop();
+    const [one, other] = await startReplicas(await shop.start(), 2, { upstream: { connections: 64 } });
+    const before = (await call(one, 'GET /carts/1')).field('etag');
+    shop.waitMs = ({ method }) => (method === 'GET' ? 0 : waitMs);
+    const adds = Array.from({ length: 40 }, (_, i) =>
+      call(i % 2 === 0 ? one : other, 'POST /carts/1/items', { body: { data: { type: 'items' } } }),
+    );
+    const outcomes = (await Promise.all(adds)).map(outcomeOf);
+    expect(outcomes).toEqual(Array.from({ length: 40 }, () => '201'));
+    expect(shop.items.get('1')).toBe(40);
+    // Beside one another, not one after the other.
+    expect(shop.busiest).toBeGreaterThan(10);
+    const change = (ifMatch: string | undefined) => call(one, 'PATCH /carts/1', { ifMatch, body });
+    expect(outcomeOf(await change(before))).toBe('412 006');
+    expect(outcomeOf(await change((await call(other, 'GET /carts/1')).field('etag')))).toBe('200');
+  });
+
+  it('let a writer with a tag have its turn', async () => {
+    const shop = new Shop();
+    const [one] = await startReplicas(await shop.start(), 1);
+    const ifMatch = (await call(one, 'GET /carts/1')).field('etag');
+    shop.waitMs = () => 40;
+    let isOver = false;
+    // What the shop refuses leaves the tag, so that the writer's turn is all that it waits for.
+    const crowd = Array.from({ length: 8 }, async () => {
+      while (!isOver) await call(one, 'POST /carts/1/items', { body: { data: { type: 'items' } } });
+    });
+    await sleep(100);
+    const changed = outcomeOf(await call(one, 'PATCH /carts/1', { ifMatch, body }));
+    isOver = true;
+    await Promise.all(crowd);
+    // The adds were taken, so its tag is an old one; what it must not be is 503.
+    expect(changed).toBe('412 006');
+  });
+});
+
+describe('in front of a backend with writes of whole collections', () => {
+  it('none reaches it, and a tag of a member is as good as before', async () => {
+    const carts = new Map(
+      [1, 2].map((id) => [id, { type: 'carts', id: String(id), attributes: { note: '' } }]),
+    );
+    const backend = Fastify();
+    closing.push(() => backend.close());
+    backend.addContentTypeParser(
+      'application/vnd.api+json',
+      { parseAs: 'string' },
+      backend.getDefaultJsonParser('error', 'error'),
+    );
+    let batches = 0;
+    const writeAll = () => {
+      batches += 1;
+      for (const cart of carts.values()) cart.attributes.note = 'all';
+      return { data: [...carts.values()] };
+    };
+    backend.get('/carts', () => ({ data: [...carts.values()] }));
+    backend.get('/carts/:id', ({ params }) => ({ data: carts.get(Number((params as { id: string }).id)) }));
+    backend.patch('/carts', writeAll);
+    backend.put('/carts', writeAll);
+    backend.delete('/carts', writeAll);
+    backend.patch('/carts/:id', ({ params }) => ({ data: carts.get(Number((params as { id: string }).id)) }));
+    const [one] = await startReplicas(await backend.listen({ port: 0, host: '127.0.0.1' }), 1);
+    for (const count of [2, 1]) {
+      if (count === 1) carts.delete(2);
+      const member = (await call(one, 'GET /carts/1')).field('etag');
+      const list = (await call(one, 'GET /carts')).field('etag');
+      expect(list === member).toBe(count === 1);
+      for (const method of ['PATCH', 'DELETE', 'PUT']) {
+        const sent = await call(one, `${method} /carts`, { ifMatch: list, body });
+        expect(outcomeOf(sent)).toBe('400 collection-write');
+      }
+      expect(outcomeOf(await call(one, 'PATCH /carts', { body }))).toBe('428 005');
+      expect(outcomeOf(await call(one, 'PATCH /carts', { ifMatch: '"other"', body }))).toBe('412 006');
+      expect(outcomeOf(await call(one, 'PATCH /carts/1', { ifMatch: member, body }))).toBe('200');
+    }
+    expect(batches).toBe(0);
+  });
+});
