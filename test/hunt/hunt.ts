@@ -23,6 +23,8 @@ export interface HuntOptions {
   readonly carts: number;
   readonly redis: 'single' | 'sentinel';
   readonly seed: number;
+  /** Nobody breaks anything, and the shop always answers: what is refused then has no reason but ours. */
+  readonly isCalm?: boolean;
   /**
    * `tags`: shopward runs without entity tags; `landing`: the shop acts later than the lease allows; `around`: some writes
    * reach the shop around shopward, which answers 304 for five seconds without asking. All must lose, the last one also
@@ -95,7 +97,9 @@ export async function runHunt(options: HuntOptions): Promise<HuntReport> {
   const isOver = () =>
     performance.now() > until &&
     (isEnough?.(sightings, nemesis.deeds) !== false || performance.now() > until + 120_000);
-  await Promise.all([nemesis.run(isOver), ...shoppers.map((shopper) => shopper.run(isOver))]);
+  if (options.isCalm === true) shop.calm();
+  const misfortunes = options.isCalm === true ? [] : [nemesis.run(isOver)];
+  await Promise.all([...misfortunes, ...shoppers.map((shopper) => shopper.run(isOver))]);
   shop.calm();
   const stuck = await findStuck(carts, replicas, (i, port) => shopperOf(i, [port]));
   const { applied, counts } = await shop.report();

@@ -3,6 +3,7 @@
  *
  *     node test/hunt/run.ts --replicas 3 --clients 50 --seconds 60 [--redis sentinel|single] [--carts 12] [--seed N]
  *         [--broken tags|landing|around]    a setup that must lose: shows that the hunt can find something
+ *         [--calm]                   nothing is broken: what share of requests is refused all the same?
  *         [--statuses]               prints every status that clients saw, too
  */
 import { parseArgs } from 'node:util';
@@ -18,6 +19,7 @@ const { values } = parseArgs({
     redis: { type: 'string', default: 'sentinel' },
     seed: { type: 'string', default: String(Date.now() % 100_000) },
     broken: { type: 'string' },
+    calm: { type: 'boolean', default: false },
     statuses: { type: 'boolean', default: false },
   },
 });
@@ -32,6 +34,7 @@ const options: HuntOptions = {
   redis: values.redis === 'single' ? 'single' : 'sentinel',
   seed: Number(values.seed),
   broken,
+  isCalm: values.calm,
 };
 const report = await runHunt(options);
 console.log(formatHunt(options, report));
