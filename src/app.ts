@@ -9,18 +9,21 @@ import type { Inside } from './app/inside.ts';
 import { createInside } from './app/inside-process.ts';
 import type { Secrets } from './app/live-secrets.ts';
 import type { Part } from './app/part.ts';
+import { connectionProblems, createPlaces } from './app/places.ts';
 import { createProtection } from './app/protection.ts';
 import { createRefreshTokensPart } from './app/refresh-tokens.ts';
 import { createUrlResolverPart } from './app/url-resolver.ts';
 import { certificateEndMs } from './config/certificate.ts';
 import type { FileBytes } from './config/read-file.ts';
 import type { Config } from './config/schema.ts';
+import { hearFaults } from './event-loop/faults.ts';
 import { readWholeBody, sendContinue } from './forwarding/request-body.ts';
 import { admit, askOwnEndpoints, createPipeline, type OwnEndpoint, type Rooms } from './pipeline.ts';
 import { reject } from './rejections/rejection.ts';
 import { buildRejections } from './rejections/table.ts';
 import { createCors } from './server/cors.ts';
 import { Exchange, type ExchangeContext } from './server/exchange.ts';
+import { InFlight } from './server/in-flight.ts';
 import { createListener } from './server/listener.ts';
 import { createOwnFields } from './server/own-fields.ts';
 import { createRefuseUnread } from './server/refuse-unread.ts';
@@ -158,14 +161,21 @@ export async function createApp({
     onFault: (fault, requestId) =>
       log.error({ event: 'fault', err: fault, requestId }, 'a request met a fault'),
   };
-  let inFlight = 0;
+  const share = { limit: limits.inFlight, sharePercent: limits.clientShare };
+  const inFlight = new InFlight(share);
+  const openSockets = new InFlight(share);
   let draining = false;
   const handle = (incoming: IncomingMessage, response: ServerResponse) => {
-    const exchange = new Exchange(incoming, response, context);
-    inFlight++;
-    if (inFlight <= limits.inFlight) run(exchange);
-    else exchange.refuse(reject('overloaded', { reason: 'in-flight', retryAfterSeconds: 1 }));
+    const place = inFlight.enter();
+    const exchange = new Exchange(incoming, response, place, context);
+    if (place.isBeyond) exchange.refuse(reject('overloaded', { reason: 'in-flight', retryAfterSeconds: 1 }));
+    else run(exchange);
+    return exchange;
   };
+  hearFaults((fault) =>
+    log.error({ event: 'fault', err: fault }, 'an exchange met a fault, and ended alone'),
+  );
+  const { places, descriptors } = createPlaces(config, log);
   const listener = createListener({
     host: config.listen.host,
     port: config.listen.port,
@@ -174,15 +184,14 @@ export async function createApp({
     ...(secrets.tls && { tls: secrets.tls }),
     refuseUnread: createRefuseUnread(context),
     handle,
-    ended: () => {
-      inFlight--;
-    },
+    places,
     ...(webSockets && {
       handleUpgrade: createUpgradeHandler(
         {
           canonicalise: rooms.canonicalise,
           askOwnEndpoints: (canonical, notes) => askOwnEndpoints(rooms, canonical, notes),
           admit: (canonical, notes) => admit(rooms, canonical, notes),
+          inFlight: openSockets,
           forwarder: webSockets,
         },
         context,
@@ -206,13 +215,15 @@ export async function createApp({
     metrics,
     log,
     isDraining: () => draining,
+    connectionProblems: () => connectionProblems(places, descriptors),
   });
   registerGauges(metrics, {
     forwarder,
     list,
     keys: keys.source,
     verifier,
-    inFlight: () => inFlight,
+    inFlight: () => inFlight.count,
+    places,
     secretProblems: () => secretProblems,
     certificateEndMs: () => certificateEnd,
   });

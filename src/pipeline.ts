@@ -9,6 +9,7 @@ import { type Answer, isAnswer } from './request/answer.ts';
 import { type CanonicalRequest, isSafe } from './request/canonical-request.ts';
 import { editFields, fieldValue } from './request/field-list.ts';
 import type { Exchange } from './server/exchange.ts';
+import { beyondShare } from './server/in-flight.ts';
 
 type Eventually<T> = T | Promise<T>;
 type Identity = Authenticated['identity'];
@@ -96,6 +97,7 @@ function handle(rooms: Rooms, exchange: Exchange): Eventually<void> {
   const request = rooms.canonicalise(exchange.incoming);
   if (isRejection(request)) return exchange.refuse(request);
   exchange.meet(request);
+  if (!exchange.place.takeFor(request.clientAddress)) return exchange.refuse(beyondShare);
 
   const own = askOwnEndpoints(rooms, request, exchange);
   if (own !== undefined) {
@@ -153,7 +155,10 @@ export function admit(
 /** Past authentication: the gate that concerns itself with the request, then the upstream. */
 function proceed(rooms: Rooms, exchange: Exchange, admission: Admission | Rejection): Eventually<void> {
   if (isRejection(admission)) return exchange.refuse(admission);
-  const { request, isObserved } = admission;
+  const { request, identity, isObserved } = admission;
+  if (identity !== undefined && !exchange.place.takeForSubject(identity.subject)) {
+    return exchange.refuse(beyondShare);
+  }
   const met = findGate(rooms.gates, request, isObserved);
   if (isRejection(met)) return exchange.refuse(met);
   return met === undefined ? forward(rooms, exchange, request) : pass(rooms, exchange, admission, met);

@@ -1,6 +1,7 @@
 import type { Forwarder } from '../forwarding/forwarder.ts';
 import type { KeySource } from '../protection/key-source.ts';
 import type { TokenVerifier } from '../protection/token-verifier.ts';
+import type { ConnectionPlaces } from '../server/connection-places.ts';
 import { logOutput } from '../telemetry/log.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { LiveList } from './live-list.ts';
@@ -11,6 +12,7 @@ export interface GaugeSources {
   readonly keys: KeySource;
   readonly verifier: Pick<TokenVerifier, 'status'>;
   inFlight(): number;
+  readonly places: ConnectionPlaces;
   secretProblems(): readonly unknown[];
   /** Undefined: there is no certificate. */
   certificateEndMs(): number | undefined;
@@ -19,12 +21,32 @@ export interface GaugeSources {
 /** What is read at each scrape. Of the list and the keys the worker that is worst off is shown. */
 export function registerGauges(
   metrics: Metrics,
-  { forwarder, list, keys, verifier, inFlight, secretProblems, certificateEndMs }: GaugeSources,
+  { forwarder, list, keys, verifier, inFlight, places, secretProblems, certificateEndMs }: GaugeSources,
 ): void {
   metrics.registerGauge({
     name: 'http_server_active_requests',
     help: 'Requests in flight.',
     value: inFlight,
+  });
+  metrics.registerGauge({
+    name: 'shopward_connections',
+    help: 'Connections of clients.',
+    value: () => places.open,
+  });
+  metrics.registerGauge({
+    name: 'shopward_connections_limit',
+    help: 'Connections of clients that are taken at most (`listen.maxConnections`).',
+    value: () => places.limit,
+  });
+  metrics.registerCounter({
+    name: 'shopward_connections_evicted',
+    help: 'Idle connections of clients that were ended to make room for others.',
+    value: () => places.counts.evicted,
+  });
+  metrics.registerCounter({
+    name: 'shopward_connections_refused',
+    help: 'Connections of clients that were not taken: there was no room, or the peer had its share.',
+    value: () => places.counts.refused + places.counts.refusedOfPeer,
   });
   metrics.registerGauge({
     name: 'shopward_upstream_queue',

@@ -16,6 +16,8 @@ export interface InsideSources extends PartSources {
   certificateEndMs(): number | undefined;
   readonly parts: readonly Part[];
   isDraining(): boolean;
+  /** Why clients may not be taken. */
+  connectionProblems(): readonly string[];
 }
 
 /** The answers of this process. */
@@ -37,6 +39,7 @@ export function createInside(sources: InsideSources): Inside {
       if (notice) reasons.push(`listen.tls: ${notice}`);
       const { fault } = logOutput();
       if (fault) reasons.push(`log: ${logFaultText(fault)}`);
+      reasons.push(...sources.connectionProblems());
       for (const part of parts) reasons.push(...(part.reasons?.() ?? []));
       return { ready: !draining && keyCount > 0, reasons };
     },

@@ -1,6 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
+import { endAlone } from '../event-loop/faults.ts';
 import type { RejectionName } from '../rejections/table.ts';
+import type { ConnectionPlaces } from './connection-places.ts';
 
 /** One request of a connection, with its response. */
 interface Pair {
@@ -8,10 +10,16 @@ interface Pair {
   readonly response: ServerResponse;
 }
 
+/** What was made of a request. */
+export interface Handled {
+  /** Its response is over, or its connection. */
+  ended(): void;
+}
+
 export interface ClientConnectionOptions {
-  handle(incoming: IncomingMessage, response: ServerResponse): void;
-  /** The response of what was handled is over, or the connection. */
-  ended?(): void;
+  handle(incoming: IncomingMessage, response: ServerResponse): Handled | undefined;
+  /** Told when the connection begins a request, and when it has none any more. */
+  readonly places?: Pick<ConnectionPlaces, 'busy' | 'idle'>;
   /** What could not be read as a request: the answer is to be written, and the socket ended. */
   refuseUnread(why: RejectionName, socket: Duplex): void;
 }
@@ -32,10 +40,12 @@ export class ClientConnection {
   readonly #options: ClientConnectionOptions;
   readonly #waiting: Pair[] = [];
   #current: Pair | undefined;
+  #handled: Handled | undefined;
   /** Why nothing more is read of this connection. */
   #broken: RejectionName | undefined;
   #draining = false;
   #ending = false;
+  #isBusy = false;
 
   constructor(socket: Duplex, options: ClientConnectionOptions) {
     this.#socket = socket;
@@ -84,10 +94,12 @@ export class ClientConnection {
   #begin(pair: Pair): void {
     this.#current = pair;
     const { incoming, response } = pair;
-    response.on('close', () => this.#ended());
+    if (!this.#isBusy) this.#options.places?.busy(this.#socket);
+    this.#isBusy = true;
+    response.on('close', this.#ended);
     this.#markIfLast(pair);
     if (this.#waiting.length > 0) setImmediate(() => this.#holdReading());
-    this.#options.handle(incoming, response);
+    this.#handled = this.#options.handle(incoming, response);
   }
 
   /** Node closes the connection behind a response that is marked so, whatever waits. */
@@ -100,10 +112,19 @@ export class ClientConnection {
     if (this.#waiting.length > 0) this.#socket.pause();
   }
 
-  #ended(): void {
+  readonly #ended = (): void => {
+    try {
+      this.#goOn();
+    } catch (fault) {
+      endAlone(fault, () => this.#socket.destroy());
+    }
+  };
+
+  #goOn(): void {
     const ended = this.#current;
     this.#current = undefined;
-    this.#options.ended?.();
+    this.#handled?.ended();
+    this.#handled = undefined;
     if (!this.#socket.writable) {
       this.#waiting.length = 0;
       return;
@@ -113,6 +134,8 @@ export class ClientConnection {
       this.#begin(next);
       this.#endIfDue();
     } else if (this.#broken === undefined) {
+      this.#isBusy = false;
+      this.#options.places?.idle(this.#socket);
       this.#socket.resume();
       if (this.#ending) this.#endSoon();
     } else if (ended?.incoming.complete === false) {

@@ -9,6 +9,8 @@ import type { CanonicalRequest } from '../request/canonical-request.ts';
 import type { FieldList } from '../request/field-list.ts';
 import type { ExchangeRecord } from '../telemetry/exchange-record.ts';
 import type { PathForLog } from '../telemetry/path-for-log.ts';
+import type { Handled } from './client-connection.ts';
+import type { Place } from './in-flight.ts';
 import type { OwnFields } from './own-fields.ts';
 import { codeOf, type Noted, type Outcome, recordOf } from './record-of.ts';
 
@@ -23,7 +25,7 @@ export interface ExchangeContext {
 }
 
 /** One request and its one response, and what is noted of them. The only place that ends an exchange. */
-export class Exchange implements Noted, ForwardCaller {
+export class Exchange implements Noted, ForwardCaller, Handled {
   readonly incoming: IncomingMessage;
   readonly response: ServerResponse;
   /** Template of the own endpoint or row that decided; `*` until one did. */
@@ -32,17 +34,24 @@ export class Exchange implements Noted, ForwardCaller {
   request: CanonicalRequest | undefined;
   observed: Rejection | undefined;
   readonly startedMs = performance.now();
+  /** Among all that is under way. */
+  readonly place: Place;
   readonly #context: ExchangeContext;
   #isRecorded = false;
 
-  constructor(incoming: IncomingMessage, response: ServerResponse, context: ExchangeContext) {
+  constructor(incoming: IncomingMessage, response: ServerResponse, place: Place, context: ExchangeContext) {
     this.incoming = incoming;
     this.response = response;
+    this.place = place;
     this.#context = context;
   }
 
   get peerAddress(): string {
     return this.incoming.socket.remoteAddress ?? '';
+  }
+
+  ended(): void {
+    this.place.leave();
   }
 
   /** The request was understood. */

@@ -3,10 +3,13 @@ import https from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { TLSSocket } from 'node:tls';
+import { endAlone } from '../event-loop/faults.ts';
 import type { RejectionName } from '../rejections/table.ts';
-import { ClientConnection } from './client-connection.ts';
+import { ClientConnection, type Handled } from './client-connection.ts';
 import { rejectionOfParserFault } from './client-error.ts';
 import { ClientMessage } from './client-message.ts';
+import type { ConnectionPlaces } from './connection-places.ts';
 
 /** PEM texts. */
 interface Certificate {
@@ -22,15 +25,15 @@ export interface ListenerOptions {
   /** Bytes of all request fields together, request line included; more is 431. */
   readonly requestHeadersBytes: number;
   readonly tls?: Certificate;
+  /** Connections at once; default: any number. */
+  readonly places?: ConnectionPlaces;
   /** What node could not read as a request is refused on its bare socket, which ends. */
   refuseUnread(why: RejectionName, socket: Duplex): void;
   /**
    * One whole request head. `continueWanted` is set for `Expect: 100-continue`: nothing was sent yet, the interim
    * response is the handler's to give once every check has passed.
    */
-  handle(incoming: IncomingMessage, response: ServerResponse): void;
-  /** Its response is over, or its connection. */
-  ended?(): void;
+  handle(incoming: IncomingMessage, response: ServerResponse): Handled | undefined;
   /** A WebSocket handshake, where they are switched on; any other upgrade is an ordinary request. */
   handleUpgrade?(incoming: IncomingMessage, socket: Duplex, head: Buffer): void;
 }
@@ -80,11 +83,7 @@ export function createListener(options: ListenerOptions): Listener {
     // A request without a body has no stream that would have to be ended and destroyed.
     optimizeEmptyRequests: true,
     shouldUpgradeCallback: (incoming) => {
-      const { method, headers } = incoming;
-      const isMade =
-        options.handleUpgrade !== undefined &&
-        method === 'GET' &&
-        headers.upgrade?.toLowerCase() === 'websocket';
+      const isMade = options.handleUpgrade !== undefined && isHandshake(incoming);
       if (!isMade) declined = incoming;
       return isMade;
     },
@@ -94,13 +93,19 @@ export function createListener(options: ListenerOptions): Listener {
   server.maxRequestsPerSocket = 0;
   let draining = false;
 
+  const { places } = options;
+  /** By their peer, which the socket of TLS has in common with the one under it. */
+  const handshakes = new Map<string, Socket>();
   const connectionOf = (socket: Duplex): ClientConnection => {
     const known = connections.get(socket);
     if (known !== undefined) return known;
     const connection = new ClientConnection(socket, options);
     if (draining) connection.drain();
     connections.set(socket, connection);
-    socket.once('close', () => connections.delete(socket));
+    socket.once('close', () => {
+      connections.delete(socket);
+      places?.busy(socket);
+    });
     return connection;
   };
   const take = (incoming: IncomingMessage, response: ServerResponse) => {
@@ -109,34 +114,54 @@ export function createListener(options: ListenerOptions): Listener {
     declined = undefined;
     connectionOf(incoming.socket).take(incoming, response);
   };
-  server.on('connection', (socket: Socket) => {
+  const ofRequest = (incoming: IncomingMessage) => incoming.socket;
+  const accept = (socket: Socket) => {
+    if (places?.admit(socket) === false) return;
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
-  });
-  server.on(options.tls ? 'secureConnection' : 'connection', connectionOf);
-  server.on('request', take);
-  // Without these two node answers 100 and 417 by itself, before anybody was asked for a token.
-  server.on('checkContinue', take);
-  server.on('checkExpectation', take);
-  server.on('clientError', (fault: NodeJS.ErrnoException, socket) => {
+    if (options.tls === undefined) connectionOf(socket);
+    else {
+      const peer = peerOf(socket);
+      handshakes.set(peer, socket);
+      socket.once('close', () => handshakes.delete(peer));
+    }
+  };
+  const secure = (socket: TLSSocket) => {
+    connectionOf(socket);
+    const raw = handshakes.get(peerOf(socket));
+    if (raw !== undefined) places?.busy(raw);
+    places?.idle(socket);
+  };
+  const refuseBytes = guarded((socket: Duplex, fault: NodeJS.ErrnoException) => {
     // Without a finished handshake nothing can be said over TLS: what was written would wait, and the socket with it.
-    const isHandshake = options.tls !== undefined && !connections.has(socket);
-    if (isHandshake || fault.code === 'ECONNRESET' || !socket.writable) socket.destroy();
+    const isUnfinished = options.tls !== undefined && !connections.has(socket);
+    if (isUnfinished || fault.code === 'ECONNRESET' || !socket.writable) socket.destroy();
     else connectionOf(socket).breakOff(rejectionOfParserFault(fault.code));
-  });
+  }, itself);
+  server.on('connection', guarded(accept, itself));
+  server.on('secureConnection', guarded(secure, itself));
+  server.on('request', guarded(take, ofRequest));
+  // Without these two node answers 100 and 417 by itself, before anybody was asked for a token.
+  server.on('checkContinue', guarded(take, ofRequest));
+  server.on('checkExpectation', guarded(take, ofRequest));
+  server.on('clientError', (fault, socket) => refuseBytes(socket, fault));
   // CONNECT asks for a tunnel; there is none (RFC 9110 section 9.3.6). Node leaves the socket to us.
-  server.on('connect', (_incoming, socket) => {
+  const refuseTunnel = ({ socket }: IncomingMessage) => {
     socket.on('error', () => socket.destroy());
     connectionOf(socket).breakOff('method-not-allowed');
-  });
+  };
+  server.on('connect', guarded(refuseTunnel, ofRequest));
   const { handleUpgrade } = options;
   if (handleUpgrade) {
-    server.on('upgrade', (incoming, socket, head) => {
+    const upgrade = (incoming: IncomingMessage, socket: Duplex, head: Buffer) => {
       socket.on('error', () => socket.destroy());
       const connection = connectionOf(socket);
-      if (connection.isIdle) handleUpgrade(incoming, socket, head);
-      else connection.breakOff('bad-request');
-    });
+      if (!connection.isIdle) return connection.breakOff('bad-request');
+      // It ends with its token or with either side, and makes room for nobody.
+      places?.busy(socket);
+      handleUpgrade(incoming, socket, head);
+    };
+    server.on('upgrade', guarded(upgrade, ofRequest));
   }
 
   return {
@@ -173,6 +198,35 @@ export function createListener(options: ListenerOptions): Listener {
       clearTimeout(deadline);
     },
   };
+}
+
+/** RFC 6455 section 4.2.1: GET, HTTP/1.1, and no body, whose octets would be taken for what the client says then. */
+function isHandshake({ method, headers, httpVersion }: IncomingMessage): boolean {
+  const hasBody = headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) !== 0;
+  const isWebSocket = headers.upgrade?.toLowerCase() === 'websocket';
+  return method === 'GET' && httpVersion === '1.1' && isWebSocket && !hasBody;
+}
+
+/** What an event of one connection throws ends that connection: all others share the process. */
+function guarded<Subject, Rest extends readonly unknown[]>(
+  act: (subject: Subject, ...rest: Rest) => void,
+  socketOf: (subject: NoInfer<Subject>) => Duplex,
+): (subject: Subject, ...rest: Rest) => void {
+  return (subject, ...rest) => {
+    try {
+      act(subject, ...rest);
+    } catch (fault) {
+      endAlone(fault, () => socketOf(subject).destroy());
+    }
+  };
+}
+
+function itself(socket: Duplex): Duplex {
+  return socket;
+}
+
+function peerOf({ remoteAddress, remotePort }: Socket): string {
+  return `${remoteAddress} ${remotePort}`;
 }
 
 /**

@@ -7,6 +7,7 @@ import type { Answer } from '../request/answer.ts';
 import type { CanonicalRequest } from '../request/canonical-request.ts';
 import { endWithAnswer } from './client-error.ts';
 import type { ExchangeContext } from './exchange.ts';
+import { beyondShare, type InFlight } from './in-flight.ts';
 import { codeOf, type Noted, type Outcome, recordOf } from './record-of.ts';
 
 type Eventually<T> = T | Promise<T>;
@@ -23,8 +24,19 @@ export interface HandshakeRooms {
   admit(
     request: CanonicalRequest,
     notes: HandshakeNotes,
-  ): Eventually<{ readonly request: CanonicalRequest } | Rejection>;
+  ): Eventually<
+    { readonly request: CanonicalRequest; readonly identity: HandshakeIdentity | undefined } | Rejection
+  >;
+  /** Sockets that are open or being opened. */
+  readonly inFlight: InFlight;
   readonly forwarder: WebSocketForwarder;
+}
+
+/** Whose socket it is, and until when. */
+interface HandshakeIdentity {
+  readonly subject: string;
+  /** Milliseconds since the epoch. */
+  readonly expiresAtMs: number;
 }
 
 export type HandshakeNotes = Pick<Handshake, 'route' | 'observe'>;
@@ -46,11 +58,22 @@ export function createUpgradeHandler(rooms: HandshakeRooms, context: ExchangeCon
 async function shake(rooms: HandshakeRooms, handshake: Handshake, head: Buffer): Promise<void> {
   const request = rooms.canonicalise(handshake.incoming);
   if (isRejection(request)) return handshake.refuse(request);
+  if (request.isWebSocketUpgrade !== true) return handshake.refuse(notAHandshake);
   handshake.request = request;
+  const place = rooms.inFlight.enter();
+  handshake.socket.once('close', () => place.leave());
+  if (handshake.socket.destroyed) place.leave();
+  if (place.isBeyond) return handshake.refuse(noPlace);
+  if (!place.takeFor(request.clientAddress)) return handshake.refuse(beyondShare);
   const own = await rooms.askOwnEndpoints(request, handshake);
   if (own !== undefined) return isRejection(own) ? handshake.refuse(own) : handshake.answer(own);
   const admission = await rooms.admit(request, handshake);
   if (isRejection(admission)) return handshake.refuse(admission);
+  const { identity } = admission;
+  if (identity !== undefined) {
+    if (!place.takeForSubject(identity.subject)) return handshake.refuse(beyondShare);
+    endAt(identity.expiresAtMs, handshake.socket);
+  }
   let refused = 0;
   const refuse = (rejection: Rejection) => {
     refused = handshake.write(handshake.speak(rejection));
@@ -61,6 +84,27 @@ async function shake(rooms: HandshakeRooms, handshake: Handshake, head: Buffer):
   const status = rejection === undefined ? result.status : refused;
   const decision = rejection !== undefined ? 'refused' : status === 0 ? 'aborted' : 'forwarded';
   handshake.record({ decision, status, rejection, fault });
+}
+
+const notAHandshake = reject('bad-request', { reason: 'websocket' });
+const noPlace = reject('overloaded', { reason: 'websockets', retryAfterSeconds: 1 });
+
+/** What a timer of node's holds. */
+const longestTimerMs = 2 ** 31 - 1;
+
+/**
+ * Ends a socket when the token that opened it has expired. It is cut, as both sides are in the middle of what they say
+ * to each other: a client opens another one, with the token that it has by then.
+ */
+function endAt(expiresAtMs: number, socket: Duplex): void {
+  let timer: NodeJS.Timeout;
+  const look = () => {
+    const leftMs = expiresAtMs - Date.now();
+    if (leftMs <= 0) socket.destroy();
+    else timer = setTimeout(look, Math.min(leftMs, longestTimerMs)).unref();
+  };
+  socket.once('close', () => clearTimeout(timer));
+  look();
 }
 
 /** One handshake and its end, and what is noted of it. */

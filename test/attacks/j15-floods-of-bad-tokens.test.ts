@@ -3,7 +3,7 @@ import { request, useAttackStage } from '../harness/attack-stage.ts';
 import { createKeptClient } from '../harness/kept-client.ts';
 import { encode } from '../protection/signing.ts';
 
-const stage = useAttackStage({ config: { limits: { inFlight: 100 } } });
+const stage = useAttackStage({ config: { limits: { inFlight: 100, clientShare: 100 } } });
 
 /** J15: verifying costs a signature; whoever floods with bad tokens must not lock the holders of good ones out. */
 it('J15: good tokens are answered in the middle of a flood of bad ones', async () => {

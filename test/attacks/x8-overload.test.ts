@@ -5,7 +5,7 @@ import { answer } from '../harness/recording-upstream.ts';
 
 let held: (() => void)[] = [];
 const stage = useAttackStage({
-  config: { limits: { inFlight: 20 } },
+  config: { limits: { inFlight: 20, clientShare: 100 } },
   script: ({ head }) =>
     head.startsWith('GET /hold') ? new Promise((resolve) => held.push(() => resolve(answer()))) : undefined,
 });

@@ -36,7 +36,7 @@ describe('overload', () => {
     upstream = recording;
     shopward = await startShopward({
       upstream: `http://127.0.0.1:${recording.port}`,
-      config: { limits: { inFlight: bound } },
+      config: { limits: { inFlight: bound, clientShare: 100 } },
       rows: ['GET /secret'],
     });
     const served: Promise<RawResponse>[] = [];

@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { adviceJudges, fileJudges } from '../../src/commands/file-judges.ts';
-import { formatProblem } from '../../src/config/problem.ts';
 import { parse } from 'yaml';
 import { z } from 'zod';
+import { adviceJudges, fileJudges } from '../../src/commands/file-judges.ts';
+import { formatProblem } from '../../src/config/problem.ts';
 import { compileProtectedList, parseProtectedList } from '../../src/protection/protected-list.ts';
 import { diffProtectedLists } from '../../src/protection/protected-list-difference.ts';
 import { tableRequest } from '../request/path-table-request.ts';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { createDigests } from '../../src/refresh-tokens/token-digest.ts';
 import { newFamily } from '../../src/refresh-tokens/recording.ts';
+import { createDigests } from '../../src/refresh-tokens/token-digest.ts';
 import type {
   BookLimits,
   ClaimAnswer,

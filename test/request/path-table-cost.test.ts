@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest';
-import { buildPathTable, type PathTableRequest, type PathTableRow } from '../../src/request/path-table.ts';
 import { createSegmentInterner } from '../../src/request/path-folding.ts';
 import { createPathInterpreter } from '../../src/request/path-interpretations.ts';
+import { buildPathTable, type PathTableRequest, type PathTableRow } from '../../src/request/path-table.ts';
 import { tableRequest } from './path-table-request.ts';
 
 /** What the router was asked: the real one, counted. */

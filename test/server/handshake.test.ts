@@ -17,7 +17,10 @@ it.each([
     requestHeadersBytes: 16_384,
     tls: { cert: testCertificate, key: testKey },
     refuseUnread: (why) => refused.push(why),
-    handle: () => refused.push('handled'),
+    handle: () => {
+      refused.push('handled');
+      return undefined;
+    },
   });
   const { port }: AddressInfo = await listener.listen();
   const client = await openRawConnection(port);

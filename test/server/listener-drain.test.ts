@@ -47,7 +47,10 @@ it.each([
     keepAliveTimeoutMs: 60_000,
     requestHeadersBytes: 16_384,
     refuseUnread: (_why, socket) => socket.destroy(),
-    handle: (_incoming, response) => response.end(),
+    handle: (_incoming, response) => {
+      response.end();
+      return undefined;
+    },
   });
   const accepted = once(listener.server, 'connection') as Promise<[Socket]>;
   const { port } = await listener.listen();
@@ -73,6 +76,7 @@ it('an answer that its client has not read to its end yet is not cut by a drain'
     handle: (_incoming, response) => {
       response.end(body);
       answered.resolve();
+      return undefined;
     },
   });
   const { port } = await listener.listen();

@@ -1,6 +1,7 @@
 import { afterEach, expect, it } from 'vitest';
 import { reject } from '../../src/rejections/rejection.ts';
 import { buildRejections } from '../../src/rejections/table.ts';
+import { InFlight } from '../../src/server/in-flight.ts';
 import { createListener } from '../../src/server/listener.ts';
 import { createOwnFields } from '../../src/server/own-fields.ts';
 import { createUpgradeHandler } from '../../src/server/upgrade.ts';
@@ -28,10 +29,14 @@ it.each([
     keepAliveTimeoutMs: 1000,
     requestHeadersBytes: 16_384,
     refuseUnread: (_why, socket) => socket.destroy(),
-    handle: (_incoming, response) => response.end(),
+    handle: (_incoming, response) => {
+      response.end();
+      return undefined;
+    },
     handleUpgrade: createUpgradeHandler(
       {
-        canonicalise: () => accepted(sampleHead()),
+        canonicalise: () => ({ ...accepted(sampleHead()), isWebSocketUpgrade: true }),
+        inFlight: new InFlight({ limit: 10, sharePercent: 50 }),
         askOwnEndpoints: () => undefined,
         admit,
         forwarder: { forward: () => Promise.reject(reject('internal-error')), open: 0, close() {} },

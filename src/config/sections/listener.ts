@@ -30,6 +30,10 @@ export const listen = z
       description:
         "How long an idle connection of a client stays open. Longer than the load balancer's own idle time, or it meets closed connections.",
     }),
+    maxConnections: z.int().min(1).max(1_000_000).optional().meta({
+      description:
+        'Connections of clients at once, of one process; the one that is idle the longest makes room for another. Left out: what the limit of open files leaves beside the upstream, Redis, files and the admin port, 10000 at most.',
+    }),
     drainDelay: duration({ from: '0s', to: '10m' }).prefault('1s').meta({
       description:
         'After SIGTERM `/readyz` says 503 at once; for this long requests are still taken, so that balancers can look elsewhere first. A little longer than they take to notice.',
@@ -160,6 +164,10 @@ export const limits = z
       }),
     inFlight: z.int().min(1).max(1_000_000).default(2000).meta({
       description: 'Requests under way at once in one process; more are refused with 503.',
+    }),
+    clientShare: z.int().min(1).max(100).default(50).meta({
+      description:
+        'Percent of `inFlight` that one client may hold (its address behind `trustedProxies`, an IPv6 network of 64 bits, and the subject of its access token), and of `listen.maxConnections` that one peer may hold unless it is one of `trustedProxies`. 100: no bound. Where all clients come through a balancer that `trustedProxies` does not name, they are one.',
     }),
     eventLoopStall: z
       .union([duration({ from: '1s', to: '5m' }), z.literal('none')])

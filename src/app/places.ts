@@ -1,0 +1,93 @@
+import { readFileSync } from 'node:fs';
+import type { Config } from '../config/schema.ts';
+import { compileTrust } from '../request/peer.ts';
+import { ConnectionPlaces } from '../server/connection-places.ts';
+import type { Log } from '../telemetry/log.ts';
+import { questionConnections } from './forwarding.ts';
+
+/** Descriptors for Redis, files, pipes, the event loop itself, and the admin port with its connections. */
+const ownDescriptors = 96;
+/** Connections that one process takes unless it is told: what they cost in memory is then some hundred MiB. */
+const mostByDefault = 10_000;
+/** A limit of open files below this is an oversight, or an old default. */
+const fewDescriptors = 1_024;
+/** Milliseconds for which `/readyz` says that there was no room. */
+const fullForMs = 10_000;
+
+/** The places of the public listener's connections, and how many files this process may open. */
+export function createPlaces(config: Config, log: Log) {
+  const descriptors = openFilesLimit();
+  const fitting = connectionsFor(descriptors, config);
+  const limit = config.listen.maxConnections ?? Math.min(fitting, mostByDefault);
+  if (limit > fitting) {
+    log.warn(
+      { event: 'few-descriptors', openFiles: descriptors, maxConnections: limit, fitting },
+      'listen.maxConnections is more than the limit of open files leaves: clients can shut out the upstream, Redis and the admin port',
+    );
+  } else if (descriptors < fewDescriptors) {
+    log.warn(
+      { event: 'few-descriptors', openFiles: descriptors, maxConnections: limit },
+      'few files may be open: raise the limit (ulimit -n, LimitNOFILE)',
+    );
+  }
+  const isTrusted = compileTrust(config.trustedProxies);
+  const places = new ConnectionPlaces({ limit, sharePercent: config.limits.clientShare, isTrusted });
+  watchPlaces(places, log);
+  return { places, descriptors };
+}
+
+/**
+ * Connections of clients that a number of descriptors leaves room for: each may need one to the upstream as well, though
+ * never more than `upstream.connections` of them at a time, and a WebSocket always does.
+ */
+export function connectionsFor(descriptors: number, { upstream }: Pick<Config, 'upstream'>): number {
+  const usable = Math.max(descriptors - ownDescriptors, descriptors / 4);
+  const wanted = upstream.webSocket ? usable : upstream.connections + questionConnections;
+  return Math.max(1, Math.floor(usable - Math.min(wanted, usable / 2)));
+}
+
+/** Why clients may be turned away, in words for `/readyz`. */
+export function connectionProblems(places: ConnectionPlaces, descriptors: number): string[] {
+  const problems: string[] = [];
+  if (descriptors < fewDescriptors) {
+    problems.push(
+      `open files: this process may have ${descriptors}, so that ${places.limit} clients find a place; raise the limit (ulimit -n, LimitNOFILE)`,
+    );
+  }
+  if (performance.now() - places.lastFullMs < fullForMs) {
+    problems.push(
+      `connections: all ${places.limit} places are taken (listen.maxConnections), idle ones are ended for new ones`,
+    );
+  }
+  return problems;
+}
+
+/** One line when there is no room, and not another one within a minute. */
+function watchPlaces(places: ConnectionPlaces, log: Log): void {
+  let loggedMs = Number.NEGATIVE_INFINITY;
+  places.onShort = () => {
+    const now = performance.now();
+    if (now - loggedMs < 60_000) return;
+    loggedMs = now;
+    const { evicted, refused, refusedOfPeer } = places.counts;
+    log.warn(
+      { event: 'connections-full', limit: places.limit, open: places.open, evicted, refused, refusedOfPeer },
+      'no place for a connection: an idle one was ended for it, or it was turned away',
+    );
+  };
+}
+
+/** Files that this process may have open; node has raised the soft limit to the hard one. */
+function openFilesLimit(): number {
+  let text = '';
+  try {
+    text = readFileSync('/proc/self/limits', 'latin1');
+  } catch {
+    // Another system than Linux.
+  }
+  const [, said] = /^Max open files +(\S+)/m.exec(text) ?? [];
+  if (said !== undefined) return said === 'unlimited' ? Number.MAX_SAFE_INTEGER : Number(said);
+  const report = process.report.getReport() as { userLimits?: { open_files?: { soft?: number | string } } };
+  const soft = report.userLimits?.open_files?.soft;
+  return typeof soft === 'number' ? soft : Number.MAX_SAFE_INTEGER;
+}

@@ -1,0 +1,109 @@
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { Shares } from './in-flight.ts';
+import { networkOf } from './network.ts';
+
+export interface ConnectionPlacesOptions {
+  /** Connections at once. */
+  readonly limit: number;
+  /** Percent of them that one peer may hold. */
+  readonly sharePercent: number;
+  /** A peer that speaks for many clients. */
+  isTrusted(address: string): boolean;
+}
+
+/** What became of connections for which there was no place, since the start. */
+export interface ConnectionCounts {
+  /** Ended between two requests, or before the first one, to make room. */
+  evicted: number;
+  /** Not taken: every place was that of a request under way. */
+  refused: number;
+  /** Not taken: the peer had its share. */
+  refusedOfPeer: number;
+}
+
+/**
+ * The places of a listener's connections. Where all are taken, the connection that has been idle the longest makes room
+ * for a new one, so that connections which say nothing keep nobody out; one with a request under way never does.
+ */
+export class ConnectionPlaces {
+  readonly counts: ConnectionCounts = { evicted: 0, refused: 0, refusedOfPeer: 0 };
+  readonly limit: number;
+  /** `performance.now()` of the last time that there was no place. */
+  lastFullMs = Number.NEGATIVE_INFINITY;
+  /** Told each time that there was no place, or that a peer had its share. */
+  onShort: (() => void) | undefined;
+  readonly #options: ConnectionPlacesOptions;
+  readonly #peers: Shares;
+  /** The longest idle first. */
+  readonly #idle = new Set<Duplex>();
+  #open = 0;
+
+  constructor(options: ConnectionPlacesOptions) {
+    this.#options = options;
+    this.limit = options.limit;
+    const { limit, sharePercent } = options;
+    this.#peers = new Shares(
+      sharePercent >= 100 ? Number.POSITIVE_INFINITY : Math.max(1, (limit * sharePercent) / 100),
+    );
+  }
+
+  get open(): number {
+    return this.#open;
+  }
+
+  /** Whether a connection that was just accepted may stay; otherwise it has been destroyed. */
+  admit(socket: Socket): boolean {
+    const address = socket.remoteAddress ?? '';
+    const peer = this.#peers.areBounded && !this.#options.isTrusted(address) ? networkOf(address) : undefined;
+    if (peer !== undefined && !this.#peers.take(peer)) {
+      this.counts.refusedOfPeer += 1;
+      socket.destroy();
+      this.onShort?.();
+      return false;
+    }
+    if (this.#open >= this.limit && !this.#evict()) {
+      if (peer !== undefined) this.#peers.giveBack(peer);
+      this.counts.refused += 1;
+      socket.destroy();
+      this.onShort?.();
+      return false;
+    }
+    this.#open += 1;
+    this.#idle.add(socket);
+    let isOpen = true;
+    const leave = () => {
+      if (!isOpen) return;
+      isOpen = false;
+      this.#open -= 1;
+      this.#idle.delete(socket);
+      if (peer !== undefined) this.#peers.giveBack(peer);
+    };
+    socket.once('close', leave);
+    return true;
+  }
+
+  /** It has a request under way, or is not one to make room with any more. */
+  busy(socket: Duplex): void {
+    this.#idle.delete(socket);
+  }
+
+  /** It waits for a request. */
+  idle(socket: Duplex): void {
+    if (!socket.destroyed) this.#idle.add(socket);
+  }
+
+  /** Ends what has been idle the longest; `false`: nothing is idle. */
+  #evict(): boolean {
+    this.lastFullMs = performance.now();
+    for (const socket of this.#idle) {
+      this.#idle.delete(socket);
+      if (socket.destroyed) continue;
+      this.counts.evicted += 1;
+      socket.destroy();
+      this.onShort?.();
+      return true;
+    }
+    return false;
+  }
+}

@@ -1,0 +1,202 @@
+import { connect, type Socket } from 'node:net';
+import { afterEach, describe, expect, it } from 'vitest';
+import { eventually } from '../harness/eventually.ts';
+import { exchangeRaw, openRawConnection, type RawConnection } from '../harness/raw-client.ts';
+import { answer, type RecordingUpstream, startRecordingUpstream } from '../harness/recording-upstream.ts';
+import { type Shopward, startShopward } from '../harness/shopward.ts';
+import { testCertificate, testKey } from '../harness/tls-fixture.ts';
+
+let shopward: Shopward;
+let upstream: RecordingUpstream;
+const crowd: (Socket | RawConnection['socket'])[] = [];
+afterEach(async () => {
+  for (const socket of crowd.splice(0)) socket.destroy();
+  await shopward?.kill();
+  await upstream?.close();
+});
+
+async function start(config: object, launcher?: readonly string[]): Promise<void> {
+  upstream = await startRecordingUpstream(({ head }) =>
+    head.includes('/hold') ? new Promise(() => {}) : answer('ok'),
+  );
+  shopward = await startShopward({
+    upstream: `http://127.0.0.1:${upstream.port}`,
+    rows: ['GET /orders', 'GET /hold/orders'],
+    config,
+    ...(launcher && { launcher }),
+  });
+}
+
+const get = (path: string, ...fields: string[]) =>
+  `${[`GET ${path} HTTP/1.1`, 'Host: s', ...fields].join('\r\n')}\r\n\r\n`;
+
+/** Asks and does not wait; the connection stays. */
+async function ask(bytes: string): Promise<RawConnection> {
+  const connection = await openRawConnection(shopward.port);
+  crowd.push(connection.socket);
+  await connection.write(bytes);
+  return connection;
+}
+
+async function held(count: number): Promise<void> {
+  await eventually(`${count} held requests`, () => upstream.requestLines.length === count || undefined);
+}
+
+async function reasons(): Promise<string> {
+  const response = await fetch(`${shopward.adminUrl}/readyz`);
+  return JSON.stringify(await response.json());
+}
+
+describe('one client never holds more than its share of limits.inFlight', () => {
+  const from = (address: string) => `X-Forwarded-For: ${address}`;
+  const config = { limits: { inFlight: 12, clientShare: 50 }, trustedProxies: ['127.0.0.1/32'] };
+
+  it.each([
+    ['an address', (i: number) => [from('192.0.2.1'), `X-N: ${i}`], [from('192.0.2.2')]],
+    ['an IPv6 network', (i: number) => [from(`2001:db8::${i + 1}`)], [from('2001:db8:0:1::1')]],
+  ])('%s', async (_, ofClient, ofOther) => {
+    await start(config);
+    for (let i = 0; i < 6; i++) await ask(get('/hold', ...ofClient(i)));
+    await held(6);
+    const refused = await exchangeRaw(shopward.port, get('/open', ...ofClient(7)));
+    expect([refused.status, refused.field('retry-after')]).toEqual([503, '1']);
+    await shopward.waitForLog(({ reason }) => reason === 'client-share');
+    expect((await exchangeRaw(shopward.port, get('/open', ...ofOther))).status).toBe(200);
+    // What ends gives its place back.
+    for (const socket of crowd.splice(0)) socket.destroy();
+    await eventually('a place', async () => {
+      const { status } = await exchangeRaw(shopward.port, get('/open', ...ofClient(8)));
+      return status === 200 || undefined;
+    });
+  });
+
+  it('a subject, whatever addresses it comes from', async () => {
+    await start(config);
+    const bearer = (sub: string) => `Authorization: Bearer ${shopward.issueToken({ sub })}`;
+    for (let i = 0; i < 6; i++) await ask(get('/hold/orders', from(`192.0.2.${i}`), bearer('DE--1')));
+    await held(6);
+    const answerTo = async (sub: string) =>
+      (await exchangeRaw(shopward.port, get('/orders', from('198.51.100.9'), bearer(sub)))).status;
+    expect([await answerTo('DE--1'), await answerTo('DE--2')]).toEqual([503, 200]);
+  });
+
+  it('slow bodies of one client leave room for others', async () => {
+    await start(config);
+    const slow = `POST /stores HTTP/1.1\r\nHost: s\r\n${from('192.0.2.1')}\r\nContent-Type: text/plain\r\nContent-Length: 50000\r\n\r\nx`;
+    const answers: number[] = [];
+    for (let i = 0; i < 20; i++) {
+      const connection = await ask(slow);
+      connection.readResponse('POST').then(
+        ({ status }) => answers.push(status),
+        () => {},
+      );
+    }
+    await eventually('refusals', () => answers.length === 14 || undefined);
+    expect(new Set(answers)).toEqual(new Set([503]));
+    expect((await exchangeRaw(shopward.port, get('/open', from('192.0.2.2')))).status).toBe(200);
+  });
+});
+
+describe('connections that say nothing keep nobody out', () => {
+  const silent = (count: number) => {
+    for (let i = 0; i < count; i++) {
+      const socket = connect(shopward.port, '127.0.0.1');
+      socket.on('error', () => {});
+      crowd.push(socket);
+    }
+  };
+  const metric = async (name: string) => {
+    const text = await (await fetch(`${shopward.adminUrl}/metrics`)).text();
+    return Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(text)?.[1]);
+  };
+
+  it.each(['http', 'https'])(
+    'the one that is idle the longest makes room, and one with a request never (%s)',
+    async (scheme) => {
+      await start({ listen: { maxConnections: 20 }, limits: { clientShare: 100 } });
+      if (scheme === 'https') {
+        await shopward.kill();
+        const { writeFile, mkdtemp } = await import('node:fs/promises');
+        const folder = await mkdtemp('/tmp/shopward-tls-');
+        await writeFile(`${folder}/cert.pem`, testCertificate);
+        await writeFile(`${folder}/key.pem`, testKey);
+        await upstream.close();
+        await start({
+          listen: { maxConnections: 20, tls: { cert: `${folder}/cert.pem`, key: `${folder}/key.pem` } },
+          limits: { clientShare: 100 },
+        });
+      }
+      const { connect: connectTls } = await import('node:tls');
+      const busy: string[] = [];
+      const open = () =>
+        new Promise<Socket>((resolve) => {
+          const socket: Socket =
+            scheme === 'https'
+              ? connectTls({ port: shopward.port, host: '127.0.0.1', rejectUnauthorized: false }, () =>
+                  resolve(socket),
+                )
+              : connect(shopward.port, '127.0.0.1', () => resolve(socket));
+          socket.on('error', () => {});
+          crowd.push(socket);
+        });
+      for (let i = 0; i < 5; i++) {
+        const socket = await open();
+        socket.on('close', () => busy.push('closed'));
+        socket.write(get('/hold'));
+      }
+      await held(5);
+      silent(100);
+      await eventually(
+        'evictions',
+        async () => (await metric('shopward_connections_evicted_total')) >= 85 || undefined,
+      );
+      const socket = await open();
+      socket.write(get('/open'));
+      const text = await new Promise<string>((resolve) =>
+        socket.once('data', (piece) => resolve(piece.toString())),
+      );
+      expect(text).toMatch(/^HTTP\/1\.1 200 /);
+      expect(busy).toEqual([]);
+      expect(await metric('shopward_connections')).toBeLessThanOrEqual(20);
+      expect(await reasons()).toContain('listen.maxConnections');
+      await shopward.waitForLog(({ event }) => event === 'connections-full');
+    },
+  );
+
+  it('where every connection has a request under way, a new one is turned away', async () => {
+    await start({ listen: { maxConnections: 4 }, limits: { clientShare: 100 } });
+    for (let i = 0; i < 4; i++) await ask(get('/hold'));
+    await held(4);
+    await expect(exchangeRaw(shopward.port, get('/open'))).rejects.toThrow();
+    expect(await metric('shopward_connections_refused_total')).toBe(1);
+    expect((await fetch(`${shopward.adminUrl}/livez`)).status).toBe(200);
+  });
+
+  it('a peer has its share of the connections, unless it is a trusted proxy', async () => {
+    await start({ listen: { maxConnections: 20 } });
+    silent(15);
+    await eventually(
+      'refusals',
+      async () => (await metric('shopward_connections_refused_total')) === 5 || undefined,
+    );
+    await shopward.kill();
+    await upstream.close();
+    await start({ listen: { maxConnections: 20 }, trustedProxies: ['127.0.0.1/32'] });
+    silent(15);
+    await eventually('connections', async () => (await metric('shopward_connections')) === 15 || undefined);
+    expect(await metric('shopward_connections_refused_total')).toBe(0);
+  });
+
+  it('256 descriptors and 400 silent connections: clients are served, the admin port answers, and the cause is named', async () => {
+    await start({ limits: { clientShare: 100 } }, ['sh', '-c', 'ulimit -n 256; exec "$@"', 'sh']);
+    silent(400);
+    for (let i = 0; i < 20; i++) {
+      expect((await exchangeRaw(shopward.port, get(`/open?${i}`))).status).toBe(200);
+      expect((await fetch(`${shopward.adminUrl}/livez`)).status).toBe(200);
+    }
+    expect(await reasons()).toMatch(/open files: this process may have 256, so that 80 clients find a place/);
+    const line = await shopward.waitForLog(({ event }) => event === 'few-descriptors');
+    expect(line).toMatchObject({ level: 'warn', openFiles: 256, maxConnections: 80 });
+    expect(shopward.output()).not.toContain('EMFILE');
+  });
+});

@@ -1,0 +1,66 @@
+import { describe, expect, it } from 'vitest';
+import { connectionsFor } from '../../src/app/places.ts';
+import { InFlight } from '../../src/server/in-flight.ts';
+import { networkOf } from '../../src/server/network.ts';
+
+describe('who is one client', () => {
+  it.each([
+    ['192.0.2.1', '192.0.2.1'],
+    ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
+    ['2001:0DB8:0001:2::6', '2001:db8:1:2::/64'],
+    ['2001:db8::1', '2001:db8:0:0::/64'],
+    ['2001:db8:1:2::', '2001:db8:1:2::/64'],
+    ['::1', '0:0:0:0::/64'],
+    ['::', '0:0:0:0::/64'],
+    ['64:ff9b::192.0.2.1', '64:ff9b:0:0::/64'],
+    ['', ''],
+  ])('%s counts as %s', (address, network) => {
+    expect(networkOf(address)).toBe(network);
+  });
+});
+
+describe('shares of what is under way', () => {
+  it('end at half of it for an address, and for a subject, and come back', () => {
+    const inFlight = new InFlight({ limit: 8, sharePercent: 50 });
+    const places = Array.from({ length: 6 }, () => inFlight.enter());
+    expect(places.map((place) => place.takeFor('192.0.2.1'))).toEqual([true, true, true, true, false, false]);
+    expect(places[4]?.takeFor('192.0.2.2')).toBe(true);
+    expect(places.map((place) => place.takeForSubject('a'))).toEqual([true, true, true, true, false, false]);
+    for (const place of places) {
+      place.leave();
+      place.leave();
+    }
+    expect(inFlight.count).toBe(0);
+    expect(Array.from({ length: 5 }, () => inFlight.enter().takeFor('192.0.2.1'))).toEqual([
+      ...[true, true, true, true, false],
+    ]);
+  });
+
+  it('are at least one, and none at 100 percent', () => {
+    expect(new InFlight({ limit: 1, sharePercent: 1 }).enter().takeFor('192.0.2.1')).toBe(true);
+    const open = new InFlight({ limit: 2, sharePercent: 100 });
+    expect(Array.from({ length: 9 }, () => open.enter().takeFor('192.0.2.1'))).not.toContain(false);
+  });
+
+  it('the limit of all holds as well', () => {
+    const inFlight = new InFlight({ limit: 2, sharePercent: 100 });
+    expect(Array.from({ length: 3 }, () => inFlight.enter().isBeyond)).toEqual([false, false, true]);
+  });
+});
+
+describe('connections that a limit of open files leaves room for', () => {
+  const upstream = { connections: 256, webSocket: false } as never;
+  it.each([
+    [1_048_576, 1_048_160],
+    [1_024, 608],
+    [256, 80],
+    [60, 7],
+    [1, 1],
+  ])('%i files: %i', (files, connections) => {
+    expect(connectionsFor(files, { upstream })).toBe(connections);
+  });
+
+  it('half of them where each may be a WebSocket', () => {
+    expect(connectionsFor(10_096, { upstream: { connections: 256, webSocket: true } as never })).toBe(5_000);
+  });
+});
