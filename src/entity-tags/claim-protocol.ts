@@ -20,7 +20,7 @@ export interface TagRecord {
   /** One with a tag is among the unknown. */
   readonly quietTagged: boolean;
   readonly changedAt: number;
-  /** The last representation that was recorded, as `variant|fingerprint`. */
+  /** The last representation that was recorded, as the beginning of `variant|fingerprint`. */
   readonly lastSeen: string;
   /** The one that an applied write replaced: who is shown it now is shown an old state. */
   readonly replaced: string;
@@ -64,6 +64,8 @@ export interface Step<T> {
 
 const maxVariants = 32;
 const maxLeases = 64;
+/** Redis keeps a record in the small form while no field is longer than 64; 37 characters of the digest are plenty. */
+const lastSeenLength = 60;
 /** How long one claim of a waiting writer keeps others from going in front of it: several times what it polls. */
 const longestTurn = 500_000;
 const turnsPerLease = 30;
@@ -121,7 +123,7 @@ export function endRead(opened: Opened, read: ReadEnd, times: ProtocolTimes): St
     };
   }
   const fingerprint = { value: read.fingerprint, at: read.note.startedAt, fields: read.fields ?? '' };
-  const lastSeen = `${read.variant}|${read.fingerprint}`;
+  const lastSeen = `${read.variant}|${read.fingerprint}`.slice(0, lastSeenLength);
   const stored = record ?? createRecord(epoch, now);
   const isReplaced = stored.replaced === lastSeen;
   const before = { ...stored, lastSeen, replaced: '' };

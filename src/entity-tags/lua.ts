@@ -153,7 +153,7 @@ if fingerprint == '' or leased then return answer(record and record.tag or '', s
 
 local entry = fingerprint .. '|' .. int(note_started) .. '|' .. fields
 local r = record or create()
-local seen = ARGV[8] .. '|' .. fingerprint
+local seen = string.sub(ARGV[8] .. '|' .. fingerprint, 1, 60)
 local replaced = r.replaced == seen and '1' or '0'
 local news = r.last ~= seen or r.replaced ~= ''
 r.last, r.replaced = seen, ''

@@ -1,5 +1,7 @@
+import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createMemoryTagStore } from '../../src/entity-tags/memory-store.ts';
+import { randomTag } from '../../src/entity-tags/random-tag.ts';
 import { createRedisTagStore } from '../../src/entity-tags/redis-store.ts';
 import { digest } from '../../src/entity-tags/resource-key.ts';
 import type { ReadNote } from '../../src/entity-tags/tag-store.ts';
@@ -165,6 +167,24 @@ describe('redis: what happens to the data', () => {
     server.process?.resume();
     await until(async () => (await redis.command('PING')) === 'PONG');
     expect((await store.lookUp(key, null)).unsettled).toBeNull();
+  });
+
+  test('a record stays in the small form of Redis, with two variants and a lease', async () => {
+    const redis = await connect(open(await startRedis({})).url);
+    const store = createRedisTagStore({ redis, times });
+    const real = { newTag: randomTag(), fingerprint: 'f'.repeat(43), shopTag: null, fields: null };
+    await store.warmUp();
+    const client = await redis.command('GET', 'shopward:{tags-0}:epoch');
+    const [id, since] = String(client).split(':');
+    // The store looks as if it were an hour old.
+    await redis.command('SET', 'shopward:{tags-0}:epoch', `${id}:${Number(since) - 3_600_000_000}`);
+    for (const variant of ['v'.repeat(22), 'w'.repeat(22)]) {
+      const { note } = await store.lookUp(key, null);
+      if (note === null) throw new Error('still held');
+      await store.endRead(key, { ...real, note, variant, isOfCollection: false });
+    }
+    await store.claim(key, { token: randomUUID(), tags: null });
+    expect(await redis.command('OBJECT', 'ENCODING', `shopward:{tags-0}:${key}`)).toBe('listpack');
   });
 
   test('what a stranger leaves goes within the hour; whoever is known keeps it for a day', async () => {
