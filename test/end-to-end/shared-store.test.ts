@@ -1,0 +1,246 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Redis } from 'ioredis';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { randomTag } from '../../src/entity-tags/random-tag.ts';
+import { ageRedis } from '../harness/aged-redis.ts';
+import { eventually } from '../harness/eventually.ts';
+import { type RedisProcess, startRedisProcess } from '../harness/redis-server.ts';
+import { callShop, outcomeOf } from '../harness/shop-client.ts';
+import { type Shopward, startShopward } from '../harness/shopward.ts';
+
+/** A shop that takes any exchange of any token, and keeps one cart by last write wins. */
+interface CarelessShop {
+  readonly url: string;
+  name: string;
+  patchMs: number;
+  /** Names in the order in which they were written. */
+  readonly writes: string[];
+  /** Bodies of exchanges. */
+  readonly exchanges: string[];
+  close(): void;
+}
+
+async function startCarelessShop(): Promise<CarelessShop> {
+  const shop = { name: 'first', patchMs: 0, writes: [] as string[], exchanges: [] as string[] };
+  const server: Server = createServer(async (request, response) => {
+    let text = '';
+    for await (const chunk of request) text += chunk;
+    const send = (status: number, attributes: object) => {
+      response.writeHead(status, { 'Content-Type': 'application/vnd.api+json' });
+      response.end(JSON.stringify({ data: { type: 'carts', id: '1', attributes } }));
+    };
+    if (request.method === 'POST') {
+      shop.exchanges.push(text);
+      return send(201, { refreshToken: `next-${shop.exchanges.length}`, expiresIn: 600 });
+    }
+    if (request.method === 'PATCH') {
+      const { name } = JSON.parse(text).data.attributes;
+      await sleep(shop.patchMs);
+      shop.name = name;
+      shop.writes.push(name);
+    }
+    return send(200, { name: shop.name });
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return Object.assign(shop, { url, close: () => void server.close() });
+}
+
+let redis: RedisProcess;
+let direct: Redis;
+let shop: CarelessShop;
+let running: Shopward[] = [];
+
+beforeEach(async () => {
+  redis = await startRedisProcess({ settings: { 'enable-debug-command': 'yes' } });
+  direct = new Redis({ port: redis.port, host: '127.0.0.1', retryStrategy: () => 50 });
+  direct.on('error', () => {});
+  shop = await startCarelessShop();
+});
+afterEach(async () => {
+  for (const each of running.splice(0)) await each.kill();
+  running = [];
+  direct.disconnect();
+  shop.close();
+  await redis.close();
+});
+
+async function start(config: object, awaitListening = true): Promise<Shopward> {
+  const shared = {
+    store: {
+      url: `redis://127.0.0.1:${redis.port}`,
+      timeout: '2s',
+      ...('store' in config ? (config.store as object) : {}),
+    },
+    entityTags: {
+      lease: '8s',
+      sendBy: '4s',
+      wait: '1s',
+      ...('entityTags' in config ? (config.entityTags as object) : {}),
+    },
+    ...('refreshTokens' in config ? { refreshTokens: config.refreshTokens } : {}),
+  };
+  const one = await startShopward({ upstream: shop.url, config: shared, awaitListening });
+  running.push(one);
+  return one;
+}
+
+const read = (one: Shopward) => callShop(one.port, 'GET /carts/1', { token: one.issueToken() });
+const aTag = (one: Shopward) => eventually('a tag', async () => (await read(one)).field('etag'));
+const patch = (one: Shopward, ifMatch: string, name: string) =>
+  callShop(one.port, 'PATCH /carts/1', {
+    token: one.issueToken(),
+    ifMatch,
+    body: { data: { type: 'carts', id: '1', attributes: { name } } },
+  });
+const exchange = (one: Shopward, refreshToken: string) =>
+  callShop(one.port, 'POST /refresh-tokens', {
+    body: { data: { type: 'refresh-tokens', attributes: { refreshToken } } },
+  });
+const readiness = async (one: Shopward) =>
+  (await fetch(`${one.adminUrl}/readyz`)).json() as Promise<{ ready: boolean; reasons: string[] }>;
+const reasonsOf = async (one: Shopward) => (await readiness(one)).reasons.join('\n');
+const metricsOf = async (one: Shopward) => (await fetch(`${one.adminUrl}/metrics`)).text();
+
+describe('a rolling change of what replicas must share', () => {
+  it('entityTags.lease, while Redis loses its data: no update is lost', async () => {
+    await ageRedis(redis.port);
+    const old = await start({ entityTags: { lease: '20s' } });
+    const next = await start({ entityTags: { lease: '8s' } });
+    const tag = await aTag(next);
+    await eventually(
+      'a word of it',
+      async () => (await reasonsOf(next)).includes('lease differs') || undefined,
+    );
+    shop.patchMs = 12_000;
+    const slow = patch(old, tag, 'slow');
+    await sleep(500);
+    shop.patchMs = 0;
+    await direct.flushall();
+    // As a client that reads again and writes as soon as it has a tag.
+    const quick = await aTag(next);
+    expect(outcomeOf(await patch(next, quick, 'quick'))).toBe('200');
+    expect((await slow).status).toBe(200);
+    // The other order would be a lost update: what was based on the state before it would have come after it.
+    expect(shop.writes).toEqual(['slow', 'quick']);
+  });
+
+  it('entityTags.resources: who would be passed by gives out no tag, until the last old one is gone', async () => {
+    await ageRedis(redis.port);
+    const other = [{ collection: '/wishlists', member: '/wishlists/{id}' }];
+    const old = await start({ entityTags: { resources: other } });
+    const next = await start({});
+    expect((await read(next)).field('etag')).toBe(undefined);
+    expect(outcomeOf(await patch(next, `"${randomTag()}"`, 'x'))).toBe('503 tag-store-unavailable');
+    expect(await reasonsOf(next)).toContain('does not track');
+    await old.stop();
+    await aTag(next);
+  });
+
+  it('refreshTokens.digestKey: no token is exchanged at both', async () => {
+    const old = await start({ refreshTokens: { digestKey: 'the first key of digests' } });
+    const next = await start({ refreshTokens: { digestKey: 'the second key of digests' } });
+    for (const token of ['one', 'two', 'three']) {
+      const [at, and] = await Promise.all([exchange(next, token), exchange(old, token)]);
+      expect([outcomeOf(at), and.status]).toEqual(['503 token-store-unavailable', 201]);
+      expect(outcomeOf(await exchange(next, token))).toBe('503 token-store-unavailable');
+    }
+    expect(shop.exchanges.length).toBe(3);
+    expect(await reasonsOf(next)).toContain('refreshTokens.digestKey');
+    expect(await metricsOf(next)).toMatch(/^shopward_store_disagreements 1$/m);
+    await old.stop();
+    await eventually('an exchange', async () => (await exchange(next, 'four')).status === 201 || undefined);
+  });
+});
+
+describe('several shops on one Redis', () => {
+  it('under one prefix with two names: the second one does not start', async () => {
+    await start({ store: { owner: 'shop' } });
+    const other = await start({ store: { owner: 'stage' } }, false);
+    expect(await other.exited).not.toBe(0);
+    expect(other.output()).toContain('belongs to \\"shop\\", and this is \\"stage\\"');
+  });
+
+  it('under one prefix without names: both are told', async () => {
+    await start({});
+    const elsewhere = await startCarelessShop();
+    const other = await startShopward({
+      upstream: elsewhere.url,
+      config: { store: { url: `redis://127.0.0.1:${redis.port}` } },
+    });
+    running.push(other);
+    expect(await reasonsOf(other)).toContain(`belongs to "${shop.url}"`);
+    elsewhere.close();
+  });
+
+  it('each with a prefix of its own: no key and no channel is shared', async () => {
+    const one = await start({ store: { prefix: 'one', owner: 'shop' } });
+    const two = await start({ store: { prefix: 'two', owner: 'stage' } });
+    for (const each of [one, two]) {
+      await aTag(each);
+      expect((await exchange(each, 'token')).status).toBe(201);
+      await fetch(`${each.adminUrl}/purge`, {
+        method: 'POST',
+        body: '{"all":true}',
+        headers: { 'Content-Type': 'application/json' },
+      });
+    }
+    expect((await exchange(one, 'token')).status).toBe(401);
+    const keys = await direct.keys('*');
+    expect(keys.filter((key) => !/^(one|two):/.test(key))).toEqual([]);
+    for (const prefix of ['one', 'two']) {
+      expect(keys.filter((key) => key.startsWith(`${prefix}:`)).length).toBeGreaterThan(4);
+      expect(keys.some((key) => key.startsWith(`${prefix}:{tags-0}`))).toBe(true);
+    }
+    const channels = (await direct.call('PUBSUB', 'CHANNELS')) as string[];
+    expect(channels.toSorted()).toEqual(['one:url:purges', 'two:url:purges']);
+  });
+});
+
+describe('a hold is told', () => {
+  it('after FLUSHALL, and when the replication id changes on a living primary: why, and the rest', async () => {
+    await ageRedis(redis.port);
+    const one = await start({});
+    await aTag(one);
+    expect(await reasonsOf(one)).toBe('');
+    const told = async (why: string) => {
+      const reason = await eventually('a word of it', async () => {
+        const all = await reasonsOf(one);
+        return all.includes(why) ? all : undefined;
+      });
+      expect(reason).toMatch(/no tag is handed out yet and tracked writes get 503, for [1-9]\d* s more/);
+      expect(await metricsOf(one)).toMatch(/^shopward_entity_tags_hold_seconds [1-9]/m);
+      await one.waitForLog(({ event, msg }) => event === 'hold' && String(msg).includes(why));
+      const refused = await patch(one, `"${randomTag()}"`, 'x');
+      expect(outcomeOf(refused)).toBe('503 tag-store-unavailable');
+      expect(Number(refused.field('retry-after'))).toBeGreaterThan(0);
+      await eventually('its end', async () => ((await reasonsOf(one)) === '' ? true : undefined));
+      await aTag(one);
+    };
+    // Nobody asks meanwhile.
+    await direct.flushall();
+    await told('it is new, or was emptied');
+    await direct.call('DEBUG', 'CHANGE-REPL-ID');
+    await told('its replication id has changed, on the same process');
+  });
+});
+
+describe('a store that fills up', () => {
+  it('is told from four fifths on, before it is full', async () => {
+    const one = await start({});
+    expect(await reasonsOf(one)).not.toContain('full');
+    const used = Number(/used_memory:(\d+)/.exec(await direct.info('memory'))?.[1]);
+    await direct.config('SET', 'maxmemory', String(Math.ceil(used / 0.87)));
+    await one.waitForLog(({ event, level }) => event === 'store-memory' && level === 'warn');
+    expect(await reasonsOf(one)).toMatch(/Redis is 8\d% full/);
+    await direct.config('SET', 'maxmemory', String(Math.ceil(used / 0.99)));
+    await one.waitForLog(({ event, level }) => event === 'store-memory' && level === 'error');
+    expect(await reasonsOf(one)).toMatch(/Redis is \d\d+% full; when it is full/);
+    const metrics = await metricsOf(one);
+    expect(metrics).toMatch(/^shopward_store_memory_used_bytes [1-9]/m);
+    expect(metrics).toMatch(/^shopward_store_memory_max_bytes [1-9]/m);
+  });
+});
