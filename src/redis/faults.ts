@@ -48,14 +48,21 @@ function ownWord(error: unknown): string | undefined {
     return where === undefined ? code : `${code} ${where}`;
   }
   const { message } = error;
-  const command = /(?:run the|unknown command) '([\w|]{1,40})'/.exec(message)?.[1];
   const reply = replyWord.exec(message)?.[1];
-  if (reply !== undefined) return command === undefined ? reply : `${reply} ${command}`;
-  if (message.includes('unknown command'))
-    return command === undefined ? 'unknown command' : `unknown command ${command}`;
+  const isUnknown = message.includes('unknown command');
+  const command = reply === 'NOPERM' || isUnknown ? quotedIn(message) : undefined;
+  const what = reply ?? (isUnknown ? 'unknown command' : undefined);
+  if (what !== undefined) return command === undefined ? what : `${what} ${command}`;
   if (message.includes("can't run this command")) return 'NOPERM in a script';
   // What ioredis wraps, such as "All sentinels are unreachable … Last error: connect ECONNREFUSED".
   return /\bE[A-Z]{5,20}\b(?: [\w.:-]{1,80})?/.exec(message)?.[0];
+}
+
+/** The first short word in quotes, which is a command in the messages of Redis. */
+function quotedIn(message: string): string | undefined {
+  const from = message.indexOf("'") + 1;
+  const to = from === 0 ? -1 : message.indexOf("'", from);
+  return to === -1 || to - from > 40 ? undefined : message.slice(from, to);
 }
 
 interface ErrorFields {

@@ -113,6 +113,26 @@ describe('what the user of Redis may not use is named', () => {
     await until(async () => redis.status().missingRights.includes('HSET'));
   });
 
+  test('nothing, of what docs/operations.md gives the user', async () => {
+    const server = open(await startRedis({}));
+    const rules = '+@read +@write +@connection +@scripting +@pubsub +info +time +wait'.split(' ');
+    await direct(server.url).call(
+      'ACL',
+      'SETUSER',
+      'shop',
+      'on',
+      '>sesame',
+      '~shop:*',
+      '&shop:*',
+      '-@all',
+      ...rules,
+    );
+    const { redis } = connect(server.url.replace('//', '//shop:sesame@'), { prefix: 'shop' });
+    expect(await redis.ready(20_000)).toBe(true);
+    expect(redis.status().missingRights).toEqual([]);
+    expect(await word(redis.command('GET', 'other:key'))).toBe('noperm');
+  });
+
   test('nothing where all may be used', async () => {
     const { redis } = connect(open(await startRedis({})).url);
     expect(await redis.ready(20_000)).toBe(true);
