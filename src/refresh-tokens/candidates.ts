@@ -61,7 +61,10 @@ function isHidden(value: string | null, meant: FieldName): boolean {
   return hidesField(value, meant) || (value.includes('%') && hidesField(decode(value), meant));
 }
 
-/** RFC 6749 section 4: a grant is named, and it is not that of section 6. */
+/**
+ * RFC 6749 section 4: a grant is named, and it is not that of section 6. What is no name (appendix A.10) may be nothing to
+ * the shop, as a bad escape is to Go, and then the token is all that it sees.
+ */
 function isAnotherGrant(grant: string): boolean {
-  return grant !== '' && !foldName(grant).includes('refreshtoken');
+  return /^[\w.:/-]+$/.test(grant) && !foldName(grant).includes('refreshtoken');
 }

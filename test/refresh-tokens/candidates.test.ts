@@ -99,6 +99,9 @@ describe('a form', () => {
     ['without a grant', 'refresh_token=T', 'T'],
     ['escapes in the value', 'refresh_token=1%2F%2F%2b', '1//+'],
     ['another grant', 'grant_type=password&username=a&password=b&scope=c', 'none'],
+    ['a grant that is no name, and nothing to Go', 'grant_type=100%&refresh_token=T', 'T'],
+    ['the same with a semicolon', 'grant_type=a;b&refresh_token=T', 'T'],
+    ['an extension grant', 'grant_type=urn:ietf:params:oauth:grant-type:jwt-bearer&refresh_token=T', 'none'],
     ['another grant beside a token', 'grant_type=password&refresh_token=T', 'none'],
     [
       'a password of any kind',
