@@ -34,7 +34,7 @@ async function readOne(request: WireRequest): Promise<readonly string[]> {
       attempt(() => fromParams(JSON.parse(text.replace(/^\ufeff/, '')), found));
       for (const form of [text, `${text}&${request.query}`, request.query]) {
         attempt(() => fromParams(parse(form), found));
-        attempt(() => fromParams(parse(form, ';'), found));
+        attempt(() => fromParams(parse(form.replaceAll(';', '&')), found));
         attempt(() => fromParams(Object.fromEntries(new URLSearchParams(form)), found));
       }
     }

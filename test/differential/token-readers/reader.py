@@ -44,8 +44,7 @@ def read(request):
     params = email.message_from_string('Content-Type: ' + re.sub(r'[\r\n]', ' ', type_) + '\n\n')
     charset = params.get_param('charset', 'utf-8')
     charset = charset if isinstance(charset, str) else 'utf-8'
-    for separator in '&;':
-        attempt(lambda: from_pairs(parse_qs(query, separator=separator), out))
+    attempt(lambda: from_pairs(parse_qs(query), out))
     for body in bodies(request):
         attempt(lambda: walk(json.loads(body), out))
         for encoding in {charset, 'utf-8', 'latin-1'}:
@@ -54,9 +53,10 @@ def read(request):
             except Exception:
                 continue
             attempt(lambda: walk(json.loads(text), out))
-            for separator in '&;':
-                attempt(lambda: from_pairs(parse_qs(text + '&' + query, separator=separator), out))
-                attempt(lambda: from_pairs(parse_qs(text, separator=separator), out))
+            # The second as before Python 3.9.2.
+            for form in (text, text.replace(';', '&')):
+                attempt(lambda: from_pairs(parse_qs(form + '&' + query), out))
+                attempt(lambda: from_pairs(parse_qs(form), out))
         attempt(lambda: from_field_storage(body, type_, query, out))
         attempt(lambda: from_mail(body, type_, out))
     return out

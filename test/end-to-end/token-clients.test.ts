@@ -1,0 +1,249 @@
+import { execFile } from 'node:child_process';
+import { createRequire } from 'node:module';
+import { promisify } from 'node:util';
+import axios from 'axios';
+import * as oauth from 'oauth4webapi';
+import * as openid from 'openid-client';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { type CarelessTokenShop, startCarelessTokenShop } from '../harness/careless-token-shop.ts';
+import { findProgram } from '../harness/debian-program.ts';
+import { type Shopward, startShopward } from '../harness/shopward.ts';
+
+// It has no types of its own.
+const { ResourceOwnerPassword } = createRequire(import.meta.url)('simple-oauth2');
+const run = promisify(execFile);
+
+/** What the clients of shops and providers really send: all of it passes, and each token once. */
+
+let shop: CarelessTokenShop;
+let shopward: Shopward;
+beforeAll(async () => {
+  shop = await startCarelessTokenShop();
+  shopward = await startShopward({ upstream: shop.url, rows: ['GET /secret'] });
+});
+afterAll(async () => {
+  await shopward?.stop();
+  await shop?.close();
+});
+
+let tokens = 0;
+let token = '';
+beforeEach(() => {
+  tokens += 1;
+  token = `1//0g${Buffer.from(`client token ${tokens}, long enough`).toString('base64')}`.replaceAll('=', '');
+});
+const at = (path: string) => `${shopward.url}${path}`;
+const document = () => ({ data: { type: 'refresh-tokens', attributes: { refreshToken: token } } });
+const password = 'p&=;+% "{[\u00e4\u{1f511}\u6f22]}';
+
+/** Acts twice: the first time the shop is asked, the second time it is not. */
+async function passesOnce(act: () => Promise<unknown>): Promise<void> {
+  const before = shop.asked.length;
+  await act();
+  expect(shop.asked.length).toBe(before + 1);
+  await act().catch(() => undefined);
+  expect(shop.asked.length).toBe(before + 1);
+}
+
+async function passes(act: () => Promise<unknown>): Promise<void> {
+  const before = shop.asked.length;
+  await act();
+  expect(shop.asked.length).toBe(before + 1);
+}
+
+describe('libraries for OAuth', () => {
+  const server = () => ({ issuer: shopward.url, token_endpoint: at('/token') });
+  const insecure = { [oauth.allowInsecureRequests]: true };
+
+  it.each([
+    ['client_secret_basic', oauth.ClientSecretBasic('a secret of:ours')],
+    ['client_secret_post', oauth.ClientSecretPost('a secret of:ours')],
+    ['none', oauth.None()],
+  ])('oauth4webapi: refresh, %s', async (method, authentication) => {
+    const client = { client_id: 'frontend' };
+    await passesOnce(() => oauth.refreshTokenGrantRequest(server(), client, authentication, token, insecure));
+    expect(shop.asked.at(-1)?.headers.authorization?.startsWith('Basic ')).toBe(
+      method === 'client_secret_basic' ? true : undefined,
+    );
+  });
+
+  it('oauth4webapi: client credentials', async () => {
+    const parameters = new URLSearchParams({ scope: 'a b', resource: 'https://shop.example/?x=1' });
+    await passes(() =>
+      oauth.clientCredentialsGrantRequest(
+        server(),
+        { client_id: 'x' },
+        oauth.ClientSecretPost('y'),
+        parameters,
+        insecure,
+      ),
+    );
+  });
+
+  it('openid-client: refresh, and a password', async () => {
+    const config = new openid.Configuration(server(), 'frontend', 'secret');
+    openid.allowInsecureRequests(config);
+    await passesOnce(() => openid.refreshTokenGrant(config, token, { scope: 'openid offline_access' }));
+    await passes(() =>
+      openid.genericGrantRequest(config, 'password', { username: 'sonia@shop.example', password }),
+    );
+  });
+
+  it('simple-oauth2: a password, and the refresh of what came', async () => {
+    const client = new ResourceOwnerPassword({
+      client: { id: 'frontend', secret: 'secret' },
+      auth: { tokenHost: shopward.url, tokenPath: '/token' },
+    });
+    await passes(() => client.getToken({ username: 'sonia@shop.example', password, scope: ['a', 'b'] }));
+    const given = client.createToken({ access_token: 'a', refresh_token: token });
+    await passesOnce(() => given.refresh());
+    const asJson = new ResourceOwnerPassword({
+      client: { id: 'frontend', secret: 'secret' },
+      auth: { tokenHost: shopward.url, tokenPath: '/token' },
+      options: { bodyFormat: 'json', authorizationMethod: 'body' },
+    });
+    token += 'json';
+    await passesOnce(() => asJson.createToken({ access_token: 'a', refresh_token: token }).refresh());
+  });
+});
+
+describe('clients of HTTP', () => {
+  it.each([
+    'application/vnd.api+json',
+    'application/json',
+    'application/json; charset=utf-8',
+    'application/vnd.api+json; charset=utf-8',
+    'application/vnd.api+json; version=1.0',
+  ])('fetch, %s', async (type) => {
+    const headers = { 'Content-Type': type };
+    await passesOnce(() =>
+      fetch(at('/refresh-tokens'), { method: 'POST', headers, body: JSON.stringify(document()) }),
+    );
+  });
+
+  it('fetch, forms of both kinds', async () => {
+    const fields = () => ({ grant_type: 'refresh_token', refresh_token: token, client_id: 'a' });
+    await passesOnce(() => fetch(at('/token'), { method: 'POST', body: new URLSearchParams(fields()) }));
+    token += 'multipart';
+    const body = new FormData();
+    for (const [name, value] of Object.entries(fields())) body.set(name, value);
+    await passesOnce(() => fetch(at('/token'), { method: 'POST', body }));
+  });
+
+  it('axios: JSON:API, a form, a multipart form', async () => {
+    await passesOnce(() => axios.post(at('/refresh-tokens'), document()));
+    token += 'form';
+    const fields = { grant_type: 'refresh_token', refresh_token: token };
+    await passesOnce(() => axios.post(at('/token'), new URLSearchParams(fields)));
+    token += 'multipart';
+    await passesOnce(() =>
+      axios.postForm(at('/token'), { grant_type: 'refresh_token', refresh_token: token }),
+    );
+  });
+
+  it('signing in: JSON:API, and a grant with whatever a password may be', async () => {
+    const attributes = { username: 'sonia@shop.example', password };
+    await passes(() => axios.post(at('/access-tokens'), { data: { type: 'access-tokens', attributes } }));
+    await passes(() =>
+      axios.post(at('/token'), new URLSearchParams({ grant_type: 'password', ...attributes })),
+    );
+    await passes(() =>
+      fetch(at('/token'), {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
+        // As a careless client writes it.
+        body: 'grant_type=password&username=sonia@shop.example&password=100%;p\u00e4ssw\u00f6rd{"}',
+      }),
+    );
+  });
+
+  it('a token in the query alone', async () => {
+    await passesOnce(() =>
+      fetch(at(`/token?grant_type=refresh_token&refresh_token=${encodeURIComponent(token)}`), {
+        method: 'POST',
+      }),
+    );
+  });
+
+  it('a preflight, and a revocation with the type of a body that is not there', async () => {
+    await passes(() =>
+      fetch(at('/refresh-tokens'), { method: 'OPTIONS', headers: { Origin: 'https://a.example' } }),
+    );
+    await passes(() =>
+      axios.delete(at('/refresh-tokens/mine'), { headers: { 'Content-Type': 'application/json' } }),
+    );
+  });
+});
+
+/** [program, package, arguments]; `URL` and `TOKEN` are filled in. */
+const programs: ReadonlyArray<readonly [string, string, string, readonly string[]]> = [
+  [
+    'curl -d',
+    'curl',
+    '/token',
+    ['-sf', '-d', 'grant_type=refresh_token', '--data-urlencode', 'refresh_token=TOKEN', 'URL'],
+  ],
+  [
+    'curl -F',
+    'curl',
+    '/token',
+    ['-sf', '-F', 'grant_type=refresh_token', '-F', 'refresh_token=TOKEN', 'URL'],
+  ],
+  [
+    'curl, JSON:API',
+    'curl',
+    '/refresh-tokens',
+    [
+      '-sf',
+      '-H',
+      'Content-Type: application/json',
+      '-d',
+      '{"data":{"attributes":{"refreshToken":"TOKEN"}}}',
+      'URL',
+    ],
+  ],
+  [
+    'php: http_build_query',
+    'php',
+    '/token',
+    [
+      '-n',
+      '-r',
+      `$c = stream_context_create(['http' => ['method' => 'POST', 'header' => 'Content-Type: application/x-www-form-urlencoded', 'content' => http_build_query(['grant_type' => 'refresh_token', 'refresh_token' => $argv[2]])]]); exit(file_get_contents($argv[1], false, $c) === false ? 1 : 0);`,
+      'URL',
+      'TOKEN',
+    ],
+  ],
+  [
+    'php: json_encode, which escapes slashes',
+    'php',
+    '/refresh-tokens',
+    [
+      '-n',
+      '-r',
+      `$c = stream_context_create(['http' => ['method' => 'POST', 'header' => 'Content-Type: application/json', 'content' => json_encode(['data' => ['attributes' => ['refreshToken' => $argv[2]]]])]]); exit(file_get_contents($argv[1], false, $c) === false ? 1 : 0);`,
+      'URL',
+      'TOKEN',
+    ],
+  ],
+  [
+    'python: urllib',
+    'python3',
+    '/token',
+    [
+      '-c',
+      `import sys, urllib.parse, urllib.request as r
+r.urlopen(sys.argv[1], urllib.parse.urlencode({'grant_type': 'refresh_token', 'refresh_token': sys.argv[2]}).encode())`,
+      'URL',
+      'TOKEN',
+    ],
+  ],
+];
+
+describe.each(programs)('%s', (_, program, path, args) => {
+  const found = findProgram(program, program === 'php' ? 'php-cli' : program, program.toUpperCase());
+  it.skipIf(found === undefined)('passes once', async () => {
+    const filled = args.map((each) => each.replace('URL', at(path)).replace('TOKEN', token));
+    await passesOnce(() => run(found as string, filled));
+  });
+});

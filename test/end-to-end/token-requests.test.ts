@@ -1,0 +1,224 @@
+import { deflateRawSync, gzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type CarelessTokenShop, startCarelessTokenShop } from '../harness/careless-token-shop.ts';
+import { exchangeRaw } from '../harness/raw-client.ts';
+import { type Shopward, startShopward } from '../harness/shopward.ts';
+
+let shop: CarelessTokenShop;
+let shopward: Shopward;
+beforeAll(async () => {
+  shop = await startCarelessTokenShop();
+  shopward = await startShopward({ upstream: shop.url, rows: ['GET /secret'] });
+});
+afterAll(async () => {
+  await shopward?.stop();
+  await shop?.close();
+});
+
+interface Sent {
+  readonly method?: string;
+  readonly path?: string;
+  readonly type?: string;
+  readonly fields?: readonly string[];
+  readonly body?: string | Buffer;
+}
+
+async function send({ method = 'POST', path = '/refresh-tokens', type, fields = [], body = '' }: Sent) {
+  const octets = Buffer.isBuffer(body) ? body : Buffer.from(body);
+  const head = [
+    `${method} ${path} HTTP/1.1`,
+    'Host: shop.example',
+    ...(type === undefined ? [] : [`Content-Type: ${type}`]),
+    `Content-Length: ${octets.length}`,
+    ...fields,
+    '',
+    '',
+  ].join('\r\n');
+  return exchangeRaw(shopward.port, head + octets.toString('latin1'), method);
+}
+
+const json = 'application/json';
+const form = 'application/x-www-form-urlencoded';
+const multipart = 'multipart/form-data; boundary=b';
+const document = (token: string) => `{"data":{"attributes":{"refreshToken":"${token}"}}}`;
+const part = (head: string, token: string) =>
+  `--b\r\nContent-Disposition: form-data; ${head}\r\n\r\n${token}\r\n--b--\r\n`;
+const used = 'kH0n2Q7xVb9sYt4LmPz1RgkH0n2Q7xVb9sYt4LmPz1Q';
+
+/** The used token once more, in the words of a reader that shopward does not have. */
+const disguises: ReadonlyArray<readonly [string, Sent]> = [
+  ...['x', 'gzip', 'br', 'deflate', 'utf-8'].map(
+    (coding) =>
+      [
+        `Content-Encoding: ${coding} over a plain body`,
+        { type: json, fields: [`Content-Encoding: ${coding}`], body: document(used) },
+      ] as const,
+  ),
+  [
+    'a gzip of something, and the form behind it',
+    {
+      path: '/token',
+      type: form,
+      fields: ['Content-Encoding: gzip'],
+      body: Buffer.concat([gzipSync('x'), Buffer.from(`refresh_token=${used}`)]),
+    },
+  ],
+  [
+    'raw deflate',
+    { type: json, fields: ['Content-Encoding: deflate'], body: deflateRawSync(document(used)) },
+  ],
+  ['an open bracket', { path: '/token', type: form, body: `refresh[token=${used}` }],
+  [
+    'an open bracket in a part',
+    { path: '/token', type: multipart, body: part('name="refresh[token"', used) },
+  ],
+  [
+    'an open bracket in the grant',
+    {
+      path: '/token',
+      type: form,
+      body: `grant_type=password&grant[type=refresh_token&refresh_token=${used}`,
+    },
+  ],
+  ['no closing quote', { path: '/token', type: multipart, body: part('name="refresh_token', used) }],
+  ['a nested name', { type: form, body: `data[attributes][refreshToken]=${used}` }],
+  ['a nested name in the query', { path: `/refresh-tokens?data[attributes][refreshToken]=${used}` }],
+  ['a nested name in a part', { type: multipart, body: part('name="data[attributes][refreshToken]"', used) }],
+  [
+    'UTF-32',
+    {
+      type: json,
+      body: Buffer.from(Uint32Array.from([...document(used)], (one) => one.codePointAt(0) ?? 0).buffer),
+    },
+  ],
+  ['another charset', { type: `${json}; charset=ibm037`, body: document(used) }],
+  ['a semicolon', { path: '/token', type: form, body: `a=b;refresh_token=${used}` }],
+  ['the Kelvin sign', { type: json, body: `{"refreshTo\u212aen":"${used}"}` }],
+  ['an extended name', { path: '/token', type: multipart, body: part("name*=UTF-8''refresh_token", used) }],
+  ['a continued name', { path: '/token', type: multipart, body: part('name*0="refresh_token"', used) }],
+  ['a comment', { type: json, body: `/**/${document(used)}` }],
+  ['an escape', { type: json, body: document(`\\${used}`) }],
+  ['a duplicate', { type: json, body: `{"refreshToken":"","refreshToken":"${used}"}` }],
+  ['both query and body', { path: `/token?refresh_token=x`, type: form, body: `refresh_token=${used}` }],
+  ['no type', { body: document(used) }],
+  ['two types', { type: json, fields: [`Content-Type: ${form}`], body: document(used) }],
+  ['a space in it', { type: json, body: document(`${used.slice(0, 9)} ${used.slice(9)}`) }],
+  ['a line break in it', { type: json, body: document(`${used.slice(0, 9)}\\n${used.slice(9)}`) }],
+  ...['PUT', 'PATCH', 'DELETE', 'OPTIONS'].map(
+    (method) => [`${method} with the body`, { method, type: json, body: document(used) }] as const,
+  ),
+  ...['GET', 'PUT', 'DELETE'].map(
+    (method) => [`${method} with the query`, { method, path: `/token?refresh_token=${used}` }] as const,
+  ),
+];
+
+/** Plain, and another spelling of what was used. */
+const spellings: ReadonlyArray<readonly [string, string]> = [
+  ['padding', `${used}=`],
+  ['an exclamation mark', `${used.slice(0, 9)}!${used.slice(9)}`],
+  ['a hyphen', `${used.slice(0, 9)}-${used.slice(9)}`],
+  ['loose bits', used.replace(/Q$/, 'R')],
+  ['another case', used.toUpperCase()],
+];
+
+describe('a used token', () => {
+  beforeAll(async () => {
+    expect((await send({ type: json, body: document(used) })).status).toBe(200);
+  });
+
+  it.each(disguises)('is refused by name: %s', async (_, sent) => {
+    const before = shop.asked.length;
+    const response = await send(sent);
+    const body = JSON.parse(response.body.toString());
+    expect(response.status).toBe(400);
+    if (/^\/token/.test(sent.path ?? '')) expect(body.error).toBe('invalid_request');
+    else expect(['token-request-not-plain', 'bad-request-fields']).toContain(body.errors[0].code);
+    expect(shop.asked.length).toBe(before);
+  });
+
+  it.each(spellings)('is the same token: %s', async (_, token) => {
+    const before = shop.asked.length;
+    expect((await send({ type: json, body: document(token) })).status).toBe(401);
+    expect(shop.asked.length).toBe(before);
+  });
+});
+
+describe('by another method, without a token, everything passes', () => {
+  it.each<[string, Sent]>([
+    ['GET', { method: 'GET' }],
+    ['GET with a query', { method: 'GET', path: '/refresh-tokens?include=x' }],
+    ['OPTIONS', { method: 'OPTIONS' }],
+    [
+      'PATCH with a body',
+      { method: 'PATCH', path: '/refresh-tokens/x', type: json, body: '{"data":{"x":"y"}}' },
+    ],
+  ])('%s', async (_, sent) => {
+    const before = shop.asked.length;
+    expect((await send(sent)).status).toBe(200);
+    expect(shop.asked.length).toBe(before + 1);
+  });
+});
+
+describe('what the client wants of the answer does not hide its token', () => {
+  const readable = async (response: Awaited<ReturnType<typeof send>>) => {
+    const text = response.body.toString();
+    const [, token = ''] = /"(fresh-[\w-]+)"/.exec(text) ?? [];
+    expect(token).not.toBe('');
+    const metrics = await (await fetch(`${shopward.adminUrl}/metrics`)).text();
+    expect(metrics).toContain('recorded');
+    // Known: it is exchanged once.
+    expect((await send({ type: json, body: document(token) })).status).toBe(200);
+    expect((await send({ type: json, body: document(token) })).status).toBe(401);
+  };
+
+  for (const path of ['/access-tokens', '/refresh-tokens', '/token']) {
+    const ask = (query = '', fields: string[] = []) =>
+      path === '/refresh-tokens'
+        ? send({ path: path + query, type: json, fields, body: document(`once-${Math.random()}`) })
+        : send({ path: path + query, type: form, fields, body: 'grant_type=password&username=x&password=y' });
+
+    it.each([
+      ['Accept: application/xml', ['Accept: application/xml']],
+      ['Accept-Encoding: deflate', ['Accept-Encoding: deflate']],
+      ['Accept-Encoding: gzip', ['Accept-Encoding: gzip, br']],
+      ['Range', ['Range: bytes=20-40', 'Accept-Charset: utf-16']],
+    ])(`${path}: %s is not the shop's to hear`, async (_, fields) => {
+      const response = await ask('', fields);
+      expect(response.status).toBe(200);
+      const headers = shop.asked.at(-1)?.headers ?? {};
+      expect(headers['accept-encoding']).toBe('identity');
+      expect(headers.accept ?? 'json').toMatch(/json/);
+      expect([headers.range, headers['accept-charset']]).toEqual([undefined, undefined]);
+      await readable(response);
+    });
+
+    it.each(['', '?include=100000', '?shape=other'])(`${path}%s is read`, async (query) => {
+      const response = await ask(query);
+      expect(response.status).toBe(200);
+      await readable(response);
+    });
+
+    it.each([
+      '?include=400000',
+      '?shape=callback',
+      '?shape=xml',
+      '?shape=bare',
+      '?shape=events',
+      '?shape=utf-16',
+      '?coded',
+    ])(`${path}%s is withheld`, async (query) => {
+      const response = await ask(query);
+      expect([response.status, JSON.parse(response.body.toString()).errors[0].code]).toEqual([
+        502,
+        'token-answer-unreadable',
+      ]);
+    });
+
+    it.each(['?shape=none', '?shape=text', '?shape=empty'])(
+      `${path}%s has no token, and passes`,
+      async (query) => {
+        expect((await ask(query)).status).toBe(200);
+      },
+    );
+  }
+});
