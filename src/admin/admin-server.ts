@@ -1,6 +1,7 @@
 import http, { type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { endResponse } from '../rejections/unread-body.ts';
+import { boundConnections } from './admin-connections.ts';
 import type { AdminEndpoint } from './admin-endpoint.ts';
 import { type Admission, type AdmissionOptions, createAdmission } from './admission.ts';
 import { createConsoleAssets } from './console-assets.ts';
@@ -34,13 +35,13 @@ const defaultBodyBytes = 64 * 1024;
 
 /** Whoever needs longer, or more connections, is no operator. */
 const defaultRequestTimeoutMs = 30_000;
-const maxConnections = 256;
+const maxConnections = 64;
 const idleTimeoutMs = 60_000;
 
 /** Health, metrics, the console page and its API, on a port of its own that no client of the shop reaches. */
 export function createAdminServer(options: AdminOptions): AdminServer {
   const admission = createAdmission(options);
-  const answer = createAnswer(options, admission);
+  const answer = createAnswer(options, admission, (socket) => connections.isOperators(socket));
   const { requestTimeoutMs = defaultRequestTimeoutMs } = options;
   const limits = {
     headersTimeout: Math.ceil(requestTimeoutMs / 3),
@@ -59,7 +60,7 @@ export function createAdminServer(options: AdminOptions): AdminServer {
       send(response, 500, { error: 'internal error' });
     });
   });
-  server.maxConnections = maxConnections;
+  const connections = boundConnections(server, maxConnections);
   server.setTimeout(idleTimeoutMs);
   return {
     listen: () =>
@@ -75,7 +76,7 @@ export function createAdminServer(options: AdminOptions): AdminServer {
   };
 }
 
-function createAnswer(options: AdminOptions, admission: Admission) {
+function createAnswer(options: AdminOptions, admission: Admission, isOperators: (socket: Socket) => void) {
   const assets = createConsoleAssets();
   const endpoints = Map.groupBy(options.endpoints, ({ path }) => path);
 
@@ -105,6 +106,7 @@ function createAnswer(options: AdminOptions, admission: Admission) {
       challenge(response);
       return send(response, 401, { error: 'the admin token is needed: Authorization: Bearer <admin.token>' });
     }
+    isOperators(incoming.socket);
     if (path === '/metrics' && method === 'GET') {
       const { contentType, body } = await options.metrics();
       response.setHeader('Content-Type', contentType);
