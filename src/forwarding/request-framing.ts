@@ -1,18 +1,8 @@
 import type { FieldList } from '../request/field-list.ts';
+import { hopByHopNames } from '../request/hop-by-hop.ts';
 
 /** What frames a message or belongs to one connection; an engine sets its own, whatever a request carries. */
-const framing = new Set([
-  'connection',
-  'content-length',
-  'expect',
-  'http2-settings',
-  'keep-alive',
-  'proxy-connection',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-]);
+const framing = new Set([...hopByHopNames, 'content-length', 'expect']);
 
 const framingLengths = new Set([...framing].map((name) => name.length));
 

@@ -1,4 +1,5 @@
 import type { FieldList } from '../request/field-list.ts';
+import { hopByHopNames } from '../request/hop-by-hop.ts';
 
 /**
  * Fields of an upstream's response as they may be sent on: without hop-by-hop fields, what `Connection` names, trailer
@@ -26,22 +27,13 @@ export function endToEndFields(fields: FieldList, status: number): string[] {
 }
 
 /** Whether a field stays between the upstream and us, whatever `Connection` says. */
-export function isHopByHop(lowerCaseName: string): boolean {
+function isHopByHop(lowerCaseName: string): boolean {
   return (
     dropped.has(lowerCaseName) || lowerCaseName.startsWith('proxy-') || lowerCaseName.startsWith('x-debug')
   );
 }
 
-const dropped = new Set([
-  'connection',
-  'http2-settings',
-  'keep-alive',
-  'server',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-]);
+const dropped = new Set([...hopByHopNames, 'server']);
 
 /** Fields that most responses have and that always pass, as they are mostly spelled: they need no second look. */
 const ordinary = new Set([

@@ -4,9 +4,10 @@ import type { Duplex } from 'node:stream';
 import { createProxyServer } from 'http-proxy-3';
 import { type Rejection, reject } from '../rejections/rejection.ts';
 import { type CanonicalRequest, requestTarget } from '../request/canonical-request.ts';
+import { editFields, fieldValue } from '../request/field-list.ts';
 import type { EngineOptions } from './engine.ts';
 import { fieldsToObject } from './request-framing.ts';
-import { isHopByHop } from './response-fields.ts';
+import { endToEndFields } from './response-fields.ts';
 
 export interface WebSocketOptions extends Pick<EngineOptions, 'upstream' | 'connectTimeoutMs' | 'tls'> {
   /** Milliseconds for the upstream to answer the handshake; 504 otherwise. */
@@ -59,6 +60,8 @@ export function createWebSocketForwarder(options: WebSocketOptions): WebSocketFo
           return;
         }
         sockets.add(socket);
+        // http-proxy-3 writes heads as text; a field value is octets (RFC 9110 section 5.5).
+        (socket as Socket).setDefaultEncoding('latin1');
         socket.once('close', () => sockets.delete(socket));
         const shape = requestShape(request);
         const handshake = new Handshake(request, socket, options.handshakeTimeoutMs, refuse, resolve);
@@ -154,18 +157,13 @@ class Handshake {
       return;
     }
     upstreamSocket.on('error', () => this.#socket.destroy());
-    cleanFields(response.headers);
-    response.headers.connection = 'Upgrade';
-    response.headers.upgrade = 'websocket';
+    setFields(response, 101, { connection: 'Upgrade', upgrade: 'websocket' });
     this.#end({ status: 101, rejection: undefined, cause: undefined });
   }
 
   /** An ordinary response: http-proxy-3 relays it, as we leave it, and ends the socket behind it. */
   #onDeclined(response: IncomingMessage): void {
-    cleanFields(response.headers);
-    // The shop's tags are for us alone; ours come with ordinary requests.
-    delete response.headers.etag;
-    response.headers.connection = 'close';
+    setFields(response, response.statusCode ?? 0, { connection: 'close' });
     response.on('error', () => this.#socket.destroy());
     response.on('close', () => {
       if (!response.complete) this.#socket.destroy();
@@ -181,6 +179,15 @@ class Handshake {
   }
 }
 
-function cleanFields(headers: NodeJS.Dict<string | string[]>): void {
-  for (const name of Object.keys(headers)) if (isHopByHop(name)) delete headers[name];
+/** Leaves http-proxy-3 the fields that may go on, as of every other response, and the `Connection` of our own. */
+function setFields(response: IncomingMessage, status: number, own: Readonly<Record<string, string>>): void {
+  const kept = endToEndFields(response.rawHeaders, status);
+  const length = fieldValue(kept, 'content-length');
+  // The shop's tags are for us alone; ours come with ordinary requests.
+  const fields = editFields(kept, { etag: null });
+  response.headers = {
+    ...fieldsToObject(fields),
+    ...(length !== undefined && { 'content-length': length }),
+    ...own,
+  };
 }

@@ -141,3 +141,37 @@ test('a page of our own is answered as for any GET, and the upstream hears nothi
   expect(seen).toEqual([]);
   connection.close();
 });
+
+test('a socket ends when the token that opened it expires', async () => {
+  const exp = Math.floor(Date.now() / 1000) + 3;
+  const [short, long] = await Promise.all(
+    [shopward.issueToken({ exp }), shopward.issueToken()].map((token) =>
+      shake(handshake('/events/1', `Authorization: Bearer ${token}\r\n`)),
+    ),
+  );
+  expect([short?.answer.status, long?.answer.status]).toEqual([101, 101]);
+  await short?.connection.readAll();
+  expect(Date.now()).toBeGreaterThanOrEqual(exp * 1000);
+  expect(long?.connection.socket.destroyed).toBe(false);
+  long?.connection.close();
+});
+
+test('HTTP/1.0 is not upgraded, and the request is an ordinary one', async () => {
+  const { connection, answer } = await shake(handshake('/open').replace('HTTP/1.1', 'HTTP/1.0'));
+  expect([answer.status, answer.body.toString()]).toEqual([200, 'plain']);
+  expect(seen).toEqual([]);
+  connection.close();
+});
+
+test.each([
+  ['a length', 'Content-Length: 2\r\n', 'hi'],
+  ['chunks', 'Transfer-Encoding: chunked\r\n', '2\r\nhi\r\n0\r\n\r\n'],
+])('a handshake with a body (%s) is refused', async (_, framing, body) => {
+  const { connection, answer } = await shake(handshake('/open', framing) + body);
+  expect([answer.status, JSON.parse(answer.body.toString()).errors[0].code]).toEqual([
+    400,
+    'unexpected-body',
+  ]);
+  expect(seen).toEqual([]);
+  connection.close();
+});

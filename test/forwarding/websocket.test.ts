@@ -125,6 +125,32 @@ it.each([
 });
 
 it.each([
+  ['an upgrade', accepted.replace('Connection: Upgrade', 'Connection: Upgrade, X-Hop'), 101],
+  ['a refusal', answer('no', 'Connection: X-Hop\r\n', '403 Forbidden'), 403],
+])(
+  '%s has the fields that any response has: no hop-by-hop ones, and octets as they are',
+  async (_, bytes, status) => {
+    const more = 'X-Hop: 1\r\nTE: x\r\nX-Latin: caf\xe9\r\nSet-Cookie: a=1\r\nSet-Cookie: b=2\r\n\r\n';
+    const { port } = await start(() => Buffer.from(bytes.replace('\r\n\r\n', `\r\n${more}`), 'latin1'));
+    const client = await openRawConnection(port);
+    let received = Buffer.alloc(0);
+    client.socket.on('data', (piece: Buffer) => {
+      received = Buffer.concat([received, piece]);
+    });
+    await client.write(handshake);
+    const response = await client.readResponse();
+    expect([response.status, response.field('x-hop'), response.field('te')]).toEqual([
+      status,
+      undefined,
+      undefined,
+    ]);
+    expect(received.toString('latin1')).toMatch(/\r\nx-latin: caf\xe9\r\n/i);
+    expect(received.toString('latin1').match(/set-cookie: [ab]=[12]/gi)).toHaveLength(2);
+    client.close();
+  },
+);
+
+it.each([
   ['is not there', { upstreamPort: 1 }, undefined, 502],
   ['says nothing', { handshakeTimeoutMs: 300 }, undefined, 504],
   ['says garbage', {}, 'SSH-2.0\r\n', 502],
