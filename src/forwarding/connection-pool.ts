@@ -134,8 +134,7 @@ export class ConnectionPool<C extends PooledConnection> {
         action.waiter.onConnectionFault(faultOf(action.reason));
         return;
       case 'end':
-        if (action.outlived) this.#idleTimeout.outlived();
-        action.connection.socket.destroy();
+        this.#end(action.connection, action.outlived);
         return;
       case 'give-up':
         for (const giveUp of [...this.#attempts]) giveUp();
@@ -192,6 +191,11 @@ export class ConnectionPool<C extends PooledConnection> {
     connection.idleSinceMs = now;
     connection.recentUntilMs = now + this.#idleTimeout.recentMs(saidIdleTimeoutMs);
     connection.idleUntilMs = now + this.#idleTimeout.usableMs(saidIdleTimeoutMs);
+  }
+
+  #end({ socket, idleSinceMs, idleUntilMs }: C, outlived: boolean): void {
+    if (outlived && socket.writable) this.#idleTimeout.outlived(idleUntilMs - idleSinceMs);
+    socket.destroy();
   }
 
   #endedByUpstream(connection: C): void {

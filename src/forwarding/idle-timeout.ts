@@ -10,8 +10,11 @@ const longestMs = 600_000;
 /** A connection that an upstream ends when it was idle for less was hardly ended for being idle. */
 const shortestShownMs = 100;
 
-/** Milliseconds within which an idle connection is recent where the upstream says nothing. */
-const recentMs = 500;
+/**
+ * Milliseconds within which an idle connection is recent where the upstream says nothing: its clock began before ours, as
+ * long ago as this process or that one may stand still, and the request has to be read there in time.
+ */
+const recentMs = 250;
 
 /** `Keep-Alive: timeout=5`: a second less, so that a request and the upstream's FIN do not cross on the way. */
 export function idleTimeoutSaid(fields: FieldList): number | undefined {
@@ -43,7 +46,7 @@ export class IdleTimeout {
   recentMs(saidMs: number | undefined): number {
     const usableMs = this.usableMs(saidMs);
     if (saidMs !== undefined && this.#shownMs === Number.POSITIVE_INFINITY) return usableMs;
-    return Math.min(recentMs, usableMs / 2);
+    return Math.min(recentMs, usableMs / 4);
   }
 
   /** The upstream ended a connection that was idle for `idleMs`. */
@@ -51,9 +54,9 @@ export class IdleTimeout {
     this.#shownMs = Math.max(shortestShownMs, Math.min(this.#shownMs, idleMs * 0.75));
   }
 
-  /** A connection was still there when it was not to be used any more. */
-  outlived(): void {
-    this.#shownMs *= 1.25;
+  /** A connection was idle for `idleMs`, to the end of its time, and still there. It shows no more than that. */
+  outlived(idleMs: number): void {
+    this.#shownMs = Math.max(this.#shownMs, idleMs * 1.25);
     if (this.#shownMs > longestMs) this.#shownMs = Number.POSITIVE_INFINITY;
   }
 }

@@ -1,5 +1,4 @@
-import { type FieldList, fieldValue, isNamed } from '../request/field-list.ts';
-import { trimOws } from '../request/trimming.ts';
+import { type FieldList, fieldValue, fieldValues } from '../request/field-list.ts';
 
 /**
  * What is checked of an upstream's response beside the parser, over every engine: parsers forgive, and what one of them
@@ -9,6 +8,9 @@ import { trimOws } from '../request/trimming.ts';
 /** A head, with the line end of its last line (RFC 9112 sections 4 and 5): no bare CR or LF, no folded line, no NUL. */
 const head =
   /^HTTP\/1\.[01] \d{3}(?: [\t\x20-\x7e\x80-\xff]*)?\r\n(?:[!#$%&'*+.^_`|~0-9A-Za-z-]+:[\t\x20-\x7e\x80-\xff]*\r\n)*$/;
+
+/** No `TE` is sent, so there is no coding but `chunked` (RFC 9112 section 7.4); a parser may take `chunked ` for another. */
+const otherCoding = /\r\ntransfer-encoding:(?![ \t]*chunked\r\n)/i;
 
 const carriageReturn = 0x0d;
 const emptyLine = '\r\n\r\n';
@@ -57,6 +59,7 @@ export class ResponseHeadCheck {
       this.#pieces = none;
       this.#matched = 0;
       if (!head.test(whole.slice(0, -2))) return 'not the head of a response';
+      if (otherCoding.test(whole)) return 'a transfer coding that nobody asked for';
       this.isDone = whole.charCodeAt(9) !== interimDigit;
       at = end;
     }
@@ -82,20 +85,11 @@ export class ResponseHeadCheck {
 const none: string[] = [];
 const interimDigit = '1'.charCodeAt(0);
 
-/**
- * Why the framing fields of a response are none that anybody should guess at, or undefined. No `TE` is sent, so there is
- * no coding but one `chunked` (RFC 9112 section 7.4), and beside it no length (section 6.3).
- */
+/** Why nobody should guess at the end of a body: two codings, or a length beside one (RFC 9112 section 6.3). */
 export function framingFault(fields: FieldList): string | undefined {
-  let isCoded = false;
-  for (let i = 0; i < fields.length; i += 2) {
-    if (!isNamed(fields[i] as string, 'transfer-encoding')) continue;
-    if (isCoded || trimOws(fields[i + 1] as string).toLowerCase() !== 'chunked') {
-      return 'a transfer coding that nobody asked for';
-    }
-    isCoded = true;
-  }
-  if (isCoded && fieldValue(fields, 'content-length') !== undefined) return 'a length beside a coding';
+  const codings = fieldValues(fields, 'transfer-encoding').length;
+  if (codings > 1) return 'two transfer codings';
+  if (codings === 1 && fieldValue(fields, 'content-length') !== undefined) return 'a length beside a coding';
   return undefined;
 }
 

@@ -40,7 +40,7 @@ export const upstream = z
     }),
     idleTimeout: duration({ to: '10m' }).prefault('4s').meta({
       description:
-        'For how long an idle connection to the shop is used again, where the shop does not say (`Keep-Alive: timeout`, less a second). What the shop shows to be shorter counts. What is not safe or has a body takes a connection that was idle for half of that and half a second at most, or a new one.',
+        'For how long an idle connection to the shop is used again, where the shop does not say (`Keep-Alive: timeout`, less a second). What the shop shows to be shorter counts. What is not safe or has a body takes a connection that was idle for a quarter of that and 250 ms at most, or a new one.',
     }),
     connectionLifetime: duration({ to: '24h' }).prefault('60s').meta({
       description:

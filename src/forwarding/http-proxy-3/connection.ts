@@ -6,6 +6,8 @@ import { ResponseHeadCheck } from '../response-framing.ts';
 export interface ConnectionUser {
   /** Bytes that are no response; node's parser has not seen them yet. */
   onMalformed(why: string): void;
+  /** Reading threw: only this exchange ends. */
+  onThrown(cause: unknown): void;
   /** The response was read to its end. */
   readonly isAnswered: boolean;
 }
@@ -38,7 +40,12 @@ export class HttpProxy3Connection extends PooledConnection {
       this.socket.destroy();
       return;
     }
-    const why = this.#heads.isDone ? undefined : this.#heads.read(piece, piece.length);
-    if (why !== undefined) user.onMalformed(why);
+    if (this.#heads.isDone) return;
+    try {
+      const why = this.#heads.read(piece, piece.length);
+      if (why !== undefined) user.onMalformed(why);
+    } catch (cause) {
+      user.onThrown(cause);
+    }
   }
 }

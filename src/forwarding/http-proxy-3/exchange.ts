@@ -111,6 +111,10 @@ export class HttpProxy3Exchange extends PooledExchange<HttpProxy3Connection> imp
     this.fail('malformed', new Error(why));
   }
 
+  onThrown(cause: unknown): void {
+    this.fail('internal', cause);
+  }
+
   get isAnswered(): boolean {
     return this.#response?.complete === true;
   }
