@@ -13,6 +13,8 @@ const closeBracket = 0x5d;
 const stepBytes = 16_384;
 /** `"type"` with an escape for each letter; a longer name is none that is looked for. */
 const longestName = 26;
+/** A longer type or id, of which no path could hold any, counts as empty. */
+const longestLeaf = 65_536;
 
 type Expected = 'value' | 'value or ]' | 'name' | 'name or }' | ':' | ', or end';
 
@@ -87,7 +89,9 @@ class PrimaryData {
   }
 
   takeLeaf(depth: number, start: number, end: number): void {
-    if (this.#isWanted(depth)) this.takeValue(depth, JSON.parse(this.#octets.toString('utf8', start, end)));
+    if (!this.#isWanted(depth)) return;
+    const isShort = end - start <= longestLeaf;
+    this.takeValue(depth, isShort ? JSON.parse(this.#octets.toString('utf8', start, end)) : '');
   }
 
   takeValue(depth: number, value: unknown): void {

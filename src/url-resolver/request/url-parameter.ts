@@ -50,6 +50,18 @@ function readParameters(query: string): ResolverQuery {
   return { url, store };
 }
 
+/** First octets of `url`, of `_store`, and of what is dropped in front of them; the rest need not be decoded. */
+const mayBegin: ReadonlySet<number> = new Set([
+  ...Buffer.from('u_ \t\n\v\f\r'),
+  ...['\u00a0', '\u1680', '\u2000', '\u3000', '\ufeff'].map((space) => Buffer.from(space)[0] as number),
+]);
+
+function firstOctet(raw: string): number {
+  if (raw.startsWith('+')) return 0x20;
+  const escaped = /^%([0-9a-f]{2})/i.exec(raw)?.[1];
+  return escaped === undefined ? raw.charCodeAt(0) : Number.parseInt(escaped, 16);
+}
+
 function readUrl(raw: string): ResolverQuery['url'] {
   if (raw === '') return missing;
   const url = decodeFormText(raw);
@@ -59,6 +71,7 @@ function readUrl(raw: string): ResolverQuery['url'] {
 /** The name as PHP keeps it, as far as it matters: leading spaces dropped, cut at NUL, any array of `url` as `url[]`. */
 function readName(raw: string): string {
   if (plainName.test(raw) || raw.length > 64) return raw;
+  if (!mayBegin.has(firstOctet(raw))) return '';
   const decoded = decodeFormText(raw);
   if (decoded === undefined) return '';
   const name = (decoded.split('\0', 1)[0] as string).trimStart();

@@ -1,0 +1,90 @@
+import type { TextKind } from './texts.ts';
+
+/** A place where text from outside is read. A new reader is one row in one of the lists beside this file. */
+export interface Reader {
+  readonly name: string;
+  /** Longest text that gets there, in characters. */
+  readonly limit: number;
+  /** Where the growing begins, where a shorter text is read in another way. Default: a quarter of the limit, or 16 KiB. */
+  readonly start?: number | undefined;
+  /** It is read in slices, in a thread, or before anybody is served: only its growth counts, not how much it costs. */
+  readonly isBeside?: boolean | undefined;
+  /** What may stand there at all. */
+  readonly kinds: readonly TextKind[];
+  read(text: string): unknown;
+}
+
+/** Milliseconds of CPU below which nothing is judged: it disturbs nobody, and is lost in the noise. */
+const floorMs = 5;
+/** Four times the text may cost so many times as much. Linear is 4. */
+const mostGrowth = 6;
+/** Where the growing begins: short enough that the square of it is no more than a second. */
+const firstLength = 16_384;
+const repetitions = 5;
+
+/**
+ * Undefined: the cost grows as the text does, and others wait no longer for it than is promised. Otherwise what it did.
+ */
+export async function findFault(reader: Reader, kind: TextKind): Promise<string | undefined> {
+  let length = reader.start ?? Math.min(firstLength, reader.limit / 4);
+  let before = await cpuMs(reader, kind.make(length));
+  while (length < reader.limit) {
+    const next = Math.min(length * 4, reader.limit);
+    const after = await cpuMs(reader, kind.make(next));
+    if (isTooMuch(reader, before, after)) {
+      const [least, most] = await leastOf(reader, kind.make(length), kind.make(next));
+      if (isTooMuch(reader, least, most)) {
+        const costs = `${least.toFixed(2)} ms at ${Math.round(length)}, ${most.toFixed(1)} ms at ${Math.round(next)}`;
+        return `${reader.name}, ${kind.name}: ${costs} (at most ${yardstickMs.toFixed(0)})`;
+      }
+    }
+    length = next;
+    before = after;
+  }
+  return undefined;
+}
+
+function isTooMuch({ isBeside }: Reader, before: number, after: number): boolean {
+  return (after > floorMs && after > mostGrowth * before) || (!isBeside && after > yardstickMs);
+}
+
+/**
+ * What 20 milliseconds of a quiet machine are on this one: the same work of a loop over octets, in the same run. No clock is
+ * compared with a number, so that a slower machine changes nothing.
+ */
+const yardstickMs = measureYardstick();
+
+function measureYardstick(): number {
+  const octets = Buffer.alloc(1_048_576, 'yardstick');
+  let least = Infinity;
+  for (let run = 0; run < repetitions; run++) {
+    const before = process.cpuUsage();
+    let hash = 0;
+    for (let pass = 0; pass < 16; pass++) {
+      for (let i = 0; i < octets.length; i++) hash = Math.imul(hash ^ (octets[i] ?? 0), 16_777_619);
+    }
+    const { user, system } = process.cpuUsage(before);
+    if (hash !== 0) least = Math.min(least, (user + system) / 1000);
+  }
+  return least;
+}
+
+/** The least of several, alternately, since others work on the same machine. */
+async function leastOf(reader: Reader, short: string, long: string): Promise<readonly [number, number]> {
+  let least = Infinity;
+  let most = Infinity;
+  for (let i = 0; i < repetitions; i++) {
+    least = Math.min(least, await cpuMs(reader, short));
+    most = Math.min(most, await cpuMs(reader, long));
+    if (!isTooMuch(reader, least, most) || most > 2000) break;
+  }
+  return [least, most];
+}
+
+/** Of this process, whatever else the machine does. */
+async function cpuMs(reader: Reader, text: string): Promise<number> {
+  const before = process.cpuUsage();
+  await reader.read(text);
+  const { user, system } = process.cpuUsage(before);
+  return (user + system) / 1000;
+}

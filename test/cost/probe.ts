@@ -1,0 +1,17 @@
+/** Loaded with `--import`: on SIGUSR2 it prints how long the longest turn since the last one was, as a line of the log. */
+import { writeSync } from 'node:fs';
+
+let last = performance.now();
+let longest = 0;
+let seq = 0;
+// A turn that takes long delays the next tick of this timer by as much.
+setInterval(() => {
+  const now = performance.now();
+  longest = Math.max(longest, now - last - 1);
+  last = now;
+}, 1).unref();
+
+process.on('SIGUSR2', () => {
+  writeSync(1, `${JSON.stringify({ event: 'longest-turn', seq: ++seq, ms: longest })}\n`);
+  longest = 0;
+});

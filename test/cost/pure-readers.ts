@@ -1,0 +1,163 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { explainForConsole } from '../../src/commands/console-explain.ts';
+import { judgeConfig } from '../../src/config/judge.ts';
+import type { Config } from '../../src/config/schema.ts';
+import { parseSourceDocument } from '../../src/config/source-document.ts';
+import { substituteReferences } from '../../src/config/substitute.ts';
+import { parseEntityTags, parseStrongTag } from '../../src/entity-tags/entity-tag.ts';
+import { fingerprintWithout } from '../../src/entity-tags/fingerprint.ts';
+import { createdId } from '../../src/entity-tags/json-api.ts';
+import { readIfMatch } from '../../src/entity-tags/precondition.ts';
+import { foldId, memberKey } from '../../src/entity-tags/resource-key.ts';
+import { coversVary } from '../../src/entity-tags/variant.ts';
+import { idleTimeoutSaid } from '../../src/forwarding/idle-timeout.ts';
+import { readKeyDocument } from '../../src/protection/key-document.ts';
+import { compileProtectedList, parseProtectedList } from '../../src/protection/protected-list.ts';
+import { toRedisFault } from '../../src/redis/faults.ts';
+import { parseRedisUrl } from '../../src/redis/redis-url.ts';
+import { canonicalToken } from '../../src/refresh-tokens/token-digest.ts';
+import { foldCase, foldSegment } from '../../src/request/path-folding.ts';
+import { createPathForLog } from '../../src/telemetry/path-for-log.ts';
+import { withoutCredentials } from '../../src/telemetry/log.ts';
+import { readSharedCopy } from '../../src/url-resolver/cache/shared-copy.ts';
+import { readCsv } from '../../src/url-resolver/mapping-file/csv-rows.ts';
+import { readDocument } from '../../src/url-resolver/mapping-file/document-rows.ts';
+import { ProblemList } from '../../src/url-resolver/mapping-file/problem.ts';
+import { foldUrl } from '../../src/url-resolver/purge/fold-url.ts';
+import { readPurgeEntry } from '../../src/url-resolver/purge/purge.ts';
+import { readResolverQuery } from '../../src/url-resolver/request/url-parameter.ts';
+import { judgeReply } from '../../src/url-resolver/sources/judge-reply.ts';
+import type { Reader } from './growth.ts';
+import { lineKinds, targetKinds, textKinds } from './texts.ts';
+
+const listFile = path.join(import.meta.dirname, '../../config/protected-resources.yaml');
+const shipped = parseProtectedList(readFileSync(listFile, 'utf8'), listFile).list;
+if (shipped === undefined) throw new Error('the shipped list is broken');
+const list = compileProtectedList(shipped, { ignoredPrefixes: ['/index.php'] });
+const { config } = judgeConfig({ auth: { keys: { jwks: 'https://shop.example/keys' } } }) as {
+  config: Config;
+};
+
+const field = 60_000;
+const body = 65_536;
+/** Files and answers may be longer; what grows too fast does so here already. */
+const file = 65_536;
+/** Answers that are longer than 64 KiB are scanned in slices. */
+const sliced = 81_920;
+
+const references = { variables: {}, readFile: () => ({ fault: 'none' }) };
+
+/** What the text is put into. */
+type Frame = (text: string) => string;
+const json: Frame = (text) => JSON.stringify({ data: { type: 'carts', id: text } });
+const listRow: Frame = (text) => `groups:\n  A:\n    - GET ${text}\ncomplete: true\n`;
+const listValue: Frame = (text) =>
+  `groups:\n  A:\n    - { match: ${JSON.stringify(`GET /${text}`)} }\ncomplete: true\n`;
+const jsonUrl: Frame = (text) =>
+  JSON.stringify([{ url: `/${text}`, entityType: 'cms-pages', entityId: '1' }]);
+
+const mapping = (format: 'json' | 'yaml', text: string) => readDocument(text, format, new ProblemList());
+const csv = (text: string) => {
+  const octets = Buffer.from(text);
+  let at = 0;
+  const read = (into: Uint8Array) => {
+    const count = octets.copy(into, 0, at);
+    at += count;
+    return count;
+  };
+  return readCsv(read, octets.length, new ProblemList());
+};
+const reply = (content: string, type = 'application/json') => ({
+  status: 200,
+  fields: ['Content-Type', type, 'Cache-Control', type],
+  body: Buffer.from(content),
+});
+
+const readId = async (text: string) => foldId((await createdId(Buffer.from(json(text)))) ?? '');
+
+/** Longest text, what reads it, and where the growing begins: of what is read in slices. */
+type Row = readonly [name: string, limit: number, read: (text: string) => unknown, start?: number];
+
+const rows: readonly Row[] = [
+  ['a list of entity tags', field, (text) => parseEntityTags([text], 'strict')],
+  ['a list of entity tags, leniently', field, (text) => readIfMatch([text], [text], 'lenient')],
+  ['an ETag of the shop', field, parseStrongTag],
+  ['a Vary of the shop', field, (text) => coversVary([text])],
+  ['a Keep-Alive of the shop', field, (text) => idleTimeoutSaid(['Keep-Alive', text])],
+  // What no path could name is no id, so this is the longest.
+  ['an id that is folded', 8191, (text) => [foldId(text), memberKey('/carts/{id}', [text])]],
+  ['an id in an answer', 10_000, readId],
+  ['an id in a long answer', 4 * sliced, readId, sliced],
+  ['an answer that is no JSON', body, (text) => createdId(Buffer.from(text))],
+  ['a long answer that is no JSON', 4 * sliced, (text) => createdId(Buffer.from(text)), sliced],
+  ['an answer with members to ignore', body, (text) => fingerprintWithout(Buffer.from(text), ['/data/a'])],
+  ['a segment that is folded', 8192, (text) => [foldSegment(text), foldCase(text)]],
+  ['a path in the log', 8192, (text) => createPathForLog(['refresh-tokens'])(text.split('/'))],
+  ['a fault in the log', body, withoutCredentials],
+  ['a refresh token', 16_384, canonicalToken],
+  ['a key document', file, (text) => readKeyDocument(text, ['RS256'])],
+  [
+    'a PEM file',
+    file,
+    (text) => readKeyDocument(`-----BEGIN ${text}-----BEGIN PUBLIC KEY-----${text}`, ['RS256']),
+  ],
+  ['a URL of a purge', body, foldUrl],
+  ['an entry of the purge log', body, (text) => [readPurgeEntry(text), readPurgeEntry(json(text))]],
+  ['a shared copy of a mapping', body, (text) => readSharedCopy('key', text)],
+  ['a reply of the shop to a question', body, (text) => judgeReply(reply(text))],
+  ['the fields of such a reply', body, (text) => judgeReply(reply('{}', `application/json${text}`))],
+  ['a fault of Redis', body, (text) => toRedisFault(Object.assign(new Error(text), { name: 'ReplyError' }))],
+  ['an address of Redis', 16_384, (text) => attempt(() => parseRedisUrl(`redis://${text}`))],
+  ['a text pasted for explain', 16_384, (text) => explainForConsole('GET', text, config, list)],
+];
+
+/** Read in threads, or before anybody is served. */
+const files: readonly Row[] = [
+  ['a list, as it is', file, (text) => parseProtectedList(text, 'list.yaml')],
+  ['a row of a list', file, (text) => parseProtectedList(listRow(text), 'list.yaml')],
+  ['a path of a list', file, (text) => parseProtectedList(listValue(text), 'list.yaml')],
+  ['a mapping file of CSV', file, (text) => csv(`url,entityType,entityId\n${text}`)],
+  ['a mapping file of JSON', file, (text) => [mapping('json', text), mapping('json', jsonUrl(text))]],
+  ['a configuration', file, (text) => parseSourceDocument(text, 'shopward.yaml')],
+  ['references in a configuration', file, (text) => substituteReferences(text, references)],
+];
+
+/** Functions that read text by themselves; what they are given is what gets to them. */
+export const pureReaders: readonly Reader[] = [
+  ...rows.map(([name, limit, read, start]) => ({
+    name,
+    limit,
+    start,
+    isBeside: start !== undefined,
+    kinds: textKinds,
+    read,
+  })),
+  ...files.map(([name, limit, read]) => ({ name, limit, isBeside: true, kinds: textKinds, read })),
+  {
+    name: 'a query of the resolver',
+    limit: field,
+    kinds: targetKinds,
+    read: (text) => readResolverQuery(`?${text}`),
+  },
+  {
+    name: 'a url of the resolver',
+    limit: field,
+    kinds: targetKinds,
+    read: (text) => readResolverQuery(`?url=${text}`),
+  },
+  {
+    name: 'a line pasted for explain',
+    limit: 16_384,
+    kinds: lineKinds,
+    read: (text) => explainForConsole('GET', `GET /${text} HTTP/1.1`, config, list),
+  },
+];
+
+function attempt(run: () => unknown): void {
+  try {
+    run();
+  } catch {
+    // Refused, which is an answer too.
+  }
+}

@@ -1,0 +1,19 @@
+import { describe, expect, it } from 'vitest';
+import { findFault } from './growth.ts';
+import { pureReaders } from './pure-readers.ts';
+
+/**
+ * No text from outside costs more than linear time, whatever it is made of: at four times the length at most six times
+ * the CPU of the same run.
+ */
+describe.each(pureReaders)('$name', (reader) => {
+  it('costs as much as it is long', async () => {
+    const found: string[] = [];
+    for (const kind of reader.kinds) {
+      const fault = await findFault(reader, kind);
+      if (fault !== undefined) found.push(fault);
+      if (found.length === 5) break;
+    }
+    expect(found).toEqual([]);
+  });
+});

@@ -1,0 +1,93 @@
+/**
+ * `npm run cost`: the dearest requests and answers within the default limits, through the real process over real sockets, with
+ * the milliseconds for which everybody else waits: the longest turn of its event loop, the least of several runs.
+ * Exits 1 when one of them is longer than 20 ms and than four times what an idle process shows (others use the machine).
+ */
+import { writeFile } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import path from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { startShopward } from '../harness/shopward.ts';
+import { dearestExchanges } from './dearest.ts';
+import { openShop, sendOctets } from './stage.ts';
+
+const targetMs = 20;
+const repetitions = 5;
+const probe = pathToFileURL(path.join(import.meta.dirname, 'probe.ts')).href;
+
+const shop = await openShop();
+const shopward = await startShopward({
+  upstream: `http://127.0.0.1:${shop.port}`,
+  env: { NODE_OPTIONS: `--import ${probe}` },
+});
+let seq = 0;
+
+/** Since the last time. */
+async function longestTurnMs(): Promise<number> {
+  const wanted = ++seq;
+  shopward.signal('SIGUSR2');
+  const line = await shopward.waitForLog((one) => one.event === 'longest-turn' && one.seq === wanted);
+  return Number(line.ms);
+}
+
+async function leastOf(run: () => Promise<unknown>): Promise<number> {
+  let least = Infinity;
+  for (let i = 0; i < repetitions; i++) {
+    await longestTurnMs();
+    await run();
+    // What is left to do behind the answer counts too.
+    await sleep(50);
+    least = Math.min(least, await longestTurnMs());
+  }
+  return least;
+}
+
+const idleMs = await leastOf(() => sleep(100));
+interface Cost {
+  readonly name: string;
+  readonly ms: number;
+}
+const costs: Cost[] = [];
+for (const { name, octets, answer } of dearestExchanges(
+  `Authorization: Bearer ${shopward.issueToken()}\r\n`,
+)) {
+  shop.answerWith(answer);
+  const ms = await leastOf(() => sendOctets(shopward.port, octets));
+  costs.push({ name, ms });
+}
+costs.push(...(await costsOfLists()));
+await shopward.kill();
+shop.close();
+
+costs.sort((one, other) => other.ms - one.ms);
+console.log(`an idle process: ${idleMs.toFixed(1)} ms\n\nothers wait, ms | for`);
+for (const { name, ms } of costs) console.log(`${ms.toFixed(1).padStart(15)} | ${name}`);
+const tooDear = costs.filter(({ ms }) => ms > Math.max(targetMs, 4 * idleMs));
+if (tooDear.length > 0) process.exitCode = 1;
+
+/** An edit of the list while it serves, and what is asked about a long list. */
+async function costsOfLists(): Promise<Cost[]> {
+  const found: Cost[] = [];
+  let edits = 0;
+  for (const rows of [10_000, 60_000]) {
+    const edit = async () => {
+      const mark = ++edits;
+      const lines = Array.from(
+        { length: rows },
+        (_, i) => `    - GET /shop-${i % 700}/items-${i}-${mark}/{id}`,
+      );
+      await writeFile(shopward.listFile, `groups:\n  A:\n${lines.join('\n')}\ncomplete: true\n`);
+      const count = () => shopward.log().filter(({ event }) => event === 'list-reloaded').length;
+      await shopward.waitForLog(() => count() >= mark);
+    };
+    found.push({ name: `an edit of a list of ${rows} rows`, ms: await leastOf(edit) });
+  }
+  const scrape = async () => {
+    await fetch(`${shopward.adminUrl}/metrics`).then((reply) => reply.text());
+  };
+  found.push({ name: '/metrics of 60000 rows', ms: await leastOf(scrape) });
+  const document = () =>
+    sendOctets(shopward.port, 'GET /protected-resources HTTP/1.1\r\nHost: shop.example\r\n\r\n');
+  found.push({ name: 'GET /protected-resources of 60000 rows', ms: await leastOf(document) });
+  return found;
+}

@@ -1,0 +1,221 @@
+import type { Reader } from './growth.ts';
+import type { Stage } from './stage.ts';
+import { lineKinds, targetKinds, textKinds } from './texts.ts';
+
+const head = 60_000;
+const body = 60_000;
+
+/** Every field that anything here looks at, with a request for which it matters. */
+const fields: readonly (readonly [line: string, request: string])[] = [
+  ...[
+    'Host',
+    'Connection',
+    'Content-Length',
+    'Transfer-Encoding',
+    'Expect',
+    'Upgrade',
+    'TE',
+    'Trailer',
+    'Via',
+  ].map((name) => [name, 'GET /carts/1'] as const),
+  ...[
+    'X-Forwarded-For',
+    'X-Forwarded-Proto',
+    'X-Forwarded-Host',
+    'X-Request-Id',
+    'Forwarded',
+    'X-Real-IP',
+  ].map((name) => [name, 'GET /stores'] as const),
+  ...['Authorization', 'Cookie', 'Proxy-Authorization', 'X-Anonymous-Customer-Unique-Id', 'X-Currency'].map(
+    (name) => [name, 'GET /carts/1'] as const,
+  ),
+  ...['If-Match', 'If-None-Match', 'Range', 'If-Range'].map((name) => [name, 'GET /carts/1'] as const),
+  ['If-Match', 'PATCH /carts/1'],
+  ['If-None-Match', 'PATCH /carts/1'],
+  ['If-Match', 'POST /carts/1/x'],
+  ['If-None-Match', 'GET /protected-resources'],
+  ...['Accept-Language', 'Store', 'If-None-Match'].map(
+    (name) => [name, 'GET /url-resolver?url=/en/x'] as const,
+  ),
+  ...['Content-Type', 'Content-Encoding', 'Accept'].map((name) => [name, 'POST /token'] as const),
+  ...['X-HTTP-Method-Override', 'Origin'].map((name) => [name, 'POST /stores'] as const),
+  [
+    'Origin: https://shop.example\r\nAccess-Control-Request-Method: GET\r\nAccess-Control-Request-Headers',
+    'OPTIONS /carts',
+  ],
+  ['Connection: upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Protocol', 'GET /stores'],
+];
+
+const jsonAnswer = (status: string, text: string, more = '') =>
+  Buffer.from(
+    `HTTP/1.1 ${status}\r\nContent-Type: application/vnd.api+json\r\n${more}Content-Length: ${Buffer.byteLength(text)}\r\n\r\n${text}`,
+  );
+const emptyAnswer = jsonAnswer('200 OK', '{"data":{"type":"carts","id":"1"}}');
+
+const form = 'application/x-www-form-urlencoded';
+const multipart = 'multipart/form-data; boundary=b';
+/** Each body goes to each endpoint that reads one, in each type in which it may be read. */
+const bodies: readonly (readonly [type: string, what: string, frame: (text: string) => string])[] = [
+  [form, 'a form', (text) => text],
+  [form, 'a token in a form', (text) => `grant_type=refresh_token&refresh_token=${text}`],
+  [form, 'a name in a form', (text) => `grant_type=refresh_token&${text}=a`],
+  ['application/json', 'JSON', (text) => text],
+  [
+    'application/json',
+    'a token in JSON',
+    (text) => JSON.stringify({ data: { attributes: { refreshToken: text } } }),
+  ],
+  ['application/json', 'a name in JSON', (text) => JSON.stringify({ [text]: 'a', refresh_token: 'b' })],
+  [multipart, 'multipart', (text) => `--b\r\n${text}\r\n--b--`],
+  [
+    multipart,
+    'a name in multipart',
+    (text) => `--b\r\nContent-Disposition: form-data; name="${text}"\r\n\r\na\r\n--b--`,
+  ],
+  ['text/plain', 'a text', (text) => text],
+];
+const bodyEndpoints = ['POST /token', 'POST /refresh-tokens', 'POST /access-tokens'];
+
+/** What the shop answers, and to which request. */
+const answers: readonly (readonly [
+  what: string,
+  request: string,
+  frame: (text: string) => string | Buffer,
+])[] = [
+  ...[
+    'ETag',
+    'Vary',
+    'Content-Type',
+    'Content-Encoding',
+    'Connection',
+    'Keep-Alive',
+    'Transfer-Encoding',
+    'Cache-Control',
+  ].map(
+    (name) =>
+      [
+        `${name} of an answer`,
+        'GET /carts/1',
+        (text: string) => jsonAnswer('200 OK', '{"data":{"type":"carts","id":"1"}}', `${name}: ${text}\r\n`),
+      ] as const,
+  ),
+  [
+    'Location of an answer',
+    'POST /carts',
+    (text) => jsonAnswer('201 Created', '{}', `Location: /carts/${text}\r\n`),
+  ],
+  ['a reason', 'GET /stores', (text) => `HTTP/1.1 200 ${text}\r\nContent-Length: 0\r\n\r\n`],
+  ['a malformed head', 'GET /stores', (text) => `${text}\r\n\r\n`],
+  ['a field name', 'GET /stores', (text) => `HTTP/1.1 200 OK\r\n${text}: a\r\nContent-Length: 0\r\n\r\n`],
+  ['chunks', 'GET /stores', (text) => `HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n${text}`],
+  [
+    'an id of a created member',
+    'POST /carts',
+    (text) => jsonAnswer('201 Created', JSON.stringify({ data: { id: text } })),
+  ],
+  [
+    'an id of an only member',
+    'GET /carts',
+    (text) => jsonAnswer('200 OK', JSON.stringify({ data: [{ id: text }] })),
+  ],
+  ['a tracked answer', 'GET /carts/1', (text) => jsonAnswer('200 OK', `{"data":"${text}"}`)],
+  [
+    'an answer with tokens',
+    'POST /token',
+    (text) => jsonAnswer('200 OK', JSON.stringify({ refresh_token: text })),
+  ],
+  ['an answer of a token endpoint', 'POST /token', (text) => jsonAnswer('200 OK', text)],
+  ['an answer to the resolver', 'GET /url-resolver?url=/en/x', (text) => jsonAnswer('200 OK', text)],
+];
+
+/** Whole exchanges, so that whatever looks at a text is found, and not only what somebody thought of. */
+export function socketReaders(stage: Stage): readonly Reader[] {
+  const request = (line: string, more: string, content = '') =>
+    `${line} HTTP/1.1\r\nHost: shop.example\r\n${stage.authorization}${more}Content-Length: ${Buffer.byteLength(content)}\r\n\r\n${content}`;
+  const bare = (line: string, field: string) => {
+    const host = field.startsWith('Host:') ? '' : 'Host: shop.example\r\n';
+    const authorization = field.startsWith('Authorization:') ? '' : stage.authorization;
+    return `${line} HTTP/1.1\r\n${host}${authorization}${field}\r\n\r\n`;
+  };
+  const sendTo = async (octets: string | Buffer, answer: string | Buffer = emptyAnswer) => {
+    stage.answerWith(answer);
+    await stage.send(octets);
+  };
+  const plain = 'Content-Type: application/x-www-form-urlencoded\r\n';
+  const refresh = 'grant_type=refresh_token&refresh_token=abcdefghijkl';
+  return [
+    ...fields.map(([name, line]) => ({
+      name: `${name.split('\n').at(-1)} of ${line}`,
+      limit: head,
+      kinds: lineKinds,
+      read: (text: string) => sendTo(bare(line, `${name}: ${text}`)),
+    })),
+    ...fields.map(([name, line]) => ({
+      name: `${name.split('\n').at(-1)} of ${line} in many lines`,
+      limit: head,
+      kinds: manyLines,
+      read: (text: string) => sendTo(bare(line, text.replaceAll('NAME', name.split('\n').at(-1) ?? ''))),
+    })),
+    ...['GET', 'POST', 'PATCH'].flatMap((method) => [
+      {
+        name: `the path of a ${method}`,
+        limit: 8192,
+        kinds: targetKinds,
+        read: (text: string) => sendTo(request(`${method} /carts/${text}`, '')),
+      },
+      {
+        name: `the query of a ${method}`,
+        limit: head,
+        kinds: targetKinds,
+        read: (text: string) => sendTo(request(`${method} /carts/1?${text}`, '')),
+      },
+    ]),
+    ...['GET /url-resolver', 'POST /token', 'POST /refresh-tokens', 'GET /catalog-search'].map((line) => ({
+      name: `the query of ${line}`,
+      limit: head,
+      kinds: targetKinds,
+      read: (text: string) =>
+        sendTo(request(`${line}?${text}`, plain, line.startsWith('POST') ? refresh : '')),
+    })),
+    ...bodyEndpoints.flatMap((line) =>
+      bodies.map(([type, what, frame]) => ({
+        name: `${what} to ${line}`,
+        limit: body,
+        kinds: textKinds,
+        read: (text: string) => sendTo(request(line, `Content-Type: ${type}\r\n`, frame(text))),
+      })),
+    ),
+    ...['/api/explain', '/api/purge', '/api/list/check'].flatMap((target) => [
+      {
+        name: `a body to ${target}`,
+        limit: 16_000,
+        kinds: textKinds,
+        read: (text: string) =>
+          stage.sendToAdmin(request(`POST ${target}`, 'Content-Type: application/json\r\n', text)),
+      },
+      {
+        name: `a text to ${target}`,
+        limit: 8_000,
+        kinds: textKinds,
+        read: (text: string) => {
+          const content = JSON.stringify({ method: 'GET', url: text, urls: [text] });
+          return stage.sendToAdmin(request(`POST ${target}`, 'Content-Type: application/json\r\n', content));
+        },
+      },
+    ]),
+    ...answers.map(([what, line, frame]) => ({
+      name: `${what} to ${line}`,
+      limit: head,
+      kinds: textKinds,
+      read: (text: string) =>
+        sendTo(request(line, plain, line === 'POST /token' ? refresh : ''), frame(text)),
+    })),
+  ];
+}
+
+/** Lines of a field; `NAME` stands for its name. */
+const manyLines = ['', 'a', '"a"', ',', 'a,b', ' '].map((value) => ({
+  name: `many lines of ${JSON.stringify(value)}`,
+  make: (length: number) =>
+    Array.from({ length: Math.floor(length / 64) }, () => `NAME: ${value}`).join('\r\n'),
+}));

@@ -1,0 +1,96 @@
+/** A text of about `length` characters, made of one thing over and over. */
+export interface TextKind {
+  readonly name: string;
+  make(length: number): string;
+}
+
+/** What parsers stumble over: what they skip, cut at, decode, nest, fold, or look for an end of. */
+const units = [
+  ...[
+    ' ',
+    '\t',
+    ',',
+    '"',
+    "'",
+    '`',
+    '\\',
+    '0',
+    '9',
+    '.',
+    '-',
+    '_',
+    ':',
+    ';',
+    '=',
+    '&',
+    '/',
+    '@',
+    '#',
+    '*',
+    '+',
+    'a',
+    'Z',
+    '~',
+  ],
+  ...[
+    '%ff',
+    '%',
+    '%2F',
+    '%20',
+    '%CC%96%CC%80',
+    '%E2%84%AA',
+    '%25',
+    '[',
+    ']',
+    '{',
+    '{"a":',
+    '[{"a":',
+    '(',
+    '<',
+    '- ',
+    '? ',
+  ],
+  ...[
+    'q=',
+    'W/"',
+    '"a",',
+    'a,',
+    'a=b;',
+    '&a=',
+    '&a[',
+    '&amp;',
+    '\\"',
+    '\\u00',
+    'name="',
+    '//',
+    '../',
+    'GET ',
+    'http://',
+    'a.',
+    '1,',
+  ],
+  ...['\u00a0', '\u212a', '\u0316\u0300', 'é', '\ud800', '\ufdfa', '\u{1f600}', '\ufeff', '\u2028'],
+  ...['\0', '\r\n', '\n', '\n ', '\r\n--', '\r\n\r\n'],
+];
+
+const stray = 'x';
+
+/** One text for each thing and each place of one stray character among it. */
+export const textKinds: readonly TextKind[] = units.flatMap((unit) => {
+  const run = (length: number) => unit.repeat(Math.max(1, Math.floor(length / unit.length)));
+  const name = JSON.stringify(unit);
+  return [
+    { name: `a run of ${name}`, make: run },
+    { name: `a run of ${name} in front of a letter`, make: (length) => run(length - 1) + stray },
+    { name: `a run of ${name} behind a letter`, make: (length) => stray + run(length - 1) },
+    {
+      name: `a run of ${name} around a letter`,
+      make: (length) => run(length / 2) + stray + run(length / 2),
+    },
+  ];
+});
+
+/** Those that may stand in one line. */
+export const lineKinds = textKinds.filter(({ make }) => !/[\0\r\n]/.test(make(8)));
+/** Those that may stand in a request line. */
+export const targetKinds = lineKinds.filter(({ make }) => /^[\x21-\x7e]+$/.test(make(8)));
