@@ -38,6 +38,9 @@ const units = [
     '%2F',
     '%20',
     '%CC%96%CC%80',
+    '%ff&',
+    'url=%ff&',
+    '%75rl&',
     '%E2%84%AA',
     '%25',
     '[',
@@ -83,6 +86,7 @@ export const textKinds: readonly TextKind[] = units.flatMap((unit) => {
     { name: `a run of ${name}`, make: run },
     { name: `a run of ${name} in front of a letter`, make: (length) => run(length - 1) + stray },
     { name: `a run of ${name} behind a letter`, make: (length) => stray + run(length - 1) },
+    { name: `a run of ${name} between two letters`, make: (length) => stray + run(length - 2) + stray },
     {
       name: `a run of ${name} around a letter`,
       make: (length) => run(length / 2) + stray + run(length / 2),

@@ -49,8 +49,8 @@ function ofCurl(text: string): FoundLine | undefined {
   if (url === undefined) return undefined;
   // Short options may be run together: -sd '{}'
   const given = /\s(?:-[A-Za-z]*X|--request)[\s=]*["']?([A-Za-z]+)/.exec(text)?.[1];
-  const sendsBody = /\s(?:-[A-Za-z]*d|--data\S*|--json)(?=[\s='"])/.test(text);
-  const implied = /\s(?:-[A-Za-z]*I|--head)(?=\s)/.test(text) ? 'HEAD' : sendsBody ? 'POST' : 'GET';
+  const sendsBody = /\s(?:-[A-Za-z]*d|--data[^\s='"]*|--json)[\s='"]/.test(text);
+  const implied = /\s(?:-[A-Za-z]*I|--head)\s/.test(text) ? 'HEAD' : sendsBody ? 'POST' : 'GET';
   return {
     line: `${given ?? implied} ${url}`,
     note: 'read from a curl command, without its fields: -H gives them',
