@@ -48,28 +48,26 @@ function tokensOf(document: object, names: readonly TokenFields[]): readonly Iss
   const lifetime = folded(({ refreshExpiresIn }) => refreshExpiresIn);
   const found: IssuedTokens[] = [];
   const waiting: object[] = [document];
-  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
-    const entries = Object.entries(next).map(([name, value]) => [foldName(name), value] as const);
-    const valueBehind = (wanted: ReadonlySet<string>): unknown =>
-      entries.find(([name, value]) => wanted.has(name) && value !== null)?.[1];
-    for (const [name, value] of entries) {
+  for (let next = waiting.pop(); next !== undefined && found.length <= most; next = waiting.pop()) {
+    const texts: string[] = [];
+    let accessToken: string | undefined;
+    let lifetimeMs: number | undefined;
+    for (const [name, value] of Object.entries(next)) {
       if (typeof value === 'object' && value !== null) waiting.push(value);
-      if (!refresh.has(name)) continue;
-      for (const token of textsOf(value)) {
-        const accessToken = valueBehind(access);
-        found.push({
-          refreshToken: token,
-          accessToken: typeof accessToken === 'string' ? accessToken : undefined,
-          lifetimeMs: lifetimeOf(valueBehind(lifetime)),
-        });
-      }
+      const folded = foldName(name);
+      if (refresh.has(folded)) texts.push(...textsOf(value));
+      else if (access.has(folded)) accessToken ??= typeof value === 'string' ? value : undefined;
+      else if (lifetime.has(folded)) lifetimeMs ??= lifetimeOf(value);
     }
+    found.push(
+      ...texts.slice(0, most + 1).map((refreshToken) => ({ refreshToken, accessToken, lifetimeMs })),
+    );
   }
   return found;
 }
 
 function textsOf(value: unknown): readonly string[] {
-  if (Array.isArray(value)) return value.flatMap((one) => (typeof one === 'string' ? textsOf(one) : []));
+  if (Array.isArray(value)) return value.filter((one) => typeof one === 'string').slice(0, most + 1);
   return (typeof value === 'string' && value !== '') || typeof value === 'number' ? [String(value)] : [];
 }
 

@@ -1,0 +1,80 @@
+import { gzipSync } from 'node:zlib';
+import { describe, expect, test } from 'vitest';
+import { readIssuedTokens } from '../../src/refresh-tokens/issued-tokens.ts';
+
+const names = [
+  {
+    accessToken: 'accessToken',
+    refreshToken: 'refreshToken',
+    expiresIn: 'expiresIn',
+    refreshExpiresIn: 'refreshExpiresIn',
+  },
+];
+
+function read(body: string | Buffer, fields: readonly string[] = []) {
+  const issued = readIssuedTokens(Buffer.from(body), fields, names, 1_048_576);
+  return issued === 'unreadable' ? issued : issued.map(({ refreshToken }) => refreshToken);
+}
+
+const document = '{"data":{"attributes":{"accessToken":"a","refreshToken":"T","refreshExpiresIn":"60"}}}';
+
+describe('every refresh token of an answer', () => {
+  test('with the access token and the lifetime that stand beside it', () => {
+    const [issued] = readIssuedTokens(Buffer.from(document), [], names, 1_048_576) as readonly object[];
+    expect(issued).toEqual({ refreshToken: 'T', accessToken: 'a', lifetimeMs: 60_000 });
+  });
+
+  test.each<[string, string | Buffer, readonly string[] | 'unreadable']>([
+    ['at the top', '{"refreshToken":"T"}', ['T']],
+    ['behind a byte order mark', `\ufeff${document}`, ['T']],
+    ['in another spelling', '{"Refresh-token":"T"}', ['T']],
+    ['anywhere', '[{"x":[{"y":{"refresh_token":"T"}}]}]', ['T']],
+    ['a number', '{"refreshToken":17}', ['17']],
+    ['a list, whatever stands in front', '{"refreshToken":[0,0,0,0,0,0,0,0,0,0,"T"]}', ['T']],
+    ['two', `[${document},{"refreshToken":"U"}]`, ['U', 'T']],
+    ['null, or empty', '[{"refreshToken":null},{"refreshToken":""}]', []],
+    ['none', '{"accessToken":"a"}', []],
+    ['nothing', '', []],
+    ['a short text', 'OK', []],
+    ['more than a shop gives', `[${`${document},`.repeat(9)}1]`, 'unreadable'],
+    ['a call', `show(${document})`, 'unreadable'],
+    ['XML', '<refreshToken>T</refreshToken>', 'unreadable'],
+    ['a bare token', '"def50200def50200def5"', 'unreadable'],
+    ['a token as text', 'def50200def50200def5', 'unreadable'],
+    ['UTF-16', Buffer.from('OK', 'utf16le'), 'unreadable'],
+  ])('%s', (_, body, expected) => {
+    expect(read(body)).toEqual(expected);
+  });
+
+  test('behind a coding that nobody asked for', () => {
+    expect(read(gzipSync(document), ['Content-Encoding', 'gzip'])).toEqual(['T']);
+    expect(read(gzipSync(document), ['Content-Encoding', 'x'])).toBe('unreadable');
+    expect(read(document, ['Content-Encoding', 'gzip'])).toBe('unreadable');
+    expect(read(gzipSync('x'.repeat(1_048_577)), ['Content-Encoding', 'gzip'])).toBe('unreadable');
+  });
+});
+
+/** Twice as long costs twice as much, not four times: the processor's time of one is compared with that of the other. */
+test.each<[string, (length: number) => string]>([
+  ['nesting', (length) => '['.repeat(length) + ']'.repeat(length)],
+  ['objects', (length) => `[${'{"a":1},'.repeat(length)}1]`],
+  ['names', (length) => `{${Array.from({ length }, (_, i) => `"a${i}":1`).join()}}`],
+  [
+    'spellings',
+    (length) => `{${Array.from({ length }, (_, i) => `"refreshToken${spelling(i)}":"a"`).join()}}`,
+  ],
+])('linear: %s', (_, build) => {
+  const [short, long] = [build(2_000), build(16_000)].map((text) => Buffer.from(text)) as [Buffer, Buffer];
+  const costOf = (body: Buffer) => {
+    const start = process.cpuUsage();
+    for (let i = 0; i < 10; i += 1) readIssuedTokens(body, [], names, 1_048_576);
+    const { user, system } = process.cpuUsage(start);
+    return user + system;
+  };
+  costOf(short);
+  expect(costOf(long)).toBeLessThan(Math.max(costOf(short), 1000) * 32);
+});
+
+function spelling(i: number): string {
+  return i.toString(2).replaceAll('0', '-').replaceAll('1', '_');
+}
