@@ -38,10 +38,13 @@ export interface Lease {
   readonly tagged: boolean;
   /** Others may write beside it: its success tells nobody what the state is now, and leaves no tag. */
   readonly tainted: boolean;
+  /** Until then nothing has left, and it ends after `sendBy` as if it had never been. */
+  readonly sent: boolean;
 }
 
 export interface ProtocolTimes {
   readonly lease: number;
+  readonly sendBy: number;
   /** How long a new store hands out nothing. */
   readonly hold: number;
   /** A read that took longer is not recorded. */
@@ -85,7 +88,8 @@ function runOut(stored: TagRecord, now: number): TagRecord {
   let record = stored;
   for (const lease of stored.leases) {
     if (lease.until > now) continue;
-    record = { ...changed(record, lease.until), leases: without(record.leases, lease.token) };
+    const before = lease.sent ? changed(record, lease.until) : record;
+    record = { ...before, leases: without(record.leases, lease.token) };
   }
   if (record.quietUntil !== 0 && record.quietUntil <= now) {
     const { quietUntil } = record;
@@ -171,12 +175,21 @@ export function claim(opened: Opened, { token, tags }: Claim, times: ProtocolTim
   }
   if (isQuiet(record) && (tags !== null || record?.quietTagged === true)) return refuse(quiet);
   const tainted = isQuiet(record) || leases.length > 0;
-  const lease: Lease = { token, until: now + times.lease, tagged: tags !== null, tainted };
+  const lease: Lease = { token, until: now + times.sendBy, tagged: tags !== null, tainted, sent: false };
   const wantedUntil = tags === null ? before.wantedUntil : 0;
   return {
     record: { ...before, leases: [...taint(leases), lease], wantedUntil },
     answer: { kind: 'granted', shopTag: before.shopTag },
   };
+}
+
+/** Just before the first byte leaves; `false`: it must not, the lease is gone. */
+export function markSent({ record }: Opened, token: string, times: ProtocolTimes): Step<boolean> {
+  const own = record?.leases.find((lease) => lease.token === token);
+  if (record === null || own === undefined) return { record, answer: false };
+  const until = own.sent ? own.until : own.until - times.sendBy + times.lease;
+  const leases = record.leases.map((lease) => (lease === own ? { ...own, until, sent: true } : lease));
+  return { record: { ...record, leases }, answer: true };
 }
 
 export function end(opened: Opened, write: ClaimEnd, times: ProtocolTimes): Step<string | null> {

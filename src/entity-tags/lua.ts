@@ -7,13 +7,13 @@ import { defineClaim, defineScript } from '../redis/script.ts';
  * (milliseconds). Every answer is one text of lines, quicker to read than a list: the epoch, the clock, the end of the
  * hold, then what the operation tells.
  *
- * The record is a hash: e(poch) g(eneration) t(ag) s(hop tag) ls (leases: token | until | tagged | tainted, each with a
- * comma) w(anted until) q qg (quiet until, tagged) c(hanged at) l(ast seen) b (what was replaced), all of them always
+ * The record is a hash: e(poch) g(eneration) t(ag) s(hop tag) ls (leases: token | until | tagged | tainted | sent,
+ * each with a comma) w(anted until) q qg (quiet until, tagged) c(hanged at) l(ast seen) b (what was replaced), all of them always
  * there, and `v:` + variant -> fingerprint | at | fields.
  *
  * The identity of the data is the replication id, read inside the script: it changes with every restart and every
  * failover, at the very script that first meets the new primary. Redis propagates what a script writes, not the script.
- * Behind it stands the form of the records, 2: where two versions of this file share a store, each is new to the other,
+ * Behind it stands the form of the records, 3: where two versions of this file share a store, each is new to the other,
  * and nothing is handed out until one of them is gone.
  *
  * Beyond `claim-protocol.ts`, whose clock is never set: somebody may set Redis's clock back. A marker from the future is
@@ -31,7 +31,7 @@ local function clock()
 end
 
 local function replication_id()
-  return string.match(redis.call('INFO', 'replication'), 'master_replid:(%w+)') .. '/2'
+  return string.match(redis.call('INFO', 'replication'), 'master_replid:(%w+)') .. '/3'
 end
 
 local function int(number) return string.format('%.0f', number) end
@@ -69,15 +69,17 @@ end
 
 local function read_leases(text)
   local leases = {}
-  for token, until_, tagged, tainted in string.gmatch(text, '([^|,]+)|(%d+)|(%d)|(%d),') do
-    leases[#leases + 1] = { token = token, until_ = tonumber(until_), tagged = tagged, tainted = tainted }
+  for token, until_, tagged, tainted, sent in string.gmatch(text, '([^|,]+)|(%d+)|(%d)|(%d)|(%d),') do
+    leases[#leases + 1] = { token = token, until_ = tonumber(until_), tagged = tagged, tainted = tainted, sent = sent }
   end
   return leases
 end
 
 local function write_leases(leases)
   local text = {}
-  for i, l in ipairs(leases) do text[i] = l.token .. '|' .. int(l.until_) .. '|' .. l.tagged .. '|' .. l.tainted .. ',' end
+  for i, l in ipairs(leases) do
+    text[i] = l.token .. '|' .. int(l.until_) .. '|' .. l.tagged .. '|' .. l.tainted .. '|' .. l.sent .. ','
+  end
   return table.concat(text)
 end
 
@@ -111,7 +113,10 @@ local function load()
     quiet = tonumber(f[7]), quiet_tagged = f[8], changed = tonumber(f[9]), last = f[10], replaced = f[11], variants_gone = false }
   if r.changed > now or latest(r) > now + LONGEST_LEASE then come_back(r) end
   for i = #r.leases, 1, -1 do
-    if r.leases[i].until_ <= now then change(r, table.remove(r.leases, i).until_) end
+    if r.leases[i].until_ <= now then
+      local gone = table.remove(r.leases, i)
+      if gone.sent == '1' then change(r, gone.until_) end
+    end
   end
   if r.quiet ~= 0 and r.quiet <= now then
     change(r, r.quiet)
@@ -182,13 +187,13 @@ end
 return answer(r.tag, same, replaced)
 `;
 
-/** ARGV[6] = '1': one of the tags behind it has to be current. */
+/** ARGV[7] = '1': one of the tags behind it has to be current. */
 const claim = `
-local token, tagged = ARGV[5], ARGV[6]
+local token, send_by, tagged = ARGV[5], tonumber(ARGV[6]), ARGV[7]
 if held then return answer('hold', int(hold_until - now)) end
 if tagged == '1' then
   local current = false
-  for i = 7, #ARGV do current = current or (record ~= nil and record.tag ~= '' and ARGV[i] == record.tag) end
+  for i = 8, #ARGV do current = current or (record ~= nil and record.tag ~= '' and ARGV[i] == record.tag) end
   if not current then
     if quiet then return answer('quiet', int(record.quiet - now)) end
     return answer('not-current', '0')
@@ -210,9 +215,22 @@ end
 if quiet and (tagged == '1' or record.quiet_tagged == '1') then return answer('quiet', int(record.quiet - now)) end
 taint(r)
 if tagged == '1' then r.wanted = 0 end
-r.leases[#r.leases + 1] = { token = token, until_ = now + LEASE, tagged = tagged, tainted = (quiet or leased) and '1' or '0' }
+r.leases[#r.leases + 1] = { token = token, until_ = now + send_by, tagged = tagged,
+  tainted = (quiet or leased) and '1' or '0', sent = '0' }
 save(r)
 return answer('granted', '0', r.shop)
+`;
+
+const markSent = `
+local token, send_by = ARGV[5], tonumber(ARGV[6])
+local own = find_lease(record, token)
+if not own then return answer('0') end
+local lease = record.leases[own]
+if lease.sent ~= '1' then
+  lease.until_, lease.sent = lease.until_ - send_by + LEASE, '1'
+  save(record)
+end
+return answer('1')
 `;
 
 const end = `
@@ -257,6 +275,7 @@ export interface TagScripts {
   readonly lookUp: RedisScript;
   readonly endRead: RedisScript;
   readonly claim: RedisScript;
+  readonly markSent: RedisScript;
   readonly end: RedisScript;
 }
 
@@ -267,6 +286,7 @@ export function buildTagScripts(edit: (lua: string) => string = (lua) => lua): T
     lookUp: build('lookUp', lookUp),
     endRead: build('endRead', endRead),
     claim: defineClaim('tags.claim', edit(prelude + claim)),
+    markSent: build('markSent', markSent),
     end: build('end', end),
   };
 }

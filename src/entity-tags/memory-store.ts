@@ -4,6 +4,7 @@ import {
   end,
   endRead,
   lookUp,
+  markSent,
   type Opened,
   open,
   type ProtocolTimes,
@@ -14,7 +15,10 @@ import type { ResourceKey, TagStore } from './tag-store.ts';
 import type { EntityTagTimes } from './times.ts';
 
 export interface MemoryTagStoreOptions {
-  readonly times: Pick<EntityTagTimes, 'leaseMs' | 'longestReadMs' | 'recordExpiryMs' | 'strangersExpiryMs'>;
+  readonly times: Pick<
+    EntityTagTimes,
+    'leaseMs' | 'sendByMs' | 'longestReadMs' | 'recordExpiryMs' | 'strangersExpiryMs'
+  >;
   /** Records that are kept; the one that was used least recently goes. Default 100000. */
   readonly maxRecords?: number;
   /** Milliseconds, monotonic. Default `performance.now`. */
@@ -25,7 +29,7 @@ export interface MemoryTagStoreOptions {
 
 export type Protocol = Pick<
   typeof import('./claim-protocol.ts'),
-  'open' | 'lookUp' | 'endRead' | 'claim' | 'end'
+  'open' | 'lookUp' | 'endRead' | 'claim' | 'markSent' | 'end'
 >;
 
 /**
@@ -34,9 +38,10 @@ export type Protocol = Pick<
  */
 export function createMemoryTagStore(options: MemoryTagStoreOptions): TagStore {
   const { times, maxRecords = 100_000, now = performance.now.bind(performance) } = options;
-  const protocol = options.protocol ?? { open, lookUp, endRead, claim, end };
+  const protocol = options.protocol ?? { open, lookUp, endRead, claim, markSent, end };
   const protocolTimes: ProtocolTimes = {
     lease: times.leaseMs * 1000,
+    sendBy: times.sendByMs * 1000,
     hold: 0,
     longestRead: times.longestReadMs * 1000,
   };
@@ -96,6 +101,7 @@ export function createMemoryTagStore(options: MemoryTagStoreOptions): TagStore {
       return store(key, protocol.endRead(opened, read, protocolTimes), read.isOfStranger);
     },
     claim: (key, wanted) => store(key, protocol.claim(look(key), wanted, protocolTimes), wanted.isOfStranger),
+    markSent: (key, token) => store(key, protocol.markSent(look(key), token, protocolTimes)),
     end: (key, write) => store(key, protocol.end(look(key), write, protocolTimes), write.isOfStranger),
     warmUp: async () => 0,
     holdLeftMs: () => 0,

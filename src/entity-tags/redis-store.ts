@@ -18,7 +18,7 @@ export interface RedisTagStoreOptions {
   readonly redis: Redis;
   readonly times: Pick<
     EntityTagTimes,
-    'leaseMs' | 'holdMs' | 'longestReadMs' | 'recordExpiryMs' | 'strangersExpiryMs'
+    'leaseMs' | 'sendByMs' | 'holdMs' | 'longestReadMs' | 'recordExpiryMs' | 'strangersExpiryMs'
   >;
   /** Milliseconds; asked at each call, since replicas with a longer lease may come. Default `times.holdMs`. */
   readonly holdMs?: () => number;
@@ -121,7 +121,7 @@ class RedisTagStore implements TagStore {
 
   async claim(key: ResourceKey, { token, tags, isOfStranger }: Claim): Promise<ClaimAnswer> {
     const bucket = this.#bucketOf(key);
-    const args = [token, tags === null ? '0' : '1', ...(tags ?? [])];
+    const args = [token, this.#times.sendByMs * 1000, tags === null ? '0' : '1', ...(tags ?? [])];
     if (this.#replicas === 0) {
       return readClaim(await this.#run(this.#scripts.claim, bucket, key, args, isOfStranger));
     }
@@ -134,6 +134,12 @@ class RedisTagStore implements TagStore {
     );
     const answer = readClaim(this.#hear(bucket, reply, askedAt));
     return answer.kind === 'granted' && replicas < this.#replicas ? { kind: 'not-replicated' } : answer;
+  }
+
+  async markSent(key: ResourceKey, token: string): Promise<boolean> {
+    const args = [token, this.#times.sendByMs * 1000];
+    const [, , , isOwn] = await this.#run(this.#scripts.markSent, this.#bucketOf(key), key, args);
+    return isOwn === '1';
   }
 
   async end(key: ResourceKey, write: ClaimEnd): Promise<string | null> {

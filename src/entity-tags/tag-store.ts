@@ -21,6 +21,11 @@ export interface TagStore {
   endRead(key: ResourceKey, read: ReadEnd): Eventually<ReadTag | null>;
   /** Before a write is sent: takes the lease, or says why not. Never repeat one that got no answer. */
   claim(key: ResourceKey, claim: Claim): Eventually<ClaimAnswer>;
+  /**
+   * Before the first byte of a write leaves: from now on its lease counts as that of one that may land. `false`: the
+   * lease is gone, and the write must not leave.
+   */
+  markSent(key: ResourceKey, token: string): Eventually<boolean>;
   /** What became of a write; gives the tag that its answer may carry. */
   end(key: ResourceKey, end: ClaimEnd): Eventually<string | null>;
   /** Begins the hold of a new store, at a start or reconnect; resolves with the milliseconds that are left of it. */

@@ -118,6 +118,7 @@ function passageOf(write: Write, granted: Granted): Passage {
   const { claimedAt, shopTag } = granted;
   return {
     requestFields: fieldsForShop(write, shopTag),
+    beforeSend: async () => tracking.store.markSent(write.key, granted.token),
     // The larger of both clocks: one stands still while the machine sleeps, the other may be set back.
     maySend: () =>
       Math.max(tracking.monotonic() - claimedAt.monotonic, tracking.now() - claimedAt.wall) < firstByteByMs,

@@ -25,6 +25,8 @@ export interface UpstreamRequest {
   readonly fields: FieldList;
   /** Whole bytes (sent with Content-Length), a stream (chunked, or `length` bytes), or no body. */
   readonly body: Buffer | { readonly stream: Readable; readonly length: number | undefined } | null;
+  /** Asked whenever a connection was given, before `maySend`; `false`, or a rejection: nothing is sent. */
+  readonly beforeSend?: (() => Promise<boolean>) | undefined;
   /** Asked at a connected socket, in the tick in which the first byte is written; `false`: nothing is sent. */
   readonly maySend?: (() => boolean) | undefined;
 }

@@ -155,6 +155,7 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents,
       target: requestTarget(request),
       fields,
       body,
+      beforeSend: passage?.beforeSend,
       maySend: passage === undefined ? undefined : () => this.#maySend(),
     };
   }

@@ -9,6 +9,8 @@ import type { UpstreamFault } from './engine.ts';
 export interface Passage {
   /** Changes to the fields of the forwarded request (a translated `If-Match`, say). */
   readonly requestFields?: FieldEdits | undefined;
+  /** Asked once there is a connection, before `maySend`; `false`, or a fault: outcome `unsent`. */
+  readonly beforeSend?: () => Promise<boolean>;
   /** Asked at the socket in the tick of the first byte; `false`: outcome `unsent`. */
   readonly maySend?: () => boolean;
   /** Milliseconds from the start of sending to the last byte handed to the kernel; later: the socket is destroyed. */

@@ -48,6 +48,18 @@ export abstract class PooledExchange<C extends PooledConnection = PooledConnecti
         this.fail('internal', cause);
       }
     }
+    if (this.isOver) return;
+    if (this.request.beforeSend === undefined) sendings.add(this);
+    else void this.#prepare(this.request.beforeSend);
+  }
+
+  /** The connection may break meanwhile: `send` looks at it, and whoever ends the exchange gives it back. */
+  async #prepare(beforeSend: () => Promise<boolean>): Promise<void> {
+    try {
+      if (!(await beforeSend())) this.fail('not-sent');
+    } catch (cause) {
+      this.fail('not-sent', cause);
+    }
     if (!this.isOver) sendings.add(this);
   }
 

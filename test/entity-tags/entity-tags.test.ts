@@ -434,7 +434,7 @@ describe('writes', () => {
     const tag = await tagOf(under);
     await under.gate.begin(patch(tag), { subject: 'anna' }, Buffer.alloc(0));
     const refused = await under.gate.begin(patch(tag), { subject: 'anna' }, Buffer.alloc(0));
-    expect(refused).toMatchObject({ rejection: 'resource-busy', retryAfterSeconds: 120 });
+    expect(refused).toMatchObject({ rejection: 'resource-busy', retryAfterSeconds: 60 });
   });
 
   test('a write that was held up is not sent, and its tag stands', async () => {
@@ -610,6 +610,7 @@ describe('the store is away', () => {
     hasHeard: () => false,
     endRead: away,
     claim: away,
+    markSent: away,
     end: away,
     holdLeftMs: () => 0,
     warmUp: away,

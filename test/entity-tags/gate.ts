@@ -110,7 +110,8 @@ async function forward(
   shop: ShopAnswer,
 ): Promise<Seen> {
   const forwarded = editFields(request.fields, passage?.requestFields ?? {});
-  const isHeldBack = passage?.maySend !== undefined && !passage.maySend();
+  const isLeft = (await passage?.beforeSend?.()) !== false;
+  const isHeldBack = !isLeft || (passage?.maySend !== undefined && !passage.maySend());
   const outcome: ForwardOutcome = isHeldBack
     ? { kind: 'unsent', fault: 'not-sent' }
     : typeof shop === 'function'

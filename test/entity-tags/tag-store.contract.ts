@@ -64,8 +64,17 @@ export function describeTagStore(name: string, create: () => Promise<StoreUnderT
       shopTag: null,
       ...more,
     });
-  const claim = (under: StoreUnderTest, key: ResourceKey, token: string, tags: readonly string[] | null) =>
-    under.store.claim(key, { token, tags });
+  /** And leaves, if it may. */
+  const claim = async (
+    under: StoreUnderTest,
+    key: ResourceKey,
+    token: string,
+    tags: readonly string[] | null,
+  ) => {
+    const answer = await under.store.claim(key, { token, tags });
+    if (answer.kind === 'granted') expect(await under.store.markSent(key, token)).toBe(true);
+    return answer;
+  };
   const kindOf = async (
     under: StoreUnderTest,
     key: ResourceKey,
@@ -325,6 +334,24 @@ export function describeTagStore(name: string, create: () => Promise<StoreUnderT
       expect(await kindOf(under, key, 't4', [B])).toBe('busy');
       await under.advance(501);
       expect(await kindOf(under, key, 't5', null)).toBe('granted');
+    });
+
+    test('a write that has not left frees its resource at sendBy, and its tag stands', async () => {
+      const under = await create();
+      const key = freshKey();
+      await read(under, key);
+      expect(await under.store.claim(key, { token: 't1', tags: [A] })).toMatchObject({ kind: 'granted' });
+      await under.advance(1900);
+      expect(await kindOf(under, key, 't2', [A])).toBe('busy');
+      await under.advance(200);
+      expect(await under.store.markSent(key, 't1')).toBe(false);
+      expect(await kindOf(under, key, 't2', [A])).toBe('granted');
+      // Marked once, marked for good: the lease is not made longer.
+      await under.advance(leaseMs - 1000);
+      expect(await under.store.markSent(key, 't2')).toBe(true);
+      await under.advance(1001);
+      expect(await under.store.markSent(key, 't2')).toBe(false);
+      expect(await kindOf(under, key, 't3', [A])).toBe('not-current');
     });
 
     test('of those beside one another each runs out for itself', async () => {

@@ -293,6 +293,7 @@ describe('redis: what happens to the data', () => {
       const { store, advance } = await start(leaseMs + 1000);
       expect(await readTag(store)).toBe(tag);
       await store.claim(key, { token: 't', tags: [tag] });
+      await store.markSent(key, 't');
       await advance(hourMs);
       expect(await store.claim(key, { token: 'u', tags: [tag] })).toEqual({ kind: 'not-current' });
       await store.end(key, { token: 't', tagged: true, outcome: 'applied', newTag: tag, shopTag: null });

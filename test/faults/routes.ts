@@ -20,7 +20,7 @@ export const healthy: Cells = {
   'protected GET': '200',
   'tracked GET': '200 tagged',
   'tagged PATCH': '200 tagged',
-  'child POST': '201',
+  'child POST': '201 tagged',
   'resolver, new URL': '200 tagged',
   'resolver, known URL': '200 tagged',
   'token exchange': '201',

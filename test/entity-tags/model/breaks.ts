@@ -68,14 +68,14 @@ export const brokenRules: readonly BrokenRule[] = [
     rule: '4: a lease that ran out leaves no tag',
     steps: [
       {
-        search: '...changed(record, lease.until), leases',
-        replace: '...record, leases',
+        search: 'lease.sent ? changed(record, lease.until) : record',
+        replace: 'record',
       },
     ],
     lua: [
       {
-        search: 'change(r, table.remove(r.leases, i).until_)',
-        replace: 'table.remove(r.leases, i)',
+        search: "if gone.sent == '1' then change(r, gone.until_) end",
+        replace: '',
       },
     ],
     programs: ['reader', 'writer', 'writer'],
@@ -85,14 +85,14 @@ export const brokenRules: readonly BrokenRule[] = [
     rule: '4: a lease that ran out advances the generation',
     steps: [
       {
-        search: '...changed(record, lease.until), leases',
-        replace: '...untagged(record), leases',
+        search: 'lease.sent ? changed(record, lease.until) : record',
+        replace: 'lease.sent ? untagged(record) : record',
       },
     ],
     lua: [
       {
-        search: 'change(r, table.remove(r.leases, i).until_)',
-        replace: 'table.remove(r.leases, i) untag(r)',
+        search: "if gone.sent == '1' then change(r, gone.until_) end",
+        replace: "if gone.sent == '1' then untag(r) end",
       },
     ],
     programs: ['reader', 'reader', 'writer', 'child'],
@@ -201,6 +201,19 @@ export const brokenRules: readonly BrokenRule[] = [
     isCalm: true,
     programs: ['child', 'child', 'writer'],
     maxTicks: 2,
+  },
+  {
+    rule: '8: the store is told before a write leaves',
+    proxy: 'sent-without-a-mark',
+    programs: ['reader', 'reader', 'writer', 'writer'],
+    maxTicks: 4,
+  },
+  {
+    rule: '8: what has left keeps its lease until it has landed',
+    steps: [{ search: 'own.until - times.sendBy + times.lease', replace: 'own.until' }],
+    lua: [{ search: 'lease.until_ - send_by + LEASE', replace: 'lease.until_' }],
+    programs: ['reader', 'reader', 'writer', 'writer'],
+    maxTicks: 4,
   },
   {
     rule: '9: an applied write advances the generation',

@@ -99,7 +99,12 @@ export function walkMany(
 
 /** Whether, once everything has run out, a read is tagged again and a write with its tag is granted. */
 function isServing({ steps, ticks }: Setting, { store, now }: World): boolean {
-  const times = { lease: ticks.lease * tick, hold: ticks.hold * tick, longestRead: 1000 * tick };
+  const times = {
+    lease: ticks.lease * tick,
+    sendBy: ticks.sendBy * tick,
+    hold: ticks.hold * tick,
+    longestRead: 1000 * tick,
+  };
   const moment = { epoch: '', since: now, now: now + 100 * tick };
   const isKnown = store.marker !== null && store.marker.id === store.id;
   const epoch = isKnown ? `${store.marker.id}:${store.marker.since}` : `${store.id}:${now}`;

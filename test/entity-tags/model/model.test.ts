@@ -73,7 +73,13 @@ function exploreUpTo(setting: Setting, states: number) {
 }
 
 describe('the stores answer as the model does', () => {
-  const times = { ...timesOf(), leaseMs: ticks.lease, holdMs: ticks.hold, longestReadMs: 1000 };
+  const times = {
+    ...timesOf(),
+    leaseMs: ticks.lease,
+    sendByMs: ticks.sendBy,
+    holdMs: ticks.hold,
+    longestReadMs: 1000,
+  };
   const crowd: readonly Program[] = [
     ...(['reader', 'reader', 'timed-reader', 'timed-reader', 'head', 'fresh'] as const),
     ...(['writer', 'writer', 'writer', 'child', 'child', 'deleter'] as const),
@@ -178,7 +184,7 @@ function modelScripts(breaks: readonly Break[] = []): TagScripts {
       replace: "return tonumber(redis.call('GET', 'test:now'))",
     },
     {
-      search: "return string.match(redis.call('INFO', 'replication'), 'master_replid:(%w+)') .. '/2'",
+      search: "return string.match(redis.call('INFO', 'replication'), 'master_replid:(%w+)') .. '/3'",
       replace: "return redis.call('GET', 'test:id')",
     },
   ];

@@ -121,6 +121,9 @@ function writeSteps(setting: Setting, world: World, p: number, process: Process,
         ['claim arrives', () => claim(setting, world, p, hear)],
         ['give back', () => put(giveBack(setting, world, p, hear), p, { at: 8 })],
       ];
+    case 9:
+      if (setting.broken === 'sent-without-a-mark') return [['go on', () => put(world, p, { at: 2 })]];
+      return [['mark', () => markSent(setting, world, p, hear)]];
     case 8:
       return [['claim arrives', () => claim(setting, world, p, hear)]];
     case 2:
@@ -186,11 +189,22 @@ function claim(setting: Setting, world: World, p: number, hear: Hear): World {
   }
   if (process.at === 8) return { ...after, wrong: 'a lease that nobody knows of' };
   if (process.at === 7) return put(after, p, { at: 4, outcome: 'unsent' });
-  const granted = put(after, p, { at: setting.broken === 'send-by-from-the-answer' ? 6 : 2 });
+  const granted = put(after, p, { at: 9 });
   if (setting.broken === 'no-wait-for-replicas') return granted;
   // The old primary of a split brain has no replica any more: the claim does not count.
   if (process.isolated && world.old !== null) return put(after, p, { at: 4, outcome: 'unsent' });
   return { ...granted, replica: granted.store };
+}
+
+/** The store is told that from now on the write may land. */
+function markSent(setting: Setting, world: World, p: number, hear: Hear): World {
+  const { token } = at(world, p);
+  const [opened, state] = openStore(setting, world, p);
+  const { record, answer } = setting.steps.markSent(opened, token, timesOf(setting));
+  hear({ kind: 'markSent', token, answer });
+  const after = keep(world, p, { ...state, record });
+  const next = setting.broken === 'send-by-from-the-answer' ? 6 : 2;
+  return put(after, p, answer ? { at: next } : { at: 4, outcome: 'unsent' });
 }
 
 function send(setting: Setting, world: World, p: number): World {
@@ -246,7 +260,12 @@ function keep(world: World, p: number, state: StoreState): World {
 }
 
 export function timesOf({ ticks }: Setting) {
-  return { lease: ticks.lease * tick, hold: ticks.hold * tick, longestRead: 1000 * tick };
+  return {
+    lease: ticks.lease * tick,
+    sendBy: ticks.sendBy * tick,
+    hold: ticks.hold * tick,
+    longestRead: 1000 * tick,
+  };
 }
 
 export function put(world: World, p: number, change: Partial<Process>): World {

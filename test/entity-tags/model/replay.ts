@@ -49,6 +49,9 @@ export async function replay(calls: readonly Call[], under: Replayed): Promise<s
       case 'claim':
         answer = await store.claim(key, call.claim);
         break;
+      case 'markSent':
+        answer = await store.markSent(key, call.token);
+        break;
       case 'end':
         answer = await store.end(key, call.end);
         break;

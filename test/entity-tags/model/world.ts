@@ -31,7 +31,7 @@ export type Program =
 
 /** Rules of the proxy, outside the store's steps, that a test switches off. */
 export type ProxyBreak =
-  | 'send-by-from-the-answer' // the clock starts when the claim is granted
+  | 'send-by-from-the-answer' // the clock starts when the store has answered
   | 'identity-noticed-late' // a restored store goes by its old identity
   | 'no-look' // the clock is not looked at
   | 'look-then-write' // the look and the write are two steps
@@ -41,6 +41,7 @@ export type ProxyBreak =
   | 'creation-takes-the-current-tag'
   | 'no-wait-for-replicas'
   | 'claim-without-deadline'
+  | 'sent-without-a-mark'
   | 'expiry-any-time'
   | 'duration-measured-late'; // rule 7 with the time of the script minus a duration that was measured before
 
@@ -130,6 +131,7 @@ export type Call =
       readonly claim: Parameters<typeof protocol.claim>[1];
       readonly answer: ClaimAnswer;
     }
+  | { readonly kind: 'markSent'; readonly token: string; readonly answer: boolean }
   | { readonly kind: 'end'; readonly end: Parameters<typeof protocol.end>[1]; readonly answer: string | null }
   | { readonly kind: 'time'; readonly now: number }
   | { readonly kind: 'wipe' }
