@@ -118,7 +118,7 @@ function passageOf(write: Write, granted: Granted): Passage {
   const { claimedAt, shopTag } = granted;
   return {
     requestFields: fieldsForShop(write, shopTag),
-    beforeSend: async () => tracking.store.markSent(write.key, granted.token),
+    beforeSend: () => markSent(write, granted),
     // The larger of both clocks: one stands still while the machine sleeps, the other may be set back.
     maySend: () =>
       Math.max(tracking.monotonic() - claimedAt.monotonic, tracking.now() - claimedAt.wall) < firstByteByMs,
@@ -129,6 +129,16 @@ function passageOf(write: Write, granted: Granted): Passage {
     outlivesClient: true,
     settle: (outcome) => settleWrite(write, granted, outcome),
   };
+}
+
+/** From now on the write may land: not to be sent unless the store has taken note of that. */
+async function markSent({ tracking, key }: Write, { token }: Granted): Promise<boolean> {
+  try {
+    return await tracking.store.markSent(key, token);
+  } catch {
+    tracking.onEvent('store-unavailable');
+    return false;
+  }
 }
 
 /** Our tag becomes the shop's last one, so that a shop that checks tags of its own checks this one. */

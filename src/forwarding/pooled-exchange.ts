@@ -55,11 +55,8 @@ export abstract class PooledExchange<C extends PooledConnection = PooledConnecti
 
   /** The connection may break meanwhile: `send` looks at it, and whoever ends the exchange gives it back. */
   async #prepare(beforeSend: () => Promise<boolean>): Promise<void> {
-    try {
-      if (!(await beforeSend())) this.fail('not-sent');
-    } catch (cause) {
-      this.fail('not-sent', cause);
-    }
+    const may = await beforeSend().catch(() => false);
+    if (!may) this.fail('not-sent');
     if (!this.isOver) sendings.add(this);
   }
 

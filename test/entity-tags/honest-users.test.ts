@@ -161,6 +161,26 @@ describe('forty adds to one cart at once', () => {
   });
 });
 
+describe('a replica that is killed before its write left', () => {
+  it('frees the cart at sendBy, and the tag stands', async () => {
+    const shop = new Shop();
+    const config = { entityTags: { lease: '90s', sendBy: '8s', wait: '30s' }, upstream: { connections: 1 } };
+    const [one, other] = await startReplicas(await shop.start(), 2, config);
+    const ifMatch = (await call(one, 'GET /carts/1')).field('etag');
+    shop.waitMs = ({ url }) => (url === '/carts/slow' ? 60_000 : 0);
+    // The only connection to the shop is taken, so that the write has its lease and cannot leave.
+    const cut = [
+      call(one, 'GET /carts/slow').catch(() => 'cut'),
+      sleep(300).then(() => call(one, 'PATCH /carts/1', { ifMatch, body }).catch(() => 'cut')),
+    ];
+    await sleep(1500);
+    await one?.kill();
+    expect(await Promise.all(cut)).toEqual(['cut', 'cut']);
+    expect(shop.items.get('1')).toBe(undefined);
+    expect(outcomeOf(await call(other, 'PATCH /carts/1', { ifMatch, body }))).toBe('200');
+  });
+});
+
 describe('in front of a backend with writes of whole collections', () => {
   it('none reaches it, and a tag of a member is as good as before', async () => {
     const carts = new Map(

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import type { ForwardOutcome, Passage, ResponseEdits } from '../../src/forwarding/passage.ts';
 import { eachEngine } from '../harness/each-engine.ts';
@@ -42,6 +43,48 @@ eachEngine('a passage', (start) => {
         body: Buffer.from('{}'),
       },
     ]);
+  });
+
+  it('asks before it sends, and then looks at the clock', async () => {
+    const asked: string[] = [];
+    const { passage } = noting({
+      beforeSend: async () => {
+        await sleep(20);
+        asked.push('before');
+        return true;
+      },
+      maySend: () => {
+        asked.push('may');
+        return true;
+      },
+    });
+    const { port, upstream } = await start(() => answer('{}'), { passage });
+    expect((await exchangeRaw(port, patch)).status).toBe(200);
+    expect(asked).toEqual(['before', 'may']);
+    expect(upstream.bytes()).toMatch(/^PATCH/);
+  });
+
+  it.each([
+    ['says no', async () => false],
+    ['fails', () => Promise.reject(new Error('away'))],
+  ])('sends nothing where what it asks %s', async (_, beforeSend) => {
+    const { passage, outcomes } = noting({ beforeSend });
+    const { port, upstream } = await start(() => answer('{}'), { passage });
+    for (let i = 0; i < 2; i += 1) expect((await exchangeRaw(port, patch)).status).toBe(503);
+    expect(outcomes).toMatchObject([{ kind: 'unsent' }, { kind: 'unsent' }]);
+    expect(upstream.bytes()).toBe('');
+  });
+
+  it('ends with its deadline while it is still asking, and sends nothing when that is answered', async () => {
+    const asking = Promise.withResolvers<boolean>();
+    const { passage, outcomes } = noting({ beforeSend: () => asking.promise, answerWithinMs: 100 });
+    const { port, upstream } = await start(() => answer('{}'), { passage });
+    const response = await exchangeRaw(port, patch);
+    expect(response.status).toBeGreaterThanOrEqual(502);
+    asking.resolve(true);
+    await sleep(50);
+    expect(outcomes).toHaveLength(1);
+    expect(upstream.bytes()).toBe('');
   });
 
   it('turns an answer into a 304', async () => {
