@@ -114,7 +114,8 @@ async function revoke(
   io: CommandIo,
 ): Promise<void> {
   if (subject === undefined) return;
-  await store.settleRevocationOfAll(subject, 'command line', true);
+  const noted = await store.noteRevocationOfAll(subject, 'command line');
+  await store.settleRevocationOfAll(subject, 'command line', noted, true);
   io.out(
     asJson ? JSON.stringify({ revoked: subject }) : `all refresh tokens of subject ${subject} are revoked`,
   );

@@ -11,7 +11,7 @@ import { newFamily, recordIssued } from './recording.ts';
 import { refuseExchange, refuseForNow, refuseUnknown } from './refusals.ts';
 import { answerReplay, type PresentedToken, sealForLeeway } from './replay.ts';
 import type { TokenEndpoint } from './token-endpoints.ts';
-import type { ClaimAnswer, FamilyId, SubjectDigest, TokenDigest } from './token-store.ts';
+import type { ClaimAnswer, FamilyId, SubjectDigest, TokenDigest, Use } from './token-store.ts';
 import type { Workings } from './workings.ts';
 
 /** One exchange of a refresh token, on its way. */
@@ -153,12 +153,11 @@ async function settleSuccess(
   const issued = read === 'unreadable' ? [] : read;
   const owner = issued.map((one) => subjectDigestOf(workings, one)).find((one) => one !== null) ?? null;
   const parent = claimed.find(({ subject }) => subject !== null);
-  const family = claimed.find((each) => each.family !== null)?.family ?? newFamily();
   const isWithheld = claimed.some(({ revokedBy }) => isRevokedBy(owner, revokedBy));
   const isProven = issued.length > 0;
   const answer = isProven && !isWithheld ? sealForLeeway(workings, presented, outcome) : null;
   // First of all, and whatever becomes of the rest: it is not exchanged again.
-  await markUsed(refresh, claimed, { owner, family, isProven, answer });
+  const family = await markUsed(refresh, claimed, { owner, family: newFamily(), isProven, answer });
   if (isWithheld) {
     emit('answer-withheld');
     return { rejection: refuseExchange(presented.endpoint.format, 'revoked') };
@@ -171,20 +170,22 @@ async function settleSuccess(
   return {};
 }
 
-/** Those that are known; else all, since nobody can tell which spelling comes next. */
-async function markUsed(
-  refresh: Refresh,
-  claimed: readonly Claimed[],
-  use: Parameters<Workings['store']['markUsed']>[1],
-): Promise<void> {
+/**
+ * Those that are known; else all, since nobody can tell which spelling comes next. Gives the family of what comes of it:
+ * that of the old token, also where it was recorded only since its claim.
+ */
+async function markUsed(refresh: Refresh, claimed: readonly Claimed[], use: Use): Promise<FamilyId> {
   const { store, retries, emit } = refresh.workings;
   const known = claimed.filter(({ isKnown }) => isKnown);
   const used = known.length > 0 ? known : claimed;
+  let family = claimed.find((each) => each.family !== null)?.family ?? use.family;
   await Promise.all(
     used.map(({ token, subject }) =>
       retries.write(async (isLate) => {
-        const mark = { ...use, owner: subject ?? use.owner, answer: isLate ? null : use.answer };
-        if ((await store.markUsed(token, mark)) === 'full') emit('book-full');
+        const mark = { ...use, family, owner: subject ?? use.owner, answer: isLate ? null : use.answer };
+        const own = await store.markUsed(token, mark);
+        if (own === 'full') emit('book-full');
+        else family = own;
       }),
     ),
   );
@@ -193,6 +194,7 @@ async function markUsed(
     refresh,
     others.map(({ token }) => token),
   );
+  return family;
 }
 
 /** It was not known whose the token is until now; where it still is not, any note counts. */

@@ -145,21 +145,20 @@ export class MemoryTokenStore implements TokenStore {
   }
 
   noteRevocationOfAll(subject: SubjectDigest, op: string) {
-    const next = Math.max(this.generationOf(subject) + 1, this.#now() * 1000);
+    const noted = Math.max(this.generationOf(subject) + 1, this.#now() * 1000);
     const known = this.#generations.get(subject) ?? { settled: 0, pending: new Map() };
-    known.pending.set(op, next);
+    known.pending.set(op, noted);
     this.#generations.set(subject, known);
     if (this.#generations.size > this.#maxRecords) this.#forgetIdleSubjects();
+    return noted;
   }
 
-  settleRevocationOfAll(subject: SubjectDigest, op: string, stands: boolean) {
-    if (stands && this.#generations.get(subject)?.pending.has(op) !== true)
-      this.noteRevocationOfAll(subject, op);
-    const known = this.#generations.get(subject);
-    if (known === undefined) return;
-    if (stands) known.settled = Math.max(known.settled, known.pending.get(op) ?? 0);
+  settleRevocationOfAll(subject: SubjectDigest, op: string, noted: number, stands: boolean) {
+    const known = this.#generations.get(subject) ?? { settled: 0, pending: new Map() };
     known.pending.delete(op);
+    if (stands) known.settled = Math.max(known.settled, noted);
     if (known.settled === 0 && known.pending.size === 0) this.#generations.delete(subject);
+    else this.#generations.set(subject, known);
   }
 
   async *list(subject?: SubjectDigest): AsyncIterable<TokenEntry> {

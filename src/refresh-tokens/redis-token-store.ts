@@ -82,7 +82,7 @@ export class RedisTokenStore implements TokenStore {
     await this.#onToken('markIndeterminate', token, op);
   }
 
-  async markUsed(token: TokenDigest, { owner, family, isProven, answer }: Use): Promise<'marked' | 'full'> {
+  async markUsed(token: TokenDigest, { owner, family, isProven, answer }: Use): Promise<FamilyId | 'full'> {
     const args = [
       packOwner(owner),
       family,
@@ -91,7 +91,7 @@ export class RedisTokenStore implements TokenStore {
       answer?.leewayMs ?? 0,
     ];
     const [reply] = await this.#onToken('markUsed', token, ...args);
-    return reply === 'full' ? 'full' : 'marked';
+    return reply === 'full' ? 'full' : ((reply ?? family) as FamilyId);
   }
 
   async record(token: TokenDigest, { subject, generation, family, lifetimeMs }: IssuedRecord): Promise<void> {
@@ -127,12 +127,18 @@ export class RedisTokenStore implements TokenStore {
     await this.#onToken('settleRevocation', token, packDigest(by), op, stands ? '1' : '0');
   }
 
-  async noteRevocationOfAll(subject: SubjectDigest, op: string): Promise<void> {
-    await this.#onSubject('noteAll', subject, op);
+  async noteRevocationOfAll(subject: SubjectDigest, op: string): Promise<number> {
+    const [noted] = await this.#onSubject('noteAll', subject, op);
+    return Number(noted);
   }
 
-  async settleRevocationOfAll(subject: SubjectDigest, op: string, stands: boolean): Promise<void> {
-    await this.#onSubject('settleAll', subject, op, stands ? '1' : '0');
+  async settleRevocationOfAll(
+    subject: SubjectDigest,
+    op: string,
+    noted: number,
+    stands: boolean,
+  ): Promise<void> {
+    await this.#onSubject('settleAll', subject, op, noted, stands ? '1' : '0');
   }
 
   async *list(subject?: SubjectDigest): AsyncIterable<TokenEntry> {

@@ -51,12 +51,13 @@ export async function beginRevocation(
 function noteOf({ store, digests }: Workings, named: string, subject: string): Note {
   const by = digests.ofSubject(subject);
   if (named === 'mine') {
+    let noted = 0;
     return {
       async note(op) {
-        await store.noteRevocationOfAll(by, op);
+        noted = await store.noteRevocationOfAll(by, op);
         return 'noted' as const;
       },
-      settle: (op, stands) => store.settleRevocationOfAll(by, op, stands),
+      settle: (op, stands) => store.settleRevocationOfAll(by, op, noted, stands),
     };
   }
   const token = digests.ofToken(named);

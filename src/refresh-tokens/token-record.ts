@@ -113,20 +113,21 @@ export function markUsed(
   lifetimeMs: number,
   now: number,
   isAdmitted: () => boolean,
-): Step<'marked' | 'full'> {
+): Step<FamilyId | 'full'> {
   const { owner, family, isProven, answer } = use;
   const isKnown = record.life !== null || record.usedAtMs !== null;
   if (!isKnown && !isProven && !isAdmitted()) return { record, answer: 'full' };
+  const own = record.family ?? family;
   const marked = {
     ...record,
     subject: record.subject ?? owner,
-    family: record.family ?? family,
+    family: own,
     life: record.life ?? (isProven ? { issuedAtMs: now, expiresAtMs: now + lifetimeMs } : null),
     usedAtMs: record.usedAtMs ?? now,
     claim: null,
     answer: answer === null ? record.answer : { sealed: answer.sealed, untilMs: now + answer.leewayMs },
   };
-  return { record: marked, answer: 'marked' };
+  return { record: marked, answer: own };
 }
 
 export function recordIssued(record: TokenRecord, issued: IssuedRecord, now: number): TokenRecord {

@@ -143,7 +143,7 @@ if ARGV[10] ~= '' then
   redis.call('SET', ANSWER, int(now + leeway) .. ':' .. ARGV[10], 'PX', int(leeway))
 end
 if f.e then keep() else outlive(STRAY) end
-return {'marked'}
+return {f.f}
 `,
   // ARGV subject or empty, generation, family, lifetime
   record: `
@@ -247,15 +247,14 @@ return {int(generation()), int(micros)}
   generation: 'return {int(generation())}',
   // ARGV op
   noteAll: 'return {int(note(ARGV[3]))}',
-  // ARGV op, stands
+  // ARGV op, noted generation, stands
   settleAll: `
-local pending = tonumber(redis.call('HGET', SUBJECT, 'p:' .. ARGV[3]) or '')
-if ARGV[4] == '1' then
-  pending = pending or note(ARGV[3])
-  local settled = tonumber(redis.call('HGET', SUBJECT, 'g') or '0')
-  redis.call('HSET', SUBJECT, 'g', int(math.max(settled, pending)))
-end
 redis.call('HDEL', SUBJECT, 'p:' .. ARGV[3])
+if ARGV[5] == '1' then
+  local settled = tonumber(redis.call('HGET', SUBJECT, 'g') or '0')
+  redis.call('HSET', SUBJECT, 'g', int(math.max(settled, tonumber(ARGV[4]))))
+  outlive(LIFETIME)
+end
 return {}
 `,
 } as const;

@@ -12,8 +12,11 @@ export interface TokenStore {
   release(token: TokenDigest, op: string): Eventually<void>;
   /** Nobody knows how the exchange has ended: its claim stays until it lapses, and says so. */
   markIndeterminate(token: TokenDigest, op: string): Eventually<void>;
-  /** The shop has exchanged it. May be repeated. `full`: nothing is known of it, nothing proves it, and the book is full. */
-  markUsed(token: TokenDigest, use: Use): Eventually<'marked' | 'full'>;
+  /**
+   * The shop has exchanged it. May be repeated. Gives the family that it has, which may have been recorded since its claim;
+   * `full`: nothing is known of it, nothing proves it, and the book is full.
+   */
+  markUsed(token: TokenDigest, use: Use): Eventually<FamilyId | 'full'>;
   /** The shop has issued it. A token that was exchanged, or revoked, stays so. */
   record(token: TokenDigest, issued: IssuedRecord): Eventually<void>;
   /** Puts the token into the subject's index; gives what the generation for its record is made of. */
@@ -27,8 +30,9 @@ export interface TokenStore {
   noteRevocation(token: TokenDigest, by: SubjectDigest, op: string): Eventually<NoteAnswer>;
   /** Makes a pending note final, or takes it back. May be repeated. */
   settleRevocation(token: TokenDigest, by: SubjectDigest, op: string, stands: boolean): Eventually<void>;
-  noteRevocationOfAll(subject: SubjectDigest, op: string): Eventually<void>;
-  settleRevocationOfAll(subject: SubjectDigest, op: string, stands: boolean): Eventually<void>;
+  /** Gives the generation that it makes, for `settleRevocationOfAll`: that may be repeated, and must not rise each time. */
+  noteRevocationOfAll(subject: SubjectDigest, op: string): Eventually<number>;
+  settleRevocationOfAll(subject: SubjectDigest, op: string, noted: number, stands: boolean): Eventually<void>;
   /** All tokens, or a subject's, in no order. Those that are known only by a claim or a note are left out. */
   list(subject?: SubjectDigest): AsyncIterable<TokenEntry>;
   /** Deletes what has expired, whatever the retention; gives how many. */

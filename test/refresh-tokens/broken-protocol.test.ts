@@ -102,7 +102,7 @@ const brokenSteps: Readonly<Record<string, Partial<TokenSteps>>> = {
   'used is taken back by a release': { release: (record) => ({ ...record, claim: null, usedAtMs: null }) },
   'used counts only for the holder of a claim': {
     markUsed: (record, ...rest) =>
-      record.claim === null ? { record, answer: 'marked' } : steps.markUsed(record, ...rest),
+      record.claim === null ? { record, answer: 'full' } : steps.markUsed(record, ...rest),
   },
   'a token that is issued again becomes valid': {
     recordIssued: (record, ...rest) => steps.recordIssued({ ...record, usedAtMs: null }, ...rest),
@@ -160,7 +160,7 @@ const brokenScripts: Readonly<Record<string, readonly [string, string, string]>>
   'a confirmed claim of an unknown token goes early': [
     'confirm',
     'if not f.e then outlive(hold) end',
-    "redis.call('PEXPIRE', TOKEN, 1)",
+    "redis.call('DEL', TOKEN)",
   ],
   'a revocation does not overtake a claim': ['confirm', 'if f.s and notes()[f.s]', 'if false'],
   'an unknown outcome reads as an exchange under way': ['markIndeterminate', "set('ci', '1')", ''],
@@ -213,13 +213,14 @@ const brokenScripts: Readonly<Record<string, readonly [string, string, string]>>
     '',
   ],
   'who revoked an unknown token is not told': ['claim', 'if not f.s then for who', 'if false then for who'],
-  'mine is refused and stands': ['settleAll', "if ARGV[4] == '1' then", 'if true then'],
+  'mine is refused and stands': ['settleAll', "if ARGV[5] == '1' then", 'if true then'],
   'mine does not rise above the last': ['noteAll', 'math.max(generation() + 1, micros)', '1e15'],
   'mine is lost when it is settled': [
     'settleAll',
-    "redis.call('HSET', SUBJECT, 'g', int(math.max(settled, pending)))",
+    "redis.call('HSET', SUBJECT, 'g', int(math.max(settled, tonumber(ARGV[4]))))",
     '',
   ],
+  'mine rises each time that it is settled': ['settleAll', 'tonumber(ARGV[4])', 'note(ARGV[3])'],
   'a pending mine does not count': ['generation', 'for i = 2, #flat, 2 do', 'for i = 2, 0 do'],
   'purging takes the living too': ['purge', 'tonumber(f.e) > now then', 'false then'],
   'the index by expiry is not kept': ['record', "redis.call('ZADD', EXPIRY, f.e, DIGEST)", ''],

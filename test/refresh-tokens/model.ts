@@ -1,0 +1,419 @@
+import type { ForwardOutcome, Passage } from '../../src/forwarding/passage.ts';
+import { RedisUnavailable } from '../../src/redis/redis.ts';
+import { beginExchange } from '../../src/refresh-tokens/exchanging.ts';
+import { MemoryTokenStore, type TokenSteps } from '../../src/refresh-tokens/memory-token-store.ts';
+import { newFamily, recordIssued } from '../../src/refresh-tokens/recording.ts';
+import { RetryQueue } from '../../src/refresh-tokens/retry-queue.ts';
+import { beginRevocation } from '../../src/refresh-tokens/revoking.ts';
+import { createDigests } from '../../src/refresh-tokens/token-digest.ts';
+import type { TokenEndpoint } from '../../src/refresh-tokens/token-endpoints.ts';
+import type { FamilyId, TokenStore } from '../../src/refresh-tokens/token-store.ts';
+import type { Workings } from '../../src/refresh-tokens/workings.ts';
+import { isRejection } from '../../src/rejections/rejection.ts';
+import { isAnswer } from '../../src/request/answer.ts';
+
+/**
+ * Two replicas of the real code over one store whose calls are slow, lost, answered and carried out late, or never; clients
+ * that send any token they ever had; a careless shop that exchanges everything; replicas that die. Time is the model's own.
+ * What is broken is thrown.
+ */
+export interface ModelOptions {
+  readonly seed: number;
+  /** Steps that are broken on purpose. */
+  readonly protocol?: TokenSteps;
+  /** Operations of the store that are broken on purpose. */
+  readonly store?: (memory: MemoryTokenStore) => Partial<TokenStore>;
+  readonly moves?: number;
+}
+
+const [answerWithinMs, marginMs, claimMs, storeMs] = [10_000, 2000, 1500, 500];
+const digests = createDigests('model');
+const endpoint: TokenEndpoint = {
+  kind: 'exchange',
+  method: 'POST',
+  path: '/token',
+  format: 'form',
+  fields: {
+    accessToken: 'access_token',
+    refreshToken: 'refresh_token',
+    expiresIn: 'expires_in',
+    refreshExpiresIn: 'refresh_expires_in',
+  },
+};
+
+/** A refresh token as the world knows it, whatever shopward thinks. */
+interface Token {
+  readonly text: string;
+  readonly user: string;
+  readonly parent: Token | undefined;
+  /** As the store has it. */
+  family: FamilyId | undefined;
+  readonly issuedAtMs: number;
+  /** The client has it: from then on it can say that it wants an end. */
+  givenAtMs: number;
+  /** Of a login the same; else when the exchange began that it comes from: a `mine` since then ends it. */
+  readonly sinceMs: number;
+  /** The store has its mark. */
+  markedAtMs: number;
+  recordedAtMs: number;
+  /** The record was written behind a first try that failed. */
+  isLate: boolean;
+  exchangedAtMs: number;
+  /** When the exchange that succeeded began. */
+  begunAtMs: number;
+  /** A revocation of it was begun, was acknowledged. */
+  revokedFromMs: number;
+  revokedByMs: number;
+  openUntilMs: number;
+}
+
+interface Replica {
+  isDead: boolean;
+  readonly workings: Workings;
+}
+
+export async function runModel({
+  seed,
+  protocol,
+  store: broken,
+  moves = 120,
+}: ModelOptions): Promise<number> {
+  const world = new World(seed);
+  const memory = new MemoryTokenStore({
+    lifetimeMs: 1e9,
+    retentionMs: 'keep',
+    now: () => world.nowMs,
+    ...(protocol && { protocol }),
+  });
+  const store = Object.assign(Object.create(memory), bindAll(memory), broken?.(memory)) as TokenStore;
+  const play = new Play(world, store);
+  for (let i = 0; i < moves; i += 1) world.after(world.below(moves * 400), () => play.move());
+  await world.run();
+  // All that was under way is over: nothing stays shut.
+  world.nowMs += answerWithinMs + marginMs + 1;
+  await play.expectNothingShut(memory);
+  return play.forwarded;
+}
+
+class Play {
+  forwarded = 0;
+  readonly #world: World;
+  readonly #store: TokenStore;
+  readonly #tokens: Token[] = [];
+  readonly #replicas: Replica[];
+  readonly #mine = new Map<string, { fromMs: number; byMs: number }[]>();
+  readonly #ended = new Map<FamilyId, number>();
+  #count = 0;
+
+  constructor(world: World, store: TokenStore) {
+    this.#world = world;
+    this.#store = store;
+    this.#replicas = [this.#start(), this.#start()];
+  }
+
+  move(): void {
+    const which = this.#world.below(100);
+    const replica = this.#world.pick(this.#replicas);
+    const token = this.#world.pick(this.#tokens);
+    if (token === undefined || which < 12) go(this.#signIn(replica));
+    else if (which < 80) go(this.#exchange(replica, token));
+    else if (which < 88) go(this.#revoke(replica, token, token.text));
+    else if (which < 94) go(this.#revoke(replica, token, 'mine'));
+    else if (which < 97) {
+      replica.isDead = true;
+      this.#replicas[this.#replicas.indexOf(replica)] = this.#start();
+    }
+  }
+
+  async expectNothingShut(memory: MemoryTokenStore): Promise<void> {
+    for (const token of this.#tokens) {
+      const { kind } = memory.claim(digests.ofToken(token.text), 'last', 1);
+      if (kind === 'in-exchange') fail(`${token.text} is shut for ever`);
+    }
+  }
+
+  #start(): Replica {
+    const replica = { isDead: false } as { isDead: boolean; workings: Workings };
+    const retries = new RetryQueue({
+      retryMs: 1e9,
+      onDelayed: () => this.#world.after(250, () => go(this.#flush(replica))),
+      onLost: () => fail('a write was lost'),
+    });
+    replica.workings = {
+      store: this.#world.slow(this.#store, replica, (name, args) => this.#note(name, args)),
+      subjectOf: (accessToken) => accessToken,
+      lifetimeMs: 1e9,
+      answerWithinMs,
+      marginMs,
+      claimMs,
+      answerBytes: 65_536,
+      monotonicNow: () => this.#world.nowMs,
+      replay: 'end-family',
+      leewayMs: 0,
+      digests,
+      retries,
+      emit: () => {},
+    };
+    return replica;
+  }
+
+  async #flush(replica: Replica): Promise<void> {
+    if (replica.isDead) return;
+    await replica.workings.retries.flush();
+    if (replica.workings.retries.waiting > 0) this.#world.after(250, () => go(this.#flush(replica)));
+  }
+
+  /** What the store has carried out. */
+  #note(name: string, args: readonly unknown[]): void {
+    if (name !== 'record' && name !== 'markUsed') return;
+    const token = this.#tokens.find(({ text }) => digests.ofToken(text) === args[0]);
+    if (token === undefined) return;
+    const { nowMs } = this.#world;
+    if (name === 'markUsed') token.markedAtMs = Math.min(token.markedAtMs, nowMs);
+    else if (token.recordedAtMs === Infinity) {
+      token.recordedAtMs = nowMs;
+      token.isLate = nowMs - token.issuedAtMs > storeMs;
+    }
+    const { family } = args[1] as { family: FamilyId };
+    // A first mark on what nobody knew, or the record: whichever came first stands.
+    token.family ??= family;
+    const { parent } = token;
+    if (parent === undefined || parent.recordedAtMs >= parent.begunAtMs) return;
+    if (token.recordedAtMs === nowMs && token.markedAtMs >= nowMs && token.family !== parent.family)
+      fail(`${token.text} has left its family`);
+  }
+
+  #issue(user: string, parent?: Token, sinceMs = this.#world.nowMs): Token {
+    this.#count += 1;
+    const text = `token-${this.#count}`;
+    const token: Token = {
+      text,
+      user,
+      parent,
+      family: undefined,
+      givenAtMs: Infinity,
+      begunAtMs: Infinity,
+      issuedAtMs: this.#world.nowMs,
+      sinceMs,
+      markedAtMs: Infinity,
+      recordedAtMs: Infinity,
+      isLate: false,
+      exchangedAtMs: Infinity,
+      revokedFromMs: Infinity,
+      revokedByMs: Infinity,
+      openUntilMs: 0,
+    };
+    this.#tokens.push(token);
+    return token;
+  }
+
+  async #signIn({ workings }: Replica): Promise<void> {
+    const token = this.#issue(this.#world.pick(['ann', 'bob']));
+    const { text, user } = token;
+    const subject = digests.ofSubject(user);
+    const tokens = { refreshToken: text, accessToken: user, lifetimeMs: undefined };
+    await recordIssued(workings, tokens, { subject, family: newFamily() });
+    token.givenAtMs = this.#world.nowMs;
+  }
+
+  async #exchange(replica: Replica, token: Token): Promise<void> {
+    const { workings } = replica;
+    const begunMs = this.#world.nowMs;
+    const verdict = await beginExchange(workings, [endpoint], { fields: [] }, token.text, false);
+    if (isAnswer(verdict)) fail('an answer without a leeway');
+    if (!isRejection(verdict)) {
+      this.#world.after(this.#world.below(marginMs), () =>
+        go(this.#forward(replica, token, verdict as Passage, begunMs)),
+      );
+      return;
+    }
+    if (verdict.rejection !== 'refresh-token-invalid') return;
+    this.#expectInVain(token, verdict.reason);
+    const { family } = token;
+    // The end of the family is written, or waits to be.
+    if (verdict.reason !== 'used' || family === undefined || workings.retries.waiting > 0) return;
+    if (!this.#ended.has(family)) this.#ended.set(family, this.#world.nowMs);
+  }
+
+  #expectInVain(token: Token, reason: string | undefined): void {
+    const { user, sinceMs, isLate } = token;
+    const slackMs = isLate || token.recordedAtMs === Infinity ? 1001 : 0;
+    const byMine = this.#mineOf(user).some(({ byMs }) => byMs >= sinceMs - slackMs);
+    const wasReplayed = this.#tokens.some(
+      (each) => each.family === token.family && each.exchangedAtMs < Infinity,
+    );
+    const isTrue =
+      reason === 'used'
+        ? token.exchangedAtMs < Infinity
+        : token.revokedFromMs < Infinity || byMine || wasReplayed;
+    if (!isTrue) fail(`${token.text} was called ${reason}`);
+  }
+
+  #mineOf(user: string) {
+    return this.#mine.get(user) ?? [];
+  }
+
+  async #forward(replica: Replica, token: Token, passage: Passage, begunMs: number): Promise<void> {
+    const { nowMs } = this.#world;
+    if (replica.isDead) return;
+    if (passage.maySend?.() === false) {
+      await passage.settle({ kind: 'unsent', fault: 'late' as never });
+      return;
+    }
+    this.#expectMayBeForwarded(token, begunMs);
+    this.forwarded += 1;
+    token.openUntilMs = nowMs + answerWithinMs;
+    const tookMs = this.#world.below(answerWithinMs + 2000);
+    this.#world.after(Math.min(tookMs, answerWithinMs - 1), () => {
+      const outcome = this.#shop(token, tookMs < answerWithinMs, begunMs);
+      if (outcome.kind === 'answered') token.openUntilMs = this.#world.nowMs;
+      go(
+        Promise.resolve(passage.settle(outcome)).then(() => {
+          for (const each of this.#tokens) if (each.parent === token) each.givenAtMs = this.#world.nowMs;
+        }),
+      );
+    });
+  }
+
+  #expectMayBeForwarded(token: Token, begunMs: number): void {
+    const { nowMs } = this.#world;
+    if (token.openUntilMs > nowMs) fail(`${token.text} is forwarded twice at a time`);
+    if (token.markedAtMs < begunMs) fail(`${token.text} is exchanged again`);
+    if (token.recordedAtMs >= begunMs) return;
+    if (token.revokedByMs < begunMs) fail(`${token.text} was revoked`);
+    const byMine = this.#mineOf(token.user).some(
+      ({ fromMs, byMs }) => fromMs > token.givenAtMs && byMs < begunMs,
+    );
+    if (byMine) fail(`${token.text} was revoked with all`);
+    if (token.family !== undefined && (this.#ended.get(token.family) ?? Infinity) < begunMs)
+      fail(`${token.text} is of an ended family`);
+  }
+
+  /** The careless shop: it exchanges whatever it is given, where it does not stumble. */
+  #shop(token: Token, isInTime: boolean, begunMs: number): ForwardOutcome {
+    const which = this.#world.below(10);
+    if (!isInTime || which === 0) return { kind: 'unknown', fault: 'timeout' };
+    if (which < 3) return { kind: 'answered', status: 500, fields: [], body: Buffer.from('oops') };
+    if (which < 4) return { kind: 'answered', status: 400, fields: [], body: Buffer.from('{}') };
+    token.exchangedAtMs = this.#world.nowMs;
+    token.begunAtMs = begunMs;
+    const { text, user } = this.#issue(token.user, token, begunMs);
+    const pair = JSON.stringify({ access_token: user, refresh_token: text });
+    const fields = ['Content-Type', 'application/json'];
+    return { kind: 'answered', status: 200, fields, body: Buffer.from(pair) };
+  }
+
+  async #revoke({ workings }: Replica, token: Token, named: string): Promise<void> {
+    const fromMs = this.#world.nowMs;
+    const isKnown = token.recordedAtMs < Infinity;
+    token.revokedFromMs = Math.min(token.revokedFromMs, named === 'mine' ? Infinity : fromMs);
+    // One that fails may have been noted, or be noted yet: it counts as made, and not as acknowledged.
+    const entry = { fromMs, byMs: Infinity };
+    if (named === 'mine') this.#mine.set(token.user, [...this.#mineOf(token.user), entry]);
+    const passage = await beginRevocation(workings, named, token.user);
+    if (passage === undefined || isRejection(passage)) return;
+    entry.byMs = this.#world.nowMs;
+    if (named !== 'mine' && isKnown) token.revokedByMs = Math.min(token.revokedByMs, this.#world.nowMs);
+    await passage.settle({ kind: 'answered', status: 204, fields: [], body: null });
+  }
+}
+
+/** Time, chance, and calls of the store that take both. */
+class World {
+  nowMs = 1_800_000_000_000;
+  readonly #events: { readonly atMs: number; readonly run: () => void }[] = [];
+  #state: number;
+
+  constructor(seed: number) {
+    this.#state = (seed * 2_654_435_761) >>> 0;
+  }
+
+  /** mulberry32. */
+  below(limit: number): number {
+    this.#state = (this.#state + 0x6d2b79f5) >>> 0;
+    let t = this.#state;
+    t = Math.imul(t ^ (t >>> 15), t | 1);
+    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
+    return ((t ^ (t >>> 14)) >>> 0) % Math.max(1, limit);
+  }
+
+  pick<T>(from: readonly T[]): T {
+    return from[this.below(from.length)] as T;
+  }
+
+  after(ms: number, run: () => void): void {
+    this.#events.push({ atMs: this.nowMs + ms, run });
+  }
+
+  async run(): Promise<void> {
+    while (this.#events.length > 0) {
+      let next = 0;
+      for (const [i, { atMs }] of this.#events.entries())
+        if (atMs < (this.#events[next]?.atMs ?? 0)) next = i;
+      const [event] = this.#events.splice(next, 1);
+      if (event === undefined) return;
+      this.nowMs = event.atMs;
+      event.run();
+      await new Promise(setImmediate);
+      if (failure !== undefined) throw takeFailure();
+    }
+  }
+
+  slow(store: TokenStore, replica: { isDead: boolean }, onDone: (name: string, args: unknown[]) => void) {
+    const world = this;
+    return new Proxy(store, {
+      get(target, name: keyof TokenStore & string) {
+        const operation = target[name];
+        if (typeof operation !== 'function') return operation;
+        return (...args: unknown[]) =>
+          new Promise((resolve, reject) => {
+            const carryOut = () => {
+              const answer = (operation as (...all: unknown[]) => unknown).apply(target, args);
+              onDone(name, args);
+              return answer;
+            };
+            const giveUp = () => replica.isDead || reject(new RedisUnavailable('timeout'));
+            const chance = world.below(100);
+            if (chance < 90) {
+              world.after(1 + world.below(40), () => {
+                const answer = carryOut();
+                if (!replica.isDead) resolve(answer);
+              });
+              return;
+            }
+            world.after(storeMs, giveUp);
+            if (chance < 94) world.after(world.below(storeMs), carryOut);
+            else if (chance < 98) world.after(storeMs + world.below(4000), carryOut);
+          });
+      },
+    });
+  }
+}
+
+function go(play: Promise<unknown>): void {
+  play.catch((fault: Error) => {
+    failure ??= fault;
+  });
+}
+
+/** Thrown by the run: much of the play is in nobody's promise. */
+let failure: Error | undefined;
+
+function fail(text: string): never {
+  failure ??= new Error(text);
+  throw failure;
+}
+
+function takeFailure(): Error {
+  const found = failure ?? new Error('nothing failed');
+  failure = undefined;
+  return found;
+}
+
+function bindAll(memory: MemoryTokenStore): Partial<TokenStore> {
+  const names = Object.getOwnPropertyNames(MemoryTokenStore.prototype) as (keyof MemoryTokenStore)[];
+  const methods = names.filter(
+    (name) => name !== ('constructor' as never) && typeof memory[name] === 'function',
+  );
+  return Object.fromEntries(methods.map((name) => [name, (memory[name] as () => unknown).bind(memory)]));
+}
