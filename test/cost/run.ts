@@ -1,7 +1,7 @@
 /**
  * `npm run cost`: the dearest requests and answers within the default limits, through the real process over real sockets, with
  * the milliseconds for which everybody else waits: the longest turn of its event loop, the least of several runs.
- * Exits 1 when one of them is longer than 20 ms and than four times what an idle process shows (others use the machine).
+ * Exits 1 when one of them is longer than 20 ms, or 60 where others use the machine.
  */
 import { writeFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -11,7 +11,8 @@ import { startShopward } from '../harness/shopward.ts';
 import { dearestExchanges } from './dearest.ts';
 import { openShop, sendOctets } from './stage.ts';
 
-const targetMs = 20;
+/** On a quiet machine, and on one on which others work: there an idle process is held up, too. */
+const targetMs = { quiet: 20, noisy: 60 };
 const repetitions = 5;
 const probe = pathToFileURL(path.join(import.meta.dirname, 'probe.ts')).href;
 
@@ -62,7 +63,7 @@ shop.close();
 costs.sort((one, other) => other.ms - one.ms);
 console.log(`an idle process: ${idleMs.toFixed(1)} ms\n\nothers wait, ms | for`);
 for (const { name, ms } of costs) console.log(`${ms.toFixed(1).padStart(15)} | ${name}`);
-const tooDear = costs.filter(({ ms }) => ms > Math.max(targetMs, 4 * idleMs));
+const tooDear = costs.filter(({ ms }) => ms > (idleMs < 1 ? targetMs.quiet : targetMs.noisy));
 if (tooDear.length > 0) process.exitCode = 1;
 
 /** An edit of the list while it serves, and what is asked about a long list. */

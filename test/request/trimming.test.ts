@@ -9,14 +9,6 @@ import { withoutCredentials } from '../../src/telemetry/log.ts';
 /** What each routine did as regular expressions, which took the square of the length. */
 const before = {
   trimOws: (text: string) => text.replace(/^[ \t]+|[ \t]+$/g, ''),
-  foldId: (id: string) =>
-    id
-      .normalize('NFKD')
-      .replace(/\p{Mn}+/gu, '')
-      .toLowerCase()
-      .replace(/;.*$/s, '')
-      .replace(/[\s\0.]+$/u, '')
-      .replace(/^0+(?=\d+$)/, ''),
   withoutCredentials: (text: string) =>
     text
       .replace(/(?<!file:)\/\/\S*@/g, '//…@')
@@ -40,31 +32,6 @@ describe('linear routines do what the regular expressions before them did', () =
   it('trims the end alone', () => {
     expect(trimEndWhile('//a//', (code) => code === 0x2f)).toBe('//a');
     expect(trimEndWhile('//', (code) => code === 0x2f)).toBe('');
-  });
-
-  it('folds the spellings of an id', () => {
-    const texts = textsOf(
-      '0',
-      '1',
-      'a',
-      'É',
-      '.',
-      ' ',
-      '\0',
-      '\n',
-      ';',
-      '\u00a0',
-      '\ufeff',
-      '\u2028',
-      'İ',
-      '\u0301',
-    );
-    fc.assert(
-      fc.property(texts, (id) => {
-        expect(foldId(id)).toBe(before.foldId(id));
-      }),
-      { numRuns: 2000 },
-    );
   });
 
   it('hides credentials', () => {
