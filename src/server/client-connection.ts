@@ -16,8 +16,15 @@ export interface Handled {
   ended(): void;
 }
 
+/** Requests that wait on all connections of a listener together: each holds 1.5 KiB. */
+export interface Waiting {
+  count: number;
+  readonly most: number;
+}
+
 export interface ClientConnectionOptions {
   handle(incoming: IncomingMessage, response: ServerResponse): Handled | undefined;
+  readonly waiting: Waiting;
   /** Told when the connection begins a request, and when it has none any more. */
   readonly places?: Pick<ConnectionPlaces, 'busy' | 'idle'>;
   /** What could not be read as a request: the answer is to be written, and the socket ended. */
@@ -65,7 +72,12 @@ export class ClientConnection {
     if (this.#broken !== undefined) return;
     if (this.#current === undefined) this.#begin({ incoming, response });
     else if (this.#waiting.length === maxWaiting) this.breakOff('overloaded');
-    else {
+    else if (this.#options.waiting.count >= this.#options.waiting.most) {
+      // Node keeps whatever it has parsed until the connection ends. Who pipelines has to be ready to send again (RFC 9112
+      // section 9.3.2).
+      this.#socket.destroy();
+    } else {
+      this.#options.waiting.count += 1;
       this.#waiting.push({ incoming, response });
       this.#socket.pause();
     }
@@ -126,11 +138,13 @@ export class ClientConnection {
     this.#handled?.ended();
     this.#handled = undefined;
     if (!this.#socket.writable) {
+      this.#options.waiting.count -= this.#waiting.length;
       this.#waiting.length = 0;
       return;
     }
     const next = this.#waiting.shift();
     if (next !== undefined) {
+      this.#options.waiting.count -= 1;
       this.#begin(next);
       this.#endIfDue();
     } else if (this.#broken === undefined) {

@@ -57,6 +57,9 @@ export interface DrainOptions {
   readonly withinMs: number;
 }
 
+/** Pipelined requests that wait at once, of all connections: 24 MiB of them. */
+const maxWaiting = 16_384;
+
 /** How long a drain waits for the rest of a request head. */
 const lateHeadMs = 5_000;
 
@@ -94,12 +97,13 @@ export function createListener(options: ListenerOptions): Listener {
   let draining = false;
 
   const { places } = options;
+  const perConnection = { ...options, waiting: { count: 0, most: maxWaiting } };
   /** By their peer, which the socket of TLS has in common with the one under it. */
   const handshakes = new Map<string, Socket>();
   const connectionOf = (socket: Duplex): ClientConnection => {
     const known = connections.get(socket);
     if (known !== undefined) return known;
-    const connection = new ClientConnection(socket, options);
+    const connection = new ClientConnection(socket, perConnection);
     if (draining) connection.drain();
     connections.set(socket, connection);
     socket.once('close', () => {
