@@ -97,6 +97,7 @@ export async function createApp({
     config.urlResolver &&
     createUrlResolverPart({
       settings: config.urlResolver,
+      paths: config.request,
       publicUrl: config.publicUrl,
       forwardHost: config.upstream.forwardHost,
       responseTimeoutMs: config.upstream.responseTimeout,

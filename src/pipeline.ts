@@ -23,6 +23,8 @@ export interface OwnEndpoint {
 
 /** A feature that has a say in a forwarded request: refresh tokens, entity tags. */
 export interface Gate {
+  /** Refuses a change for its form alone, before anybody is asked for a token. */
+  refuseForm?(request: CanonicalRequest): Rejection | undefined;
   /** Whether the gate concerns itself with this request, and whether it wants the body whole. */
   concerns(request: CanonicalRequest, isObserved: boolean): false | 'head' | 'whole-body';
   /**
@@ -104,10 +106,21 @@ function handle(rooms: Rooms, exchange: Exchange): Eventually<void> {
     return own instanceof Promise ? own.then((late) => respond(exchange, late)) : respond(exchange, own);
   }
 
+  const malformed = isSafe(request.method) ? undefined : refuseForm(rooms.gates, request);
+  if (malformed !== undefined) return exchange.refuse(malformed);
+
   const admission = admit(rooms, request, exchange);
   return admission instanceof Promise
     ? admission.then((late) => proceed(rooms, exchange, late))
     : proceed(rooms, exchange, admission);
+}
+
+function refuseForm(gates: readonly Gate[], request: CanonicalRequest): Rejection | undefined {
+  for (const gate of gates) {
+    const refusal = gate.refuseForm?.(request);
+    if (refusal !== undefined) return refusal;
+  }
+  return undefined;
 }
 
 /** The answer of the first own endpoint that the request is for. */

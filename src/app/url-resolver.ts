@@ -2,6 +2,7 @@ import type { Config } from '../config/schema.ts';
 import type { UpstreamEngine } from '../forwarding/engine.ts';
 import type { Gate, OwnEndpoint } from '../pipeline.ts';
 import type { Redis } from '../redis/redis.ts';
+import type { PathRules } from '../request/path-table.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { createUrlResolver } from '../url-resolver/create-url-resolver.ts';
@@ -13,6 +14,8 @@ import type { Part } from './part.ts';
 
 export interface UrlResolverInput {
   readonly settings: Exclude<Config['urlResolver'], false>;
+  /** How paths are read (`request`). */
+  readonly paths: PathRules;
   readonly publicUrl: string | undefined;
   readonly forwardHost: boolean;
   readonly responseTimeoutMs: number;
@@ -39,6 +42,7 @@ export function createUrlResolverPart(input: UrlResolverInput): UrlResolverPart 
   const keyPrefix = `${input.storePrefix}:url`;
   const resolver = createUrlResolver({
     path: settings.path,
+    paths: input.paths,
     publicUrl: input.publicUrl,
     locales: settings.locales,
     defaultLocale: settings.defaultLocale,

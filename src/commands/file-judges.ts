@@ -49,7 +49,8 @@ function findVoid({ rows }: ProtectedResources, config: PartialConfig): Problem[
   return rows.flatMap((row) => {
     const { method, template: path } = row;
     if (method !== 'ANY' && method !== 'GET') return [];
-    if (findOwnEndpoint({ method: 'GET', path }, config) === null) return [];
+    if (findOwnEndpoint({ method: 'GET', path, segments: path.slice(1).split('/') }, config) === null)
+      return [];
     const text = `${resourceId(row)}: shopward answers GET ${path} itself, and asks for no token`;
     return [{ ...row.source, severity: 'warning', text }];
   });

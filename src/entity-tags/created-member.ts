@@ -7,7 +7,7 @@ import { fingerprintOf } from './fingerprint.ts';
 import { createdId, fitsInPath } from './json-api.ts';
 import { randomTag } from './random-tag.ts';
 import { collectionKeyOf, memberKeyOf, type TrackedRequest } from './tracked-resources.ts';
-import { markCollection } from './tracked-write.ts';
+import { markChanged } from './tracked-write.ts';
 import { answerOctets, recordRead, type Tracking } from './tracking.ts';
 import { type Identity, isStranger, subjectOf, variantOf } from './variant.ts';
 import { writeOutcome } from './write-outcome.ts';
@@ -34,7 +34,7 @@ export function beginCreation(
     async settle(outcome): Promise<ResponseEdits> {
       const [tag] = await Promise.all([
         tagOfCreated(tracking, request, tracked, { subject, isOfStranger }, startedAt, outcome),
-        markCollection({ tracking, alsoChanged }, writeOutcome(outcome)),
+        markChanged(tracking, alsoChanged, writeOutcome(outcome)),
       ]);
       if (outcome.kind !== 'answered') return {};
       return { fields: tag === null ? { etag: null } : { etag: null, ETag: `"${tag}"` } };

@@ -19,6 +19,7 @@ import {
 } from './tracked-resources.ts';
 import { beginWrite, type Write } from './tracked-write.ts';
 import type { Tracking } from './tracking.ts';
+import { beginUnleasedWrite } from './unleased-write.ts';
 import { type Identity, isStranger, subjectOf } from './variant.ts';
 
 export interface EntityTagsOptions {
@@ -184,6 +185,8 @@ function beginTrackedWrite(
     const refusal = reject('collection-write');
     return isObserved ? observeWrite({ ...write, tags: null }, refusal) : refusal;
   }
+  const mayTakeLease = !isOfStranger || tracked.resource.openWrites === 'lease';
+  if (precondition === null && !mayTakeLease) return Promise.resolve(beginUnleasedWrite(write));
   const begun = beginWrite({ ...write, tags: precondition });
   if (!isObserved) return begun;
   return begun.then((outcome) =>

@@ -15,6 +15,8 @@ export interface TrackedResourceOptions {
   /** Methods that require `If-Match`. */
   readonly methods: readonly Method[];
   readonly ifMatch: 'strict' | 'lenient';
+  /** What a write of somebody whom no token names does where it needs no tag: see `beginUnleasedWrite`. Default mark. */
+  readonly openWrites?: 'mark' | 'lease';
   /** How long a 304 may be answered without asking the shop; 0: never. */
   readonly freshForMs: number;
   /** JSON pointers (RFC 6901) of what may change without the state having changed. */

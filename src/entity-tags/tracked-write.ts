@@ -117,7 +117,7 @@ function passageOf(write: Write, granted: Granted): Passage {
   const { firstByteByMs, sendWithinMs, answerWithinMs } = tracking.times;
   const { claimedAt, shopTag } = granted;
   return {
-    requestFields: fieldsForShop(write, shopTag),
+    requestFields: writtenFields(write, shopTag),
     beforeSend: () => markSent(write, granted),
     // The larger of both clocks: one stands still while the machine sleeps, the other may be set back.
     maySend: () =>
@@ -142,7 +142,7 @@ async function markSent({ tracking, key }: Write, { token }: Granted): Promise<b
 }
 
 /** Our tag becomes the shop's last one, so that a shop that checks tags of its own checks this one. */
-function fieldsForShop({ tags, isOfOwnPath }: Write, shopTag: string | null): FieldEdits {
+export function writtenFields({ tags, isOfOwnPath }: Write, shopTag: string | null): FieldEdits {
   // Below a member the client's preconditions are about a child, which has tags of its own: the shop's business.
   if (tags === null) return isOfOwnPath ? { 'if-match': null, 'if-none-match': null } : {};
   const edits = { 'if-match': null, 'if-none-match': null };
@@ -161,7 +161,7 @@ async function settleWrite(
   const shopTag = fieldValue(answerFields, 'etag');
   const [tag] = await Promise.all([
     storeOutcome(write, granted, outcome, parseStrongTag(shopTag)),
-    markCollection(write, outcome),
+    markChanged(tracking, write.alsoChanged, outcome),
   ]);
   if (forwarded.kind !== 'answered') return {};
   const isDeleted = answerTag === 'gone' && outcome === 'applied';
@@ -199,19 +199,25 @@ async function storeOutcome(
   }
 }
 
-/** The collection of the same subject shows another state now: its tag must not outlive it. */
-export async function markCollection(
-  { tracking, alsoChanged }: Pick<Write, 'tracking' | 'alsoChanged'>,
+/**
+ * What a write changed without a lease of its own, such as the collection of the same subject: it shows another state
+ * now, and its tag must not outlive the one of before.
+ */
+export async function markChanged(
+  tracking: Tracking,
+  key: ResourceKey | undefined,
   outcome: WriteOutcome,
+  isOfStranger = false,
 ): Promise<void> {
-  if (alsoChanged === undefined || outcome === 'unsent' || outcome === 'refused') return;
+  if (key === undefined || outcome === 'unsent' || outcome === 'refused') return;
   try {
-    await tracking.store.end(alsoChanged, {
+    await tracking.store.end(key, {
       token: randomUUID(),
       tagged: false,
       outcome: 'applied',
       newTag: null,
       shopTag: null,
+      isOfStranger,
     });
   } catch {
     tracking.onEvent('outcome-unstored');

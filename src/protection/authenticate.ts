@@ -71,14 +71,15 @@ export function createAuthenticate(options: AuthenticatorOptions): Authenticate 
 
 /** The part of a challenge that depends on the refusal (RFC 6750 section 3.1); undefined: none is sent. */
 function challengeFor(
-  { rejection }: Rejection,
+  { rejection, reason }: Rejection,
   scopes: readonly string[],
 ): Omit<Challenge, 'realm'> | undefined {
   switch (rejection) {
     case 'access-token-missing':
       return {};
     case 'access-token-invalid':
-      return { error: 'invalid_token' };
+      // Credentials of another scheme are no token that could be called invalid.
+      return reason === 'other-scheme' ? {} : { error: 'invalid_token' };
     case 'insufficient-scope':
       return { error: 'insufficient_scope', scopes };
     default:

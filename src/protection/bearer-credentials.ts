@@ -27,10 +27,14 @@ export function readBearerCredentials(fields: FieldList): BearerCredentials | Re
 }
 
 const scheme = 'bearer';
+/** Credentials of some scheme (RFC 9110 section 11.4), not a token that stands alone. */
+const schemeAndMore = /^[!#$%&'*+.^_`|~\w-]+ +[^ ]/;
 
 function parse(value: string): BearerCredentials | Rejection {
   const afterScheme = scheme.length;
-  if (value.slice(0, afterScheme).toLowerCase() !== scheme) return invalid('scheme');
+  if (value.slice(0, afterScheme).toLowerCase() !== scheme) {
+    return invalid(schemeAndMore.test(value) ? 'other-scheme' : 'scheme');
+  }
   let start = afterScheme;
   while (value.charCodeAt(start) === 0x20) start++;
   if (start === afterScheme) return invalid('malformed');

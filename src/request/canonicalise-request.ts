@@ -20,8 +20,6 @@ export interface RequestHead {
   readonly httpVersionMinor: number;
 }
 
-const allowField: FieldList = ['Allow', methods.join(', ')];
-
 /**
  * Makes the one request object that is decided on and forwarded, or refuses the request. Pure, but for the request id
  * that `rules` may draw; never throws, whatever the bytes.
@@ -36,7 +34,7 @@ export function canonicaliseRequest(
   const isHttp10 = head.httpVersionMinor === 0;
 
   const { method } = head;
-  if (!isMethod(method)) return reject('method-not-allowed', { fields: allowField });
+  if (!isMethod(method)) return reject('method-not-allowed');
 
   const facts = readFields(head.rawHeaders, rules.fieldKinds, peer.isTrusted);
   if (isRejection(facts)) return facts;

@@ -25,20 +25,30 @@ export type FieldKind =
 export type FieldKinds = ReadonlyMap<string, FieldKind>;
 
 /**
- * Fields that some upstream takes for the request line, for the client's address or for its own settings (`Proxy`:
- * CGI programs). All other `X-Forwarded-*` are dropped as well, by their prefix.
+ * Fields that some upstream takes for the request line, for the client's address, for the host, port or scheme that it
+ * was asked by, or for its own settings (`Proxy`: CGI programs): what Symfony, Laravel, WordPress and other PHP, Rails
+ * and Rack, Django, Spring and Tomcat, Express, ASP.NET, and the proxies and CDNs in front of them set or read. All
+ * `X-Forwarded-*` and `X-Original-*` are dropped as well, by their prefix.
  */
 const spoofable = {
   always: [
     'proxy',
+    'x-accel-internal',
     'x-forwarded-method',
     'x-forwarded-path',
     'x-forwarded-prefix',
     'x-forwarded-uri',
     'x-original-method',
+    'x-original-path',
     'x-original-uri',
     'x-original-url',
+    'x-override-url',
+    'x-proxy-url',
+    'x-request-uri',
+    'x-rewrite-uri',
     'x-rewrite-url',
+    'x-script-name',
+    'x-url',
   ],
   unlessTrusted: [
     'cf-connecting-ip',
@@ -50,6 +60,64 @@ const spoofable = {
     'x-client-ip',
     'x-cluster-client-ip',
     'x-real-ip',
+    // Other spellings of the client's address.
+    'ali-cdn-real-ip',
+    'cdn-src-ip',
+    'cf-pseudo-ipv4',
+    'cf-visitor',
+    'cloudfront-forwarded-proto',
+    'cloudfront-viewer-address',
+    'fly-client-ip',
+    'incap-client-ip',
+    'true-client-port',
+    'wl-proxy-client-ip',
+    'wl-proxy-ssl',
+    'x-appengine-user-ip',
+    'x-arr-ssl',
+    'x-azure-clientip',
+    'x-azure-socketip',
+    'x-client-host',
+    'x-cluster-client-address',
+    'x-envoy-external-address',
+    'x-forwarded',
+    'x-host',
+    'x-host-override',
+    'x-http-host',
+    'x-http-host-override',
+    'x-nginx-proxy',
+    'x-original-for',
+    'x-original-forwarded-for',
+    'x-original-host',
+    'x-original-proto',
+    'x-original-remote-addr',
+    'x-originating-ip',
+    'x-proxy-host',
+    'x-proxyuser-ip',
+    'x-real-host',
+    'x-real-port',
+    'x-real-proto',
+    'x-remote-addr',
+    'x-remote-ip',
+    'x-remote-user',
+    'x-ssl',
+    'x-true-client-ip',
+    'x-true-ip',
+    // Whether it came over TLS, and by which name and port.
+    'forwarded-for',
+    'forwarded-host',
+    'forwarded-proto',
+    'front-end-https',
+    'remote-addr',
+    'remote-user',
+    'x-https',
+    'x-port',
+    'x-proto',
+    'x-protocol',
+    'x-scheme',
+    'x-secure',
+    'x-server-name',
+    'x-url-scheme',
+    'x-vhost',
   ],
 };
 
@@ -143,7 +211,8 @@ export function kindOf(kinds: FieldKinds, sent: string): FieldKind {
 }
 
 function kindOfUnknown(name: string): FieldKind {
-  if (!isPlainName(name) || name.startsWith('x-forwarded-')) return 'dropped';
+  if (!isPlainName(name) || name.startsWith('x-forwarded-') || name.startsWith('x-original-'))
+    return 'dropped';
   return name.startsWith('sec-websocket-') ? 'web-socket' : 'end-to-end';
 }
 

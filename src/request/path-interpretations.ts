@@ -1,5 +1,6 @@
 import type { CanonicalRequest } from './canonical-request.ts';
 import {
+  createSegmentInterner,
   decodeSegment,
   emptyId,
   foldCase,
@@ -154,6 +155,29 @@ export function withoutFormatSuffix(
   if (!suffixes.has('*') && !suffixes.has(folded.slice(dot + 1))) return undefined;
   const at = segment.toLowerCase().lastIndexOf(folded.slice(dot));
   return at > 0 ? segment.slice(0, at) : folded.slice(0, dot);
+}
+
+/**
+ * Tells whether a shop that strips prefixes and versions routes a request to `own`, a path of literals, although it does
+ * not say so: `/v0/url-resolver` is `/url-resolver`.
+ */
+export function createOwnPathTest(
+  own: string,
+  rules: PathRules,
+): (request: SplitPath & Pick<CanonicalRequest, 'path'>) => boolean {
+  const interpreter = createPathInterpreter({ ...rules, formatSuffixes: [] }, createSegmentInterner());
+  const ending = own.slice(1);
+  const endingWithSlash = `${ending}/`;
+  return (request) => {
+    if (!request.path.endsWith(ending) && !request.path.endsWith(endingWithSlash)) return false;
+    return interpreter
+      .interpret(request)
+      .some(({ segments, steps }) => steps.some(isStrip) && segments.join('/') === ending);
+  };
+}
+
+function isStrip(step: PathStep): boolean {
+  return step === 'prefix' || step === 'version';
 }
 
 function withEmptiesSeen(

@@ -12,7 +12,7 @@ import type { PathForLog } from '../telemetry/path-for-log.ts';
 import type { Handled } from './client-connection.ts';
 import type { Place } from './in-flight.ts';
 import type { OwnFields } from './own-fields.ts';
-import { codeOf, type Noted, type Outcome, recordOf } from './record-of.ts';
+import { codeOf, type Noted, type Outcome, readUnread, recordOf, type UnreadRequest } from './record-of.ts';
 
 export interface ExchangeContext {
   readonly rejections: Rejections;
@@ -38,12 +38,19 @@ export class Exchange implements Noted, ForwardCaller, Handled {
   readonly place: Place;
   readonly #context: ExchangeContext;
   #isRecorded = false;
+  #unread: UnreadRequest | undefined;
 
   constructor(incoming: IncomingMessage, response: ServerResponse, place: Place, context: ExchangeContext) {
     this.incoming = incoming;
     this.response = response;
     this.place = place;
     this.#context = context;
+  }
+
+  /** Looked at only for what was not understood. */
+  get unread(): UnreadRequest {
+    this.#unread ??= readUnread(this.incoming.method, this.incoming.url);
+    return this.#unread;
   }
 
   get peerAddress(): string {
@@ -107,7 +114,7 @@ export class Exchange implements Noted, ForwardCaller, Handled {
 
   /** A bug or an impossible state: the client gets 500, or its connection ends. */
   fail(fault: unknown): void {
-    this.#context.onFault(fault, this.request?.requestId ?? '');
+    this.#context.onFault(fault, this.request?.requestId ?? this.unread.requestId);
     this.refuse({ rejection: 'internal-error', reason: codeOf(fault) ?? 'fault' });
   }
 
@@ -119,7 +126,7 @@ export class Exchange implements Noted, ForwardCaller, Handled {
   #ownFields(): FieldList {
     const { ownFields } = this.#context;
     return this.request === undefined
-      ? ownFields.ofUnread(this.incoming.headers.origin)
+      ? ownFields.ofUnread(this.incoming.headers.origin, this.unread.requestId)
       : ownFields.of(this.request);
   }
 

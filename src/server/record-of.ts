@@ -1,12 +1,45 @@
 import type { Rejection } from '../rejections/rejection.ts';
-import type { CanonicalRequest } from '../request/canonical-request.ts';
+import { type CanonicalRequest, methods } from '../request/canonical-request.ts';
+import { generateRequestId } from '../request/request-id.ts';
 import type { ExchangeRecord } from '../telemetry/exchange-record.ts';
 import type { PathForLog } from '../telemetry/path-for-log.ts';
+
+/** A request that was refused before it was understood, as far as it may be logged. */
+export interface UnreadRequest {
+  /** Ours: what a client or a proxy sent was not read. */
+  readonly requestId: string;
+  readonly method: ExchangeRecord['method'];
+  /** Plain ones, up to the first that is not. */
+  readonly segments: readonly string[];
+}
+
+/** `target`: undefined where not even a request line was read. */
+export function readUnread(method?: string, target?: string): UnreadRequest {
+  return {
+    requestId: generateRequestId(),
+    method: methods.find((one) => one === method) ?? 'other',
+    segments: target?.startsWith('/') ? plainSegments(target) : [],
+  };
+}
+
+const mostSegments = 16;
+const plain = /^[A-Za-z0-9._~-]*$/;
+
+/** What stands behind an escape or anything odd may be a token whose name is escaped, too: it is cut. */
+function plainSegments(target: string): string[] {
+  const [path = ''] = target.slice(1, 4096).split('?', 1);
+  const segments = path.split('/');
+  const odd = segments.findIndex((segment) => !plain.test(segment));
+  const end = Math.min(odd < 0 ? segments.length : odd, mostSegments);
+  return end === segments.length ? segments : [...segments.slice(0, end), '…'];
+}
 
 /** What is noted of one request on its way. */
 export interface Noted {
   /** Undefined: it was not understood. */
   readonly request: CanonicalRequest | undefined;
+  /** What can be said of one that was not understood. */
+  readonly unread: UnreadRequest;
   /** Template of the own endpoint or row that decided; `*` until one did. */
   readonly route: string;
   /** What observe mode only noted. */
@@ -32,10 +65,10 @@ export function recordOf(noted: Noted, outcome: Outcome, pathForLog: PathForLog)
   const { request, observed } = noted;
   const { rejection } = outcome;
   return {
-    requestId: request?.requestId ?? '',
-    method: request?.method ?? 'other',
+    requestId: request?.requestId ?? noted.unread.requestId,
+    method: request?.method ?? noted.unread.method,
     route: noted.route,
-    path: request === undefined ? '' : pathForLog(request.segments),
+    path: pathForLog(request?.segments ?? noted.unread.segments),
     decision: outcome.decision,
     status: outcome.status,
     rejection: rejection?.rejection,

@@ -5,7 +5,7 @@ import { speakRejection } from '../rejections/rejection-writer.ts';
 import type { RejectionName } from '../rejections/table.ts';
 import { endWithAnswer } from './client-error.ts';
 import type { ExchangeContext } from './exchange.ts';
-import { recordOf } from './record-of.ts';
+import { readUnread, recordOf } from './record-of.ts';
 
 /** Refuses what is no request (too large, malformed, too slow, CONNECT), and records it as any other refusal. */
 export function createRefuseUnread({
@@ -17,8 +17,15 @@ export function createRefuseUnread({
     const rejection = reject(why, { reason: 'unread' });
     const answer = speakRejection(rejection, rejections);
     const { remoteAddress: peerAddress = '', bytesRead } = socket as Socket;
-    const noted = { request: undefined, route: '*', observed: undefined, startedMs: performance.now() };
-    endWithAnswer(socket, answer);
+    const unread = readUnread();
+    const noted = {
+      request: undefined,
+      unread,
+      route: '*',
+      observed: undefined,
+      startedMs: performance.now(),
+    };
+    endWithAnswer(socket, answer, ['X-Request-Id', unread.requestId]);
     // A browser opens connections ahead of need, and lets them time out: nobody asked for anything.
     if (bytesRead === 0) return;
     const outcome = { decision: 'refused', status: answer.status, rejection } as const;

@@ -5,10 +5,11 @@ import { isRejection, type Rejection, reject } from '../rejections/rejection.ts'
 import { speakRejection } from '../rejections/rejection-writer.ts';
 import type { Answer } from '../request/answer.ts';
 import type { CanonicalRequest } from '../request/canonical-request.ts';
+import type { FieldList } from '../request/field-list.ts';
 import { endWithAnswer } from './client-error.ts';
 import type { ExchangeContext } from './exchange.ts';
 import { beyondShare, type InFlight } from './in-flight.ts';
-import { codeOf, type Noted, type Outcome, recordOf } from './record-of.ts';
+import { codeOf, type Noted, type Outcome, readUnread, recordOf, type UnreadRequest } from './record-of.ts';
 
 type Eventually<T> = T | Promise<T>;
 
@@ -49,7 +50,7 @@ export function createUpgradeHandler(rooms: HandshakeRooms, context: ExchangeCon
     try {
       await shake(rooms, handshake, head);
     } catch (fault) {
-      context.onFault(fault, handshake.request?.requestId ?? '');
+      context.onFault(fault, handshake.request?.requestId ?? handshake.unread.requestId);
       handshake.refuse(reject('internal-error', { reason: 'fault' }));
     }
   };
@@ -117,11 +118,17 @@ class Handshake implements Noted {
   readonly startedMs = performance.now();
   readonly #context: ExchangeContext;
   #isRecorded = false;
+  #unread: UnreadRequest | undefined;
 
   constructor(incoming: IncomingMessage, socket: Duplex, context: ExchangeContext) {
     this.incoming = incoming;
     this.socket = socket;
     this.#context = context;
+  }
+
+  get unread(): UnreadRequest {
+    this.#unread ??= readUnread(this.incoming.method, this.incoming.url);
+    return this.#unread;
   }
 
   get peerAddress(): string {
@@ -147,6 +154,13 @@ class Handshake implements Noted {
     return speakRejection(rejection, this.#context.rejections);
   }
 
+  #ownFields(): FieldList {
+    const { ownFields } = this.#context;
+    return this.request === undefined
+      ? ownFields.ofUnread(this.incoming.headers.origin, this.unread.requestId)
+      : ownFields.of(this.request);
+  }
+
   /** The first one counts. */
   record(outcome: Outcome): void {
     if (this.#isRecorded) return;
@@ -156,12 +170,12 @@ class Handshake implements Noted {
 
   /** The status that was sent, 0 for none. */
   write(answer: Answer): number {
-    const { socket, request } = this;
+    const { socket } = this;
     if (!socket.writable) {
       socket.destroy();
       return 0;
     }
-    endWithAnswer(socket, answer, request === undefined ? [] : this.#context.ownFields.of(request));
+    endWithAnswer(socket, answer, this.#ownFields());
     return answer.status;
   }
 }

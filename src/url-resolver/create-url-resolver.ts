@@ -1,4 +1,5 @@
 import type { CanonicalRequest } from '../request/canonical-request.ts';
+import { createOwnPathTest } from '../request/path-interpretations.ts';
 import type { Lifetimes } from './cache/cached-mapping.ts';
 import { LocalCache } from './cache/local-cache.ts';
 import { SharedCache } from './cache/shared-cache.ts';
@@ -36,6 +37,7 @@ const slotsPerEntry = 4;
 class CachingUrlResolver implements UrlResolver {
   readonly #path: string;
   readonly #pathWithSlash: string;
+  readonly #isOtherSpelling: ReturnType<typeof createOwnPathTest>;
   /** As it stands in a JSON string. */
   readonly #publicUrl: string | undefined;
   readonly #vary: string;
@@ -61,6 +63,8 @@ class CachingUrlResolver implements UrlResolver {
     const { maxEntries = 100_000, now = Date.now } = options;
     this.#path = options.path ?? '/url-resolver';
     this.#pathWithSlash = `${this.#path}/`;
+    const noRules = { ignoredPrefixes: [], versionSegments: false };
+    this.#isOtherSpelling = createOwnPathTest(this.#path, options.paths ?? noRules);
     this.#publicUrl = options.publicUrl === undefined ? undefined : jsonText(options.publicUrl);
     this.#vary = varyOf(options.publicUrl === undefined || options.storeByHost === true);
     this.#tagOf = createMappingTag(options.publicUrl ?? '');
@@ -127,8 +131,9 @@ class CachingUrlResolver implements UrlResolver {
 
   answer(request: CanonicalRequest): Resolution | Promise<Resolution> | undefined {
     const { method, path } = request;
-    if (path !== this.#path && path !== this.#pathWithSlash) return undefined;
     if (method !== 'GET' && method !== 'HEAD') return undefined;
+    const isOwn = path === this.#path || path === this.#pathWithSlash || this.#isOtherSpelling(request);
+    if (!isOwn) return undefined;
     const read = this.#readQuery(request.query);
     const { url, selfQuery } = read;
     if (typeof url !== 'string') return this.#refuseValue(url);

@@ -1,3 +1,4 @@
+import type { PathRules } from '../request/path-table.ts';
 import type { Lifetimes } from './cache/cached-mapping.ts';
 import type { SharedMapping } from './cache/shared-mapping.ts';
 import type { PurgeLog } from './purge/purge-log.ts';
@@ -8,6 +9,8 @@ import type { ResolverEvent } from './url-resolver.ts';
 export interface UrlResolverOptions {
   /** Canonical path, of the shop's resolver too. Default `/url-resolver`. */
   readonly path?: string;
+  /** How paths are read (`request`): what the shop strips in front of `path` is no way past it. Default: nothing. */
+  readonly paths?: PathRules;
   /** `{base_url}` of `links.self`, without a slash at its end; left out: scheme and Host of the request. */
   readonly publicUrl?: string | undefined;
   /** Default `['en', 'de']` and `en`. */

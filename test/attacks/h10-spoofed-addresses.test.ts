@@ -27,6 +27,12 @@ const spoofed = [
     'X-Cluster-Client-IP: 1.2.3.4',
   ],
   ...['Proxy: http://evil.example', 'Via: 1.0 evil.example'],
+  ...['X-Url-Scheme: https', 'X-Scheme: https', 'Front-End-Https: on', 'X-Host: evil.example'],
+  ...['X-HTTP-Host-Override: evil.example', 'X-Original-Host: evil.example', 'X-Original-For: 1.2.3.4'],
+  ...['X-Host-Override: evil.example', 'X-Real-Proto: https', 'X-ARR-SSL: evil', 'WL-Proxy-SSL: true-evil'],
+  ...['WL-Proxy-Client-IP: 1.2.3.4', 'X-Remote-Addr: 1.2.3.4', 'X-Remote-IP: 1.2.3.4', 'CF-Visitor: https'],
+  ...['X-Azure-ClientIP: 1.2.3.4', 'CloudFront-Viewer-Address: 1.2.3.4:1', 'X-Script-Name: /evil'],
+  ...['CloudFront-Forwarded-Proto: https', 'X-Envoy-External-Address: 1.2.3.4', 'X-Port: 666'],
 ];
 
 /** H10: whoever is believed about himself is who he says. Fastify CVE-2026-3635. */

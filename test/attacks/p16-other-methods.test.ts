@@ -10,7 +10,8 @@ const others = METHODS.filter((method) => method !== 'CONNECT' && !methods.some(
 it.each(others)('P16: %s', async (method) => {
   for (const path of ['/orders', '/stores']) {
     const response = await stage.refuses(request(`${method} ${path}`), 405, 'method-not-allowed');
-    expect(response.field('allow')?.split(', ')).toEqual(methods);
+    expect(response.fields('allow')).toEqual([methods.join(', ')]);
+    expect(response.fields('x-request-id')).toEqual([expect.stringMatching(/^[\w-]{36}$/)]);
   }
 });
 

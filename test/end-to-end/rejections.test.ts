@@ -58,7 +58,7 @@ beforeAll(async () => {
       sendBy: '10s',
       wait: '0s',
       resources: [
-        { collection: '/carts', member: '/carts/{id}' },
+        { collection: '/carts', member: '/carts/{id}', openWrites: 'lease' },
         { collection: '/notes', member: '/notes/{id}' },
       ],
     },
@@ -113,6 +113,7 @@ const provoked: Partial<Record<RejectionName, () => ReturnType<typeof send>>> = 
     await first;
     return second;
   },
+  'resource-id-missing': () => send(line('DELETE /carts/')),
   'url-missing': () => send(line('GET /url-resolver')),
   'url-not-found': () => send(line('GET /url-resolver?url=/en/x')),
   'refresh-token-invalid': async () => {

@@ -622,7 +622,7 @@ describe('the store is away', () => {
     const read = await ask(gate, get(['If-None-Match', '"x"']), answered(200, cart('a'), ['ETag', '"shop"']));
     expect(read).toMatchObject({ status: 200, tag: undefined });
     for (const request of [patch(`"${'0'.repeat(32)}"`), requestOf('POST', '/carts/1/items')]) {
-      expect(await gate.begin(request, undefined, Buffer.alloc(0))).toMatchObject({
+      expect(await gate.begin(request, { subject: 'owner' }, Buffer.alloc(0))).toMatchObject({
         rejection: 'tag-store-unavailable',
         retryAfterSeconds: 1,
       });

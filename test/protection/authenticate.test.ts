@@ -58,6 +58,16 @@ describe('authenticate', () => {
       },
     ],
     [
+      'credentials of another scheme: RFC 6750 section 3.1',
+      ['Authorization', 'Basic dTpw'],
+      [],
+      {
+        rejection: 'access-token-invalid',
+        reason: 'other-scheme',
+        challenge: `Bearer realm="shop", ${metadata}`,
+      },
+    ],
+    [
       'a bad token',
       ['Authorization', `Bearer ${makeToken(ec, { ...claims, exp: 999 })}`],
       ['admin'],

@@ -18,8 +18,8 @@ describe('one field', () => {
   it.each([
     ['no scheme', token, 'scheme'],
     ['one word', '3485h7', 'scheme'],
-    ['another scheme', 'Basic dTpw', 'scheme'],
-    ['another scheme before it', `Basic x, Bearer ${token}`, 'scheme'],
+    ['another scheme', 'Basic dTpw', 'other-scheme'],
+    ['another scheme before it', `Basic x, Bearer ${token}`, 'other-scheme'],
     ['a scheme that starts alike', `Bearers ${token}`, 'malformed'],
     ['a leading space', ` Bearer ${token}`, 'scheme'],
     ['the scheme alone', 'Bearer', 'malformed'],

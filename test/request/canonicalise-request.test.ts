@@ -44,11 +44,10 @@ describe('canonicaliseRequest', () => {
   });
 
   it.each(['TRACE', 'CONNECT', 'PROPFIND', 'PURGE', 'QUERY', 'SOURCE', 'get', 'Get', '', 'GET ', undefined])(
-    'refuses the method %j and names those allowed',
+    'refuses the method %j',
     (method) => {
       expect(canonicaliseSample(sampleHead({ method }))).toEqual({
         rejection: 'method-not-allowed',
-        fields: ['Allow', 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS'],
       });
     },
   );

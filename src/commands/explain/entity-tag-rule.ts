@@ -65,6 +65,16 @@ export function findEntityTagRule(
   };
 }
 
+/** Whether nothing stands where the id of a tracked member belongs: refused before anybody is asked for a token. */
+export function hasNoId(
+  request: CanonicalRequest,
+  { entityTags, request: paths }: Pick<Config, 'entityTags' | 'request'>,
+): boolean {
+  if (entityTags === false || isSafe(request.method)) return false;
+  const resources = entityTags.resources.map(({ freshFor, ...more }) => ({ ...more, freshForMs: freshFor }));
+  return createTrackedResources(resources, paths).match(request) === 'no-id';
+}
+
 export function lenientSpellingRule(rejections: Rejections): EntityTagRule {
   const text = `a change of a tracked resource must use its exact path: ${speakOf(rejections, 'lenient-spelling')}`;
   return { rule: 'lenient-spelling', resource: null, text };

@@ -9,7 +9,7 @@ import { canonicaliseRequest } from '../../request/canonicalise-request.ts';
 import type { FieldList } from '../../request/field-list.ts';
 import type { ReadingStep } from '../../request/path-table.ts';
 import { buildRequestRules } from '../../request/request-rules.ts';
-import { type EntityTagRule, findEntityTagRule, lenientSpellingRule } from './entity-tag-rule.ts';
+import { type EntityTagRule, findEntityTagRule, hasNoId, lenientSpellingRule } from './entity-tag-rule.ts';
 import { explainMiss } from './nearest-rows.ts';
 import { findOwnEndpoint, type OwnEndpointName } from './own-endpoint.ts';
 
@@ -101,6 +101,10 @@ export function explainRequest(asked: AskedRequest, config: Config, list: Protec
   const canonicalPath = request.path;
   const ownEndpoint = findOwnEndpoint(request, config);
   if (ownEndpoint !== null) return { ...nothing, verdict: 'own-endpoint', canonicalPath, ownEndpoint };
+  if (hasNoId(request, config)) {
+    const refusal = refusalOf('resource-id-missing', rejections);
+    return { ...nothing, verdict: 'refused', canonicalPath, refusal };
+  }
   const refreshTokens = findTokenKinds(request, config);
   const tracked = findEntityTagRule(request, config, rejections);
   // A change that two gates would have to watch is refused, whatever each of them says.

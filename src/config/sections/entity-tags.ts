@@ -13,6 +13,10 @@ const resource = z.strictObject({
     description:
       '`lenient` also takes tags that were weakened or unquoted on the way: `W/"t"`, `t` and `"t-gzip"`.',
   }),
+  openWrites: z.enum(['mark', 'lease']).default('mark').meta({
+    description:
+      'What a write on or below a member does that needs no `If-Match`, on a route that no row protects. `mark`: it waits for nobody and nobody waits for it; if the shop acted on it, the tag of before is dead. `lease`: it takes the lease as with a token, so that no update is lost, and anybody may keep the owner waiting; for resources that guests write, such as guest carts.',
+  }),
   freshFor: duration({ from: '0s', to: '1h' }).prefault('0s').meta({
     description:
       'How long a 304 may be answered without asking the shop. 0s: never. The shop is asked all the same where its `Vary` names a field beyond Accept, Accept-Language, Accept-Encoding, Authorization, Content-Type, Host, Store and X-Agent-Authorization.',
