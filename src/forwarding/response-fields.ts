@@ -1,4 +1,5 @@
 import type { FieldList } from '../request/field-list.ts';
+import { trimOws } from '../request/trimming.ts';
 import { hopByHopNames } from '../request/hop-by-hop.ts';
 
 /**
@@ -69,7 +70,7 @@ function namedByConnection(fields: FieldList): Set<string> | undefined {
     const value = (fields[i + 1] as string).toLowerCase();
     if (value === 'keep-alive' || value === 'close') continue;
     named ??= new Set();
-    for (const token of value.split(',')) named.add(token.trim());
+    for (const token of value.split(',')) named.add(trimOws(token));
   }
   return named;
 }

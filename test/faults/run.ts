@@ -2,10 +2,11 @@
  * Breaks every dependency in every way and prints what clients saw, as Markdown; exits with 1 when something was not as
  * it must be.
  *
- *     node test/faults/run.ts [upstream] [redis] [keys] [clock] [log]
+ *     node test/faults/run.ts [upstream] [redis] [keys] [clock] [log] [load]
  */
 import { runClockFaults } from './clock-faults.ts';
 import { runKeyFaults } from './key-faults.ts';
+import { runLoadFaults } from './load-faults.ts';
 import { runLogFaults } from './log-faults.ts';
 import { runRedisFaults } from './redis-faults.ts';
 import { formatRows, formatScenes } from './table.ts';
@@ -29,6 +30,7 @@ const parts: readonly Part[] = [
   ['keys', scenesOf('the key source', runKeyFaults)],
   ['clock', scenesOf('the wall clock', runClockFaults)],
   ['log', scenesOf('the log', runLogFaults)],
+  ['load', scenesOf('under load', runLoadFaults)],
 ];
 
 const asked = process.argv.slice(2);

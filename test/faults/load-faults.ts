@@ -1,0 +1,163 @@
+import { once } from 'node:events';
+import { Agent } from 'node:http';
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Shopward, startShopward } from '../harness/shopward.ts';
+import { ask } from './ask.ts';
+import { judgeScene, type Scene } from './scene.ts';
+
+const clients = 32;
+const loadMs = 4_000;
+
+/** Faults that stop nothing by themselves, while many ask. */
+export async function runLoadFaults(): Promise<Scene[]> {
+  return [
+    await closedListener('llhttp'),
+    await closedListener('http-proxy-3'),
+    await usedUpDescriptors('public'),
+    await usedUpDescriptors('admin'),
+  ];
+}
+
+/** A rolling restart: no new connection to the shop, and the open ones answer, a few requests each. */
+async function closedListener(engine: 'llhttp' | 'http-proxy-3'): Promise<Scene> {
+  const shop = await startRestartingShop();
+  const shopward = await startShopward({
+    upstream: `http://127.0.0.1:${shop.port}`,
+    config: { upstream: { engine, connections: 16 } },
+  });
+  const load = runLoad(shopward, loadMs);
+  await sleep(loadMs / 4);
+  await shop.closeListener();
+  await sleep(loadMs / 4);
+  const livez = await askLivez(shopward);
+  await shop.openListener();
+  const seen = await load;
+  const after = await askOpen(shopward);
+  const stopped = await stop(shopward);
+  shop.close();
+  return judgeScene(
+    `the listener refuses, open connections answer, ${clients} clients (${engine})`,
+    { requests: seen, livez, afterwards: after, SIGTERM: stopped },
+    { requests: '200, 502 upstream-unreachable', livez: '200', afterwards: '200', SIGTERM: 'drained' },
+  );
+}
+
+/** More idle connections of clients than there are descriptors. */
+async function usedUpDescriptors(port: 'public' | 'admin'): Promise<Scene> {
+  const shop = await startRestartingShop();
+  const shopward = await startShopward({
+    upstream: `http://127.0.0.1:${shop.port}`,
+    launcher: ['sh', '-c', 'ulimit -n 256; exec "$@"', 'sh'],
+  });
+  const idle = Array.from({ length: 400 }, () =>
+    connect(port === 'public' ? shopward.port : shopward.adminPort, '127.0.0.1').on('error', () => {}),
+  );
+  await sleep(500);
+  // Those that come first may be the ones that are let go.
+  const livez = port === 'admin' ? 'not asked' : await askLivez(shopward);
+  const requests = port === 'public' ? 'not asked' : await askOpen(shopward);
+  for (const socket of idle) socket.destroy();
+  await sleep(500);
+  const after = await askOpen(shopward);
+  const stopped = await stop(shopward);
+  shop.close();
+  return judgeScene(
+    `descriptors used up by clients of the ${port} port`,
+    { requests, livez, afterwards: after, SIGTERM: stopped },
+    {
+      requests: ['200', 'not asked'],
+      livez: ['200', 'not asked'],
+      afterwards: '200',
+      SIGTERM: 'drained',
+    },
+  );
+}
+
+/** Words of all answers that clients with kept-alive connections got. */
+async function runLoad({ port }: Shopward, ms: number): Promise<string> {
+  const seen = new Set<string>();
+  const agent = new Agent({ keepAlive: true, maxSockets: clients });
+  const untilMs = performance.now() + ms;
+  const client = async () => {
+    while (performance.now() < untilMs) {
+      seen.add((await ask(port, { method: 'GET', path: '/stores/x' }, agent)).words);
+    }
+  };
+  await Promise.all(Array.from({ length: clients }, client));
+  agent.destroy();
+  return [...seen].toSorted().join(', ');
+}
+
+async function askOpen({ port }: Shopward): Promise<string> {
+  return (await ask(port, { method: 'GET', path: '/stores/x' })).words;
+}
+
+async function askLivez({ adminPort }: Shopward): Promise<string> {
+  return String(
+    await fetch(`http://127.0.0.1:${adminPort}/livez`, { signal: AbortSignal.timeout(5_000) }).then(
+      ({ status }) => status,
+      () => 'no answer',
+    ),
+  );
+}
+
+async function stop(shopward: Shopward): Promise<string> {
+  const isDrained = await Promise.race([
+    shopward.stop().then(
+      () => true,
+      () => false,
+    ),
+    sleep(40_000, false),
+  ]);
+  if (!isDrained) await shopward.kill();
+  return isDrained ? 'drained' : 'killed';
+}
+
+interface RestartingShop {
+  readonly port: number;
+  closeListener(): Promise<void>;
+  openListener(): Promise<void>;
+  close(): void;
+}
+
+/** Each connection ends after some answers, so that new ones are wanted all the time. */
+async function startRestartingShop(): Promise<RestartingShop> {
+  const sockets = new Set<Socket>();
+  let server: Server;
+  let port = 0;
+  const take = (socket: Socket) => {
+    let answers = 0;
+    sockets.add(socket);
+    socket.on('error', () => socket.destroy()).on('close', () => sockets.delete(socket));
+    socket.on('data', () => {
+      answers += 1;
+      const isLast = answers === 100;
+      const connection = isLast ? 'Connection: close\r\n' : '';
+      setTimeout(() => {
+        socket.write(
+          `HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n${connection}Content-Length: 2\r\n\r\n{}`,
+        );
+        if (isLast) socket.end();
+      }, 1);
+    });
+  };
+  const listen = async () => {
+    server = createServer({ noDelay: true }, take).listen(port, '127.0.0.1');
+    await once(server, 'listening');
+    port = (server.address() as AddressInfo).port;
+  };
+  await listen();
+  return {
+    port,
+    closeListener: async () => {
+      server.close();
+      while (server.listening) await sleep(1);
+    },
+    openListener: listen,
+    close: () => {
+      server.close();
+      for (const socket of sockets) socket.destroy();
+    },
+  };
+}
