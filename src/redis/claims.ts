@@ -18,6 +18,8 @@ export interface Claim {
   readonly deadlineMs: number;
   /** It was written to a connection, and no reply has told that it changed nothing. */
   mayHold: boolean;
+  /** The deadline in the server's time as it was sent last, microseconds. */
+  sentDeadline?: number;
 }
 
 export interface ClaimReply {
@@ -114,7 +116,7 @@ class Lane {
       return { reply: await this.#write(claim, false), replicas: 0 };
     } catch (error) {
       const isUnknown = isUnknownScript(error);
-      if (!isUnknown && !this.#isClockCorrected(error)) throw error;
+      if (!isUnknown && !this.#isClockCorrected(error, claim)) throw error;
       return { reply: await this.#write(claim, isUnknown), replicas: 0 };
     }
   }
@@ -174,7 +176,7 @@ class Lane {
       answer.resolve({ reply: await reply, replicas });
     } catch (error) {
       const isUnknown = isUnknownScript(error);
-      if (isUnknown || this.#isClockCorrected(error)) {
+      if (isUnknown || this.#isClockCorrected(error, claim)) {
         this.#queue.push({ claim, answer, isUnknown });
         this.#sendRound();
       } else answer.reject(error);
@@ -187,7 +189,8 @@ class Lane {
     if (deadlineMs - timerSlackMs <= performance.now()) throw new RedisUnavailable('timeout');
     if (!this.#isClockKnown()) throw new RedisUnavailable('connection');
     if (!this.#clock.isFresh(performance.now())) this.#learn().catch(() => {});
-    const all = [...keys, ...args, this.#clock.atLeast(deadlineMs - timerSlackMs)];
+    claim.sentDeadline = this.#clock.atLeast(deadlineMs - timerSlackMs);
+    const all = [...keys, ...args, claim.sentDeadline];
     claim.mayHold = true;
     try {
       return await (isWhole
@@ -223,13 +226,13 @@ class Lane {
   }
 
   /** A claim that was late by the server's clock, not by ours: that clock was set forward, and has told its time. */
-  #isClockCorrected(error: unknown): boolean {
+  #isClockCorrected(error: unknown, { deadlineMs, sentDeadline = 0 }: Claim): boolean {
     const storeMicros = lateSince(error);
     if (storeMicros === undefined) return false;
     const now = performance.now();
-    const before = this.#clock.atLeast(now);
     this.#clock.hear(storeMicros, now, now);
-    return this.#clock.atLeast(now) > before;
+    // Whoever of those that were sent together has corrected it.
+    return this.#clock.atLeast(deadlineMs - timerSlackMs) > sentDeadline;
   }
 
   #rejectAll(error: unknown): void {
