@@ -36,7 +36,8 @@ export interface TokenRecord {
 export interface Book {
   readonly untilMs: number;
   readonly inAll: number;
-  readonly bySubject: ReadonlyMap<SubjectDigest, number>;
+  /** Changed in place: a copy for each entry would cost as much as there are. */
+  readonly bySubject: Map<SubjectDigest, number>;
 }
 
 export interface Step<T> {
@@ -182,12 +183,14 @@ export function admit(
   pageMs: number,
   now: number,
 ): { readonly book: Book; readonly isAdmitted: boolean } {
-  const page = book.untilMs > now ? book : { ...blankBook, untilMs: now + pageMs };
+  const page =
+    book.untilMs > now
+      ? book
+      : { untilMs: now + pageMs, inAll: 0, bySubject: new Map<SubjectDigest, number>() };
   const own = who === null ? 0 : (page.bySubject.get(who) ?? 0);
   if (page.inAll >= inAll || own >= perSubject) return { book: page, isAdmitted: false };
-  const bySubject = new Map(page.bySubject);
-  if (who !== null) bySubject.set(who, own + 1);
-  return { book: { ...page, inAll: page.inAll + 1, bySubject }, isAdmitted: true };
+  if (who !== null) page.bySubject.set(who, own + 1);
+  return { book: { ...page, inAll: page.inAll + 1 }, isAdmitted: true };
 }
 
 /** Without the generation of its subject and the end of its family, which stand elsewhere. */
