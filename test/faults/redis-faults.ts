@@ -28,7 +28,7 @@ const blink = {
     ...healthy,
     'tracked GET': ['200 tagged', '200'],
     'tagged PATCH': ['200 tagged', tagStore, '412 006'],
-    'child POST': ['201', '201 tagged', tagStore],
+    'child POST': ['201', '201 tagged', '503 overloaded', tagStore],
     'token exchange': ['201', tokenStore],
   },
 } as const;
@@ -97,7 +97,7 @@ async function runSingle(shop: FaultShop): Promise<RowResult[]> {
       but: {
         ...away.but,
         'tracked GET': ['200', '200 tagged'],
-        'child POST': ['201', '201 tagged', tagStore],
+        'child POST': ['201', '201 tagged', '503 overloaded', tagStore],
       },
       oldTag: '200 tagged',
     },
