@@ -1,4 +1,4 @@
-import { setImmediate } from 'node:timers/promises';
+import { setImmediate, setTimeout } from 'node:timers/promises';
 import { fetchJwks, type JwksError } from './jwks-fetch.ts';
 import { createKeyChange } from './key-change.ts';
 import { readJwks } from './key-document.ts';
@@ -14,9 +14,9 @@ export interface JwksKeySourceOptions {
   readonly now: () => number;
   /** For one fetch. Default 5 s. */
   readonly timeoutMs?: number;
-  /** Fetches that requests may ask for in a row, before `fetchIntervalMs` holds. Default 5. */
+  /** Fetches that requests may ask for in a row, before `fetchIntervalMs` holds. Default 8. */
   readonly fetchBurst?: number;
-  /** Time after which requests may ask for one fetch more. Default 5 s. */
+  /** Time after which requests may ask for one fetch more: they wait for it together. Default 250 ms. */
   readonly fetchIntervalMs?: number;
   /** Longest time without a fetch after one that failed. Default 30 s. */
   readonly maxBackoffMs?: number;
@@ -31,6 +31,9 @@ export interface JwksKeySourceOptions {
   /** Runs something later; returns the way to stop it. Default: a timer that keeps no process alive. */
   readonly schedule?: (run: () => void, delayMs: number) => () => void;
 }
+
+/** A request waits no longer for its turn to have the keys fetched; then they are unavailable. */
+const longestWaitMs = 1_000;
 
 /**
  * Keys at a JWKS URL. Fetched in the background; the last good keys stay for as long as the source is down or sends
@@ -61,7 +64,7 @@ export class JwksKeySource implements KeySource {
 
   constructor(options: JwksKeySourceOptions) {
     this.#options = options;
-    this.#budget = new FetchBudget(options.fetchBurst ?? 5, options.fetchIntervalMs ?? 5_000);
+    this.#budget = new FetchBudget(options.fetchBurst ?? 8, options.fetchIntervalMs ?? 250);
     this.onChange = this.#change.onChange;
   }
 
@@ -71,8 +74,12 @@ export class JwksKeySource implements KeySource {
 
   /** Fetches now, whatever budget is left; one fetch at a time. Never rejects. */
   refresh(): Promise<void> {
+    return this.#fetchAfter(0);
+  }
+
+  #fetchAfter(delayMs: number): Promise<void> {
     if (this.#closing.signal.aborted) return Promise.resolve();
-    this.#flight ??= this.#load().finally(() => {
+    this.#flight ??= this.#load(delayMs).finally(() => {
       this.#flight = undefined;
       this.#plan(this.#lastError === undefined ? (this.#options.refreshMs ?? 300_000) : this.#backoffMs());
     });
@@ -114,7 +121,8 @@ export class JwksKeySource implements KeySource {
 
   #ask(find: () => KeyLookup | undefined): KeyLookup | Promise<KeyLookup> {
     const maxWaiting = this.#options.maxWaiting ?? 256;
-    return this.#mayFetchMs() > 0 || this.#waiting >= maxWaiting ? this.#unavailable() : this.#wait(find);
+    const isFutile = this.#mayFetchMs() >= longestWaitMs || this.#isDown();
+    return isFutile || this.#waiting >= maxWaiting ? this.#unavailable() : this.#wait(find);
   }
 
   async #wait(find: () => KeyLookup | undefined): Promise<KeyLookup> {
@@ -133,22 +141,29 @@ export class JwksKeySource implements KeySource {
     return this.#lastGood > cameAfter ? { keys: [] } : this.#unavailable();
   }
 
-  /** The fetch under way, else a new one where the budget has one left. */
+  /** The fetch under way, else the next one that the budget has. */
   async #fetchOnDemand(): Promise<void> {
     if (this.#flight !== undefined) return this.#flight;
-    if (this.#mayFetchMs() > 0) return;
+    const delayMs = this.#mayFetchMs();
+    if (delayMs >= longestWaitMs || this.#isDown()) return;
     this.#budget.spend(this.#options.now());
-    await this.refresh();
+    await this.#fetchAfter(delayMs);
+  }
+
+  /** A fetch has failed a moment ago: nobody waits for the next one. */
+  #isDown(): boolean {
+    return this.#flight === undefined && this.#budget.isClosed(this.#options.now());
   }
 
   /** Milliseconds until a request may ask for a fetch, or join one; 0: now. */
   #mayFetchMs(): number {
-    if (this.#closing.signal.aborted) return 1_000;
+    if (this.#closing.signal.aborted) return Number.POSITIVE_INFINITY;
     return this.#flight === undefined ? this.#budget.restMs(this.#options.now()) : 0;
   }
 
   #unavailable(): KeyLookup {
-    return { retryAfterSeconds: Math.max(1, Math.ceil(this.#mayFetchMs() / 1000)) };
+    const seconds = Math.ceil(this.#mayFetchMs() / 1000);
+    return { retryAfterSeconds: Number.isFinite(seconds) ? Math.max(1, seconds) : 1 };
   }
 
   #plan(delayMs: number): void {
@@ -165,10 +180,10 @@ export class JwksKeySource implements KeySource {
     return this.#options.maxBackoffMs ?? 30_000;
   }
 
-  async #load(): Promise<void> {
+  async #load(delayMs: number): Promise<void> {
     const { url, timeoutMs = 5_000, maxBytes = 256 * 1024, onLoad, now } = this.#options;
-    // With the next turn of the event loop: the requests of this one share the fetch.
-    await setImmediate();
+    // With the next turn of the event loop at the earliest: the requests of this one share the fetch.
+    await (delayMs > 0 ? setTimeout(delayMs) : setImmediate());
     const fetchNumber = ++this.#begun;
     const fetched = await fetchJwks({ url, timeoutMs, maxBytes, signal: this.#closing.signal });
     this.#count.loads++;
@@ -230,6 +245,11 @@ class FetchBudget {
     return Math.max(0, closedMs, (1 - this.#left) * this.#intervalMs);
   }
 
+  isClosed(nowMs: number): boolean {
+    this.#count(nowMs);
+    return this.#closed !== undefined;
+  }
+
   spend(nowMs: number): void {
     this.#count(nowMs);
     this.#left -= 1;
@@ -251,6 +271,6 @@ class FetchBudget {
 }
 
 function scheduleTimer(run: () => void, delayMs: number): () => void {
-  const timer = setTimeout(run, delayMs).unref();
+  const timer = globalThis.setTimeout(run, delayMs).unref();
   return () => clearTimeout(timer);
 }

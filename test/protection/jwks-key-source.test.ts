@@ -74,10 +74,10 @@ describe('unknown kid', () => {
     expect(server.hits).toBe(3);
     // The budget is spent: nobody can know whether the key has come meanwhile.
     expect(await Promise.all(times(500, () => verify(second)))).toEqual(times(500, () => unavailable(5)));
-    clock.nowMs += 4_000;
-    expect(await verify(second)).toEqual(unavailable(1));
+    clock.nowMs += 3_000;
+    expect(await verify(second)).toEqual(unavailable(2));
     expect(server.hits).toBe(3);
-    clock.nowMs += 1_000;
+    clock.nowMs += 2_000;
     await spend();
     expect(server.hits).toBe(4);
     expect(await verify(first)).toEqual(passed);
@@ -93,7 +93,8 @@ describe('unknown kid', () => {
       await Promise.all(times(20, (index) => verify(second, `invented-${tick}-${index}`)));
       clock.nowMs += 1_000;
     }
-    expect(server.hits).toBe(1 + 3 + 11);
+    expect(server.hits).toBeGreaterThanOrEqual(1 + 3 + 10);
+    expect(server.hits).toBeLessThanOrEqual(1 + 3 + 12 + 1);
   });
 
   it('of an invented kid costs a good token of a new key nothing, however often keys rotate', async () => {
@@ -130,8 +131,30 @@ describe('unknown kid', () => {
     expect([...seen].filter((word) => word !== 'keys-unavailable')).toEqual(['passed']);
   });
 
+  it('has requests wait together for the next fetch, where it is near', async () => {
+    const { server, clock, source, verify } = await setUpJwks([first], {
+      fetchBurst: 1,
+      fetchIntervalMs: 300,
+    });
+    await source.start();
+    expect(await verify(second)).toEqual(unknownKey);
+    const early = times(50, () => verify(second));
+    expect(server.hits).toBe(2);
+    expect(await Promise.all(early)).toEqual(times(50, () => unknownKey));
+    expect(server.hits).toBe(3);
+    // A flood that never ends is a debt: the clock of the test stands still.
+    expect(await verify(second)).toEqual(unknownKey);
+    expect(await verify(second)).toEqual(unknownKey);
+    expect(await verify(second)).toEqual(unavailable(2));
+    clock.nowMs += 10_000;
+    expect(await verify(second)).toEqual(unknownKey);
+  });
+
   it('is looked up although the clock was set back', async () => {
-    const { server, clock, source, verify } = await setUpJwks([first], { fetchBurst: 1 });
+    const { server, clock, source, verify } = await setUpJwks([first], {
+      fetchBurst: 1,
+      fetchIntervalMs: 5_000,
+    });
     await source.start();
     expect(await verify(second)).toEqual(unknownKey);
     clock.nowMs -= 3_600_000;
