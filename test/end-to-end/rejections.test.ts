@@ -32,7 +32,8 @@ const issued = () => {
 beforeAll(async () => {
   upstream = await startRecordingUpstream(({ head, connection }) => {
     if (head.startsWith('GET /garbage')) return 'nonsense\r\n\r\n';
-    if (/^(GET|PATCH) \/(silent|carts\/busy)|^POST \/refresh-tokens\?silent/.test(head)) return undefined;
+    if (/^(GET|PATCH) \/silent|^PATCH \/carts\/busy|^POST \/refresh-tokens\?silent/.test(head))
+      return undefined;
     if (/^GET \/broken|^POST \/refresh-tokens\?broken/.test(head)) {
       connection.socket.destroy();
       return undefined;
@@ -43,11 +44,11 @@ beforeAll(async () => {
     const error = '{"errors":[{"status":"404","code":"2802","detail":"Url not found."}]}';
     return found
       ? answer(error, 'Content-Type: application/vnd.api+json\r\n', '404 Not Found')
-      : answer('{}');
+      : answer('{}', 'Content-Type: application/json\r\n');
   });
   const common = {
     upstream: `http://127.0.0.1:${upstream.port}`,
-    rows: ['GET /secret', { match: 'GET /reports', scopes: ['analyst'] }],
+    rows: ['GET /secret', 'GET /notes', 'PATCH /notes', { match: 'GET /reports', scopes: ['analyst'] }],
   };
   const config = {
     rejections: overrides,
@@ -107,12 +108,19 @@ const provoked: Partial<Record<RejectionName, () => ReturnType<typeof send>>> = 
   'if-match-invalid': () => send(line('PATCH /carts/1', ['If-Match: *', ...json('{}')], '{}')),
   'tag-store-unavailable': () => send(line('POST /carts/1/items', json('{}'), '{}'), cutOff),
   'resource-busy': async () => {
-    const first = send(line('PATCH /carts/busy/x', json('{}'), '{}'));
-    await eventually('the first', () => upstream.bytes().includes('/carts/busy/x') || undefined);
-    const second = await send(line('PATCH /carts/busy/y', json('{}'), '{}'));
+    const tag = (await send(line('GET /carts/busy'))).field('etag');
+    const change = () => send(line('PATCH /carts/busy', [`If-Match: ${tag}`, ...json('{}')], '{}'));
+    const first = change();
+    await eventually('the first', () => upstream.bytes().includes('PATCH /carts/busy') || undefined);
+    const second = await change();
     await first;
     return second;
   },
+  'collection-write': async () => {
+    const tag = (await send(line('GET /notes', [bearer()]))).field('etag');
+    return send(line('PATCH /notes', [bearer(), `If-Match: ${tag}`, ...json('{}')], '{}'));
+  },
+  'unexpected-body': () => send(line('GET /a', json('{}'), '{}')),
   'resource-id-missing': () => send(line('DELETE /carts/')),
   'url-missing': () => send(line('GET /url-resolver')),
   'url-not-found': () => send(line('GET /url-resolver?url=/en/x')),
