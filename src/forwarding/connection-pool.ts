@@ -1,4 +1,4 @@
-import { isolate } from '../event-loop/faults.ts';
+import { endAlone } from '../event-loop/faults.ts';
 import type { ConnectionFault, PooledConnection } from './connection.ts';
 import type { EngineOptions } from './engine.ts';
 import { defaultIdleTimeoutMs, IdleTimeout } from './idle-timeout.ts';
@@ -115,8 +115,11 @@ export class ConnectionPool<C extends PooledConnection> {
     if (this.#isActing) return;
     this.#isActing = true;
     for (let action = this.#state.nextAction(); action !== undefined; action = this.#state.nextAction()) {
-      const next = action;
-      isolate(() => this.#carryOut(next), nothing);
+      try {
+        this.#carryOut(action);
+      } catch (fault) {
+        endAlone(fault, nothing);
+      }
     }
     this.#isActing = false;
     this.#watchDeadline();

@@ -5,9 +5,9 @@ import { type FieldList, fieldValue, fieldValues } from '../request/field-list.t
  * takes for a field, a body or the end of a response, another reader (or the next client) may not.
  */
 
-/** A head, with the line end of its last line (RFC 9112 sections 4 and 5): no bare CR or LF, no folded line, no NUL. */
+/** A head, with the empty line behind it (RFC 9112 sections 4 and 5): no bare CR or LF, no folded line, no NUL. */
 const head =
-  /^HTTP\/1\.[01] \d{3}(?: [\t\x20-\x7e\x80-\xff]*)?\r\n(?:[!#$%&'*+.^_`|~0-9A-Za-z-]+:[\t\x20-\x7e\x80-\xff]*\r\n)*$/;
+  /^HTTP\/1\.[01] \d{3}(?: [\t\x20-\x7e\x80-\xff]*)?\r\n(?:[!#$%&'*+.^_`|~0-9A-Za-z-]+:[\t\x20-\x7e\x80-\xff]*\r\n)*\r\n$/;
 
 /** No `TE` is sent, so there is no coding but `chunked` (RFC 9112 section 7.4); a parser may take `chunked ` for another. */
 const otherCoding = /\r\ntransfer-encoding:(?![ \t]*chunked\r\n)/i;
@@ -58,7 +58,7 @@ export class ResponseHeadCheck {
       if (at === 0 && this.#pieces.length === 0) this.text = text;
       this.#pieces = none;
       this.#matched = 0;
-      if (!head.test(whole.slice(0, -2))) return 'not the head of a response';
+      if (!head.test(whole)) return 'not the head of a response';
       if (otherCoding.test(whole)) return 'a transfer coding that nobody asked for';
       this.isDone = whole.charCodeAt(9) !== interimDigit;
       at = end;
@@ -87,9 +87,10 @@ const interimDigit = '1'.charCodeAt(0);
 
 /** Why nobody should guess at the end of a body: two codings, or a length beside one (RFC 9112 section 6.3). */
 export function framingFault(fields: FieldList): string | undefined {
+  if (fieldValue(fields, 'transfer-encoding') === undefined) return undefined;
   const codings = fieldValues(fields, 'transfer-encoding').length;
   if (codings > 1) return 'two transfer codings';
-  if (codings === 1 && fieldValue(fields, 'content-length') !== undefined) return 'a length beside a coding';
+  if (fieldValue(fields, 'content-length') !== undefined) return 'a length beside a coding';
   return undefined;
 }
 
