@@ -8,7 +8,10 @@ import { endAlone } from './faults.ts';
 export class EndOfTurn<T> {
   readonly #run: (item: T) => void;
   readonly #failed: (item: T) => void;
-  #items: T[] = [];
+  /** What waits; two lists take turns, so that no turn makes one. */
+  #items: (T | undefined)[] = [];
+  #spare: (T | undefined)[] = [];
+  #count = 0;
 
   /** `failed` ends what an item belongs to when `run` throws on it: the items of others are run all the same. */
   constructor(run: (item: T) => void, failed: (item: T) => void) {
@@ -17,18 +20,29 @@ export class EndOfTurn<T> {
   }
 
   add(item: T): void {
-    if (this.#items.push(item) === 1) setImmediate(this.#runAll);
+    this.#items[this.#count] = item;
+    this.#count += 1;
+    if (this.#count === 1) setImmediate(this.#runAll);
   }
 
   readonly #runAll = (): void => {
     const items = this.#items;
-    this.#items = [];
-    for (const item of items) {
+    const count = this.#count;
+    this.#items = this.#spare;
+    this.#spare = items;
+    this.#count = 0;
+    for (let i = 0; i < count; i += 1) {
+      const item = items[i] as T;
+      items[i] = undefined;
       try {
         this.#run(item);
       } catch (fault) {
-        endAlone(fault, () => this.#failed(item));
+        this.#endItem(item, fault);
       }
     }
   };
+
+  #endItem(item: T, fault: unknown): void {
+    endAlone(fault, () => this.#failed(item));
+  }
 }
