@@ -212,14 +212,13 @@ export class ConnectionPool<C extends PooledConnection> {
   #watchDeadline(): void {
     const deadlineMs = this.#deadline === undefined ? this.#state.nextDeadlineMs : undefined;
     if (deadlineMs === undefined) return;
-    this.#deadline = setTimeout(
-      () => {
-        this.#deadline = undefined;
-        this.#timePassed();
-      },
-      Math.max(1, deadlineMs - this.#now()),
-    );
+    this.#deadline = setTimeout(this.#deadlineReached, Math.max(1, deadlineMs - this.#now()));
   }
+
+  readonly #deadlineReached = (): void => {
+    this.#deadline = undefined;
+    this.#timePassed();
+  };
 
   #timePassed(): void {
     this.#state.timePassed(this.#now());

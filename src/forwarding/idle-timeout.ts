@@ -16,10 +16,12 @@ const shortestShownMs = 100;
  */
 const recentMs = 250;
 
+const timeoutSaid = /(?:^|[,; \t])timeout="?(\d{1,6})/i;
+
 /** `Keep-Alive: timeout=5`: a second less, so that a request and the upstream's FIN do not cross on the way. */
 export function idleTimeoutSaid(fields: FieldList): number | undefined {
   const said = fieldValue(fields, 'keep-alive');
-  const seconds = said === undefined ? undefined : /(?:^|[,; \t])timeout="?(\d{1,6})/i.exec(said)?.[1];
+  const seconds = said === undefined ? undefined : timeoutSaid.exec(said)?.[1];
   return seconds === undefined ? undefined : Math.min(Number(seconds) * 1000 - marginMs, longestMs);
 }
 

@@ -57,6 +57,8 @@ export type PoolAction<C, W, F> =
   /** Shut down, and nothing is open any more. */
   | { readonly kind: 'closed' };
 
+const awaitTurn = { kind: 'await-turn' } as const;
+
 interface Waiting<W> extends Linked<Waiting<W>> {
   readonly waiter: W;
   readonly untilMs: number;
@@ -71,8 +73,10 @@ export class PoolState<C extends PoolMember, W, F> {
   /** Those who need a new connection. */
   readonly #waitingForNew = new LinkedList<Waiting<W>>();
   readonly #places = new Map<W, Waiting<W>>();
-  readonly #actions: PoolAction<C, W, F>[] = [];
+  /** What is to be done, from `#nextAction` to `#lastAction`; its room is kept, since nearly every exchange has an action. */
+  readonly #actions: (PoolAction<C, W, F> | undefined)[] = [];
   #nextAction = 0;
+  #lastAction = 0;
   #connecting = 0;
   #ending = 0;
   /** All connections: being opened, busy, deferred, idle, being ended. */
@@ -105,12 +109,14 @@ export class PoolState<C extends PoolMember, W, F> {
 
   /** What is to be done, in order, each once; events that it brings may come before the next is asked for. */
   nextAction(): PoolAction<C, W, F> | undefined {
-    const action = this.#actions[this.#nextAction];
-    if (action !== undefined) this.#nextAction += 1;
-    else if (this.#nextAction > 0) {
-      this.#actions.length = 0;
+    if (this.#nextAction === this.#lastAction) {
       this.#nextAction = 0;
+      this.#lastAction = 0;
+      return undefined;
     }
+    const action = this.#actions[this.#nextAction];
+    this.#actions[this.#nextAction] = undefined;
+    this.#nextAction += 1;
     return action;
   }
 
@@ -131,7 +137,7 @@ export class PoolState<C extends PoolMember, W, F> {
   /** `waiter`, for whom `take` had nothing, will be assigned a connection or refused, exactly once, unless it leaves. */
   enqueue(waiter: W, need: ConnectionNeed, nowMs: number): void {
     if (this.#isShuttingDown) {
-      this.#actions.push({ kind: 'refuse', waiter, reason: { kind: 'shutting-down' } });
+      this.#demand({ kind: 'refuse', waiter, reason: { kind: 'shutting-down' } });
       return;
     }
     const untilMs = nowMs + this.#rules.queueTimeoutMs;
@@ -178,7 +184,7 @@ export class PoolState<C extends PoolMember, W, F> {
     }
     connection.phase = 'deferred';
     this.#deferred.push(connection);
-    if (this.#deferred.length === 1) this.#actions.push({ kind: 'await-turn' });
+    if (this.#deferred.length === 1) this.#demand(awaitTurn);
   }
 
   turnEnded(): void {
@@ -235,7 +241,7 @@ export class PoolState<C extends PoolMember, W, F> {
         this.#refuse(one, { kind: 'shutting-down' });
       }
     }
-    if (this.#connecting > 0) this.#actions.push({ kind: 'give-up' });
+    if (this.#connecting > 0) this.#demand({ kind: 'give-up' });
     this.#noteClosed();
   }
 
@@ -255,7 +261,7 @@ export class PoolState<C extends PoolMember, W, F> {
       return;
     }
     this.#forget(place);
-    this.#actions.push({ kind: 'assign', connection: this.#begin(connection), waiter: place.waiter });
+    this.#demand({ kind: 'assign', connection: this.#begin(connection), waiter: place.waiter });
   }
 
   #begin(connection: C): C {
@@ -268,12 +274,12 @@ export class PoolState<C extends PoolMember, W, F> {
     connection.list?.remove(connection);
     connection.phase = 'ending';
     this.#ending += 1;
-    this.#actions.push({ kind: 'end', connection, outlived });
+    this.#demand({ kind: 'end', connection, outlived });
   }
 
   #refuse(place: Waiting<W>, reason: RefusalReason<F>): void {
     this.#forget(place);
-    this.#actions.push({ kind: 'refuse', waiter: place.waiter, reason });
+    this.#demand({ kind: 'refuse', waiter: place.waiter, reason });
   }
 
   #forget(place: Waiting<W>): void {
@@ -297,14 +303,19 @@ export class PoolState<C extends PoolMember, W, F> {
     for (; missing > 0 && this.#open < this.#rules.connections; missing -= 1) {
       this.#open += 1;
       this.#connecting += 1;
-      this.#actions.push({ kind: 'connect' });
+      this.#demand({ kind: 'connect' });
     }
     for (missing -= this.#ending; missing > 0 && this.#idle.oldest !== undefined; missing -= 1) {
       this.#end(this.#idle.oldest as C, false);
     }
   }
 
+  #demand(action: PoolAction<C, W, F>): void {
+    this.#actions[this.#lastAction] = action;
+    this.#lastAction += 1;
+  }
+
   #noteClosed(): void {
-    if (this.#isShuttingDown && this.#open === 0) this.#actions.push({ kind: 'closed' });
+    if (this.#isShuttingDown && this.#open === 0) this.#demand({ kind: 'closed' });
   }
 }

@@ -1,6 +1,6 @@
 import type { FieldList } from '../request/field-list.ts';
-import { trimOws } from '../request/trimming.ts';
 import { hopByHopNames } from '../request/hop-by-hop.ts';
+import { trimOws } from '../request/trimming.ts';
 
 /**
  * Fields of an upstream's response as they may be sent on: without hop-by-hop fields, what `Connection` names, trailer
