@@ -27,6 +27,7 @@ export function readBearerCredentials(fields: FieldList): BearerCredentials | Re
 }
 
 const scheme = 'bearer';
+const canonicalStart = 'Bearer ';
 /** Credentials of some scheme (RFC 9110 section 11.4), not a token that stands alone. */
 const schemeAndMore = /^[!#$%&'*+.^_`|~\w-]+ +[^ ]/;
 
@@ -40,11 +41,16 @@ function parse(value: string): BearerCredentials | Rejection {
   if (start === afterScheme) return invalid('malformed');
   if (value.length - start > maxTokenLength) return invalid('too-long');
   const token = value.slice(start);
-  return isCompactToken(token) ? { token, canonicalValue: `Bearer ${token}` } : invalid('malformed');
+  if (!isCompactToken(token)) return invalid('malformed');
+  // As it came, where it is canonical: a long text of its own for each request would be compared, and thrown away.
+  const isCanonical = start === canonicalStart.length && value.startsWith(canonicalStart);
+  return { token, canonicalValue: isCanonical ? value : `${canonicalStart}${token}` };
 }
 
+const blank = /^[ \t]*$/;
+
 function isBlank(value: string): boolean {
-  return /^[ \t]*$/.test(value);
+  return blank.test(value);
 }
 
 function invalid(reason: string): Rejection {
