@@ -56,14 +56,15 @@ export class ConnectionPlaces {
   admit(socket: Socket): boolean {
     const address = socket.remoteAddress ?? '';
     const peer = this.#peers.areBounded && !this.#options.isTrusted(address) ? networkOf(address) : undefined;
-    if (peer !== undefined && !this.#peers.take(peer)) {
+    const share = peer === undefined ? undefined : this.#peers.take(peer);
+    if (peer !== undefined && share === undefined) {
       this.counts.refusedOfPeer += 1;
       socket.destroy();
       this.onShort?.();
       return false;
     }
     if (this.#open >= this.limit && !this.#evict()) {
-      if (peer !== undefined) this.#peers.giveBack(peer);
+      if (share !== undefined) this.#peers.giveBack(share);
       this.counts.refused += 1;
       socket.destroy();
       this.onShort?.();
@@ -77,7 +78,7 @@ export class ConnectionPlaces {
       isOpen = false;
       this.#open -= 1;
       this.#idle.delete(socket);
-      if (peer !== undefined) this.#peers.giveBack(peer);
+      if (share !== undefined) this.#peers.giveBack(share);
     };
     socket.once('close', leave);
     return true;

@@ -49,8 +49,8 @@ export class Place {
   /** All places were taken. */
   readonly isBeyond: boolean;
   readonly #inFlight: InFlight;
-  #network: string | undefined;
-  #subject: string | undefined;
+  #ofClient: Share | undefined;
+  #ofSubject: Share | undefined;
   #isLeft = false;
 
   constructor(inFlight: InFlight, isBeyond: boolean) {
@@ -62,19 +62,16 @@ export class Place {
   takeFor(clientAddress: string): boolean {
     const { clients } = this.#inFlight;
     if (!clients.areBounded) return true;
-    const network = networkOf(clientAddress);
-    if (!clients.take(network)) return false;
-    this.#network = network;
-    return true;
+    this.#ofClient = clients.take(networkOf(clientAddress));
+    return this.#ofClient !== undefined;
   }
 
   /** Whether the subject of an access token has a place left; asked once. */
   takeForSubject(subject: string): boolean {
     const { subjects } = this.#inFlight;
     if (!subjects.areBounded) return true;
-    if (!subjects.take(subject)) return false;
-    this.#subject = subject;
-    return true;
+    this.#ofSubject = subjects.take(subject);
+    return this.#ofSubject !== undefined;
   }
 
   /** Its exchange is over, or its connection; more than once is as good as once. */
@@ -82,16 +79,28 @@ export class Place {
     if (this.#isLeft) return;
     this.#isLeft = true;
     const { clients, subjects } = this.#inFlight;
-    if (this.#network !== undefined) clients.giveBack(this.#network);
-    if (this.#subject !== undefined) subjects.giveBack(this.#subject);
+    if (this.#ofClient !== undefined) clients.giveBack(this.#ofClient);
+    if (this.#ofSubject !== undefined) subjects.giveBack(this.#ofSubject);
     this.#inFlight.left();
   }
 }
 
-/** How many each holder has, and may have. */
+/** What one holder has. */
+export interface Share {
+  held: number;
+}
+
+/** Shares of nobody that may stay, however few others there are. */
+const fewUnheld = 64;
+
+/**
+ * How many each holder has, and may have: one look-up to take, none to give back. The share of a holder that has nothing
+ * left stays for its next request, until there are as many of these as others.
+ */
 export class Shares {
   readonly #most: number;
-  readonly #held = new Map<string, number>();
+  readonly #shares = new Map<string, Share>();
+  #unheld = 0;
 
   constructor(most: number) {
     this.#most = most;
@@ -101,16 +110,37 @@ export class Shares {
     return this.#most !== Number.POSITIVE_INFINITY;
   }
 
-  take(holder: string): boolean {
-    const held = this.#held.get(holder) ?? 0;
-    if (held + 1 > this.#most) return false;
-    this.#held.set(holder, held + 1);
-    return true;
+  /** How many shares are kept. */
+  get size(): number {
+    return this.#shares.size;
   }
 
-  giveBack(holder: string): void {
-    const held = this.#held.get(holder) ?? 0;
-    if (held > 1) this.#held.set(holder, held - 1);
-    else this.#held.delete(holder);
+  /** One more for `holder`, to be given back once; undefined: it has as much as it may. */
+  take(holder: string): Share | undefined {
+    const share = this.#shares.get(holder) ?? this.#open(holder);
+    if (share.held + 1 > this.#most) return undefined;
+    if (share.held === 0) this.#unheld -= 1;
+    share.held += 1;
+    return share;
+  }
+
+  giveBack(share: Share): void {
+    share.held -= 1;
+    if (share.held > 0) return;
+    this.#unheld += 1;
+    if (this.#unheld > fewUnheld && this.#unheld * 2 > this.#shares.size) this.#forgetUnheld();
+  }
+
+  #open(holder: string): Share {
+    const share = { held: 0 };
+    this.#shares.set(holder, share);
+    this.#unheld += 1;
+    return share;
+  }
+
+  /** As much work as that many have given back since the last time. */
+  #forgetUnheld(): void {
+    for (const [holder, share] of this.#shares) if (share.held === 0) this.#shares.delete(holder);
+    this.#unheld = 0;
   }
 }

@@ -211,16 +211,20 @@ function isHandshake({ method, headers, httpVersion }: IncomingMessage): boolean
   return method === 'GET' && httpVersion === '1.1' && isWebSocket && !hasBody;
 }
 
-/** What an event of one connection throws ends that connection: all others share the process. */
-function guarded<Subject, Rest extends readonly unknown[]>(
-  act: (subject: Subject, ...rest: Rest) => void,
+/**
+ * What an event of one connection throws ends that connection: all others share the process. No list of arguments and no
+ * closure is made for an event that goes well.
+ */
+function guarded<Subject, Second, Third>(
+  act: (subject: Subject, second: Second, third: Third) => void,
   socketOf: (subject: NoInfer<Subject>) => Duplex,
-): (subject: Subject, ...rest: Rest) => void {
-  return (subject, ...rest) => {
+): (subject: Subject, second?: Second, third?: Third) => void {
+  return (subject, second, third) => {
     try {
-      act(subject, ...rest);
+      act(subject, second as Second, third as Third);
     } catch (fault) {
-      endAlone(fault, () => socketOf(subject).destroy());
+      const socket = socketOf(subject);
+      endAlone(fault, () => socket.destroy());
     }
   };
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { connectionsFor } from '../../src/app/places.ts';
-import { InFlight } from '../../src/server/in-flight.ts';
+import { InFlight, Shares } from '../../src/server/in-flight.ts';
 import { networkOf } from '../../src/server/network.ts';
 
 describe('who is one client', () => {
@@ -34,6 +34,34 @@ describe('shares of what is under way', () => {
     expect(Array.from({ length: 5 }, () => inFlight.enter().takeFor('192.0.2.1'))).toEqual([
       ...[true, true, true, true, false],
     ]);
+  });
+
+  it('of those who have nothing left are forgotten, and of nobody else', () => {
+    const shares = new Shares(2);
+    const held = Array.from({ length: 100 }, (_, i) => shares.take(`held ${i}`));
+    for (let i = 0; i < 10_000; i += 1) {
+      const share = shares.take(`client ${i}`);
+      if (share !== undefined) shares.giveBack(share);
+      // As many as have something, or 64 of them, and the one that came last.
+      expect(shares.size).toBeLessThanOrEqual(2 * held.length + 1);
+    }
+    for (const [i, share] of held.entries()) {
+      expect(shares.take(`held ${i}`)).toBe(share);
+      expect(shares.take(`held ${i}`)).toBeUndefined();
+    }
+  });
+
+  it('come back whether they were forgotten in between or not', () => {
+    const shares = new Shares(1);
+    for (let round = 0; round < 3; round += 1) {
+      const share = shares.take('a');
+      if (share === undefined) throw new Error('none left');
+      expect(shares.take('a')).toBeUndefined();
+      shares.giveBack(share);
+      for (let i = 0; i < 65 * round; i += 1)
+        shares.giveBack(shares.take(`other ${i}`) as NonNullable<typeof share>);
+    }
+    expect(shares.size).toBeLessThanOrEqual(65);
   });
 
   it('are at least one, and none at 100 percent', () => {
