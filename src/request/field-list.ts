@@ -23,16 +23,28 @@ export function fieldValue(fields: FieldList, name: string): string | undefined 
 
 /** Replaces all lines of each named field; `null` only removes them. Names of `edits` are lower case or as sent. */
 export function editFields(fields: FieldList, edits: FieldEdits): string[] {
-  const names = new Set(Object.keys(edits).map((name) => name.toLowerCase()));
+  const written = Object.keys(edits);
+  const names = written.map(inLowerCase);
   const edited: string[] = [];
   for (let i = 0; i < fields.length; i += 2) {
     const name = fields[i] as string;
-    if (!names.has(name.toLowerCase())) edited.push(name, fields[i + 1] as string);
+    if (!isOneOf(name, names)) edited.push(name, fields[i + 1] as string);
   }
-  for (const [name, value] of Object.entries(edits)) {
-    if (value !== null) edited.push(name, value);
+  for (const name of written) {
+    const value = edits[name];
+    if (typeof value === 'string') edited.push(name, value);
   }
   return edited;
+}
+
+/** Edits are few, and the length tells most fields apart. */
+function isOneOf(sent: string, names: readonly string[]): boolean {
+  for (let i = 0; i < names.length; i += 1) if (isNamed(sent, names[i] as string)) return true;
+  return false;
+}
+
+function inLowerCase(name: string): string {
+  return name.toLowerCase();
 }
 
 /** Field name -> its one new value, or `null` to remove the field. */

@@ -36,33 +36,33 @@ export function* indexRoutes<T>(routes: readonly Route<T>[]): Steps<PathIndex<T>
   const isMetByAnything = routes.some((route) => route.ids.every((id) => id === undefined));
 
   function lookUp(readings: readonly PathInterpretation[], meet: Meet<T>): void {
-    const seen = new Set<string>();
-    const seenPairs = new Set<string>();
-    const meetWhole: Meet<T> = (route, reading, start) => {
-      if (start === 0) meet(route, reading, start);
-    };
+    const seen = new SeenPaths();
+    let seenPairs: SeenPaths | undefined;
     for (const reading of readings) {
       for (const route of roots) if (route.rest || reading.ids.length === 0) meet(route, reading, 0);
       meetSuffixes(reading, meet, seen);
       meetWildcards(reading, meet, seen);
-      if (reading.ids.length > 4) meetPairs(reading, meetWhole, seenPairs);
+      if (reading.ids.length > 4) {
+        seenPairs ??= new SeenPaths();
+        meetPairs(reading, ofWhole(meet), seenPairs);
+      }
     }
   }
 
-  function meetSuffixes(reading: PathInterpretation, meet: Meet<T>, seen: Set<string>): void {
+  function meetSuffixes(reading: PathInterpretation, meet: Meet<T>, seen: SeenPaths): void {
     const { ids } = reading;
     const count = ids.length;
     if (count === 0 || suffixRoutes.longest === 0) return;
     let path = '';
     for (let i = count - 1; i >= Math.max(0, count - suffixRoutes.longest); i -= 1) path += `/${ids[i]}`;
-    if (isSeen(seen, isTypePosition(count - 1) ? path : `id:${path}`)) return;
+    if (seen.has(isTypePosition(count - 1) ? path : `id:${path}`)) return;
     for (const { data: route } of findAllRoutes(suffixRoutes.router, '', path, withoutParams)) {
       meet(route, reading, count - route.ids.length);
     }
   }
 
   /** The shop takes the last pair for the resource and looks for its parent among all the pairs before it. */
-  function meetPairs(reading: PathInterpretation, meet: Meet<T>, seen: Set<string>): void {
+  function meetPairs(reading: PathInterpretation, meet: Meet<T>, seen: SeenPaths): void {
     const { ids, segments, steps } = reading;
     const last = ids.length - (ids.length % 2 === 0 ? 2 : 1);
     for (let parent = 0; parent < last - 2; parent += 2) {
@@ -82,7 +82,7 @@ export function* indexRoutes<T>(routes: readonly Route<T>[]): Steps<PathIndex<T>
   function meetWildcards(
     reading: PathInterpretation,
     meet: Meet<T>,
-    seen: Set<string>,
+    seen: SeenPaths,
     starts = Infinity,
   ): void {
     if (wildcardRoutes.longest === 0) return;
@@ -93,7 +93,7 @@ export function* indexRoutes<T>(routes: readonly Route<T>[]): Steps<PathIndex<T>
       for (let i = start; i < Math.min(ids.length, start + wildcardRoutes.longest); i += 1)
         path += `/${ids[i]}`;
       const isBareId = start === ids.length - 1 && !isTypePosition(start);
-      if (isSeen(seen, isBareId ? `rest:id:${path}` : `rest:${path}`)) continue;
+      if (seen.has(isBareId ? `rest:id:${path}` : `rest:${path}`)) continue;
       for (const { data: route } of findAllRoutes(wildcardRoutes.router, '', path, withoutParams)) {
         if (!isBareId || route.ids.length > 1) meet(route, reading, start);
       }
@@ -136,8 +136,28 @@ function isTypePosition(index: number): boolean {
   return index % 2 === 0;
 }
 
-function isSeen(seen: Set<string>, key: string): boolean {
-  if (seen.has(key)) return true;
-  seen.add(key);
-  return false;
+/** Met only by what begins where the reading does. */
+function ofWhole<T>(meet: Meet<T>): Meet<T> {
+  return (route, reading, start) => {
+    if (start === 0) meet(route, reading, start);
+  };
+}
+
+/** Look-ups that were made for one request. An ordinary path takes one, for which no Set is made. */
+class SeenPaths {
+  #first: string | undefined;
+  #more: Set<string> | undefined;
+
+  /** Whether it was asked for this one before. */
+  has(path: string): boolean {
+    if (this.#first === undefined) {
+      this.#first = path;
+      return false;
+    }
+    if (path === this.#first) return true;
+    this.#more ??= new Set();
+    if (this.#more.has(path)) return true;
+    this.#more.add(path);
+    return false;
+  }
 }

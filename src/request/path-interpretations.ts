@@ -132,9 +132,10 @@ export function createPathInterpreter(rules: PathRules, interner: SegmentInterne
  * shop's own is `getPathVersionPrefix()` and digits, perhaps a dot and digits.
  */
 export function isVersionSegment(segment: string | undefined): boolean {
-  return segment !== undefined && /\d/.test(segment) && versionText.test(foldSegment(segment));
+  return segment !== undefined && digit.test(segment) && versionText.test(foldSegment(segment));
 }
 
+const digit = /\d/;
 const versionText = /^[a-z]*\d+(?:\.\d+)*$/;
 
 export type FormatSuffixes = ReadonlySet<string>;
@@ -185,15 +186,9 @@ function withEmptiesSeen(
   interner: SegmentInterner,
   steps: readonly PathStep[],
 ): PathInterpretation[] {
-  const ids: string[] = [];
-  let hasEmpty = false;
-  for (const segment of segments) {
-    const id = interner.idOf(segment);
-    if (id === emptyId) hasEmpty = true;
-    ids.push(id);
-  }
+  const ids = segments.map(interner.idOf);
   const all: PathInterpretation[] = [{ ids, segments, steps }];
-  if (!hasEmpty) return all;
+  if (!ids.includes(emptyId)) return all;
   for (const places of waysWithEmpties(segments, ids)) {
     all.push({
       ids: places.map((i) => ids[i] as string),

@@ -89,17 +89,18 @@ export function* buildPathTableInSteps<T>(
     match(request) {
       if (!index.isMetByAnything && interpreter.hasNoKnownSegment(request)) return none;
       const asked = request.isFormPost && request.method === 'POST' ? 'form' : request.method;
-      const met = new Map<number, PathMatch<T>>();
+      let met: Map<number, PathMatch<T>> | undefined;
       const meet: Meet<T> = (route, reading, start) => {
         for (const row of route.rows[asked]) {
-          if (met.has(row.index)) continue;
+          if (met?.has(row.index) === true) continue;
           // A resource type alone is met only where a type stands: paths are pairs of type and id.
           if (row.isOneType && !row.rest && start % 2 === 1) continue;
+          met ??= new Map();
           met.set(row.index, matchOf(row, reading, start, request));
         }
       };
       index.lookUp(interpreter.interpret(request), meet);
-      return inOrder(met);
+      return met === undefined ? none : inOrder(met);
     },
   };
 }
