@@ -13,6 +13,10 @@ export interface EntityTagsPart extends Part {
   readonly gate: Gate;
 }
 
+/** What a script can tell: its node's replication id is another one. */
+const unknownChange =
+  'its data is not that of before (a failover, a restart, or slots of a Cluster were moved)';
+
 /** Entity tags in front of the configured resources; their store is Redis where there is one. */
 export function createEntityTagsPart(
   config: Config,
@@ -29,11 +33,24 @@ export function createEntityTagsPart(
     responseTimeoutMs: config.upstream.responseTimeout,
   });
   if ('problem' in times) throw new TypeError(times.problem);
+  let isWarming = false;
+  let why = 'it was not reached before';
+  const logHold = (holdMs: number) => {
+    const seconds = Math.ceil(holdMs / 1000);
+    log.warn({ event: 'hold', seconds, why }, `no tag is handed out for ${seconds} s: Redis: ${why}`);
+  };
+  /** A script met other data before anybody was told why: of a Cluster, or before Redis's state was looked at. */
+  const onHold = (holdMs: number) => {
+    if (isWarming) return;
+    why = unknownChange;
+    logHold(holdMs);
+  };
   const store = redis
     ? createRedisTagStore({
         redis: redis.forTags,
         times,
         holdMs: redis.holdMs,
+        onHold,
         keyPrefix: config.store.prefix,
         replicas: config.store.replicas,
       })
@@ -50,15 +67,14 @@ export function createEntityTagsPart(
   });
   /** Until the store was reached nobody knows whether it is a new one. */
   let isReached = redis === undefined;
-  let why = 'it was not reached before';
   const holdSeconds = () => Math.ceil(store.holdLeftMs() / 1000);
   const warmUp = async () => {
-    const holdMs = await store.warmUp();
+    isWarming = true;
+    const holdMs = await store.warmUp().finally(() => {
+      isWarming = false;
+    });
     isReached = true;
-    if (holdMs > 0) {
-      const seconds = Math.ceil(holdMs / 1000);
-      log.warn({ event: 'hold', seconds, why }, `no tag is handed out for ${seconds} s: Redis: ${why}`);
-    }
+    if (holdMs > 0) logHold(holdMs);
   };
   redis?.onNewData((reason) => {
     why = reason;

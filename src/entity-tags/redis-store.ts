@@ -22,6 +22,8 @@ export interface RedisTagStoreOptions {
   >;
   /** Milliseconds; asked at each call, since replicas with a longer lease may come. Default `times.holdMs`. */
   readonly holdMs?: () => number;
+  /** A hold has begun while none was known: any script may be the first to meet another data set. */
+  readonly onHold?: (heldMs: number) => void;
   /** Begins every key; deployments that share a Redis need different ones. Default `shopward`. */
   readonly keyPrefix?: string;
   /**
@@ -54,12 +56,13 @@ class RedisTagStore implements TagStore {
   readonly #buckets: number;
   readonly #times: RedisTagStoreOptions['times'];
   readonly #holdMs: () => number;
+  readonly #onHold: (heldMs: number) => void;
   readonly #now: () => number;
   /** When the hold of each marker ends, by our clock. */
   readonly #heldUntilMs = new Map<number, number>();
   readonly #clock: ReturnType<typeof createStoreClock>;
 
-  constructor({ redis, times, holdMs, keyPrefix, replicas, now, scripts }: RedisTagStoreOptions) {
+  constructor({ redis, times, holdMs, onHold, keyPrefix, replicas, now, scripts }: RedisTagStoreOptions) {
     this.#redis = redis;
     this.#scripts = scripts ?? buildTagScripts();
     this.#replicas = replicas ?? 0;
@@ -67,6 +70,7 @@ class RedisTagStore implements TagStore {
     this.#buckets = redis.kind === 'cluster' ? clusterBuckets : 1;
     this.#times = times;
     this.#holdMs = holdMs ?? (() => times.holdMs);
+    this.#onHold = onHold ?? (() => {});
     this.#now = now ?? (() => performance.now());
     this.#clock = createStoreClock(this.#now);
   }
@@ -203,9 +207,15 @@ class RedisTagStore implements TagStore {
     const [epoch = '', now, holdUntil] = lines;
     this.#clock.hear(bucket, epoch, Number(now), askedAt);
     const heldMs = (Number(holdUntil) - Number(now)) / 1000;
-    if (heldMs > 0) this.#heldUntilMs.set(bucket, this.#now() + heldMs);
+    if (heldMs > 0) this.#hold(bucket, heldMs);
     else this.#heldUntilMs.delete(bucket);
     return lines;
+  }
+
+  #hold(bucket: number, heldMs: number): void {
+    const isNews = this.holdLeftMs() === 0;
+    this.#heldUntilMs.set(bucket, this.#now() + heldMs);
+    if (isNews) this.#onHold(heldMs);
   }
 }
 

@@ -23,7 +23,7 @@ export function formatScenes(title: string, scenes: readonly Scene[]): string {
   );
 }
 
-function formatTable(columns: readonly string[], lines: readonly (readonly string[])[]): string {
+export function formatTable(columns: readonly string[], lines: readonly (readonly string[])[]): string {
   const row = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
   return [row(columns), row(columns.map(() => '---')), ...lines.map(row)].join('\n');
 }

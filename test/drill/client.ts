@@ -1,0 +1,197 @@
+import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http';
+import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { DrillShop } from './shop.ts';
+import type { Kind, Tally } from './tally.ts';
+
+/** One replica, as a client knows it. */
+export interface Front {
+  readonly port: number;
+  readonly token: string;
+  readonly isTls?: boolean;
+}
+
+export interface ClientOptions {
+  readonly name: string;
+  /** The cart that it writes; others may write it too. */
+  readonly cart: string;
+  /** Those that take requests now, asked in turn. */
+  readonly fronts: () => readonly Front[];
+  readonly tally: Tally;
+  readonly shop: Pick<DrillShop, 'hasExchanged' | 'noteLost'>;
+  readonly pauseMs: number;
+}
+
+interface Answer {
+  /** 0: none. */
+  readonly status: number;
+  readonly code: string | undefined;
+  readonly tag: string | undefined;
+  readonly retryAfterMs: number | undefined;
+  readonly attributes: { readonly version?: number; readonly refreshToken?: string };
+}
+
+interface Known {
+  readonly tag: string;
+  readonly version: number;
+}
+
+/** No client waits longer for one answer. */
+const patienceMs = 10_000;
+const pauseWithoutWordMs = 250;
+
+/**
+ * A client as it should be: comes again when `Retry-After` says, keeps the tag with what it has read, reads again for 412
+ * and where it cannot know whether a write was applied, and has one refresh under way at a time.
+ */
+export class DrillClient {
+  readonly #options: ClientOptions;
+  readonly #agents = { http: new HttpAgent({ keepAlive: true }), https: new HttpsAgent({ keepAlive: true }) };
+  #turn = 0;
+  #known: Known | undefined;
+  #refreshToken: string;
+  #logins = 0;
+
+  constructor(options: ClientOptions) {
+    this.#options = options;
+    this.#refreshToken = `${options.name}-0`;
+  }
+
+  /** Reads, writes and refreshes until it is over; what it has begun it ends, within its patience. */
+  async run(isOver: () => boolean, giveUp: AbortSignal): Promise<void> {
+    for (let round = 0; !isOver(); round += 1) {
+      if (round % 4 === 3) await this.#refresh(giveUp);
+      await this.#wish('read', giveUp, () => this.#read());
+      await this.#wish('write', giveUp, () => this.#write());
+      await sleep(this.#options.pauseMs);
+    }
+    this.#agents.http.destroy();
+    this.#agents.https.destroy();
+  }
+
+  /** Tries until it is so. A try gives the milliseconds to wait before the next one, or undefined: done. */
+  async #wish(kind: Kind, giveUp: AbortSignal, tryOnce: () => Promise<number | undefined>): Promise<void> {
+    const wantedMs = performance.now();
+    for (;;) {
+      const waitMs = await tryOnce();
+      if (waitMs === undefined) return this.#options.tally.succeed(kind, wantedMs);
+      if (giveUp.aborted) {
+        this.#options.tally.wrongs.push(`${this.#options.name}: no ${kind} to the end`);
+        return;
+      }
+      await sleep(waitMs);
+    }
+  }
+
+  async #read(): Promise<number | undefined> {
+    const answer = await this.#send('read', 'GET', `/carts/${this.#options.cart}`);
+    const { version } = answer.attributes;
+    this.#known =
+      answer.tag === undefined || version === undefined ? undefined : { tag: answer.tag, version };
+    return answer.status === 200 ? undefined : waitOf(answer);
+  }
+
+  async #write(): Promise<number | undefined> {
+    const waitMs = this.#known === undefined ? await this.#read() : undefined;
+    const known = this.#known;
+    // A read without a tag: the store is new, or away.
+    if (known === undefined) return waitMs ?? pauseWithoutWordMs;
+    const answer = await this.#send('write', 'PATCH', `/carts/${this.#options.cart}`, {
+      ifMatch: known.tag,
+      body: { basedOn: known.version },
+    });
+    const { version } = answer.attributes;
+    const isRefused = answer.status === 503;
+    if (isRefused) return waitOf(answer);
+    this.#known =
+      answer.status === 200 && answer.tag !== undefined && version !== undefined
+        ? { tag: answer.tag, version }
+        : undefined;
+    if (answer.status === 200) return undefined;
+    return answer.status === 412 ? 0 : waitOf(answer);
+  }
+
+  async #refresh(giveUp: AbortSignal): Promise<void> {
+    await this.#wish('refresh', giveUp, async () => {
+      const refreshToken = this.#refreshToken;
+      const body = { data: { type: 'refresh-tokens', attributes: { refreshToken } } };
+      const answer = await this.#send('refresh', 'POST', '/refresh-tokens', { body });
+      const next = answer.attributes.refreshToken;
+      if (answer.status === 201 && next !== undefined) {
+        this.#refreshToken = next;
+        return undefined;
+      }
+      if (answer.status !== 401 && answer.status !== 503) this.#options.shop.noteLost(refreshToken);
+      if (answer.status !== 401) return waitOf(answer);
+      if (!this.#options.shop.hasExchanged(refreshToken)) {
+        this.#options.tally.wrongs.push('401 for a refresh token that never reached the shop');
+      }
+      // An answer that was lost: the user logs in again.
+      this.#logins += 1;
+      this.#refreshToken = `${this.#options.name}-${this.#logins}`;
+      return 0;
+    });
+  }
+
+  async #send(
+    kind: Kind,
+    method: string,
+    path: string,
+    more: { readonly ifMatch?: string; readonly body?: object } = {},
+  ): Promise<Answer> {
+    const fronts = this.#options.fronts();
+    this.#turn += 1;
+    const front = fronts[this.#turn % fronts.length];
+    if (front === undefined) throw new Error('no replica takes requests');
+    const answer = await send(front, this.#agents, method, path, more);
+    const words = answer.status === 0 ? 'no answer' : [answer.status, answer.code].filter(Boolean).join(' ');
+    this.#options.tally.note(kind, words);
+    return answer;
+  }
+}
+
+function waitOf({ retryAfterMs }: Answer): number {
+  return retryAfterMs ?? pauseWithoutWordMs;
+}
+
+function send(
+  { port, token, isTls = false }: Front,
+  agents: { readonly http: HttpAgent; readonly https: HttpsAgent },
+  method: string,
+  path: string,
+  { ifMatch, body }: { readonly ifMatch?: string; readonly body?: object },
+): Promise<Answer> {
+  const text = body === undefined ? '' : JSON.stringify(body);
+  const headers = {
+    Host: 'shop.example',
+    Authorization: `Bearer ${token}`,
+    ...(ifMatch !== undefined && { 'If-Match': ifMatch }),
+    ...(body !== undefined && { 'Content-Type': 'application/vnd.api+json', 'Content-Length': text.length }),
+  };
+  const at = { host: '127.0.0.1', port, method, path, headers };
+  return new Promise((resolve) => {
+    const fail = () =>
+      resolve({ status: 0, code: undefined, tag: undefined, retryAfterMs: undefined, attributes: {} });
+    const take = (response: IncomingMessage) => void readAnswer(response).then(resolve, fail);
+    const request = isTls
+      ? httpsRequest({ ...at, agent: agents.https, rejectUnauthorized: false }, take)
+      : httpRequest({ ...at, agent: agents.http }, take);
+    request.setTimeout(patienceMs, () => request.destroy());
+    request.on('error', fail);
+    request.end(text);
+  });
+}
+
+async function readAnswer(response: IncomingMessage): Promise<Answer> {
+  let text = '';
+  for await (const chunk of response.setEncoding('utf8')) text += chunk;
+  const document = JSON.parse(text);
+  const seconds = response.headers['retry-after'];
+  return {
+    status: response.statusCode ?? 0,
+    code: document.errors?.[0]?.code,
+    tag: response.headers.etag,
+    retryAfterMs: seconds === undefined ? undefined : Number(seconds) * 1000,
+    attributes: document.data?.attributes ?? {},
+  };
+}
