@@ -68,6 +68,8 @@ export function createPathInterpreter(rules: PathRules, interner: SegmentInterne
   const { versionSegments = true, formatSuffixes } = rules;
   const prefixes = rules.ignoredPrefixes.map((prefix) => parsePrefix(prefix, interner));
   const suffixes = foldSuffixes(formatSuffixes);
+  /** A prefix of several segments begins with a known one; one of a single segment may be glued to the next. */
+  const gluable = prefixes.flatMap(({ ids, lastText }) => (ids.length === 1 ? [lastText] : []));
   /** As many strips one behind the other as there are things to strip: one for each hop in front of the shop. */
   const mostStrips = prefixes.length + (versionSegments ? 1 : 0);
 
@@ -118,11 +120,10 @@ export function createPathInterpreter(rules: PathRules, interner: SegmentInterne
         if (interner.idOf(segment) !== unknownId) return false;
         // Where the last one is empty, or folds to nothing, it has an id.
         if (withoutFormatSuffix(segment, suffixes) !== undefined) return false;
+        // Wherever it stands: a version may be stripped before it.
+        if (gluable.some((text) => textBehind(segment, text) !== undefined)) return false;
       }
-      // A prefix of several segments begins with a known one; one of a single segment may be glued to the next.
-      return !prefixes.some(
-        ({ ids, lastText }) => ids.length === 1 && textBehind(segments[0], lastText) !== undefined,
-      );
+      return true;
     },
   };
 }
