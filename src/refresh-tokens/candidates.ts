@@ -48,11 +48,16 @@ function oneValue(
       if (found !== undefined) return { notPlain: 'repeated' };
       if (value === null) return { notPlain: 'not-text' };
       found = { value, place };
-    } else if (names.some((meant) => isOtherSpelling(name, meant) || isHidden(value, meant))) {
+    } else if (names.some((meant) => isMisspelled(name, meant) || isHidden(value, meant))) {
       return { notPlain: 'other-spelling' };
     }
   }
   return found ?? absent;
+}
+
+/** As it was read, or decoded once more: of a text of JSON, too, some readers see the form within. */
+function isMisspelled(name: string, meant: FieldName): boolean {
+  return isOtherSpelling(name, meant) || (name.includes('%') && isOtherSpelling(decode(name), meant));
 }
 
 /** In the value as it was read, or decoded once more: some read a form whatever its type, and one form in another. */

@@ -76,6 +76,13 @@ describe('JSON', () => {
     ['a NUL', `${good}\0`, 'not plain: charset'],
     ['33 levels', `${'['.repeat(33)}${']'.repeat(33)}`, 'not plain: too-many-fields'],
     ['a form in a value', '{"x":"&refreshToken=T&"}', 'not plain: other-spelling'],
+    ['a form in a name', '{"&refreshToken=T&":1}', 'not plain: other-spelling'],
+    ['an escaped form in a name', '{"&refresh%54oken=T&":1}', 'not plain: other-spelling'],
+    [
+      'a form escaped from its first letter on in a name',
+      '{"&%72efreshToken=T&":""}',
+      'not plain: other-spelling',
+    ],
     ['an escaped form in a value', '{"x":"&refresh%54oken=T&"}', 'not plain: other-spelling'],
     ['JSON in a value', '{"x":"{\\"refreshToken\\":\\"T\\"}"}', 'not plain: other-spelling'],
     ['a form in a name', '{"&refreshToken=T&":1}', 'not plain: other-spelling'],

@@ -74,6 +74,13 @@ const name = fc.oneof(
   { weight: 6, arbitrary: fc.constantFrom('refresh_token', 'refreshToken') },
   { weight: 4, arbitrary: fc.constantFrom(...oddNames) },
   { weight: 1, arbitrary: fc.string({ maxLength: 4 }) },
+  // A form within, escaped: whole to who reads a form whatever its type.
+  {
+    weight: 2,
+    arbitrary: fc
+      .tuple(fc.constantFrom('refresh%5Ftoken', '%72efreshToken', 'refresh_token'), spelled)
+      .map(([form, [token, spell]]) => `&${form}=${encodeURIComponent(spell(token))}&`),
+  },
 );
 const pairs = fc.array(fc.tuple(name, value), { minLength: 1, maxLength: 3 });
 
