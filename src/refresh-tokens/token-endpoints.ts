@@ -1,5 +1,6 @@
 import type { CanonicalRequest, Method } from '../request/canonical-request.ts';
-import { decodeSegment } from '../request/path-folding.ts';
+import { decodeSegment, foldSegment } from '../request/path-folding.ts';
+import { type FormatSuffixes, foldSuffixes, withoutFormatSuffix } from '../request/path-interpretations.ts';
 import { buildPathTable, type PathRules, type PathTableRow } from '../request/path-table.ts';
 
 /** An endpoint of the shop that issues, exchanges or revokes refresh tokens. */
@@ -43,6 +44,7 @@ export function compileTokenEndpoints(
   rules: PathRules,
 ): (request: CanonicalRequest) => TokenRequest | undefined {
   const table = buildPathTable(endpoints.flatMap(rowsOf), rules);
+  const suffixes = foldSuffixes(rules.formatSuffixes);
   // A form POST may be of any method.
   const methods = new Set<Method>(endpoints.length === 0 ? [] : ['POST', ...endpoints.map(methodOf)]);
   return (request) => {
@@ -57,9 +59,11 @@ export function compileTokenEndpoints(
     let revokes: string | undefined;
     for (const { data, params } of met) {
       const isOwn = data.method === request.method || (request.isFormPost && request.method === 'POST');
-      if (data.kind === 'revoke') revokes ??= decodeSegment(Object.values(params).at(-1) ?? '');
-      else if (data.kind === 'issue') issues.add(data);
-      else if (isOwn) exchanges.add(data);
+      if (data.kind === 'revoke') revokes ??= nameOfToken(Object.values(params).at(-1) ?? '', suffixes);
+      else if (data.kind === 'issue') {
+        // By any method that carries credentials: what a shop issues that ignores the method is recorded, too.
+        if (isOwn || hasBody(request)) issues.add(data);
+      } else if (isOwn) exchanges.add(data);
       else if (!hasNothing) others.add(data);
     }
     if (exchanges.size + issues.size + others.size === 0 && !revokes) return undefined;
@@ -70,6 +74,12 @@ export function compileTokenEndpoints(
       revokes: revokes || undefined,
     };
   };
+}
+
+/** A user who ends all tokens ends them here, too, however leniently the shop reads the word. */
+function nameOfToken(segment: string, suffixes: FormatSuffixes): string {
+  const bare = withoutFormatSuffix(segment, suffixes) ?? segment;
+  return foldSegment(bare) === 'mine' ? 'mine' : decodeSegment(bare);
 }
 
 export function hasBody({ body }: Pick<CanonicalRequest, 'body'>): boolean {
@@ -84,6 +94,6 @@ function rowsOf(endpoint: TokenEndpoint): PathTableRow<TokenEndpoint>[] {
   const { method, path, kind } = endpoint;
   const templates =
     kind === 'revoke' || path.endsWith('**') ? [path] : [path, `${path === '/' ? '' : path}/**`];
-  const methods = kind === 'exchange' ? (['ANY', 'OPTIONS'] as const) : [method];
+  const methods = kind === 'revoke' ? [method] : (['ANY', 'OPTIONS'] as const);
   return templates.flatMap((template) => methods.map((one) => ({ method: one, template, data: endpoint })));
 }

@@ -37,6 +37,13 @@ describe('token endpoints, as leniently as the shop takes them', () => {
     ['DELETE', '/refresh-tokens/abc', 'revoke abc'],
     ['DELETE', '/refresh-tokens/mine', 'revoke mine'],
     ['DELETE', '/refresh-tokens/a%2Bb%C3%A9', 'revoke a+bé'],
+    ['DELETE', '/refresh-tokens/Mine', 'revoke mine'],
+    ['DELETE', '/refresh-tokens/mine;x', 'revoke mine'],
+    ['DELETE', '/refresh-tokens/mine%20', 'revoke mine'],
+    ['DELETE', '/refresh-tokens/mine/', 'revoke mine'],
+    ['DELETE', '/refresh-tokens//mine', 'revoke mine'],
+    ['DELETE', '/refresh-tokens/mine.json', 'revoke mine.json'],
+    ['DELETE', '/refresh-tokens/minerva', 'revoke minerva'],
     ['POST', '/refresh-tokens/', 'exchange json-api'],
     ['POST', '/refresh-tokens/anything', 'exchange json-api'],
     ['POST', '/refresh-tokens/a/b', 'exchange json-api'],
@@ -72,11 +79,36 @@ describe('token endpoints, as leniently as the shop takes them', () => {
     ['DELETE', '/refresh-tokens/abc', 'other method json-api, revoke abc'],
     ['GET', '/Refresh-Tokens/', 'other method json-api'],
     ['HEAD', '/refresh-tokens', 'other method json-api'],
-    ['OPTIONS', '/token', 'other method form'],
-    ['GET', '/access-tokens', 'none'],
     ['PATCH', '/carts/1', 'none'],
   ])('by another method, with something to read: %s %s: %s', (method, path, expected) => {
     expect(meaning(method, path, { query: '?refreshToken=T' })).toBe(expected);
     expect(meaning(method, path, { body: 'chunked' })).toBe(expected);
+  });
+
+  test.each<[Method, string, string]>([
+    ['PUT', '/access-tokens', 'issue'],
+    ['PATCH', '/v0/access-tokens/x', 'issue'],
+    ['DELETE', '/agent-access-tokens', 'issue'],
+    ['OPTIONS', '/token', 'issue, other method form'],
+  ])('credentials by another method than the one that issues: %s %s: %s', (method, path, expected) => {
+    expect(meaning(method, path, { body: 'chunked' })).toBe(expected);
+    expect(meaning(method, path)).toBe('none');
+  });
+
+  test('a read of what issues by another method gives no tokens', () => {
+    expect(meaning('GET', '/access-tokens', { query: '?page=1' })).toBe('none');
+  });
+
+  test('a format suffix that the shop cuts off is no part of the token', () => {
+    const paths = { ignoredPrefixes: [], formatSuffixes: ['json'] };
+    const readSuffixed = compileTokenEndpoints(shopEndpoints, paths);
+    const revoked = (id: string) =>
+      readSuffixed({
+        ...{ method: 'DELETE', path: `/refresh-tokens/${id}`, segments: ['refresh-tokens', id] },
+        ...{ isFormPost: false, query: '', body: 'none' },
+      } as unknown as CanonicalRequest)?.revokes;
+    expect(['mine.json', 'Mine.JSON', 'abc.json', 'abc.xml'].map(revoked)).toEqual([
+      ...['mine', 'mine', 'abc', 'abc.xml'],
+    ]);
   });
 });
