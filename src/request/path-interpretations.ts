@@ -116,12 +116,14 @@ export function createPathInterpreter(rules: PathRules, interner: SegmentInterne
     },
     hasNoKnownSegment({ segments, alternativeSegments }) {
       if (alternativeSegments !== undefined) return false;
+      let mayBeGlued = true;
       for (const segment of segments) {
         if (interner.idOf(segment) !== unknownId) return false;
         // Where the last one is empty, or folds to nothing, it has an id.
         if (withoutFormatSuffix(segment, suffixes) !== undefined) return false;
-        // Wherever it stands: a version may be stripped before it.
-        if (gluable.some((text) => textBehind(segment, text) !== undefined)) return false;
+        if (mayBeGlued && gluable.some((text) => textBehind(segment, text) !== undefined)) return false;
+        // Versions are stripped before it, and nothing else that is unknown.
+        mayBeGlued &&= versionSegments && isVersionSegment(segment);
       }
       return true;
     },
