@@ -57,7 +57,9 @@ function oneValue(
 
 /** As it was read, or decoded once more: of a text of JSON, too, some readers see the form within. */
 function isMisspelled(name: string, meant: FieldName): boolean {
-  return isOtherSpelling(name, meant) || (name.includes('%') && isOtherSpelling(decode(name), meant));
+  if (isOtherSpelling(name, meant)) return true;
+  const decoded = name.includes('%') ? decode(name) : name;
+  return decoded !== name && (decoded === meant.exact || isOtherSpelling(decoded, meant));
 }
 
 /** In the value as it was read, or decoded once more: some read a form whatever its type, and one form in another. */

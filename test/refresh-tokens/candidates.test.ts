@@ -76,6 +76,7 @@ describe('JSON', () => {
     ['a NUL', `${good}\0`, 'not plain: charset'],
     ['33 levels', `${'['.repeat(33)}${']'.repeat(33)}`, 'not plain: too-many-fields'],
     ['a form in a value', '{"x":"&refreshToken=T&"}', 'not plain: other-spelling'],
+    ['an escape of forms in a name', '{"refresh%54oken":"T"}', 'not plain: other-spelling'],
     ['a form in a name', '{"&refreshToken=T&":1}', 'not plain: other-spelling'],
     ['an escaped form in a name', '{"&refresh%54oken=T&":1}', 'not plain: other-spelling'],
     [
@@ -126,6 +127,8 @@ describe('a form', () => {
     ['a space in front', '+refresh_token=T', 'not plain: other-spelling'],
     ['cut at NUL', 'refresh_token%00x=T', 'not plain: other-spelling'],
     ['an escaped letter', '%72efresh_token=T', 'not plain: other-spelling'],
+    ['escaped twice', 'refresh%255Ftoken=T', 'not plain: other-spelling'],
+    ['its bracket escaped twice', 'refresh%255Btoken=T', 'not plain: other-spelling'],
     ['camel case', 'refreshToken=T', 'not plain: other-spelling'],
     ['a semicolon between', 'a=b;refresh_token=T', 'not plain: other-spelling'],
     ['an entity between', 'a=b&amp;refresh_token=T', 'not plain: other-spelling'],
