@@ -146,6 +146,8 @@ export class ConnectionPool<C extends PooledConnection> {
         setImmediate(this.#turnEnded);
         return;
       case 'closed':
+        // Nobody waits any more, and a process that is done would wait for this alone.
+        clearTimeout(this.#deadline);
         this.#closed.resolve();
     }
   }

@@ -30,6 +30,15 @@ afterEach(async () => {
 });
 
 describe('SIGTERM', () => {
+  it('ends when nothing is in flight, however long a connection to the shop may take', async () => {
+    upstream = await startRecordingUpstream(() => answer('done'));
+    const config = { upstream: { connectTimeout: '1h' } };
+    shopward = await startShopward({ upstream: `http://127.0.0.1:${upstream.port}`, config });
+    await fetch(`${shopward.url}/stores`).then((response) => response.text());
+    // Within the patience of the harness, which ends it otherwise.
+    await shopward.stop();
+  });
+
   it.each(['SIGTERM', 'SIGINT'] as const)(
     '%s: what is in flight is finished, then the process ends with 0',
     async (signal) => {
