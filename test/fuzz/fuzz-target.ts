@@ -8,6 +8,8 @@ export interface FuzzTarget {
   /** What is started once for all inputs, and let go. */
   open?(): Promise<void>;
   close?(): Promise<void>;
+  /** What else is worth telling of a run. */
+  figures?(): string;
   /** Throws, or rejects, where the input breaks what must hold. */
   check(input: never): void | Promise<void>;
   readonly property: fc.IAsyncProperty<[never]>;
@@ -24,7 +26,7 @@ export function fuzzTarget<T>(
   name: string,
   arbitrary: fc.Arbitrary<T>,
   check: (input: T) => void | Promise<void>,
-  { runs = 2000, ...life }: { runs?: number; open?(): Promise<void>; close?(): Promise<void> } = {},
+  { runs = 2000, ...life }: Partial<Pick<FuzzTarget, 'runs' | 'open' | 'close' | 'figures'>> = {},
 ): FuzzTarget {
   const property = fc.asyncProperty(arbitrary, async (input) => check(input));
   return { name, runs, check, property: property as never, ...life };

@@ -44,7 +44,10 @@ try {
     }
   }
 } finally {
-  for (const target of chosen) await target.close?.();
+  for (const target of chosen) {
+    if (target.figures !== undefined) console.log(`${target.name}: ${target.figures()}`);
+    await target.close?.();
+  }
 }
 console.table(Object.fromEntries(counts));
 process.exitCode = [...counts.values()].some(({ failures }) => failures > 0) ? 1 : 0;

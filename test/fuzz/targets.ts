@@ -1,6 +1,7 @@
 import { configurations } from './configuration.ts';
 import { credentials } from './credentials.ts';
 import type { FuzzTarget } from './fuzz-target.ts';
+import { pairShop } from './pair-shop.ts';
 import { requestTargets } from './request-targets.ts';
 import { tokenReaders } from './token-readers.ts';
 import { wire } from './wire.ts';
@@ -11,5 +12,6 @@ export const targets: readonly FuzzTarget[] = [
   ...credentials,
   ...configurations,
   tokenReaders,
+  pairShop,
   wire,
 ];

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { accessSync, constants } from 'node:fs';
+import { accessSync, constants, existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 
 /**
@@ -9,7 +9,20 @@ import { delimiter, join } from 'node:path';
 export function findProgram(name: string, debianPackage: string, variable: string): string | undefined {
   const given = process.env[variable];
   if (given !== undefined && given !== '') return given;
-  return searchPath(name) ?? install(name, debianPackage, variable);
+  const find = () => searchPath(name);
+  return find() ?? install(find, name, [debianPackage], `set ${variable}`);
+}
+
+/** A file of a library beside a test, installed like a program; `variable` of the environment says where else it is. */
+export function findLibrary(
+  file: string,
+  debianPackages: readonly string[],
+  variable: string,
+): string | undefined {
+  const given = process.env[variable];
+  if (given !== undefined && given !== '') return given;
+  const find = () => (existsSync(file) ? file : undefined);
+  return find() ?? install(find, file, debianPackages, `set ${variable}`);
 }
 
 function searchPath(name: string): string | undefined {
@@ -17,22 +30,27 @@ function searchPath(name: string): string | undefined {
   return folders.map((folder) => join(folder, name)).find(isExecutable);
 }
 
-function install(name: string, debianPackage: string, variable: string): string | undefined {
+function install(
+  find: () => string | undefined,
+  name: string,
+  debianPackages: readonly string[],
+  otherwise: string,
+): string | undefined {
+  const packages = debianPackages.join(' ');
   const say = (text: string) => process.stderr.write(`test: ${text}\n`);
   if (process.getuid?.() === 0 && isExecutable('/usr/bin/apt-get')) {
-    say(`no ${name} found, installing ${debianPackage} from Debian's packages (apt-get)`);
+    say(`no ${name} found, installing ${packages} from Debian's packages (apt-get)`);
     const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' };
     try {
-      for (const command of [['update'], ['install', '-y', '--no-install-recommends', debianPackage]]) {
+      for (const command of [['update'], ['install', '-y', '--no-install-recommends', ...debianPackages]]) {
         execFileSync('apt-get', ['-q', ...command], { env, stdio: ['ignore', 'ignore', 'inherit'] });
       }
     } catch {
       // Said below.
     }
   }
-  const installed = searchPath(name);
-  if (installed === undefined)
-    say(`no ${name}, its part is left out: install ${debianPackage} or set ${variable}`);
+  const installed = find();
+  if (installed === undefined) say(`no ${name}, its part is left out: install ${packages} or ${otherwise}`);
   return installed;
 }
 
