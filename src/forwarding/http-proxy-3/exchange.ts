@@ -1,4 +1,5 @@
 import type { ClientRequest, IncomingMessage } from 'node:http';
+import { gatherPiecesOf } from '../../event-loop/gathered-pieces.ts';
 import type { ConnectionPool } from '../connection-pool.ts';
 import type { UpstreamHandler, UpstreamRequest } from '../engine.ts';
 import { idleTimeoutSaid } from '../idle-timeout.ts';
@@ -193,6 +194,7 @@ export class HttpProxy3Exchange extends PooledExchange<HttpProxy3Connection> imp
       this.fail('malformed', new Error(fault));
       return;
     }
+    gatherPiecesOf(response);
     response.on('error', ignore);
     response.on('data', (chunk: Buffer) => this.#guard(() => this.#onData(response, chunk)));
     response.on('end', () => this.#guard(() => this.#onEnd(response)));
