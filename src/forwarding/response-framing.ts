@@ -12,6 +12,12 @@ const head =
 /** No `TE` is sent, so there is no coding but `chunked` (RFC 9112 section 7.4); a parser may take `chunked ` for another. */
 const otherCoding = /\r\ntransfer-encoding:(?![ \t]*chunked\r\n)/i;
 
+/**
+ * Interim responses of one response (RFC 9110 section 15.2): each may be written to the client by itself, and some
+ * thousands of them fit into one read.
+ */
+const mostInterim = 512;
+
 const carriageReturn = 0x0d;
 const emptyLine = '\r\n\r\n';
 
@@ -23,6 +29,7 @@ export class ResponseHeadCheck {
   /** How much of an empty line they end with. */
   #matched = 0;
   #bytes = 0;
+  #interim = 0;
   /** The final head was read to its end. */
   isDone = false;
   /** The first head, where it stands at the start of the last piece. */
@@ -36,6 +43,7 @@ export class ResponseHeadCheck {
     this.#pieces = none;
     this.#matched = 0;
     this.#bytes = 0;
+    this.#interim = 0;
     this.isDone = false;
     this.text = '';
   }
@@ -61,6 +69,7 @@ export class ResponseHeadCheck {
       if (!head.test(whole)) return 'not the head of a response';
       if (otherCoding.test(whole)) return 'a transfer coding that nobody asked for';
       this.isDone = whole.charCodeAt(9) !== interimDigit;
+      if (!this.isDone && ++this.#interim > mostInterim) return 'too many interim responses';
       at = end;
     }
     return undefined;

@@ -10,7 +10,7 @@ export interface ResponseHead {
   readonly fields: FieldList;
 }
 
-const none: readonly never[] = [];
+const none: never[] = [];
 
 /**
  * The responses of one connection, one after the other. Each piece that is read leaves what it held in the fields of
@@ -18,7 +18,7 @@ const none: readonly never[] = [];
  */
 export class ResponseParser implements ParserEvents {
   /** Interim responses that were complete in the last piece (RFC 9110 section 15.2). */
-  informational: readonly ResponseHead[] = none;
+  informational: ResponseHead[] = none;
   /** The final head, in the piece that completed it. */
   head: ResponseHead | undefined;
   /** Where body stands in the last piece: chunks are moved together. */
@@ -131,7 +131,8 @@ export class ResponseParser implements ParserEvents {
       return parserError.callback;
     }
     if (status < 200) {
-      this.informational = [...this.informational, head];
+      if (this.informational === none) this.informational = [head];
+      else this.informational.push(head);
       return noBody;
     }
     this.head = head;
