@@ -3,6 +3,7 @@ import type { Config } from '../config/schema.ts';
 import type { UpstreamEngine } from '../forwarding/engine.ts';
 import { createForwarder, type Forwarder } from '../forwarding/forwarder.ts';
 import type { WebSocketForwarder } from '../forwarding/websocket.ts';
+import { InFlight } from '../server/in-flight.ts';
 
 export interface Forwarding {
   readonly forwarder: Forwarder;
@@ -41,7 +42,10 @@ export async function createForwarding({ upstream, limits }: Config): Promise<Fo
   return {
     forwarder: createForwarder({
       engine: engineOf(upstream.connections),
-      connections: upstream.connections,
+      arrivingBodies: new InFlight({
+        limit: Math.max(1, Math.floor(upstream.connections / 2)),
+        sharePercent: limits.clientShare,
+      }),
       responseTimeoutMs: upstream.responseTimeout,
       bodyLimitBytes: limits.requestBody,
       bodyTimeoutMs: limits.bodyTimeout,

@@ -14,10 +14,16 @@ import {
   sendContinue,
 } from './request-body.ts';
 
+/** Bodies that take a connection before they are here whole: how long they take is up to their clients. */
+export interface ArrivingBodies {
+  /** A place, to be left whatever it says; `isBeyond`: all were taken; `takeFor`: whether this client has one left. */
+  enter(): { readonly isBeyond: boolean; takeFor(clientAddress: string): boolean; leave(): void };
+}
+
 export interface ForwarderOptions extends BodyOptions {
   readonly engine: UpstreamEngine;
-  /** The engine's own bound. Bodies still arriving get half of them at most. */
-  readonly connections: number;
+  /** Fewer than the engine's connections, so that they never get all of these, and of them a share for each client. */
+  readonly arrivingBodies: ArrivingBodies;
   /** Milliseconds without progress: from the last byte of the request to the head, and between bytes of a body. */
   readonly responseTimeoutMs: number;
   /** Milliseconds in which a client must take what was written to it; its connection is destroyed otherwise. */
@@ -85,8 +91,6 @@ export function createForwarder(options: ForwarderOptions): Forwarder {
   const limits = bodyLimits(options);
   const wholeBodyBytes = options.wholeBodyBytes ?? 65_536;
 
-  const streaming = new StreamingBodyLimit(Math.max(1, Math.floor(options.connections / 2)));
-
   const isShort = (body: AnnouncedBody) => body !== 'chunked' && body.length <= wholeBodyBytes;
   /** A body that is read while it is forwarded. */
   const forwardArriving = (input: ForwardInput, body: AnnouncedBody, caller: ForwardCaller) => {
@@ -94,7 +98,7 @@ export function createForwarder(options: ForwarderOptions): Forwarder {
       new ForwardedExchange(options, input, told).start(read);
     const refusal = refuseAnnouncedBody(body, limits.limitBytes);
     if (refusal !== undefined) return start(refusal);
-    const leave = streaming.enter(input.incoming);
+    const leave = enterArriving(options.arrivingBodies, input);
     if (leave === undefined) {
       return start(reject('overloaded', { reason: 'arriving-bodies', retryAfterSeconds: 1 }));
     }
@@ -134,32 +138,22 @@ export function createForwarder(options: ForwarderOptions): Forwarder {
 }
 
 /**
- * Counts the bodies that take a connection before they are here whole: how long they take is up to their clients, so
- * they never get all the connections.
+ * Undefined: there is no room. Otherwise the body counts until its end, or until its exchange leaves: of a request that is
+ * answered before it was read to its end Node says nothing more, not even `close`.
  */
-class StreamingBodyLimit {
-  readonly #most: number;
-  #count = 0;
-
-  constructor(most: number) {
-    this.#most = most;
+function enterArriving(
+  bodies: ArrivingBodies,
+  { request, incoming }: ForwardInput,
+): (() => void) | undefined {
+  const place = bodies.enter();
+  if (place.isBeyond || !place.takeFor(request.clientAddress)) {
+    place.leave();
+    return undefined;
   }
-
-  /**
-   * Undefined: there is no room. Otherwise one more counts until its end, or until its exchange leaves: of a request that
-   * is answered before it was read to its end Node says nothing more, not even `close`.
-   */
-  enter(incoming: IncomingMessage): (() => void) | undefined {
-    if (this.#count >= this.#most) return undefined;
-    this.#count += 1;
-    let isIn = true;
-    const leave = () => {
-      if (!isIn) return;
-      isIn = false;
-      incoming.off('end', leave);
-      this.#count -= 1;
-    };
-    incoming.on('end', leave);
-    return leave;
-  }
+  const leave = () => {
+    incoming.off('end', leave);
+    place.leave();
+  };
+  incoming.on('end', leave);
+  return leave;
 }

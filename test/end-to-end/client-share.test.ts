@@ -97,6 +97,34 @@ describe('one client never holds more than its share of limits.inFlight', () => 
   });
 });
 
+describe('one client never holds more than its share of the connections to the shop for bodies that still arrive', () => {
+  it.each(['llhttp', 'http-proxy-3'])('%s', async (engine) => {
+    await start({ upstream: { engine, connections: 16 }, trustedProxies: ['127.0.0.1/32'] });
+    const upload = (address: string, end: string) =>
+      `POST /${end === '' ? 'hold' : 'stores'} HTTP/1.1\r\nHost: s\r\nX-Forwarded-For: ${address}\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n${end}`;
+    const refused: number[] = [];
+    for (let i = 0; i < 12; i++) {
+      const connection = await ask(upload('192.0.2.1', ''));
+      connection.readResponse('POST').then(
+        ({ status }) => refused.push(status),
+        () => {},
+      );
+    }
+    await eventually('refusals', () => refused.length === 8 || undefined);
+    expect(new Set(refused)).toEqual(new Set([503]));
+    await shopward.waitForLog(({ reason }) => reason === 'arriving-bodies');
+    const other = () => exchangeRaw(shopward.port, upload('192.0.2.2', '0\r\n\r\n'));
+    expect((await other()).status).toBe(200);
+    for (const socket of crowd.splice(0)) socket.destroy();
+    // All places are given back: four of one client, and others beside them.
+    await eventually('places', async () => {
+      const { status } = await exchangeRaw(shopward.port, upload('192.0.2.1', '0\r\n\r\n'));
+      return status === 200 || undefined;
+    });
+    for (let i = 0; i < 20; i++) expect((await other()).status).toBe(200);
+  });
+});
+
 describe('connections that say nothing keep nobody out', () => {
   const silent = (count: number) => {
     for (let i = 0; i < count; i++) {

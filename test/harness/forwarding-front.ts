@@ -15,6 +15,7 @@ import { writeRejection } from '../../src/rejections/rejection-writer.ts';
 import { buildRejections } from '../../src/rejections/table.ts';
 import type { CanonicalRequest, Method } from '../../src/request/canonical-request.ts';
 import { ClientMessage } from '../../src/server/client-message.ts';
+import { InFlight } from '../../src/server/in-flight.ts';
 
 /** Every engine that must behave alike. */
 export const engines: ReadonlyArray<NamedEngine> = [
@@ -27,7 +28,8 @@ interface NamedEngine {
   createEngine(options: EngineOptions): UpstreamEngine;
 }
 
-export interface FrontOptions extends Partial<Omit<ForwarderOptions, 'engine'>> {
+export interface FrontOptions extends Partial<Omit<ForwarderOptions, 'engine' | 'arrivingBodies'>> {
+  readonly connections?: number;
   readonly createEngine: (options: EngineOptions) => UpstreamEngine;
   readonly upstreamPort: number;
   readonly scheme?: 'http' | 'https';
@@ -49,8 +51,15 @@ export interface ForwardingFront {
 
 /** A `node:http` server whose only step is the forwarder: nothing is canonicalised or decided. */
 export async function startFront(options: FrontOptions): Promise<ForwardingFront> {
-  const { createEngine, upstreamPort, engine: engineOptions, passage, edit, ...more } = options;
-  const connections = more.connections ?? 16;
+  const {
+    createEngine,
+    upstreamPort,
+    engine: engineOptions,
+    passage,
+    edit,
+    connections = 16,
+    ...more
+  } = options;
   const engine = createEngine({
     queueLimit: 1_000,
     queueTimeoutMs: 60_000,
@@ -65,7 +74,7 @@ export async function startFront(options: FrontOptions): Promise<ForwardingFront
     bodyTimeoutMs: 60_000,
     writeStallTimeoutMs: 60_000,
     ...more,
-    connections,
+    arrivingBodies: new InFlight({ limit: Math.max(1, Math.floor(connections / 2)), sharePercent: 100 }),
     engine,
   });
   const rejections = buildRejections();

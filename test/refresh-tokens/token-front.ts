@@ -20,6 +20,7 @@ import { buildRejections } from '../../src/rejections/table.ts';
 import { isAnswer } from '../../src/request/answer.ts';
 import { canonicaliseRequest } from '../../src/request/canonicalise-request.ts';
 import { buildRequestRules } from '../../src/request/request-rules.ts';
+import { InFlight } from '../../src/server/in-flight.ts';
 
 export interface TokenFront {
   readonly port: number;
@@ -70,7 +71,7 @@ export async function startTokenFront(
       queueLimit: 1000,
       queueTimeoutMs: 60_000,
     }),
-    connections: 64,
+    arrivingBodies: new InFlight({ limit: 32, sharePercent: 100 }),
     responseTimeoutMs: 60_000,
     bodyLimitBytes: 2_097_152,
     bodyTimeoutMs: 60_000,

@@ -167,7 +167,7 @@ export const limits = z
     }),
     clientShare: z.int().min(1).max(100).default(50).meta({
       description:
-        'Percent of `inFlight` that one client may hold (its address behind `trustedProxies`, an IPv6 network of 64 bits, and the subject of its access token), and of `listen.maxConnections` that one peer may hold unless it is one of `trustedProxies`. 100: no bound. Where all clients come through a balancer that `trustedProxies` does not name, they are one.',
+        'Percent of `inFlight` that one client may hold (its address behind `trustedProxies`, an IPv6 network of 64 bits, and the subject of its access token), of the places of request bodies that still arrive (half of `upstream.connections`), and of `listen.maxConnections` that one peer may hold unless it is one of `trustedProxies`. 100: no bound. Where all clients come through a balancer that `trustedProxies` does not name, they are one.',
     }),
     eventLoopStall: z
       .union([duration({ from: '1s', to: '5m' }), z.literal('none')])
