@@ -239,7 +239,8 @@ export async function runUpstreamFaults(): Promise<RowResult[]> {
         shop.instead = (response) => response.writeHead(200, json).end(`{"data":"${'x'.repeat(2 ** 20)}"}`);
       },
       seen: '200',
-      but: { 'resolver, new URL': invalid, ...known },
+      // Tokens that cannot be recorded are not handed out.
+      but: { 'resolver, new URL': invalid, 'token exchange': '502 token-answer-unreadable', ...known },
       oldTag: '412 006',
     },
     {
@@ -250,7 +251,12 @@ export async function runUpstreamFaults(): Promise<RowResult[]> {
       },
       seen: '200 unreadable',
       // What a write has made has a new tag, whatever its answer says.
-      but: { 'tagged PATCH': '200 tagged unreadable', 'resolver, new URL': invalid, ...known },
+      but: {
+        'tagged PATCH': '200 tagged unreadable',
+        'resolver, new URL': invalid,
+        'token exchange': '502 token-answer-unreadable',
+        ...known,
+      },
       oldTag: '412 006',
     },
   ];
