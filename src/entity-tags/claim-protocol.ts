@@ -15,6 +15,11 @@ export interface TagRecord {
   readonly leases: readonly Lease[];
   /** A write with the current tag waits for the leases to end: until then no other one is given beside them. */
   readonly wantedUntil: number;
+  /**
+   * Strangers' writes wait until then, for somebody who is verified and whose read or write another one of them spoilt.
+   * 1: none is to wait; 0: no stranger's write has changed anything.
+   */
+  readonly turnUntil: number;
   /** An unknown write may land until then; 0: none. */
   readonly quietUntil: number;
   /** One with a tag is among the unknown. */
@@ -72,6 +77,8 @@ const lastSeenLength = 60;
 /** How long one claim of a waiting writer keeps others from going in front of it: several times what it polls. */
 const longestTurn = 500_000;
 const turnsPerLease = 30;
+/** How long strangers leave a resource to whom they got in the way of: enough for a read and a write. */
+const ownTurnsPerLease = 3;
 
 /** What every operation begins with: records of another epoch are absent, what has run out has had its effect. */
 export function open(
@@ -116,7 +123,9 @@ export function lookUp(opened: Opened, variant: string | null): LookUp {
 export function endRead(opened: Opened, read: ReadEnd, times: ProtocolTimes): Step<ReadTag | null> {
   const { now, epoch, record } = opened;
   if (isHeld(opened) || isQuiet(record)) return { record, answer: null };
-  if (!isUnchangedSince(opened, read.note, times)) return { record, answer: null };
+  if (!isUnchangedSince(opened, read.note, times)) {
+    return { record: read.isOfStranger === true ? record : giveTurn(opened, times), answer: null };
+  }
   const known = record?.fingerprints[read.variant];
   if (read.fingerprint === null || isLeased(record)) {
     const isUnchanged = known !== undefined && (read.fingerprint ?? known.value) === known.value;
@@ -156,16 +165,20 @@ function isUnchangedSince(opened: Opened, note: ReadNote, times: ProtocolTimes):
   return note.startedAt > (record?.changedAt ?? 0) && note.startedAt > holdUntil;
 }
 
-export function claim(opened: Opened, { token, tags }: Claim, times: ProtocolTimes): Step<ClaimAnswer> {
+export function claim(opened: Opened, wanted: Claim, times: ProtocolTimes): Step<ClaimAnswer> {
+  const { token, tags } = wanted;
   const { now, epoch, holdUntil, record } = opened;
   const refuse = (answer: ClaimAnswer): Step<ClaimAnswer> => ({ record, answer });
   if (isHeld(opened)) return refuse({ kind: 'hold', remainingMs: (holdUntil - now) / 1000 });
   const quiet: ClaimAnswer = { kind: 'quiet', remainingMs: ((record?.quietUntil ?? 0) - now) / 1000 };
   if (tags !== null && (record === null || record.tag === null || !tags.includes(record.tag))) {
-    return refuse(isQuiet(record) ? quiet : { kind: 'not-current' });
+    if (isQuiet(record)) return refuse(quiet);
+    const after = wanted.isOfStranger === true ? record : giveTurn(opened, times);
+    return { record: after, answer: { kind: 'not-current' } };
   }
   const before = record ?? createRecord(epoch, now);
   const { leases } = before;
+  if (wanted.isOpen === true) return { record, answer: mayPass(before, now) };
   if (tags === null ? !isOpenToOthers(before, now) : leases.length > 0) {
     const busyUntil = Math.max(before.wantedUntil, ...leases.map(({ until }) => until));
     const answer: ClaimAnswer = { kind: 'busy', remainingMs: (busyUntil - now) / 1000 };
@@ -177,10 +190,30 @@ export function claim(opened: Opened, { token, tags }: Claim, times: ProtocolTim
   const tainted = isQuiet(record) || leases.length > 0;
   const lease: Lease = { token, until: now + times.sendBy, tagged: tags !== null, tainted, sent: false };
   const wantedUntil = tags === null ? before.wantedUntil : 0;
+  const turnUntil = tags === null ? before.turnUntil : Math.min(before.turnUntil, 1);
   return {
-    record: { ...before, leases: [...taint(leases), lease], wantedUntil },
+    record: { ...before, leases: [...taint(leases), lease], wantedUntil, turnUntil },
     answer: { kind: 'granted', shopTag: before.shopTag },
   };
+}
+
+/** Whether a write that takes no lease may be sent: what is granted is granted for `sendBy`. */
+function mayPass(
+  { leases, wantedUntil, turnUntil, quietUntil, quietTagged }: TagRecord,
+  now: number,
+): ClaimAnswer {
+  const tagged = leases.filter((lease) => lease.tagged).map(({ until }) => until);
+  const busyUntil = Math.max(wantedUntil, turnUntil, ...tagged);
+  if (busyUntil > now) return { kind: 'busy', remainingMs: (busyUntil - now) / 1000 };
+  if (quietTagged) return { kind: 'quiet', remainingMs: (quietUntil - now) / 1000 };
+  return { kind: 'granted', shopTag: null };
+}
+
+/** As much time for those who waited in vain as for strangers, so that neither shuts the other out. */
+function giveTurn({ now, record }: Opened, { lease }: ProtocolTimes): TagRecord | null {
+  const lasts = Math.floor(lease / ownTurnsPerLease);
+  if (record === null || record.turnUntil === 0 || now < record.turnUntil + lasts) return record;
+  return { ...record, turnUntil: now + lasts };
 }
 
 /** Just before the first byte leaves; `false`: it must not, the lease is gone. */
@@ -204,6 +237,7 @@ export function end(opened: Opened, write: ClaimEnd, times: ProtocolTimes): Step
       record: {
         ...late,
         leases: taint(late.leases),
+        turnUntil: Math.max(late.turnUntil, write.isOpen === true ? 1 : 0),
         ...(outcome === 'unknown' ? hush(late, now + times.lease, write.tagged) : {}),
       },
       answer: null,
@@ -273,6 +307,7 @@ function createRecord(epoch: string, now: number): TagRecord {
     fingerprints: {},
     leases: [],
     wantedUntil: 0,
+    turnUntil: 0,
     quietUntil: 0,
     quietTagged: false,
     changedAt: 0,

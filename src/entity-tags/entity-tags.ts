@@ -186,8 +186,10 @@ function beginTrackedWrite(
     return isObserved ? observeWrite({ ...write, tags: null }, refusal) : refusal;
   }
   const mayTakeLease = !isOfStranger || tracked.resource.openWrites === 'lease';
-  if (precondition === null && !mayTakeLease) return Promise.resolve(beginUnleasedWrite(write));
-  const begun = beginWrite({ ...write, tags: precondition });
+  const begun =
+    precondition === null && !mayTakeLease
+      ? beginUnleasedWrite(write)
+      : beginWrite({ ...write, tags: precondition });
   if (!isObserved) return begun;
   return begun.then((outcome) =>
     !isRejection(outcome)

@@ -8,12 +8,12 @@ import { defineClaim, defineScript } from '../redis/script.ts';
  * hold, then what the operation tells.
  *
  * The record is a hash: e(poch) g(eneration) t(ag) s(hop tag) ls (leases: token | until | tagged | tainted | sent,
- * each with a comma) w(anted until) q qg (quiet until, tagged) c(hanged at) l(ast seen) b (what was replaced), all of them always
+ * each with a comma) w(anted until) o (turn of owners until) q qg (quiet until, tagged) c(hanged at) l(ast seen) b (what was replaced), all of them always
  * there, and `v:` + variant -> fingerprint | at | fields.
  *
  * The identity of the data is the replication id, read inside the script: it changes with every restart and every
  * failover, at the very script that first meets the new primary. Redis propagates what a script writes, not the script.
- * Behind it stands the form of the records, 3: where two versions of this file share a store, each is new to the other,
+ * Behind it stands the form of the records, 4: where two versions of this file share a store, each is new to the other,
  * and nothing is handed out until one of them is gone.
  *
  * Beyond `claim-protocol.ts`, whose clock is never set: somebody may set Redis's clock back. A marker from the future is
@@ -22,7 +22,8 @@ import { defineClaim, defineScript } from '../redis/script.ts';
  */
 const prelude = `
 local LEASE, HOLD, LONGEST, EXPIRY = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
-local MAX_VARIANTS, MAX_LEASES, FIELDS, LONGEST_LEASE, TURN = 32, 64, 11, 600000000, math.min(500000, math.floor(LEASE / 30))
+local MAX_VARIANTS, MAX_LEASES, FIELDS, LONGEST_LEASE = 32, 64, 12, 600000000
+local TURN, OWN_TURN = math.min(500000, math.floor(LEASE / 30)), math.floor(LEASE / 3)
 local MARKER, RECORD = KEYS[1], KEYS[2]
 
 local function clock()
@@ -31,7 +32,7 @@ local function clock()
 end
 
 local function replication_id()
-  return string.match(redis.call('INFO', 'replication'), 'master_replid:(%w+)') .. '/3'
+  return string.match(redis.call('INFO', 'replication'), 'master_replid:(%w+)') .. '/4'
 end
 
 local function int(number) return string.format('%.0f', number) end
@@ -57,7 +58,7 @@ local function change(r, at)
 end
 
 local function create()
-  return { generation = now, tag = '', shop = '', leases = {}, wanted = 0, quiet = 0, quiet_tagged = '0', changed = 0,
+  return { generation = now, tag = '', shop = '', leases = {}, wanted = 0, turn = 0, quiet = 0, quiet_tagged = '0', changed = 0,
     last = '', replaced = '', variants_gone = true }
 end
 
@@ -88,29 +89,30 @@ local function save(r)
   local left = redis.call('PTTL', RECORD)
   if r.variants_gone then redis.call('DEL', RECORD) end
   redis.call('HSET', RECORD, 'e', marker, 'g', int(r.generation), 't', r.tag, 's', r.shop, 'ls', write_leases(r.leases),
-    'w', int(r.wanted), 'q', int(r.quiet), 'qg', r.quiet_tagged, 'c', int(r.changed), 'l', r.last, 'b', r.replaced)
+    'w', int(r.wanted), 'o', int(r.turn), 'q', int(r.quiet), 'qg', r.quiet_tagged, 'c', int(r.changed), 'l', r.last, 'b', r.replaced)
   redis.call('PEXPIRE', RECORD, math.max(left, EXPIRY))
 end
 
 local function come_back(r)
   r.changed = math.min(r.changed, now)
   r.wanted = math.min(r.wanted, now + TURN)
+  r.turn = math.min(r.turn, now + OWN_TURN)
   for _, lease in ipairs(r.leases) do lease.until_ = math.min(lease.until_, now + LONGEST_LEASE) end
   r.quiet = math.min(r.quiet, now + LONGEST_LEASE)
   save(r)
 end
 
 local function latest(r)
-  local latest_ = math.max(r.quiet, r.wanted)
+  local latest_ = math.max(r.quiet, r.wanted, r.turn)
   for _, lease in ipairs(r.leases) do latest_ = math.max(latest_, lease.until_) end
   return latest_
 end
 
 local function load()
-  local f = redis.call('HMGET', RECORD, 'e', 'g', 't', 's', 'ls', 'w', 'q', 'qg', 'c', 'l', 'b')
+  local f = redis.call('HMGET', RECORD, 'e', 'g', 't', 's', 'ls', 'w', 'q', 'qg', 'c', 'l', 'b', 'o')
   if f[1] ~= marker then return nil end
   local r = { generation = tonumber(f[2]), tag = f[3], shop = f[4], leases = read_leases(f[5]), wanted = tonumber(f[6]),
-    quiet = tonumber(f[7]), quiet_tagged = f[8], changed = tonumber(f[9]), last = f[10], replaced = f[11], variants_gone = false }
+    quiet = tonumber(f[7]), turn = tonumber(f[12]), quiet_tagged = f[8], changed = tonumber(f[9]), last = f[10], replaced = f[11], variants_gone = false }
   if r.changed > now or latest(r) > now + LONGEST_LEASE then come_back(r) end
   for i = #r.leases, 1, -1 do
     if r.leases[i].until_ <= now then
@@ -123,6 +125,12 @@ local function load()
     r.quiet, r.quiet_tagged = 0, '0'
   end
   return r
+end
+
+local function give_turn(r)
+  if not r or r.turn == 0 or now < r.turn + OWN_TURN then return end
+  r.turn = now + OWN_TURN
+  save(r)
 end
 
 local function answer(...) return table.concat({ marker, int(now), int(hold_until), ... }, '\\n') end
@@ -150,7 +158,10 @@ local function unchanged()
 end
 
 if held or quiet then return answer('') end
-if not unchanged() then return answer('') end
+if not unchanged() then
+  if ARGV[14] == '1' then give_turn(record) end
+  return answer('')
+end
 local known = record and not record.variants_gone and redis.call('HGET', RECORD, variant)
 local differs = known and fingerprint ~= '' and string.sub(known, 1, #fingerprint + 1) ~= fingerprint .. '|'
 local same = known and not differs and '1' or '0'
@@ -187,19 +198,29 @@ end
 return answer(r.tag, same, replaced)
 `;
 
-/** ARGV[7] = '1': one of the tags behind it has to be current. */
+/** ARGV[7] = '1': one of the tags from ARGV[9] has to be current; 'o': a stranger's write without one. */
 const claim = `
 local token, send_by, tagged = ARGV[5], tonumber(ARGV[6]), ARGV[7]
 if held then return answer('hold', int(hold_until - now)) end
 if tagged == '1' then
   local current = false
-  for i = 8, #ARGV do current = current or (record ~= nil and record.tag ~= '' and ARGV[i] == record.tag) end
+  for i = 9, #ARGV do current = current or (record ~= nil and record.tag ~= '' and ARGV[i] == record.tag) end
   if not current then
     if quiet then return answer('quiet', int(record.quiet - now)) end
+    if ARGV[8] == '1' then give_turn(record) end
     return answer('not-current', '0')
   end
 end
 local r = record or create()
+if tagged == 'o' then
+  local busy_until = math.max(r.wanted, r.turn)
+  for _, lease in ipairs(r.leases) do
+    if lease.tagged == '1' then busy_until = math.max(busy_until, lease.until_) end
+  end
+  if busy_until > now then return answer('busy', int(busy_until - now)) end
+  if r.quiet_tagged == '1' then return answer('quiet', int(r.quiet - now)) end
+  return answer('granted', '0', '')
+end
 local tagged_runs, busy_until = false, r.wanted
 for _, lease in ipairs(r.leases) do
   tagged_runs, busy_until = tagged_runs or lease.tagged == '1', math.max(busy_until, lease.until_)
@@ -214,7 +235,7 @@ if tagged == '1' and leased or tagged ~= '1' and not open_to_others then
 end
 if quiet and (tagged == '1' or record.quiet_tagged == '1') then return answer('quiet', int(record.quiet - now)) end
 taint(r)
-if tagged == '1' then r.wanted = 0 end
+if tagged == '1' then r.wanted, r.turn = 0, math.min(r.turn, 1) end
 r.leases[#r.leases + 1] = { token = token, until_ = now + send_by, tagged = tagged,
   tainted = (quiet or leased) and '1' or '0', sent = '0' }
 save(r)
@@ -248,6 +269,7 @@ if not own then
   local r = record or create()
   change(r, now)
   taint(r)
+  if tagged == 'o' then r.turn = math.max(r.turn, 1) end
   if outcome == 'unknown' then hush(r, now + LEASE, tagged) end
   save(r)
   return answer('')

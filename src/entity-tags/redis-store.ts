@@ -116,6 +116,7 @@ class RedisTagStore implements TagStore {
         read.shopTag ?? '',
         read.isOfCollection ? '1' : '0',
         read.fields ?? '',
+        read.isOfStranger === true ? '0' : '1',
       ],
       read.isOfStranger,
     );
@@ -123,9 +124,11 @@ class RedisTagStore implements TagStore {
     return tag === '' ? null : { tag, isUnchanged: unchanged === '1', isReplaced: replaced === '1' };
   }
 
-  async claim(key: ResourceKey, { token, tags, isOfStranger }: Claim): Promise<ClaimAnswer> {
+  async claim(key: ResourceKey, { token, tags, isOfStranger, isOpen }: Claim): Promise<ClaimAnswer> {
     const bucket = this.#bucketOf(key);
-    const args = [token, this.#times.sendByMs * 1000, tags === null ? '0' : '1', ...(tags ?? [])];
+    const kind = isOpen === true ? 'o' : tags === null ? '0' : '1';
+    const mayHaveTurn = isOfStranger === true ? '0' : '1';
+    const args = [token, this.#times.sendByMs * 1000, kind, mayHaveTurn, ...(tags ?? [])];
     if (this.#replicas === 0) {
       return readClaim(await this.#run(this.#scripts.claim, bucket, key, args, isOfStranger));
     }
@@ -147,8 +150,8 @@ class RedisTagStore implements TagStore {
   }
 
   async end(key: ResourceKey, write: ClaimEnd): Promise<string | null> {
-    const { token, tagged, outcome, newTag, shopTag, isOfStranger } = write;
-    const args = [token, tagged ? '1' : '0', outcome, newTag ?? '', shopTag ?? ''];
+    const { token, tagged, outcome, newTag, shopTag, isOfStranger, isOpen } = write;
+    const args = [token, isOpen === true ? 'o' : tagged ? '1' : '0', outcome, newTag ?? '', shopTag ?? ''];
     const reply = await this.#run(this.#scripts.end, this.#bucketOf(key), key, args, isOfStranger);
     return reply[3] || null;
   }

@@ -92,6 +92,8 @@ export interface Claim {
   readonly tags: readonly string[] | null;
   /** Nobody has verified who asks: what this leaves in the store goes soon. */
   readonly isOfStranger?: boolean;
+  /** A stranger's write without a tag: it waits for writes with one, and takes no lease that anybody would wait for. */
+  readonly isOpen?: boolean;
 }
 
 export type ClaimAnswer =
@@ -116,6 +118,8 @@ export interface ClaimEnd {
   readonly newTag: string | null;
   readonly shopTag: string | null;
   readonly isOfStranger?: boolean;
+  /** The claim was of that kind, and there is no lease. */
+  readonly isOpen?: boolean;
 }
 
 /**

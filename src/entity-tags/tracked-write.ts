@@ -28,7 +28,7 @@ export interface Write {
   readonly alsoChanged: ResourceKey | undefined;
 }
 
-interface Granted {
+export interface Granted {
   readonly token: string;
   readonly shopTag: string | null;
   /** Both clocks from before the claim was sent. */
@@ -52,7 +52,10 @@ export async function beginWrite(write: Write): Promise<Passage | Rejection> {
 }
 
 /** Claims until it is decided: a busy resource is asked for again, with a new token each time. */
-async function takeLease({ tracking, key, tags, isOfStranger }: Write): Promise<Granted | Rejection> {
+export async function takeLease(
+  { tracking, key, tags, isOfStranger }: Write,
+  isOpen = false,
+): Promise<Granted | Rejection> {
   const { store, monotonic, now, onEvent, waitMs } = tracking;
   const giveUpAt = monotonic() + waitMs;
   for (let pollMs = firstPollMs; ; pollMs = Math.min(pollMs * 2, longestPollMs)) {
@@ -60,7 +63,7 @@ async function takeLease({ tracking, key, tags, isOfStranger }: Write): Promise<
     const claimedAt = { monotonic: monotonic(), wall: now() };
     let answer: ClaimAnswer;
     try {
-      answer = await store.claim(key, { token, tags, isOfStranger });
+      answer = await store.claim(key, { token, tags, isOfStranger, isOpen });
     } catch (fault) {
       void mayHoldAfter(fault).then((mayHold) => {
         if (mayHold) void giveBack(tracking, key, token, tags !== null);
@@ -69,7 +72,7 @@ async function takeLease({ tracking, key, tags, isOfStranger }: Write): Promise<
       return reject('tag-store-unavailable', { reason: 'store-unavailable', retryAfterSeconds: 1 });
     }
     if (answer.kind === 'granted') {
-      onEvent('claimed');
+      if (!isOpen) onEvent('claimed');
       return { token, shopTag: answer.shopTag, claimedAt };
     }
     if (answer.kind === 'not-replicated') void giveBack(tracking, key, token, tags !== null);
@@ -114,14 +117,11 @@ async function giveBack(
 
 function passageOf(write: Write, granted: Granted): Passage {
   const { tracking } = write;
-  const { firstByteByMs, sendWithinMs, answerWithinMs } = tracking.times;
-  const { claimedAt, shopTag } = granted;
+  const { sendWithinMs, answerWithinMs } = tracking.times;
   return {
-    requestFields: writtenFields(write, shopTag),
+    requestFields: writtenFields(write, granted.shopTag),
     beforeSend: () => markSent(write, granted),
-    // The larger of both clocks: one stands still while the machine sleeps, the other may be set back.
-    maySend: () =>
-      Math.max(tracking.monotonic() - claimedAt.monotonic, tracking.now() - claimedAt.wall) < firstByteByMs,
+    maySend: () => isInTime(tracking, granted),
     sendWithinMs,
     answerWithinMs,
     collectBytes: tracking.trackedResponseBytes,
@@ -129,6 +129,11 @@ function passageOf(write: Write, granted: Granted): Passage {
     outlivesClient: true,
     settle: (outcome) => settleWrite(write, granted, outcome),
   };
+}
+
+/** The larger of both clocks: one stands still while the machine sleeps, the other may be set back. */
+export function isInTime({ monotonic, now, times }: Tracking, { claimedAt }: Granted): boolean {
+  return Math.max(monotonic() - claimedAt.monotonic, now() - claimedAt.wall) < times.firstByteByMs;
 }
 
 /** From now on the write may land: not to be sent unless the store has taken note of that. */
@@ -207,7 +212,7 @@ export async function markChanged(
   tracking: Tracking,
   key: ResourceKey | undefined,
   outcome: WriteOutcome,
-  isOfStranger = false,
+  isOpen = false,
 ): Promise<void> {
   if (key === undefined || outcome === 'unsent' || outcome === 'refused') return;
   try {
@@ -217,7 +222,8 @@ export async function markChanged(
       outcome: 'applied',
       newTag: null,
       shopTag: null,
-      isOfStranger,
+      isOfStranger: isOpen,
+      isOpen,
     });
   } catch {
     tracking.onEvent('outcome-unstored');

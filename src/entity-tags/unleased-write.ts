@@ -1,23 +1,29 @@
 import type { ForwardOutcome, Passage, ResponseEdits } from '../forwarding/passage.ts';
-import { markChanged, type Write, writtenFields } from './tracked-write.ts';
+import { isRejection, type Rejection } from '../rejections/rejection.ts';
+import { isInTime, markChanged, takeLease, type Write, writtenFields } from './tracked-write.ts';
 import { writeOutcome } from './write-outcome.ts';
 
 /**
- * A change on or below a member by somebody whom no token names, that names no state itself. It takes no lease, so that
- * nobody can make the owner of a resource wait for what anybody may send. Where the shop may have acted on it, the
- * member's tag dies before the answer goes out: what was read before is not written over by a later write. To a write
- * that is under way at that moment it is a writer elsewhere.
+ * A change on or below a member by somebody whom no token names, that names no state itself. It waits for writes with a
+ * tag, and for whoever another one of its kind got in the way of; nobody waits for it. Where the shop may have acted on
+ * it, the member's tag dies before the answer goes out: what was read before is not written over by a later write. To a
+ * write that was granted after this one was let through, and before that mark, it is a writer elsewhere.
  */
-export function beginUnleasedWrite(write: Omit<Write, 'tags'>): Passage {
+export async function beginUnleasedWrite(write: Omit<Write, 'tags'>): Promise<Passage | Rejection> {
   const { tracking, key } = write;
+  const untagged: Write = { ...write, tags: null };
+  const granted = await takeLease(untagged, true);
+  if (isRejection(granted)) return granted;
   return {
-    requestFields: writtenFields({ ...write, tags: null }, null),
+    requestFields: writtenFields(untagged, null),
+    maySend: () => isInTime(tracking, granted),
+    sendWithinMs: tracking.times.sendWithinMs,
     collectBytes: tracking.trackedResponseBytes,
     streamedFields: { etag: null },
+    // Who hangs up at once would have the mark made before the shop acts.
+    outlivesClient: true,
     async settle(forwarded: ForwardOutcome): Promise<ResponseEdits> {
-      const outcome = writeOutcome(forwarded);
-      // A stranger's collection has no tag.
-      await markChanged(tracking, key, outcome, true);
+      await markChanged(tracking, key, writeOutcome(forwarded), true);
       return forwarded.kind === 'answered' ? { fields: { etag: null } } : {};
     },
   };

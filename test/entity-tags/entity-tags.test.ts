@@ -599,6 +599,25 @@ describe('writes', () => {
   });
 });
 
+describe("a stranger's write that names no tag", () => {
+  test.each([
+    [201, 'dead'],
+    [204, 'dead'],
+    [302, 'dead'],
+    [500, 'dead'],
+    [404, 'as good as before'],
+    [403, 'as good as before'],
+  ])('answered with %i leaves the tag %s, and the next GET gives one that works', async (status, tagIs) => {
+    const { gate } = createGate();
+    const { tag } = await ask(gate, get(), answered(200, cart('a')));
+    await ask(gate, requestOf('POST', '/carts/1/x'), answered(status), { subject: '' });
+    const written = await ask(gate, patch(tag), answered(200, cart('b')));
+    expect(written.status).toBe(tagIs === 'dead' ? 'if-match-invalid' : 200);
+    const next = await ask(gate, get(), answered(200, cart('c')));
+    expect((await ask(gate, patch(next.tag), answered(200, cart('d')))).status).toBe(200);
+  });
+});
+
 describe('the store is away', () => {
   const away = async (): Promise<never> => {
     throw new RedisUnavailable('connection');
@@ -627,6 +646,9 @@ describe('the store is away', () => {
         retryAfterSeconds: 1,
       });
     }
+    // A stranger's as well: what it changes could not be marked.
+    const ofStranger = await ask(gate, requestOf('POST', '/carts/1/items'), answered(201), { subject: '' });
+    expect(ofStranger.status).toBe('tag-store-unavailable');
     expect((await ask(gate, requestOf('POST', '/carts'), answered(201, cart('a')))).status).toBe(201);
     expect(events).toContain('store-unavailable');
   });

@@ -15,7 +15,7 @@ const resource = z.strictObject({
   }),
   openWrites: z.enum(['mark', 'lease']).default('mark').meta({
     description:
-      'What a write on or below a member does that needs no `If-Match`, on a route that no row protects. `mark`: it waits for nobody and nobody waits for it; if the shop acted on it, the tag of before is dead. `lease`: it takes the lease as with a token, so that no update is lost, and anybody may keep the owner waiting; for resources that guests write, such as guest carts.',
+      'What a write on or below a member does that needs no `If-Match`, on a route that no row protects. `mark`: nobody waits for it, and it waits for writes with a tag; if the shop acted on it, the tag of before is dead. `lease`: it takes the lease as with a token, so that no update is lost, and anybody may keep the owner waiting; for resources that guests write, such as guest carts.',
   }),
   freshFor: duration({ from: '0s', to: '1h' }).prefault('0s').meta({
     description:

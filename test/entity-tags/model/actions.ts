@@ -28,6 +28,7 @@ function shopActions(setting: Setting, world: World, i: number): Action[] {
   const write = world.pending[i];
   const writer = write === undefined ? undefined : world.processes[write.by];
   if (write === undefined || writer === undefined) return [];
+  const isOpen = writer.program === 'stranger';
   const rest = { ...world, pending: world.pending.filter((_, other) => other !== i) };
   const tell = (from: World, outcome: 'applied' | 'refused' | 'unknown', took: number) =>
     writer.at === 3 && !writer.isDone ? put(from, write.by, { outcome, took }) : from;
@@ -37,11 +38,12 @@ function shopActions(setting: Setting, world: World, i: number): Action[] {
   }
   const land = (answer: 'applied' | 'unknown'): World => {
     const version = world.shop.version + 1;
-    const isLost = write.basedOn !== null && write.basedOn !== world.shop.version;
+    const isLost = write.basedOn !== null && !isBasedOn(world, write.basedOn, write.besides);
+    const made = isOpen ? [...world.made, { version, by: write.by }] : world.made;
     const shop = { ...world.shop, version, exists: writer.program !== 'deleter' };
     const wrong = isLost ? `a lost update: written on ${write.basedOn}, was ${world.shop.version}` : null;
     const seen = answer === 'unknown' && setting.broken === '5xx-is-refused' ? 'refused' : answer;
-    return tell({ ...rest, shop, wrong }, seen, version);
+    return tell({ ...rest, shop, made, wrong }, seen, version);
   };
   const landing: Action = { name: `land ${write.by}`, apply: () => land('applied') };
   if (setting.isCalm === true) return [landing];
@@ -51,6 +53,14 @@ function shopActions(setting: Setting, world: World, i: number): Action[] {
     { name: `refuse ${write.by}`, apply: () => tell(rest, 'refused', 0) },
     vanish,
   ];
+}
+
+/** Whether nothing came between but what strangers had on their way when the write was granted. */
+function isBasedOn({ shop, made }: World, version: number, besides: readonly number[]): boolean {
+  for (let each = version + 1; each <= shop.version; each += 1) {
+    if (!made.some((one) => one.version === each && besides.includes(one.by))) return false;
+  }
+  return true;
 }
 
 function faultActions(setting: Setting, world: World, hear: Hear): Action[] {
@@ -70,7 +80,9 @@ function faultActions(setting: Setting, world: World, hear: Hear): Action[] {
   if (may('end-lost')) {
     for (const [p, process] of world.processes.entries()) {
       if (process.isDone || process.at !== 4) continue;
-      const apply = () => acknowledge(put(count('end-lost'), p, { isDone: true }), process);
+      const lost = () => put(count('end-lost'), p, { isDone: true });
+      // A stranger's mark that got lost is the named limit: nobody counts on his answer.
+      const apply = () => (process.program === 'stranger' ? lost() : acknowledge(lost(), process));
       actions.push({ name: `end of ${p} lost`, apply });
     }
   }

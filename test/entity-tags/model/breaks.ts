@@ -124,9 +124,8 @@ export const brokenRules: readonly BrokenRule[] = [
     rule: '6: the note is tested while a lease runs, too',
     steps: [
       {
-        search: 'if (!isUnchangedSince(opened, read.note, times)) return { record, answer: null };',
-        replace:
-          'if (!isLeased(record) && !isUnchangedSince(opened, read.note, times)) return { record, answer: null };',
+        search: 'if (!isUnchangedSince(opened, read.note, times)) {',
+        replace: 'if (!isLeased(record) && !isUnchangedSince(opened, read.note, times)) {',
       },
     ],
     lua: [{ search: 'if not unchanged() then', replace: 'if not leased and not unchanged() then' }],
@@ -252,6 +251,58 @@ export const brokenRules: readonly BrokenRule[] = [
     isCalm: true,
     programs: ['reader', 'child', 'child', 'writer'],
     maxTicks: 8,
+  },
+  {
+    rule: '17: what a stranger changed is marked',
+    proxy: 'no-mark',
+    isCalm: true,
+    programs: ['reader', 'stranger', 'writer'],
+    maxTicks: 2,
+  },
+  {
+    rule: '17: the mark takes the tag, and no read that began before sets another',
+    steps: [
+      {
+        search: 'const late = changed(record ?? createRecord(epoch, now), now);',
+        replace: 'const late = record ?? createRecord(epoch, now);',
+      },
+    ],
+    lua: [{ search: 'change(r, now)\n  taint(r)', replace: 'taint(r)' }],
+    isCalm: true,
+    programs: ['reader', 'stranger', 'writer'],
+    maxTicks: 2,
+  },
+  {
+    rule: '17: a write beside which a stranger changed something leaves no tag',
+    steps: [{ search: 'leases: taint(late.leases),', replace: 'leases: late.leases,' }],
+    lua: [{ search: 'change(r, now)\n  taint(r)', replace: 'change(r, now)' }],
+    isCalm: true,
+    programs: ['child', 'stranger', 'writer'],
+    maxTicks: 2,
+  },
+  {
+    rule: '17: a stranger does not pass while a write with a tag runs',
+    steps: [
+      { search: 'Math.max(wantedUntil, turnUntil, ...tagged)', replace: 'Math.max(wantedUntil, turnUntil)' },
+    ],
+    lua: [{ search: "    if lease.tagged == '1' then busy_until", replace: '    if false then busy_until' }],
+    isCalm: true,
+    programs: ['reader', 'writer', 'stranger'],
+    maxTicks: 2,
+  },
+  {
+    rule: '17: a stranger does not pass while a write with a tag is unknown',
+    steps: [
+      { search: "if (quietTagged) return { kind: 'quiet'", replace: "if (false) return { kind: 'quiet'" },
+    ],
+    lua: [
+      {
+        search: "if r.quiet_tagged == '1' then return answer('quiet'",
+        replace: "if false then return answer('quiet'",
+      },
+    ],
+    programs: ['reader', 'writer', 'stranger'],
+    maxTicks: 1,
   },
   { rule: '10: 5xx is unknown', proxy: '5xx-is-refused', programs: ['reader', 'writer', 'writer'] },
   {

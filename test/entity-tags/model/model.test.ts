@@ -29,6 +29,11 @@ describe('the claim protocol, whole', () => {
     [['reader', 'writer', 'writer'], { failover: 1 }, 2],
     [['reader', 'child', 'child', 'writer'], {}, 2],
     [['reader', 'writer', 'child'], { 'slow-claim': 2 }, 3],
+    [['reader', 'writer', 'stranger'], { crash: 1 }, 3],
+    [['reader', 'writer', 'stranger'], { 'end-lost': 1, restart: 1 }, 3],
+    [['timed-reader', 'writer', 'stranger', 'stranger'], {}, 1],
+    [['reader', 'child', 'writer', 'stranger'], {}, 1],
+    [['reader', 'writer', 'fresh', 'stranger'], {}, 2],
   ] as ReadonlyArray<[Program[], Setting['faults'], number]>)(
     'every order of %j with faults %j over %i ticks: no lost update',
     (programs, faults, maxTicks) => {
@@ -40,7 +45,8 @@ describe('the claim protocol, whole', () => {
 
   const crowd: readonly Program[] = [
     ...(['reader', 'reader', 'timed-reader', 'timed-reader', 'head', 'fresh'] as const),
-    ...(['writer', 'writer', 'writer', 'child', 'child', 'deleter', 'creator'] as const),
+    ...(['writer', 'writer', 'writer', 'child', 'child', 'stranger', 'stranger'] as const),
+    ...(['deleter', 'creator'] as const),
   ];
   test(`${walks} random orders of a crowd under every fault: no lost update, nothing stuck`, () => {
     const faults = {
@@ -82,7 +88,7 @@ describe('the stores answer as the model does', () => {
   };
   const crowd: readonly Program[] = [
     ...(['reader', 'reader', 'timed-reader', 'timed-reader', 'head', 'fresh'] as const),
-    ...(['writer', 'writer', 'writer', 'child', 'child', 'deleter'] as const),
+    ...(['writer', 'writer', 'writer', 'child', 'child', 'stranger', 'stranger', 'deleter'] as const),
   ];
   const memorySetting: Setting = {
     ...whole,
@@ -184,7 +190,7 @@ function modelScripts(breaks: readonly Break[] = []): TagScripts {
       replace: "return tonumber(redis.call('GET', 'test:now'))",
     },
     {
-      search: "return string.match(redis.call('INFO', 'replication'), 'master_replid:(%w+)') .. '/3'",
+      search: "return string.match(redis.call('INFO', 'replication'), 'master_replid:(%w+)') .. '/4'",
       replace: "return redis.call('GET', 'test:id')",
     },
   ];

@@ -18,6 +18,8 @@ export function stepsOf(setting: Setting, world: World, p: number, hear: Hear): 
     case 'head':
     case 'creator':
       return readSteps(setting, world, p, process, hear).map(([name, step]) => go(name, step));
+    case 'stranger':
+      return strangerSteps(setting, world, p, process, hear).map(([name, step]) => go(name, step));
     case 'idle':
       return [];
     case 'fresh':
@@ -149,6 +151,53 @@ function writeSteps(setting: Setting, world: World, p: number, process: Process,
   }
 }
 
+/** A write that takes no lease: it asks whether it may pass, and is marked when the shop has acted on it. */
+function strangerSteps(setting: Setting, world: World, p: number, process: Process, hear: Hear): Steps {
+  switch (process.at) {
+    case 0: {
+      const pass = () => {
+        const [opened, state] = openStore(setting, world, p);
+        const wanted = { token: `token-${p}`, tags: null, isOfStranger: true, isOpen: true };
+        const { record, answer } = setting.steps.claim(opened, wanted, timesOf(setting));
+        hear({ kind: 'claim', claim: wanted, answer });
+        const after = keep(world, p, { ...state, record });
+        if (answer.kind !== 'granted') return put(after, p, { isDone: true });
+        const passed = [...world.passed, p];
+        return put({ ...after, passed }, p, { at: 2, startedAt: world.now, token: wanted.token });
+      };
+      return [['pass', pass]];
+    }
+    case 4:
+      return [['mark', () => mark(setting, world, p, hear)]];
+    default:
+      return writeSteps(setting, world, p, process, hear);
+  }
+}
+
+function mark(setting: Setting, world: World, p: number, hear: Hear): World {
+  const process = at(world, p);
+  const { outcome, token } = process;
+  const hasChangedNothing = outcome === 'unsent' || outcome === 'refused';
+  // What the shop may act on yet is marked too early, and nobody comes back to it.
+  const mayLand = world.pending.some(({ by }) => by === p);
+  const told = mayLand ? world : { ...world, passed: world.passed.filter((each) => each !== p) };
+  const done = put(told, p, { isDone: true });
+  if (hasChangedNothing || setting.broken === 'no-mark') return done;
+  const [opened, state] = openStore(setting, world, p);
+  const write = {
+    token,
+    tagged: false,
+    outcome: 'applied',
+    newTag: null,
+    shopTag: null,
+    isOfStranger: true,
+    isOpen: true,
+  } as const;
+  const { record, answer } = setting.steps.end(opened, write, timesOf(setting));
+  hear({ kind: 'end', end: write, answer });
+  return acknowledge(keep(done, p, { ...state, record }), process);
+}
+
 /** Who waits for the store no longer gives its claim back, though it may still be under way. */
 function claimSteps(setting: Setting, world: World, p: number, hear: Hear): Steps {
   const steps: Steps = [['claim', () => claim(setting, world, p, hear)]];
@@ -189,7 +238,7 @@ function claim(setting: Setting, world: World, p: number, hear: Hear): World {
   }
   if (process.at === 8) return { ...after, wrong: 'a lease that nobody knows of' };
   if (process.at === 7) return put(after, p, { at: 4, outcome: 'unsent' });
-  const granted = put(after, p, { at: 9 });
+  const granted = put(after, p, { at: 9, besides: tags === null ? [] : world.passed });
   if (setting.broken === 'no-wait-for-replicas') return granted;
   // The old primary of a split brain has no replica any more: the claim does not count.
   if (process.isolated && world.old !== null) return put(after, p, { at: 4, outcome: 'unsent' });
@@ -209,9 +258,9 @@ function markSent(setting: Setting, world: World, p: number, hear: Hear): World 
 
 function send(setting: Setting, world: World, p: number): World {
   const landBy = world.now + setting.ticks.landing * tick;
-  const { version, tag } = at(world, p);
+  const { version, tag, besides } = at(world, p);
   const basedOn = tag === null ? null : version;
-  return put({ ...world, pending: [...world.pending, { by: p, landBy, basedOn }] }, p, { at: 3 });
+  return put({ ...world, pending: [...world.pending, { by: p, landBy, basedOn, besides }] }, p, { at: 3 });
 }
 
 function end(setting: Setting, world: World, p: number, hear: Hear): World {
@@ -285,6 +334,7 @@ const forgotten = {
   token: '',
   outcome: null,
   took: 0,
+  besides: [],
 };
 
 function hold(world: World, version: number, tag: string | null): World {

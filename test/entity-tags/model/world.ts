@@ -25,6 +25,7 @@ export type Program =
   | 'writer' // PATCH with a tag that somebody holds
   | 'deleter' // DELETE with such a tag
   | 'child' // POST below the member
+  | 'stranger' // the same without a token: it takes no lease
   | 'creator' // POST to the collection that makes the member anew
   | 'idle' // nothing
   | 'fresh'; // GET that a 304 from the store may answer
@@ -36,6 +37,7 @@ export type ProxyBreak =
   | 'no-look' // the clock is not looked at
   | 'look-then-write' // the look and the write are two steps
   | '5xx-is-refused'
+  | 'no-mark' // an applied write of a stranger is not told to the store
   | 'claim-retried' // no answer to a claim: the same token again, no end
   | 'delete-keeps-a-tag'
   | 'creation-takes-the-current-tag'
@@ -88,6 +90,8 @@ export interface Process {
   readonly token: string;
   readonly outcome: WriteOutcome | null;
   readonly took: number;
+  /** Strangers whose writes were on their way when this one was granted: to it they are writers elsewhere. */
+  readonly besides: readonly number[];
 }
 
 export interface World {
@@ -104,7 +108,12 @@ export interface World {
     readonly by: number;
     readonly landBy: number;
     readonly basedOn: number | null;
+    readonly besides: readonly number[];
   }>;
+  /** Strangers that were let through, until what they wrote is marked in the store. */
+  readonly passed: readonly number[];
+  /** The versions that strangers made. */
+  readonly made: ReadonlyArray<{ readonly version: number; readonly by: number }>;
   /** Tags that clients hold, each with the version that they believe it stands for. */
   readonly held: ReadonlyArray<{ readonly version: number; readonly tag: string }>;
   readonly drawn: number;
@@ -163,8 +172,11 @@ export function createWorld({ programs }: Setting): World {
       token: '',
       outcome: null,
       took: 0,
+      besides: [],
     })),
     pending: [],
+    passed: [],
+    made: [],
     held: [],
     drawn: 0,
     faults: {},
