@@ -215,6 +215,8 @@ export class ConnectionPool<C extends PooledConnection> {
     const deadlineMs = this.#deadline === undefined ? this.#state.nextDeadlineMs : undefined;
     if (deadlineMs === undefined) return;
     this.#deadline = setTimeout(this.#deadlineReached, Math.max(1, deadlineMs - this.#now()));
+    // Set for a waiter that may have been served since: the process does not stay for it.
+    this.#deadline.unref();
   }
 
   readonly #deadlineReached = (): void => {
