@@ -62,6 +62,20 @@ describe('the contract', () => {
     expect(shop.requests.length).toBe(asked);
   });
 
+  it('is asked with a version in front, or a prefix, where the shop strips them', async () => {
+    const paths = { ignoredPrefixes: ['/index.php'] };
+    const stripping = createUrlResolver({ upstream: { ask: shop.ask }, publicUrl, paths });
+    for (const front of ['/v0', '/1.0', '/index.php', '/index.phpv0']) {
+      const answer = await resolve(stripping, `${front}${targetOf('/en/acer')}`);
+      expect([front, answer.status]).toEqual([front, 200]);
+    }
+    expect(stripping.answer(requestFor(`/x${targetOf('/en/acer')}`))).toBe(undefined);
+    const plain = createUrlResolver({ upstream: { ask: shop.ask }, publicUrl });
+    expect(plain.answer(requestFor(`/v0${targetOf('/en/acer')}`))).toBe(undefined);
+    await stripping.close();
+    await plain.close();
+  });
+
   it('HEAD has the fields of GET and no body', async () => {
     const get = await resolve(resolver, targetOf('/en/acer'));
     const head = await resolve(resolver, targetOf('/en/acer'), { method: 'HEAD' });
