@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ask } from '../faults/ask.ts';
 import { eventually } from '../harness/eventually.ts';
+import { startFaultProxy } from '../harness/fault-proxy.ts';
 import type { Drill, Stage } from './drill.ts';
 import { frontOf, nothing, startReplica } from './replicas.ts';
 import { startDrillShop } from './shop.ts';
@@ -57,7 +58,10 @@ const posters = 64;
 /** Bursts of POSTs, each when the connections of the one before are about to be ended by the shop. */
 async function worstRhythm(rounds: number): Promise<Stage> {
   const shop = await startDrillShop({ idleMs: shopIdleMs });
-  const shopward = await startReplica(shop, { log: { level: 'info' } });
+  // The way is long enough for a request to meet the end of its connection.
+  const link = await startFaultProxy(shop.port);
+  await link.set({ toClient: { delayMs: 10 } });
+  const shopward = await startReplica({ port: link.port }, { log: { level: 'info' } });
   const front = frontOf(shopward);
   const agent = new Agent({ keepAlive: true });
   const disturb = async (tally: Tally) => {
@@ -73,7 +77,16 @@ async function worstRhythm(rounds: number): Promise<Stage> {
     agent.destroy();
     return undefined;
   };
-  return { shop, processes: [shopward], fronts: () => [front], disturb, close: async () => shop.close() };
+  return {
+    shop,
+    processes: [shopward],
+    fronts: () => [front],
+    disturb,
+    close: async () => {
+      await link.close();
+      shop.close();
+    },
+  };
 }
 
 /** A pair of a certificate that ends in so many days. */

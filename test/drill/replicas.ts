@@ -9,17 +9,17 @@ export function settingsOf(redisUrl: string, store: object = {}): object {
 }
 
 /** The same where neither the store nor the shop is the subject: only a machine that stands still is slower. */
-export function patientSettings(redisUrl: string): object {
+export function patientSettings(redisUrl: string, store: object = {}): object {
   return {
-    store: { url: redisUrl, timeout: '2s' },
+    store: { url: redisUrl, timeout: '2s', ...store },
     upstream: { responseTimeout: '5s' },
-    entityTags: { lease: '8s', sendBy: '3s', wait: '500ms' },
+    entityTags: { lease: '8s', sendBy: '3s', wait: '5s' },
     log: { level: 'info' },
   };
 }
 
 export function startReplica(
-  shop: DrillShop,
+  shop: Pick<DrillShop, 'port'>,
   config: object,
   more: Partial<ShopwardOptions> = {},
 ): Promise<Shopward> {

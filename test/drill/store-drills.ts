@@ -5,7 +5,7 @@ import { type RedisSentinel, startCluster, startRedis, startSentinel } from '../
 import type { Shopward } from '../harness/shopward.ts';
 import { addClusterReplica } from './cluster-replica.ts';
 import type { Drill, Length, Stage } from './drill.ts';
-import { frontOf, settingsOf, startReplica, storeAway } from './replicas.ts';
+import { frontOf, nothing, patientSettings, settingsOf, startReplica, storeAway } from './replicas.ts';
 import { startDrillShop } from './shop.ts';
 
 /** One process over a Sentinel; `replicas` is `store.replicas`. */
@@ -13,10 +13,11 @@ async function overSentinel(
   nodes: number,
   replicas: number,
   disturb: (sentinel: RedisSentinel) => Promise<unknown>,
+  settings = settingsOf,
 ): Promise<Stage> {
   const shop = await startDrillShop();
   const sentinel = await startSentinel({ replicas: nodes - 1 });
-  const shopward = await startReplica(shop, settingsOf(sentinel.url, { replicas }));
+  const shopward = await startReplica(shop, settings(sentinel.url, { replicas }));
   const front = frontOf(shopward);
   return {
     shop,
@@ -56,12 +57,17 @@ const sentinelDrills: readonly Drill[] = [
   {
     name: 'Sentinel: a replica is lost (3 nodes, `store.replicas: 1`)',
     stage: (length) =>
-      overSentinel(3, 1, async ({ servers }) => {
-        await servers[2]?.kill();
-        await sleep(awayMs[length]);
-      }),
+      overSentinel(
+        3,
+        1,
+        async ({ servers }) => {
+          await servers[2]?.kill();
+          await sleep(awayMs[length]);
+        },
+        patientSettings,
+      ),
     // One of two still confirms: nobody notices.
-    maySee: { read: [], write: [], refresh: [] },
+    maySee: nothing,
     told: [],
     linesAtMost: 2,
   },
@@ -186,7 +192,7 @@ const ruleDrills: readonly Drill[] = [
         async (redis) => {
           await redis.config('SET', 'maxmemory', '1');
           // Its fill is looked at every four seconds.
-          await sleep(Math.max(awayMs[length], 5_000));
+          await sleep(Math.max(awayMs[length], 7_000));
           await redis.config('SET', 'maxmemory', '0');
         },
       ),
