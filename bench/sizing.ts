@@ -1,0 +1,109 @@
+/**
+ * node bench/sizing.ts: the memory that one process takes, from /proc: at rest, for each idle connection, each remembered
+ * access token, each tracked member in the embedded store, and after a burst of requests over 64 connections. Runs
+ * `dist` where it is built, else the sources.
+ */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { Agent, createServer, request } from 'node:http';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import os from 'node:os';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { SignJWT } from 'jose';
+import { lineOf } from './programs.ts';
+
+const root = path.join(import.meta.dirname, '..');
+const folder = mkdtempSync(path.join(os.tmpdir(), 'shopward-sizing-'));
+const secret = 'a secret of no worth, long enough for HS256';
+const body = JSON.stringify({ data: { type: 'carts', id: '1', attributes: { name: 'x'.repeat(300) } } });
+
+const shop = createServer((_, response) => {
+  response.setHeader('content-type', 'application/json');
+  response.end(body);
+}).listen(0, '127.0.0.1');
+await once(shop, 'listening');
+
+const config = path.join(folder, 'shopward.yaml');
+writeFileSync(
+  config,
+  `listen: { host: 127.0.0.1, port: 0, maxConnections: 4000 }
+limits: { clientShare: 100 }
+admin: false
+store: { url: memory }
+upstream: { url: "http://127.0.0.1:${(shop.address() as AddressInfo).port}" }
+protectedResources: ${path.join(root, 'config/protected-resources.yaml')}
+auth: { algorithms: [HS256], keys: { secret: "${secret}" } }
+log: { level: error }
+`,
+);
+const program = ['dist/main.js', 'src/main.ts'].find((name) => existsSync(path.join(root, name))) ?? '';
+const child = spawn(process.execPath, [path.join(root, program), 'serve', '--config', config], {
+  stdio: ['ignore', 'ignore', 'pipe'],
+});
+const [, port = ''] = await lineOf(child, /listening on http:\/\/127\.0\.0\.1:(\d+)/);
+
+/** Bytes; what is free again is given back first, as far as the collector has come by then. */
+async function residentBytes(): Promise<number> {
+  await sleep(3_000);
+  const status = readFileSync(`/proc/${child.pid}/status`, 'utf8');
+  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) * 1024;
+}
+
+const agent = new Agent({ keepAlive: true, maxSockets: 64 });
+function get(target: string, token?: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
+    request({ host: '127.0.0.1', port, path: target, agent, headers }, (answer) => {
+      answer.resume().once('end', resolve);
+    })
+      .once('error', reject)
+      .end();
+  });
+}
+const tokenOf = (subject: string) =>
+  new SignJWT({ sub: subject })
+    .setProtectedHeader({ alg: 'HS256' })
+    .setIssuedAt()
+    .setExpirationTime('1h')
+    .sign(Buffer.from(secret));
+/** 64 at a time. */
+async function each(count: number, run: (index: number) => Promise<void>): Promise<void> {
+  let next = 0;
+  const worker = async () => {
+    while (next < count) await run(next++);
+  };
+  await Promise.all(Array.from({ length: 64 }, worker));
+}
+
+const mib = (bytes: number) => `${(bytes / 2 ** 20).toFixed(0)} MiB`;
+const kib = (bytes: number, count: number) => `${(bytes / count / 1024).toFixed(1)} KiB each`;
+const rows: (readonly [string, string])[] = [];
+const idle: Socket[] = [];
+try {
+  rows.push([`at rest (${program})`, mib(await residentBytes())]);
+  await each(20_000, () => get('/stores'));
+  const warm = await residentBytes();
+  rows.push(['after 20,000 requests over 64 connections', mib(warm)]);
+  for (let i = 0; i < 2_000; i++) idle.push(connect(Number(port), '127.0.0.1').on('error', () => {}));
+  const withIdle = await residentBytes();
+  rows.push(['2,000 idle connections', kib(withIdle - warm, 2_000)]);
+  for (const socket of idle) socket.destroy();
+  const before = await residentBytes();
+  await each(10_000, async (i) => get('/customers/DE--1', await tokenOf(`DE--${i}`)));
+  const withTokens = await residentBytes();
+  rows.push(['10,000 remembered access tokens', kib(withTokens - before, 10_000)]);
+  const one = await tokenOf('DE--1');
+  await each(10_000, (i) => get(`/carts/${i}`, one));
+  rows.push(['10,000 tracked members in memory', kib((await residentBytes()) - withTokens, 10_000)]);
+  rows.push(['at the end', mib(await residentBytes())]);
+  console.log('| memory of one process | |\n|---|---|');
+  for (const row of rows) console.log(`| ${row.join(' | ')} |`);
+} finally {
+  child.kill('SIGKILL');
+  agent.destroy();
+  shop.close();
+  rmSync(folder, { recursive: true });
+}
+process.exit(0);
