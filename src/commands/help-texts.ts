@@ -62,7 +62,7 @@ const helpTexts: Readonly<Record<string, HelpText>> = {
   },
   verify: {
     before: [
-      'The deployment is held against the local configuration and list. Without --unsafe-methods only GET requests are',
+      'The deployment is held against the local configuration and list. Without --unsafe-methods and --write only GET requests are',
       'sent. With it, rows of other methods are tried too: with an id that does not exist and an empty JSON object as body,',
       'one at a time, only after reads were refused, and no more after one that was not. DELETE without an id is never sent.',
     ],
@@ -70,6 +70,7 @@ const helpTexts: Readonly<Record<string, HelpText>> = {
       'shopward verify https://api.shop.example',
       'SHOPWARD_TOKEN=$TOKEN shopward verify https://api.shop.example --url /en/some-product-134',
       'shopward verify http://127.0.0.1:8080 --unsafe-methods --json',
+      `shopward verify http://127.0.0.1:8080 --resource /carts/17 --write '{"data":{"type":"carts","attributes":{"name":"x"}}}'`,
     ],
     exits: { 0: 'every check passed', 1: 'a check failed', 2: badUsage, 78: badConfiguration },
   },

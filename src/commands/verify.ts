@@ -20,6 +20,7 @@ import { checkTags } from './verify/tag-checks.ts';
 import { checkTls } from './verify/tls-check.ts';
 import { checkTokens } from './verify/token-checks.ts';
 import type { Verification } from './verify/verification.ts';
+import { checkWrites } from './verify/write-checks.ts';
 import { version } from './version.ts';
 
 export interface VerifyOptions {
@@ -36,6 +37,8 @@ export interface VerifyOptions {
   readonly url?: readonly string[];
   /** Members of tracked resources. */
   readonly resource?: readonly string[];
+  /** JSON of a change that those members take, several times over. */
+  readonly write?: string;
   /** File with a certificate authority. */
   readonly ca?: string;
   /** Seconds for one request. Default 10. */
@@ -125,6 +128,7 @@ async function checkAll(verification: Verification, options: VerifyOptions): Pro
       members: options.resource ?? [],
       isUnsafeWanted: isUnsafeWanted && areReadsRefused,
     })),
+    ...(await checkWrites(verification, { members: options.resource ?? [], change: options.write })),
     ...(await checkUnsafeRows(verification, { isWanted: isUnsafeWanted, areReadsRefused })),
   ];
 }
@@ -169,6 +173,7 @@ export function declareVerify(program: Command): void {
     .option('--open <path>', 'a route that needs no token; may be repeated', collect)
     .option('--url <url>', 'a URL that the resolver knows; may be repeated', collect)
     .option('--resource <path>', 'a resource with an ETag, such as /carts/17; may be repeated', collect)
+    .option('--write <json>', 'PATCH each --resource with it five times: how long a lease it needs')
     .option('--ca <file>', 'certificate authority to trust besides the usual ones')
     .option('--timeout <seconds>', 'of one request', '10')
     .option('--deadline <seconds>', 'of everything', '120')

@@ -33,7 +33,7 @@ export interface EntityTagTimes {
 }
 
 /** What the store's clock and ours may disagree over one lease. */
-const marginMs = 500;
+export const marginMs = 500;
 const hourMs = 3600 * 1000;
 const dayMs = 24 * hourMs;
 

@@ -54,6 +54,25 @@ describe('verify of a deployment that is as it should be', () => {
     expect(stage.unsafeSince(start)).toEqual([]);
   });
 
+  it('times changes of a member that it may write, and says which lease they need', async () => {
+    const token = stage.shopward.issueToken();
+    const carts = await fetch(`${stage.shopward.url}/carts`, {
+      headers: { authorization: `Bearer ${token}` },
+    });
+    const { data } = (await carts.json()) as { data: { id: string }[] };
+    const resource = [`/carts/${data[0]?.id}`];
+    const write = JSON.stringify({ data: { type: 'carts', attributes: { name: 'measured' } } });
+    const report = await stage.verify(stage.shopward.url, { token, resource, write });
+    expect(failures(report)).toEqual([]);
+    expect(find(report, /^PATCH .*, 5 times$/)?.got).toMatch(
+      /^the slowest took \d+\.\d s: a lease of \d+\.\d s at least, 60\.0 s is set$/,
+    );
+    const refused = await stage.verify(stage.shopward.url, { token, resource, write: '[]' });
+    expect(find(refused, /^PATCH .*, 5 times$/)).toMatchObject({ outcome: 'failed' });
+    const nowhere = await stage.verify(stage.shopward.url, { token, write });
+    expect(find(nowhere, 'time of a write')).toMatchObject({ outcome: 'skipped' });
+  });
+
   it('prints a table with the counts', async () => {
     const { code, out } = await runCommand((io) =>
       runVerify(stage.shopward.url, { config: stage.shopward.configFile }, io),
