@@ -32,7 +32,8 @@ export async function mayHoldAfter(fault: unknown): Promise<boolean> {
   if (!(fault instanceof RedisUnavailable)) return true;
   const { mayTakeEffectUntilMs } = fault;
   if (mayTakeEffectUntilMs === undefined) return false;
-  await sleep(Math.max(0, mayTakeEffectUntilMs - performance.now()));
+  // Timers know whole milliseconds only, and begin before they are asked.
+  await sleep(Math.max(0, Math.ceil(mayTakeEffectUntilMs - performance.now()) + 1));
   return true;
 }
 
