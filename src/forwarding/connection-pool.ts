@@ -146,8 +146,6 @@ export class ConnectionPool<C extends PooledConnection> {
         setImmediate(this.#turnEnded);
         return;
       case 'closed':
-        // Nobody waits any more, and a process that is done would wait for this alone.
-        clearTimeout(this.#deadline);
         this.#closed.resolve();
     }
   }
@@ -214,9 +212,8 @@ export class ConnectionPool<C extends PooledConnection> {
   #watchDeadline(): void {
     const deadlineMs = this.#deadline === undefined ? this.#state.nextDeadlineMs : undefined;
     if (deadlineMs === undefined) return;
-    this.#deadline = setTimeout(this.#deadlineReached, Math.max(1, deadlineMs - this.#now()));
-    // Set for a waiter that may have been served since: the process does not stay for it.
-    this.#deadline.unref();
+    // Set for a waiter that may have been served since: a process whose work is done does not stay for it.
+    this.#deadline = setTimeout(this.#deadlineReached, Math.max(1, deadlineMs - this.#now())).unref();
   }
 
   readonly #deadlineReached = (): void => {
