@@ -30,6 +30,8 @@ beforeAll(async () => {
     for (const ending of endings[type as keyof typeof endings] ?? ['']) exposed.add(name + ending);
   }
   for (const [, label] of text.matchAll(/[{,]([a-z_]+)="/g)) labels.add(label as string);
+  // Only where `listen.tls` is set: test/end-to-end/secrets-reload.test.ts reads it.
+  exposed.add('shopward_certificate_expiry_timestamp_seconds');
 });
 afterAll(async () => {
   await shopward.stop();
