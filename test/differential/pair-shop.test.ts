@@ -57,8 +57,10 @@ describe.skipIf(startPairShop === undefined)("a shop of pairs on Symfony's route
     expect(await asked('GET', '/index.phpv0/carts')).toEqual(everywhere.slice(2));
     expect(await asked('GET', '/v0.42/carts')).toEqual(everywhere.slice(2));
     expect(await asked('GET', '/1.0/carts')).toEqual(everywhere.slice(4));
-    expect(await asked('GET', '/%63arts')).toEqual(everywhere.filter((one) => one.endsWith('decoded')));
-    for (const target of ['/Carts', '/x/carts', '/stores', '/carts%2f1', '/carts/1/x']) {
+    const decoded = everywhere.filter((one) => one.endsWith('decoded'));
+    expect(await asked('GET', '/%63arts')).toEqual(decoded);
+    expect(await asked('GET', '/carts%2f1')).toEqual(decoded);
+    for (const target of ['/Carts', '/x/carts', '/stores', '/carts/1/x']) {
       expect(await asked('GET', target), target).toEqual([]);
     }
     expect(await asked('PATCH', '/carts//items/1')).toEqual([]);
