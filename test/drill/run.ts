@@ -16,6 +16,10 @@ const { values, positionals } = parseArgs({
 const asked = drills.filter(
   ({ name }) => positionals.length === 0 || positionals.some((word) => name.includes(word)),
 );
+if (asked.length === 0) {
+  console.error(`no drill has such a word in its name:\n${drills.map(({ name }) => `  ${name}`).join('\n')}`);
+  process.exit(2);
+}
 const results: DrillResult[] = [];
 for (const drill of asked) {
   const result = await runDrill(drill, values.short ? 'short' : 'full');
