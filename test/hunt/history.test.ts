@@ -46,6 +46,7 @@ describe('the checker', () => {
     ];
     expect(checkHistory(good, writes, current)).toEqual({
       lost: [],
+      needless: 0,
       invented: [],
       appliedThoughRefused: [],
       appliedTwice: [],
