@@ -50,7 +50,8 @@ describe.each(['llhttp', 'http-proxy-3'])(
         upstream: `http://127.0.0.1:${shop.port}`,
         config: {
           upstream: { engine, connections: 2 * count, connectTimeout: '10m', responseTimeout: '10m' },
-          limits: { requestBody: '32MiB' },
+          // One client here stands for many.
+          limits: { requestBody: '32MiB', clientShare: 100 },
         },
         env: { NODE_OPTIONS: `--import ${probe}` },
       });
