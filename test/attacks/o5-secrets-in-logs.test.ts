@@ -51,7 +51,7 @@ it.each<[string, string, readonly string[], string?]>([
     `{"password":"${secret}"}`,
   ],
   ['a bad Host', `GET /stores?${secret}`, [`Host: ${secret}@x`]],
-  ['a bad target', `GET /${secret}/../x?${secret}`, []],
+  ['a bad target', `GET /refresh-tokens/${secret}/../x?${secret}`, []],
   ['a bad method', `${secret.toUpperCase()} /stores`, []],
   ['a broken answer', `GET /broken?${secret}`, []],
   ['a long segment', `GET /stores/${secret.repeat(40)}`, []],
