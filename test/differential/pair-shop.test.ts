@@ -12,7 +12,7 @@ import { isProtectedBy, type ListName, listNames } from './pair-shop/shop-routes
 
 const runs = Number(process.env.DIFFERENTIAL_RUNS ?? 1500);
 const seed = Number(process.env.FUZZ_SEED ?? Math.floor(Math.random() * 2 ** 31));
-const generated = () => fc.sample(shopRequests, { numRuns: runs, seed });
+const generated = (from = seed) => fc.sample(shopRequests, { numRuns: runs, seed: from });
 
 const plain = (method: string, target: string): ClientRequest => ({
   ...{ method, target, fields: [], body: '', isSignedIn: false },
@@ -81,7 +81,15 @@ describe.skipIf(startPairShop === undefined)("a shop of pairs on Symfony's route
     },
   );
 
-  const kindsOf = (findings: readonly Finding[]) => new Set(findings.map(({ kind }) => kind));
+  /** Sends generated requests until these kinds are found; the seeds are fixed, so chance does not decide. */
+  async function expectToFind(stage: ForwardingStage, ...kinds: readonly Finding['kind'][]) {
+    const found = new Set<Finding['kind']>();
+    for (let from = 1; from <= 10 && !kinds.every((kind) => found.has(kind)); from++) {
+      for (const { kind } of await stage.send(generated(from))) found.add(kind);
+    }
+    expect([...found].toSorted()).toEqual(expect.arrayContaining([...kinds]));
+    return found;
+  }
   const linesOf = (findings: readonly Finding[]) => new Set(findings.map(({ line }) => line));
 
   it('finds what a version in front opens, where versions are left unread', async () => {
@@ -92,7 +100,7 @@ describe.skipIf(startPairShop === undefined)("a shop of pairs on Symfony's route
         { ...plain('POST', '/v0/refresh-tokens'), ...exchangeBodies[0] },
       ]);
       expect(exchanged?.kind).toBe('used token exchanged');
-      expect(kindsOf(await stage.send(generated()))).toContain('protected action without a token');
+      await expectToFind(stage, 'protected action without a token');
     });
   });
 
@@ -100,14 +108,14 @@ describe.skipIf(startPairShop === undefined)("a shop of pairs on Symfony's route
     await withStage('contract', { request: { itemForms: false } }, async (stage) => {
       const named = ['/carts/17/up-selling-products/x', '/carts/17/cart-codes/x/'];
       expect(linesOf(await stage.send(named.map((target) => plain('GET', target)))).size).toBe(2);
-      expect(kindsOf(await stage.send(generated()))).toContain('protected action without a token');
+      await expectToFind(stage, 'protected action without a token');
     });
   });
 
   it('finds writes and exchanges that nobody watches', async () => {
     await withStage('hardened', { entityTags: false, refreshTokens: false }, async (stage) => {
-      const kinds = ['tracked write without If-Match', 'used token exchanged'];
-      expect([...kindsOf(await stage.send(generated()))].toSorted()).toEqual(kinds);
+      const found = await expectToFind(stage, 'tracked write without If-Match', 'used token exchanged');
+      expect(found.size).toBe(2);
     });
   });
 });
