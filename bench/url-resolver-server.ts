@@ -3,12 +3,12 @@
  * loading cost, as one line of JSON.
  */
 import http from 'node:http';
-import { isRejection } from '../src/rejections/rejection.ts';
-import { endResponse } from '../src/rejections/unread-body.ts';
-import type { CanonicalRequest } from '../src/request/canonical-request.ts';
-import { canonicaliseRequest } from '../src/request/canonicalise-request.ts';
-import { createPeer, type Peer } from '../src/request/peer.ts';
-import { buildRequestRules } from '../src/request/request-rules.ts';
+import type { CanonicalRequest } from '../src/http/canonical-request.ts';
+import { canonicaliseRequest } from '../src/http/canonicalise-request.ts';
+import { createPeer, type Peer } from '../src/http/peer.ts';
+import { isRejection } from '../src/http/rejection.ts';
+import { buildRequestRules } from '../src/http/request-rules.ts';
+import { endResponse } from '../src/http/unread-body.ts';
 import { createUrlResolver } from '../src/url-resolver/create-url-resolver.ts';
 import type { UrlResolver } from '../src/url-resolver/url-resolver.ts';
 import { idOf, urlOf } from './url-resolver-rows.ts';

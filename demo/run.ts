@@ -1,7 +1,7 @@
 /** npm run demo: the demo shop, shopward in front of it, and a short tour to paste into another terminal. */
 import { createServer } from 'node:net';
 import path from 'node:path';
-import { runServe } from '../src/commands/serve.ts';
+import { runServe } from '../src/cli/serve.ts';
 import { defaultCustomerReference, seedPassword } from './data/ids.ts';
 import { startDemoShop } from './shop.ts';
 import { tour } from './tour.ts';

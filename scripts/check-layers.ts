@@ -1,39 +1,38 @@
 /**
- * The layer rule: main -> commands -> app -> pipeline -> features -> ground. Features never import one another; the
+ * The layer rule: main -> cli -> app -> proxy -> features -> http -> lib. Features never import one another; the
  * decisions named as pure import neither node nor a client nor a logger. Exits 1 and names every import that breaks it.
  */
 import { globSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 
-const ground = ['request', 'rejections', 'redis', 'config/problem', 'event-loop'];
-const features = ['protection', 'entity-tags', 'url-resolver', 'refresh-tokens', 'forwarding'];
+const ground = ['lib', 'http', 'redis', 'config/problem'];
+const features = ['access', 'entity-tags', 'url-resolver', 'refresh-tokens', 'upstream'];
 /** What features and the forwarder agree on. */
-const forwardingPorts = ['forwarding/passage', 'forwarding/engine'];
+const upstreamPorts = ['upstream/passage', 'upstream/engine'];
 
 /** Room of src (a folder, or a file of its own) -> what it may import besides itself. */
 const mayImport: Record<string, readonly string[]> = {
-  'event-loop': [],
-  request: ['rejections', 'event-loop'],
-  rejections: ['request/field-list', 'request/canonical-request', 'event-loop'],
-  redis: [],
-  telemetry: ['rejections', 'request'],
-  config: ['rejections', 'request', 'redis/redis-url', 'entity-tags/times'],
-  ...Object.fromEntries(features.map((feature) => [feature, [...ground, ...forwardingPorts]])),
-  server: [...ground, 'telemetry', 'forwarding/forwarder', 'forwarding/websocket'],
-  'pipeline.ts': [...ground, ...features, 'server'],
+  lib: [],
+  http: ['lib'],
+  redis: ['lib'],
+  telemetry: ['lib', 'http'],
+  config: ['lib', 'http', 'redis/redis-url', 'entity-tags/times'],
+  ...Object.fromEntries(features.map((feature) => [feature, [...ground, ...upstreamPorts]])),
+  server: [...ground, 'telemetry', 'upstream/forwarder', 'upstream/websocket'],
+  proxy: [...ground, ...features, 'server'],
   admin: [...ground, ...features, 'telemetry'],
-  app: [...ground, ...features, 'admin', 'config', 'telemetry', 'server', 'pipeline.ts'],
-  'app.ts': [...ground, ...features, 'admin', 'config', 'telemetry', 'server', 'pipeline.ts', 'app'],
-  workers: [...ground, ...features, 'admin', 'config', 'telemetry', 'app', 'app.ts'],
-  commands: [...ground, ...features, 'config', 'telemetry', 'app', 'app.ts', 'workers'],
-  'main.ts': ['commands'],
+  app: [...ground, ...features, 'admin', 'config', 'telemetry', 'server', 'proxy'],
+  'app.ts': [...ground, ...features, 'admin', 'config', 'telemetry', 'server', 'proxy', 'app'],
+  cluster: [...ground, ...features, 'admin', 'config', 'telemetry', 'app', 'app.ts'],
+  cli: [...ground, ...features, 'config', 'telemetry', 'app', 'app.ts', 'cluster'],
+  'main.ts': ['cli'],
 };
 
 /** Decisions: values in, values out. */
 const pure = [
-  'rejections/{table,rejection}.ts',
-  'request/{canonicalise-request,request-target,request-fields,framing,host,method-override,path-*,field-list}.ts',
-  'protection/{protected-list*,protected-resource,bearer-credentials,challenge,token-claims,subject}.ts',
+  'http/{rejection-table,rejection}.ts',
+  'http/{canonicalise-request,request-target,request-fields,framing,host,method-override,path-*,field-list}.ts',
+  'access/{protected-list*,protected-resource,bearer-credentials,challenge,token-claims,subject}.ts',
   'entity-tags/{claim-protocol,entity-tag,precondition,write-outcome,times}.ts',
 ];
 

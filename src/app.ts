@@ -16,11 +16,10 @@ import { createUrlResolverPart } from './app/url-resolver.ts';
 import { certificateEndMs } from './config/certificate.ts';
 import type { FileBytes } from './config/read-file.ts';
 import type { Config } from './config/schema.ts';
-import { hearFaults } from './event-loop/faults.ts';
-import { readWholeBody, sendContinue } from './forwarding/request-body.ts';
-import { admit, askOwnEndpoints, createPipeline, type OwnEndpoint, type Rooms } from './pipeline.ts';
-import { reject } from './rejections/rejection.ts';
-import { buildRejections } from './rejections/table.ts';
+import { reject } from './http/rejection.ts';
+import { buildRejections } from './http/rejection-table.ts';
+import { hearFaults } from './lib/faults.ts';
+import { admit, askOwnEndpoints, createPipeline, type OwnEndpoint, type Rooms } from './proxy/pipeline.ts';
 import { createCors } from './server/cors.ts';
 import { Exchange, type ExchangeContext } from './server/exchange.ts';
 import { InFlight } from './server/in-flight.ts';
@@ -34,6 +33,7 @@ import type { Log } from './telemetry/log.ts';
 import { createMetrics, type MetricValues } from './telemetry/metrics.ts';
 import { createPathForLog, tokenWords } from './telemetry/path-for-log.ts';
 import { loadTracing } from './telemetry/tracing.ts';
+import { readWholeBody, sendContinue } from './upstream/request-body.ts';
 
 export interface App {
   /** Resolves when requests are served. */

@@ -1,9 +1,9 @@
 #!/usr/bin/env node
 /** The command line: verb -> command. */
 import { Command, CommanderError } from 'commander';
-import { configFile, declareVerb } from './commands/declare-verb.ts';
-import { runServe } from './commands/serve.ts';
-import { version } from './commands/version.ts';
+import { configFile, declareVerb } from './cli/declare-verb.ts';
+import { runServe } from './cli/serve.ts';
+import { version } from './cli/version.ts';
 
 /** Exit codes: 0 done, 1 found something, 2 bad usage, 78 bad configuration (EX_CONFIG of sysexits.h). */
 const badUsage = 2;
@@ -22,7 +22,7 @@ declareVerb(program, 'serve', 'run the proxy (default)', (options: { config?: st
   runServe(options),
 ).addOption(configFile);
 // A proxy that starts is waited for, and needs no other verb.
-if (!isBare && first !== 'serve') (await import('./commands/declare-verbs.ts')).declareVerbs(program);
+if (!isBare && first !== 'serve') (await import('./cli/declare-verbs.ts')).declareVerbs(program);
 
 // `shopward protected list | head`: nobody reads on, and that is no fault.
 process.stdout.on('error', (fault: NodeJS.ErrnoException) => {

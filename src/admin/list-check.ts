@@ -1,7 +1,7 @@
+import { parseProtectedList } from '../access/protected-list.ts';
+import { diffProtectedLists, type RouteChange } from '../access/protected-list-difference.ts';
+import { type ProtectedResource, resourceId } from '../access/protected-resource.ts';
 import type { Problem } from '../config/problem.ts';
-import { parseProtectedList } from '../protection/protected-list.ts';
-import { diffProtectedLists, type RouteChange } from '../protection/protected-list-difference.ts';
-import { type ProtectedResource, resourceId } from '../protection/protected-resource.ts';
 
 /** A text that may become the list, and the one that it would replace. */
 export interface ListCheckInput {

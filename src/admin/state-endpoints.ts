@@ -1,5 +1,5 @@
+import { type ProtectedResource, resourceId } from '../access/protected-resource.ts';
 import type { Problem } from '../config/problem.ts';
-import { type ProtectedResource, resourceId } from '../protection/protected-resource.ts';
 import type { Activity } from './activity.ts';
 import type { JsonEndpoint } from './admin-endpoint.ts';
 import type { Readiness } from './admin-server.ts';

@@ -1,10 +1,10 @@
+import type { KeySource } from '../access/key-source.ts';
 import type { UpstreamActivity } from '../admin/activity.ts';
 import type { PartFact, PartState } from '../admin/state-endpoints.ts';
 import type { Config } from '../config/schema.ts';
-import type { Forwarder } from '../forwarding/forwarder.ts';
-import type { KeySource } from '../protection/key-source.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
+import type { Forwarder } from '../upstream/forwarder.ts';
 import type { UrlResolver } from '../url-resolver/url-resolver.ts';
 import { keyFaultText } from './key-fault-text.ts';
 import type { Part } from './part.ts';

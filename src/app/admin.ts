@@ -1,3 +1,4 @@
+import type { ProtectedList } from '../access/protected-list.ts';
 import { createActivity } from '../admin/activity.ts';
 import type { AdminEndpoint } from '../admin/admin-endpoint.ts';
 import { type AdminServer, createAdminServer, type Readiness } from '../admin/admin-server.ts';
@@ -9,7 +10,6 @@ import { createListEndpoints } from '../admin/list-endpoints.ts';
 import { createPurgeEndpoint } from '../admin/purge-endpoint.ts';
 import { createStateEndpoints } from '../admin/state-endpoints.ts';
 import type { Config } from '../config/schema.ts';
-import type { ProtectedList } from '../protection/protected-list.ts';
 import type { ExchangeRecord } from '../telemetry/exchange-record.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { Metrics } from '../telemetry/metrics.ts';

@@ -1,4 +1,4 @@
-import type { UpstreamEngine, UpstreamExchange, UpstreamFault } from '../forwarding/engine.ts';
+import type { UpstreamEngine, UpstreamExchange, UpstreamFault } from '../upstream/engine.ts';
 import type { AskUpstream, UpstreamSilence } from '../url-resolver/sources/ask-upstream.ts';
 
 /** Questions of our own to the upstream, over the engine that forwards; `upstreamHost` where a question names no Host. */

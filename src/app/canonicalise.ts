@@ -2,11 +2,11 @@ import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import type { Config } from '../config/schema.ts';
-import type { Rejection } from '../rejections/rejection.ts';
-import type { CanonicalRequest } from '../request/canonical-request.ts';
-import { canonicaliseRequest } from '../request/canonicalise-request.ts';
-import { createPeer, type Peer } from '../request/peer.ts';
-import { buildRequestRules } from '../request/request-rules.ts';
+import type { CanonicalRequest } from '../http/canonical-request.ts';
+import { canonicaliseRequest } from '../http/canonicalise-request.ts';
+import { createPeer, type Peer } from '../http/peer.ts';
+import type { Rejection } from '../http/rejection.ts';
+import { buildRequestRules } from '../http/request-rules.ts';
 
 export type Canonicalise = (incoming: IncomingMessage) => CanonicalRequest | Rejection;
 

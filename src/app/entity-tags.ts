@@ -3,7 +3,7 @@ import { createEntityTags } from '../entity-tags/entity-tags.ts';
 import { createMemoryTagStore } from '../entity-tags/memory-store.ts';
 import { createRedisTagStore } from '../entity-tags/redis-store.ts';
 import { entityTagTimes } from '../entity-tags/times.ts';
-import type { Gate } from '../pipeline.ts';
+import type { Gate } from '../proxy/pipeline.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { Part } from './part.ts';

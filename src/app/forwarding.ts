@@ -1,9 +1,9 @@
 import { type Origin, parseOrigin } from '../config/origin.ts';
 import type { Config } from '../config/schema.ts';
-import type { UpstreamEngine } from '../forwarding/engine.ts';
-import { createForwarder, type Forwarder } from '../forwarding/forwarder.ts';
-import type { WebSocketForwarder } from '../forwarding/websocket.ts';
 import { InFlight } from '../server/in-flight.ts';
+import type { UpstreamEngine } from '../upstream/engine.ts';
+import { createForwarder, type Forwarder } from '../upstream/forwarder.ts';
+import type { WebSocketForwarder } from '../upstream/websocket.ts';
 
 export interface Forwarding {
   readonly forwarder: Forwarder;
@@ -15,8 +15,8 @@ export interface Forwarding {
 
 /** Only what is used is loaded: a proxy that starts is waited for. */
 const engines = {
-  'http-proxy-3': async () => (await import('../forwarding/http-proxy-3/engine.ts')).createHttpProxy3Engine,
-  llhttp: async () => (await import('../forwarding/llhttp/engine.ts')).createLlhttpEngine,
+  'http-proxy-3': async () => (await import('../upstream/http-proxy-3/engine.ts')).createHttpProxy3Engine,
+  llhttp: async () => (await import('../upstream/llhttp/engine.ts')).createLlhttpEngine,
 };
 
 /** Connections for questions of our own to the shop, beside those for its clients. */
@@ -53,7 +53,7 @@ export async function createForwarding({ upstream, limits }: Config): Promise<Fo
       writeStallTimeoutMs,
     }),
     webSockets: upstream.webSocket
-      ? (await import('../forwarding/websocket.ts')).createWebSocketForwarder({
+      ? (await import('../upstream/websocket.ts')).createWebSocketForwarder({
           upstream: origin,
           connectTimeoutMs: upstream.connectTimeout,
           handshakeTimeoutMs: upstream.responseTimeout,

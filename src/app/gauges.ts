@@ -1,9 +1,9 @@
-import type { Forwarder } from '../forwarding/forwarder.ts';
-import type { KeySource } from '../protection/key-source.ts';
-import type { TokenVerifier } from '../protection/token-verifier.ts';
+import type { KeySource } from '../access/key-source.ts';
+import type { TokenVerifier } from '../access/token-verifier.ts';
 import type { ConnectionPlaces } from '../server/connection-places.ts';
 import { logOutput } from '../telemetry/log.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
+import type { Forwarder } from '../upstream/forwarder.ts';
 import type { LiveList } from './live-list.ts';
 
 export interface GaugeSources {

@@ -1,4 +1,4 @@
-import type { KeySourceStatus } from '../protection/key-source.ts';
+import type { KeySourceStatus } from '../access/key-source.ts';
 
 /** Each word says what to look at first. */
 const texts: Readonly<Record<string, string>> = {

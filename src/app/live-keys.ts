@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises';
+import { createFileKeySource } from '../access/file-key-source.ts';
+import { JwksKeySource } from '../access/jwks-key-source.ts';
+import type { KeySource } from '../access/key-source.ts';
+import { createSecretKeySource } from '../access/secret-key-source.ts';
 import type { Config } from '../config/schema.ts';
 import { type FileWatch, watchFile } from '../config/watch.ts';
-import { createFileKeySource } from '../protection/file-key-source.ts';
-import { JwksKeySource } from '../protection/jwks-key-source.ts';
-import type { KeySource } from '../protection/key-source.ts';
-import { createSecretKeySource } from '../protection/secret-key-source.ts';
 import type { Log } from '../telemetry/log.ts';
 import { keyFaultText } from './key-fault-text.ts';
 

@@ -1,16 +1,12 @@
+import type { RenderedDocument } from '../access/document-answer.ts';
+import { compileListInThread } from '../access/list-thread.ts';
+import { compileProtectedList, type ProtectedList, parseProtectedList } from '../access/protected-list.ts';
+import { renderProtectedResources } from '../access/protected-resources-document.ts';
 import { formatProblem, type Problem } from '../config/problem.ts';
 import type { FileBytes } from '../config/read-file.ts';
 import { decodeText } from '../config/read-file.ts';
 import { type FileWatch, watchFile } from '../config/watch.ts';
-import type { RenderedDocument } from '../protection/document-answer.ts';
-import { compileListInThread } from '../protection/list-thread.ts';
-import {
-  compileProtectedList,
-  type ProtectedList,
-  parseProtectedList,
-} from '../protection/protected-list.ts';
-import { renderProtectedResources } from '../protection/protected-resources-document.ts';
-import type { PathRules } from '../request/path-table.ts';
+import type { PathRules } from '../http/path-table.ts';
 import type { Log } from '../telemetry/log.ts';
 
 /** The protected list in force, and what became of the last edit. */

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { Config } from '../config/schema.ts';
-import { compileTrust } from '../request/peer.ts';
+import { compileTrust } from '../http/peer.ts';
 import { ConnectionPlaces } from '../server/connection-places.ts';
 import type { Log } from '../telemetry/log.ts';
 import { questionConnections } from './forwarding.ts';

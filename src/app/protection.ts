@@ -1,9 +1,9 @@
+import { type Authenticate, createAuthenticate } from '../access/authenticate.ts';
+import { createProtectedResourcesDocument } from '../access/protected-resources-document.ts';
+import { createResourceMetadata } from '../access/resource-metadata.ts';
+import { createTokenVerifier, type TokenVerifier } from '../access/token-verifier.ts';
 import type { Config } from '../config/schema.ts';
-import type { OwnEndpoint } from '../pipeline.ts';
-import { type Authenticate, createAuthenticate } from '../protection/authenticate.ts';
-import { createProtectedResourcesDocument } from '../protection/protected-resources-document.ts';
-import { createResourceMetadata } from '../protection/resource-metadata.ts';
-import { createTokenVerifier, type TokenVerifier } from '../protection/token-verifier.ts';
+import type { OwnEndpoint } from '../proxy/pipeline.ts';
 import type { Log } from '../telemetry/log.ts';
 import { createLiveKeys, type LiveKeys } from './live-keys.ts';
 import { followProtectedList, type LiveList } from './live-list.ts';

@@ -1,6 +1,6 @@
+import { createSubjectReader } from '../access/subject.ts';
 import type { Config } from '../config/schema.ts';
-import type { Gate } from '../pipeline.ts';
-import { createSubjectReader } from '../protection/subject.ts';
+import type { Gate } from '../proxy/pipeline.ts';
 import type { Redis } from '../redis/redis.ts';
 import { createAccessTokenSubject } from '../refresh-tokens/access-token-subject.ts';
 import { createRefreshTokens } from '../refresh-tokens/create-refresh-tokens.ts';

@@ -1,10 +1,10 @@
 import type { Config } from '../config/schema.ts';
-import type { UpstreamEngine } from '../forwarding/engine.ts';
-import type { Gate, OwnEndpoint } from '../pipeline.ts';
+import type { PathRules } from '../http/path-table.ts';
+import type { Gate, OwnEndpoint } from '../proxy/pipeline.ts';
 import type { Redis } from '../redis/redis.ts';
-import type { PathRules } from '../request/path-table.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
+import type { UpstreamEngine } from '../upstream/engine.ts';
 import { createUrlResolver } from '../url-resolver/create-url-resolver.ts';
 import { createRedisPurgeLog } from '../url-resolver/redis/redis-purge-log.ts';
 import { createRedisSharedMapping } from '../url-resolver/redis/redis-shared-mapping.ts';

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
-import { isTrustableField } from '../request/field-kinds.ts';
-import { isTemplateProblem, parsePathTemplate } from '../request/path-template.ts';
+import { isTrustableField } from '../http/field-kinds.ts';
+import { isTemplateProblem, parsePathTemplate } from '../http/path-template.ts';
 import { parseOrigin } from './origin.ts';
 
 /** Printable text that is not empty. */

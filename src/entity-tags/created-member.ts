@@ -1,7 +1,7 @@
-import type { ForwardOutcome, Passage, ResponseEdits } from '../forwarding/passage.ts';
-import type { CanonicalRequest } from '../request/canonical-request.ts';
-import { type FieldList, fieldValue } from '../request/field-list.ts';
-import { decodeSegment } from '../request/path-folding.ts';
+import type { CanonicalRequest } from '../http/canonical-request.ts';
+import { type FieldList, fieldValue } from '../http/field-list.ts';
+import { decodeSegment } from '../http/path-folding.ts';
+import type { ForwardOutcome, Passage, ResponseEdits } from '../upstream/passage.ts';
 import { parseStrongTag } from './entity-tag.ts';
 import { fingerprintOf } from './fingerprint.ts';
 import { createdId, fitsInPath } from './json-api.ts';

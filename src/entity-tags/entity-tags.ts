@@ -1,9 +1,9 @@
-import type { ObservedPassage } from '../forwarding/passage.ts';
-import { isRejection, type Rejection, reject } from '../rejections/rejection.ts';
-import type { Answer } from '../request/answer.ts';
-import { type CanonicalRequest, isSafe, type Method } from '../request/canonical-request.ts';
-import { fieldValues } from '../request/field-list.ts';
-import type { PathRules } from '../request/path-table.ts';
+import type { Answer } from '../http/answer.ts';
+import { type CanonicalRequest, isSafe, type Method } from '../http/canonical-request.ts';
+import { fieldValues } from '../http/field-list.ts';
+import type { PathRules } from '../http/path-table.ts';
+import { isRejection, type Rejection, reject } from '../http/rejection.ts';
+import type { ObservedPassage } from '../upstream/passage.ts';
 import { beginCreation } from './created-member.ts';
 import type { EntityTagEvent } from './entity-tag-events.ts';
 import { type IfMatch, readIfMatch } from './precondition.ts';

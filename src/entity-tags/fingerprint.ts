@@ -1,5 +1,5 @@
 import { createHash, hash } from 'node:crypto';
-import { finishInSlices, type Steps } from '../event-loop/slices.ts';
+import { finishInSlices, type Steps } from '../lib/slices.ts';
 import type { Eventually } from './tag-store.ts';
 
 /** Octets that are digested at once, a millisecond's work; what is longer is digested in slices. */

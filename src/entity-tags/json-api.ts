@@ -1,5 +1,5 @@
-import { finishInSlices } from '../event-loop/slices.ts';
-import { maxPathOctets } from '../request/request-target.ts';
+import { maxPathOctets } from '../http/request-target.ts';
+import { finishInSlices } from '../lib/slices.ts';
 import { parseJson } from './fingerprint.ts';
 import { scanPrimaryData } from './primary-data.ts';
 import type { Eventually } from './tag-store.ts';

@@ -1,4 +1,4 @@
-import type { Steps } from '../event-loop/slices.ts';
+import type { Steps } from '../lib/slices.ts';
 
 const quote = 0x22;
 const backslash = 0x5c;

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
-import { normaliseLinearly } from '../request/path-folding.ts';
-import { trimEndWhile } from '../request/trimming.ts';
+import { normaliseLinearly } from '../http/path-folding.ts';
+import { trimEndWhile } from '../http/trimming.ts';
 import type { ResourceKey } from './tag-store.ts';
 
 /** One record for all users and all spellings of an id. */

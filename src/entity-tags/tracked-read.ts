@@ -1,7 +1,7 @@
-import type { ForwardOutcome, Passage, ResponseEdits } from '../forwarding/passage.ts';
-import type { Answer } from '../request/answer.ts';
-import type { CanonicalRequest } from '../request/canonical-request.ts';
-import { type FieldEdits, fieldValue, fieldValues } from '../request/field-list.ts';
+import type { Answer } from '../http/answer.ts';
+import type { CanonicalRequest } from '../http/canonical-request.ts';
+import { type FieldEdits, fieldValue, fieldValues } from '../http/field-list.ts';
+import type { ForwardOutcome, Passage, ResponseEdits } from '../upstream/passage.ts';
 import { parseEntityTags, parseStrongTag } from './entity-tag.ts';
 import { fingerprintOf, fingerprintWithout } from './fingerprint.ts';
 import { singleMemberId } from './json-api.ts';

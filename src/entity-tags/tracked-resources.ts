@@ -1,8 +1,8 @@
-import { type CanonicalRequest, isSafe, type Method } from '../request/canonical-request.ts';
-import { decodeSegment } from '../request/path-folding.ts';
-import { foldSuffixes, withoutFormatSuffix } from '../request/path-interpretations.ts';
-import { buildPathTable, type PathMatch, type PathRules, type PathTableRow } from '../request/path-table.ts';
-import { isTemplateProblem, parsePathTemplate } from '../request/path-template.ts';
+import { type CanonicalRequest, isSafe, type Method } from '../http/canonical-request.ts';
+import { decodeSegment } from '../http/path-folding.ts';
+import { foldSuffixes, withoutFormatSuffix } from '../http/path-interpretations.ts';
+import { buildPathTable, type PathMatch, type PathRules, type PathTableRow } from '../http/path-table.ts';
+import { isTemplateProblem, parsePathTemplate } from '../http/path-template.ts';
 import { collectionKey, memberKey } from './resource-key.ts';
 import type { ResourceKey } from './tag-store.ts';
 

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ForwardOutcome, Passage, ResponseEdits } from '../forwarding/passage.ts';
+import { type FieldEdits, fieldValue } from '../http/field-list.ts';
+import { type Rejection, reject } from '../http/rejection.ts';
 import { mayHoldAfter } from '../redis/deadline.ts';
-import { type Rejection, reject } from '../rejections/rejection.ts';
-import { type FieldEdits, fieldValue } from '../request/field-list.ts';
+import type { ForwardOutcome, Passage, ResponseEdits } from '../upstream/passage.ts';
 import { parseStrongTag } from './entity-tag.ts';
 import type { EntityTagEvent } from './entity-tag-events.ts';
 import { soleResource } from './json-api.ts';

@@ -1,4 +1,4 @@
-import { fieldValue } from '../request/field-list.ts';
+import { fieldValue } from '../http/field-list.ts';
 import { decodeBody } from './decoded-body.ts';
 import type { EntityTagEvent } from './entity-tag-events.ts';
 import type { ReadEnd, ReadNote, ReadTag, ResourceKey, TagStore } from './tag-store.ts';

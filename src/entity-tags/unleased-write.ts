@@ -1,5 +1,5 @@
-import type { ForwardOutcome, Passage, ResponseEdits } from '../forwarding/passage.ts';
-import { isRejection, type Rejection } from '../rejections/rejection.ts';
+import { isRejection, type Rejection } from '../http/rejection.ts';
+import type { ForwardOutcome, Passage, ResponseEdits } from '../upstream/passage.ts';
 import { isInTime, markChanged, takeLease, type Write, writtenFields } from './tracked-write.ts';
 import { writeOutcome } from './write-outcome.ts';
 

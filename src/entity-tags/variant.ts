@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
-import type { CanonicalRequest } from '../request/canonical-request.ts';
-import { fieldValues } from '../request/field-list.ts';
+import type { CanonicalRequest } from '../http/canonical-request.ts';
+import { fieldValues } from '../http/field-list.ts';
 import { lengthPrefixed } from './resource-key.ts';
 
 export type Identity = { readonly subject?: string | undefined } | undefined;

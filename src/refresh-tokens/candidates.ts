@@ -1,4 +1,4 @@
-import type { CanonicalRequest } from '../request/canonical-request.ts';
+import type { CanonicalRequest } from '../http/canonical-request.ts';
 import { type FieldName, fieldNameOf, foldName, hidesField, isOtherSpelling } from './named-values.ts';
 import { decode, type FormField } from './plain-form.ts';
 import { type NotPlain, readFields } from './plain-request.ts';

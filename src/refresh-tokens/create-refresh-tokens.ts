@@ -1,7 +1,7 @@
-import type { ObservedPassage } from '../forwarding/passage.ts';
-import { isRejection, type Rejection } from '../rejections/rejection.ts';
-import { type Answer, isAnswer } from '../request/answer.ts';
-import type { CanonicalRequest } from '../request/canonical-request.ts';
+import { type Answer, isAnswer } from '../http/answer.ts';
+import type { CanonicalRequest } from '../http/canonical-request.ts';
+import { isRejection, type Rejection } from '../http/rejection.ts';
+import type { ObservedPassage } from '../upstream/passage.ts';
 import { type Candidate, findCandidate } from './candidates.ts';
 import { beginExchange } from './exchanging.ts';
 import { issuePassage } from './issuing.ts';

@@ -1,5 +1,5 @@
 import * as zlib from 'node:zlib';
-import { type FieldList, fieldValues } from '../request/field-list.ts';
+import { type FieldList, fieldValues } from '../http/field-list.ts';
 
 type Decode = (body: Buffer, options: { readonly maxOutputLength: number }) => Buffer;
 

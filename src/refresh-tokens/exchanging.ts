@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import type { ForwardOutcome, Passage, ResponseEdits } from '../forwarding/passage.ts';
+import type { Answer } from '../http/answer.ts';
+import type { CanonicalRequest } from '../http/canonical-request.ts';
+import type { Rejection } from '../http/rejection.ts';
 import { mayHoldAfter } from '../redis/deadline.ts';
 import { RedisUnavailable } from '../redis/redis.ts';
-import type { Rejection } from '../rejections/rejection.ts';
-import type { Answer } from '../request/answer.ts';
-import type { CanonicalRequest } from '../request/canonical-request.ts';
+import type { ForwardOutcome, Passage, ResponseEdits } from '../upstream/passage.ts';
 import { readAnswer, readsAnswer, subjectDigestOf, withholdUnreadable } from './issuing.ts';
 import { verdictOf } from './outcome.ts';
 import { newFamily, recordIssued } from './recording.ts';

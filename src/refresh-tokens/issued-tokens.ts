@@ -1,4 +1,4 @@
-import type { FieldList } from '../request/field-list.ts';
+import type { FieldList } from '../http/field-list.ts';
 import { decodeContent } from './decoded-text.ts';
 import { foldName } from './named-values.ts';
 import type { TokenFields } from './token-endpoints.ts';

@@ -1,8 +1,8 @@
-import type { ForwardOutcome, Passage, ResponseEdits } from '../forwarding/passage.ts';
-import { reject } from '../rejections/rejection.ts';
-import type { CanonicalRequest } from '../request/canonical-request.ts';
-import { type FieldList, fieldValues } from '../request/field-list.ts';
-import { trimOws } from '../request/trimming.ts';
+import type { CanonicalRequest } from '../http/canonical-request.ts';
+import { type FieldList, fieldValues } from '../http/field-list.ts';
+import { reject } from '../http/rejection.ts';
+import { trimOws } from '../http/trimming.ts';
+import type { ForwardOutcome, Passage, ResponseEdits } from '../upstream/passage.ts';
 import { type IssuedAnswer, type IssuedTokens, readIssuedTokens } from './issued-tokens.ts';
 import { verdictOf } from './outcome.ts';
 import { newFamily, recordIssued } from './recording.ts';

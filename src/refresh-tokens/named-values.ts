@@ -1,4 +1,4 @@
-import { normaliseLinearly } from '../request/path-folding.ts';
+import { normaliseLinearly } from '../http/path-folding.ts';
 
 /** The name of a field that holds a token or a grant, as it was configured, and what it folds to. */
 export interface FieldName {

@@ -1,4 +1,4 @@
-import type { PathRules } from '../request/path-table.ts';
+import type { PathRules } from '../http/path-table.ts';
 import type { TokenEndpoint } from './token-endpoints.ts';
 import type { TokenStore } from './token-store.ts';
 

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
-import type { CanonicalRequest } from '../request/canonical-request.ts';
-import { type FieldList, fieldValues } from '../request/field-list.ts';
+import type { CanonicalRequest } from '../http/canonical-request.ts';
+import { type FieldList, fieldValues } from '../http/field-list.ts';
 import { type FormField, readForm, readMultipart } from './plain-form.ts';
 import { readJson } from './plain-json.ts';
 

@@ -1,6 +1,6 @@
-import { type Rejection, reject } from '../rejections/rejection.ts';
-import { rejectionTable } from '../rejections/table.ts';
-import type { Answer } from '../request/answer.ts';
+import type { Answer } from '../http/answer.ts';
+import { type Rejection, reject } from '../http/rejection.ts';
+import { rejectionTable } from '../http/rejection-table.ts';
 import type { NotPlain } from './plain-request.ts';
 import type { TokenEndpoint } from './token-endpoints.ts';
 

@@ -1,7 +1,7 @@
-import type { ForwardOutcome, Passage } from '../forwarding/passage.ts';
-import type { Rejection } from '../rejections/rejection.ts';
-import type { Answer } from '../request/answer.ts';
-import type { CanonicalRequest } from '../request/canonical-request.ts';
+import type { Answer } from '../http/answer.ts';
+import type { CanonicalRequest } from '../http/canonical-request.ts';
+import type { Rejection } from '../http/rejection.ts';
+import type { ForwardOutcome, Passage } from '../upstream/passage.ts';
 import { readsAnswer } from './issuing.ts';
 import { verdictOf } from './outcome.ts';
 import { refuseExchange } from './refusals.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import type { Passage } from '../forwarding/passage.ts';
+import type { Rejection } from '../http/rejection.ts';
 import { RedisUnavailable } from '../redis/redis.ts';
-import type { Rejection } from '../rejections/rejection.ts';
+import type { Passage } from '../upstream/passage.ts';
 import { verdictOf } from './outcome.ts';
 import { refuseUnknown } from './refusals.ts';
 import type { Eventually, NoteAnswer } from './token-store.ts';

@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
-import type { Answer } from '../request/answer.ts';
-import { type FieldList, fieldValue } from '../request/field-list.ts';
+import type { Answer } from '../http/answer.ts';
+import { type FieldList, fieldValue } from '../http/field-list.ts';
 
 /**
  * The answer of an exchange, sealed for whoever sends the same token again: AES-256-GCM under a key that HKDF-SHA-256

@@ -1,7 +1,7 @@
-import type { CanonicalRequest, Method } from '../request/canonical-request.ts';
-import { decodeSegment, foldSegment } from '../request/path-folding.ts';
-import { type FormatSuffixes, foldSuffixes, withoutFormatSuffix } from '../request/path-interpretations.ts';
-import { buildPathTable, type PathRules, type PathTableRow } from '../request/path-table.ts';
+import type { CanonicalRequest, Method } from '../http/canonical-request.ts';
+import { decodeSegment, foldSegment } from '../http/path-folding.ts';
+import { type FormatSuffixes, foldSuffixes, withoutFormatSuffix } from '../http/path-interpretations.ts';
+import { buildPathTable, type PathRules, type PathTableRow } from '../http/path-table.ts';
 
 /** An endpoint of the shop that issues, exchanges or revokes refresh tokens. */
 export interface TokenEndpoint {

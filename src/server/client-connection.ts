@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { endAlone } from '../event-loop/faults.ts';
-import type { RejectionName } from '../rejections/table.ts';
+import type { RejectionName } from '../http/rejection-table.ts';
+import { endAlone } from '../lib/faults.ts';
 import type { ConnectionPlaces } from './connection-places.ts';
 
 /** One request of a connection, with its response. */

@@ -1,8 +1,8 @@
 import type { Duplex } from 'node:stream';
-import { reasonPhraseOf } from '../rejections/rejection-writer.ts';
-import type { RejectionName } from '../rejections/table.ts';
-import type { Answer } from '../request/answer.ts';
-import type { FieldList } from '../request/field-list.ts';
+import type { Answer } from '../http/answer.ts';
+import type { FieldList } from '../http/field-list.ts';
+import type { RejectionName } from '../http/rejection-table.ts';
+import { reasonPhraseOf } from '../http/rejection-writer.ts';
 
 /** What a fault of node's parser is to the client. */
 export function rejectionOfParserFault(code: string | undefined): RejectionName {

@@ -1,6 +1,6 @@
 import { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import { boundWaiting, GatheredPieces, wholeBytes } from '../event-loop/gathered-pieces.ts';
+import { boundWaiting, GatheredPieces, wholeBytes } from '../lib/gathered-pieces.ts';
 
 /** A request whose body costs by its octets, however its client cuts it: see `GatheredPieces`. */
 export class ClientMessage extends IncomingMessage {

@@ -1,4 +1,4 @@
-import { reject } from '../rejections/rejection.ts';
+import { reject } from '../http/rejection.ts';
 import { networkOf } from './network.ts';
 
 /** One client, or one subject, has as much under way as it may; whatever the mode. */

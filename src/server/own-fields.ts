@@ -1,5 +1,5 @@
-import type { CanonicalRequest } from '../request/canonical-request.ts';
-import { type FieldList, fieldValue, isNamed } from '../request/field-list.ts';
+import type { CanonicalRequest } from '../http/canonical-request.ts';
+import { type FieldList, fieldValue, isNamed } from '../http/field-list.ts';
 import type { Cors } from './cors.ts';
 
 /** Fields that shopward puts on answers: the request id, and cross-origin fields. */

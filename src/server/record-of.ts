@@ -1,6 +1,6 @@
-import type { Rejection } from '../rejections/rejection.ts';
-import { type CanonicalRequest, methods } from '../request/canonical-request.ts';
-import { generateRequestId } from '../request/request-id.ts';
+import { type CanonicalRequest, methods } from '../http/canonical-request.ts';
+import type { Rejection } from '../http/rejection.ts';
+import { generateRequestId } from '../http/request-id.ts';
 import type { ExchangeRecord } from '../telemetry/exchange-record.ts';
 import type { PathForLog } from '../telemetry/path-for-log.ts';
 

@@ -1,8 +1,8 @@
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { reject } from '../rejections/rejection.ts';
-import { speakRejection } from '../rejections/rejection-writer.ts';
-import type { RejectionName } from '../rejections/table.ts';
+import { reject } from '../http/rejection.ts';
+import type { RejectionName } from '../http/rejection-table.ts';
+import { speakRejection } from '../http/rejection-writer.ts';
 import { endWithAnswer } from './client-error.ts';
 import type { ExchangeContext } from './exchange.ts';
 import { readUnread, recordOf } from './record-of.ts';

@@ -1,11 +1,11 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
-import type { WebSocketForwarder } from '../forwarding/websocket.ts';
-import { isRejection, type Rejection, reject } from '../rejections/rejection.ts';
-import { speakRejection } from '../rejections/rejection-writer.ts';
-import type { Answer } from '../request/answer.ts';
-import type { CanonicalRequest } from '../request/canonical-request.ts';
-import type { FieldList } from '../request/field-list.ts';
+import type { Answer } from '../http/answer.ts';
+import type { CanonicalRequest } from '../http/canonical-request.ts';
+import type { FieldList } from '../http/field-list.ts';
+import { isRejection, type Rejection, reject } from '../http/rejection.ts';
+import { speakRejection } from '../http/rejection-writer.ts';
+import type { WebSocketForwarder } from '../upstream/websocket.ts';
 import { endWithAnswer } from './client-error.ts';
 import type { ExchangeContext } from './exchange.ts';
 import { beyondShare, type InFlight } from './in-flight.ts';

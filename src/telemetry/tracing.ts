@@ -1,6 +1,6 @@
 import type { Attributes, Context, Span, Tracer } from '@opentelemetry/api';
-import type { CanonicalRequest } from '../request/canonical-request.ts';
-import { fieldValue } from '../request/field-list.ts';
+import type { CanonicalRequest } from '../http/canonical-request.ts';
+import { fieldValue } from '../http/field-list.ts';
 import type { ExchangeRecord } from './exchange-record.ts';
 
 /** Spans for whoever runs shopward under an OpenTelemetry SDK. */

@@ -1,5 +1,5 @@
-import type { CanonicalRequest } from '../request/canonical-request.ts';
-import { createOwnPathTest } from '../request/path-interpretations.ts';
+import type { CanonicalRequest } from '../http/canonical-request.ts';
+import { createOwnPathTest } from '../http/path-interpretations.ts';
 import type { Lifetimes } from './cache/cached-mapping.ts';
 import { LocalCache } from './cache/local-cache.ts';
 import { SharedCache } from './cache/shared-cache.ts';

@@ -1,4 +1,4 @@
-import type { PathRules } from '../request/path-table.ts';
+import type { PathRules } from '../http/path-table.ts';
 import type { Lifetimes } from './cache/cached-mapping.ts';
 import type { SharedMapping } from './cache/shared-mapping.ts';
 import type { PurgeLog } from './purge/purge-log.ts';

@@ -1,6 +1,6 @@
-import type { Rejection } from '../rejections/rejection.ts';
-import type { Answer } from '../request/answer.ts';
-import type { CanonicalRequest } from '../request/canonical-request.ts';
+import type { Answer } from '../http/answer.ts';
+import type { CanonicalRequest } from '../http/canonical-request.ts';
+import type { Rejection } from '../http/rejection.ts';
 import type { Lesson } from './learning/lesson.ts';
 import type { FileState } from './mapping-file/mapping-file.ts';
 import type { FileProblem } from './mapping-file/problem.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { ForwardOutcome } from '../../src/forwarding/passage.ts';
+import type { ForwardOutcome } from '../../src/upstream/passage.ts';
 import { eachEngine } from '../harness/each-engine.ts';
 import { exchangeRaw } from '../harness/raw-client.ts';
 import { answer } from '../harness/recording-upstream.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { endToEndFields } from '../../src/forwarding/response-fields.ts';
+import { endToEndFields } from '../../src/upstream/response-fields.ts';
 import { eachEngine } from '../harness/each-engine.ts';
 import { exchangeRaw } from '../harness/raw-client.ts';
 import { answer } from '../harness/recording-upstream.ts';

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { expect, it } from 'vitest';
 
 const start = `
-  const { createHttpProxy3Engine } = await import(${JSON.stringify(new URL('../../src/forwarding/http-proxy-3/engine.ts', import.meta.url).href)});
+  const { createHttpProxy3Engine } = await import(${JSON.stringify(new URL('../../src/upstream/http-proxy-3/engine.ts', import.meta.url).href)});
   const upstream = { scheme: 'http', hostname: '127.0.0.1', port: 1 };
   await createHttpProxy3Engine({ upstream, connectTimeoutMs: 1, connections: 1, queueLimit: 1, queueTimeoutMs: 1 }).close();
 `;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { encode, signSegments } from '../access/signing.ts';
 import { invalidTokenChallenge, request, useAttackStage } from '../harness/attack-stage.ts';
-import { encode, signSegments } from '../protection/signing.ts';
 
 const stage = useAttackStage();
 const withToken = (token: string) => request('GET /orders', [`Authorization: Bearer ${token}`]);

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
+import { makeSigner, makeToken } from '../access/signing.ts';
 import { request, useAttackStage } from '../harness/attack-stage.ts';
-import { makeSigner, makeToken } from '../protection/signing.ts';
 
 const stage = useAttackStage();
 

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { expect, it } from 'vitest';
+import { encode, makeSigner, makeToken, publicJwk, publicPem } from '../access/signing.ts';
 import { request, useAttackStage } from '../harness/attack-stage.ts';
-import { encode, makeSigner, makeToken, publicJwk, publicPem } from '../protection/signing.ts';
 
 const stage = useAttackStage();
 const withToken = (token: string) => request('GET /orders', [`Authorization: Bearer ${token}`]);

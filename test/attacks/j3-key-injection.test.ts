@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type JwksServer, startJwksServer } from '../access/jwks-server.ts';
+import { makeSigner, makeToken, publicJwk } from '../access/signing.ts';
 import { request, useAttackStage } from '../harness/attack-stage.ts';
-import { type JwksServer, startJwksServer } from '../protection/jwks-server.ts';
-import { makeSigner, makeToken, publicJwk } from '../protection/signing.ts';
 
 const stage = useAttackStage();
 const attacker = makeSigner('RS256', 'attacker');

@@ -1,6 +1,6 @@
 import { it } from 'vitest';
+import { encode } from '../access/signing.ts';
 import { request, useAttackStage } from '../harness/attack-stage.ts';
-import { encode } from '../protection/signing.ts';
 
 const stage = useAttackStage();
 

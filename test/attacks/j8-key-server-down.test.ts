@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type JwksServer, startJwksServer } from '../access/jwks-server.ts';
+import { makeSigner } from '../access/signing.ts';
 import { expectRejection, request } from '../harness/attack-stage.ts';
 import { createKeptClient } from '../harness/kept-client.ts';
 import { exchangeRaw } from '../harness/raw-client.ts';
 import { answer, type RecordingUpstream, startRecordingUpstream } from '../harness/recording-upstream.ts';
 import { issueToken, type Shopward, startShopward } from '../harness/shopward.ts';
-import { type JwksServer, startJwksServer } from '../protection/jwks-server.ts';
-import { makeSigner } from '../protection/signing.ts';
 
 const signer = makeSigner('RS256', 'first');
 const next = makeSigner('RS256', 'second');

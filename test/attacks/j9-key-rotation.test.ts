@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { type JwksServer, startJwksServer } from '../access/jwks-server.ts';
+import { makeSigner } from '../access/signing.ts';
 import { request } from '../harness/attack-stage.ts';
 import { exchangeRaw } from '../harness/raw-client.ts';
 import { answer, type RecordingUpstream, startRecordingUpstream } from '../harness/recording-upstream.ts';
 import { issueToken, type Shopward, startShopward } from '../harness/shopward.ts';
-import { type JwksServer, startJwksServer } from '../protection/jwks-server.ts';
-import { makeSigner } from '../protection/signing.ts';
 
 const old = makeSigner('RS256', 'old');
 const fresh = makeSigner('RS256', 'fresh');

@@ -1,6 +1,6 @@
 import { METHODS } from 'node:http';
 import { expect, it } from 'vitest';
-import { methods } from '../../src/request/canonical-request.ts';
+import { methods } from '../../src/http/canonical-request.ts';
 import { request, useAttackStage } from '../harness/attack-stage.ts';
 
 const stage = useAttackStage();

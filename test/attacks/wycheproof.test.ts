@@ -2,13 +2,13 @@ import { createSecretKey } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { readBearerCredentials } from '../../src/protection/bearer-credentials.ts';
-import { readKeyDocument } from '../../src/protection/key-document.ts';
-import type { VerificationKey } from '../../src/protection/key-source.ts';
-import { createTokenVerifier } from '../../src/protection/token-verifier.ts';
-import { signatureAlgorithms } from '../../src/protection/verification-key.ts';
-import { isRejection } from '../../src/rejections/rejection.ts';
-import { createStubKeySource } from '../protection/stub-key-source.ts';
+import { readBearerCredentials } from '../../src/access/bearer-credentials.ts';
+import { readKeyDocument } from '../../src/access/key-document.ts';
+import type { VerificationKey } from '../../src/access/key-source.ts';
+import { createTokenVerifier } from '../../src/access/token-verifier.ts';
+import { signatureAlgorithms } from '../../src/access/verification-key.ts';
+import { isRejection } from '../../src/http/rejection.ts';
+import { createStubKeySource } from '../access/stub-key-source.ts';
 
 interface Group {
   readonly name: string;

@@ -4,8 +4,8 @@
  * Exits 1 when one of them is longer than 20 ms, or 60 where others use the machine.
  */
 import { writeFile } from 'node:fs/promises';
-import { setTimeout as sleep } from 'node:timers/promises';
 import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { startShopward } from '../harness/shopward.ts';
 import { dearestExchanges } from './dearest.ts';

@@ -3,14 +3,14 @@ import net from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { stringify } from 'yaml';
-import { createApp } from '../../src/app.ts';
 import { secretsOf } from '../../src/app/live-secrets.ts';
-import { explainForConsole } from '../../src/commands/console-explain.ts';
-import { fileJudges } from '../../src/commands/file-judges.ts';
+import { createApp } from '../../src/app.ts';
+import { explainForConsole } from '../../src/cli/console-explain.ts';
+import { fileJudges } from '../../src/cli/file-judges.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { createLog } from '../../src/telemetry/log.ts';
+import { makeSigner, publicPem } from '../access/signing.ts';
 import { issueToken } from '../harness/shopward.ts';
-import { makeSigner, publicPem } from '../protection/signing.ts';
 
 /** The whole proxy in this process, so that its CPU can be read, over real sockets, in front of a shop that says what it is told. */
 export interface Stage {

@@ -14,9 +14,9 @@ import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { stringify } from 'yaml';
+import { makeSigner, publicPem } from '../access/signing.ts';
 import { startEchoUpstream } from '../harness/echo-upstream.ts';
 import { issueToken } from '../harness/shopward.ts';
-import { makeSigner, publicPem } from '../protection/signing.ts';
 import { makeReadOnly, placeNode, serveUnprivileged } from './unprivileged.ts';
 
 /**

@@ -1,4 +1,4 @@
-import { contractRows } from '../protection/contract-rows.ts';
+import { contractRows } from '../access/contract-rows.ts';
 
 /** A request as some server has understood it. */
 export interface Understood {

@@ -5,8 +5,8 @@
  *     node test/drill/run.ts [--short] [a word of a drill's name]...
  */
 import { parseArgs } from 'node:util';
-import { drills } from './drills.ts';
 import { type DrillResult, runDrill } from './drill.ts';
+import { drills } from './drills.ts';
 import { formatResults } from './report.ts';
 
 const { values, positionals } = parseArgs({

@@ -4,10 +4,10 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { makeHmacToken, makeSigner, makeToken, publicJwk, publicPem } from '../access/signing.ts';
 import { type EchoUpstream, startEchoUpstream } from '../harness/echo-upstream.ts';
 import { callShop, outcomeOf } from '../harness/shop-client.ts';
 import { type Shopward, startShopward } from '../harness/shopward.ts';
-import { makeHmacToken, makeSigner, makeToken, publicJwk, publicPem } from '../protection/signing.ts';
 
 const secret = 'a shared secret of more than thirty-two octets';
 const signers = {

@@ -5,9 +5,9 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { runServe } from '../../src/commands/serve.ts';
+import { runServe } from '../../src/cli/serve.ts';
+import { makeSigner, publicPem } from '../access/signing.ts';
 import { listOf } from '../harness/shopward.ts';
-import { makeSigner, publicPem } from '../protection/signing.ts';
 
 const main = path.join(import.meta.dirname, '../../src/main.ts');
 let folder: string;

@@ -5,9 +5,9 @@ import {
   compileProtectedList,
   type ProtectedList,
   parseProtectedList,
-} from '../../src/protection/protected-list.ts';
-import { isRejection } from '../../src/rejections/rejection.ts';
-import { canonicaliseTarget } from '../../src/request/request-target.ts';
+} from '../../src/access/protected-list.ts';
+import { isRejection } from '../../src/http/rejection.ts';
+import { canonicaliseTarget } from '../../src/http/request-target.ts';
 import { request } from '../harness/attack-stage.ts';
 import { type EchoUpstream, startEchoUpstream } from '../harness/echo-upstream.ts';
 import { createKeptClient, type KeptClient } from '../harness/kept-client.ts';

@@ -5,6 +5,7 @@ import path from 'node:path';
 import { type ConnectionOptions, connect } from 'node:tls';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { certificateNotice } from '../../src/config/certificate.ts';
+import { makeHmacToken } from '../access/signing.ts';
 import { type EchoUpstream, startEchoUpstream } from '../harness/echo-upstream.ts';
 import { eventually } from '../harness/eventually.ts';
 import { exchangeRaw } from '../harness/raw-client.ts';
@@ -18,7 +19,6 @@ import {
   testCertificate,
   testKey,
 } from '../harness/tls-fixture.ts';
-import { makeHmacToken } from '../protection/signing.ts';
 
 const secrets = ['first-secret-of-forty-characters-or-more-x', 'second-secret-of-forty-characters-or-more'];
 const adminTokens = ['first-token-of-operators', 'second-token-of-operators'];

@@ -2,12 +2,12 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, expect, it } from 'vitest';
+import { makeSigner, publicJwk } from '../access/signing.ts';
 import { eventually } from '../harness/eventually.ts';
 import { exchangeRaw } from '../harness/raw-client.ts';
 import { answer, type RecordingUpstream, startRecordingUpstream } from '../harness/recording-upstream.ts';
 import { startRedisProcess } from '../harness/redis-server.ts';
 import { type Shopward, type ShopwardOptions, startShopward } from '../harness/shopward.ts';
-import { makeSigner, publicJwk } from '../protection/signing.ts';
 
 /** What whoever is called at night gets to see: each fault in log, metrics, /readyz and console, and its end too. */
 let upstream: RecordingUpstream;

@@ -3,8 +3,8 @@ import { describe, expect, test } from 'vitest';
 import { createMemoryTagStore } from '../../src/entity-tags/memory-store.ts';
 import { isOwnTag } from '../../src/entity-tags/random-tag.ts';
 import type { TagStore } from '../../src/entity-tags/tag-store.ts';
+import { fieldValue, fieldValues } from '../../src/http/field-list.ts';
 import { RedisUnavailable } from '../../src/redis/redis.ts';
-import { fieldValue, fieldValues } from '../../src/request/field-list.ts';
 import { answered, ask, createGate, requestOf } from './gate.ts';
 import { timesOf } from './tag-store.contract.ts';
 

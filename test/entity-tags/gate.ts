@@ -5,11 +5,11 @@ import {
 } from '../../src/entity-tags/entity-tags.ts';
 import { createMemoryTagStore } from '../../src/entity-tags/memory-store.ts';
 import type { TrackedResourceOptions } from '../../src/entity-tags/tracked-resources.ts';
-import type { ForwardOutcome, Passage } from '../../src/forwarding/passage.ts';
-import { isRejection } from '../../src/rejections/rejection.ts';
-import { type Answer, isAnswer } from '../../src/request/answer.ts';
-import type { CanonicalRequest, Method } from '../../src/request/canonical-request.ts';
-import { editFields, type FieldList, fieldValue } from '../../src/request/field-list.ts';
+import { type Answer, isAnswer } from '../../src/http/answer.ts';
+import type { CanonicalRequest, Method } from '../../src/http/canonical-request.ts';
+import { editFields, type FieldList, fieldValue } from '../../src/http/field-list.ts';
+import { isRejection } from '../../src/http/rejection.ts';
+import type { ForwardOutcome, Passage } from '../../src/upstream/passage.ts';
 import { timesOf } from './tag-store.contract.ts';
 
 export const carts: TrackedResourceOptions = {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { scanPrimaryData } from '../../src/entity-tags/primary-data.ts';
-import { finish } from '../../src/event-loop/slices.ts';
+import { finish } from '../../src/lib/slices.ts';
 
 const scan = (text: string) => finish(scanPrimaryData(Buffer.from(text)));
 

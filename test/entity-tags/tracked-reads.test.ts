@@ -4,8 +4,8 @@ import {
   createTrackedResources,
   type TrackedResourceOptions,
 } from '../../src/entity-tags/tracked-resources.ts';
-import type { CanonicalRequest } from '../../src/request/canonical-request.ts';
-import { buildPathTable, type PathTableRow } from '../../src/request/path-table.ts';
+import type { CanonicalRequest } from '../../src/http/canonical-request.ts';
+import { buildPathTable, type PathTableRow } from '../../src/http/path-table.ts';
 
 type Place = readonly [resource: TrackedResourceOptions, role: string];
 

@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { type JwksServer, serveJson, startJwksServer } from '../access/jwks-server.ts';
+import { makeSigner, type Signer } from '../access/signing.ts';
 import { issueToken, type Shopward, startShopward } from '../harness/shopward.ts';
-import { type JwksServer, serveJson, startJwksServer } from '../protection/jwks-server.ts';
-import { makeSigner, type Signer } from '../protection/signing.ts';
 import { ask } from './ask.ts';
 import { judgeScene, type Scene } from './scene.ts';
 import { type FaultShop, startFaultShop } from './shop.ts';

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
+import { readBearerCredentials } from '../../src/access/bearer-credentials.ts';
 import { parseEntityTags } from '../../src/entity-tags/entity-tag.ts';
-import { readBearerCredentials } from '../../src/protection/bearer-credentials.ts';
+import { isRejection } from '../../src/http/rejection.ts';
 import { findCandidate } from '../../src/refresh-tokens/candidates.ts';
-import { isRejection } from '../../src/rejections/rejection.ts';
-import { makeToken } from '../protection/signing.ts';
-import { claims, createVerifier, rsa } from '../protection/verifier-setup.ts';
+import { makeToken } from '../access/signing.ts';
+import { claims, createVerifier, rsa } from '../access/verifier-setup.ts';
 import { mutate, mutations } from './arbitraries.ts';
 import { type FuzzTarget, fuzzTarget } from './fuzz-target.ts';
 

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import fc from 'fast-check';
-import { compileProtectedList, parseProtectedList } from '../../src/protection/protected-list.ts';
-import { isRejection } from '../../src/rejections/rejection.ts';
+import { compileProtectedList, parseProtectedList } from '../../src/access/protected-list.ts';
+import { isRejection } from '../../src/http/rejection.ts';
 import { isProtectedToShop } from '../differential/shop-rule.ts';
-import { canonicaliseSample, sampleHead } from '../request/sample-request.ts';
+import { canonicaliseSample, sampleHead } from '../http/sample-request.ts';
 import { fieldLines, method, target } from './arbitraries.ts';
 import { type FuzzTarget, fuzzTarget } from './fuzz-target.ts';
 

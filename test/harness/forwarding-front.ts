@@ -1,21 +1,21 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { EngineOptions, UpstreamEngine } from '../../src/forwarding/engine.ts';
+import type { CanonicalRequest, Method } from '../../src/http/canonical-request.ts';
+import { buildRejections } from '../../src/http/rejection-table.ts';
+import { writeRejection } from '../../src/http/rejection-writer.ts';
+import { ClientMessage } from '../../src/server/client-message.ts';
+import { InFlight } from '../../src/server/in-flight.ts';
+import type { EngineOptions, UpstreamEngine } from '../../src/upstream/engine.ts';
 import {
   createForwarder,
   type Forwarder,
   type ForwarderOptions,
   type ForwardResult,
-} from '../../src/forwarding/forwarder.ts';
-import { createHttpProxy3Engine } from '../../src/forwarding/http-proxy-3/engine.ts';
-import { createLlhttpEngine } from '../../src/forwarding/llhttp/engine.ts';
-import type { Passage } from '../../src/forwarding/passage.ts';
-import { writeRejection } from '../../src/rejections/rejection-writer.ts';
-import { buildRejections } from '../../src/rejections/table.ts';
-import type { CanonicalRequest, Method } from '../../src/request/canonical-request.ts';
-import { ClientMessage } from '../../src/server/client-message.ts';
-import { InFlight } from '../../src/server/in-flight.ts';
+} from '../../src/upstream/forwarder.ts';
+import { createHttpProxy3Engine } from '../../src/upstream/http-proxy-3/engine.ts';
+import { createLlhttpEngine } from '../../src/upstream/llhttp/engine.ts';
+import type { Passage } from '../../src/upstream/passage.ts';
 
 /** Every engine that must behave alike. */
 export const engines: ReadonlyArray<NamedEngine> = [

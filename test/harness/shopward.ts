@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect } from 'vitest';
 import { stringify } from 'yaml';
-import { makeSigner, makeToken, publicPem, type Signer } from '../protection/signing.ts';
+import { makeSigner, makeToken, publicPem, type Signer } from '../access/signing.ts';
 
 export interface ShopwardOptions {
   /** Origin of the upstream. */

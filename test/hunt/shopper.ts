@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { makeHmacToken } from '../protection/signing.ts';
+import { makeHmacToken } from '../access/signing.ts';
 import { type CartAnswer, type CartRequest, createCartClient } from './cart-client.ts';
 import { clockMs, type NotModified, type Told, type Write, type WriteKind } from './history.ts';
 import type { Random } from './random.ts';

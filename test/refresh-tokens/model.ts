@@ -1,4 +1,5 @@
-import type { ForwardOutcome, Passage } from '../../src/forwarding/passage.ts';
+import { isAnswer } from '../../src/http/answer.ts';
+import { isRejection } from '../../src/http/rejection.ts';
 import { RedisUnavailable } from '../../src/redis/redis.ts';
 import { beginExchange } from '../../src/refresh-tokens/exchanging.ts';
 import { MemoryTokenStore, type TokenSteps } from '../../src/refresh-tokens/memory-token-store.ts';
@@ -9,8 +10,7 @@ import { createDigests } from '../../src/refresh-tokens/token-digest.ts';
 import type { TokenEndpoint } from '../../src/refresh-tokens/token-endpoints.ts';
 import type { FamilyId, TokenStore } from '../../src/refresh-tokens/token-store.ts';
 import type { Workings } from '../../src/refresh-tokens/workings.ts';
-import { isRejection } from '../../src/rejections/rejection.ts';
-import { isAnswer } from '../../src/request/answer.ts';
+import type { ForwardOutcome, Passage } from '../../src/upstream/passage.ts';
 
 /**
  * Two replicas of the real code over one store whose calls are slow, lost, answered and carried out late, or never; clients

@@ -1,8 +1,8 @@
 import { connect, type Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
-import { EndOfTurn } from '../../src/event-loop/end-of-turn.ts';
-import { hearFaults } from '../../src/event-loop/faults.ts';
-import { endResponse } from '../../src/rejections/unread-body.ts';
+import { endResponse } from '../../src/http/unread-body.ts';
+import { EndOfTurn } from '../../src/lib/end-of-turn.ts';
+import { hearFaults } from '../../src/lib/faults.ts';
 import { createListener, type Listener, type ListenerOptions } from '../../src/server/listener.ts';
 import { exchangeRaw } from '../harness/raw-client.ts';
 

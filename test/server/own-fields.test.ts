@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { CanonicalRequest, Method } from '../../src/request/canonical-request.ts';
-import type { FieldList } from '../../src/request/field-list.ts';
+import type { CanonicalRequest, Method } from '../../src/http/canonical-request.ts';
+import type { FieldList } from '../../src/http/field-list.ts';
 import { createCors } from '../../src/server/cors.ts';
 import { createOwnFields } from '../../src/server/own-fields.ts';
 

@@ -1,12 +1,12 @@
 import { afterEach, expect, it } from 'vitest';
-import { reject } from '../../src/rejections/rejection.ts';
-import { buildRejections } from '../../src/rejections/table.ts';
+import { reject } from '../../src/http/rejection.ts';
+import { buildRejections } from '../../src/http/rejection-table.ts';
 import { InFlight } from '../../src/server/in-flight.ts';
 import { createListener } from '../../src/server/listener.ts';
 import { createOwnFields } from '../../src/server/own-fields.ts';
 import { createUpgradeHandler } from '../../src/server/upgrade.ts';
 import { exchangeRaw } from '../harness/raw-client.ts';
-import { accepted, sampleHead } from '../request/sample-request.ts';
+import { accepted, sampleHead } from '../http/sample-request.ts';
 
 let close: () => void;
 afterEach(() => close());

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Method } from '../../src/request/canonical-request.ts';
-import { namesTag } from '../../src/request/if-none-match.ts';
+import type { Method } from '../../src/http/canonical-request.ts';
+import { namesTag } from '../../src/http/if-none-match.ts';
 import { createUrlResolver } from '../../src/url-resolver/create-url-resolver.ts';
 import type { UrlResolver } from '../../src/url-resolver/url-resolver.ts';
 import { entityOf, requestFor, resolve, targetOf } from './resolver-request.ts';

@@ -1,7 +1,7 @@
-import type { Rejection } from '../../src/rejections/rejection.ts';
-import type { Answer } from '../../src/request/answer.ts';
-import type { CanonicalRequest } from '../../src/request/canonical-request.ts';
-import { fieldValue } from '../../src/request/field-list.ts';
+import type { Answer } from '../../src/http/answer.ts';
+import type { CanonicalRequest } from '../../src/http/canonical-request.ts';
+import { fieldValue } from '../../src/http/field-list.ts';
+import type { Rejection } from '../../src/http/rejection.ts';
 import type { UrlResolver } from '../../src/url-resolver/url-resolver.ts';
 
 /** A canonical request as the listener would make it of `target`. */

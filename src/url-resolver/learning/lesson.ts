@@ -1,5 +1,5 @@
-import type { CanonicalRequest } from '../../request/canonical-request.ts';
-import type { FieldList } from '../../request/field-list.ts';
+import type { CanonicalRequest } from '../../http/canonical-request.ts';
+import type { FieldList } from '../../http/field-list.ts';
 import { cacheMapping, freshUntilMs, isFound, type Lifetimes } from '../cache/cached-mapping.ts';
 import type { LocalCache } from '../cache/local-cache.ts';
 import type { Mapping } from '../mapping.ts';

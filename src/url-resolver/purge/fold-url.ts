@@ -1,4 +1,4 @@
-import { decodeOctets } from '../../request/form-decode.ts';
+import { decodeOctets } from '../../http/form-decode.ts';
 
 /** As often as the shop decodes what it was given already decoded. */
 const shopDecodings = 2;

@@ -1,4 +1,4 @@
-import type { FieldList } from '../../request/field-list.ts';
+import type { FieldList } from '../../http/field-list.ts';
 
 /** The three request fields that have a say in an answer. */
 export interface ResolverFields {

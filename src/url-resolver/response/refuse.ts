@@ -1,4 +1,4 @@
-import { type Rejection, reject } from '../../rejections/rejection.ts';
+import { type Rejection, reject } from '../../http/rejection.ts';
 import type { SourceFailure } from '../sources/verdict.ts';
 
 /** A refusal that no cache outside may keep: the next request may fare better. */

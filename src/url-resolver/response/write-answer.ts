@@ -1,6 +1,6 @@
-import { type Rejection, reject } from '../../rejections/rejection.ts';
-import type { Answer } from '../../request/answer.ts';
-import { namesTag } from '../../request/if-none-match.ts';
+import type { Answer } from '../../http/answer.ts';
+import { namesTag } from '../../http/if-none-match.ts';
+import { type Rejection, reject } from '../../http/rejection.ts';
 import type { Mapping } from '../mapping.ts';
 import { writeDocument } from './document.ts';
 

@@ -1,4 +1,4 @@
-import type { FieldList } from '../../request/field-list.ts';
+import type { FieldList } from '../../http/field-list.ts';
 
 /** Asks the shop; the caller of the resolver brings it, over the forwarding engine. */
 export type AskUpstream = (question: UpstreamQuestion) => Promise<UpstreamReply | UpstreamSilence>;

@@ -1,4 +1,4 @@
-import { type FieldList, fieldValue, fieldValues } from '../../request/field-list.ts';
+import { type FieldList, fieldValue, fieldValues } from '../../http/field-list.ts';
 
 /** JSON as it is, without a content coding. */
 export function isPlainJson(fields: FieldList): boolean {

@@ -1,5 +1,5 @@
 import { constants, createHmac, sign } from 'node:crypto';
-import { encode, makeSigner, publicJwk, publicPem, type Signer } from '../../protection/signing.ts';
+import { encode, makeSigner, publicJwk, publicPem, type Signer } from '../../access/signing.ts';
 import type { TokenRecipe } from './corpus-schema.ts';
 import { expand } from './notation.ts';
 

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
+import { isAnswer } from '../../../src/http/answer.ts';
+import type { CanonicalRequest, Method } from '../../../src/http/canonical-request.ts';
+import { isFormPost } from '../../../src/http/form-post.ts';
+import { isRejection } from '../../../src/http/rejection.ts';
 import { createRefreshTokens } from '../../../src/refresh-tokens/create-refresh-tokens.ts';
 import { MemoryTokenStore } from '../../../src/refresh-tokens/memory-token-store.ts';
-import { isRejection } from '../../../src/rejections/rejection.ts';
-import { isAnswer } from '../../../src/request/answer.ts';
-import type { CanonicalRequest, Method } from '../../../src/request/canonical-request.ts';
-import { isFormPost } from '../../../src/request/form-post.ts';
 import { defaultLifetimeMs, shopEndpoints } from '../../refresh-tokens/token-front.ts';
 import { isSameToken } from './same-token.ts';
 import type { TokenRequestCase } from './token-requests.ts';

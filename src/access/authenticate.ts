@@ -1,0 +1,88 @@
+import type { CanonicalRequest } from '../http/canonical-request.ts';
+import { isRejection, type Rejection, reject } from '../http/rejection.ts';
+import { readBearerCredentials } from './bearer-credentials.ts';
+import { buildChallenge, type Challenge } from './challenge.ts';
+import type { Identity } from './token-claims.ts';
+import type { TokenVerifier } from './token-verifier.ts';
+
+/** What of the request authentication looks at. */
+export type AuthenticatedRequest = Pick<CanonicalRequest, 'fields' | 'scheme' | 'host'>;
+
+export interface AuthenticatorOptions {
+  readonly verifier: Pick<TokenVerifier, 'verify'>;
+  /** Default: the shop's own. */
+  readonly realm?: string;
+  /** Where the RFC 9728 metadata are, named in challenges; unset: not named. */
+  readonly resourceMetadataUrl?: (request: AuthenticatedRequest) => string;
+}
+
+export interface Authenticated {
+  readonly identity: Identity;
+  /** Goes on to the upstream as the one `Authorization` field. */
+  readonly canonicalAuthorization: string;
+}
+
+/**
+ * Credentials, then the token, then the scopes (all of which are required). A value at once where nothing has to be
+ * verified anew. Rejections: `access-token-missing`, `access-token-invalid`, `insufficient-scope` (with a challenge),
+ * `keys-unavailable`, `overloaded`.
+ */
+export type Authenticate = (
+  request: AuthenticatedRequest,
+  requiredScopes: readonly string[],
+) => Authenticated | Rejection | Promise<Authenticated | Rejection>;
+
+export function createAuthenticate(options: AuthenticatorOptions): Authenticate {
+  const { verifier, realm = 'Access to shop API', resourceMetadataUrl } = options;
+
+  function challenge(
+    rejection: Rejection,
+    request: AuthenticatedRequest,
+    scopes: readonly string[],
+  ): Rejection {
+    const more = challengeFor(rejection, scopes);
+    if (more === undefined) return rejection;
+    const metadata = resourceMetadataUrl?.(request);
+    return { ...rejection, challenge: buildChallenge({ realm, resourceMetadataUrl: metadata, ...more }) };
+  }
+
+  function conclude(
+    verdict: Identity | Rejection,
+    canonicalAuthorization: string,
+    request: AuthenticatedRequest,
+    scopes: readonly string[],
+  ): Authenticated | Rejection {
+    if (isRejection(verdict)) return challenge(verdict, request, scopes);
+    return scopes.every((scope) => verdict.scopes.includes(scope))
+      ? { identity: verdict, canonicalAuthorization }
+      : challenge(reject('insufficient-scope', { reason: 'scope' }), request, scopes);
+  }
+
+  return (request, requiredScopes) => {
+    const credentials = readBearerCredentials(request.fields);
+    if (isRejection(credentials)) return challenge(credentials, request, requiredScopes);
+    const { token, canonicalValue } = credentials;
+    const verdict = verifier.verify(token);
+    return verdict instanceof Promise
+      ? verdict.then((late) => conclude(late, canonicalValue, request, requiredScopes))
+      : conclude(verdict, canonicalValue, request, requiredScopes);
+  };
+}
+
+/** The part of a challenge that depends on the refusal (RFC 6750 section 3.1); undefined: none is sent. */
+function challengeFor(
+  { rejection, reason }: Rejection,
+  scopes: readonly string[],
+): Omit<Challenge, 'realm'> | undefined {
+  switch (rejection) {
+    case 'access-token-missing':
+      return {};
+    case 'access-token-invalid':
+      // Credentials of another scheme are no token that could be called invalid.
+      return reason === 'other-scheme' ? {} : { error: 'invalid_token' };
+    case 'insufficient-scope':
+      return { error: 'insufficient_scope', scopes };
+    default:
+      return undefined;
+  }
+}

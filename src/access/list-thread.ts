@@ -1,0 +1,68 @@
+import { once } from 'node:events';
+import { Worker } from 'node:worker_threads';
+import type { Problem } from '../config/problem.ts';
+import type { PathRules } from '../http/path-table.ts';
+import { finishInSlices } from '../lib/slices.ts';
+import type { RenderedDocument } from './document-answer.ts';
+import { compileInSteps, type ProtectedList } from './protected-list.ts';
+import type { ProtectedResource } from './protected-resource.ts';
+
+export interface ListThreadInput {
+  readonly text: string;
+  /** Named in problems. */
+  readonly file: string;
+}
+
+/** Some rows of a list that was parsed in a thread; the last ones come with what else was made of it. */
+export interface ListBatch {
+  readonly rows: readonly ProtectedResource[];
+  readonly isLast: boolean;
+  /** Undefined: the list must not take effect. */
+  readonly rendered?: RenderedDocument | undefined;
+  /** The first errors, where the list must not take effect; warnings on other rows would hide them. */
+  readonly problems?: readonly Problem[];
+}
+
+export interface CompiledList {
+  readonly list: ProtectedList;
+  /** For `GET /protected-resources`. */
+  readonly rendered: RenderedDocument;
+}
+
+// A URL is not rewritten when the sources are compiled, so the name follows the one of this file.
+const workerFile = new URL(
+  import.meta.url.endsWith('.ts') ? './list-worker.ts' : './list-worker.js',
+  import.meta.url,
+);
+
+/**
+ * Parses a list in a thread of its own and compiles it here in slices, so that an edit of any size holds up nobody; the
+ * result is that of `parseProtectedList` and `compileProtectedList`. Rejects only when the thread breaks.
+ */
+export async function compileListInThread(
+  input: ListThreadInput,
+  rules: PathRules,
+): Promise<CompiledList | { readonly problems: readonly Problem[] }> {
+  const worker = new Worker(workerFile, { workerData: input, execArgv: [] });
+  worker.unref();
+  // It is heard where a batch is waited for; between two of them it must not end the process.
+  worker.on('error', () => {});
+  const ended = once(worker, 'exit').then(([code]) => {
+    throw new Error(`parsing a list ended with ${code}`);
+  });
+  ended.catch(() => {});
+  const rows: ProtectedResource[] = [];
+  for (;;) {
+    // Batches that nobody has asked for yet would all be received in one turn.
+    worker.postMessage('more');
+    const [batch] = (await Promise.race([once(worker, 'message'), ended])) as [ListBatch];
+    for (const row of batch.rows) rows.push(Object.freeze(row));
+    if (!batch.isLast) continue;
+    const { rendered, problems = [] } = batch;
+    if (rendered === undefined) return { problems };
+    const list = await finishInSlices(compileInSteps({ rows: Object.freeze(rows) }, rules));
+    // Octets come out of a thread as a bare array.
+    const { buffer, byteOffset, byteLength } = rendered.body;
+    return { list, rendered: { ...rendered, body: Buffer.from(buffer, byteOffset, byteLength) } };
+  }
+}

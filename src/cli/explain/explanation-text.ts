@@ -1,0 +1,84 @@
+import type { ReadingStep } from '../../http/path-table.ts';
+import type { ExplainedRow, Explanation, Refusal } from './explanation.ts';
+
+/** The explanation for people: one fact a line, its name in front. */
+export function explanationText(explanation: Explanation, notes: readonly string[]): string[] {
+  const { request, canonicalPath, refusal, rows, whyNot, entityTags, forward } = explanation;
+  const lines = [`${request.method} ${request.target}`];
+  const say = (name: string, text: string) => lines.push(`  ${name.padEnd(15)} ${text}`);
+  for (const note of notes) say('as pasted', note);
+  if (canonicalPath !== null && canonicalPath !== request.target.split('?')[0]) {
+    say('canonical path', canonicalPath);
+  }
+  if (refusal !== null) {
+    say('refused', speak(refusal));
+    if (refusal.reason !== undefined) say('because', refusal.reason);
+    say('forwarded', 'no: the upstream is not asked');
+    return lines;
+  }
+  if (explanation.ownEndpoint !== null) {
+    say('answered', ownTexts[explanation.ownEndpoint]);
+    return lines;
+  }
+  say(explanation.verdict, verdictText(explanation));
+  for (const row of rows) say('row', rowText(row));
+  for (const why of whyNot) say('why not', why);
+  if (entityTags !== null) say('entity tag', entityTags.text);
+  for (const kind of explanation.refreshTokens) say('refresh token', tokenTexts[kind]);
+  if (forward === null) say('forwarded', 'no: the upstream is not asked');
+  else say('forwarded', `${forward.method} ${forward.target} to ${forward.upstream}`);
+  return lines;
+}
+
+const ownTexts: Readonly<Record<NonNullable<Explanation['ownEndpoint']>, string>> = {
+  'url-resolver': 'by the URL resolver, from its mapping; needs no token',
+  'protected-resources': 'by shopward: the protected list for clients; needs no token',
+  'resource-metadata': 'by shopward: metadata of the protected resource (RFC 9728); needs no token',
+};
+
+const tokenTexts: Readonly<Record<Explanation['refreshTokens'][number], string>> = {
+  issue: 'a refresh token in the answer is remembered',
+  exchange: 'a refresh token in the request is used up; refused when it was used, revoked or has expired',
+  revoke: "revokes the user's own refresh token",
+};
+
+function verdictText({ token }: Explanation): string {
+  if (!token.needed || token.missing === null || token.invalid === null) {
+    return 'no row of the protected list is met, no token is needed';
+  }
+  const scopes = token.scopes.length > 0 ? ` with the scopes ${token.scopes.join(', ')}` : '';
+  const { missing, invalid } = token;
+  const refusals = `${missing.status} code ${missing.code} without, ${invalid.status} code ${invalid.code} with a bad one`;
+  const observed = token.observed ? '; observe mode: refusals are only logged and counted' : '';
+  return `needs a valid access token${scopes}; ${refusals}${observed}`;
+}
+
+function rowText({ row, group, file, line, scopes, observe, exact, reading }: ExplainedRow): string {
+  const more = [
+    `group ${group}`,
+    ...(scopes.length > 0 ? [`scopes ${scopes.join(' ')}`] : []),
+    ...(observe ? ['observe'] : []),
+    ...(exact
+      ? []
+      : [`by a lenient reading of the path: ${reading.map((step) => stepTexts[step]).join(', ')}`]),
+  ];
+  return `${row} (${file}:${line}), ${more.join(', ')}`;
+}
+
+const stepTexts: Readonly<Record<ReadingStep, string>> = {
+  'encoded-slash': 'its encoded slash is one',
+  'empty-segments': 'without its empty segments',
+  prefix: 'without its prefix',
+  version: 'without the version in front',
+  'format-suffix': 'without its format suffix',
+  'last-pair': 'its last type and id below an earlier one',
+  'item-form': 'with an id behind the row',
+  'without-version': "without the row's version",
+  spelling: 'in another spelling',
+  'empty-id': 'with an empty id',
+  'longer-path': 'as the end of a longer path',
+};
+
+function speak({ status, code, detail }: Refusal): string {
+  return `${status} code ${code}: ${detail}`;
+}

@@ -1,0 +1,70 @@
+import { hash } from 'node:crypto';
+import { readKeyFiles } from '../access/file-key-source.ts';
+import { type ProtectedResources, parseProtectedList } from '../access/protected-list.ts';
+import { findSuspicious } from '../access/protected-list-suspicion.ts';
+import { resourceId } from '../access/protected-resource.ts';
+import type { FileJudges } from '../config/named-files.ts';
+import type { Problem } from '../config/problem.ts';
+import type { PartialConfig } from '../config/schema.ts';
+import { loadMappingFile } from '../url-resolver/mapping-file/load-mapping-file.ts';
+import { findOwnEndpoint } from './explain/own-endpoint.ts';
+
+/** The features' own judgement of the files that the configuration names. */
+export const fileJudges: FileJudges = {
+  protectedResources: (text, name) => {
+    const { list, problems } = parseProtectedList(text, name);
+    const remark = list && remarkOnContractList(list);
+    return remark === undefined ? problems : [remark];
+  },
+  keyFiles: async (paths, algorithms) => (await readKeyFiles(paths, algorithms)).problems,
+  mapping: judgeMapping,
+};
+
+async function judgeMapping(path: string, name: string): Promise<Problem[]> {
+  const loaded = await loadMappingFile(path);
+  if (loaded.kind === 'table') return [];
+  return loaded.problems.map(({ line, col, text }) => ({
+    file: name,
+    line,
+    column: col,
+    severity: 'error',
+    text,
+  }));
+}
+
+/** The same, with advice that a start need not repeat: rows that are right but probably not what was meant. */
+export const adviceJudges: FileJudges = {
+  ...fileJudges,
+  protectedResources: (text, name, config) => {
+    const { list, problems } = parseProtectedList(text, name);
+    if (list === undefined) return problems;
+    const remark = remarkOnContractList(list);
+    const found = remark === undefined ? [...problems, ...findSuspicious(list, config.request)] : [remark];
+    return [...found, ...findVoid(list, config)];
+  },
+};
+
+/** Rows that protect nothing: what shopward answers itself needs no token, whatever the list says. */
+function findVoid({ rows }: ProtectedResources, config: PartialConfig): Problem[] {
+  return rows.flatMap((row) => {
+    const { method, template: path } = row;
+    if (method !== 'ANY' && method !== 'GET') return [];
+    if (findOwnEndpoint({ method: 'GET', path, segments: path.slice(1).split('/') }, config) === null)
+      return [];
+    const text = `${resourceId(row)}: shopward answers GET ${path} itself, and asks for no token`;
+    return [{ ...row.source, severity: 'warning', text }];
+  });
+}
+
+/** One remark where the list is the contract's own, of which each omission is known; undefined: it is another one. */
+function remarkOnContractList({ rows, file }: ProtectedResources): Problem | undefined {
+  const isPlain = rows.every(({ scopes, observe }) => scopes.length === 0 && !observe);
+  const keys = rows.map((row) => `${row.method} ${row.template}`).toSorted();
+  if (!isPlain || hash('sha256', keys.join('\n')) !== contractDigest) return undefined;
+  const text =
+    "the contract's default list: protected-resources.hardened.yaml also names what such a shop protects besides";
+  return { file, line: 1, column: 1, severity: 'warning', text };
+}
+
+/** SHA-256 of the shipped list's rows, sorted, one a line. */
+const contractDigest = '437b8fa7a5e4933d5b42b5da2652162ca9a77b0d1048746e178f3ef6eeca9268';

@@ -1,0 +1,86 @@
+import { diffProtectedLists, type RouteChange } from '../../access/protected-list-difference.ts';
+import { type ProtectedResource, resourceId } from '../../access/protected-resource.ts';
+import { type CommandIo, processIo } from '../command-io.ts';
+import { badConfiguration } from '../load-configuration.ts';
+import { readList } from '../read-list.ts';
+import { textTable } from '../text-table.ts';
+import { jsonRow } from './list.ts';
+import { createRowCover, type RowCover } from './row-cover.ts';
+
+/**
+ * Prints how the second list differs from the first, and marks what it asks less for. Exit code 0 for lists that
+ * protect the same, 1 when they differ, 78 for a list with problems.
+ */
+export async function runProtectedDiff(
+  first: string,
+  second: string,
+  options: { readonly json?: boolean },
+  io: CommandIo = processIo,
+): Promise<number> {
+  const a = await readList(first, io);
+  const b = await readList(second, io);
+  if (a === undefined || b === undefined) return badConfiguration;
+  const { added, removed, changed } = diffProtectedLists(a, b);
+  const cover = createRowCover(b.rows);
+  const gone = removed.map((row) => ({ row, isLooser: !row.observe && !cover.isCovered(rowRoute(row)) }));
+  const loosenings =
+    gone.filter(({ isLooser }) => isLooser).length + changed.filter(({ isLooser }) => isLooser).length;
+  if (options.json) {
+    io.out(
+      JSON.stringify(
+        {
+          same: added.length + removed.length + changed.length === 0,
+          loosenings,
+          added: added.map(jsonRow),
+          removed: gone.map(({ row, isLooser }) => ({ ...jsonRow(row), isLooser })),
+          changed: changed.map(({ before, after, what, isLooser }) => ({
+            before: jsonRow(before),
+            after: jsonRow(after),
+            what,
+            isLooser,
+          })),
+        },
+        null,
+        2,
+      ),
+    );
+  } else {
+    const rows = [
+      ...gone.map(({ row, isLooser }) =>
+        line('-', row, isLooser ? 'LOOSER: open now' : coveredBy(row, cover)),
+      ),
+      ...added.map((row) => line('+', row, row.observe ? 'observed only' : '')),
+      ...changed.map((change) => line('~', change.after, changeText(change))),
+    ];
+    for (const text of textTable(rows)) io.out(text);
+    io.out(
+      `${removed.length} removed, ${added.length} added, ${changed.length} changed; ${loosenings === 0 ? 'nothing' : loosenings} looser`,
+    );
+  }
+  return added.length + removed.length + changed.length === 0 ? 0 : 1;
+}
+
+function rowRoute({ method, template }: ProtectedResource) {
+  return { method, template };
+}
+
+function line(sign: string, row: ProtectedResource, text: string): string[] {
+  return [sign, resourceId(row), `${row.source.file}:${row.source.line}`, text];
+}
+
+function coveredBy(row: ProtectedResource, cover: RowCover): string {
+  const other = cover.rowsOf(rowRoute(row)).find(({ row: { observe } }) => !observe);
+  if (other === undefined) return 'it was observed only';
+  return `still met by ${resourceId(other.row)} in line ${other.row.source.line}`;
+}
+
+function changeText({ before, after, what, isLooser }: RouteChange): string {
+  const texts = what.map((part) => {
+    if (part === 'scopes')
+      return `scopes ${before.scopes.join(' ') || 'none'} -> ${after.scopes.join(' ') || 'none'}`;
+    if (part === 'observe') return after.observe ? 'only observed now' : 'enforced now';
+    if (part === 'group') return `group ${before.group} -> ${after.group}`;
+    return `was ${before.template}`;
+  });
+  return `${isLooser ? 'LOOSER: ' : ''}${texts.join(', ')}`;
+}

@@ -1,0 +1,87 @@
+import { availableParallelism } from 'node:os';
+import { followSecrets, secretsOf } from '../app/live-secrets.ts';
+import { type EventLoopWatch, watchEventLoop } from '../cluster/event-loop-watch.ts';
+import { type Running, untilStopped } from '../cluster/until-stopped.ts';
+import { loadConfig } from '../config/load.ts';
+import { formatProblem } from '../config/problem.ts';
+import { findUnsafeRuntime } from '../config/runtime.ts';
+import { createLog } from '../telemetry/log.ts';
+import { type CommandIo, processIo } from './command-io.ts';
+import { explainForConsole } from './console-explain.ts';
+import { fileJudges } from './file-judges.ts';
+import { version } from './version.ts';
+
+export interface ServeOptions {
+  /** Configuration file; left out: the default ones. */
+  readonly config?: string;
+}
+
+/** EX_CONFIG of sysexits.h. */
+const badConfiguration = 78;
+
+/** Runs the proxy until SIGTERM or SIGINT, then drains. Resolves to the exit code. */
+export async function runServe(options: ServeOptions, io: CommandIo = processIo): Promise<number> {
+  const unsafe = findUnsafeRuntime({
+    version: process.version,
+    execArgv: process.execArgv,
+    env: process.env,
+  });
+  for (const { severity, text } of unsafe) io.err(`${severity}: ${text}`);
+  if (unsafe.some(({ severity }) => severity === 'error')) return badConfiguration;
+
+  const loaded = await loadConfig({ file: options.config, env: io.env, cwd: io.cwd, judges: fileJudges });
+  if ('problems' in loaded) {
+    for (const problem of loaded.problems) io.err(formatProblem(problem));
+    io.err('shopward does not start with this configuration; `shopward check` checks it without starting');
+    return badConfiguration;
+  }
+  for (const warning of loaded.warnings) io.err(formatProblem(warning));
+
+  const { config, files } = loaded;
+  const log = createLog(config.log.level);
+  const count = config.workers === 'auto' ? availableParallelism() : config.workers;
+  const input = {
+    config,
+    protectedList: files.find(({ role }) => role === 'protected-resources')?.text ?? '',
+    secrets: secretsOf(loaded),
+    log,
+    version,
+    explain: explainForConsole,
+  };
+  // A primary forwards nothing, and a single process has nobody to look after: each loads what it is.
+  const app =
+    count > 1
+      ? (await import('../cluster/primary.ts')).createPrimary({ ...input, count })
+      : await (await import('../app.ts')).createApp(input);
+  const secrets = followSecrets(loaded, app.offerSecrets, log);
+  let watch: EventLoopWatch | undefined;
+  const running: Running = {
+    reload() {
+      secrets.look();
+      return app.reload();
+    },
+    close(graceMs) {
+      secrets.close();
+      return app.close(graceMs).finally(() => watch?.close());
+    },
+  };
+  const stopped = untilStopped(running, log);
+  try {
+    const { url, adminUrl } = await app.listen();
+    const { eventLoopStall } = config.limits;
+    if (eventLoopStall !== 'none') watch = watchEventLoop({ stallMs: eventLoopStall });
+    io.err(
+      `shopward is listening on ${url} for ${config.upstream.url}${adminUrl ? `, admin on ${adminUrl}` : ''}`,
+    );
+  } catch (fault) {
+    io.err(`shopward cannot start: ${fault instanceof Error ? fault.message : fault}`);
+    await app.close(0);
+    return isAddressFault(fault) ? badConfiguration : 1;
+  }
+  return stopped;
+}
+
+function isAddressFault(fault: unknown): boolean {
+  const { code } = fault as NodeJS.ErrnoException;
+  return code === 'EADDRINUSE' || code === 'EACCES' || code === 'EADDRNOTAVAIL';
+}

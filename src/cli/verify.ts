@@ -1,0 +1,182 @@
+import { randomBytes } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import type { Command } from 'commander';
+import { buildRejections } from '../http/rejection-table.ts';
+import { trimEndWhile } from '../http/trimming.ts';
+import { type CommandIo, processIo } from './command-io.ts';
+import { collect, configFile, declareVerb, json, listFile } from './declare-verb.ts';
+import { badConfiguration, loadConfiguration } from './load-configuration.ts';
+import { readList } from './read-list.ts';
+import type { Check } from './verify/check.ts';
+import { checkPublishedList } from './verify/list-checks.ts';
+import { checkOpenRoutes, checkReach } from './verify/open-checks.ts';
+import { createProbeClient, type Deployment } from './verify/probe-client.ts';
+import { countOutcomes, reportJson, reportText } from './verify/report.ts';
+import { checkResolver } from './verify/resolver-checks.ts';
+import { checkRows, checkUnsafeRows } from './verify/row-checks.ts';
+import { checkSpellings } from './verify/spelling-checks.ts';
+import { checkTags } from './verify/tag-checks.ts';
+import { checkTls } from './verify/tls-check.ts';
+import { checkTokens } from './verify/token-checks.ts';
+import type { Verification } from './verify/verification.ts';
+import { checkWrites } from './verify/write-checks.ts';
+import { version } from './version.ts';
+
+export interface VerifyOptions {
+  readonly config?: string;
+  readonly list?: string;
+  readonly json?: boolean;
+  /** An access token; `SHOPWARD_TOKEN` of the environment does not show in the list of processes. */
+  readonly token?: string;
+  /** Whether rows of unsafe methods are tried too. */
+  readonly unsafeMethods?: boolean;
+  /** Open routes. */
+  readonly open?: readonly string[];
+  /** URLs that the resolver must know. */
+  readonly url?: readonly string[];
+  /** Members of tracked resources. */
+  readonly resource?: readonly string[];
+  /** JSON of a change that those members take, several times over. */
+  readonly write?: string;
+  /** File with a certificate authority. */
+  readonly ca?: string;
+  /** Seconds for one request. Default 10. */
+  readonly timeout?: string;
+  /** Seconds for everything. Default 120. */
+  readonly deadline?: string;
+  /** Requests at once. Default 4. */
+  readonly concurrency?: string;
+}
+
+const badUsage = 2;
+
+/**
+ * Looks at a running deployment from outside, as its clients do, and compares it with the local configuration. Exit
+ * code 0 when every check passed, 1 when one failed, 2 on bad usage, 78 for a configuration or list with problems.
+ */
+export async function runVerify(
+  url: string,
+  options: VerifyOptions,
+  io: CommandIo = processIo,
+): Promise<number> {
+  const deployment = parseDeployment(url);
+  const timeoutMs = milliseconds(options.timeout ?? '10');
+  const deadlineMs = milliseconds(options.deadline ?? '120');
+  const concurrency = Number(options.concurrency ?? 4);
+  const isUsable = timeoutMs > 0 && deadlineMs > 0 && Number.isInteger(concurrency) && concurrency > 0;
+  if (deployment === undefined || !isUsable || concurrency > 64) {
+    io.err('an http:// or https:// URL is needed, numbers of seconds, and a concurrency of 1 to 64');
+    return badUsage;
+  }
+  const ca = options.ca === undefined ? undefined : await readCa(resolve(io.cwd, options.ca));
+  if (ca === null) {
+    io.err(`${options.ca} cannot be read`);
+    return badUsage;
+  }
+  const loaded = await loadConfiguration(options.config, io);
+  if (loaded === undefined) return badConfiguration;
+  const list = options.list === undefined ? loaded.list : await readList(options.list, io);
+  if (list === undefined) return badConfiguration;
+
+  const tls = await checkTls(deployment, ca, timeoutMs, Date.now());
+  const isTrusted = tls?.isTrusted ?? true;
+  const client = createProbeClient({
+    deployment,
+    timeoutMs,
+    concurrency,
+    deadline: AbortSignal.timeout(deadlineMs),
+    ca,
+    isTrusted,
+    userAgent: `shopward-verify/${version}`,
+  });
+  const verification: Verification = {
+    client,
+    config: loaded.config,
+    list,
+    rejections: buildRejections(loaded.config.rejections),
+    id: `shopward-verify-${randomBytes(6).toString('hex')}`,
+    token: isTrusted ? (options.token ?? io.env.SHOPWARD_TOKEN) : undefined,
+    concurrency,
+  };
+  try {
+    const checks = [...(tls ? [tls.check] : []), ...(await checkAll(verification, options))];
+    if (options.json) io.out(JSON.stringify(reportJson(url, checks), null, 2));
+    else io.out(reportText(url, checks).join('\n'));
+    return countOutcomes(checks).failed === 0 ? 0 : 1;
+  } finally {
+    client.close();
+  }
+}
+
+/** Reads first; what could change anything comes last, and only where the reads were refused. */
+async function checkAll(verification: Verification, options: VerifyOptions): Promise<Check[]> {
+  const reach = await checkReach(verification);
+  if (reach.outcome === 'failed') return [reach];
+  const rows = await checkRows(verification);
+  const areReadsRefused =
+    rows.some(({ outcome }) => outcome === 'ok') && rows.every(({ outcome }) => outcome !== 'failed');
+  const isUnsafeWanted = options.unsafeMethods === true;
+  return [
+    ...rows,
+    ...(await checkSpellings(verification, { areReadsRefused })),
+    ...(await checkTokens(verification)),
+    ...(await checkOpenRoutes(verification, options.open ?? [])),
+    ...(await checkPublishedList(verification)),
+    ...(await checkResolver(verification, options.url ?? [])),
+    ...(await checkTags(verification, {
+      members: options.resource ?? [],
+      isUnsafeWanted: isUnsafeWanted && areReadsRefused,
+    })),
+    ...(await checkWrites(verification, { members: options.resource ?? [], change: options.write })),
+    ...(await checkUnsafeRows(verification, { isWanted: isUnsafeWanted, areReadsRefused })),
+  ];
+}
+
+function parseDeployment(url: string): Deployment | undefined {
+  const match = /^(https?):\/\/(\[[0-9a-f:.]+\]|[^\s/:@?#[\]]+)(?::(\d{1,5}))?(\/[^\s?#]*)?$/i.exec(url);
+  if (match === null) return undefined;
+  const [, scheme = '', host = '', port, path = ''] = match;
+  const isTls = scheme.toLowerCase() === 'https';
+  return {
+    scheme: isTls ? 'https' : 'http',
+    host: host.replace(/^\[|\]$/g, ''),
+    port: port === undefined ? (isTls ? 443 : 80) : Number(port),
+    prefix: trimEndWhile(path, isSlash),
+  };
+}
+
+function isSlash(code: number): boolean {
+  return code === 0x2f;
+}
+
+function milliseconds(seconds: string): number {
+  return Math.round(Number(seconds) * 1000);
+}
+
+function readCa(path: string): Promise<string | null> {
+  return readFile(path, 'utf8').catch(() => null);
+}
+
+export function declareVerify(program: Command): void {
+  declareVerb(
+    program,
+    'verify',
+    'check a running deployment from outside',
+    (url: string, options: VerifyOptions) => runVerify(url, options),
+  )
+    .argument('<url>', 'where clients reach it')
+    .addOption(configFile)
+    .addOption(listFile)
+    .option('--token <token>', 'an access token; better in the variable SHOPWARD_TOKEN')
+    .option('--unsafe-methods', 'also try the rows of POST, PATCH, PUT and DELETE, see below')
+    .option('--open <path>', 'a route that needs no token; may be repeated', collect)
+    .option('--url <url>', 'a URL that the resolver knows; may be repeated', collect)
+    .option('--resource <path>', 'a resource with an ETag, such as /carts/17; may be repeated', collect)
+    .option('--write <json>', 'PATCH each --resource with it five times: how long a lease it needs')
+    .option('--ca <file>', 'certificate authority to trust besides the usual ones')
+    .option('--timeout <seconds>', 'of one request', '10')
+    .option('--deadline <seconds>', 'of everything', '120')
+    .option('--concurrency <number>', 'requests at once', '4')
+    .addOption(json);
+}

@@ -1,0 +1,81 @@
+import { resourceId } from '../../access/protected-resource.ts';
+import { metadataPath } from '../../access/resource-metadata.ts';
+import { type Check, judge } from './check.ts';
+import type { Reply } from './probe-client.ts';
+import { parseJson, replyText } from './refusal.ts';
+import type { Verification } from './verification.ts';
+
+/** What the deployment tells clients of its list agrees with the local one. */
+export async function checkPublishedList(verification: Verification): Promise<Check[]> {
+  const { client, config, list } = verification;
+  const path = config.protectedResourcesPath;
+  const name = `GET ${path}`;
+  const reply = await client.ask({ method: 'GET', path });
+  const published = 'fault' in reply || reply.status !== 200 ? undefined : readRows(reply);
+  if (published === undefined) {
+    const advice = 'the proxy does not answer it: does the request reach it?';
+    return [
+      judge('list', name, false, '200 with the list', replyText(reply), advice),
+      await checkMetadata(verification),
+    ];
+  }
+  const own = new Map(list.rows.map((row) => [resourceId(row), row.scopes.toSorted().join(' ')]));
+  const missing = [...own.keys()].filter((id) => !published.has(id));
+  const extra = [...published.keys()].filter((id) => !own.has(id));
+  const other = [...own].filter(([id, scopes]) => published.has(id) && published.get(id) !== scopes);
+  const differences = [
+    ...missing.map((id) => `not there: ${id}`),
+    ...extra.map((id) => `only there: ${id}`),
+    ...other.map(([id]) => `other scopes: ${id}`),
+  ];
+  const counts = `${published.size} rows, ${differences.length} differ`;
+  return [
+    judge(
+      'list',
+      name,
+      differences.length === 0,
+      `the ${own.size} rows of ${list.file}`,
+      counts,
+      shorten(differences),
+    ),
+    await checkListTag(verification, reply as Reply),
+    await checkMetadata(verification),
+  ];
+}
+
+async function checkListTag({ client, config }: Verification, { fields }: Reply): Promise<Check> {
+  const path = config.protectedResourcesPath;
+  const tag = fields.etag;
+  const name = `GET ${path} with If-None-Match`;
+  if (tag === undefined) return judge('list', name, false, '304', 'no ETag');
+  const reply = await client.ask({ method: 'GET', path, fields: { 'If-None-Match': tag } });
+  return judge('list', name, !('fault' in reply) && reply.status === 304, '304', replyText(reply));
+}
+
+/** RFC 9728 section 3.2. */
+async function checkMetadata({ client }: Verification): Promise<Check> {
+  const reply = await client.ask({ method: 'GET', path: metadataPath });
+  const metadata = 'fault' in reply || reply.status !== 200 ? undefined : parseJson(reply.body);
+  const resource = (metadata as { resource?: unknown } | undefined)?.resource;
+  const isOk = typeof resource === 'string';
+  return judge('list', `GET ${metadataPath}`, isOk, '200 with resource', isOk ? resource : replyText(reply));
+}
+
+/** Row -> its scopes, sorted. */
+function readRows({ body }: Reply): Map<string, string> | undefined {
+  const document = parseJson(body) as { data?: unknown } | undefined;
+  if (!Array.isArray(document?.data)) return undefined;
+  const rows = document.data as readonly { id?: unknown; attributes?: { scopes?: unknown } }[];
+  return new Map(
+    rows.map(({ id, attributes }) => [
+      String(id),
+      Array.isArray(attributes?.scopes) ? attributes.scopes.toSorted().join(' ') : '',
+    ]),
+  );
+}
+
+function shorten(differences: readonly string[]): string {
+  const shown = differences.slice(0, 10);
+  const more = differences.length - shown.length;
+  return [...shown, ...(more > 0 ? [`and ${more} more`] : [])].join('; ');
+}

@@ -1,0 +1,99 @@
+import { type CanonicalRequest, type Method, methods } from './canonical-request.ts';
+import type { FieldList } from './field-list.ts';
+import { isFormPost } from './form-post.ts';
+import { type Origin, readOrigin } from './forwarded.ts';
+import { readFraming } from './framing.ts';
+import { canonicaliseHost } from './host.ts';
+import { overridesMethod } from './method-override.ts';
+import type { Peer } from './peer.ts';
+import { isRejection, type Rejection, reject } from './rejection.ts';
+import { type FieldFacts, readFields } from './request-fields.ts';
+import type { RequestRules } from './request-rules.ts';
+import { canonicaliseTarget } from './request-target.ts';
+
+/** A request head as node's parser gives it: an IncomingMessage is one. */
+export interface RequestHead {
+  readonly method?: string | undefined;
+  readonly url?: string | undefined;
+  readonly rawHeaders: FieldList;
+  readonly httpVersionMajor: number;
+  readonly httpVersionMinor: number;
+}
+
+/**
+ * Makes the one request object that is decided on and forwarded, or refuses the request. Pure, but for the request id
+ * that `rules` may draw; never throws, whatever the bytes.
+ */
+export function canonicaliseRequest(
+  head: RequestHead,
+  peer: Peer,
+  rules: RequestRules,
+): CanonicalRequest | Rejection {
+  if (head.httpVersionMajor === 0) return reject('bad-request', { reason: 'http-0.9' });
+  if (head.httpVersionMajor !== 1 || head.httpVersionMinor > 1) return reject('http-version-unsupported');
+  const isHttp10 = head.httpVersionMinor === 0;
+
+  const { method } = head;
+  if (!isMethod(method)) return reject('method-not-allowed');
+
+  const facts = readFields(head.rawHeaders, rules.fieldKinds, peer.isTrusted);
+  if (isRejection(facts)) return facts;
+
+  const sentHost = facts.host === undefined ? undefined : canonicaliseHost(facts.host);
+  if (sentHost === undefined && (facts.host !== undefined || !isHttp10)) return reject('bad-host');
+
+  const target = canonicaliseTarget(head.url ?? '', sentHost, rules.encodedSlash);
+  if (isRejection(target)) return target;
+  if (method === 'POST' && (facts.hasMethodOverride || overridesMethod(target.query))) {
+    return reject('method-override');
+  }
+
+  const framing = readFraming(facts, method, isHttp10, rules.requestBodyBytes);
+  if (isRejection(framing)) return framing;
+
+  const host = sentHost ?? rules.upstreamHost;
+  const origin = readOrigin(facts, peer, host, rules);
+  const isWebSocketUpgrade = rules.webSocket && !isHttp10 && method === 'GET' && asksForWebSocket(facts);
+  return {
+    method,
+    path: target.path,
+    query: target.query,
+    segments: target.segments,
+    alternativeSegments: target.alternativeSegments,
+    fields: buildFields(facts, origin, host, isHttp10, isWebSocketUpgrade, rules),
+    host,
+    scheme: origin.scheme,
+    clientAddress: origin.clientAddress,
+    requestId: origin.requestId,
+    isFormPost: isFormPost(method, facts.contentType),
+    body: framing.body,
+    expectsContinue: framing.expectsContinue,
+    isWebSocketUpgrade,
+  };
+}
+
+/** Our own fields are set last, behind every removal, so that no nomination or repetition reaches them. */
+function buildFields(
+  facts: FieldFacts,
+  origin: Origin,
+  host: string,
+  isHttp10: boolean,
+  isWebSocketUpgrade: boolean,
+  rules: RequestRules,
+): string[] {
+  const fields = facts.endToEnd;
+  fields[1] = rules.forwardHost ? host : rules.upstreamHost;
+  if (isWebSocketUpgrade) fields.push(...facts.webSocket);
+  fields.push('X-Forwarded-For', origin.forwardedFor, 'X-Forwarded-Proto', origin.scheme);
+  fields.push('X-Forwarded-Host', origin.forwardedHost, 'X-Request-Id', origin.requestId);
+  if (rules.viaName !== undefined) fields.push('Via', `${isHttp10 ? '1.0' : '1.1'} ${rules.viaName}`);
+  return fields;
+}
+
+function asksForWebSocket({ upgrade, nominated }: FieldFacts): boolean {
+  return upgrade?.toLowerCase() === 'websocket' && nominated.includes('upgrade');
+}
+
+function isMethod(sent: string | undefined): sent is Method {
+  return (methods as readonly (string | undefined)[]).includes(sent);
+}

@@ -1,0 +1,163 @@
+import { addRoute, createRouter, findAllRoutes } from 'rou3';
+import type { Steps } from '../lib/slices.ts';
+import type { PathInterpretation } from './path-interpretations.ts';
+import type { Route } from './path-routes.ts';
+
+/** Called for each route that a reading meets, with the index of the segment at which the route begins. */
+export type Meet<T> = (route: Route<T>, reading: PathInterpretation, start: number) => void;
+
+/** Routes in the router, so that one look-up finds every route that is the end of a path. */
+export interface PathIndex<T> {
+  /** Some route has no literal: any path may meet it. */
+  readonly isMetByAnything: boolean;
+  /** Looks every reading up; a route may be met more than once, by the plain reading of the whole path first. */
+  lookUp(readings: readonly PathInterpretation[], meet: Meet<T>): void;
+}
+
+/**
+ * A route is met as the end of a path, so paths are looked up backwards: `/carts/{id}` is the router's
+ * `/:p/carts/**`, and only as many segments as the longest route has are looked at. Routes with `**` have no end; they
+ * are looked up forwards, from each position whose segment begins one of them.
+ *
+ * The router only ever sees ids (see `SegmentInterner`), none of which has a meaning in its syntax. A step
+ * for each route.
+ */
+export function* indexRoutes<T>(routes: readonly Route<T>[]): Steps<PathIndex<T>> {
+  const roots = routes.filter((route) => route.ids.length === 0);
+  const suffixRoutes = yield* routeSet(
+    routes.filter((route) => !route.rest && route.ids.length > 0),
+    'backwards',
+  );
+  const wildcardRoutes = yield* routeSet(
+    routes.filter((route) => route.rest && route.ids.length > 0),
+    'forwards',
+  );
+
+  const isMetByAnything = routes.some((route) => route.ids.every((id) => id === undefined));
+
+  function lookUp(readings: readonly PathInterpretation[], meet: Meet<T>): void {
+    const seen = new SeenPaths();
+    let seenPairs: SeenPaths | undefined;
+    for (const reading of readings) {
+      for (const route of roots) if (route.rest || reading.ids.length === 0) meet(route, reading, 0);
+      meetSuffixes(reading, meet, seen);
+      meetWildcards(reading, meet, seen);
+      if (reading.ids.length > 4) {
+        seenPairs ??= new SeenPaths();
+        meetPairs(reading, ofWhole(meet), seenPairs);
+      }
+    }
+  }
+
+  function meetSuffixes(reading: PathInterpretation, meet: Meet<T>, seen: SeenPaths): void {
+    const { ids } = reading;
+    const count = ids.length;
+    if (count === 0 || suffixRoutes.longest === 0) return;
+    let path = '';
+    for (let i = count - 1; i >= Math.max(0, count - suffixRoutes.longest); i -= 1) path += `/${ids[i]}`;
+    if (seen.has(isTypePosition(count - 1) ? path : `id:${path}`)) return;
+    for (const { data: route } of findAllRoutes(suffixRoutes.router, '', path, withoutParams)) {
+      meet(route, reading, count - route.ids.length);
+    }
+  }
+
+  /** The shop takes the last pair for the resource and looks for its parent among all the pairs before it. */
+  function meetPairs(reading: PathInterpretation, meet: Meet<T>, seen: SeenPaths): void {
+    const { ids, segments, steps } = reading;
+    const last = ids.length - (ids.length % 2 === 0 ? 2 : 1);
+    for (let parent = 0; parent < last - 2; parent += 2) {
+      if (!mayBegin(suffixRoutes, ids[parent]) && !mayBegin(wildcardRoutes, ids[parent])) continue;
+      const seenOf = (all: readonly string[]) => [...all.slice(parent, parent + 2), ...all.slice(last)];
+      const pairs: PathInterpretation = {
+        ids: seenOf(ids),
+        segments: seenOf(segments),
+        steps: [...steps, 'last-pair'],
+      };
+      // Only a route that begins with them counts: one look-up is then the same for all pairs of the same ids.
+      if (pairs.ids.length <= suffixRoutes.longest) meetSuffixes(pairs, meet, seen);
+      meetWildcards(pairs, meet, seen, 1);
+    }
+  }
+
+  function meetWildcards(
+    reading: PathInterpretation,
+    meet: Meet<T>,
+    seen: SeenPaths,
+    starts = Infinity,
+  ): void {
+    if (wildcardRoutes.longest === 0) return;
+    const { ids } = reading;
+    for (let start = 0; start < Math.min(ids.length, starts); start += 1) {
+      if (!mayBegin(wildcardRoutes, ids[start])) continue;
+      let path = '';
+      for (let i = start; i < Math.min(ids.length, start + wildcardRoutes.longest); i += 1)
+        path += `/${ids[i]}`;
+      const isBareId = start === ids.length - 1 && !isTypePosition(start);
+      if (seen.has(isBareId ? `rest:id:${path}` : `rest:${path}`)) continue;
+      for (const { data: route } of findAllRoutes(wildcardRoutes.router, '', path, withoutParams)) {
+        if (!isBareId || route.ids.length > 1) meet(route, reading, start);
+      }
+    }
+  }
+
+  return { isMetByAnything, lookUp };
+}
+
+const withoutParams = { params: false } as const;
+
+/** The routes of one router, and what tells that a look-up is in vain. */
+interface RouteSet<T> {
+  readonly router: ReturnType<typeof createRouter<Route<T>>>;
+  /** Segments of the longest route; 0 without routes. */
+  readonly longest: number;
+  /** First ids of the routes; undefined: some route begins with a parameter. */
+  readonly beginnings: ReadonlySet<string | undefined>;
+}
+
+function* routeSet<T>(routes: readonly Route<T>[], direction: 'forwards' | 'backwards'): Steps<RouteSet<T>> {
+  const router = createRouter<Route<T>>();
+  let longest = 0;
+  for (const route of routes) {
+    const parts = route.ids.map((id, i) => id ?? `:p${i}`);
+    if (direction === 'backwards') parts.reverse();
+    addRoute(router, '', `/${parts.join('/')}/**`, route);
+    longest = Math.max(longest, parts.length);
+    yield;
+  }
+  return { router, longest, beginnings: new Set(routes.map((route) => route.ids[0])) };
+}
+
+function mayBegin(routes: RouteSet<unknown>, id: string | undefined): boolean {
+  return routes.beginnings.has(id) || routes.beginnings.has(undefined);
+}
+
+/** Paths are pairs of type and id: `/type/id/type/id`. */
+function isTypePosition(index: number): boolean {
+  return index % 2 === 0;
+}
+
+/** Met only by what begins where the reading does. */
+function ofWhole<T>(meet: Meet<T>): Meet<T> {
+  return (route, reading, start) => {
+    if (start === 0) meet(route, reading, start);
+  };
+}
+
+/** Look-ups that were made for one request. An ordinary path takes one, for which no Set is made. */
+class SeenPaths {
+  #first: string | undefined;
+  #more: Set<string> | undefined;
+
+  /** Whether it was asked for this one before. */
+  has(path: string): boolean {
+    if (this.#first === undefined) {
+      this.#first = path;
+      return false;
+    }
+    if (path === this.#first) return true;
+    this.#more ??= new Set();
+    if (this.#more.has(path)) return true;
+    this.#more.add(path);
+    return false;
+  }
+}

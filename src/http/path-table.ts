@@ -1,0 +1,148 @@
+import { finish, type Steps } from '../lib/slices.ts';
+import type { CanonicalRequest, Method } from './canonical-request.ts';
+import { createSegmentInterner } from './path-folding.ts';
+import { indexRoutes, type Meet } from './path-index.ts';
+import {
+  createPathInterpreter,
+  type PathInterpretation,
+  type PathRules,
+  type PathStep,
+} from './path-interpretations.ts';
+import { type Row, type RowForm, routesOf } from './path-routes.ts';
+
+export type { PathRules } from './path-interpretations.ts';
+
+/**
+ * What leads from the canonical path to a row, one part of a reading: steps that an upstream may take, forms of the row,
+ * another spelling of a literal, an empty segment where an id belongs, the end of a longer path.
+ */
+export type ReadingStep = PathStep | RowForm | 'spelling' | 'empty-id' | 'longer-path';
+
+/** A row that a request meets. */
+export interface PathMatch<T> {
+  readonly data: T;
+  /** Values of the template's `{name}`s, as they stand in the canonical path (not folded, not decoded). */
+  readonly params: Readonly<Record<string, string>>;
+  /**
+   * Met by the plain reading of the canonical path: as many segments as the template (or more, under `**`), literals
+   * equal octet for octet, no parameter empty. `false` when only a lenient reading meets it.
+   */
+  readonly exact: boolean;
+  /** The reading that met it, the plainest one; empty where it is exact. */
+  readonly reading: readonly ReadingStep[];
+}
+
+/** What of a request is matched. */
+export type PathTableRequest = Pick<
+  CanonicalRequest,
+  'method' | 'segments' | 'alternativeSegments' | 'isFormPost'
+>;
+
+/** Rows of METHOD and path template, with the shop's own lenient reading of paths: see `buildPathTable`. */
+export interface PathTable<T> {
+  /** Every row that any reading of the request meets, exact ones first; the caller lets the strictest win. */
+  match(request: PathTableRequest): readonly PathMatch<T>[];
+}
+
+export interface PathTableRow<T> {
+  readonly method: Method | 'ANY';
+  /** Path of literals, `{name}`s and perhaps a last `**`. */
+  readonly template: string;
+  readonly data: T;
+}
+
+/**
+ * Compiles rows into one table whose look-ups cost the same for ten rows and for ten thousand.
+ *
+ * Matching fails closed: a row is met when any reading that some upstream may make of the path meets it.
+ * - Literals match whatever their case and escapes; `;params` and dots and spaces at the end of a segment are ignored.
+ * - Empty segments are taken as kept, dropped, and runs of them as one; at the end of the path as none and as an empty
+ *   id. An empty segment matches a parameter.
+ * - The path is read with and without each ignored prefix, also where it is glued to the next segment, with and without
+ *   a version in front and a format suffix at its end, and with each `%2F` both as it stands and as a slash.
+ * - A row that ends in a name also matches with one id behind it, and a row behind a version without the version; but
+ *   where a row is written for that very path and method, it alone says what holds there.
+ * - A row of two or more segments also matches as the end of any longer path. A row of one segment does so only where
+ *   a resource type stands, at an even position (from 0) of a reading: `/a/1/carts` meets `/carts`, `/a/carts`, where
+ *   `carts` is an id, does not. Under `**` one more segment counts as the row's.
+ * - A path of pairs of type and id is also read as each pair followed by the last one, since the shop takes the last
+ *   pair for the resource and any earlier one for its parent: `/carts/1/x/y/items/2` is `/carts/1/items/2`.
+ *
+ * HEAD meets rows of GET too. `ANY` is every method but OPTIONS, which is never authenticated and meets only rows of
+ * its own name. A form POST meets the rows of every method but OPTIONS.
+ * @throws {Error} when a template or an ignored prefix is malformed; check them with `parsePathTemplate` first.
+ */
+export function buildPathTable<T>(rows: readonly PathTableRow<T>[], rules: PathRules): PathTable<T> {
+  return finish(buildPathTableInSteps(rows, rules));
+}
+
+/** The same in small steps, for a table that is built while others are served. */
+export function* buildPathTableInSteps<T>(
+  rows: readonly PathTableRow<T>[],
+  rules: PathRules,
+): Steps<PathTable<T>> {
+  const interner = createSegmentInterner();
+  const interpreter = createPathInterpreter(rules, interner);
+  const routes = yield* routesOf(rows, interner, rules);
+  const index = yield* indexRoutes(routes);
+  return {
+    match(request) {
+      if (!index.isMetByAnything && interpreter.hasNoKnownSegment(request)) return none;
+      const asked = request.isFormPost && request.method === 'POST' ? 'form' : request.method;
+      let met: Map<number, PathMatch<T>> | undefined;
+      const meet: Meet<T> = (route, reading, start) => {
+        for (const row of route.rows[asked]) {
+          if (met?.has(row.index) === true) continue;
+          // A resource type alone is met only where a type stands: paths are pairs of type and id.
+          if (row.isOneType && !row.rest && start % 2 === 1) continue;
+          met ??= new Map();
+          met.set(row.index, matchOf(row, reading, start, request));
+        }
+      };
+      index.lookUp(interpreter.interpret(request), meet);
+      return met === undefined ? none : inOrder(met);
+    },
+  };
+}
+
+const none: readonly never[] = [];
+const exactly: readonly never[] = [];
+
+function matchOf<T>(
+  row: Row<T>,
+  { segments, steps }: PathInterpretation,
+  start: number,
+  request: PathTableRequest,
+): PathMatch<T> {
+  const params: Record<string, string> = {};
+  let isSpelled = true;
+  let hasEmptyId = false;
+  for (let i = 0; i < row.segments.length; i += 1) {
+    const part = row.segments[i] as (typeof row.segments)[number];
+    const segment = segments[start + i] ?? '';
+    if ('literal' in part) isSpelled &&= segment === part.literal;
+    else {
+      params[part.name] = segment;
+      hasEmptyId ||= segment === '';
+    }
+  }
+  const isExact = isSpelled && !hasEmptyId && start === 0 && steps.length === 0 && row.form === undefined;
+  if (isExact || isRoot(row, request)) return { data: row.data, params, exact: true, reading: exactly };
+  const reading: ReadingStep[] = [...steps];
+  if (row.form !== undefined) reading.push(row.form);
+  if (start > 0) reading.push('longer-path');
+  if (!isSpelled) reading.push('spelling');
+  if (hasEmptyId) reading.push('empty-id');
+  return { data: row.data, params, exact: false, reading };
+}
+
+/** `/` is one empty segment as it stands, and no segment in a template. */
+function isRoot({ segments, rest, form }: Row<unknown>, request: PathTableRequest): boolean {
+  return segments.length === 0 && !rest && form === undefined && request.segments.join('/') === '';
+}
+
+function inOrder<T>(met: ReadonlyMap<number, PathMatch<T>>): readonly PathMatch<T>[] {
+  if (met.size < 2) return [...met.values()];
+  const entries = [...met].sort(([a, one], [b, other]) => Number(other.exact) - Number(one.exact) || a - b);
+  return entries.map(([, match]) => match);
+}

@@ -1,0 +1,178 @@
+import { type FieldKind, type FieldKinds, kindOf } from './field-kinds.ts';
+import { type FieldList, fieldValue } from './field-list.ts';
+import { isNeverHopByHop, readNominations } from './hop-by-hop.ts';
+import { type Rejection, reject } from './rejection.ts';
+
+/** The fields of a request, sorted: what is forwarded, and what says something about the message or its way. */
+export interface FieldFacts {
+  /**
+   * End-to-end fields as sent: hop-by-hop, framing, override and spoofable fields are not among them. The first line is
+   * kept for Host, whose value is not known yet.
+   */
+  readonly endToEnd: string[];
+  readonly host: string | undefined;
+  readonly contentLength: string | undefined;
+  readonly contentType: string | undefined;
+  readonly transferEncoding: string | undefined;
+  readonly expect: string | undefined;
+  readonly upgrade: string | undefined;
+  /** Connection options, in lower case, without `close` and `keep-alive`. */
+  readonly nominated: readonly string[];
+  readonly webSocket: readonly string[];
+  readonly hasMethodOverride: boolean;
+  /** Believed values: undefined unless the peer is trusted. Several lines are joined by a comma. */
+  readonly forwardedFor: string | undefined;
+  readonly forwardedProto: string | undefined;
+  readonly forwardedHost: string | undefined;
+  readonly requestId: string | undefined;
+}
+
+/** While they are read. */
+type Mutable<T> = { -readonly [K in keyof T]: T[K] extends readonly string[] ? string[] : T[K] };
+
+/** One pass over the field lines. Refuses repeated single fields and nominations of end-to-end fields. */
+export function readFields(
+  fields: FieldList,
+  kinds: FieldKinds,
+  peerIsTrusted: boolean,
+): FieldFacts | Rejection {
+  const facts = noFacts();
+  for (let i = 0; i < fields.length; i += 2) {
+    const name = fields[i] as string;
+    const value = fields[i + 1] as string;
+    const kind = kindOf(kinds, name);
+    if (kind === 'end-to-end') facts.endToEnd.push(name, value);
+    else {
+      const rejection = takeField(facts, kind, name, value, peerIsTrusted);
+      if (rejection !== undefined) return rejection;
+    }
+  }
+  return facts.nominated.length === 0 ? facts : removeNominated(facts, kinds);
+}
+
+function takeField(
+  facts: Mutable<FieldFacts>,
+  kind: Exclude<FieldKind, 'end-to-end'>,
+  name: string,
+  value: string,
+  peerIsTrusted: boolean,
+): Rejection | undefined {
+  switch (kind) {
+    case 'dropped':
+      return undefined;
+    case 'single':
+      if (fieldValue(facts.endToEnd, name.toLowerCase()) !== undefined) return repeated(name);
+      facts.endToEnd.push(name, value);
+      return undefined;
+    case 'host':
+      if (facts.host !== undefined) return reject('bad-host', { reason: 'repeated' });
+      facts.host = value;
+      return undefined;
+    case 'content-type':
+      if (facts.contentType !== undefined) return repeated(name);
+      facts.contentType = value;
+      facts.endToEnd.push(name, value);
+      return undefined;
+    case 'content-length':
+      if (facts.contentLength !== undefined) return repeated(name);
+      facts.contentLength = value;
+      return undefined;
+    case 'transfer-encoding':
+      if (facts.transferEncoding !== undefined) return repeated(name);
+      facts.transferEncoding = value;
+      return undefined;
+    case 'expect':
+      if (facts.expect !== undefined) return repeated(name);
+      facts.expect = value;
+      return undefined;
+    case 'connection':
+      facts.nominated = appended(facts.nominated, readNominations(value));
+      return undefined;
+    case 'upgrade':
+      facts.upgrade = joined(facts.upgrade, value);
+      return undefined;
+    case 'web-socket':
+      facts.webSocket = appended(facts.webSocket, [name, value]);
+      return undefined;
+    case 'method-override':
+      facts.hasMethodOverride = true;
+      return undefined;
+    default:
+      if (peerIsTrusted) believe(facts, kind, name, value);
+      return undefined;
+  }
+}
+
+function believe(
+  facts: Mutable<FieldFacts>,
+  kind: 'trusted' | 'x-forwarded-for' | 'x-forwarded-proto' | 'x-forwarded-host' | 'x-request-id',
+  name: string,
+  value: string,
+): void {
+  switch (kind) {
+    case 'trusted':
+      facts.endToEnd.push(name, value);
+      return;
+    case 'x-forwarded-for':
+      facts.forwardedFor = joined(facts.forwardedFor, value);
+      return;
+    case 'x-forwarded-proto':
+      facts.forwardedProto = joined(facts.forwardedProto, value);
+      return;
+    case 'x-forwarded-host':
+      facts.forwardedHost = joined(facts.forwardedHost, value);
+      return;
+    case 'x-request-id':
+      facts.requestId = joined(facts.requestId, value);
+  }
+}
+
+/**
+ * What a trusted peer says cannot be nominated away: a client behind it could have written the nomination. Fields that
+ * are ours are set again later, so nominating them changes nothing.
+ */
+function removeNominated(facts: Mutable<FieldFacts>, kinds: FieldKinds): FieldFacts | Rejection {
+  // A set: as many names as fit may nominate as many fields as fit.
+  const nominated = new Set(facts.nominated);
+  const isRefused = (name: string) => isNeverHopByHop(name) || kindOf(kinds, name) === 'trusted';
+  if ([...nominated].some(isRefused)) return reject('bad-request-fields', { reason: 'nominated-field' });
+  const isKept = (name: string) => !nominated.has(name.toLowerCase());
+  facts.endToEnd = facts.endToEnd.filter((_, i, all) => isKept(all[i - (i % 2)] as string));
+  return facts;
+}
+
+/** In place but for the first time: a list that is made anew for each of a thousand lines takes the square of it. */
+function appended(list: string[], more: readonly string[]): string[] {
+  if (list === none) return [...more];
+  for (const one of more) list.push(one);
+  return list;
+}
+
+function joined(before: string | undefined, value: string): string {
+  return before === undefined ? value : `${before}, ${value}`;
+}
+
+function repeated(name: string): Rejection {
+  return reject('bad-request-fields', { reason: `repeated-${name.toLowerCase()}` });
+}
+
+function noFacts(): Mutable<FieldFacts> {
+  return {
+    endToEnd: ['Host', ''],
+    host: undefined,
+    contentLength: undefined,
+    contentType: undefined,
+    transferEncoding: undefined,
+    expect: undefined,
+    upgrade: undefined,
+    nominated: none,
+    webSocket: none,
+    hasMethodOverride: false,
+    forwardedFor: undefined,
+    forwardedProto: undefined,
+    forwardedHost: undefined,
+    requestId: undefined,
+  };
+}
+
+const none: string[] = [];

@@ -1,0 +1,132 @@
+import { type EncodedSlashRules, readEncodedSlashes } from './encoded-slash.ts';
+import { decodeEscapes } from './escapes.ts';
+import { type Rejection, reject } from './rejection.ts';
+
+/** What a request target comes to: see the fields of `CanonicalRequest`. */
+export interface CanonicalTarget {
+  readonly path: string;
+  readonly query: string;
+  readonly segments: readonly string[];
+  readonly alternativeSegments: readonly string[] | undefined;
+}
+
+/** Octets of a path as sent; longer: 414. RFC 9110 section 4.1 asks for 8000 at least. */
+export const maxPathOctets = 8192;
+export const maxSegments = 64;
+
+const plain = 0;
+const slash = 1;
+const query = 2;
+const percent = 3;
+const refused = 4;
+const slashCode = 0x2f;
+
+/** What each ASCII octet means in a path; what is not ASCII is refused. */
+const pathOctets = Uint8Array.from({ length: 128 }, (_, code) => {
+  const octet = String.fromCharCode(code);
+  if (code <= 0x20 || code === 0x7f || octet === '#' || octet === '\\') return refused;
+  return octet === '/' ? slash : octet === '?' ? query : octet === '%' ? percent : plain;
+});
+
+/**
+ * Reads a request target (RFC 9112 section 3.2) into the path that is matched and forwarded, or refuses it. One pass
+ * over a target without escapes. `host` is the canonical Host, which an absolute-form must repeat.
+ */
+export function canonicaliseTarget(
+  target: string,
+  host: string | undefined,
+  encodedSlash: EncodedSlashRules,
+): CanonicalTarget | Rejection {
+  const origin = target.charCodeAt(0) === slashCode ? target : originForm(target, host);
+  if (origin === undefined) return refuse('not-origin-form');
+
+  // Any run of leading slashes counts as one.
+  let start = 0;
+  while (origin.charCodeAt(start + 1) === slashCode) start++;
+
+  const segments: string[] = [];
+  let segmentStart = start + 1;
+  let hasEscapes = false;
+  let end = segmentStart;
+  for (; end < origin.length; end++) {
+    const meaning = pathOctets[origin.charCodeAt(end)] ?? refused;
+    if (meaning === plain) continue;
+    if (meaning === query) break;
+    if (meaning === refused) return refuse(reasonFor(origin.charAt(end)));
+    if (meaning === percent) hasEscapes = true;
+    else {
+      segments.push(origin.slice(segmentStart, end));
+      if (segments.length === maxSegments) return refuse('too-many-segments');
+      segmentStart = end + 1;
+    }
+  }
+  if (end > maxPathOctets) return reject('target-too-long');
+  segments.push(origin.slice(segmentStart, end));
+
+  const path = start === 0 && end === origin.length ? origin : origin.slice(start, end);
+  const rest = origin.slice(end);
+  const queryFault = judgeQuery(rest);
+  if (queryFault !== undefined) return refuse(queryFault);
+  if (hasEscapes) return canonicaliseEscaped(path, rest, encodedSlash);
+  if (segments.some(isDotSegment)) return refuse('dot-segment');
+  return { path, query: rest, segments, alternativeSegments: undefined };
+}
+
+function canonicaliseEscaped(
+  sent: string,
+  query: string,
+  encodedSlash: EncodedSlashRules,
+): CanonicalTarget | Rejection {
+  const decoded = decodeEscapes(sent);
+  if ('fault' in decoded) return refuse(decoded.fault);
+  const { path } = decoded;
+  const segments = path.slice(1).split('/');
+  if (segments.some(isDotSegment)) return refuse('dot-segment');
+  if (!path.includes('%2F')) return { path, query, segments, alternativeSegments: undefined };
+
+  const alternativeSegments = readEncodedSlashes(segments, encodedSlash);
+  if (alternativeSegments === undefined) return refuse('encoded-slash');
+  if (alternativeSegments.length > maxSegments) return refuse('too-many-segments');
+  if (alternativeSegments.some(isDotSegment)) return refuse('dot-segment');
+  return { path, query, segments, alternativeSegments };
+}
+
+const absoluteForm = /^https?:\/\/([^/?#]*)(.*)$/is;
+
+/** RFC 9112 section 3.2.2; undefined for every other form and for an authority that is not Host. */
+function originForm(target: string, host: string | undefined): string | undefined {
+  const [, authority, rest = ''] = absoluteForm.exec(target) ?? [];
+  if (authority === undefined || authority.toLowerCase() !== host) return undefined;
+  return rest.startsWith('/') ? rest : `/${rest}`;
+}
+
+/** The query is forwarded byte for byte; only what no request target may hold is refused. */
+function judgeQuery(query: string): string | undefined {
+  for (let i = 0; i < query.length; i++) {
+    const code = query.charCodeAt(i);
+    if (code <= 0x20 || code >= 0x7f || code === 0x23) return reasonFor(query.charAt(i));
+  }
+  return undefined;
+}
+
+/**
+ * Whether a server that drops `;params`, or spaces at either end, reads `.` or `..`. Works on a canonical segment, in
+ * which dots are bare and spaces and semicolons may be escaped. Spaces between dots count: some file systems drop
+ * trailing dots and spaces alike.
+ */
+function isDotSegment(segment: string): boolean {
+  const first = segment.charCodeAt(0);
+  if (first !== 0x2e && first !== 0x25) return false;
+  const name = (segment.split(/;|%3B/, 1)[0] ?? '').replaceAll('%20', ' ');
+  return /^[. ]+$/.test(name) && name.includes('.') && (name.length <= 2 || name.includes(' '));
+}
+
+function reasonFor(octet: string): string {
+  if (octet === '\\') return 'backslash';
+  if (octet === '#') return 'fragment';
+  return octet > '\x7f' ? 'non-ascii' : 'control-character';
+}
+
+function refuse(reason: string): Rejection {
+  return reject('bad-request-target', { reason });
+}

@@ -1,0 +1,247 @@
+import { endAlone } from '../lib/faults.ts';
+import type { ConnectionFault, PooledConnection } from './connection.ts';
+import type { EngineOptions } from './engine.ts';
+import { defaultIdleTimeoutMs, IdleTimeout } from './idle-timeout.ts';
+import { type ConnectionNeed, type PoolAction, PoolState, type RefusalReason } from './pool-state.ts';
+
+/** Somebody who wants a connection: it hears of one, or of why there is none, once. */
+export interface ConnectionWaiter<C extends PooledConnection> {
+  onConnection(connection: C): void;
+  onConnectionFault(fault: ConnectionFault): void;
+}
+
+/** Opens a connection and calls back once, never in this very call; returns what gives the attempt up. */
+export type Open<C extends PooledConnection> = (
+  opened: (connection: C) => void,
+  failed: (fault: ConnectionFault) => void,
+) => () => void;
+
+type Action<C extends PooledConnection> = PoolAction<C, ConnectionWaiter<C>, ConnectionFault>;
+
+/** Milliseconds between two looks at idle connections. */
+const sweepMs = 1_000;
+
+/**
+ * Keep-alive connections to the one upstream, most recently used first, and the queue in front of them. What happens is
+ * told to `PoolState`, which decides; this carries out, with sockets and timers. Written by hand, because `http.Agent`
+ * hands out sockets that are still connecting, cannot be asked for a fresh one, counts connections only after they are
+ * made, and keeps an idle socket on which the upstream speaks out of turn (then the next client would be answered
+ * with those bytes).
+ */
+export class ConnectionPool<C extends PooledConnection> {
+  readonly #state: PoolState<C, ConnectionWaiter<C>, ConnectionFault>;
+  readonly #openOne: Open<C>;
+  readonly #now: () => number;
+  readonly #lifetimeMs: number;
+  readonly #idleTimeout: IdleTimeout;
+  readonly #attempts = new Set<() => void>();
+  readonly #sweeper: NodeJS.Timeout;
+  readonly #closed = Promise.withResolvers<void>();
+  #deadline: NodeJS.Timeout | undefined;
+  #isActing = false;
+
+  constructor(options: EngineOptions, open: Open<C>, now: () => number = () => performance.now()) {
+    this.#state = new PoolState({
+      connections: options.connections,
+      queueLimit: options.queueLimit,
+      queueTimeoutMs: options.queueTimeoutMs,
+    });
+    this.#openOne = open;
+    this.#now = now;
+    this.#lifetimeMs = options.connectionLifetimeMs ?? Number.POSITIVE_INFINITY;
+    this.#idleTimeout = new IdleTimeout(options.idleTimeoutMs ?? defaultIdleTimeoutMs);
+    this.#sweeper = setInterval(() => this.#timePassed(), sweepMs).unref();
+  }
+
+  /** Connections that carry an exchange. */
+  get busy(): number {
+    return this.#state.busy;
+  }
+
+  get waiting(): number {
+    return this.#state.waiting;
+  }
+
+  /** Gives `waiter` a connection, in this very call if an idle one will do, or tells it why there is none. */
+  acquire(waiter: ConnectionWaiter<C>, need: ConnectionNeed): void {
+    const now = this.#now();
+    for (;;) {
+      const connection = this.#state.take(need, now);
+      if (connection === undefined) break;
+      if (connection.socket.writable) {
+        this.#act();
+        waiter.onConnection(connection);
+        return;
+      }
+      this.#state.lost(connection);
+    }
+    this.#state.enqueue(waiter, need, now);
+    this.#act();
+  }
+
+  /** `waiter` hears nothing more. */
+  leave(waiter: ConnectionWaiter<C>): void {
+    this.#state.leave(waiter);
+  }
+
+  /**
+   * Takes back what an exchange left whole. It is used again in the next turn of the event loop: what the upstream sent
+   * behind the answer may come in a read of its own (a TLS record), and would answer somebody else's request.
+   */
+  release(connection: C): void {
+    if (!connection.socket.writable) return;
+    this.#rest(connection);
+    this.#state.released(connection, this.#now());
+    this.#act();
+  }
+
+  /** Ends a connection that an exchange did not leave whole. */
+  discard(connection: C): void {
+    this.#state.lost(connection);
+    connection.socket.destroy();
+    this.#act();
+  }
+
+  /** Ends idle connections now and the others after their exchange. */
+  close(): Promise<void> {
+    clearInterval(this.#sweeper);
+    this.#state.shutDown();
+    this.#act();
+    return this.#closed.promise;
+  }
+
+  /** One action after the other: what a callback brings about is carried out in the same loop, never in a call of its own. */
+  #act(): void {
+    if (this.#isActing) return;
+    this.#isActing = true;
+    for (let action = this.#state.nextAction(); action !== undefined; action = this.#state.nextAction()) {
+      try {
+        this.#carryOut(action);
+      } catch (fault) {
+        endAlone(fault, nothing);
+      }
+    }
+    this.#isActing = false;
+    this.#watchDeadline();
+  }
+
+  #carryOut(action: Action<C>): void {
+    switch (action.kind) {
+      case 'connect':
+        this.#connect();
+        return;
+      case 'assign':
+        action.waiter.onConnection(action.connection);
+        return;
+      case 'refuse':
+        action.waiter.onConnectionFault(faultOf(action.reason));
+        return;
+      case 'end':
+        this.#end(action.connection, action.outlived);
+        return;
+      case 'give-up':
+        for (const giveUp of [...this.#attempts]) giveUp();
+        return;
+      case 'await-turn':
+        setImmediate(this.#turnEnded);
+        return;
+      case 'closed':
+        this.#closed.resolve();
+    }
+  }
+
+  #connect(): void {
+    let giveUp: (() => void) | undefined;
+    const failed = (fault: ConnectionFault) => {
+      if (giveUp !== undefined) this.#attempts.delete(giveUp);
+      this.#state.connectFailed(fault);
+      this.#act();
+    };
+    try {
+      giveUp = this.#openOne((connection) => {
+        if (giveUp !== undefined) this.#attempts.delete(giveUp);
+        this.#adopt(connection);
+        this.#state.opened(connection);
+        this.#act();
+      }, failed);
+      this.#attempts.add(giveUp);
+    } catch (cause) {
+      failed({ kind: 'unreachable', cause });
+    }
+  }
+
+  #adopt(connection: C): void {
+    const { socket } = connection;
+    // Not all at once: what was opened together would be opened anew together.
+    connection.retireAtMs = this.#now() + this.#lifetimeMs * (1 - Math.random() / 4);
+    this.#rest(connection);
+    // Errors of a socket in use are for its exchange.
+    socket.on('error', () => {
+      this.#endedByUpstream(connection);
+      socket.destroy();
+    });
+    socket.once('end', () => this.#endedByUpstream(connection));
+    socket.once('close', () => {
+      this.#state.closed(connection);
+      this.#act();
+    });
+  }
+
+  /** From now on it may be idle. */
+  #rest(connection: C): void {
+    const now = this.#now();
+    const { saidIdleTimeoutMs } = connection;
+    connection.idleSinceMs = now;
+    connection.recentUntilMs = now + this.#idleTimeout.recentMs(saidIdleTimeoutMs);
+    connection.idleUntilMs = now + this.#idleTimeout.usableMs(saidIdleTimeoutMs);
+  }
+
+  #end({ socket, idleSinceMs, idleUntilMs }: C, outlived: boolean): void {
+    if (outlived && socket.writable) this.#idleTimeout.outlived(idleUntilMs - idleSinceMs);
+    socket.destroy();
+  }
+
+  #endedByUpstream(connection: C): void {
+    if (connection.phase === 'idle') {
+      this.#idleTimeout.endedAfter(this.#now() - connection.idleSinceMs);
+    } else if (connection.phase !== 'deferred') return;
+    this.#state.lost(connection);
+    this.#act();
+  }
+
+  #watchDeadline(): void {
+    const deadlineMs = this.#deadline === undefined ? this.#state.nextDeadlineMs : undefined;
+    if (deadlineMs === undefined) return;
+    // Set for a waiter that may have been served since: a process whose work is done does not stay for it.
+    this.#deadline = setTimeout(this.#deadlineReached, Math.max(1, deadlineMs - this.#now())).unref();
+  }
+
+  readonly #deadlineReached = (): void => {
+    this.#deadline = undefined;
+    this.#timePassed();
+  };
+
+  #timePassed(): void {
+    this.#state.timePassed(this.#now());
+    this.#act();
+  }
+
+  readonly #turnEnded = (): void => {
+    this.#state.turnEnded();
+    this.#act();
+  };
+}
+
+function faultOf(reason: RefusalReason<ConnectionFault>): ConnectionFault {
+  switch (reason.kind) {
+    case 'failed':
+      return reason.fault;
+    case 'shutting-down':
+      return { kind: 'unreachable', cause: new Error('shutting down') };
+    default:
+      return { kind: reason.kind, cause: undefined };
+  }
+}
+
+/** A waiter ends by itself what it has begun. */
+function nothing(): void {}

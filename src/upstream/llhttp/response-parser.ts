@@ -1,0 +1,195 @@
+import type { FieldList } from '../../http/field-list.ts';
+import { isOws, trimEndWhile } from '../../http/trimming.ts';
+import { framingFault, maySucceed, ResponseHeadCheck } from '../response-framing.ts';
+import { llhttp, type ParserAddress, type ParserEvents, parserError } from './llhttp.ts';
+
+export interface ResponseHead {
+  readonly status: number;
+  /** Latin-1, as sent. */
+  readonly reason: string;
+  readonly fields: FieldList;
+}
+
+const none: never[] = [];
+
+/**
+ * The responses of one connection, one after the other. Each piece that is read leaves what it held in the fields of
+ * this object, so that nobody is called while the parser runs.
+ */
+export class ResponseParser implements ParserEvents {
+  /** Interim responses that were complete in the last piece (RFC 9110 section 15.2). */
+  informational: ResponseHead[] = none;
+  /** The final head, in the piece that completed it. */
+  head: ResponseHead | undefined;
+  /** Where body stands in the last piece: chunks are moved together. */
+  bodyStart = 0;
+  bodyEnd = 0;
+  /** The response was complete with the last piece. */
+  isComplete = false;
+  /** Whether the next response may follow on this connection; known once the response is complete. */
+  isReusable = false;
+  /** Why the bytes are no response. */
+  fault: Error | undefined;
+
+  readonly #address: ParserAddress;
+  readonly #heads: ResponseHeadCheck;
+  readonly #maxHeadBytes: number;
+  #isHeadRequest = false;
+  #isHeadDone = false;
+  #isFree = false;
+  #mayBeFollowed = false;
+  #trailerBytes = 0;
+  #reason = '';
+  #fields: string[] = [];
+  #piece: Buffer | undefined;
+
+  constructor(maxHeadBytes: number) {
+    this.#heads = new ResponseHeadCheck(maxHeadBytes);
+    this.#maxHeadBytes = maxHeadBytes;
+    this.#address = llhttp.allocate();
+  }
+
+  /** A request has been sent, and its response is what is read next. */
+  begin(isHeadRequest: boolean): void {
+    llhttp.reset(this.#address);
+    this.#isHeadRequest = isHeadRequest;
+    this.#isHeadDone = false;
+    this.#heads.begin();
+    this.#trailerBytes = 0;
+    this.#forget();
+    this.#clearHead();
+  }
+
+  /** The next bytes; the last response must have been begun, and not be complete. */
+  read(piece: Buffer, length: number): void {
+    this.#forget();
+    const unread = this.#isHeadDone ? undefined : this.#heads.read(piece, length);
+    if (unread !== undefined) {
+      this.fault = new Error(unread);
+      return;
+    }
+    this.#piece = piece;
+    const error = llhttp.execute(this.#address, this, piece, length);
+    this.#piece = undefined;
+    this.#heads.text = '';
+    const isRead = error === parserError.none || error === parserError.paused;
+    if (isRead && this.#isHeadDone !== this.#heads.isDone) {
+      this.#forget();
+      this.fault = new Error('a head that ends elsewhere');
+      return;
+    }
+    if (error === parserError.none) return;
+    if (this.isComplete && error === parserError.paused) {
+      // Bytes behind the end are nobody's: were the connection used again, they would answer another request.
+      if (llhttp.consumed(this.#address) !== length) this.isReusable = false;
+    } else this.fault ??= new Error(llhttp.reasonOf(this.#address));
+  }
+
+  /** The end of the connection: the end of a body that nothing else ends, or a fault. */
+  finish(): void {
+    this.#forget();
+    const error = llhttp.finish(this.#address, this);
+    this.isReusable = false;
+    if (!this.isComplete) this.fault ??= new Error(`ended early (${error})`);
+  }
+
+  /** Gives its memory back; nothing may be read any more. */
+  free(): void {
+    if (this.#isFree) return;
+    this.#isFree = true;
+    llhttp.free(this.#address);
+  }
+
+  onStatus(start: number, length: number): number {
+    this.#reason += this.#textOf(start, length);
+    return 0;
+  }
+
+  onFieldName(start: number, length: number): number {
+    if (!this.#isHeadDone) this.#addText(this.#fields.length % 2 === 0, start, length);
+    return this.#isHeadDone ? this.#countTrailer(length) : 0;
+  }
+
+  onFieldValue(start: number, length: number): number {
+    if (!this.#isHeadDone) this.#addText(this.#fields.length % 2 === 1, start, length);
+    return this.#isHeadDone ? this.#countTrailer(length) : 0;
+  }
+
+  onHeadComplete(status: number): number {
+    if (status < 100 || status > 599 || status === 101) {
+      this.fault = new Error(`status ${status}`);
+      return parserError.callback;
+    }
+    const fields = this.#fields;
+    // RFC 9112 section 5.1: space behind a value is no part of it; llhttp leaves it there.
+    for (let i = 1; i < fields.length; i += 2) fields[i] = trimEndWhile(fields[i] as string, isOws);
+    const head = { status, reason: this.#reason, fields };
+    this.#clearHead();
+    const fault = framingFault(fields);
+    if (fault !== undefined) {
+      this.fault = new Error(fault);
+      return parserError.callback;
+    }
+    if (status < 200) {
+      if (this.informational === none) this.informational = [head];
+      else this.informational.push(head);
+      return noBody;
+    }
+    this.head = head;
+    this.#isHeadDone = true;
+    this.#mayBeFollowed = maySucceed(this.#isHeadRequest, status);
+    return this.#mayBeFollowed ? 0 : noBody;
+  }
+
+  onBody(start: number, length: number): number {
+    if (this.bodyEnd === 0) this.bodyEnd = this.bodyStart = start;
+    else this.#piece?.copyWithin(this.bodyEnd, start, start + length);
+    this.bodyEnd += length;
+    return 0;
+  }
+
+  onComplete(): number {
+    if (!this.#isHeadDone) return 0;
+    this.isComplete = true;
+    this.isReusable = this.#mayBeFollowed && llhttp.shouldKeepAlive(this.#address);
+    return parserError.paused;
+  }
+
+  /** A part of the head, or its next piece where it was cut between two reads. */
+  #addText(isNew: boolean, start: number, length: number): void {
+    const text = this.#textOf(start, length);
+    if (isNew) this.#fields.push(text);
+    else this.#fields[this.#fields.length - 1] += text;
+  }
+
+  #countTrailer(length: number): number {
+    this.#trailerBytes += length;
+    return this.#trailerBytes > this.#maxHeadBytes ? parserError.callback : 0;
+  }
+
+  #textOf(start: number, length: number): string {
+    const end = start + length;
+    // Cut out of the text of the head, it costs a tenth of as many slices of the bytes.
+    const { text } = this.#heads;
+    if (end <= text.length) return text.substring(start, end);
+    return this.#piece?.toString('latin1', start, end) ?? '';
+  }
+
+  #forget(): void {
+    this.informational = none;
+    this.head = undefined;
+    this.bodyStart = 0;
+    this.bodyEnd = 0;
+    this.isComplete = false;
+    this.isReusable = false;
+    this.fault = undefined;
+  }
+
+  #clearHead(): void {
+    this.#reason = '';
+    this.#fields = [];
+  }
+}
+
+/** What `onHeadComplete` returns of a response without body, whatever its fields say (RFC 9112 section 6.3). */
+const noBody = 1;

@@ -1,0 +1,68 @@
+import type { FieldEdits, FieldList } from '../http/field-list.ts';
+import type { Rejection } from '../http/rejection.ts';
+import type { UpstreamFault } from './engine.ts';
+
+/**
+ * What a feature (entity tags, refresh tokens) wants of one forwarded request, and what it is told in the end. The
+ * forwarder calls `settle` exactly once for every passage that it was given, whatever happens.
+ */
+export interface Passage {
+  /** Changes to the fields of the forwarded request (a translated `If-Match`, say). */
+  readonly requestFields?: FieldEdits | undefined;
+  /** Asked once there is a connection, before `maySend`; `false`, or a fault: outcome `unsent`. */
+  readonly beforeSend?: () => Promise<boolean>;
+  /** Asked at the socket in the tick of the first byte; `false`: outcome `unsent`. */
+  readonly maySend?: () => boolean;
+  /** Milliseconds from the start of sending to the last byte handed to the kernel; later: the socket is destroyed. */
+  readonly sendWithinMs?: number;
+  /** Milliseconds from the start of the exchange to the complete answer; overrides `upstream.responseTimeout`. */
+  readonly answerWithinMs?: number;
+  /**
+   * Bytes of response body to hold back so that `settle` can still edit the head; 0: the response streams. A longer
+   * (or stalling, or event-stream) body is passed through: `settle` then hears of it at its end, and edits are void.
+   */
+  readonly collectBytes: number;
+  /**
+   * Whether a body of this status that cannot be held back whole is passed on to nobody: `settle` hears of it with
+   * `body: null`, and must refuse. Needs `answerWithinMs`, since such a body may have no end.
+   */
+  readonly withholds?: (status: number) => boolean;
+  /**
+   * Changes to the fields of a response whose head leaves before `settle` was heard: one that streams, or one that
+   * was to be collected and is passed through (the shop's own `ETag` is taken off, say).
+   */
+  readonly streamedFields?: FieldEdits;
+  /** Shown each piece of a body that streams, after the client was given it; must not throw nor keep the client waiting. */
+  readonly tap?: (chunk: Buffer) => void;
+  /** The exchange goes on to its end even if the client leaves (a write whose outcome must be known). */
+  readonly outlivesClient?: boolean;
+  settle(outcome: ForwardOutcome): ResponseEdits | Promise<ResponseEdits>;
+}
+
+/** A passage of observe mode beside the refusal that would have been. */
+export interface ObservedPassage extends Passage {
+  readonly observed?: Rejection;
+}
+
+export type ForwardOutcome =
+  /** No byte of the request left this process. */
+  | { readonly kind: 'unsent'; readonly fault: UpstreamFault['kind'] }
+  /** The request, or part of it, left; whether the upstream acted on it is not known. */
+  | { readonly kind: 'unknown'; readonly fault: UpstreamFault['kind'] | 'timeout' | 'late' }
+  /** A complete response. */
+  | {
+      readonly kind: 'answered';
+      readonly status: number;
+      readonly fields: FieldList;
+      /** The whole body as on the wire (content codings kept); null when it was passed through. */
+      readonly body: Buffer | null;
+    };
+
+export interface ResponseEdits {
+  /** Changes to the fields of the response. */
+  readonly fields?: FieldEdits;
+  /** Send 304 with these fields and no body instead (RFC 9110 section 15.4.5). */
+  readonly notModified?: boolean;
+  /** Withhold a collected response and refuse instead; void once the response streams. */
+  readonly rejection?: Rejection;
+}

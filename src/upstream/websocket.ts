@@ -1,0 +1,193 @@
+import type { ClientRequest, IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { createProxyServer } from 'http-proxy-3';
+import { type CanonicalRequest, requestTarget } from '../http/canonical-request.ts';
+import { editFields, fieldValue } from '../http/field-list.ts';
+import { type Rejection, reject } from '../http/rejection.ts';
+import type { EngineOptions } from './engine.ts';
+import { fieldsToObject } from './request-framing.ts';
+import { endToEndFields } from './response-fields.ts';
+
+export interface WebSocketOptions extends Pick<EngineOptions, 'upstream' | 'connectTimeoutMs' | 'tls'> {
+  /** Milliseconds for the upstream to answer the handshake; 504 otherwise. */
+  readonly handshakeTimeoutMs: number;
+  /** Open WebSockets at a time; one more is 503. */
+  readonly limit: number;
+}
+
+export interface WebSocketResult {
+  /** 101 once both sides are joined, the upstream's status when it declined, 0 when `rejection` says why not or the client left. */
+  readonly status: number;
+  readonly rejection: Rejection | undefined;
+  readonly cause: unknown;
+}
+
+export interface WebSocketForwarder {
+  /**
+   * Hands over a client's socket whose request passed every check. `refuse` must write its refusal in the same call:
+   * the socket is ended right behind it. Resolves when the handshake is over; never rejects.
+   */
+  forward(
+    request: CanonicalRequest,
+    socket: Duplex,
+    head: Buffer,
+    refuse: (rejection: Rejection) => void,
+  ): Promise<WebSocketResult>;
+  readonly open: number;
+  /** Ends every open WebSocket. */
+  close(): void;
+}
+
+/** WebSocket upgrades (RFC 6455) through http-proxy-3, and no other protocol. */
+export function createWebSocketForwarder(options: WebSocketOptions): WebSocketForwarder {
+  const { scheme, hostname, port } = options.upstream;
+  const target = { protocol: `${scheme}:`, host: hostname, hostname, port };
+  const proxy = createProxyServer({ target, toProxy: true, prependPath: false, secure: true });
+  const handshakes = new WeakMap<object, Handshake>();
+  const sockets = new Set<Duplex>();
+  // A client's broken socket: its `close` tells all there is to know.
+  proxy.on('error', () => {});
+  proxy.on('proxyReqWs', (upstream, request) => handshakes.get(request)?.onRequest(upstream));
+
+  return {
+    forward: (request, socket, head, refuse) =>
+      new Promise((resolve) => {
+        if (sockets.size >= options.limit) {
+          const rejection = reject('overloaded', { reason: 'websockets', retryAfterSeconds: 1 });
+          refuse(rejection);
+          resolve({ status: 0, rejection, cause: undefined });
+          return;
+        }
+        sockets.add(socket);
+        // http-proxy-3 writes heads as text; a field value is octets (RFC 9110 section 5.5).
+        (socket as Socket).setDefaultEncoding('latin1');
+        socket.once('close', () => sockets.delete(socket));
+        const shape = requestShape(request);
+        const handshake = new Handshake(request, socket, options.handshakeTimeoutMs, refuse, resolve);
+        handshakes.set(shape, handshake);
+        try {
+          proxy.ws(
+            shape as unknown as IncomingMessage,
+            socket as Socket,
+            head,
+            { connectTimeout: options.connectTimeoutMs, ssl: { ...options.tls } },
+            (error: Error) => handshake.onFault(error),
+          );
+        } catch (error) {
+          handshake.onFault(error);
+          socket.destroy();
+        }
+      }),
+    get open() {
+      return sockets.size;
+    },
+    close: () => {
+      for (const socket of sockets) socket.destroy();
+    },
+  };
+}
+
+/** What http-proxy-3 reads of a request: ours, with an upgrade of our own making. */
+function requestShape(request: CanonicalRequest): object {
+  const headers = { ...fieldsToObject(request.fields), connection: 'Upgrade', upgrade: 'websocket' };
+  const url = requestTarget(request);
+  return { method: 'GET', url, headers, httpVersion: '1.1', httpVersionMajor: 1, on() {} };
+}
+
+class Handshake {
+  readonly #request: CanonicalRequest;
+  readonly #socket: Duplex;
+  readonly #timeoutMs: number;
+  readonly #refuse: (rejection: Rejection) => void;
+  readonly #resolve: (result: WebSocketResult) => void;
+  #timer: NodeJS.Timeout | undefined;
+  #isTooLate = false;
+  #isOver = false;
+
+  constructor(
+    request: CanonicalRequest,
+    socket: Duplex,
+    timeoutMs: number,
+    refuse: (rejection: Rejection) => void,
+    resolve: (result: WebSocketResult) => void,
+  ) {
+    this.#request = request;
+    this.#socket = socket;
+    this.#timeoutMs = timeoutMs;
+    this.#refuse = refuse;
+    this.#resolve = resolve;
+  }
+
+  /** Node's request, before its head is written and before http-proxy-3 listens to it. */
+  onRequest(upstream: ClientRequest): void {
+    upstream.path = requestTarget(this.#request);
+    this.#timer = setTimeout(() => {
+      this.#isTooLate = true;
+      upstream.destroy(new Error('no answer to the handshake'));
+    }, this.#timeoutMs);
+    this.#socket.once('close', () => upstream.destroy());
+    upstream.once('upgrade', (response, upstreamSocket) => this.#onUpgrade(response, upstreamSocket));
+    upstream.once('response', (response) => this.#onDeclined(response));
+  }
+
+  onFault(cause: unknown): void {
+    if (this.#isOver) return;
+    const isTimeout = this.#isTooLate || (cause as NodeJS.ErrnoException)?.code === 'ECONNECT_TIMEOUT';
+    if (this.#socket.destroyed) {
+      this.#end({ status: 0, rejection: undefined, cause });
+      return;
+    }
+    const rejection = reject(isTimeout ? 'upstream-timeout' : 'upstream-unreachable', {
+      reason: 'websocket',
+    });
+    try {
+      this.#refuse(rejection);
+    } finally {
+      this.#end({ status: 0, rejection, cause });
+    }
+  }
+
+  #onUpgrade(response: IncomingMessage, upstreamSocket: Duplex): void {
+    if (response.headers.upgrade?.toLowerCase() !== 'websocket') {
+      const rejection = reject('upstream-invalid', { reason: 'websocket' });
+      this.#end({ status: 0, rejection, cause: undefined });
+      this.#socket.destroy();
+      upstreamSocket.destroy();
+      return;
+    }
+    upstreamSocket.on('error', () => this.#socket.destroy());
+    setFields(response, 101, { connection: 'Upgrade', upgrade: 'websocket' });
+    this.#end({ status: 101, rejection: undefined, cause: undefined });
+  }
+
+  /** An ordinary response: http-proxy-3 relays it, as we leave it, and ends the socket behind it. */
+  #onDeclined(response: IncomingMessage): void {
+    setFields(response, response.statusCode ?? 0, { connection: 'close' });
+    response.on('error', () => this.#socket.destroy());
+    response.on('close', () => {
+      if (!response.complete) this.#socket.destroy();
+    });
+    this.#end({ status: response.statusCode ?? 0, rejection: undefined, cause: undefined });
+  }
+
+  #end(result: WebSocketResult): void {
+    clearTimeout(this.#timer);
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#resolve(result);
+  }
+}
+
+/** Leaves http-proxy-3 the fields that may go on, as of every other response, and the `Connection` of our own. */
+function setFields(response: IncomingMessage, status: number, own: Readonly<Record<string, string>>): void {
+  const kept = endToEndFields(response.rawHeaders, status);
+  const length = fieldValue(kept, 'content-length');
+  // The shop's tags are for us alone; ours come with ordinary requests.
+  const fields = editFields(kept, { etag: null });
+  response.headers = {
+    ...fieldsToObject(fields),
+    ...(length !== undefined && { 'content-length': length }),
+    ...own,
+  };
+}

@@ -1,0 +1,105 @@
+import { describe, expect, it } from 'vitest';
+import { createAuthenticate } from '../../src/access/authenticate.ts';
+import { createTokenVerifier } from '../../src/access/token-verifier.ts';
+import { makeSigner, makeToken } from './signing.ts';
+import { createStubKeySource, verificationKey } from './stub-key-source.ts';
+
+const ec = makeSigner('ES256', 'ec');
+const claims = { sub: 'DE--21', exp: 2_000, scopes: ['customer', 'analyst'] };
+const token = makeToken(ec, claims);
+
+function setUp() {
+  const keySource = createStubKeySource([verificationKey(ec)]);
+  const verifier = createTokenVerifier({
+    algorithms: ['ES256'],
+    keySource,
+    clockToleranceMs: 0,
+    subject: 'sub',
+    now: () => 1_000_000,
+  });
+  const authenticate = createAuthenticate({
+    verifier,
+    realm: 'shop',
+    resourceMetadataUrl: ({ scheme, host }) => `${scheme}://${host}/.well-known/oauth-protected-resource`,
+  });
+  const ask = (fields: string[], scopes: string[] = []) =>
+    authenticate({ fields, scheme: 'https', host: 'api.shop.example' }, scopes);
+  return { ask, keySource };
+}
+
+const metadata = 'resource_metadata="https://api.shop.example/.well-known/oauth-protected-resource"';
+
+describe('authenticate', () => {
+  it('gives the identity and the one value to forward, at once when the token is remembered', async () => {
+    const { ask } = setUp();
+    const expected = {
+      identity: { subject: 'DE--21', scopes: ['customer', 'analyst'], expiresAtMs: 2_000_000 },
+      canonicalAuthorization: `Bearer ${token}`,
+    };
+    expect(await ask(['Authorization', `bearer   ${token}`])).toEqual(expected);
+    expect(ask(['authorization', `Bearer ${token}`], ['analyst', 'customer'])).toEqual(expected);
+  });
+
+  it.each<[string, string[], string[], object]>([
+    [
+      'no credentials',
+      [],
+      ['analyst'],
+      { rejection: 'access-token-missing', reason: 'missing', challenge: `Bearer realm="shop", ${metadata}` },
+    ],
+    [
+      'bad credentials',
+      ['Authorization', '3485h7'],
+      [],
+      {
+        rejection: 'access-token-invalid',
+        reason: 'scheme',
+        challenge: `Bearer realm="shop", error="invalid_token", ${metadata}`,
+      },
+    ],
+    [
+      'credentials of another scheme: RFC 6750 section 3.1',
+      ['Authorization', 'Basic dTpw'],
+      [],
+      {
+        rejection: 'access-token-invalid',
+        reason: 'other-scheme',
+        challenge: `Bearer realm="shop", ${metadata}`,
+      },
+    ],
+    [
+      'a bad token',
+      ['Authorization', `Bearer ${makeToken(ec, { ...claims, exp: 999 })}`],
+      ['admin'],
+      {
+        rejection: 'access-token-invalid',
+        reason: 'expired',
+        challenge: `Bearer realm="shop", error="invalid_token", ${metadata}`,
+      },
+    ],
+    [
+      'one scope of two',
+      ['Authorization', `Bearer ${token}`],
+      ['analyst', 'admin'],
+      {
+        rejection: 'insufficient-scope',
+        reason: 'scope',
+        challenge: `Bearer realm="shop", error="insufficient_scope", scope="analyst admin", ${metadata}`,
+      },
+    ],
+  ])('%s', async (_, fields, scopes, rejection) => {
+    const { ask } = setUp();
+    expect(await ask(fields, scopes)).toEqual(rejection);
+    expect(await ask(fields, scopes)).toEqual(rejection);
+  });
+
+  it('sends no challenge where the fault is ours', async () => {
+    const { ask, keySource } = setUp();
+    keySource.useNothing();
+    expect(await ask(['Authorization', `Bearer ${token}`])).toEqual({
+      rejection: 'keys-unavailable',
+      reason: 'keys',
+      retryAfterSeconds: 7,
+    });
+  });
+});

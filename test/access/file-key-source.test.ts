@@ -1,0 +1,142 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createFileKeySource, KeyFilesError, readKeyFiles } from '../../src/access/file-key-source.ts';
+import { createTokenVerifier } from '../../src/access/token-verifier.ts';
+import { makeSigner, makeToken, publicJwk, publicPem } from './signing.ts';
+
+const first = makeSigner('ES256');
+const second = makeSigner('ES256');
+let folder = '';
+let count = 0;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'keys-'));
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+async function write(text: string | object): Promise<string> {
+  const file = join(folder, `${count++}.key`);
+  await writeFile(file, typeof text === 'string' ? text : JSON.stringify(text));
+  return file;
+}
+
+function createSource(files: readonly string[]) {
+  return createFileKeySource({ files, algorithms: ['ES256'], now: () => 1_000 });
+}
+
+describe('createFileKeySource', () => {
+  it('verifies with any key of any file, and forgets tokens of a key that was taken away', async () => {
+    const file = await write(publicPem(first));
+    const source = createSource([file, await write({ keys: [publicJwk(second, { kid: 'second' })] })]);
+    await source.start();
+    const verifier = createTokenVerifier({
+      algorithms: ['ES256'],
+      keySource: source,
+      clockToleranceMs: 0,
+      subject: 'sub',
+      now: () => 0,
+    });
+    const token = makeToken(first, { sub: 'a', exp: 10 });
+    expect(await verifier.verify(token)).toHaveProperty('subject', 'a');
+    expect(await verifier.verify(makeToken(second, { sub: 'b', exp: 10 }))).toHaveProperty('subject', 'b');
+    expect(await source.reload()).toEqual([]);
+    expect(verifier.status().remembered).toBe(2);
+    await writeFile(file, publicPem(makeSigner('ES256')));
+    expect(await source.reload()).toEqual([]);
+    expect(verifier.status().remembered).toBe(0);
+    expect(await verifier.verify(token)).toEqual({ rejection: 'access-token-invalid', reason: 'signature' });
+  });
+
+  it('keeps the last good keys when a file turns bad, and says so', async () => {
+    const file = await write(publicPem(first));
+    const source = createSource([file]);
+    await source.start();
+    let changes = 0;
+    source.onChange(() => changes++);
+    for (const bad of [
+      '',
+      'x',
+      '{"keys":[]}',
+      publicPem(first).slice(0, 60),
+      publicPem(makeSigner('EdDSA')),
+    ]) {
+      await writeFile(file, bad);
+      expect(await source.reload()).toHaveLength(1);
+    }
+    await rm(file);
+    expect(await source.reload()).toEqual([{ file, text: 'cannot be read (ENOENT)' }]);
+    expect(source.keysFor({ alg: 'ES256', kid: undefined })).toHaveProperty('keys.length', 1);
+    expect(changes).toBe(0);
+    const status = {
+      kind: 'files',
+      keys: 1,
+      loads: 7,
+      failures: 6,
+      lastSuccessMs: 1_000,
+      lastError: 'unusable',
+    };
+    expect(source.status()).toMatchObject(status);
+    await writeFile(file, publicPem(second));
+    expect(await source.reload()).toEqual([]);
+    expect(changes).toBe(1);
+    expect(source.status()).toMatchObject({ failures: 6, lastError: undefined });
+  });
+
+  it('does not start without keys', async () => {
+    const file = join(folder, 'nothing-here');
+    const starting = createSource([file]).start();
+    await expect(starting).rejects.toBeInstanceOf(KeyFilesError);
+    await expect(starting).rejects.toThrow(`${file}: cannot be read (ENOENT)`);
+    expect(createSource([file]).keysFor({ alg: 'ES256', kid: undefined })).toEqual({ retryAfterSeconds: 1 });
+  });
+
+  it('lets readings overtake one another never', async () => {
+    const file = await write(publicPem(first));
+    const source = createSource([file]);
+    await Promise.all([source.reload(), source.reload(), source.reload()]);
+    expect(source.status()).toMatchObject({ loads: 3, keys: 1 });
+  });
+});
+
+describe('readKeyFiles', () => {
+  it('finds every problem of every file at once', async () => {
+    const good = await write(publicJwk(first, { kid: 'a' }));
+    const same = await write({ keys: [publicJwk(second, { kid: 'a' })] });
+    const broken = await write('{');
+    const folderAsFile = folder;
+    const { problems } = await readKeyFiles([good, same, broken, folderAsFile], ['ES256']);
+    expect(problems).toEqual([
+      { file: broken, text: 'is not valid JSON' },
+      { file: folderAsFile, text: 'cannot be read (EISDIR)' },
+      { file: undefined, text: 'two different keys bear the kid "a"' },
+    ]);
+  });
+
+  it('takes the same key twice for one', async () => {
+    const files = [await write(publicJwk(first, { kid: 'a' })), await write(publicJwk(first, { kid: 'a' }))];
+    const { keys, problems } = await readKeyFiles(files, ['ES256']);
+    expect([keys.length, problems]).toEqual([1, []]);
+  });
+
+  it.each<[string, () => string | object, string]>([
+    ['no usable key', () => ({ keys: [] }), 'no key here can verify a token of the configured algorithms'],
+    [
+      'more keys than are tried',
+      () => Array.from({ length: 17 }, () => publicPem(makeSigner('ES256'))).join(''),
+      '17 keys; 16 are the most',
+    ],
+  ])('refuses %s', async (_, content, text) => {
+    expect(await readKeyFiles([await write(content())], ['ES256'])).toMatchObject({
+      problems: [{ file: undefined, text }],
+    });
+  });
+
+  it('does not read what is too large for a key file', async () => {
+    const file = await write(publicPem(first).padEnd(300_000));
+    expect(await readKeyFiles([file], ['ES256'])).toMatchObject({
+      problems: [{ file, text: 'is larger than 256 KiB' }],
+    });
+  });
+});

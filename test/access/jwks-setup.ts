@@ -1,0 +1,55 @@
+import { afterEach, expect } from 'vitest';
+import { JwksKeySource, type JwksKeySourceOptions } from '../../src/access/jwks-key-source.ts';
+import { createTokenVerifier } from '../../src/access/token-verifier.ts';
+import { startJwksServer } from './jwks-server.ts';
+import { makeSigner, makeToken, type Signer } from './signing.ts';
+
+export const first = makeSigner('ES256', 'first');
+export const second = makeSigner('ES256', 'second');
+
+const cleanUps: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
+});
+
+/** A source on a clock and a timer that only move when the test says so. */
+export async function setUpJwks(signers: readonly Signer[], options: Partial<JwksKeySourceOptions> = {}) {
+  const server = await startJwksServer(...signers);
+  const clock = { nowMs: 1_700_000_000_000 };
+  const timer = { run: () => {}, delayMs: 0 };
+  const source = new JwksKeySource({
+    url: server.url,
+    algorithms: ['ES256'],
+    timeoutMs: 60_000,
+    now: () => clock.nowMs,
+    schedule(run, delayMs) {
+      Object.assign(timer, { run, delayMs });
+      return () => Object.assign(timer, { run: () => {}, delayMs: 0 });
+    },
+    ...options,
+  });
+  const verifier = createTokenVerifier({
+    algorithms: ['ES256'],
+    keySource: source,
+    clockToleranceMs: 0,
+    subject: 'sub',
+    now: () => clock.nowMs,
+  });
+  cleanUps.push(
+    () => server.close(),
+    () => source.close(),
+  );
+  let serial = 0;
+  /** A good token, never the same twice, so that none is remembered. */
+  const verify = (signer: Signer, kid = signer.kid) =>
+    verifier.verify(makeToken(signer, { sub: `${serial++}`, exp: 2_000_000_000 }, { kid }));
+  return { server, clock, timer, source, verifier, verify };
+}
+
+export const passed = expect.objectContaining({ subject: expect.any(String) });
+export function unavailable(retryAfterSeconds: number) {
+  return { rejection: 'keys-unavailable', reason: 'keys', retryAfterSeconds };
+}
+export function times<T>(count: number, make: (index: number) => T): T[] {
+  return Array.from({ length: count }, (_, index) => make(index));
+}

@@ -1,0 +1,308 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { parseProtectedList } from '../../src/access/protected-list.ts';
+
+function problemsOf(text: string): string[] {
+  const { list, problems } = parseProtectedList(text, 'list.yaml');
+  expect(list === undefined).toBe(problems.some(({ severity }) => severity === 'error'));
+  return problems.map(({ file, line, column, severity, text: words }) => {
+    expect(file).toBe('list.yaml');
+    return `${line}:${column} ${severity} ${words}`;
+  });
+}
+
+const inGroup = (...rows: string[]) =>
+  `groups:\n  A:\n${rows.map((row) => `    - ${row}\n`).join('')}complete: true\n`;
+
+describe('rows', () => {
+  it('keep what is written, with group and place', () => {
+    const { list } = parseProtectedList(
+      inGroup('GET /carts/{cart_id}', '{ match: "ANY /R%65ports/**", scopes: [b, a], observe: true }'),
+      'list.yaml',
+    );
+    expect(list).toEqual({
+      file: 'list.yaml',
+      rows: [
+        {
+          method: 'GET',
+          template: '/carts/{cart_id}',
+          group: 'A',
+          scopes: [],
+          observe: false,
+          source: { file: 'list.yaml', line: 3, column: 7 },
+        },
+        {
+          method: 'ANY',
+          template: '/Reports/**',
+          group: 'A',
+          scopes: ['b', 'a'],
+          observe: true,
+          source: { file: 'list.yaml', line: 4, column: 7 },
+        },
+      ],
+    });
+  });
+
+  it('may have a comment behind them', () => {
+    expect(problemsOf(inGroup('GET /a # for b', 'GET /b'))).toEqual([]);
+  });
+
+  it('are frozen', () => {
+    const { list } = parseProtectedList(inGroup('GET /a'), 'list.yaml');
+    expect([list, list?.rows, list?.rows[0], list?.rows[0]?.scopes].every(Object.isFrozen)).toBe(true);
+  });
+});
+
+describe('a row that is refused', () => {
+  it.each([
+    ['GET', '3:7 error a row is a method or ANY, one space, and a path: GET /carts/{cart_id}'],
+    ['GET carts', '3:7 error a row is a method or ANY, one space, and a path: GET /carts/{cart_id}'],
+    ['GET  /a', '3:7 error a row is a method or ANY, one space, and a path: GET /carts/{cart_id}'],
+    ['/a', '3:7 error a row is a method or ANY, one space, and a path: GET /carts/{cart_id}'],
+    ['get /a', '3:7 error methods are written in upper case: GET'],
+    ['TRACE /a', '3:7 error an unknown method: a row begins with one of ANY GET POST PUT PATCH DELETE'],
+    ['OPTIONS /a', '3:7 error OPTIONS can never match: it is never authenticated'],
+    ['HEAD /a', '3:7 error HEAD is matched as GET: write GET'],
+    ['GET /a/:id', '3:14 error ":id": a parameter is written {name}'],
+    ['GET /a/../b', '3:14 error ".." can never match: dot segments are refused'],
+    ['GET /a//b', '3:14 error an empty segment: leave the extra "/" out, requests match with and without it'],
+    ['GET /a/**/b', '3:14 error "**": a wildcard is {name} for one segment, or ** as the last segment'],
+    ['"GET /a\\nb"', /^3:7 error "a\\nb" can never match/],
+    ['"GET /a/ü"', /^3:7 error "ü" can never match/],
+    ['GET /a /b', /^3:12 error "a " can never match/],
+    ['GET /a #b', '3:7 error the text ends before "#": a comment is written "# …", and a path has no "#"'],
+    ['GET /a: b', '3:7 error unknown key: a row has the keys match, scopes and observe'],
+    ['12', '3:7 error a text is needed here; put quotes around numbers, true, false and null'],
+    ['0123', '3:7 error a text is needed here; put quotes around numbers, true, false and null'],
+    ['null', '3:7 error a text is needed here; put quotes around numbers, true, false and null'],
+    ['[GET /a]', '3:7 error a text is needed here; put quotes around what holds { } [ ] or ": "'],
+    ['*a', '3:7 error aliases are not allowed: write the text out'],
+    ['!x GET', '3:7 error tags are not allowed; put quotes around a text that begins with !'],
+    [
+      '{ match: GET /a/{b} }',
+      '3:23 error this does not belong here; put quotes around a row that stands inside { }',
+    ],
+    ['{ scopes: [a] }', '3:7 error the key match is missing, such as match: "GET /carts"'],
+    ['{ match: 1 }', '3:16 error a text is needed here; put quotes around numbers, true, false and null'],
+    ['{ match: GET /a, match: GET /b }', '3:24 error this key stands twice'],
+    ['{ match: GET /a, scope: a }', '3:24 error unknown key: a row has the keys match, scopes and observe'],
+    [
+      '{ match: GET /a, __proto__: a }',
+      '3:24 error unknown key: a row has the keys match, scopes and observe',
+    ],
+    [
+      '{ match: GET /a, scopes: a }',
+      '3:32 error scopes is a list of scopes, at least one; leave it out for none',
+    ],
+    [
+      '{ match: GET /a, scopes: [] }',
+      '3:32 error scopes is a list of scopes, at least one; leave it out for none',
+    ],
+    ['{ match: GET /a, scopes: [a, a] }', '3:36 error the same scope stands twice'],
+    ['{ match: GET /a, scopes: [a b] }', /^3:33 error a scope is printable ASCII/],
+    ['{ match: GET /a, observe: yes }', '3:33 error observe is true or false'],
+  ])('%s', (row, problem) => {
+    const problems = problemsOf(inGroup(row));
+    expect(problems[0]).toMatch(problem);
+    expect(problems.filter((one) => one.includes(' error '))).toHaveLength(row.includes('GET /a: b') ? 2 : 1);
+  });
+});
+
+describe('rows beside one another', () => {
+  it.each([
+    [['GET /a', 'GET /a'], ['4:7 error the same row stands in line 3']],
+    [['GET /a', 'GET /%61'], ['4:7 error the same row stands in line 3']],
+    [['GET /a', 'POST /a'], []],
+    [
+      ['GET /a/{x}', 'GET /a/{y}'],
+      ['4:7 warning the same route as GET /a/{x} in line 3: a request meets both'],
+    ],
+    [['GET /a', 'GET /A'], ['4:7 warning the same route as GET /a in line 3: a request meets both']],
+    [
+      ['GET /a/{x}', 'GET /a/mine'],
+      ['4:7 warning overlaps with GET /a/{x} in line 3: a request may meet both'],
+    ],
+    [
+      ['GET /a/mine', 'GET /a/{x}'],
+      ['4:7 warning overlaps with GET /a/mine in line 3: a request may meet both'],
+    ],
+    [
+      ['GET /a/{x}/c/d', 'GET /a/b/{y}/d'],
+      ['4:7 warning overlaps with GET /a/{x}/c/d in line 3: a request may meet both'],
+    ],
+    [
+      ['GET /a/{x}', 'ANY /a/{x}'],
+      ['4:7 warning overlaps with GET /a/{x} in line 3: a request may meet both'],
+    ],
+    [['ANY /a/**', 'GET /a'], ['4:7 warning overlaps with ANY /a/** in line 3: a request may meet both']],
+    [
+      ['GET /a/b/c', 'GET /a/{x}/**'],
+      ['4:7 warning overlaps with GET /a/b/c in line 3: a request may meet both'],
+    ],
+    [
+      ['GET /a/b/**', 'GET /{x}/**'],
+      ['4:7 warning overlaps with GET /a/b/** in line 3: a request may meet both'],
+    ],
+    [['GET /a/b/**', 'GET /a'], []],
+    [['GET /a/{x}', 'GET /b/{x}', 'GET /a/{x}/c'], []],
+    [['GET /a/{x}', 'PATCH /a/mine'], []],
+    [
+      ['GET /q/1', 'GET /a/b', 'GET /a/{x}', 'GET /{y}/b'],
+      [
+        '5:7 warning overlaps with GET /a/b in line 4: a request may meet both',
+        '6:7 warning overlaps with GET /a/b in line 4: a request may meet both',
+      ],
+    ],
+  ])('%j', (rows, problems) => {
+    expect(problemsOf(inGroup(...rows))).toEqual(problems);
+  });
+});
+
+describe('a document that is refused', () => {
+  it.each([
+    ['', ['1:1 error a list has the keys groups and complete']],
+    ['# nothing\n', ['1:1 error a list has the keys groups and complete']],
+    ['- GET /a\n', ['1:1 error a list has the keys groups and complete']],
+    ['complete: true\n', ['1:1 error the key groups is missing']],
+    ['groups:\ncomplete: true\n', ['1:8 error groups must be names with a list of rows each']],
+    ['groups: {}\ncomplete: true\n', ['1:9 error groups must be names with a list of rows each']],
+    ['groups: [GET /a]\ncomplete: true\n', ['1:9 error groups must be names with a list of rows each']],
+    [
+      'groups:\n  A:\ncomplete: true\n',
+      ['2:5 error a group is a list of rows, at least one, each behind "- "'],
+    ],
+    [
+      'groups:\n  A: []\ncomplete: true\n',
+      ['2:6 error a group is a list of rows, at least one, each behind "- "'],
+    ],
+    [
+      'groups:\n  A: GET /a\ncomplete: true\n',
+      ['2:6 error a group is a list of rows, at least one, each behind "- "'],
+    ],
+    [
+      'groups:\n  1:\n    - GET /a\ncomplete: true\n',
+      [
+        '2:3 error the name of a group: a text is needed here; put quotes around numbers, true, false and null',
+      ],
+    ],
+    ['groups:\n  __proto__:\n    - GET /a\ncomplete: true\n', ['2:3 error a group needs a name']],
+    [
+      'groups: &a\n  A: &b\n    - GET /a\n  B: *b\ncomplete: true\n',
+      ['4:6 error a group is a list of rows, at least one, each behind "- "'],
+    ],
+    [
+      'groups:\n  A:\n    - GET /a\n',
+      ['4:1 error the list does not end with "complete: true": was it cut off?'],
+    ],
+    ['complete: true\ngroups:\n  A:\n    - GET /a\n', ['1:1 error complete: true must be the last key']],
+    ['groups:\n  A:\n    - GET /a\ncomplete: false\n', ['4:11 error complete must be true']],
+    ['groups:\n  A:\n    - GET /a\ncomplete: "true"\n', ['4:11 error complete must be true']],
+    ['groups:\n  A:\n    - GET /a\ncomplete:\n', ['4:10 error complete must be true']],
+    [
+      'groups:\n  A:\n    - GET /a\nrows: 1\ncomplete: true\n',
+      ['4:1 error unknown key: a list has the keys groups and complete'],
+    ],
+    [
+      'groups:\n  A:\n    - GET /a\n<<: {}\ncomplete: true\n',
+      ['4:1 error unknown key: a list has the keys groups and complete'],
+    ],
+    [
+      'groups:\n  A:\n    - GET /a\n  A:\n    - GET /b\ncomplete: true\n',
+      ['4:3 error this key stands twice'],
+    ],
+    [
+      `${inGroup('GET /a')}---\n${inGroup('GET /b')}`,
+      ['5:1 error only one document is allowed in this file'],
+    ],
+    [
+      'groups:\n\tA:\n\t\t- GET /a\ncomplete: true\n',
+      [
+        '1:8 error groups must be names with a list of rows each',
+        '2:1 error tabs must not be used as indentation',
+      ],
+    ],
+  ])('%j', (text, problems) => {
+    expect(problemsOf(text)).toEqual(problems);
+  });
+
+  it('has all its problems reported at once, in the order of the file', () => {
+    const text = inGroup('GET /a', 'get /b', 'GET /a', '{ match: "GET /c", foo: 1 }').replace(
+      'true',
+      'false',
+    );
+    expect(problemsOf(text).map((problem) => problem.replace(/ error .*/, ''))).toEqual([
+      '4:7',
+      '5:7',
+      '6:26',
+      '7:11',
+    ]);
+  });
+
+  it('is refused when it is longer than 10 MB, before it is parsed', () => {
+    const text = `#${'x'.repeat(10_000_000)}\n${inGroup('GET /a')}`;
+    expect(problemsOf(text)).toEqual(['1:1 error the list is longer than 10 MB']);
+  });
+
+  it('is refused when it is nested without end, or explodes', () => {
+    expect(problemsOf('['.repeat(20_000)).length).toBeGreaterThan(0);
+    expect(problemsOf('{a: '.repeat(20_000)).length).toBeGreaterThan(0);
+    const bomb = `a: &a [x]\n${Array.from('bcdefghij', (key, i) => `${key}: &${key} [${`*${'abcdefghij'[i]},`.repeat(9)}]`).join('\n')}\n`;
+    expect(problemsOf(bomb).length).toBeGreaterThan(0);
+  });
+});
+
+describe('any text', () => {
+  it('is a list or has an error, and never throws', () => {
+    const pieces = fc.constantFrom(
+      'groups:',
+      'complete: true',
+      '  A:',
+      '    - GET /a',
+      '    - {',
+      'match:',
+      '"',
+      "'",
+      '&a',
+      '*a',
+      '!x',
+      '---',
+      '...',
+      '%YAML 1.1',
+      '? ',
+      ': ',
+      '<<: ',
+      '|',
+      '>',
+      '\t',
+      ' ',
+      '[',
+      ']',
+      '}',
+      '#',
+      '\u0000',
+      '\uFEFF',
+      '__proto__: ',
+    );
+    const text = fc.array(fc.tuple(pieces, fc.constantFrom('\n', '\n', ' ', '')), { maxLength: 12 });
+    fc.assert(
+      fc.property(text, (parts) => {
+        const { list, problems } = parseProtectedList(parts.flat().join(''), 'list.yaml');
+        expect(list !== undefined || problems.some(({ severity }) => severity === 'error')).toBe(true);
+        if (list) expect(list.rows.length).toBeGreaterThan(0);
+      }),
+      { numRuns: 5000 },
+    );
+  });
+});
+
+describe('ten thousand rows', () => {
+  it('are parsed and judged', () => {
+    const rows = Array.from({ length: 10_000 }, (_, i) => `GET /type-${i % 100}/{id}/part-${i}/{part}`);
+    const { list, problems } = parseProtectedList(
+      inGroup(...rows, 'GET /type-1/{id}/{any}/{part}'),
+      'list.yaml',
+    );
+    expect(list?.rows).toHaveLength(10_001);
+    expect(problems.map(({ line }) => line)).toEqual([10_003]);
+  });
+});

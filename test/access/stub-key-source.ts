@@ -1,0 +1,61 @@
+import { createSecretKey } from 'node:crypto';
+import { createKeyChange } from '../../src/access/key-change.ts';
+import { createKeySet } from '../../src/access/key-set.ts';
+import type { KeyLookup, KeySource, VerificationKey } from '../../src/access/key-source.ts';
+import { judgeJwk } from '../../src/access/verification-key.ts';
+import { publicJwk, type Signer } from './signing.ts';
+
+/** A key source in memory whose keys a test changes by hand; it counts how often it is asked. */
+export interface StubKeySource extends KeySource {
+  use(keys: readonly VerificationKey[]): void;
+  useNothing(): void;
+  asked: number;
+}
+
+export function createStubKeySource(keys: readonly VerificationKey[]): StubKeySource {
+  const change = createKeyChange();
+  let set = createKeySet(keys);
+  let isAvailable = true;
+  return {
+    asked: 0,
+    keysFor(header): KeyLookup {
+      this.asked++;
+      return isAvailable ? { keys: set.find(header) } : { retryAfterSeconds: 7 };
+    },
+    renew: (header, tried) => ({ keys: set.findUntried(header, tried) }),
+    onChange: change.onChange,
+    use(next) {
+      set = createKeySet(next);
+      isAvailable = true;
+      change.tell();
+    },
+    useNothing() {
+      isAvailable = false;
+    },
+    status: () => ({
+      kind: 'files',
+      keys: set.keys.length,
+      unusableKeys: 0,
+      loads: 0,
+      failures: 0,
+      lastSuccessMs: undefined,
+      lastError: undefined,
+    }),
+    start: async () => {},
+    close: () => {},
+  };
+}
+
+export function verificationKey(
+  signer: Signer,
+  algorithms: readonly string[] = [signer.alg],
+): VerificationKey {
+  const verdict = judgeJwk(publicJwk(signer), algorithms);
+  if (!('key' in verdict)) throw new Error(JSON.stringify(verdict));
+  return verdict.key;
+}
+
+export function hmacKey(secret: string): VerificationKey {
+  const material = createSecretKey(secret, 'utf8');
+  return { kid: undefined, algorithms: ['HS256'], material, fingerprint: 'secret' };
+}

@@ -1,0 +1,196 @@
+import { generateKeyPairSync } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { type CheckOptions, runCheck } from '../../src/cli/check.ts';
+import { keys, makeFolder } from '../config/config-folder.ts';
+import { runCommand } from './command-run.ts';
+
+const list = 'groups:\n  Carts:\n    - GET /carts/**\ncomplete: true\n';
+
+function check(files: Record<string, string>, options: CheckOptions = {}, env: Record<string, string> = {}) {
+  const cwd = makeFolder({ 'config/protected-resources.yaml': list, ...files });
+  return runCommand((io) => runCheck(options, io), { cwd, env });
+}
+
+describe('check', () => {
+  it('names what it checked, and exits 0', async () => {
+    expect(await check({ 'config/shopward.yaml': keys })).toEqual({
+      code: 0,
+      out: ['checked config/shopward.yaml, config/protected-resources.yaml: ok'],
+      err: [],
+    });
+  });
+
+  it('prints the problems of every file, and exits 1', async () => {
+    const files = {
+      'my.yaml': `mode: x\n${keys}\nprotectedResources: l.yaml\nurlResolver: { source: urls.csv }\n`,
+      'l.yaml': 'groups:\n  Carts:\n    - GOT /carts\ncomplete: true\n',
+      'urls.csv': 'url,entityType,entityId\n/en/a,robots,1\n',
+    };
+    const { code, out } = await check(files, { config: 'my.yaml' });
+    expect(code).toBe(1);
+    expect(out).toEqual([
+      'my.yaml:1:7: error: mode must be one of enforce, observe',
+      expect.stringMatching(/^l\.yaml:3:7: error: /),
+      expect.stringMatching(/^urls\.csv:2:\d+: error: /),
+      'checked my.yaml, l.yaml, urls.csv: 3 errors',
+    ]);
+  });
+
+  it('exits 0 when there are only warnings', async () => {
+    const { code, out } = await check({ 'config/shopward.yaml': `${keys}\nmode: observe\n` });
+    expect(code).toBe(0);
+    expect(out.at(-1)).toBe('checked config/shopward.yaml, config/protected-resources.yaml: 1 warning');
+  });
+
+  it('advises on rows that are right but probably not what was meant', async () => {
+    const { code, out } = await check({
+      'config/shopward.yaml': `${keys}\nrequest: { itemForms: false }\n`,
+      'config/protected-resources.yaml': 'groups:\n  Carts:\n    - GET /carts\ncomplete: true\n',
+    });
+    expect(code).toBe(0);
+    expect(out[0]).toBe(
+      'config/protected-resources.yaml:3:7: warning: GET /carts is protected, GET /carts/{id} is open',
+    );
+  });
+
+  it('advises on rows that protect nothing', async () => {
+    const rows = ['GET /url-resolver', 'ANY /protected-resources', 'PATCH /url-resolver', 'ANY /**'];
+    const list = `groups:\n  Own:\n${rows.map((row) => `    - ${row}\n`).join('')}complete: true\n`;
+    const { code, out } = await check({
+      'config/shopward.yaml': keys,
+      'config/protected-resources.yaml': list,
+    });
+    expect(code).toBe(0);
+    expect(out.slice(0, -1).filter((line) => line.includes('itself'))).toEqual([
+      'config/protected-resources.yaml:3:7: warning: GET /url-resolver: shopward answers GET /url-resolver itself, and asks for no token',
+      'config/protected-resources.yaml:4:7: warning: ANY /protected-resources: shopward answers GET /protected-resources itself, and asks for no token',
+    ]);
+  });
+
+  it('exits 1 when there is nothing to check', async () => {
+    const { code, out } = await check({}, { config: 'gone.yaml' });
+    expect(code).toBe(1);
+    expect(out.at(-1)).toBe('checked nothing: 1 error');
+  });
+
+  it('judges key files', async () => {
+    const { publicKey: weak } = generateKeyPairSync('rsa', { modulusLength: 1024 });
+    const files = {
+      'config/shopward.yaml': 'auth: { keys: { files: [weak.pem] } }\n',
+      'config/weak.pem': weak.export({ type: 'spki', format: 'pem' }).toString(),
+    };
+    const { code, out } = await check(files);
+    expect(code).toBe(1);
+    expect(out[0]).toMatch(
+      /^config\/shopward\.yaml:1:25: error: auth\.keys\.files\[0\] names config\/weak\.pem: /,
+    );
+  });
+
+  it('names ten different mistakes of two files at once, each with its place', async () => {
+    const { code, out } = await check({
+      'config/shopward.yaml': `mode: enforce
+listen: { port: 8080, keepAliveTimeout: 75 }
+upstrem: { url: "http://shop.internal:9000" }
+upstream: { url: "http://shop.internal:9000/api" }
+store: { url: "redis+sentinel://s1,s2/shop" }
+trustedProxies: [10.0.0.0/40]
+auth:
+  keys: { jwks: "\${JWKS_URL}" }
+admin: { host: 0.0.0.0, hosts: [shopward-admin] }
+`,
+      'config/protected-resources.yaml': `groups:
+  Carts:
+    - GET /carts
+    - GET /carts/{cart_id}
+    - patch /carts/{cart_id}
+    - DELETE /carts/{cart_id}
+    - GET /carts
+    - HEAD /wishlists
+    - GET /orders/../customers
+complete: true
+`,
+    });
+    expect(code).toBe(1);
+    expect(out).toEqual([
+      'config/shopward.yaml:2:41: error: listen.keepAliveTimeout must be a duration with a unit (ms, s, m, h or d), such as 250ms or 30s',
+      'config/shopward.yaml:3:1: error: upstrem is not a known key; did you mean upstream?',
+      'config/shopward.yaml:4:18: error: upstream.url must be http:// or https:// with a host and perhaps a port, without path, query and user',
+      'config/shopward.yaml:5:1: warning: store.replicas is 0 behind Sentinel: a failover may forget the claim of a write under way, and an update can be lost',
+      'config/shopward.yaml:6:18: error: trustedProxies[0] must be an IP address or a range such as 10.0.0.0/8',
+      'config/shopward.yaml:8:17: error: auth.keys.jwks needs the environment variable JWKS_URL, which is not set',
+      'config/shopward.yaml:9:1: error: admin.token is required when admin.host is not a loopback address',
+      'config/protected-resources.yaml:5:7: error: methods are written in upper case: PATCH',
+      'config/protected-resources.yaml:7:7: error: the same row stands in line 3',
+      'config/protected-resources.yaml:8:7: error: HEAD is matched as GET: write GET',
+      'config/protected-resources.yaml:9:19: error: ".." can never match: dot segments are refused',
+      'checked config/shopward.yaml, config/protected-resources.yaml: 10 errors, 1 warning',
+    ]);
+  });
+
+  it('notes what `retention: keep` costs where Redis keeps it, and no more once it has a time', async () => {
+    const redis = `${keys}\nstore: { url: "redis://127.0.0.1" }\n`;
+    const { code, out } = await check({ 'config/shopward.yaml': redis });
+    expect([code, out.length]).toEqual([0, 2]);
+    expect(out[0]).toMatch(/^note: refreshTokens\.retention is keep: .*26 GB a year/);
+    for (const end of ['refreshTokens: { retention: 0s }', 'refreshTokens: false']) {
+      expect((await check({ 'config/shopward.yaml': `${redis}${end}\n` })).out).toHaveLength(1);
+    }
+  });
+
+  it('warns of end-family without a leeway', async () => {
+    const said = async (more: string) =>
+      (await check({ 'config/shopward.yaml': `${keys}\nrefreshTokens: { replay: end-family${more} }\n` }))
+        .out;
+    expect((await said(''))[0]).toMatch(/warning: refreshTokens\.leeway is 0s while replay is end-family/);
+    expect(await said(', leeway: 10s')).toHaveLength(1);
+  });
+
+  it('--json gives the same as data', async () => {
+    const { code, out } = await check({ 'config/shopward.yaml': `${keys}\nmode: x\n` }, { json: true });
+    expect(code).toBe(1);
+    expect(JSON.parse(out.join('\n'))).toEqual({
+      ok: false,
+      notes: [],
+      files: [
+        {
+          role: 'config',
+          name: 'config/shopward.yaml',
+          path: expect.stringMatching(/^\/.*config\/shopward\.yaml$/),
+        },
+        {
+          role: 'protected-resources',
+          name: 'config/protected-resources.yaml',
+          path: expect.stringMatching(/^\/.*config\/protected-resources\.yaml$/),
+        },
+      ],
+      problems: [
+        {
+          file: 'config/shopward.yaml',
+          line: 2,
+          column: 7,
+          severity: 'error',
+          text: 'mode must be one of enforce, observe',
+        },
+      ],
+    });
+  });
+});
+
+describe('the shipped files', () => {
+  it('are right as they are, with the address of the keys from the environment', async () => {
+    const env = { JWKS_URL: 'https://shop.example/jwks.json', UPSTREAM_URL: 'http://shop:9000' };
+    const { code, out } = await runCommand((io) => runCheck({}, io), { env });
+    expect(out.filter((line) => line.includes(': error: '))).toEqual([]);
+    expect(code).toBe(0);
+  });
+
+  it('say which variable is missing, and where', async () => {
+    const { code, out } = await runCommand((io) => runCheck({}, io));
+    expect(code).toBe(1);
+    expect(out.filter((line) => line.includes(': error: '))).toEqual([
+      expect.stringMatching(
+        /^config\/shopward\.yaml:\d+:\d+: error: auth\.keys\.jwks needs the environment variable JWKS_URL, which is not set$/,
+      ),
+    ]);
+  });
+});

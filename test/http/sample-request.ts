@@ -1,0 +1,43 @@
+import type { CanonicalRequest } from '../../src/http/canonical-request.ts';
+import { canonicaliseRequest, type RequestHead } from '../../src/http/canonicalise-request.ts';
+import { createPeer } from '../../src/http/peer.ts';
+import { isRejection, type Rejection } from '../../src/http/rejection.ts';
+import { buildRequestRules, type RequestRulesOptions } from '../../src/http/request-rules.ts';
+
+export interface SampleOptions extends Partial<RequestRulesOptions> {
+  readonly remoteAddress?: string;
+  readonly isTls?: boolean;
+}
+
+export function sampleHead(more: Partial<RequestHead> & { fields?: readonly string[] } = {}): RequestHead {
+  const { fields = [], ...head } = more;
+  return {
+    method: 'GET',
+    url: '/carts/123?include=items',
+    rawHeaders: ['Host', 'shop.example', ...fields],
+    httpVersionMajor: 1,
+    httpVersionMinor: 1,
+    ...head,
+  };
+}
+
+/** Canonicalises one head under the default rules, with these changes. */
+export function canonicaliseSample(
+  head: RequestHead,
+  { remoteAddress = '192.0.2.1', isTls = false, ...options }: SampleOptions = {},
+): CanonicalRequest | Rejection {
+  const rules = buildRequestRules({
+    upstreamHost: 'upstream.internal:9000',
+    requestBodyBytes: 1000,
+    generateRequestId: () => 'generated-id',
+    ...options,
+  });
+  return canonicaliseRequest(head, createPeer(remoteAddress, isTls, rules.isTrusted), rules);
+}
+
+/** The same, for a head that must be accepted. */
+export function accepted(head: RequestHead, options?: SampleOptions): CanonicalRequest {
+  const result = canonicaliseSample(head, options);
+  if (isRejection(result)) throw new Error(`refused: ${result.rejection} ${result.reason ?? ''}`);
+  return result;
+}

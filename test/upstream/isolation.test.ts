@@ -1,0 +1,135 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { afterEach, describe, expect, it } from 'vitest';
+import { hearFaults } from '../../src/lib/faults.ts';
+import type { UpstreamEngine, UpstreamFault, UpstreamHandler } from '../../src/upstream/engine.ts';
+import { ResponseHeadCheck } from '../../src/upstream/response-framing.ts';
+import { engines } from '../harness/forwarding-front.ts';
+import { answer } from '../harness/recording-upstream.ts';
+
+const bug = () => {
+  throw new Error('a bug');
+};
+
+/** Each place in which an exchange can throw. */
+const places: readonly (readonly [string, Partial<UpstreamHandler>, UpstreamFault['kind']])[] = [
+  ['onConnection', { onConnection: bug }, 'internal'],
+  ['onSent', { onSent: bug }, 'internal'],
+  ['onInformational', { onInformational: bug }, 'internal'],
+  ['onHead', { onHead: bug }, 'internal'],
+  ['onData', { onData: bug }, 'internal'],
+  ['onEnd', { onEnd: bug }, 'internal'],
+];
+
+describe.each(engines)('one exchange that throws ends alone ($name)', ({ createEngine }) => {
+  const ends: (() => Promise<void> | void)[] = [];
+  afterEach(async () => {
+    hearFaults(() => {});
+    for (const end of ends.splice(0).reverse()) await end();
+  });
+
+  async function start() {
+    const sockets = new Set<Socket>();
+    const server = createServer((socket) => {
+      sockets.add(socket);
+      socket.on('error', () => socket.destroy());
+      socket.on('data', () => socket.write(`HTTP/1.1 103 Early\r\n\r\n${answer('x'.repeat(1_000))}`));
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const engine = createEngine({
+      upstream: { scheme: 'http', hostname: '127.0.0.1', port: (server.address() as AddressInfo).port },
+      connectTimeoutMs: 30_000,
+      connections: 10,
+      queueLimit: 100,
+      queueTimeoutMs: 60_000,
+    });
+    const faults: unknown[] = [];
+    hearFaults((fault) => faults.push(fault));
+    ends.push(
+      () => void server.close(),
+      () => {
+        for (const socket of sockets) socket.destroy();
+      },
+      () => engine.close(),
+    );
+    return { engine, faults };
+  }
+
+  /** The one that throws among others of the same turn, more than there are connections. */
+  async function askAmongOthers(
+    engine: UpstreamEngine,
+    throws: Partial<UpstreamHandler>,
+    maySend?: () => boolean,
+  ) {
+    const before = Array.from({ length: 10 }, () => ask(engine));
+    const one = ask(engine, throws, maySend);
+    const after = Array.from({ length: 10 }, () => ask(engine));
+    expect(await Promise.all([...before, ...after])).toEqual(Array(20).fill('200 whole'));
+    return one;
+  }
+
+  it.each(places)('in %s', async (_, throws, kind) => {
+    const { engine, faults } = await start();
+    expect(await askAmongOthers(engine, throws)).toBe(kind);
+    expect(faults).toMatchObject([{ message: 'a bug' }]);
+    expect([engine.inFlight, engine.queued]).toEqual([0, 0]);
+  });
+
+  it('in maySend', async () => {
+    const { engine } = await start();
+    expect(await askAmongOthers(engine, {}, bug)).toBe('not-sent');
+    expect([engine.inFlight, engine.queued]).toEqual([0, 0]);
+  });
+
+  it('in onFault', async () => {
+    const { engine, faults } = await start();
+    const others = Array.from({ length: 20 }, () => ask(engine));
+    const exchange = engine.dispatch(
+      { method: 'GET', target: '/', fields: ['Host', 's'], body: null },
+      { onHead() {}, onData: () => true, onEnd() {}, onFault: bug },
+    );
+    exchange.abort();
+    expect(await Promise.all(others)).toEqual(Array(20).fill('200 whole'));
+    expect(faults).toMatchObject([{ message: 'a bug' }]);
+  });
+
+  it('in what reads the answer', async () => {
+    const { engine, faults } = await start();
+    const read = ResponseHeadCheck.prototype.read;
+    let reads = 0;
+    ResponseHeadCheck.prototype.read = function (piece, length) {
+      reads += 1;
+      if (reads === 3) bug();
+      return read.call(this, piece, length);
+    };
+    try {
+      const seen = await Promise.all(Array.from({ length: 20 }, () => ask(engine)));
+      expect(seen.filter((one) => one !== '200 whole')).toEqual(['internal']);
+      expect(faults).toMatchObject([{ message: 'a bug' }]);
+    } finally {
+      ResponseHeadCheck.prototype.read = read;
+    }
+  });
+});
+
+function ask(
+  engine: UpstreamEngine,
+  throws: Partial<UpstreamHandler> = {},
+  maySend?: () => boolean,
+): Promise<string> {
+  return new Promise((resolve) => {
+    let seen = 0;
+    engine.dispatch(
+      { method: 'GET', target: '/', fields: ['Host', 's'], body: null, maySend },
+      {
+        onHead: (status) => {
+          seen = status;
+        },
+        onData: () => true,
+        onEnd: () => resolve(`${seen} whole`),
+        onFault: ({ kind }) => resolve(kind),
+        ...throws,
+      },
+    );
+  });
+}

@@ -1,0 +1,299 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, it } from 'vitest';
+import type { ForwardOutcome, Passage, ResponseEdits } from '../../src/upstream/passage.ts';
+import { eachEngine } from '../harness/each-engine.ts';
+import { exchangeRaw, openRawConnection } from '../harness/raw-client.ts';
+import { answer } from '../harness/recording-upstream.ts';
+
+const get = 'GET / HTTP/1.1\r\nHost: s\r\n\r\n';
+const patch = 'PATCH / HTTP/1.1\r\nHost: s\r\nContent-Length: 2\r\n\r\n{}';
+
+/** A passage that notes its outcomes. */
+function noting(
+  more: Partial<Passage> = {},
+  edits: ResponseEdits = {},
+): { passage: () => Passage; outcomes: ForwardOutcome[] } {
+  const outcomes: ForwardOutcome[] = [];
+  const settle = (outcome: ForwardOutcome) => {
+    outcomes.push(outcome);
+    return edits;
+  };
+  return { passage: () => ({ collectBytes: 1000, settle, ...more }), outcomes };
+}
+
+eachEngine('a passage', (start) => {
+  it('edits the forwarded request and the answer, and hears of both', async () => {
+    const { passage, outcomes } = noting(
+      { requestFields: { 'If-Match': '"shop"', 'if-none-match': null } },
+      { fields: { etag: null, ETag: '"ours"', 'X-New': '1' } },
+    );
+    const { port, upstream } = await start(() => answer('{}', 'ETag: "shop"\r\n'), { passage });
+    const response = await exchangeRaw(
+      port,
+      'GET / HTTP/1.1\r\nHost: s\r\nIf-Match: "a"\r\nIf-None-Match: "b"\r\n\r\n',
+    );
+    expect(response.fields('etag')).toEqual(['"ours"']);
+    expect([response.field('x-new'), response.body.toString()]).toEqual(['1', '{}']);
+    expect(upstream.bytes().match(/if-[^\r]*/gi)).toEqual(['If-Match: "shop"']);
+    expect(outcomes).toEqual([
+      {
+        kind: 'answered',
+        status: 200,
+        fields: ['Content-Length', '2', 'ETag', '"shop"'],
+        body: Buffer.from('{}'),
+      },
+    ]);
+  });
+
+  it('asks before it sends, and then looks at the clock', async () => {
+    const asked: string[] = [];
+    const { passage } = noting({
+      beforeSend: async () => {
+        await sleep(20);
+        asked.push('before');
+        return true;
+      },
+      maySend: () => {
+        asked.push('may');
+        return true;
+      },
+    });
+    const { port, upstream } = await start(() => answer('{}'), { passage });
+    expect((await exchangeRaw(port, patch)).status).toBe(200);
+    expect(asked).toEqual(['before', 'may']);
+    expect(upstream.bytes()).toMatch(/^PATCH/);
+  });
+
+  it.each([
+    ['says no', async () => false],
+    ['fails', () => Promise.reject(new Error('away'))],
+  ])('sends nothing where what it asks %s', async (_, beforeSend) => {
+    const { passage, outcomes } = noting({ beforeSend });
+    const { port, upstream } = await start(() => answer('{}'), { passage });
+    for (let i = 0; i < 2; i += 1) expect((await exchangeRaw(port, patch)).status).toBe(503);
+    expect(outcomes).toMatchObject([{ kind: 'unsent' }, { kind: 'unsent' }]);
+    expect(upstream.bytes()).toBe('');
+  });
+
+  it('ends with its deadline while it is still asking, and sends nothing when that is answered', async () => {
+    const asking = Promise.withResolvers<boolean>();
+    const { passage, outcomes } = noting({ beforeSend: () => asking.promise, answerWithinMs: 100 });
+    const { port, upstream } = await start(() => answer('{}'), { passage });
+    const response = await exchangeRaw(port, patch);
+    expect(response.status).toBeGreaterThanOrEqual(502);
+    asking.resolve(true);
+    await sleep(50);
+    expect(outcomes).toHaveLength(1);
+    expect(upstream.bytes()).toBe('');
+  });
+
+  it('turns an answer into a 304', async () => {
+    const { passage } = noting({}, { notModified: true, fields: { ETag: '"1"' } });
+    const fields =
+      'Content-Type: text/plain\r\nContent-Language: de\r\nVary: Accept\r\nCache-Control: no-cache\r\n';
+    const { port } = await start(() => answer('{}', fields), { passage });
+    const response = await exchangeRaw(port, get);
+    expect([response.status, response.body.length]).toEqual([304, 0]);
+    expect(response.rawFields.filter((_, i) => i % 2 === 0).slice(0, 3)).toEqual([
+      'Vary',
+      'Cache-Control',
+      'ETag',
+    ]);
+  });
+
+  it.each([
+    ['announced', answer('a'.repeat(1001))],
+    ['found', `HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3e9\r\n${'a'.repeat(1001)}\r\n0\r\n\r\n`],
+    ['a stream of events', answer('a'.repeat(1001), 'Content-Type: text/event-stream\r\n')],
+  ])('a body that is %s to be too long passes through, and is heard of at its end', async (_how, bytes) => {
+    const { passage, outcomes } = noting(
+      { streamedFields: { ETag: null, 'X-S': '1' } },
+      { fields: { 'X-E': '1' } },
+    );
+    const { port } = await start(() => bytes.replace('\r\n', '\r\nETag: "shop"\r\n'), { passage });
+    const response = await exchangeRaw(port, get);
+    expect([response.body.length, response.field('etag'), response.field('x-s')]).toEqual([
+      1001,
+      undefined,
+      '1',
+    ]);
+    expect(response.field('x-e')).toBeUndefined();
+    expect(outcomes).toMatchObject([{ kind: 'answered', status: 200, body: null }]);
+  });
+
+  it('a body that stalls passes through', async () => {
+    const { passage, outcomes } = noting();
+    const { port, upstream } = await start(
+      ({ connection }) => {
+        connection.socket.write('HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nhalf');
+        return undefined;
+      },
+      { passage },
+    );
+    const client = await openRawConnection(port);
+    await client.write(get);
+    while (!client.pending().includes('half'))
+      await new Promise((resolve) => client.socket.once('data', resolve));
+    expect(outcomes).toEqual([]);
+    upstream.connections[0]?.socket.write('more');
+    expect((await client.readResponse()).body.toString()).toBe('halfmore');
+    expect(outcomes).toMatchObject([{ kind: 'answered', body: null }]);
+    client.close();
+  });
+
+  it.each([
+    ['HEAD', '200 OK', 'Content-Length: 5\r\n'],
+    ['GET', '304 Not Modified', 'Content-Length: 5\r\n'],
+    ['DELETE', '204 No Content', ''],
+  ])('%s %s has an empty body, and keeps its length', async (method, status, fields) => {
+    const { passage, outcomes } = noting({}, { fields: { ETag: '"1"' } });
+    const { port } = await start(() => `HTTP/1.1 ${status}\r\n${fields}\r\n`, { passage });
+    const response = await exchangeRaw(port, `${method} / HTTP/1.1\r\nHost: s\r\n\r\n`, method);
+    expect([response.field('etag'), response.field('content-length')]).toEqual([
+      '"1"',
+      fields === '' ? undefined : '5',
+    ]);
+    expect(outcomes).toMatchObject([{ kind: 'answered', body: Buffer.alloc(0) }]);
+  });
+
+  it('maySend: false leaves not a byte, on a new connection and on an idle one', async () => {
+    let may = false;
+    const { passage, outcomes } = noting({ maySend: () => may });
+    const { port, upstream } = await start(() => answer(), { passage });
+    const refused = await exchangeRaw(port, patch);
+    expect([refused.status, refused.field('retry-after')]).toEqual([503, '1']);
+    expect(upstream.bytes()).toBe('');
+    may = true;
+    expect((await exchangeRaw(port, patch)).status).toBe(200);
+    may = false;
+    expect((await exchangeRaw(port, patch)).status).toBe(503);
+    expect(upstream.requestLines).toHaveLength(1);
+    expect(outcomes.map(({ kind }) => kind)).toEqual(['unsent', 'answered', 'unsent']);
+    expect(outcomes[0]).toEqual({ kind: 'unsent', fault: 'not-sent' });
+  });
+
+  it('maySend that throws is a no', async () => {
+    const { passage, outcomes } = noting({
+      maySend: () => {
+        throw new Error('a bug');
+      },
+    });
+    const { port, upstream } = await start(() => answer(), { passage });
+    expect((await exchangeRaw(port, patch)).status).toBe(500);
+    expect([upstream.bytes(), outcomes]).toEqual(['', [{ kind: 'unsent', fault: 'not-sent' }]]);
+  });
+
+  it('maySend is asked when a connected socket is there, not before', async () => {
+    const order: string[] = [];
+    const { passage } = noting({
+      maySend: () => order.push(`asked with ${upstream.connections.length}`) > 0,
+    });
+    const { port, upstream } = await start(() => answer(), { passage });
+    await exchangeRaw(port, patch);
+    expect(order).toHaveLength(1);
+  });
+
+  it('an answer later than answerWithinMs is 504 and its outcome unknown, however much the upstream talks', async () => {
+    const { passage, outcomes } = noting({ answerWithinMs: 200 });
+    const { port, upstream } = await start(
+      ({ connection }) => {
+        connection.socket.write('HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n');
+        const talk = setInterval(() => connection.socket.write('a'), 10);
+        connection.socket.once('close', () => clearInterval(talk));
+        return undefined;
+      },
+      { passage },
+    );
+    const response = await exchangeRaw(port, patch);
+    expect(response.status).toBe(200);
+    expect(outcomes).toEqual([{ kind: 'unknown', fault: 'timeout' }]);
+    await upstream.connections[0]?.closed;
+  });
+
+  it('answerWithinMs holds for a body that was held back', async () => {
+    const { passage, outcomes } = noting({ answerWithinMs: 1000, collectBytes: 1_000_000 });
+    const { port } = await start(() => 'HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\nabc', { passage });
+    expect((await exchangeRaw(port, patch)).status).toBe(504);
+    expect(outcomes).toEqual([{ kind: 'unknown', fault: 'timeout' }]);
+  });
+
+  it('answerWithinMs counts the queue; what never left is unsent', async () => {
+    const { passage, outcomes } = noting({ answerWithinMs: 150 });
+    const { port, front } = await start(() => undefined, {
+      connections: 1,
+      passage: ({ method }) => (method === 'PATCH' ? passage() : undefined),
+    });
+    const first = await openRawConnection(port);
+    await first.write(get);
+    while (front.forwarder.inFlight === 0) await new Promise((resolve) => setTimeout(resolve, 2));
+    expect((await exchangeRaw(port, patch)).status).toBe(504);
+    expect(outcomes).toEqual([{ kind: 'unsent', fault: 'aborted' }]);
+    first.close();
+  });
+
+  it.each([
+    ['streams', 1],
+    ['is whole', 100_000_000],
+  ])(
+    'a request whose body %s and takes too long to hand to the kernel is late: unknown, 504',
+    async (_how, wholeBodyBytes) => {
+      const { passage, outcomes } = noting({ sendWithinMs: 100 });
+      const { port, front, upstream } = await start(() => undefined, {
+        passage,
+        wholeBodyBytes,
+        bodyLimitBytes: 100_000_000,
+      });
+      upstream.onConnection = ({ socket }) => socket.pause();
+      const client = await openRawConnection(port);
+      await client.write('PATCH / HTTP/1.1\r\nHost: s\r\nContent-Length: 50000000\r\n\r\n');
+      client.socket.write(Buffer.alloc(50_000_000));
+      expect((await client.readResponse()).status).toBe(504);
+      expect(outcomes).toEqual([{ kind: 'unknown', fault: 'late' }]);
+      await front.resultsOf(1);
+      client.close();
+    },
+  );
+
+  it.each([
+    ['answers', () => answer(), 'answered'],
+    ['resets', undefined, 'unknown'],
+  ] as const)('settle that fails when the upstream %s is no hang', async (_what, script, kind) => {
+    const kinds: string[] = [];
+    const { port, front } = await start(
+      script ??
+        (({ connection }) => {
+          connection.socket.resetAndDestroy();
+          return undefined;
+        }),
+      {
+        passage: () => ({
+          collectBytes: 100,
+          settle: (outcome) => {
+            kinds.push(outcome.kind);
+            return Promise.reject(new Error('a bug'));
+          },
+        }),
+      },
+    );
+    expect((await exchangeRaw(port, patch)).status).toBe(kind === 'answered' ? 500 : 502);
+    expect(kinds).toEqual([kind]);
+    expect((await front.resultsOf(1))[0]?.cause).toBeInstanceOf(Error);
+  });
+
+  it('the answer waits for settle', async () => {
+    let release: ((edits: ResponseEdits) => void) | undefined;
+    const { port, front } = await start(() => answer(), {
+      passage: () => ({
+        collectBytes: 100,
+        settle: () => new Promise<ResponseEdits>((resolve) => (release = resolve)),
+      }),
+    });
+    const client = await openRawConnection(port);
+    await client.write(patch);
+    await expect.poll(() => release !== undefined && front.forwarder.inFlight === 0).toBe(true);
+    expect(client.pending()).toHaveLength(0);
+    release?.({ fields: { 'X-Done': '1' } });
+    expect((await client.readResponse()).field('x-done')).toBe('1');
+    client.close();
+  });
+});

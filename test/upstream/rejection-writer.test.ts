@@ -1,0 +1,118 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach, expect, it } from 'vitest';
+import { type Rejection, reject } from '../../src/http/rejection.ts';
+import { buildRejections, type RejectionName, rejectionTable } from '../../src/http/rejection-table.ts';
+import { writeRejection } from '../../src/http/rejection-writer.ts';
+import { exchangeRaw, openRawConnection } from '../harness/raw-client.ts';
+
+let close: () => void = () => {};
+afterEach(() => close());
+
+async function serve(rejection: Rejection, overrides = {}): Promise<number> {
+  const rejections = buildRejections(overrides);
+  const server = createServer((incoming, response) => {
+    writeRejection(incoming, response, rejection, rejections, ['X-Request-Id', 'r1']);
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  close = () => {
+    server.close();
+    server.closeAllConnections();
+  };
+  return (server.address() as AddressInfo).port;
+}
+
+const get = 'GET / HTTP/1.1\r\nHost: s\r\n\r\n';
+
+it.each(Object.keys(rejectionTable) as RejectionName[])('%s is the one error body', async (name) => {
+  const response = await exchangeRaw(await serve(reject(name)), get);
+  const { status, code, detail } = buildRejections()[name];
+  expect(response.status).toBe(status);
+  expect(response.field('content-type')).toBe('application/vnd.api+json');
+  expect(response.field('x-request-id')).toBe('r1');
+  expect(response.body.toString()).toBe(JSON.stringify({ errors: [{ detail, status, code }] }));
+  expect(response.reason).not.toBe('');
+});
+
+it('carries what belongs to it', async () => {
+  const rejection = reject('access-token-invalid', {
+    challenge: 'Bearer realm="shop", error="invalid_token"',
+    retryAfterSeconds: 3,
+    fields: ['Cache-Control', 'no-store'],
+  });
+  const response = await exchangeRaw(await serve(rejection), get);
+  expect(response.field('www-authenticate')).toBe('Bearer realm="shop", error="invalid_token"');
+  expect([response.field('retry-after'), response.field('cache-control')]).toEqual(['3', 'no-store']);
+});
+
+it('names the methods that are allowed', async () => {
+  const response = await exchangeRaw(await serve(reject('method-not-allowed')), get);
+  expect(response.field('allow')).toBe('GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS');
+});
+
+it.each([
+  ['url-missing', 422, 'Unprocessable Content'],
+  ['payload-too-large', 413, 'Content Too Large'],
+] as const)('%s: %i %s', async (name, status, reason) => {
+  const response = await exchangeRaw(await serve(reject(name)), get);
+  expect([response.status, response.reason]).toEqual([status, reason]);
+});
+
+it('speaks as the shop team overrides it', async () => {
+  const port = await serve(reject('access-token-missing'), {
+    'access-token-missing': { status: 403, detail: 'No.' },
+  });
+  const response = await exchangeRaw(port, get);
+  expect(JSON.parse(response.body.toString())).toEqual({
+    errors: [{ detail: 'No.', status: 403, code: '002' }],
+  });
+});
+
+it('has the fields, but not the body, for HEAD', async () => {
+  const port = await serve(reject('access-token-missing'));
+  const client = await openRawConnection(port);
+  await client.write(`HEAD / HTTP/1.1\r\nHost: s\r\n\r\n${get}`);
+  const head = await client.readResponse('HEAD');
+  const body = (await client.readResponse()).body;
+  expect(head.field('content-length')).toBe(String(body.length));
+  client.close();
+});
+
+it.each([
+  ['a short body on its way', 'Content-Length: 5\r\n\r\n', 'hello', 'keep-alive'],
+  ['a long body on its way', 'Content-Length: 100000\r\n\r\n', 'a'.repeat(100_000), 'close'],
+  ['chunks on their way', 'Transfer-Encoding: chunked\r\n\r\n', '5\r\nhello\r\n0\r\n\r\n', 'close'],
+  ['a body that waits for 100', 'Expect: 100-continue\r\nContent-Length: 5\r\n\r\n', '', 'close'],
+])('with %s: no byte of it is a request', async (_what, framing, body, connection) => {
+  const port = await serve(reject('access-token-missing'));
+  const client = await openRawConnection(port);
+  await client.write(`POST / HTTP/1.1\r\nHost: s\r\n${framing}`);
+  let response = await client.readResponse();
+  if (response.status === 100) response = await client.readResponse();
+  expect([response.status, response.field('connection'), response.complete]).toEqual([401, connection, true]);
+  await client.write(body).catch(() => {});
+  if (connection === 'close') {
+    expect(await client.readAll()).toHaveLength(0);
+  } else {
+    await client.write(get);
+    expect((await client.readResponse()).status).toBe(401);
+    client.close();
+  }
+});
+
+it('a client that sends all of a long body before it reads finds its answer', async () => {
+  const port = await serve(reject('access-token-missing'));
+  for (let i = 0; i < 3; i++) {
+    const client = await openRawConnection(port);
+    client.socket.pause();
+    await client.write('POST / HTTP/1.1\r\nHost: s\r\nContent-Length: 1000000\r\n\r\n');
+    for (let sent = 0; sent < 8; sent++) {
+      await client.write('a'.repeat(100_000));
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+    client.socket.resume();
+    expect((await client.readResponse()).status).toBe(401);
+    client.close();
+  }
+});

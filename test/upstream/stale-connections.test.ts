@@ -1,0 +1,160 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, describe, expect, it } from 'vitest';
+import type { EngineOptions, UpstreamEngine, UpstreamFault } from '../../src/upstream/engine.ts';
+import { IdleTimeout, idleTimeoutSaid } from '../../src/upstream/idle-timeout.ts';
+import { engines } from '../harness/forwarding-front.ts';
+import { answer } from '../harness/recording-upstream.ts';
+
+describe('the idle time-out', () => {
+  it.each([
+    ['timeout=5', 4_000],
+    ['timeout=5, max=100', 4_000],
+    ['max=100, timeout=5', 4_000],
+    ['Timeout="65"', 64_000],
+    ['timeout=1', 0],
+    ['timeout=0', -1_000],
+    ['timeout=999999', 600_000],
+    ['max=100', undefined],
+    ['xtimeout=5', undefined],
+    ['\xa0timeout=5', undefined],
+  ])('Keep-Alive: %s', (said, ms) => {
+    expect(idleTimeoutSaid(['Keep-Alive', said])).toBe(ms);
+  });
+
+  it('is what is configured, less where the shop shows it, and grows again where it does not', () => {
+    const idle = new IdleTimeout(4_000);
+    expect([idle.usableMs(undefined), idle.recentMs(undefined)]).toEqual([4_000, 250]);
+    idle.endedAfter(1_000);
+    expect([idle.usableMs(undefined), idle.recentMs(undefined)]).toEqual([750, 187.5]);
+    // A restart ends connections at any age.
+    idle.endedAfter(3);
+    expect([idle.usableMs(undefined), idle.recentMs(undefined)]).toEqual([100, 25]);
+    idle.endedAfter(2_000);
+    expect(idle.usableMs(undefined)).toBe(100);
+    // Many that outlived a short time show no more than one.
+    for (let i = 0; i < 50; i += 1) idle.outlived(100);
+    expect(idle.usableMs(undefined)).toBe(125);
+    for (let i = 0; i < 17; i += 1) idle.outlived(idle.usableMs(undefined));
+    expect(idle.usableMs(undefined)).toBe(4_000);
+  });
+
+  it('is what the shop says, unless it shows less', () => {
+    const idle = new IdleTimeout(4_000);
+    expect([idle.usableMs(64_000), idle.recentMs(64_000)]).toEqual([64_000, 64_000]);
+    idle.endedAfter(1_000);
+    expect([idle.usableMs(64_000), idle.recentMs(64_000)]).toEqual([750, 187.5]);
+  });
+});
+
+describe.each(engines)('connections that age ($name)', ({ createEngine }) => {
+  const ends: (() => Promise<void> | void)[] = [];
+  afterEach(async () => {
+    for (const end of ends.splice(0).reverse()) await end();
+  });
+
+  /** A shop that ends a connection that was idle for `idleMs`, and does not say so. */
+  async function start(idleMs: number, options: Partial<EngineOptions> = {}) {
+    const sockets = new Set<Socket>();
+    let connections = 0;
+    const server = createServer({ noDelay: true }, (socket) => {
+      connections += 1;
+      sockets.add(socket);
+      let timer: NodeJS.Timeout | undefined;
+      socket.on('error', () => socket.destroy()).on('close', () => sockets.delete(socket));
+      socket.on('data', () => {
+        clearTimeout(timer);
+        socket.write(answer());
+        timer = setTimeout(() => socket.destroy(), idleMs);
+      });
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const engine = createEngine({
+      upstream: { scheme: 'http', hostname: '127.0.0.1', port: (server.address() as AddressInfo).port },
+      connectTimeoutMs: 30_000,
+      queueLimit: 1_000,
+      queueTimeoutMs: 60_000,
+      connections: 200,
+      ...options,
+    });
+    ends.push(
+      () => void server.close(),
+      () => {
+        for (const socket of sockets) socket.destroy();
+      },
+      () => engine.close(),
+    );
+    return { engine, sockets, connections: () => connections };
+  }
+
+  /** A hundred clients that post in step with the shop's idle time-out, and beside it: the worst there is. */
+  it.each([
+    ['the time-out', 400],
+    ['half of it', 200],
+    ['a quarter of it', 100],
+  ])('a POST never meets the end of an idle connection: rhythm of %s', async (_, rhythmMs) => {
+    const { engine, connections } = await start(400);
+    const failed: (number | string)[] = [];
+    const client = async (i: number) => {
+      for (let k = 0; k < 8; k += 1) {
+        await sleep(rhythmMs - 5 + ((i + k) % 11));
+        const seen = await ask(engine, 'POST');
+        if (seen !== 200) failed.push(seen);
+      }
+    };
+    // The shop has shown what it does, as it has to any process that is up for longer than its time-out.
+    await Promise.all(Array.from({ length: 20 }, () => ask(engine, 'GET')));
+    await sleep(800);
+    await Promise.all(Array.from({ length: 100 }, (_none, i) => client(i)));
+    expect(failed).toEqual([]);
+    expect(connections()).toBeGreaterThan(20);
+  });
+
+  it('a POST takes a connection that was in use a moment ago', async () => {
+    const { engine, connections } = await start(60_000);
+    for (let i = 0; i < 20; i += 1) expect(await ask(engine, 'POST')).toBe(200);
+    expect(connections()).toBe(1);
+  });
+
+  it('a POST takes no connection that was idle for long, and a GET does', async () => {
+    const { engine, connections } = await start(60_000);
+    expect(await ask(engine, 'GET')).toBe(200);
+    await sleep(700);
+    expect([await ask(engine, 'GET'), connections()]).toEqual([200, 1]);
+    await sleep(700);
+    expect([await ask(engine, 'POST'), connections()]).toEqual([200, 2]);
+  });
+
+  it('every connection, busy or idle, is left within its lifetime', async () => {
+    const lifetimeMs = 400;
+    const { engine, sockets } = await start(60_000, { connectionLifetimeMs: lifetimeMs });
+    const isOver = AbortSignal.timeout(3 * lifetimeMs);
+    const client = async () => {
+      while (!isOver.aborted) expect(await ask(engine, 'GET')).toBe(200);
+    };
+    const clients = Promise.all(Array.from({ length: 8 }, client));
+    await expect.poll(() => sockets.size).toBeGreaterThan(0);
+    const before = [...sockets];
+    await sleep(1.5 * lifetimeMs);
+    expect(before.filter((socket) => sockets.has(socket))).toEqual([]);
+    await clients;
+  });
+});
+
+function ask(engine: UpstreamEngine, method: string): Promise<number | UpstreamFault['kind']> {
+  return new Promise((resolve) => {
+    let seen = 0;
+    engine.dispatch(
+      { method, target: '/', fields: ['Host', 's'], body: method === 'GET' ? null : Buffer.from('a=1') },
+      {
+        onHead: (status) => {
+          seen = status;
+        },
+        onData: () => true,
+        onEnd: () => resolve(seen),
+        onFault: ({ kind }) => resolve(kind),
+      },
+    );
+  });
+}

@@ -1,0 +1,196 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { afterEach, expect, it } from 'vitest';
+import type { CanonicalRequest } from '../../src/http/canonical-request.ts';
+import { buildRejections } from '../../src/http/rejection-table.ts';
+import { speakRejection } from '../../src/http/rejection-writer.ts';
+import { endWithAnswer } from '../../src/server/client-error.ts';
+import {
+  createWebSocketForwarder,
+  type WebSocketForwarder,
+  type WebSocketResult,
+} from '../../src/upstream/websocket.ts';
+import { openRawConnection } from '../harness/raw-client.ts';
+import {
+  answer,
+  type RecordingUpstream,
+  type Script,
+  startRecordingUpstream,
+} from '../harness/recording-upstream.ts';
+
+const handshake =
+  'GET /ws? HTTP/1.1\r\nHost: s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n' +
+  'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\nX-Secret: no\r\n\r\n';
+
+const ends: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const end of ends.splice(0).reverse()) await end();
+});
+
+interface Stage {
+  readonly port: number;
+  readonly upstream: RecordingUpstream;
+  readonly forwarder: WebSocketForwarder;
+  readonly results: WebSocketResult[];
+}
+
+interface StageOptions {
+  readonly limit?: number;
+  readonly upstreamPort?: number;
+  readonly handshakeTimeoutMs?: number;
+}
+
+async function start(script: Script, more: StageOptions = {}): Promise<Stage> {
+  const upstream = await startRecordingUpstream(script);
+  ends.push(() => upstream.close());
+  const forwarder = createWebSocketForwarder({
+    upstream: { scheme: 'http', hostname: '127.0.0.1', port: more.upstreamPort ?? upstream.port },
+    connectTimeoutMs: 30_000,
+    handshakeTimeoutMs: more.handshakeTimeoutMs ?? 30_000,
+    limit: more.limit ?? 10,
+  });
+  const rejections = buildRejections();
+  const results: WebSocketResult[] = [];
+  const server = createServer();
+  server.on('upgrade', async (incoming, socket: Socket, head) => {
+    // What a canonical request keeps of a handshake.
+    const fields = [
+      'Host',
+      's',
+      'Sec-WebSocket-Key',
+      incoming.headers['sec-websocket-key'] ?? '',
+      'X-Kept',
+      '1',
+    ];
+    const request = { method: 'GET', path: '/ws', query: '?', fields } as unknown as CanonicalRequest;
+    results.push(
+      await forwarder.forward(request, socket, head, (rejection) =>
+        endWithAnswer(socket, speakRejection(rejection, rejections)),
+      ),
+    );
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  ends.push(() => {
+    forwarder.close();
+    server.close();
+    server.closeAllConnections();
+  });
+  return { port: (server.address() as AddressInfo).port, upstream, forwarder, results };
+}
+
+const accepted =
+  'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n' +
+  'Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\nKeep-Alive: timeout=5\r\nX-Debug: 1\r\n\r\n';
+
+it('joins both sides, and sends a handshake of its own making', async () => {
+  const { port, upstream, forwarder, results } = await start(() => accepted);
+  const client = await openRawConnection(port);
+  await client.write(`${handshake}early`);
+  const response = await client.readResponse();
+  expect([response.status, response.field('sec-websocket-accept')]).toEqual([
+    101,
+    's3pPLMBiTxaQ9kYGzzhZRbK+xOo=',
+  ]);
+  expect([response.field('x-debug'), response.field('keep-alive')]).toEqual([undefined, undefined]);
+  const [connection] = upstream.connections;
+  await connection?.waitFor('early');
+  connection?.socket.write('late');
+  while (!client.pending().includes('late')) await once(client.socket, 'data');
+  expect(upstream.requestLines[0]).toBe('GET /ws? HTTP/1.1');
+  expect(upstream.bytes()).toMatch(/\r\nconnection: Upgrade\r\nupgrade: websocket\r\n/i);
+  expect(upstream.bytes()).not.toContain('X-Secret');
+  expect([results[0]?.status, forwarder.open]).toEqual([101, 1]);
+  client.close();
+  await connection?.closed;
+});
+
+it.each([
+  [
+    'declines',
+    answer('no', 'Keep-Alive: timeout=5\r\nProxy-Authenticate: x\r\nETag: "1"\r\n', '403 Forbidden'),
+    403,
+  ],
+  ['asks for another version', answer('', 'Sec-WebSocket-Version: 13\r\n', '426 Upgrade Required'), 426],
+])('an upstream that %s is relayed, and the connection ends', async (_how, bytes, status) => {
+  const { port, results } = await start(() => bytes);
+  const client = await openRawConnection(port);
+  await client.write(handshake);
+  const response = await client.readResponse();
+  const kept = ['connection', 'proxy-authenticate', 'etag'].map((name) => response.field(name));
+  expect([response.status, ...kept]).toEqual([status, 'close', undefined, undefined]);
+  await client.readAll();
+  expect(results).toMatchObject([{ status, rejection: undefined }]);
+});
+
+it.each([
+  ['an upgrade', accepted.replace('Connection: Upgrade', 'Connection: Upgrade, X-Hop'), 101],
+  ['a refusal', answer('no', 'Connection: X-Hop\r\n', '403 Forbidden'), 403],
+])(
+  '%s has the fields that any response has: no hop-by-hop ones, and octets as they are',
+  async (_, bytes, status) => {
+    const more = 'X-Hop: 1\r\nTE: x\r\nX-Latin: caf\xe9\r\nSet-Cookie: a=1\r\nSet-Cookie: b=2\r\n\r\n';
+    const { port } = await start(() => Buffer.from(bytes.replace('\r\n\r\n', `\r\n${more}`), 'latin1'));
+    const client = await openRawConnection(port);
+    let received = Buffer.alloc(0);
+    client.socket.on('data', (piece: Buffer) => {
+      received = Buffer.concat([received, piece]);
+    });
+    await client.write(handshake);
+    const response = await client.readResponse();
+    expect([response.status, response.field('x-hop'), response.field('te')]).toEqual([
+      status,
+      undefined,
+      undefined,
+    ]);
+    expect(received.toString('latin1')).toMatch(/\r\nx-latin: caf\xe9\r\n/i);
+    expect(received.toString('latin1').match(/set-cookie: [ab]=[12]/gi)).toHaveLength(2);
+    client.close();
+  },
+);
+
+it.each([
+  ['is not there', { upstreamPort: 1 }, undefined, 502],
+  ['says nothing', { handshakeTimeoutMs: 300 }, undefined, 504],
+  ['says garbage', {}, 'SSH-2.0\r\n', 502],
+])('an upstream that %s is a refusal', async (_what, options, bytes, status) => {
+  const { port, forwarder, results } = await start(() => bytes, options);
+  const client = await openRawConnection(port);
+  await client.write(handshake);
+  expect((await client.readResponse()).status).toBe(status);
+  await client.readAll();
+  expect(results).toMatchObject([{ status: 0 }]);
+  while (forwarder.open > 0) await new Promise((resolve) => setTimeout(resolve, 2));
+});
+
+it('an upgrade to something else ends both sides', async () => {
+  const { port, upstream } = await start(() => accepted.replace('Upgrade: websocket', 'Upgrade: h2c'));
+  const client = await openRawConnection(port);
+  await client.write(handshake);
+  expect(await client.readAll()).toHaveLength(0);
+  await upstream.connections[0]?.closed;
+});
+
+it('one more than the limit is 503, and the upstream does not see it', async () => {
+  const { port, upstream } = await start(() => accepted, { limit: 1 });
+  const first = await openRawConnection(port);
+  await first.write(handshake);
+  expect((await first.readResponse()).status).toBe(101);
+  const second = await openRawConnection(port);
+  await second.write(handshake);
+  expect((await second.readResponse()).status).toBe(503);
+  expect(upstream.connections).toHaveLength(1);
+  first.close();
+  second.close();
+});
+
+it('a client that leaves during the handshake leaves nothing behind, once the handshake is due', async () => {
+  const { port, upstream, forwarder } = await start(() => undefined, { handshakeTimeoutMs: 1000 });
+  const client = await openRawConnection(port);
+  await client.write(handshake);
+  while (upstream.requestLines.length === 0) await new Promise((resolve) => setTimeout(resolve, 2));
+  client.close();
+  await upstream.connections[0]?.closed;
+  while (forwarder.open > 0) await new Promise((resolve) => setTimeout(resolve, 2));
+});
