@@ -15,13 +15,16 @@ const stepBytes = 16_384;
 const longestName = 26;
 /** A longer type or id, of which no path could hold any, counts as empty. */
 const longestLeaf = 65_536;
+/** Containers in containers: what PHP writes and reads by default. */
+const deepest = 512;
 
 type Expected = 'value' | 'value or ]' | 'name' | 'name or }' | ':' | ', or end';
 
 /**
  * `JSON.parse(text)?.data` (RFC 8259), of which only `type` and `id` of its resources matter, in small steps: of a document of
  * some megabytes `JSON.parse` makes a million objects, and stops everybody for it. A list has its first two resources
- * only, which tells one from several. Undefined: no JSON, or no `data`.
+ * only, which tells one from several. Undefined: no JSON, no `data`, nested deeper than 512 levels, or with a number
+ * of more than 64 KiB.
  */
 export function* scanPrimaryData(octets: Buffer): Steps<unknown> {
   const found = new PrimaryData(octets);
@@ -29,14 +32,27 @@ export function* scanPrimaryData(octets: Buffer): Steps<unknown> {
   const lists: boolean[] = [];
   let expected: Expected = 'value';
   let nextStep = stepBytes;
-  for (let at = skipSpaces(octets, 0); at < octets.length; at = skipSpaces(octets, at)) {
+  for (let at = 0; at < octets.length; ) {
     if (at >= nextStep) {
       nextStep = at + stepBytes;
       yield;
     }
     const octet = octets[at] as number;
-    const isList = lists.at(-1) === true;
+    if (isSpace(octet)) {
+      at = skipSpaces(octets, at, nextStep);
+      continue;
+    }
     let end = at + 1;
+    if (octet === quote) {
+      end = closingQuote(octets, end, at + stepBytes);
+      while (end !== -1 && end < octets.length && octets[end] !== quote) {
+        yield;
+        end = closingQuote(octets, end, end + stepBytes);
+      }
+      if (end === -1 || end >= octets.length) return undefined;
+      end += 1;
+    }
+    const isList = lists.at(-1) === true;
     if (expected === ':') {
       if (octet !== colon) return undefined;
       expected = 'value';
@@ -47,19 +63,19 @@ export function* scanPrimaryData(octets: Buffer): Steps<unknown> {
       if (octet !== comma || lists.length === 0) return undefined;
       expected = isList ? 'value' : 'name';
     } else if (expected === 'name' || expected === 'name or }') {
-      end = octet === quote ? stringEnd(octets, at) : -1;
-      if (end !== -1) found.takeName(lists.length, at, end);
+      if (octet !== quote) return undefined;
+      found.takeName(lists.length, at, end);
       expected = ':';
     } else if (octet === openBrace || octet === openBracket) {
       found.takeValue(lists.length, octet === openBrace ? {} : []);
-      lists.push(octet === openBracket);
+      if (lists.push(octet === openBracket) > deepest) return undefined;
       expected = octet === openBrace ? 'name or }' : 'value or ]';
     } else {
-      end = octet === quote ? stringEnd(octets, at) : wordEnd(octets, at);
-      if (end !== -1) found.takeLeaf(lists.length, at, end);
+      if (octet !== quote) end = wordEnd(octets, at);
+      if (end === -1) return undefined;
+      found.takeLeaf(lists.length, at, end);
       expected = ', or end';
     }
-    if (end === -1) return undefined;
     at = end;
   }
   return expected === ', or end' && lists.length === 0 ? found.data : undefined;
@@ -122,17 +138,26 @@ function asResource(value: unknown): Record<string, unknown> | undefined {
   return isMap ? (value as Record<string, unknown>) : undefined;
 }
 
-function skipSpaces(octets: Buffer, from: number): number {
+function isSpace(octet: number | undefined): boolean {
+  return octet === 0x20 || octet === 0x0a || octet === 0x0d || octet === 0x09;
+}
+
+/** Index of what is no space, or of the first octet from `until` on. */
+function skipSpaces(octets: Buffer, from: number, until: number): number {
   let at = from;
-  while (octets[at] === 0x20 || octets[at] === 0x0a || octets[at] === 0x0d || octets[at] === 0x09) at += 1;
+  while (at < until && isSpace(octets[at])) at += 1;
   return at;
 }
 
-/** Index behind the string that begins at `start`, -1: it is none. */
-function stringEnd(octets: Buffer, start: number): number {
-  for (let at = start + 1; at < octets.length; at += 1) {
+/**
+ * Goes on in a string: index of the quote that ends it, or of the first octet from `until` on that is no part of an
+ * escape. -1: it is none.
+ */
+function closingQuote(octets: Buffer, from: number, until: number): number {
+  let at = from;
+  for (; at < octets.length && at < until; at += 1) {
     const octet = octets[at] as number;
-    if (octet === quote) return at + 1;
+    if (octet === quote) return at;
     if (octet < 0x20) return -1;
     if (octet !== backslash) continue;
     at += 1;
@@ -141,17 +166,17 @@ function stringEnd(octets: Buffer, start: number): number {
       at += 4;
     } else if (!escapes.includes(octets[at] as number)) return -1;
   }
-  return -1;
+  return at;
 }
 
 const escapes = Buffer.from('"\\/bfnrt');
 const word = /^(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)$/;
 
-/** The same of a number, `true`, `false` and `null`. */
+/** Index behind the number, `true`, `false` or `null` that begins at `start`. -1: it is none, or a longer number than anybody has. */
 function wordEnd(octets: Buffer, start: number): number {
   let end = start;
-  while (isWordOctet(octets[end])) end += 1;
-  return word.test(octets.toString('latin1', start, end)) ? end : -1;
+  while (isWordOctet(octets[end]) && end - start <= longestLeaf) end += 1;
+  return end - start <= longestLeaf && word.test(octets.toString('latin1', start, end)) ? end : -1;
 }
 
 function isWordOctet(octet: number | undefined): boolean {

@@ -116,11 +116,39 @@ describe('the primary data of a document that is too long to be parsed at once',
     expect(scan(text)).toEqual(expected(text));
   });
 
-  it('is found in slices of the document', () => {
-    const text = JSON.stringify({ included: Array.from({ length: 50_000 }, (_, i) => i), data: { id: 'a' } });
-    const steps = scanPrimaryData(Buffer.from(text));
-    let count = 0;
+  /** Steps that it takes. */
+  function stepsOf(octets: Buffer): number {
+    const steps = scanPrimaryData(octets);
+    let count = 1;
     while (!steps.next().done) count += 1;
-    expect(count).toBeGreaterThan(10);
+    return count;
+  }
+  const megabyte = 1_048_576;
+  it.each([
+    ['numbers', `{"included":[${'1,'.repeat(megabyte / 2)}1]}`],
+    ['one string', `{"data":{"id":"${'a'.repeat(megabyte)}"}}`],
+    ['one string of escapes', `{"data":{"id":"${'\\\\'.repeat(megabyte / 2)}"}}`],
+    ['one name', `{"${'\\u0061'.repeat(megabyte / 6)}":1}`],
+    ['spaces', `{"data":${' '.repeat(megabyte)}1}`],
+    ['spaces behind it', `{"data":1}${'\n'.repeat(megabyte)}`],
+  ])('is found in slices of the document: %s', (_, text) => {
+    // The step at which it is noticed that a slice is over may be a little longer than one.
+    expect(stepsOf(Buffer.from(text))).toBeGreaterThan(megabyte / 16_384 - 4);
+  });
+
+  it('ends where no slice could: at a number of a megabyte, and at a depth that nobody has', () => {
+    const digits = '1'.repeat(megabyte);
+    expect(scan(`{"data":${digits}}`)).toBeUndefined();
+    expect(stepsOf(Buffer.from(`{"data":${digits}}`))).toBeLessThan(3);
+    const nested = (depth: number) => `{"data":1,"x":${'['.repeat(depth)}${']'.repeat(depth)}}`;
+    expect(scan(nested(511))).toBe(1);
+    expect(scan(nested(512))).toBeUndefined();
+  });
+
+  it.each(['\\"', '\\\\', '\\u0061', '"', ' "'])('is the same wherever a slice ends: in %j', (piece) => {
+    for (let before = 16_384 - 12; before < 16_384 + 4; before++) {
+      const text = `{"data":{"x":"${'a'.repeat(before)}${piece}b","id":"${piece}c"}}`;
+      expect(scan(text), String(before)).toEqual(expected(text));
+    }
   });
 });
