@@ -8,7 +8,7 @@ import path from 'node:path';
 const ground = ['lib', 'http', 'redis', 'config/problem'];
 const features = ['access', 'entity-tags', 'url-resolver', 'refresh-tokens', 'upstream'];
 /** What features and the forwarder agree on. */
-const upstreamPorts = ['upstream/passage', 'upstream/engine'];
+const upstreamPorts = ['upstream/hooks', 'upstream/engine'];
 
 /** Room of src (a folder, or a file of its own) -> what it may import besides itself. */
 const mayImport: Record<string, readonly string[]> = {

@@ -147,13 +147,13 @@ function learningGate(resolver: UrlResolver): Gate {
       let pieces: Buffer[] | undefined = [];
       let bytes = 0;
       return {
-        collectBytes: 0,
-        tap(piece) {
+        bufferLimit: 0,
+        onChunk(piece) {
           bytes += piece.length;
           if (bytes > lesson.maxBodyBytes) pieces = undefined;
           else pieces?.push(piece);
         },
-        settle(outcome) {
+        onOutcome(outcome) {
           if (outcome.kind === 'answered' && outcome.status === 200 && pieces !== undefined) {
             lesson.learn(outcome.fields, Buffer.concat(pieces));
           }

@@ -1,7 +1,7 @@
 import type { CanonicalRequest } from '../http/canonical-request.ts';
 import { type FieldList, fieldValue } from '../http/field-list.ts';
 import { decodeSegment } from '../http/path-folding.ts';
-import type { ForwardOutcome, Passage, ResponseEdits } from '../upstream/passage.ts';
+import type { ForwardOutcome, ResponseEdits, UpstreamHooks } from '../upstream/hooks.ts';
 import { parseStrongTag } from './entity-tag.ts';
 import { fingerprintOf } from './fingerprint.ts';
 import { createdId, fitsInPath } from './json-api.ts';
@@ -22,16 +22,16 @@ export function beginCreation(
   request: CanonicalRequest,
   tracked: TrackedRequest,
   identity: Identity,
-): Passage {
+): UpstreamHooks {
   const subject = subjectOf(request, identity);
   const startedAt = tracking.monotonic();
   const isOfStranger = isStranger(identity);
   const alsoChanged = isOfStranger ? undefined : collectionKeyOf(tracked, subject);
   return {
     requestFields: { 'if-match': null, 'if-none-match': null },
-    collectBytes: tracking.trackedResponseBytes,
-    streamedFields: { etag: null },
-    async settle(outcome): Promise<ResponseEdits> {
+    bufferLimit: tracking.trackedResponseBytes,
+    streamedHeaderEdits: { etag: null },
+    async onOutcome(outcome): Promise<ResponseEdits> {
       const [tag] = await Promise.all([
         tagOfCreated(tracking, request, tracked, { subject, isOfStranger }, startedAt, outcome),
         markChanged(tracking, alsoChanged, writeOutcome(outcome)),

@@ -3,7 +3,7 @@ import { type CanonicalRequest, isSafe, type Method } from '../http/canonical-re
 import { fieldValues } from '../http/field-list.ts';
 import type { PathRules } from '../http/path-table.ts';
 import { isRejection, type Rejection, reject } from '../http/rejection.ts';
-import type { ObservedPassage } from '../upstream/passage.ts';
+import type { ObservedHooks } from '../upstream/hooks.ts';
 import { beginCreation } from './created-member.ts';
 import type { EntityTagEvent } from './entity-tag-events.ts';
 import { type IfMatch, readIfMatch } from './precondition.ts';
@@ -58,12 +58,7 @@ export interface EntityTags {
     identity: Identity,
     body?: Buffer,
     isObserved?: boolean,
-  ):
-    | ObservedPassage
-    | Answer
-    | Rejection
-    | undefined
-    | Promise<ObservedPassage | Answer | Rejection | undefined>;
+  ): ObservedHooks | Answer | Rejection | undefined | Promise<ObservedHooks | Answer | Rejection | undefined>;
 }
 
 /** @throws {Error} when the resources' templates do not fit together. */
@@ -160,7 +155,7 @@ function beginTrackedWrite(
   tracked: TrackedRequest,
   identity: Identity,
   isObserved: boolean,
-): Rejection | Promise<ObservedPassage | Rejection> {
+): Rejection | Promise<ObservedHooks | Rejection> {
   const precondition = preconditionOf(tracked, request);
   const isOfStranger = isStranger(identity);
   const collection = collectionKeyOf(tracked, subjectOf(request, identity));
@@ -201,14 +196,14 @@ function beginTrackedWrite(
 }
 
 /** Would have been refused: takes the lease all the same where it can, so that other writes are safe from this one. */
-async function observeWrite(write: Write, refusal: Rejection): Promise<ObservedPassage> {
+async function observeWrite(write: Write, refusal: Rejection): Promise<ObservedHooks> {
   const begun = await beginWrite(write);
   return isRejection(begun) ? unleased(refusal) : { ...begun, observed: refusal };
 }
 
 /** Goes to the shop as if we were not there. */
-function unleased(observed: Rejection): ObservedPassage {
-  return { observed, collectBytes: 0, settle: () => ({}) };
+function unleased(observed: Rejection): ObservedHooks {
+  return { observed, bufferLimit: 0, onOutcome: () => ({}) };
 }
 
 function answerTagOf({ role, resource }: TrackedRequest, request: CanonicalRequest): Write['answerTag'] {

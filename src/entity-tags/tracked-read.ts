@@ -1,7 +1,7 @@
 import type { Answer } from '../http/answer.ts';
 import type { CanonicalRequest } from '../http/canonical-request.ts';
 import { type FieldEdits, fieldValue, fieldValues } from '../http/field-list.ts';
-import type { ForwardOutcome, Passage, ResponseEdits } from '../upstream/passage.ts';
+import type { ForwardOutcome, ResponseEdits, UpstreamHooks } from '../upstream/hooks.ts';
 import { parseEntityTags, parseStrongTag } from './entity-tag.ts';
 import { fingerprintOf, fingerprintWithout } from './fingerprint.ts';
 import { singleMemberId } from './json-api.ts';
@@ -41,7 +41,7 @@ export function beginRead(
   request: CanonicalRequest,
   tracked: TrackedRequest,
   identity: Identity,
-): Passage | Promise<Passage | Answer> {
+): UpstreamHooks | Promise<UpstreamHooks | Answer> {
   const subject = subjectOf(request, identity);
   const startedAt = tracking.monotonic();
   const key = tracked.member ?? collectionKeyOf(tracked, subject);
@@ -63,10 +63,10 @@ export function beginRead(
     identity?.subject !== undefined &&
     fieldValue(request.fields, 'if-none-match') !== undefined;
   // Who heard nothing for a while knows the store's clock too badly to tell this read from a write just before it.
-  return mayBeFresh || !tracking.store.hasHeard(key) ? askStore(read, mayBeFresh) : passageOf(read);
+  return mayBeFresh || !tracking.store.hasHeard(key) ? askStore(read, mayBeFresh) : hooksOf(read);
 }
 
-async function askStore(read: Read, mayBeFresh: boolean): Promise<Passage | Answer> {
+async function askStore(read: Read, mayBeFresh: boolean): Promise<UpstreamHooks | Answer> {
   const { tracking, request, tracked, variant, key } = read;
   const { ifMatch, freshForMs } = tracked.resource;
   try {
@@ -83,20 +83,20 @@ async function askStore(read: Read, mayBeFresh: boolean): Promise<Passage | Answ
         };
       }
     }
-    return passageOf({ ...read, note, startedAt: tracking.monotonic() });
+    return hooksOf({ ...read, note, startedAt: tracking.monotonic() });
   } catch {
     tracking.onEvent('store-unavailable');
-    return passageOf({ ...read, isStoreAway: true });
+    return hooksOf({ ...read, isStoreAway: true });
   }
 }
 
-function passageOf(read: Read): Passage {
+function hooksOf(read: Read): UpstreamHooks {
   const { tracking, request } = read;
   return {
     requestFields: fieldsForShop(request),
-    collectBytes: tracking.trackedResponseBytes,
-    streamedFields: withoutTag,
-    settle: (outcome) => settleRead(read, outcome),
+    bufferLimit: tracking.trackedResponseBytes,
+    streamedHeaderEdits: withoutTag,
+    onOutcome: (outcome) => settleRead(read, outcome),
   };
 }
 

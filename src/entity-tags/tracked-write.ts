@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type FieldEdits, fieldValue } from '../http/field-list.ts';
 import { type Rejection, reject } from '../http/rejection.ts';
 import { mayHoldAfter } from '../redis/deadline.ts';
-import type { ForwardOutcome, Passage, ResponseEdits } from '../upstream/passage.ts';
+import type { ForwardOutcome, ResponseEdits, UpstreamHooks } from '../upstream/hooks.ts';
 import { parseStrongTag } from './entity-tag.ts';
 import type { EntityTagEvent } from './entity-tag-events.ts';
 import { soleResource } from './json-api.ts';
@@ -46,9 +46,9 @@ const outcomeEvents: Readonly<Record<WriteOutcome, EntityTagEvent>> = {
 };
 
 /** A write that holds the resource's lease until its outcome is known; or the refusal. The body has been read whole. */
-export async function beginWrite(write: Write): Promise<Passage | Rejection> {
+export async function beginWrite(write: Write): Promise<UpstreamHooks | Rejection> {
   const granted = await takeLease(write);
-  return 'rejection' in granted ? granted : passageOf(write, granted);
+  return 'rejection' in granted ? granted : hooksOf(write, granted);
 }
 
 /** Claims until it is decided: a busy resource is asked for again, with a new token each time. */
@@ -115,7 +115,7 @@ async function giveBack(
   }
 }
 
-function passageOf(write: Write, granted: Granted): Passage {
+function hooksOf(write: Write, granted: Granted): UpstreamHooks {
   const { tracking } = write;
   const { sendWithinMs, answerWithinMs } = tracking.times;
   return {
@@ -124,10 +124,10 @@ function passageOf(write: Write, granted: Granted): Passage {
     maySend: () => isInTime(tracking, granted),
     sendWithinMs,
     answerWithinMs,
-    collectBytes: tracking.trackedResponseBytes,
-    streamedFields: { etag: null },
-    outlivesClient: true,
-    settle: (outcome) => settleWrite(write, granted, outcome),
+    bufferLimit: tracking.trackedResponseBytes,
+    streamedHeaderEdits: { etag: null },
+    ignoreClientAbort: true,
+    onOutcome: (outcome) => settleWrite(write, granted, outcome),
   };
 }
 

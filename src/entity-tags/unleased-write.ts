@@ -1,5 +1,5 @@
 import { isRejection, type Rejection } from '../http/rejection.ts';
-import type { ForwardOutcome, Passage, ResponseEdits } from '../upstream/passage.ts';
+import type { ForwardOutcome, ResponseEdits, UpstreamHooks } from '../upstream/hooks.ts';
 import { isInTime, markChanged, takeLease, type Write, writtenFields } from './tracked-write.ts';
 import { writeOutcome } from './write-outcome.ts';
 
@@ -9,7 +9,7 @@ import { writeOutcome } from './write-outcome.ts';
  * it, the member's tag dies before the answer goes out: what was read before is not written over by a later write. To a
  * write that was granted after this one was let through, and before that mark, it is a writer elsewhere.
  */
-export async function beginUnleasedWrite(write: Omit<Write, 'tags'>): Promise<Passage | Rejection> {
+export async function beginUnleasedWrite(write: Omit<Write, 'tags'>): Promise<UpstreamHooks | Rejection> {
   const { tracking, key } = write;
   const untagged: Write = { ...write, tags: null };
   const granted = await takeLease(untagged, true);
@@ -18,11 +18,11 @@ export async function beginUnleasedWrite(write: Omit<Write, 'tags'>): Promise<Pa
     requestFields: writtenFields(untagged, null),
     maySend: () => isInTime(tracking, granted),
     sendWithinMs: tracking.times.sendWithinMs,
-    collectBytes: tracking.trackedResponseBytes,
-    streamedFields: { etag: null },
+    bufferLimit: tracking.trackedResponseBytes,
+    streamedHeaderEdits: { etag: null },
     // Who hangs up at once would have the mark made before the shop acts.
-    outlivesClient: true,
-    async settle(forwarded: ForwardOutcome): Promise<ResponseEdits> {
+    ignoreClientAbort: true,
+    async onOutcome(forwarded: ForwardOutcome): Promise<ResponseEdits> {
       await markChanged(tracking, key, writeOutcome(forwarded), true);
       return forwarded.kind === 'answered' ? { fields: { etag: null } } : {};
     },

@@ -1,4 +1,4 @@
-import type { ForwardOutcome } from '../upstream/passage.ts';
+import type { ForwardOutcome } from '../upstream/hooks.ts';
 import type { WriteOutcome } from './tag-store.ts';
 
 /**

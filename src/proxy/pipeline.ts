@@ -9,7 +9,7 @@ import type { RejectionName } from '../http/rejection-table.ts';
 import type { Exchange } from '../server/exchange.ts';
 import { beyondShare } from '../server/in-flight.ts';
 import type { Forwarder } from '../upstream/forwarder.ts';
-import type { Passage } from '../upstream/passage.ts';
+import type { UpstreamHooks } from '../upstream/hooks.ts';
 
 type Eventually<T> = T | Promise<T>;
 type Identity = Authenticated['identity'];
@@ -36,7 +36,7 @@ export interface Gate {
     identity: Identity | undefined,
     body: Buffer | undefined,
     isObserved: boolean,
-  ): Eventually<(Passage & { readonly observed?: Rejection }) | Answer | Rejection | undefined>;
+  ): Eventually<(UpstreamHooks & { readonly observed?: Rejection }) | Answer | Rejection | undefined>;
 }
 
 export interface Rooms {
@@ -202,10 +202,10 @@ function forward(
   exchange: Exchange,
   request: CanonicalRequest,
   body?: Buffer,
-  passage?: Passage,
+  hooks?: UpstreamHooks,
 ): Promise<void> | undefined {
   const { incoming, response } = exchange;
-  return forwarder.forward({ request, incoming, response, body, passage }, exchange);
+  return forwarder.forward({ request, incoming, response, body, hooks }, exchange);
 }
 
 interface MetGate {

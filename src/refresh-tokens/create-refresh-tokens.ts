@@ -1,10 +1,10 @@
 import { type Answer, isAnswer } from '../http/answer.ts';
 import type { CanonicalRequest } from '../http/canonical-request.ts';
 import { isRejection, type Rejection } from '../http/rejection.ts';
-import type { ObservedPassage } from '../upstream/passage.ts';
+import type { ObservedHooks } from '../upstream/hooks.ts';
 import { type Candidate, findCandidate } from './candidates.ts';
 import { beginExchange } from './exchanging.ts';
-import { issuePassage } from './issuing.ts';
+import { issueHooks } from './issuing.ts';
 import { type RefreshTokenEvent, type RefreshTokensOptions, refreshTokenEvents } from './options.ts';
 import { readType } from './plain-request.ts';
 import { refuseNotPlain } from './refusals.ts';
@@ -27,7 +27,7 @@ export interface RefreshTokens {
     identity: { readonly subject: string } | undefined,
     body: Buffer | undefined,
     isObserved?: boolean,
-  ): Promise<ObservedPassage | Answer | Rejection | undefined>;
+  ): Promise<ObservedHooks | Answer | Rejection | undefined>;
   stats(): RefreshTokenStats;
   /** Gives how many writes the store never took. */
   close(): Promise<number>;
@@ -89,7 +89,7 @@ export function createRefreshTokens(options: RefreshTokensOptions): RefreshToken
         const refusal = refuseNotPlain(endpoint?.format ?? 'json-api', candidate.notPlain);
         if (!isObserved) return refusal;
         return {
-          ...issuePassage(workings, [...issues, ...exchanges], request, isObserved),
+          ...issueHooks(workings, [...issues, ...exchanges], request, isObserved),
           observed: refusal,
         };
       }
@@ -98,14 +98,14 @@ export function createRefreshTokens(options: RefreshTokensOptions): RefreshToken
         const endpoints = [exact, ...more] as const;
         const verdict = await beginExchange(workings, endpoints, request, candidate.token, isObserved);
         if (!isObserved || isAnswer(verdict) || !isRejection(verdict)) return verdict;
-        return { ...issuePassage(workings, exchanges, request, isObserved), observed: verdict };
+        return { ...issueHooks(workings, exchanges, request, isObserved), observed: verdict };
       }
       // Without an identity (no row protects the endpoint) nobody can say whose wish it is.
       if (revokes !== undefined && identity !== undefined)
         return beginRevocation(workings, revokes, identity.subject);
       if (exchanges.length + issues.length === 0) return undefined;
       if (issues.length === 0) emit('exchange-without-token');
-      return issuePassage(workings, [...issues, ...exchanges], request, isObserved);
+      return issueHooks(workings, [...issues, ...exchanges], request, isObserved);
     },
     stats: () => ({ events: { ...events }, delayedWrites: retries.waiting }),
     close: () => retries.close(),

@@ -4,7 +4,7 @@ import type { CanonicalRequest } from '../http/canonical-request.ts';
 import type { Rejection } from '../http/rejection.ts';
 import { mayHoldAfter } from '../redis/deadline.ts';
 import { RedisUnavailable } from '../redis/redis.ts';
-import type { ForwardOutcome, Passage, ResponseEdits } from '../upstream/passage.ts';
+import type { ForwardOutcome, ResponseEdits, UpstreamHooks } from '../upstream/hooks.ts';
 import { readAnswer, readsAnswer, subjectDigestOf, withholdUnreadable } from './issuing.ts';
 import { verdictOf } from './outcome.ts';
 import { newFamily, recordIssued } from './recording.ts';
@@ -43,7 +43,7 @@ export async function beginExchange(
   request: Pick<CanonicalRequest, 'fields'>,
   sent: string,
   isObserved: boolean,
-): Promise<Passage | Answer | Rejection> {
+): Promise<UpstreamHooks | Answer | Rejection> {
   const { digests, retries, emit, monotonicNow, marginMs } = workings;
   const [endpoint] = endpoints;
   const readings = digests.ofReadings(sent);
@@ -73,9 +73,9 @@ export async function beginExchange(
   emit('exchange-granted');
   return {
     ...readsAnswer(workings, request, isObserved),
-    outlivesClient: true,
+    ignoreClientAbort: true,
     maySend: () => monotonicNow() - begunAtMs <= marginMs,
-    async settle(outcome) {
+    async onOutcome(outcome) {
       const edits = await settleExchange(refresh, claimed, outcome);
       return isObserved ? {} : edits;
     },
@@ -103,7 +103,7 @@ async function refuse(
   { workings, presented }: Refresh,
   why: Unclaimed,
   isObserved: boolean,
-): Promise<Passage | Answer | Rejection> {
+): Promise<UpstreamHooks | Answer | Rejection> {
   const { emit, answerWithinMs, marginMs } = workings;
   const { format } = presented.endpoint;
   switch (why.kind) {

@@ -2,7 +2,7 @@ import type { CanonicalRequest } from '../http/canonical-request.ts';
 import { type FieldList, fieldValues } from '../http/field-list.ts';
 import { reject } from '../http/rejection.ts';
 import { trimOws } from '../http/trimming.ts';
-import type { ForwardOutcome, Passage, ResponseEdits } from '../upstream/passage.ts';
+import type { ForwardOutcome, ResponseEdits, UpstreamHooks } from '../upstream/hooks.ts';
 import { type IssuedAnswer, type IssuedTokens, readIssuedTokens } from './issued-tokens.ts';
 import { verdictOf } from './outcome.ts';
 import { newFamily, recordIssued } from './recording.ts';
@@ -11,15 +11,15 @@ import type { SubjectDigest } from './token-store.ts';
 import type { Workings } from './workings.ts';
 
 /** Answers in which the shop may issue tokens are read; one that may hold some that cannot be read is withheld. */
-export function issuePassage(
+export function issueHooks(
   workings: Workings,
   endpoints: readonly TokenEndpoint[],
   request: Pick<CanonicalRequest, 'fields'>,
   isObserved: boolean,
-): Passage {
+): UpstreamHooks {
   return {
     ...readsAnswer(workings, request, isObserved),
-    async settle(outcome) {
+    async onOutcome(outcome) {
       if (verdictOf(outcome) !== 'done') return {};
       const answer = readAnswer(workings, outcome, endpoints);
       if (answer === 'unreadable') return isObserved ? {} : withholdUnreadable();
@@ -40,9 +40,9 @@ export function readsAnswer(
   { answerBytes, answerWithinMs }: Workings,
   { fields }: Pick<CanonicalRequest, 'fields'>,
   isObserved: boolean,
-): Pick<Passage, 'collectBytes' | 'answerWithinMs' | 'withholds' | 'requestFields'> {
+): Pick<UpstreamHooks, 'bufferLimit' | 'answerWithinMs' | 'withholds' | 'requestFields'> {
   return {
-    collectBytes: answerBytes,
+    bufferLimit: answerBytes,
     answerWithinMs,
     requestFields: {
       Accept: acceptedAnswers(fields),

@@ -1,4 +1,4 @@
-import type { ForwardOutcome } from '../upstream/passage.ts';
+import type { ForwardOutcome } from '../upstream/hooks.ts';
 
 /**
  * What the shop did, as far as it can be told. `refused`: certainly nothing; `failed`: a complete answer, and it was not

@@ -1,7 +1,7 @@
 import type { Answer } from '../http/answer.ts';
 import type { CanonicalRequest } from '../http/canonical-request.ts';
 import type { Rejection } from '../http/rejection.ts';
-import type { ForwardOutcome, Passage } from '../upstream/passage.ts';
+import type { ForwardOutcome, UpstreamHooks } from '../upstream/hooks.ts';
 import { readsAnswer } from './issuing.ts';
 import { verdictOf } from './outcome.ts';
 import { refuseExchange } from './refusals.ts';
@@ -27,7 +27,7 @@ export async function answerReplay(
   presented: PresentedToken,
   used: UsedAnswer,
   isObserved: boolean,
-): Promise<Passage | Answer | Rejection> {
+): Promise<UpstreamHooks | Answer | Rejection> {
   const { replay, leewayMs, emit } = workings;
   const refused = refuseExchange(presented.endpoint.format, 'used');
   const isWithinLeeway = used.usedForMs < leewayMs;
@@ -63,13 +63,13 @@ function forwardReplay(
   { request }: PresentedToken,
   refused: Rejection,
   used: UsedAnswer,
-): Passage {
+): UpstreamHooks {
   const { emit } = workings;
   emit('replay-forwarded');
   return {
     ...readsAnswer(workings, request, false),
-    outlivesClient: true,
-    async settle(outcome) {
+    ignoreClientAbort: true,
+    async onOutcome(outcome) {
       if (verdictOf(outcome) !== 'done') return {};
       emit('replay-withheld');
       await endFamily(workings, used);

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Rejection } from '../http/rejection.ts';
 import { RedisUnavailable } from '../redis/redis.ts';
-import type { Passage } from '../upstream/passage.ts';
+import type { UpstreamHooks } from '../upstream/hooks.ts';
 import { verdictOf } from './outcome.ts';
 import { refuseUnknown } from './refusals.ts';
 import type { Eventually, NoteAnswer } from './token-store.ts';
@@ -18,7 +18,7 @@ export async function beginRevocation(
   workings: Workings,
   named: string,
   subject: string,
-): Promise<Passage | Rejection | undefined> {
+): Promise<UpstreamHooks | Rejection | undefined> {
   const { emit, retries } = workings;
   const op = randomUUID();
   const { note, settle } = noteOf(workings, named, subject);
@@ -37,9 +37,9 @@ export async function beginRevocation(
   }
   emit('revocation-noted');
   return {
-    collectBytes: 0,
-    outlivesClient: true,
-    async settle(outcome) {
+    bufferLimit: 0,
+    ignoreClientAbort: true,
+    async onOutcome(outcome) {
       const stands = verdictOf(outcome) !== 'refused';
       if (!stands) emit('revocation-undone');
       await retries.write(() => settle(op, stands));

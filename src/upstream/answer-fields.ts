@@ -1,6 +1,6 @@
 import type { Method } from '../http/canonical-request.ts';
 import { editFields, type FieldList, fieldValue } from '../http/field-list.ts';
-import type { ResponseEdits } from './passage.ts';
+import type { ResponseEdits } from './hooks.ts';
 
 export interface ResponseHead {
   readonly status: number;
@@ -17,7 +17,7 @@ export function isCollectable(method: Method, head: ResponseHead, limitBytes: nu
   return Number(fieldValue(head.fields, 'content-length') ?? 0) <= limitBytes;
 }
 
-/** The response that a passage leaves behind: its edits applied, its body framed by Content-Length. */
+/** The response that `onOutcome` leaves behind: its edits applied, its body framed by Content-Length. */
 export function answerFields(
   method: Method,
   head: ResponseHead,

@@ -7,7 +7,7 @@ export interface DeadlineEvents {
   onCollectedTooLong(): void;
 }
 
-/** Milliseconds for which a body is held back for a passage that has no deadline of its own. */
+/** Milliseconds for which a body is held back for hooks without a deadline of their own. */
 const collectTimeoutMs = 1_000;
 
 /**

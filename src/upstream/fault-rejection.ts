@@ -1,6 +1,6 @@
 import { type Rejection, reject } from '../http/rejection.ts';
 import type { UpstreamFault } from './engine.ts';
-import type { ForwardOutcome } from './passage.ts';
+import type { ForwardOutcome } from './hooks.ts';
 
 /** Why an exchange failed: the engine's word, or ours when we ended it. */
 export type ForwardFault = UpstreamFault['kind'] | 'timeout' | 'late';
@@ -33,7 +33,7 @@ export function rejectionOfFault(fault: ForwardFault, answerBegun: boolean, caus
   }
 }
 
-/** What a passage is told about it: did a byte of the request leave? */
+/** What `onOutcome` is told about it: did a byte of the request leave? */
 export function outcomeOfFault(fault: ForwardFault, wasSent: boolean): ForwardOutcome {
   if (wasSent && fault !== 'overloaded') return { kind: 'unknown', fault };
   return { kind: 'unsent', fault: fault === 'timeout' || fault === 'late' ? 'aborted' : fault };

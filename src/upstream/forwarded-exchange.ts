@@ -6,13 +6,13 @@ import { type DeadlineEvents, Deadlines } from './deadlines.ts';
 import type { UpstreamExchange, UpstreamFault, UpstreamHandler, UpstreamRequest } from './engine.ts';
 import { type ForwardFault, outcomeOfFault, rejectionOfFault } from './fault-rejection.ts';
 import type { ForwardCaller, ForwarderOptions, ForwardInput, ForwardResult } from './forwarder.ts';
-import type { ForwardOutcome, ResponseEdits } from './passage.ts';
+import type { ForwardOutcome, ResponseEdits } from './hooks.ts';
 import { bodyLimits, sendContinue, watchBody } from './request-body.ts';
 import { ResponseRelay } from './response-relay.ts';
 
 /**
  * Where an exchange is. `queued`: it waits for a connection; `sent`: it has one, and no final head came back;
- * `streaming`: the response is coming; `settling`: the upstream's part is over, the passage has its say; `done`.
+ * `streaming`: the response is coming; `settling`: the upstream's part is over, `onOutcome` has its say; `done`.
  */
 type State = 'queued' | 'sent' | 'streaming' | 'settling' | 'done';
 
@@ -43,7 +43,7 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents,
     this.#caller = caller;
     this.#now = options.now ?? monotonicMs;
     this.#startedMs = this.#now();
-    this.#deadlines = new Deadlines(this, input.passage?.answerWithinMs, options.responseTimeoutMs);
+    this.#deadlines = new Deadlines(this, input.hooks?.answerWithinMs, options.responseTimeoutMs);
     this.#client = new ClientResponse(input.incoming, input.response, options.writeStallTimeoutMs, this);
     this.#relay = new ResponseRelay(input, this.#client, caller);
   }
@@ -54,7 +54,7 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents,
       void this.#conclude('request-body', false, false);
       return;
     }
-    if (this.#client.isGone && this.#input.passage?.outlivesClient !== true) {
+    if (this.#client.isGone && this.#input.hooks?.ignoreClientAbort !== true) {
       this.#ended = 'client';
       void this.#conclude('aborted', false, false);
       return;
@@ -102,7 +102,7 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents,
     if (this.#isSettled) return;
     this.#leaveUpstream();
     const outcome = this.#relay.outcome();
-    if (this.#input.passage === undefined || outcome === undefined) this.#finish({}, outcome);
+    if (this.#input.hooks === undefined || outcome === undefined) this.#finish({}, outcome);
     else void this.#answer(outcome);
   }
 
@@ -115,7 +115,7 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents,
 
   onTimeout(): void {
     // While the client does not read, silence of the upstream is our doing; the client has a deadline of its own.
-    if (this.#isPaused && this.#input.passage?.answerWithinMs === undefined) this.#deadlines.progress();
+    if (this.#isPaused && this.#input.hooks?.answerWithinMs === undefined) this.#deadlines.progress();
     else this.#end('timeout');
   }
 
@@ -136,7 +136,7 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents,
   onGone(): void {
     if (this.#isSettled) return;
     if (this.#isPaused) this.onDrain();
-    if (this.#input.passage?.outlivesClient === true) return;
+    if (this.#input.hooks?.ignoreClientAbort === true) return;
     this.#end('client');
   }
 
@@ -145,23 +145,23 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents,
   }
 
   #buildRequest(body: UpstreamRequest['body']): UpstreamRequest {
-    const { request, passage } = this.#input;
+    const { request, hooks } = this.#input;
     const { via } = this.#options;
     let fields: FieldList = request.fields;
-    if (passage?.requestFields !== undefined) fields = editFields(fields, passage.requestFields);
+    if (hooks?.requestFields !== undefined) fields = editFields(fields, hooks.requestFields);
     if (via !== undefined) fields = [...fields, 'Via', `1.1 ${via}`];
     return {
       method: request.method,
       target: requestTarget(request),
       fields,
       body,
-      beforeSend: passage?.beforeSend,
-      maySend: passage === undefined ? undefined : () => this.#maySend(),
+      beforeSend: hooks?.beforeSend,
+      maySend: hooks === undefined ? undefined : () => this.#maySend(),
     };
   }
 
   #maySend(): boolean {
-    const { maySend, sendWithinMs } = this.#input.passage ?? {};
+    const { maySend, sendWithinMs } = this.#input.hooks ?? {};
     if (maySend?.() === false) return false;
     if (sendWithinMs !== undefined) this.#deadlines.sending(sendWithinMs);
     return true;
@@ -196,7 +196,7 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents,
     if (this.#dispatchedMs !== undefined) this.#upstreamMs = this.#now() - this.#dispatchedMs;
   }
 
-  /** The upstream's response is complete, and the passage has its say. */
+  /** The upstream's response is complete, and `onOutcome` has its say. */
   async #answer(outcome: ForwardOutcome): Promise<void> {
     const settled = await this.#settle(outcome);
     try {
@@ -220,7 +220,7 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents,
   async #conclude(fault: ForwardFault, sent: boolean, answerBegun: boolean, cause?: unknown): Promise<void> {
     this.#leaveUpstream();
     let why = cause;
-    if (this.#input.passage !== undefined) {
+    if (this.#input.hooks !== undefined) {
       const settled = await this.#settle(outcomeOfFault(fault, sent));
       if ('failure' in settled) why ??= settled.failure;
     }
@@ -230,7 +230,7 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents,
 
   async #settle(outcome: ForwardOutcome): Promise<ResponseEdits | { readonly failure: unknown }> {
     try {
-      return (await this.#input.passage?.settle(outcome)) ?? {};
+      return (await this.#input.hooks?.onOutcome(outcome)) ?? {};
     } catch (failure) {
       return { failure };
     }

@@ -5,7 +5,7 @@ import { type Rejection, reject } from '../http/rejection.ts';
 import type { UpstreamEngine, UpstreamRequest } from './engine.ts';
 import type { ForwardFault } from './fault-rejection.ts';
 import { ForwardedExchange } from './forwarded-exchange.ts';
-import type { Passage } from './passage.ts';
+import type { UpstreamHooks } from './hooks.ts';
 import {
   type BodyOptions,
   bodyLimits,
@@ -43,7 +43,7 @@ export interface ForwardInput {
   readonly response: ServerResponse;
   /** The body, if somebody has read it already. */
   readonly body?: Buffer | undefined;
-  readonly passage?: Passage | undefined;
+  readonly hooks?: UpstreamHooks | undefined;
 }
 
 /** Who wants a request forwarded. */

@@ -2,10 +2,10 @@ import { editFields, type FieldEdits, type FieldList } from '../http/field-list.
 import { answerFields, isCollectable, type ResponseHead } from './answer-fields.ts';
 import type { ClientResponse } from './client-response.ts';
 import type { ForwardCaller, ForwardInput } from './forwarder.ts';
-import type { ForwardOutcome, ResponseEdits } from './passage.ts';
+import type { ForwardOutcome, ResponseEdits } from './hooks.ts';
 import { endToEndFields } from './response-fields.ts';
 
-/** An upstream's response on its way to the client: streamed, or held back until the passage has had its say. */
+/** An upstream's response on its way to the client: streamed, or held back until `onOutcome` has had its say. */
 export class ResponseRelay {
   readonly #input: ForwardInput;
   readonly #client: ClientResponse;
@@ -32,8 +32,8 @@ export class ResponseRelay {
   begin(status: number, reason: string, fields: FieldList): boolean {
     const head = { status, reason, fields: endToEndFields(fields, status) };
     this.#head = head;
-    const { passage, request } = this.#input;
-    const isHeld = passage !== undefined && isCollectable(request.method, head, passage.collectBytes);
+    const { hooks, request } = this.#input;
+    const isHeld = hooks !== undefined && isCollectable(request.method, head, hooks.bufferLimit);
     if (isHeld) this.#held = [];
     else this.#passOn(head);
     return isHeld;
@@ -45,7 +45,7 @@ export class ResponseRelay {
     if (this.#held === undefined) return this.#stream(chunk);
     this.#held.push(chunk);
     this.#heldBytes += chunk.length;
-    return this.#heldBytes <= (this.#input.passage?.collectBytes ?? 0) || this.passThrough();
+    return this.#heldBytes <= (this.#input.hooks?.bufferLimit ?? 0) || this.passThrough();
   }
 
   /** The body is too long, or too slow, to be held back. */
@@ -64,11 +64,11 @@ export class ResponseRelay {
 
   #stream(chunk: Buffer): boolean {
     const mayGoOn = this.#client.write(chunk);
-    this.#input.passage?.tap?.(chunk);
+    this.#input.hooks?.onChunk?.(chunk);
     return mayGoOn;
   }
 
-  /** What the passage is told of a whole response. */
+  /** What `onOutcome` is told of a whole response. */
   outcome(): ForwardOutcome | undefined {
     if (this.#head === undefined) return undefined;
     const { status, fields } = this.#head;
@@ -92,7 +92,7 @@ export class ResponseRelay {
   }
 
   #passOn(head: ResponseHead): void {
-    this.#isWithheld = this.#input.passage?.withholds?.(head.status) === true;
+    this.#isWithheld = this.#input.hooks?.withholds?.(head.status) === true;
     if (!this.#isWithheld) this.#beginStream(head);
   }
 
@@ -100,7 +100,7 @@ export class ResponseRelay {
     this.#client.begin(
       head.status,
       head.reason,
-      this.#finalFields(head, this.#input.passage?.streamedFields),
+      this.#finalFields(head, this.#input.hooks?.streamedHeaderEdits),
     );
   }
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { ForwardOutcome } from '../../src/upstream/passage.ts';
+import type { ForwardOutcome } from '../../src/upstream/hooks.ts';
 import { eachEngine } from '../harness/each-engine.ts';
 import { exchangeRaw } from '../harness/raw-client.ts';
 import { answer } from '../harness/recording-upstream.ts';
@@ -23,9 +23,9 @@ eachEngine('F11: requests that cannot be written', (start) => {
     const outcomes: ForwardOutcome[] = [];
     const { port, upstream, front } = await start(() => answer(), {
       edit: (request) => (outcomes.length === 0 ? { ...request, ...change } : request),
-      passage: () => ({
-        collectBytes: 100,
-        settle: (outcome) => {
+      hooks: () => ({
+        bufferLimit: 100,
+        onOutcome: (outcome) => {
           outcomes.push(outcome);
           return {};
         },

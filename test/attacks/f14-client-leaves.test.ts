@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { ForwardOutcome, Passage } from '../../src/upstream/passage.ts';
+import type { ForwardOutcome, UpstreamHooks } from '../../src/upstream/hooks.ts';
 import { eachEngine } from '../harness/each-engine.ts';
 import { openRawConnection } from '../harness/raw-client.ts';
 import { answer } from '../harness/recording-upstream.ts';
@@ -10,10 +10,10 @@ eachEngine('F14: the client leaves', (start) => {
 
   it('a write that outlives its client goes on to its outcome', async () => {
     const outcomes: ForwardOutcome[] = [];
-    const passage: Passage = {
-      collectBytes: 1000,
-      outlivesClient: true,
-      settle: (outcome) => {
+    const hooks: UpstreamHooks = {
+      bufferLimit: 1000,
+      ignoreClientAbort: true,
+      onOutcome: (outcome) => {
         outcomes.push(outcome);
         return {};
       },
@@ -25,7 +25,7 @@ eachEngine('F14: the client leaves', (start) => {
         expect(connection.socket.destroyed).toBe(false);
         return answer('done', 'ETag: "2"\r\n');
       },
-      { passage: () => passage },
+      { hooks: () => hooks },
     );
     const client = await openRawConnection(port);
     await client.write(patch);
@@ -40,9 +40,9 @@ eachEngine('F14: the client leaves', (start) => {
     ['inside the body', 'HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf'],
   ])('otherwise the upstream is left too, %s, and the outcome is unknown', async (_when, bytes) => {
     const outcomes: ForwardOutcome[] = [];
-    const passage: Passage = {
-      collectBytes: 0,
-      settle: (outcome) => {
+    const hooks: UpstreamHooks = {
+      bufferLimit: 0,
+      onOutcome: (outcome) => {
         outcomes.push(outcome);
         return {};
       },
@@ -53,7 +53,7 @@ eachEngine('F14: the client leaves', (start) => {
         setTimeout(() => client.close(), 50);
         return undefined;
       },
-      { passage: () => passage },
+      { hooks: () => hooks },
     );
     const client = await openRawConnection(port);
     await client.write(patch);

@@ -19,7 +19,7 @@ eachEngine('F9: a refusal after the upstream sent a head', (start) => {
         setTimeout(() => connection.socket.resetAndDestroy(), 20);
         return undefined;
       },
-      { passage: () => ({ collectBytes: 100_000, settle: () => ({}) }) },
+      { hooks: () => ({ bufferLimit: 100_000, onOutcome: () => ({}) }) },
     );
     const client = await openRawConnection(port);
     await client.write('GET / HTTP/1.1\r\nHost: s\r\n\r\nGET /again HTTP/1.1\r\nHost: s\r\n\r\n');

@@ -100,12 +100,12 @@ describe('reads', () => {
       expect(await ask(under.gate, head, answered(200, ''))).toMatchObject({ status: 200, tag });
     }
 
-    const passage = await under.gate.begin(patch(tag), { subject: 'anna' }, Buffer.alloc(0));
-    if (passage === undefined || !('settle' in passage)) throw new Error('no passage');
+    const hooks = await under.gate.begin(patch(tag), { subject: 'anna' }, Buffer.alloc(0));
+    if (hooks === undefined || !('onOutcome' in hooks)) throw new Error('no hooks');
     expect(await status(known())).toEqual([304, tag]);
     // The shop has acted already: the client is shown it, under a tag that will not outlive the write.
     expect(await status(known(), 'patched')).toEqual([200, tag]);
-    await passage.settle(answered(200, cart('patched')));
+    await hooks.onOutcome(answered(200, cart('patched')));
     const { tag: next } = await ask(under.gate, known(), answered(200, cart('patched')));
     const fields = ['If-None-Match', next ?? ''];
     expect(next).not.toBe(tag);
@@ -420,11 +420,11 @@ describe('writes', () => {
     ] as const) {
       const under = createGate({}, { waitMs: 5000 });
       const tag = await tagOf(under);
-      const passage = await under.gate.begin(patch(tag), { subject: 'anna' }, Buffer.alloc(0));
+      const hooks = await under.gate.begin(patch(tag), { subject: 'anna' }, Buffer.alloc(0));
       const waiting = ask(under.gate, patch(tag), answered(200, cart('c')));
       await new Promise((resolve) => setTimeout(resolve, 30));
-      if (passage === undefined || !('settle' in passage)) throw new Error('no passage');
-      await passage.settle(first);
+      if (hooks === undefined || !('onOutcome' in hooks)) throw new Error('no hooks');
+      await hooks.onOutcome(first);
       expect((await waiting).status).toBe(second);
     }
   });
@@ -441,12 +441,12 @@ describe('writes', () => {
     let late = 0;
     const under = createGate({}, { monotonic: () => performance.now() + late });
     const tag = await tagOf(under);
-    const passage = await under.gate.begin(patch(tag), { subject: 'anna' }, Buffer.alloc(0));
-    if (passage === undefined || !('settle' in passage)) throw new Error('no passage');
-    expect(passage.maySend?.()).toBe(true);
+    const hooks = await under.gate.begin(patch(tag), { subject: 'anna' }, Buffer.alloc(0));
+    if (hooks === undefined || !('onOutcome' in hooks)) throw new Error('no hooks');
+    expect(hooks.maySend?.()).toBe(true);
     late = 30_100;
-    expect(passage.maySend?.()).toBe(false);
-    expect(passage).toMatchObject({ sendWithinMs: 30_000, outlivesClient: true });
+    expect(hooks.maySend?.()).toBe(false);
+    expect(hooks).toMatchObject({ sendWithinMs: 30_000, ignoreClientAbort: true });
   });
 
   test('below a member: no If-Match needed, the lease is taken, the tag changes', async () => {
@@ -500,12 +500,12 @@ describe('writes', () => {
     const under = createGate();
     const tag = await tagOf(under);
     const add = requestOf('POST', '/carts/1/items');
-    const passages = await Promise.all(
+    const allHooks = await Promise.all(
       Array.from({ length: 40 }, () => under.gate.begin(add, { subject: 'anna' }, Buffer.alloc(0))),
     );
-    for (const passage of passages) {
-      if (passage === undefined || !('settle' in passage)) throw new Error('no passage');
-      const { fields } = await passage.settle(answered(201, cart('b'), ['ETag', '"shop"']));
+    for (const hooks of allHooks) {
+      if (hooks === undefined || !('onOutcome' in hooks)) throw new Error('no hooks');
+      const { fields } = await hooks.onOutcome(answered(201, cart('b'), ['ETag', '"shop"']));
       // Nobody knows which of them is the last one.
       expect(fields).toEqual({ etag: null });
     }
@@ -585,12 +585,12 @@ describe('writes', () => {
     const tag = await tagOf(under);
     for (const request of [patch(undefined), patch('"x"'), patch(`"${'0'.repeat(32)}"`)]) {
       expect(under.gate.concerns(request, true)).toBe('whole-body');
-      const passage = await under.gate.begin(request, { subject: 'anna' }, Buffer.alloc(0), true);
-      expect(passage).toMatchObject({ observed: { rejection: expect.stringMatching(/^if-match/) } });
+      const hooks = await under.gate.begin(request, { subject: 'anna' }, Buffer.alloc(0), true);
+      expect(hooks).toMatchObject({ observed: { rejection: expect.stringMatching(/^if-match/) } });
       const other = await under.gate.begin(patch(tag), { subject: 'anna' }, Buffer.alloc(0));
       expect(other).toMatchObject({ rejection: 'resource-busy' });
-      if (passage === undefined || !('settle' in passage)) throw new Error('no passage');
-      await passage.settle(answered(422));
+      if (hooks === undefined || !('onOutcome' in hooks)) throw new Error('no hooks');
+      await hooks.onOutcome(answered(422));
     }
     expect(
       (await ask(under.gate, patch(undefined), answered(200, cart('b')), { observed: true })).status,

@@ -9,7 +9,7 @@ import { type Answer, isAnswer } from '../../src/http/answer.ts';
 import type { CanonicalRequest, Method } from '../../src/http/canonical-request.ts';
 import { editFields, type FieldList, fieldValue } from '../../src/http/field-list.ts';
 import { isRejection } from '../../src/http/rejection.ts';
-import type { ForwardOutcome, Passage } from '../../src/upstream/passage.ts';
+import type { ForwardOutcome, UpstreamHooks } from '../../src/upstream/hooks.ts';
 import { timesOf } from './tag-store.contract.ts';
 
 export const carts: TrackedResourceOptions = {
@@ -106,18 +106,18 @@ function seen({ status, fields }: Answer): Seen {
 
 async function forward(
   request: CanonicalRequest,
-  passage: Passage | undefined,
+  hooks: UpstreamHooks | undefined,
   shop: ShopAnswer,
 ): Promise<Seen> {
-  const forwarded = editFields(request.fields, passage?.requestFields ?? {});
-  const isLeft = (await passage?.beforeSend?.()) !== false;
-  const isHeldBack = !isLeft || (passage?.maySend !== undefined && !passage.maySend());
+  const forwarded = editFields(request.fields, hooks?.requestFields ?? {});
+  const isLeft = (await hooks?.beforeSend?.()) !== false;
+  const isHeldBack = !isLeft || (hooks?.maySend !== undefined && !hooks.maySend());
   const outcome: ForwardOutcome = isHeldBack
     ? { kind: 'unsent', fault: 'not-sent' }
     : typeof shop === 'function'
       ? shop(forwarded)
       : shop;
-  const edits = (await passage?.settle(outcome)) ?? {};
+  const edits = (await hooks?.onOutcome(outcome)) ?? {};
   if (outcome.kind !== 'answered') return { status: 0, tag: undefined, fields: [], forwarded };
   const fields = editFields(outcome.fields, edits.fields ?? {});
   const status = edits.notModified === true ? 304 : outcome.status;

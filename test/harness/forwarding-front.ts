@@ -13,9 +13,9 @@ import {
   type ForwarderOptions,
   type ForwardResult,
 } from '../../src/upstream/forwarder.ts';
+import type { UpstreamHooks } from '../../src/upstream/hooks.ts';
 import { createHttpProxy3Engine } from '../../src/upstream/http-proxy-3/engine.ts';
 import { createLlhttpEngine } from '../../src/upstream/llhttp/engine.ts';
-import type { Passage } from '../../src/upstream/passage.ts';
 
 /** Every engine that must behave alike. */
 export const engines: ReadonlyArray<NamedEngine> = [
@@ -34,7 +34,7 @@ export interface FrontOptions extends Partial<Omit<ForwarderOptions, 'engine' | 
   readonly upstreamPort: number;
   readonly scheme?: 'http' | 'https';
   readonly engine?: Partial<EngineOptions>;
-  readonly passage?: (request: CanonicalRequest) => Passage | undefined;
+  readonly hooks?: (request: CanonicalRequest) => UpstreamHooks | undefined;
   /** Changes to the request that the forwarder is given. */
   readonly edit?: (request: CanonicalRequest) => CanonicalRequest;
 }
@@ -55,7 +55,7 @@ export async function startFront(options: FrontOptions): Promise<ForwardingFront
     createEngine,
     upstreamPort,
     engine: engineOptions,
-    passage,
+    hooks,
     edit,
     connections = 16,
     ...more
@@ -87,7 +87,7 @@ export async function startFront(options: FrontOptions): Promise<ForwardingFront
       results.push(result);
       wake();
     };
-    await forwarder.forward({ request, incoming, response, passage: passage?.(request) }, { conclude });
+    await forwarder.forward({ request, incoming, response, hooks: hooks?.(request) }, { conclude });
   };
   const server = createServer({
     IncomingMessage: ClientMessage,

@@ -10,7 +10,7 @@ import { createDigests } from '../../src/refresh-tokens/token-digest.ts';
 import type { TokenEndpoint } from '../../src/refresh-tokens/token-endpoints.ts';
 import type { FamilyId, TokenStore } from '../../src/refresh-tokens/token-store.ts';
 import type { Workings } from '../../src/refresh-tokens/workings.ts';
-import type { ForwardOutcome, Passage } from '../../src/upstream/passage.ts';
+import type { ForwardOutcome, UpstreamHooks } from '../../src/upstream/hooks.ts';
 
 /**
  * Two replicas of the real code over one store whose calls are slow, lost, answered and carried out late, or never; clients
@@ -223,7 +223,7 @@ class Play {
     if (isAnswer(verdict)) fail('an answer without a leeway');
     if (!isRejection(verdict)) {
       this.#world.after(this.#world.below(marginMs), () =>
-        go(this.#forward(replica, token, verdict as Passage, begunMs)),
+        go(this.#forward(replica, token, verdict as UpstreamHooks, begunMs)),
       );
       return;
     }
@@ -253,11 +253,11 @@ class Play {
     return this.#mine.get(user) ?? [];
   }
 
-  async #forward(replica: Replica, token: Token, passage: Passage, begunMs: number): Promise<void> {
+  async #forward(replica: Replica, token: Token, hooks: UpstreamHooks, begunMs: number): Promise<void> {
     const { nowMs } = this.#world;
     if (replica.isDead) return;
-    if (passage.maySend?.() === false) {
-      await passage.settle({ kind: 'unsent', fault: 'late' as never });
+    if (hooks.maySend?.() === false) {
+      await hooks.onOutcome({ kind: 'unsent', fault: 'late' as never });
       return;
     }
     this.#expectMayBeForwarded(token, begunMs);
@@ -268,7 +268,7 @@ class Play {
       const outcome = this.#shop(token, tookMs < answerWithinMs, begunMs);
       if (outcome.kind === 'answered') token.openUntilMs = this.#world.nowMs;
       go(
-        Promise.resolve(passage.settle(outcome)).then(() => {
+        Promise.resolve(hooks.onOutcome(outcome)).then(() => {
           for (const each of this.#tokens) if (each.parent === token) each.givenAtMs = this.#world.nowMs;
         }),
       );
@@ -310,11 +310,11 @@ class Play {
     // One that fails may have been noted, or be noted yet: it counts as made, and not as acknowledged.
     const entry = { fromMs, byMs: Infinity };
     if (named === 'mine') this.#mine.set(token.user, [...this.#mineOf(token.user), entry]);
-    const passage = await beginRevocation(workings, named, token.user);
-    if (passage === undefined || isRejection(passage)) return;
+    const hooks = await beginRevocation(workings, named, token.user);
+    if (hooks === undefined || isRejection(hooks)) return;
     entry.byMs = this.#world.nowMs;
     if (named !== 'mine' && isKnown) token.revokedByMs = Math.min(token.revokedByMs, this.#world.nowMs);
-    await passage.settle({ kind: 'answered', status: 204, fields: [], body: null });
+    await hooks.onOutcome({ kind: 'answered', status: 204, fields: [], body: null });
   }
 }
 

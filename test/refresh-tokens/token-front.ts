@@ -100,17 +100,17 @@ export async function startTokenFront(
         ? await readWholeBody(incoming, request.body, { limitBytes: 2_097_152, timeoutMs: 60_000 })
         : undefined;
     if (isRejection(body)) return refuse(body);
-    const passage =
+    const hooks =
       concern === false ? undefined : await gate.begin(request, identity, body, options.isObserved);
-    if (isRejection(passage)) return refuse(passage);
-    if (isAnswer(passage)) {
-      response.writeHead(passage.status, [...passage.fields]).end(passage.body ?? undefined);
+    if (isRejection(hooks)) return refuse(hooks);
+    if (isAnswer(hooks)) {
+      response.writeHead(hooks.status, [...hooks.fields]).end(hooks.body ?? undefined);
       return;
     }
     const conclude = (result: ForwardResult) => {
       if (result.rejection !== undefined) refuse(result.rejection);
     };
-    await forwarder.forward({ request, incoming, response, body, passage }, { conclude });
+    await forwarder.forward({ request, incoming, response, body, hooks }, { conclude });
   }
 
   const server = createServer((incoming, response) => {

@@ -27,9 +27,9 @@ function openGate() {
 /** As the pipeline asks it: what becomes of the request, and if it is forwarded, what became of it in the end. */
 async function pass(gate: ReturnType<typeof openGate>, request: CanonicalRequest, body: Buffer) {
   if (gate.concerns(request) === false) return undefined;
-  const passage = await gate.begin(request, undefined, body);
-  if (isRejection(passage) || isAnswer(passage)) return 'refused';
-  return passage;
+  const hooks = await gate.begin(request, undefined, body);
+  if (isRejection(hooks) || isAnswer(hooks)) return 'refused';
+  return hooks;
 }
 
 const json = ['Content-Type', 'application/json'];
@@ -40,10 +40,10 @@ async function exchangePlainly(
   token: string,
 ): Promise<'exchanged' | 'refused'> {
   const body = Buffer.from(JSON.stringify({ data: { attributes: { refreshToken: token } } }));
-  const passage = await pass(gate, requestOf('POST', '/refresh-tokens', '', json, body.length), body);
-  assert(passage !== undefined);
-  if (passage === 'refused') return passage;
-  await passage.settle({ kind: 'answered', status: 200, fields: [], body: Buffer.from('{}') });
+  const hooks = await pass(gate, requestOf('POST', '/refresh-tokens', '', json, body.length), body);
+  assert(hooks !== undefined);
+  if (hooks === 'refused') return hooks;
+  await hooks.onOutcome({ kind: 'answered', status: 200, fields: [], body: Buffer.from('{}') });
   return 'exchanged';
 }
 
@@ -75,10 +75,10 @@ async function forwardedBy(gate: ReturnType<typeof openGate>, { path, request }:
     ...(contentEncoding === '' ? [] : ['Content-Encoding', contentEncoding]),
   ];
   const canonical = requestOf(method, path, query, fields, body.length);
-  const passage = await pass(gate, canonical, canonical.body === 'none' ? Buffer.alloc(0) : body);
-  if (passage === 'refused') return undefined;
+  const hooks = await pass(gate, canonical, canonical.body === 'none' ? Buffer.alloc(0) : body);
+  if (hooks === 'refused') return undefined;
   const sent = canonical.body === 'none' ? { ...request, body: '' } : request;
-  return { sent, settle: passage?.settle.bind(passage) };
+  return { sent, onOutcome: hooks?.onOutcome.bind(hooks) };
 }
 
 export interface Findings {
@@ -118,13 +118,13 @@ async function compareBatch(
   for (const token of tokens) assert.equal(await exchangePlainly(used, token), 'exchanged');
   const fresh = cases.map((one) => ({ one, gate: openGate() }));
   const asUsed = await Promise.all(cases.map((one) => forwardedBy(used, one)));
-  for (const each of asUsed) await each?.settle?.({ kind: 'unsent', fault: 'connect' } as never);
+  for (const each of asUsed) await each?.onOutcome?.({ kind: 'unsent', fault: 'connect' } as never);
   const asFresh = await Promise.all(fresh.map(({ one, gate }) => forwardedBy(gate, one)));
   const findings = { forwarded: 0, read: 0 };
   const sent = asFresh.flatMap((each, i) => (each === undefined ? [] : [{ each, i }]));
   findings.forwarded = sent.length;
   for (const { each } of sent)
-    await each.settle?.({ kind: 'answered', status: 200, fields: [], body: Buffer.from('{}') });
+    await each.onOutcome?.({ kind: 'answered', status: 200, fields: [], body: Buffer.from('{}') });
   for (const [name, reader] of Object.entries(readers)) {
     const answers = await reader.read(sent.map(({ each }) => each.sent));
     for (const [at, texts] of answers.entries()) {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import type { ForwardOutcome, Passage, ResponseEdits } from '../../src/upstream/passage.ts';
+import type { ForwardOutcome, ResponseEdits, UpstreamHooks } from '../../src/upstream/hooks.ts';
 import { eachEngine } from '../harness/each-engine.ts';
 import { exchangeRaw, openRawConnection } from '../harness/raw-client.ts';
 import { answer } from '../harness/recording-upstream.ts';
@@ -8,26 +8,26 @@ import { answer } from '../harness/recording-upstream.ts';
 const get = 'GET / HTTP/1.1\r\nHost: s\r\n\r\n';
 const patch = 'PATCH / HTTP/1.1\r\nHost: s\r\nContent-Length: 2\r\n\r\n{}';
 
-/** A passage that notes its outcomes. */
+/** Hooks that note their outcomes. */
 function noting(
-  more: Partial<Passage> = {},
+  more: Partial<UpstreamHooks> = {},
   edits: ResponseEdits = {},
-): { passage: () => Passage; outcomes: ForwardOutcome[] } {
+): { hooks: () => UpstreamHooks; outcomes: ForwardOutcome[] } {
   const outcomes: ForwardOutcome[] = [];
-  const settle = (outcome: ForwardOutcome) => {
+  const onOutcome = (outcome: ForwardOutcome) => {
     outcomes.push(outcome);
     return edits;
   };
-  return { passage: () => ({ collectBytes: 1000, settle, ...more }), outcomes };
+  return { hooks: () => ({ bufferLimit: 1000, onOutcome, ...more }), outcomes };
 }
 
-eachEngine('a passage', (start) => {
+eachEngine('upstream hooks', (start) => {
   it('edits the forwarded request and the answer, and hears of both', async () => {
-    const { passage, outcomes } = noting(
+    const { hooks, outcomes } = noting(
       { requestFields: { 'If-Match': '"shop"', 'if-none-match': null } },
       { fields: { etag: null, ETag: '"ours"', 'X-New': '1' } },
     );
-    const { port, upstream } = await start(() => answer('{}', 'ETag: "shop"\r\n'), { passage });
+    const { port, upstream } = await start(() => answer('{}', 'ETag: "shop"\r\n'), { hooks });
     const response = await exchangeRaw(
       port,
       'GET / HTTP/1.1\r\nHost: s\r\nIf-Match: "a"\r\nIf-None-Match: "b"\r\n\r\n',
@@ -47,7 +47,7 @@ eachEngine('a passage', (start) => {
 
   it('asks before it sends, and then looks at the clock', async () => {
     const asked: string[] = [];
-    const { passage } = noting({
+    const { hooks } = noting({
       beforeSend: async () => {
         await sleep(20);
         asked.push('before');
@@ -58,7 +58,7 @@ eachEngine('a passage', (start) => {
         return true;
       },
     });
-    const { port, upstream } = await start(() => answer('{}'), { passage });
+    const { port, upstream } = await start(() => answer('{}'), { hooks });
     expect((await exchangeRaw(port, patch)).status).toBe(200);
     expect(asked).toEqual(['before', 'may']);
     expect(upstream.bytes()).toMatch(/^PATCH/);
@@ -68,8 +68,8 @@ eachEngine('a passage', (start) => {
     ['says no', async () => false],
     ['fails', () => Promise.reject(new Error('away'))],
   ])('sends nothing where what it asks %s', async (_, beforeSend) => {
-    const { passage, outcomes } = noting({ beforeSend });
-    const { port, upstream } = await start(() => answer('{}'), { passage });
+    const { hooks, outcomes } = noting({ beforeSend });
+    const { port, upstream } = await start(() => answer('{}'), { hooks });
     for (let i = 0; i < 2; i += 1) expect((await exchangeRaw(port, patch)).status).toBe(503);
     expect(outcomes).toMatchObject([{ kind: 'unsent' }, { kind: 'unsent' }]);
     expect(upstream.bytes()).toBe('');
@@ -77,8 +77,8 @@ eachEngine('a passage', (start) => {
 
   it('ends with its deadline while it is still asking, and sends nothing when that is answered', async () => {
     const asking = Promise.withResolvers<boolean>();
-    const { passage, outcomes } = noting({ beforeSend: () => asking.promise, answerWithinMs: 100 });
-    const { port, upstream } = await start(() => answer('{}'), { passage });
+    const { hooks, outcomes } = noting({ beforeSend: () => asking.promise, answerWithinMs: 100 });
+    const { port, upstream } = await start(() => answer('{}'), { hooks });
     const response = await exchangeRaw(port, patch);
     expect(response.status).toBeGreaterThanOrEqual(502);
     asking.resolve(true);
@@ -88,10 +88,10 @@ eachEngine('a passage', (start) => {
   });
 
   it('turns an answer into a 304', async () => {
-    const { passage } = noting({}, { notModified: true, fields: { ETag: '"1"' } });
+    const { hooks } = noting({}, { notModified: true, fields: { ETag: '"1"' } });
     const fields =
       'Content-Type: text/plain\r\nContent-Language: de\r\nVary: Accept\r\nCache-Control: no-cache\r\n';
-    const { port } = await start(() => answer('{}', fields), { passage });
+    const { port } = await start(() => answer('{}', fields), { hooks });
     const response = await exchangeRaw(port, get);
     expect([response.status, response.body.length]).toEqual([304, 0]);
     expect(response.rawFields.filter((_, i) => i % 2 === 0).slice(0, 3)).toEqual([
@@ -106,11 +106,11 @@ eachEngine('a passage', (start) => {
     ['found', `HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3e9\r\n${'a'.repeat(1001)}\r\n0\r\n\r\n`],
     ['a stream of events', answer('a'.repeat(1001), 'Content-Type: text/event-stream\r\n')],
   ])('a body that is %s to be too long passes through, and is heard of at its end', async (_how, bytes) => {
-    const { passage, outcomes } = noting(
-      { streamedFields: { ETag: null, 'X-S': '1' } },
+    const { hooks, outcomes } = noting(
+      { streamedHeaderEdits: { ETag: null, 'X-S': '1' } },
       { fields: { 'X-E': '1' } },
     );
-    const { port } = await start(() => bytes.replace('\r\n', '\r\nETag: "shop"\r\n'), { passage });
+    const { port } = await start(() => bytes.replace('\r\n', '\r\nETag: "shop"\r\n'), { hooks });
     const response = await exchangeRaw(port, get);
     expect([response.body.length, response.field('etag'), response.field('x-s')]).toEqual([
       1001,
@@ -122,13 +122,13 @@ eachEngine('a passage', (start) => {
   });
 
   it('a body that stalls passes through', async () => {
-    const { passage, outcomes } = noting();
+    const { hooks, outcomes } = noting();
     const { port, upstream } = await start(
       ({ connection }) => {
         connection.socket.write('HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nhalf');
         return undefined;
       },
-      { passage },
+      { hooks },
     );
     const client = await openRawConnection(port);
     await client.write(get);
@@ -146,8 +146,8 @@ eachEngine('a passage', (start) => {
     ['GET', '304 Not Modified', 'Content-Length: 5\r\n'],
     ['DELETE', '204 No Content', ''],
   ])('%s %s has an empty body, and keeps its length', async (method, status, fields) => {
-    const { passage, outcomes } = noting({}, { fields: { ETag: '"1"' } });
-    const { port } = await start(() => `HTTP/1.1 ${status}\r\n${fields}\r\n`, { passage });
+    const { hooks, outcomes } = noting({}, { fields: { ETag: '"1"' } });
+    const { port } = await start(() => `HTTP/1.1 ${status}\r\n${fields}\r\n`, { hooks });
     const response = await exchangeRaw(port, `${method} / HTTP/1.1\r\nHost: s\r\n\r\n`, method);
     expect([response.field('etag'), response.field('content-length')]).toEqual([
       '"1"',
@@ -158,8 +158,8 @@ eachEngine('a passage', (start) => {
 
   it('maySend: false leaves not a byte, on a new connection and on an idle one', async () => {
     let may = false;
-    const { passage, outcomes } = noting({ maySend: () => may });
-    const { port, upstream } = await start(() => answer(), { passage });
+    const { hooks, outcomes } = noting({ maySend: () => may });
+    const { port, upstream } = await start(() => answer(), { hooks });
     const refused = await exchangeRaw(port, patch);
     expect([refused.status, refused.field('retry-after')]).toEqual([503, '1']);
     expect(upstream.bytes()).toBe('');
@@ -173,28 +173,28 @@ eachEngine('a passage', (start) => {
   });
 
   it('maySend that throws is a no', async () => {
-    const { passage, outcomes } = noting({
+    const { hooks, outcomes } = noting({
       maySend: () => {
         throw new Error('a bug');
       },
     });
-    const { port, upstream } = await start(() => answer(), { passage });
+    const { port, upstream } = await start(() => answer(), { hooks });
     expect((await exchangeRaw(port, patch)).status).toBe(500);
     expect([upstream.bytes(), outcomes]).toEqual(['', [{ kind: 'unsent', fault: 'not-sent' }]]);
   });
 
   it('maySend is asked when a connected socket is there, not before', async () => {
     const order: string[] = [];
-    const { passage } = noting({
+    const { hooks } = noting({
       maySend: () => order.push(`asked with ${upstream.connections.length}`) > 0,
     });
-    const { port, upstream } = await start(() => answer(), { passage });
+    const { port, upstream } = await start(() => answer(), { hooks });
     await exchangeRaw(port, patch);
     expect(order).toHaveLength(1);
   });
 
   it('an answer later than answerWithinMs is 504 and its outcome unknown, however much the upstream talks', async () => {
-    const { passage, outcomes } = noting({ answerWithinMs: 200 });
+    const { hooks, outcomes } = noting({ answerWithinMs: 200 });
     const { port, upstream } = await start(
       ({ connection }) => {
         connection.socket.write('HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n');
@@ -202,7 +202,7 @@ eachEngine('a passage', (start) => {
         connection.socket.once('close', () => clearInterval(talk));
         return undefined;
       },
-      { passage },
+      { hooks },
     );
     const response = await exchangeRaw(port, patch);
     expect(response.status).toBe(200);
@@ -211,17 +211,17 @@ eachEngine('a passage', (start) => {
   });
 
   it('answerWithinMs holds for a body that was held back', async () => {
-    const { passage, outcomes } = noting({ answerWithinMs: 1000, collectBytes: 1_000_000 });
-    const { port } = await start(() => 'HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\nabc', { passage });
+    const { hooks, outcomes } = noting({ answerWithinMs: 1000, bufferLimit: 1_000_000 });
+    const { port } = await start(() => 'HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\nabc', { hooks });
     expect((await exchangeRaw(port, patch)).status).toBe(504);
     expect(outcomes).toEqual([{ kind: 'unknown', fault: 'timeout' }]);
   });
 
   it('answerWithinMs counts the queue; what never left is unsent', async () => {
-    const { passage, outcomes } = noting({ answerWithinMs: 150 });
+    const { hooks, outcomes } = noting({ answerWithinMs: 150 });
     const { port, front } = await start(() => undefined, {
       connections: 1,
-      passage: ({ method }) => (method === 'PATCH' ? passage() : undefined),
+      hooks: ({ method }) => (method === 'PATCH' ? hooks() : undefined),
     });
     const first = await openRawConnection(port);
     await first.write(get);
@@ -237,9 +237,9 @@ eachEngine('a passage', (start) => {
   ])(
     'a request whose body %s and takes too long to hand to the kernel is late: unknown, 504',
     async (_how, wholeBodyBytes) => {
-      const { passage, outcomes } = noting({ sendWithinMs: 100 });
+      const { hooks, outcomes } = noting({ sendWithinMs: 100 });
       const { port, front, upstream } = await start(() => undefined, {
-        passage,
+        hooks,
         wholeBodyBytes,
         bodyLimitBytes: 100_000_000,
       });
@@ -257,7 +257,7 @@ eachEngine('a passage', (start) => {
   it.each([
     ['answers', () => answer(), 'answered'],
     ['resets', undefined, 'unknown'],
-  ] as const)('settle that fails when the upstream %s is no hang', async (_what, script, kind) => {
+  ] as const)('onOutcome that fails when the upstream %s is no hang', async (_what, script, kind) => {
     const kinds: string[] = [];
     const { port, front } = await start(
       script ??
@@ -266,9 +266,9 @@ eachEngine('a passage', (start) => {
           return undefined;
         }),
       {
-        passage: () => ({
-          collectBytes: 100,
-          settle: (outcome) => {
+        hooks: () => ({
+          bufferLimit: 100,
+          onOutcome: (outcome) => {
             kinds.push(outcome.kind);
             return Promise.reject(new Error('a bug'));
           },
@@ -280,12 +280,12 @@ eachEngine('a passage', (start) => {
     expect((await front.resultsOf(1))[0]?.cause).toBeInstanceOf(Error);
   });
 
-  it('the answer waits for settle', async () => {
+  it('the answer waits for onOutcome', async () => {
     let release: ((edits: ResponseEdits) => void) | undefined;
     const { port, front } = await start(() => answer(), {
-      passage: () => ({
-        collectBytes: 100,
-        settle: () => new Promise<ResponseEdits>((resolve) => (release = resolve)),
+      hooks: () => ({
+        bufferLimit: 100,
+        onOutcome: () => new Promise<ResponseEdits>((resolve) => (release = resolve)),
       }),
     });
     const client = await openRawConnection(port);

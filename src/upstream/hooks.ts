@@ -4,9 +4,9 @@ import type { UpstreamFault } from './engine.ts';
 
 /**
  * What a feature (entity tags, refresh tokens) wants of one forwarded request, and what it is told in the end. The
- * forwarder calls `settle` exactly once for every passage that it was given, whatever happens.
+ * forwarder calls `onOutcome` exactly once, with whatever happened.
  */
-export interface Passage {
+export interface UpstreamHooks {
   /** Changes to the fields of the forwarded request (a translated `If-Match`, say). */
   readonly requestFields?: FieldEdits | undefined;
   /** Asked once there is a connection, before `maySend`; `false`, or a fault: outcome `unsent`. */
@@ -18,29 +18,29 @@ export interface Passage {
   /** Milliseconds from the start of the exchange to the complete answer; overrides `upstream.responseTimeout`. */
   readonly answerWithinMs?: number;
   /**
-   * Bytes of response body to hold back so that `settle` can still edit the head; 0: the response streams. A longer
-   * (or stalling, or event-stream) body is passed through: `settle` then hears of it at its end, and edits are void.
+   * Bytes of response body to hold back so that `onOutcome` can still edit the head; 0: the response streams. A longer
+   * (or stalling, or event-stream) body is passed through: `onOutcome` then hears of it at its end, and edits are void.
    */
-  readonly collectBytes: number;
+  readonly bufferLimit: number;
   /**
-   * Whether a body of this status that cannot be held back whole is passed on to nobody: `settle` hears of it with
+   * Whether a body of this status that cannot be held back whole is passed on to nobody: `onOutcome` hears of it with
    * `body: null`, and must refuse. Needs `answerWithinMs`, since such a body may have no end.
    */
   readonly withholds?: (status: number) => boolean;
   /**
-   * Changes to the fields of a response whose head leaves before `settle` was heard: one that streams, or one that
+   * Changes to the fields of a response whose head leaves before `onOutcome` was heard: one that streams, or one that
    * was to be collected and is passed through (the shop's own `ETag` is taken off, say).
    */
-  readonly streamedFields?: FieldEdits;
+  readonly streamedHeaderEdits?: FieldEdits;
   /** Shown each piece of a body that streams, after the client was given it; must not throw nor keep the client waiting. */
-  readonly tap?: (chunk: Buffer) => void;
+  readonly onChunk?: (chunk: Buffer) => void;
   /** The exchange goes on to its end even if the client leaves (a write whose outcome must be known). */
-  readonly outlivesClient?: boolean;
-  settle(outcome: ForwardOutcome): ResponseEdits | Promise<ResponseEdits>;
+  readonly ignoreClientAbort?: boolean;
+  onOutcome(outcome: ForwardOutcome): ResponseEdits | Promise<ResponseEdits>;
 }
 
-/** A passage of observe mode beside the refusal that would have been. */
-export interface ObservedPassage extends Passage {
+/** Hooks of observe mode beside the refusal that would have been. */
+export interface ObservedHooks extends UpstreamHooks {
   readonly observed?: Rejection;
 }
 
