@@ -7,12 +7,12 @@ import { createForwarding, questionConnections, upstreamHostOf } from './app/for
 import { registerGauges, registerListCounters } from './app/gauges.ts';
 import type { Inside } from './app/inside.ts';
 import { createInside } from './app/inside-process.ts';
-import type { Secrets } from './app/live-secrets.ts';
 import type { Part } from './app/part.ts';
 import { connectionProblems, createPlaces } from './app/places.ts';
 import { createProtection } from './app/protection.ts';
 import { createRefreshTokensPart } from './app/refresh-tokens.ts';
 import { createUrlResolverPart } from './app/url-resolver.ts';
+import type { Secrets } from './app/watched-secrets.ts';
 import { certificateEndMs } from './config/certificate.ts';
 import type { FileBytes } from './config/read-file.ts';
 import type { Config } from './config/schema.ts';
@@ -49,16 +49,16 @@ export interface App {
   readonly inside: Inside;
   metricValues(): Promise<MetricValues>;
   /** A new content of the protected list, where the primary follows it. */
-  offerList(content: FileBytes): Promise<void>;
+  applyList(content: FileBytes): Promise<void>;
   /** Secrets that have changed, or why they could not. */
-  offerSecrets(secrets: Secrets): void;
+  applySecrets(secrets: Secrets): void;
 }
 
 export interface AppInput {
   readonly config: Config;
-  /** Text of the protected list, as it was judged with the configuration. */
+  /** Text of the protected list, as it was checked with the configuration. */
   readonly protectedList: string;
-  /** In force now; `offerSecrets` gives others. */
+  /** In force now; `applySecrets` gives others. */
   readonly secrets: Secrets;
   readonly log: Log;
   /** For the console. */
@@ -86,7 +86,7 @@ export async function createApp({
   const metrics = createMetrics();
   const now = Date.now;
   const upstreamHost = upstreamHostOf(config);
-  const protection = createProtection({ config, protectedList, isFollowed: worker === undefined, log, now });
+  const protection = createProtection({ config, protectedList, isWatched: worker === undefined, log, now });
   const { list, keys, verifier } = protection;
   const { forwarder, webSockets, createQuestionEngine } = await createForwarding(config);
   const redis =
@@ -234,7 +234,7 @@ export async function createApp({
       ? createAdmin({ config, explain, version: version ?? '', list, inside, metrics, log, now })
       : undefined;
 
-  const offerSecrets = ({ problems, tls, tokenSecret, adminToken }: Secrets) => {
+  const applySecrets = ({ problems, tls, tokenSecret, adminToken }: Secrets) => {
     secretProblems = problems;
     keys.useSecret(tokenSecret);
     if (tls) {
@@ -260,7 +260,7 @@ export async function createApp({
       };
     },
     async reload() {
-      list.look();
+      list.reload();
       await keys.reload();
       for (const part of parts) await part.reload?.();
     },
@@ -276,8 +276,8 @@ export async function createApp({
     },
     inside,
     metricValues: metrics.values,
-    offerList: list.offer,
-    offerSecrets,
+    applyList: list.apply,
+    applySecrets,
   };
 }
 

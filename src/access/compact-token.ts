@@ -24,7 +24,7 @@ const foreign = /[^A-Za-z0-9_.-]/;
 
 const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
 
-/** Judges the last character: 2 characters hold one octet and 4 loose bits, 3 hold two octets and 2. */
+/** Checks the last character: 2 characters hold one octet and 4 loose bits, 3 hold two octets and 2. */
 function isCanonicalSegment(text: string, start: number, end: number): boolean {
   const length = end - start;
   const remainder = length % 4;

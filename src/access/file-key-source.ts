@@ -58,7 +58,7 @@ export function createFileKeySource({ files, algorithms, now }: FileKeySourceOpt
     const next = createKeySet(keys);
     const isOther = !next.isSameAs(set);
     set = next;
-    if (isOther) change.tell();
+    if (isOther) change.emit();
     return [];
   }
 
@@ -91,7 +91,7 @@ export interface KeyFiles {
   readonly ignored: readonly KeyProblem[];
 }
 
-/** Reads and judges key files without using them; for `check`, too. */
+/** Reads and checks key files without using them; for `check`, too. */
 export async function readKeyFiles(
   files: readonly string[],
   algorithms: readonly string[],
@@ -107,11 +107,11 @@ export async function readKeyFiles(
   for (const kid of ambiguousKids) {
     problems.push({ file: undefined, text: `two different keys bear the kid ${JSON.stringify(kid)}` });
   }
-  if (problems.length === 0) problems.push(...judgeNumber(keys.length));
+  if (problems.length === 0) problems.push(...checkKeyCount(keys.length));
   return { keys, problems, ignored };
 }
 
-function judgeNumber(keys: number): KeyProblem[] {
+function checkKeyCount(keys: number): KeyProblem[] {
   if (keys === 0)
     return [{ file: undefined, text: 'no key here can verify a token of the configured algorithms' }];
   return keys > maxCandidates

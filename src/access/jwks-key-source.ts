@@ -219,7 +219,7 @@ export class JwksKeySource implements KeySource {
     const next = createKeySet(keys);
     if (this.#set?.isSameAs(next)) return undefined;
     this.#set = next;
-    this.#change.tell();
+    this.#change.emit();
     return undefined;
   }
 }

@@ -1,7 +1,7 @@
 /** The listeners of a key source; a listener must not throw. */
 export interface KeyChange {
   onChange(listener: () => void): () => void;
-  tell(): void;
+  emit(): void;
 }
 
 export function createKeyChange(): KeyChange {
@@ -11,7 +11,7 @@ export function createKeyChange(): KeyChange {
       listeners.add(listener);
       return () => void listeners.delete(listener);
     },
-    tell() {
+    emit() {
       for (const listener of listeners) listener();
     },
   };

@@ -1,6 +1,6 @@
 import type { VerificationKey } from './key-source.ts';
 import { isObject } from './token-json.ts';
-import { judgeJwk, judgePem, type KeyVerdict } from './verification-key.ts';
+import { type KeyVerdict, validateJwk, validatePem } from './verification-key.ts';
 
 /** What one file or response holds. Texts name the key by its place and `kid`, never by its parts. */
 export interface KeyDocument {
@@ -21,7 +21,7 @@ function readJson(text: string, algorithms: readonly string[]): KeyDocument {
   const value = parse(text);
   if (value === undefined) return failed('is not valid JSON');
   return isObject(value) && 'kty' in value
-    ? gather([{ name: 'the key', verdict: judgeJwk(value, algorithms) }])
+    ? gather([{ name: 'the key', verdict: validateJwk(value, algorithms) }])
     : readJwks(value, algorithms);
 }
 
@@ -31,7 +31,7 @@ export function readJwks(value: unknown, algorithms: readonly string[]): KeyDocu
   return gather(
     value.keys.map((jwk: unknown, index) => ({
       name: nameOf(jwk, index),
-      verdict: judgeJwk(jwk, algorithms),
+      verdict: validateJwk(jwk, algorithms),
     })),
   );
 }
@@ -42,7 +42,7 @@ function readPem(text: string, algorithms: readonly string[]): KeyDocument {
   return gather(
     blocks.map(([pem, label = ''], index) => ({
       name: `PEM block ${index + 1}`,
-      verdict: judgePem(label, pem, algorithms),
+      verdict: validatePem(label, pem, algorithms),
     })),
   );
 }

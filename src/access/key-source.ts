@@ -1,7 +1,7 @@
 import type { KeyObject, webcrypto } from 'node:crypto';
 import type { TokenHeader } from './token-header.ts';
 
-/** A key that was judged good at load. */
+/** A key that was validated at load. */
 export interface VerificationKey {
   readonly kid: string | undefined;
   /** The configured algorithms that this key may verify: never more than its type, curve and `alg` allow. */

@@ -9,7 +9,7 @@ import {
 } from 'yaml';
 import type { Problem } from '../config/problem.ts';
 
-/** The YAML of a list, parsed but not yet judged. */
+/** The YAML of a list, parsed but not yet checked. */
 export interface ListSource {
   readonly file: string;
   readonly root: Node | null;

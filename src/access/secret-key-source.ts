@@ -20,7 +20,7 @@ const hashLengths = new Map([
 export const secretAlgorithms: readonly string[] = [...hashLengths.keys()];
 
 /** What is wrong with a secret, one text each; never a part of it. */
-export function judgeSecret({ secret, algorithms }: SecretKeySourceOptions): readonly string[] {
+export function validateSecret({ secret, algorithms }: SecretKeySourceOptions): readonly string[] {
   // A public key as HMAC secret is known to everybody.
   if (secret.includes('-----BEGIN ')) return ['is PEM, not a secret; name public keys in auth.keys.files'];
   const length = Buffer.byteLength(secret);
@@ -40,13 +40,13 @@ export interface SecretKeySource extends KeySource {
 /**
  * One shared secret for HMAC.
  *
- * @throws TypeError where `judgeSecret` finds a problem.
+ * @throws TypeError where `validateSecret` finds a problem.
  */
 export function createSecretKeySource({ secret, algorithms }: SecretKeySourceOptions): SecretKeySource {
   const change = createKeyChange();
   let loads = 0;
   const load = (text: string) => {
-    const problem = judgeSecret({ secret: text, algorithms })[0];
+    const problem = validateSecret({ secret: text, algorithms })[0];
     if (problem !== undefined) throw new TypeError(`auth.keys.secret ${problem}`);
     const material = createSecretKey(text, 'utf8');
     loads++;
@@ -59,7 +59,7 @@ export function createSecretKeySource({ secret, algorithms }: SecretKeySourceOpt
     onChange: change.onChange,
     replace(text) {
       set = load(text);
-      change.tell();
+      change.emit();
     },
     start: async () => {},
     close: () => {},

@@ -34,15 +34,19 @@ export interface ClaimRules extends TimeRules {
 
 export type Claims = Readonly<Record<string, unknown>>;
 
-/** Judges the claims of a token whose signature was good (RFC 7519 section 4.1); `exp` is required. */
-export function judgeClaims(claims: Claims, rules: ClaimRules, nowMs: number): VerifiedToken | TokenRefusal {
+/** Checks the claims of a token whose signature was good (RFC 7519 section 4.1); `exp` is required. */
+export function validateClaims(
+  claims: Claims,
+  rules: ClaimRules,
+  nowMs: number,
+): VerifiedToken | TokenRefusal {
   if (claims.exp === undefined) return 'no-expiry';
   if (!isNumericDate(claims.exp)) return 'claims';
   if (!isNumericDateOrAbsent(claims.nbf) || !isNumericDateOrAbsent(claims.iat)) return 'claims';
   const times = { notBeforeMs: milliseconds(claims.nbf), issuedAtMs: milliseconds(claims.iat) };
   const expiresAtMs = claims.exp * 1000;
   const refusal =
-    judgeTimes({ ...times, identity: { expiresAtMs } }, rules, nowMs) ?? judgeParties(claims, rules);
+    validateTimes({ ...times, identity: { expiresAtMs } }, rules, nowMs) ?? validateParties(claims, rules);
   if (refusal !== undefined) return refusal;
   const subject = rules.readSubject(claims);
   if (subject === undefined) return 'subject';
@@ -52,8 +56,8 @@ export function judgeClaims(claims: Claims, rules: ClaimRules, nowMs: number): V
 
 type Times = Omit<VerifiedToken, 'identity'> & { readonly identity: Pick<Identity, 'expiresAtMs'> };
 
-/** The part of the judgement that a later moment may change; asked again whenever a token is remembered. */
-export function judgeTimes(token: Times, rules: TimeRules, nowMs: number): TokenRefusal | undefined {
+/** The part of the check that a later moment may change; asked again whenever a token is remembered. */
+export function validateTimes(token: Times, rules: TimeRules, nowMs: number): TokenRefusal | undefined {
   const { clockToleranceMs: tolerance, maxTokenAgeMs } = rules;
   const { notBeforeMs, issuedAtMs } = token;
   if (token.identity.expiresAtMs + tolerance <= nowMs) return 'expired';
@@ -64,7 +68,7 @@ export function judgeTimes(token: Times, rules: TimeRules, nowMs: number): Token
   return issuedAtMs + maxTokenAgeMs + tolerance <= nowMs ? 'too-old' : undefined;
 }
 
-function judgeParties(claims: Claims, rules: ClaimRules): TokenRefusal | undefined {
+function validateParties(claims: Claims, rules: ClaimRules): TokenRefusal | undefined {
   const { issuer, audience } = rules;
   if (issuer !== undefined && !(isString(claims.iss) && accepts(issuer, claims.iss))) return 'issuer';
   if (audience !== undefined && !audienceNames(claims.aud).some((name) => accepts(audience, name)))

@@ -7,7 +7,7 @@ export interface TokenHeader {
   readonly kid: string | undefined;
 }
 
-/** Reads and judges the header of a compact token before any cryptography (RFC 7515 section 4.1). */
+/** Reads and checks the header of a compact token before any cryptography (RFC 7515 section 4.1). */
 export function readTokenHeader(token: string, algorithms: readonly string[]): TokenHeader | TokenRefusal {
   const header = parseJsonObject(Buffer.from(token.slice(0, token.indexOf('.')), 'base64url'));
   if (header === undefined) return 'malformed';

@@ -3,7 +3,7 @@ import { compactVerify } from 'jose/jws/compact/verify';
 import { type Rejection, reject } from '../http/rejection.ts';
 import type { KeySource, Keys } from './key-source.ts';
 import { createSubjectReader } from './subject.ts';
-import { type ClaimRules, type Identity, judgeClaims, judgeTimes } from './token-claims.ts';
+import { type ClaimRules, type Identity, validateClaims, validateTimes } from './token-claims.ts';
 import { readTokenHeader, type TokenHeader } from './token-header.ts';
 import { parseJsonObject } from './token-json.ts';
 import { refuseToken } from './token-refusal.ts';
@@ -30,7 +30,7 @@ export interface TokenVerifierOptions extends Omit<ClaimRules, 'readSubject'> {
 
 export interface TokenVerifier {
   /**
-   * Judges a token in canonical compact form: signature first, then claims. A value at once where the token is
+   * Checks a token in canonical compact form: signature first, then claims. A value at once where the token is
    * remembered or cannot be good, else a promise. A promise rejects only for a fault of ours.
    */
   verify(token: string): Identity | Rejection | Promise<Identity | Rejection>;
@@ -68,7 +68,7 @@ export function createTokenVerifier(options: TokenVerifierOptions): TokenVerifie
     const digest = digestToken(token);
     const known = remembered.get(digest);
     if (known !== undefined) {
-      const refusal = judgeTimes(known, rules, now());
+      const refusal = validateTimes(known, rules, now());
       return refusal === undefined ? known.identity : refuseToken(refusal);
     }
     const shared = flights.get(digest);
@@ -96,7 +96,7 @@ export function createTokenVerifier(options: TokenVerifierOptions): TokenVerifie
     if (!(payload instanceof Uint8Array)) return payload;
     const claims = parseJsonObject(payload);
     if (claims === undefined) return refuseToken('malformed');
-    const verdict = judgeClaims(claims, rules, now());
+    const verdict = validateClaims(claims, rules, now());
     if (typeof verdict === 'string') return refuseToken(verdict);
     if (startedIn === generation) remembered.set(digest, verdict);
     options.onVerified?.(verdict.identity);
@@ -124,7 +124,7 @@ async function verifySignature(
   const { keys } = found;
   const payload = await verifyWithAny(token, header, keys);
   if (payload !== undefined) return payload;
-  // A token that names its key can be judged by that key alone; one that does not may be of a newer key.
+  // A token that names its key can be checked by that key alone; one that does not may be of a newer key.
   const isKeyNamed = keys.some((key) => key.kid !== undefined && key.kid === header.kid);
   if (isKeyNamed || keys.length === 0) return refuseToken(keys.length === 0 ? 'unknown-key' : 'signature');
   const newer = await source.renew(header, keys);

@@ -9,8 +9,8 @@ export type KeyVerdict =
   | { readonly ignored: string }
   | { readonly problem: string };
 
-/** Judges one member of a JWK set (RFC 7517 section 4). The verdict names no part of the key. */
-export function judgeJwk(jwk: unknown, algorithms: readonly string[]): KeyVerdict {
+/** Checks one member of a JWK set (RFC 7517 section 4). The verdict names no part of the key. */
+export function validateJwk(jwk: unknown, algorithms: readonly string[]): KeyVerdict {
   if (!isObject(jwk) || typeof jwk.kty !== 'string') return { problem: 'is not a JSON Web Key' };
   const { kty, kid, use, key_ops: keyOps, alg } = jwk;
   if (kty === 'oct') return { ignored: 'is a symmetric key; only auth.keys.secret may hold one' };
@@ -26,23 +26,23 @@ export function judgeJwk(jwk: unknown, algorithms: readonly string[]): KeyVerdic
   const material = readPublicKey({ key: jwk as webcrypto.JsonWebKey, format: 'jwk' });
   return material === undefined
     ? { problem: 'cannot be read as a public key' }
-    : judgeMaterial(material, kid, alg, algorithms);
+    : validateKeyMaterial(material, kid, alg, algorithms);
 }
 
-/** Judges one PEM block: SPKI, PKCS #1 public key, or an X.509 certificate (whose dates and chain do not count). */
-export function judgePem(label: string, pem: string, algorithms: readonly string[]): KeyVerdict {
+/** Checks one PEM block: SPKI, PKCS #1 public key, or an X.509 certificate (whose dates and chain do not count). */
+export function validatePem(label: string, pem: string, algorithms: readonly string[]): KeyVerdict {
   if (label.endsWith('PRIVATE KEY')) return { problem: 'is a private key; configure public keys only' };
   if (!publicLabels.includes(label)) return { problem: `is a ${label}, not a public key or a certificate` };
   const material = readPublicKey(pem);
   return material === undefined
     ? { problem: 'cannot be read as a public key' }
-    : judgeMaterial(material, undefined, undefined, algorithms);
+    : validateKeyMaterial(material, undefined, undefined, algorithms);
 }
 
 const privateMembers = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k', 'priv'];
 const publicLabels = ['PUBLIC KEY', 'RSA PUBLIC KEY', 'CERTIFICATE'];
 
-function judgeMaterial(
+function validateKeyMaterial(
   material: KeyObject,
   kid: string | undefined,
   alg: string | undefined,

@@ -12,7 +12,7 @@ export function digestToken(token: string): TokenDigest {
 
 /**
  * The memory of tokens that were verified: bounded, least recently used go first, the tokens themselves are not held.
- * It knows no time; whoever takes an entry asks `judgeTimes` first. Refusals are never put in, so that nobody can
+ * It knows no time; whoever takes an entry asks `validateTimes` first. Refusals are never put in, so that nobody can
  * push good tokens out with bad ones.
  */
 export interface VerifiedTokens {

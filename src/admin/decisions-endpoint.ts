@@ -85,7 +85,7 @@ function flush(one: Console, log: DecisionLog): void {
     return;
   }
   one.quietTicks = 0;
-  const chosen = chooseTelling(log.since(one.cursor), Math.floor(one.allowance));
+  const chosen = chooseNotable(log.since(one.cursor), Math.floor(one.allowance));
   one.allowance -= chosen.length;
   one.cursor = log.last;
   let text = '';
@@ -98,11 +98,11 @@ function flush(one: Console, log: DecisionLog): void {
 }
 
 /** What was refused says more than what passed, and what is new more than what is old. */
-function chooseTelling(decisions: readonly Decision[], most: number): readonly Decision[] {
+function chooseNotable(decisions: readonly Decision[], most: number): readonly Decision[] {
   if (decisions.length <= most) return decisions;
-  const isTelling = ({ decision, observed }: Decision) => decision !== 'forwarded' || observed !== undefined;
-  const telling = decisions.filter(isTelling).slice(-most);
-  const room = most - telling.length;
-  const plain = room === 0 ? [] : decisions.filter((one) => !isTelling(one)).slice(-room);
-  return [...telling, ...plain].sort((a, b) => a.seq - b.seq);
+  const isNotable = ({ decision, observed }: Decision) => decision !== 'forwarded' || observed !== undefined;
+  const notable = decisions.filter(isNotable).slice(-most);
+  const room = most - notable.length;
+  const plain = room === 0 ? [] : decisions.filter((one) => !isNotable(one)).slice(-room);
+  return [...notable, ...plain].sort((a, b) => a.seq - b.seq);
 }

@@ -14,7 +14,7 @@ import type { ExchangeRecord } from '../telemetry/exchange-record.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { Inside } from './inside.ts';
-import type { LiveList } from './live-list.ts';
+import type { WatchedList } from './watched-list.ts';
 
 /** What would happen to a request under a list; the answer is shown as it is. */
 export type Explain = (method: string, url: string, config: Config, list: ProtectedList) => unknown;
@@ -24,7 +24,7 @@ export interface AdminInput {
   /** Left out: no `/api/explain`. */
   readonly explain: Explain | undefined;
   readonly version: string;
-  readonly list: LiveList;
+  readonly list: WatchedList;
   /** The process that serves, or all of them. */
   readonly inside: Inside;
   readonly metrics: Pick<Metrics, 'registerGauge'>;
@@ -86,7 +86,7 @@ export function createAdmin(input: AdminInput): Admin | undefined {
       inForce: list.text,
       onWritten(change) {
         log.info({ event: 'list-written', ...change }, 'the protected list was edited on the console');
-        list.look();
+        list.reload();
       },
     }),
   ];

@@ -84,7 +84,7 @@ export function createEntityTagsPart(
     name: 'shopward_entity_tags_hold_seconds',
     help: 'Time for which no tag is handed out yet, since the store is new; 0: none.',
     value: holdSeconds,
-    together: 'max',
+    aggregate: 'max',
   });
   return {
     gate,

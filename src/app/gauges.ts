@@ -4,11 +4,11 @@ import type { ConnectionPlaces } from '../server/connection-places.ts';
 import { logOutput } from '../telemetry/log.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { Forwarder } from '../upstream/forwarder.ts';
-import type { LiveList } from './live-list.ts';
+import type { WatchedList } from './watched-list.ts';
 
 export interface GaugeSources {
   readonly forwarder: Pick<Forwarder, 'inFlight' | 'queued'>;
-  readonly list: LiveList;
+  readonly list: WatchedList;
   readonly keys: KeySource;
   readonly verifier: Pick<TokenVerifier, 'status'>;
   inFlight(): number;
@@ -62,37 +62,37 @@ export function registerGauges(
     name: 'shopward_protected_rows',
     help: 'Rows of the protected list in force.',
     value: () => list.current().rows.length,
-    together: 'min',
+    aggregate: 'min',
   });
   metrics.registerGauge({
     name: 'shopward_config_last_reload_success',
     help: 'Whether the last edit of the protected list is in force.',
     value: () => (list.problems().length === 0 ? 1 : 0),
-    together: 'min',
+    aggregate: 'min',
   });
   metrics.registerGauge({
     name: 'shopward_config_last_reload_success_timestamp_seconds',
     help: 'When a list last took effect.',
     value: () => Math.floor(list.reloads.lastSuccessMs / 1000),
-    together: 'min',
+    aggregate: 'min',
   });
   metrics.registerGauge({
     name: 'shopward_keys',
     help: 'Usable verification keys.',
     value: () => keys.status().keys,
-    together: 'min',
+    aggregate: 'min',
   });
   metrics.registerGauge({
     name: 'shopward_keys_last_load_success',
     help: 'Whether the last attempt to load the verification keys succeeded.',
     value: () => (keys.status().lastError === undefined ? 1 : 0),
-    together: 'min',
+    aggregate: 'min',
   });
   metrics.registerGauge({
     name: 'shopward_keys_last_load_success_timestamp_seconds',
     help: 'When verification keys were last loaded; 0: never, or a secret.',
     value: () => Math.floor((keys.status().lastSuccessMs ?? 0) / 1000),
-    together: 'min',
+    aggregate: 'min',
   });
   metrics.registerCounter({
     name: 'shopward_key_load_failures',
@@ -103,14 +103,14 @@ export function registerGauges(
     name: 'shopward_secrets_last_reload_success',
     help: 'Whether the last change of a certificate or of a file with a secret is in force.',
     value: () => (secretProblems().length === 0 ? 1 : 0),
-    together: 'min',
+    aggregate: 'min',
   });
   if (certificateEndMs() !== undefined) {
     metrics.registerGauge({
       name: 'shopward_certificate_expiry_timestamp_seconds',
       help: 'When the certificate of `listen.tls` ends.',
       value: () => Math.floor((certificateEndMs() ?? 0) / 1000),
-      together: 'min',
+      aggregate: 'min',
     });
   }
   metrics.registerCounter({
@@ -131,7 +131,7 @@ export function registerGauges(
 }
 
 /** Edits of the list, counted once: by who follows its file, not by each worker that is told. */
-export function registerListCounters(metrics: Metrics, { reloads }: Pick<LiveList, 'reloads'>): void {
+export function registerListCounters(metrics: Metrics, { reloads }: Pick<WatchedList, 'reloads'>): void {
   metrics.registerCounter({
     name: 'shopward_config_reloads',
     help: 'Edits of the protected list that took effect.',

@@ -5,11 +5,11 @@ import { logOutput } from '../telemetry/log.ts';
 import { describeParts, type PartSources } from './admin-parts.ts';
 import type { Inside } from './inside.ts';
 import { keyFaultText } from './key-fault-text.ts';
-import type { LiveList } from './live-list.ts';
 import type { Part } from './part.ts';
+import type { WatchedList } from './watched-list.ts';
 
 export interface InsideSources extends PartSources {
-  readonly list: Pick<LiveList, 'problems'>;
+  readonly list: Pick<WatchedList, 'problems'>;
   /** Why the last change of a secret is not in force. */
   secretProblems(): readonly Problem[];
   /** Undefined: there is no certificate. */

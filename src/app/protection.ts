@@ -5,12 +5,12 @@ import { createTokenVerifier, type TokenVerifier } from '../access/token-verifie
 import type { Config } from '../config/schema.ts';
 import type { OwnEndpoint } from '../proxy/pipeline.ts';
 import type { Log } from '../telemetry/log.ts';
-import { createLiveKeys, type LiveKeys } from './live-keys.ts';
-import { followProtectedList, type LiveList } from './live-list.ts';
+import { createWatchedKeys, type WatchedKeys } from './watched-keys.ts';
+import { type WatchedList, watchProtectedList } from './watched-list.ts';
 
 export interface Protection {
-  readonly list: LiveList;
-  readonly keys: LiveKeys;
+  readonly list: WatchedList;
+  readonly keys: WatchedKeys;
   readonly verifier: TokenVerifier;
   readonly authenticate: Authenticate;
   /** The list and its metadata for clients. */
@@ -20,10 +20,10 @@ export interface Protection {
 
 export interface ProtectionInput {
   readonly config: Config;
-  /** Text of the protected list, as it was judged with the configuration. */
+  /** Text of the protected list, as it was checked with the configuration. */
   readonly protectedList: string;
   /** Whether this process watches the file of the list. */
-  readonly isFollowed: boolean;
+  readonly isWatched: boolean;
   readonly log: Log;
   readonly now: () => number;
 }
@@ -32,19 +32,19 @@ export interface ProtectionInput {
 export function createProtection({
   config,
   protectedList,
-  isFollowed,
+  isWatched,
   log,
   now,
 }: ProtectionInput): Protection {
   const { auth, limits } = config;
-  const list = followProtectedList({
+  const list = watchProtectedList({
     file: config.protectedResources,
     text: protectedList,
     paths: config.request,
-    isFollowed,
+    isWatched,
     log,
   });
-  const keys = createLiveKeys(auth, now, log);
+  const keys = createWatchedKeys(auth, now, log);
   const verifier = createTokenVerifier({
     algorithms: auth.algorithms,
     keySource: keys.source,
@@ -89,10 +89,10 @@ export function createProtection({
  * refresh makes another user of the same one. Nobody sees that in a configuration; the first token shows it.
  */
 function createSubjectWatch(path: string, log: Log): (identity: { readonly subject: string }) => void {
-  let isTold = path.includes('.');
+  let isReported = path.includes('.');
   return ({ subject }) => {
-    if (isTold || !/^\s*\{/.test(subject)) return;
-    isTold = true;
+    if (isReported || !/^\s*\{/.test(subject)) return;
+    isReported = true;
     log.warn(
       { event: 'subject-is-json', setting: 'auth.subject' },
       `the claim ${path} holds JSON: name the user in it, such as auth.subject: ${path}.customer_reference`,

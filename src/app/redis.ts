@@ -57,7 +57,7 @@ export function openRedis(config: Config, log: Log, metrics: Metrics): RedisPart
       watchMemory(facts);
       const why = newDataOf(facts, before);
       if (why === undefined) return;
-      membership.tell().catch(() => {});
+      membership.announce().catch(() => {});
       announce(why);
     },
   });
@@ -88,7 +88,7 @@ export function openRedis(config: Config, log: Log, metrics: Metrics): RedisPart
       if (missingRights.length > 0) {
         log.error({ event: 'store-rights', missingRights }, 'the user of Redis may not use what is needed');
       }
-      await membership.tell().catch(() => {});
+      await membership.announce().catch(() => {});
       const agreement = membership.agreement();
       if (agreement?.isForeign) throw new Error(agreement.problems.join('; '));
     },
@@ -158,8 +158,8 @@ function createMemoryWatch(log: Log): (facts: ServerFacts) => void {
 }
 
 function registerStoreMetrics(metrics: Metrics, redis: Redis, membership: Membership): void {
-  const gauge = (name: string, help: string, together: 'min' | 'max', value: () => number) =>
-    metrics.registerGauge({ name: `shopward_store_${name}`, help, value, together });
+  const gauge = (name: string, help: string, aggregate: 'min' | 'max', value: () => number) =>
+    metrics.registerGauge({ name: `shopward_store_${name}`, help, value, aggregate });
   const counter = (name: string, help: string, value: () => number) =>
     metrics.registerCounter({ name: `shopward_store_${name}`, help, value });
   gauge('up', 'Whether Redis can be used.', 'min', () => (redis.state().status === 'ready' ? 1 : 0));

@@ -68,7 +68,7 @@ export function createUrlResolverPart(input: UrlResolverInput): UrlResolverPart 
       purgeLog: createRedisPurgeLog(redis, keyPrefix),
     },
     learning: settings.learn,
-    onEvent: (event) => tell(event, log, metrics),
+    onEvent: (event) => emit(event, log, metrics),
   });
   const gauge = (name: string, help: string, value: () => number) =>
     metrics.registerGauge({ name, help, value });
@@ -83,13 +83,13 @@ export function createUrlResolverPart(input: UrlResolverInput): UrlResolverPart 
     name: 'shopward_url_file_rows',
     help: 'Rows of the mapping file in force.',
     value: () => resolver.stats().file?.rows ?? 0,
-    together: 'max',
+    aggregate: 'max',
   });
   metrics.registerGauge({
     name: 'shopward_url_file_last_reload_success',
     help: 'Whether the last edit of the mapping file is in force.',
     value: () => (resolver.stats().file?.isLastReloadGood === false ? 0 : 1),
-    together: 'min',
+    aggregate: 'min',
   });
   for (const [name, help, key] of counters) {
     metrics.registerCounter({ name: `shopward_url_${name}`, help, value: () => resolver.stats()[key] });
@@ -164,7 +164,7 @@ function learningGate(resolver: UrlResolver): Gate {
   };
 }
 
-function tell(event: ResolverEvent, log: Log, metrics: Metrics): void {
+function emit(event: ResolverEvent, log: Log, metrics: Metrics): void {
   metrics.countEvent('url-resolver', event.kind);
   switch (event.kind) {
     case 'file-loaded':

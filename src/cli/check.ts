@@ -3,7 +3,7 @@ import type { ConfigFile } from '../config/named-files.ts';
 import { formatProblem, hasErrors, type Problem } from '../config/problem.ts';
 import type { Config } from '../config/schema.ts';
 import { type CommandIo, processIo } from './command-io.ts';
-import { adviceJudges } from './file-judges.ts';
+import { adviceValidators } from './file-validators.ts';
 
 export interface CheckOptions {
   /** Configuration file; left out: the default ones. */
@@ -11,10 +11,10 @@ export interface CheckOptions {
   readonly json?: boolean;
 }
 
-/** Judges every file and prints all problems. Resolves to the exit code: 0, or 1 when there is an error. */
+/** Checks every file and prints all problems. Resolves to the exit code: 0, or 1 when there is an error. */
 export async function runCheck(options: CheckOptions, io: CommandIo = processIo): Promise<number> {
   const { env, cwd } = io;
-  const result = await loadConfig({ file: options.config, env, cwd, judges: adviceJudges });
+  const result = await loadConfig({ file: options.config, env, cwd, validators: adviceValidators });
   const problems = 'problems' in result ? result.problems : result.warnings;
   const notes = 'config' in result ? costsOf(result.config) : [];
   if (options.json) io.out(JSON.stringify({ ...jsonReport(problems, result.files), notes }, null, 2));

@@ -2,7 +2,7 @@ import { type ProtectedResources, parseProtectedList } from '../access/protected
 import { type LoadedConfig, loadConfig } from '../config/load.ts';
 import { formatProblem } from '../config/problem.ts';
 import type { CommandIo } from './command-io.ts';
-import { fileJudges } from './file-judges.ts';
+import { fileValidators } from './file-validators.ts';
 
 /** EX_CONFIG of sysexits.h. */
 export const badConfiguration = 78;
@@ -17,7 +17,7 @@ export async function loadConfiguration(
   file: string | undefined,
   io: CommandIo,
 ): Promise<LoadedForCommand | undefined> {
-  const loaded = await loadConfig({ file, env: io.env, cwd: io.cwd, judges: fileJudges });
+  const loaded = await loadConfig({ file, env: io.env, cwd: io.cwd, validators: fileValidators });
   if ('problems' in loaded) {
     for (const problem of loaded.problems) io.err(formatProblem(problem));
     return undefined;

@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os';
-import { followSecrets, secretsOf } from '../app/live-secrets.ts';
+import { secretsOf, watchSecrets } from '../app/watched-secrets.ts';
 import { type EventLoopWatch, watchEventLoop } from '../cluster/event-loop-watch.ts';
 import { type Running, untilStopped } from '../cluster/until-stopped.ts';
 import { loadConfig } from '../config/load.ts';
@@ -8,7 +8,7 @@ import { findUnsafeRuntime } from '../config/runtime.ts';
 import { createLog } from '../telemetry/log.ts';
 import { type CommandIo, processIo } from './command-io.ts';
 import { explainForConsole } from './console-explain.ts';
-import { fileJudges } from './file-judges.ts';
+import { fileValidators } from './file-validators.ts';
 import { version } from './version.ts';
 
 export interface ServeOptions {
@@ -29,7 +29,12 @@ export async function runServe(options: ServeOptions, io: CommandIo = processIo)
   for (const { severity, text } of unsafe) io.err(`${severity}: ${text}`);
   if (unsafe.some(({ severity }) => severity === 'error')) return badConfiguration;
 
-  const loaded = await loadConfig({ file: options.config, env: io.env, cwd: io.cwd, judges: fileJudges });
+  const loaded = await loadConfig({
+    file: options.config,
+    env: io.env,
+    cwd: io.cwd,
+    validators: fileValidators,
+  });
   if ('problems' in loaded) {
     for (const problem of loaded.problems) io.err(formatProblem(problem));
     io.err('shopward does not start with this configuration; `shopward check` checks it without starting');
@@ -53,11 +58,11 @@ export async function runServe(options: ServeOptions, io: CommandIo = processIo)
     count > 1
       ? (await import('../cluster/primary.ts')).createPrimary({ ...input, count })
       : await (await import('../app.ts')).createApp(input);
-  const secrets = followSecrets(loaded, app.offerSecrets, log);
+  const secrets = watchSecrets(loaded, app.applySecrets, log);
   let watch: EventLoopWatch | undefined;
   const running: Running = {
     reload() {
-      secrets.look();
+      secrets.reload();
       return app.reload();
     },
     close(graceMs) {

@@ -11,7 +11,7 @@ export interface Channel {
   /** The other end's answer; rejects with its fault, or when none has come in time. */
   ask(name: string, argument: unknown, timeoutMs: number): Promise<unknown>;
   /** No answer is wanted; resolves when the message is out, or the other end is gone. */
-  tell(name: string, argument: unknown): Promise<void>;
+  emit(name: string, argument: unknown): Promise<void>;
 }
 
 interface Message {
@@ -79,6 +79,6 @@ export function createChannel(line: Line, calls: Calls): Channel {
         );
         void send({ call, argument, id });
       }),
-    tell: (call, argument) => send({ call, argument }),
+    emit: (call, argument) => send({ call, argument }),
   };
 }

@@ -44,7 +44,7 @@ function readStack(done: (stack: readonly string[]) => void): void {
 
 function end(stack: readonly string[]): void {
   const msg = `the event loop has stood still for ${stallMs / 1000} s; the process ends`;
-  const told = {
+  const entry = {
     level: 'fatal',
     time: new Date().toISOString(),
     worker,
@@ -53,7 +53,7 @@ function end(stack: readonly string[]): void {
     msg,
   };
   try {
-    write(Buffer.from(`${JSON.stringify(told)}\n`));
+    write(Buffer.from(`${JSON.stringify(entry)}\n`));
   } catch {
     // Nobody reads the log: the process ends all the same.
   }

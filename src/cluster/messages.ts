@@ -1,7 +1,7 @@
 import type { UpstreamActivity } from '../admin/activity.ts';
 import type { Readiness } from '../admin/admin-server.ts';
 import type { PartState } from '../admin/state-endpoints.ts';
-import type { Secrets } from '../app/live-secrets.ts';
+import type { Secrets } from '../app/watched-secrets.ts';
 import type { Problem } from '../config/problem.ts';
 import type { FileBytes } from '../config/read-file.ts';
 import type { Config } from '../config/schema.ts';

@@ -1,8 +1,8 @@
 import { addressUrl } from '../app/address-url.ts';
 import { createAdmin, type Explain } from '../app/admin.ts';
 import { registerListCounters } from '../app/gauges.ts';
-import { followProtectedList, type LiveList } from '../app/live-list.ts';
-import type { Secrets } from '../app/live-secrets.ts';
+import { type WatchedList, watchProtectedList } from '../app/watched-list.ts';
+import type { Secrets } from '../app/watched-secrets.ts';
 import type { FileBytes } from '../config/read-file.ts';
 import type { Config } from '../config/schema.ts';
 import type { Log } from '../telemetry/log.ts';
@@ -16,9 +16,9 @@ export interface PrimaryInput {
   readonly config: Config;
   /** Processes that serve; more than one. */
   readonly count: number;
-  /** Text of the protected list, as it was judged with the configuration. */
+  /** Text of the protected list, as it was checked with the configuration. */
   readonly protectedList: string;
-  /** In force now; `offerSecrets` gives others. */
+  /** In force now; `applySecrets` gives others. */
   readonly secrets: Secrets;
   readonly log: Log;
   readonly version: string;
@@ -28,7 +28,7 @@ export interface PrimaryInput {
 export interface Primary extends Running {
   listen(): Promise<{ readonly url: string; readonly adminUrl: string | undefined }>;
   /** For all workers, also those that come later. */
-  offerSecrets(secrets: Secrets): void;
+  applySecrets(secrets: Secrets): void;
 }
 
 /** Behind the grace: a worker drains for 30 s at most, and closes its clients. */
@@ -46,13 +46,13 @@ export function createPrimary(input: PrimaryInput): Primary {
   let refusedList: FileBytes | undefined;
   let { secrets } = input;
 
-  const list: LiveList = followProtectedList({
+  const list: WatchedList = watchProtectedList({
     file: config.protectedResources,
     text: input.protectedList,
     paths: config.request,
     onContent(content) {
       refusedList = list.problems().length > 0 ? content : undefined;
-      supervisor.tellAll('list', content);
+      supervisor.emitAll('list', content);
     },
     log,
   });
@@ -93,13 +93,13 @@ export function createPrimary(input: PrimaryInput): Primary {
       log.info({ event: 'workers', count }, `${count} workers serve`);
       return { url, adminUrl: address && addressUrl('http', address) };
     },
-    offerSecrets(changed) {
+    applySecrets(changed) {
       secrets = changed;
-      supervisor.tellAll('secrets', changed);
+      supervisor.emitAll('secrets', changed);
       if (changed.adminToken !== undefined) admin?.server.useToken(changed.adminToken);
     },
     async reload() {
-      list.look();
+      list.reload();
       await supervisor.askAll('reload');
     },
     async close(graceMs = config.listen.drainDelay) {

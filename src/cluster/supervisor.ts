@@ -123,8 +123,8 @@ export class Supervisor {
     return undefined;
   }
 
-  tellAll<Name extends keyof WorkerCalls>(name: Name, argument: Parameters<WorkerCalls[Name]>[0]): void {
-    for (const { channel } of this.#alive) void channel.tell(name, argument);
+  emitAll<Name extends keyof WorkerCalls>(name: Name, argument: Parameters<WorkerCalls[Name]>[0]): void {
+    for (const { channel } of this.#alive) void channel.emit(name, argument);
   }
 
   /** Drains all of them; who has not ended within `withinMs` is killed. */
@@ -137,7 +137,7 @@ export class Supervisor {
         clearTimeout(late);
         resolve();
       });
-      void channel.tell('stop', graceMs);
+      void channel.emit('stop', graceMs);
       return ended;
     });
     await Promise.all(ends);

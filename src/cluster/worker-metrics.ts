@@ -1,4 +1,4 @@
-import { combineCounts, type Exposition, exposeTogether, type MetricValues } from '../telemetry/metrics.ts';
+import { combineCounts, type Exposition, exposeAggregated, type MetricValues } from '../telemetry/metrics.ts';
 
 /** What workers have counted, those that are gone included: sums that went down would look like restarts. */
 export interface WorkerMetrics {
@@ -23,7 +23,7 @@ export function createWorkerMetrics(): WorkerMetrics {
       const newlyGone = gone.splice(0);
       if (newlyGone.length > 0) retired = await combineCounts([retired, ...newlyGone]);
       // Of one that is too busy to answer, what it said before.
-      return exposeTogether([...last.values(), retired, own]);
+      return exposeAggregated([...last.values(), retired, own]);
     },
     retire(pid) {
       const values = last.get(pid);

@@ -38,8 +38,8 @@ export function runWorker(): void {
     ping: () => true,
     reload: () => started().reload(),
     // A change that is told while this one starts must not be lost.
-    list: async (content) => (await ready).offerList(content),
-    secrets: async (secrets) => (await ready).offerSecrets(secrets),
+    list: async (content) => (await ready).applyList(content),
+    secrets: async (secrets) => (await ready).applySecrets(secrets),
     readiness: () => started().inside.readiness(),
     metrics: () => started().metricValues(),
     parts: (upstream) => started().inside.parts(upstream),
@@ -51,7 +51,7 @@ export function runWorker(): void {
 
 async function createWorkerApp(start: WorkerStart, log: Log, channel: Channel): Promise<App> {
   const { config, protectedList, refusedList, secrets } = start;
-  const batch = createExchangeBatch((records) => channel.tell('exchanges', records));
+  const batch = createExchangeBatch((records) => channel.emit('exchanges', records));
   const app = await createApp({
     config,
     protectedList,
@@ -60,7 +60,7 @@ async function createWorkerApp(start: WorkerStart, log: Log, channel: Channel): 
     // Without an admin port nobody wants to know.
     worker: { onExchange: config.admin === false ? () => {} : batch.add },
   });
-  if (refusedList !== undefined) await app.offerList(refusedList);
+  if (refusedList !== undefined) await app.applyList(refusedList);
   return app;
 }
 
@@ -72,7 +72,7 @@ function stopOnFault(app: App, log: Log, channel: Channel): void {
     if (isFailing) return;
     isFailing = true;
     setTimeout(() => process.exit(1), crashLimitMs).unref();
-    void channel.tell('failing', undefined);
+    void channel.emit('failing', undefined);
     const end = () => process.exit(1);
     app.close(0).then(end, end);
   });

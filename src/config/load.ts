@@ -1,21 +1,21 @@
 import { existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { configJsonSchema } from './json-schema.ts';
-import { judgeConfig } from './judge.ts';
-import { type ConfigFile, type FileJudges, readNamedFiles, resolveNamedFiles } from './named-files.ts';
+import { type ConfigFile, type FileValidators, readNamedFiles, resolveNamedFiles } from './named-files.ts';
 import { readPlainValue } from './plain-value.ts';
 import { hasErrors, type Problem, sortProblems } from './problem.ts';
 import { decodeText, readSecret, readSettledFile } from './read-file.ts';
 import type { Config } from './schema.ts';
 import { parseSourceDocument } from './source-document.ts';
 import { type ReferenceSources, substituteReferences } from './substitute.ts';
+import { validateConfig } from './validate.ts';
 
 export interface LoadOptions {
   /** As given by `--config`; left out: the first of `defaultConfigFiles` that is there. */
   readonly file?: string | undefined;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
-  readonly judges?: FileJudges;
+  readonly validators?: FileValidators;
 }
 
 export interface LoadedConfig {
@@ -39,7 +39,7 @@ export const defaultConfigFiles = ['config/shopward.yaml', '/etc/shopward/shopwa
 
 const maxBytes = 1024 * 1024;
 
-/** Reads and judges the configuration and every file that it names: all problems at once. Never throws on content. */
+/** Reads and checks the configuration and every file that it names: all problems at once. Never throws on content. */
 export async function loadConfig(options: LoadOptions): Promise<LoadedConfig | RefusedConfig> {
   const name = options.file ?? defaultConfigFiles.find((file) => existsSync(resolve(options.cwd, file)));
   if (name === undefined) return refused(defaultConfigFiles[0], noConfigText());
@@ -47,10 +47,10 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig | R
   const read = await readSettledFile(file.path, { maxBytes });
   const decoded = 'fault' in read ? read : decodeText(read.bytes);
   if ('fault' in decoded) return refused(name, `the configuration cannot be read: ${decoded.fault}`);
-  return judgeText({ ...file, text: decoded.text }, options);
+  return validateText({ ...file, text: decoded.text }, options);
 }
 
-async function judgeText(
+async function validateText(
   file: ConfigFile & { text: string },
   options: LoadOptions,
 ): Promise<LoadedConfig | RefusedConfig> {
@@ -68,8 +68,8 @@ async function judgeText(
     },
   };
   const plain = readPlainValue(document.root, sources);
-  const judged = judgeConfig(withReferenceDefaults(plain.value, sources), plain.problems);
-  const named = await readNamedFiles(judged.config, file, options.judges ?? {}, document.textAt);
+  const judged = validateConfig(withReferenceDefaults(plain.value, sources), plain.problems);
+  const named = await readNamedFiles(judged.config, file, options.validators ?? {}, document.textAt);
   const settings = [...judged.problems, ...named.settings].map(({ path, text, ...more }) =>
     document.problemAt(path, path.length === 0 ? text : `${settingName(path)} ${text}`, more),
   );
@@ -82,8 +82,8 @@ async function judgeText(
     files,
     warnings: problems,
     secretFiles,
-    // What features follow by themselves is theirs to judge.
-    reread: () => judgeText(file, { ...options, judges: {} }),
+    // What features follow by themselves is theirs to check.
+    reread: () => validateText(file, { ...options, validators: {} }),
   };
 }
 

@@ -1,5 +1,5 @@
 import { dirname, join, resolve } from 'node:path';
-import { certificateEndMs, certificateNotice, judgeCertificate } from './certificate.ts';
+import { certificateEndMs, certificateNotice, validateCertificate } from './certificate.ts';
 import type { SettingProblem } from './issues.ts';
 import type { Problem } from './problem.ts';
 import { checkReadable, decodeText, readSettledFile } from './read-file.ts';
@@ -15,21 +15,21 @@ export type FileRole =
   | 'certificate-key'
   | 'store-tls';
 
-/** A file that the configuration names, as it was when it was judged. */
+/** A file that the configuration names, as it was when it was checked. */
 export interface ConfigFile {
   readonly role: FileRole;
   /** Absolute. */
   readonly path: string;
   /** As a person would give it; what problems are printed with. */
   readonly name: string;
-  /** What was judged, of the protected list and the certificate; the other files are read by their features. */
+  /** What was checked, of the protected list and the certificate; the other files are read by their features. */
   readonly text?: string;
 }
 
-/** Judges of the content of files, each the business of its own feature. */
-export interface FileJudges {
+/** Checks of the content of files, each the business of its own feature. */
+export interface FileValidators {
   readonly protectedResources?: (text: string, name: string, config: PartialConfig) => readonly Problem[];
-  /** Judges key files together; a problem without a file is in all of them. */
+  /** Checks key files together; a problem without a file is in all of them. */
   readonly keyFiles?: (
     paths: readonly string[],
     algorithms: readonly string[],
@@ -78,20 +78,20 @@ interface ReadNamedFiles {
 }
 
 /**
- * Reads and judges the files that a configuration names; relative names start at the configuration file. `textAt`: how
+ * Reads and checks the files that a configuration names; relative names start at the configuration file. `textAt`: how
  * a setting stands there. A name that cannot be read may be a secret in the wrong place: it is told as it stands.
  */
 export async function readNamedFiles(
   config: PartialConfig,
   configFile: { readonly path: string; readonly name: string },
-  judges: FileJudges,
+  validators: FileValidators,
   textAt: (setting: SettingPath) => string | undefined,
 ): Promise<ReadNamedFiles> {
   const read = await Promise.all(
     listNamedFiles(config).map(async ({ setting, role, value }) => {
       const path = resolve(dirname(configFile.path), value);
       const file = { role, path, name: path === value ? value : join(dirname(configFile.name), value) };
-      const result = await judgeFile(file, config, judges);
+      const result = await validateFile(file, config, validators);
       const standing = textAt(setting);
       const told = standing?.includes('${') ? standing : file.name;
       const fault = 'fault' in result ? [{ path: setting, text: `names ${told}: ${result.fault}` }] : [];
@@ -102,7 +102,7 @@ export async function readNamedFiles(
   const files = read.map(({ file }) => file);
   const faults = read.flatMap(({ fault }) => fault);
   const algorithms = config.auth?.algorithms ?? [];
-  const keys = faults.length === 0 ? await judgeKeyFiles(files, algorithms, judges) : [];
+  const keys = faults.length === 0 ? await validateKeyFiles(files, algorithms, validators) : [];
   return {
     files,
     settings: [...faults, ...keys, ...certificateProblems(files, config)],
@@ -110,19 +110,19 @@ export async function readNamedFiles(
   };
 }
 
-type Judgement =
+type FileValidation =
   | { readonly text?: string; readonly problems: readonly Problem[] }
   | { readonly fault: string };
 
-async function judgeFile(
+async function validateFile(
   { role, path, name }: ConfigFile,
   config: PartialConfig,
-  judges: FileJudges,
-): Promise<Judgement> {
+  validators: FileValidators,
+): Promise<FileValidation> {
   if (role === 'mapping' || role === 'key') {
     const fault = await checkReadable(path);
     if (fault !== undefined) return { fault };
-    return { problems: role === 'mapping' ? ((await judges.mapping?.(path, name)) ?? []) : [] };
+    return { problems: role === 'mapping' ? ((await validators.mapping?.(path, name)) ?? []) : [] };
   }
   const read = await readSettledFile(path, { maxBytes });
   const decoded = 'fault' in read ? read : decodeText(read.bytes);
@@ -130,19 +130,20 @@ async function judgeFile(
   const { text } = decoded;
   return {
     text,
-    problems: role === 'protected-resources' ? (judges.protectedResources?.(text, name, config) ?? []) : [],
+    problems:
+      role === 'protected-resources' ? (validators.protectedResources?.(text, name, config) ?? []) : [],
   };
 }
 
-/** Keys are judged together: two of one `kid` may stand in two files. */
-async function judgeKeyFiles(
+/** Keys are checked together: two of one `kid` may stand in two files. */
+async function validateKeyFiles(
   files: readonly ConfigFile[],
   algorithms: readonly string[],
-  judges: FileJudges,
+  validators: FileValidators,
 ): Promise<SettingProblem[]> {
   const paths = files.filter(({ role }) => role === 'key').map(({ path }) => path);
   if (paths.length === 0) return [];
-  const problems = (await judges.keyFiles?.(paths, algorithms)) ?? [];
+  const problems = (await validators.keyFiles?.(paths, algorithms)) ?? [];
   return problems.map(({ file, text }) => {
     const all = ['auth', 'keys', 'files'];
     if (file === undefined) return { path: all, text: `cannot be used: ${text}` };
@@ -158,7 +159,7 @@ function certificateProblems(files: readonly ConfigFile[], { listen }: PartialCo
   if (cert?.text === undefined || key?.text === undefined) return [];
   const path = ['listen', 'tls'];
   const tls = { ...listen?.tls, cert: cert.text, key: key.text };
-  const fault = judgeCertificate(tls);
+  const fault = validateCertificate(tls);
   if (fault !== undefined) return [{ path, text: `names ${cert.name} and ${key.name}: ${fault}` }];
   const notice = certificateNotice(certificateEndMs(tls), Date.now());
   return notice === undefined ? [] : [{ path, text: `names ${cert.name}: ${notice}`, severity: 'warning' }];

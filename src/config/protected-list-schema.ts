@@ -1,6 +1,6 @@
 const row = '^(GET|POST|PUT|PATCH|DELETE|ANY) /\\S*$';
 
-/** The schema that editors use for the protected list. What a row means is judged by its own reader. */
+/** The schema that editors use for the protected list. What a row means is checked by its own reader. */
 export const protectedListSchema = {
   $schema: 'https://json-schema.org/draft/2020-12/schema',
   title: 'Protected list of shopward',

@@ -23,7 +23,7 @@ interface Rule {
   judge(config: Config): SettingProblem[];
 }
 
-/** What no section can judge alone. A rule is asked as soon as its own sections are valid. */
+/** What no section can check alone. A rule is asked as soon as its own sections are valid. */
 const rules: readonly Rule[] = [
   rule(['mode'], modeProblems),
   rule(['admin'], adminProblems),
@@ -40,7 +40,7 @@ const rules: readonly Rule[] = [
   rule(['refreshTokens'], refreshTokenProblems),
 ];
 
-export function judgeRules(config: PartialConfig): SettingProblem[] {
+export function checkRules(config: PartialConfig): SettingProblem[] {
   return rules.flatMap(({ sections, judge }) =>
     sections.every((section) => config[section] !== undefined) ? judge(config as Config) : [],
   );

@@ -13,7 +13,7 @@ import type { Problem } from './problem.ts';
 
 export type SettingPath = readonly (string | number)[];
 
-/** A YAML file, parsed but not yet judged: its tree, and where each setting stands. */
+/** A YAML file, parsed but not yet checked: its tree, and where each setting stands. */
 export interface SourceDocument {
   readonly root: Node | null;
   readonly problems: readonly Problem[];

@@ -72,7 +72,7 @@ export function pathTemplate() {
     .transform(canonicalTemplate('must be a path of literals and {name}s such as /carts/{cart_id}'));
 }
 
-/** Judged, and read in its canonical spelling, as the paths of the protected list are: what is taken can be met. */
+/** Checked, and read in its canonical spelling, as the paths of the protected list are: what is taken can be met. */
 function canonicalTemplate(error: string) {
   return (value: string, context: z.core.$RefinementCtx): string => {
     const parsed = parsePathTemplate(value);

@@ -6,47 +6,47 @@ import { type FileBytes, isSame, readOnce } from './read-file.ts';
 import type { Milliseconds } from './units.ts';
 
 export interface WatchOptions {
-  /** Between two looks at the file when nobody tells of a change. Default: 2000. */
+  /** Between two readings of the file when no event comes. Default: 2000. */
   readonly pollMs?: Milliseconds;
-  /** Pause between two reads that must agree before a change is told. Default: 100. */
+  /** Pause between two reads that must agree before a change is reported. Default: 100. */
   readonly settleMs?: Milliseconds;
-  /** One look at the file. Default: its content up to 16 MiB; `readStamp` for files too large to be compared. */
+  /** One reading of the file. Default: its content up to 16 MiB; `readStamp` for files too large to be compared. */
   readonly read?: (path: string) => Promise<FileBytes>;
-  /** What is in effect already; a file that differs from it is told at once. Default: what the first look sees. */
+  /** What is in effect already; a file that differs from it is reported at once. Default: what the first reading finds. */
   readonly known?: Buffer;
 }
 
 export interface FileWatch {
-  /** Looks now (SIGHUP). */
-  look(): void;
-  /** No change is told after this. */
+  /** Checks now (SIGHUP). */
+  reload(): void;
+  /** No change is reported after this. */
   close(): void;
 }
 
 const readContent = (path: string) => readOnce(path, 16 * 1024 * 1024);
 
 /**
- * Tells the new content of a file, or why it cannot be read, after every change of its content. Rename-over, writes in
+ * Reports the new content of a file, or why it cannot be read, after every change of its content. Rename-over, writes in
  * place, delete and create, and symlinks that are swapped above it (`..data` of a ConfigMap) are all the same to it:
- * the directory's events only hasten a look, and a look every `pollMs` also serves bind mounts and network file
- * systems that tell nothing. Changes are told one after the other; the last content always is. `onChange` must not throw.
+ * the directory's events only hasten a reading, and one every `pollMs` also serves bind mounts and network file
+ * systems that report nothing. Changes are reported one after the other; the last content always is. `onChange` must not throw.
  */
 export function watchFile(
   path: string,
   onChange: (content: FileBytes) => void,
   options: WatchOptions = {},
 ): FileWatch {
-  const { pollMs = 2000, settleMs = 100, read = readContent, known } = options;
-  let told: FileBytes | undefined = known && { bytes: known };
+  const { pollMs = 2000, settleMs = 100, read = readContent } = options;
+  let known: FileBytes | undefined = options.known && { bytes: options.known };
   let directory: { readonly watcher: FSWatcher; readonly inode: bigint } | undefined;
-  let looking = false;
-  let lookAgain = false;
+  let checking = false;
+  let checkAgain = false;
   let closed = false;
 
-  const timer = setInterval(() => void look(), pollMs).unref();
-  void look();
+  const timer = setInterval(() => void check(), pollMs).unref();
+  void check();
   return {
-    look: () => void look(),
+    reload: () => void check(),
     close: () => {
       closed = true;
       clearInterval(timer);
@@ -54,31 +54,31 @@ export function watchFile(
     },
   };
 
-  async function look(): Promise<void> {
-    lookAgain = true;
-    if (looking) return;
-    looking = true;
-    while (lookAgain && !closed) {
-      lookAgain = false;
+  async function check(): Promise<void> {
+    checkAgain = true;
+    if (checking) return;
+    checking = true;
+    while (checkAgain && !closed) {
+      checkAgain = false;
       await watchDirectory();
       await compare();
     }
-    looking = false;
+    checking = false;
   }
 
   async function compare(): Promise<void> {
     let seen = await read(path);
-    while (!closed && told !== undefined && !isSame(seen, told)) {
+    while (!closed && known !== undefined && !isSame(seen, known)) {
       await sleep(settleMs, undefined, { ref: false });
       const next = await read(path);
       if (isSame(next, seen)) {
-        told = seen;
+        known = seen;
         if (!closed) onChange(seen);
         return;
       }
       seen = next;
     }
-    told ??= seen;
+    known ??= seen;
   }
 
   /** Watches the directory under the path's name, also when another one has taken its place. */
@@ -95,7 +95,7 @@ export function watchFile(
   function startWatching(inode: bigint): typeof directory {
     try {
       const watcher = watch(dirname(path), { persistent: false }, (_event, name) => {
-        if (name === null || name === basename(path) || name.startsWith('..')) void look();
+        if (name === null || name === basename(path) || name.startsWith('..')) void check();
       });
       watcher.on('error', () => {
         watcher.close();
@@ -103,7 +103,7 @@ export function watchFile(
       });
       return { watcher, inode };
     } catch {
-      // No watch to be had (limits of the platform): the looks at intervals remain.
+      // No watch to be had (limits of the platform): the readings at intervals remain.
       return undefined;
     }
   }

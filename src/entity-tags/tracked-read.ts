@@ -102,7 +102,7 @@ function hooksOf(read: Read): UpstreamHooks {
 
 /**
  * The shop never sees our tags. `If-Modified-Since` is void beside `If-None-Match` (RFC 9110 section 13.1.3), and a
- * range is not asked for on a condition that the shop cannot judge. Most reads have none of these.
+ * range is not asked for on a condition that the shop cannot decide. Most reads have none of these.
  */
 function fieldsForShop({ fields }: CanonicalRequest): FieldEdits | undefined {
   const isConditional = fieldValue(fields, 'if-none-match') !== undefined;

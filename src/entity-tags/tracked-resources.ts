@@ -61,7 +61,7 @@ export function createTrackedResources(
   resources: readonly TrackedResourceOptions[],
   rules: PathRules,
 ): TrackedResources {
-  judge(resources);
+  validate(resources);
   const rows = resources.flatMap((resource): PathTableRow<Place>[] => {
     const names = parameterNames(resource.member);
     return [
@@ -216,7 +216,7 @@ function parameterNames(template: string): string[] {
   return [...template.matchAll(/\{([^{}]*)\}/g)].map(([, name]) => name ?? '');
 }
 
-function judge(resources: readonly TrackedResourceOptions[]): void {
+function validate(resources: readonly TrackedResourceOptions[]): void {
   for (const { collection, member } of resources) {
     if (!member.startsWith(`${collection}/{`) || member.indexOf('/', collection.length + 1) !== -1) {
       throw new Error(`${member}: a member is its collection (${collection}) and one parameter`);

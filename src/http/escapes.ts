@@ -3,7 +3,7 @@ export type DecodedEscapes = { readonly path: string } | { readonly fault: strin
 
 /**
  * Decodes the escapes of unreserved octets and puts the others in upper case (RFC 3986 section 6.2.2). Everything else
- * about an escape is judged on the path decoded as a whole, as an upstream reads it.
+ * about an escape is checked on the path decoded as a whole, as an upstream reads it.
  */
 export function decodeEscapes(sent: string): DecodedEscapes {
   const decoded = decodeWhole(sent);

@@ -6,11 +6,11 @@ import type { FieldFacts } from './request-fields.ts';
 export type Framing = Pick<CanonicalRequest, 'body' | 'expectsContinue'>;
 
 /**
- * Judges the framing fields (RFC 9112 section 6) and Expect (RFC 9110 section 10.1.1). Node's parser has refused most of
+ * Checks the framing fields (RFC 9112 section 6) and Expect (RFC 9110 section 10.1.1). Node's parser has refused most of
  * what is refused here; it did so under flags that are not ours to trust.
  *
  * A body of GET or HEAD is refused: it has no meaning (RFC 9110 section 9.3.1), and an upstream that does not expect one
- * would read it as its next request, which nobody here has judged. Dropped in silence, the request would mean something
+ * would read it as its next request, which nobody here has checked. Dropped in silence, the request would mean something
  * else than its client said.
  */
 export function readFraming(

@@ -92,7 +92,7 @@ const faultTexts: Readonly<Record<string, string>> = {
   'control-character': 'control characters are refused',
 };
 
-/** Judged and canonicalised as the path of a request is. */
+/** Checked and canonicalised as the path of a request is. */
 function parseLiteral(part: string): TemplateSegment | string {
   const decoded = decodeEscapes(part);
   if ('fault' in decoded)

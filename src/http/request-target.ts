@@ -65,7 +65,7 @@ export function canonicaliseTarget(
 
   const path = start === 0 && end === origin.length ? origin : origin.slice(start, end);
   const rest = origin.slice(end);
-  const queryFault = judgeQuery(rest);
+  const queryFault = validateQuery(rest);
   if (queryFault !== undefined) return refuse(queryFault);
   if (hasEscapes) return canonicaliseEscaped(path, rest, encodedSlash);
   if (segments.some(isDotSegment)) return refuse('dot-segment');
@@ -101,7 +101,7 @@ function originForm(target: string, host: string | undefined): string | undefine
 }
 
 /** The query is forwarded byte for byte; only what no request target may hold is refused. */
-function judgeQuery(query: string): string | undefined {
+function validateQuery(query: string): string | undefined {
   for (let i = 0; i < query.length; i++) {
     const code = query.charCodeAt(i);
     if (code <= 0x20 || code >= 0x7f || code === 0x23) return reasonFor(query.charAt(i));

@@ -2,11 +2,11 @@
  * Faults that one exchange has met where nobody else may suffer from it: each was caught at the edge of that exchange,
  * which has ended. They are told here, since what catches them (a turn's end, an event of a socket) has no log.
  */
-let tell: (fault: unknown) => void = () => {};
+let report: (fault: unknown) => void = () => {};
 
 /** Who is told from now on; a process has one. */
 export function hearFaults(listener: (fault: unknown) => void): void {
-  tell = listener;
+  report = listener;
 }
 
 /**
@@ -29,7 +29,7 @@ export function endAlone(fault: unknown, failed: () => void): void {
     // It was ended as far as it could be.
   }
   try {
-    tell(fault);
+    report(fault);
   } catch {
     // Nobody is left who could be told.
   }

@@ -79,7 +79,7 @@ class ConnectedRedis implements Redis {
   #refusal: RedisFaultWord | undefined;
   #missingRights: readonly string[] = [];
   #isGathering = false;
-  #judged: Promise<void> = Promise.resolve();
+  #policyChecked: Promise<void> = Promise.resolve();
   readonly #whenReached = Promise.withResolvers<void>();
   readonly #beats: NodeJS.Timeout;
   #beat = 0;
@@ -182,7 +182,7 @@ class ConnectedRedis implements Redis {
   async ready(withinMs: number): Promise<boolean> {
     try {
       await withinDeadline(() => this.#whenReached.promise, withinMs);
-      await withinDeadline(() => this.#judged, withinMs);
+      await withinDeadline(() => this.#policyChecked, withinMs);
     } catch (error) {
       if (error instanceof RedisUnavailable && error.word === 'evicting') throw error;
       return false;
@@ -237,8 +237,8 @@ class ConnectedRedis implements Redis {
   #watch(client: Client): void {
     client.on('ready', () => {
       this.#whenReached.resolve();
-      this.#judged = this.#judge();
-      this.#judged.catch(() => {});
+      this.#policyChecked = this.#checkPolicy();
+      this.#policyChecked.catch(() => {});
     });
     client.on('error', (error) => this.#health.fail(causeOf(error), this.#now()));
     // Of a Cluster: why one of its nodes cannot be reached.
@@ -293,7 +293,7 @@ class ConnectedRedis implements Redis {
   }
 
   /** On each new connection: it may be another server. */
-  async #judge(): Promise<void> {
+  async #checkPolicy(): Promise<void> {
     for (;;) {
       try {
         await this.#learnFacts();

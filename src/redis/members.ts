@@ -23,18 +23,18 @@ export interface Register {
   readonly isOwnerNamed: boolean;
   /** The key by which the tokens in the store are digested; empty: there are none yet. */
   readonly digestKey: string;
-  /** What the other processes say that were there in the last `liveMs`; those that say the same count once. */
+  /** What the other processes say that were there in the last `memberTtlMs`; those that say the same count once. */
   readonly others: readonly Member[];
 }
 
 /** A process tells that it is there this often. */
-export const tellEveryMs = 2_000;
+export const announceEveryMs = 2_000;
 /** Who has not told for so long is gone. */
-export const liveMs = 10_000;
+export const memberTtlMs = 10_000;
 
 // KEYS members, marker; ARGV id, own text, liveMs
-export const tellScript = defineScript(
-  'tell-members',
+export const announceScript = defineScript(
+  'announce-member',
   `
 local MEMBERS, MARKER = KEYS[1], KEYS[2]
 local id, text, live = ARGV[1], ARGV[2], tonumber(ARGV[3])

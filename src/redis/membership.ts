@@ -1,6 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { type Agreement, agree } from './agreement.ts';
-import { liveMs, type Member, membersKeys, readRegister, tellEveryMs, tellScript } from './members.ts';
+import {
+  announceEveryMs,
+  announceScript,
+  type Member,
+  membersKeys,
+  memberTtlMs,
+  readRegister,
+} from './members.ts';
 import type { Redis, RedisFaultWord } from './redis.ts';
 
 export interface MembershipOptions {
@@ -16,7 +23,7 @@ export interface MembershipOptions {
 }
 
 /** What the others knew of this process holds for so long, less than they remember it. */
-const validMs = liveMs - tellEveryMs;
+const validMs = memberTtlMs - announceEveryMs;
 
 /**
  * Tells the store every two seconds that this process is there, and which settings it has; hears the others. What it heard
@@ -32,22 +39,22 @@ export class Membership {
   #validUntilMs = Number.NEGATIVE_INFINITY;
   /** The longest lease that any process had since this one began: one of its writes may still be under way. */
   #longestHoldMs: number;
-  #telling: Promise<void> | undefined;
+  #announcing: Promise<void> | undefined;
 
   constructor(options: MembershipOptions) {
     this.#options = options;
     this.#text = JSON.stringify(options.member);
     this.#now = options.now ?? (() => performance.now());
     this.#longestHoldMs = options.member.leaseMs;
-    this.#timer = setInterval(() => void this.tell().catch(() => {}), tellEveryMs).unref();
+    this.#timer = setInterval(() => void this.announce().catch(() => {}), announceEveryMs).unref();
   }
 
   /** Rejects with the store's fault. One at a time. */
-  tell(): Promise<void> {
-    this.#telling ??= this.#tellOnce().finally(() => {
-      this.#telling = undefined;
+  announce(): Promise<void> {
+    this.#announcing ??= this.#announceOnce().finally(() => {
+      this.#announcing = undefined;
     });
-    return this.#telling;
+    return this.#announcing;
   }
 
   /** Undefined before the store was reached. */
@@ -57,7 +64,7 @@ export class Membership {
 
   /** How long a new store hands out nothing. Others have told of theirs before it is over. */
   holdMs(): number {
-    return Math.max(this.#longestHoldMs, tellEveryMs * 2);
+    return Math.max(this.#longestHoldMs, announceEveryMs * 2);
   }
 
   refusesTags(): RedisFaultWord | undefined {
@@ -80,16 +87,20 @@ export class Membership {
   #refuses(does: (agreement: Agreement) => boolean): RedisFaultWord | undefined {
     const agreement = this.#agreement;
     if (agreement === undefined || this.#now() >= this.#validUntilMs) {
-      this.tell().catch(() => {});
+      this.announce().catch(() => {});
       return 'settings';
     }
     return agreement.isForeign || does(agreement) ? 'settings' : undefined;
   }
 
-  async #tellOnce(): Promise<void> {
+  async #announceOnce(): Promise<void> {
     const { redis, prefix, member, onProblems, onNewStore } = this.#options;
     const askedMs = this.#now();
-    const reply = await redis.runScript(tellScript, membersKeys(prefix), [this.#id, this.#text, liveMs]);
+    const reply = await redis.runScript(announceScript, membersKeys(prefix), [
+      this.#id,
+      this.#text,
+      memberTtlMs,
+    ]);
     const register = readRegister(reply);
     const before = this.#agreement;
     const agreement = agree(member, register);

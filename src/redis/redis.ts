@@ -36,7 +36,7 @@ export interface Redis {
   /** The same about what is behind it: replicas, claims, memory, rights. */
   status(): RedisStatus;
   /**
-   * Waits until Redis was reached once and its eviction policy has been judged, at most `withinMs`. `false`: not
+   * Waits until Redis was reached once and its eviction policy has been checked, at most `withinMs`. `false`: not
    * reached yet, connecting goes on. Throws `RedisUnavailable` with the word `evicting` when the policy may evict.
    */
   ready(withinMs: number): Promise<boolean>;

@@ -54,10 +54,10 @@ export class StoreHealth {
   #lastFault = Number.NEGATIVE_INFINITY;
   #lastSuccess = Number.NEGATIVE_INFINITY;
   /** When each cause was last told. */
-  readonly #told = new Map<string, number>();
+  readonly #reported = new Map<string, number>();
   /** The newest cause, while it has not been told. */
-  #untold: Cause | undefined;
-  #untoldSince = 0;
+  #unreported: Cause | undefined;
+  #unreportedSince = 0;
 
   constructor(now: number, say: (line: HealthLine) => void) {
     this.#say = say;
@@ -85,10 +85,10 @@ export class StoreHealth {
     const isAway = this.#health.status === 'away';
     const isNews = isAway
       ? cause.text !== undefined && cause.text !== this.#health.cause?.text
-      : cause.text !== undefined || this.#untold === undefined;
+      : cause.text !== undefined || this.#unreported === undefined;
     if (isNews) {
-      if (this.#untold === undefined) this.#untoldSince = now;
-      this.#untold = cause;
+      if (this.#unreported === undefined) this.#unreportedSince = now;
+      this.#unreported = cause;
       if (isAway) this.#health = { ...this.#health, cause };
     }
     this.tick(now);
@@ -99,14 +99,17 @@ export class StoreHealth {
     const { status } = this.#health;
     if (status === 'closed') return;
     if (status !== 'away' && this.#isFailing(now)) {
-      this.#enter('away', this.#untold ?? unnamed, now);
+      this.#enter('away', this.#unreported ?? unnamed, now);
     } else if (status === 'connecting' && this.#lastSuccess > this.#lastFault) {
       this.#enter('ready', undefined, now);
     } else if (status === 'away' && this.#hasRecovered(now)) {
       this.#enter('ready', undefined, now);
-    } else if (this.#untold !== undefined && (status === 'away' || now - this.#untoldSince >= windowMs)) {
+    } else if (
+      this.#unreported !== undefined &&
+      (status === 'away' || now - this.#unreportedSince >= windowMs)
+    ) {
       // Another cause, or calls that fail now and then: too few for away, and not to be passed over.
-      this.#tell(this.#untold, now);
+      this.#report(this.#unreported, now);
     }
   }
 
@@ -128,19 +131,19 @@ export class StoreHealth {
 
   #enter(status: 'ready' | 'away', cause: Cause | undefined, now: number): void {
     this.#health = { status, cause, since: now };
-    if (cause !== undefined) this.#tell(cause, now);
+    if (cause !== undefined) this.#report(cause, now);
     else {
-      this.#untold = undefined;
+      this.#unreported = undefined;
       this.#say({ ...this.#health, ...this.#counts(now) });
     }
   }
 
   /** Now, or when ten seconds have passed since this cause was told last. */
-  #tell(cause: Cause, now: number): void {
-    if (now - (this.#told.get(nameOf(cause)) ?? Number.NEGATIVE_INFINITY) < windowMs) return;
-    this.#untold = undefined;
-    if (this.#told.size >= rememberedCauses) this.#told.clear();
-    this.#told.set(nameOf(cause), now);
+  #report(cause: Cause, now: number): void {
+    if (now - (this.#reported.get(nameOf(cause)) ?? Number.NEGATIVE_INFINITY) < windowMs) return;
+    this.#unreported = undefined;
+    if (this.#reported.size >= rememberedCauses) this.#reported.clear();
+    this.#reported.set(nameOf(cause), now);
     this.#say({ ...this.#health, cause, ...this.#counts(now) });
   }
 

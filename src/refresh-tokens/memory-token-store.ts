@@ -48,7 +48,7 @@ interface Generations {
   readonly pending: Map<string, number>;
 }
 
-/** Refresh tokens of one process: nothing survives it. What went for want of room is the shop's to judge again. */
+/** Refresh tokens of one process: nothing survives it. What went for want of room is the shop's to decide again. */
 export class MemoryTokenStore implements TokenStore {
   readonly kind = 'memory';
   readonly #options: MemoryTokenStoreOptions;

@@ -55,7 +55,7 @@ export const refreshTokenEvents = [
   'record-delayed', // the store was away: it is recorded when it is back
   'revocation-noted',
   'revocation-foreign',
-  'book-full', // too many records about nothing: not noted, the shop judges
+  'book-full', // too many records about nothing: not noted, the shop decides
   'revocation-undone',
   'store-unavailable', // 503 instead of an exchange or a revocation
   'write-delayed', // tried again until the store takes it

@@ -249,7 +249,7 @@ export class RedisTokenStore implements TokenStore {
   }
 }
 
-/** The script judges by Redis' own clock; this only bounds what is looked at. */
+/** The script checks by Redis' own clock; this only bounds what is looked at. */
 const clockSlackMs = 60_000;
 
 /** Digests are spread evenly by their first characters. */

@@ -79,7 +79,7 @@ export function createListener(options: ListenerOptions): Listener {
     requestTimeout: 300_000,
     connectionsCheckingInterval: 1_000,
     insecureHTTPParser: false,
-    // The canonical request judges Host itself, so that a refusal has our error body.
+    // The canonical request checks Host itself, so that a refusal has our error body.
     requireHostHeader: false,
     rejectNonStandardBodyWrites: false,
     noDelay: true,

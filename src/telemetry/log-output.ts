@@ -43,7 +43,7 @@ export class LogOutput {
   readonly #pieces: { bytes: Buffer; readonly lines: number }[] = [];
   #waitingBytes = 0;
   #lineCount = 0;
-  #untold = 0;
+  #unreported = 0;
   #isScheduled = false;
   #willTryAgain = false;
   #failures = 0;
@@ -56,7 +56,7 @@ export class LogOutput {
   }
 
   get status(): LogOutputStatus {
-    const isMerelySlow = this.#fault === 'EAGAIN' && this.#untold === 0;
+    const isMerelySlow = this.#fault === 'EAGAIN' && this.#unreported === 0;
     return {
       failures: this.#failures,
       droppedLines: this.#droppedLines,
@@ -129,7 +129,7 @@ export class LogOutput {
       this.#waitingBytes -= written;
       if (written < first.bytes.length) first.bytes = first.bytes.subarray(written);
       else this.#pieces.shift();
-      this.#tellDropped();
+      this.#emitDropped();
     }
   }
 
@@ -168,13 +168,13 @@ export class LogOutput {
 
   #drop(lines: number): void {
     this.#droppedLines += lines;
-    this.#untold += lines;
+    this.#unreported += lines;
   }
 
-  #tellDropped(): void {
-    if (this.#untold === 0) return;
-    this.#push(this.#options.droppedLine(this.#untold), 0);
-    this.#untold = 0;
+  #emitDropped(): void {
+    if (this.#unreported === 0) return;
+    this.#push(this.#options.droppedLine(this.#unreported), 0);
+    this.#unreported = 0;
   }
 }
 

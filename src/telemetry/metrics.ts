@@ -9,7 +9,7 @@ export interface Observed {
   readonly help: string;
   value(): number;
   /** What the gauges of several workers are together. Default: their sum. */
-  readonly together?: 'sum' | 'min' | 'max';
+  readonly aggregate?: 'sum' | 'min' | 'max';
 }
 
 /** All values of one process, as they pass between processes. */
@@ -34,7 +34,7 @@ export interface Metrics {
 }
 
 /** The values of several processes as one OpenMetrics text. */
-export async function exposeTogether(processes: readonly MetricValues[]): Promise<Exposition> {
+export async function exposeAggregated(processes: readonly MetricValues[]): Promise<Exposition> {
   const registry = combine(processes);
   registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE as never);
   return { contentType: registry.contentType, body: await registry.metrics() };
@@ -136,7 +136,7 @@ export function createMetrics({ ofProcess = true } = {}): Metrics {
       new Gauge({
         name: gauge.name,
         help: gauge.help,
-        aggregator: gauge.together ?? 'sum',
+        aggregator: gauge.aggregate ?? 'sum',
         registers,
         collect() {
           this.set(gauge.value());

@@ -110,7 +110,7 @@ class CollectedBody {
  * that passes the limit (before a later listener sees it), or when the body is too slow although the reader wants more.
  * Returns what ends the watch.
  *
- * Slow is judged as a bucket of time: it holds `timeoutMs`, waiting empties it, and each byte fills it again by what it
+ * Slow is checked as a bucket of time: it holds `timeoutMs`, waiting empties it, and each byte fills it again by what it
  * accounts for. So a stall may take `timeoutMs`, however much came before it, and a trickle below the rate ends as well.
  */
 export function watchBody(

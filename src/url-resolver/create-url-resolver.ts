@@ -46,7 +46,7 @@ class CachingUrlResolver implements UrlResolver {
   readonly #findPartition: ReturnType<typeof createPartitions>;
   readonly #readQuery = createQueryReader();
   readonly #counts = startCounts();
-  readonly #tell: (event: ResolverEvent) => void;
+  readonly #emit: (event: ResolverEvent) => void;
   readonly #purgeLog: PurgeLog;
   readonly #follower: PurgeFollower;
   readonly #local: LocalCache;
@@ -72,16 +72,16 @@ class CachingUrlResolver implements UrlResolver {
     const lifetimes = this.#lifetimes;
     const { locales = ['en', 'de'], defaultLocale = 'en', stores = [], storeByHost = false } = options;
     this.#findPartition = createPartitions({ locales, defaultLocale, stores, byHost: storeByHost });
-    this.#tell = options.onEvent ?? (() => {});
+    this.#emit = options.onEvent ?? (() => {});
     this.#purgeLog = options.shared?.purgeLog ?? new MemoryPurgeLog();
     this.#follower = new PurgeFollower(this.#purgeLog, () => this.#forget());
     this.#local = new LocalCache(maxEntries, this.#follower.history);
     if (options.mappingFile !== undefined) {
-      this.#file = new MappingFile({ ...options.mappingFile, onEvent: this.#tell });
+      this.#file = new MappingFile({ ...options.mappingFile, onEvent: this.#emit });
     }
     if (options.upstream === undefined) return;
 
-    const tell = this.#tell;
+    const emit = this.#emit;
     if (options.shared !== undefined) {
       this.#shared = new SharedCache({
         store: options.shared.mappings,
@@ -89,7 +89,7 @@ class CachingUrlResolver implements UrlResolver {
         timeoutMs: options.shared.timeoutMs ?? 100,
         lifetimes,
         now,
-        onChange: (isAway, cause) => tell(isAway ? { kind: 'shared-away', cause } : { kind: 'shared-back' }),
+        onChange: (isAway, cause) => emit(isAway ? { kind: 'shared-away', cause } : { kind: 'shared-back' }),
       });
     }
     this.#source = new UpstreamSource({
@@ -97,7 +97,7 @@ class CachingUrlResolver implements UrlResolver {
       path: this.#path,
       timeoutMs: options.upstream.timeoutMs ?? 10_000,
       maxQuestions: options.upstream.maxQuestions ?? 128,
-      onException: (cause) => tell({ kind: 'source-exception', cause }),
+      onException: (cause) => emit({ kind: 'source-exception', cause }),
     });
     this.#cache = new MappingCache({
       local: this.#local,
@@ -108,7 +108,7 @@ class CachingUrlResolver implements UrlResolver {
       staleWaitMs: options.staleWaitMs ?? 1000,
       tagOf: this.#tagOf,
       counts: this.#counts,
-      onFailure: ({ fault, reason }) => tell({ kind: 'source-failed', fault, reason }),
+      onFailure: ({ fault, reason }) => emit({ kind: 'source-failed', fault, reason }),
       now,
     });
     if (options.learning === true) {
@@ -242,7 +242,7 @@ class CachingUrlResolver implements UrlResolver {
     // The first reading of the log is no loss.
     if (this.#local.size > 0) {
       this.#counts.forgotten += 1;
-      this.#tell({ kind: 'forgotten' });
+      this.#emit({ kind: 'forgotten' });
     }
     this.#local.clear();
   }

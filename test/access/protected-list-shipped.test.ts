@@ -5,7 +5,7 @@ import { parse } from 'yaml';
 import { z } from 'zod';
 import { compileProtectedList, parseProtectedList } from '../../src/access/protected-list.ts';
 import { diffProtectedLists } from '../../src/access/protected-list-difference.ts';
-import { adviceJudges, fileJudges } from '../../src/cli/file-judges.ts';
+import { adviceValidators, fileValidators } from '../../src/cli/file-validators.ts';
 import { formatProblem } from '../../src/config/problem.ts';
 import { tableRequest } from '../http/path-table-request.ts';
 import { contractRows } from './contract-rows.ts';
@@ -42,12 +42,16 @@ describe('config/protected-resources.yaml', () => {
 
   it('gives one remark at start and in check, which names the hardened one', async () => {
     const { text = '', list } = shipped ?? {};
-    for (const judges of [fileJudges, adviceJudges]) {
-      const found = judges.protectedResources?.(text, 'list.yaml', {}) ?? [];
+    for (const validators of [fileValidators, adviceValidators]) {
+      const found = validators.protectedResources?.(text, 'list.yaml', {}) ?? [];
       expect(found.map(formatProblem)).toEqual([
         expect.stringMatching(/^list\.yaml:1:1: warning: .*protected-resources\.hardened\.yaml/),
       ]);
-      const others = judges.protectedResources?.(text.replace('- GET /orders\n', '- GET /order\n'), 'l', {});
+      const others = validators.protectedResources?.(
+        text.replace('- GET /orders\n', '- GET /order\n'),
+        'l',
+        {},
+      );
       expect(others?.map(formatProblem).join()).not.toContain('hardened');
     }
     expect(list?.rows).toHaveLength(56);

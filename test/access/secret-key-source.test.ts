@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { createSecretKeySource, judgeSecret } from '../../src/access/secret-key-source.ts';
+import { createSecretKeySource, validateSecret } from '../../src/access/secret-key-source.ts';
 import { createTokenVerifier } from '../../src/access/token-verifier.ts';
 import { makeHmacToken, makeSigner, publicPem } from './signing.ts';
 
 const secret = 'x'.repeat(40);
 
-describe('judgeSecret', () => {
+describe('validateSecret', () => {
   it.each<[string, string, string[], string[]]>([
     ['long enough', 'x'.repeat(32), ['HS256'], []],
     ['counted in bytes', '\u00fc'.repeat(16), ['HS256'], []],
@@ -19,7 +19,7 @@ describe('judgeSecret', () => {
       ['is PEM, not a secret; name public keys in auth.keys.files'],
     ],
   ])('%s', (_, text, algorithms, problems) => {
-    expect(judgeSecret({ secret: text, algorithms })).toEqual(problems);
+    expect(validateSecret({ secret: text, algorithms })).toEqual(problems);
   });
 });
 

@@ -2,7 +2,7 @@ import { createSecretKey } from 'node:crypto';
 import { createKeyChange } from '../../src/access/key-change.ts';
 import { createKeySet } from '../../src/access/key-set.ts';
 import type { KeyLookup, KeySource, VerificationKey } from '../../src/access/key-source.ts';
-import { judgeJwk } from '../../src/access/verification-key.ts';
+import { validateJwk } from '../../src/access/verification-key.ts';
 import { publicJwk, type Signer } from './signing.ts';
 
 /** A key source in memory whose keys a test changes by hand; it counts how often it is asked. */
@@ -27,7 +27,7 @@ export function createStubKeySource(keys: readonly VerificationKey[]): StubKeySo
     use(next) {
       set = createKeySet(next);
       isAvailable = true;
-      change.tell();
+      change.emit();
     },
     useNothing() {
       isAvailable = false;
@@ -50,7 +50,7 @@ export function verificationKey(
   signer: Signer,
   algorithms: readonly string[] = [signer.alg],
 ): VerificationKey {
-  const verdict = judgeJwk(publicJwk(signer), algorithms);
+  const verdict = validateJwk(publicJwk(signer), algorithms);
   if (!('key' in verdict)) throw new Error(JSON.stringify(verdict));
   return verdict.key;
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createSubjectReader } from '../../src/access/subject.ts';
-import { type ClaimRules, judgeClaims } from '../../src/access/token-claims.ts';
+import { type ClaimRules, validateClaims } from '../../src/access/token-claims.ts';
 
 const nowSeconds = 1_700_000_000;
 const base = { sub: 'DE--21', exp: nowSeconds + 100, iat: nowSeconds - 100, nbf: nowSeconds - 100 };
@@ -8,12 +8,12 @@ const loose: ClaimRules = { clockToleranceMs: 0, readSubject: createSubjectReade
 
 function judge(claims: object, rules: Partial<ClaimRules> = {}) {
   const parsed = JSON.parse(JSON.stringify({ ...base, ...claims }));
-  return judgeClaims(parsed, { ...loose, ...rules }, nowSeconds * 1000);
+  return validateClaims(parsed, { ...loose, ...rules }, nowSeconds * 1000);
 }
 
 /** As it is on the wire: `1e999` and the like cannot be written by JSON.stringify. */
-function judgeText(text: string) {
-  return judgeClaims(JSON.parse(text), loose, nowSeconds * 1000);
+function validateText(text: string) {
+  return validateClaims(JSON.parse(text), loose, nowSeconds * 1000);
 }
 
 describe('time', () => {
@@ -60,7 +60,7 @@ describe('time', () => {
     ['-Infinity neither', '{"sub":"a","exp":2e9,"nbf":-1e999}', 'claims'],
     ['the last of two members counts', '{"sub":"a","exp":2e9,"exp":1}', 'expired'],
     ['a __proto__ member is a member', '{"__proto__":{"exp":2e9,"sub":"a"}}', 'no-expiry'],
-  ])('%s', (_, text, reason) => expect(judgeText(text)).toBe(reason));
+  ])('%s', (_, text, reason) => expect(validateText(text)).toBe(reason));
 
   it('keeps fractions and says when the token itself expires', () => {
     expect(judge({ exp: nowSeconds + 1.5, iat: nowSeconds - 0.5, nbf: undefined }, tolerant)).toEqual({

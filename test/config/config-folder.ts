@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { onTestFinished } from 'vitest';
 import { loadConfig } from '../../src/config/load.ts';
-import type { FileJudges } from '../../src/config/named-files.ts';
+import type { FileValidators } from '../../src/config/named-files.ts';
 import { formatProblem } from '../../src/config/problem.ts';
 
 /** A folder of its own for one test, gone when the test is over. */
@@ -23,13 +23,13 @@ export const keys = 'auth: { keys: { jwks: "https://shop.example/jwks.json" } }'
 interface Given {
   readonly files?: Readonly<Record<string, string | Uint8Array>>;
   readonly env?: Readonly<Record<string, string>>;
-  readonly judges?: FileJudges;
+  readonly validators?: FileValidators;
 }
 
 /** Loads `c.yaml` beside an (unjudged) protected list. */
-export function loadText(text: string | Uint8Array, { files = {}, env = {}, judges = {} }: Given = {}) {
+export function loadText(text: string | Uint8Array, { files = {}, env = {}, validators = {} }: Given = {}) {
   const cwd = makeFolder({ 'protected-resources.yaml': 'groups: {}\n', ...files, 'c.yaml': text });
-  return loadConfig({ file: 'c.yaml', env, cwd, judges });
+  return loadConfig({ file: 'c.yaml', env, cwd, validators });
 }
 
 /** As loadText; all problems, as they are printed. */

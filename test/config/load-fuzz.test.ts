@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { configJsonSchema } from '../../src/config/json-schema.ts';
-import { judgeConfig } from '../../src/config/judge.ts';
 import { readPlainValue } from '../../src/config/plain-value.ts';
 import { parseSourceDocument } from '../../src/config/source-document.ts';
+import { validateConfig } from '../../src/config/validate.ts';
 import { loadText } from './config-folder.ts';
 
 const known = Object.keys(configJsonSchema().properties ?? {});
@@ -85,7 +85,7 @@ const sources = { variables: { A: '5' }, readFile: () => ({ text: 'secret' }) };
 function judge(text: string) {
   const document = parseSourceDocument(text, 'c.yaml');
   const plain = readPlainValue(document.root, sources);
-  const { problems } = judgeConfig(plain.value, plain.problems);
+  const { problems } = validateConfig(plain.value, plain.problems);
   return [...document.problems, ...problems.map(({ path, text: words }) => document.problemAt(path, words))];
 }
 
@@ -107,7 +107,7 @@ it('no text throws, and every problem has a place in it and one line of words', 
 it('no value of any shape at any key throws, nor is it accepted unless it is right', () => {
   fc.assert(
     fc.property(fc.dictionary(fc.constantFrom(...known), fc.jsonValue({ maxDepth: 4 })), (plain) => {
-      for (const { path, text } of judgeConfig(plain).problems) {
+      for (const { path, text } of validateConfig(plain).problems) {
         expect(path.length).toBeGreaterThan(0);
         expect(text).toMatch(/^[a-z]/);
       }

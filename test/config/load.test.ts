@@ -257,7 +257,7 @@ listen: { tls: { cert: c.pem, key: k.pem } }
 
   it('are judged by their features, and their problems stand beside ours', async () => {
     const problem = { line: 2, column: 3, severity: 'error', text: 'no such method' } as const;
-    const judges = {
+    const validators = {
       protectedResources: (text: string, file: string) => (text === 'list' ? [{ ...problem, file }] : []),
       keyFiles: async (paths: readonly string[]) => [
         { file: paths[1], text: 'is too short' },
@@ -266,7 +266,7 @@ listen: { tls: { cert: c.pem, key: k.pem } }
     };
     const files = { 'protected-resources.yaml': 'list', 'a.pem': '', 'b.pem': '' };
     const text = 'auth: { keys: { files: [a.pem, b.pem] } }\nmode: x\n';
-    expect(await problemLines(text, { files, judges })).toEqual([
+    expect(await problemLines(text, { files, validators })).toEqual([
       'c.yaml:1:24: error: auth.keys.files cannot be used: no key here',
       'c.yaml:1:32: error: auth.keys.files[1] names b.pem: is too short',
       'c.yaml:2:7: error: mode must be one of enforce, observe',
@@ -277,7 +277,7 @@ listen: { tls: { cert: c.pem, key: k.pem } }
   it('with warnings only do not refuse the configuration', async () => {
     const warning = { file: 'p', line: 1, column: 1, severity: 'warning', text: 'two rows overlap' } as const;
     const { warnings } = await loadGood(`${keys}\nmode: observe\n`, {
-      judges: { protectedResources: () => [warning] },
+      validators: { protectedResources: () => [warning] },
     });
     expect(warnings.map(formatProblem)).toEqual([
       'c.yaml:2:7: warning: mode is observe: refusals are logged and counted, not enforced',

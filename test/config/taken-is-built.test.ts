@@ -3,8 +3,8 @@ import path from 'node:path';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
-import { judgeConfig } from '../../src/config/judge.ts';
 import type { Config } from '../../src/config/schema.ts';
+import { validateConfig } from '../../src/config/validate.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 
 const listFile = path.join(import.meta.dirname, '../../config/protected-resources.yaml');
@@ -64,7 +64,7 @@ it('what is taken can be built: no configuration passes the check and keeps the 
   await fc.assert(
     fc.asyncProperty(written, async (given) => {
       const auth = { keys: { jwks: 'https://shop.example/keys' } };
-      const { config, problems } = judgeConfig({ admin: false, auth, ...given });
+      const { config, problems } = validateConfig({ admin: false, auth, ...given });
       if (problems.some(({ severity }) => severity !== 'warning')) return;
       taken += 1;
       const app = await createApp({

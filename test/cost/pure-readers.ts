@@ -3,10 +3,10 @@ import path from 'node:path';
 import { readKeyDocument } from '../../src/access/key-document.ts';
 import { compileProtectedList, parseProtectedList } from '../../src/access/protected-list.ts';
 import { explainForConsole } from '../../src/cli/console-explain.ts';
-import { judgeConfig } from '../../src/config/judge.ts';
 import type { Config } from '../../src/config/schema.ts';
 import { parseSourceDocument } from '../../src/config/source-document.ts';
 import { substituteReferences } from '../../src/config/substitute.ts';
+import { validateConfig } from '../../src/config/validate.ts';
 import { parseEntityTags, parseStrongTag } from '../../src/entity-tags/entity-tag.ts';
 import { fingerprintWithout } from '../../src/entity-tags/fingerprint.ts';
 import { createdId } from '../../src/entity-tags/json-api.ts';
@@ -27,7 +27,7 @@ import { ProblemList } from '../../src/url-resolver/mapping-file/problem.ts';
 import { foldUrl } from '../../src/url-resolver/purge/fold-url.ts';
 import { readPurgeEntry } from '../../src/url-resolver/purge/purge.ts';
 import { readResolverQuery } from '../../src/url-resolver/request/url-parameter.ts';
-import { judgeReply } from '../../src/url-resolver/sources/judge-reply.ts';
+import { validateReply } from '../../src/url-resolver/sources/validate-reply.ts';
 import type { Reader } from './growth.ts';
 import { lineKinds, targetKinds, textKinds } from './texts.ts';
 
@@ -35,7 +35,7 @@ const listFile = path.join(import.meta.dirname, '../../config/protected-resource
 const shipped = parseProtectedList(readFileSync(listFile, 'utf8'), listFile).list;
 if (shipped === undefined) throw new Error('the shipped list is broken');
 const list = compileProtectedList(shipped, { ignoredPrefixes: ['/index.php'] });
-const { config } = judgeConfig({ auth: { keys: { jwks: 'https://shop.example/keys' } } }) as {
+const { config } = validateConfig({ auth: { keys: { jwks: 'https://shop.example/keys' } } }) as {
   config: Config;
 };
 
@@ -105,8 +105,8 @@ const rows: readonly Row[] = [
   ['a URL of a purge', body, foldUrl],
   ['an entry of the purge log', body, (text) => [readPurgeEntry(text), readPurgeEntry(json(text))]],
   ['a shared copy of a mapping', body, (text) => readSharedCopy('key', text)],
-  ['a reply of the shop to a question', body, (text) => judgeReply(reply(text))],
-  ['the fields of such a reply', body, (text) => judgeReply(reply('{}', `application/json${text}`))],
+  ['a reply of the shop to a question', body, (text) => validateReply(reply(text))],
+  ['the fields of such a reply', body, (text) => validateReply(reply('{}', `application/json${text}`))],
   ['a fault of Redis', body, (text) => toRedisFault(Object.assign(new Error(text), { name: 'ReplyError' }))],
   ['an address of Redis', 16_384, (text) => attempt(() => parseRedisUrl(`redis://${text}`))],
   ['a text pasted for explain', 16_384, (text) => explainForConsole('GET', text, config, list)],

@@ -3,10 +3,10 @@ import net from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { stringify } from 'yaml';
-import { secretsOf } from '../../src/app/live-secrets.ts';
+import { secretsOf } from '../../src/app/watched-secrets.ts';
 import { createApp } from '../../src/app.ts';
 import { explainForConsole } from '../../src/cli/console-explain.ts';
-import { fileJudges } from '../../src/cli/file-judges.ts';
+import { fileValidators } from '../../src/cli/file-validators.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 import { makeSigner, publicPem } from '../access/signing.ts';
@@ -41,7 +41,12 @@ export async function openStage(): Promise<Stage> {
     cors: { origins: ['https://shop.example'] },
   };
   await writeFile(path.join(folder, 'shopward.yaml'), stringify(settings));
-  const loaded = await loadConfig({ file: 'shopward.yaml', env: {}, cwd: folder, judges: fileJudges });
+  const loaded = await loadConfig({
+    file: 'shopward.yaml',
+    env: {},
+    cwd: folder,
+    validators: fileValidators,
+  });
   if ('problems' in loaded) throw new Error(JSON.stringify(loaded.problems));
   const app = await createApp({
     config: loaded.config,

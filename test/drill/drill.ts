@@ -119,7 +119,7 @@ function judge(
       .map((words) => `${kind}: ${words}`),
   );
   const said = operators.flatMap((operator) => [...operator.lines(), ...operator.reasons]);
-  const untold = told.filter((words) => !said.some((text) => words.test(text)));
+  const unreported = told.filter((words) => !said.some((text) => words.test(text)));
   const lines = operators.reduce((sum, operator) => sum + operator.lines().length, 0);
   const silent = operators.filter(({ longestSilence }) => longestSilence >= probesUntilOut).length;
   const bugs = said.filter((text) => /^(fault|crash):/.test(text));
@@ -128,7 +128,7 @@ function judge(
     ...strange,
     ...(shop.lostUpdates === 0 ? [] : [`${shop.lostUpdates} lost updates`]),
     ...(shop.doubleExchanges === 0 ? [] : [`${shop.doubleExchanges} tokens exchanged twice`]),
-    ...untold.map((words) => `nobody was told ${words}; what was told: ${JSON.stringify(said)}`),
+    ...unreported.map((words) => `nobody was told ${words}; what was told: ${JSON.stringify(said)}`),
     ...(lines <= linesAtMost ? [] : [`${lines} lines of log, ${linesAtMost} at most`]),
     ...(silent === 0 ? [] : [`${probesUntilOut} probes in a row without an answer`]),
     ...bugs,

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { issueToken, startShopward } from '../harness/shopward.ts';
 import { ask } from './ask.ts';
-import { judgeScene, type Scene } from './scene.ts';
+import { checkScene, type Scene } from './scene.ts';
 import { startFaultShop } from './shop.ts';
 
 const minuteMs = 60_000;
@@ -55,7 +55,7 @@ async function jump(minutes: number): Promise<Scene> {
     'open GET': (await ask(shopward.port, { method: 'GET', path: '/stores/1' })).words,
   };
   const name = minutes > 0 ? `an hour forward` : `an hour back`;
-  const scene = judgeScene(name, seen, {
+  const scene = checkScene(name, seen, {
     'PATCH under way': '200 tagged',
     // Expired, or not issued yet.
     'token of before': '401 001',

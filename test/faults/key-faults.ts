@@ -4,7 +4,7 @@ import { type JwksServer, serveJson, startJwksServer } from '../access/jwks-serv
 import { makeSigner, type Signer } from '../access/signing.ts';
 import { issueToken, type Shopward, startShopward } from '../harness/shopward.ts';
 import { ask } from './ask.ts';
-import { judgeScene, type Scene } from './scene.ts';
+import { checkScene, type Scene } from './scene.ts';
 import { type FaultShop, startFaultShop } from './shop.ts';
 
 const columns = [
@@ -41,7 +41,7 @@ export async function runKeyFaults(): Promise<Scene[]> {
       const seen = await askAll(stage);
       server.serve(known);
       const after = await eventually(stage, known);
-      return judgeScene(
+      return checkScene(
         'down at the start, then up',
         { ...seen, after },
         {
@@ -59,7 +59,7 @@ export async function runKeyFaults(): Promise<Scene[]> {
       await stage.start();
       stage.server.goDown();
       const seen = await askAll(stage);
-      return judgeScene(
+      return checkScene(
         'down later',
         { ...seen, after: await words(stage, stage.known) },
         {
@@ -74,7 +74,7 @@ export async function runKeyFaults(): Promise<Scene[]> {
       const release = stage.server.hold(stage.known, stage.fresh);
       setTimeout(release, 700);
       const seen = await askAll(stage);
-      return judgeScene(
+      return checkScene(
         'slow',
         { ...seen, after: await words(stage, stage.fresh) },
         {
@@ -90,7 +90,7 @@ export async function runKeyFaults(): Promise<Scene[]> {
       const seen = await askAll(stage);
       stage.server.serve(stage.known, stage.fresh);
       stage.get().signal('SIGHUP');
-      return judgeScene(
+      return checkScene(
         'slower than its time-out',
         { ...seen, after: await eventually(stage, stage.fresh) },
         { ...usual, 'token of a new key': unavailable, after: '200' },
@@ -120,7 +120,7 @@ export async function runKeyFaults(): Promise<Scene[]> {
         stage.server.serve(stage.known, stage.fresh);
         stage.get().signal('SIGHUP');
         const after = await eventually(stage, stage.fresh);
-        return judgeScene(
+        return checkScene(
           `sends ${what}`,
           { ...seen, after },
           {
@@ -136,7 +136,7 @@ export async function runKeyFaults(): Promise<Scene[]> {
       stage.server.serve(stage.fresh);
       const first = await words(stage, stage.fresh);
       const seen = { ...(await askAll(stage)), after: first };
-      return judgeScene('rotated: the old key is gone', seen, {
+      return checkScene('rotated: the old key is gone', seen, {
         ...usual,
         'token of a known key': '401 001',
         'token of a new key': '200',

@@ -4,7 +4,7 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Shopward, startShopward } from '../harness/shopward.ts';
 import { ask } from './ask.ts';
-import { judgeScene, type Scene } from './scene.ts';
+import { checkScene, type Scene } from './scene.ts';
 
 const clients = 32;
 const loadMs = 4_000;
@@ -36,7 +36,7 @@ async function closedListener(engine: 'llhttp' | 'http-proxy-3'): Promise<Scene>
   const after = await askOpen(shopward);
   const stopped = await stop(shopward);
   shop.close();
-  return judgeScene(
+  return checkScene(
     `the listener refuses, open connections answer, ${clients} clients (${engine})`,
     { requests: seen, livez, afterwards: after, SIGTERM: stopped },
     { requests: '200, 502 upstream-unreachable', livez: '200', afterwards: '200', SIGTERM: 'drained' },
@@ -62,7 +62,7 @@ async function usedUpDescriptors(port: 'public' | 'admin'): Promise<Scene> {
   const after = await askOpen(shopward);
   const stopped = await stop(shopward);
   shop.close();
-  return judgeScene(
+  return checkScene(
     `descriptors used up by clients of the ${port} port`,
     { requests, livez, afterwards: after, SIGTERM: stopped },
     {

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { ask } from './ask.ts';
-import { judgeScene, type Scene } from './scene.ts';
+import { checkScene, type Scene } from './scene.ts';
 import { type FaultShop, startFaultShop } from './shop.ts';
 
 const main = join(import.meta.dirname, '../../src/main.ts');
@@ -111,7 +111,7 @@ async function conclude(name: string, { child, port, folder }: Running, requests
     process: isAlive ? 'goes on' : 'ended',
     'SIGTERM then': `exit ${child.exitCode ?? child.signalCode}`,
   };
-  return judgeScene(name, seen, {
+  return checkScene(name, seen, {
     requests: `${requests} x 200`,
     process: 'goes on',
     'SIGTERM then': 'exit 0',

@@ -6,7 +6,7 @@ export interface Scene {
 }
 
 /** Holds what was seen against what may be seen; several words: any of them. */
-export function judgeScene(
+export function checkScene(
   name: string,
   seen: Readonly<Record<string, string>>,
   allowed: Readonly<Record<string, string | readonly string[]>>,

@@ -3,10 +3,10 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import fc from 'fast-check';
 import { compileProtectedList, parseProtectedList } from '../../src/access/protected-list.ts';
-import { judgeConfig } from '../../src/config/judge.ts';
 import { readPlainValue } from '../../src/config/plain-value.ts';
 import type { Problem } from '../../src/config/problem.ts';
 import { parseSourceDocument } from '../../src/config/source-document.ts';
+import { validateConfig } from '../../src/config/validate.ts';
 import { type FuzzTarget, fuzzTarget } from './fuzz-target.ts';
 
 const folder = path.join(import.meta.dirname, '../../config');
@@ -88,7 +88,7 @@ function edited(text: string, all: Edits): string {
   }, text);
 }
 
-function judgeProblems(problems: readonly Problem[], text: string): void {
+function checkProblems(problems: readonly Problem[], text: string): void {
   const lines = text.split(/\r\n|\n|\r/).length;
   for (const { line, column, text: words } of problems) {
     assert(line >= 1 && line <= lines && column >= 1, `${line}:${column} is no place`);
@@ -107,9 +107,9 @@ export const configurations: readonly FuzzTarget[] = [
       const text = edited(configuration, all);
       const document = parseSourceDocument(text, 'c.yaml');
       const plain = readPlainValue(document.root, sources);
-      const { problems } = judgeConfig(plain.value, plain.problems);
+      const { problems } = validateConfig(plain.value, plain.problems);
       const placed = problems.map(({ path: place, text: words }) => document.problemAt(place, words));
-      judgeProblems([...document.problems, ...placed], text);
+      checkProblems([...document.problems, ...placed], text);
     },
     { runs: 600 },
   ),
@@ -119,7 +119,7 @@ export const configurations: readonly FuzzTarget[] = [
     (all) => {
       const text = edited(list, all);
       const parsed = parseProtectedList(text, 'p.yaml');
-      judgeProblems(parsed.problems, text);
+      checkProblems(parsed.problems, text);
       if (parsed.list === undefined) return;
       const compiled = compileProtectedList(parsed.list, { ignoredPrefixes: ['/index.php'] });
       assert(compiled.rows.length > 0);

@@ -214,8 +214,8 @@ describe('the clock of Redis is set', () => {
     expect(await takeOrGiveBack(redis, 'a', 'x', 0)).toBe('granted');
     server.setClock(3600);
     // Together: the first one that is told corrects the clock for all.
-    const together = ['b', 'b2', 'b3', 'b4'].map((key) => takeOrGiveBack(redis, key, 'x', 0));
-    expect(await Promise.all(together)).toEqual(['granted', 'granted', 'granted', 'granted']);
+    const aggregate = ['b', 'b2', 'b3', 'b4'].map((key) => takeOrGiveBack(redis, key, 'x', 0));
+    expect(await Promise.all(aggregate)).toEqual(['granted', 'granted', 'granted', 'granted']);
     expect(await takeOrGiveBack(redis, 'c', 'x', 1)).toBe('granted');
     server.setClock(-3600);
     expect(await takeOrGiveBack(redis, 'e', 'x', 0)).toBe('granted');

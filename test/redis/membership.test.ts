@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { connectRedis } from '../../src/redis/connect-redis.ts';
 import { guardRedis } from '../../src/redis/guarded-redis.ts';
-import { liveMs, type Member } from '../../src/redis/members.ts';
+import { type Member, memberTtlMs } from '../../src/redis/members.ts';
 import { Membership } from '../../src/redis/membership.ts';
 import type { Redis } from '../../src/redis/redis.ts';
 import { startCluster, startRedis, until } from '../harness/redis-processes.ts';
@@ -45,7 +45,7 @@ async function join(redis: Redis, more: Partial<Member> = {}, prefix = 'p') {
     now: () => performance.now() + heard.skippedMs,
   });
   closing.push(() => membership.close());
-  await membership.tell();
+  await membership.announce();
   return Object.assign(heard, { membership });
 }
 
@@ -68,7 +68,7 @@ describe('processes that share a store', () => {
     expect(short.problems[0]?.join()).toMatch(/lease differs/);
     long.membership.close();
     await redis.command('FLUSHALL');
-    await short.membership.tell();
+    await short.membership.announce();
     expect(short.membership.agreement()?.holdMs).toBe(2000);
     expect(short.membership.holdMs()).toBe(60_000);
   });
@@ -93,8 +93,8 @@ describe('processes that share a store', () => {
     const old = await join(redis);
     const next = await join(redis, { digestKey: 'b' });
     for (let round = 0; round < 5; round += 1) {
-      await next.membership.tell();
-      await old.membership.tell();
+      await next.membership.announce();
+      await old.membership.announce();
       expect([old.membership.refusesTokens(), next.membership.refusesTokens()]).toEqual([
         undefined,
         'settings',
@@ -103,9 +103,9 @@ describe('processes that share a store', () => {
     old.membership.close();
     await until(async () => next.membership.refusesTokens() === undefined);
     // It comes back: a process that was stopped for longer than the others remember it.
-    old.skippedMs = liveMs;
+    old.skippedMs = memberTtlMs;
     expect(old.membership.refusesTokens()).toBe('settings');
-    await old.membership.tell();
+    await old.membership.announce();
     expect([old.membership.refusesTokens(), next.membership.refusesTokens()]).toEqual([
       'settings',
       undefined,
@@ -117,7 +117,7 @@ describe('processes that share a store', () => {
     const one = await join(redis);
     const guarded = guardRedis(redis, () => one.membership.refusesTags());
     expect(await guarded.command('PING')).toBe('PONG');
-    one.skippedMs = liveMs - 2000;
+    one.skippedMs = memberTtlMs - 2000;
     await expect(guarded.command('PING')).rejects.toMatchObject({ word: 'settings' });
     await until(async () => (await guarded.command('PING')) === 'PONG');
   });

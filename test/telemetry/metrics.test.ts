@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ExchangeRecord } from '../../src/telemetry/exchange-record.ts';
-import { combineCounts, createMetrics, exposeTogether } from '../../src/telemetry/metrics.ts';
+import { combineCounts, createMetrics, exposeAggregated } from '../../src/telemetry/metrics.ts';
 import { createUnlistedTypes } from '../../src/telemetry/unlisted-types.ts';
 
 const record: ExchangeRecord = {
@@ -16,7 +16,7 @@ const record: ExchangeRecord = {
 
 function processWith(exchanges: number, rows: number) {
   const metrics = createMetrics();
-  metrics.registerGauge({ name: 'rows', help: 'Rows.', value: () => rows, together: 'min' });
+  metrics.registerGauge({ name: 'rows', help: 'Rows.', value: () => rows, aggregate: 'min' });
   metrics.registerGauge({ name: 'load', help: 'Load.', value: () => rows });
   metrics.registerCounter({ name: 'looks', help: 'Looks.', value: () => exchanges });
   for (let i = 0; i < exchanges; i++) metrics.observeExchange(record);
@@ -26,7 +26,7 @@ function processWith(exchanges: number, rows: number) {
 describe('metrics of several processes', () => {
   it('are added up, but for gauges that say otherwise', async () => {
     const processes = [await processWith(2, 5).values(), await processWith(3, 4).values()];
-    const { contentType, body } = await exposeTogether(processes);
+    const { contentType, body } = await exposeAggregated(processes);
     expect(contentType).toMatch(/^application\/openmetrics-text/);
     const lines = body.split('\n');
     expect(lines).toContain('rows 4');
@@ -40,7 +40,7 @@ describe('metrics of several processes', () => {
 
   it('keep the counts of those that are gone, and not their gauges', async () => {
     const gone = await combineCounts([await processWith(2, 5).values(), await processWith(2, 5).values()]);
-    const { body } = await exposeTogether([await processWith(3, 4).values(), gone]);
+    const { body } = await exposeAggregated([await processWith(3, 4).values(), gone]);
     expect(body.split('\n')).toEqual(expect.arrayContaining(['rows 4', 'load 4', 'looks_total 7']));
   });
 });
@@ -89,7 +89,7 @@ describe('resource types that the shop protects and the list does not', () => {
       const name = `/t${String.fromCharCode(97 + (i % 26))}${String.fromCharCode(97 + i / 26)}`;
       metrics.observeExchange({ ...drift, path: name });
     }
-    const { body } = await exposeTogether([await metrics.values()]);
+    const { body } = await exposeAggregated([await metrics.values()]);
     expect(body.match(/^shopward_unlisted_refusals_total/gm)).toHaveLength(50);
   });
 });

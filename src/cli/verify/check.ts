@@ -27,7 +27,7 @@ export function skip(area: Area, name: string, advice: string): Check {
   return { area, name, outcome: 'skipped', expected: '', got: '', advice };
 }
 
-export function judge(
+export function createCheck(
   area: Area,
   name: string,
   isOk: boolean,

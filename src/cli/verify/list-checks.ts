@@ -1,6 +1,6 @@
 import { resourceId } from '../../access/protected-resource.ts';
 import { metadataPath } from '../../access/resource-metadata.ts';
-import { type Check, judge } from './check.ts';
+import { type Check, createCheck } from './check.ts';
 import type { Reply } from './probe-client.ts';
 import { parseJson, replyText } from './refusal.ts';
 import type { Verification } from './verification.ts';
@@ -15,7 +15,7 @@ export async function checkPublishedList(verification: Verification): Promise<Ch
   if (published === undefined) {
     const advice = 'the proxy does not answer it: does the request reach it?';
     return [
-      judge('list', name, false, '200 with the list', replyText(reply), advice),
+      createCheck('list', name, false, '200 with the list', replyText(reply), advice),
       await checkMetadata(verification),
     ];
   }
@@ -30,7 +30,7 @@ export async function checkPublishedList(verification: Verification): Promise<Ch
   ];
   const counts = `${published.size} rows, ${differences.length} differ`;
   return [
-    judge(
+    createCheck(
       'list',
       name,
       differences.length === 0,
@@ -47,9 +47,9 @@ async function checkListTag({ client, config }: Verification, { fields }: Reply)
   const path = config.protectedResourcesPath;
   const tag = fields.etag;
   const name = `GET ${path} with If-None-Match`;
-  if (tag === undefined) return judge('list', name, false, '304', 'no ETag');
+  if (tag === undefined) return createCheck('list', name, false, '304', 'no ETag');
   const reply = await client.ask({ method: 'GET', path, fields: { 'If-None-Match': tag } });
-  return judge('list', name, !('fault' in reply) && reply.status === 304, '304', replyText(reply));
+  return createCheck('list', name, !('fault' in reply) && reply.status === 304, '304', replyText(reply));
 }
 
 /** RFC 9728 section 3.2. */
@@ -58,7 +58,13 @@ async function checkMetadata({ client }: Verification): Promise<Check> {
   const metadata = 'fault' in reply || reply.status !== 200 ? undefined : parseJson(reply.body);
   const resource = (metadata as { resource?: unknown } | undefined)?.resource;
   const isOk = typeof resource === 'string';
-  return judge('list', `GET ${metadataPath}`, isOk, '200 with resource', isOk ? resource : replyText(reply));
+  return createCheck(
+    'list',
+    `GET ${metadataPath}`,
+    isOk,
+    '200 with resource',
+    isOk ? resource : replyText(reply),
+  );
 }
 
 /** Row -> its scopes, sorted. */

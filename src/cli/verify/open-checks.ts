@@ -1,11 +1,11 @@
-import { type Check, judge, skip } from './check.ts';
+import { type Check, createCheck, skip } from './check.ts';
 import { isRefusal, replyText } from './refusal.ts';
 import { createRefusalTest, type Verification } from './verification.ts';
 
 /** Whether anybody answers at all; otherwise nothing else needs to be tried. */
 export async function checkReach({ client, id }: Verification): Promise<Check> {
   const reply = await client.ask({ method: 'GET', path: `/${id}` });
-  return judge('reach', 'GET /ID', !('fault' in reply), 'any answer', replyText(reply));
+  return createCheck('reach', 'GET /ID', !('fault' in reply), 'any answer', replyText(reply));
 }
 
 /** Routes that no row names must reach the shop, whatever it says to them. */
@@ -29,7 +29,7 @@ export async function checkOpenRoutes(
     const advice = isGatewayFault
       ? 'the shop was not reached'
       : 'it needs a token there, and none by the list';
-    checks.push(judge('open', name, isOk, 'an answer of the shop', replyText(reply), advice));
+    checks.push(createCheck('open', name, isOk, 'an answer of the shop', replyText(reply), advice));
   }
   return checks;
 }

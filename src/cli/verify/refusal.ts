@@ -1,5 +1,5 @@
 import type { RejectionRow } from '../../http/rejection-table.ts';
-import { type Area, type Check, judge } from './check.ts';
+import { type Area, type Check, createCheck } from './check.ts';
 import type { NoReply, Reply } from './probe-client.ts';
 
 /** `401 002`, `404`, or why there was no answer. */
@@ -18,8 +18,8 @@ export function isRefusal(reply: Reply | NoReply, { status, code }: RejectionRow
   return !('fault' in reply) && reply.status === status && errorCodeOf(reply) === code;
 }
 
-/** Judges an answer that must be this refusal; a 401 must say how to authenticate (RFC 9110 section 11.6.1). */
-export function judgeRefusal(
+/** Checks an answer that must be this refusal; a 401 must say how to authenticate (RFC 9110 section 11.6.1). */
+export function checkRefusal(
   area: Area,
   name: string,
   reply: Reply | NoReply,
@@ -29,10 +29,10 @@ export function judgeRefusal(
   const isRefused = isRefusal(reply, expected);
   const challenge = 'fault' in reply ? '' : (reply.fields['www-authenticate'] ?? '');
   if (isRefused && expected.status === 401 && !/^bearer\b/i.test(challenge)) {
-    return judge(area, name, false, 'a challenge of scheme Bearer', challenge || 'no WWW-Authenticate');
+    return createCheck(area, name, false, 'a challenge of scheme Bearer', challenge || 'no WWW-Authenticate');
   }
   const text = 'fault' in reply ? undefined : advice;
-  return judge(area, name, isRefused, rejectionText(expected), replyText(reply), text);
+  return createCheck(area, name, isRefused, rejectionText(expected), replyText(reply), text);
 }
 
 /** A server chooses its codes; none of ours is as long. */

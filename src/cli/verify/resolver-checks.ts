@@ -1,6 +1,6 @@
-import { type Check, judge } from './check.ts';
+import { type Check, createCheck } from './check.ts';
 import type { NoReply, Reply } from './probe-client.ts';
-import { judgeRefusal, parseJson, replyText } from './refusal.ts';
+import { checkRefusal, parseJson, replyText } from './refusal.ts';
 import type { Verification } from './verification.ts';
 
 /** The resolver's three answers: no URL, an unknown one, and those that were named. */
@@ -16,8 +16,8 @@ export async function checkResolver(verification: Verification, urls: readonly s
     });
   const unknown = `/${defaultLocale}/${id}`;
   const checks = [
-    judgeRefusal('resolver', `GET ${path}`, await ask(''), rejections['url-missing']),
-    judgeRefusal(
+    checkRefusal('resolver', `GET ${path}`, await ask(''), rejections['url-missing']),
+    checkRefusal(
       'resolver',
       `GET ${path}?url=/${defaultLocale}/ID`,
       await ask(`?url=${encodeURIComponent(unknown)}`),
@@ -30,7 +30,7 @@ export async function checkResolver(verification: Verification, urls: readonly s
     const reply = await ask(query);
     const entity = entityOf(reply);
     checks.push(
-      judge(
+      createCheck(
         'resolver',
         name,
         entity !== undefined,
@@ -42,7 +42,7 @@ export async function checkResolver(verification: Verification, urls: readonly s
     if (entity === undefined || tag === undefined) continue;
     const again = await ask(query, { 'If-None-Match': tag });
     const isUnchanged = !('fault' in again) && again.status === 304;
-    checks.push(judge('resolver', `${name} with If-None-Match`, isUnchanged, '304', replyText(again)));
+    checks.push(createCheck('resolver', `${name} with If-None-Match`, isUnchanged, '304', replyText(again)));
   }
   return checks;
 }

@@ -1,6 +1,6 @@
 import { type Check, skip } from './check.ts';
 import { eachAtOnce } from './each.ts';
-import { judgeRefusal } from './refusal.ts';
+import { checkRefusal } from './refusal.ts';
 import { createRefusalTest, type RowProbe, rowProbes, type Verification } from './verification.ts';
 
 const isOpenAdvice = 'nothing refuses it: the proxy has another list, or requests reach the shop around it';
@@ -12,7 +12,7 @@ export function checkRows(verification: Verification): Promise<Check[]> {
   return eachAtOnce(reads, verification.concurrency, async (probe) => {
     if (!isRefused('GET', probe.path)) return skip('rows', nameOf(probe), 'observe mode: it is not refused');
     const reply = await verification.client.ask({ method: 'GET', path: probe.path });
-    return judgeRefusal(
+    return checkRefusal(
       'rows',
       nameOf(probe),
       reply,
@@ -58,7 +58,7 @@ export async function checkUnsafeRows(
       const method = probe.override === undefined ? probe.method : 'POST';
       const reply = await client.ask({ method, path: path + query, fields, body: '{}' });
       const expected = probe.override === undefined ? 'access-token-missing' : 'method-override';
-      const check = judgeRefusal('unsafe', name, reply, rejections[expected], isOpenAdvice);
+      const check = checkRefusal('unsafe', name, reply, rejections[expected], isOpenAdvice);
       isUnguarded = check.outcome === 'failed';
       checks.push(check);
     }

@@ -1,4 +1,4 @@
-import { type Check, judge, skip } from './check.ts';
+import { type Check, createCheck, skip } from './check.ts';
 import { eachAtOnce } from './each.ts';
 import { isRefusal, rejectionText, replyText } from './refusal.ts';
 import { createRefusalTest, type RowProbe, rowProbes, type Verification } from './verification.ts';
@@ -25,7 +25,7 @@ export async function checkSpellings(
     }
     const isOk = isRefusal(reply, expected) || status === 400;
     const advice = 'fault' in reply ? undefined : 'it went past the list without a token';
-    return judge('spelling', name, isOk, `${rejectionText(expected)} or 400`, replyText(reply), advice);
+    return createCheck('spelling', name, isOk, `${rejectionText(expected)} or 400`, replyText(reply), advice);
   });
 }
 

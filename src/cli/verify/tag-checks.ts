@@ -1,8 +1,8 @@
 import type { Config } from '../../config/schema.ts';
-import { type Check, judge, skip } from './check.ts';
+import { type Check, createCheck, skip } from './check.ts';
 import { differingPointers } from './json-difference.ts';
 import type { NoReply, Reply } from './probe-client.ts';
-import { judgeRefusal, parseJson, replyText } from './refusal.ts';
+import { checkRefusal, parseJson, replyText } from './refusal.ts';
 import { samplePath, type Verification } from './verification.ts';
 
 type Tracked = Exclude<Config['entityTags'], false>['resources'][number];
@@ -68,9 +68,9 @@ async function checkMember(
   const name = `GET ${path}`;
   const plain = await ask();
   const tag = tagOf(plain);
-  const first = judgeTag(name, plain, resource, undefined);
+  const first = checkTag(name, plain, resource, undefined);
   if (first.outcome === 'failed' || tag === undefined) return [first];
-  const twice = judgeTwice(name, plain, await ask(), resource);
+  const twice = checkTwice(name, plain, await ask(), resource);
   if (twice.outcome === 'failed') return [first, twice];
   const unchanged = await ask({ 'If-None-Match': tag });
   const is304 = !('fault' in unchanged) && unchanged.status === 304 && unchanged.body === '';
@@ -78,8 +78,8 @@ async function checkMember(
   return [
     first,
     twice,
-    judge('tags', `${name} with If-None-Match`, is304, '304', replyText(unchanged)),
-    judgeTag(`${name} with Accept-Encoding: gzip`, compressed, resource, tag),
+    createCheck('tags', `${name} with If-None-Match`, is304, '304', replyText(unchanged)),
+    checkTag(`${name} with Accept-Encoding: gzip`, compressed, resource, tag),
   ];
 }
 
@@ -87,7 +87,7 @@ async function checkMember(
  * Nobody changed it in between, so far as we know: what differs between two reads changes by itself, and costs every
  * writer its tag.
  */
-function judgeTwice(
+function checkTwice(
   name: string,
   first: Reply | NoReply,
   second: Reply | NoReply,
@@ -100,7 +100,7 @@ function judgeTwice(
       ? []
       : differingPointers(parseJson(first.body), parseJson(second.body)).filter((one) => one !== '');
   const line = `ignore: [${pointers.map(quote).join(', ')}]`;
-  return judge(
+  return createCheck(
     'tags',
     `${name}, twice`,
     isSame,
@@ -126,30 +126,31 @@ function quote(pointer: string): string {
 const strong = /^"[^"]*"$/;
 
 /** A tag as it arrived: strong, and the same as `sent` where that is known. */
-function judgeTag(
+function checkTag(
   name: string,
   reply: Reply | NoReply,
   { member, ifMatch }: Tracked,
   sent: string | undefined,
 ): Check {
   const expected = sent === undefined ? '200 with a strong ETag' : 'the same ETag';
-  if ('fault' in reply || reply.status !== 200) return judge('tags', name, false, expected, replyText(reply));
+  if ('fault' in reply || reply.status !== 200)
+    return createCheck('tags', name, false, expected, replyText(reply));
   const tag = tagOf(reply);
   if (tag === undefined) {
     const advice =
       'entity tags are off there, their store is away (see /readyz), or something in front drops ETag';
-    return judge('tags', name, false, expected, 'no ETag', advice);
+    return createCheck('tags', name, false, expected, 'no ETag', advice);
   }
   if (strong.test(tag) && (sent === undefined || bare(tag) === bare(sent)) && !isMarked(tag)) {
     const isOk = sent === undefined || tag === sent;
-    return judge('tags', name, isOk, expected, tag, 'the resource changed in between: try again');
+    return createCheck('tags', name, isOk, expected, tag, 'the resource changed in between: try again');
   }
   const isTaken = ifMatch === 'lenient';
   const got = `${tag}${reply.fields['content-encoding'] ? `, ${reply.fields['content-encoding']}` : ''}`;
   const advice =
     `the tag is altered on the way (compression in front does that), and clients that send it back get 412: ` +
     `set ifMatch: lenient for ${member}`;
-  return judge(
+  return createCheck(
     'tags',
     name,
     isTaken,
@@ -181,7 +182,7 @@ async function checkPreconditions(
   for (const method of methods) {
     const ask = (more: Record<string, string> = {}) =>
       client.ask({ method, path, body: '{}', fields: { ...credentials(token), ...more } });
-    const without = judgeRefusal(
+    const without = checkRefusal(
       'unsafe',
       `${method} ${member} without If-Match`,
       await ask(),
@@ -191,7 +192,7 @@ async function checkPreconditions(
     if (without.outcome === 'failed') continue;
     const other = await ask({ 'If-Match': '"shopward-verify"' });
     const name = `${method} ${member} with another If-Match`;
-    checks.push(judgeRefusal('unsafe', name, other, rejections['if-match-invalid']));
+    checks.push(checkRefusal('unsafe', name, other, rejections['if-match-invalid']));
   }
   return checks;
 }

@@ -1,5 +1,5 @@
 import { connect } from 'node:tls';
-import { type Check, judge } from './check.ts';
+import { type Check, createCheck } from './check.ts';
 import { caOf, type Deployment } from './probe-client.ts';
 
 export interface TlsFinding {
@@ -33,7 +33,7 @@ export async function checkTls(
     });
     const end = (isTrusted: boolean, isOk: boolean, got: string, advice?: string) => {
       socket.destroy();
-      resolve({ isTrusted, check: judge('tls', name, isOk, expected, got, advice) });
+      resolve({ isTrusted, check: createCheck('tls', name, isOk, expected, got, advice) });
     };
     socket.once('secureConnect', () => {
       const until = Date.parse(socket.getPeerCertificate().valid_to);

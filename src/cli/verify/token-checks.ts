@@ -1,5 +1,5 @@
-import { type Check, judge, skip } from './check.ts';
-import { isRefusal, judgeRefusal, replyText } from './refusal.ts';
+import { type Check, createCheck, skip } from './check.ts';
+import { checkRefusal, isRefusal, replyText } from './refusal.ts';
 import { createRefusalTest, rowProbes, type Verification } from './verification.ts';
 
 /** What shopward says to a token that it does not take; a 403 of the shop's own is an answer. */
@@ -20,7 +20,7 @@ export async function checkTokens(verification: Verification): Promise<Check[]> 
   if (probe === undefined) return [skip('token', 'bad token', 'the list has no GET row that could be asked')];
   const ask = (credentials: string) =>
     client.ask({ method: 'GET', path: probe.path, fields: { Authorization: `Bearer ${credentials}` } });
-  const bad = judgeRefusal(
+  const bad = checkRefusal(
     'token',
     `GET ${probe.row.template} with a bad token`,
     await ask('shopward.verify.invalid'),
@@ -35,5 +35,5 @@ export async function checkTokens(verification: Verification): Promise<Check[]> 
   const advice =
     'the token is not taken: has it expired, is it of another issuer, or does the proxy lack its key?';
   const name = `GET ${probe.row.template} with the given token`;
-  return [bad, judge('token', name, isTaken, 'an answer of the shop', replyText(reply), advice)];
+  return [bad, createCheck('token', name, isTaken, 'an answer of the shop', replyText(reply), advice)];
 }

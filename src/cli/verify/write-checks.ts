@@ -1,5 +1,5 @@
 import { marginMs } from '../../entity-tags/times.ts';
-import { type Check, judge, skip } from './check.ts';
+import { type Check, createCheck, skip } from './check.ts';
 import { replyText } from './refusal.ts';
 import type { Verification } from './verification.ts';
 
@@ -41,7 +41,7 @@ async function timeWrites(
   for (let i = 0; i < writes; i++) {
     const read = await client.ask({ method: 'GET', path, fields: authorization });
     const tag = 'fault' in read ? undefined : read.fields.etag;
-    if (tag === undefined) return judge('tags', name, false, '200 with an ETag', replyText(read));
+    if (tag === undefined) return createCheck('tags', name, false, '200 with an ETag', replyText(read));
     const startedMs = performance.now();
     const reply = await client.ask({
       method: 'PATCH',
@@ -51,10 +51,10 @@ async function timeWrites(
     });
     slowestMs = Math.max(slowestMs, performance.now() - startedMs);
     const isDone = !('fault' in reply) && reply.status >= 200 && reply.status < 300;
-    if (!isDone) return judge('tags', name, false, 'a change that the shop takes', replyText(reply));
+    if (!isDone) return createCheck('tags', name, false, 'a change that the shop takes', replyText(reply));
   }
   const neededMs = slowestMs + sendBy + marginMs;
-  return judge(
+  return createCheck(
     'tags',
     name,
     neededMs <= lease,

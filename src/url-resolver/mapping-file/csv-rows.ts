@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { type CsvField, splitRecord } from './csv-record.ts';
 import type { ProblemList } from './problem.ts';
-import { findType, judgeId, judgeStore, judgeUrl, typeProblem } from './row-judge.ts';
+import { findType, typeProblem, validateId, validateStore, validateUrl } from './row-validation.ts';
 import { TableBuilder } from './table-builder.ts';
 import type { TableData } from './table-data.ts';
 
@@ -143,9 +143,9 @@ class CsvReader {
     const id = fields[order.entityId] as CsvField;
     const store = order.store < 0 ? noField : (fields[order.store] as CsvField);
     const typeIndex = findType(this.#buffer, type);
-    const urlProblem = judgeUrl(this.#buffer, url);
-    const idProblem = judgeId(this.#buffer, id);
-    const storeProblem = judgeStore(this.#buffer, store);
+    const urlProblem = validateUrl(this.#buffer, url);
+    const idProblem = validateId(this.#buffer, id);
+    const storeProblem = validateStore(this.#buffer, store);
     if (typeIndex >= 0 && (urlProblem ?? idProblem ?? storeProblem) === undefined) {
       this.#builder.add(this.#buffer, typeIndex, store, url, id, this.#line);
       return;

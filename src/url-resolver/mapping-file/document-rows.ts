@@ -1,7 +1,7 @@
 import { isMap, isNode, isSeq, LineCounter, parseDocument } from 'yaml';
 import { entityTypes } from '../mapping.ts';
 import type { ProblemList } from './problem.ts';
-import { judgeId, judgeStore, judgeUrl, typeProblem } from './row-judge.ts';
+import { typeProblem, validateId, validateStore, validateUrl } from './row-validation.ts';
 import { type ByteRange, TableBuilder } from './table-builder.ts';
 import type { TableData } from './table-data.ts';
 
@@ -53,14 +53,14 @@ function addRow(row: unknown, index: number, builder: TableBuilder): RowProblem[
   if (type < 0) problems.push({ row: index, key: 'entityType', text: typeProblem });
   const ranges: ByteRange[] = [];
   let at = 0;
-  for (const [key, value, judge] of [
-    ['store', store, judgeStore],
-    ['url', url, judgeUrl],
-    ['entityId', entityId, judgeId],
+  for (const [key, value, validate] of [
+    ['store', store, validateStore],
+    ['url', url, validateUrl],
+    ['entityId', entityId, validateId],
   ] as const) {
-    const text = judgeString(key, value);
+    const text = validateString(key, value);
     const range = { start: at, end: at + (text === undefined ? scratch.write(String(value), at) : 0) };
-    const problem = text ?? judge(scratch, range);
+    const problem = text ?? validate(scratch, range);
     if (problem !== undefined) problems.push({ row: index, key, text: problem });
     ranges.push(range);
     at = range.end;
@@ -71,7 +71,7 @@ function addRow(row: unknown, index: number, builder: TableBuilder): RowProblem[
   return problems;
 }
 
-function judgeString(key: string, value: unknown): string | undefined {
+function validateString(key: string, value: unknown): string | undefined {
   if (value === undefined) return `${key} is missing`;
   if (typeof value !== 'string') return `${key} must be a string: put it in quotes`;
   if (value.length > 4096) return `${key} is too long`;

@@ -1,6 +1,6 @@
 import type { Partition } from '../request/partition.ts';
 import type { AskUpstream, UpstreamQuestion } from './ask-upstream.ts';
-import { judgeReply, maxReplyBytes } from './judge-reply.ts';
+import { maxReplyBytes, validateReply } from './validate-reply.ts';
 import { fail, type Verdict } from './verdict.ts';
 
 export interface UpstreamSourceOptions {
@@ -51,7 +51,7 @@ export class UpstreamSource {
     this.#underWay += 1;
     try {
       const reply = await this.#options.ask(question);
-      return 'fault' in reply ? fail(reply.fault, reply.fault) : judgeReply(reply);
+      return 'fault' in reply ? fail(reply.fault, reply.fault) : validateReply(reply);
     } catch (cause) {
       this.#options.onException(cause);
       return fail('unreachable', 'exception');

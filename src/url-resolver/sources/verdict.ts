@@ -1,6 +1,6 @@
 import type { Mapping } from '../mapping.ts';
 
-/** What a source said about one URL, judged. */
+/** What a source said about one URL, checked. */
 export type Verdict =
   /** `keep` false: the reply forbade to store it. */
   | { readonly kind: 'found'; readonly mapping: Mapping; readonly keep: boolean }

@@ -3,24 +3,24 @@ import { readKeyFiles } from '../access/file-key-source.ts';
 import { type ProtectedResources, parseProtectedList } from '../access/protected-list.ts';
 import { findSuspicious } from '../access/protected-list-suspicion.ts';
 import { resourceId } from '../access/protected-resource.ts';
-import type { FileJudges } from '../config/named-files.ts';
+import type { FileValidators } from '../config/named-files.ts';
 import type { Problem } from '../config/problem.ts';
 import type { PartialConfig } from '../config/schema.ts';
 import { loadMappingFile } from '../url-resolver/mapping-file/load-mapping-file.ts';
 import { findOwnEndpoint } from './explain/own-endpoint.ts';
 
-/** The features' own judgement of the files that the configuration names. */
-export const fileJudges: FileJudges = {
+/** The features' own check of the files that the configuration names. */
+export const fileValidators: FileValidators = {
   protectedResources: (text, name) => {
     const { list, problems } = parseProtectedList(text, name);
     const remark = list && remarkOnContractList(list);
     return remark === undefined ? problems : [remark];
   },
   keyFiles: async (paths, algorithms) => (await readKeyFiles(paths, algorithms)).problems,
-  mapping: judgeMapping,
+  mapping: validateMapping,
 };
 
-async function judgeMapping(path: string, name: string): Promise<Problem[]> {
+async function validateMapping(path: string, name: string): Promise<Problem[]> {
   const loaded = await loadMappingFile(path);
   if (loaded.kind === 'table') return [];
   return loaded.problems.map(({ line, col, text }) => ({
@@ -33,8 +33,8 @@ async function judgeMapping(path: string, name: string): Promise<Problem[]> {
 }
 
 /** The same, with advice that a start need not repeat: rows that are right but probably not what was meant. */
-export const adviceJudges: FileJudges = {
-  ...fileJudges,
+export const adviceValidators: FileValidators = {
+  ...fileValidators,
   protectedResources: (text, name, config) => {
     const { list, problems } = parseProtectedList(text, name);
     if (list === undefined) return problems;

@@ -17,20 +17,20 @@ export function findType(bytes: Uint8Array, { start, end }: ByteRange): number {
 
 export const typeProblem = `entityType must be one of ${expectedTypes}`;
 
-export function judgeUrl(bytes: Uint8Array, range: ByteRange): string | undefined {
-  return judgeText('url', bytes, range, 1, maxUrlBytes);
+export function validateUrl(bytes: Uint8Array, range: ByteRange): string | undefined {
+  return validateText('url', bytes, range, 1, maxUrlBytes);
 }
 
-export function judgeId(bytes: Uint8Array, range: ByteRange): string | undefined {
-  return judgeText('entityId', bytes, range, 1, maxIdBytes);
+export function validateId(bytes: Uint8Array, range: ByteRange): string | undefined {
+  return validateText('entityId', bytes, range, 1, maxIdBytes);
 }
 
-export function judgeStore(bytes: Uint8Array, range: ByteRange): string | undefined {
-  return judgeText('store', bytes, range, 0, maxStoreBytes);
+export function validateStore(bytes: Uint8Array, range: ByteRange): string | undefined {
+  return validateText('store', bytes, range, 0, maxStoreBytes);
 }
 
 /** The problem with a field, or undefined. */
-function judgeText(
+function validateText(
   name: string,
   bytes: Uint8Array,
   { start, end }: ByteRange,

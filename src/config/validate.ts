@@ -1,18 +1,18 @@
 import { issueText, type SettingProblem, settingProblems, unknownKey } from './issues.ts';
-import { judgeRules } from './rules.ts';
+import { checkRules } from './rules.ts';
 import { configSchema, type PartialConfig } from './schema.ts';
 
-export interface Judged {
+export interface ValidatedConfig {
   /** The sections that are valid; every one of them when there is no problem of severity error. */
   readonly config: PartialConfig;
   readonly problems: readonly SettingProblem[];
 }
 
 /**
- * Judges plain data against the whole schema, section by section, so that a mistake in one hides none in another.
+ * Checks plain data against the whole schema, section by section, so that a mistake in one hides none in another.
  * `unknown` names settings whose value could not be had; they are reported already.
  */
-export function judgeConfig(plain: unknown, unknown: readonly SettingProblem[] = []): Judged {
+export function validateConfig(plain: unknown, unknown: readonly SettingProblem[] = []): ValidatedConfig {
   if (typeof plain !== 'object' || plain === null || Array.isArray(plain)) {
     return {
       config: {},
@@ -35,7 +35,7 @@ export function judgeConfig(plain: unknown, unknown: readonly SettingProblem[] =
   const isReported = ({ path }: SettingProblem) =>
     unknown.some((known) => startsWith(path, known.path) || startsWith(known.path, path));
   const own = problems.filter((problem) => !isReported(problem));
-  return { config, problems: [...unknown, ...own, ...judgeRules(config)] };
+  return { config, problems: [...unknown, ...own, ...checkRules(config)] };
 }
 
 function startsWith(path: readonly unknown[], start: readonly unknown[]): boolean {

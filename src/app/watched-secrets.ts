@@ -17,9 +17,9 @@ export interface Secrets {
   readonly problems: readonly Problem[];
 }
 
-export interface LiveSecrets {
+export interface WatchedSecrets {
   /** Looks at the files now (SIGHUP). */
-  look(): void;
+  reload(): void;
   close(): void;
 }
 
@@ -37,10 +37,10 @@ export function secretsOf({ config, files }: Pick<Loaded, 'config' | 'files'>): 
 }
 
 /**
- * Follows the certificate's files and every file that `${file:…}` names. A change is judged as at start, all of it, and
+ * Follows the certificate's files and every file that `${file:…}` names. A change is checked as at start, all of it, and
  * is in force whole or not at all. What only a restart can change is told.
  */
-export function followSecrets(loaded: Loaded, onChange: (secrets: Secrets) => void, log: Log): LiveSecrets {
+export function watchSecrets(loaded: Loaded, onChange: (secrets: Secrets) => void, log: Log): WatchedSecrets {
   const known = new Map(loaded.secretFiles);
   for (const { role, path, text } of loaded.files) {
     if (role.startsWith('certificate') && text !== undefined) known.set(path, Buffer.from(text));
@@ -48,12 +48,12 @@ export function followSecrets(loaded: Loaded, onChange: (secrets: Secrets) => vo
   let inForce = secretsOf(loaded);
   let reading: Promise<void> = Promise.resolve();
 
-  const tellCertificate = () => {
+  const reportCertificate = () => {
     const notice = inForce.tls && certificateNotice(certificateEndMs(inForce.tls), Date.now());
     if (notice) log.warn({ event: 'certificate-expires' }, `listen.tls: ${notice}`);
   };
-  tellCertificate();
-  const daily = setInterval(tellCertificate, 86_400_000).unref();
+  reportCertificate();
+  const daily = setInterval(reportCertificate, 86_400_000).unref();
 
   const take = (read: LoadedConfig | RefusedConfig) => {
     if ('problems' in read) {
@@ -65,7 +65,7 @@ export function followSecrets(loaded: Loaded, onChange: (secrets: Secrets) => vo
       inForce = { ...inForce, problems };
     } else {
       inForce = secretsOf(read);
-      tellCertificate();
+      reportCertificate();
       log.info({ event: 'secrets-reloaded' }, 'secrets were reloaded');
       const settings = findBound(loaded.config, read.config);
       if (settings.length > 0) {
@@ -80,8 +80,8 @@ export function followSecrets(loaded: Loaded, onChange: (secrets: Secrets) => vo
   };
   const watches = [...known].map(([file, bytes]) => watchFile(file, changed, { known: bytes }));
   return {
-    look() {
-      for (const watch of watches) watch.look();
+    reload() {
+      for (const watch of watches) watch.reload();
     },
     close() {
       clearInterval(daily);

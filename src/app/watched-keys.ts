@@ -8,7 +8,7 @@ import { type FileWatch, watchFile } from '../config/watch.ts';
 import type { Log } from '../telemetry/log.ts';
 import { keyFaultText } from './key-fault-text.ts';
 
-export interface LiveKeys {
+export interface WatchedKeys {
   readonly source: KeySource;
   /** Gets the first keys, and follows their files from there. Rejects as the source does. */
   start(): Promise<void>;
@@ -20,7 +20,11 @@ export interface LiveKeys {
 }
 
 /** The one source of verification keys that the configuration names; key files are followed. */
-export function createLiveKeys({ keys, algorithms }: Config['auth'], now: () => number, log: Log): LiveKeys {
+export function createWatchedKeys(
+  { keys, algorithms }: Config['auth'],
+  now: () => number,
+  log: Log,
+): WatchedKeys {
   if ('secret' in keys) {
     const source = createSecretKeySource({ secret: keys.secret, algorithms });
     let current = keys.secret;
@@ -61,7 +65,7 @@ export function createLiveKeys({ keys, algorithms }: Config['auth'], now: () => 
   return {
     source,
     async start() {
-      // Read before the source reads: an edit in between is told once too often, never missed.
+      // Read before the source reads: an edit in between is reported once too often, never missed.
       const known = await Promise.all(keys.files.map((file) => readFile(file).catch(() => undefined)));
       await source.start();
       for (const [i, file] of keys.files.entries()) {
@@ -80,10 +84,10 @@ export function createLiveKeys({ keys, algorithms }: Config['auth'], now: () => 
 
 /** Says when a key set cannot be had, for another reason than before, and when it can again. */
 function createLoadLog(log: Log): (error: string | undefined) => void {
-  let told: string | undefined;
+  let reported: string | undefined;
   return (error) => {
-    if (error === told) return;
-    told = error;
+    if (error === reported) return;
+    reported = error;
     const text = keyFaultText({ lastError: error });
     if (text === undefined) log.info({ event: 'keys-back' }, 'the key set can be had again');
     else log.error({ event: 'keys-not-refreshed', reason: error }, `the key set cannot be had: ${text}`);

@@ -10,7 +10,7 @@ import type { PathRules } from '../http/path-table.ts';
 import type { Log } from '../telemetry/log.ts';
 
 /** The protected list in force, and what became of the last edit. */
-export interface LiveList {
+export interface WatchedList {
   current(): ProtectedList;
   /** The same for clients. */
   rendered(): RenderedDocument;
@@ -23,27 +23,27 @@ export interface LiveList {
    * A new content of the file: resolves when it is in force, whole, or refused. It is compiled beside what is served,
    * one content after the other.
    */
-  offer(content: FileBytes): Promise<void>;
+  apply(content: FileBytes): Promise<void>;
   /** Looks at the file now (SIGHUP). */
-  look(): void;
+  reload(): void;
   close(): void;
 }
 
-export interface LiveListOptions {
+export interface WatchedListOptions {
   /** How paths are read (`request`). */
   readonly paths: PathRules;
   readonly file: string;
-  /** What `loadConfig` judged good. */
+  /** What `loadConfig` validated. */
   readonly text: string;
   /** Whether the file is watched; a worker is told instead, so that all of them have one list. Default: true. */
-  readonly isFollowed?: boolean;
+  readonly isWatched?: boolean;
   /** Called with each content that differed from the one before, good or not. */
   readonly onContent?: (content: FileBytes) => void;
   readonly log: Log;
 }
 
 /** Follows the file. An edit takes effect whole or not at all: a broken one leaves the last good list in force. */
-export function followProtectedList(options: LiveListOptions): LiveList {
+export function watchProtectedList(options: WatchedListOptions): WatchedList {
   const { file, log } = options;
   const first = parseProtectedList(options.text, file);
   if (first.list === undefined) throw new Error(first.problems.map(formatProblem).join('\n'));
@@ -54,11 +54,11 @@ export function followProtectedList(options: LiveListOptions): LiveList {
   const reloads = { succeeded: 0, failed: 0, lastSuccessMs: Date.now() };
 
   // Its primary has told it to people already.
-  const isTold = options.isFollowed !== false;
+  const isReported = options.isWatched !== false;
   const refuse = (found: readonly Problem[]) => {
     problems = found;
     reloads.failed++;
-    log[isTold ? 'error' : 'debug'](
+    log[isReported ? 'error' : 'debug'](
       { event: 'list-refused', problems: problems.map(formatProblem) },
       'the protected list was not reloaded',
     );
@@ -77,13 +77,13 @@ export function followProtectedList(options: LiveListOptions): LiveList {
     problems = [];
     reloads.succeeded++;
     reloads.lastSuccessMs = Date.now();
-    log[isTold ? 'info' : 'debug'](
+    log[isReported ? 'info' : 'debug'](
       { event: 'list-reloaded', rows: current.rows.length, before },
       'the protected list was reloaded',
     );
   };
   let taking: Promise<void> = Promise.resolve();
-  const offer = (content: FileBytes) => {
+  const apply = (content: FileBytes) => {
     taking = taking
       .then(() => take(content))
       .catch((fault: unknown) => {
@@ -93,11 +93,11 @@ export function followProtectedList(options: LiveListOptions): LiveList {
     return taking;
   };
   const onChange = async (content: FileBytes) => {
-    await offer(content);
+    await apply(content);
     options.onContent?.(content);
   };
   const watch: FileWatch | undefined =
-    options.isFollowed === false
+    options.isWatched === false
       ? undefined
       : watchFile(file, (content) => void onChange(content), { known: Buffer.from(options.text) });
 
@@ -107,8 +107,8 @@ export function followProtectedList(options: LiveListOptions): LiveList {
     problems: () => problems,
     reloads,
     text: () => text,
-    offer,
-    look: () => watch?.look(),
+    apply,
+    reload: () => watch?.reload(),
     close: () => watch?.close(),
   };
 }

@@ -7,10 +7,10 @@ import { fail, type Verdict } from './verdict.ts';
 export const maxReplyBytes = 64 * 1024;
 
 /**
- * Judges the shop's reply. Believed are only a whole 200 with the contract's envelope, a 404 with code 2802 and a 422 with
+ * Checks the shop's reply. Believed are only a whole 200 with the contract's envelope, a 404 with code 2802 and a 422 with
  * code 2801; all else is a failure, of which nothing is kept.
  */
-export function judgeReply(reply: UpstreamReply): Verdict {
+export function validateReply(reply: UpstreamReply): Verdict {
   if (reply.status >= 300 && reply.status < 400) return fail('invalid', 'redirect');
   if (reply.status !== 200 && reply.status !== 404 && reply.status !== 422) {
     return fail('invalid', reply.status >= 500 ? 'status-5xx' : 'status');
@@ -19,13 +19,13 @@ export function judgeReply(reply: UpstreamReply): Verdict {
   if (!isPlainJson(reply.fields)) return fail('invalid', 'not-json');
   const document = parseObject(reply.body);
   if (document === undefined) return fail('invalid', 'not-json');
-  if (reply.status === 200) return judgeDocument(document, mayKeep(reply));
+  if (reply.status === 200) return validateDocument(document, mayKeep(reply));
   if (reply.status === 404 && hasCode(document, '2802')) return { kind: 'unknown', keep: mayKeep(reply) };
   if (reply.status === 422 && hasCode(document, '2801')) return { kind: 'missing' };
   return fail('invalid', 'status');
 }
 
-function judgeDocument(document: Record<string, unknown>, keep: boolean): Verdict {
+function validateDocument(document: Record<string, unknown>, keep: boolean): Verdict {
   const { data } = document;
   const element: unknown = Array.isArray(data) && data.length === 1 ? data[0] : undefined;
   if (!isObject(element) || element.type !== 'url-resolver' || !isObject(element.attributes)) {
