@@ -22,18 +22,17 @@ export interface PathIndex<T> {
  * The router only ever sees ids (see `SegmentInterner`), none of which has a meaning in its syntax. A step
  * for each route.
  */
-export function* indexRoutes<T>(routes: readonly Route<T>[]): Steps<PathIndex<T>> {
-  const roots = routes.filter((route) => route.ids.length === 0);
-  const suffixRoutes = yield* routeSet(
-    routes.filter((route) => !route.rest && route.ids.length > 0),
-    'backwards',
-  );
-  const wildcardRoutes = yield* routeSet(
-    routes.filter((route) => route.rest && route.ids.length > 0),
-    'forwards',
-  );
-
-  const isMetByAnything = routes.some((route) => route.ids.every((id) => id === undefined));
+export function* indexRoutes<T>(routes: Iterable<Route<T>>): Steps<PathIndex<T>> {
+  const roots: Route<T>[] = [];
+  const suffixRoutes = new RouteSet<T>('backwards');
+  const wildcardRoutes = new RouteSet<T>('forwards');
+  let isMetByAnything = false;
+  for (const route of routes) {
+    if (route.ids.length === 0) roots.push(route);
+    else (route.rest ? wildcardRoutes : suffixRoutes).add(route);
+    isMetByAnything ||= route.ids.every((id) => id === undefined);
+    yield;
+  }
 
   function lookUp(readings: readonly PathInterpretation[], meet: Meet<T>): void {
     const seen = new SeenPaths();
@@ -66,7 +65,7 @@ export function* indexRoutes<T>(routes: readonly Route<T>[]): Steps<PathIndex<T>
     const { ids, segments, steps } = reading;
     const last = ids.length - (ids.length % 2 === 0 ? 2 : 1);
     for (let parent = 0; parent < last - 2; parent += 2) {
-      if (!mayBegin(suffixRoutes, ids[parent]) && !mayBegin(wildcardRoutes, ids[parent])) continue;
+      if (!suffixRoutes.mayBeginWith(ids[parent]) && !wildcardRoutes.mayBeginWith(ids[parent])) continue;
       const seenOf = (all: readonly string[]) => [...all.slice(parent, parent + 2), ...all.slice(last)];
       const pairs: PathInterpretation = {
         ids: seenOf(ids),
@@ -88,7 +87,7 @@ export function* indexRoutes<T>(routes: readonly Route<T>[]): Steps<PathIndex<T>
     if (wildcardRoutes.longest === 0) return;
     const { ids } = reading;
     for (let start = 0; start < Math.min(ids.length, starts); start += 1) {
-      if (!mayBegin(wildcardRoutes, ids[start])) continue;
+      if (!wildcardRoutes.mayBeginWith(ids[start])) continue;
       let path = '';
       for (let i = start; i < Math.min(ids.length, start + wildcardRoutes.longest); i += 1)
         path += `/${ids[i]}`;
@@ -106,29 +105,30 @@ export function* indexRoutes<T>(routes: readonly Route<T>[]): Steps<PathIndex<T>
 const withoutParams = { params: false } as const;
 
 /** The routes of one router, and what tells that a look-up is in vain. */
-interface RouteSet<T> {
-  readonly router: ReturnType<typeof createRouter<Route<T>>>;
+class RouteSet<T> {
+  readonly router = createRouter<Route<T>>();
   /** Segments of the longest route; 0 without routes. */
-  readonly longest: number;
+  longest = 0;
   /** First ids of the routes; undefined: some route begins with a parameter. */
-  readonly beginnings: ReadonlySet<string | undefined>;
-}
+  readonly #beginnings = new Set<string | undefined>();
+  readonly #direction: 'forwards' | 'backwards';
 
-function* routeSet<T>(routes: readonly Route<T>[], direction: 'forwards' | 'backwards'): Steps<RouteSet<T>> {
-  const router = createRouter<Route<T>>();
-  let longest = 0;
-  for (const route of routes) {
-    const parts = route.ids.map((id, i) => id ?? `:p${i}`);
-    if (direction === 'backwards') parts.reverse();
-    addRoute(router, '', `/${parts.join('/')}/**`, route);
-    longest = Math.max(longest, parts.length);
-    yield;
+  constructor(direction: 'forwards' | 'backwards') {
+    this.#direction = direction;
   }
-  return { router, longest, beginnings: new Set(routes.map((route) => route.ids[0])) };
-}
 
-function mayBegin(routes: RouteSet<unknown>, id: string | undefined): boolean {
-  return routes.beginnings.has(id) || routes.beginnings.has(undefined);
+  add(route: Route<T>): void {
+    const parts = route.ids.map((id, i) => id ?? `:p${i}`);
+    if (this.#direction === 'backwards') parts.reverse();
+    addRoute(this.router, '', `/${parts.join('/')}/**`, route);
+    this.longest = Math.max(this.longest, parts.length);
+    this.#beginnings.add(route.ids[0]);
+  }
+
+  /** Whether some route begins with this id. */
+  mayBeginWith(id: string | undefined): boolean {
+    return this.#beginnings.has(id) || this.#beginnings.has(undefined);
+  }
 }
 
 /** Paths are pairs of type and id: `/type/id/type/id`. */

@@ -50,7 +50,7 @@ export function* routesOf<T>(
   rows: readonly PathTableRow<T>[],
   interner: SegmentInterner,
   { itemForms = true, versionSegments = true }: Pick<PathRules, 'itemForms' | 'versionSegments'>,
-): Steps<Route<T>[]> {
+): Steps<Iterable<Route<T>>> {
   const routes = new Map<string, Route<T>>();
   const add = (row: Row<T>, method: Method | 'ANY') => {
     const ids = row.segments.map((part) => ('literal' in part ? interner.intern(part.literal) : undefined));
@@ -80,7 +80,7 @@ export function* routesOf<T>(
     }
     yield;
   }
-  return [...routes.values()];
+  return routes.values();
 }
 
 function asWritten<T>({ segments, rest }: PathTemplate, index: number, data: T): Row<T> {
