@@ -14,7 +14,7 @@ it('J15: good tokens are answered in the middle of a flood of bad ones', async (
     for (let i = 0; i < 50; i += 1) {
       const token = `${header}.${encode({ sub: `${n}-${i}`, pad: 'x'.repeat(3000) })}.${'A'.repeat(342)}`;
       const { status } = await client.exchange(request('GET /orders', [`Authorization: Bearer ${token}`]));
-      expect([401, 503]).toContain(status);
+      expect(status).toBe(401);
     }
     client.close();
   });

@@ -69,7 +69,7 @@ describe('J8: the key server', () => {
     for (let i = 0; i < 300; i += 1) {
       const unknown = issueToken(next, { jti: `${i}` }, { kid: `unknown-${i}` });
       const { status } = await client.exchange(request('GET /orders', [`Authorization: Bearer ${unknown}`]));
-      expect([401, 503]).toContain(status);
+      expect(status).toBe(503);
     }
     client.close();
     expect(jwks.hits - before).toBeLessThan(20);

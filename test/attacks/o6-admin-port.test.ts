@@ -39,7 +39,7 @@ describe('O6: the admin port', () => {
   ])('a page whose name %j was bound to it is turned away', async (host) => {
     const bytes = `GET /metrics HTTP/1.1\r\nHost: ${host}\r\n\r\n`;
     const response = await exchangeRaw(stage.shopward.adminPort, bytes);
-    expect([400, 421]).toContain(response.status);
+    expect(response.status).toBe(421);
     expect(response.body.toString()).not.toContain('shopward_');
   });
 
@@ -53,12 +53,12 @@ describe('O6: the admin port', () => {
   });
 
   it('what is malformed there harms nobody', async () => {
-    for (const bytes of [
-      'GARBAGE\r\n\r\n',
-      'GET http://[ HTTP/1.1\r\nHost: localhost\r\n\r\n',
-      'GET //\\ HTTP/1.1\r\nHost: localhost\r\n\r\n',
-    ]) {
-      expect((await exchangeRaw(stage.shopward.adminPort, bytes)).status).toBeGreaterThanOrEqual(400);
+    for (const [bytes, status] of [
+      ['GARBAGE\r\n\r\n', 400],
+      ['GET http://[ HTTP/1.1\r\nHost: localhost\r\n\r\n', 404],
+      ['GET //\\ HTTP/1.1\r\nHost: localhost\r\n\r\n', 404],
+    ] as const) {
+      expect((await exchangeRaw(stage.shopward.adminPort, bytes)).status).toBe(status);
     }
     expect((await fetch(`${stage.shopward.adminUrl}/livez`)).status).toBe(200);
   });
