@@ -169,8 +169,12 @@ const patientStore = {
   entityTags: { lease: '60s', sendBy: '20s', wait: '30s' },
 };
 
-/** Neither a proxy, nor debugging, nor flags of the machine that tests. */
-const bareEnvironment = { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '' };
+/** Neither a proxy, nor debugging, nor flags of the machine that tests; what is compiled once is kept (vitest.config.ts). */
+const bareEnvironment = {
+  PATH: process.env.PATH ?? '',
+  HOME: process.env.HOME ?? '',
+  ...(process.env.NODE_COMPILE_CACHE && { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE }),
+};
 
 async function writeList(folder: string, { rows, listFile }: ShopwardOptions): Promise<string> {
   const file = path.join(folder, 'protected-resources.yaml');
