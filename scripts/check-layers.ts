@@ -33,7 +33,7 @@ const pure = [
   'http/{rejection-table,rejection}.ts',
   'http/{canonicalise-request,request-target,request-fields,framing,host,method-override,path-*,field-list}.ts',
   'access/{protected-list*,protected-resource,bearer-credentials,challenge,token-claims,subject}.ts',
-  'entity-tags/{claim-protocol,entity-tag,precondition,write-outcome,times}.ts',
+  'entity-tags/{protocol,entity-tag,times}.ts',
 ];
 
 const imports = /^\s*(?:import|export)\b[^'"]*?from\s*'([^']+)'/gm;

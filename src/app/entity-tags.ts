@@ -1,5 +1,5 @@
 import type { Config } from '../config/schema.ts';
-import { createEntityTags } from '../entity-tags/entity-tags.ts';
+import { createEntityTags } from '../entity-tags/filter.ts';
 import { createMemoryTagStore } from '../entity-tags/memory-store.ts';
 import { createRedisTagStore } from '../entity-tags/redis-store.ts';
 import { entityTagTimes } from '../entity-tags/times.ts';

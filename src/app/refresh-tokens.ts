@@ -2,10 +2,10 @@ import { createSubjectReader } from '../access/subject.ts';
 import type { Config } from '../config/schema.ts';
 import type { Gate } from '../proxy/pipeline.ts';
 import type { Redis } from '../redis/redis.ts';
-import { createAccessTokenSubject } from '../refresh-tokens/access-token-subject.ts';
-import { createRefreshTokens } from '../refresh-tokens/create-refresh-tokens.ts';
-import { MemoryTokenStore } from '../refresh-tokens/memory-token-store.ts';
-import { RedisTokenStore } from '../refresh-tokens/redis-token-store.ts';
+import { createAccessTokenSubject } from '../refresh-tokens/context.ts';
+import { createRefreshTokens } from '../refresh-tokens/filter.ts';
+import { MemoryTokenStore } from '../refresh-tokens/memory-store.ts';
+import { RedisTokenStore } from '../refresh-tokens/redis-store.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { Part } from './part.ts';
 

@@ -1,4 +1,4 @@
-import type { Agreement } from '../redis/agreement.ts';
+import type { Agreement } from '../redis/members.ts';
 import type { RedisStatus } from '../redis/redis.ts';
 import type { Health } from '../redis/store-health.ts';
 

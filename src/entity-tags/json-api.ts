@@ -1,7 +1,7 @@
 import { maxPathOctets } from '../http/request-target.ts';
 import { finishInSlices } from '../lib/slices.ts';
-import { parseJson } from './fingerprint.ts';
 import { scanPrimaryData } from './primary-data.ts';
+import { parseJson } from './representation.ts';
 import type { Eventually } from './tag-store.ts';
 
 /** Whether some path could name a member with this id: none could with a longer one, so it is nobody's. */

@@ -1,8 +1,7 @@
-import type { RedisScript } from '../redis/redis.ts';
-import { defineClaim, defineScript } from '../redis/script.ts';
+import { defineClaim, defineScript, type RedisScript } from '../redis/redis.ts';
 
 /**
- * The claim protocol for Redis: `claim-protocol.ts`, line by line, one script per operation. KEYS: the epoch marker of
+ * The claim protocol for Redis: `protocol.ts`, line by line, one script per operation. KEYS: the epoch marker of
  * the slot, the record. ARGV begins with lease, hold and longest read (microseconds) and the record's expiry
  * (milliseconds). Every answer is one text of lines, quicker to read than a list: the epoch, the clock, the end of the
  * hold, then what the operation tells.
@@ -16,7 +15,7 @@ import { defineClaim, defineScript } from '../redis/script.ts';
  * Behind it stands the form of the records, 4: where two versions of this file share a store, each is new to the other,
  * and nothing is handed out until one of them is gone.
  *
- * Beyond `claim-protocol.ts`, whose clock is never set: somebody may set Redis's clock back. A marker from the future is
+ * Beyond `protocol.ts`, whose clock is never set: somebody may set Redis's clock back. A marker from the future is
  * another epoch, as if the store were new. A record from the future counts as changed now, and what it waits for is over
  * after the longest lease that can be configured; else it would wait for as long as the clock needs.
  */

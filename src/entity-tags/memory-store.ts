@@ -10,7 +10,7 @@ import {
   type ProtocolTimes,
   type Step,
   type TagRecord,
-} from './claim-protocol.ts';
+} from './protocol.ts';
 import type { ResourceKey, TagStore } from './tag-store.ts';
 import type { EntityTagTimes } from './times.ts';
 
@@ -28,7 +28,7 @@ export interface MemoryTagStoreOptions {
 }
 
 export type Protocol = Pick<
-  typeof import('./claim-protocol.ts'),
+  typeof import('./protocol.ts'),
   'open' | 'lookUp' | 'endRead' | 'claim' | 'markSent' | 'end'
 >;
 

@@ -1,7 +1,15 @@
+import type { CanonicalRequest } from '../http/canonical-request.ts';
+import { type FieldList, fieldValue } from '../http/field-list.ts';
+import { decodeSegment } from '../http/path-folding.ts';
 import { isRejection, type Rejection } from '../http/rejection.ts';
 import type { ForwardOutcome, ResponseEdits, UpstreamHooks } from '../upstream/hooks.ts';
-import { isInTime, markChanged, takeLease, type Write, writtenFields } from './tracked-write.ts';
-import { writeOutcome } from './write-outcome.ts';
+import { answerOctets, recordRead, type Tracking } from './context.ts';
+import { parseStrongTag } from './entity-tag.ts';
+import { createdId, fitsInPath } from './json-api.ts';
+import { type Identity, isStranger, randomTag, subjectOf, variantOf } from './keys.ts';
+import { fingerprintOf } from './representation.ts';
+import { collectionKeyOf, memberKeyOf, type TrackedRequest } from './resources.ts';
+import { isInTime, markChanged, takeLease, type Write, writeOutcome, writtenFields } from './write.ts';
 
 /**
  * A change on or below a member by somebody whom no token names, that names no state itself. It waits for writes with a
@@ -27,4 +35,70 @@ export async function beginUnleasedWrite(write: Omit<Write, 'tags'>): Promise<Up
       return forwarded.kind === 'answered' ? { fields: { etag: null } } : {};
     },
   };
+}
+
+/**
+ * A change of a collection that asks for no precondition: mostly a POST that creates a member, whose 201 carries the
+ * new member's tag. It takes no lease, since nobody can hold a tag of what is not there yet; the answer counts as a
+ * read of the member that began before the request was sent.
+ */
+export function beginCreation(
+  tracking: Tracking,
+  request: CanonicalRequest,
+  tracked: TrackedRequest,
+  identity: Identity,
+): UpstreamHooks {
+  const subject = subjectOf(request, identity);
+  const startedAt = tracking.monotonic();
+  const isOfStranger = isStranger(identity);
+  const alsoChanged = isOfStranger ? undefined : collectionKeyOf(tracked, subject);
+  return {
+    requestFields: { 'if-match': null, 'if-none-match': null },
+    bufferLimit: tracking.trackedResponseBytes,
+    streamedHeaderEdits: { etag: null },
+    async onOutcome(outcome): Promise<ResponseEdits> {
+      const [tag] = await Promise.all([
+        tagOfCreated(tracking, request, tracked, { subject, isOfStranger }, startedAt, outcome),
+        markChanged(tracking, alsoChanged, writeOutcome(outcome)),
+      ]);
+      if (outcome.kind !== 'answered') return {};
+      return { fields: tag === null ? { etag: null } : { etag: null, ETag: `"${tag}"` } };
+    },
+  };
+}
+
+async function tagOfCreated(
+  tracking: Tracking,
+  request: CanonicalRequest,
+  tracked: TrackedRequest,
+  { subject, isOfStranger }: { readonly subject: string; readonly isOfStranger: boolean },
+  startedAt: number,
+  outcome: ForwardOutcome,
+): Promise<string | null> {
+  if (outcome.kind !== 'answered' || outcome.status !== 201 || outcome.body === null) return null;
+  const octets = await answerOctets(tracking, outcome.fields, outcome.body);
+  if (octets === null) return null;
+  const id = (await createdId(octets)) ?? idOfLocation(outcome.fields, tracked);
+  if (id === undefined) return null;
+  const given = await recordRead(tracking, memberKeyOf(tracked, id), null, startedAt, {
+    variant: variantOf(request, subject, 'created'),
+    fingerprint: await fingerprintOf(octets),
+    newTag: randomTag(),
+    shopTag: parseStrongTag(fieldValue(outcome.fields, 'etag')),
+    isOfCollection: false,
+    fields: null,
+    isOfStranger,
+  });
+  return given?.tag ?? null;
+}
+
+/** The last segment of `Location` where the rest has the length of the collection's path (RFC 9110 section 10.2.2). */
+function idOfLocation(fields: FieldList, { resource }: TrackedRequest): string | undefined {
+  const path = fieldValue(fields, 'location')
+    ?.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '')
+    .replace(/[?#].*$/s, '');
+  const segments = path?.split('/') ?? [];
+  const id = segments.at(-1);
+  const isMember = segments.length === resource.member.split('/').length;
+  return isMember && id !== undefined && fitsInPath(id) ? decodeSegment(id) : undefined;
 }

@@ -5,11 +5,11 @@ import {
   type ClientOptions,
   closeClient,
   createClient,
+  createSubscriptions,
+  findConnectError,
   type RedisTlsOptions,
 } from './clients.ts';
-import { withinDeadline } from './deadline.ts';
-import { causeOf, isUnknownScript, toRedisFault } from './faults.ts';
-import { findConnectError } from './find-connect-error.ts';
+import { causeOf, isUnknownScript, toRedisFault, withinDeadline } from './faults.ts';
 import {
   type Redis,
   type RedisArgument,
@@ -19,10 +19,8 @@ import {
   RedisUnavailable,
 } from './redis.ts';
 import { parseRedisUrl, type RedisAddress } from './redis-url.ts';
-import { findMissingRights } from './rights.ts';
-import { askServerFacts, type ServerFacts } from './server-facts.ts';
+import { askServerFacts, findMissingRights, type ServerFacts } from './server-facts.ts';
 import { type Cause, type Health, type HealthLine, StoreHealth } from './store-health.ts';
-import { createSubscriptions } from './subscriptions.ts';
 
 export interface ConnectRedisOptions {
   /** See `parseRedisUrl`; what it has parsed already will do. */

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { type Agreement, agree } from './agreement.ts';
 import {
+  type Agreement,
+  agree,
   announceEveryMs,
   announceScript,
   type Member,
@@ -8,7 +9,7 @@ import {
   memberTtlMs,
   readRegister,
 } from './members.ts';
-import type { Redis, RedisFaultWord } from './redis.ts';
+import { type Redis, type RedisFaultWord, RedisUnavailable } from './redis.ts';
 
 export interface MembershipOptions {
   readonly redis: Redis;
@@ -112,4 +113,24 @@ export class Membership {
     }
     if (register.isNew) onNewStore();
   }
+}
+
+/** The same store for one feature, which may not use it while `refusal` gives a word. */
+export function guardRedis(redis: Redis, refusal: () => RedisFaultWord | undefined): Redis {
+  const guard = <Args extends unknown[], T>(call: (...args: Args) => Promise<T>) =>
+    ((...args) => {
+      const word = refusal();
+      return word === undefined ? call(...args) : Promise.reject(new RedisUnavailable(word));
+    }) as (...args: Args) => Promise<T>;
+  return {
+    kind: redis.kind,
+    command: guard(redis.command.bind(redis)),
+    runScript: guard(redis.runScript.bind(redis)),
+    runScriptAndWait: guard(redis.runScriptAndWait.bind(redis)),
+    subscribe: redis.subscribe.bind(redis),
+    status: redis.status.bind(redis),
+    state: redis.state.bind(redis),
+    ready: redis.ready.bind(redis),
+    close: redis.close.bind(redis),
+  };
 }

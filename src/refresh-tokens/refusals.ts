@@ -1,8 +1,8 @@
 import type { Answer } from '../http/answer.ts';
 import { type Rejection, reject } from '../http/rejection.ts';
 import { rejectionTable } from '../http/rejection-table.ts';
-import type { NotPlain } from './plain-request.ts';
-import type { TokenEndpoint } from './token-endpoints.ts';
+import type { TokenEndpoint } from './endpoints.ts';
+import type { NotPlain } from './token-request.ts';
 
 export type RefusalReason = 'used' | 'revoked' | 'expired';
 

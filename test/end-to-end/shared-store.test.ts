@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { randomTag } from '../../src/entity-tags/random-tag.ts';
+import { randomTag } from '../../src/entity-tags/keys.ts';
 import { ageRedis } from '../harness/aged-redis.ts';
 import { eventually } from '../harness/eventually.ts';
 import { type RedisProcess, startRedisProcess } from '../harness/redis-server.ts';

@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
+import { isOwnTag } from '../../src/entity-tags/entity-tag.ts';
 import { createMemoryTagStore } from '../../src/entity-tags/memory-store.ts';
-import { isOwnTag } from '../../src/entity-tags/random-tag.ts';
 import type { TagStore } from '../../src/entity-tags/tag-store.ts';
 import { fieldValue, fieldValues } from '../../src/http/field-list.ts';
 import { RedisUnavailable } from '../../src/redis/redis.ts';

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { parseEntityTags, parseStrongTag } from '../../src/entity-tags/entity-tag.ts';
-import { namesTag, readIfMatch } from '../../src/entity-tags/precondition.ts';
+import { namesTag, parseEntityTags, parseStrongTag, readIfMatch } from '../../src/entity-tags/entity-tag.ts';
 
 const strong = (opaque: string) => ({ weak: false, opaque });
 const weak = (opaque: string) => ({ weak: true, opaque });

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { collectionKey, digest, foldId, memberKey } from '../../src/entity-tags/resource-key.ts';
+import { collectionKey, digest, foldId, memberKey } from '../../src/entity-tags/keys.ts';
 
 const template = '/carts/{cart_id}';
 

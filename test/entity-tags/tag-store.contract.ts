@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { digest } from '../../src/entity-tags/resource-key.ts';
+import { digest } from '../../src/entity-tags/keys.ts';
 import type { ClaimEnd, ReadEnd, ReadNote, ResourceKey, TagStore } from '../../src/entity-tags/tag-store.ts';
 import { type EntityTagTimes, entityTagTimes } from '../../src/entity-tags/times.ts';
 

@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { digest, randomTag } from '../../src/entity-tags/keys.ts';
 import { createMemoryTagStore } from '../../src/entity-tags/memory-store.ts';
-import { randomTag } from '../../src/entity-tags/random-tag.ts';
 import { createRedisTagStore } from '../../src/entity-tags/redis-store.ts';
-import { digest } from '../../src/entity-tags/resource-key.ts';
 import type { ReadNote } from '../../src/entity-tags/tag-store.ts';
 import { connectRedis } from '../../src/redis/connect-redis.ts';
 import type { Redis } from '../../src/redis/redis.ts';

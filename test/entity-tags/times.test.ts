@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { createStoreClock } from '../../src/entity-tags/store-clock.ts';
 import { entityTagTimes } from '../../src/entity-tags/times.ts';
-import { writeOutcome } from '../../src/entity-tags/write-outcome.ts';
+import { writeOutcome } from '../../src/entity-tags/write.ts';
 
 const settings = { leaseMs: 15_000, sendByMs: 2000, storeTimeoutMs: 500, responseTimeoutMs: 60_000 };
 

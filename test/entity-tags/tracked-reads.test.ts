@@ -1,9 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import {
-  createTrackedResources,
-  type TrackedResourceOptions,
-} from '../../src/entity-tags/tracked-resources.ts';
+import { createTrackedResources, type TrackedResourceOptions } from '../../src/entity-tags/resources.ts';
 import type { CanonicalRequest } from '../../src/http/canonical-request.ts';
 import { buildPathTable, type PathTableRow } from '../../src/http/path-table.ts';
 

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { readBearerCredentials } from '../../src/access/bearer-credentials.ts';
 import { parseEntityTags } from '../../src/entity-tags/entity-tag.ts';
 import { isRejection } from '../../src/http/rejection.ts';
-import { findCandidate } from '../../src/refresh-tokens/candidates.ts';
+import { findCandidate } from '../../src/refresh-tokens/token-request.ts';
 import { makeToken } from '../access/signing.ts';
 import { claims, createVerifier, rsa } from '../access/verifier-setup.ts';
 import { mutate, mutations } from './arbitraries.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { readPastedRequest } from '../../src/cli/explain/pasted-request.ts';
-import { foldId } from '../../src/entity-tags/resource-key.ts';
+import { foldId } from '../../src/entity-tags/keys.ts';
 import { foldCase } from '../../src/http/path-folding.ts';
 import { trimEndWhile, trimOws } from '../../src/http/trimming.ts';
 import { withoutCredentials } from '../../src/telemetry/log.ts';

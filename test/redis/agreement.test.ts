@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { agree } from '../../src/redis/agreement.ts';
-import type { Member, Register } from '../../src/redis/members.ts';
+import { agree, type Member, type Register } from '../../src/redis/members.ts';
 
 const mine: Member = {
   owner: 'shop',

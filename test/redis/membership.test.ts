@@ -1,8 +1,7 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { connectRedis } from '../../src/redis/connect-redis.ts';
-import { guardRedis } from '../../src/redis/guarded-redis.ts';
 import { type Member, memberTtlMs } from '../../src/redis/members.ts';
-import { Membership } from '../../src/redis/membership.ts';
+import { guardRedis, Membership } from '../../src/redis/membership.ts';
 import type { Redis } from '../../src/redis/redis.ts';
 import { startCluster, startRedis, until } from '../harness/redis-processes.ts';
 

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Redis } from '../../src/redis/redis.ts';
-import type { TokenSteps } from '../../src/refresh-tokens/memory-token-store.ts';
-import * as steps from '../../src/refresh-tokens/token-record.ts';
-import { buildTokenScripts } from '../../src/refresh-tokens/token-scripts.ts';
+import { buildTokenScripts } from '../../src/refresh-tokens/lua.ts';
+import type { TokenSteps } from '../../src/refresh-tokens/memory-store.ts';
+import * as steps from '../../src/refresh-tokens/protocol.ts';
 import { type SingleRedis, startRedis } from '../harness/redis-processes.ts';
 import { contract, type Subject } from './store-contract.ts';
 import { connect, memorySubject, redisSubject } from './stores.ts';

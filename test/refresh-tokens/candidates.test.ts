@@ -1,7 +1,7 @@
 import { deflateRawSync, gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
-import { findCandidate } from '../../src/refresh-tokens/candidates.ts';
 import { canonicalToken, createDigests, isPlainToken } from '../../src/refresh-tokens/token-digest.ts';
+import { findCandidate } from '../../src/refresh-tokens/token-request.ts';
 import { shopEndpoints } from './token-front.ts';
 
 const exchanges = shopEndpoints.filter(({ kind }) => kind === 'exchange');

@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
-import { readIssuedTokens } from '../../src/refresh-tokens/issued-tokens.ts';
+import { readIssuedTokens } from '../../src/refresh-tokens/issue.ts';
 
 const names = [
   {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { MemoryTokenStore } from '../../src/refresh-tokens/memory-token-store.ts';
-import { newFamily } from '../../src/refresh-tokens/recording.ts';
+import { newFamily } from '../../src/refresh-tokens/issue.ts';
+import { MemoryTokenStore } from '../../src/refresh-tokens/memory-store.ts';
 import { all, newSubject, newToken } from './store-contract.ts';
 
 const lifetimeMs = 1000;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import * as steps from '../../src/refresh-tokens/token-record.ts';
+import * as steps from '../../src/refresh-tokens/protocol.ts';
 import { type ModelOptions, runModel } from './model.ts';
 
 const seeds = 60;

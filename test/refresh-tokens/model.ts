@@ -1,15 +1,15 @@
 import { isAnswer } from '../../src/http/answer.ts';
 import { isRejection } from '../../src/http/rejection.ts';
 import { RedisUnavailable } from '../../src/redis/redis.ts';
-import { beginExchange } from '../../src/refresh-tokens/exchanging.ts';
-import { MemoryTokenStore, type TokenSteps } from '../../src/refresh-tokens/memory-token-store.ts';
-import { newFamily, recordIssued } from '../../src/refresh-tokens/recording.ts';
+import type { Workings } from '../../src/refresh-tokens/context.ts';
+import type { TokenEndpoint } from '../../src/refresh-tokens/endpoints.ts';
+import { newFamily, recordIssued } from '../../src/refresh-tokens/issue.ts';
+import { MemoryTokenStore, type TokenSteps } from '../../src/refresh-tokens/memory-store.ts';
+import { beginExchange } from '../../src/refresh-tokens/refresh.ts';
 import { RetryQueue } from '../../src/refresh-tokens/retry-queue.ts';
-import { beginRevocation } from '../../src/refresh-tokens/revoking.ts';
+import { beginRevocation } from '../../src/refresh-tokens/revoke.ts';
 import { createDigests } from '../../src/refresh-tokens/token-digest.ts';
-import type { TokenEndpoint } from '../../src/refresh-tokens/token-endpoints.ts';
 import type { FamilyId, TokenStore } from '../../src/refresh-tokens/token-store.ts';
-import type { Workings } from '../../src/refresh-tokens/workings.ts';
 import type { ForwardOutcome, UpstreamHooks } from '../../src/upstream/hooks.ts';
 
 /**

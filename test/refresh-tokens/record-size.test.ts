@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Redis } from '../../src/redis/redis.ts';
-import { newFamily } from '../../src/refresh-tokens/recording.ts';
-import { RedisTokenStore } from '../../src/refresh-tokens/redis-token-store.ts';
+import { newFamily } from '../../src/refresh-tokens/issue.ts';
+import { RedisTokenStore } from '../../src/refresh-tokens/redis-store.ts';
 import { type RedisProcess, startRedisProcess } from '../harness/redis-server.ts';
 import { newSubject, newToken } from './store-contract.ts';
 import { connect } from './stores.ts';

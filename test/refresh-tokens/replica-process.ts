@@ -1,6 +1,6 @@
 /** A replica that can be killed: upstream port, JWKS and Redis come as arguments; prints its port. */
 import { connectRedis } from '../../src/redis/connect-redis.ts';
-import { RedisTokenStore } from '../../src/refresh-tokens/redis-token-store.ts';
+import { RedisTokenStore } from '../../src/refresh-tokens/redis-store.ts';
 import { defaultLifetimeMs, startTokenFront } from './token-front.ts';
 
 const [, , port, jwksUrl = '', redisUrl = '', answerWithinMs, marginMs] = process.argv;

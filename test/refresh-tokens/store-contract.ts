@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { newFamily } from '../../src/refresh-tokens/recording.ts';
+import { newFamily } from '../../src/refresh-tokens/issue.ts';
 import { createDigests } from '../../src/refresh-tokens/token-digest.ts';
 import type {
   BookLimits,

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { DemoShop } from '../../demo/shop.ts';
 import type { Redis } from '../../src/redis/redis.ts';
-import { RedisTokenStore } from '../../src/refresh-tokens/redis-token-store.ts';
+import { RedisTokenStore } from '../../src/refresh-tokens/redis-store.ts';
 import { type FaultProxy, startFaultProxy } from '../harness/fault-proxy.ts';
 import { startSentinel } from '../harness/redis-processes.ts';
 import { type RedisProcess, startRedisProcess } from '../harness/redis-server.ts';

@@ -1,8 +1,8 @@
 import { connectRedis } from '../../src/redis/connect-redis.ts';
 import type { Redis } from '../../src/redis/redis.ts';
-import { MemoryTokenStore, type TokenSteps } from '../../src/refresh-tokens/memory-token-store.ts';
-import { RedisTokenStore } from '../../src/refresh-tokens/redis-token-store.ts';
-import { buildTokenScripts } from '../../src/refresh-tokens/token-scripts.ts';
+import { buildTokenScripts } from '../../src/refresh-tokens/lua.ts';
+import { MemoryTokenStore, type TokenSteps } from '../../src/refresh-tokens/memory-store.ts';
+import { RedisTokenStore } from '../../src/refresh-tokens/redis-store.ts';
 import { until } from '../harness/redis-processes.ts';
 import { book, lifetimeMs, type Subject } from './store-contract.ts';
 

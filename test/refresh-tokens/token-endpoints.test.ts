@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { CanonicalRequest, Method } from '../../src/http/canonical-request.ts';
-import { compileTokenEndpoints } from '../../src/refresh-tokens/token-endpoints.ts';
+import { compileTokenEndpoints } from '../../src/refresh-tokens/endpoints.ts';
 import { shopEndpoints } from './token-front.ts';
 
 const read = compileTokenEndpoints(shopEndpoints, { ignoredPrefixes: ['/index.php'] });

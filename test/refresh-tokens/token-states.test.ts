@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { DemoShop } from '../../demo/shop.ts';
-import { MemoryTokenStore } from '../../src/refresh-tokens/memory-token-store.ts';
-import type { RefreshTokensOptions } from '../../src/refresh-tokens/options.ts';
+import type { RefreshTokensOptions } from '../../src/refresh-tokens/context.ts';
+import { MemoryTokenStore } from '../../src/refresh-tokens/memory-store.ts';
 import {
   asked,
   defaultLifetimeMs,

@@ -1,5 +1,5 @@
 import type { Config } from '../../config/schema.ts';
-import { createTrackedResources, type TrackedRequest } from '../../entity-tags/tracked-resources.ts';
+import { createTrackedResources, type TrackedRequest } from '../../entity-tags/resources.ts';
 import { type CanonicalRequest, isSafe } from '../../http/canonical-request.ts';
 import type { RejectionName, Rejections } from '../../http/rejection-table.ts';
 

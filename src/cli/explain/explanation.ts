@@ -8,7 +8,7 @@ import type { ReadingStep } from '../../http/path-table.ts';
 import { isRejection } from '../../http/rejection.ts';
 import { buildRejections, type RejectionName, type Rejections } from '../../http/rejection-table.ts';
 import { buildRequestRules } from '../../http/request-rules.ts';
-import { compileTokenEndpoints } from '../../refresh-tokens/token-endpoints.ts';
+import { compileTokenEndpoints } from '../../refresh-tokens/endpoints.ts';
 import { type EntityTagRule, findEntityTagRule, hasNoId, lenientSpellingRule } from './entity-tag-rule.ts';
 import { explainMiss } from './nearest-rows.ts';
 import { findOwnEndpoint, type OwnEndpointName } from './own-endpoint.ts';

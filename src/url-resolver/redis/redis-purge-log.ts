@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Redis } from '../../redis/redis.ts';
-import { defineScript } from '../../redis/script.ts';
+import { defineScript, type Redis } from '../../redis/redis.ts';
 import { type PurgeEntry, readPurgeEntry, writePurge } from '../purge/purge.ts';
 import { retainedPurges } from '../purge/purge-history.ts';
 import type { PurgeLog, PurgeReading } from '../purge/purge-log.ts';

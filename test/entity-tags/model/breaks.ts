@@ -1,9 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { stripTypeScriptTypes } from 'node:module';
-import type * as protocol from '../../../src/entity-tags/claim-protocol.ts';
+import type * as protocol from '../../../src/entity-tags/protocol.ts';
 import { type Break, swap } from '../clocked-scripts.ts';
-import type { Fault, Program, ProxyBreak, Setting } from './world.ts';
-import { ticks } from './world.ts';
+import { type Fault, type Program, type ProxyBreak, type Setting, ticks } from './world.ts';
 
 /** One rule that is switched off, and a world in which that loses an update. */
 export interface BrokenRule {

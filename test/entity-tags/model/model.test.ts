@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import * as steps from '../../../src/entity-tags/claim-protocol.ts';
+import { digest } from '../../../src/entity-tags/keys.ts';
 import { buildTagScripts, type TagScripts } from '../../../src/entity-tags/lua.ts';
 import { createMemoryTagStore } from '../../../src/entity-tags/memory-store.ts';
+import * as steps from '../../../src/entity-tags/protocol.ts';
 import { createRedisTagStore } from '../../../src/entity-tags/redis-store.ts';
-import { digest } from '../../../src/entity-tags/resource-key.ts';
 import { connectRedis } from '../../../src/redis/connect-redis.ts';
 import type { Redis } from '../../../src/redis/redis.ts';
 import { type SingleRedis, startRedis, until } from '../../harness/redis-processes.ts';

@@ -1,5 +1,4 @@
-import type { Call, Process, Setting, StoreState, World } from './world.ts';
-import { tick } from './world.ts';
+import { type Call, type Process, type Setting, type StoreState, tick, type World } from './world.ts';
 
 /** Hears every call of the store, for the replay. */
 export type Hear = (call: Call) => void;

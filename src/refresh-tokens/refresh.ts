@@ -2,17 +2,23 @@ import { randomUUID } from 'node:crypto';
 import type { Answer } from '../http/answer.ts';
 import type { CanonicalRequest } from '../http/canonical-request.ts';
 import type { Rejection } from '../http/rejection.ts';
-import { mayHoldAfter } from '../redis/deadline.ts';
+import { mayHoldAfter } from '../redis/faults.ts';
 import { RedisUnavailable } from '../redis/redis.ts';
 import type { ForwardOutcome, ResponseEdits, UpstreamHooks } from '../upstream/hooks.ts';
-import { readAnswer, readsAnswer, subjectDigestOf, withholdUnreadable } from './issuing.ts';
-import { verdictOf } from './outcome.ts';
-import { newFamily, recordIssued } from './recording.ts';
+import type { Workings } from './context.ts';
+import type { TokenEndpoint } from './endpoints.ts';
+import {
+  newFamily,
+  readAnswer,
+  readsAnswer,
+  recordIssued,
+  subjectDigestOf,
+  verdictOf,
+  withholdUnreadable,
+} from './issue.ts';
 import { refuseExchange, refuseForNow, refuseUnknown } from './refusals.ts';
 import { answerReplay, type PresentedToken, sealForLeeway } from './replay.ts';
-import type { TokenEndpoint } from './token-endpoints.ts';
 import type { ClaimAnswer, FamilyId, SubjectDigest, TokenDigest, Use } from './token-store.ts';
-import type { Workings } from './workings.ts';
 
 /** One exchange of a refresh token, on its way. */
 interface Refresh {

@@ -1,5 +1,8 @@
+import { decodeJwt } from 'jose/jwt/decode';
 import type { PathRules } from '../http/path-table.ts';
-import type { TokenEndpoint } from './token-endpoints.ts';
+import type { TokenEndpoint } from './endpoints.ts';
+import type { RetryQueue } from './retry-queue.ts';
+import type { Digests } from './token-digest.ts';
 import type { TokenStore } from './token-store.ts';
 
 export interface RefreshTokensOptions {
@@ -62,3 +65,41 @@ export const refreshTokenEvents = [
   'write-lost',
 ] as const;
 export type RefreshTokenEvent = (typeof refreshTokenEvents)[number];
+
+/** What the parts of this feature share. */
+export interface Workings
+  extends Required<
+    Pick<
+      RefreshTokensOptions,
+      | 'store'
+      | 'subjectOf'
+      | 'lifetimeMs'
+      | 'answerWithinMs'
+      | 'marginMs'
+      | 'claimMs'
+      | 'answerBytes'
+      | 'monotonicNow'
+      | 'replay'
+      | 'leewayMs'
+    >
+  > {
+  readonly digests: Digests;
+  readonly retries: RetryQueue;
+  emit(event: RefreshTokenEvent): void;
+}
+
+/**
+ * Whose an access token is, for bookkeeping only: it is decoded and NOT verified. It must come from the shop's own
+ * answer. `readSubject` is the one that verified tokens are read with, so that both name a user alike.
+ */
+export function createAccessTokenSubject(
+  readSubject: (claims: Readonly<Record<string, unknown>>) => string | undefined,
+): (accessToken: string) => string | undefined {
+  return (accessToken) => {
+    try {
+      return readSubject(decodeJwt(accessToken));
+    } catch {
+      return undefined;
+    }
+  };
+}

@@ -2,10 +2,10 @@ import { randomUUID } from 'node:crypto';
 import type { Rejection } from '../http/rejection.ts';
 import { RedisUnavailable } from '../redis/redis.ts';
 import type { UpstreamHooks } from '../upstream/hooks.ts';
-import { verdictOf } from './outcome.ts';
+import type { Workings } from './context.ts';
+import { verdictOf } from './issue.ts';
 import { refuseUnknown } from './refusals.ts';
 import type { Eventually, NoteAnswer } from './token-store.ts';
-import type { Workings } from './workings.ts';
 
 /** A note in the store that is pending until the shop's verdict is known. */
 interface Note {

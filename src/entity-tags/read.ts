@@ -2,15 +2,13 @@ import type { Answer } from '../http/answer.ts';
 import type { CanonicalRequest } from '../http/canonical-request.ts';
 import { type FieldEdits, fieldValue, fieldValues } from '../http/field-list.ts';
 import type { ForwardOutcome, ResponseEdits, UpstreamHooks } from '../upstream/hooks.ts';
-import { parseEntityTags, parseStrongTag } from './entity-tag.ts';
-import { fingerprintOf, fingerprintWithout } from './fingerprint.ts';
+import { answerOctets, recordRead, type Tracking } from './context.ts';
+import { namesTag, parseEntityTags, parseStrongTag } from './entity-tag.ts';
 import { singleMemberId } from './json-api.ts';
-import { namesTag } from './precondition.ts';
-import { randomTag } from './random-tag.ts';
+import { coversVary, type Identity, isStranger, randomTag, subjectOf, variantOf, varyNames } from './keys.ts';
+import { fingerprintOf, fingerprintWithout } from './representation.ts';
+import { collectionKeyOf, memberKeyOf, type TrackedRequest } from './resources.ts';
 import type { Eventually, ReadNote, ResourceKey } from './tag-store.ts';
-import { collectionKeyOf, memberKeyOf, type TrackedRequest } from './tracked-resources.ts';
-import { answerOctets, recordRead, type Tracking } from './tracking.ts';
-import { coversVary, type Identity, isStranger, subjectOf, variantOf, varyNames } from './variant.ts';
 
 /** The shop's tags are for us alone. */
 const withoutTag: FieldEdits = { etag: null };

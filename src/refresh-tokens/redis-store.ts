@@ -1,5 +1,5 @@
 import { type Redis, type RedisArgument, RedisUnavailable } from '../redis/redis.ts';
-import { buildTokenScripts, type TokenScripts } from './token-scripts.ts';
+import { buildTokenScripts, type TokenScripts } from './lua.ts';
 import {
   type BookLimits,
   type ClaimAnswer,

@@ -11,7 +11,7 @@ import type {
 
 /**
  * The steps of docs/decisions/refresh-token-states.md on one record, pure. Times are milliseconds of the store's clock.
- * `token-scripts.ts` says the same in Lua.
+ * `lua.ts` says the same in Lua.
  */
 export interface TokenRecord {
   readonly subject: SubjectDigest | null;

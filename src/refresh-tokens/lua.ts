@@ -1,8 +1,7 @@
-import type { RedisScript } from '../redis/redis.ts';
-import { defineClaim, defineScript } from '../redis/script.ts';
+import { defineClaim, defineScript, type RedisScript } from '../redis/redis.ts';
 
 /**
- * The steps of `token-record.ts` for Redis, one script per operation; the generations of subjects; the ends of families.
+ * The steps of `protocol.ts` for Redis, one script per operation; the generations of subjects; the ends of families.
  *
  * A token is a hash: s(ubject) g(eneration; left out: 0) f(amily) i(ssued at) e(xpires at) u(sed at) c(laim) cu (claimed
  * until) ci (indeterminate), `n:` + subject -> when (a settled note), `p:` + operation -> when:subject (a pending one);

@@ -3,7 +3,7 @@ import { decodeSegment } from '../http/path-folding.ts';
 import { foldSuffixes, withoutFormatSuffix } from '../http/path-interpretations.ts';
 import { buildPathTable, type PathMatch, type PathRules, type PathTableRow } from '../http/path-table.ts';
 import { isTemplateProblem, parsePathTemplate } from '../http/path-template.ts';
-import { collectionKey, memberKey } from './resource-key.ts';
+import { collectionKey, memberKey } from './keys.ts';
 import type { ResourceKey } from './tag-store.ts';
 
 /** One resource type that carries entity tags. */

@@ -2,17 +2,20 @@ import { type Answer, isAnswer } from '../http/answer.ts';
 import type { CanonicalRequest } from '../http/canonical-request.ts';
 import { isRejection, type Rejection } from '../http/rejection.ts';
 import type { ObservedHooks } from '../upstream/hooks.ts';
-import { type Candidate, findCandidate } from './candidates.ts';
-import { beginExchange } from './exchanging.ts';
-import { issueHooks } from './issuing.ts';
-import { type RefreshTokenEvent, type RefreshTokensOptions, refreshTokenEvents } from './options.ts';
-import { readType } from './plain-request.ts';
+import {
+  type RefreshTokenEvent,
+  type RefreshTokensOptions,
+  refreshTokenEvents,
+  type Workings,
+} from './context.ts';
+import { compileTokenEndpoints, hasBody, type TokenRequest } from './endpoints.ts';
+import { issueHooks } from './issue.ts';
+import { beginExchange } from './refresh.ts';
 import { refuseNotPlain } from './refusals.ts';
 import { RetryQueue } from './retry-queue.ts';
-import { beginRevocation } from './revoking.ts';
+import { beginRevocation } from './revoke.ts';
 import { createDigests } from './token-digest.ts';
-import { compileTokenEndpoints, hasBody, type TokenRequest } from './token-endpoints.ts';
-import type { Workings } from './workings.ts';
+import { type Candidate, findCandidate, readType } from './token-request.ts';
 
 /** The life cycle of refresh tokens at the edge: a gate of the pipeline. */
 export interface RefreshTokens {

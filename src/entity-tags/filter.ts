@@ -4,23 +4,21 @@ import { fieldValues } from '../http/field-list.ts';
 import type { PathRules } from '../http/path-table.ts';
 import { isRejection, type Rejection, reject } from '../http/rejection.ts';
 import type { ObservedHooks } from '../upstream/hooks.ts';
-import { beginCreation } from './created-member.ts';
-import type { EntityTagEvent } from './entity-tag-events.ts';
-import { type IfMatch, readIfMatch } from './precondition.ts';
-import type { TagStore } from './tag-store.ts';
-import type { EntityTagTimes } from './times.ts';
-import { beginRead } from './tracked-read.ts';
+import type { EntityTagEvent, Tracking } from './context.ts';
+import { type IfMatch, readIfMatch } from './entity-tag.ts';
+import { type Identity, isStranger, subjectOf } from './keys.ts';
+import { beginRead } from './read.ts';
 import {
   collectionKeyOf,
   createTrackedResources,
   type TrackedMatch,
   type TrackedRequest,
   type TrackedResourceOptions,
-} from './tracked-resources.ts';
-import { beginWrite, type Write } from './tracked-write.ts';
-import type { Tracking } from './tracking.ts';
-import { beginUnleasedWrite } from './unleased-write.ts';
-import { type Identity, isStranger, subjectOf } from './variant.ts';
+} from './resources.ts';
+import type { TagStore } from './tag-store.ts';
+import type { EntityTagTimes } from './times.ts';
+import { beginCreation, beginUnleasedWrite } from './unleased-write.ts';
+import { beginWrite, type Write } from './write.ts';
 
 export interface EntityTagsOptions {
   readonly resources: readonly TrackedResourceOptions[];

@@ -1,5 +1,5 @@
-import * as steps from './token-record.ts';
-import { type Book, blankBook, blankRecord, type TokenRecord } from './token-record.ts';
+import * as steps from './protocol.ts';
+import { type Book, blankBook, blankRecord, type TokenRecord } from './protocol.ts';
 import {
   type BookLimits,
   type FamilyId,

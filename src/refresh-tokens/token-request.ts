@@ -1,0 +1,221 @@
+import { isUtf8 } from 'node:buffer';
+import type { CanonicalRequest } from '../http/canonical-request.ts';
+import { type FieldList, fieldValues } from '../http/field-list.ts';
+import { normaliseLinearly } from '../http/path-folding.ts';
+import type { TokenEndpoint } from './endpoints.ts';
+import { decode, type FormField, readForm, readJson, readMultipart } from './plain-fields.ts';
+import { isPlainToken } from './token-digest.ts';
+
+/** The refresh token that the shop reads in a request, if there is one; otherwise why shops may disagree about it. */
+export type Candidate = { readonly token: string | undefined } | { readonly notPlain: NotPlain };
+
+const grantType = fieldNameOf('grant_type');
+
+/**
+ * Reads a token request as every shop has to read it. shopward and the shop must not see different tokens in one request,
+ * and there are more readers than anybody knows: so what two of them could read in two ways is not plain, and not
+ * forwarded. Linear in the length of query and body.
+ */
+export function findCandidate(
+  request: Pick<CanonicalRequest, 'fields' | 'query'>,
+  body: Buffer,
+  endpoints: readonly TokenEndpoint[],
+): Candidate {
+  const fields = readFields(request, body);
+  if (typeof fields === 'string') return { notPlain: fields };
+  const isForm = endpoints.every(({ format }) => format === 'form');
+  const names = [...new Set(endpoints.map(({ fields: { refreshToken } }) => refreshToken))].map(fieldNameOf);
+  const token = oneValue(fields, names);
+  if ('notPlain' in token) return token;
+  const grant = isForm ? oneValue(fields, [grantType]) : absent;
+  if ('notPlain' in grant) return grant;
+  // Elsewhere than the token it is not what the shop looks at, or not all that it looks at.
+  const isOther = grant.place === token.place && isAnotherGrant(grant.value);
+  if (token.value === '' || isOther) return { token: undefined };
+  return isPlainToken(token.value) ? { token: token.value } : { notPlain: 'token-characters' };
+}
+
+const absent = { value: '', place: '' };
+
+/** The value of the one field of any of these names, empty where there is none. */
+function oneValue(
+  fields: readonly FormField[],
+  names: readonly FieldName[],
+): { readonly value: string; readonly place: string } | { readonly notPlain: NotPlain } {
+  let found: { readonly value: string; readonly place: string } | undefined;
+  for (const { name, isExact, value, place } of fields) {
+    if (names.some(({ exact }) => exact === name)) {
+      if (!isExact) return { notPlain: 'other-spelling' };
+      if (found !== undefined) return { notPlain: 'repeated' };
+      if (value === null) return { notPlain: 'not-text' };
+      found = { value, place };
+    } else if (names.some((meant) => isMisspelled(name, meant) || isHidden(value, meant))) {
+      return { notPlain: 'other-spelling' };
+    }
+  }
+  return found ?? absent;
+}
+
+/** As it was read, or decoded once more: of a text of JSON, too, some readers see the form within. */
+function isMisspelled(name: string, meant: FieldName): boolean {
+  if (isOtherSpelling(name, meant)) return true;
+  const decoded = name.includes('%') ? decode(name) : name;
+  return decoded !== name && (decoded === meant.exact || isOtherSpelling(decoded, meant));
+}
+
+/** In the value as it was read, or decoded once more: some read a form whatever its type, and one form in another. */
+function isHidden(value: string | null, meant: FieldName): boolean {
+  if (value === null) return false;
+  return hidesField(value, meant) || (value.includes('%') && hidesField(decode(value), meant));
+}
+
+/**
+ * RFC 6749 section 4: a grant is named, and it is not that of section 6. What is no name (appendix A.10) may be nothing to
+ * the shop, as a bad escape is to Go, and then the token is all that it sees.
+ */
+function isAnotherGrant(grant: string): boolean {
+  return /^[\w.:/-]+$/.test(grant) && !foldName(grant).includes('refreshtoken');
+}
+
+/** The name of a field that holds a token or a grant, as it was configured, and what it folds to. */
+export interface FieldName {
+  readonly exact: string;
+  readonly folded: string;
+}
+
+export function fieldNameOf(exact: string): FieldName {
+  return { exact, folded: foldName(exact) };
+}
+
+/**
+ * What is left of a name when everything is taken away that some reader does not look at: case by Unicode's rules (Go
+ * takes the Kelvin sign for a `k`), compatibility forms, accents, and whatever is neither letter nor digit of ASCII (PHP
+ * makes `_` of spaces, dots and an open `[`; frameworks take camelCase for snake_case).
+ */
+export function foldName(name: string): string {
+  const plain = isAscii(name) ? name : normaliseLinearly(name, 'NFKD').toUpperCase();
+  return plain.toLowerCase().replace(/[^a-z0-9]/g, '');
+}
+
+/**
+ * Whether some reader may take `name` for the field although it is not spelled so. A longer word, such as
+ * `refresh_token_expires_in`, is another field; with brackets, dots, quotes or controls in it, it may be the same one,
+ * nested or cut short.
+ */
+export function isOtherSpelling(name: string, { exact, folded }: FieldName): boolean {
+  if (name === exact || isTooShort(name, folded)) return false;
+  const found = foldName(name);
+  return found === folded || (found.includes(folded) && !word.test(name));
+}
+
+/**
+ * Whether a value could be taken for the field by a reader of another format: it spells the name, with more around it
+ * than words have. `refresh_token` as a grant and `refresh-tokens` as a type are words.
+ */
+export function hidesField(value: string, { folded }: FieldName): boolean {
+  return !isTooShort(value, folded) && !plainWords.test(value) && foldName(value).includes(folded);
+}
+
+/** Only what is not ASCII can grow, U+FDFA to 18 characters. */
+function isTooShort(text: string, folded: string): boolean {
+  return text.length < folded.length && (isAscii(text) || text.length * 18 < folded.length);
+}
+
+const word = /^[\w-]*$/;
+const plainWords = /^[\w .:/-]*$/;
+
+function isAscii(text: string): boolean {
+  for (let i = 0; i < text.length; i += 1) if (text.charCodeAt(i) > 0x7f) return false;
+  return true;
+}
+
+/** Why a token request is not plain; a word for the log. */
+export type NotPlain =
+  | 'content-type'
+  | 'content-coding'
+  | 'charset'
+  | 'too-long'
+  | 'syntax'
+  | 'too-many-fields'
+  | 'other-spelling'
+  | 'repeated'
+  | 'not-text'
+  | 'token-characters'
+  | 'method';
+
+/** How the body of a token request is written. */
+export type PlainType =
+  | { readonly kind: 'json' }
+  | { readonly kind: 'form' }
+  | { readonly kind: 'multipart'; readonly boundary: string };
+
+/** Octets of a body that are looked into. A token request has a few KiB. */
+const readableBytes = 65_536;
+
+const codingFields = ['content-encoding', 'content-transfer-encoding'];
+
+/**
+ * The one type of a body, or why it is not plain: one Content-Type (RFC 9110 section 8.3) of JSON, an urlencoded form or
+ * multipart/form-data, in UTF-8, under no coding. Shops choose their parser by it in ways of their own, and some ignore it.
+ */
+export function readType(fields: FieldList): PlainType | NotPlain {
+  if (codingFields.some((name) => fieldValues(fields, name).length > 0)) return 'content-coding';
+  const [value, ...more] = fieldValues(fields, 'content-type');
+  if (value === undefined || more.length > 0) return 'content-type';
+  const [, type = '', rest = ''] = mediaType.exec(value) ?? [];
+  const parameters = readParameters(rest);
+  if (parameters === undefined) return 'content-type';
+  if ((parameters.get('charset') ?? 'utf-8').toLowerCase() !== 'utf-8') return 'charset';
+  const allows = (...names: string[]) => [...parameters.keys()].every((name) => names.includes(name));
+  const lower = type.toLowerCase();
+  if (jsonType.test(lower))
+    return allows('charset', 'version', 'profile', 'ext') ? { kind: 'json' } : 'content-type';
+  if (lower === 'application/x-www-form-urlencoded')
+    return allows('charset') ? { kind: 'form' } : 'content-type';
+  const boundary = parameters.get('boundary') ?? '';
+  const isMultipart = lower === 'multipart/form-data' && allows('boundary') && plainBoundary.test(boundary);
+  return isMultipart ? { kind: 'multipart', boundary } : 'content-type';
+}
+
+/** Every field of query and body, as any reader has to read them; otherwise why they are not plain. */
+export function readFields(
+  { fields, query }: Pick<CanonicalRequest, 'fields' | 'query'>,
+  body: Buffer,
+): readonly FormField[] | NotPlain {
+  const ofQuery = readForm(query.slice(1), 'query');
+  if (typeof ofQuery === 'string' || body.length === 0) return ofQuery;
+  if (body.length > readableBytes) return 'too-long';
+  const type = readType(fields);
+  if (typeof type === 'string') return type;
+  if (!isUtf8(body) || body.includes(0)) return 'charset';
+  const ofBody = readBody(type, body.toString('utf8'));
+  return typeof ofBody === 'string' ? ofBody : [...ofQuery, ...ofBody];
+}
+
+function readBody(type: PlainType, text: string): readonly FormField[] | NotPlain {
+  if (type.kind === 'json') return readJson(text);
+  if (type.kind === 'multipart') return readMultipart(text, type.boundary);
+  return formStart.test(text) ? readForm(text) : 'syntax';
+}
+
+/** A name; JSON, XML and comments begin otherwise, and some readers know them by that. */
+const formStart = /^[\w%+.*~!$@&]/;
+
+const mediaType = /^([\w.+-]+\/[\w.+-]+)[ \t]*((?:;.*)?)$/;
+const jsonType = /^application\/(?:[\w.-]+\+)?json$/;
+/** What clients make; others are read in too many ways. */
+const plainBoundary = /^[\w-]{1,70}$/;
+const parameter = /;[ \t]*([\w-]+)=(?:([\w./+:-]+)|"([\w./+:# -]*)")[ \t]*/y;
+
+/** Parameters by lower-case name; undefined where one is malformed or there twice. */
+function readParameters(text: string): ReadonlyMap<string, string> | undefined {
+  const found = new Map<string, string>();
+  parameter.lastIndex = 0;
+  for (let at = 0; at < text.length; at = parameter.lastIndex) {
+    const match = parameter.exec(text);
+    const name = match?.[1]?.toLowerCase();
+    if (match === null || name === undefined || found.has(name)) return undefined;
+    found.set(name, match[2] ?? match[3] ?? '');
+  }
+  return found;
+}
