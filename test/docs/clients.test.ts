@@ -1,0 +1,99 @@
+import { mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { pathToFileURL } from 'node:url';
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { cartIds, seedPassword } from '../../demo/data/ids.ts';
+import { type DemoShop, startDemoShop } from '../../demo/shop.ts';
+import { startChromium } from '../harness/chromium.ts';
+import { type Shopward, startShopward } from '../harness/shopward.ts';
+
+/** Every snippet of docs/clients.md as it stands there, in Node and in a browser page of another origin. */
+
+const root = path.join(import.meta.dirname, '../..');
+let files: ReadonlyMap<string, string>;
+let shop: DemoShop;
+let shopward: Shopward;
+let page: http.Server;
+let origin: string;
+
+beforeAll(async () => {
+  const text = await readFile(path.join(root, 'docs/clients.md'), 'utf8');
+  const snippets = [...text.matchAll(/^```js\n\/\/ (\S+)\n([\s\S]*?)^```$/gm)];
+  files = new Map([
+    ...snippets.map(([, name = '', code = '']): [string, string] => [name, code]),
+    ['scenario.js', await readFile(path.join(import.meta.dirname, 'clients-scenario.js'), 'utf8')],
+    ['axios.js', await readFile(path.join(root, 'node_modules/axios/dist/esm/axios.js'), 'utf8')],
+    ['', '<script type="importmap">{"imports":{"axios":"./axios.js"}}</script>'],
+  ]);
+  page = http.createServer((incoming, response) => {
+    const name = (incoming.url ?? '/').slice(1);
+    response.setHeader('Content-Type', name.endsWith('.js') ? 'text/javascript' : 'text/html');
+    response.end(files.get(name));
+  });
+  await new Promise<void>((resolve) => page.listen(0, '127.0.0.1', resolve));
+  origin = `http://127.0.0.1:${(page.address() as AddressInfo).port}`;
+  shop = await startDemoShop();
+  shopward = await startShopward({
+    upstream: shop.url,
+    config: {
+      cors: { origins: [origin] },
+      auth: { keys: { jwks: `${shop.url}/.well-known/jwks.json` }, subject: 'sub.customer_reference' },
+    },
+  });
+});
+afterAll(async () => {
+  await shopward?.stop();
+  await shop?.close();
+  page?.close();
+});
+
+const account = () => ({
+  api: shopward.url,
+  username: 'sonia@shop.example',
+  password: seedPassword,
+  cart: cartIds.everyday,
+});
+
+const expected = {
+  refused: { status: 401, code: '002', hasRequestId: true },
+  edits: 2,
+  isNewTag: true,
+  axiosTag: true,
+  readings: [200, 304],
+  isSameCopy: true,
+  isOnePair: true,
+  usedAgain: { status: 401, code: '004', hasRequestId: true },
+};
+
+test('in Node', async () => {
+  const folder = await mkdtemp(path.join(tmpdir(), 'shopward-clients-'));
+  try {
+    await writeFile(path.join(folder, 'package.json'), '{"type":"module"}');
+    await symlink(path.join(root, 'node_modules'), path.join(folder, 'node_modules'));
+    for (const [name, code] of files) {
+      if (name !== '' && name !== 'axios.js') await writeFile(path.join(folder, name), code);
+    }
+    const { run } = await import(pathToFileURL(path.join(folder, 'scenario.js')).href);
+    expect(await run(account())).toEqual(expected);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});
+
+test('in a page of another origin', async () => {
+  let browser: Browser | undefined;
+  try {
+    browser = await startChromium();
+    const tab = await browser.newPage();
+    await tab.goto(`${origin}/`);
+    expect(
+      await tab.evaluate(`import('./scenario.js').then(({ run }) => run(${JSON.stringify(account())}))`),
+    ).toEqual(expected);
+  } finally {
+    await browser?.close();
+  }
+});

@@ -1,0 +1,36 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { buildRejections } from '../../src/http/rejection-table.ts';
+
+const root = path.join(import.meta.dirname, '../..');
+const page = readFileSync(path.join(root, 'docs/reasons.md'), 'utf8');
+const keys = new Set(
+  [...readFileSync(path.join(root, 'docs/configuration.md'), 'utf8').matchAll(/`([a-z][A-Za-z.]+)`/g)].map(
+    ([, key = '']) => key,
+  ),
+);
+
+describe('docs/reasons.md', () => {
+  const rows = new Map(
+    page
+      .split('\n')
+      .filter((line) => line.startsWith('| <a '))
+      .map((line) => [/id="([^"]+)"/.exec(line)?.[1] ?? '', line]),
+  );
+
+  it.each(Object.entries(buildRejections()))('has %s as it is spoken', (name, { status, code }) => {
+    const said = code === name ? String(status) : `${status}, \`${code}\``;
+    expect(rows.get(name)).toContain(`\`${name}\` | ${said} |`);
+  });
+
+  it('has no other row', () => {
+    expect([...rows.keys()].toSorted()).toEqual(Object.keys(buildRejections()).toSorted());
+  });
+
+  it('names keys of the configuration that exist', () => {
+    const named = [...page.matchAll(/`((?:limits|upstream|auth|listen|cors|refreshTokens)\.[A-Za-z.]+)`/g)];
+    expect(named.length).toBeGreaterThan(5);
+    for (const [, key = ''] of named) expect(keys, key).toContain(key);
+  });
+});
