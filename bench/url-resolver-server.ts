@@ -4,11 +4,10 @@
  */
 import http from 'node:http';
 import type { CanonicalRequest } from '../src/http/canonical-request.ts';
-import { canonicaliseRequest } from '../src/http/canonicalise-request.ts';
+import { buildRequestRules, canonicaliseRequest } from '../src/http/canonicalise-request.ts';
 import { createPeer, type Peer } from '../src/http/peer.ts';
 import { isRejection } from '../src/http/rejection.ts';
-import { buildRequestRules } from '../src/http/request-rules.ts';
-import { endResponse } from '../src/http/unread-body.ts';
+import { endResponse } from '../src/http/write-response.ts';
 import { createUrlResolver } from '../src/url-resolver/create-url-resolver.ts';
 import type { UrlResolver } from '../src/url-resolver/url-resolver.ts';
 import { idOf, urlOf } from './url-resolver-rows.ts';

@@ -2,7 +2,7 @@
  * The rule for regular expressions: none in src takes more than linear time, whatever text it sees. Every literal and
  * every construction is found in the syntax tree and given to recheck, which proves it linear or finds a text that it
  * needs the square for. Exits 1 and names each one that is not safe, with the text. One that is slow is replaced by a
- * loop (src/http/trimming.ts), or bounded; only what never sees text from outside is licensed here, with the reason.
+ * loop (src/http/field-list.ts), or bounded; only what never sees text from outside is licensed here, with the reason.
  */
 import { globSync, readFileSync } from 'node:fs';
 import { stripTypeScriptTypes } from 'node:module';

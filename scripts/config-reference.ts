@@ -1,5 +1,5 @@
 import { configJsonSchema, type JsonSchema } from '../src/config/json-schema.ts';
-import { buildRejections } from '../src/http/rejection-table.ts';
+import { buildRejections } from '../src/http/rejection.ts';
 
 const intro = `# Configuration
 

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
-import type { Answer } from '../http/answer.ts';
 import type { CanonicalRequest } from '../http/canonical-request.ts';
 import { isNoneMatchMet } from '../http/if-none-match.ts';
+import type { Answer } from '../http/rejection.ts';
 
 /** A small document that shopward answers itself, ready to be sent. */
 export interface RenderedDocument {

@@ -1,6 +1,5 @@
 import type { Problem } from '../config/problem.ts';
-import { foldSegment } from '../http/path-folding.ts';
-import { isVersionSegment } from '../http/path-interpretations.ts';
+import { foldSegment, isVersionSegment } from '../http/path-folding.ts';
 import { buildPathTable, type PathRules } from '../http/path-table.ts';
 import { routeKey } from './protected-list-difference.ts';
 import type { ProtectedResources } from './protected-list-document.ts';

@@ -1,5 +1,5 @@
-import type { Answer } from '../http/answer.ts';
 import type { CanonicalRequest } from '../http/canonical-request.ts';
+import type { Answer } from '../http/rejection.ts';
 import { answerDocument, asksFor, type RenderedDocument, renderDocument } from './document-answer.ts';
 import type { ProtectedList } from './protected-list.ts';
 import { type ProtectedResource, resourceId } from './protected-resource.ts';

@@ -1,4 +1,4 @@
-import type { RejectionName } from '../http/rejection-table.ts';
+import type { RejectionName } from '../http/rejection.ts';
 import type { ExchangeRecord } from '../telemetry/exchange-record.ts';
 import { addExchange, type ExchangeCount, startCount } from './exchange-count.ts';
 import { type CountedRow, createRowCounts } from './row-counts.ts';

@@ -1,6 +1,6 @@
 import http, { type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import { endResponse } from '../http/unread-body.ts';
+import { endResponse } from '../http/write-response.ts';
 import { boundConnections } from './admin-connections.ts';
 import type { AdminEndpoint } from './admin-endpoint.ts';
 import { type Admission, type AdmissionOptions, createAdmission } from './admission.ts';

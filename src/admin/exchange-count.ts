@@ -1,4 +1,4 @@
-import type { RejectionName } from '../http/rejection-table.ts';
+import type { RejectionName } from '../http/rejection.ts';
 import type { ExchangeRecord } from '../telemetry/exchange-record.ts';
 
 export interface ExchangeCount {

@@ -3,10 +3,9 @@ import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import type { Config } from '../config/schema.ts';
 import type { CanonicalRequest } from '../http/canonical-request.ts';
-import { canonicaliseRequest } from '../http/canonicalise-request.ts';
+import { buildRequestRules, canonicaliseRequest } from '../http/canonicalise-request.ts';
 import { createPeer, type Peer } from '../http/peer.ts';
 import type { Rejection } from '../http/rejection.ts';
-import { buildRequestRules } from '../http/request-rules.ts';
 
 export type Canonicalise = (incoming: IncomingMessage) => CanonicalRequest | Rejection;
 

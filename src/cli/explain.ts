@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { compileProtectedList } from '../access/protected-list.ts';
-import { trimOws } from '../http/trimming.ts';
+import { trimOws } from '../http/field-list.ts';
 import { type CommandIo, processIo } from './command-io.ts';
 import { collect, configFile, declareVerb, json } from './declare-verb.ts';
 import { explainRequest } from './explain/explanation.ts';

@@ -1,4 +1,4 @@
-import { isOws, trimOws } from '../http/trimming.ts';
+import { isOws, trimOws } from '../http/field-list.ts';
 
 /** RFC 9110 section 8.8.3. `opaque` is what stands between the quotes, one character per octet. */
 export interface EntityTag {

@@ -1,7 +1,7 @@
-import type { Answer } from '../http/answer.ts';
 import { type CanonicalRequest, isSafe, type Method } from '../http/canonical-request.ts';
 import { fieldValues } from '../http/field-list.ts';
 import type { PathRules } from '../http/path-table.ts';
+import type { Answer } from '../http/rejection.ts';
 import { isRejection, type Rejection, reject } from '../http/rejection.ts';
 import type { ObservedHooks } from '../upstream/hooks.ts';
 import type { EntityTagEvent, Tracking } from './context.ts';

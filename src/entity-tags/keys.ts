@@ -1,8 +1,7 @@
 import { hash, randomUUID } from 'node:crypto';
 import type { CanonicalRequest } from '../http/canonical-request.ts';
-import { fieldValues } from '../http/field-list.ts';
+import { fieldValues, trimEndWhile } from '../http/field-list.ts';
 import { normaliseLinearly } from '../http/path-folding.ts';
-import { trimEndWhile } from '../http/trimming.ts';
 import type { ResourceKey } from './tag-store.ts';
 
 /** One record for all users and all spellings of an id. */

@@ -1,6 +1,6 @@
-import type { Answer } from '../http/answer.ts';
 import type { CanonicalRequest } from '../http/canonical-request.ts';
 import { type FieldEdits, fieldValue, fieldValues } from '../http/field-list.ts';
+import type { Answer } from '../http/rejection.ts';
 import type { ForwardOutcome, ResponseEdits, UpstreamHooks } from '../upstream/hooks.ts';
 import { answerOctets, recordRead, type Tracking } from './context.ts';
 import { namesTag, parseEntityTags, parseStrongTag } from './entity-tag.ts';

@@ -1,6 +1,5 @@
 import { type CanonicalRequest, isSafe, type Method } from '../http/canonical-request.ts';
-import { decodeSegment } from '../http/path-folding.ts';
-import { foldSuffixes, withoutFormatSuffix } from '../http/path-interpretations.ts';
+import { decodeSegment, foldSuffixes, withoutFormatSuffix } from '../http/path-folding.ts';
 import { buildPathTable, type PathMatch, type PathRules, type PathTableRow } from '../http/path-table.ts';
 import { isTemplateProblem, parsePathTemplate } from '../http/path-template.ts';
 import { collectionKey, memberKey } from './keys.ts';

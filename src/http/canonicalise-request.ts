@@ -1,15 +1,19 @@
 import { type CanonicalRequest, type Method, methods } from './canonical-request.ts';
+import { buildFieldKinds, type FieldKinds } from './field-kinds.ts';
 import type { FieldList } from './field-list.ts';
-import { isFormPost } from './form-post.ts';
-import { type Origin, readOrigin } from './forwarded.ts';
-import { readFraming } from './framing.ts';
-import { canonicaliseHost } from './host.ts';
-import { overridesMethod } from './method-override.ts';
-import type { Peer } from './peer.ts';
+import { isFormPost, overridesMethod } from './form-encoding.ts';
+import { compileEncodedSlash, type EncodedSlashRules } from './path-template.ts';
+import {
+  compileTrust,
+  generateRequestId,
+  type Origin,
+  type OriginRules,
+  type Peer,
+  readOrigin,
+} from './peer.ts';
 import { isRejection, type Rejection, reject } from './rejection.ts';
-import { type FieldFacts, readFields } from './request-fields.ts';
-import type { RequestRules } from './request-rules.ts';
-import { canonicaliseTarget } from './request-target.ts';
+import { type FieldFacts, readFields, readFraming } from './request-fields.ts';
+import { canonicaliseHost, canonicaliseTarget } from './request-target.ts';
 
 /** A request head as node's parser gives it: an IncomingMessage is one. */
 export interface RequestHead {
@@ -96,4 +100,51 @@ function asksForWebSocket({ upgrade, nominated }: FieldFacts): boolean {
 
 function isMethod(sent: string | undefined): sent is Method {
   return (methods as readonly (string | undefined)[]).includes(sent);
+}
+
+export interface RequestRulesOptions {
+  /** `host[:port]` of the upstream: its Host field, unless `forwardHost`. */
+  readonly upstreamHost: string;
+  /** The client's Host is forwarded. Default false. */
+  readonly forwardHost?: boolean;
+  /** CIDRs and addresses whose X-Forwarded-For, X-Forwarded-Proto and X-Request-Id are believed. Default none. */
+  readonly trustedProxies?: readonly string[];
+  /** Further fields that pass from a trusted peer and are dropped from anybody else. Default none. */
+  readonly trustedFields?: readonly string[];
+  /** Path templates in whose parameters `%2F` may stand. Default none. */
+  readonly encodedSlash?: readonly string[];
+  /** Bytes of an announced request body; more is 413. */
+  readonly requestBodyBytes: number;
+  /** Pseudonym of this proxy in a Via field (RFC 9110 section 7.6.3). Default: no Via field. */
+  readonly viaName?: string | undefined;
+  /** WebSocket upgrades are recognised. Default false. */
+  readonly webSocket?: boolean;
+  /** Default: a random UUID. */
+  readonly generateRequestId?: () => string;
+}
+
+/** What `canonicaliseRequest` goes by, built once from the options. */
+export interface RequestRules extends OriginRules {
+  readonly upstreamHost: string;
+  readonly forwardHost: boolean;
+  readonly fieldKinds: FieldKinds;
+  readonly encodedSlash: EncodedSlashRules;
+  readonly requestBodyBytes: number;
+  readonly viaName: string | undefined;
+  readonly webSocket: boolean;
+}
+
+/** Throws a TypeError that names the option's bad entry. */
+export function buildRequestRules(options: RequestRulesOptions): RequestRules {
+  return {
+    upstreamHost: options.upstreamHost,
+    forwardHost: options.forwardHost ?? false,
+    isTrusted: compileTrust(options.trustedProxies ?? []),
+    fieldKinds: buildFieldKinds(options.trustedFields ?? []),
+    encodedSlash: compileEncodedSlash(options.encodedSlash ?? []),
+    requestBodyBytes: options.requestBodyBytes,
+    viaName: options.viaName,
+    webSocket: options.webSocket ?? false,
+    generateRequestId: options.generateRequestId ?? generateRequestId,
+  };
 }

@@ -1,4 +1,4 @@
-import { hopByHopNames } from './hop-by-hop.ts';
+import { hopByHopNames } from './field-list.ts';
 
 /** What becomes of a request field; names that are no kind's own are `end-to-end`, or `dropped` if they look odd. */
 export type FieldKind =

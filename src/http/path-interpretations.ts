@@ -5,8 +5,11 @@ import {
   emptyId,
   foldCase,
   foldSegment,
+  foldSuffixes,
+  isVersionSegment,
   type SegmentInterner,
   unknownId,
+  withoutFormatSuffix,
 } from './path-folding.ts';
 import { isTemplateProblem, parsePathTemplate } from './path-template.ts';
 
@@ -128,37 +131,6 @@ export function createPathInterpreter(rules: PathRules, interner: SegmentInterne
       return true;
     },
   };
-}
-
-/**
- * Whether a shop may take the segment for a version and drop it: letters, perhaps none, and a number. The reference
- * shop's own is `getPathVersionPrefix()` and digits, perhaps a dot and digits.
- */
-export function isVersionSegment(segment: string | undefined): boolean {
-  return segment !== undefined && digit.test(segment) && versionText.test(foldSegment(segment));
-}
-
-const digit = /\d/;
-const versionText = /^[a-z]*\d+(?:\.\d+)*$/;
-
-export type FormatSuffixes = ReadonlySet<string>;
-
-export function foldSuffixes(suffixes: readonly string[] = []): FormatSuffixes {
-  return new Set(suffixes.map((suffix) => suffix.toLowerCase()));
-}
-
-/** As much of a segment as is left without its format suffix; undefined: it has none. */
-export function withoutFormatSuffix(
-  segment: string | undefined,
-  suffixes: FormatSuffixes,
-): string | undefined {
-  if (segment === undefined || suffixes.size === 0 || !segment.includes('.')) return undefined;
-  const folded = foldSegment(segment);
-  const dot = folded.lastIndexOf('.');
-  if (dot <= 0) return undefined;
-  if (!suffixes.has('*') && !suffixes.has(folded.slice(dot + 1))) return undefined;
-  const at = segment.toLowerCase().lastIndexOf(folded.slice(dot));
-  return at > 0 ? segment.slice(0, at) : folded.slice(0, dot);
 }
 
 /**

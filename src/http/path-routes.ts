@@ -1,14 +1,21 @@
 import type { Steps } from '../lib/slices.ts';
 import { type Method, methods } from './canonical-request.ts';
 import type { SegmentInterner } from './path-folding.ts';
-import { isVersionSegment, type PathRules } from './path-interpretations.ts';
-import type { PathTableRow } from './path-table.ts';
+import { isVersionSegment } from './path-folding.ts';
+import type { PathRules } from './path-interpretations.ts';
 import {
   isTemplateProblem,
   type PathTemplate,
   parsePathTemplate,
   type TemplateSegment,
 } from './path-template.ts';
+
+export interface PathTableRow<T> {
+  readonly method: Method | 'ANY';
+  /** Path of literals, `{name}`s and perhaps a last `**`. */
+  readonly template: string;
+  readonly data: T;
+}
 
 /** What a request asks for: its method, or, as a form POST may override it in its body, any. */
 export type Asked = Method | 'form';

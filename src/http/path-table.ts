@@ -1,5 +1,5 @@
 import { finish, type Steps } from '../lib/slices.ts';
-import type { CanonicalRequest, Method } from './canonical-request.ts';
+import type { CanonicalRequest } from './canonical-request.ts';
 import { createSegmentInterner } from './path-folding.ts';
 import { indexRoutes, type Meet } from './path-index.ts';
 import {
@@ -8,9 +8,10 @@ import {
   type PathRules,
   type PathStep,
 } from './path-interpretations.ts';
-import { type Row, type RowForm, routesOf } from './path-routes.ts';
+import { type PathTableRow, type Row, type RowForm, routesOf } from './path-routes.ts';
 
 export type { PathRules } from './path-interpretations.ts';
+export type { PathTableRow } from './path-routes.ts';
 
 /**
  * What leads from the canonical path to a row, one part of a reading: steps that an upstream may take, forms of the row,
@@ -42,13 +43,6 @@ export type PathTableRequest = Pick<
 export interface PathTable<T> {
   /** Every row that any reading of the request meets, exact ones first; the caller lets the strictest win. */
   match(request: PathTableRequest): readonly PathMatch<T>[];
-}
-
-export interface PathTableRow<T> {
-  readonly method: Method | 'ANY';
-  /** Path of literals, `{name}`s and perhaps a last `**`. */
-  readonly template: string;
-  readonly data: T;
 }
 
 /**

@@ -1,5 +1,9 @@
+import { randomUUID } from 'node:crypto';
 import { isIP } from 'node:net';
 import proxyAddr from '@fastify/proxy-addr';
+import type { CanonicalRequest } from './canonical-request.ts';
+import type { FieldFacts } from './request-fields.ts';
+import { canonicaliseHost } from './request-target.ts';
 
 /** The other end of a connection; the same for every request on it, so it is worth making once a connection. */
 export interface Peer {
@@ -25,7 +29,7 @@ export function createPeer(remoteAddress: string | undefined, isTls: boolean, is
 }
 
 /** An IP address as it may stand in X-Forwarded-For, perhaps with a port; undefined for what is none. */
-export function readAddress(sent: string): string | undefined {
+function readAddress(sent: string): string | undefined {
   const address = sent.replace(bracketsAndPort, '$1$2').replace(mappedIpv4, '');
   return isIP(address) === 0 ? undefined : address;
 }
@@ -33,3 +37,63 @@ export function readAddress(sent: string): string | undefined {
 const bracketsAndPort = /^(?:\[([^\]]*)\]|(\d+\.\d+\.\d+\.\d+))(?::\d+)?$/;
 /** A dual-stack socket reports IPv4 peers so (RFC 4291 section 2.5.5.2). */
 const mappedIpv4 = /^::ffff:(?=\d+\.)/i;
+
+/** Where a request came from, as far as it can be believed. */
+export interface Origin extends Pick<CanonicalRequest, 'clientAddress' | 'requestId' | 'scheme'> {
+  /** Value of X-Forwarded-For: the client, then the trusted proxies after it. */
+  readonly forwardedFor: string;
+  /** Value of X-Forwarded-Host. */
+  readonly forwardedHost: string;
+}
+
+/** What `readOrigin` goes by. */
+export interface OriginRules {
+  readonly isTrusted: TrustTest;
+  readonly generateRequestId: () => string;
+}
+
+export function readOrigin(facts: FieldFacts, peer: Peer, host: string, rules: OriginRules): Origin {
+  const hops = readHops(facts.forwardedFor, peer, rules.isTrusted);
+  const believedHost = facts.forwardedHost === undefined ? undefined : canonicaliseHost(facts.forwardedHost);
+  const { requestId } = facts;
+  return {
+    clientAddress: hops[0] ?? peer.address,
+    forwardedFor: hops.join(', '),
+    forwardedHost: believedHost ?? host,
+    requestId: requestId !== undefined && isRequestId(requestId) ? requestId : rules.generateRequestId(),
+    scheme: readScheme(facts.forwardedProto, peer.isTls),
+  };
+}
+
+/**
+ * From the client to the peer. X-Forwarded-For is read from its end, for as long as trusted proxies wrote it; what stands
+ * before the first other address, or is no address, is hearsay and goes.
+ */
+function readHops(forwardedFor: string | undefined, peer: Peer, isTrusted: TrustTest): string[] {
+  const hops = [peer.address];
+  if (forwardedFor === undefined) return hops;
+  for (const entry of forwardedFor.split(',').reverse()) {
+    const address = readAddress(entry.trim());
+    if (address === undefined) break;
+    hops.unshift(address);
+    if (!isTrusted(address)) break;
+  }
+  return hops;
+}
+
+/** A list of schemes says nothing certain; then the connection's own counts. */
+function readScheme(forwardedProto: string | undefined, isTls: boolean): 'http' | 'https' {
+  const believed = forwardedProto?.trim().toLowerCase();
+  if (believed === 'http' || believed === 'https') return believed;
+  return isTls ? 'https' : 'http';
+}
+
+/** A new id for a request that brought none: 122 random bits; node draws them in batches, so it is cheap. */
+export function generateRequestId(): string {
+  return randomUUID();
+}
+
+/** Whether a trusted peer's X-Request-Id is fit for logs and for the upstream: 1 to 128 plain characters. */
+function isRequestId(sent: string): boolean {
+  return /^[A-Za-z0-9._~:/+=@-]{1,128}$/.test(sent);
+}

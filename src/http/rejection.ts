@@ -1,5 +1,4 @@
 import type { FieldList } from './field-list.ts';
-import type { RejectionName } from './rejection-table.ts';
 
 /**
  * A refusal as a value: what a decision returns instead of its result. It names a row of the table; status, code and
@@ -15,15 +14,8 @@ export interface Rejection {
   readonly challenge?: string;
   /** Further fields of the response, flat (`Cache-Control` of a 404 that may be kept, say). */
   readonly fields?: FieldList;
-  /** Spoken instead of the table's row where clients expect another protocol's errors (RFC 6749 section 5.2, say). */
-  readonly answer?: SpokenAnswer;
-}
-
-/** A whole response but for the fields that every refusal may have; the shape of `Answer`. */
-export interface SpokenAnswer {
-  readonly status: number;
-  readonly fields: FieldList;
-  readonly body: Buffer | string | null;
+  /** Given instead of the table's row where clients expect another protocol's errors (RFC 6749 section 5.2, say). */
+  readonly answer?: Answer;
 }
 
 export function reject(rejection: RejectionName, more: Omit<Rejection, 'rejection'> = {}): Rejection {
@@ -32,4 +24,118 @@ export function reject(rejection: RejectionName, more: Omit<Rejection, 'rejectio
 
 export function isRejection(value: unknown): value is Rejection {
   return typeof value === 'object' && value !== null && 'rejection' in value;
+}
+
+/** A response that shopward gives by itself, and that is no refusal. */
+export interface Answer {
+  readonly status: number;
+  /** Every field but Date and the connection's; Content-Length is there (for HEAD too), not with 304. */
+  readonly fields: FieldList;
+  /** Bytes, or US-ASCII text. Null: no content (HEAD, 304). */
+  readonly body: Buffer | string | null;
+}
+
+export function isAnswer(value: unknown): value is Answer {
+  return typeof value === 'object' && value !== null && 'status' in value && 'body' in value;
+}
+
+/**
+ * Every refusal that shopward can speak, on one screen: name -> status, code, detail.
+ *
+ * Codes are the contract's and the shop's where they have one; otherwise the rejection's own name. A shop team may
+ * override status, code and detail by name (`rejections` in the configuration), never the decision itself.
+ */
+export interface RejectionRow {
+  /** HTTP status. */
+  readonly status: number;
+  /** Application error code of the error object. */
+  readonly code: string;
+  /** Human-readable text; never holds anything of the request. */
+  readonly detail: string;
+}
+
+export const rejectionTable = {
+  // the request itself (RFC 9112, RFC 9110)
+  'bad-request': row(400, 'The request is malformed.'),
+  'bad-request-target': row(400, 'The request target is not acceptable.'),
+  'bad-request-fields': row(400, 'The request fields are not acceptable.'),
+  'bad-host': row(400, 'The Host field is missing, repeated or malformed.'),
+  'unexpected-body': row(400, 'A GET or HEAD request must not have a body.'),
+  'method-override': row(400, 'Method override is not accepted.'),
+  'lenient-spelling': row(400, 'A request that changes this resource must use its exact path.'),
+  'resource-id-missing': row(400, 'Resource id is not specified.'),
+  'method-not-allowed': row(405, 'The method is not allowed.'),
+  'request-timeout': row(408, 'The request did not arrive in time.'),
+  'payload-too-large': row(413, 'The request body is too large.'),
+  'target-too-long': row(414, 'The request target is too long.'),
+  'expectation-failed': row(417, 'The expectation cannot be met.'),
+  'fields-too-large': row(431, 'The request fields are too large.'),
+  'transfer-encoding-unsupported': row(501, 'Only the chunked transfer coding is supported.'),
+  'http-version-unsupported': row(505, 'Only HTTP/1.1 and HTTP/1.0 are supported.'),
+  // who asks (contract: Authentication; RFC 6750)
+  'access-token-missing': row(401, 'Missing access token.', '002'),
+  'access-token-invalid': row(401, 'Invalid access token.', '001'),
+  'insufficient-scope': row(403, 'The access token does not carry a required scope.'),
+  'keys-unavailable': row(503, 'Access tokens cannot be verified at the moment.'),
+  // entity tags (contract: Endpoints supporting ETags; RFC 9110 section 13, RFC 6585)
+  'if-match-missing': row(428, 'If-Match header is missing.', '005'),
+  'if-match-invalid': row(412, 'If-Match header value is invalid.', '006'),
+  'collection-write': row(400, 'A collection is not changed as a whole here, but member by member.'),
+  'tag-store-unavailable': row(503, 'The state of this resource cannot be checked at the moment.'),
+  'resource-busy': row(503, 'Another change of this resource is under way.'),
+  // URL resolver (contract: Resolve a SEF URL)
+  'url-missing': row(422, 'Url request parameter is missing.', '2801'),
+  'url-not-found': row(404, 'Url not found.', '2802'),
+  // refresh tokens (contract: Tokens)
+  'refresh-token-invalid': row(401, 'Failed to refresh token.', '004'),
+  'token-request-not-plain': row(
+    400,
+    'A token request must be plain: UTF-8 JSON or form with its one Content-Type, uncoded, each field once by its exact name, by POST.',
+  ),
+  'token-answer-unreadable': row(502, 'The upstream answered with tokens that cannot be read.'),
+  'refresh-token-busy': row(503, 'This refresh token is being exchanged by another request.'),
+  'refresh-token-unavailable': row(503, 'Whether this refresh token was exchanged is not known yet.'),
+  'token-store-unavailable': row(503, 'The state of this token cannot be checked at the moment.'),
+  // the upstream, and ourselves
+  'upstream-unreachable': row(502, 'The upstream cannot be reached.'),
+  'upstream-invalid': row(502, 'The upstream sent an invalid response.'),
+  'upstream-timeout': row(504, 'The upstream did not answer in time.'),
+  overloaded: row(503, 'Too many requests are in flight.'),
+  'internal-error': row(500, 'Internal error.'),
+} as const satisfies Record<string, Row>;
+
+export type RejectionName = keyof typeof rejectionTable;
+
+/** As `row` leaves it: without a code the rejection's own name is the code. */
+interface Row {
+  readonly status: number;
+  readonly detail: string;
+  readonly code?: string;
+}
+
+function row(status: number, detail: string, code?: string): Row {
+  return code === undefined ? { status, detail } : { status, detail, code };
+}
+
+type RejectionOverrides = {
+  readonly [Name in RejectionName]?:
+    | { readonly [Part in keyof RejectionRow]?: RejectionRow[Part] | undefined }
+    | undefined;
+};
+
+/** The table with a shop's overrides applied; every name has its row. */
+export type Rejections = Readonly<Record<RejectionName, RejectionRow>>;
+
+export function buildRejections(overrides: RejectionOverrides = {}): Rejections {
+  const names = Object.keys(rejectionTable) as RejectionName[];
+  return Object.fromEntries(
+    names.map((name) => {
+      const { status, detail, code = name }: Row = rejectionTable[name];
+      const own = overrides[name];
+      return [
+        name,
+        { status: own?.status ?? status, code: own?.code ?? code, detail: own?.detail ?? detail },
+      ];
+    }),
+  ) as Rejections;
 }

@@ -1,11 +1,10 @@
 import type { IncomingMessage } from 'node:http';
 import type { Authenticate, Authenticated } from '../access/authenticate.ts';
 import type { ProtectedList } from '../access/protected-list.ts';
-import { type Answer, isAnswer } from '../http/answer.ts';
 import { type CanonicalRequest, isSafe } from '../http/canonical-request.ts';
 import { editFields, fieldValue } from '../http/field-list.ts';
-import { isRejection, type Rejection, reject } from '../http/rejection.ts';
-import type { RejectionName } from '../http/rejection-table.ts';
+import type { RejectionName } from '../http/rejection.ts';
+import { type Answer, isAnswer, isRejection, type Rejection, reject } from '../http/rejection.ts';
 import type { Exchange } from '../server/exchange.ts';
 import { beyondShare } from '../server/in-flight.ts';
 import type { Forwarder } from '../upstream/forwarder.ts';

@@ -1,6 +1,11 @@
 import type { CanonicalRequest, Method } from '../http/canonical-request.ts';
-import { decodeSegment, foldSegment } from '../http/path-folding.ts';
-import { type FormatSuffixes, foldSuffixes, withoutFormatSuffix } from '../http/path-interpretations.ts';
+import {
+  decodeSegment,
+  type FormatSuffixes,
+  foldSegment,
+  foldSuffixes,
+  withoutFormatSuffix,
+} from '../http/path-folding.ts';
 import { buildPathTable, type PathRules, type PathTableRow } from '../http/path-table.ts';
 
 /** An endpoint of the shop that issues, exchanges or revokes refresh tokens. */

@@ -1,6 +1,5 @@
-import { type Answer, isAnswer } from '../http/answer.ts';
 import type { CanonicalRequest } from '../http/canonical-request.ts';
-import { isRejection, type Rejection } from '../http/rejection.ts';
+import { type Answer, isAnswer, isRejection, type Rejection } from '../http/rejection.ts';
 import type { ObservedHooks } from '../upstream/hooks.ts';
 import {
   type RefreshTokenEvent,

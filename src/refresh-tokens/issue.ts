@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { CanonicalRequest } from '../http/canonical-request.ts';
-import { type FieldList, fieldValues } from '../http/field-list.ts';
+import { type FieldList, fieldValues, trimOws } from '../http/field-list.ts';
 import { reject } from '../http/rejection.ts';
-import { trimOws } from '../http/trimming.ts';
 import type { ForwardOutcome, ResponseEdits, UpstreamHooks } from '../upstream/hooks.ts';
 import type { Workings } from './context.ts';
 import { decodeContent } from './decoded-text.ts';

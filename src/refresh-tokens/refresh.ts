@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import type { Answer } from '../http/answer.ts';
 import type { CanonicalRequest } from '../http/canonical-request.ts';
-import type { Rejection } from '../http/rejection.ts';
+import type { Answer, Rejection } from '../http/rejection.ts';
 import { mayHoldAfter } from '../redis/faults.ts';
 import { RedisUnavailable } from '../redis/redis.ts';
 import type { ForwardOutcome, ResponseEdits, UpstreamHooks } from '../upstream/hooks.ts';

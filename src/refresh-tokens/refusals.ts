@@ -1,6 +1,5 @@
-import type { Answer } from '../http/answer.ts';
-import { type Rejection, reject } from '../http/rejection.ts';
-import { rejectionTable } from '../http/rejection-table.ts';
+import type { Answer } from '../http/rejection.ts';
+import { type Rejection, reject, rejectionTable } from '../http/rejection.ts';
 import type { TokenEndpoint } from './endpoints.ts';
 import type { NotPlain } from './token-request.ts';
 

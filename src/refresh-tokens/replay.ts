@@ -1,8 +1,7 @@
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
-import type { Answer } from '../http/answer.ts';
 import type { CanonicalRequest } from '../http/canonical-request.ts';
 import { type FieldList, fieldValue } from '../http/field-list.ts';
-import type { Rejection } from '../http/rejection.ts';
+import type { Answer, Rejection } from '../http/rejection.ts';
 import type { ForwardOutcome, UpstreamHooks } from '../upstream/hooks.ts';
 import type { Workings } from './context.ts';
 import type { TokenEndpoint } from './endpoints.ts';

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
-import type { RejectionName } from '../http/rejection-table.ts';
+import type { RejectionName } from '../http/rejection.ts';
 import { endAlone } from '../lib/faults.ts';
 import type { ConnectionPlaces } from './connection-places.ts';
 

@@ -1,8 +1,7 @@
 import type { Duplex } from 'node:stream';
-import type { Answer } from '../http/answer.ts';
 import type { FieldList } from '../http/field-list.ts';
-import type { RejectionName } from '../http/rejection-table.ts';
-import { reasonPhraseOf } from '../http/rejection-writer.ts';
+import type { Answer, RejectionName } from '../http/rejection.ts';
+import { reasonPhraseOf } from '../http/write-response.ts';
 
 /** What a fault of node's parser is to the client. */
 export function rejectionOfParserFault(code: string | undefined): RejectionName {

@@ -1,6 +1,6 @@
-import type { Answer } from '../http/answer.ts';
 import { type CanonicalRequest, methods } from '../http/canonical-request.ts';
 import { fieldValue } from '../http/field-list.ts';
+import type { Answer } from '../http/rejection.ts';
 
 /** Cross-origin fields that are shopward's to set (Fetch standard, section 3.3); only where origins are configured. */
 export interface Cors {

@@ -1,11 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Answer } from '../http/answer.ts';
 import type { CanonicalRequest } from '../http/canonical-request.ts';
 import type { FieldList } from '../http/field-list.ts';
-import type { Rejection } from '../http/rejection.ts';
-import type { Rejections } from '../http/rejection-table.ts';
-import { writeRejection } from '../http/rejection-writer.ts';
-import { endResponse, mustClose } from '../http/unread-body.ts';
+import type { Answer, Rejection, Rejections } from '../http/rejection.ts';
+import { endResponse, mustClose, writeRejection } from '../http/write-response.ts';
 import type { ExchangeRecord } from '../telemetry/exchange-record.ts';
 import type { PathForLog } from '../telemetry/path-for-log.ts';
 import type { ForwardCaller, ForwardResult } from '../upstream/forwarder.ts';

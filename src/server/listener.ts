@@ -4,7 +4,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { TLSSocket } from 'node:tls';
-import type { RejectionName } from '../http/rejection-table.ts';
+import type { RejectionName } from '../http/rejection.ts';
 import { endAlone } from '../lib/faults.ts';
 import { ClientConnection, type Handled } from './client-connection.ts';
 import { rejectionOfParserFault } from './client-error.ts';

@@ -1,6 +1,6 @@
 import { type CanonicalRequest, methods } from '../http/canonical-request.ts';
+import { generateRequestId } from '../http/peer.ts';
 import type { Rejection } from '../http/rejection.ts';
-import { generateRequestId } from '../http/request-id.ts';
 import type { ExchangeRecord } from '../telemetry/exchange-record.ts';
 import type { PathForLog } from '../telemetry/path-for-log.ts';
 

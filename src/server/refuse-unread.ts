@@ -1,8 +1,8 @@
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import type { RejectionName } from '../http/rejection.ts';
 import { reject } from '../http/rejection.ts';
-import type { RejectionName } from '../http/rejection-table.ts';
-import { speakRejection } from '../http/rejection-writer.ts';
+import { renderRejection } from '../http/write-response.ts';
 import { endWithAnswer } from './client-error.ts';
 import type { ExchangeContext } from './exchange.ts';
 import { readUnread, recordOf } from './record-of.ts';
@@ -15,7 +15,7 @@ export function createRefuseUnread({
 }: Pick<ExchangeContext, 'rejections' | 'pathForLog' | 'record'>) {
   return (why: RejectionName, socket: Duplex): void => {
     const rejection = reject(why, { reason: 'unread' });
-    const answer = speakRejection(rejection, rejections);
+    const answer = renderRejection(rejection, rejections);
     const { remoteAddress: peerAddress = '', bytesRead } = socket as Socket;
     const unread = readUnread();
     const noted = {

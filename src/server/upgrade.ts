@@ -1,10 +1,10 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
-import type { Answer } from '../http/answer.ts';
 import type { CanonicalRequest } from '../http/canonical-request.ts';
 import type { FieldList } from '../http/field-list.ts';
+import type { Answer } from '../http/rejection.ts';
 import { isRejection, type Rejection, reject } from '../http/rejection.ts';
-import { speakRejection } from '../http/rejection-writer.ts';
+import { renderRejection } from '../http/write-response.ts';
 import type { WebSocketForwarder } from '../upstream/websocket.ts';
 import { endWithAnswer } from './client-error.ts';
 import type { ExchangeContext } from './exchange.ts';
@@ -151,7 +151,7 @@ class Handshake implements Noted {
   }
 
   speak(rejection: Rejection): Answer {
-    return speakRejection(rejection, this.#context.rejections);
+    return renderRejection(rejection, this.#context.rejections);
   }
 
   #ownFields(): FieldList {

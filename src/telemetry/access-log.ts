@@ -1,4 +1,4 @@
-import type { RejectionName } from '../http/rejection-table.ts';
+import type { RejectionName } from '../http/rejection.ts';
 import type { ExchangeRecord } from './exchange-record.ts';
 import type { Log } from './log.ts';
 

@@ -1,5 +1,5 @@
 import type { Method } from '../http/canonical-request.ts';
-import type { RejectionName } from '../http/rejection-table.ts';
+import type { RejectionName } from '../http/rejection.ts';
 
 /**
  * What is kept of one exchange, for access log, metrics and console. It has no query, no field value and no token by

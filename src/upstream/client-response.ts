@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { TLSSocket } from 'node:tls';
 import type { FieldList } from '../http/field-list.ts';
-import { endResponse, isBodyPending } from '../http/unread-body.ts';
+import { endResponse, isBodyPending } from '../http/write-response.ts';
 import { EndOfTurn } from '../lib/end-of-turn.ts';
 import { isBodiless } from './answer-fields.ts';
 import { endToEndFields, reasonPhrase } from './response-fields.ts';

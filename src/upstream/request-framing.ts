@@ -1,5 +1,5 @@
 import type { FieldList } from '../http/field-list.ts';
-import { hopByHopNames } from '../http/hop-by-hop.ts';
+import { hopByHopNames } from '../http/field-list.ts';
 
 /** What frames a message or belongs to one connection; an engine sets its own, whatever a request carries. */
 const framing = new Set([...hopByHopNames, 'content-length', 'expect']);

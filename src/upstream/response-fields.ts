@@ -1,6 +1,5 @@
 import type { FieldList } from '../http/field-list.ts';
-import { hopByHopNames } from '../http/hop-by-hop.ts';
-import { trimOws } from '../http/trimming.ts';
+import { hopByHopNames, trimOws } from '../http/field-list.ts';
 
 /**
  * Fields of an upstream's response as they may be sent on: without hop-by-hop fields, what `Connection` names, trailer

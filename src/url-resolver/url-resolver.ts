@@ -1,6 +1,5 @@
-import type { Answer } from '../http/answer.ts';
 import type { CanonicalRequest } from '../http/canonical-request.ts';
-import type { Rejection } from '../http/rejection.ts';
+import type { Answer, Rejection } from '../http/rejection.ts';
 import type { Lesson } from './learning/lesson.ts';
 import type { FileState } from './mapping-file/mapping-file.ts';
 import type { FileProblem } from './mapping-file/problem.ts';

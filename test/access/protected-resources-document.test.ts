@@ -7,9 +7,9 @@ import {
 } from '../../src/access/protected-list.ts';
 import { createProtectedResourcesDocument } from '../../src/access/protected-resources-document.ts';
 import { createResourceMetadata } from '../../src/access/resource-metadata.ts';
-import type { Answer } from '../../src/http/answer.ts';
 import type { CanonicalRequest } from '../../src/http/canonical-request.ts';
 import { fieldValue } from '../../src/http/field-list.ts';
+import type { Answer } from '../../src/http/rejection.ts';
 
 const first = `groups:
   Carts:

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { buildRejections } from '../../src/http/rejection-table.ts';
+import { buildRejections } from '../../src/http/rejection.ts';
 
 const root = path.join(import.meta.dirname, '../..');
 const page = readFileSync(path.join(root, 'docs/reasons.md'), 'utf8');

@@ -1,10 +1,9 @@
 import { createEntityTags, type EntityTags, type EntityTagsOptions } from '../../src/entity-tags/filter.ts';
 import { createMemoryTagStore } from '../../src/entity-tags/memory-store.ts';
 import type { TrackedResourceOptions } from '../../src/entity-tags/resources.ts';
-import { type Answer, isAnswer } from '../../src/http/answer.ts';
 import type { CanonicalRequest, Method } from '../../src/http/canonical-request.ts';
 import { editFields, type FieldList, fieldValue } from '../../src/http/field-list.ts';
-import { isRejection } from '../../src/http/rejection.ts';
+import { type Answer, isAnswer, isRejection } from '../../src/http/rejection.ts';
 import type { ForwardOutcome, UpstreamHooks } from '../../src/upstream/hooks.ts';
 import { timesOf } from './tag-store.contract.ts';
 

@@ -2,11 +2,9 @@ import { once } from 'node:events';
 import http, { type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { canonicaliseRequest } from '../../src/http/canonicalise-request.ts';
+import { buildRequestRules, canonicaliseRequest } from '../../src/http/canonicalise-request.ts';
 import { createPeer } from '../../src/http/peer.ts';
-import { isRejection } from '../../src/http/rejection.ts';
-import { rejectionTable } from '../../src/http/rejection-table.ts';
-import { buildRequestRules } from '../../src/http/request-rules.ts';
+import { isRejection, rejectionTable } from '../../src/http/rejection.ts';
 import { exchangeRaw } from '../harness/raw-client.ts';
 
 const rules = buildRequestRules({

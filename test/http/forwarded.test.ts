@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { buildRequestRules } from '../../src/http/canonicalise-request.ts';
 import { fieldValues } from '../../src/http/field-list.ts';
-import { buildRequestRules } from '../../src/http/request-rules.ts';
 import { accepted, sampleHead } from './sample-request.ts';
 
 const trusting = { remoteAddress: '10.0.0.1', trustedProxies: ['10.0.0.0/8', 'fd00::/8'] };

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { canonicaliseHost } from '../../src/http/host.ts';
+import { canonicaliseHost } from '../../src/http/request-target.ts';
 
 describe('canonicaliseHost', () => {
   it.each([

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { overridesMethod } from '../../src/http/method-override.ts';
+import { overridesMethod } from '../../src/http/form-encoding.ts';
 
 describe('overridesMethod', () => {
   it.each([

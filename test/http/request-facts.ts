@@ -1,6 +1,6 @@
 import type { FieldList } from '../../src/http/field-list.ts';
+import type { RejectionName } from '../../src/http/rejection.ts';
 import { isRejection } from '../../src/http/rejection.ts';
-import type { RejectionName } from '../../src/http/rejection-table.ts';
 import { canonicaliseSample, type SampleOptions, sampleHead } from './sample-request.ts';
 
 export function fieldNames(fields: FieldList): string[] {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { compileEncodedSlash } from '../../src/http/encoded-slash.ts';
+import { compileEncodedSlash } from '../../src/http/path-template.ts';
 import { isRejection } from '../../src/http/rejection.ts';
 import { type CanonicalTarget, canonicaliseTarget } from '../../src/http/request-target.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { compileEncodedSlash } from '../../src/http/encoded-slash.ts';
+import { compileEncodedSlash } from '../../src/http/path-template.ts';
 import { canonicaliseTarget } from '../../src/http/request-target.ts';
 
 const none = compileEncodedSlash([]);

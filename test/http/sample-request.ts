@@ -1,8 +1,12 @@
 import type { CanonicalRequest } from '../../src/http/canonical-request.ts';
-import { canonicaliseRequest, type RequestHead } from '../../src/http/canonicalise-request.ts';
+import {
+  buildRequestRules,
+  canonicaliseRequest,
+  type RequestHead,
+  type RequestRulesOptions,
+} from '../../src/http/canonicalise-request.ts';
 import { createPeer } from '../../src/http/peer.ts';
 import { isRejection, type Rejection } from '../../src/http/rejection.ts';
-import { buildRequestRules, type RequestRulesOptions } from '../../src/http/request-rules.ts';
 
 export interface SampleOptions extends Partial<RequestRulesOptions> {
   readonly remoteAddress?: string;

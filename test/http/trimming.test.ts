@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { readPastedRequest } from '../../src/cli/explain/pasted-request.ts';
 import { foldId } from '../../src/entity-tags/keys.ts';
+import { trimEndWhile, trimOws } from '../../src/http/field-list.ts';
 import { foldCase } from '../../src/http/path-folding.ts';
-import { trimEndWhile, trimOws } from '../../src/http/trimming.ts';
 import { withoutCredentials } from '../../src/telemetry/log.ts';
 
 /** What each routine did as regular expressions, which took the square of the length. */

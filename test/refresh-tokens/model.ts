@@ -1,5 +1,4 @@
-import { isAnswer } from '../../src/http/answer.ts';
-import { isRejection } from '../../src/http/rejection.ts';
+import { isAnswer, isRejection } from '../../src/http/rejection.ts';
 import { RedisUnavailable } from '../../src/redis/redis.ts';
 import type { Workings } from '../../src/refresh-tokens/context.ts';
 import type { TokenEndpoint } from '../../src/refresh-tokens/endpoints.ts';

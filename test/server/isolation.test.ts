@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
-import { endResponse } from '../../src/http/unread-body.ts';
+import { endResponse } from '../../src/http/write-response.ts';
 import { EndOfTurn } from '../../src/lib/end-of-turn.ts';
 import { hearFaults } from '../../src/lib/faults.ts';
 import { createListener, type Listener, type ListenerOptions } from '../../src/server/listener.ts';

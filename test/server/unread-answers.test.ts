@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { it, vi } from 'vitest';
-import { endResponse } from '../../src/http/unread-body.ts';
+import { endResponse } from '../../src/http/write-response.ts';
 
 it.each([
   ['short', 4_000],

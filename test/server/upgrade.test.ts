@@ -1,6 +1,5 @@
 import { afterEach, expect, it } from 'vitest';
-import { reject } from '../../src/http/rejection.ts';
-import { buildRejections } from '../../src/http/rejection-table.ts';
+import { buildRejections, reject } from '../../src/http/rejection.ts';
 import { InFlight } from '../../src/server/in-flight.ts';
 import { createListener } from '../../src/server/listener.ts';
 import { createOwnFields } from '../../src/server/own-fields.ts';

@@ -2,9 +2,14 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, expect, it } from 'vitest';
-import { type Rejection, reject } from '../../src/http/rejection.ts';
-import { buildRejections, type RejectionName, rejectionTable } from '../../src/http/rejection-table.ts';
-import { writeRejection } from '../../src/http/rejection-writer.ts';
+import {
+  buildRejections,
+  type Rejection,
+  type RejectionName,
+  reject,
+  rejectionTable,
+} from '../../src/http/rejection.ts';
+import { writeRejection } from '../../src/http/write-response.ts';
 import { exchangeRaw, openRawConnection } from '../harness/raw-client.ts';
 
 let close: () => void = () => {};

@@ -3,8 +3,8 @@ import { createServer } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { afterEach, expect, it } from 'vitest';
 import type { CanonicalRequest } from '../../src/http/canonical-request.ts';
-import { buildRejections } from '../../src/http/rejection-table.ts';
-import { speakRejection } from '../../src/http/rejection-writer.ts';
+import { buildRejections } from '../../src/http/rejection.ts';
+import { renderRejection } from '../../src/http/write-response.ts';
 import { endWithAnswer } from '../../src/server/client-error.ts';
 import {
   createWebSocketForwarder,
@@ -66,7 +66,7 @@ async function start(script: Script, more: StageOptions = {}): Promise<Stage> {
     const request = { method: 'GET', path: '/ws', query: '?', fields } as unknown as CanonicalRequest;
     results.push(
       await forwarder.forward(request, socket, head, (rejection) =>
-        endWithAnswer(socket, speakRejection(rejection, rejections)),
+        endWithAnswer(socket, renderRejection(rejection, rejections)),
       ),
     );
   });

@@ -1,7 +1,6 @@
-import type { Answer } from '../../src/http/answer.ts';
 import type { CanonicalRequest } from '../../src/http/canonical-request.ts';
 import { fieldValue } from '../../src/http/field-list.ts';
-import type { Rejection } from '../../src/http/rejection.ts';
+import type { Answer, Rejection } from '../../src/http/rejection.ts';
 import type { UrlResolver } from '../../src/url-resolver/url-resolver.ts';
 
 /** A canonical request as the listener would make it of `target`. */

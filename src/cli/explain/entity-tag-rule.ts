@@ -1,7 +1,7 @@
 import type { Config } from '../../config/schema.ts';
 import { createTrackedResources, type TrackedRequest } from '../../entity-tags/resources.ts';
 import { type CanonicalRequest, isSafe } from '../../http/canonical-request.ts';
-import type { RejectionName, Rejections } from '../../http/rejection-table.ts';
+import type { RejectionName, Rejections } from '../../http/rejection.ts';
 
 /** What a request is to the resources that carry entity tags. */
 export type EntityTagRuleName =

@@ -1,6 +1,6 @@
 import type { ResourceMethod } from '../../access/protected-resource.ts';
+import { trimEndWhile } from '../../http/field-list.ts';
 import { isTemplateProblem, parsePathTemplate } from '../../http/path-template.ts';
-import { trimEndWhile } from '../../http/trimming.ts';
 import { followReference, isMap, type Json, type JsonMap } from './openapi-document.ts';
 import { basePathsOf, isSlash, toTemplate } from './openapi-paths.ts';
 import { type OperationSecurity, securityOf } from './openapi-security.ts';

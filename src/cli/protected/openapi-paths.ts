@@ -1,5 +1,5 @@
+import { trimWhile } from '../../http/field-list.ts';
 import { isTemplateProblem, parsePathTemplate } from '../../http/path-template.ts';
-import { trimWhile } from '../../http/trimming.ts';
 import { isMap, type Json, type JsonMap } from './openapi-document.ts';
 
 /** A path of the document as a template of ours. */

@@ -1,4 +1,4 @@
-import type { RejectionRow } from '../../http/rejection-table.ts';
+import type { RejectionRow } from '../../http/rejection.ts';
 import { type Area, type Check, createCheck } from './check.ts';
 import type { NoReply, Reply } from './probe-client.ts';
 

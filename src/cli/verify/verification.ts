@@ -2,7 +2,7 @@ import { compileProtectedList, type ProtectedResources } from '../../access/prot
 import type { ProtectedResource } from '../../access/protected-resource.ts';
 import type { Config } from '../../config/schema.ts';
 import type { Method } from '../../http/canonical-request.ts';
-import type { Rejections } from '../../http/rejection-table.ts';
+import type { Rejections } from '../../http/rejection.ts';
 import type { ProbeClient } from './probe-client.ts';
 
 /** What every group of checks goes by. */

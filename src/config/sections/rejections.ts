@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type RejectionName, rejectionTable } from '../../http/rejection-table.ts';
+import { type RejectionName, rejectionTable } from '../../http/rejection.ts';
 import { text } from '../values.ts';
 
 const override = z

@@ -1,5 +1,5 @@
 import type { FieldList } from '../../http/field-list.ts';
-import { isOws, trimEndWhile } from '../../http/trimming.ts';
+import { isOws, trimEndWhile } from '../../http/field-list.ts';
 import { framingFault, maySucceed, ResponseHeadCheck } from '../response-framing.ts';
 import { llhttp, type ParserAddress, type ParserEvents, parserError } from './llhttp.ts';
 

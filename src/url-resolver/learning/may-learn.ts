@@ -1,6 +1,6 @@
 import type { CanonicalRequest } from '../../http/canonical-request.ts';
 import { type FieldList, fieldValue } from '../../http/field-list.ts';
-import { decodeFormText } from '../../http/form-decode.ts';
+import { decodeFormText } from '../../http/form-encoding.ts';
 import { forbidsToKeep, hasDirective, isPlainJson } from '../sources/reply-fields.ts';
 
 /** Resource types whose responses carry `url`, as a path segment or in `include`. */

@@ -1,4 +1,4 @@
-import { decodeOctets } from '../../http/form-decode.ts';
+import { decodeOctets } from '../../http/form-encoding.ts';
 
 /** As often as the shop decodes what it was given already decoded. */
 const shopDecodings = 2;

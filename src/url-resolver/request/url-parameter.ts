@@ -1,4 +1,4 @@
-import { decodeFormText } from '../../http/form-decode.ts';
+import { decodeFormText } from '../../http/form-encoding.ts';
 import { isShortEnough } from '../mapping.ts';
 
 /** What a query says about `url`, and about `_store`. */

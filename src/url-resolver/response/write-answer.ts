@@ -1,5 +1,5 @@
-import type { Answer } from '../../http/answer.ts';
 import { namesTag } from '../../http/if-none-match.ts';
+import type { Answer } from '../../http/rejection.ts';
 import { type Rejection, reject } from '../../http/rejection.ts';
 import type { Mapping } from '../mapping.ts';
 import { writeDocument } from './document.ts';

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
-import { isAnswer } from '../../../src/http/answer.ts';
 import type { CanonicalRequest, Method } from '../../../src/http/canonical-request.ts';
-import { isFormPost } from '../../../src/http/form-post.ts';
-import { isRejection } from '../../../src/http/rejection.ts';
+import { isFormPost } from '../../../src/http/form-encoding.ts';
+import { isAnswer, isRejection } from '../../../src/http/rejection.ts';
 import { createRefreshTokens } from '../../../src/refresh-tokens/filter.ts';
 import { MemoryTokenStore } from '../../../src/refresh-tokens/memory-store.ts';
 import { defaultLifetimeMs, shopEndpoints } from '../../refresh-tokens/token-front.ts';
