@@ -9,37 +9,54 @@ export interface ConnectionFault {
   readonly cause: unknown;
 }
 
-/** One connected socket to the upstream. */
-export class PooledConnection extends PoolMember {
+/** One connected socket to the upstream. It is not read as a stream: pieces of a length that its engine chose come in. */
+export abstract class PooledConnection extends PoolMember {
   readonly socket: Socket;
+  /** Where the next octets are put. */
+  piece: Buffer;
   /** Milliseconds for which the upstream said that it keeps an idle connection, less a margin. */
   saidIdleTimeoutMs: number | undefined;
 
-  constructor(socket: Socket) {
+  constructor(socket: Socket, piece: Buffer) {
     super();
     this.socket = socket;
+    this.piece = piece;
   }
+
+  /** `piece` begins with `length` octets that came in. `false`: no more is read until somebody resumes the socket. */
+  abstract read(length: number): boolean;
 }
 
 /**
  * Opens a connection to the upstream and calls back once, when it is usable: connected, and for https past the TLS
  * handshake. Only such sockets are ever handed out, so that the first byte of a request leaves in the tick in which
- * its socket is assigned. Returns what gives the attempt up. `onread`: who reads it, where it is not read as a stream.
+ * its socket is assigned. Returns what gives the attempt up. `first`: where what is read is put.
  */
-export function openConnection(
+export function openConnection<C extends PooledConnection>(
   options: EngineOptions,
-  opened: (socket: Socket) => void,
+  first: Buffer,
+  adopt: (socket: Socket) => C,
+  opened: (connection: C) => void,
   failed: (fault: ConnectionFault) => void,
-  onread?: OnReadOpts,
 ): () => void {
   const { scheme, hostname, port } = options.upstream;
+  let connection: C | undefined;
+  let spokeFirst = false;
+  const onread: OnReadOpts = {
+    buffer: () => connection?.piece ?? first,
+    callback(length) {
+      if (connection !== undefined) return connection.read(length);
+      spokeFirst = true;
+      return true;
+    },
+  };
   const address = {
     host: hostname,
     port,
     noDelay: true,
     keepAlive: true,
     keepAliveInitialDelay: 30_000,
-    ...(onread && { onread }),
+    onread,
   };
   const socket =
     scheme === 'https'
@@ -58,7 +75,10 @@ export function openConnection(
   const timer = setTimeout(() => fail('connect-timeout', undefined), options.connectTimeoutMs);
   const onReady = () => {
     release();
-    opened(socket);
+    connection = adopt(socket);
+    // What an upstream says before it was asked would be somebody's answer.
+    if (spokeFirst) socket.destroy();
+    opened(connection);
   };
   const release = () => {
     clearTimeout(timer);

@@ -12,16 +12,23 @@ export interface ConnectionUser {
   readonly isAnswered: boolean;
 }
 
+/**
+ * Octets that node's parser is given at a time. It calls back for each chunk of a body, however small: the ten thousand
+ * of 64 KiB would hold up everybody else for as long. After the first piece of such a body nothing is read until the
+ * next turn (see `GatheredPieces`).
+ */
+export const pieceBytes = 8_192;
+
 /** A connection that node's own client writes to and reads from. */
 export class HttpProxy3Connection extends PooledConnection {
   readonly #heads: ResponseHeadCheck;
   #user: ConnectionUser | undefined;
 
-  constructor(socket: Socket, responseHeadBytes: number) {
-    super(socket);
+  constructor(socket: Socket, piece: Buffer, responseHeadBytes: number) {
+    super(socket, piece);
     this.#heads = new ResponseHeadCheck(responseHeadBytes);
     // Before node's client listens: what it would forgive is seen here first.
-    socket.on('data', (piece: Buffer) => this.#read(piece));
+    socket.on('data', (piece: Buffer) => this.#check(piece));
   }
 
   begin(user: ConnectionUser): void {
@@ -34,7 +41,11 @@ export class HttpProxy3Connection extends PooledConnection {
     this.#user = undefined;
   }
 
-  #read(piece: Buffer): void {
+  read(length: number): boolean {
+    return this.socket.push(Buffer.from(this.piece.subarray(0, length)));
+  }
+
+  #check(piece: Buffer): void {
     const user = this.#user;
     if (user === undefined || user.isAnswered) {
       this.socket.destroy();

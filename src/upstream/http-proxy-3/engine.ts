@@ -1,11 +1,12 @@
 import type { Agent, ClientRequest, IncomingMessage, ServerResponse } from 'node:http';
 import { createRequire } from 'node:module';
+import type { Socket } from 'node:net';
 import type { Stream } from 'node:stream';
 import { createProxyServer } from 'http-proxy-3';
 import { openConnection } from '../connection.ts';
 import { ConnectionPool } from '../connection-pool.ts';
 import type { EngineOptions, UpstreamEngine } from '../engine.ts';
-import { HttpProxy3Connection } from './connection.ts';
+import { HttpProxy3Connection, pieceBytes } from './connection.ts';
 import { HttpProxy3Exchange, type HttpProxy3Pool, type SendThroughProxy } from './exchange.ts';
 
 /**
@@ -19,9 +20,11 @@ import { HttpProxy3Exchange, type HttpProxy3Pool, type SendThroughProxy } from '
 export function createHttpProxy3Engine(options: EngineOptions): UpstreamEngine {
   refuseEnvironment();
   const maxHeaderSize = options.responseHeadBytes ?? 65_536;
-  const pool: HttpProxy3Pool = new ConnectionPool(options, (opened, failed) =>
-    openConnection(options, (socket) => opened(new HttpProxy3Connection(socket, maxHeaderSize)), failed),
-  );
+  const pool: HttpProxy3Pool = new ConnectionPool(options, (opened, failed) => {
+    const piece = Buffer.allocUnsafeSlow(pieceBytes);
+    const adopt = (socket: Socket) => new HttpProxy3Connection(socket, piece, maxHeaderSize);
+    return openConnection(options, piece, adopt, opened, failed);
+  });
   const { scheme, hostname, port } = options.upstream;
   const proxy = createProxyServer({
     target: { protocol: `${scheme}:`, host: hostname, hostname, port },

@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
-import { type ConnectionFault, openConnection, PooledConnection } from '../connection.ts';
+import { EndOfTurn } from '../../lib/end-of-turn.ts';
+import { PooledConnection } from '../connection.ts';
 import type { EngineOptions } from '../engine.ts';
 import { longestPiece } from './llhttp.ts';
 import { ResponseParser } from './response-parser.ts';
@@ -17,17 +18,22 @@ export interface ResponseReader {
 /** A piece with more body than this is given away: what is new memory for the next one costs less than copying. */
 const copiedBytes = longestPiece / 2;
 
+/** Chunks in one turn of the event loop after which the rest of a body has to wait for the next one. */
+const chunksPerTurn = 1_024;
+
+const heldUp = new EndOfTurn<LlhttpConnection>(
+  (connection) => connection.goOn(),
+  ({ socket }) => socket.destroy(),
+);
+
 /** A connection whose bytes go straight to the parser: no stream, no queue of chunks. */
 export class LlhttpConnection extends PooledConnection {
-  /** Where the next bytes are put. */
-  piece: Buffer;
   readonly #response: ResponseParser;
   #reader: ResponseReader | undefined;
   #broken: unknown;
 
   constructor(socket: Socket, piece: Buffer, { responseHeadBytes }: EngineOptions) {
-    super(socket);
-    this.piece = piece;
+    super(socket, piece);
     this.#response = new ResponseParser(responseHeadBytes ?? 65_536);
     socket.on('error', (cause) => {
       this.#broken = cause;
@@ -53,11 +59,11 @@ export class LlhttpConnection extends PooledConnection {
     if (this.socket.isPaused()) this.socket.resume();
   }
 
-  read(length: number): void {
+  read(length: number): boolean {
     const reader = this.#reader;
     if (reader === undefined) {
       this.socket.destroy();
-      return;
+      return true;
     }
     try {
       const { piece } = this;
@@ -69,6 +75,14 @@ export class LlhttpConnection extends PooledConnection {
     } catch (cause) {
       this.#throwTo(reader, cause);
     }
+    if (this.#response.bodyParts <= chunksPerTurn) return true;
+    heldUp.add(this);
+    return false;
+  }
+
+  /** The turn is over; whoever has the connection may be holding it up by itself. */
+  goOn(): void {
+    if (!this.socket.isPaused()) this.socket.resume();
   }
 
   #tellClosed(response: ResponseParser | undefined): void {
@@ -87,38 +101,6 @@ export class LlhttpConnection extends PooledConnection {
   }
 }
 
-/** See `openConnection`. */
-export function openLlhttpConnection(
-  options: EngineOptions,
-  opened: (connection: LlhttpConnection) => void,
-  failed: (fault: ConnectionFault) => void,
-): () => void {
-  const first = newPiece();
-  let connection: LlhttpConnection | undefined;
-  let spokeFirst = false;
-  return openConnection(
-    options,
-    (socket) => {
-      connection = new LlhttpConnection(socket, first, options);
-      // What an upstream says before it was asked would be somebody's answer.
-      if (spokeFirst) socket.destroy();
-      opened(connection);
-    },
-    (fault) => {
-      giveBackPiece(first);
-      failed(fault);
-    },
-    {
-      buffer: () => connection?.piece ?? first,
-      callback(length) {
-        if (connection === undefined) spokeFirst = true;
-        else connection.read(length);
-        return true;
-      },
-    },
-  );
-}
-
 /**
  * Pieces of connections that have ended, for those that come. Without them each connection leaves 64 KiB behind: while an
  * upstream is away, or keeps no connections, 60 MiB gather before the collector sees to it, and the process stays that large.
@@ -126,11 +108,11 @@ export function openLlhttpConnection(
 const sparePieces: Buffer[] = [];
 const sparePiecesAtMost = 64;
 
-function newPiece(): Buffer {
+export function newPiece(): Buffer {
   return sparePieces.pop() ?? Buffer.allocUnsafeSlow(longestPiece);
 }
 
 /** Nothing is read into it any more, and nobody was given it: what was in it was copied (`isKept` is false). */
-function giveBackPiece(piece: Buffer): void {
+export function giveBackPiece(piece: Buffer): void {
   if (sparePieces.length < sparePiecesAtMost) sparePieces.push(piece);
 }

@@ -1,13 +1,20 @@
+import type { Socket } from 'node:net';
+import { openConnection } from '../connection.ts';
 import { ConnectionPool } from '../connection-pool.ts';
 import type { EngineOptions, UpstreamEngine } from '../engine.ts';
-import { openLlhttpConnection } from './connection.ts';
+import { giveBackPiece, LlhttpConnection, newPiece } from './connection.ts';
 import { LlhttpExchange, type LlhttpPool } from './exchange.ts';
 
 /** Upstream requests over connections of our own, with node's parser: the cheapest engine, with the same behaviour. */
 export function createLlhttpEngine(options: EngineOptions): UpstreamEngine {
-  const pool: LlhttpPool = new ConnectionPool(options, (opened, failed) =>
-    openLlhttpConnection(options, opened, failed),
-  );
+  const pool: LlhttpPool = new ConnectionPool(options, (opened, failed) => {
+    const piece = newPiece();
+    const adopt = (socket: Socket) => new LlhttpConnection(socket, piece, options);
+    return openConnection(options, piece, adopt, opened, (fault) => {
+      giveBackPiece(piece);
+      failed(fault);
+    });
+  });
   return {
     dispatch(request, handler) {
       const exchange = new LlhttpExchange(request, handler, pool);

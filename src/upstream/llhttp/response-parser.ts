@@ -24,6 +24,8 @@ export class ResponseParser implements ParserEvents {
   /** Where body stands in the last piece: chunks are moved together. */
   bodyStart = 0;
   bodyEnd = 0;
+  /** How many chunks, or parts of one, that was. */
+  bodyParts = 0;
   /** The response was complete with the last piece. */
   isComplete = false;
   /** Whether the next response may follow on this connection; known once the response is complete. */
@@ -145,6 +147,7 @@ export class ResponseParser implements ParserEvents {
     if (this.bodyEnd === 0) this.bodyEnd = this.bodyStart = start;
     else this.#piece?.copyWithin(this.bodyEnd, start, start + length);
     this.bodyEnd += length;
+    this.bodyParts += 1;
     return 0;
   }
 
@@ -180,6 +183,7 @@ export class ResponseParser implements ParserEvents {
     this.head = undefined;
     this.bodyStart = 0;
     this.bodyEnd = 0;
+    this.bodyParts = 0;
     this.isComplete = false;
     this.isReusable = false;
     this.fault = undefined;
