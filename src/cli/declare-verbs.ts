@@ -3,6 +3,7 @@ import { runCheck } from './check.ts';
 import { configFile, declareVerb, json, type Run } from './declare-verb.ts';
 import { declareExplain } from './explain.ts';
 import { runHealth } from './health.ts';
+import { type InitOptions, runInit } from './init.ts';
 import { declareProtected } from './protected.ts';
 import { type PurgeOptions, runPurge } from './purge.ts';
 import { runSchema } from './schema.ts';
@@ -14,6 +15,14 @@ import { runVersion } from './version.ts';
 export function declareVerbs(program: Command): void {
   const verb = (name: string, description: string, run: Run) => declareVerb(program, name, description, run);
 
+  verb('init', 'write a configuration and a list for a shop', (options: InitOptions) => runInit(options))
+    .option('--spryker', 'a Spryker shop')
+    .option('--openapi <file>', 'any shop with an OpenAPI document: its operations become the rows')
+    .option('--blank', 'any shop; the rows are written by hand')
+    .option('--upstream <url>', 'address of the shop')
+    .option('--keys <source>', 'URL of its JSON Web Key Set, or a file with its public key')
+    .option('--dir <folder>', 'where the files go (default: config)')
+    .option('--force', 'replace files that are there');
   verb(
     'check',
     'validate every file and print all problems',

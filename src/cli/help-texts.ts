@@ -15,6 +15,14 @@ const helpTexts: Readonly<Record<string, HelpText>> = {
     examples: ['shopward', 'shopward serve --config /etc/shopward/shopward.yaml'],
     exits: { 0: 'stopped by SIGTERM or SIGINT, drained', 2: badUsage, 78: badConfiguration },
   },
+  init: {
+    examples: [
+      'shopward init --spryker --upstream http://glue.internal:9000 --keys public.pem',
+      'shopward init --openapi openapi.yaml --upstream http://127.0.0.1:9000',
+      'shopward init --blank --dir /etc/shopward',
+    ],
+    exits: { 0: 'written', 1: 'no operation needs a token', 2: 'bad usage, or files that are there already' },
+  },
   check: {
     examples: ['shopward check', 'shopward check --json --config staging.yaml'],
     exits: { 0: 'no error, perhaps warnings', 1: 'an error', 2: badUsage },

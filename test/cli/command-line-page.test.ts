@@ -21,7 +21,9 @@ components:
 
 /** Commands of the page that need neither a running proxy nor a broken file, with the output that it shows. */
 const shown = [
-  ...page.matchAll(/^ {4}\$ (shopward (?:explain|protected) .*)\n((?: {4}(?!\$ ).*\n|\n(?= {4}(?!\$ )))+)/gm),
+  ...page.matchAll(
+    /^ {4}\$ (shopward (?:explain|protected|init) .*)\n((?: {4}(?!\$ ).*\n|\n(?= {4}(?!\$ )))+)/gm,
+  ),
 ].map(([, command = '', output = '']) => [command, output.replace(/^ {4}/gm, '').trimEnd()] as const);
 
 it('the page has such commands', () => {
@@ -30,7 +32,9 @@ it('the page has such commands', () => {
 
 it.each(shown)('%s', async (command, output) => {
   const cwd = makeFolder({ 'openapi.yml': openApi });
-  cpSync(path.join(root, 'config'), path.join(cwd, 'config'), { recursive: true });
+  // What init writes must not be there before.
+  if (!command.startsWith('shopward init'))
+    cpSync(path.join(root, 'config'), path.join(cwd, 'config'), { recursive: true });
   const script = `shopward() { "${process.execPath}" "${root}/src/main.ts" "$@"; }\n${command} || true`;
   const env = { PATH: process.env.PATH ?? '', JWKS_URL: 'https://shop.example/jwks.json' };
   const { stdout } = await promisify(execFile)('/bin/sh', ['-c', script], { cwd, env });
