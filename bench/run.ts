@@ -4,7 +4,7 @@
  */
 import { writeFileSync } from 'node:fs';
 import os from 'node:os';
-import { parseArgs } from 'node:util';
+import { readArguments } from '../scripts/arguments.ts';
 import { type BenchCase, judge } from './case.ts';
 import { entityTagCases } from './cases/entity-tags.ts';
 import { forwardingCases } from './cases/forwarding.ts';
@@ -16,38 +16,30 @@ import { stopAll } from './programs.ts';
 import { type CaseResult, toMarkdown } from './report.ts';
 import { Stage } from './stage.ts';
 
-const help = `npm run bench -- [options]
-
-  --rounds N        counted rounds of every contestant (default 5)
-  --seconds N       whole seconds of one round (default 1)
-  --connections N   kept-alive connections, where the case does not say (default 64)
-  --case WORD       only cases whose name holds WORD
-  --quick           3 rounds and a short warm-up: for a look, not for figures
-  --json FILE       write the figures as JSON too
-  --help            this text
-
-The table goes to stdout, progress to stderr.`;
-
-const { values: options } = parseArgs({
-  options: {
-    rounds: { type: 'string' },
-    seconds: { type: 'string', default: '1' },
-    connections: { type: 'string', default: '64' },
-    case: { type: 'string', default: '' },
-    quick: { type: 'boolean', default: false },
-    json: { type: 'string' },
-    help: { type: 'boolean', default: false },
-  },
+const options = readArguments<{
+  rounds?: string;
+  seconds: number;
+  connections: number;
+  case: string;
+  quick?: true;
+  json?: string;
+}>({
+  name: 'npm run bench --',
+  about: 'CPU time per request, all contestants in turn. The table goes to stdout, progress to stderr.',
+  options: [
+    ['--rounds <n>', 'counted rounds of every contestant (default: 5)'],
+    ['--seconds <n>', 'whole seconds of one round', 1],
+    ['--connections <n>', 'kept-alive connections, where the case does not say', 64],
+    ['--case <word>', 'only cases whose name holds it', ''],
+    ['--quick', '3 rounds and a short warm-up: for a look, not for figures'],
+    ['--json <file>', 'write the figures as JSON too'],
+  ],
 });
-if (options.help) {
-  console.log(help);
-  process.exit(0);
-}
 
 const effort = {
   rounds: Number(options.rounds ?? (options.quick ? 3 : 5)),
-  seconds: Number(options.seconds),
-  connections: Number(options.connections),
+  seconds: options.seconds,
+  connections: options.connections,
   warmUpRequests: options.quick ? 5_000 : 40_000,
 };
 

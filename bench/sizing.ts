@@ -1,5 +1,5 @@
 /**
- * node bench/sizing.ts: the memory that one process takes, from /proc: at rest, for each idle connection, each remembered
+ * npm run sizing: the memory that one process takes, from /proc: at rest, for each idle connection, each remembered
  * access token, each tracked member in the embedded store, and after a burst of requests over 64 connections. Runs
  * `dist` where it is built, else the sources.
  */
@@ -12,7 +12,10 @@ import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { SignJWT } from 'jose';
+import { readArguments } from '../scripts/arguments.ts';
 import { lineOf } from './programs.ts';
+
+readArguments({ name: 'npm run sizing', about: 'The memory that one process takes, for what.' });
 
 const root = path.join(import.meta.dirname, '..');
 const folder = mkdtempSync(path.join(os.tmpdir(), 'shopward-sizing-'));

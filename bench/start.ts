@@ -8,13 +8,16 @@ import { createServer, get } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
-import { parseArgs } from 'node:util';
+import { readArguments } from '../scripts/arguments.ts';
 import { keys } from './contestants.ts';
 import { cpuMicroseconds } from './process-cpu.ts';
 import { lineOf } from './programs.ts';
 
-const { values: options } = parseArgs({ options: { starts: { type: 'string', default: '15' } } });
-const starts = Number(options.starts);
+const { starts } = readArguments<{ starts: number }>({
+  name: 'node bench/start.ts',
+  about: 'From the start of the process to 200 at /readyz, built and from source.',
+  options: [['--starts <n>', 'of each', 15]],
+});
 
 const root = path.join(import.meta.dirname, '..');
 const folder = mkdtempSync(path.join(os.tmpdir(), 'shopward-start-'));

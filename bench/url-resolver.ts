@@ -7,9 +7,15 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
+import { readArguments } from '../scripts/arguments.ts';
 import { cpuMicroseconds, peakMemoryMiB } from './process-cpu.ts';
 import { lineOf, startPinned, stopAll } from './programs.ts';
 import { urlOf, writeRows } from './url-resolver-rows.ts';
+
+readArguments({
+  name: 'node bench/url-resolver.ts',
+  about: 'What a cached answer of the URL resolver costs, and what loading a million rows costs.',
+});
 
 const rounds = 7;
 const requestsPerRound = 40_000;

@@ -1,10 +1,13 @@
 /** npm run demo: the demo shop, shopward in front of it, and a short tour to paste into another terminal. */
 import { createServer } from 'node:net';
 import path from 'node:path';
+import { readArguments } from '../scripts/arguments.ts';
 import { runServe } from '../src/cli/serve.ts';
 import { defaultCustomerReference, seedPassword } from './data/ids.ts';
 import { startDemoShop } from './shop.ts';
 import { tour } from './tour.ts';
+
+readArguments({ name: 'npm run demo', about: 'The demo shop, shopward in front of it, and a short tour.' });
 
 const port = await freePort(8080);
 const adminPort = await freePort(8081);

@@ -2,11 +2,10 @@
  * Asks the registry for known weaknesses of every package in package-lock.json, and says in one line what came of it. Exits 1
  * when there are any. Not every registry (mirrors, most of all) serves advisories: then nothing is known, and it says so and
  * exits 0, or 2 with `--required`.
- *
- *     npm run audit [-- --required]
  */
 import { spawnSync } from 'node:child_process';
 import path from 'node:path';
+import { readArguments } from './arguments.ts';
 
 interface Advisory {
   readonly name: string;
@@ -21,7 +20,12 @@ interface Answer {
   readonly message?: string;
 }
 
-const isRequired = process.argv.includes('--required');
+const { required: isRequired } = readArguments<{ readonly required?: true }>({
+  name: 'npm run audit --',
+  about:
+    'Asks the registry for known weaknesses of the packages in package-lock.json; exits with 1 when there are any.',
+  options: [['--required', 'exits with 2 where the registry serves no advisories']],
+});
 const { stdout, stderr, error } = spawnSync('npm', ['audit', '--json', '--package-lock-only'], {
   cwd: path.join(import.meta.dirname, '..'),
   encoding: 'utf8',

@@ -2,6 +2,9 @@
 import { execFileSync } from 'node:child_process';
 import { chmodSync, cpSync, globSync, rmSync } from 'node:fs';
 import path from 'node:path';
+import { readArguments } from './arguments.ts';
+
+readArguments({ name: 'npm run build', about: 'Writes dist: what the package and the image run.' });
 
 rmSync('dist', { recursive: true, force: true });
 execFileSync('tsc', ['-p', 'tsconfig.build.json'], { stdio: 'inherit' });

@@ -6,6 +6,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { editorSchema } from '../src/config/editor-schema.ts';
 import { protectedListSchema } from '../src/config/protected-list-schema.ts';
+import { readArguments } from './arguments.ts';
 import { configReference } from './config-reference.ts';
 
 const root = path.join(import.meta.dirname, '..');
@@ -16,7 +17,11 @@ const generated: Readonly<Record<string, () => string>> = {
   'config/protected-resources.schema.json': () => json(protectedListSchema),
 };
 
-const isCheck = process.argv.includes('--check');
+const { check: isCheck } = readArguments<{ readonly check?: true }>({
+  name: 'npm run docs --',
+  about: 'Writes what is generated from the schema.',
+  options: [['--check', 'writes nothing, and exits with 1 where something is out of step']],
+});
 
 for (const [name, make] of Object.entries(generated)) {
   const file = path.join(root, name);

@@ -1,14 +1,13 @@
 /**
  * Converts public test vectors of C2SP/wycheproof (testvectors_v1/json_web_signature_test.json, json_web_key_test.json)
- * into the compact form of test/attacks/wycheproof:
- *
- *     node scripts/import-wycheproof.ts FILE...
+ * into the compact form of test/attacks/wycheproof.
  *
  * Private parts of key pairs are left out, and so are notes and flags. The vectors are Apache-2.0; their notice lies
  * beside them.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { readArguments } from './arguments.ts';
 
 interface Vectors {
   readonly testGroups: readonly {
@@ -25,11 +24,11 @@ interface Vectors {
 }
 
 const folder = path.join(import.meta.dirname, '../test/attacks/wycheproof');
-const files = process.argv.slice(2);
-if (files.length === 0) {
-  console.error('usage: node scripts/import-wycheproof.ts FILE...');
-  process.exitCode = 2;
-}
+const { words: files } = readArguments({
+  name: 'node scripts/import-wycheproof.ts',
+  about: 'Converts test vectors of C2SP/wycheproof into the compact form of test/attacks/wycheproof.',
+  words: { name: '<files...>', meaning: 'as they are published' },
+});
 
 for (const file of files) {
   const { testGroups } = JSON.parse(readFileSync(file, 'utf8')) as Vectors;

@@ -2,12 +2,11 @@
  * Writes the software bill of materials of what runs (CycloneDX JSON, production dependencies only), as npm reads it from
  * package-lock.json. Without serial number and time, so that the same lock file gives the same octets. (npm's own
  * `--omit dev` leaves out packages that run, so the lock file says what does.)
- *
- *     node scripts/sbom.ts [FILE]      default: standard output
  */
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { readArguments } from './arguments.ts';
 
 interface Bom {
   serialNumber?: string;
@@ -24,6 +23,11 @@ interface Lock {
   readonly packages: Readonly<Record<string, { readonly version: string; readonly dev?: boolean }>>;
 }
 
+const { words } = readArguments({
+  name: 'npm run sbom --',
+  about: 'The software bill of materials of what runs, as CycloneDX JSON.',
+  words: { name: '[file]', meaning: 'where it is written; default: standard output' },
+});
 const root = path.join(import.meta.dirname, '..');
 const text = execFileSync('npm', ['sbom', '--package-lock-only', '--sbom-format', 'cyclonedx'], {
   cwd: root,
@@ -47,7 +51,7 @@ bom.dependencies = bom.dependencies
   .filter(({ ref }) => kept.has(ref))
   .map(({ ref, dependsOn }) => ({ ref, dependsOn: dependsOn.filter((one) => kept.has(one)) }));
 
-const [file] = process.argv.slice(2);
+const [file] = words;
 const output = `${JSON.stringify(bom, undefined, 2)}\n`;
 if (file === undefined) process.stdout.write(output);
 else writeFileSync(file, output);

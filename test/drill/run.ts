@@ -1,28 +1,22 @@
-/**
- * Breaks what breaks at night, one thing after another, under the load of clients that behave as they should; prints what
- * they saw and what whoever is on call was told, as Markdown. Exits with 1 when something was not as it must be.
- *
- *     node test/drill/run.ts [--short] [a word of a drill's name]...
- */
-import { parseArgs } from 'node:util';
+import { readArguments } from '../../scripts/arguments.ts';
 import { type DrillResult, runDrill } from './drill.ts';
 import { drills } from './drills.ts';
 import { formatResults } from './report.ts';
 
-const { values, positionals } = parseArgs({
-  options: { short: { type: 'boolean', default: false } },
-  allowPositionals: true,
+const { short, words } = readArguments<{ readonly short?: true }>({
+  name: 'npm run drill --',
+  about: 'Breaks what breaks at night; exits with 1 when something was not as it must be.',
+  options: [['--short', 'a few seconds each, as the tests have it']],
+  words: { name: '[words...]', meaning: 'only drills with one of them in their names' },
 });
-const asked = drills.filter(
-  ({ name }) => positionals.length === 0 || positionals.some((word) => name.includes(word)),
-);
+const asked = drills.filter(({ name }) => words.length === 0 || words.some((word) => name.includes(word)));
 if (asked.length === 0) {
   console.error(`no drill has such a word in its name:\n${drills.map(({ name }) => `  ${name}`).join('\n')}`);
   process.exit(2);
 }
 const results: DrillResult[] = [];
 for (const drill of asked) {
-  const result = await runDrill(drill, values.short ? 'short' : 'full');
+  const result = await runDrill(drill, short ? 'short' : 'full');
   results.push(result);
   process.stderr.write(
     `${result.wrongs.length === 0 ? 'as it must be' : 'WRONG'}: ${result.name}\n${result.wrongs.map((wrong) => `  ${wrong}\n`).join('')}`,

@@ -1,9 +1,8 @@
 /**
  * Breaks every dependency in every way and prints what clients saw, as Markdown; exits with 1 when something was not as
  * it must be.
- *
- *     node test/faults/run.ts [upstream] [redis] [keys] [clock] [log] [load]
  */
+import { readArguments } from '../../scripts/arguments.ts';
 import { runClockFaults } from './clock-faults.ts';
 import { runKeyFaults } from './key-faults.ts';
 import { runLoadFaults } from './load-faults.ts';
@@ -33,7 +32,11 @@ const parts: readonly Part[] = [
   ['load', scenesOf('under load', runLoadFaults)],
 ];
 
-const asked = process.argv.slice(2);
+const { words: asked } = readArguments({
+  name: 'npm run faults --',
+  about: 'Breaks every dependency in every way; exits with 1 when something was not as it must be.',
+  words: { name: '[parts...]', meaning: 'only these', among: parts.map(([name]) => name) },
+});
 const wrongs: string[] = [];
 for (const [name, run] of parts) {
   if (asked.length > 0 && !asked.includes(name)) continue;

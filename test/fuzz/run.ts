@@ -1,29 +1,25 @@
 /**
- * Fuzzes round after round with a new seed each, for as long as it is told:
- *
- *     npm run fuzz -- --minutes 60 [--target wire] [--seed 1]
- *
- * Seeds are printed; an input that fails is kept in test/fuzz/regressions, where the tests find it. Exits 1 on any.
+ * Fuzzes round after round with a new seed each, for as long as it is told. Seeds are printed; an input that fails is kept
+ * in test/fuzz/regressions, where the tests find it. Exits 1 on any.
  */
-import { parseArgs } from 'node:util';
+import { readArguments } from '../../scripts/arguments.ts';
 import { runTarget } from './fuzz-target.ts';
 import { keepRegression } from './regressions.ts';
 import { targets } from './targets.ts';
 
-const { values } = parseArgs({
-  options: {
-    minutes: { type: 'string', default: '2' },
-    target: { type: 'string' },
-    seed: { type: 'string' },
-  },
+const options = readArguments<{ minutes: number; seed: number; target?: string }>({
+  name: 'npm run fuzz --',
+  about:
+    'Fuzzes with a new seed each round; exits with 1 when an input fails, which the tests try from then on.',
+  options: [
+    ['--minutes <n>', 'how long', 2],
+    ['--target <name>', 'only this one', undefined, targets.map(({ name }) => name)],
+    ['--seed <n>', 'of the first round', Math.floor(Math.random() * 2 ** 31)],
+  ],
 });
-const chosen = targets.filter(({ name }) => values.target === undefined || name === values.target);
-if (chosen.length === 0) {
-  console.error(`no such target; there are ${targets.map(({ name }) => name).join(', ')}`);
-  process.exit(2);
-}
-const until = Date.now() + Number(values.minutes) * 60_000;
-let seed = Number(values.seed ?? Math.floor(Math.random() * 2 ** 31));
+const chosen = targets.filter(({ name }) => options.target === undefined || name === options.target);
+const until = Date.now() + options.minutes * 60_000;
+let { seed } = options;
 const counts = new Map(chosen.map(({ name }) => [name, { inputs: 0, failures: 0, milliseconds: 0 }]));
 
 for (const target of chosen) await target.open?.();

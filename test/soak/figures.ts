@@ -3,7 +3,11 @@ export interface Figures {
   /** Milliseconds since the start of the run. */
   readonly atMs: number;
   readonly rssBytes: number;
+  /** Of V8: what lives in its heap, and what that heap takes, which breathes by some 30 MiB. */
   readonly heapBytes: number;
+  readonly heapTotalBytes: number;
+  /** Octets in Buffers. */
+  readonly externalBytes: number;
   readonly openFiles: number;
   readonly activeRequests: number;
   readonly upstreamRequests: number;
@@ -26,6 +30,8 @@ export async function readFigures(adminUrl: string, startedMs: number): Promise<
     atMs: performance.now() - startedMs,
     rssBytes: value('process_resident_memory_bytes'),
     heapBytes: value('nodejs_heap_size_used_bytes'),
+    heapTotalBytes: value('nodejs_heap_size_total_bytes'),
+    externalBytes: value('nodejs_external_memory_bytes'),
     openFiles: value('process_open_fds'),
     activeRequests: value('http_server_active_requests'),
     upstreamRequests: value('shopward_upstream_active_requests'),

@@ -1,34 +1,34 @@
 /**
  * Mixed traffic with faults for a long time; prints figures of the process over time. Exits with 1 when it crashed, hung,
  * leaked sockets, or when its memory grew steadily.
- *
- *     node test/soak/run.ts [--minutes 30] [--visitors 24] [--seed N]
  */
-import { parseArgs } from 'node:util';
+import os from 'node:os';
+import { readArguments } from '../../scripts/arguments.ts';
 import type { Figures } from './figures.ts';
 import { runSoak } from './soak.ts';
 
-const { values } = parseArgs({
-  options: {
-    minutes: { type: 'string', default: '30' },
-    visitors: { type: 'string', default: '24' },
-    seed: { type: 'string', default: '1' },
-  },
+const { minutes, visitors, seed } = readArguments<{ minutes: number; visitors: number; seed: number }>({
+  name: 'npm run soak --',
+  about: 'Mixed traffic with faults for a long time; exits with 1 at a crash, a hang, a leak.',
+  options: [
+    ['--minutes <n>', 'how long', 30],
+    ['--visitors <n>', 'clients at a time', 24],
+    ['--seed <n>', 'of what is asked and broken', 1],
+  ],
 });
-const minutes = Number(values.minutes);
 /** 5 MiB in a quarter of an hour; in a short run what a heap grows by while it settles. A leak is far above both. */
 const tolerableMiBPerMinute = minutes >= 10 ? 1 / 3 : 8;
 const mib = (bytes: number) => (bytes / 2 ** 20).toFixed(1);
 
-const report = await runSoak({
-  visitors: Number(values.visitors),
-  seed: Number(values.seed),
-  durationMs: minutes * 60_000,
-});
+const load = () => os.loadavg()[1]?.toFixed(1);
+const loadBefore = load();
+const report = await runSoak({ visitors, seed, durationMs: minutes * 60_000 });
 const { figures, requests, disturbances, rssBytesPerMinute, openFilesPerMinute, before, after } = report;
-const row = (name: string, { rssBytes, heapBytes, openFiles, activeRequests }: Figures) =>
-  `| ${name} | ${mib(rssBytes)} | ${mib(heapBytes)} | ${openFiles} | ${activeRequests} |`;
-console.log('| | RSS, MiB | heap, MiB | open files | requests in flight |\n|---|---|---|---|---|');
+const row = (name: string, one: Figures) =>
+  `| ${name} | ${mib(one.rssBytes)} | ${mib(one.rssBytes - one.heapTotalBytes)} | ${mib(one.heapBytes)} | ${mib(one.externalBytes)} | ${one.openFiles} | ${one.activeRequests} |`;
+console.log(
+  "| | RSS, MiB | without V8's heap | used of that heap | Buffers | open files | requests in flight |\n|---|---|---|---|---|---|---|",
+);
 console.log(row('before the first request', before));
 for (let tenth = 1; tenth <= 10; tenth += 1) {
   const one = figures[Math.ceil((figures.length * tenth) / 10) - 1];
@@ -37,8 +37,9 @@ for (let tenth = 1; tenth <= 10; tenth += 1) {
 console.log(row('at rest', after));
 console.log(`\n${requests} requests, ${disturbances} faults; behind the first third RSS grew by`);
 console.log(
-  `${mib(rssBytesPerMinute)} MiB a minute, open files by ${openFilesPerMinute.toFixed(2)} a minute.`,
+  `${(rssBytesPerMinute / 2 ** 20).toFixed(2)} MiB a minute, without V8's heap by ${(report.outsideHeapBytesPerMinute / 2 ** 20).toFixed(2)}, open files by ${openFilesPerMinute.toFixed(2)}.`,
 );
+console.log(`Load of the machine (5 minutes): ${loadBefore} before, ${load()} at the end.`);
 console.log(
   `Unhandled rejections, uncaught errors and warnings of Node in the log: ${report.bugs.length}.\n`,
 );

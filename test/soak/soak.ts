@@ -29,6 +29,8 @@ export interface SoakReport {
   readonly after: Figures;
   /** Behind the warm-up, that is the first third. */
   readonly rssBytesPerMinute: number;
+  /** The same without what V8's heap takes: Buffers, and what the C library keeps of what was given back to it. */
+  readonly outsideHeapBytesPerMinute: number;
   readonly openFilesPerMinute: number;
   /** Log lines that tell of a bug: uncaught errors, unhandled rejections, warnings of Node. */
   readonly bugs: readonly string[];
@@ -95,6 +97,10 @@ export async function runSoak(options: SoakOptions): Promise<SoakReport> {
     before,
     after,
     rssBytesPerMinute: slopePerMinute(warm, ({ rssBytes }) => rssBytes),
+    outsideHeapBytesPerMinute: slopePerMinute(
+      warm,
+      ({ rssBytes, heapTotalBytes }) => rssBytes - heapTotalBytes,
+    ),
     openFilesPerMinute: slopePerMinute(warm, ({ openFiles }) => openFiles),
     bugs,
     wrongs,
@@ -122,6 +128,8 @@ const nothing: Figures = {
   atMs: Number.NaN,
   rssBytes: Number.NaN,
   heapBytes: Number.NaN,
+  heapTotalBytes: Number.NaN,
+  externalBytes: Number.NaN,
   openFiles: Number.NaN,
   activeRequests: Number.NaN,
   upstreamRequests: Number.NaN,
