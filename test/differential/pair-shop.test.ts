@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { committedSeed } from '../fuzz/fuzz-target.ts';
 import {
   describeFinding,
   type Finding,
@@ -11,7 +12,7 @@ import { type ClientRequest, exchangeBodies, shopRequests } from './pair-shop/sh
 import { isProtectedBy, type ListName, listNames } from './pair-shop/shop-routes.ts';
 
 const runs = Number(process.env.DIFFERENTIAL_RUNS ?? 1500);
-const seed = Number(process.env.FUZZ_SEED ?? Math.floor(Math.random() * 2 ** 31));
+const seed = committedSeed();
 const generated = (from = seed) => fc.sample(shopRequests, { numRuns: runs, seed: from });
 
 const plain = (method: string, target: string): ClientRequest => ({

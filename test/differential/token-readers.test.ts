@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { committedSeed } from '../fuzz/fuzz-target.ts';
 import { compareReadings } from './token-readers/forwarding-of.ts';
 import { readers } from './token-readers/readers.ts';
 import { isSameToken } from './token-readers/same-token.ts';
@@ -7,7 +8,7 @@ import { tokenRequests, tokens } from './token-readers/token-requests.ts';
 import type { TokenReader, WireRequest } from './token-readers/wire-request.ts';
 
 const runs = Number(process.env.DIFFERENTIAL_RUNS ?? 2000);
-const seed = Number(process.env.FUZZ_SEED ?? Math.floor(Math.random() * 2 ** 31));
+const seed = committedSeed();
 
 const base = { method: 'POST', query: '', contentEncoding: '' };
 const form = (text: string): WireRequest => ({

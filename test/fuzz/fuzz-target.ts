@@ -32,6 +32,11 @@ export function fuzzTarget<T>(
   return { name, runs, check, property: property as never, ...life };
 }
 
+/** The same on every machine, so that a red run is about the change at hand; `FUZZ_SEED` takes another. */
+export function committedSeed(): number {
+  return Number(process.env.FUZZ_SEED ?? 20_261_121);
+}
+
 /** Undefined: nothing was found. The input is the smallest that could be found to fail. */
 export async function runTarget(
   { property }: FuzzTarget,
