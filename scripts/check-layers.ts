@@ -32,7 +32,7 @@ const mayImport: Record<string, readonly string[]> = {
 const pure = [
   'http/rejection.ts',
   'http/{canonicalise-request,request-target,request-fields,field-*,form-encoding,path-*}.ts',
-  'access/{protected-list*,protected-resource,bearer-credentials,challenge,token-claims,subject}.ts',
+  'access/{protected-list*,bearer-credentials,authenticate,token-claims}.ts',
   'entity-tags/{protocol,entity-tag,times}.ts',
 ];
 

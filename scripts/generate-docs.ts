@@ -4,8 +4,7 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { editorSchema } from '../src/config/editor-schema.ts';
-import { protectedListSchema } from '../src/config/protected-list-schema.ts';
+import { editorSchema, protectedListSchema } from '../src/config/editor-schema.ts';
 import { readArguments } from './arguments.ts';
 import { configReference } from './config-reference.ts';
 

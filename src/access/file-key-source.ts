@@ -1,8 +1,17 @@
 import { readFile, stat } from 'node:fs/promises';
-import { createKeyChange } from './key-change.ts';
 import { type KeyDocument, readKeyDocument } from './key-document.ts';
-import { createKeySet, type KeySet, maxCandidates, mergeKeys } from './key-set.ts';
-import type { KeySource, VerificationKey } from './key-source.ts';
+import {
+  KeyListeners,
+  type KeyLookup,
+  KeySet,
+  type KeySource,
+  type KeySourceStatus,
+  type Keys,
+  maxCandidates,
+  mergeKeys,
+  type TokenHeader,
+  type VerificationKey,
+} from './key-source.ts';
 
 export interface FileKeySourceOptions {
   /** Paths of PEM, JWK or JWK set files. */
@@ -18,14 +27,6 @@ export interface KeyProblem {
   readonly text: string;
 }
 
-export interface FileKeySource extends KeySource {
-  /**
-   * Reads all files again, all or nothing: with problems (returned) the last good keys stay. Files are small and few,
-   * so that it is cheap to call on every hint of a change.
-   */
-  reload(): Promise<readonly KeyProblem[]>;
-}
-
 /** The configured key files cannot be used; `problems` says what is wrong where. */
 export class KeyFilesError extends Error {
   readonly problems: readonly KeyProblem[];
@@ -38,50 +39,68 @@ export class KeyFilesError extends Error {
 }
 
 /** Keys in files. `start` rejects with `KeyFilesError`: without keys nothing could ever be verified. */
-export function createFileKeySource({ files, algorithms, now }: FileKeySourceOptions): FileKeySource {
-  const change = createKeyChange();
-  let set: KeySet = createKeySet([]);
-  let outcome = { loads: 0, failures: 0, lastSuccessMs: undefined as number | undefined, unusableKeys: 0 };
-  let lastError: string | undefined;
+export class FileKeySource implements KeySource {
+  readonly #options: FileKeySourceOptions;
+  readonly #listeners = new KeyListeners();
+  readonly onChange = this.#listeners.onChange;
+  readonly #counts = { loads: 0, failures: 0, unusableKeys: 0 };
+  #set = new KeySet([]);
+  #lastSuccessMs: number | undefined;
+  #lastError: string | undefined;
+  /** One after the other, so that an older reading never overtakes a newer one. */
+  #last: Promise<unknown> = Promise.resolve();
 
-  async function load(): Promise<readonly KeyProblem[]> {
-    const { keys, problems, ignored } = await readKeyFiles(files, algorithms);
-    const failed = problems.length > 0;
-    lastError = failed ? 'unusable' : undefined;
-    outcome = {
-      loads: outcome.loads + 1,
-      failures: outcome.failures + (failed ? 1 : 0),
-      lastSuccessMs: failed ? outcome.lastSuccessMs : now(),
-      unusableKeys: problems.length + ignored.length,
-    };
-    if (failed) return problems;
-    const next = createKeySet(keys);
-    const isOther = !next.isSameAs(set);
-    set = next;
-    if (isOther) change.emit();
-    return [];
+  constructor(options: FileKeySourceOptions) {
+    this.#options = options;
   }
 
-  // One after the other, so that an older reading never overtakes a newer one.
-  let last: Promise<unknown> = Promise.resolve();
-  function reload(): Promise<readonly KeyProblem[]> {
-    const loading = last.then(load);
-    last = loading.catch(() => {});
+  /**
+   * Reads all files again, all or nothing: with problems (returned) the last good keys stay. Files are small and few,
+   * so that it is cheap to call on every hint of a change.
+   */
+  reload(): Promise<readonly KeyProblem[]> {
+    const loading = this.#last.then(() => this.#load());
+    this.#last = loading.catch(() => {});
     return loading;
   }
 
-  return {
-    reload,
-    async start() {
-      const problems = await reload();
-      if (problems.length > 0) throw new KeyFilesError(problems);
-    },
-    keysFor: (header) => (set.keys.length === 0 ? { retryAfterSeconds: 1 } : { keys: set.find(header) }),
-    renew: (header, tried) => ({ keys: set.findUntried(header, tried) }),
-    onChange: change.onChange,
-    status: () => ({ kind: 'files', keys: set.keys.length, ...outcome, lastError }),
-    close: () => {},
-  };
+  async start(): Promise<void> {
+    const problems = await this.reload();
+    if (problems.length > 0) throw new KeyFilesError(problems);
+  }
+
+  keysFor(header: TokenHeader): KeyLookup {
+    return this.#set.keys.length === 0 ? { retryAfterSeconds: 1 } : { keys: this.#set.find(header) };
+  }
+
+  renew(header: TokenHeader, tried: Keys): KeyLookup {
+    return { keys: this.#set.findUntried(header, tried) };
+  }
+
+  status(): KeySourceStatus {
+    const last = { lastSuccessMs: this.#lastSuccessMs, lastError: this.#lastError };
+    return { kind: 'files', keys: this.#set.keys.length, ...this.#counts, ...last };
+  }
+
+  close(): void {}
+
+  async #load(): Promise<readonly KeyProblem[]> {
+    const { keys, problems, ignored } = await readKeyFiles(this.#options.files, this.#options.algorithms);
+    const isUnusable = problems.length > 0;
+    this.#counts.loads++;
+    this.#counts.unusableKeys = problems.length + ignored.length;
+    this.#lastError = isUnusable ? 'unusable' : undefined;
+    if (isUnusable) {
+      this.#counts.failures++;
+      return problems;
+    }
+    this.#lastSuccessMs = this.#options.now();
+    const next = new KeySet(keys);
+    const isOther = !next.isSameAs(this.#set);
+    this.#set = next;
+    if (isOther) this.#listeners.emit();
+    return [];
+  }
 }
 
 export interface KeyFiles {

@@ -65,3 +65,49 @@ function parse(text: string): { value: unknown } | { error: JwksError } {
     return { error: 'malformed' };
   }
 }
+
+/** A token bucket: `burst` fetches, and one more for each `intervalMs`. A clock that is set back costs nothing. */
+export class FetchBudget {
+  readonly #burst: number;
+  readonly #intervalMs: number;
+  #left: number;
+  #countedMs = Number.NEGATIVE_INFINITY;
+  #closed: { readonly fromMs: number; readonly untilMs: number } | undefined;
+
+  constructor(burst: number, intervalMs: number) {
+    this.#burst = burst;
+    this.#left = burst;
+    this.#intervalMs = intervalMs;
+  }
+
+  /** Milliseconds until a fetch may be asked for; 0: now. */
+  restMs(nowMs: number): number {
+    this.#count(nowMs);
+    const closedMs = this.#closed === undefined ? 0 : this.#closed.untilMs - nowMs;
+    return Math.max(0, closedMs, (1 - this.#left) * this.#intervalMs);
+  }
+
+  isClosed(nowMs: number): boolean {
+    this.#count(nowMs);
+    return this.#closed !== undefined;
+  }
+
+  spend(nowMs: number): void {
+    this.#count(nowMs);
+    this.#left -= 1;
+  }
+
+  /** No fetch for so long, whatever is left. */
+  close(nowMs: number, durationMs: number): void {
+    this.#closed = { fromMs: nowMs, untilMs: nowMs + durationMs };
+  }
+
+  #count(nowMs: number): void {
+    const passedMs = Math.max(0, nowMs - this.#countedMs);
+    this.#left = Math.min(this.#burst, this.#left + passedMs / this.#intervalMs);
+    this.#countedMs = nowMs;
+    if (this.#closed !== undefined && (nowMs >= this.#closed.untilMs || nowMs < this.#closed.fromMs)) {
+      this.#closed = undefined;
+    }
+  }
+}

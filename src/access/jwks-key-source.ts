@@ -1,10 +1,16 @@
 import { setImmediate, setTimeout } from 'node:timers/promises';
-import { fetchJwks, type JwksError } from './jwks-fetch.ts';
-import { createKeyChange } from './key-change.ts';
+import { FetchBudget, fetchJwks, type JwksError } from './jwks-fetch.ts';
 import { readJwks } from './key-document.ts';
-import { createKeySet, type KeySet, mergeKeys } from './key-set.ts';
-import type { KeyLookup, KeySource, KeySourceStatus, Keys } from './key-source.ts';
-import type { TokenHeader } from './token-header.ts';
+import {
+  KeyListeners,
+  type KeyLookup,
+  KeySet,
+  type KeySource,
+  type KeySourceStatus,
+  type Keys,
+  mergeKeys,
+  type TokenHeader,
+} from './key-source.ts';
 
 export interface JwksKeySourceOptions {
   /** `http` or `https`, without user and fragment: the configuration has seen to it. */
@@ -45,10 +51,10 @@ const longestWaitMs = 1_000;
  * key ids has the keys renewed for everybody else.
  */
 export class JwksKeySource implements KeySource {
-  readonly onChange: KeySource['onChange'];
   readonly #options: JwksKeySourceOptions;
   readonly #budget: FetchBudget;
-  readonly #change = createKeyChange();
+  readonly #listeners = new KeyListeners();
+  readonly onChange = this.#listeners.onChange;
   readonly #closing = new AbortController();
   readonly #count = { loads: 0, failures: 0, unusableKeys: 0 };
   #set: KeySet | undefined;
@@ -65,7 +71,6 @@ export class JwksKeySource implements KeySource {
   constructor(options: JwksKeySourceOptions) {
     this.#options = options;
     this.#budget = new FetchBudget(options.fetchBurst ?? 8, options.fetchIntervalMs ?? 250);
-    this.onChange = this.#change.onChange;
   }
 
   start(): Promise<void> {
@@ -216,57 +221,11 @@ export class JwksKeySource implements KeySource {
     if (keys.length === 0) return document.isKeySet ? 'empty' : 'malformed';
     if (ambiguousKids.length > 0) return 'ambiguous';
     this.#count.unusableKeys = document.problems.length + document.ignored.length;
-    const next = createKeySet(keys);
+    const next = new KeySet(keys);
     if (this.#set?.isSameAs(next)) return undefined;
     this.#set = next;
-    this.#change.emit();
+    this.#listeners.emit();
     return undefined;
-  }
-}
-
-/** A token bucket: `burst` fetches, and one more for each `intervalMs`. A clock that is set back costs nothing. */
-class FetchBudget {
-  readonly #burst: number;
-  readonly #intervalMs: number;
-  #left: number;
-  #countedMs = Number.NEGATIVE_INFINITY;
-  #closed: { readonly fromMs: number; readonly untilMs: number } | undefined;
-
-  constructor(burst: number, intervalMs: number) {
-    this.#burst = burst;
-    this.#left = burst;
-    this.#intervalMs = intervalMs;
-  }
-
-  /** Milliseconds until a fetch may be asked for; 0: now. */
-  restMs(nowMs: number): number {
-    this.#count(nowMs);
-    const closedMs = this.#closed === undefined ? 0 : this.#closed.untilMs - nowMs;
-    return Math.max(0, closedMs, (1 - this.#left) * this.#intervalMs);
-  }
-
-  isClosed(nowMs: number): boolean {
-    this.#count(nowMs);
-    return this.#closed !== undefined;
-  }
-
-  spend(nowMs: number): void {
-    this.#count(nowMs);
-    this.#left -= 1;
-  }
-
-  /** No fetch for so long, whatever is left. */
-  close(nowMs: number, durationMs: number): void {
-    this.#closed = { fromMs: nowMs, untilMs: nowMs + durationMs };
-  }
-
-  #count(nowMs: number): void {
-    const passedMs = Math.max(0, nowMs - this.#countedMs);
-    this.#left = Math.min(this.#burst, this.#left + passedMs / this.#intervalMs);
-    this.#countedMs = nowMs;
-    if (this.#closed !== undefined && (nowMs >= this.#closed.untilMs || nowMs < this.#closed.fromMs)) {
-      this.#closed = undefined;
-    }
   }
 }
 

@@ -1,5 +1,10 @@
 import type { KeyObject, webcrypto } from 'node:crypto';
-import type { TokenHeader } from './token-header.ts';
+
+/** What of a JOSE header chooses the key. `jku`, `jwk`, `x5u` and `x5c` are never looked at: keys come from us. */
+export interface TokenHeader {
+  readonly alg: string;
+  readonly kid: string | undefined;
+}
 
 /** A key that was validated at load. */
 export interface VerificationKey {
@@ -25,7 +30,7 @@ export interface KeySource {
    * its signature can tell that keys have rotated. May ask the source once more. None: there is no newer key.
    */
   renew(header: TokenHeader, tried: Keys): KeyLookup | Promise<KeyLookup>;
-  /** Tells that the set of keys is another; returns the way to stop it. */
+  /** Reports that the set of keys is another; returns the way to stop it. */
   onChange(listener: () => void): () => void;
   status(): KeySourceStatus;
   /** Gets the first keys. A source that may come up later resolves all the same. */
@@ -46,4 +51,82 @@ export interface KeySourceStatus {
   readonly lastSuccessMs: number | undefined;
   /** A stable word while the last load has failed. */
   readonly lastError: string | undefined;
+}
+
+/** Keys tried at most for one token: each costs a verification, and bad tokens are cheap to make. */
+export const maxCandidates = 16;
+
+/** The keys of one moment. */
+export class KeySet {
+  readonly keys: Keys;
+
+  constructor(keys: Keys) {
+    this.keys = keys;
+  }
+
+  /** Whether a key bears this very `kid`. */
+  knows(kid: string): boolean {
+    return this.keys.some((key) => key.kid === kid);
+  }
+
+  /**
+   * The keys to try: those of the token's `kid`; where no key bears it, those that have none (PEM files know no
+   * `kid`); all where the token has none (shops' tokens often do). Only keys that fit `alg`.
+   */
+  find({ alg, kid }: TokenHeader): Keys {
+    const wanted = kid !== undefined && this.knows(kid) ? kid : undefined;
+    return this.keys
+      .filter((key) => (kid === undefined || key.kid === wanted) && key.algorithms.includes(alg))
+      .slice(0, maxCandidates);
+  }
+
+  /** The same without those that were tried. */
+  findUntried(header: TokenHeader, tried: Keys): Keys {
+    const fingerprints = new Set(tried.map((key) => key.fingerprint));
+    return this.find(header).filter((key) => !fingerprints.has(key.fingerprint));
+  }
+
+  isSameAs(other: KeySet): boolean {
+    return describe(this.keys) === describe(other.keys);
+  }
+}
+
+/** The same for the same keys, in whatever order. */
+function describe(keys: Keys): string {
+  return keys.map(identify).sort().join('\n');
+}
+
+function identify(key: VerificationKey): string {
+  return JSON.stringify([key.kid ?? null, key.algorithms, key.fingerprint]);
+}
+
+/** Each key once, and the `kid`s that more than one key bears: a token could not say which of them it means. */
+export function mergeKeys(keys: Keys): {
+  readonly keys: Keys;
+  readonly ambiguousKids: readonly string[];
+} {
+  const merged = [...new Map(keys.map((key) => [identify(key), key])).values()];
+  const fingerprints = new Map<string, string>();
+  const ambiguous = new Set<string>();
+  for (const { kid, fingerprint } of merged) {
+    if (kid === undefined) continue;
+    const known = fingerprints.get(kid);
+    if (known !== undefined && known !== fingerprint) ambiguous.add(kid);
+    fingerprints.set(kid, fingerprint);
+  }
+  return { keys: merged, ambiguousKids: [...ambiguous] };
+}
+
+/** Who wants to know that the keys of a source are others; a listener must not throw. */
+export class KeyListeners {
+  readonly #listeners = new Set<() => void>();
+
+  readonly onChange: KeySource['onChange'] = (listener) => {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  };
+
+  emit(): void {
+    for (const listener of this.#listeners) listener();
+  }
 }

@@ -3,9 +3,8 @@ import { Worker } from 'node:worker_threads';
 import type { Problem } from '../config/problem.ts';
 import type { PathRules } from '../http/path-table.ts';
 import { finishInSlices } from '../lib/slices.ts';
-import type { RenderedDocument } from './document-answer.ts';
-import { compileInSteps, type ProtectedList } from './protected-list.ts';
-import type { ProtectedResource } from './protected-resource.ts';
+import { compileInSteps, type ProtectedList, type ProtectedResource } from './protected-list.ts';
+import type { RenderedDocument } from './published-documents.ts';
 
 export interface ListThreadInput {
   readonly text: string;

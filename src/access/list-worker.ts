@@ -1,7 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import type { ListBatch, ListThreadInput } from './list-thread.ts';
-import { parseProtectedList } from './protected-list.ts';
-import { renderProtectedResources } from './protected-resources-document.ts';
+import { parseProtectedList } from './protected-list-document.ts';
+import { renderProtectedResources } from './published-documents.ts';
 
 /** Takes the serving thread less than a millisecond to receive. */
 const batchRows = 200;

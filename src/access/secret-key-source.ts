@@ -1,7 +1,13 @@
 import { createSecretKey, hash, type KeyObject } from 'node:crypto';
-import { createKeyChange } from './key-change.ts';
-import { createKeySet } from './key-set.ts';
-import type { KeySource, VerificationKey } from './key-source.ts';
+import {
+  KeyListeners,
+  type KeyLookup,
+  KeySet,
+  type KeySource,
+  type KeySourceStatus,
+  type TokenHeader,
+  type VerificationKey,
+} from './key-source.ts';
 
 export interface SecretKeySourceOptions {
   /** `auth.keys.secret`; its UTF-8 octets are the key. */
@@ -32,47 +38,50 @@ export function validateSecret({ secret, algorithms }: SecretKeySourceOptions): 
   });
 }
 
-export interface SecretKeySource extends KeySource {
-  /** Another secret in its place: tokens of the old one are invalid from now on. Throws as the creation does. */
-  replace(secret: string): void;
-}
+/** One shared secret for HMAC. */
+export class SecretKeySource implements KeySource {
+  readonly #algorithms: readonly string[];
+  readonly #listeners = new KeyListeners();
+  readonly onChange = this.#listeners.onChange;
+  #loads = 0;
+  #set: KeySet;
 
-/**
- * One shared secret for HMAC.
- *
- * @throws TypeError where `validateSecret` finds a problem.
- */
-export function createSecretKeySource({ secret, algorithms }: SecretKeySourceOptions): SecretKeySource {
-  const change = createKeyChange();
-  let loads = 0;
-  const load = (text: string) => {
-    const problem = validateSecret({ secret: text, algorithms })[0];
+  /** @throws TypeError where `validateSecret` finds a problem. */
+  constructor({ secret, algorithms }: SecretKeySourceOptions) {
+    this.#algorithms = algorithms;
+    this.#set = this.#load(secret);
+  }
+
+  /** Another secret in its place: tokens of the old one are invalid from now on. Throws as the constructor does. */
+  replace(secret: string): void {
+    this.#set = this.#load(secret);
+    this.#listeners.emit();
+  }
+
+  keysFor(header: TokenHeader): KeyLookup {
+    return { keys: this.#set.find(header) };
+  }
+
+  renew(): KeyLookup {
+    return { keys: [] };
+  }
+
+  async start(): Promise<void> {}
+
+  close(): void {}
+
+  status(): KeySourceStatus {
+    const never = { unusableKeys: 0, failures: 0, lastSuccessMs: undefined, lastError: undefined };
+    return { kind: 'secret', keys: 1, loads: this.#loads, ...never };
+  }
+
+  #load(secret: string): KeySet {
+    const problem = validateSecret({ secret, algorithms: this.#algorithms })[0];
     if (problem !== undefined) throw new TypeError(`auth.keys.secret ${problem}`);
-    const material = createSecretKey(text, 'utf8');
-    loads++;
-    return createKeySet(algorithms.map((algorithm) => hmacKey(material, algorithm, loads)));
-  };
-  let set = load(secret);
-  return {
-    keysFor: (header) => ({ keys: set.find(header) }),
-    renew: () => ({ keys: [] }),
-    onChange: change.onChange,
-    replace(text) {
-      set = load(text);
-      change.emit();
-    },
-    start: async () => {},
-    close: () => {},
-    status: () => ({
-      kind: 'secret',
-      keys: 1,
-      unusableKeys: 0,
-      loads,
-      failures: 0,
-      lastSuccessMs: undefined,
-      lastError: undefined,
-    }),
-  };
+    const material = createSecretKey(secret, 'utf8');
+    this.#loads++;
+    return new KeySet(this.#algorithms.map((algorithm) => hmacKey(material, algorithm, this.#loads)));
+  }
 }
 
 /** One key per algorithm, imported once: a `KeyObject` would be imported anew for each token. */

@@ -1,5 +1,31 @@
-import type { SubjectReader } from './subject.ts';
-import type { TokenRefusal } from './token-refusal.ts';
+/**
+ * Why a token was refused: for log, metrics and console only. On the wire all of these are one and the same answer, so
+ * that nobody can feel his way to a valid token.
+ */
+export type TokenRefusal =
+  /** Not a JWS, or a header or payload that is no JSON object. */
+  | 'malformed'
+  /** `alg` is not one of the configured ones. */
+  | 'algorithm'
+  /** `crit` or `b64`: extensions that we do not speak (RFC 7515 section 4.1.11, RFC 7797). */
+  | 'critical'
+  /** No key has this `kid`, or none fits `alg`. */
+  | 'unknown-key'
+  | 'signature'
+  /** A registered claim of the wrong type. */
+  | 'claims'
+  | 'no-expiry'
+  | 'expired'
+  | 'not-before'
+  | 'issued-in-future'
+  /** No `iat`, while `auth.maxTokenAge` is set. */
+  | 'no-issue-time'
+  /** Older than `auth.maxTokenAge`. */
+  | 'too-old'
+  | 'issuer'
+  | 'audience'
+  /** The claim of `auth.subject` names nobody. */
+  | 'subject';
 
 /** Who asks, as a verified token says. */
 export interface Identity {
@@ -115,4 +141,62 @@ function isNumericDateOrAbsent(value: unknown): value is number | undefined {
 
 function milliseconds(seconds: number | undefined): number | undefined {
   return seconds === undefined ? undefined : seconds * 1000;
+}
+
+/** Reads the user's name from claims; undefined where there is none. */
+export type SubjectReader = (claims: Readonly<Record<string, unknown>>) => string | undefined;
+
+/**
+ * Compiles `auth.subject`: a claim (`sub`), or a dotted path whose first name is a claim and whose other names reach
+ * into that claim's object, or into the JSON text that the claim holds (`sub.customer_reference`).
+ *
+ * A subject is a non-empty, well-formed string; below the first name an integer is taken too (`sub.id_customer`). It
+ * may hold any character: hash it or encode it before it becomes part of a key or a field.
+ *
+ * @throws TypeError where a name of the path is empty.
+ */
+export function createSubjectReader(path: string): SubjectReader {
+  const names = path.split('.');
+  if (names.includes('')) throw new TypeError('A subject path is names with single dots between them.');
+  return (claims) => {
+    let value: unknown = claims;
+    for (const [depth, name] of names.entries()) {
+      const members = depth === 1 && typeof value === 'string' ? parseJson(value) : value;
+      if (!isObject(members) || !Object.hasOwn(members, name)) return undefined;
+      value = members[name];
+    }
+    return names.length > 1 && Number.isSafeInteger(value) ? String(value) : subjectText(value);
+  };
+}
+
+/** Lone surrogates would all become one and the same octets in a key. */
+function subjectText(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' && value.isWellFormed() ? value : undefined;
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/**
+ * Octets -> JSON object; undefined for anything else. Strict: no byte order mark, no invalid UTF-8. Of members that are
+ * there twice the last one counts, as with every JavaScript parser (RFC 7519 section 4 allows it).
+ */
+export function parseJsonObject(octets: Uint8Array): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const value: unknown = JSON.parse(utf8.decode(octets));
+    return isObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

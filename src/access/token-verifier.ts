@@ -1,13 +1,19 @@
+import { hash } from 'node:crypto';
 import { JOSEError } from 'jose/errors';
 import { compactVerify } from 'jose/jws/compact/verify';
+import { LRUCache } from 'lru-cache';
 import { type Rejection, reject } from '../http/rejection.ts';
-import type { KeySource, Keys } from './key-source.ts';
-import { createSubjectReader } from './subject.ts';
-import { type ClaimRules, type Identity, validateClaims, validateTimes } from './token-claims.ts';
-import { readTokenHeader, type TokenHeader } from './token-header.ts';
-import { parseJsonObject } from './token-json.ts';
-import { refuseToken } from './token-refusal.ts';
-import { createVerifiedTokens, digestToken, type TokenDigest } from './verified-tokens.ts';
+import type { KeySource, Keys, TokenHeader } from './key-source.ts';
+import {
+  type ClaimRules,
+  createSubjectReader,
+  type Identity,
+  parseJsonObject,
+  type TokenRefusal,
+  type VerifiedToken,
+  validateClaims,
+  validateTimes,
+} from './token-claims.ts';
 
 export interface TokenVerifierOptions extends Omit<ClaimRules, 'readSubject'> {
   /** Accepted `alg` values; never `none`. */
@@ -28,90 +34,104 @@ export interface TokenVerifierOptions extends Omit<ClaimRules, 'readSubject'> {
   readonly onVerified?: (identity: Identity) => void;
 }
 
-export interface TokenVerifier {
-  /**
-   * Checks a token in canonical compact form: signature first, then claims. A value at once where the token is
-   * remembered or cannot be good, else a promise. A promise rejects only for a fault of ours.
-   */
-  verify(token: string): Identity | Rejection | Promise<Identity | Rejection>;
-  /** Forgets every remembered token. It happens by itself when keys change. */
-  forgetAll(): void;
-  status(): TokenVerifierStatus;
-  /** Lets the key source go, which is its owner's to close. */
-  close(): void;
-}
+/** SHA-256 of a whole token: a prefix or a claim would be the same in a forged copy of a remembered one. */
+type TokenDigest = string;
 
-export interface TokenVerifierStatus {
-  readonly remembered: number;
-  readonly verifying: number;
-}
-
-export function createTokenVerifier(options: TokenVerifierOptions): TokenVerifier {
-  const { algorithms, keySource, now, maxRememberedTokens = 10_000, maxVerifying = 1_000 } = options;
-  if (algorithms.includes('none')) throw new TypeError('The algorithm none verifies nothing.');
-  const rules: ClaimRules = { ...options, readSubject: createSubjectReader(options.subject) };
-  const remembered = createVerifiedTokens(maxRememberedTokens);
+/**
+ * Verifies tokens in canonical compact form: signature first, then claims. Good ones are remembered by their digest,
+ * so that the tokens themselves are not held; refusals never are, so that nobody can push good tokens out with bad ones.
+ */
+export class TokenVerifier {
+  readonly #options: TokenVerifierOptions;
+  readonly #rules: ClaimRules;
+  readonly #maxVerifying: number;
+  /** The least recently used goes first; undefined: nothing is remembered. */
+  readonly #remembered: LRUCache<TokenDigest, VerifiedToken> | undefined;
   /** One verification per token, however many requests carry it. */
-  const flights = new Map<TokenDigest, Promise<Identity | Rejection>>();
-  let verifying = 0;
+  readonly #underWay = new Map<TokenDigest, Promise<Identity | Rejection>>();
+  readonly #stopListening: () => void;
+  #verifying = 0;
   /** A verification that began before the keys changed is not remembered. */
-  let generation = 0;
+  #generation = 0;
 
-  function forgetAll(): void {
-    generation++;
-    remembered.clear();
-    flights.clear();
+  /** @throws TypeError where an algorithm is `none`, or the subject is not a path. */
+  constructor(options: TokenVerifierOptions) {
+    const { algorithms, keySource, maxRememberedTokens = 10_000, maxVerifying = 1_000 } = options;
+    if (algorithms.includes('none')) throw new TypeError('The algorithm none verifies nothing.');
+    this.#options = options;
+    this.#rules = { ...options, readSubject: createSubjectReader(options.subject) };
+    this.#maxVerifying = maxVerifying;
+    if (maxRememberedTokens > 0) this.#remembered = new LRUCache({ max: maxRememberedTokens });
+    this.#stopListening = keySource.onChange(() => this.forgetAll());
   }
-  const stopListening = keySource.onChange(forgetAll);
 
-  function verify(token: string): Identity | Rejection | Promise<Identity | Rejection> {
-    const digest = digestToken(token);
-    const known = remembered.get(digest);
+  /**
+   * A value at once where the token is remembered or cannot be good, else a promise, which rejects only for a fault of
+   * ours.
+   */
+  verify(token: string): Identity | Rejection | Promise<Identity | Rejection> {
+    const digest = hash('sha256', token, 'base64url');
+    const known = this.#remembered?.get(digest);
     if (known !== undefined) {
-      const refusal = validateTimes(known, rules, now());
+      const refusal = validateTimes(known, this.#rules, this.#options.now());
       return refusal === undefined ? known.identity : refuseToken(refusal);
     }
-    const shared = flights.get(digest);
+    const shared = this.#underWay.get(digest);
     if (shared !== undefined) return shared;
-    const header = readTokenHeader(token, algorithms);
+    const header = readTokenHeader(token, this.#options.algorithms);
     if (typeof header === 'string') return refuseToken(header);
-    if (verifying >= maxVerifying)
+    if (this.#verifying >= this.#maxVerifying)
       return reject('overloaded', { reason: 'verifications', retryAfterSeconds: 1 });
-    verifying++;
-    const flight = verifyNew(token, digest, header).finally(() => {
-      verifying--;
-      if (flights.get(digest) === flight) flights.delete(digest);
+    this.#verifying++;
+    const verification = this.#verifyNew(token, digest, header).finally(() => {
+      this.#verifying--;
+      if (this.#underWay.get(digest) === verification) this.#underWay.delete(digest);
     });
-    flights.set(digest, flight);
-    return flight;
+    this.#underWay.set(digest, verification);
+    return verification;
   }
 
-  async function verifyNew(
-    token: string,
-    digest: TokenDigest,
-    header: TokenHeader,
-  ): Promise<Identity | Rejection> {
-    const startedIn = generation;
+  /** Forgets every remembered token. It happens by itself when keys change. */
+  forgetAll(): void {
+    this.#generation++;
+    this.#remembered?.clear();
+    this.#underWay.clear();
+  }
+
+  status(): { readonly remembered: number; readonly verifying: number } {
+    return { remembered: this.#remembered?.size ?? 0, verifying: this.#verifying };
+  }
+
+  /** Lets the key source go, which is its owner's to close. */
+  close(): void {
+    this.#stopListening();
+    this.forgetAll();
+  }
+
+  async #verifyNew(token: string, digest: TokenDigest, header: TokenHeader): Promise<Identity | Rejection> {
+    const startedIn = this.#generation;
+    const { keySource, now, onVerified } = this.#options;
     const payload = await verifySignature(token, header, keySource);
     if (!(payload instanceof Uint8Array)) return payload;
     const claims = parseJsonObject(payload);
     if (claims === undefined) return refuseToken('malformed');
-    const verdict = validateClaims(claims, rules, now());
-    if (typeof verdict === 'string') return refuseToken(verdict);
-    if (startedIn === generation) remembered.set(digest, verdict);
-    options.onVerified?.(verdict.identity);
-    return verdict.identity;
+    const verified = validateClaims(claims, this.#rules, now());
+    if (typeof verified === 'string') return refuseToken(verified);
+    if (startedIn === this.#generation) this.#remembered?.set(digest, verified);
+    onVerified?.(verified.identity);
+    return verified.identity;
   }
+}
 
-  return {
-    verify,
-    forgetAll,
-    status: () => ({ remembered: remembered.size, verifying }),
-    close() {
-      stopListening();
-      forgetAll();
-    },
-  };
+/** Reads and checks the header of a compact token before any cryptography (RFC 7515 section 4.1). */
+export function readTokenHeader(token: string, algorithms: readonly string[]): TokenHeader | TokenRefusal {
+  const header = parseJsonObject(Buffer.from(token.slice(0, token.indexOf('.')), 'base64url'));
+  if (header === undefined) return 'malformed';
+  const { alg, kid } = header;
+  if (typeof alg !== 'string' || !algorithms.includes(alg)) return 'algorithm';
+  if (Object.hasOwn(header, 'crit') || Object.hasOwn(header, 'b64')) return 'critical';
+  if (kid !== undefined && typeof kid !== 'string') return 'malformed';
+  return { alg, kid };
 }
 
 async function verifySignature(
@@ -146,4 +166,8 @@ async function verifyWithAny(
     }
   }
   return undefined;
+}
+
+export function refuseToken(reason: TokenRefusal): Rejection {
+  return reject('access-token-invalid', { reason });
 }

@@ -1,6 +1,6 @@
-import { parseProtectedList } from '../access/protected-list.ts';
-import { diffProtectedLists, type RouteChange } from '../access/protected-list-difference.ts';
-import { type ProtectedResource, resourceId } from '../access/protected-resource.ts';
+import { type ProtectedResource, resourceId } from '../access/protected-list.ts';
+import { parseProtectedList } from '../access/protected-list-document.ts';
+import { diffProtectedLists, type RouteChange } from '../access/protected-list-review.ts';
 import type { Problem } from '../config/problem.ts';
 
 /** A text that may become the list, and the one that it would replace. */

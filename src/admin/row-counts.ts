@@ -1,5 +1,5 @@
-import { routeKey } from '../access/protected-list-difference.ts';
-import { type ProtectedResource, resourceId } from '../access/protected-resource.ts';
+import { type ProtectedResource, resourceId } from '../access/protected-list.ts';
+import { routeKey } from '../access/protected-list-review.ts';
 import { type ExchangeCount, sumCounts } from './exchange-count.ts';
 
 export type CountedRow = Pick<ProtectedResource, 'method' | 'template'>;

@@ -1,4 +1,4 @@
-import { type ProtectedResource, resourceId } from '../access/protected-resource.ts';
+import { type ProtectedResource, resourceId } from '../access/protected-list.ts';
 import type { Problem } from '../config/problem.ts';
 import type { Activity } from './activity.ts';
 import type { JsonEndpoint } from './admin-endpoint.ts';

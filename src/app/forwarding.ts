@@ -1,5 +1,5 @@
-import { type Origin, parseOrigin } from '../config/origin.ts';
 import type { Config } from '../config/schema.ts';
+import { type Origin, parseOrigin } from '../config/values.ts';
 import { InFlight } from '../server/in-flight.ts';
 import type { UpstreamEngine } from '../upstream/engine.ts';
 import { createForwarder, type Forwarder } from '../upstream/forwarder.ts';

@@ -1,5 +1,5 @@
 import type { Readiness } from '../admin/admin-server.ts';
-import { certificateNotice } from '../config/certificate.ts';
+import { certificateNotice } from '../config/named-files.ts';
 import { formatProblem, type Problem } from '../config/problem.ts';
 import { logOutput } from '../telemetry/log.ts';
 import { describeParts, type PartSources } from './admin-parts.ts';

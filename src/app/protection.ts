@@ -1,7 +1,6 @@
 import { type Authenticate, createAuthenticate } from '../access/authenticate.ts';
-import { createProtectedResourcesDocument } from '../access/protected-resources-document.ts';
-import { createResourceMetadata } from '../access/resource-metadata.ts';
-import { createTokenVerifier, type TokenVerifier } from '../access/token-verifier.ts';
+import { createProtectedResourcesDocument, createResourceMetadata } from '../access/published-documents.ts';
+import { TokenVerifier } from '../access/token-verifier.ts';
 import type { Config } from '../config/schema.ts';
 import type { OwnEndpoint } from '../proxy/pipeline.ts';
 import type { Log } from '../telemetry/log.ts';
@@ -45,7 +44,7 @@ export function createProtection({
     log,
   });
   const keys = createWatchedKeys(auth, now, log);
-  const verifier = createTokenVerifier({
+  const verifier = new TokenVerifier({
     algorithms: auth.algorithms,
     keySource: keys.source,
     subject: auth.subject,

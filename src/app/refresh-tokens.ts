@@ -1,4 +1,4 @@
-import { createSubjectReader } from '../access/subject.ts';
+import { createSubjectReader } from '../access/token-claims.ts';
 import type { Config } from '../config/schema.ts';
 import type { Gate } from '../proxy/pipeline.ts';
 import type { Redis } from '../redis/redis.ts';

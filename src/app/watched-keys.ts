@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises';
-import { createFileKeySource } from '../access/file-key-source.ts';
+import { FileKeySource } from '../access/file-key-source.ts';
 import { JwksKeySource } from '../access/jwks-key-source.ts';
 import type { KeySource } from '../access/key-source.ts';
-import { createSecretKeySource } from '../access/secret-key-source.ts';
+import { SecretKeySource } from '../access/secret-key-source.ts';
 import type { Config } from '../config/schema.ts';
-import { type FileWatch, watchFile } from '../config/watch.ts';
+import { type FileWatch, watchFile } from '../config/watched-file.ts';
 import type { Log } from '../telemetry/log.ts';
 import { keyFaultText } from './key-fault-text.ts';
 
@@ -26,7 +26,7 @@ export function createWatchedKeys(
   log: Log,
 ): WatchedKeys {
   if ('secret' in keys) {
-    const source = createSecretKeySource({ secret: keys.secret, algorithms });
+    const source = new SecretKeySource({ secret: keys.secret, algorithms });
     let current = keys.secret;
     return {
       source,
@@ -53,7 +53,7 @@ export function createWatchedKeys(
       close: () => source.close(),
     };
   }
-  const source = createFileKeySource({ files: keys.files, algorithms, now });
+  const source = new FileKeySource({ files: keys.files, algorithms, now });
   const reload = async () => {
     const problems = await source.reload();
     if (problems.length === 0)

@@ -1,10 +1,9 @@
-import type { RenderedDocument } from '../access/document-answer.ts';
 import { compileListInThread } from '../access/list-thread.ts';
-import { compileProtectedList, type ProtectedList, parseProtectedList } from '../access/protected-list.ts';
-import { renderProtectedResources } from '../access/protected-resources-document.ts';
+import { compileProtectedList, type ProtectedList } from '../access/protected-list.ts';
+import { parseProtectedList } from '../access/protected-list-document.ts';
+import { type RenderedDocument, renderProtectedResources } from '../access/published-documents.ts';
 import { formatProblem, type Problem } from '../config/problem.ts';
-import { decodeText, type FileBytes } from '../config/read-file.ts';
-import { type FileWatch, watchFile } from '../config/watch.ts';
+import { decodeText, type FileBytes, type FileWatch, watchFile } from '../config/watched-file.ts';
 import type { PathRules } from '../http/path-table.ts';
 import type { Log } from '../telemetry/log.ts';
 

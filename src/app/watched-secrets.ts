@@ -1,8 +1,8 @@
-import { type Certificate, certificateEndMs, certificateNotice } from '../config/certificate.ts';
 import type { LoadedConfig, RefusedConfig } from '../config/load.ts';
+import { type Certificate, certificateEndMs, certificateNotice } from '../config/named-files.ts';
 import { formatProblem, type Problem } from '../config/problem.ts';
 import type { Config } from '../config/schema.ts';
-import { watchFile } from '../config/watch.ts';
+import { watchFile } from '../config/watched-file.ts';
 import type { Log } from '../telemetry/log.ts';
 
 /** The settings that take effect without a restart when the files change that they come from. */

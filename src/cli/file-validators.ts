@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
 import { readKeyFiles } from '../access/file-key-source.ts';
-import { type ProtectedResources, parseProtectedList } from '../access/protected-list.ts';
-import { findSuspicious } from '../access/protected-list-suspicion.ts';
-import { resourceId } from '../access/protected-resource.ts';
+import { type ProtectedResources, resourceId } from '../access/protected-list.ts';
+import { parseProtectedList } from '../access/protected-list-document.ts';
+import { findSuspicious } from '../access/protected-list-review.ts';
 import type { FileValidators } from '../config/named-files.ts';
 import type { Problem } from '../config/problem.ts';
 import type { PartialConfig } from '../config/schema.ts';

@@ -1,4 +1,5 @@
-import { type ProtectedResources, parseProtectedList } from '../access/protected-list.ts';
+import type { ProtectedResources } from '../access/protected-list.ts';
+import { parseProtectedList } from '../access/protected-list-document.ts';
 import { type LoadedConfig, loadConfig } from '../config/load.ts';
 import { formatProblem } from '../config/problem.ts';
 import type { CommandIo } from './command-io.ts';

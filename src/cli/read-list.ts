@@ -1,8 +1,9 @@
 import { resolve } from 'node:path';
-import { type ProtectedResources, parseProtectedList } from '../access/protected-list.ts';
+import type { ProtectedResources } from '../access/protected-list.ts';
+import { parseProtectedList } from '../access/protected-list-document.ts';
 import { maxListLength } from '../access/protected-list-source.ts';
 import { formatProblem, type Problem } from '../config/problem.ts';
-import { decodeText, readSettledFile } from '../config/read-file.ts';
+import { decodeText, readSettledFile } from '../config/watched-file.ts';
 import type { CommandIo } from './command-io.ts';
 import { loadConfiguration } from './load-configuration.ts';
 

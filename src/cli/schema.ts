@@ -1,5 +1,4 @@
-import { editorSchema } from '../config/editor-schema.ts';
-import { protectedListSchema } from '../config/protected-list-schema.ts';
+import { editorSchema, protectedListSchema } from '../config/editor-schema.ts';
 import { type CommandIo, processIo } from './command-io.ts';
 
 const badUsage = 2;

@@ -3,14 +3,13 @@ import { createAdmin, type Explain } from '../app/admin.ts';
 import { registerListCounters } from '../app/gauges.ts';
 import { type WatchedList, watchProtectedList } from '../app/watched-list.ts';
 import type { Secrets } from '../app/watched-secrets.ts';
-import type { FileBytes } from '../config/read-file.ts';
 import type { Config } from '../config/schema.ts';
+import type { FileBytes } from '../config/watched-file.ts';
 import type { Log } from '../telemetry/log.ts';
 import { createMetrics, type Metrics } from '../telemetry/metrics.ts';
-import { createInsideWorkers } from './inside-workers.ts';
+import { createInsideWorkers, createWorkerMetrics } from './aggregate.ts';
 import { Supervisor } from './supervisor.ts';
 import type { Running } from './until-stopped.ts';
-import { createWorkerMetrics } from './worker-metrics.ts';
 
 export interface PrimaryInput {
   readonly config: Config;

@@ -1,9 +1,8 @@
 import { type App, createApp } from '../app.ts';
+import type { ExchangeRecord } from '../telemetry/exchange-record.ts';
 import { createLog, type Log } from '../telemetry/log.ts';
-import { type Channel, createChannel, type Line } from './channel.ts';
+import { type Channel, createChannel, type Line, type WorkerCalls, type WorkerStart } from './channel.ts';
 import { watchEventLoop } from './event-loop-watch.ts';
-import { createExchangeBatch } from './exchange-batch.ts';
-import type { WorkerCalls, WorkerStart } from './messages.ts';
 
 /** Longest that a worker may take to end behind a fault of its own. */
 const crashLimitMs = 45_000;
@@ -76,4 +75,39 @@ function stopOnFault(app: App, log: Log, channel: Channel): void {
     const end = () => process.exit(1);
     app.close(0).then(end, end);
   });
+}
+
+export interface ExchangeBatch {
+  add(record: ExchangeRecord): void;
+}
+
+const pauseMs = 200;
+/** A primary that does not read must not fill the memory of those who serve; the console then misses some. */
+const most = 20_000;
+
+/** Gathers exchanges and sends them together, one batch at a time; requests never wait for it. */
+export function createExchangeBatch(
+  send: (records: readonly ExchangeRecord[]) => Promise<void>,
+): ExchangeBatch {
+  let records: ExchangeRecord[] = [];
+  let isDue = false;
+  const flush = () => {
+    const batch = records;
+    records = [];
+    void send(batch).then(() => {
+      isDue = false;
+      if (records.length > 0) schedule();
+    });
+  };
+  const schedule = () => {
+    if (isDue) return;
+    isDue = true;
+    setTimeout(flush, pauseMs).unref();
+  };
+  return {
+    add(record) {
+      if (records.length < most) records.push(record);
+      schedule();
+    },
+  };
 }

@@ -1,26 +1,11 @@
+import { entityTagTimes } from '../entity-tags/times.ts';
 import type { SettingProblem } from './issues.ts';
-import { authProblems } from './rules/auth-rules.ts';
-import {
-  entityTagResourceProblems,
-  entityTagTimeProblems,
-  refreshTokenProblems,
-  resolverProblems,
-  resolverWarnings,
-} from './rules/feature-rules.ts';
-import {
-  adminProblems,
-  failoverWarnings,
-  loopProblems,
-  modeProblems,
-  portProblems,
-  upstreamWarnings,
-  workerProblems,
-} from './rules/listener-rules.ts';
 import type { Config, PartialConfig } from './schema.ts';
+import { isLinkLocal, isLoopback, parseOrigin } from './values.ts';
 
 interface Rule {
   readonly sections: readonly (keyof Config)[];
-  judge(config: Config): SettingProblem[];
+  check(config: Config): SettingProblem[];
 }
 
 /** What no section can check alone. A rule is asked as soon as its own sections are valid. */
@@ -41,14 +26,216 @@ const rules: readonly Rule[] = [
 ];
 
 export function checkRules(config: PartialConfig): SettingProblem[] {
-  return rules.flatMap(({ sections, judge }) =>
-    sections.every((section) => config[section] !== undefined) ? judge(config as Config) : [],
+  return rules.flatMap(({ sections, check }) =>
+    sections.every((section) => config[section] !== undefined) ? check(config as Config) : [],
   );
 }
 
 function rule<Key extends keyof Config>(
   sections: readonly Key[],
-  judge: (config: Pick<Config, Key>) => SettingProblem[],
+  check: (config: Pick<Config, Key>) => SettingProblem[],
 ): Rule {
-  return { sections, judge };
+  return { sections, check };
+}
+
+/** The admin port shows and changes what the proxy decides: off loopback it must know who asks, and by which name. */
+function adminProblems({ admin }: Pick<Config, 'admin'>): SettingProblem[] {
+  if (admin === false || isLoopback(admin.host)) return [];
+  const problems: SettingProblem[] = [];
+  if (admin.token === undefined) {
+    problems.push({
+      path: ['admin', 'token'],
+      text: 'is required when admin.host is not a loopback address',
+    });
+  }
+  if (admin.hosts.length === 0) {
+    const text =
+      'must name the hosts by which the admin port is addressed when admin.host is not a loopback address';
+    problems.push({ path: ['admin', 'hosts'], text });
+  }
+  return problems;
+}
+
+function portProblems({ admin, listen }: Pick<Config, 'admin' | 'listen'>): SettingProblem[] {
+  if (admin === false || admin.port === 0 || admin.port !== listen.port) return [];
+  return [{ path: ['admin', 'port'], text: 'must not be the port of the public listener' }];
+}
+
+const linkLocalText =
+  'is a link-local address, where clouds hand out credentials of machines: is that meant?';
+
+function upstreamWarnings({ upstream }: Pick<Config, 'upstream'>): SettingProblem[] {
+  const origin = parseOrigin(upstream.url);
+  if (origin === undefined || !isLinkLocal(origin.hostname)) return [];
+  return [{ path: ['upstream', 'url'], text: linkLocalText, severity: 'warning' }];
+}
+
+/** A proxy that is its own upstream answers nothing, and takes all connections doing so. */
+function loopProblems({ listen, upstream }: Pick<Config, 'listen' | 'upstream'>): SettingProblem[] {
+  const origin = parseOrigin(upstream.url);
+  const hosts = ['0.0.0.0', '::', listen.host];
+  if (origin === undefined || listen.port !== origin.port) return [];
+  if (!isLoopback(origin.hostname) && !hosts.includes(origin.hostname)) return [];
+  return [{ path: ['upstream', 'url'], text: 'is the public listener itself (listen.port)' }];
+}
+
+/** A failover to a replica that had not heard of a claim yet lets a second writer pass. */
+function failoverWarnings({ store }: Pick<Config, 'store'>): SettingProblem[] {
+  if (store.url.kind !== 'sentinel' || store.replicas > 0) return [];
+  const text =
+    'is 0 behind Sentinel: a failover may forget the claim of a write under way, and an update can be lost';
+  return [{ path: ['store', 'replicas'], text, severity: 'warning' }];
+}
+
+function workerProblems({ workers, store }: Pick<Config, 'workers' | 'store'>): SettingProblem[] {
+  if (workers === 1 || store.url.kind !== 'memory') return [];
+  return [
+    { path: ['workers'], text: 'needs a shared store (store.url): the memory store belongs to one process' },
+  ];
+}
+
+function modeProblems({ mode }: Pick<Config, 'mode'>): SettingProblem[] {
+  if (mode === 'enforce') return [];
+  return [
+    {
+      path: ['mode'],
+      text: 'is observe: refusals are logged and counted, not enforced',
+      severity: 'warning',
+    },
+  ];
+}
+
+/** Bytes of a secret, at least as many as the hash has (RFC 7518 section 3.2). */
+const secretBytes: Readonly<Record<string, number>> = { HS256: 32, HS384: 48, HS512: 64 };
+
+/** Keys and algorithms must be of one kind: a public key must never be taken for a secret. */
+function authProblems({ auth }: Pick<Config, 'auth'>): SettingProblem[] {
+  const { algorithms, keys } = auth;
+  const isSymmetric = 'secret' in keys;
+  const problems: SettingProblem[] = [];
+  for (const [index, algorithm] of algorithms.entries()) {
+    const path = ['auth', 'algorithms', index];
+    const bytes = secretBytes[algorithm];
+    if ((bytes !== undefined) !== isSymmetric) {
+      problems.push({
+        path,
+        text: isSymmetric ? `${algorithm} does not work with keys.secret` : `${algorithm} needs keys.secret`,
+      });
+    } else if (bytes !== undefined && 'secret' in keys && Buffer.byteLength(keys.secret) < bytes) {
+      const text = `must have at least ${bytes} bytes for ${algorithm} (RFC 7518 section 3.2)`;
+      problems.push({ path: ['auth', 'keys', 'secret'], text });
+    }
+  }
+  // A public key as HMAC secret is known to everybody.
+  if ('secret' in keys && keys.secret.includes('-----BEGIN ')) {
+    const text = 'is PEM, not a secret; name public keys in auth.keys.files';
+    problems.push({ path: ['auth', 'keys', 'secret'], text });
+  }
+  if ('jwks' in keys) problems.push(...jwksWarnings(keys.jwks));
+  return problems;
+}
+
+function jwksWarnings(jwks: string): SettingProblem[] {
+  const path = ['auth', 'keys', 'jwks'];
+  const [, scheme = '', authority = ''] = /^(https?):\/\/(\[[^\]]*\]|[^/:?]*)/i.exec(jwks) ?? [];
+  const host = authority.replace(/^\[|\]$/g, '');
+  const problems: SettingProblem[] = [];
+  if (scheme.toLowerCase() !== 'https' && !isLoopback(host)) {
+    const text = 'is fetched without TLS: whoever can change that traffic can sign tokens';
+    problems.push({ path, text, severity: 'warning' });
+  }
+  if (isLinkLocal(host)) problems.push({ path, text: linkLocalText, severity: 'warning' });
+  return problems;
+}
+
+type EntityTagSections = Pick<Config, 'entityTags' | 'store' | 'upstream'>;
+
+/** Relations of times without which an update can be lost: a late write must land before its lease is over. */
+function entityTagTimeProblems({ entityTags, store, upstream }: EntityTagSections): SettingProblem[] {
+  if (entityTags === false) return [];
+  const { lease, sendBy, wait } = entityTags;
+  const times = entityTagTimes({
+    leaseMs: lease,
+    sendByMs: sendBy,
+    storeTimeoutMs: store.timeout,
+    responseTimeoutMs: upstream.responseTimeout,
+  });
+  const problems: SettingProblem[] = [];
+  if ('problem' in times) {
+    const text = 'must be longer than entityTags.sendBy, store.timeout and 0.5s together';
+    problems.push({ path: ['entityTags', 'lease'], text });
+  }
+  if (wait > lease)
+    problems.push({ path: ['entityTags', 'wait'], text: 'must not be longer than entityTags.lease' });
+  return problems;
+}
+
+function entityTagResourceProblems({ entityTags }: Pick<Config, 'entityTags'>): SettingProblem[] {
+  if (entityTags === false) return [];
+  const seen = new Set<string>();
+  return entityTags.resources.flatMap(({ collection, member }, index) => {
+    const path = ['entityTags', 'resources', index];
+    const problems: SettingProblem[] = [];
+    if (!member.startsWith(`${collection}/{`) || member.indexOf('/', collection.length + 1) >= 0) {
+      problems.push({
+        path: [...path, 'member'],
+        text: `must be the collection and one {name}, such as ${collection}/{id}`,
+      });
+    }
+    if (seen.has(shape(member)))
+      problems.push({ path: [...path, 'member'], text: 'names a resource that an earlier row names' });
+    seen.add(shape(member));
+    return problems;
+  });
+}
+
+function resolverProblems(config: Pick<Config, 'urlResolver' | 'protectedResourcesPath'>): SettingProblem[] {
+  const { urlResolver, protectedResourcesPath } = config;
+  if (urlResolver === false) return [];
+  const problems: SettingProblem[] = [];
+  if (!urlResolver.locales.includes(urlResolver.defaultLocale)) {
+    problems.push({ path: ['urlResolver', 'defaultLocale'], text: 'must be one of urlResolver.locales' });
+  }
+  if (urlResolver.path.toLowerCase() === protectedResourcesPath.toLowerCase()) {
+    problems.push({ path: ['urlResolver', 'path'], text: 'must not be the path of protectedResourcesPath' });
+  }
+  return problems;
+}
+
+/** With `forwardHost` each host is a store, and what is asked of a store that is not configured is never kept. */
+function resolverWarnings({
+  urlResolver,
+  upstream,
+}: Pick<Config, 'urlResolver' | 'upstream'>): SettingProblem[] {
+  if (urlResolver === false || !urlResolver.source.upstream) return [];
+  if (!upstream.forwardHost || urlResolver.stores.length > 0) return [];
+  const text =
+    'is empty while upstream.forwardHost is true: name the hosts of the shop, or nothing is cached';
+  return [{ path: ['urlResolver', 'stores'], text, severity: 'warning' }];
+}
+
+function refreshTokenProblems({ refreshTokens }: Pick<Config, 'refreshTokens'>): SettingProblem[] {
+  if (refreshTokens === false) return [];
+  const seen = new Set<string>();
+  const found = refreshTokens.endpoints.flatMap(({ kind, method, path: template }, index) => {
+    const path = ['refreshTokens', 'endpoints', index];
+    const problems: SettingProblem[] = [];
+    if (kind === 'revoke' && !template.endsWith('}')) {
+      problems.push({ path: [...path, 'path'], text: 'must end with a {name}: the refresh token to revoke' });
+    }
+    const key = `${kind} ${method} ${shape(template)}`;
+    if (seen.has(key)) problems.push({ path, text: 'names an endpoint that an earlier row names' });
+    seen.add(key);
+    return problems;
+  });
+  if (refreshTokens.replay === 'end-family' && refreshTokens.leeway === 0) {
+    const text =
+      'is 0s while replay is end-family: two tabs that send one token sign their user out; 10s spares them';
+    found.push({ path: ['refreshTokens', 'leeway'], text, severity: 'warning' });
+  }
+  return found;
+}
+
+function shape(template: string): string {
+  return template.replace(/\{[^{}]*\}/g, '{}').toLowerCase();
 }

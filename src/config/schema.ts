@@ -7,13 +7,13 @@ import {
   limits,
   listen,
   log,
+  rejections,
   request,
   trustedFields,
   trustedProxies,
   workers,
 } from './sections/listener.ts';
 import { refreshTokens } from './sections/refresh-tokens.ts';
-import { rejections } from './sections/rejections.ts';
 import { publicUrl, store, upstream } from './sections/upstream.ts';
 import { urlResolver } from './sections/url-resolver.ts';
 import { filePath, path } from './values.ts';

@@ -9,6 +9,7 @@ import {
   type Node,
   parseDocument,
 } from 'yaml';
+import { type JsonSchema, schemasAt } from './json-schema.ts';
 import type { Problem } from './problem.ts';
 
 export type SettingPath = readonly (string | number)[];
@@ -129,4 +130,107 @@ function childOf(node: unknown, step: string | number): { offset: number; value:
 function offsetOfNode(node: unknown): number {
   if (isPair(node)) return offsetOfNode(node.key);
   return (node as Node | null)?.range?.[0] ?? 0;
+}
+
+export interface PlainValue {
+  /** Plain data with references replaced; maps have no prototype. */
+  readonly value: unknown;
+  /** Settings whose value is not known, and why. */
+  readonly problems: readonly { readonly path: SettingPath; readonly text: string }[];
+}
+
+/** Turns the tree of a YAML file into plain data and replaces its references. */
+export function readPlainValue(root: Node | null, sources: ReferenceSources): PlainValue {
+  const problems: { path: SettingPath; text: string }[] = [];
+  const value = read(root, []);
+  return { value, problems };
+
+  function read(node: unknown, path: SettingPath): unknown {
+    if (isMap(node)) {
+      const map: Record<string, unknown> = Object.create(null);
+      for (const { key, value } of node.items) {
+        const name = String(isScalar(key) ? key.value : key);
+        map[name] = read(value, [...path, name]);
+      }
+      return map;
+    }
+    if (isSeq(node)) return node.items.map((item, index) => read(item, [...path, index]));
+    if (isAlias(node)) {
+      problems.push({ path, text: 'must not be an alias; write the value out' });
+      return undefined;
+    }
+    const scalar = isScalar(node) ? node.value : null;
+    return typeof scalar === 'string' && scalar.includes('${') ? readReference(scalar, path) : scalar;
+  }
+
+  function readReference(scalar: string, path: SettingPath): unknown {
+    const { text, isReference, problems: wrong } = substituteReferences(scalar, sources);
+    for (const one of wrong) problems.push({ path, text: one });
+    if (wrong.length > 0) return undefined;
+    return isReference ? asSchemaWants(text, schemasAt(path)) : text;
+  }
+}
+
+/** A text from outside as the type that the schema wants at its place; a list is separated by commas. */
+function asSchemaWants(text: string, schemas: readonly JsonSchema[]): unknown {
+  const types = schemas.map(({ type, const: only }) => type ?? typeof only);
+  if (types.some((type) => type === 'integer' || type === 'number') && /^-?\d+(\.\d+)?$/.test(text)) {
+    return Number(text);
+  }
+  if (types.includes('boolean') && (text === 'true' || text === 'false')) return text === 'true';
+  if (types.includes('string') || !types.includes('array')) return text;
+  const items = schemas.flatMap((schema): readonly JsonSchema[] =>
+    schema.items === undefined ? [] : [schema.items],
+  );
+  const parts = text.split(',').map((part) => part.trim());
+  return text.trim() === '' ? [] : parts.map((part) => asSchemaWants(part, items));
+}
+
+/** Where references are looked up. */
+export interface ReferenceSources {
+  readonly variables: Readonly<Record<string, string | undefined>>;
+  /** Text of a file, or why it cannot be had. */
+  readFile(path: string): { readonly text: string } | { readonly fault: string };
+}
+
+export interface Substituted {
+  readonly text: string;
+  /** The whole scalar was one reference: its text takes the type that the schema wants. */
+  readonly isReference: boolean;
+  /** What is wrong with its references; never their values. */
+  readonly problems: readonly string[];
+}
+
+const reference = /\$(\$?)\{([^}]*)(\}?)/g;
+const variable = /^([A-Za-z_][A-Za-z0-9_]*)(?::-([\s\S]*))?$/;
+
+/**
+ * Replaces `${VAR}`, `${VAR:-default}` (also when VAR is empty, as in a shell) and `${file:/path}` in one scalar;
+ * `$${` stands for `${`. What was put in is not looked at again.
+ */
+export function substituteReferences(source: string, from: ReferenceSources): Substituted {
+  const problems: string[] = [];
+  let isReference = false;
+  const text = source.replace(reference, (whole: string, dollar: string, inner: string, close: string) => {
+    if (dollar !== '') return whole.slice(1);
+    isReference = whole.length === source.length;
+    const found = close === '' ? 'has a reference without its closing brace' : lookUp(inner, from);
+    if (typeof found !== 'string') return found.text;
+    problems.push(found);
+    return '';
+  });
+  return { text, isReference, problems };
+}
+
+function lookUp(inner: string, from: ReferenceSources): { text: string } | string {
+  if (inner.startsWith('file:')) {
+    const read = from.readFile(inner.slice('file:'.length));
+    return 'fault' in read ? `names a file that cannot be read: ${read.fault}` : read;
+  }
+  const [, name, fallback] = variable.exec(inner) ?? [];
+  if (name === undefined)
+    return 'has a malformed reference: a variable, a variable with :-default, or file: and a path is meant';
+  const value = Object.hasOwn(from.variables, name) ? from.variables[name] : undefined;
+  if (fallback !== undefined) return { text: value === undefined || value === '' ? fallback : value };
+  return value === undefined ? `needs the environment variable ${name}, which is not set` : { text: value };
 }

@@ -2,7 +2,6 @@ import { isIP } from 'node:net';
 import { z } from 'zod';
 import { isTrustableField } from '../http/field-kinds.ts';
 import { isTemplateProblem, parsePathTemplate } from '../http/path-template.ts';
-import { parseOrigin } from './origin.ts';
 
 /** Printable text that is not empty. */
 export function text() {
@@ -107,4 +106,123 @@ export function distinct<T extends z.ZodType>(item: T) {
       seen.add(value);
     }
   });
+}
+
+/** A number of milliseconds: what every duration of the configuration becomes. */
+export type Milliseconds = number;
+/** A number of bytes: what every size of the configuration becomes. */
+export type Bytes = number;
+
+const msPerUnit: Readonly<Record<string, number>> = {
+  ms: 1,
+  s: 1000,
+  m: 60_000,
+  h: 3_600_000,
+  d: 86_400_000,
+};
+const bytesPerUnit: Readonly<Record<string, number>> = {
+  '': 1,
+  B: 1,
+  KiB: 1024,
+  MiB: 1024 ** 2,
+  GiB: 1024 ** 3,
+};
+
+const durationPattern = /^(\d{1,12}(?:\.\d{1,3})?)(ms|s|m|h|d)$/;
+const sizePattern = /^(\d{1,15})(B|KiB|MiB|GiB)?$/;
+const durationText = 'must be a duration with a unit (ms, s, m, h or d), such as 250ms or 30s';
+const sizeText = 'must be a size in bytes, or with a unit (B, KiB, MiB or GiB), such as 64KiB';
+
+/** `250ms`, `1.5s`, `30d` to milliseconds; undefined when it is not a duration. */
+export function parseDuration(text: string): Milliseconds | undefined {
+  const [, amount, unit] = durationPattern.exec(text) ?? [];
+  if (amount === undefined || unit === undefined) return undefined;
+  return Math.round(Number(amount) * (msPerUnit[unit] ?? Number.NaN));
+}
+
+/** `65536`, `64KiB`, `2MiB` to bytes; undefined when it is not a size. */
+export function parseSize(text: string): Bytes | undefined {
+  const [, amount, unit = ''] = sizePattern.exec(text) ?? [];
+  const bytes = amount === undefined ? Number.NaN : Number(amount) * (bytesPerUnit[unit] ?? Number.NaN);
+  return Number.isSafeInteger(bytes) ? bytes : undefined;
+}
+
+interface DurationBounds {
+  /** Shortest that is accepted, as it is written in the configuration; default: more than zero. */
+  readonly from?: string;
+  /** Longest that is accepted; default: 24d, which is what a timer of Node holds. */
+  readonly to?: string;
+}
+
+/** A duration: written with its unit, read as milliseconds. */
+export function duration(bounds: DurationBounds = {}) {
+  const { from = '1ms', to = '24d' } = bounds;
+  const [fromMs = 0, toMs = 0] = [parseDuration(from), parseDuration(to)];
+  return z
+    .string({ error: durationText })
+    .regex(durationPattern, { error: durationText })
+    .meta({ unit: 'duration' })
+    .transform((text, context): Milliseconds => {
+      const ms = parseDuration(text) ?? Number.NaN;
+      if (ms < fromMs) context.addIssue(`must be at least ${from}`);
+      if (ms > toMs) context.addIssue(`must be at most ${to}`);
+      return ms;
+    });
+}
+
+/** A size: a number of bytes, or written with its unit; read as bytes. */
+export function size(bounds: { readonly from?: Bytes; readonly to?: Bytes } = {}) {
+  const { from = 1, to = Number.MAX_SAFE_INTEGER } = bounds;
+  return z
+    .union([z.int().min(0), z.string().regex(sizePattern, { error: sizeText })], { error: sizeText })
+    .meta({ unit: 'size' })
+    .transform((value, context): Bytes => {
+      const bytes = typeof value === 'number' ? value : (parseSize(value) ?? Number.NaN);
+      if (!(bytes >= from)) context.addIssue(`must be at least ${from} bytes`);
+      if (bytes > to) context.addIssue(`must be at most ${to} bytes`);
+      return bytes;
+    });
+}
+
+/** Scheme, host and port of a URL, taken apart once. */
+export interface Origin {
+  readonly scheme: 'http' | 'https';
+  /** Lower case; an IPv6 address without its brackets. */
+  readonly hostname: string;
+  readonly port: number;
+  /** `scheme://host[:port]`, without the scheme's default port. */
+  readonly origin: string;
+}
+
+const pattern =
+  /^(https?):\/\/(\[[0-9a-f:.]{2,45}\]|[a-z0-9_](?:[a-z0-9._-]{0,252}[a-z0-9_])?)(?::(\d{1,5}))?\/?$/i;
+
+/**
+ * Reads an http(s) origin (RFC 6454 section 6.1; one closing slash is forgiven). Undefined when it is anything else: a
+ * path, a query, userinfo, another scheme, a port outside 1-65535.
+ */
+export function parseOrigin(text: string): Origin | undefined {
+  const match = pattern.exec(text);
+  if (match === null) return undefined;
+  const scheme = match[1]?.toLowerCase() === 'https' ? 'https' : 'http';
+  const host = (match[2] ?? '').toLowerCase();
+  const defaultPort = scheme === 'https' ? 443 : 80;
+  const port = match[3] === undefined ? defaultPort : Number(match[3]);
+  if (port < 1 || port > 65_535) return undefined;
+  const hostname = host.startsWith('[') ? host.slice(1, -1) : host;
+  return { scheme, hostname, port, origin: `${scheme}://${host}${port === defaultPort ? '' : `:${port}`}` };
+}
+
+const loopback = /^(localhost|127(\.\d{1,3}){3}|::1|0:0:0:0:0:0:0:1|::ffff:127(\.\d{1,3}){3})$/i;
+
+/** Whether a host can only be reached from this machine. */
+export function isLoopback(hostname: string): boolean {
+  return loopback.test(hostname);
+}
+
+const linkLocal = /^(169\.254\.|fe[89ab][0-9a-f]:|metadata\.google\.internal$)/i;
+
+/** Whether a host is link-local (RFC 3927, RFC 4291 section 2.5.6): there clouds answer with a machine's credentials. */
+export function isLinkLocal(hostname: string): boolean {
+  return linkLocal.test(hostname);
 }

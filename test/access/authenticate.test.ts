@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createAuthenticate } from '../../src/access/authenticate.ts';
-import { createTokenVerifier } from '../../src/access/token-verifier.ts';
+import { TokenVerifier } from '../../src/access/token-verifier.ts';
 import { makeSigner, makeToken } from './signing.ts';
 import { createStubKeySource, verificationKey } from './stub-key-source.ts';
 
@@ -10,7 +10,7 @@ const token = makeToken(ec, claims);
 
 function setUp() {
   const keySource = createStubKeySource([verificationKey(ec)]);
-  const verifier = createTokenVerifier({
+  const verifier = new TokenVerifier({
     algorithms: ['ES256'],
     keySource,
     clockToleranceMs: 0,

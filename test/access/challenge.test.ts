@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { buildChallenge } from '../../src/access/challenge.ts';
+import { buildChallenge } from '../../src/access/authenticate.ts';
 
 const realm = 'Access to shop API';
 

@@ -2,8 +2,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createFileKeySource, KeyFilesError, readKeyFiles } from '../../src/access/file-key-source.ts';
-import { createTokenVerifier } from '../../src/access/token-verifier.ts';
+import { FileKeySource, KeyFilesError, readKeyFiles } from '../../src/access/file-key-source.ts';
+import { TokenVerifier } from '../../src/access/token-verifier.ts';
 import { makeSigner, makeToken, publicJwk, publicPem } from './signing.ts';
 
 const first = makeSigner('ES256');
@@ -23,15 +23,15 @@ async function write(text: string | object): Promise<string> {
 }
 
 function createSource(files: readonly string[]) {
-  return createFileKeySource({ files, algorithms: ['ES256'], now: () => 1_000 });
+  return new FileKeySource({ files, algorithms: ['ES256'], now: () => 1_000 });
 }
 
-describe('createFileKeySource', () => {
+describe('FileKeySource', () => {
   it('verifies with any key of any file, and forgets tokens of a key that was taken away', async () => {
     const file = await write(publicPem(first));
     const source = createSource([file, await write({ keys: [publicJwk(second, { kid: 'second' })] })]);
     await source.start();
-    const verifier = createTokenVerifier({
+    const verifier = new TokenVerifier({
       algorithms: ['ES256'],
       keySource: source,
       clockToleranceMs: 0,

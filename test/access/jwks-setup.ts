@@ -1,6 +1,6 @@
 import { afterEach, expect } from 'vitest';
 import { JwksKeySource, type JwksKeySourceOptions } from '../../src/access/jwks-key-source.ts';
-import { createTokenVerifier } from '../../src/access/token-verifier.ts';
+import { TokenVerifier } from '../../src/access/token-verifier.ts';
 import { startJwksServer } from './jwks-server.ts';
 import { makeSigner, makeToken, type Signer } from './signing.ts';
 
@@ -28,7 +28,7 @@ export async function setUpJwks(signers: readonly Signer[], options: Partial<Jwk
     },
     ...options,
   });
-  const verifier = createTokenVerifier({
+  const verifier = new TokenVerifier({
     algorithms: ['ES256'],
     keySource: source,
     clockToleranceMs: 0,

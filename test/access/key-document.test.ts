@@ -1,7 +1,6 @@
 import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { readJwks, readKeyDocument } from '../../src/access/key-document.ts';
-import { hasRocaFingerprint } from '../../src/access/roca.ts';
+import { hasRocaFingerprint, readJwks, readKeyDocument } from '../../src/access/key-document.ts';
 import { makeSigner, publicJwk, publicPem } from './signing.ts';
 
 const rsa = makeSigner('RS256', 'rsa');

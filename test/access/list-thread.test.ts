@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { compileListInThread } from '../../src/access/list-thread.ts';
-import { compileProtectedList, parseProtectedList } from '../../src/access/protected-list.ts';
-import { renderProtectedResources } from '../../src/access/protected-resources-document.ts';
+import { compileProtectedList } from '../../src/access/protected-list.ts';
+import { parseProtectedList } from '../../src/access/protected-list-document.ts';
+import { renderProtectedResources } from '../../src/access/published-documents.ts';
 import type { Problem } from '../../src/config/problem.ts';
 
 const options = { ignoredPrefixes: ['/index.php'] };

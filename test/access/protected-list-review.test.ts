@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { type ProtectedResources, parseProtectedList } from '../../src/access/protected-list.ts';
-import { diffProtectedLists } from '../../src/access/protected-list-difference.ts';
-import { findSuspicious } from '../../src/access/protected-list-suspicion.ts';
-import { resourceId } from '../../src/access/protected-resource.ts';
+import { type ProtectedResources, resourceId } from '../../src/access/protected-list.ts';
+import { parseProtectedList } from '../../src/access/protected-list-document.ts';
+import { diffProtectedLists, findSuspicious } from '../../src/access/protected-list-review.ts';
 
 function listOf(...rows: string[]): ProtectedResources {
   const text = `groups:\n  A:\n${rows.map((row) => `    - ${row}\n`).join('')}complete: true\n`;

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { parseProtectedList } from '../../src/access/protected-list.ts';
+import { parseProtectedList } from '../../src/access/protected-list-document.ts';
 
 const shipped = readFileSync(path.join(import.meta.dirname, '../../config/protected-resources.yaml'));
 

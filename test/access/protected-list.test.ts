@@ -1,10 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import {
-  compileProtectedList,
-  type ProtectedList,
-  parseProtectedList,
-} from '../../src/access/protected-list.ts';
-import { resourceId } from '../../src/access/protected-resource.ts';
+import { compileProtectedList, type ProtectedList, resourceId } from '../../src/access/protected-list.ts';
+import { parseProtectedList } from '../../src/access/protected-list-document.ts';
 import { tableRequest } from '../http/path-table-request.ts';
 
 function compile(...rows: string[]): ProtectedList {

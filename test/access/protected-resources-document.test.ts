@@ -1,12 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { buildChallenge } from '../../src/access/challenge.ts';
+import { buildChallenge } from '../../src/access/authenticate.ts';
+import { compileProtectedList, type ProtectedList } from '../../src/access/protected-list.ts';
+import { parseProtectedList } from '../../src/access/protected-list-document.ts';
 import {
-  compileProtectedList,
-  type ProtectedList,
-  parseProtectedList,
-} from '../../src/access/protected-list.ts';
-import { createProtectedResourcesDocument } from '../../src/access/protected-resources-document.ts';
-import { createResourceMetadata } from '../../src/access/resource-metadata.ts';
+  createProtectedResourcesDocument,
+  createResourceMetadata,
+} from '../../src/access/published-documents.ts';
 import type { CanonicalRequest } from '../../src/http/canonical-request.ts';
 import { fieldValue } from '../../src/http/field-list.ts';
 import type { Answer } from '../../src/http/rejection.ts';

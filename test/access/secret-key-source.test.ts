@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { createSecretKeySource, validateSecret } from '../../src/access/secret-key-source.ts';
-import { createTokenVerifier } from '../../src/access/token-verifier.ts';
+import { SecretKeySource, validateSecret } from '../../src/access/secret-key-source.ts';
+import { TokenVerifier } from '../../src/access/token-verifier.ts';
 import { makeHmacToken, makeSigner, publicPem } from './signing.ts';
 
 const secret = 'x'.repeat(40);
@@ -23,12 +23,12 @@ describe('validateSecret', () => {
   });
 });
 
-describe('createSecretKeySource', () => {
+describe('SecretKeySource', () => {
   it('verifies with the configured hashes only', async () => {
-    const keySource = createSecretKeySource({ secret, algorithms: ['HS256'] });
+    const keySource = new SecretKeySource({ secret, algorithms: ['HS256'] });
     await keySource.start();
     const options = { algorithms: ['HS256', 'HS384'], clockToleranceMs: 0, subject: 'sub', now: () => 0 };
-    const verifier = createTokenVerifier({ ...options, keySource });
+    const verifier = new TokenVerifier({ ...options, keySource });
     const claims = { sub: 'a', exp: 10 };
     const invalid = (reason: string) => ({ rejection: 'access-token-invalid', reason });
     expect(await verifier.verify(makeHmacToken(secret, claims))).toHaveProperty('subject', 'a');
@@ -40,7 +40,7 @@ describe('createSecretKeySource', () => {
   });
 
   it('does not start with a secret that can be guessed, and does not quote it', () => {
-    const create = () => createSecretKeySource({ secret: 'hunter2', algorithms: ['HS256'] });
+    const create = () => new SecretKeySource({ secret: 'hunter2', algorithms: ['HS256'] });
     expect(create).toThrow('auth.keys.secret is 7 bytes long; HS256 needs 32 or more');
     expect(create).not.toThrow('hunter2');
   });

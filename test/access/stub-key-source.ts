@@ -1,8 +1,12 @@
 import { createSecretKey } from 'node:crypto';
-import { createKeyChange } from '../../src/access/key-change.ts';
-import { createKeySet } from '../../src/access/key-set.ts';
-import type { KeyLookup, KeySource, VerificationKey } from '../../src/access/key-source.ts';
-import { validateJwk } from '../../src/access/verification-key.ts';
+import { validateJwk } from '../../src/access/key-document.ts';
+import {
+  KeyListeners,
+  type KeyLookup,
+  KeySet,
+  type KeySource,
+  type VerificationKey,
+} from '../../src/access/key-source.ts';
 import { publicJwk, type Signer } from './signing.ts';
 
 /** A key source in memory whose keys a test changes by hand; it counts how often it is asked. */
@@ -13,8 +17,8 @@ export interface StubKeySource extends KeySource {
 }
 
 export function createStubKeySource(keys: readonly VerificationKey[]): StubKeySource {
-  const change = createKeyChange();
-  let set = createKeySet(keys);
+  const change = new KeyListeners();
+  let set = new KeySet(keys);
   let isAvailable = true;
   return {
     asked: 0,
@@ -25,7 +29,7 @@ export function createStubKeySource(keys: readonly VerificationKey[]): StubKeySo
     renew: (header, tried) => ({ keys: set.findUntried(header, tried) }),
     onChange: change.onChange,
     use(next) {
-      set = createKeySet(next);
+      set = new KeySet(next);
       isAvailable = true;
       change.emit();
     },

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createSubjectReader } from '../../src/access/subject.ts';
+import { createSubjectReader } from '../../src/access/token-claims.ts';
 
 const user = '{"id_company_user":null,"customer_reference":"DE--21","id_customer":21,"deep":{"er":"x"}}';
 

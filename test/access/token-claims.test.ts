@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createSubjectReader } from '../../src/access/subject.ts';
-import { type ClaimRules, validateClaims } from '../../src/access/token-claims.ts';
+import { type ClaimRules, createSubjectReader, validateClaims } from '../../src/access/token-claims.ts';
 
 const nowSeconds = 1_700_000_000;
 const base = { sub: 'DE--21', exp: nowSeconds + 100, iat: nowSeconds - 100, nbf: nowSeconds - 100 };

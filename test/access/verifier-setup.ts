@@ -1,4 +1,4 @@
-import { createTokenVerifier, type TokenVerifierOptions } from '../../src/access/token-verifier.ts';
+import { TokenVerifier, type TokenVerifierOptions } from '../../src/access/token-verifier.ts';
 import { makeSigner } from './signing.ts';
 import { createStubKeySource, hmacKey, type StubKeySource, verificationKey } from './stub-key-source.ts';
 
@@ -27,7 +27,7 @@ export type Options = Partial<TokenVerifierOptions & { readonly keySource: StubK
 export function createVerifier(options: Options = {}) {
   const keySource = options.keySource ?? createStubKeySource(all);
   const clock = { nowMs: nowSeconds * 1000 };
-  const verifier = createTokenVerifier({
+  const verifier = new TokenVerifier({
     algorithms: allAlgorithms,
     clockToleranceMs: 0,
     subject: 'sub',

@@ -3,10 +3,9 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { readBearerCredentials } from '../../src/access/bearer-credentials.ts';
-import { readKeyDocument } from '../../src/access/key-document.ts';
+import { readKeyDocument, signatureAlgorithms } from '../../src/access/key-document.ts';
 import type { VerificationKey } from '../../src/access/key-source.ts';
-import { createTokenVerifier } from '../../src/access/token-verifier.ts';
-import { signatureAlgorithms } from '../../src/access/verification-key.ts';
+import { TokenVerifier } from '../../src/access/token-verifier.ts';
 import { isRejection } from '../../src/http/rejection.ts';
 import { createStubKeySource } from '../access/stub-key-source.ts';
 
@@ -57,7 +56,7 @@ function keysOf({ key }: Group): readonly VerificationKey[] {
 async function hasGoodSignature(keys: readonly VerificationKey[], jws: string): Promise<boolean> {
   const credentials = readBearerCredentials(['Authorization', `Bearer ${jws}`]);
   if (isRejection(credentials)) return false;
-  const verifier = createTokenVerifier({
+  const verifier = new TokenVerifier({
     algorithms: [...signatureAlgorithms, ...secretAlgorithms],
     keySource: createStubKeySource(keys),
     clockToleranceMs: 0,

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { compileProtectedList, parseProtectedList } from '../../src/access/protected-list.ts';
+import { compileProtectedList } from '../../src/access/protected-list.ts';
+import { parseProtectedList } from '../../src/access/protected-list-document.ts';
 import { explainRequest } from '../../src/cli/explain/explanation.ts';
 import { explanationText } from '../../src/cli/explain/explanation-text.ts';
 import { readPastedRequest } from '../../src/cli/explain/pasted-request.ts';

@@ -1,5 +1,5 @@
-import { parseProtectedList } from '../../src/access/protected-list.ts';
-import { resourceId } from '../../src/access/protected-resource.ts';
+import { resourceId } from '../../src/access/protected-list.ts';
+import { parseProtectedList } from '../../src/access/protected-list-document.ts';
 import { runProtectedImport } from '../../src/cli/protected/import.ts';
 import { makeFolder } from '../config/config-folder.ts';
 import { runCommand } from './command-run.ts';

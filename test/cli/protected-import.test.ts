@@ -2,7 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { parseProtectedList } from '../../src/access/protected-list.ts';
+import { parseProtectedList } from '../../src/access/protected-list-document.ts';
 import { runProtectedImport } from '../../src/cli/protected/import.ts';
 import { listText } from '../../src/cli/protected/list-text.ts';
 import { readOperations } from '../../src/cli/protected/openapi-operations.ts';

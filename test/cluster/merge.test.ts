@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { PartState } from '../../src/admin/state-endpoints.ts';
-import { createBackOff } from '../../src/cluster/back-off.ts';
-import { mergeParts, mergeReadiness } from '../../src/cluster/merge.ts';
+import { mergeParts, mergeReadiness } from '../../src/cluster/aggregate.ts';
+import { createBackOff } from '../../src/cluster/supervisor.ts';
 
 describe('readiness of several workers', () => {
   const ready = { ready: true, reasons: [] };

@@ -1,9 +1,8 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { configJsonSchema } from '../../src/config/json-schema.ts';
-import { readPlainValue } from '../../src/config/plain-value.ts';
-import { parseSourceDocument } from '../../src/config/source-document.ts';
-import { validateConfig } from '../../src/config/validate.ts';
+import { validateConfig } from '../../src/config/load.ts';
+import { parseSourceDocument, readPlainValue } from '../../src/config/source-document.ts';
 import { loadText } from './config-folder.ts';
 
 const known = Object.keys(configJsonSchema().properties ?? {});

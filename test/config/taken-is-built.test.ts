@@ -3,8 +3,8 @@ import path from 'node:path';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
+import { validateConfig } from '../../src/config/load.ts';
 import type { Config } from '../../src/config/schema.ts';
-import { validateConfig } from '../../src/config/validate.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 
 const listFile = path.join(import.meta.dirname, '../../config/protected-resources.yaml');

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { nearestName } from '../../src/config/nearest-name.ts';
-import { isLoopback, parseOrigin } from '../../src/config/origin.ts';
-import { parseDuration, parseSize } from '../../src/config/units.ts';
+import { nearestName } from '../../src/config/issues.ts';
+import { isLoopback, parseDuration, parseOrigin, parseSize } from '../../src/config/values.ts';
 
 it.each([
   ['250ms', 250],

@@ -12,8 +12,7 @@ import {
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { type FileBytes, readStamp } from '../../src/config/read-file.ts';
-import { type WatchOptions, watchFile } from '../../src/config/watch.ts';
+import { type FileBytes, readStamp, type WatchOptions, watchFile } from '../../src/config/watched-file.ts';
 import { makeFolder } from './config-folder.ts';
 
 /** Far beyond any test: what comes in spite of it comes by the directory's events. */

@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { readKeyDocument } from '../../src/access/key-document.ts';
-import { compileProtectedList, parseProtectedList } from '../../src/access/protected-list.ts';
+import { compileProtectedList } from '../../src/access/protected-list.ts';
+import { parseProtectedList } from '../../src/access/protected-list-document.ts';
 import { explainForConsole } from '../../src/cli/console-explain.ts';
+import { validateConfig } from '../../src/config/load.ts';
 import type { Config } from '../../src/config/schema.ts';
-import { parseSourceDocument } from '../../src/config/source-document.ts';
-import { substituteReferences } from '../../src/config/substitute.ts';
-import { validateConfig } from '../../src/config/validate.ts';
+import { parseSourceDocument, substituteReferences } from '../../src/config/source-document.ts';
 import { parseEntityTags, parseStrongTag, readIfMatch } from '../../src/entity-tags/entity-tag.ts';
 import { createdId } from '../../src/entity-tags/json-api.ts';
 import { coversVary, foldId, memberKey } from '../../src/entity-tags/keys.ts';

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import fc from 'fast-check';
-import { compileProtectedList, parseProtectedList } from '../../src/access/protected-list.ts';
-import { readPlainValue } from '../../src/config/plain-value.ts';
+import { compileProtectedList } from '../../src/access/protected-list.ts';
+import { parseProtectedList } from '../../src/access/protected-list-document.ts';
+import { validateConfig } from '../../src/config/load.ts';
 import type { Problem } from '../../src/config/problem.ts';
-import { parseSourceDocument } from '../../src/config/source-document.ts';
-import { validateConfig } from '../../src/config/validate.ts';
+import { parseSourceDocument, readPlainValue } from '../../src/config/source-document.ts';
 import { type FuzzTarget, fuzzTarget } from './fuzz-target.ts';
 
 const folder = path.join(import.meta.dirname, '../../config');

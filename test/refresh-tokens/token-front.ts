@@ -4,8 +4,8 @@ import type { AddressInfo } from 'node:net';
 import { type DemoShop, startDemoShop } from '../../demo/shop.ts';
 import { createAuthenticate } from '../../src/access/authenticate.ts';
 import { JwksKeySource } from '../../src/access/jwks-key-source.ts';
-import { createSubjectReader } from '../../src/access/subject.ts';
-import { createTokenVerifier } from '../../src/access/token-verifier.ts';
+import { createSubjectReader } from '../../src/access/token-claims.ts';
+import { TokenVerifier } from '../../src/access/token-verifier.ts';
 import { refreshTokens as settings } from '../../src/config/sections/refresh-tokens.ts';
 import { buildRequestRules, canonicaliseRequest } from '../../src/http/canonicalise-request.ts';
 import { buildRejections, isAnswer, isRejection } from '../../src/http/rejection.ts';
@@ -41,7 +41,7 @@ export async function startTokenFront(
   });
   const keySource = new JwksKeySource({ url: upstream.jwksUrl, algorithms: ['RS256'], now: Date.now });
   await keySource.start();
-  const verifier = createTokenVerifier({
+  const verifier = new TokenVerifier({
     algorithms: ['RS256'],
     keySource,
     subject: 'sub.customer_reference',

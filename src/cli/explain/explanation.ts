@@ -1,5 +1,4 @@
-import type { ProtectedList } from '../../access/protected-list.ts';
-import { resourceId } from '../../access/protected-resource.ts';
+import { type ProtectedList, resourceId } from '../../access/protected-list.ts';
 import type { Config } from '../../config/schema.ts';
 import { type CanonicalRequest, requestTarget } from '../../http/canonical-request.ts';
 import { buildRequestRules, canonicaliseRequest } from '../../http/canonicalise-request.ts';

@@ -1,6 +1,5 @@
-import type { ProtectedList } from '../../access/protected-list.ts';
-import { type ProtectedResource, resourceId } from '../../access/protected-resource.ts';
-import { nearestName } from '../../config/nearest-name.ts';
+import { type ProtectedList, type ProtectedResource, resourceId } from '../../access/protected-list.ts';
+import { nearestName } from '../../config/issues.ts';
 import { type CanonicalRequest, methods } from '../../http/canonical-request.ts';
 import { foldSegment } from '../../http/path-folding.ts';
 import { isTemplateProblem, parsePathTemplate } from '../../http/path-template.ts';

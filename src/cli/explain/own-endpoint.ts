@@ -1,4 +1,4 @@
-import { metadataPath } from '../../access/resource-metadata.ts';
+import { metadataPath } from '../../access/published-documents.ts';
 import type { PartialConfig } from '../../config/schema.ts';
 import type { CanonicalRequest } from '../../http/canonical-request.ts';
 import { createOwnPathTest } from '../../http/path-interpretations.ts';

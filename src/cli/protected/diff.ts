@@ -1,5 +1,5 @@
-import { diffProtectedLists, type RouteChange } from '../../access/protected-list-difference.ts';
-import { type ProtectedResource, resourceId } from '../../access/protected-resource.ts';
+import { type ProtectedResource, resourceId } from '../../access/protected-list.ts';
+import { diffProtectedLists, type RouteChange } from '../../access/protected-list-review.ts';
 import { type CommandIo, processIo } from '../command-io.ts';
 import { badConfiguration } from '../load-configuration.ts';
 import { readList } from '../read-list.ts';

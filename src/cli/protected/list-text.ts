@@ -1,6 +1,6 @@
 import { Document } from 'yaml';
-import { parseProtectedList } from '../../access/protected-list.ts';
-import { type ProtectedResource, resourceId } from '../../access/protected-resource.ts';
+import { type ProtectedResource, resourceId } from '../../access/protected-list.ts';
+import { parseProtectedList } from '../../access/protected-list-document.ts';
 
 type NewRow = Pick<ProtectedResource, 'method' | 'template' | 'group' | 'scopes'>;
 

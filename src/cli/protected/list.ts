@@ -1,4 +1,4 @@
-import { type ProtectedResource, resourceId } from '../../access/protected-resource.ts';
+import { type ProtectedResource, resourceId } from '../../access/protected-list.ts';
 import { type CommandIo, processIo } from '../command-io.ts';
 import { badConfiguration } from '../load-configuration.ts';
 import { findList, type ListOptions } from '../read-list.ts';

@@ -1,4 +1,4 @@
-import type { ResourceMethod } from '../../access/protected-resource.ts';
+import type { ResourceMethod } from '../../access/protected-list.ts';
 import { trimEndWhile } from '../../http/field-list.ts';
 import { isTemplateProblem, parsePathTemplate } from '../../http/path-template.ts';
 import { followReference, isMap, type Json, type JsonMap } from './openapi-document.ts';

@@ -1,4 +1,4 @@
-import type { ProtectedResource } from '../../access/protected-resource.ts';
+import type { ProtectedResource } from '../../access/protected-list.ts';
 import { type Method, methods } from '../../http/canonical-request.ts';
 import { buildPathTable } from '../../http/path-table.ts';
 

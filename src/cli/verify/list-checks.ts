@@ -1,5 +1,5 @@
-import { resourceId } from '../../access/protected-resource.ts';
-import { metadataPath } from '../../access/resource-metadata.ts';
+import { resourceId } from '../../access/protected-list.ts';
+import { metadataPath } from '../../access/published-documents.ts';
 import { type Check, createCheck } from './check.ts';
 import type { Reply } from './probe-client.ts';
 import { parseJson, replyText } from './refusal.ts';

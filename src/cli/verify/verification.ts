@@ -1,5 +1,8 @@
-import { compileProtectedList, type ProtectedResources } from '../../access/protected-list.ts';
-import type { ProtectedResource } from '../../access/protected-resource.ts';
+import {
+  compileProtectedList,
+  type ProtectedResource,
+  type ProtectedResources,
+} from '../../access/protected-list.ts';
 import type { Config } from '../../config/schema.ts';
 import type { Method } from '../../http/canonical-request.ts';
 import type { Rejections } from '../../http/rejection.ts';

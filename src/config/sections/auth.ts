@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { duration } from '../units.ts';
-import { distinct, filePath, text } from '../values.ts';
+import { distinct, duration, filePath, text } from '../values.ts';
 
 const algorithms = [
   'RS256',

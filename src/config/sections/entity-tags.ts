@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { duration } from '../units.ts';
-import { distinct, pathTemplate } from '../values.ts';
+import { distinct, duration, pathTemplate } from '../values.ts';
 
 const resource = z.strictObject({
   collection: pathTemplate().meta({ description: 'Path of the collection.' }),

@@ -1,13 +1,15 @@
 import { z } from 'zod';
-import { duration, size } from '../units.ts';
+import { type RejectionName, rejectionTable } from '../../http/rejection.ts';
 import {
   cidr,
   distinct,
+  duration,
   filePath,
   listenHost,
   path,
   pathTemplate,
   port,
+  size,
   text,
   trustableField,
 } from '../values.ts';
@@ -204,3 +206,24 @@ export const log = z
   })
   .prefault({})
   .meta({ description: 'The log: one JSON line an event on standard output, pretty on a terminal.' });
+
+const override = z
+  .strictObject({
+    status: z.int().min(400).max(599).optional().meta({ description: 'HTTP status.' }),
+    code: text().optional().meta({ description: 'Application error code.' }),
+    detail: text().optional().meta({ description: 'Human-readable text.' }),
+  })
+  .optional();
+
+const names = Object.keys(rejectionTable) as RejectionName[];
+const shape = Object.fromEntries(
+  names.map((name) => {
+    const { status, detail } = rejectionTable[name];
+    return [name, override.meta({ description: `${status}: ${detail}` })];
+  }),
+) as Record<RejectionName, typeof override>;
+
+export const rejections = z.strictObject(shape).prefault({}).meta({
+  description:
+    'Other status, code or detail for a rejection, by its name: `{ access-token-missing: { status: 403 } }`.',
+});

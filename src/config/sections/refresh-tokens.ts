@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { duration } from '../units.ts';
-import { pathTemplate, text } from '../values.ts';
+import { duration, pathTemplate, text } from '../values.ts';
 
 const field = (description: string) => text().optional().meta({ description });
 

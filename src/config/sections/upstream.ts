@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { parseRedisUrl, type RedisAddress } from '../../redis/redis-url.ts';
-import { duration } from '../units.ts';
-import { filePath, originUrl, text } from '../values.ts';
+import { duration, filePath, originUrl, text } from '../values.ts';
 
 export const publicUrl = originUrl().optional().meta({
   description:

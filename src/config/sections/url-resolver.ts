@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { duration } from '../units.ts';
-import { distinct, filePath, path, text } from '../values.ts';
+import { distinct, duration, filePath, path, text } from '../values.ts';
 
 /** Who knows what a URL means; a file is asked first. */
 export interface ResolverSource {

@@ -1,0 +1,143 @@
+import { hash } from 'node:crypto';
+import type { CanonicalRequest } from '../http/canonical-request.ts';
+import { isNoneMatchMet } from '../http/if-none-match.ts';
+import type { Answer } from '../http/rejection.ts';
+import { type ProtectedList, type ProtectedResource, resourceId } from './protected-list.ts';
+
+export interface ProtectedResourcesDocumentOptions {
+  /** Canonical path. Default `/protected-resources`. */
+  readonly path?: string;
+  /** The list in force. */
+  readonly list: () => Pick<ProtectedList, 'rows'>;
+  /** The list in force, rendered. Default: it is rendered when it is first asked for. */
+  readonly rendered?: () => RenderedDocument;
+}
+
+/** An endpoint of shopward's own that needs no token; `undefined`: not this request. */
+export interface DocumentEndpoint {
+  readonly route: string;
+  answer(request: CanonicalRequest): Answer | undefined;
+}
+
+/** The protected list for clients (contract, Authentication 7): a JSON:API document, in the order of the list. */
+export function createProtectedResourcesDocument({
+  path = '/protected-resources',
+  list,
+  rendered = renderOnce(list),
+}: ProtectedResourcesDocumentOptions): DocumentEndpoint {
+  return {
+    route: path,
+    answer(request) {
+      if (!asksFor(path, request)) return undefined;
+      return answerDocument(request, rendered());
+    },
+  };
+}
+
+/** A list of 60,000 rows makes 10 MB: not a thing to do while others are served. */
+export function renderProtectedResources({ rows }: Pick<ProtectedList, 'rows'>): RenderedDocument {
+  return renderDocument('application/vnd.api+json', { data: rows.map(describeRow) });
+}
+
+/** Once for each list that comes into force. */
+function renderOnce(list: ProtectedResourcesDocumentOptions['list']): () => RenderedDocument {
+  const known = new WeakMap<object, RenderedDocument>();
+  return () => {
+    const current = list();
+    const document = known.get(current) ?? renderProtectedResources(current);
+    known.set(current, document);
+    return document;
+  };
+}
+
+function describeRow(row: ProtectedResource): object {
+  const { group, method, template, scopes } = row;
+  return {
+    type: 'protected-resources',
+    id: resourceId(row),
+    attributes: { group, method, path: template, scopes },
+  };
+}
+
+export interface ResourceMetadataOptions {
+  /** The resource identifier: address of the API without a path. Left out: scheme and Host of the request. */
+  readonly publicUrl?: string | undefined;
+  /** Issuer identifiers of the authorization servers; none: not said. */
+  readonly authorizationServers?: readonly string[];
+  /** Address of a page for developers. */
+  readonly documentation?: string | undefined;
+  readonly list: () => Pick<ProtectedList, 'rows'>;
+}
+
+export interface ResourceMetadata extends DocumentEndpoint {
+  /** For `resource_metadata` in challenges (RFC 9728 section 5.1). */
+  url(request: Pick<CanonicalRequest, 'scheme' | 'host'>): string;
+}
+
+/** RFC 9728 section 3. */
+export const metadataPath = '/.well-known/oauth-protected-resource';
+
+/** Metadata of the protected resource (RFC 9728); needs no token. Lists without members are left out (section 3.2). */
+export function createResourceMetadata(options: ResourceMetadataOptions): ResourceMetadata {
+  const { publicUrl, authorizationServers = [], documentation, list } = options;
+  const known = new WeakMap<object, readonly string[]>();
+  /** Found once for each list: a list may have tens of thousands of rows. */
+  const scopesOf = (current: Pick<ProtectedList, 'rows'>) => {
+    const scopes = known.get(current) ?? [...new Set(current.rows.flatMap((row) => row.scopes))];
+    known.set(current, scopes);
+    return scopes;
+  };
+  const resourceOf = ({ scheme, host }: Pick<CanonicalRequest, 'scheme' | 'host'>) =>
+    publicUrl ?? `${scheme}://${host}`;
+  return {
+    route: metadataPath,
+    url: (request) => `${resourceOf(request)}${metadataPath}`,
+    answer(request) {
+      if (!asksFor(metadataPath, request)) return undefined;
+      const scopes = scopesOf(list());
+      const answer = answerDocument(
+        request,
+        renderDocument('application/json', {
+          resource: resourceOf(request),
+          ...(authorizationServers.length > 0 && { authorization_servers: authorizationServers }),
+          ...(scopes.length > 0 && { scopes_supported: scopes }),
+          bearer_methods_supported: ['header'],
+          ...(documentation !== undefined && { resource_documentation: documentation }),
+        }),
+      );
+      // A cache in between must not tell one host the name of another.
+      return publicUrl === undefined ? { ...answer, fields: [...answer.fields, 'Vary', 'Host'] } : answer;
+    },
+  };
+}
+
+/** A small document that shopward answers itself, ready to be sent. */
+export interface RenderedDocument {
+  readonly contentType: string;
+  readonly body: Buffer;
+  /** Strong: it changes with every byte. */
+  readonly tag: string;
+}
+
+export function renderDocument(contentType: string, document: object): RenderedDocument {
+  const body = Buffer.from(JSON.stringify(document));
+  return { contentType, body, tag: `"${hash('sha256', body, 'base64url').slice(0, 22)}"` };
+}
+
+/** Whether the request is one for a document at this path. */
+export function asksFor(path: string, { method, path: asked }: CanonicalRequest): boolean {
+  return asked === path && (method === 'GET' || method === 'HEAD');
+}
+
+/**
+ * 200, or 304 where the client has it already; HEAD has the fields of GET and no body. `no-cache`: kept copies are asked
+ * about each time, so that an edit of the list is seen at once.
+ */
+export function answerDocument(request: CanonicalRequest, document: RenderedDocument): Answer {
+  const { contentType, body, tag } = document;
+  const fields = ['ETag', tag, 'Cache-Control', 'no-cache'];
+  if (isNoneMatchMet(request.fields, tag)) return { status: 304, fields, body: null };
+  fields.push('Content-Type', contentType, 'Content-Length', String(body.length));
+  fields.push('X-Content-Type-Options', 'nosniff');
+  return { status: 200, fields, body: request.method === 'HEAD' ? null : body };
+}
