@@ -3,7 +3,7 @@ import { access, copyFile, mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { editorSchema } from '../config/editor-schema.ts';
-import { protectedListSchema } from '../config/protected-list-schema.ts';
+import { protectedListSchema } from '../config/editor-schema.ts';
 import { type CommandIo, processIo } from './command-io.ts';
 import { runProtectedImport } from './protected/import.ts';
 
