@@ -35,22 +35,22 @@ export function createEntityTagsPart(
   if ('problem' in times) throw new TypeError(times.problem);
   let isWarming = false;
   let why = 'it was not reached before';
-  const logHold = (holdMs: number) => {
-    const seconds = Math.ceil(holdMs / 1000);
+  const logColdStart = (coldStartMs: number) => {
+    const seconds = Math.ceil(coldStartMs / 1000);
     log.warn({ event: 'hold', seconds, why }, `no tag is handed out for ${seconds} s: Redis: ${why}`);
   };
   /** A script met other data before anybody was told why: of a Cluster, or before Redis's state was looked at. */
-  const onHold = (holdMs: number) => {
+  const onColdStart = (coldStartMs: number) => {
     if (isWarming) return;
     why = unknownChange;
-    logHold(holdMs);
+    logColdStart(coldStartMs);
   };
   const store = redis
     ? createRedisTagStore({
         redis: redis.forTags,
         times,
-        holdMs: redis.holdMs,
-        onHold,
+        coldStartMs: redis.coldStartMs,
+        onColdStart,
         keyPrefix: config.store.prefix,
         replicas: config.store.replicas,
       })
@@ -67,14 +67,14 @@ export function createEntityTagsPart(
   });
   /** Until the store was reached nobody knows whether it is a new one. */
   let isReached = redis === undefined;
-  const holdSeconds = () => Math.ceil(store.holdLeftMs() / 1000);
+  const coldStartSeconds = () => Math.ceil(store.coldStartLeftMs() / 1000);
   const warmUp = async () => {
     isWarming = true;
-    const holdMs = await store.warmUp().finally(() => {
+    const coldStartMs = await store.warmUp().finally(() => {
       isWarming = false;
     });
     isReached = true;
-    if (holdMs > 0) logHold(holdMs);
+    if (coldStartMs > 0) logColdStart(coldStartMs);
   };
   redis?.onNewData((reason) => {
     why = reason;
@@ -83,7 +83,7 @@ export function createEntityTagsPart(
   metrics.registerGauge({
     name: 'shopward_entity_tags_hold_seconds',
     help: 'Time for which no tag is handed out yet, since the store is new; 0: none.',
-    value: holdSeconds,
+    value: coldStartSeconds,
     aggregate: 'max',
   });
   return {
@@ -91,7 +91,7 @@ export function createEntityTagsPart(
     start: () => warmUp().catch(() => {}),
     reasons() {
       if (!isReached) return ['entity tags: no tag is handed out, the store was not reached yet'];
-      const seconds = holdSeconds();
+      const seconds = coldStartSeconds();
       if (seconds === 0) return [];
       return [
         `entity tags: no tag is handed out yet and tracked writes get 503, for ${seconds} s more: Redis: ${why}`,

@@ -21,7 +21,7 @@ export interface RedisPart extends Part {
   /** The same, while all replicas know tokens by the same digests. */
   readonly forTokens: Redis;
   /** How long a new store hands out nothing: the longest lease of all replicas. Milliseconds. */
-  holdMs(): number;
+  coldStartMs(): number;
   reasons(): readonly string[];
   /** Calls back whenever the data may be another one (a new connection, an emptied store, another history), with why. */
   onNewData(listener: (why: string) => void): void;
@@ -75,7 +75,7 @@ export function openRedis(config: Config, log: Log, metrics: Metrics): RedisPart
     redis: guardRedis(redis, () => membership.refusesAll()),
     forTags: guardRedis(redis, () => membership.refusesTags()),
     forTokens: guardRedis(redis, () => membership.refusesTokens()),
-    holdMs: () => membership.holdMs(),
+    coldStartMs: () => membership.coldStartMs(),
     onNewData: (listener) => void listeners.push(listener),
     async start() {
       // Rejects for an evicting policy only: locks that vanish under memory pressure are worse than none.

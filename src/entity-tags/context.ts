@@ -1,6 +1,6 @@
 import { fieldValue } from '../http/field-list.ts';
 import { decodeBody } from './decoded-body.ts';
-import type { ReadEnd, ReadNote, ReadTag, ResourceKey, TagStore } from './tag-store.ts';
+import type { ReadEnd, ReadStamp, ReadTag, ResourceKey, TagStore } from './tag-store.ts';
 import type { EntityTagTimes } from './times.ts';
 
 /** What happened to a tracked request; stable words for metrics and the console. */
@@ -8,7 +8,7 @@ export type EntityTagEvent =
   | 'tagged' // a read's answer carries a tag
   | 'not-modified' // 304 after the shop was asked
   | 'fresh-not-modified' // 304 from the store
-  | 'untagged' // a read that no tag may be given for (a change in between, a hold, an unknown write)
+  | 'untagged' // a read that no tag may be given for (a change in between, a cold start, an unknown write)
   | 'untracked-too-large' // passed through: too large, endless or stalling
   | 'untracked-content' // not JSON, or a content coding that we cannot undo
   | 'untracked-aged' // `Age` above 0: a cache behind us, which writes do not reach
@@ -31,7 +31,7 @@ export type EntityTagEvent =
   | 'store-unavailable';
 
 /** What reads and writes share: the store, the clocks, the limits. */
-export interface Tracking {
+export interface EntityTagContext {
   readonly store: TagStore;
   readonly times: EntityTagTimes;
   /** How long a second writer waits for the first one. */
@@ -40,7 +40,7 @@ export interface Tracking {
   readonly trackedResponseBytes: number;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
-  /** Milliseconds; the clock of `TagStore.noteAt`. */
+  /** Milliseconds; the clock of `TagStore.readStampAt`. */
   readonly monotonic: () => number;
   readonly onEvent: (event: EntityTagEvent) => void;
 }
@@ -50,7 +50,7 @@ const maxExpansion = 8;
 
 /** The decoded octets of a JSON answer; null where there is nothing that could be tracked. */
 export async function answerOctets(
-  { trackedResponseBytes, onEvent }: Tracking,
+  { trackedResponseBytes, onEvent }: EntityTagContext,
   fields: readonly string[],
   body: Buffer,
 ): Promise<Buffer | null> {
@@ -83,23 +83,23 @@ function isJsonSpace(octet: number | undefined): boolean {
   return octet === 0x20 || octet === 0x0a || octet === 0x0d || octet === 0x09;
 }
 
-/** Ends a read that began at `startedAt`, with the note of then if there is one; null: its answer goes out without a tag. */
+/** Ends a read that began at `startedAt`, with the stamp of then if there is one; null: its answer goes out without a tag. */
 export async function recordRead(
-  { store, onEvent }: Tracking,
+  { store, onEvent }: EntityTagContext,
   key: ResourceKey,
-  earlier: ReadNote | null,
+  earlier: ReadStamp | null,
   startedAt: number,
-  read: Omit<ReadEnd, 'note'>,
+  read: Omit<ReadEnd, 'stamp'>,
 ): Promise<ReadTag | null> {
   try {
     const isExact = earlier !== null && earlier.generation !== null;
-    let note = isExact ? earlier : store.noteAt(key, startedAt, earlier);
-    if (note === null) {
+    let stamp = isExact ? earlier : store.readStampAt(key, startedAt, earlier);
+    if (stamp === null) {
       // Not heard of the store's clock lately. What it says now bounds the beginning from below just as well.
       await store.lookUp(key, null);
-      note = store.noteAt(key, startedAt);
+      stamp = store.readStampAt(key, startedAt);
     }
-    const tag = note === null ? null : await store.endRead(key, { ...read, note });
+    const tag = stamp === null ? null : await store.endRead(key, { ...read, stamp });
     if (tag === null) onEvent('untagged');
     else if (tag.isReplaced) onEvent('replaced-state-read');
     return tag;

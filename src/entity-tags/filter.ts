@@ -4,7 +4,7 @@ import type { PathRules } from '../http/path-table.ts';
 import type { Answer } from '../http/rejection.ts';
 import { isRejection, type Rejection, reject } from '../http/rejection.ts';
 import type { ObservedHooks } from '../upstream/hooks.ts';
-import type { EntityTagEvent, Tracking } from './context.ts';
+import type { EntityTagContext, EntityTagEvent } from './context.ts';
 import { type IfMatch, readIfMatch } from './entity-tag.ts';
 import { type Identity, isStranger, subjectOf } from './keys.ts';
 import { beginRead } from './read.ts';
@@ -32,7 +32,7 @@ export interface EntityTagsOptions {
   readonly paths: PathRules;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
-  /** Milliseconds; default `performance.now`, the clock of `TagStore.noteAt`. */
+  /** Milliseconds; default `performance.now`, the clock of `TagStore.readStampAt`. */
   readonly monotonic?: () => number;
   readonly onEvent?: (event: EntityTagEvent) => void;
 }
@@ -62,7 +62,7 @@ export interface EntityTags {
 /** @throws {Error} when the resources' templates do not fit together. */
 export function createEntityTags(options: EntityTagsOptions): EntityTags {
   const resources = createTrackedResources(options.resources, options.paths);
-  const tracking: Tracking = {
+  const context: EntityTagContext = {
     store: options.store,
     times: options.times,
     waitMs: options.waitMs,
@@ -96,12 +96,12 @@ export function createEntityTags(options: EntityTagsOptions): EntityTags {
       const tracked = match(request);
       if (tracked === undefined || tracked === 'no-id') return undefined;
       if (tracked === 'lenient') {
-        tracking.onEvent('lenient-spelling');
+        context.onEvent('lenient-spelling');
         return reject('lenient-spelling');
       }
-      if (isSafe(request.method)) return beginRead(tracking, request, tracked, identity);
-      if (isCreation(tracked, request)) return beginCreation(tracking, request, tracked, identity);
-      return beginTrackedWrite(tracking, request, tracked, identity, isObserved);
+      if (isSafe(request.method)) return beginRead(context, request, tracked, identity);
+      if (isCreation(tracked, request)) return beginCreation(context, request, tracked, identity);
+      return beginTrackedWrite(context, request, tracked, identity, isObserved);
     },
   };
 }
@@ -148,7 +148,7 @@ function preconditionOf(
 }
 
 function beginTrackedWrite(
-  tracking: Tracking,
+  context: EntityTagContext,
   request: CanonicalRequest,
   tracked: TrackedRequest,
   identity: Identity,
@@ -158,7 +158,7 @@ function beginTrackedWrite(
   const isOfStranger = isStranger(identity);
   const collection = collectionKeyOf(tracked, subjectOf(request, identity));
   const write: Omit<Write, 'tags'> = {
-    tracking,
+    context,
     tracked,
     key: tracked.member ?? collection,
     isOfStranger,
@@ -168,13 +168,13 @@ function beginTrackedWrite(
     alsoChanged: tracked.member === undefined || isOfStranger ? undefined : collection,
   };
   if (isRejection(precondition)) {
-    tracking.onEvent(
+    context.onEvent(
       precondition.rejection === 'if-match-missing' ? 'precondition-missing' : 'precondition-failed',
     );
     return isObserved ? observeWrite({ ...write, tags: null }, precondition) : precondition;
   }
   if (isCollectionWrite(tracked)) {
-    tracking.onEvent('collection-write');
+    context.onEvent('collection-write');
     const refusal = reject('collection-write');
     return isObserved ? observeWrite({ ...write, tags: null }, refusal) : refusal;
   }

@@ -2,12 +2,12 @@ import { defineClaim, defineScript, type RedisScript } from '../redis/redis.ts';
 
 /**
  * The claim protocol for Redis: `protocol.ts`, line by line, one script per operation. KEYS: the epoch marker of
- * the slot, the record. ARGV begins with lease, hold and longest read (microseconds) and the record's expiry
+ * the slot, the record. ARGV begins with lease, cold start and longest read (microseconds) and the record's expiry
  * (milliseconds). Every answer is one text of lines, quicker to read than a list: the epoch, the clock, the end of the
- * hold, then what the operation tells.
+ * cold start, then what the operation tells.
  *
  * The record is a hash: e(poch) g(eneration) t(ag) s(hop tag) ls (leases: token | until | tagged | tainted | sent,
- * each with a comma) w(anted until) o (turn of owners until) q qg (quiet until, tagged) c(hanged at) l(ast seen) b (what was replaced), all of them always
+ * each with a comma) w(anted until) o (turn of owners until) q qg (indeterminate until, tagged) c(hanged at) l(ast seen) b (what was replaced), all of them always
  * there, and `v:` + variant -> fingerprint | at | fields.
  *
  * The identity of the data is the replication id, read inside the script: it changes with every restart and every
@@ -20,7 +20,7 @@ import { defineClaim, defineScript, type RedisScript } from '../redis/redis.ts';
  * after the longest lease that can be configured; else it would wait for as long as the clock needs.
  */
 const prelude = `
-local LEASE, HOLD, LONGEST, EXPIRY = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local LEASE, COLD_START, LONGEST, EXPIRY = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local MAX_VARIANTS, MAX_LEASES, FIELDS, LONGEST_LEASE = 32, 64, 12, 600000000
 local TURN, OWN_TURN = math.min(500000, math.floor(LEASE / 30)), math.floor(LEASE / 3)
 local MARKER, RECORD = KEYS[1], KEYS[2]
@@ -45,8 +45,8 @@ if not since or since > now then
   marker = id .. ':' .. int(now)
   redis.call('SET', MARKER, marker)
 end
-local hold_until = since + HOLD
-local held = now < hold_until
+local cold_start_until = since + COLD_START
+local cold = now < cold_start_until
 
 local function untag(r) r.tag, r.shop, r.variants_gone = '', '', true end
 
@@ -57,7 +57,7 @@ local function change(r, at)
 end
 
 local function create()
-  return { generation = now, tag = '', shop = '', leases = {}, wanted = 0, turn = 0, quiet = 0, quiet_tagged = '0', changed = 0,
+  return { generation = now, tag = '', shop = '', leases = {}, wanted = 0, turn = 0, indeterminate = 0, indeterminate_tagged = '0', changed = 0,
     last = '', replaced = '', variants_gone = true }
 end
 
@@ -88,7 +88,7 @@ local function save(r)
   local left = redis.call('PTTL', RECORD)
   if r.variants_gone then redis.call('DEL', RECORD) end
   redis.call('HSET', RECORD, 'e', marker, 'g', int(r.generation), 't', r.tag, 's', r.shop, 'ls', write_leases(r.leases),
-    'w', int(r.wanted), 'o', int(r.turn), 'q', int(r.quiet), 'qg', r.quiet_tagged, 'c', int(r.changed), 'l', r.last, 'b', r.replaced)
+    'w', int(r.wanted), 'o', int(r.turn), 'q', int(r.indeterminate), 'qg', r.indeterminate_tagged, 'c', int(r.changed), 'l', r.last, 'b', r.replaced)
   redis.call('PEXPIRE', RECORD, math.max(left, EXPIRY))
 end
 
@@ -97,12 +97,12 @@ local function come_back(r)
   r.wanted = math.min(r.wanted, now + TURN)
   r.turn = math.min(r.turn, now + OWN_TURN)
   for _, lease in ipairs(r.leases) do lease.until_ = math.min(lease.until_, now + LONGEST_LEASE) end
-  r.quiet = math.min(r.quiet, now + LONGEST_LEASE)
+  r.indeterminate = math.min(r.indeterminate, now + LONGEST_LEASE)
   save(r)
 end
 
 local function latest(r)
-  local latest_ = math.max(r.quiet, r.wanted, r.turn)
+  local latest_ = math.max(r.indeterminate, r.wanted, r.turn)
   for _, lease in ipairs(r.leases) do latest_ = math.max(latest_, lease.until_) end
   return latest_
 end
@@ -111,7 +111,7 @@ local function load()
   local f = redis.call('HMGET', RECORD, 'e', 'g', 't', 's', 'ls', 'w', 'q', 'qg', 'c', 'l', 'b', 'o')
   if f[1] ~= marker then return nil end
   local r = { generation = tonumber(f[2]), tag = f[3], shop = f[4], leases = read_leases(f[5]), wanted = tonumber(f[6]),
-    quiet = tonumber(f[7]), turn = tonumber(f[12]), quiet_tagged = f[8], changed = tonumber(f[9]), last = f[10], replaced = f[11], variants_gone = false }
+    indeterminate = tonumber(f[7]), turn = tonumber(f[12]), indeterminate_tagged = f[8], changed = tonumber(f[9]), last = f[10], replaced = f[11], variants_gone = false }
   if r.changed > now or latest(r) > now + LONGEST_LEASE then come_back(r) end
   for i = #r.leases, 1, -1 do
     if r.leases[i].until_ <= now then
@@ -119,9 +119,9 @@ local function load()
       if gone.sent == '1' then change(r, gone.until_) end
     end
   end
-  if r.quiet ~= 0 and r.quiet <= now then
-    change(r, r.quiet)
-    r.quiet, r.quiet_tagged = 0, '0'
+  if r.indeterminate ~= 0 and r.indeterminate <= now then
+    change(r, r.indeterminate)
+    r.indeterminate, r.indeterminate_tagged = 0, '0'
   end
   return r
 end
@@ -132,31 +132,31 @@ local function give_turn(r)
   save(r)
 end
 
-local function answer(...) return table.concat({ marker, int(now), int(hold_until), ... }, '\\n') end
+local function answer(...) return table.concat({ marker, int(now), int(cold_start_until), ... }, '\\n') end
 
 local record = load()
-local quiet = record ~= nil and record.quiet ~= 0
+local indeterminate = record ~= nil and record.indeterminate ~= 0
 local leased = record ~= nil and #record.leases > 0
 `;
 
 const lookUp = `
-local why = held and 'hold' or quiet and 'quiet' or leased and 'lease' or ''
+local why = cold and 'cold-start' or indeterminate and 'indeterminate' or leased and 'lease' or ''
 local generation = record and record.generation or 0
 local known = why == '' and record and not record.variants_gone and ARGV[5] ~= '' and redis.call('HGET', RECORD, 'v:' .. ARGV[5])
 return answer(why, int(generation), record and record.tag or '', known or '')
 `;
 
 const endRead = `
-local note_epoch, note_generation, note_started = ARGV[5], ARGV[6], tonumber(ARGV[7])
+local stamp_epoch, stamp_generation, stamp_started = ARGV[5], ARGV[6], tonumber(ARGV[7])
 local variant, fingerprint, new_tag, shop, of_collection, fields = 'v:' .. ARGV[8], ARGV[9], ARGV[10], ARGV[11], ARGV[12], ARGV[13]
 
 local function unchanged()
-  if note_epoch ~= marker or now - note_started > LONGEST or note_started > now then return false end
-  if note_generation ~= '' then return tonumber(note_generation) == (record and record.generation or 0) end
-  return note_started > (record and record.changed or 0) and note_started > hold_until
+  if stamp_epoch ~= marker or now - stamp_started > LONGEST or stamp_started > now then return false end
+  if stamp_generation ~= '' then return tonumber(stamp_generation) == (record and record.generation or 0) end
+  return stamp_started > (record and record.changed or 0) and stamp_started > cold_start_until
 end
 
-if held or quiet then return answer('') end
+if cold or indeterminate then return answer('') end
 if not unchanged() then
   if ARGV[14] == '1' then give_turn(record) end
   return answer('')
@@ -166,7 +166,7 @@ local differs = known and fingerprint ~= '' and string.sub(known, 1, #fingerprin
 local same = known and not differs and '1' or '0'
 if fingerprint == '' or leased then return answer(record and record.tag or '', same, '0') end
 
-local entry = fingerprint .. '|' .. int(note_started) .. '|' .. fields
+local entry = fingerprint .. '|' .. int(stamp_started) .. '|' .. fields
 local r = record or create()
 local seen = string.sub(ARGV[8] .. '|' .. fingerprint, 1, 60)
 local replaced = r.replaced == seen and '1' or '0'
@@ -200,12 +200,12 @@ return answer(r.tag, same, replaced)
 /** ARGV[7] = '1': one of the tags from ARGV[9] has to be current; 'o': a stranger's write without one. */
 const claim = `
 local token, send_by, tagged = ARGV[5], tonumber(ARGV[6]), ARGV[7]
-if held then return answer('hold', int(hold_until - now)) end
+if cold then return answer('cold-start', int(cold_start_until - now)) end
 if tagged == '1' then
   local current = false
   for i = 9, #ARGV do current = current or (record ~= nil and record.tag ~= '' and ARGV[i] == record.tag) end
   if not current then
-    if quiet then return answer('quiet', int(record.quiet - now)) end
+    if indeterminate then return answer('indeterminate', int(record.indeterminate - now)) end
     if ARGV[8] == '1' then give_turn(record) end
     return answer('not-current', '0')
   end
@@ -217,7 +217,7 @@ if tagged == 'o' then
     if lease.tagged == '1' then busy_until = math.max(busy_until, lease.until_) end
   end
   if busy_until > now then return answer('busy', int(busy_until - now)) end
-  if r.quiet_tagged == '1' then return answer('quiet', int(r.quiet - now)) end
+  if r.indeterminate_tagged == '1' then return answer('indeterminate', int(r.indeterminate - now)) end
   return answer('granted', '0', '')
 end
 local tagged_runs, busy_until = false, r.wanted
@@ -232,11 +232,11 @@ if tagged == '1' and leased or tagged ~= '1' and not open_to_others then
   end
   return answer('busy', int(busy_until - now))
 end
-if quiet and (tagged == '1' or record.quiet_tagged == '1') then return answer('quiet', int(record.quiet - now)) end
+if indeterminate and (tagged == '1' or record.indeterminate_tagged == '1') then return answer('indeterminate', int(record.indeterminate - now)) end
 taint(r)
 if tagged == '1' then r.wanted, r.turn = 0, math.min(r.turn, 1) end
 r.leases[#r.leases + 1] = { token = token, until_ = now + send_by, tagged = tagged,
-  tainted = (quiet or leased) and '1' or '0', sent = '0' }
+  tainted = (indeterminate or leased) and '1' or '0', sent = '0' }
 save(r)
 return answer('granted', '0', r.shop)
 `;
@@ -257,9 +257,9 @@ const end = `
 local token, tagged, outcome, new_tag, shop = ARGV[5], ARGV[6], ARGV[7], ARGV[8], ARGV[9]
 local changes_nothing = outcome == 'unsent' or outcome == 'refused'
 
-local function hush(r, until_, tagged_)
-  r.quiet = math.max(r.quiet, until_)
-  if tagged_ == '1' then r.quiet_tagged = '1' end
+local function mark_indeterminate(r, until_, tagged_)
+  r.indeterminate = math.max(r.indeterminate, until_)
+  if tagged_ == '1' then r.indeterminate_tagged = '1' end
 end
 
 local own = find_lease(record, token)
@@ -269,7 +269,7 @@ if not own then
   change(r, now)
   taint(r)
   if tagged == 'o' then r.turn = math.max(r.turn, 1) end
-  if outcome == 'unknown' then hush(r, now + LEASE, tagged) end
+  if outcome == 'unknown' then mark_indeterminate(r, now + LEASE, tagged) end
   save(r)
   return answer('')
 end
@@ -278,12 +278,12 @@ local r = record
 local lease = table.remove(r.leases, own)
 if changes_nothing then
   -- Made for this claim, it says no more than none: ids that nobody has must not fill the store.
-  local says_nothing = r.tag == '' and r.changed == 0 and r.quiet == 0 and #r.leases == 0
+  local says_nothing = r.tag == '' and r.changed == 0 and r.indeterminate == 0 and #r.leases == 0
   if says_nothing then redis.call('DEL', RECORD) else save(r) end
   return answer('')
 end
 change(r, now)
-if outcome == 'unknown' then hush(r, lease.until_, lease.tagged) end
+if outcome == 'unknown' then mark_indeterminate(r, lease.until_, lease.tagged) end
 if outcome == 'applied' and lease.tainted ~= '1' then
   r.replaced = r.last
   if new_tag ~= '' then r.tag, r.shop = new_tag, shop end

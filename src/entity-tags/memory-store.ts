@@ -33,7 +33,7 @@ export type Protocol = Pick<
 >;
 
 /**
- * Tags of one process: nothing survives it, and nothing is shared. No hold, since leases of a process that ended
+ * Tags of one process: nothing survives it, and nothing is shared. No cold start, since leases of a process that ended
  * cannot be told from none: a kill in the middle of a write is the named limit of this store.
  */
 export function createMemoryTagStore(options: MemoryTagStoreOptions): TagStore {
@@ -42,14 +42,14 @@ export function createMemoryTagStore(options: MemoryTagStoreOptions): TagStore {
   const protocolTimes: ProtocolTimes = {
     lease: times.leaseMs * 1000,
     sendBy: times.sendByMs * 1000,
-    hold: 0,
+    coldStart: 0,
     longestRead: times.longestReadMs * 1000,
   };
   const epoch = 'memory';
   const micros = () => Math.round(now() * 1000) + 1;
   /** Reads that began before a record was dropped for want of room prove nothing about its successor. */
   let droppedAt = 0;
-  /** A record with a lease or a quiet time is never dropped. */
+  /** A record with a lease or an indeterminate write is never dropped. */
   const busy = new Map<ResourceKey, TagRecord>();
   const idle = new LRUCache<ResourceKey, TagRecord>({
     // As a size, each record being 1: `max` would take the room of all of them at the start.
@@ -70,7 +70,7 @@ export function createMemoryTagStore(options: MemoryTagStoreOptions): TagStore {
       idle.delete(key);
       return answer;
     }
-    const isBusy = record.leases.length > 0 || record.quietUntil !== 0;
+    const isBusy = record.leases.length > 0 || record.indeterminateUntil !== 0;
     if (isBusy) {
       busy.set(key, record);
       idle.delete(key);
@@ -93,18 +93,18 @@ export function createMemoryTagStore(options: MemoryTagStoreOptions): TagStore {
   return {
     kind: 'memory',
     lookUp: (key, variant) => protocol.lookUp(look(key), variant),
-    noteAt: (_, startedAt) => ({ epoch, generation: null, startedAt: Math.round(startedAt * 1000) }),
+    readStampAt: (_, startedAt) => ({ epoch, generation: null, startedAt: Math.round(startedAt * 1000) }),
     hasHeard: () => true,
     endRead(key, read) {
       const opened = look(key);
-      if (opened.record === null && read.note.startedAt <= droppedAt) return null;
+      if (opened.record === null && read.stamp.startedAt <= droppedAt) return null;
       return store(key, protocol.endRead(opened, read, protocolTimes), read.isOfStranger);
     },
     claim: (key, wanted) => store(key, protocol.claim(look(key), wanted, protocolTimes), wanted.isOfStranger),
     markSent: (key, token) => store(key, protocol.markSent(look(key), token, protocolTimes)),
     end: (key, write) => store(key, protocol.end(look(key), write, protocolTimes), write.isOfStranger),
     warmUp: async () => 0,
-    holdLeftMs: () => 0,
+    coldStartLeftMs: () => 0,
     close: async () => {},
   };
 }

@@ -1,4 +1,4 @@
-import type { Claim, ClaimAnswer, ClaimEnd, LookUp, ReadEnd, ReadNote, ReadTag } from './tag-store.ts';
+import type { Claim, ClaimAnswer, ClaimEnd, LookUp, ReadEnd, ReadStamp, ReadTag } from './tag-store.ts';
 
 /**
  * The claim protocol as pure steps: what is stored and the store's clock go in, what is to be stored and the answer
@@ -16,14 +16,14 @@ export interface TagRecord {
   /** A write with the current tag waits for the leases to end: until then no other one is given beside them. */
   readonly wantedUntil: number;
   /**
-   * Strangers' writes wait until then, for somebody who is verified and whose read or write another one of them spoilt.
+   * Strangers' writes wait until then, for somebody who is verified and whose read or write another one of them got in the way of.
    * 1: none is to wait; 0: no stranger's write has changed anything.
    */
   readonly turnUntil: number;
   /** An unknown write may land until then; 0: none. */
-  readonly quietUntil: number;
+  readonly indeterminateUntil: number;
   /** One with a tag is among the unknown. */
-  readonly quietTagged: boolean;
+  readonly indeterminateTagged: boolean;
   readonly changedAt: number;
   /** The last representation that was recorded, as the beginning of `variant|fingerprint`. */
   readonly lastSeen: string;
@@ -51,7 +51,7 @@ export interface ProtocolTimes {
   readonly lease: number;
   readonly sendBy: number;
   /** How long a new store hands out nothing. */
-  readonly hold: number;
+  readonly coldStart: number;
   /** A read that took longer is not recorded. */
   readonly longestRead: number;
 }
@@ -60,8 +60,8 @@ export interface ProtocolTimes {
 export interface Opened {
   readonly now: number;
   readonly epoch: string;
-  /** The hold's end; a read that began before it proves nothing. */
-  readonly holdUntil: number;
+  /** The cold start's end; a read that began before it proves nothing. */
+  readonly coldStartUntil: number;
   readonly record: TagRecord | null;
 }
 
@@ -88,7 +88,7 @@ export function open(
 ): Opened {
   const { now, epoch, since } = moment;
   const record = stored !== null && stored.epoch === epoch ? runOut(stored, now) : null;
-  return { now, epoch, holdUntil: since + times.hold, record };
+  return { now, epoch, coldStartUntil: since + times.coldStart, record };
 }
 
 function runOut(stored: TagRecord, now: number): TagRecord {
@@ -98,9 +98,9 @@ function runOut(stored: TagRecord, now: number): TagRecord {
     const before = lease.sent ? changed(record, lease.until) : record;
     record = { ...before, leases: without(record.leases, lease.token) };
   }
-  if (record.quietUntil !== 0 && record.quietUntil <= now) {
-    const { quietUntil } = record;
-    record = { ...changed(record, quietUntil), quietUntil: 0, quietTagged: false };
+  if (record.indeterminateUntil !== 0 && record.indeterminateUntil <= now) {
+    const { indeterminateUntil } = record;
+    record = { ...changed(record, indeterminateUntil), indeterminateUntil: 0, indeterminateTagged: false };
   }
   return record;
 }
@@ -108,8 +108,8 @@ function runOut(stored: TagRecord, now: number): TagRecord {
 export function lookUp(opened: Opened, variant: string | null): LookUp {
   const { now, epoch, record } = opened;
   const unsettled = whyUnsettled(opened);
-  const note: ReadNote | null =
-    unsettled === 'hold' || isQuiet(record)
+  const stamp: ReadStamp | null =
+    unsettled === 'cold-start' || isIndeterminate(record)
       ? null
       : { epoch, generation: record?.generation ?? 0, startedAt: now };
   const known = variant === null ? undefined : record?.fingerprints[variant];
@@ -117,13 +117,13 @@ export function lookUp(opened: Opened, variant: string | null): LookUp {
     known === undefined || unsettled !== null
       ? null
       : { ageMs: (now - known.at) / 1000, fields: known.fields };
-  return { note, tag: record?.tag ?? null, unsettled, recorded };
+  return { stamp, tag: record?.tag ?? null, unsettled, recorded };
 }
 
 export function endRead(opened: Opened, read: ReadEnd, times: ProtocolTimes): Step<ReadTag | null> {
   const { now, epoch, record } = opened;
-  if (isHeld(opened) || isQuiet(record)) return { record, answer: null };
-  if (!isUnchangedSince(opened, read.note, times)) {
+  if (isColdStart(opened) || isIndeterminate(record)) return { record, answer: null };
+  if (!isUnchangedSince(opened, read.stamp, times)) {
     return { record: read.isOfStranger === true ? record : giveTurn(opened, times), answer: null };
   }
   const known = record?.fingerprints[read.variant];
@@ -135,7 +135,7 @@ export function endRead(opened: Opened, read: ReadEnd, times: ProtocolTimes): St
         record === null || record.tag === null ? null : { tag: record.tag, isUnchanged, isReplaced: false },
     };
   }
-  const fingerprint = { value: read.fingerprint, at: read.note.startedAt, fields: read.fields ?? '' };
+  const fingerprint = { value: read.fingerprint, at: read.stamp.startedAt, fields: read.fields ?? '' };
   const lastSeen = `${read.variant}|${read.fingerprint}`.slice(0, lastSeenLength);
   const stored = record ?? createRecord(epoch, now);
   const isReplaced = stored.replaced === lastSeen;
@@ -156,23 +156,26 @@ export function endRead(opened: Opened, read: ReadEnd, times: ProtocolTimes): St
   };
 }
 
-function isUnchangedSince(opened: Opened, note: ReadNote, times: ProtocolTimes): boolean {
-  const { now, epoch, holdUntil, record } = opened;
-  const lastedFor = now - note.startedAt;
+function isUnchangedSince(opened: Opened, stamp: ReadStamp, times: ProtocolTimes): boolean {
+  const { now, epoch, coldStartUntil, record } = opened;
+  const lastedFor = now - stamp.startedAt;
   // Below 0: somebody has set the clock back meanwhile.
-  if (note.epoch !== epoch || lastedFor > times.longestRead || lastedFor < 0) return false;
-  if (note.generation !== null) return note.generation === (record?.generation ?? 0);
-  return note.startedAt > (record?.changedAt ?? 0) && note.startedAt > holdUntil;
+  if (stamp.epoch !== epoch || lastedFor > times.longestRead || lastedFor < 0) return false;
+  if (stamp.generation !== null) return stamp.generation === (record?.generation ?? 0);
+  return stamp.startedAt > (record?.changedAt ?? 0) && stamp.startedAt > coldStartUntil;
 }
 
 export function claim(opened: Opened, wanted: Claim, times: ProtocolTimes): Step<ClaimAnswer> {
   const { token, tags } = wanted;
-  const { now, epoch, holdUntil, record } = opened;
+  const { now, epoch, coldStartUntil, record } = opened;
   const refuse = (answer: ClaimAnswer): Step<ClaimAnswer> => ({ record, answer });
-  if (isHeld(opened)) return refuse({ kind: 'hold', remainingMs: (holdUntil - now) / 1000 });
-  const quiet: ClaimAnswer = { kind: 'quiet', remainingMs: ((record?.quietUntil ?? 0) - now) / 1000 };
+  if (isColdStart(opened)) return refuse({ kind: 'cold-start', remainingMs: (coldStartUntil - now) / 1000 });
+  const indeterminate: ClaimAnswer = {
+    kind: 'indeterminate',
+    remainingMs: ((record?.indeterminateUntil ?? 0) - now) / 1000,
+  };
   if (tags !== null && (record === null || record.tag === null || !tags.includes(record.tag))) {
-    if (isQuiet(record)) return refuse(quiet);
+    if (isIndeterminate(record)) return refuse(indeterminate);
     const after = wanted.isOfStranger === true ? record : giveTurn(opened, times);
     return { record: after, answer: { kind: 'not-current' } };
   }
@@ -186,8 +189,9 @@ export function claim(opened: Opened, wanted: Claim, times: ProtocolTimes): Step
     const wantedUntil = now + Math.min(longestTurn, Math.floor(times.lease / turnsPerLease));
     return { record: { ...before, wantedUntil }, answer };
   }
-  if (isQuiet(record) && (tags !== null || record?.quietTagged === true)) return refuse(quiet);
-  const tainted = isQuiet(record) || leases.length > 0;
+  if (isIndeterminate(record) && (tags !== null || record?.indeterminateTagged === true))
+    return refuse(indeterminate);
+  const tainted = isIndeterminate(record) || leases.length > 0;
   const lease: Lease = { token, until: now + times.sendBy, tagged: tags !== null, tainted, sent: false };
   const wantedUntil = tags === null ? before.wantedUntil : 0;
   const turnUntil = tags === null ? before.turnUntil : Math.min(before.turnUntil, 1);
@@ -199,13 +203,13 @@ export function claim(opened: Opened, wanted: Claim, times: ProtocolTimes): Step
 
 /** Whether a write that takes no lease may be sent: what is granted is granted for `sendBy`. */
 function mayPass(
-  { leases, wantedUntil, turnUntil, quietUntil, quietTagged }: TagRecord,
+  { leases, wantedUntil, turnUntil, indeterminateUntil, indeterminateTagged }: TagRecord,
   now: number,
 ): ClaimAnswer {
   const tagged = leases.filter((lease) => lease.tagged).map(({ until }) => until);
   const busyUntil = Math.max(wantedUntil, turnUntil, ...tagged);
   if (busyUntil > now) return { kind: 'busy', remainingMs: (busyUntil - now) / 1000 };
-  if (quietTagged) return { kind: 'quiet', remainingMs: (quietUntil - now) / 1000 };
+  if (indeterminateTagged) return { kind: 'indeterminate', remainingMs: (indeterminateUntil - now) / 1000 };
   return { kind: 'granted', shopTag: null };
 }
 
@@ -238,7 +242,7 @@ export function end(opened: Opened, write: ClaimEnd, times: ProtocolTimes): Step
         ...late,
         leases: taint(late.leases),
         turnUntil: Math.max(late.turnUntil, write.isOpen === true ? 1 : 0),
-        ...(outcome === 'unknown' ? hush(late, now + times.lease, write.tagged) : {}),
+        ...(outcome === 'unknown' ? markIndeterminate(late, now + times.lease, write.tagged) : {}),
       },
       answer: null,
     };
@@ -250,17 +254,17 @@ export function end(opened: Opened, write: ClaimEnd, times: ProtocolTimes): Step
   }
   const after: TagRecord = { ...changed(record, now), leases };
   if (outcome === 'unknown') {
-    return { record: { ...after, ...hush(after, lease.until, lease.tagged) }, answer: null };
+    return { record: { ...after, ...markIndeterminate(after, lease.until, lease.tagged) }, answer: null };
   }
-  if (outcome === 'spoilt' || lease.tainted) return { record: after, answer: null };
+  if (outcome === 'invalidated' || lease.tainted) return { record: after, answer: null };
   const applied = { ...after, replaced: record.lastSeen };
   if (write.newTag === null) return { record: applied, answer: null };
   return { record: { ...applied, tag: write.newTag, shopTag: write.shopTag }, answer: write.newTag };
 }
 
 /** Made for a claim that came to nothing, it says no more than none: ids that nobody has must not fill the store. */
-function saysNothing({ tag, changedAt, quietUntil, leases }: TagRecord): boolean {
-  return tag === null && changedAt === 0 && quietUntil === 0 && leases.length === 0;
+function saysNothing({ tag, changedAt, indeterminateUntil, leases }: TagRecord): boolean {
+  return tag === null && changedAt === 0 && indeterminateUntil === 0 && leases.length === 0;
 }
 
 function without(leases: readonly Lease[], gone: string): readonly Lease[] {
@@ -289,12 +293,15 @@ function untagged(record: TagRecord): TagRecord {
   return { ...record, tag: null, shopTag: null, fingerprints: {} };
 }
 
-function hush(
+function markIndeterminate(
   record: TagRecord,
   until: number,
   tagged: boolean,
-): Pick<TagRecord, 'quietUntil' | 'quietTagged'> {
-  return { quietUntil: Math.max(record.quietUntil, until), quietTagged: record.quietTagged || tagged };
+): Pick<TagRecord, 'indeterminateUntil' | 'indeterminateTagged'> {
+  return {
+    indeterminateUntil: Math.max(record.indeterminateUntil, until),
+    indeterminateTagged: record.indeterminateTagged || tagged,
+  };
 }
 
 /** The generation starts at the clock, so that a record that was lost and made anew never repeats one. */
@@ -308,28 +315,28 @@ function createRecord(epoch: string, now: number): TagRecord {
     leases: [],
     wantedUntil: 0,
     turnUntil: 0,
-    quietUntil: 0,
-    quietTagged: false,
+    indeterminateUntil: 0,
+    indeterminateTagged: false,
     changedAt: 0,
     lastSeen: '',
     replaced: '',
   };
 }
 
-function isHeld({ now, holdUntil }: Opened): boolean {
-  return now < holdUntil;
+function isColdStart({ now, coldStartUntil }: Opened): boolean {
+  return now < coldStartUntil;
 }
 
 function isLeased(record: TagRecord | null): boolean {
   return record !== null && record.leases.length > 0;
 }
 
-function isQuiet(record: TagRecord | null): boolean {
-  return record !== null && record.quietUntil !== 0;
+function isIndeterminate(record: TagRecord | null): boolean {
+  return record !== null && record.indeterminateUntil !== 0;
 }
 
 function whyUnsettled(opened: Opened): LookUp['unsettled'] {
-  if (isHeld(opened)) return 'hold';
-  if (isQuiet(opened.record)) return 'quiet';
+  if (isColdStart(opened)) return 'cold-start';
+  if (isIndeterminate(opened.record)) return 'indeterminate';
   return isLeased(opened.record) ? 'lease' : null;
 }

@@ -2,13 +2,13 @@ import type { CanonicalRequest } from '../http/canonical-request.ts';
 import { type FieldEdits, fieldValue, fieldValues } from '../http/field-list.ts';
 import type { Answer } from '../http/rejection.ts';
 import type { ForwardOutcome, ResponseEdits, UpstreamHooks } from '../upstream/hooks.ts';
-import { answerOctets, recordRead, type Tracking } from './context.ts';
+import { answerOctets, type EntityTagContext, recordRead } from './context.ts';
 import { namesTag, parseEntityTags, parseStrongTag } from './entity-tag.ts';
 import { singleMemberId } from './json-api.ts';
 import { coversVary, type Identity, isStranger, randomTag, subjectOf, variantOf, varyNames } from './keys.ts';
 import { fingerprintOf, fingerprintWithout } from './representation.ts';
 import { collectionKeyOf, memberKeyOf, type TrackedRequest } from './resources.ts';
-import type { Eventually, ReadNote, ResourceKey } from './tag-store.ts';
+import type { Eventually, ReadStamp, ResourceKey } from './tag-store.ts';
 
 /** The shop's tags are for us alone. */
 const withoutTag: FieldEdits = { etag: null };
@@ -17,7 +17,7 @@ const fieldsOf304 = ['Cache-Control', 'Content-Location', 'Expires', 'Vary'];
 const maxStoredFieldsBytes = 2048;
 
 interface Read {
-  readonly tracking: Tracking;
+  readonly context: EntityTagContext;
   readonly request: CanonicalRequest;
   readonly tracked: TrackedRequest;
   readonly subject: string;
@@ -25,7 +25,7 @@ interface Read {
   /** The member's record, else the subject's record of the collection. */
   readonly key: ResourceKey;
   /** From before the shop is asked; exact where the store was asked for it. */
-  readonly note: ReadNote | null;
+  readonly stamp: ReadStamp | null;
   /** It was asked for one, and gave none: it is not asked again. */
   readonly isStoreAway: boolean;
   readonly isOfStranger: boolean;
@@ -35,22 +35,22 @@ interface Read {
 
 /** GET or HEAD of a collection or a member: a 304 from the store, or what is wanted of the exchange with the shop. */
 export function beginRead(
-  tracking: Tracking,
+  context: EntityTagContext,
   request: CanonicalRequest,
   tracked: TrackedRequest,
   identity: Identity,
 ): UpstreamHooks | Promise<UpstreamHooks | Answer> {
   const subject = subjectOf(request, identity);
-  const startedAt = tracking.monotonic();
+  const startedAt = context.monotonic();
   const key = tracked.member ?? collectionKeyOf(tracked, subject);
   const read: Read = {
-    tracking,
+    context,
     request,
     tracked,
     subject,
     variant: variantOf(request, subject, 'read'),
     key,
-    note: tracking.store.noteAt(key, startedAt),
+    stamp: context.store.readStampAt(key, startedAt),
     isStoreAway: false,
     isOfStranger: isStranger(identity),
     startedAt,
@@ -61,19 +61,19 @@ export function beginRead(
     identity?.subject !== undefined &&
     fieldValue(request.fields, 'if-none-match') !== undefined;
   // Who heard nothing for a while knows the store's clock too badly to tell this read from a write just before it.
-  return mayBeFresh || !tracking.store.hasHeard(key) ? askStore(read, mayBeFresh) : hooksOf(read);
+  return mayBeFresh || !context.store.hasHeard(key) ? askStore(read, mayBeFresh) : hooksOf(read);
 }
 
 async function askStore(read: Read, mayBeFresh: boolean): Promise<UpstreamHooks | Answer> {
-  const { tracking, request, tracked, variant, key } = read;
+  const { context, request, tracked, variant, key } = read;
   const { ifMatch, freshForMs } = tracked.resource;
   try {
-    const { tag, recorded, note } = await tracking.store.lookUp(key, mayBeFresh ? variant : null);
+    const { tag, recorded, stamp } = await context.store.lookUp(key, mayBeFresh ? variant : null);
     // Below 0: somebody has set the store's clock back.
     const isFresh = recorded !== null && recorded.ageMs >= 0 && recorded.ageMs < freshForMs;
     if (tag !== null && isFresh && recorded.fields !== '') {
       if (namesTag(fieldValues(request.fields, 'if-none-match'), tag, ifMatch)) {
-        tracking.onEvent('fresh-not-modified');
+        context.onEvent('fresh-not-modified');
         return {
           status: 304,
           fields: [...parseRecordedFields(recorded.fields), 'ETag', `"${tag}"`],
@@ -81,18 +81,18 @@ async function askStore(read: Read, mayBeFresh: boolean): Promise<UpstreamHooks 
         };
       }
     }
-    return hooksOf({ ...read, note, startedAt: tracking.monotonic() });
+    return hooksOf({ ...read, stamp, startedAt: context.monotonic() });
   } catch {
-    tracking.onEvent('store-unavailable');
+    context.onEvent('store-unavailable');
     return hooksOf({ ...read, isStoreAway: true });
   }
 }
 
 function hooksOf(read: Read): UpstreamHooks {
-  const { tracking, request } = read;
+  const { context, request } = read;
   return {
     requestFields: fieldsForShop(request),
-    bufferLimit: tracking.trackedResponseBytes,
+    bufferLimit: context.trackedResponseBytes,
     streamedHeaderEdits: withoutTag,
     onOutcome: (outcome) => settleRead(read, outcome),
   };
@@ -115,11 +115,11 @@ function fieldsForShop({ fields }: CanonicalRequest): FieldEdits | undefined {
 }
 
 async function settleRead(read: Read, outcome: ForwardOutcome): Promise<ResponseEdits> {
-  const { tracking, request, tracked } = read;
+  const { context, request, tracked } = read;
   if (outcome.kind !== 'answered') return {};
   if (outcome.status !== 200) return { fields: withoutTag };
   if (outcome.body === null) {
-    tracking.onEvent('untracked-too-large');
+    context.onEvent('untracked-too-large');
     return {};
   }
   const tag = await tagOf(read, outcome.fields, outcome.body);
@@ -129,10 +129,10 @@ async function settleRead(read: Read, outcome: ForwardOutcome): Promise<Response
   const { ifMatch } = tracked.resource;
   const mayBe304 = tag.isValidator || (request.method !== 'HEAD' && parseEntityTags(lines, ifMatch) === '*');
   if (mayBe304 && namesTag(lines, tag.value, ifMatch)) {
-    tracking.onEvent('not-modified');
+    context.onEvent('not-modified');
     return { fields, notModified: true };
   }
-  tracking.onEvent('tagged');
+  context.onEvent('tagged');
   return { fields };
 }
 
@@ -147,36 +147,36 @@ interface GivenTag {
 }
 
 async function tagOf(read: Read, fields: readonly string[], body: Buffer): Promise<GivenTag | undefined> {
-  const { tracking, request, tracked, subject, note, startedAt, isOfStranger } = read;
+  const { context, request, tracked, subject, stamp, startedAt, isOfStranger } = read;
   const isHead = request.method === 'HEAD';
   // Without the body nobody knows whether the collection would carry its own tag or a member's.
   if (read.isStoreAway || (isHead && tracked.role === 'collection')) return undefined;
   if (isFromCache(fields)) {
-    tracking.onEvent('untracked-aged');
+    context.onEvent('untracked-aged');
     return undefined;
   }
-  const octets = isHead ? null : await answerOctets(tracking, fields, body);
+  const octets = isHead ? null : await answerOctets(context, fields, body);
   if (octets === null && !isHead) return undefined;
   const digest = octets === null ? null : fingerprintFor(tracked, octets);
   // Nearly every one is there at once, and costs no promise then.
   const fingerprint = digest instanceof Promise ? await digest : digest;
   if (fingerprint === null && !isHead) {
-    tracking.onEvent('untracked-content');
+    context.onEvent('untracked-content');
     return undefined;
   }
   const memberId =
     octets !== null && tracked.role === 'collection' ? await singleMemberId(octets) : undefined;
   if (isOfStranger && tracked.role === 'collection' && memberId === undefined) {
-    tracking.onEvent('untracked-stranger');
+    context.onEvent('untracked-stranger');
     return undefined;
   }
   const [key, earlier] =
     memberId === undefined
-      ? [read.key, note]
+      ? [read.key, stamp]
       : // Exact for the collection's record, good by its time for the member's.
-        [memberKeyOf(tracked, memberId), note && { ...note, generation: null }];
+        [memberKeyOf(tracked, memberId), stamp && { ...stamp, generation: null }];
   const alsoBy = varyNames(fieldValues(fields, 'vary'));
-  const given = await recordRead(tracking, key, earlier, startedAt, {
+  const given = await recordRead(context, key, earlier, startedAt, {
     variant: alsoBy.length === 0 ? read.variant : variantOf(request, subject, 'read', alsoBy),
     fingerprint,
     newTag: randomTag(),

@@ -7,7 +7,7 @@ import type {
   ClaimEnd,
   LookUp,
   ReadEnd,
-  ReadNote,
+  ReadStamp,
   ReadTag,
   ResourceKey,
   TagStore,
@@ -18,12 +18,12 @@ export interface RedisTagStoreOptions {
   readonly redis: Redis;
   readonly times: Pick<
     EntityTagTimes,
-    'leaseMs' | 'sendByMs' | 'holdMs' | 'longestReadMs' | 'recordExpiryMs' | 'strangersExpiryMs'
+    'leaseMs' | 'sendByMs' | 'coldStartMs' | 'longestReadMs' | 'recordExpiryMs' | 'strangersExpiryMs'
   >;
-  /** Milliseconds; asked at each call, since replicas with a longer lease may come. Default `times.holdMs`. */
-  readonly holdMs?: () => number;
-  /** A hold has begun while none was known: any script may be the first to meet another data set. */
-  readonly onHold?: (heldMs: number) => void;
+  /** Milliseconds; asked at each call, since replicas with a longer lease may come. Default `times.coldStartMs`. */
+  readonly coldStartMs?: () => number;
+  /** A cold start has begun while none was known: any script may be the first to meet another data set. */
+  readonly onColdStart?: (coldStartMs: number) => void;
   /** Begins every key; deployments that share a Redis need different ones. Default `shopward`. */
   readonly keyPrefix?: string;
   /**
@@ -55,22 +55,31 @@ class RedisTagStore implements TagStore {
   readonly #prefix: string;
   readonly #buckets: number;
   readonly #times: RedisTagStoreOptions['times'];
-  readonly #holdMs: () => number;
-  readonly #onHold: (heldMs: number) => void;
+  readonly #coldStartMs: () => number;
+  readonly #onColdStart: (coldStartMs: number) => void;
   readonly #now: () => number;
-  /** When the hold of each marker ends, by our clock. */
-  readonly #heldUntilMs = new Map<number, number>();
+  /** When the cold start of each marker ends, by our clock. */
+  readonly #coldStartUntilMs = new Map<number, number>();
   readonly #clock: ReturnType<typeof createStoreClock>;
 
-  constructor({ redis, times, holdMs, onHold, keyPrefix, replicas, now, scripts }: RedisTagStoreOptions) {
+  constructor({
+    redis,
+    times,
+    coldStartMs,
+    onColdStart,
+    keyPrefix,
+    replicas,
+    now,
+    scripts,
+  }: RedisTagStoreOptions) {
     this.#redis = redis;
     this.#scripts = scripts ?? buildTagScripts();
     this.#replicas = replicas ?? 0;
     this.#prefix = keyPrefix ?? 'shopward';
     this.#buckets = redis.kind === 'cluster' ? clusterBuckets : 1;
     this.#times = times;
-    this.#holdMs = holdMs ?? (() => times.holdMs);
-    this.#onHold = onHold ?? (() => {});
+    this.#coldStartMs = coldStartMs ?? (() => times.coldStartMs);
+    this.#onColdStart = onColdStart ?? (() => {});
     this.#now = now ?? (() => performance.now());
     this.#clock = createStoreClock(this.#now);
   }
@@ -80,20 +89,20 @@ class RedisTagStore implements TagStore {
     const reply = await this.#run(this.#scripts.lookUp, bucket, key, [variant ?? '']);
     const [epoch = '', now = '', , why = '', generation = '', tag = '', recorded = ''] = reply;
     return {
-      note:
-        why === 'hold' || why === 'quiet'
+      stamp:
+        why === 'cold-start' || why === 'indeterminate'
           ? null
           : { epoch, generation: Number(generation), startedAt: Number(now) },
       tag: tag === '' ? null : tag,
-      unsettled: why === 'hold' || why === 'quiet' || why === 'lease' ? why : null,
+      unsettled: why === 'cold-start' || why === 'indeterminate' || why === 'lease' ? why : null,
       recorded: recorded === '' ? null : readEntry(recorded, Number(now)),
     };
   }
 
-  noteAt(key: ResourceKey, startedAt: number, earlier: ReadNote | null = null): ReadNote | null {
-    const note = this.#clock.noteAt(this.#bucketOf(key), startedAt);
-    if (note === null || earlier === null || earlier.epoch !== note.epoch) return note;
-    return earlier.startedAt > note.startedAt ? earlier : note;
+  readStampAt(key: ResourceKey, startedAt: number, earlier: ReadStamp | null = null): ReadStamp | null {
+    const stamp = this.#clock.readStampAt(this.#bucketOf(key), startedAt);
+    if (stamp === null || earlier === null || earlier.epoch !== stamp.epoch) return stamp;
+    return earlier.startedAt > stamp.startedAt ? earlier : stamp;
   }
 
   hasHeard(key: ResourceKey): boolean {
@@ -101,15 +110,15 @@ class RedisTagStore implements TagStore {
   }
 
   async endRead(key: ResourceKey, read: ReadEnd): Promise<ReadTag | null> {
-    const { note } = read;
+    const { stamp } = read;
     const reply = await this.#run(
       this.#scripts.endRead,
       this.#bucketOf(key),
       key,
       [
-        note.epoch,
-        note.generation ?? '',
-        note.startedAt,
+        stamp.epoch,
+        stamp.generation ?? '',
+        stamp.startedAt,
         read.variant,
         read.fingerprint ?? '',
         read.newTag,
@@ -160,15 +169,15 @@ class RedisTagStore implements TagStore {
     const nowhere = '-' as ResourceKey;
     const buckets = Array.from({ length: this.#buckets }, (_, bucket) => bucket);
     const left = buckets.map(async (bucket) => {
-      const [, now, holdUntil] = await this.#run(this.#scripts.lookUp, bucket, nowhere, ['']);
-      return (Number(holdUntil) - Number(now)) / 1000;
+      const [, now, coldStartUntil] = await this.#run(this.#scripts.lookUp, bucket, nowhere, ['']);
+      return (Number(coldStartUntil) - Number(now)) / 1000;
     });
     return Math.max(0, ...(await Promise.all(left)));
   }
 
-  holdLeftMs(): number {
+  coldStartLeftMs(): number {
     let until = 0;
-    for (const each of this.#heldUntilMs.values()) until = Math.max(until, each);
+    for (const each of this.#coldStartUntilMs.values()) until = Math.max(until, each);
     return Math.max(0, until - this.#now());
   }
 
@@ -178,7 +187,7 @@ class RedisTagStore implements TagStore {
   #timeArgs(isOfStranger = false): number[] {
     const { leaseMs, longestReadMs, recordExpiryMs, strangersExpiryMs } = this.#times;
     const expiryMs = isOfStranger ? strangersExpiryMs : recordExpiryMs;
-    return [leaseMs * 1000, this.#holdMs() * 1000, longestReadMs * 1000, expiryMs];
+    return [leaseMs * 1000, this.#coldStartMs() * 1000, longestReadMs * 1000, expiryMs];
   }
 
   async #run(
@@ -207,18 +216,18 @@ class RedisTagStore implements TagStore {
   #hear(bucket: number, reply: unknown, askedAt: number): Reply {
     if (typeof reply !== 'string') throw new RedisUnavailable('error');
     const lines = reply.split('\n');
-    const [epoch = '', now, holdUntil] = lines;
+    const [epoch = '', now, coldStartUntil] = lines;
     this.#clock.hear(bucket, epoch, Number(now), askedAt);
-    const heldMs = (Number(holdUntil) - Number(now)) / 1000;
-    if (heldMs > 0) this.#hold(bucket, heldMs);
-    else this.#heldUntilMs.delete(bucket);
+    const coldStartMs = (Number(coldStartUntil) - Number(now)) / 1000;
+    if (coldStartMs > 0) this.#startCold(bucket, coldStartMs);
+    else this.#coldStartUntilMs.delete(bucket);
     return lines;
   }
 
-  #hold(bucket: number, heldMs: number): void {
-    const isNews = this.holdLeftMs() === 0;
-    this.#heldUntilMs.set(bucket, this.#now() + heldMs);
-    if (isNews) this.#onHold(heldMs);
+  #startCold(bucket: number, coldStartMs: number): void {
+    const isNews = this.coldStartLeftMs() === 0;
+    this.#coldStartUntilMs.set(bucket, this.#now() + coldStartMs);
+    if (isNews) this.#onColdStart(coldStartMs);
   }
 }
 
@@ -231,8 +240,8 @@ function readClaim(reply: Reply): ClaimAnswer {
     case 'not-current':
       return { kind };
     case 'busy':
-    case 'quiet':
-    case 'hold':
+    case 'indeterminate':
+    case 'cold-start':
       return { kind, remainingMs };
     default:
       throw new RedisUnavailable('error');

@@ -1,4 +1,4 @@
-import type { ReadNote } from './tag-store.ts';
+import type { ReadStamp } from './tag-store.ts';
 
 /**
  * What this process knows of the store's clock, per marker: with every answer the store tells its time, and from the
@@ -8,7 +8,7 @@ import type { ReadNote } from './tag-store.ts';
 export interface StoreClock {
   /** `askedAtMs`: before the question left. */
   hear(bucket: number, epoch: string, storeMicros: number, askedAtMs: number): void;
-  noteAt(bucket: number, startedAtMs: number): ReadNote | null;
+  readStampAt(bucket: number, startedAtMs: number): ReadStamp | null;
   /** Whether it was heard so lately that a bound is as good as the store's own word. */
   hasHeard(bucket: number): boolean;
 }
@@ -44,7 +44,7 @@ export function createStoreClock(nowMs: () => number): StoreClock {
       }
       best.set(bucket, { epoch, storeMicros, atMs });
     },
-    noteAt(bucket, startedAtMs) {
+    readStampAt(bucket, startedAtMs) {
       const known = best.get(bucket);
       if (known === undefined || Math.abs(startedAtMs - known.atMs) > maxDistanceMs) return null;
       const startedAt = Math.floor(boundAt(known, startedAtMs));

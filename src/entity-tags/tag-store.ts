@@ -4,16 +4,16 @@
  */
 export interface TagStore {
   readonly kind: 'memory' | 'redis';
-  /** Before the shop is asked (read-begin): what is known, and the note for `endRead`. One round trip. */
+  /** Before the shop is asked (read-begin): what is known, and the stamp for `endRead`. One round trip. */
   lookUp(key: ResourceKey, variant: string | null): Eventually<LookUp>;
   /**
-   * A note for a read that began at `startedAt` of this process's monotonic clock (`performance.now()`), made from
+   * A stamp for a read that began at `startedAt` of this process's monotonic clock (`performance.now()`), made from
    * what the store last said about its own clock: no round trip. Null when it said nothing recently: `lookUp` first.
-   * With the note that was made when the read began: the better of the two.
+   * With the stamp that was made when the read began: the better of the two.
    */
-  noteAt(key: ResourceKey, startedAt: number, earlier?: ReadNote | null): ReadNote | null;
+  readStampAt(key: ResourceKey, startedAt: number, earlier?: ReadStamp | null): ReadStamp | null;
   /**
-   * Whether the store told its clock within the last moments: only then is a note by time good enough for a read that
+   * Whether the store told its clock within the last moments: only then is a stamp by time good enough for a read that
    * follows a write at once. Else `lookUp` before the shop is asked.
    */
   hasHeard(key: ResourceKey): boolean;
@@ -28,10 +28,10 @@ export interface TagStore {
   markSent(key: ResourceKey, token: string): Eventually<boolean>;
   /** What became of a write; gives the tag that its answer may carry. */
   end(key: ResourceKey, end: ClaimEnd): Eventually<string | null>;
-  /** Begins the hold of a new store, at a start or reconnect; resolves with the milliseconds that are left of it. */
+  /** Begins the cold start of a new store, at a start or reconnect; resolves with the milliseconds that are left of it. */
   warmUp(): Promise<number>;
-  /** The rest of the hold as the store last told it, in milliseconds; 0: none. */
-  holdLeftMs(): number;
+  /** The rest of the cold start as the store last told it, in milliseconds; 0: none. */
+  coldStartLeftMs(): number;
   close(): Promise<void>;
 }
 
@@ -41,7 +41,7 @@ export type Eventually<T> = T | Promise<T>;
 export type ResourceKey = string & { readonly resourceKey: true };
 
 /** Proof of when a read began. `generation` is exact; without it the time decides. */
-export interface ReadNote {
+export interface ReadStamp {
   readonly epoch: string;
   readonly generation: number | null;
   /** Microseconds of the store's clock; never later than the read's real beginning. */
@@ -49,17 +49,17 @@ export interface ReadNote {
 }
 
 export interface LookUp {
-  /** Null: what is read now may not be tagged (hold, or an unknown write may still land). */
-  readonly note: ReadNote | null;
+  /** Null: what is read now may not be tagged (cold start, or an unknown write may still land). */
+  readonly stamp: ReadStamp | null;
   readonly tag: string | null;
   /** Why a write would be refused at this moment, else null. */
-  readonly unsettled: 'hold' | 'quiet' | 'lease' | null;
+  readonly unsettled: 'cold-start' | 'indeterminate' | 'lease' | null;
   /** The variant as it was recorded, if it was and nothing is unsettled. */
   readonly recorded: { readonly ageMs: number; readonly fields: string } | null;
 }
 
 export interface ReadEnd {
-  readonly note: ReadNote;
+  readonly stamp: ReadStamp;
   readonly variant: string;
   /** Null (HEAD): nothing is recorded, the current tag is given. */
   readonly fingerprint: string | null;
@@ -103,9 +103,9 @@ export type ClaimAnswer =
   /** No offered tag is current. */
   | { readonly kind: 'not-current' }
   /** A write with an unknown outcome may still land. */
-  | { readonly kind: 'quiet'; readonly remainingMs: number }
+  | { readonly kind: 'indeterminate'; readonly remainingMs: number }
   /** The store is new: leases may have been lost with the old one. */
-  | { readonly kind: 'hold'; readonly remainingMs: number }
+  | { readonly kind: 'cold-start'; readonly remainingMs: number }
   /** Not all replicas of the store have the claim. */
   | { readonly kind: 'not-replicated' };
 
@@ -123,7 +123,7 @@ export interface ClaimEnd {
 }
 
 /**
- * `unsent`: no byte left. `refused`: the shop said no. `applied`: it said yes. `spoilt`: nobody knows what the state is
+ * `unsent`: no byte left. `refused`: the shop said no. `applied`: it said yes. `invalidated`: nobody knows what the state is
  * now, but nothing more will land. `unknown`: it may have landed, or may land yet.
  */
-export type WriteOutcome = 'unsent' | 'refused' | 'applied' | 'spoilt' | 'unknown';
+export type WriteOutcome = 'unsent' | 'refused' | 'applied' | 'invalidated' | 'unknown';

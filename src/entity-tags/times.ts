@@ -15,7 +15,7 @@ export interface EntityTagTimeSettings {
 /** Milliseconds. */
 export interface EntityTagTimes {
   readonly leaseMs: number;
-  readonly holdMs: number;
+  readonly coldStartMs: number;
   readonly sendByMs: number;
   /** The first byte of a write leaves within this time from before its claim … */
   readonly firstByteByMs: number;
@@ -58,7 +58,7 @@ export function entityTagTimes(
   const firstByteByMs = sendByMs / 2;
   return {
     leaseMs,
-    holdMs: leaseMs,
+    coldStartMs: leaseMs,
     sendByMs,
     firstByteByMs,
     sendWithinMs: sendByMs - firstByteByMs,

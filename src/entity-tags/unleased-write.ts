@@ -3,7 +3,7 @@ import { type FieldList, fieldValue } from '../http/field-list.ts';
 import { decodeSegment } from '../http/path-folding.ts';
 import { isRejection, type Rejection } from '../http/rejection.ts';
 import type { ForwardOutcome, ResponseEdits, UpstreamHooks } from '../upstream/hooks.ts';
-import { answerOctets, recordRead, type Tracking } from './context.ts';
+import { answerOctets, type EntityTagContext, recordRead } from './context.ts';
 import { parseStrongTag } from './entity-tag.ts';
 import { createdId, fitsInPath } from './json-api.ts';
 import { type Identity, isStranger, randomTag, subjectOf, variantOf } from './keys.ts';
@@ -18,20 +18,20 @@ import { isInTime, markChanged, takeLease, type Write, writeOutcome, writtenFiel
  * write that was granted after this one was let through, and before that mark, it is a writer elsewhere.
  */
 export async function beginUnleasedWrite(write: Omit<Write, 'tags'>): Promise<UpstreamHooks | Rejection> {
-  const { tracking, key } = write;
+  const { context, key } = write;
   const untagged: Write = { ...write, tags: null };
   const granted = await takeLease(untagged, true);
   if (isRejection(granted)) return granted;
   return {
     requestFields: writtenFields(untagged, null),
-    maySend: () => isInTime(tracking, granted),
-    sendWithinMs: tracking.times.sendWithinMs,
-    bufferLimit: tracking.trackedResponseBytes,
+    maySend: () => isInTime(context, granted),
+    sendWithinMs: context.times.sendWithinMs,
+    bufferLimit: context.trackedResponseBytes,
     streamedHeaderEdits: { etag: null },
     // Who hangs up at once would have the mark made before the shop acts.
     ignoreClientAbort: true,
     async onOutcome(forwarded: ForwardOutcome): Promise<ResponseEdits> {
-      await markChanged(tracking, key, writeOutcome(forwarded), true);
+      await markChanged(context, key, writeOutcome(forwarded), true);
       return forwarded.kind === 'answered' ? { fields: { etag: null } } : {};
     },
   };
@@ -43,23 +43,23 @@ export async function beginUnleasedWrite(write: Omit<Write, 'tags'>): Promise<Up
  * read of the member that began before the request was sent.
  */
 export function beginCreation(
-  tracking: Tracking,
+  context: EntityTagContext,
   request: CanonicalRequest,
   tracked: TrackedRequest,
   identity: Identity,
 ): UpstreamHooks {
   const subject = subjectOf(request, identity);
-  const startedAt = tracking.monotonic();
+  const startedAt = context.monotonic();
   const isOfStranger = isStranger(identity);
   const alsoChanged = isOfStranger ? undefined : collectionKeyOf(tracked, subject);
   return {
     requestFields: { 'if-match': null, 'if-none-match': null },
-    bufferLimit: tracking.trackedResponseBytes,
+    bufferLimit: context.trackedResponseBytes,
     streamedHeaderEdits: { etag: null },
     async onOutcome(outcome): Promise<ResponseEdits> {
       const [tag] = await Promise.all([
-        tagOfCreated(tracking, request, tracked, { subject, isOfStranger }, startedAt, outcome),
-        markChanged(tracking, alsoChanged, writeOutcome(outcome)),
+        tagOfCreated(context, request, tracked, { subject, isOfStranger }, startedAt, outcome),
+        markChanged(context, alsoChanged, writeOutcome(outcome)),
       ]);
       if (outcome.kind !== 'answered') return {};
       return { fields: tag === null ? { etag: null } : { etag: null, ETag: `"${tag}"` } };
@@ -68,7 +68,7 @@ export function beginCreation(
 }
 
 async function tagOfCreated(
-  tracking: Tracking,
+  context: EntityTagContext,
   request: CanonicalRequest,
   tracked: TrackedRequest,
   { subject, isOfStranger }: { readonly subject: string; readonly isOfStranger: boolean },
@@ -76,11 +76,11 @@ async function tagOfCreated(
   outcome: ForwardOutcome,
 ): Promise<string | null> {
   if (outcome.kind !== 'answered' || outcome.status !== 201 || outcome.body === null) return null;
-  const octets = await answerOctets(tracking, outcome.fields, outcome.body);
+  const octets = await answerOctets(context, outcome.fields, outcome.body);
   if (octets === null) return null;
   const id = (await createdId(octets)) ?? idOfLocation(outcome.fields, tracked);
   if (id === undefined) return null;
-  const given = await recordRead(tracking, memberKeyOf(tracked, id), null, startedAt, {
+  const given = await recordRead(context, memberKeyOf(tracked, id), null, startedAt, {
     variant: variantOf(request, subject, 'created'),
     fingerprint: await fingerprintOf(octets),
     newTag: randomTag(),

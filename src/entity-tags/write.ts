@@ -4,7 +4,7 @@ import { type FieldEdits, fieldValue } from '../http/field-list.ts';
 import { type Rejection, reject } from '../http/rejection.ts';
 import { mayHoldAfter } from '../redis/faults.ts';
 import type { ForwardOutcome, ResponseEdits, UpstreamHooks } from '../upstream/hooks.ts';
-import { answerOctets, type EntityTagEvent, type Tracking } from './context.ts';
+import { answerOctets, type EntityTagContext, type EntityTagEvent } from './context.ts';
 import { parseStrongTag } from './entity-tag.ts';
 import { soleResource } from './json-api.ts';
 import { randomTag } from './keys.ts';
@@ -22,13 +22,13 @@ export function writeOutcome(outcome: ForwardOutcome): WriteOutcome {
   if (outcome.kind !== 'answered') return outcome.kind;
   const { status } = outcome;
   if (status === 202 || status === 408 || status >= 500 || status < 200) return 'unknown';
-  if (status === 207 || status === 412 || status === 428) return 'spoilt';
+  if (status === 207 || status === 412 || status === 428) return 'invalidated';
   if (status < 300) return 'applied';
-  return status < 400 ? 'spoilt' : 'refused';
+  return status < 400 ? 'invalidated' : 'refused';
 }
 
 export interface Write {
-  readonly tracking: Tracking;
+  readonly context: EntityTagContext;
   readonly tracked: TrackedRequest;
   readonly key: ResourceKey;
   readonly isOfStranger: boolean;
@@ -55,7 +55,7 @@ const outcomeEvents: Readonly<Record<WriteOutcome, EntityTagEvent>> = {
   applied: 'applied',
   refused: 'refused',
   unsent: 'unsent',
-  spoilt: 'spoilt',
+  invalidated: 'spoilt',
   unknown: 'unknown-outcome',
 };
 
@@ -67,10 +67,10 @@ export async function beginWrite(write: Write): Promise<UpstreamHooks | Rejectio
 
 /** Claims until it is decided: a busy resource is asked for again, with a new token each time. */
 export async function takeLease(
-  { tracking, key, tags, isOfStranger }: Write,
+  { context, key, tags, isOfStranger }: Write,
   isOpen = false,
 ): Promise<Granted | Rejection> {
-  const { store, monotonic, now, onEvent, waitMs } = tracking;
+  const { store, monotonic, now, onEvent, waitMs } = context;
   const giveUpAt = monotonic() + waitMs;
   for (let pollMs = firstPollMs; ; pollMs = Math.min(pollMs * 2, longestPollMs)) {
     const token = randomUUID();
@@ -80,7 +80,7 @@ export async function takeLease(
       answer = await store.claim(key, { token, tags, isOfStranger, isOpen });
     } catch (fault) {
       void mayHoldAfter(fault).then((mayHold) => {
-        if (mayHold) void giveBack(tracking, key, token, tags !== null);
+        if (mayHold) void giveBack(context, key, token, tags !== null);
       });
       onEvent('store-unavailable');
       return reject('tag-store-unavailable', { reason: 'store-unavailable', retryAfterSeconds: 1 });
@@ -89,14 +89,14 @@ export async function takeLease(
       if (!isOpen) onEvent('claimed');
       return { token, shopTag: answer.shopTag, claimedAt };
     }
-    if (answer.kind === 'not-replicated') void giveBack(tracking, key, token, tags !== null);
+    if (answer.kind === 'not-replicated') void giveBack(context, key, token, tags !== null);
     const left = giveUpAt - monotonic();
     if (answer.kind !== 'busy' || left <= 0) return refusalOf(answer, onEvent);
     await sleep(Math.min(pollMs * (0.5 + Math.random()), left, Math.max(1, answer.remainingMs)));
   }
 }
 
-function refusalOf(answer: ClaimAnswer, onEvent: Tracking['onEvent']): Rejection {
+function refusalOf(answer: ClaimAnswer, onEvent: EntityTagContext['onEvent']): Rejection {
   const retryAfterSeconds = 'remainingMs' in answer ? Math.max(1, Math.ceil(answer.remainingMs / 1000)) : 1;
   switch (answer.kind) {
     case 'not-current':
@@ -105,10 +105,12 @@ function refusalOf(answer: ClaimAnswer, onEvent: Tracking['onEvent']): Rejection
     case 'busy':
       onEvent('lease-busy');
       return reject('resource-busy', { reason: 'lease-busy', retryAfterSeconds });
-    case 'quiet':
-    case 'hold':
-      onEvent(answer.kind);
-      return reject('tag-store-unavailable', { reason: answer.kind, retryAfterSeconds });
+    case 'indeterminate':
+      onEvent('quiet');
+      return reject('tag-store-unavailable', { reason: 'quiet', retryAfterSeconds });
+    case 'cold-start':
+      onEvent('hold');
+      return reject('tag-store-unavailable', { reason: 'hold', retryAfterSeconds });
     default:
       onEvent('store-unavailable');
       return reject('tag-store-unavailable', { reason: answer.kind, retryAfterSeconds });
@@ -117,7 +119,7 @@ function refusalOf(answer: ClaimAnswer, onEvent: Tracking['onEvent']): Rejection
 
 /** A claim that may have been granted without our knowing; nobody waits for this. */
 async function giveBack(
-  { store }: Tracking,
+  { store }: EntityTagContext,
   key: ResourceKey,
   token: string,
   tagged: boolean,
@@ -130,15 +132,15 @@ async function giveBack(
 }
 
 function hooksOf(write: Write, granted: Granted): UpstreamHooks {
-  const { tracking } = write;
-  const { sendWithinMs, answerWithinMs } = tracking.times;
+  const { context } = write;
+  const { sendWithinMs, answerWithinMs } = context.times;
   return {
     requestFields: writtenFields(write, granted.shopTag),
     beforeSend: () => markSent(write, granted),
-    maySend: () => isInTime(tracking, granted),
+    maySend: () => isInTime(context, granted),
     sendWithinMs,
     answerWithinMs,
-    bufferLimit: tracking.trackedResponseBytes,
+    bufferLimit: context.trackedResponseBytes,
     streamedHeaderEdits: { etag: null },
     ignoreClientAbort: true,
     onOutcome: (outcome) => settleWrite(write, granted, outcome),
@@ -146,16 +148,16 @@ function hooksOf(write: Write, granted: Granted): UpstreamHooks {
 }
 
 /** The larger of both clocks: one stands still while the machine sleeps, the other may be set back. */
-export function isInTime({ monotonic, now, times }: Tracking, { claimedAt }: Granted): boolean {
+export function isInTime({ monotonic, now, times }: EntityTagContext, { claimedAt }: Granted): boolean {
   return Math.max(monotonic() - claimedAt.monotonic, now() - claimedAt.wall) < times.firstByteByMs;
 }
 
 /** From now on the write may land: not to be sent unless the store has taken note of that. */
-async function markSent({ tracking, key }: Write, { token }: Granted): Promise<boolean> {
+async function markSent({ context, key }: Write, { token }: Granted): Promise<boolean> {
   try {
-    return await tracking.store.markSent(key, token);
+    return await context.store.markSent(key, token);
   } catch {
-    tracking.onEvent('store-unavailable');
+    context.onEvent('store-unavailable');
     return false;
   }
 }
@@ -173,14 +175,14 @@ async function settleWrite(
   granted: Granted,
   forwarded: ForwardOutcome,
 ): Promise<ResponseEdits> {
-  const { tracking, answerTag } = write;
+  const { context, answerTag } = write;
   const outcome = writeOutcome(forwarded);
-  tracking.onEvent(outcomeEvents[outcome]);
+  context.onEvent(outcomeEvents[outcome]);
   const answerFields = forwarded.kind === 'answered' ? forwarded.fields : [];
   const shopTag = fieldValue(answerFields, 'etag');
   const [tag] = await Promise.all([
     storeOutcome(write, granted, outcome, parseStrongTag(shopTag)),
-    markChanged(tracking, write.alsoChanged, outcome),
+    markChanged(context, write.alsoChanged, outcome),
   ]);
   if (forwarded.kind !== 'answered') return {};
   const isDeleted = answerTag === 'gone' && outcome === 'applied';
@@ -192,18 +194,18 @@ async function settleWrite(
 
 /** Whether the answer to a write below the member is the member: by `Content-Location`, `Location`, or type and id. */
 async function showsMember(
-  { tracking, tracked }: Write,
+  { context, tracked }: Write,
   { fields, body }: Extract<ForwardOutcome, { kind: 'answered' }>,
 ): Promise<boolean> {
   const named = fieldValue(fields, 'content-location') ?? fieldValue(fields, 'location');
   if (named !== undefined && isMember(tracked, { path: named })) return true;
-  const octets = body === null || body.length === 0 ? null : await answerOctets(tracking, fields, body);
+  const octets = body === null || body.length === 0 ? null : await answerOctets(context, fields, body);
   const shown = octets === null ? undefined : await soleResource(octets);
   return shown !== undefined && isMember(tracked, shown);
 }
 
 async function storeOutcome(
-  { tracking, key, tags, answerTag, isOfStranger }: Write,
+  { context, key, tags, answerTag, isOfStranger }: Write,
   { token }: Granted,
   outcome: WriteOutcome,
   shopTag: string | null,
@@ -211,9 +213,9 @@ async function storeOutcome(
   const newTag = answerTag === 'gone' ? null : randomTag();
   try {
     const tagged = tags !== null;
-    return await tracking.store.end(key, { token, tagged, outcome, newTag, shopTag, isOfStranger });
+    return await context.store.end(key, { token, tagged, outcome, newTag, shopTag, isOfStranger });
   } catch {
-    tracking.onEvent('outcome-unstored');
+    context.onEvent('outcome-unstored');
     return null;
   }
 }
@@ -223,14 +225,14 @@ async function storeOutcome(
  * now, and its tag must not outlive the one of before.
  */
 export async function markChanged(
-  tracking: Tracking,
+  context: EntityTagContext,
   key: ResourceKey | undefined,
   outcome: WriteOutcome,
   isOpen = false,
 ): Promise<void> {
   if (key === undefined || outcome === 'unsent' || outcome === 'refused') return;
   try {
-    await tracking.store.end(key, {
+    await context.store.end(key, {
       token: randomUUID(),
       tagged: false,
       outcome: 'applied',
@@ -240,6 +242,6 @@ export async function markChanged(
       isOpen,
     });
   } catch {
-    tracking.onEvent('outcome-unstored');
+    context.onEvent('outcome-unstored');
   }
 }

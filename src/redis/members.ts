@@ -94,7 +94,7 @@ export function readRegister(reply: unknown): Register {
 /** What follows from what the processes that share a store told each other. */
 export interface Agreement {
   /** A new store hands out nothing for so long: the longest lease of all, since any of them may have a write under way. */
-  readonly holdMs: number;
+  readonly coldStartMs: number;
   /** Somebody passes writes that this process would check: no tag may be given out. */
   readonly refusesTags: boolean;
   /** The tokens in use are known by other digests than this process would make. */
@@ -109,7 +109,7 @@ export interface Agreement {
 export function agree(mine: Member, { owner, isOwnerNamed, digestKey, others }: Register): Agreement {
   const problems: string[] = [];
   const leases = others.map(({ leaseMs }) => leaseMs).filter((leaseMs) => leaseMs > 0);
-  const holdMs = Math.max(mine.leaseMs, ...leases);
+  const coldStartMs = Math.max(mine.leaseMs, ...leases);
   if (mine.leaseMs > 0 && leases.some((leaseMs) => leaseMs !== mine.leaseMs)) {
     const all = [...new Set([mine.leaseMs, ...leases])].map((ms) => `${ms / 1000}s`).join(', ');
     problems.push(
@@ -135,5 +135,5 @@ export function agree(mine: Member, { owner, isOwnerNamed, digestKey, others }: 
       `the data under store.prefix belongs to ${JSON.stringify(owner)}, and this is ${JSON.stringify(mine.owner)}: give each shop a store.prefix of its own, or set store.owner`,
     );
   }
-  return { holdMs, refusesTags: untracked.length > 0, refusesTokens, isForeign, problems };
+  return { coldStartMs, refusesTags: untracked.length > 0, refusesTokens, isForeign, problems };
 }

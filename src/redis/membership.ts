@@ -39,14 +39,14 @@ export class Membership {
   #agreement: Agreement | undefined;
   #validUntilMs = Number.NEGATIVE_INFINITY;
   /** The longest lease that any process had since this one began: one of its writes may still be under way. */
-  #longestHoldMs: number;
+  #longestColdStartMs: number;
   #announcing: Promise<void> | undefined;
 
   constructor(options: MembershipOptions) {
     this.#options = options;
     this.#text = JSON.stringify(options.member);
     this.#now = options.now ?? (() => performance.now());
-    this.#longestHoldMs = options.member.leaseMs;
+    this.#longestColdStartMs = options.member.leaseMs;
     this.#timer = setInterval(() => void this.announce().catch(() => {}), announceEveryMs).unref();
   }
 
@@ -64,8 +64,8 @@ export class Membership {
   }
 
   /** How long a new store hands out nothing. Others have told of theirs before it is over. */
-  holdMs(): number {
-    return Math.max(this.#longestHoldMs, announceEveryMs * 2);
+  coldStartMs(): number {
+    return Math.max(this.#longestColdStartMs, announceEveryMs * 2);
   }
 
   refusesTags(): RedisFaultWord | undefined {
@@ -107,7 +107,7 @@ export class Membership {
     const agreement = agree(member, register);
     this.#agreement = agreement;
     this.#validUntilMs = askedMs + validMs;
-    this.#longestHoldMs = Math.max(this.#longestHoldMs, agreement.holdMs);
+    this.#longestColdStartMs = Math.max(this.#longestColdStartMs, agreement.coldStartMs);
     if (before?.problems.join() !== agreement.problems.join() && (before ?? agreement).problems.length > 0) {
       onProblems(agreement.problems);
     }

@@ -14,15 +14,15 @@ export interface RefreshTokensOptions {
   readonly subjectOf: (accessToken: string) => string | undefined;
   /** Milliseconds that a refresh token lives when the shop's answer names no lifetime. */
   readonly lifetimeMs: number;
-  /** Milliseconds in which the shop must have answered an exchange; its claim holds `marginMs` longer. */
+  /** Milliseconds in which the shop must have answered a refresh; its claim holds `marginMs` longer. */
   readonly answerWithinMs: number;
-  /** Milliseconds from the confirmed claim to the first byte of the forwarded exchange. Default 5000. */
+  /** Milliseconds from the confirmed claim to the first byte of the forwarded refresh. Default 5000. */
   readonly marginMs?: number;
   /** Milliseconds that a claim holds until it is confirmed: two calls to the store must fit. Default 2000. */
   readonly claimMs?: number;
   /** What becomes of a used token that comes again. Default `refuse`. */
   readonly replay?: ReplayPolicy;
-  /** Milliseconds in which a used token gets the answer of its exchange again. Default 0: never. */
+  /** Milliseconds in which a used token gets the answer of its refresh again. Default 0: never. */
   readonly leewayMs?: number;
   /** Key of the digests; see `createDigests`. */
   readonly digestKey?: string | undefined;
@@ -49,7 +49,7 @@ export const refreshTokenEvents = [
   'exchange-unknown', // nobody knows; the claim lapses
   'exchange-repeated', // the same answer again, within the leeway
   'replay-forwarded',
-  'replay-withheld', // the shop would have exchanged a used token
+  'replay-withheld', // the shop would have refreshed a used token
   'family-ended',
   'answer-withheld', // an unknown token turned out to be revoked
   'answer-unreadable', // and withheld: nobody can say which tokens are in it
@@ -60,14 +60,14 @@ export const refreshTokenEvents = [
   'revocation-foreign',
   'book-full', // too many records about nothing: not noted, the shop decides
   'revocation-undone',
-  'store-unavailable', // 503 instead of an exchange or a revocation
+  'store-unavailable', // 503 instead of a refresh or a revocation
   'write-delayed', // tried again until the store takes it
   'write-lost',
 ] as const;
 export type RefreshTokenEvent = (typeof refreshTokenEvents)[number];
 
 /** What the parts of this feature share. */
-export interface Workings
+export interface RefreshTokenContext
   extends Required<
     Pick<
       RefreshTokensOptions,

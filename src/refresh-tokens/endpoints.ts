@@ -8,7 +8,7 @@ import {
 } from '../http/path-folding.ts';
 import { buildPathTable, type PathRules, type PathTableRow } from '../http/path-table.ts';
 
-/** An endpoint of the shop that issues, exchanges or revokes refresh tokens. */
+/** An endpoint of the shop that issues, refreshes or revokes refresh tokens. */
 export interface TokenEndpoint {
   readonly kind: 'issue' | 'exchange' | 'revoke';
   readonly method: Method;
@@ -32,9 +32,9 @@ export interface TokenFields {
 /** What a request is to the life of refresh tokens. */
 export interface TokenRequest {
   /** Exact matches first. */
-  readonly exchanges: readonly TokenEndpoint[];
+  readonly refreshes: readonly TokenEndpoint[];
   readonly issues: readonly TokenEndpoint[];
-  /** Endpoints whose path it is, by another method than theirs: shops that ignore the method exchange all the same. */
+  /** Endpoints whose path it is, by another method than theirs: shops that ignore the method refresh all the same. */
   readonly otherMethod: readonly TokenEndpoint[];
   /** The token of the path, decoded, or `mine`. */
   readonly revokes: string | undefined;
@@ -42,7 +42,7 @@ export interface TokenRequest {
 
 /**
  * Compiles the endpoints with the protected list's own lenient matching. A path that goes on behind an endpoint that
- * issues or exchanges counts as well: shops ignore an id where none belongs.
+ * issues or refreshes counts as well: shops ignore an id where none belongs.
  */
 export function compileTokenEndpoints(
   endpoints: readonly TokenEndpoint[],
@@ -58,7 +58,7 @@ export function compileTokenEndpoints(
     if (methods.size === 0 || (hasNothing && !methods.has(request.method))) return undefined;
     const met = table.match(request);
     if (met.length === 0) return undefined;
-    const exchanges = new Set<TokenEndpoint>();
+    const refreshes = new Set<TokenEndpoint>();
     const issues = new Set<TokenEndpoint>();
     const others = new Set<TokenEndpoint>();
     let revokes: string | undefined;
@@ -68,12 +68,12 @@ export function compileTokenEndpoints(
       else if (data.kind === 'issue') {
         // By any method that carries credentials: what a shop issues that ignores the method is recorded, too.
         if (isOwn || hasBody(request)) issues.add(data);
-      } else if (isOwn) exchanges.add(data);
+      } else if (isOwn) refreshes.add(data);
       else if (!hasNothing) others.add(data);
     }
-    if (exchanges.size + issues.size + others.size === 0 && !revokes) return undefined;
+    if (refreshes.size + issues.size + others.size === 0 && !revokes) return undefined;
     return {
-      exchanges: [...exchanges],
+      refreshes: [...refreshes],
       issues: [...issues],
       otherMethod: [...others],
       revokes: revokes || undefined,

@@ -2,14 +2,14 @@ import type { CanonicalRequest } from '../http/canonical-request.ts';
 import { type Answer, isAnswer, isRejection, type Rejection } from '../http/rejection.ts';
 import type { ObservedHooks } from '../upstream/hooks.ts';
 import {
+  type RefreshTokenContext,
   type RefreshTokenEvent,
   type RefreshTokensOptions,
   refreshTokenEvents,
-  type Workings,
 } from './context.ts';
 import { compileTokenEndpoints, hasBody, type TokenRequest } from './endpoints.ts';
 import { issueHooks } from './issue.ts';
-import { beginExchange } from './refresh.ts';
+import { beginRefresh } from './refresh.ts';
 import { refuseNotPlain } from './refusals.ts';
 import { RetryQueue } from './retry-queue.ts';
 import { beginRevocation } from './revoke.ts';
@@ -21,7 +21,7 @@ export interface RefreshTokens {
   concerns(request: CanonicalRequest): false | 'head' | 'whole-body';
   /**
    * Rejections: `token-request-not-plain`, `refresh-token-invalid`, `refresh-token-busy`, `refresh-token-unavailable`,
-   * `token-store-unavailable`; within the leeway an answer. In observe mode an exchange that would have been refused goes on,
+   * `token-store-unavailable`; within the leeway an answer. In observe mode a refresh that would have been refused goes on,
    * and what it yields is recorded.
    */
   begin(
@@ -55,7 +55,7 @@ export function createRefreshTokens(options: RefreshTokensOptions): RefreshToken
     onDelayed: () => emit('write-delayed'),
     onLost: () => emit('write-lost'),
   });
-  const workings: Workings = {
+  const context: RefreshTokenContext = {
     marginMs: 5000,
     claimMs: 2000,
     replay: 'refuse',
@@ -76,48 +76,48 @@ export function createRefreshTokens(options: RefreshTokensOptions): RefreshToken
       const meaning = read(request);
       if (meaning === undefined) return false;
       known.set(request, meaning);
-      const { exchanges, otherMethod } = meaning;
-      const isRead = exchanges.length > 0 || (otherMethod.length > 0 && hasBody(request));
+      const { refreshes, otherMethod } = meaning;
+      const isRead = refreshes.length > 0 || (otherMethod.length > 0 && hasBody(request));
       return isRead ? 'whole-body' : 'head';
     },
     async begin(request, identity, body = Buffer.alloc(0), isObserved = false) {
       const meaning = known.get(request) ?? read(request);
       if (meaning === undefined) return undefined;
-      const { exchanges, issues, revokes } = meaning;
+      const { refreshes, issues, revokes } = meaning;
       const candidate = candidateOf(request, body, meaning);
       if ('notPlain' in candidate) {
         emit('refused-not-plain');
-        const [endpoint] = [...exchanges, ...meaning.otherMethod, ...issues];
+        const [endpoint] = [...refreshes, ...meaning.otherMethod, ...issues];
         const refusal = refuseNotPlain(endpoint?.format ?? 'json-api', candidate.notPlain);
         if (!isObserved) return refusal;
         return {
-          ...issueHooks(workings, [...issues, ...exchanges], request, isObserved),
+          ...issueHooks(context, [...issues, ...refreshes], request, isObserved),
           observed: refusal,
         };
       }
-      const [exact, ...more] = exchanges;
+      const [exact, ...more] = refreshes;
       if (exact !== undefined && candidate.token !== undefined) {
         const endpoints = [exact, ...more] as const;
-        const verdict = await beginExchange(workings, endpoints, request, candidate.token, isObserved);
+        const verdict = await beginRefresh(context, endpoints, request, candidate.token, isObserved);
         if (!isObserved || isAnswer(verdict) || !isRejection(verdict)) return verdict;
-        return { ...issueHooks(workings, exchanges, request, isObserved), observed: verdict };
+        return { ...issueHooks(context, refreshes, request, isObserved), observed: verdict };
       }
       // Without an identity (no row protects the endpoint) nobody can say whose wish it is.
       if (revokes !== undefined && identity !== undefined)
-        return beginRevocation(workings, revokes, identity.subject);
-      if (exchanges.length + issues.length === 0) return undefined;
+        return beginRevocation(context, revokes, identity.subject);
+      if (refreshes.length + issues.length === 0) return undefined;
       if (issues.length === 0) emit('exchange-without-token');
-      return issueHooks(workings, [...issues, ...exchanges], request, isObserved);
+      return issueHooks(context, [...issues, ...refreshes], request, isObserved);
     },
     stats: () => ({ events: { ...events }, delayedWrites: retries.waiting }),
     close: () => retries.close(),
   };
 }
 
-/** What the request gives the shop to exchange; by another method than the endpoint's that is nothing. */
+/** What the request gives the shop to refresh; by another method than the endpoint's that is nothing. */
 function candidateOf(request: CanonicalRequest, body: Buffer, meaning: TokenRequest): Candidate {
-  const { exchanges, otherMethod } = meaning;
-  if (exchanges.length > 0) return findCandidate(request, body, exchanges);
+  const { refreshes, otherMethod } = meaning;
+  if (refreshes.length > 0) return findCandidate(request, body, refreshes);
   if (otherMethod.length > 0) {
     const candidate = findCandidate(request, body, otherMethod);
     return 'token' in candidate && candidate.token !== undefined ? { notPlain: 'method' } : candidate;

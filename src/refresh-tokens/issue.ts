@@ -3,7 +3,7 @@ import type { CanonicalRequest } from '../http/canonical-request.ts';
 import { type FieldList, fieldValues, trimOws } from '../http/field-list.ts';
 import { reject } from '../http/rejection.ts';
 import type { ForwardOutcome, ResponseEdits, UpstreamHooks } from '../upstream/hooks.ts';
-import type { Workings } from './context.ts';
+import type { RefreshTokenContext } from './context.ts';
 import { decodeContent } from './decoded-text.ts';
 import type { TokenEndpoint, TokenFields } from './endpoints.ts';
 import { foldName } from './token-request.ts';
@@ -26,20 +26,20 @@ export function verdictOf(outcome: ForwardOutcome): ShopVerdict {
 
 /** Answers in which the shop may issue tokens are read; one that may hold some that cannot be read is withheld. */
 export function issueHooks(
-  workings: Workings,
+  context: RefreshTokenContext,
   endpoints: readonly TokenEndpoint[],
   request: Pick<CanonicalRequest, 'fields'>,
   isObserved: boolean,
 ): UpstreamHooks {
   return {
-    ...readsAnswer(workings, request, isObserved),
+    ...readsAnswer(context, request, isObserved),
     async onOutcome(outcome) {
       if (verdictOf(outcome) !== 'done') return {};
-      const answer = readAnswer(workings, outcome, endpoints);
+      const answer = readAnswer(context, outcome, endpoints);
       if (answer === 'unreadable') return isObserved ? {} : withholdUnreadable();
       const family = newFamily();
       for (const issued of answer) {
-        await recordIssued(workings, issued, { subject: subjectDigestOf(workings, issued), family });
+        await recordIssued(context, issued, { subject: subjectDigestOf(context, issued), family });
       }
       return {};
     },
@@ -51,7 +51,7 @@ export function issueHooks(
  * Uncoded, whole, of a type that is read here, and held back as long as it lasts.
  */
 export function readsAnswer(
-  { answerBytes, answerWithinMs }: Workings,
+  { answerBytes, answerWithinMs }: RefreshTokenContext,
   { fields }: Pick<CanonicalRequest, 'fields'>,
   isObserved: boolean,
 ): Pick<UpstreamHooks, 'bufferLimit' | 'answerWithinMs' | 'withholds' | 'requestFields'> {
@@ -80,7 +80,7 @@ const jsonRange = /^(?:\*\/\*|application\/\*|application\/(?:[\w.-]+\+)?json)[ 
 
 /** The tokens of a 2xx. */
 export function readAnswer(
-  { answerBytes, emit }: Workings,
+  { answerBytes, emit }: RefreshTokenContext,
   outcome: ForwardOutcome,
   endpoints: readonly TokenEndpoint[],
 ): IssuedAnswer {
@@ -101,7 +101,7 @@ export function withholdUnreadable(): ResponseEdits {
 }
 
 export function subjectDigestOf(
-  { subjectOf, digests }: Workings,
+  { subjectOf, digests }: RefreshTokenContext,
   { accessToken }: IssuedTokens,
 ): SubjectDigest | null {
   const subject = accessToken === undefined ? undefined : subjectOf(accessToken);
@@ -202,7 +202,7 @@ function parseJson(octets: Buffer): unknown {
 export interface Descent {
   readonly subject: SubjectDigest | null;
   readonly family: FamilyId;
-  /** Generation of the token that it was exchanged for; left out: its subject's own of this moment. */
+  /** Generation of the token that it was refreshed for; left out: its subject's own of this moment. */
   readonly since?: number | undefined;
 }
 
@@ -215,7 +215,7 @@ export function newFamily(): FamilyId {
 
 /** Records a token that the shop has issued; later, where the store is away. */
 export async function recordIssued(
-  { store, digests, retries, lifetimeMs: usualMs, monotonicNow, emit }: Workings,
+  { store, digests, retries, lifetimeMs: usualMs, monotonicNow, emit }: RefreshTokenContext,
   issued: IssuedTokens,
   { subject, family, since }: Descent,
 ): Promise<void> {

@@ -46,7 +46,7 @@ local function keep()
   end
 end
 
--- one more record about nothing, made by who; '': by an exchange
+-- one more record about nothing, made by who; '': by a refresh
 local function admit(who)
   local till = tonumber(redis.call('HGET', BOOK, 'until') or '0')
   if till <= now then

@@ -55,7 +55,7 @@ export class MemoryTokenStore implements TokenStore {
   readonly #steps: TokenSteps;
   readonly #maxRecords: number;
   readonly #now: () => number;
-  /** Tokens that were issued or exchanged here. */
+  /** Tokens that were issued or refreshed here. */
   readonly #records = new Map<TokenDigest, TokenRecord>();
   /** Claims, notes and marks on tokens that may not exist: these never push one of the others out. */
   readonly #strays = new Map<TokenDigest, TokenRecord>();
@@ -227,7 +227,7 @@ export class MemoryTokenStore implements TokenStore {
     return isAdmitted;
   }
 
-  /** Once a second at most, since it costs a look at all of them: the book and the exchanges under way bound how many. */
+  /** Once a second at most, since it costs a look at all of them: the book and the refreshes under way bound how many. */
   #forgetLapsedStrays(): void {
     const now = this.#now();
     if (Math.abs(now - this.#straysLookedAtMs) < 1000) return;

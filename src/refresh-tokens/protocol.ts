@@ -105,7 +105,7 @@ export function markIndeterminate(record: TokenRecord, op: string): TokenRecord 
 }
 
 /**
- * A token that nobody saw issued gets a life when its exchange proves it; else its record is one about nothing, and
+ * A token that nobody saw issued gets a life when its refresh proves it; else its record is one about nothing, and
  * `isAdmitted` is asked.
  */
 export function markUsed(
@@ -175,7 +175,7 @@ export function settleRevocation(
   return { ...record, pending, notes };
 }
 
-/** One more record about nothing, made by `who`; null: by an exchange. A page ends a day behind its first entry. */
+/** One more record about nothing, made by `who`; null: by a refresh. A page ends a day behind its first entry. */
 export function admit(
   book: Book,
   who: SubjectDigest | null,

@@ -4,7 +4,7 @@ import type { Answer, Rejection } from '../http/rejection.ts';
 import { mayHoldAfter } from '../redis/faults.ts';
 import { RedisUnavailable } from '../redis/redis.ts';
 import type { ForwardOutcome, ResponseEdits, UpstreamHooks } from '../upstream/hooks.ts';
-import type { Workings } from './context.ts';
+import type { RefreshTokenContext } from './context.ts';
 import type { TokenEndpoint } from './endpoints.ts';
 import {
   newFamily,
@@ -15,13 +15,13 @@ import {
   verdictOf,
   withholdUnreadable,
 } from './issue.ts';
-import { refuseExchange, refuseForNow, refuseUnknown } from './refusals.ts';
+import { refuseForNow, refuseRefresh, refuseUnknown } from './refusals.ts';
 import { answerReplay, type PresentedToken, sealForLeeway } from './replay.ts';
 import type { ClaimAnswer, FamilyId, SubjectDigest, TokenDigest, Use } from './token-store.ts';
 
-/** One exchange of a refresh token, on its way. */
+/** A refresh on its way. */
 interface Refresh {
-  readonly workings: Workings;
+  readonly context: RefreshTokenContext;
   readonly endpoints: readonly TokenEndpoint[];
   readonly presented: PresentedToken;
   readonly op: string;
@@ -42,18 +42,18 @@ interface Claimed {
 type Unclaimed = Exclude<ClaimAnswer, { readonly kind: 'granted' }> | { readonly kind: 'lost' };
 
 /** Claims the token in every reading that the shop could make of it, or refuses. */
-export async function beginExchange(
-  workings: Workings,
+export async function beginRefresh(
+  context: RefreshTokenContext,
   endpoints: readonly [TokenEndpoint, ...TokenEndpoint[]],
   request: Pick<CanonicalRequest, 'fields'>,
   sent: string,
   isObserved: boolean,
 ): Promise<UpstreamHooks | Answer | Rejection> {
-  const { digests, retries, emit, monotonicNow, marginMs } = workings;
+  const { digests, retries, emit, monotonicNow, marginMs } = context;
   const [endpoint] = endpoints;
   const readings = digests.ofReadings(sent);
   const presented = { text: sent, digest: digests.ofToken(sent), endpoint, request };
-  const refresh: Refresh = { workings, endpoints, presented, op: randomUUID() };
+  const refresh: Refresh = { context, endpoints, presented, op: randomUUID() };
   await retries.flush();
   const begunAtMs = monotonicNow();
   const claimed: Claimed[] = [];
@@ -77,19 +77,19 @@ export async function beginExchange(
   }
   emit('exchange-granted');
   return {
-    ...readsAnswer(workings, request, isObserved),
+    ...readsAnswer(context, request, isObserved),
     ignoreClientAbort: true,
     maySend: () => monotonicNow() - begunAtMs <= marginMs,
     async onOutcome(outcome) {
-      const edits = await settleExchange(refresh, claimed, outcome);
+      const edits = await settleRefresh(refresh, claimed, outcome);
       return isObserved ? {} : edits;
     },
   };
 }
 
 /** First for a moment only: a claim that comes in late, when its caller has given up, is never confirmed. */
-async function claimToken({ workings, op }: Refresh, token: TokenDigest): Promise<Claimed | Unclaimed> {
-  const { store, claimMs, answerWithinMs, marginMs } = workings;
+async function claimToken({ context, op }: Refresh, token: TokenDigest): Promise<Claimed | Unclaimed> {
+  const { store, claimMs, answerWithinMs, marginMs } = context;
   const answer = await store.claim(token, op, claimMs);
   if (answer.kind !== 'granted') return answer;
   const { subject, family, isKnown, revokedBy } = answer;
@@ -105,15 +105,15 @@ async function claimToken({ workings, op }: Refresh, token: TokenDigest): Promis
 }
 
 async function refuse(
-  { workings, presented }: Refresh,
+  { context, presented }: Refresh,
   why: Unclaimed,
   isObserved: boolean,
 ): Promise<UpstreamHooks | Answer | Rejection> {
-  const { emit, answerWithinMs, marginMs } = workings;
+  const { emit, answerWithinMs, marginMs } = context;
   const { format } = presented.endpoint;
   switch (why.kind) {
     case 'used':
-      return answerReplay(workings, presented, why, isObserved);
+      return answerReplay(context, presented, why, isObserved);
     case 'in-exchange':
       emit('exchange-refused-in-exchange');
       return refuseForNow(format, why, answerWithinMs + marginMs);
@@ -122,16 +122,16 @@ async function refuse(
       return refuseUnknown(format);
     default:
       emit(`exchange-refused-${why.kind}`);
-      return refuseExchange(format, why.kind);
+      return refuseRefresh(format, why.kind);
   }
 }
 
-async function settleExchange(
+async function settleRefresh(
   refresh: Refresh,
   claimed: readonly Claimed[],
   outcome: ForwardOutcome,
 ): Promise<ResponseEdits> {
-  const { store, emit } = refresh.workings;
+  const { store, emit } = refresh.context;
   const tokens = claimed.map(({ token }) => token);
   switch (verdictOf(outcome)) {
     case 'done':
@@ -152,26 +152,26 @@ async function settleSuccess(
   claimed: readonly Claimed[],
   outcome: ForwardOutcome,
 ): Promise<ResponseEdits> {
-  const { workings, endpoints, presented } = refresh;
-  const { emit } = workings;
-  const read = readAnswer(workings, outcome, endpoints);
+  const { context, endpoints, presented } = refresh;
+  const { emit } = context;
+  const read = readAnswer(context, outcome, endpoints);
   const issued = read === 'unreadable' ? [] : read;
-  const owner = issued.map((one) => subjectDigestOf(workings, one)).find((one) => one !== null) ?? null;
+  const owner = issued.map((one) => subjectDigestOf(context, one)).find((one) => one !== null) ?? null;
   const parent = claimed.find(({ subject }) => subject !== null);
   const isWithheld = claimed.some(({ revokedBy }) => isRevokedBy(owner, revokedBy));
   const isProven = issued.length > 0;
-  const answer = isProven && !isWithheld ? sealForLeeway(workings, presented, outcome) : null;
-  // First of all, and whatever becomes of the rest: it is not exchanged again.
+  const answer = isProven && !isWithheld ? sealForLeeway(context, presented, outcome) : null;
+  // First of all, and whatever becomes of the rest: it is not refreshed again.
   const family = await markUsed(refresh, claimed, { owner, family: newFamily(), isProven, answer });
   if (isWithheld) {
     emit('answer-withheld');
-    return { rejection: refuseExchange(presented.endpoint.format, 'revoked') };
+    return { rejection: refuseRefresh(presented.endpoint.format, 'revoked') };
   }
   emit('exchanged');
   if (read === 'unreadable') return withholdUnreadable();
   const subject = owner ?? parent?.subject ?? null;
   const since = parent?.subject === subject ? parent?.since : undefined;
-  for (const one of issued) await recordIssued(workings, one, { subject, family, since });
+  for (const one of issued) await recordIssued(context, one, { subject, family, since });
   return {};
 }
 
@@ -180,7 +180,7 @@ async function settleSuccess(
  * that of the old token, also where it was recorded only since its claim.
  */
 async function markUsed(refresh: Refresh, claimed: readonly Claimed[], use: Use): Promise<FamilyId> {
-  const { store, retries, emit } = refresh.workings;
+  const { store, retries, emit } = refresh.context;
   const known = claimed.filter(({ isKnown }) => isKnown);
   const used = known.length > 0 ? known : claimed;
   let family = claimed.find((each) => each.family !== null)?.family ?? use.family;
@@ -207,7 +207,7 @@ function isRevokedBy(owner: SubjectDigest | null, revokedBy: readonly SubjectDig
   return owner === null ? revokedBy.length > 0 : revokedBy.includes(owner);
 }
 
-function releaseAll({ workings: { store }, op }: Refresh, tokens: readonly TokenDigest[]): Promise<void> {
+function releaseAll({ context: { store }, op }: Refresh, tokens: readonly TokenDigest[]): Promise<void> {
   return attemptAll(tokens, (token) => store.release(token, op));
 }
 

@@ -11,7 +11,7 @@ const { detail: plainRequest } = rejectionTable['token-request-not-plain'];
 const retryAfterSeconds = 1;
 
 /** In vain for good: the refusal in the words that the endpoint's clients understand. */
-export function refuseExchange(format: TokenEndpoint['format'], reason: RefusalReason): Rejection {
+export function refuseRefresh(format: TokenEndpoint['format'], reason: RefusalReason): Rejection {
   return reject('refresh-token-invalid', {
     reason,
     ...(format === 'form' && {
@@ -29,7 +29,7 @@ export function refuseNotPlain(format: TokenEndpoint['format'], reason: NotPlain
 }
 
 /**
- * Not now. An exchange under way is over soon, or takes as long again: who waits as long as it has lasted asks seldom. Where
+ * Not now. A refresh under way is over soon, or takes as long again: who waits as long as it has lasted asks seldom. Where
  * nobody knows what became of one, only the end of its claim helps. `holdMs`: how long a confirmed claim holds.
  */
 export function refuseForNow(

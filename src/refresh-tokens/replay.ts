@@ -3,10 +3,10 @@ import type { CanonicalRequest } from '../http/canonical-request.ts';
 import { type FieldList, fieldValue } from '../http/field-list.ts';
 import type { Answer, Rejection } from '../http/rejection.ts';
 import type { ForwardOutcome, UpstreamHooks } from '../upstream/hooks.ts';
-import type { Workings } from './context.ts';
+import type { RefreshTokenContext } from './context.ts';
 import type { TokenEndpoint } from './endpoints.ts';
 import { readsAnswer, verdictOf } from './issue.ts';
-import { refuseExchange } from './refusals.ts';
+import { refuseRefresh } from './refusals.ts';
 import type { TokenDigest, UsedAnswer } from './token-store.ts';
 
 /** A refresh token as a request names it. */
@@ -18,21 +18,21 @@ export interface PresentedToken {
 }
 
 /**
- * What a used token is answered that comes again: within the leeway the answer of its exchange, else what the policy says.
+ * What a used token is answered that comes again: within the leeway the answer of its refresh, else what the policy says.
  * Rejects as the store does.
  */
 export async function answerReplay(
-  workings: Workings,
+  context: RefreshTokenContext,
   presented: PresentedToken,
   used: UsedAnswer,
   isObserved: boolean,
 ): Promise<UpstreamHooks | Answer | Rejection> {
-  const { replay, leewayMs, emit } = workings;
-  const refused = refuseExchange(presented.endpoint.format, 'used');
+  const { replay, leewayMs, emit } = context;
+  const refused = refuseRefresh(presented.endpoint.format, 'used');
   const isWithinLeeway = used.usedForMs < leewayMs;
   if (isWithinLeeway && !isObserved && used.sealed !== null) {
     const answer = openAnswer(sealedFor(presented), used.sealed);
-    if (answer !== undefined && !(await isOver(workings, used))) {
+    if (answer !== undefined && !(await isOver(context, used))) {
       emit('exchange-repeated');
       return answer;
     }
@@ -40,14 +40,14 @@ export async function answerReplay(
   emit('exchange-refused-used');
   // Two tabs are no thieves, whatever the policy.
   if (isWithinLeeway || isObserved || replay === 'refuse') return refused;
-  if (replay === 'forward') return forwardReplay(workings, presented, refused, used);
-  await endFamily(workings, used);
+  if (replay === 'forward') return forwardReplay(context, presented, refused, used);
+  await endFamily(context, used);
   return refused;
 }
 
-/** The sealed answer of an exchange that has just succeeded, for the leeway. */
+/** The sealed answer of a refresh that has just succeeded, for the leeway. */
 export function sealForLeeway(
-  { leewayMs }: Workings,
+  { leewayMs }: RefreshTokenContext,
   presented: PresentedToken,
   outcome: ForwardOutcome,
 ): { readonly sealed: string; readonly leewayMs: number } | null {
@@ -58,27 +58,27 @@ export function sealForLeeway(
 
 /** The provider is asked, so that it can detect the reuse; what it may yield goes to nobody. */
 function forwardReplay(
-  workings: Workings,
+  context: RefreshTokenContext,
   { request }: PresentedToken,
   refused: Rejection,
   used: UsedAnswer,
 ): UpstreamHooks {
-  const { emit } = workings;
+  const { emit } = context;
   emit('replay-forwarded');
   return {
-    ...readsAnswer(workings, request, false),
+    ...readsAnswer(context, request, false),
     ignoreClientAbort: true,
     async onOutcome(outcome) {
       if (verdictOf(outcome) !== 'done') return {};
       emit('replay-withheld');
-      await endFamily(workings, used);
+      await endFamily(context, used);
       return { rejection: refused };
     },
   };
 }
 
 async function endFamily(
-  { store, retries, emit }: Workings,
+  { store, retries, emit }: RefreshTokenContext,
   { family, lifetimeMs }: UsedAnswer,
 ): Promise<void> {
   if (family === null) return;
@@ -86,7 +86,10 @@ async function endFamily(
   emit('family-ended');
 }
 
-async function isOver({ store }: Workings, { subject, generation, family }: UsedAnswer): Promise<boolean> {
+async function isOver(
+  { store }: RefreshTokenContext,
+  { subject, generation, family }: UsedAnswer,
+): Promise<boolean> {
   const [since, isEnded] = await Promise.all([
     subject === null ? 0 : store.generationOf(subject),
     family === null ? false : store.isFamilyEnded(family),
@@ -99,7 +102,7 @@ function sealedFor({ text, digest, endpoint }: PresentedToken): SealedFor {
 }
 
 /**
- * The answer of an exchange, sealed for whoever sends the same token again: AES-256-GCM under a key that HKDF-SHA-256
+ * The answer of a refresh, sealed for whoever sends the same token again: AES-256-GCM under a key that HKDF-SHA-256
  * (RFC 5869) makes of the token. The store keeps what is sealed beside the token's digest, and cannot open it.
  */
 export interface SealedFor {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Rejection } from '../http/rejection.ts';
 import { RedisUnavailable } from '../redis/redis.ts';
 import type { UpstreamHooks } from '../upstream/hooks.ts';
-import type { Workings } from './context.ts';
+import type { RefreshTokenContext } from './context.ts';
 import { verdictOf } from './issue.ts';
 import { refuseUnknown } from './refusals.ts';
 import type { Eventually, NoteAnswer } from './token-store.ts';
@@ -15,13 +15,13 @@ interface Note {
 
 /** Notes the revocation with the time of this request, and takes it back only if the shop certainly refused it. */
 export async function beginRevocation(
-  workings: Workings,
+  context: RefreshTokenContext,
   named: string,
   subject: string,
 ): Promise<UpstreamHooks | Rejection | undefined> {
-  const { emit, retries } = workings;
+  const { emit, retries } = context;
   const op = randomUUID();
-  const { note, settle } = noteOf(workings, named, subject);
+  const { note, settle } = noteOf(context, named, subject);
   // A token that was issued while the store was away, and is not recorded yet, would be missed by a `mine`.
   await retries.flush();
   try {
@@ -48,7 +48,7 @@ export async function beginRevocation(
   };
 }
 
-function noteOf({ store, digests }: Workings, named: string, subject: string): Note {
+function noteOf({ store, digests }: RefreshTokenContext, named: string, subject: string): Note {
   const by = digests.ofSubject(subject);
   if (named === 'mine') {
     let noted = 0;

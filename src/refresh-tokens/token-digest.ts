@@ -59,7 +59,7 @@ export function canonicalToken(token: string): string {
 
 /**
  * The canonical token, and what decoders read that skip `.`, `-` and `_` as well, or end hexadecimal at the first other
- * letter. Whoever exchanges a token exchanges, and uses up, all of them.
+ * letter. Whoever refreshes a token refreshes, and uses up, all of them.
  */
 export function readingsOf(token: string): readonly string[] {
   const canonical = canonicalToken(token);

@@ -4,20 +4,20 @@
  */
 export interface TokenStore {
   readonly kind: 'memory' | 'redis';
-  /** Before an exchange is forwarded, and for a moment only. Never repeat one that got no answer: release it, and begin anew. */
+  /** Before a refresh is forwarded, and for a moment only. Never repeat one that got no answer: release it, and begin anew. */
   claim(token: TokenDigest, op: string, holdMs: number): Eventually<ClaimAnswer>;
-  /** `op`'s claim holds for the whole exchange; anything but `confirmed`: the exchange must not be sent. */
+  /** `op`'s claim holds for the whole refresh; anything but `confirmed`: the refresh must not be sent. */
   confirm(token: TokenDigest, op: string, holdMs: number): Eventually<'confirmed' | 'lost'>;
-  /** The exchange did not happen. Nothing if the claim is not `op`'s any more. */
+  /** The refresh did not happen. Nothing if the claim is not `op`'s any more. */
   release(token: TokenDigest, op: string): Eventually<void>;
-  /** Nobody knows how the exchange has ended: its claim stays until it lapses, and says so. */
+  /** Nobody knows how the refresh has ended: its claim stays until it lapses, and says so. */
   markIndeterminate(token: TokenDigest, op: string): Eventually<void>;
   /**
-   * The shop has exchanged it. May be repeated. Gives the family that it has, which may have been recorded since its claim;
+   * The shop has refreshed it. May be repeated. Gives the family that it has, which may have been recorded since its claim;
    * `full`: nothing is known of it, nothing proves it, and the book is full.
    */
   markUsed(token: TokenDigest, use: Use): Eventually<FamilyId | 'full'>;
-  /** The shop has issued it. A token that was exchanged, or revoked, stays so. */
+  /** The shop has issued it. A token that was refreshed, or revoked, stays so. */
   record(token: TokenDigest, issued: IssuedRecord): Eventually<void>;
   /** Puts the token into the subject's index; gives what the generation for its record is made of. */
   addToSubject(subject: SubjectDigest, token: TokenDigest, lifetimeMs: number): Eventually<Standing>;
@@ -56,14 +56,14 @@ export type ClaimAnswer =
       readonly subject: SubjectDigest | null;
       readonly generation: number;
       readonly family: FamilyId | null;
-      /** It was issued, or exchanged, through shopward. */
+      /** It was issued, or refreshed, through shopward. */
       readonly isKnown: boolean;
       /** Who has revoked it, where it is not known whose it is. */
       readonly revokedBy: readonly SubjectDigest[];
     }
   | UsedAnswer
   | { readonly kind: 'revoked' | 'expired' }
-  /** Another exchange of it is under way, for so long at most; or it is over, and its outcome is not known. */
+  /** Another refresh of it is under way, for so long at most; or it is over, and its outcome is not known. */
   | { readonly kind: 'in-exchange'; readonly remainingMs: number; readonly isIndeterminate: boolean };
 
 export interface UsedAnswer {
@@ -73,13 +73,13 @@ export interface UsedAnswer {
   readonly family: FamilyId | null;
   /** How long the token was to live; 0: nobody knows. */
   readonly lifetimeMs: number;
-  /** Milliseconds since it was exchanged. */
+  /** Milliseconds since it was refreshed. */
   readonly usedForMs: number;
-  /** The answer of its exchange while the leeway lasts. */
+  /** The answer of its refresh while the leeway lasts. */
   readonly sealed: string | null;
 }
 
-/** What is known of an exchange that has succeeded. */
+/** What is known of a refresh that has succeeded. */
 export interface Use {
   /** Filled in where none was known; so is `family`. */
   readonly owner: SubjectDigest | null;

@@ -625,13 +625,13 @@ describe('the store is away', () => {
   const store: TagStore = {
     kind: 'redis',
     lookUp: away,
-    noteAt: () => null,
+    readStampAt: () => null,
     hasHeard: () => false,
     endRead: away,
     claim: away,
     markSent: away,
     end: away,
-    holdLeftMs: () => 0,
+    coldStartLeftMs: () => 0,
     warmUp: away,
     close: async () => {},
   };

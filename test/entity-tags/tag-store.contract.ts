@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { digest } from '../../src/entity-tags/keys.ts';
-import type { ClaimEnd, ReadEnd, ReadNote, ResourceKey, TagStore } from '../../src/entity-tags/tag-store.ts';
+import type { ClaimEnd, ReadEnd, ReadStamp, ResourceKey, TagStore } from '../../src/entity-tags/tag-store.ts';
 import { type EntityTagTimes, entityTagTimes } from '../../src/entity-tags/times.ts';
 
 /** A store under test, whose clock the test moves. */
@@ -29,18 +29,18 @@ export function describeTagStore(name: string, create: () => Promise<StoreUnderT
     keys += 1;
     return digest([name, String(keys), String(Math.random())]);
   };
-  const begin = async ({ store }: StoreUnderTest, key: ResourceKey): Promise<ReadNote | null> =>
-    (await store.lookUp(key, null)).note;
+  const begin = async ({ store }: StoreUnderTest, key: ResourceKey): Promise<ReadStamp | null> =>
+    (await store.lookUp(key, null)).stamp;
   const endReadWhole = (
     under: StoreUnderTest,
     key: ResourceKey,
-    note: ReadNote | null,
+    stamp: ReadStamp | null,
     more: Partial<ReadEnd> = {},
   ) =>
-    note === null
+    stamp === null
       ? null
       : under.store.endRead(key, {
-          note,
+          stamp,
           variant: 'v',
           fingerprint: 'f',
           newTag: A,
@@ -149,7 +149,7 @@ export function describeTagStore(name: string, create: () => Promise<StoreUnderT
       expect(await read(under, key, { newTag: C })).toBe(B);
     });
 
-    test('a note by time: later than the last change, or no tag', async () => {
+    test('a stamp by time: later than the last change, or no tag', async () => {
       const under = await create();
       const key = freshKey();
       const early = await begin(under, key);
@@ -169,9 +169,9 @@ export function describeTagStore(name: string, create: () => Promise<StoreUnderT
     test('a read that took too long sets no tag', async () => {
       const under = await create();
       const key = freshKey();
-      const note = await begin(under, key);
+      const stamp = await begin(under, key);
       await under.advance(600_000);
-      expect(await endRead(under, key, note)).toBeNull();
+      expect(await endRead(under, key, stamp)).toBeNull();
     });
 
     test('a claim needs the current tag, one of those offered', async () => {
@@ -194,8 +194,8 @@ export function describeTagStore(name: string, create: () => Promise<StoreUnderT
       ['applied', B, 'granted', 'not-current'],
       ['unsent', null, 'not-current', 'granted'],
       ['refused', null, 'not-current', 'granted'],
-      ['spoilt', null, 'not-current', 'not-current'],
-      ['unknown', null, 'quiet', 'quiet'],
+      ['invalidated', null, 'not-current', 'not-current'],
+      ['unknown', null, 'indeterminate', 'indeterminate'],
     ] as const)(
       'after %s the tag is %s; the new one: %s, the old one: %s',
       async (outcome, tag, withNew, withOld) => {
@@ -257,7 +257,7 @@ export function describeTagStore(name: string, create: () => Promise<StoreUnderT
       expect(await end(under, key, { token: 'gone', outcome: 'refused' })).toBeNull();
       expect(await end(under, key, { token: 'gone', outcome: 'unsent' })).toBeNull();
       expect(await read(under, key, { newTag: B })).toBe(A);
-      expect(await end(under, key, { token: 'gone', outcome: 'spoilt' })).toBeNull();
+      expect(await end(under, key, { token: 'gone', outcome: 'invalidated' })).toBeNull();
       expect(await read(under, key, { newTag: B })).toBe(B);
     });
 
@@ -269,9 +269,9 @@ export function describeTagStore(name: string, create: () => Promise<StoreUnderT
       const during = await begin(under, key);
       await end(under, key, { outcome: 'unknown' });
       expect(await read(under, key)).toBeNull();
-      expect(await kindOf(under, key, 't2', null)).toBe('quiet');
+      expect(await kindOf(under, key, 't2', null)).toBe('indeterminate');
       await under.advance(leaseMs - 100);
-      expect(await kindOf(under, key, 't2', [A])).toBe('quiet');
+      expect(await kindOf(under, key, 't2', [A])).toBe('indeterminate');
       await under.advance(101);
       expect(await endRead(under, key, during)).toBeNull();
       expect(await kindOf(under, key, 't2', [A])).toBe('not-current');

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { digest, randomTag } from '../../src/entity-tags/keys.ts';
 import { createMemoryTagStore } from '../../src/entity-tags/memory-store.ts';
 import { createRedisTagStore } from '../../src/entity-tags/redis-store.ts';
-import type { ReadNote } from '../../src/entity-tags/tag-store.ts';
+import type { ReadStamp } from '../../src/entity-tags/tag-store.ts';
 import { connectRedis } from '../../src/redis/connect-redis.ts';
 import type { Redis } from '../../src/redis/redis.ts';
 import { startCluster, startRedis, startSentinel, until } from '../harness/redis-processes.ts';
@@ -85,11 +85,11 @@ describe('redis: cluster', () => {
       const key = digest([`cluster ${i}`]);
       const startedAt = performance.now();
       await new Promise((resolve) => setTimeout(resolve, 1));
-      const note = store.noteAt(key, startedAt);
-      expect(note).not.toBeNull();
-      if (note === null) continue;
+      const stamp = store.readStampAt(key, startedAt);
+      expect(stamp).not.toBeNull();
+      if (stamp === null) continue;
       const read = { variant: 'v', fingerprint: 'f', shopTag: null, isOfCollection: false, fields: null };
-      expect((await store.endRead(key, { ...read, note, newTag: tag }))?.tag).toBe(tag);
+      expect((await store.endRead(key, { ...read, stamp, newTag: tag }))?.tag).toBe(tag);
       expect(await store.claim(key, { token: 't', tags: [tag] })).toMatchObject({ kind: 'granted' });
       expect(await store.claim(key, { token: 'u', tags: [tag] })).toMatchObject({ kind: 'busy' });
     }
@@ -102,10 +102,10 @@ describe('redis: what happens to the data', () => {
   const [times, scripts] = [timesOf(), clockedScripts()];
   const passHold = (redis: Redis) => redis.command('INCRBY', clockShiftKey, (leaseMs + 1000) * 1000);
   const readTag = async (store: ReturnType<typeof createRedisTagStore>) => {
-    const { note } = await store.lookUp(key, null);
-    if (note === null) return null;
+    const { stamp } = await store.lookUp(key, null);
+    if (stamp === null) return null;
     const given = await store.endRead(key, {
-      note,
+      stamp,
       variant: 'v',
       fingerprint: 'f',
       newTag: tag,
@@ -127,10 +127,10 @@ describe('redis: what happens to the data', () => {
     ];
     for (const wipe of wipes) {
       await wipe();
-      await until(async () => (await store.lookUp(key, null)).unsettled === 'hold');
+      await until(async () => (await store.lookUp(key, null)).unsettled === 'cold-start');
       expect(await readTag(store)).toBeNull();
-      expect(await store.claim(key, { token: 't', tags: [tag] })).toMatchObject({ kind: 'hold' });
-      expect(await store.claim(key, { token: 't', tags: null })).toMatchObject({ kind: 'hold' });
+      expect(await store.claim(key, { token: 't', tags: [tag] })).toMatchObject({ kind: 'cold-start' });
+      expect(await store.claim(key, { token: 't', tags: null })).toMatchObject({ kind: 'cold-start' });
       await passHold(redis);
       expect((await store.lookUp(key, null)).unsettled).toBe(null);
       expect(await store.claim(key, { token: 't', tags: [tag] })).toEqual({ kind: 'not-current' });
@@ -178,9 +178,9 @@ describe('redis: what happens to the data', () => {
     // The store looks as if it were an hour old.
     await redis.command('SET', 'shopward:{tags-0}:epoch', `${id}:${Number(since) - 3_600_000_000}`);
     for (const variant of ['v'.repeat(22), 'w'.repeat(22)]) {
-      const { note } = await store.lookUp(key, null);
-      if (note === null) throw new Error('still held');
-      await store.endRead(key, { ...real, note, variant, isOfCollection: false });
+      const { stamp } = await store.lookUp(key, null);
+      if (stamp === null) throw new Error('still held');
+      await store.endRead(key, { ...real, stamp, variant, isOfCollection: false });
     }
     await store.claim(key, { token: randomUUID(), tags: null });
     expect(await redis.command('OBJECT', 'ENCODING', `shopward:{tags-0}:${key}`)).toBe('listpack');
@@ -193,9 +193,9 @@ describe('redis: what happens to the data', () => {
     await passHold(redis);
     const leftMs = async () => Number(await redis.command('PTTL', `shopward:{tags-0}:${key}`));
     const read = async (isOfStranger: boolean, newTag: string, fingerprint: string) => {
-      const { note } = await store.lookUp(key, null);
+      const { stamp } = await store.lookUp(key, null);
       const rest = { variant: 'v', shopTag: null, isOfCollection: false, fields: null };
-      if (note !== null) await store.endRead(key, { ...rest, note, newTag, fingerprint, isOfStranger });
+      if (stamp !== null) await store.endRead(key, { ...rest, stamp, newTag, fingerprint, isOfStranger });
     };
     await read(true, tag, 'f');
     expect(await leftMs()).toBeLessThanOrEqual(3_600_000);
@@ -220,14 +220,14 @@ describe('redis: what happens to the data', () => {
       await advance(oldMs);
       return { store, advance };
     }
-    const timedNote = async (store: ReturnType<typeof createRedisTagStore>) => {
-      const { note } = await store.lookUp(key, null);
-      return note && { ...note, generation: null };
+    const timedStamp = async (store: ReturnType<typeof createRedisTagStore>) => {
+      const { stamp } = await store.lookUp(key, null);
+      return stamp && { ...stamp, generation: null };
     };
-    const endRead = (store: ReturnType<typeof createRedisTagStore>, note: ReadNote | null) =>
-      note &&
+    const endRead = (store: ReturnType<typeof createRedisTagStore>, stamp: ReadStamp | null) =>
+      stamp &&
       store.endRead(key, {
-        note,
+        stamp,
         variant: 'v',
         fingerprint: 'f',
         newTag: tag,
@@ -240,7 +240,7 @@ describe('redis: what happens to the data', () => {
       const { store, advance } = await start(leaseMs + 1000);
       expect(await readTag(store)).toBe(tag);
       await advance(-hourMs);
-      expect(await store.claim(key, { token: 't', tags: [tag] })).toMatchObject({ kind: 'hold' });
+      expect(await store.claim(key, { token: 't', tags: [tag] })).toMatchObject({ kind: 'cold-start' });
       await advance(leaseMs + 1);
       expect(await store.claim(key, { token: 't', tags: [tag] })).toEqual({ kind: 'not-current' });
       expect(await readTag(store)).toBe(tag);
@@ -254,14 +254,14 @@ describe('redis: what happens to the data', () => {
       await advance(-hourMs);
       await store.lookUp(key, null);
       await advance(1);
-      const note = await timedNote(store);
+      const stamp = await timedStamp(store);
       await advance(1);
-      expect(await endRead(store, note)).toMatchObject({ tag });
+      expect(await endRead(store, stamp)).toMatchObject({ tag });
     });
 
     test('back while a read is under way, and a write overtakes it: no tag', async () => {
       const { store, advance } = await start(2 * hourMs);
-      const early = await timedNote(store);
+      const early = await timedStamp(store);
       await advance(-hourMs);
       await store.claim(key, { token: 't', tags: null });
       await store.end(key, { token: 't', tagged: false, outcome: 'applied', newTag: null, shopTag: null });
@@ -283,7 +283,7 @@ describe('redis: what happens to the data', () => {
       await store.claim(key, { token: 't', tags: null });
       await store.end(key, { token: 't', tagged: true, outcome: 'unknown', newTag: null, shopTag: null });
       await advance(-hourMs);
-      expect((await store.lookUp(key, null)).unsettled).toBe('quiet');
+      expect((await store.lookUp(key, null)).unsettled).toBe('indeterminate');
       await advance(600_001);
       expect((await store.lookUp(key, null)).unsettled).toBe(null);
     });
@@ -308,7 +308,7 @@ describe('redis: what happens to the data', () => {
     await passHold(redis);
     expect(await readTag(store)).toBe(tag);
     await group.failover();
-    await until(async () => (await store.lookUp(key, null)).unsettled === 'hold');
+    await until(async () => (await store.lookUp(key, null)).unsettled === 'cold-start');
     await passHold(redis);
     const claim = () => store.claim(key, { token: 't', tags: [tag] });
     // The connection for it may still be under way to the new primary.

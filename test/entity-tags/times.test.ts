@@ -14,7 +14,7 @@ describe('entityTagTimes', () => {
         sendWithinMs: 1000,
         answerWithinMs: 13_000,
         landsWithinMs: 12_500,
-        holdMs: 15_000,
+        coldStartMs: 15_000,
       },
     ],
     [{ responseTimeoutMs: 5000 }, { answerWithinMs: 5000 }],
@@ -54,18 +54,18 @@ describe("the store's clock, as far as we know it", () => {
   test('bounds every moment of ours from below, before and after the answer', () => {
     let now = 1000;
     const clock = createStoreClock(() => now);
-    expect(clock.noteAt(0, 1000)).toBeNull();
+    expect(clock.readStampAt(0, 1000)).toBeNull();
     clock.hear(0, 'e', 5_000_000, 1000);
-    expect(clock.noteAt(0, 1000)).toEqual({ epoch: 'e', generation: null, startedAt: 5_000_000 });
-    expect(clock.noteAt(0, 1100)?.startedAt).toBe(5_100_000 - 100);
-    expect(clock.noteAt(0, 900)?.startedAt).toBe(4_900_000 - 100);
-    expect(clock.noteAt(1, 1000)).toBeNull();
+    expect(clock.readStampAt(0, 1000)).toEqual({ epoch: 'e', generation: null, startedAt: 5_000_000 });
+    expect(clock.readStampAt(0, 1100)?.startedAt).toBe(5_100_000 - 100);
+    expect(clock.readStampAt(0, 900)?.startedAt).toBe(4_900_000 - 100);
+    expect(clock.readStampAt(1, 1000)).toBeNull();
     // Heard late: the answer lay in our socket while this process was stopped. The bound is early, never late.
     now = 4000;
     clock.hear(0, 'e', 5_200_000, 1000);
-    expect(clock.noteAt(0, 1100)?.startedAt).toBe(5_100_000 - 100);
+    expect(clock.readStampAt(0, 1100)?.startedAt).toBe(5_100_000 - 100);
     clock.hear(0, 'another', 5_200_000, 1000);
-    expect(clock.noteAt(0, 1100)?.startedAt).toBe(5_200_000 - 2_900_000 - 2900);
+    expect(clock.readStampAt(0, 1100)?.startedAt).toBe(5_200_000 - 2_900_000 - 2900);
   });
 
   test('keeps the best bound: a later and looser one does not take its place, until its drift outweighs it', () => {
@@ -75,7 +75,7 @@ describe("the store's clock, as far as we know it", () => {
     const hear = (afterMs: number, lateMs: number) => {
       now = 1000 + afterMs;
       clock.hear(0, 'e', 5_000_000 + (afterMs - lateMs) * 1000, now - lateMs - 1);
-      return clock.noteAt(0, now)?.startedAt ?? 0;
+      return clock.readStampAt(0, now)?.startedAt ?? 0;
     };
     // What it loses of the store's time, in microseconds.
     const loses = (afterMs: number, lateMs: number) => 5_000_000 + afterMs * 1000 - hear(afterMs, lateMs);
@@ -91,7 +91,7 @@ describe("the store's clock, as far as we know it", () => {
     clock.hear(0, 'e', 5_000_000, 1000);
     now = 1010;
     clock.hear(0, 'e', 4_900_000, 1009);
-    expect(clock.noteAt(0, 1010)?.startedAt).toBe(4_900_000);
+    expect(clock.readStampAt(0, 1010)?.startedAt).toBe(4_900_000);
   });
 
   test('knows how lately it heard, whatever it kept', () => {
@@ -110,8 +110,8 @@ describe("the store's clock, as far as we know it", () => {
   test('is asked anew after a minute', () => {
     const clock = createStoreClock(() => 0);
     clock.hear(0, 'e', 1, 0);
-    expect(clock.noteAt(0, 60_000)).not.toBeNull();
-    expect(clock.noteAt(0, 60_001)).toBeNull();
+    expect(clock.readStampAt(0, 60_000)).not.toBeNull();
+    expect(clock.readStampAt(0, 60_001)).toBeNull();
   });
 });
 
@@ -121,16 +121,16 @@ describe('writeOutcome', () => {
     [201, 'applied'],
     [204, 'applied'],
     [202, 'unknown'],
-    [207, 'spoilt'],
-    [302, 'spoilt'],
-    [304, 'spoilt'],
+    [207, 'invalidated'],
+    [302, 'invalidated'],
+    [304, 'invalidated'],
     [400, 'refused'],
     [404, 'refused'],
     [408, 'unknown'],
     [409, 'refused'],
-    [412, 'spoilt'],
+    [412, 'invalidated'],
     [422, 'refused'],
-    [428, 'spoilt'],
+    [428, 'invalidated'],
     [500, 'unknown'],
     [503, 'unknown'],
   ])('%i: %s', (status, outcome) => {

@@ -15,7 +15,7 @@ const register: Register = {
   digestKey: 'a',
   others: [mine],
 };
-const fine = { holdMs: 15_000, refusesTags: false, refusesTokens: false, isForeign: false };
+const fine = { coldStartMs: 15_000, refusesTags: false, refusesTokens: false, isForeign: false };
 
 describe('what follows from what the others say', () => {
   test.each<[string, Partial<Member>, Partial<Register>, Partial<typeof fine>, RegExp | undefined]>([
@@ -25,7 +25,7 @@ describe('what follows from what the others say', () => {
       'another has a longer lease',
       {},
       { others: [{ ...mine, leaseMs: 60_000 }] },
-      { holdMs: 60_000 },
+      { coldStartMs: 60_000 },
       /lease differs.*15s, 60s/,
     ],
     ['another has a shorter lease', {}, { others: [{ ...mine, leaseMs: 5_000 }] }, {}, /lease differs/],
@@ -84,8 +84,8 @@ describe('what follows from what the others say', () => {
     ],
   ])('%s', (_, member, said, expected, problem) => {
     const { problems, ...rest } = agree({ ...mine, ...member }, { ...register, ...said });
-    const hold = member.leaseMs === 0 ? 15_000 : fine.holdMs;
-    expect(rest).toEqual({ ...fine, holdMs: hold, ...expected });
+    const hold = member.leaseMs === 0 ? 15_000 : fine.coldStartMs;
+    expect(rest).toEqual({ ...fine, coldStartMs: hold, ...expected });
     if (problem === undefined) expect(problems).toEqual([]);
     else expect(problems.join()).toMatch(problem);
   });

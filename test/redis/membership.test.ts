@@ -63,17 +63,17 @@ describe('processes that share a store', () => {
     const redis = await single();
     const long = await join(redis, { leaseMs: 60_000 });
     const short = await join(redis);
-    expect(short.membership.holdMs()).toBe(60_000);
+    expect(short.membership.coldStartMs()).toBe(60_000);
     expect(short.problems[0]?.join()).toMatch(/lease differs/);
     long.membership.close();
     await redis.command('FLUSHALL');
     await short.membership.announce();
-    expect(short.membership.agreement()?.holdMs).toBe(2000);
-    expect(short.membership.holdMs()).toBe(60_000);
+    expect(short.membership.agreement()?.coldStartMs).toBe(2000);
+    expect(short.membership.coldStartMs()).toBe(60_000);
   });
 
   test('a short lease holds for long enough that the others have told of theirs', async () => {
-    expect((await join(await single(), { leaseMs: 1000 })).membership.holdMs()).toBe(4000);
+    expect((await join(await single(), { leaseMs: 1000 })).membership.coldStartMs()).toBe(4000);
   });
 
   test('who tracks what another one does not gives out no tags, until that one is gone', async () => {
@@ -139,6 +139,6 @@ describe('processes that share a store', () => {
     const redis = await connect(cluster.url);
     const one = await join(redis);
     const other = await join(redis, { leaseMs: 7000 });
-    expect([one.newStores, other.membership.holdMs()]).toEqual([1, 7000]);
+    expect([one.newStores, other.membership.coldStartMs()]).toEqual([1, 7000]);
   });
 });

@@ -39,7 +39,7 @@ const brokenSteps: Readonly<Record<string, Partial<TokenSteps>>> = {
       record,
     }),
   },
-  'an unknown outcome reads as an exchange under way': { markIndeterminate: (record) => record },
+  'an unknown outcome reads as a refresh under way': { markIndeterminate: (record) => record },
   'anybody says that the outcome is unknown': {
     markIndeterminate: (record) => steps.markIndeterminate(record, record.claim?.op ?? ''),
   },
@@ -53,7 +53,7 @@ const brokenSteps: Readonly<Record<string, Partial<TokenSteps>>> = {
       };
     },
   },
-  'a token that is exchanged changes its family': {
+  'a token that is refreshed changes its family': {
     markUsed: (record, ...rest) => steps.markUsed({ ...record, family: null }, ...rest),
   },
   'a token that is issued again changes its family': {
@@ -163,14 +163,14 @@ const brokenScripts: Readonly<Record<string, readonly [string, string, string]>>
     "redis.call('DEL', TOKEN)",
   ],
   'a revocation does not overtake a claim': ['confirm', 'if f.s and notes()[f.s]', 'if false'],
-  'an unknown outcome reads as an exchange under way': ['markIndeterminate', "set('ci', '1')", ''],
+  'an unknown outcome reads as a refresh under way': ['markIndeterminate', "set('ci', '1')", ''],
   'anybody says that the outcome is unknown': ['markIndeterminate', 'if f.c == ARGV[7]', 'if f.c'],
   'the word that an outcome is unknown stays with the next claim': [
     'claim',
     "redis.call('HDEL', TOKEN, 'ci')",
     '',
   ],
-  'a token that is exchanged changes its family': [
+  'a token that is refreshed changes its family': [
     'markUsed',
     "if not f.f then set('f'",
     "if true then set('f'",

@@ -4,15 +4,15 @@ import { canonicalToken, createDigests, isPlainToken } from '../../src/refresh-t
 import { findCandidate } from '../../src/refresh-tokens/token-request.ts';
 import { shopEndpoints } from './token-front.ts';
 
-const exchanges = shopEndpoints.filter(({ kind }) => kind === 'exchange');
-const jsonApi = exchanges.filter(({ format }) => format === 'json-api');
-const form = exchanges.filter(({ format }) => format === 'form');
+const refreshes = shopEndpoints.filter(({ kind }) => kind === 'exchange');
+const jsonApi = refreshes.filter(({ format }) => format === 'json-api');
+const form = refreshes.filter(({ format }) => format === 'form');
 
 interface Sent {
   readonly type?: string | readonly string[];
   readonly fields?: readonly string[];
   readonly query?: string;
-  readonly endpoints?: typeof exchanges;
+  readonly endpoints?: typeof refreshes;
 }
 
 /** The token, `none`, or why the request is not plain. */

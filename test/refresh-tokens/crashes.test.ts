@@ -34,30 +34,30 @@ async function spawnReplica() {
   return { child, ...tokenClient(Number(String(line))) };
 }
 
-const exchanges = () => asked(shop, 'POST', '/refresh-tokens');
+const refreshes = () => asked(shop, 'POST', '/refresh-tokens');
 
-test('a replica killed in the middle of an exchange: unavailable until its claim lapses, then the shop judges', async () => {
+test('a replica killed in the middle of a refresh: unavailable until its claim lapses, then the shop judges', async () => {
   const [doomed, other] = [await spawnReplica(), await spawnReplica()];
   const { refreshToken } = await doomed.signIn();
   shop.settings.latencyMs = 30_000;
-  const lost = doomed.exchange(refreshToken).catch(() => 'lost');
-  await expect.poll(exchanges).toBe(1);
+  const lost = doomed.refresh(refreshToken).catch(() => 'lost');
+  await expect.poll(refreshes).toBe(1);
   doomed.child.kill('SIGKILL');
   expect(await lost).toBe('lost');
-  const refused = await other.exchange(refreshToken);
+  const refused = await other.refresh(refreshToken);
   expect([refused.status, refused.json.errors[0].code]).toEqual([503, 'refresh-token-busy']);
-  expect(exchanges()).toBe(1);
+  expect(refreshes()).toBe(1);
   shop.settings.latencyMs = 0;
   const said = new Set<number>();
   await expect
     .poll(async () => {
-      const { status } = await other.exchange(refreshToken);
+      const { status } = await other.refresh(refreshToken);
       said.add(status);
       return status;
     })
     .toBe(201);
   expect([...said]).toEqual([503, 201]);
-  expect((await other.exchange(refreshToken)).status).toBe(401);
+  expect((await other.refresh(refreshToken)).status).toBe(401);
 });
 
 test('a replica killed in the middle of a revocation: revoked', async () => {
@@ -72,27 +72,27 @@ test('a replica killed in the middle of a revocation: revoked', async () => {
     killed.child.kill('SIGKILL');
     expect(await lost).toBe('lost');
     shop.settings.latencyMs = 0;
-    expect((await other.exchange(refreshToken)).status).toBe(401);
+    expect((await other.refresh(refreshToken)).status).toBe(401);
   }
-  expect(exchanges()).toBe(0);
+  expect(refreshes()).toBe(0);
 });
 
 test('a replica stopped while another takes over: whoever comes first marks the token used', async () => {
   const [slow, other] = [await spawnReplica(), await spawnReplica()];
   const { refreshToken } = await slow.signIn();
   shop.settings.latencyMs = 3000;
-  const late = slow.exchange(refreshToken);
-  await expect.poll(exchanges).toBe(1);
+  const late = slow.refresh(refreshToken);
+  await expect.poll(refreshes).toBe(1);
   slow.child.kill('SIGSTOP');
   // Its answer lies in the socket, its claim runs out; then the shop is asked by the other one, by design.
   shop.settings.latencyMs = 0;
-  await expect.poll(async () => (await other.exchange(refreshToken)).status).toBe(201);
+  await expect.poll(async () => (await other.refresh(refreshToken)).status).toBe(201);
   slow.child.kill('SIGCONT');
   await late;
-  expect((await other.exchange(refreshToken)).status).toBe(401);
+  expect((await other.refresh(refreshToken)).status).toBe(401);
 });
 
-test('a client that leaves in the middle: the exchange is brought to its end, and counts', async () => {
+test('a client that leaves in the middle: the refresh is brought to its end, and counts', async () => {
   const replica = await spawnReplica();
   const { refreshToken } = await replica.signIn();
   shop.settings.latencyMs = 3000;
@@ -104,11 +104,11 @@ test('a client that leaves in the middle: the exchange is brought to its end, an
     body: exchangeBody(refreshToken),
     signal: leaving.signal,
   }).catch(() => 'gone');
-  await expect.poll(exchanges).toBe(1);
+  await expect.poll(refreshes).toBe(1);
   leaving.abort();
   expect(await gone).toBe('gone');
   // Longer than a claim would hold: what refuses now is that the token is used.
   await sleep(answerWithinMs + marginMs + 500);
-  expect((await replica.exchange(refreshToken)).status).toBe(401);
-  expect(exchanges()).toBe(1);
+  expect((await replica.refresh(refreshToken)).status).toBe(401);
+  expect(refreshes()).toBe(1);
 });

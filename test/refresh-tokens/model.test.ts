@@ -44,7 +44,7 @@ const broken: Readonly<Record<string, [Partial<ModelOptions>, RegExp]>> = {
         },
       },
     },
-    /exchanged again/,
+    /refreshed again/,
   ],
   'who is refused for now is told that it is in vain': [
     {

@@ -1,10 +1,10 @@
 import { isAnswer, isRejection } from '../../src/http/rejection.ts';
 import { RedisUnavailable } from '../../src/redis/redis.ts';
-import type { Workings } from '../../src/refresh-tokens/context.ts';
+import type { RefreshTokenContext } from '../../src/refresh-tokens/context.ts';
 import type { TokenEndpoint } from '../../src/refresh-tokens/endpoints.ts';
 import { newFamily, recordIssued } from '../../src/refresh-tokens/issue.ts';
 import { MemoryTokenStore, type TokenSteps } from '../../src/refresh-tokens/memory-store.ts';
-import { beginExchange } from '../../src/refresh-tokens/refresh.ts';
+import { beginRefresh } from '../../src/refresh-tokens/refresh.ts';
 import { RetryQueue } from '../../src/refresh-tokens/retry-queue.ts';
 import { beginRevocation } from '../../src/refresh-tokens/revoke.ts';
 import { createDigests } from '../../src/refresh-tokens/token-digest.ts';
@@ -13,7 +13,7 @@ import type { ForwardOutcome, UpstreamHooks } from '../../src/upstream/hooks.ts'
 
 /**
  * Two replicas of the real code over one store whose calls are slow, lost, answered and carried out late, or never; clients
- * that send any token they ever had; a careless shop that exchanges everything; replicas that die. Time is the model's own.
+ * that send any token they ever had; a careless shop that refreshes everything; replicas that die. Time is the model's own.
  * What is broken is thrown.
  */
 export interface ModelOptions {
@@ -50,7 +50,7 @@ interface Token {
   readonly issuedAtMs: number;
   /** The client has it: from then on it can say that it wants an end. */
   givenAtMs: number;
-  /** Of a login the same; else when the exchange began that it comes from: a `mine` since then ends it. */
+  /** Of a login the same; else when the refresh began that it comes from: a `mine` since then ends it. */
   readonly sinceMs: number;
   /** The store has its mark. */
   markedAtMs: number;
@@ -58,7 +58,7 @@ interface Token {
   /** The record was written behind a first try that failed. */
   isLate: boolean;
   exchangedAtMs: number;
-  /** When the exchange that succeeded began. */
+  /** When the refresh that succeeded began. */
   begunAtMs: number;
   /** A revocation of it was begun, was acknowledged. */
   revokedFromMs: number;
@@ -68,7 +68,7 @@ interface Token {
 
 interface Replica {
   isDead: boolean;
-  readonly workings: Workings;
+  readonly context: RefreshTokenContext;
 }
 
 export async function runModel({
@@ -115,7 +115,7 @@ class Play {
     const replica = this.#world.pick(this.#replicas);
     const token = this.#world.pick(this.#tokens);
     if (token === undefined || which < 12) go(this.#signIn(replica));
-    else if (which < 80) go(this.#exchange(replica, token));
+    else if (which < 80) go(this.#refresh(replica, token));
     else if (which < 88) go(this.#revoke(replica, token, token.text));
     else if (which < 94) go(this.#revoke(replica, token, 'mine'));
     else if (which < 97) {
@@ -132,13 +132,13 @@ class Play {
   }
 
   #start(): Replica {
-    const replica = { isDead: false } as { isDead: boolean; workings: Workings };
+    const replica = { isDead: false } as { isDead: boolean; context: RefreshTokenContext };
     const retries = new RetryQueue({
       retryMs: 1e9,
       onDelayed: () => this.#world.after(250, () => go(this.#flush(replica))),
       onLost: () => fail('a write was lost'),
     });
-    replica.workings = {
+    replica.context = {
       store: this.#world.slow(this.#store, replica, (name, args) => this.#note(name, args)),
       subjectOf: (accessToken) => accessToken,
       lifetimeMs: 1e9,
@@ -158,8 +158,8 @@ class Play {
 
   async #flush(replica: Replica): Promise<void> {
     if (replica.isDead) return;
-    await replica.workings.retries.flush();
-    if (replica.workings.retries.waiting > 0) this.#world.after(250, () => go(this.#flush(replica)));
+    await replica.context.retries.flush();
+    if (replica.context.retries.waiting > 0) this.#world.after(250, () => go(this.#flush(replica)));
   }
 
   /** What the store has carried out. */
@@ -206,19 +206,19 @@ class Play {
     return token;
   }
 
-  async #signIn({ workings }: Replica): Promise<void> {
+  async #signIn({ context }: Replica): Promise<void> {
     const token = this.#issue(this.#world.pick(['ann', 'bob']));
     const { text, user } = token;
     const subject = digests.ofSubject(user);
     const tokens = { refreshToken: text, accessToken: user, lifetimeMs: undefined };
-    await recordIssued(workings, tokens, { subject, family: newFamily() });
+    await recordIssued(context, tokens, { subject, family: newFamily() });
     token.givenAtMs = this.#world.nowMs;
   }
 
-  async #exchange(replica: Replica, token: Token): Promise<void> {
-    const { workings } = replica;
+  async #refresh(replica: Replica, token: Token): Promise<void> {
+    const { context } = replica;
     const begunMs = this.#world.nowMs;
-    const verdict = await beginExchange(workings, [endpoint], { fields: [] }, token.text, false);
+    const verdict = await beginRefresh(context, [endpoint], { fields: [] }, token.text, false);
     if (isAnswer(verdict)) fail('an answer without a leeway');
     if (!isRejection(verdict)) {
       this.#world.after(this.#world.below(marginMs), () =>
@@ -230,7 +230,7 @@ class Play {
     this.#expectInVain(token, verdict.reason);
     const { family } = token;
     // The end of the family is written, or waits to be.
-    if (verdict.reason !== 'used' || family === undefined || workings.retries.waiting > 0) return;
+    if (verdict.reason !== 'used' || family === undefined || context.retries.waiting > 0) return;
     if (!this.#ended.has(family)) this.#ended.set(family, this.#world.nowMs);
   }
 
@@ -277,7 +277,7 @@ class Play {
   #expectMayBeForwarded(token: Token, begunMs: number): void {
     const { nowMs } = this.#world;
     if (token.openUntilMs > nowMs) fail(`${token.text} is forwarded twice at a time`);
-    if (token.markedAtMs < begunMs) fail(`${token.text} is exchanged again`);
+    if (token.markedAtMs < begunMs) fail(`${token.text} is refreshed again`);
     if (token.recordedAtMs >= begunMs) return;
     if (token.revokedByMs < begunMs) fail(`${token.text} was revoked`);
     const byMine = this.#mineOf(token.user).some(
@@ -288,7 +288,7 @@ class Play {
       fail(`${token.text} is of an ended family`);
   }
 
-  /** The careless shop: it exchanges whatever it is given, where it does not stumble. */
+  /** The careless shop: it refreshes whatever it is given, where it does not stumble. */
   #shop(token: Token, isInTime: boolean, begunMs: number): ForwardOutcome {
     const which = this.#world.below(10);
     if (!isInTime || which === 0) return { kind: 'unknown', fault: 'timeout' };
@@ -302,14 +302,14 @@ class Play {
     return { kind: 'answered', status: 200, fields, body: Buffer.from(pair) };
   }
 
-  async #revoke({ workings }: Replica, token: Token, named: string): Promise<void> {
+  async #revoke({ context }: Replica, token: Token, named: string): Promise<void> {
     const fromMs = this.#world.nowMs;
     const isKnown = token.recordedAtMs < Infinity;
     token.revokedFromMs = Math.min(token.revokedFromMs, named === 'mine' ? Infinity : fromMs);
     // One that fails may have been noted, or be noted yet: it counts as made, and not as acknowledged.
     const entry = { fromMs, byMs: Infinity };
     if (named === 'mine') this.#mine.set(token.user, [...this.#mineOf(token.user), entry]);
-    const hooks = await beginRevocation(workings, named, token.user);
+    const hooks = await beginRevocation(context, named, token.user);
     if (hooks === undefined || isRejection(hooks)) return;
     entry.byMs = this.#world.nowMs;
     if (named !== 'mine' && isKnown) token.revokedByMs = Math.min(token.revokedByMs, this.#world.nowMs);

@@ -56,7 +56,7 @@ describe.each([
   });
   afterAll(() => server.close());
 
-  test('of fifty exchanges of one token at a time exactly one reaches the shop', async () => {
+  test('of fifty refreshes of one token at a time exactly one reaches the shop', async () => {
     const replicas = [await startReplica(server.url), await startReplica(server.url)] as const;
     for (const isKnown of [true, false]) {
       shop.settings.latencyMs = 0;
@@ -64,7 +64,7 @@ describe.each([
       shop.received.clear();
       shop.settings.latencyMs = 200;
       const answers = await Promise.all(
-        Array.from({ length: 50 }, (_, i) => (replicas[i % 2] ?? replicas[0]).exchange(refreshToken)),
+        Array.from({ length: 50 }, (_, i) => (replicas[i % 2] ?? replicas[0]).refresh(refreshToken)),
       );
       const statuses = answers.map(({ status }) => status).sort();
       expect(statuses[0]).toBe(201);
@@ -78,20 +78,20 @@ describe.each([
   test('what one replica saw, the other holds to', async () => {
     const [one, other] = [await startReplica(server.url), await startReplica(server.url)];
     const first = await one.signIn();
-    const second = (await other.exchange(first.refreshToken)).json.data.attributes;
-    expect((await one.exchange(first.refreshToken)).status).toBe(401);
+    const second = (await other.refresh(first.refreshToken)).json.data.attributes;
+    expect((await one.refresh(first.refreshToken)).status).toBe(401);
     await one.revoke(second.accessToken, second.refreshToken);
-    expect((await other.exchange(second.refreshToken)).status).toBe(401);
+    expect((await other.refresh(second.refreshToken)).status).toBe(401);
     const third = await other.signIn();
     await one.revoke(third.accessToken, 'mine');
-    expect((await other.exchange(third.refreshToken)).status).toBe(401);
+    expect((await other.refresh(third.refreshToken)).status).toBe(401);
   });
 
-  test('a chain of exchanges with revocations in between: no token is exchanged twice', async () => {
+  test('a chain of refreshes with revocations in between: no token is refreshed twice', async () => {
     const replicas = [await startReplica(server.url), await startReplica(server.url)] as const;
     let { refreshToken } = await replicas[0].signIn();
     for (let round = 0; round < 10; round += 1) {
-      const answers = await Promise.all(replicas.map((replica) => replica.exchange(refreshToken)));
+      const answers = await Promise.all(replicas.map((replica) => replica.refresh(refreshToken)));
       const [won, ...more] = answers.filter(({ status }) => status === 201);
       expect(more).toEqual([]);
       refreshToken = won?.json.data.attributes.refreshToken;
@@ -103,14 +103,14 @@ describe('what Redis holds', () => {
   test('no token, no user and no plain digest of either, in any key or value, nor on disk', async () => {
     const server = await startRedis({ settings: {} });
     open.push(server);
-    const { signIn, exchange, revoke, redis } = await startReplica(server.url);
+    const { signIn, refresh, revoke, redis } = await startReplica(server.url);
     const one = await signIn();
-    const two = (await exchange(one.refreshToken)).json.data.attributes;
+    const two = (await refresh(one.refreshToken)).json.data.attributes;
     await revoke(two.accessToken, two.refreshToken);
     await revoke(two.accessToken, 'mine');
     await revoke(two.accessToken, 'def50200unknown');
     const unknown = await tokenClient(shop.port).signIn('karl@shop.example');
-    await exchange(unknown.refreshToken);
+    await refresh(unknown.refreshToken);
 
     const dump = await dumpOf(redis);
     await redis.command('SAVE');
@@ -173,16 +173,16 @@ describe('Redis away', () => {
   const url = () => `redis://127.0.0.1:${server.port}`;
 
   test.each(['stopped', 'killed'])(
-    '%s: 503 for exchange and revocation, nothing else is touched',
+    '%s: 503 for refresh and revocation, nothing else is touched',
     async (how) => {
-      const { signIn, exchange, exchangeForm, revoke, send, front } = await startReplica(url(), awayMs);
+      const { signIn, refresh, exchangeForm, revoke, send, front } = await startReplica(url(), awayMs);
       const { refreshToken, accessToken } = await signIn();
       if (how === 'stopped') server.pause();
       else await server.kill();
       shop.received.clear();
 
       for (const refused of [
-        await exchange(refreshToken),
+        await refresh(refreshToken),
         await revoke(accessToken, refreshToken),
         await revoke(accessToken, 'mine'),
       ]) {
@@ -204,38 +204,38 @@ describe('Redis away', () => {
 
       if (how === 'stopped') server.resume();
       else await server.restart();
-      await expect.poll(async () => (await exchange(unrecorded.refreshToken)).status).toBe(201);
-      expect((await exchange(unrecorded.refreshToken)).status).toBe(401);
+      await expect.poll(async () => (await refresh(unrecorded.refreshToken)).status).toBe(201);
+      expect((await refresh(unrecorded.refreshToken)).status).toBe(401);
     },
   );
 
   test('away when the shop has said yes: the client gets its pair, the mark is written later', async () => {
-    const { signIn, exchange, front } = await startReplica(url(), awayMs);
+    const { signIn, refresh, front } = await startReplica(url(), awayMs);
     const { refreshToken } = await signIn();
     shop.settings.latencyMs = 3000;
-    const exchanging = exchange(refreshToken);
+    const refreshing = refresh(refreshToken);
     await expect.poll(() => asked(shop, 'POST', '/refresh-tokens')).toBe(1);
     server.pause();
-    expect((await exchanging).status).toBe(201);
+    expect((await refreshing).status).toBe(201);
     // The mark on the old token, the record of the new one.
     expect(front.gate.stats()).toMatchObject({ delayedWrites: 2, events: { 'write-delayed': 2 } });
     server.resume();
     await expect.poll(() => front.gate.stats().delayedWrites).toBe(0);
     shop.settings.latencyMs = 0;
     shop.received.clear();
-    expect((await exchange(refreshToken)).status).toBe(401);
+    expect((await refresh(refreshToken)).status).toBe(401);
     expect(front.gate.stats().events['exchange-refused-used']).toBe(1);
   });
 
   test('a claim whose answer was lost is released when Redis comes back in time', async () => {
-    const { signIn, exchange, redis } = await startReplica(url(), awayMs);
+    const { signIn, refresh, redis } = await startReplica(url(), awayMs);
     const { refreshToken } = await signIn();
     server.pause();
-    expect((await exchange(refreshToken)).status).toBe(503);
+    expect((await refresh(refreshToken)).status).toBe(503);
     server.resume();
     // The claim and its release were both in the pipe; then the token is free.
     await expect.poll(async () => redis.ready(500)).toBe(true);
-    await expect.poll(async () => (await exchange(refreshToken)).status).toBe(201);
+    await expect.poll(async () => (await refresh(refreshToken)).status).toBe(201);
   });
 });
 

@@ -86,7 +86,7 @@ export const contract: Readonly<Record<string, (subject: Subject) => Promise<voi
     await other.release(token, 'b');
     same((await other.claim(token, 'c', holdMs)).kind, 'used');
   },
-  async 'a claim that is confirmed holds for the exchange, counted from its confirmation'({
+  async 'a claim that is confirmed holds for the refresh, counted from its confirmation'({
     stores: [one, other],
     pass,
   }) {
@@ -131,7 +131,7 @@ export const contract: Readonly<Record<string, (subject: Subject) => Promise<voi
     await other.noteRevocation(revoked, subject, 'r');
     same(await one.confirm(revoked, 'a', holdMs), 'lost');
   },
-  async 'an exchange whose outcome nobody knows says so until its claim lapses, and the next one does not'({
+  async 'a refresh whose outcome nobody knows says so until its claim lapses, and the next one does not'({
     stores: [one, other],
     pass,
   }) {
@@ -150,7 +150,7 @@ export const contract: Readonly<Record<string, (subject: Subject) => Promise<voi
     same((await one.claim(token, 'c', holdMs)).kind, 'granted');
     same(await indeterminate(), false);
   },
-  async 'the family of a token stays with it: as issued, or as exchanged where it was not known'({
+  async 'the family of a token stays with it: as issued, or as refreshed where it was not known'({
     stores: [one, other],
   }) {
     const [issued, unknown, first] = [newToken(), newToken(), newFamily()];
@@ -181,7 +181,7 @@ export const contract: Readonly<Record<string, (subject: Subject) => Promise<voi
     same([await other.isFamilyEnded(ended), await other.isFamilyEnded(going)], [true, false]);
     same(toStates(await all(other.list(subject))), { [token]: 'revoked' });
   },
-  async 'the sealed answer of an exchange is given within the leeway, to who sends a used token'({
+  async 'the sealed answer of a refresh is given within the leeway, to who sends a used token'({
     stores: [one, other],
     pass,
   }) {

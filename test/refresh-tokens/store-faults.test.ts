@@ -21,7 +21,7 @@ afterEach(async () => {
   await shop.close();
 });
 
-const exchanges = () => asked(shop, 'POST', '/refresh-tokens');
+const refreshes = () => asked(shop, 'POST', '/refresh-tokens');
 const opened = <T extends { close(): Promise<unknown> }>(each: T): T => {
   open.push(each);
   return each;
@@ -63,8 +63,8 @@ describe('one replica of ours is cut off from Redis, another is not', () => {
     expect((await near.revoke(first.accessToken, 'mine')).status).toBe(204);
     await path.heal();
     await expect.poll(() => cut.front.gate.stats().delayedWrites).toBe(0);
-    expect((await near.exchange(unrecorded.refreshToken)).status).toBe(401);
-    expect(exchanges()).toBe(0);
+    expect((await near.refresh(unrecorded.refreshToken)).status).toBe(401);
+    expect(refreshes()).toBe(0);
     expect(near.front.gate.stats().events['exchange-refused-revoked']).toBe(1);
   });
 
@@ -78,9 +78,9 @@ describe('one replica of ours is cut off from Redis, another is not', () => {
     expect((await near.revoke(revoked.accessToken, revoked.refreshToken)).status).toBe(204);
     await path.heal();
     await expect.poll(() => cut.front.gate.stats().delayedWrites).toBe(0);
-    expect((await near.exchange(kept.refreshToken)).status).toBe(201);
-    expect((await near.exchange(revoked.refreshToken)).status).toBe(401);
-    expect(exchanges()).toBe(1);
+    expect((await near.refresh(kept.refreshToken)).status).toBe(201);
+    expect((await near.refresh(revoked.refreshToken)).status).toBe(401);
+    expect(refreshes()).toBe(1);
   });
 
   test('a `mine` through the very replica that holds the record writes it first', async () => {
@@ -89,31 +89,31 @@ describe('one replica of ours is cut off from Redis, another is not', () => {
     const unrecorded = await cut.signIn();
     await path.heal();
     await expect.poll(async () => (await cut.revoke(unrecorded.accessToken, 'mine')).status).toBe(204);
-    expect((await cut.exchange(unrecorded.refreshToken)).status).toBe(401);
-    expect(exchanges()).toBe(0);
+    expect((await cut.refresh(unrecorded.refreshToken)).status).toBe(401);
+    expect(refreshes()).toBe(0);
   });
 });
 
 describe('Redis stands still', () => {
   test('whoever was told 503 holds nothing: the token is free when it goes on', async () => {
     const server = opened(await startRedisProcess());
-    const { signIn, exchange } = await startReplica(`redis://127.0.0.1:${server.port}`, 300);
+    const { signIn, refresh } = await startReplica(`redis://127.0.0.1:${server.port}`, 300);
     const { refreshToken } = await signIn();
     server.pause();
     const told: number[] = [];
-    for (let i = 0; i < 4; i += 1) told.push((await exchange(refreshToken)).status);
+    for (let i = 0; i < 4; i += 1) told.push((await refresh(refreshToken)).status);
     expect(told).toEqual([503, 503, 503, 503]);
-    expect(exchanges()).toBe(0);
+    expect(refreshes()).toBe(0);
     server.resume();
     const said = new Set<string>();
     await expect
       .poll(async () => {
-        const { status, json } = await exchange(refreshToken);
+        const { status, json } = await refresh(refreshToken);
         said.add(status === 503 ? json.errors[0].code : String(status));
         return status;
       })
       .toBe(201);
-    // A claim that came in late would have been told as an exchange under way; nobody hears "used".
+    // A claim that came in late would have been told as a refresh under way; nobody hears "used".
     expect([...said].filter((word) => word !== '201' && word !== 'token-store-unavailable')).toEqual([]);
   });
 
@@ -122,38 +122,38 @@ describe('Redis stands still', () => {
     const primary = await sentinel.primary();
     const follower = sentinel.servers.find(({ port }) => port !== primary.port);
     const url = `redis://127.0.0.1:${primary.port}`;
-    const { signIn, exchange } = await startReplica(url, 500, 1);
+    const { signIn, refresh } = await startReplica(url, 500, 1);
     const tokens = await Promise.all(Array.from({ length: 8 }, async () => (await signIn()).refreshToken));
     follower?.pause();
-    const told = await Promise.all(tokens.map(async (token) => (await exchange(token)).status));
+    const told = await Promise.all(tokens.map(async (token) => (await refresh(token)).status));
     expect(new Set(told)).toEqual(new Set([503]));
-    expect(exchanges()).toBe(0);
+    expect(refreshes()).toBe(0);
     follower?.resume();
     const after = new Set<number>();
     for (const token of tokens) {
       await expect
         .poll(async () => {
-          const { status } = await exchange(token);
+          const { status } = await refresh(token);
           after.add(status);
           return status;
         })
         .toBe(201);
     }
     expect(after.has(401)).toBe(false);
-    expect(exchanges()).toBe(tokens.length);
+    expect(refreshes()).toBe(tokens.length);
   });
 });
 
 describe('a customer who revokes what does not exist', () => {
   test('fills no Redis: each note is short-lived, and there are few', async () => {
     const server = opened(await startRedisProcess());
-    const { redis, signIn, exchange, revoke, front } = await startReplica(
+    const { redis, signIn, refresh, revoke, front } = await startReplica(
       `redis://127.0.0.1:${server.port}`,
       5000,
     );
     const mine = await signIn();
     const used = await signIn();
-    await exchange(used.refreshToken);
+    await refresh(used.refreshToken);
     const bytesBefore = await usedBytes(redis);
     const keysBefore = Number(await redis.command('DBSIZE'));
     const attempts = 3000;
@@ -167,14 +167,14 @@ describe('a customer who revokes what does not exist', () => {
     expect((await usedBytes(redis)) - bytesBefore).toBeLessThan(400_000);
     for (const key of keys.filter((each) => each.endsWith(':book')))
       expect(Number(await redis.command('PTTL', key))).toBeLessThanOrEqual(86_400_000);
-    expect((await exchange(used.refreshToken)).status).toBe(401);
-    expect((await exchange(mine.refreshToken)).status).toBe(201);
+    expect((await refresh(used.refreshToken)).status).toBe(401);
+    expect((await refresh(mine.refreshToken)).status).toBe(201);
   });
 
-  test('an exchange of an invention leaves nothing when the shop has refused it', async () => {
+  test('a refresh of an invention leaves nothing when the shop has refused it', async () => {
     const server = opened(await startRedisProcess());
-    const { redis, exchange } = await startReplica(`redis://127.0.0.1:${server.port}`, 5000);
-    for (let i = 0; i < 20; i += 1) expect((await exchange(`def50200${i}`)).status).toBe(401);
+    const { redis, refresh } = await startReplica(`redis://127.0.0.1:${server.port}`, 5000);
+    for (let i = 0; i < 20; i += 1) expect((await refresh(`def50200${i}`)).status).toBe(401);
     expect(await redis.command('KEYS', '*')).toEqual([]);
   });
 });

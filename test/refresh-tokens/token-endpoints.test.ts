@@ -16,9 +16,9 @@ function meaning(method: Method, path: string, { isFormPost = false, query = '',
   } as unknown as CanonicalRequest;
   const found = read(request);
   if (found === undefined) return 'none';
-  const { exchanges, issues, otherMethod, revokes } = found;
+  const { refreshes, issues, otherMethod, revokes } = found;
   return [
-    exchanges.length > 0 && `exchange ${exchanges.map(({ format }) => format)}`,
+    refreshes.length > 0 && `exchange ${refreshes.map(({ format }) => format)}`,
     issues.length > 0 && 'issue',
     otherMethod.length > 0 && `other method ${otherMethod.map(({ format }) => format)}`,
     revokes !== undefined && `revoke ${revokes}`,

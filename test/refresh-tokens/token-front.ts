@@ -157,7 +157,7 @@ export function tokenClient(port: number) {
       if (status !== 201) throw new Error(`sign-in: ${status} ${text}`);
       return json.data.attributes;
     },
-    exchange: (refreshToken: string) => send('POST', '/refresh-tokens', jsonApi, exchangeBody(refreshToken)),
+    refresh: (refreshToken: string) => send('POST', '/refresh-tokens', jsonApi, exchangeBody(refreshToken)),
     exchangeForm: (refreshToken: string) =>
       send('POST', '/token', form, `grant_type=refresh_token&refresh_token=${refreshToken}`),
     revoke: (accessToken: string, which: string) =>

@@ -34,37 +34,37 @@ async function start(options: Partial<RefreshTokensOptions> & { isObserved?: boo
 const refused = { status: 401, code: '004', detail: 'Failed to refresh token.' };
 const errorOf = (json: { errors: [{ status: number; code: string; detail: string }] }) => json.errors[0];
 
-/** How often the shop was asked for an exchange. */
-const exchanges = () => asked(shop, 'POST', '/refresh-tokens') + asked(shop, 'POST', '/token');
+/** How often the shop was asked for a refresh. */
+const refreshes = () => asked(shop, 'POST', '/refresh-tokens') + asked(shop, 'POST', '/token');
 
 describe("the contract's token table", () => {
-  test('valid -> used for exchange: a new pair, each with its lifetime', async () => {
-    const { signIn, exchange } = await start();
+  test('valid -> used for refresh: a new pair, each with its lifetime', async () => {
+    const { signIn, refresh } = await start();
     const { refreshToken } = await signIn();
-    const first = await exchange(refreshToken);
+    const first = await refresh(refreshToken);
     expect(first.status).toBe(201);
     const { accessToken, refreshToken: next, expiresIn } = first.json.data.attributes;
     expect([typeof accessToken, next === refreshToken, expiresIn]).toEqual(['string', false, 28_800]);
-    expect((await exchange(next)).status).toBe(201);
+    expect((await refresh(next)).status).toBe(201);
   });
 
-  test('used -> exchange: refused, the shop is not asked', async () => {
-    const { signIn, exchange } = await start();
+  test('used -> refresh: refused, the shop is not asked', async () => {
+    const { signIn, refresh } = await start();
     const { refreshToken } = await signIn();
-    await exchange(refreshToken);
-    const before = exchanges();
-    const again = await exchange(refreshToken);
+    await refresh(refreshToken);
+    const before = refreshes();
+    const again = await refresh(refreshToken);
     expect([again.status, errorOf(again.json)]).toEqual([401, refused]);
     expect(again.headers.get('content-type')).toBe('application/vnd.api+json');
-    expect(exchanges()).toBe(before);
+    expect(refreshes()).toBe(before);
   });
 
   test('valid -> revoked by its own user: 204, then refused', async () => {
-    const { signIn, exchange, revoke } = await start();
+    const { signIn, refresh, revoke } = await start();
     const { refreshToken, accessToken } = await signIn();
     expect((await revoke(accessToken, refreshToken)).status).toBe(204);
-    expect(errorOf((await exchange(refreshToken)).json)).toEqual(refused);
-    expect(exchanges()).toBe(0);
+    expect(errorOf((await refresh(refreshToken)).json)).toEqual(refused);
+    expect(refreshes()).toBe(0);
   });
 
   test('revoked as of the time of the request', async () => {
@@ -80,57 +80,57 @@ describe("the contract's token table", () => {
   });
 
   test("another user's revocation does nothing here, and the shop is asked all the same", async () => {
-    const { signIn, exchange, revoke } = await start();
+    const { signIn, refresh, revoke } = await start();
     const { refreshToken } = await signIn();
     const stranger = await signIn('karl@shop.example');
     expect((await revoke(stranger.accessToken, refreshToken)).status).toBe(204);
     expect(asked(shop, 'DELETE', '/refresh-tokens')).toBe(1);
-    expect((await exchange(refreshToken)).status).toBe(201);
+    expect((await refresh(refreshToken)).status).toBe(201);
   });
 
   test('mine revokes all of the user, and nobody else', async () => {
-    const { signIn, exchange, revoke } = await start();
+    const { signIn, refresh, revoke } = await start();
     const [one, two, other] = [await signIn(), await signIn(), await signIn('karl@shop.example')];
     expect((await revoke(one.accessToken, 'mine')).status).toBe(204);
-    expect((await exchange(one.refreshToken)).status).toBe(401);
-    expect((await exchange(two.refreshToken)).status).toBe(401);
-    expect((await exchange(other.refreshToken)).status).toBe(201);
-    expect((await exchange((await signIn()).refreshToken)).status).toBe(201);
+    expect((await refresh(one.refreshToken)).status).toBe(401);
+    expect((await refresh(two.refreshToken)).status).toBe(401);
+    expect((await refresh(other.refreshToken)).status).toBe(201);
+    expect((await refresh((await signIn()).refreshToken)).status).toBe(201);
   });
 
   test('valid -> expired after the default lifetime, not before', async () => {
-    const { signIn, exchange } = await start();
+    const { signIn, refresh } = await start();
     const [early, late] = [await signIn(), await signIn()];
     nowMs += 2_628_000_000 - 1;
-    expect((await exchange(early.refreshToken)).status).toBe(201);
+    expect((await refresh(early.refreshToken)).status).toBe(201);
     nowMs += 1;
-    expect(errorOf((await exchange(late.refreshToken)).json)).toEqual(refused);
-    expect(exchanges()).toBe(1);
+    expect(errorOf((await refresh(late.refreshToken)).json)).toEqual(refused);
+    expect(refreshes()).toBe(1);
   });
 
   test('an unknown token is the shop’s to judge', async () => {
     const issuer = await start();
     const { refreshToken } = await issuer.signIn();
     const fresh = await start();
-    expect((await fresh.exchange(refreshToken)).status).toBe(201);
-    expect((await fresh.exchange(refreshToken)).status).toBe(401);
-    expect((await fresh.exchange('def50200nonsense')).json.errors[0].code).toBe('004');
+    expect((await fresh.refresh(refreshToken)).status).toBe(201);
+    expect((await fresh.refresh(refreshToken)).status).toBe(401);
+    expect((await fresh.refresh('def50200nonsense')).json.errors[0].code).toBe('004');
     expect(asked(shop, 'POST', '/refresh-tokens')).toBe(2);
   });
 
   test('an access token in its place is the shop’s to judge, and a body without a token too', async () => {
-    const { signIn, exchange, send } = await start();
+    const { signIn, refresh, send } = await start();
     const { accessToken } = await signIn();
-    expect((await exchange(accessToken)).status).toBe(401);
+    expect((await refresh(accessToken)).status).toBe(401);
     const body = '{"data":{"type":"refresh-tokens","attributes":{}}}';
     expect((await send('POST', '/refresh-tokens', { 'Content-Type': 'application/json' }, body)).status).toBe(
       422,
     );
-    expect(exchanges()).toBe(2);
+    expect(refreshes()).toBe(2);
   });
 
   test('company users get pairs with the same states', async () => {
-    const { signIn, exchange, send } = await start();
+    const { signIn, refresh, send } = await start();
     const { accessToken } = await signIn('spencor@shop.example');
     const { sub } = JSON.parse(Buffer.from(accessToken.split('.')[1] ?? '', 'base64url').toString());
     const idCompanyUser = JSON.parse(sub).id_company_user;
@@ -145,33 +145,33 @@ describe("the contract's token table", () => {
     );
     expect(given.status).toBe(201);
     const { refreshToken } = given.json.data.attributes;
-    expect((await exchange(refreshToken)).status).toBe(201);
-    expect((await exchange(refreshToken)).status).toBe(401);
+    expect((await refresh(refreshToken)).status).toBe(201);
+    expect((await refresh(refreshToken)).status).toBe(401);
   });
 });
 
 describe('unknown tokens that were revoked', () => {
   test('by their own user: the answer is withheld, and the token is used up', async () => {
     const { refreshToken } = await (await start()).signIn();
-    const { signIn, revoke, exchange, front } = await start();
+    const { signIn, revoke, refresh, front } = await start();
     await revoke((await signIn()).accessToken, refreshToken);
-    const answer = await exchange(refreshToken);
+    const answer = await refresh(refreshToken);
     expect([answer.status, errorOf(answer.json)]).toEqual([401, refused]);
     expect(front.gate.stats().events['answer-withheld']).toBe(1);
-    expect((await exchange(refreshToken)).status).toBe(401);
-    expect(exchanges()).toBe(1);
+    expect((await refresh(refreshToken)).status).toBe(401);
+    expect(refreshes()).toBe(1);
   });
 
   test('by somebody else: no harm', async () => {
     const { refreshToken } = await (await start()).signIn();
-    const { signIn, revoke, exchange } = await start();
+    const { signIn, revoke, refresh } = await start();
     await revoke((await signIn('karl@shop.example')).accessToken, refreshToken);
-    expect((await exchange(refreshToken)).status).toBe(201);
+    expect((await refresh(refreshToken)).status).toBe(201);
   });
 });
 
 describe('the RFC 6749 endpoint', () => {
-  test('password grant, exchange, and its own error', async () => {
+  test('password grant, refresh, and its own error', async () => {
     const { send, exchangeForm } = await start();
     const form = { 'Content-Type': 'application/x-www-form-urlencoded' };
     const issued = await send(
@@ -199,16 +199,16 @@ describe('the RFC 6749 endpoint', () => {
   });
 
   test('a token that was used at one endpoint is used at the other', async () => {
-    const { signIn, exchange, exchangeForm } = await start();
+    const { signIn, refresh, exchangeForm } = await start();
     const { refreshToken } = await signIn();
-    await exchange(refreshToken);
+    await refresh(refreshToken);
     expect((await exchangeForm(refreshToken)).json.error).toBe('invalid_grant');
   });
 
   test('a password grant that carries a used token is no exchange', async () => {
-    const { signIn, exchange, send } = await start();
+    const { signIn, refresh, send } = await start();
     const { refreshToken } = await signIn();
-    await exchange(refreshToken);
+    await refresh(refreshToken);
     const body = `grant_type=password&username=sonia%40shop.example&password=change123&refresh_token=${refreshToken}`;
     const answer = await send(
       'POST',
@@ -239,12 +239,12 @@ describe('outcomes of an exchange', () => {
     { outcome: '408', change: { failNext: 1, failStatus: 408 }, status: 408 },
     { outcome: '302', change: { failNext: 1, failStatus: 302 }, status: 302 },
   ])('a complete $outcome frees the token at once', async ({ change, status }) => {
-    const { signIn, exchange } = await start({ answerWithinMs });
+    const { signIn, refresh } = await start({ answerWithinMs });
     const { refreshToken } = await signIn();
     Object.assign(shop.settings, change);
-    expect((await exchange(refreshToken)).status).toBe(status);
-    expect((await exchange(refreshToken)).status).toBe(201);
-    expect((await exchange(refreshToken)).status).toBe(401);
+    expect((await refresh(refreshToken)).status).toBe(status);
+    expect((await refresh(refreshToken)).status).toBe(201);
+    expect((await refresh(refreshToken)).status).toBe(401);
   });
 
   test.each([
@@ -254,14 +254,14 @@ describe('outcomes of an exchange', () => {
   ])('after $outcome it is unavailable for the rest of the deadline, then free', async (row) => {
     const { change, status, withinMs } = row;
     const deadlineMs = withinMs ?? answerWithinMs;
-    const { signIn, exchange, exchangeForm } = await start({ answerWithinMs: deadlineMs });
+    const { signIn, refresh, exchangeForm } = await start({ answerWithinMs: deadlineMs });
     const { refreshToken } = await signIn();
     Object.assign(shop.settings, change);
-    expect((await exchange(refreshToken)).status).toBe(status);
+    expect((await refresh(refreshToken)).status).toBe(status);
     Object.assign(shop.settings, { latencyMs: 0 });
-    const asks = exchanges();
+    const asks = refreshes();
     const said = async () => {
-      const { status: early, json, headers } = await exchange(refreshToken);
+      const { status: early, json, headers } = await refresh(refreshToken);
       return [early, errorOf(json).code, headers.get('retry-after')];
     };
     const code = 'refresh-token-unavailable';
@@ -274,20 +274,20 @@ describe('outcomes of an exchange', () => {
       'temporarily_unavailable',
       '2',
     ]);
-    expect(exchanges()).toBe(asks);
+    expect(refreshes()).toBe(asks);
     nowMs += 1500;
-    expect((await exchange(refreshToken)).status).toBe(201);
-    expect((await exchange(refreshToken)).status).toBe(401);
+    expect((await refresh(refreshToken)).status).toBe(201);
+    expect((await refresh(refreshToken)).status).toBe(401);
   });
 
   test('two tabs: one pair, the other is told to come again, and how long the longer it takes', async () => {
-    const { signIn, exchange, exchangeForm } = await start({ answerWithinMs });
+    const { signIn, refresh, exchangeForm } = await start({ answerWithinMs });
     const { refreshToken } = await signIn();
     shop.settings.latencyMs = 3000;
-    const first = exchange(refreshToken);
-    await expect.poll(exchanges).toBe(1);
+    const first = refresh(refreshToken);
+    await expect.poll(refreshes).toBe(1);
     const said = async () => {
-      const { status, json, headers } = await exchange(refreshToken);
+      const { status, json, headers } = await refresh(refreshToken);
       return [status, errorOf(json).code, headers.get('retry-after')];
     };
     expect(await said()).toEqual([503, 'refresh-token-busy', '1']);
@@ -302,30 +302,30 @@ describe('outcomes of an exchange', () => {
     nowMs += 40_000;
     expect(await said()).toEqual([503, 'refresh-token-busy', '5']);
     expect((await first).status).toBe(201);
-    expect(exchanges()).toBe(1);
-    expect(errorOf((await exchange(refreshToken)).json)).toEqual(refused);
+    expect(refreshes()).toBe(1);
+    expect(errorOf((await refresh(refreshToken)).json)).toEqual(refused);
   });
 
   test('a shop that cannot be reached frees it', async () => {
-    const { signIn, exchange } = await start({ answerWithinMs });
+    const { signIn, refresh } = await start({ answerWithinMs });
     const { refreshToken } = await signIn();
     await shop.close();
-    expect((await exchange(refreshToken)).status).toBe(502);
-    expect((await exchange(refreshToken)).status).toBe(502);
+    expect((await refresh(refreshToken)).status).toBe(502);
+    expect((await refresh(refreshToken)).status).toBe(502);
   });
 
   test('nothing is sent once the margin has passed since the claim', async () => {
     let monotonicMs = 0;
-    const { signIn, exchange } = await start({
+    const { signIn, refresh } = await start({
       monotonicNow: () => {
         monotonicMs += 5001;
         return monotonicMs;
       },
     });
     const { refreshToken } = await signIn();
-    const asks = exchanges();
-    expect((await exchange(refreshToken)).status).toBe(503);
-    expect(exchanges()).toBe(asks);
+    const asks = refreshes();
+    expect((await refresh(refreshToken)).status).toBe(503);
+    expect(refreshes()).toBe(asks);
   });
 });
 
@@ -335,37 +335,37 @@ describe('outcomes of a revocation', () => {
     { outcome: '500', change: { failNext: 1, failStatus: 500 }, status: 500, after: 401 },
     { outcome: '408', change: { failNext: 1, failStatus: 408 }, status: 408, after: 401 },
     { outcome: 'reset', change: { resetNext: 1, resetAt: 'before-answer' }, status: 502, after: 401 },
-  ])('$outcome: the next exchange is $after', async ({ change, status, after }) => {
+  ])('$outcome: the next refresh is $after', async ({ change, status, after }) => {
     for (const which of ['by id', 'mine']) {
-      const { signIn, exchange, revoke } = await start();
+      const { signIn, refresh, revoke } = await start();
       const { refreshToken, accessToken } = await signIn();
       Object.assign(shop.settings, change);
       expect((await revoke(accessToken, which === 'mine' ? which : refreshToken)).status).toBe(status);
-      expect((await exchange(refreshToken)).status).toBe(after);
+      expect((await refresh(refreshToken)).status).toBe(after);
     }
   });
 
-  test('while it is under way, an exchange is refused', async () => {
-    const { signIn, exchange, revoke } = await start();
+  test('while it is under way, a refresh is refused', async () => {
+    const { signIn, refresh, revoke } = await start();
     const { refreshToken, accessToken } = await signIn();
     shop.settings.latencyMs = 3000;
     const revoked = revoke(accessToken, refreshToken);
     await expect.poll(() => shop.received.total).toBe(2);
-    expect((await exchange(refreshToken)).status).toBe(401);
+    expect((await refresh(refreshToken)).status).toBe(401);
     expect((await revoked).status).toBe(204);
-    expect(exchanges()).toBe(0);
+    expect(refreshes()).toBe(0);
   });
 
-  test('mine in the middle of an exchange ends the new token too', async () => {
-    const { signIn, exchange, revoke } = await start();
+  test('mine in the middle of a refresh ends the new token too', async () => {
+    const { signIn, refresh, revoke } = await start();
     const { refreshToken, accessToken } = await signIn();
     shop.settings.latencyMs = 3000;
-    const exchanging = exchange(refreshToken);
-    await expect.poll(exchanges).toBe(1);
+    const refreshing = refresh(refreshToken);
+    await expect.poll(refreshes).toBe(1);
     await revoke(accessToken, 'mine');
-    const { status, json } = await exchanging;
+    const { status, json } = await refreshing;
     expect(status).toBe(201);
-    expect((await exchange(json.data.attributes.refreshToken)).status).toBe(401);
+    expect((await refresh(json.data.attributes.refreshToken)).status).toBe(401);
   });
 });
 
@@ -374,68 +374,68 @@ describe('a used token that comes again', () => {
   async function stageReplay(options: Partial<RefreshTokensOptions>) {
     const staged = await start(options);
     const login = await staged.signIn();
-    const next = (await staged.exchange(login.refreshToken)).json.data.attributes;
+    const next = (await staged.refresh(login.refreshToken)).json.data.attributes;
     const elsewhere = await staged.signIn();
     shop.received.clear();
     return { ...staged, used: login.refreshToken, descendant: next.refreshToken, elsewhere, next };
   }
 
   test('refuse, the default: nothing but the 401', async () => {
-    const { exchange, used, descendant } = await stageReplay({});
-    expect((await exchange(used)).status).toBe(401);
-    expect(exchanges()).toBe(0);
-    expect((await exchange(descendant)).status).toBe(201);
+    const { refresh, used, descendant } = await stageReplay({});
+    expect((await refresh(used)).status).toBe(401);
+    expect(refreshes()).toBe(0);
+    expect((await refresh(descendant)).status).toBe(201);
   });
 
   test('end-family: every descendant ends, whatever the shop does, and no other login', async () => {
-    const { exchange, used, descendant, elsewhere, front } = await stageReplay({ replay: 'end-family' });
-    expect(errorOf((await exchange(used)).json)).toEqual(refused);
-    expect(errorOf((await exchange(descendant)).json)).toEqual(refused);
-    expect(exchanges()).toBe(0);
-    expect((await exchange(elsewhere.refreshToken)).status).toBe(201);
+    const { refresh, used, descendant, elsewhere, front } = await stageReplay({ replay: 'end-family' });
+    expect(errorOf((await refresh(used)).json)).toEqual(refused);
+    expect(errorOf((await refresh(descendant)).json)).toEqual(refused);
+    expect(refreshes()).toBe(0);
+    expect((await refresh(elsewhere.refreshToken)).status).toBe(201);
     const { events } = front.gate.stats();
     expect([events['family-ended'], events['exchange-refused-revoked']]).toEqual([1, 1]);
   });
 
-  test('end-family: of a login that shopward did not see, from its first exchange on', async () => {
+  test('end-family: of a login that shopward did not see, from its first refresh on', async () => {
     const { refreshToken } = await (await start()).signIn();
-    const { exchange } = await start({ replay: 'end-family' });
-    const next = (await exchange(refreshToken)).json.data.attributes;
-    expect((await exchange(refreshToken)).status).toBe(401);
-    expect((await exchange(next.refreshToken)).status).toBe(401);
-    expect(exchanges()).toBe(1);
+    const { refresh } = await start({ replay: 'end-family' });
+    const next = (await refresh(refreshToken)).json.data.attributes;
+    expect((await refresh(refreshToken)).status).toBe(401);
+    expect((await refresh(next.refreshToken)).status).toBe(401);
+    expect(refreshes()).toBe(1);
   });
 
   test('end-family: a descendant under way gets its answer, and nothing more', async () => {
-    const { exchange, used, descendant } = await stageReplay({ replay: 'end-family' });
+    const { refresh, used, descendant } = await stageReplay({ replay: 'end-family' });
     shop.settings.latencyMs = 3000;
-    const underWay = exchange(descendant);
-    await expect.poll(exchanges).toBe(1);
-    await exchange(used);
+    const underWay = refresh(descendant);
+    await expect.poll(refreshes).toBe(1);
+    await refresh(used);
     shop.settings.latencyMs = 0;
     const { status, json } = await underWay;
     expect(status).toBe(201);
-    expect((await exchange(json.data.attributes.refreshToken)).status).toBe(401);
+    expect((await refresh(json.data.attributes.refreshToken)).status).toBe(401);
   });
 
   test('a revoked or expired token ends nothing', async () => {
-    const { exchange, signIn, revoke } = await start({ replay: 'end-family' });
+    const { refresh, signIn, revoke } = await start({ replay: 'end-family' });
     const login = await signIn();
     await revoke(login.accessToken, login.refreshToken);
-    expect((await exchange(login.refreshToken)).status).toBe(401);
+    expect((await refresh(login.refreshToken)).status).toBe(401);
     const { front } = { front: fronts.at(-1) as TokenFront };
     expect(front.gate.stats().events['family-ended']).toBe(0);
   });
 
   test('forward: the shop is asked; a careless one’s success is withheld, and the family ended', async () => {
-    const { exchange, used, descendant, front, store } = await stageReplay({ replay: 'forward' });
+    const { refresh, used, descendant, front, store } = await stageReplay({ replay: 'forward' });
     const before = store.size;
-    const again = await exchange(used);
+    const again = await refresh(used);
     expect([again.status, errorOf(again.json)]).toEqual([401, refused]);
     expect(again.text).not.toMatch(/refreshToken|accessToken/);
-    expect(exchanges()).toBe(1);
-    expect((await exchange(descendant)).status).toBe(401);
-    expect(exchanges()).toBe(1);
+    expect(refreshes()).toBe(1);
+    expect((await refresh(descendant)).status).toBe(401);
+    expect(refreshes()).toBe(1);
     expect(store.size).toBe(before);
     const { events } = front.gate.stats();
     expect([events['replay-forwarded'], events['replay-withheld'], events['family-ended']]).toEqual([
@@ -444,85 +444,85 @@ describe('a used token that comes again', () => {
   });
 
   test('forward: a success that is too long to be held back is withheld all the same', async () => {
-    const { exchange, used, descendant, store } = await stageReplay({});
+    const { refresh, used, descendant, store } = await stageReplay({});
     const narrow = await start({ store, replay: 'forward', answerBytes: 16 });
-    expect((await narrow.exchange(used)).status).toBe(401);
-    expect(exchanges()).toBe(1);
-    expect((await exchange(descendant)).status).toBe(401);
+    expect((await narrow.refresh(used)).status).toBe(401);
+    expect(refreshes()).toBe(1);
+    expect((await refresh(descendant)).status).toBe(401);
   });
 
   test('forward: what the shop refuses is passed on, and ends nothing here', async () => {
-    const { exchange, used, descendant } = await stageReplay({ replay: 'forward' });
+    const { refresh, used, descendant } = await stageReplay({ replay: 'forward' });
     Object.assign(shop.settings, { failNext: 1, failStatus: 403 });
-    expect((await exchange(used)).status).toBe(403);
-    expect((await exchange(descendant)).status).toBe(201);
+    expect((await refresh(used)).status).toBe(403);
+    expect((await refresh(descendant)).status).toBe(201);
   });
 
   describe('within the leeway', () => {
     const leewayMs = 10_000;
 
     test('the very same answer, and the shop is not asked', async () => {
-      const { exchange, exchangeForm, used, next, descendant, front } = await stageReplay({ leewayMs });
-      const again = await exchange(used);
+      const { refresh, exchangeForm, used, next, descendant, front } = await stageReplay({ leewayMs });
+      const again = await refresh(used);
       expect([again.status, again.json.data.attributes]).toEqual([201, next]);
       expect(again.headers.get('content-type')).toContain('json');
       expect(again.headers.get('cache-control')).toBe('no-store');
       // Bound to its endpoint.
       expect((await exchangeForm(used)).json.error).toBe('invalid_grant');
-      expect(exchanges()).toBe(0);
-      expect((await exchange(descendant)).status).toBe(201);
+      expect(refreshes()).toBe(0);
+      expect((await refresh(descendant)).status).toBe(201);
       nowMs += leewayMs - 1;
-      expect((await exchange(used)).status).toBe(201);
+      expect((await refresh(used)).status).toBe(201);
       nowMs += 1;
-      expect((await exchange(used)).status).toBe(401);
+      expect((await refresh(used)).status).toBe(401);
       expect(front.gate.stats().events['exchange-repeated']).toBe(2);
     });
 
     test('a token of the same digest in another spelling gets no answer', async () => {
-      const { exchange, used } = await stageReplay({ leewayMs });
+      const { refresh, used } = await stageReplay({ leewayMs });
       const respelled = used === used.toUpperCase() ? used.toLowerCase() : used.toUpperCase();
-      expect((await exchange(respelled)).status).toBe(401);
-      expect(exchanges()).toBe(0);
+      expect((await refresh(respelled)).status).toBe(401);
+      expect(refreshes()).toBe(0);
     });
 
     test('not for what was revoked meanwhile: the user, the family', async () => {
-      const { exchange, revoke, used, next } = await stageReplay({ leewayMs });
+      const { refresh, revoke, used, next } = await stageReplay({ leewayMs });
       await revoke(next.accessToken, 'mine');
-      expect((await exchange(used)).status).toBe(401);
+      expect((await refresh(used)).status).toBe(401);
       const staged = await stageReplay({ leewayMs, replay: 'end-family' });
       nowMs += leewayMs;
-      const { refreshToken } = (await staged.exchange(staged.descendant)).json.data.attributes;
-      await staged.exchange(staged.used);
-      expect((await staged.exchange(staged.descendant)).status).toBe(401);
-      expect((await staged.exchange(refreshToken)).status).toBe(401);
+      const { refreshToken } = (await staged.refresh(staged.descendant)).json.data.attributes;
+      await staged.refresh(staged.used);
+      expect((await staged.refresh(staged.descendant)).status).toBe(401);
+      expect((await staged.refresh(refreshToken)).status).toBe(401);
     });
 
     test('two tabs end no family, also where the answer could not be kept', async () => {
-      const { exchange, used, descendant } = await stageReplay({ leewayMs, replay: 'end-family' });
-      expect((await exchange(used)).status).toBe(201);
+      const { refresh, used, descendant } = await stageReplay({ leewayMs, replay: 'end-family' });
+      expect((await refresh(used)).status).toBe(201);
       const respelled = used === used.toUpperCase() ? used.toLowerCase() : used.toUpperCase();
-      expect((await exchange(respelled)).status).toBe(401);
-      expect((await exchange(descendant)).status).toBe(201);
+      expect((await refresh(respelled)).status).toBe(401);
+      expect((await refresh(descendant)).status).toBe(201);
     });
   });
 
   test('observe mode ends no family, withholds nothing', async () => {
-    const { exchange, used, descendant, front } = await stageReplay({
+    const { refresh, used, descendant, front } = await stageReplay({
       replay: 'end-family',
       isObserved: true,
     } as never);
-    expect((await exchange(used)).status).toBe(201);
-    expect((await exchange(descendant)).status).toBe(201);
+    expect((await refresh(used)).status).toBe(201);
+    expect((await refresh(descendant)).status).toBe(201);
     expect(front.gate.stats().events['family-ended']).toBe(0);
   });
 });
 
-test('observe mode: the exchange goes on, and what it yields is known', async () => {
-  const { signIn, exchange, front } = await start({ isObserved: true });
+test('observe mode: the refresh goes on, and what it yields is known', async () => {
+  const { signIn, refresh, front } = await start({ isObserved: true });
   const { refreshToken } = await signIn();
-  await exchange(refreshToken);
-  const again = await exchange(refreshToken);
-  expect([again.status, exchanges()]).toEqual([201, 2]);
+  await refresh(refreshToken);
+  const again = await refresh(refreshToken);
+  expect([again.status, refreshes()]).toEqual([201, 2]);
   const { events } = front.gate.stats();
   expect([events['exchange-refused-used'], events.recorded]).toEqual([1, 3]);
 });

@@ -180,7 +180,7 @@ function findTokenKinds(request: CanonicalRequest, config: Config): Explanation[
   if (met === undefined) return [];
   return [
     ...(met.issues.length > 0 ? (['issue'] as const) : []),
-    ...(met.exchanges.length > 0 ? (['exchange'] as const) : []),
+    ...(met.refreshes.length > 0 ? (['exchange'] as const) : []),
     ...(met.revokes === undefined ? [] : (['revoke'] as const)),
   ];
 }

@@ -91,8 +91,8 @@ export interface Findings {
 const batch = 2000;
 
 /**
- * Sends the cases to shopward and what it forwards to the readers. Throws where a used token is exchanged by some reader,
- * or where one that nobody knew is exchanged twice, the second time plainly.
+ * Sends the cases to shopward and what it forwards to the readers. Throws where a used token is refreshed by some reader,
+ * or where one that nobody knew is refreshed twice, the second time plainly.
  */
 export async function compareReadings(
   cases: readonly TokenRequestCase[],
@@ -132,7 +132,7 @@ async function compareBatch(
       if (read.length > 0) findings.read += 1;
       const about = () =>
         `${name} reads ${JSON.stringify(texts)} in ${describeCase(cases[i] as TokenRequestCase)}`;
-      assert(read.length === 0 || asUsed[i] === undefined, `a used token is exchanged: ${about()}`);
+      assert(read.length === 0 || asUsed[i] === undefined, `a used token is refreshed: ${about()}`);
       for (const token of read) {
         const again = await exchangePlainly(fresh[i]?.gate as ReturnType<typeof openGate>, token);
         assert.equal(again, 'refused', `exchanged twice: ${about()}`);

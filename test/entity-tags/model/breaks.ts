@@ -34,8 +34,8 @@ export const brokenRules: readonly BrokenRule[] = [
     maxTicks: 3,
   },
   {
-    rule: '3: hold >= L',
-    ticks: { hold: 0 },
+    rule: '3: cold start >= L',
+    ticks: { coldStart: 0 },
     isCalm: true,
     programs: ['reader', 'reader', 'writer', 'writer'],
     faults: { restart: 1 },
@@ -98,33 +98,37 @@ export const brokenRules: readonly BrokenRule[] = [
     faults: { crash: 1 },
   },
   {
-    rule: '4, 5: either no note is given in a quiet time, or its end advances the generation',
+    rule: '4, 5: either no stamp is given while a write is indeterminate, or its end advances the generation',
     steps: [
-      { search: "unsettled === 'hold' || isQuiet(record)", replace: "unsettled === 'hold'" },
       {
-        search: 'record = { ...changed(record, quietUntil), quietUntil: 0, quietTagged: false };',
-        replace: 'record = { ...record, quietUntil: 0, quietTagged: false };',
+        search: "unsettled === 'cold-start' || isIndeterminate(record)",
+        replace: "unsettled === 'cold-start'",
+      },
+      {
+        search:
+          'record = { ...changed(record, indeterminateUntil), indeterminateUntil: 0, indeterminateTagged: false };',
+        replace: 'record = { ...record, indeterminateUntil: 0, indeterminateTagged: false };',
       },
     ],
     programs: ['reader', 'child', 'writer'],
   },
   {
-    rule: '6: the note has to be the same at the end of a read',
-    steps: [{ search: 'return note.generation === (record?.generation ?? 0);', replace: 'return true;' }],
+    rule: '6: the stamp has to be the same at the end of a read',
+    steps: [{ search: 'return stamp.generation === (record?.generation ?? 0);', replace: 'return true;' }],
     lua: [
       {
-        search: 'return tonumber(note_generation) == (record and record.generation or 0)',
+        search: 'return tonumber(stamp_generation) == (record and record.generation or 0)',
         replace: 'return true',
       },
     ],
     programs: ['reader', 'reader', 'child', 'writer'],
   },
   {
-    rule: '6: the note is tested while a lease runs, too',
+    rule: '6: the stamp is tested while a lease runs, too',
     steps: [
       {
-        search: 'if (!isUnchangedSince(opened, read.note, times)) {',
-        replace: 'if (!isLeased(record) && !isUnchangedSince(opened, read.note, times)) {',
+        search: 'if (!isUnchangedSince(opened, read.stamp, times)) {',
+        replace: 'if (!isLeased(record) && !isUnchangedSince(opened, read.stamp, times)) {',
       },
     ],
     lua: [{ search: 'if not unchanged() then', replace: 'if not leased and not unchanged() then' }],
@@ -133,8 +137,8 @@ export const brokenRules: readonly BrokenRule[] = [
   },
   {
     rule: '7: a timed read began after the last change',
-    steps: [{ search: 'note.startedAt > (record?.changedAt ?? 0) &&', replace: '' }],
-    lua: [{ search: 'note_started > (record and record.changed or 0) and', replace: '' }],
+    steps: [{ search: 'stamp.startedAt > (record?.changedAt ?? 0) &&', replace: '' }],
+    lua: [{ search: 'stamp_started > (record and record.changed or 0) and', replace: '' }],
     programs: ['timed-reader', 'child', 'writer'],
   },
   {
@@ -146,14 +150,13 @@ export const brokenRules: readonly BrokenRule[] = [
     rule: '8: no other write while one with a tag is unknown',
     steps: [
       {
-        search:
-          'if (isQuiet(record) && (tags !== null || record?.quietTagged === true)) return refuse(quiet);',
-        replace: '',
+        search: 'if (isIndeterminate(record) && (tags !== null || record?.indeterminateTagged === true))',
+        replace: 'if (false)',
       },
     ],
     lua: [
       {
-        search: "if quiet and (tagged == '1' or record.quiet_tagged == '1') then",
+        search: "if indeterminate and (tagged == '1' or record.indeterminate_tagged == '1') then",
         replace: 'if false then',
       },
     ],
@@ -189,11 +192,11 @@ export const brokenRules: readonly BrokenRule[] = [
   {
     rule: '9: of two writes that ran beside one another none leaves a tag',
     steps: [
-      { search: 'isQuiet(record) || leases.length > 0;', replace: 'isQuiet(record);' },
+      { search: 'isIndeterminate(record) || leases.length > 0;', replace: 'isIndeterminate(record);' },
       { search: 'leases: [...taint(leases), lease]', replace: 'leases: [...leases, lease]' },
     ],
     lua: [
-      { search: "(quiet or leased) and '1'", replace: "quiet and '1'" },
+      { search: "(indeterminate or leased) and '1'", replace: "indeterminate and '1'" },
       { search: "taint(r)\nif tagged == '1' then r.wanted", replace: "if tagged == '1' then r.wanted" },
     ],
     isCalm: true,
@@ -223,21 +226,27 @@ export const brokenRules: readonly BrokenRule[] = [
     ],
     lua: [
       {
-        search: "change(r, now)\nif outcome == 'unknown' then hush(r, lease.until_",
-        replace: "untag(r)\nif outcome == 'unknown' then hush(r, lease.until_",
+        search: "change(r, now)\nif outcome == 'unknown' then mark_indeterminate(r, lease.until_",
+        replace: "untag(r)\nif outcome == 'unknown' then mark_indeterminate(r, lease.until_",
       },
     ],
     programs: ['reader', 'reader', 'writer', 'writer'],
   },
   {
-    rule: '9: an unknown write keeps the resource quiet until its lease would have ended',
+    rule: '9: an unknown write keeps the resource indeterminate until its lease would have ended',
     steps: [
       {
-        search: 'return { record: { ...after, ...hush(after, lease.until, lease.tagged) }, answer: null };',
+        search:
+          'return { record: { ...after, ...markIndeterminate(after, lease.until, lease.tagged) }, answer: null };',
         replace: 'return { record: after, answer: null };',
       },
     ],
-    lua: [{ search: "if outcome == 'unknown' then hush(r, lease.until_, lease.tagged) end", replace: '' }],
+    lua: [
+      {
+        search: "if outcome == 'unknown' then mark_indeterminate(r, lease.until_, lease.tagged) end",
+        replace: '',
+      },
+    ],
     programs: ['reader', 'reader', 'writer', 'writer'],
     maxTicks: 2,
   },
@@ -292,12 +301,15 @@ export const brokenRules: readonly BrokenRule[] = [
   {
     rule: '17: a stranger does not pass while a write with a tag is unknown',
     steps: [
-      { search: "if (quietTagged) return { kind: 'quiet'", replace: "if (false) return { kind: 'quiet'" },
+      {
+        search: "if (indeterminateTagged) return { kind: 'indeterminate'",
+        replace: "if (false) return { kind: 'indeterminate'",
+      },
     ],
     lua: [
       {
-        search: "if r.quiet_tagged == '1' then return answer('quiet'",
-        replace: "if false then return answer('quiet'",
+        search: "if r.indeterminate_tagged == '1' then return answer('indeterminate'",
+        replace: "if false then return answer('indeterminate'",
       },
     ],
     programs: ['reader', 'writer', 'stranger'],

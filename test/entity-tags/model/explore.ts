@@ -102,17 +102,17 @@ function isServing({ steps, ticks }: Setting, { store, now }: World): boolean {
   const times = {
     lease: ticks.lease * tick,
     sendBy: ticks.sendBy * tick,
-    hold: ticks.hold * tick,
+    coldStart: ticks.coldStart * tick,
     longestRead: 1000 * tick,
   };
   const moment = { epoch: '', since: now, now: now + 100 * tick };
   const isKnown = store.marker !== null && store.marker.id === store.id;
   const epoch = isKnown ? `${store.marker.id}:${store.marker.since}` : `${store.id}:${now}`;
   const opened = steps.open(store.record, { ...moment, epoch }, times);
-  const { note } = steps.lookUp(opened, null);
-  if (note === null) return false;
+  const { stamp } = steps.lookUp(opened, null);
+  if (stamp === null) return false;
   const read = {
-    note,
+    stamp,
     variant: 'v',
     newTag: 'new',
     fingerprint: 'last',

@@ -83,7 +83,7 @@ describe('the stores answer as the model does', () => {
     ...timesOf(),
     leaseMs: ticks.lease,
     sendByMs: ticks.sendBy,
-    holdMs: ticks.hold,
+    coldStartMs: ticks.coldStart,
     longestReadMs: 1000,
   };
   const crowd: readonly Program[] = [
@@ -92,7 +92,7 @@ describe('the stores answer as the model does', () => {
   ];
   const memorySetting: Setting = {
     ...whole,
-    ticks: { ...ticks, hold: 0 },
+    ticks: { ...ticks, coldStart: 0 },
     programs: crowd,
     faults: { crash: 2, 'end-lost': 1, 'slow-claim': 1 },
     maxTicks: 20,

@@ -39,8 +39,8 @@ function readSteps(setting: Setting, world: World, p: number, process: Process, 
         [
           'read-begin',
           () => {
-            const [looked, note] = lookUp(setting, world, p, 'v', hear);
-            return put(looked, p, note.note === null ? { isDone: true } : { at: 1, note: note.note });
+            const [looked, stamp] = lookUp(setting, world, p, 'v', hear);
+            return put(looked, p, stamp.stamp === null ? { isDone: true } : { at: 1, stamp: stamp.stamp });
           },
         ],
       ];
@@ -68,7 +68,7 @@ function endRead(setting: Setting, world: World, p: number, hear: Hear): World {
   const process = at(world, p);
   const [opened, state] = openStore(setting, world, p);
   const isLate = setting.broken === 'duration-measured-late';
-  const note = process.note ?? {
+  const stamp = process.stamp ?? {
     epoch: opened.epoch,
     generation: null,
     startedAt: isLate ? world.now - process.took : process.startedAt,
@@ -78,7 +78,7 @@ function endRead(setting: Setting, world: World, p: number, hear: Hear): World {
     return hold(put(world, p, { isDone: true }), process.version, tag);
   }
   const read = {
-    note,
+    stamp,
     variant: process.program === 'creator' ? 'c' : 'v',
     // Two states in turn: what was changed and changed back looks the same.
     fingerprint: process.program === 'head' ? null : `f${process.version % 2}`,
@@ -311,7 +311,7 @@ export function timesOf({ ticks }: Setting) {
   return {
     lease: ticks.lease * tick,
     sendBy: ticks.sendBy * tick,
-    hold: ticks.hold * tick,
+    coldStart: ticks.coldStart * tick,
     longestRead: 1000 * tick,
   };
 }
@@ -326,7 +326,7 @@ export function put(world: World, p: number, change: Partial<Process>): World {
 const forgotten = {
   at: 0,
   isDone: true,
-  note: null,
+  stamp: null,
   startedAt: 0,
   version: 0,
   tag: null,

@@ -1,4 +1,4 @@
-import type { LookUp, ReadNote, ResourceKey, TagStore } from '../../../src/entity-tags/tag-store.ts';
+import type { LookUp, ReadStamp, ResourceKey, TagStore } from '../../../src/entity-tags/tag-store.ts';
 import type { Call } from './world.ts';
 
 /** A real store in the hands of the model: its clock, its identity, its data. */
@@ -17,7 +17,7 @@ export interface Replayed {
 /** Plays the calls of one walk against a store; the first answer that differs from the model's, or null. */
 export async function replay(calls: readonly Call[], under: Replayed): Promise<string | null> {
   const { store, key } = under;
-  const notes = new Map<string, ReadNote | null>();
+  const stamps = new Map<string, ReadStamp | null>();
   for (const [i, call] of calls.entries()) {
     let answer: unknown;
     let expected: unknown = 'answer' in call ? call.answer : undefined;
@@ -35,15 +35,16 @@ export async function replay(calls: readonly Call[], under: Replayed): Promise<s
         continue;
       case 'lookUp': {
         const looked = await store.lookUp(key, call.variant);
-        notes.set(JSON.stringify(call.answer.note), looked.note);
+        stamps.set(JSON.stringify(call.answer.stamp), looked.stamp);
         answer = comparable(looked);
         expected = comparable(call.answer);
         break;
       }
       case 'endRead': {
-        const timed = { ...call.read.note, epoch: under.epochOf(call.read.note.epoch) };
-        const note = call.read.note.generation === null ? timed : notes.get(JSON.stringify(call.read.note));
-        answer = await store.endRead(key, { ...call.read, note: note ?? timed });
+        const timed = { ...call.read.stamp, epoch: under.epochOf(call.read.stamp.epoch) };
+        const stamp =
+          call.read.stamp.generation === null ? timed : stamps.get(JSON.stringify(call.read.stamp));
+        answer = await store.endRead(key, { ...call.read, stamp: stamp ?? timed });
         break;
       }
       case 'claim':
@@ -64,7 +65,7 @@ export async function replay(calls: readonly Call[], under: Replayed): Promise<s
 }
 
 /** Notes are each store's own; ages are compared in whole milliseconds. */
-function comparable({ note, recorded, ...rest }: LookUp): object {
+function comparable({ stamp, recorded, ...rest }: LookUp): object {
   const age = recorded === null ? null : { ...recorded, ageMs: Math.round(recorded.ageMs) };
-  return { ...rest, note: note !== null, recorded: age };
+  return { ...rest, stamp: stamp !== null, recorded: age };
 }

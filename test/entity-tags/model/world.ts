@@ -3,7 +3,7 @@ import type { TagRecord } from '../../../src/entity-tags/protocol.ts';
 import type {
   ClaimAnswer,
   LookUp,
-  ReadNote,
+  ReadStamp,
   ReadTag,
   ResourceKey,
   WriteOutcome,
@@ -16,10 +16,10 @@ import type {
  */
 export const tick = 1000;
 /** Ticks: the lease covers sending (B), landing (S) and the margin (e). */
-export const ticks = { lease: 3, sendBy: 1, landing: 1, hold: 3 };
+export const ticks = { lease: 3, sendBy: 1, landing: 1, coldStart: 3 };
 
 export type Program =
-  | 'reader' // GET, note before the shop is asked
+  | 'reader' // GET, stamp before the shop is asked
   | 'timed-reader' // GET, judged by time
   | 'head' // HEAD
   | 'writer' // PATCH with a tag that somebody holds
@@ -82,7 +82,7 @@ export interface Process {
   readonly isDone: boolean;
   /** Talks to the old primary of a split brain. */
   readonly isolated: boolean;
-  readonly note: ReadNote | null;
+  readonly stamp: ReadStamp | null;
   readonly startedAt: number;
   /** Version of the shop's state that was read, or that the tag stands for. */
   readonly version: number;
@@ -165,7 +165,7 @@ export function createWorld({ programs }: Setting): World {
       at: 0,
       isDone: false,
       isolated: false,
-      note: null,
+      stamp: null,
       startedAt: 0,
       version: 0,
       tag: null,
