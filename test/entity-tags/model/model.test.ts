@@ -15,8 +15,10 @@ import { type Replayed, replay } from './replay.ts';
 import { type Call, type Program, type Setting, tick, ticks } from './world.ts';
 
 const whole = { steps, ticks, faults: {} } as const;
-/** How many random orders are played; `MODEL_WALKS` for a longer hunt. */
-const walks = Number(process.env.MODEL_WALKS ?? 20_000);
+/** How many random orders are played; `MODEL_WALKS=20000` for a longer hunt, also of the stores. */
+const walks = Number(process.env.MODEL_WALKS ?? 6_000);
+const memoryWalks = Math.round(walks / 4);
+const redisWalks = Math.round(walks / 6);
 
 describe('the claim protocol, whole', () => {
   test.each([
@@ -104,8 +106,8 @@ describe('the stores answer as the model does', () => {
     maxTicks: 20,
   };
 
-  test('memory, 5000 walks', async () => {
-    for (let seed = 1; seed <= 5000; seed += 1) {
+  test(`memory, ${memoryWalks} walks`, async () => {
+    for (let seed = 1; seed <= memoryWalks; seed += 1) {
       let nowMs = 100;
       const under: Replayed = {
         store: createMemoryTagStore({ times, maxRecords: 10, now: () => nowMs }),
@@ -156,8 +158,8 @@ describe('the stores answer as the model does', () => {
     return difference;
   }
 
-  test('redis, 3000 walks', async () => {
-    for (let seed = 1; seed <= 3000; seed += 1) {
+  test(`redis, ${redisWalks} walks`, async () => {
+    for (let seed = 1; seed <= redisWalks; seed += 1) {
       expect(await replayOnRedis(modelScripts(), walk(redisSetting, seed).calls), `seed ${seed}`).toBeNull();
     }
   });

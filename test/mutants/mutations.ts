@@ -1,0 +1,100 @@
+import { stripTypeScriptTypes } from 'node:module';
+import { type AnyNode, parse } from 'acorn';
+
+/** One change of a source file, of the kind that a careless hand makes. */
+export interface Mutation {
+  /** Where it begins, counted from 1. */
+  readonly line: number;
+  readonly start: number;
+  readonly end: number;
+  readonly before: string;
+  readonly after: string;
+}
+
+/** What stands for it; where there are several, each is a mutation. */
+const operators: Readonly<Record<string, readonly string[]>> = {
+  '===': ['!=='],
+  '!==': ['==='],
+  '<': ['<=', '>='],
+  '<=': ['<', '>'],
+  '>': ['>=', '<='],
+  '>=': ['>', '<'],
+  '&&': ['||'],
+  '||': ['&&'],
+  '-': ['+'],
+  '*': ['/'],
+  '&': ['|'],
+  '+=': ['-='],
+  '-=': ['+='],
+};
+
+/** Everything that may be changed in a TypeScript source. The types are none of it, and every position is the file's. */
+export function findMutations(source: string): Mutation[] {
+  // Types become spaces.
+  const code = stripTypeScriptTypes(source);
+  const found: Mutation[] = [];
+  const change = (start: number, end: number, after: string) => {
+    const line = code.slice(0, start).split('\n').length;
+    found.push({ line, start, end, before: source.slice(start, end), after });
+  };
+  const textOf = ({ start, end }: AnyNode) => source.slice(start, end);
+  for (const node of nodesOf(parse(code, { ecmaVersion: 'latest', sourceType: 'module' }))) {
+    switch (node.type) {
+      case 'BinaryExpression':
+      case 'LogicalExpression':
+      case 'AssignmentExpression': {
+        const start = node.left.end + code.slice(node.left.end, node.right.start).indexOf(node.operator);
+        for (const other of operators[node.operator] ?? [])
+          change(start, start + node.operator.length, other);
+        break;
+      }
+      case 'UnaryExpression':
+        if (node.operator === '!') change(node.start, node.argument.start, '');
+        break;
+      case 'IfStatement':
+        change(node.test.start, node.test.end, 'true');
+        change(node.test.start, node.test.end, 'false');
+        break;
+      case 'ConditionalExpression':
+        change(node.test.start, node.test.end, `!(${textOf(node.test)})`);
+        break;
+      case 'Literal':
+        if (typeof node.value === 'boolean') change(node.start, node.end, String(!node.value));
+        if (typeof node.value === 'number') change(node.start, node.end, `(${textOf(node)} + 1)`);
+        break;
+      case 'ArrayExpression':
+        for (const [i, element] of node.elements.entries()) {
+          const next = node.elements[i + 1];
+          if (element?.type === 'Literal' && node.elements.length > 1)
+            change(element.start, next?.start ?? element.end, '');
+        }
+        break;
+      case 'ExpressionStatement':
+        // A constructor that does not call its parent's does not run at all.
+        if (/^(await\s+)?(this\.)?[#\w.?]+\(/.test(textOf(node)) && !textOf(node).startsWith('super('))
+          change(node.start, node.end, ';');
+        break;
+      case 'AwaitExpression':
+        change(node.start, node.argument.start, '');
+        break;
+      case 'ReturnStatement':
+        if (node.argument) change(node.start, node.end, 'return;');
+        break;
+    }
+  }
+  return found;
+}
+
+/** The source with the mutation in it. */
+export function applyMutation(source: string, { start, end, after }: Mutation): string {
+  return source.slice(0, start) + after + source.slice(end);
+}
+
+function* nodesOf(node: AnyNode): Generator<AnyNode> {
+  yield node;
+  for (const value of Object.values(node)) {
+    for (const child of Array.isArray(value) ? value : [value]) {
+      if (typeof child?.type === 'string') yield* nodesOf(child as AnyNode);
+    }
+  }
+}
