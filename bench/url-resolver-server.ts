@@ -8,8 +8,7 @@ import { buildRequestRules, canonicaliseRequest } from '../src/http/canonicalise
 import { createPeer, type Peer } from '../src/http/peer.ts';
 import { isRejection } from '../src/http/rejection.ts';
 import { endResponse } from '../src/http/write-response.ts';
-import { createUrlResolver } from '../src/url-resolver/create-url-resolver.ts';
-import type { UrlResolver } from '../src/url-resolver/url-resolver.ts';
+import { UrlResolver } from '../src/url-resolver/url-resolver.ts';
 import { idOf, urlOf } from './url-resolver-rows.ts';
 
 const [, , mode = 'bare', entriesText = '1000', file = ''] = process.argv;
@@ -58,8 +57,8 @@ function answerResolved(resolver: UrlResolver): http.RequestListener {
 async function load(): Promise<UrlResolver> {
   const resolver =
     mode === 'file'
-      ? createUrlResolver({ publicUrl, mappingFile: { path: file, lookEveryMs: 0 } })
-      : createUrlResolver({ publicUrl, upstream: { ask: answerAsShop }, maxEntries: entries });
+      ? new UrlResolver({ publicUrl, mappingFile: { path: file, lookEveryMs: 0 } })
+      : new UrlResolver({ publicUrl, upstream: { ask: answerAsShop }, maxEntries: entries });
   globalThis.gc?.();
   const memoryBefore = process.memoryUsage().rss;
   const started = performance.now();
@@ -122,7 +121,7 @@ function requestOf(url: string): CanonicalRequest {
 }
 
 async function sampleAnswer() {
-  const resolver = createUrlResolver({ publicUrl, upstream: { ask: answerAsShop } });
+  const resolver = new UrlResolver({ publicUrl, upstream: { ask: answerAsShop } });
   await resolver.answer(requestOf(urlOf(0)));
   const answer = await resolver.answer(requestOf(urlOf(0)));
   await resolver.close();

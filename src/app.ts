@@ -101,7 +101,7 @@ export async function createApp({
       forwardHost: config.upstream.forwardHost,
       responseTimeoutMs: config.upstream.responseTimeout,
       engine: createQuestionEngine(),
-      maxQuestions: questionConnections,
+      maxLookups: questionConnections,
       upstreamHost,
       redis: redis?.redis,
       storePrefix: config.store.prefix,
@@ -124,11 +124,9 @@ export async function createApp({
     ownEndpoints,
     protectedList: list.current,
     authenticate: protection.authenticate,
-    gates: [
-      tokens ? tokens.gate : undefined,
-      tags ? tags.gate : undefined,
-      resolver ? resolver.learning : undefined,
-    ].filter((gate) => gate !== undefined),
+    gates: [tokens ? tokens.gate : undefined, tags ? tags.gate : undefined].filter(
+      (gate) => gate !== undefined,
+    ),
     readBody: ({ incoming, response }, canonical) =>
       readWholeBody(
         incoming,

@@ -1,4 +1,4 @@
-import type { Purge } from '../url-resolver/purge/purge.ts';
+import type { Purge } from '../url-resolver/purge-log.ts';
 import type { UrlResolver } from '../url-resolver/url-resolver.ts';
 import { fieldsOf, type JsonEndpoint } from './admin-endpoint.ts';
 

@@ -174,7 +174,7 @@ function describeResolver(part: PartSources['resolver']): PartState {
     fact('hits', stats.hits + stats.notFoundHits + stats.sharedHits),
     fact('stale hits', stats.staleHits),
     fact('misses', stats.misses),
-    fact('questions', stats.questions),
+    fact('questions', stats.lookups),
     fact('failures', stats.failures),
   ];
   if (file !== undefined) facts.push(fact('file rows', file.rows), fact('from file', stats.fileAnswers));

@@ -1,5 +1,5 @@
 import type { UpstreamEngine, UpstreamExchange, UpstreamFault } from '../upstream/engine.ts';
-import type { AskUpstream, UpstreamSilence } from '../url-resolver/sources/ask-upstream.ts';
+import type { AskUpstream, LookupError } from '../url-resolver/source.ts';
 
 /** Questions of our own to the upstream, over the engine that forwards; `upstreamHost` where a question names no Host. */
 export function createAskUpstream(engine: UpstreamEngine, upstreamHost: string): AskUpstream {
@@ -40,14 +40,14 @@ export function createAskUpstream(engine: UpstreamEngine, upstreamHost: string):
         },
         onFault(fault) {
           clearTimeout(timer);
-          resolve({ fault: end ?? silenceOf(fault) });
+          resolve({ fault: end ?? errorOf(fault) });
         },
       });
     });
 }
 
 /** In the words of `fault-rejection.ts`. */
-function silenceOf({ kind, answerBegun }: UpstreamFault): UpstreamSilence['fault'] {
+function errorOf({ kind, answerBegun }: UpstreamFault): LookupError['fault'] {
   if (kind === 'connect-timeout') return 'timeout';
   if (kind === 'overloaded') return 'overloaded';
   return kind === 'malformed' || (kind === 'reset' && answerBegun) ? 'invalid' : 'unreachable';

@@ -47,7 +47,7 @@ export function createInside(sources: InsideSources): Inside {
     parts: (upstream) => describeParts(sources, upstream),
     otherProblems: () => [
       ...sources.secretProblems(),
-      ...(resolver ? mappingProblems(resolver.resolver.stats().file?.problems ?? []) : []),
+      ...(resolver ? (resolver.resolver.stats().file?.problems ?? []) : []),
     ],
     purge: resolver ? (which) => resolver.resolver.purge(which) : undefined,
   };
@@ -58,10 +58,4 @@ function logFaultText(fault: string): string {
   if (fault === 'EAGAIN') return 'its reader takes no lines, some are lost';
   if (fault === 'EPIPE') return 'its reader is gone (EPIPE), all lines are lost';
   return `lines cannot be written (${fault}), some are lost`;
-}
-
-type MappingProblem = { readonly file: string; readonly line: number; readonly col: number; text: string };
-
-function mappingProblems(problems: readonly Readonly<MappingProblem>[]): Problem[] {
-  return problems.map(({ file, line, col, text }) => ({ file, line, column: col, severity: 'error', text }));
 }

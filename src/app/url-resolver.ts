@@ -1,14 +1,15 @@
+import { formatProblem } from '../config/problem.ts';
 import type { Config } from '../config/schema.ts';
 import type { PathRules } from '../http/path-table.ts';
-import type { Gate, OwnEndpoint } from '../proxy/pipeline.ts';
+import type { OwnEndpoint } from '../proxy/pipeline.ts';
 import type { Redis } from '../redis/redis.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { UpstreamEngine } from '../upstream/engine.ts';
-import { createUrlResolver } from '../url-resolver/create-url-resolver.ts';
-import { createRedisPurgeLog } from '../url-resolver/redis/redis-purge-log.ts';
-import { createRedisSharedMapping } from '../url-resolver/redis/redis-shared-mapping.ts';
-import type { ResolverEvent, UrlResolver } from '../url-resolver/url-resolver.ts';
+import type { ResolverEvent } from '../url-resolver/options.ts';
+import { createRedisPurgeLog } from '../url-resolver/purge-log.ts';
+import { createRedisSharedMapping } from '../url-resolver/shared-cache.ts';
+import { UrlResolver } from '../url-resolver/url-resolver.ts';
 import { createAskUpstream } from './ask-upstream.ts';
 import type { Part } from './part.ts';
 
@@ -21,7 +22,7 @@ export interface UrlResolverInput {
   readonly responseTimeoutMs: number;
   /** For questions of our own, with connections of its own. */
   readonly engine: UpstreamEngine;
-  readonly maxQuestions: number;
+  readonly maxLookups: number;
   readonly upstreamHost: string;
   readonly redis: Redis | undefined;
   /** Begins all keys in the store. */
@@ -33,14 +34,12 @@ export interface UrlResolverInput {
 export interface UrlResolverPart extends Part {
   readonly resolver: UrlResolver;
   readonly endpoint: OwnEndpoint;
-  /** Learns from passing responses, where that is switched on. */
-  readonly learning: Gate | undefined;
 }
 
 export function createUrlResolverPart(input: UrlResolverInput): UrlResolverPart {
   const { settings, redis, log, metrics, engine } = input;
   const keyPrefix = `${input.storePrefix}:url`;
-  const resolver = createUrlResolver({
+  const resolver = new UrlResolver({
     path: settings.path,
     paths: input.paths,
     publicUrl: input.publicUrl,
@@ -52,7 +51,7 @@ export function createUrlResolverPart(input: UrlResolverInput): UrlResolverPart 
       ? {
           ask: createAskUpstream(engine, input.upstreamHost),
           timeoutMs: Math.min(input.responseTimeoutMs, 10_000),
-          maxQuestions: input.maxQuestions,
+          maxLookups: input.maxLookups,
         }
       : undefined,
     mappingFile: settings.source.file === undefined ? undefined : { path: settings.source.file },
@@ -67,17 +66,12 @@ export function createUrlResolverPart(input: UrlResolverInput): UrlResolverPart 
       mappings: createRedisSharedMapping(redis, keyPrefix),
       purgeLog: createRedisPurgeLog(redis, keyPrefix),
     },
-    learning: settings.learn,
     onEvent: (event) => emit(event, log, metrics),
   });
   const gauge = (name: string, help: string, value: () => number) =>
     metrics.registerGauge({ name, help, value });
   gauge('shopward_url_entries', 'Mappings kept in this process.', () => resolver.stats().entries);
-  gauge(
-    'shopward_url_questions',
-    'Questions to the shop under way.',
-    () => resolver.stats().questionsUnderWay,
-  );
+  gauge('shopward_url_questions', 'Questions to the shop under way.', () => resolver.stats().lookupsUnderWay);
   // Every process reads the same file.
   metrics.registerGauge({
     name: 'shopward_url_file_rows',
@@ -98,20 +92,17 @@ export function createUrlResolverPart(input: UrlResolverInput): UrlResolverPart 
   return {
     resolver,
     endpoint: { route: settings.path, answer: (request) => resolver.answer(request) },
-    learning: settings.learn ? learningGate(resolver) : undefined,
     async start() {
       const problems = await resolver.start();
       if (problems.length > 0) {
-        throw new Error(
-          problems.map(({ file, line, col, text }) => `${file}:${line}:${col}: error: ${text}`).join('\n'),
-        );
+        throw new Error(problems.map(formatProblem).join('\n'));
       }
     },
     reasons() {
       const { sharedAway, file } = resolver.stats();
       const reasons = sharedAway ? ['url resolver: shared copies are away; each process asks by itself'] : [];
       for (const problem of file?.problems ?? []) {
-        reasons.push(`mapping file: ${problem.file}:${problem.line}:${problem.col}: ${problem.text}`);
+        reasons.push(`mapping file: ${problem.file}:${problem.line}:${problem.column}: ${problem.text}`);
       }
       return reasons;
     },
@@ -132,37 +123,9 @@ const counters = [
   ['shared_hits', 'Answers from the copies that replicas share.', 'sharedHits'],
   ['file_answers', 'Answers from the mapping file.', 'fileAnswers'],
   ['misses', 'Requests that waited for the shop.', 'misses'],
-  ['questions_asked', 'Questions to the shop.', 'questions'],
+  ['questions_asked', 'Questions to the shop.', 'lookups'],
   ['failures', 'Questions that the shop did not answer in a way that counts.', 'failures'],
-  ['learnt', 'Mappings learnt from passing responses.', 'learnt'],
 ] as const;
-
-function learningGate(resolver: UrlResolver): Gate {
-  return {
-    concerns: (request) => (request.method === 'GET' ? 'head' : false),
-    begin(request) {
-      const lesson = resolver.startLesson(request);
-      if (lesson === undefined) return undefined;
-      // The client's answer streams as ever; what passes is put aside, up to what a lesson takes.
-      let pieces: Buffer[] | undefined = [];
-      let bytes = 0;
-      return {
-        bufferLimit: 0,
-        onChunk(piece) {
-          bytes += piece.length;
-          if (bytes > lesson.maxBodyBytes) pieces = undefined;
-          else pieces?.push(piece);
-        },
-        onOutcome(outcome) {
-          if (outcome.kind === 'answered' && outcome.status === 200 && pieces !== undefined) {
-            lesson.learn(outcome.fields, Buffer.concat(pieces));
-          }
-          return {};
-        },
-      };
-    },
-  };
-}
 
 function emit(event: ResolverEvent, log: Log, metrics: Metrics): void {
   metrics.countEvent('url-resolver', event.kind);

@@ -6,7 +6,7 @@ import { findSuspicious } from '../access/protected-list-review.ts';
 import type { FileValidators } from '../config/named-files.ts';
 import type { Problem } from '../config/problem.ts';
 import type { PartialConfig } from '../config/schema.ts';
-import { loadMappingFile } from '../url-resolver/mapping-file/load-mapping-file.ts';
+import { loadMappingFile } from '../url-resolver/mapping-file/mapping-file.ts';
 import { findOwnEndpoint } from './explain/own-endpoint.ts';
 
 /** The features' own check of the files that the configuration names. */
@@ -23,13 +23,7 @@ export const fileValidators: FileValidators = {
 async function validateMapping(path: string, name: string): Promise<Problem[]> {
   const loaded = await loadMappingFile(path);
   if (loaded.kind === 'table') return [];
-  return loaded.problems.map(({ line, col, text }) => ({
-    file: name,
-    line,
-    column: col,
-    severity: 'error',
-    text,
-  }));
+  return loaded.problems.map((problem) => ({ ...problem, file: name }));
 }
 
 /** The same, with advice that a start need not repeat: rows that are right but probably not what was meant. */

@@ -7,7 +7,7 @@ import type { Config } from '../config/schema.ts';
 import type { FileBytes } from '../config/watched-file.ts';
 import type { ExchangeRecord } from '../telemetry/exchange-record.ts';
 import type { MetricValues } from '../telemetry/metrics.ts';
-import type { Purge } from '../url-resolver/purge/purge.ts';
+import type { Purge } from '../url-resolver/purge-log.ts';
 
 /**
  * All that a worker needs. It is handed over, not read anew: a worker that replaces another one runs under the same

@@ -52,8 +52,18 @@ export function settingProblems(issues: readonly Issue[], below: SettingPath): S
   });
 }
 
+/** Keys of earlier versions, and what to do about them. */
+const removedKeys: ReadonlyMap<string, string> = new Map([
+  [
+    'urlResolver.learn',
+    'is no longer a key: mappings are learnt from the resolver alone, never from passing responses; leave the line out',
+  ],
+]);
+
 export function unknownKey(path: SettingPath, key: string): SettingProblem {
   const near = nearestName(key, keysAt(path));
+  const gone = removedKeys.get([...path, key].join('.'));
+  if (gone !== undefined) return { path: [...path, key], text: gone, at: 'key' };
   const text = near === undefined ? 'is not a known key' : `is not a known key; did you mean ${near}?`;
   return { path: [...path, key], text, at: 'key' };
 }

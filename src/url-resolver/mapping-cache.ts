@@ -4,22 +4,40 @@ import {
   freshUntilMs,
   isFound,
   type Lifetimes,
+  type LocalCache,
   staleUntilMs,
   usableUntilMs,
-} from './cache/cached-mapping.ts';
-import type { LocalCache } from './cache/local-cache.ts';
-import type { SharedCache } from './cache/shared-cache.ts';
-import { Flights } from './flights.ts';
-import type { Lookup, LookupResult } from './lookup.ts';
+} from './local-cache.ts';
 import type { Mapping } from './mapping.ts';
-import type { Position } from './purge/purge.ts';
-import type { PurgeFollower } from './purge/purge-follower.ts';
-import type { ResolverCounts } from './resolver-stats.ts';
-import { cacheStatus } from './response/cache-status.ts';
-import type { UpstreamSource } from './sources/upstream-source.ts';
-import { fail, type SourceFailure, type Verdict } from './sources/verdict.ts';
+import type { ResolverCounts } from './options.ts';
+import type { Partition } from './partition.ts';
+import type { PurgeFollower, PurgeHistory } from './purge-history.ts';
+import type { Position } from './purge-log.ts';
+import { cacheStatus, type Provenance } from './response.ts';
+import type { SharedCache } from './shared-cache.ts';
+import { fail, type LookupFailure, type LookupOutcome, type UpstreamSource } from './source.ts';
 
-export interface MappingCacheOptions {
+/** What a request wants to know: a URL in a partition. */
+interface MappingQuery {
+  readonly url: string;
+  readonly partition: Partition;
+  /** From `mappingKey`; undefined: asked uncached. */
+  readonly key: string | undefined;
+}
+
+/** What came of it, ready to be written. */
+export type MappingResult =
+  | {
+      readonly kind: 'known';
+      readonly mapping: Mapping;
+      readonly tag: string;
+      readonly provenance: Provenance;
+    }
+  | { readonly kind: 'unknown'; readonly provenance: Provenance }
+  | { readonly kind: 'missing' }
+  | LookupFailure;
+
+interface MappingCacheOptions {
   readonly local: LocalCache;
   readonly shared: SharedCache | undefined;
   readonly source: UpstreamSource;
@@ -29,7 +47,7 @@ export interface MappingCacheOptions {
   readonly staleWaitMs: number;
   readonly tagOf: (mapping: Mapping, locale: string) => string;
   readonly counts: ResolverCounts;
-  readonly onFailure: (failure: SourceFailure) => void;
+  readonly onFailure: (failure: LookupFailure) => void;
   readonly now: () => number;
 }
 
@@ -37,27 +55,27 @@ export interface MappingCacheOptions {
 const retryAfterMs = 5000;
 
 interface Filled {
-  readonly verdict: Verdict;
+  readonly outcome: LookupOutcome;
   /** What was kept of it. */
   readonly entry: CachedMapping | undefined;
 }
 
-/** The mapping cache: this process over the shared copies over the source, one question at a time for each key. */
+/** The mapping cache: this process over the shared copies over the source, one look-up at a time for each key. */
 export class MappingCache {
   readonly #options: MappingCacheOptions;
-  readonly #flights: Flights<Filled>;
+  readonly #lookups: SingleFlight<Filled>;
 
   constructor(options: MappingCacheOptions) {
     this.#options = options;
-    this.#flights = new Flights(options.follower.history);
+    this.#lookups = new SingleFlight(options.follower.history);
   }
 
-  get flights(): number {
-    return this.#flights.size;
+  get keysUnderWay(): number {
+    return this.#lookups.size;
   }
 
   /** At once when this process holds a usable copy. Never rejects. */
-  find(lookup: Lookup): LookupResult | Promise<LookupResult> {
+  find(lookup: MappingQuery): MappingResult | Promise<MappingResult> {
     const { local, lifetimes, counts, now } = this.#options;
     const { key } = lookup;
     if (key === undefined) return this.#findUncached(lookup);
@@ -71,15 +89,15 @@ export class MappingCache {
     return resultOf(entry, cacheStatus.hit(ttl), ttl);
   }
 
-  async #findUncached(lookup: Lookup): Promise<LookupResult> {
+  async #findUncached(lookup: MappingQuery): Promise<MappingResult> {
     this.#options.counts.bypasses += 1;
-    const verdict = await this.#ask(lookup);
-    return this.#unkept(verdict, lookup, cacheStatus.notStored('bypass', false));
+    const outcome = await this.#ask(lookup);
+    return this.#unkept(outcome, lookup, cacheStatus.notStored('bypass', false));
   }
 
-  async #findElsewhere(lookup: Lookup, key: string): Promise<LookupResult> {
+  async #findElsewhere(lookup: MappingQuery, key: string): Promise<MappingResult> {
     const { shared, local, lifetimes, now } = this.#options;
-    if (shared !== undefined && this.#flights.find(key, lookup.url) === undefined) {
+    if (shared !== undefined && this.#lookups.find(key, lookup.url) === undefined) {
       const entry = await this.#readShared(shared, lookup, key);
       const nowMs = now();
       if (entry !== undefined) {
@@ -95,7 +113,11 @@ export class MappingCache {
   }
 
   /** The shared copy as an entry of this process; none that is too old to use, or that a purge covers. */
-  async #readShared(shared: SharedCache, lookup: Lookup, key: string): Promise<CachedMapping | undefined> {
+  async #readShared(
+    shared: SharedCache,
+    lookup: MappingQuery,
+    key: string,
+  ): Promise<CachedMapping | undefined> {
     const { follower, lifetimes, local, now } = this.#options;
     const copy = await shared.get(key);
     if (copy === undefined) return undefined;
@@ -116,11 +138,11 @@ export class MappingCache {
   }
 
   #findStale(
-    lookup: Lookup,
+    lookup: MappingQuery,
     key: string,
     entry: CachedMapping,
     nowMs: number,
-  ): LookupResult | Promise<LookupResult> {
+  ): MappingResult | Promise<MappingResult> {
     const { lifetimes } = this.#options;
     const isUsable = nowMs < usableUntilMs(entry, lifetimes);
     if (nowMs < staleUntilMs(entry, lifetimes)) {
@@ -131,58 +153,67 @@ export class MappingCache {
     return this.#findAtSource(lookup, key, entry);
   }
 
-  async #refresh(lookup: Lookup, key: string, entry: CachedMapping): Promise<void> {
-    if (this.#options.source.isFull || this.#flights.find(key, lookup.url) !== undefined) return;
-    const { verdict } = await this.#fill(lookup, key).outcome;
-    if (verdict.kind === 'failed') entry.retryAtMs = this.#options.now() + retryAfterMs;
+  async #refresh(lookup: MappingQuery, key: string, entry: CachedMapping): Promise<void> {
+    if (this.#options.source.isFull || this.#lookups.find(key, lookup.url) !== undefined) return;
+    const { outcome } = await this.#fill(lookup, key).outcome;
+    if (outcome.kind === 'failed') entry.retryAtMs = this.#options.now() + retryAfterMs;
   }
 
-  async #findAtSource(lookup: Lookup, key: string, stale: CachedMapping | undefined): Promise<LookupResult> {
+  async #findAtSource(
+    lookup: MappingQuery,
+    key: string,
+    stale: CachedMapping | undefined,
+  ): Promise<MappingResult> {
     const { counts, lifetimes, now } = this.#options;
     counts.misses += 1;
-    const joined = this.#flights.find(key, lookup.url);
+    const joined = this.#lookups.find(key, lookup.url);
     if (joined !== undefined) counts.collapsed += 1;
     const flight = joined ?? this.#fill(lookup, key);
     const isUsable = stale !== undefined && now() < usableUntilMs(stale, lifetimes);
-    const { verdict, entry } = await (isUsable ? this.#orTimeout(flight.outcome) : flight.outcome);
-    if (verdict.kind === 'failed' && isUsable) {
+    const { outcome, entry } = await (isUsable ? this.#orTimeout(flight.outcome) : flight.outcome);
+    if (outcome.kind === 'failed' && isUsable) {
       stale.retryAtMs = now() + retryAfterMs;
       // Gone when a purge came meanwhile.
       if (this.#options.local.get(key, lookup.url) === stale) return this.#stale(stale, 'error');
     }
     const fwd = stale === undefined ? 'miss' : 'stale';
     const isCollapsed = joined !== undefined;
-    if (entry === undefined) return this.#unkept(verdict, lookup, cacheStatus.notStored(fwd, isCollapsed));
+    if (entry === undefined) return this.#unkept(outcome, lookup, cacheStatus.notStored(fwd, isCollapsed));
     const ttl = this.#secondsLeft(entry, now());
     return resultOf(entry, cacheStatus.stored(fwd, ttl, isCollapsed), ttl);
   }
 
-  #fill(lookup: Lookup, key: string) {
-    return this.#flights.start(key, async (stamp): Promise<Filled> => {
-      const verdict = await this.#ask(lookup);
-      return { verdict, entry: this.#keep(verdict, lookup, key, stamp) };
+  #fill(lookup: MappingQuery, key: string) {
+    return this.#lookups.start(key, async (stamp): Promise<Filled> => {
+      const outcome = await this.#ask(lookup);
+      return { outcome, entry: this.#keep(outcome, lookup, key, stamp) };
     });
   }
 
-  async #ask(lookup: Lookup): Promise<Verdict> {
+  async #ask(lookup: MappingQuery): Promise<LookupOutcome> {
     const { counts, onFailure, source } = this.#options;
-    counts.questions += 1;
-    const verdict = await source.ask(lookup.url, lookup.partition);
-    if (verdict.kind === 'failed') {
+    counts.lookups += 1;
+    const outcome = await source.ask(lookup.url, lookup.partition);
+    if (outcome.kind === 'failed') {
       counts.failures += 1;
-      onFailure(verdict);
+      onFailure(outcome);
     }
-    return verdict;
+    return outcome;
   }
 
-  #keep(verdict: Verdict, lookup: Lookup, key: string, stamp: Position): CachedMapping | undefined {
+  #keep(
+    outcome: LookupOutcome,
+    lookup: MappingQuery,
+    key: string,
+    stamp: Position,
+  ): CachedMapping | undefined {
     const { follower, local, shared, counts, now } = this.#options;
-    if (verdict.kind !== 'found' && verdict.kind !== 'unknown') return undefined;
-    if (!verdict.keep || !follower.history.accepts(stamp, lookup.url)) {
+    if (outcome.kind !== 'found' && outcome.kind !== 'unknown') return undefined;
+    if (!outcome.keep || !follower.history.accepts(stamp, lookup.url)) {
       counts.notKept += 1;
       return undefined;
     }
-    const mapping = verdict.kind === 'found' ? verdict.mapping : null;
+    const mapping = outcome.kind === 'found' ? outcome.mapping : null;
     const storedAtMs = now();
     const entry = cacheMapping(mapping, this.#tag(mapping, lookup), storedAtMs, stamp.seq);
     local.set(key, entry);
@@ -190,15 +221,15 @@ export class MappingCache {
     return entry;
   }
 
-  #unkept(verdict: Verdict, lookup: Lookup, status: string): LookupResult {
+  #unkept(outcome: LookupOutcome, lookup: MappingQuery, status: string): MappingResult {
     const provenance = { cacheStatus: status, maxAgeSeconds: 0 };
-    if (verdict.kind === 'unknown') return { kind: 'unknown', provenance };
-    if (verdict.kind !== 'found') return verdict;
-    const { mapping } = verdict;
+    if (outcome.kind === 'unknown') return { kind: 'unknown', provenance };
+    if (outcome.kind !== 'found') return outcome;
+    const { mapping } = outcome;
     return { kind: 'known', mapping, tag: this.#tag(mapping, lookup), provenance };
   }
 
-  #stale(entry: CachedMapping, why: 'revalidating' | 'error'): LookupResult {
+  #stale(entry: CachedMapping, why: 'revalidating' | 'error'): MappingResult {
     this.#options.counts.staleHits += 1;
     return resultOf(entry, cacheStatus.stale(this.#secondsLeft(entry, this.#options.now()), why), 0);
   }
@@ -206,7 +237,7 @@ export class MappingCache {
   async #orTimeout(outcome: Promise<Filled>): Promise<Filled> {
     let timer: NodeJS.Timeout | undefined;
     const deadline = new Promise<Filled>((resolve) => {
-      const late = { verdict: fail('timeout', 'timeout'), entry: undefined };
+      const late = { outcome: fail('timeout', 'timeout'), entry: undefined };
       timer = setTimeout(resolve, this.#options.staleWaitMs, late);
     });
     try {
@@ -216,7 +247,7 @@ export class MappingCache {
     }
   }
 
-  #tag(mapping: Mapping | null, lookup: Lookup): string {
+  #tag(mapping: Mapping | null, lookup: MappingQuery): string {
     return mapping === null ? '' : this.#options.tagOf(mapping, lookup.partition.locale);
   }
 
@@ -225,8 +256,46 @@ export class MappingCache {
   }
 }
 
-function resultOf(entry: CachedMapping, status: string, maxAgeSeconds: number): LookupResult {
+function resultOf(entry: CachedMapping, status: string, maxAgeSeconds: number): MappingResult {
   const provenance = { cacheStatus: status, maxAgeSeconds };
   if (!isFound(entry)) return { kind: 'unknown', provenance };
   return { kind: 'known', mapping: entry, tag: entry.tag, provenance };
+}
+
+/** One look-up under way, shared by everyone who wants the same key. */
+interface InFlight<T> {
+  /** Where the purge log stood before the source was asked. */
+  readonly stamp: Position;
+  readonly outcome: Promise<T>;
+}
+
+/** One look-up at a time for each key. A client that leaves does not end it: nobody owns it. */
+class SingleFlight<T> {
+  readonly #underWay = new Map<string, InFlight<T>>();
+  readonly #history: PurgeHistory;
+
+  constructor(history: PurgeHistory) {
+    this.#history = history;
+  }
+
+  get size(): number {
+    return this.#underWay.size;
+  }
+
+  /** The flight of `key` that may be joined: not one that began before a purge of its URL. */
+  find(key: string, url: string): InFlight<T> | undefined {
+    const flight = this.#underWay.get(key);
+    return flight !== undefined && this.#history.accepts(flight.stamp, url) ? flight : undefined;
+  }
+
+  /** Starts `ask`, which never rejects, with the stamp of now. */
+  start(key: string, ask: (stamp: Position) => Promise<T>): InFlight<T> {
+    const stamp = this.#history.position;
+    const flight: InFlight<T> = { stamp, outcome: ask(stamp) };
+    this.#underWay.set(key, flight);
+    void flight.outcome.finally(() => {
+      if (this.#underWay.get(key) === flight) this.#underWay.delete(key);
+    });
+    return flight;
+  }
 }

@@ -1,9 +1,9 @@
 import type { PathRules } from '../http/path-table.ts';
-import type { Lifetimes } from './cache/cached-mapping.ts';
-import type { SharedMapping } from './cache/shared-mapping.ts';
-import type { PurgeLog } from './purge/purge-log.ts';
-import type { AskUpstream } from './sources/ask-upstream.ts';
-import type { ResolverEvent } from './url-resolver.ts';
+import type { Lifetimes } from './local-cache.ts';
+import type { FileEvent, FileState } from './mapping-file/mapping-file.ts';
+import type { PurgeLog } from './purge-log.ts';
+import type { SharedMapping } from './shared-cache.ts';
+import type { AskUpstream } from './source.ts';
 
 /** Times are milliseconds, counts are counts; see docs/configuration.md for what they mean to a shop. */
 export interface UrlResolverOptions {
@@ -22,7 +22,7 @@ export interface UrlResolverOptions {
   readonly storeByHost?: boolean;
   /** At least one of the two; with both the file comes first. */
   readonly upstream?:
-    | { readonly ask: AskUpstream; readonly timeoutMs?: number; readonly maxQuestions?: number }
+    | { readonly ask: AskUpstream; readonly timeoutMs?: number; readonly maxLookups?: number }
     | undefined;
   readonly mappingFile?:
     | { readonly path: string; readonly lookEveryMs?: number; readonly settleMs?: number }
@@ -42,8 +42,6 @@ export interface UrlResolverOptions {
         readonly timeoutMs?: number;
       }
     | undefined;
-  /** Learn from passing responses. Default false. */
-  readonly learning?: boolean;
   readonly onEvent?: (event: ResolverEvent) => void;
   /** Milliseconds since 1970. Default `Date.now`. */
   readonly now?: () => number;
@@ -55,3 +53,58 @@ export const defaultLifetimes: Lifetimes = {
   staleWhileRevalidateMs: 60_000,
   staleIfErrorMs: 86_400_000,
 };
+
+/** Counts since the start; the names are stable, for metrics and console. */
+const noCounts = {
+  /** Answers from this process: fresh mappings, fresh "not found", and stale ones. */
+  hits: 0,
+  notFoundHits: 0,
+  staleHits: 0,
+  /** Answers from the copies that replicas share. */
+  sharedHits: 0,
+  /** Answers from the mapping file, found or not. */
+  fileAnswers: 0,
+  /** Requests that waited for the source, joined ones counted too. */
+  misses: 0,
+  /** Of these, requests that joined a look-up under way. */
+  collapsed: 0,
+  /** Requests of a store that is not configured. */
+  bypasses: 0,
+  /** Look-ups at the source, failed ones, and believed ones whose answer is not kept. */
+  lookups: 0,
+  failures: 0,
+  notKept: 0,
+  /** Requests without a usable `url`. */
+  missing: 0,
+  unusable: 0,
+  /** Times that every entry was forgotten because the purge log shows another past. */
+  forgotten: 0,
+};
+
+export type ResolverCounts = typeof noCounts;
+
+export function startCounts(): ResolverCounts {
+  return { ...noCounts };
+}
+
+export interface ResolverStats extends Readonly<ResolverCounts> {
+  /** Entries in this process, look-ups under way, and keys that wait for one. */
+  readonly entries: number;
+  readonly lookupsUnderWay: number;
+  readonly keysUnderWay: number;
+  /** Whether the shared copies cannot be used at the moment; false without any. */
+  readonly sharedAway: boolean;
+  /** Number of the last purge that this process knows. */
+  readonly purgeSeq: number;
+  /** Undefined without a mapping file. */
+  readonly file: FileState | undefined;
+}
+
+/** Things that happen beside requests, for the log. */
+export type ResolverEvent =
+  | { readonly kind: 'source-failed'; readonly fault: string; readonly reason: string }
+  | { readonly kind: 'source-exception'; readonly cause: unknown }
+  | { readonly kind: 'shared-away'; readonly cause: unknown }
+  | { readonly kind: 'shared-back' }
+  | { readonly kind: 'forgotten' }
+  | FileEvent;

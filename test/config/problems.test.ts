@@ -19,6 +19,10 @@ describe('one mistake', () => {
       '1: error: PROTECTEDRESOURCES is not a known key; did you mean protectedResources?',
     ],
     ['quux: {}', '1: error: quux is not a known key'],
+    [
+      'urlResolver: { learn: false }',
+      '16: error: urlResolver.learn is no longer a key: mappings are learnt from the resolver alone, never from passing responses; leave the line out',
+    ],
     ['__proto__: { a: 1 }', '1: error: __proto__ is not a known key'],
     ['constructor: 1', '1: error: constructor is not a known key'],
     ['"a b": 1', '1: error: "a b" is not a known key'],

@@ -18,14 +18,14 @@ import { canonicalToken } from '../../src/refresh-tokens/token-digest.ts';
 import { withoutCredentials } from '../../src/telemetry/log.ts';
 import { createPathForLog } from '../../src/telemetry/path-for-log.ts';
 import { idleTimeoutSaid } from '../../src/upstream/idle-timeout.ts';
-import { readSharedCopy } from '../../src/url-resolver/cache/shared-copy.ts';
-import { readCsv } from '../../src/url-resolver/mapping-file/csv-rows.ts';
+import { readCsv } from '../../src/url-resolver/mapping-file/csv.ts';
 import { readDocument } from '../../src/url-resolver/mapping-file/document-rows.ts';
-import { ProblemList } from '../../src/url-resolver/mapping-file/problem.ts';
-import { foldUrl } from '../../src/url-resolver/purge/fold-url.ts';
-import { readPurgeEntry } from '../../src/url-resolver/purge/purge.ts';
-import { readResolverQuery } from '../../src/url-resolver/request/url-parameter.ts';
-import { validateReply } from '../../src/url-resolver/sources/validate-reply.ts';
+import { ProblemList } from '../../src/url-resolver/mapping-file/row-validation.ts';
+import { foldUrl } from '../../src/url-resolver/purge-history.ts';
+import { readPurgeEntry } from '../../src/url-resolver/purge-log.ts';
+import { readResolverQuery } from '../../src/url-resolver/resolver-query.ts';
+import { readSharedCopy } from '../../src/url-resolver/shared-cache.ts';
+import { validateResponse } from '../../src/url-resolver/source.ts';
 import type { Reader } from './growth.ts';
 import { lineKinds, targetKinds, textKinds } from './texts.ts';
 
@@ -103,8 +103,8 @@ const rows: readonly Row[] = [
   ['a URL of a purge', body, foldUrl],
   ['an entry of the purge log', body, (text) => [readPurgeEntry(text), readPurgeEntry(json(text))]],
   ['a shared copy of a mapping', body, (text) => readSharedCopy('key', text)],
-  ['a reply of the shop to a question', body, (text) => validateReply(reply(text))],
-  ['the fields of such a reply', body, (text) => validateReply(reply('{}', `application/json${text}`))],
+  ['a reply of the shop to a question', body, (text) => validateResponse(reply(text))],
+  ['the fields of such a reply', body, (text) => validateResponse(reply('{}', `application/json${text}`))],
   ['a fault of Redis', body, (text) => toRedisFault(Object.assign(new Error(text), { name: 'ReplyError' }))],
   ['an address of Redis', 16_384, (text) => attempt(() => parseRedisUrl(`redis://${text}`))],
   ['a text pasted for explain', 16_384, (text) => explainForConsole('GET', text, config, list)],

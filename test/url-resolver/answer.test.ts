@@ -2,8 +2,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Method } from '../../src/http/canonical-request.ts';
 import { namesTag } from '../../src/http/if-none-match.ts';
-import { createUrlResolver } from '../../src/url-resolver/create-url-resolver.ts';
-import type { UrlResolver } from '../../src/url-resolver/url-resolver.ts';
+import { UrlResolver } from '../../src/url-resolver/url-resolver.ts';
 import { entityOf, requestFor, resolve, targetOf } from './resolver-request.ts';
 import { catalogue, type Shop, startShop } from './shop.ts';
 
@@ -22,7 +21,7 @@ const publicUrl = 'https://api.shop.example';
 
 beforeAll(async () => {
   shop = await startShop(catalogue(urls));
-  resolver = createUrlResolver({ publicUrl, upstream: { ask: shop.ask } });
+  resolver = new UrlResolver({ publicUrl, upstream: { ask: shop.ask } });
 });
 afterAll(async () => {
   await resolver.close();
@@ -64,13 +63,13 @@ describe('the contract', () => {
 
   it('is asked with a version in front, or a prefix, where the shop strips them', async () => {
     const paths = { ignoredPrefixes: ['/index.php'] };
-    const stripping = createUrlResolver({ upstream: { ask: shop.ask }, publicUrl, paths });
+    const stripping = new UrlResolver({ upstream: { ask: shop.ask }, publicUrl, paths });
     for (const front of ['/v0', '/1.0', '/index.php', '/index.phpv0']) {
       const answer = await resolve(stripping, `${front}${targetOf('/en/acer')}`);
       expect([front, answer.status]).toEqual([front, 200]);
     }
     expect(stripping.answer(requestFor(`/x${targetOf('/en/acer')}`))).toBe(undefined);
-    const plain = createUrlResolver({ upstream: { ask: shop.ask }, publicUrl });
+    const plain = new UrlResolver({ upstream: { ask: shop.ask }, publicUrl });
     expect(plain.answer(requestFor(`/v0${targetOf('/en/acer')}`))).toBe(undefined);
     await stripping.close();
     await plain.close();
@@ -127,7 +126,7 @@ describe('links.self', () => {
   });
 
   it('has scheme and Host of the request where publicUrl is not set', async () => {
-    const own = createUrlResolver({ upstream: { ask: shop.ask } });
+    const own = new UrlResolver({ upstream: { ask: shop.ask } });
     const { body } = await resolve(own, targetOf('/en/acer'), { host: 'b.example:8443', scheme: 'http' });
     expect(JSON.parse(body).links.self).toBe(`http://b.example:8443${targetOf('/en/acer')}`);
   });
@@ -137,7 +136,7 @@ describe('links.self', () => {
     ['no publicUrl: its links follow Host', {}, 'Accept-Language, Store, Host'],
     ['a store by host', { publicUrl, storeByHost: true }, 'Accept-Language, Store, Host'],
   ])('Vary names all fields that have a say: %s', async (_, options, vary) => {
-    const own = createUrlResolver({ ...options, upstream: { ask: shop.ask } });
+    const own = new UrlResolver({ ...options, upstream: { ask: shop.ask } });
     const etag = (await resolve(own, targetOf('/en/acer'))).field('ETag') ?? '';
     for (const [target, fields, status] of [
       [targetOf('/en/acer'), [], 200],

@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest';
-import { entityTypes } from '../../src/url-resolver/mapping.ts';
-import { createMappingTag } from '../../src/url-resolver/response/entity-tag.ts';
+import { createMappingTag, entityTypes } from '../../src/url-resolver/mapping.ts';
 
 it('is another for every mapping, locale and salt, and the same for the same', () => {
   const tags = new Set<string>();

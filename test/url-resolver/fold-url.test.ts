@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { phpDecode, rawPhpDecode } from '../../demo/http/php-query.ts';
-import { foldUrl } from '../../src/url-resolver/purge/fold-url.ts';
-import { PurgeHistory } from '../../src/url-resolver/purge/purge-history.ts';
+import { foldUrl, PurgeHistory } from '../../src/url-resolver/purge-history.ts';
 
 /** The key under which the shop looks for a `url` that has been decoded once. */
 function shopKey(url: string): string {

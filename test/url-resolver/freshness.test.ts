@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { createUrlResolver } from '../../src/url-resolver/create-url-resolver.ts';
 import type { UrlResolverOptions } from '../../src/url-resolver/options.ts';
-import type { UrlResolver } from '../../src/url-resolver/url-resolver.ts';
+import { UrlResolver } from '../../src/url-resolver/url-resolver.ts';
 import { until } from '../harness/redis-processes.ts';
 import { entityOf, resolve, targetOf } from './resolver-request.ts';
 import { catalogue, type Shop, sendUnknown, startShop } from './shop.ts';
@@ -15,7 +14,7 @@ const minute = 60_000;
 /** Waits for the shop as long as it takes. */
 function create(more: Partial<UrlResolverOptions> = {}): UrlResolver {
   const upstream = { ask: shop.ask, timeoutMs: minute };
-  return createUrlResolver({ upstream, staleWaitMs: minute, now: () => nowMs, ...more });
+  return new UrlResolver({ upstream, staleWaitMs: minute, now: () => nowMs, ...more });
 }
 
 beforeEach(async () => {
@@ -69,7 +68,7 @@ it('while revalidating, the stale mapping is given out at once and asked once', 
     expect(answer.field('Cache-Status')).toBe('shopward; hit; ttl=0; detail=revalidating');
     expect(answer.field('Cache-Control')).toBe('public, max-age=0');
   }
-  await until(async () => resolver.stats().flights === 0);
+  await until(async () => resolver.stats().keysUnderWay === 0);
   expect(entityOf((await resolve(resolver, acer)).body)[1]).toBe('135');
   expect(shop.requests.length).toBe(2);
 });
@@ -100,12 +99,12 @@ it('cached answers go on while the shop is down, for staleIfError and no longer'
   const first = await resolve(resolver, acer);
   expect(first.status).toBe(200);
   expect(first.field('Cache-Status')).toBe('shopward; hit; ttl=-3300; detail=error');
-  const { questions } = resolver.stats();
+  const { lookups } = resolver.stats();
   for (let i = 0; i < 50; i += 1) expect((await resolve(resolver, acer)).status).toBe(200);
-  expect(resolver.stats().questions).toBe(questions);
+  expect(resolver.stats().lookups).toBe(lookups);
   nowMs += 6000;
   await resolve(resolver, acer);
-  expect(resolver.stats().questions).toBe(questions + 1);
+  expect(resolver.stats().lookups).toBe(lookups + 1);
   expect((await resolve(resolver, targetOf('/cold'))).status).toBe(502);
   nowMs += 24 * 60 * minute;
   expect((await resolve(resolver, acer)).status).toBe(502);
@@ -118,7 +117,7 @@ it('a shop that does not answer does not keep a stale mapping waiting', async ()
   nowMs += 60 * minute;
   const answer = await resolve(resolver, acer);
   expect(answer.field('Cache-Status')).toMatch(/detail=error$/);
-  expect(resolver.stats().flights).toBe(1);
+  expect(resolver.stats().keysUnderWay).toBe(1);
 });
 
 it('random URLs do not grow the cache, nor push mappings out', async () => {

@@ -3,12 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createUrlResolver } from '../../src/url-resolver/create-url-resolver.ts';
 import { entityTypes } from '../../src/url-resolver/mapping.ts';
-import { readCsv } from '../../src/url-resolver/mapping-file/csv-rows.ts';
-import { MappingTable } from '../../src/url-resolver/mapping-file/mapping-table.ts';
-import { ProblemList } from '../../src/url-resolver/mapping-file/problem.ts';
+import { readCsv } from '../../src/url-resolver/mapping-file/csv.ts';
 import { readMappingFile } from '../../src/url-resolver/mapping-file/read-mapping-file.ts';
+import { ProblemList } from '../../src/url-resolver/mapping-file/row-validation.ts';
+import { MappingTable } from '../../src/url-resolver/mapping-file/table.ts';
+import { UrlResolver } from '../../src/url-resolver/url-resolver.ts';
 import { until } from '../harness/redis-processes.ts';
 import { entityOf, resolve, targetOf } from './resolver-request.ts';
 import { catalogue, startShop } from './shop.ts';
@@ -27,7 +27,7 @@ async function read(name: string, text: string | Buffer): Promise<MappingTable |
   writeFileSync(path, text);
   const reading = await readMappingFile(path, atOnce);
   if (reading.kind === 'table') return new MappingTable(reading.data);
-  return reading.problems.map(({ line, col, text: problem }) => `${line}:${col}: ${problem}`);
+  return reading.problems.map(({ line, column, text: problem }) => `${line}:${column}: ${problem}`);
 }
 
 async function readTable(name: string, text: string | Buffer): Promise<MappingTable> {
@@ -221,7 +221,7 @@ describe('problems, all at once, with their places', () => {
   it('a file that is not there', async () => {
     expect(await readMappingFile(join(directory, 'none.csv'), atOnce)).toEqual({
       kind: 'problems',
-      problems: [{ line: 1, col: 1, text: 'cannot be read: ENOENT' }],
+      problems: [{ line: 1, column: 1, severity: 'error', text: 'cannot be read: ENOENT' }],
     });
   });
 });
@@ -260,7 +260,7 @@ describe('as a source', () => {
   async function start(more = {}) {
     const path = join(directory, 'map.csv');
     writeFileSync(path, row('1'));
-    const resolver = createUrlResolver({ mappingFile: { path, lookEveryMs: 10, settleMs: 5 }, ...more });
+    const resolver = new UrlResolver({ mappingFile: { path, lookEveryMs: 10, settleMs: 5 }, ...more });
     expect(await resolver.start()).toEqual([]);
     const idNow = async () => entityOf((await resolve(resolver, acer)).body)[1];
     return { path, resolver, idNow };
@@ -301,7 +301,7 @@ describe('as a source', () => {
     const { path, resolver, idNow } = await start();
     writeFileSync(path, 'nonsense\n');
     await until(async () => resolver.stats().file?.isLastReloadGood === false);
-    expect(resolver.stats().file?.problems[0]).toMatchObject({ file: path, line: 1, col: 1 });
+    expect(resolver.stats().file?.problems[0]).toMatchObject({ file: path, line: 1, column: 1 });
     expect(await idNow()).toBe('1');
     unlinkSync(path);
     expect(await resolver.reload()).toMatchObject([{ text: 'cannot be read: ENOENT' }]);
@@ -326,7 +326,7 @@ describe('as a source', () => {
   it('gives the problems of a first load', async () => {
     const path = join(directory, 'bad.csv');
     writeFileSync(path, 'x\n');
-    const resolver = createUrlResolver({ mappingFile: { path, settleMs: 0 } });
+    const resolver = new UrlResolver({ mappingFile: { path, settleMs: 0 } });
     expect((await resolver.start()).map(({ text }) => text)).toContain('unknown column x');
     await resolver.close();
   });

@@ -1,7 +1,5 @@
 import { expect, it } from 'vitest';
-import { mappingKey } from '../../src/url-resolver/request/key.ts';
-import { createLocaleNegotiation } from '../../src/url-resolver/request/locale.ts';
-import { createPartitions } from '../../src/url-resolver/request/partition.ts';
+import { createLocaleNegotiation, createPartitions, mappingKey } from '../../src/url-resolver/partition.ts';
 
 it.each([
   ['', 'en'],

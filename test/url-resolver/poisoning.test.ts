@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { createUrlResolver } from '../../src/url-resolver/create-url-resolver.ts';
-import type { UrlResolver } from '../../src/url-resolver/url-resolver.ts';
+import { UrlResolver } from '../../src/url-resolver/url-resolver.ts';
 import { entityOf, resolve, targetOf } from './resolver-request.ts';
 import { type Shop, sendMapping, startShop } from './shop.ts';
 
@@ -15,7 +14,7 @@ beforeAll(async () => {
     const query = request.url?.replace(/^.*?url=[^&]*/, '') ?? '';
     sendMapping(response, 'abstract-products', noise.length + query.length === 0 ? '134' : 'poisoned');
   });
-  resolver = createUrlResolver({ publicUrl: 'https://api.shop.example', upstream: { ask: shop.ask } });
+  resolver = new UrlResolver({ publicUrl: 'https://api.shop.example', upstream: { ask: shop.ask } });
 });
 afterAll(async () => {
   await resolver.close();
@@ -175,12 +174,12 @@ it.each([
   expect(entityOf((await resolve(resolver, target)).body)[1]).toBe('134');
 });
 
-it('random noise makes no entries and no questions', async () => {
+it('random noise makes no entries and no lookups', async () => {
   await resolve(resolver, targetOf('/one'));
-  const { entries, questions } = resolver.stats();
+  const { entries, lookups } = resolver.stats();
   for (let i = 0; i < 500; i += 1) {
     const fields = ['Accept-Language', `x${i}`, 'Cookie', `a=${i}`, 'User-Agent', `u${i}`];
     await resolve(resolver, `${targetOf('/one')}&cb=${i}`, { fields });
   }
-  expect(resolver.stats()).toMatchObject({ entries, questions });
+  expect(resolver.stats()).toMatchObject({ entries, lookups });
 });

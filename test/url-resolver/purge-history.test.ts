@@ -1,9 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { MemoryPurgeLog } from '../../src/url-resolver/purge/memory-purge-log.ts';
-import { type Purge, readPurgeEntry } from '../../src/url-resolver/purge/purge.ts';
-import { PurgeFollower } from '../../src/url-resolver/purge/purge-follower.ts';
-import { PurgeHistory, retainedPurges } from '../../src/url-resolver/purge/purge-history.ts';
+import { PurgeFollower, PurgeHistory } from '../../src/url-resolver/purge-history.ts';
+import {
+  MemoryPurgeLog,
+  type Purge,
+  readPurgeEntry,
+  retainedPurges,
+} from '../../src/url-resolver/purge-log.ts';
 
 function historyOf(purges: readonly Purge[]): PurgeHistory {
   const history = new PurgeHistory({ seq: 0, id: 'i0' });

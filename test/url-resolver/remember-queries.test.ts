@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { mappingKey } from '../../src/url-resolver/request/key.ts';
-import { createQueryReader, keyOf } from '../../src/url-resolver/request/remember-queries.ts';
-import { readResolverQuery } from '../../src/url-resolver/request/url-parameter.ts';
+import { mappingKey } from '../../src/url-resolver/partition.ts';
+import { createQueryReader, keyOf, readResolverQuery } from '../../src/url-resolver/resolver-query.ts';
 
 it('says of a remembered query what a first reading says, for every prefix', () => {
   const read = createQueryReader();

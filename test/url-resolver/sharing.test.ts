@@ -1,11 +1,10 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { connectRedis } from '../../src/redis/connect-redis.ts';
 import type { Redis } from '../../src/redis/redis.ts';
-import { createUrlResolver } from '../../src/url-resolver/create-url-resolver.ts';
 import type { UrlResolverOptions } from '../../src/url-resolver/options.ts';
-import { createRedisPurgeLog } from '../../src/url-resolver/redis/redis-purge-log.ts';
-import { createRedisSharedMapping } from '../../src/url-resolver/redis/redis-shared-mapping.ts';
-import type { UrlResolver } from '../../src/url-resolver/url-resolver.ts';
+import { createRedisPurgeLog } from '../../src/url-resolver/purge-log.ts';
+import { createRedisSharedMapping } from '../../src/url-resolver/shared-cache.ts';
+import { UrlResolver } from '../../src/url-resolver/url-resolver.ts';
 import { type SingleRedis, startRedis, until } from '../harness/redis-processes.ts';
 import { entityOf, resolve, targetOf } from './resolver-request.ts';
 import { catalogue, type Shop, sendMapping, startShop } from './shop.ts';
@@ -42,7 +41,7 @@ async function startReplica(more: Partial<UrlResolverOptions> = {}): Promise<Rep
   await redis.ready(60_000);
   const mappings = createRedisSharedMapping(redis, 'test');
   const reads: string[][] = [];
-  const resolver = createUrlResolver({
+  const resolver = new UrlResolver({
     upstream: { ask: shop.ask },
     shared: {
       mappings: {
@@ -113,7 +112,7 @@ describe('shared copies', () => {
   });
 
   it('the store holds as many keys as there are slots, whatever is asked', async () => {
-    const a = await startReplica({ maxEntries: 10, upstream: { ask: shop.ask, maxQuestions: 1000 } });
+    const a = await startReplica({ maxEntries: 10, upstream: { ask: shop.ask, maxLookups: 1000 } });
     for (let i = 0; i < 10; i += 1) {
       await Promise.all(Array.from({ length: 50 }, (_, k) => resolve(a.resolver, targetOf(`/${i}-${k}`))));
     }
@@ -307,7 +306,7 @@ describe('purge', () => {
   });
 
   it('works in a process that stands alone', async () => {
-    const resolver = createUrlResolver({ upstream: { ask: shop.ask } });
+    const resolver = new UrlResolver({ upstream: { ask: shop.ask } });
     await resolver.start();
     await resolve(resolver, acer);
     shop.handler = catalogue(after);

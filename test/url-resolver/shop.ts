@@ -5,11 +5,7 @@ import {
   request,
   type ServerResponse,
 } from 'node:http';
-import type {
-  AskUpstream,
-  UpstreamReply,
-  UpstreamSilence,
-} from '../../src/url-resolver/sources/ask-upstream.ts';
+import type { AskUpstream, LookupError, LookupResponse } from '../../src/url-resolver/source.ts';
 
 /** A shop's resolver on a free port: real sockets, answers as the test says. */
 export interface Shop {
@@ -76,7 +72,7 @@ export async function startShop(handler: RequestListener): Promise<Shop> {
 /** The port over plain node:http: no redirects, no decoding, a whole body or a silence. */
 export function askOver(port: number): AskUpstream {
   return ({ target, fields, timeoutMs, maxBodyBytes }) =>
-    new Promise<UpstreamReply | UpstreamSilence>((settle) => {
+    new Promise<LookupResponse | LookupError>((settle) => {
       const named = fields.some((name, i) => i % 2 === 0 && name.toLowerCase() === 'host');
       const headers = named ? fields : ['Host', `127.0.0.1:${port}`, ...fields];
       const outgoing = request({
@@ -90,7 +86,7 @@ export function askOver(port: number): AskUpstream {
         settle({ fault: 'timeout' });
         outgoing.destroy();
       }, timeoutMs);
-      const end = (reply: UpstreamReply | UpstreamSilence) => {
+      const end = (reply: LookupResponse | LookupError) => {
         clearTimeout(timer);
         settle(reply);
       };

@@ -1,8 +1,7 @@
 import type { RequestListener } from 'node:http';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createUrlResolver } from '../../src/url-resolver/create-url-resolver.ts';
 import type { UrlResolverOptions } from '../../src/url-resolver/options.ts';
-import type { UrlResolver } from '../../src/url-resolver/url-resolver.ts';
+import { UrlResolver } from '../../src/url-resolver/url-resolver.ts';
 import { entityOf, requestFor, resolve, targetOf } from './resolver-request.ts';
 import {
   askOver,
@@ -21,7 +20,7 @@ let nowMs: number;
 const acer = targetOf('/en/acer');
 
 function create(more: Partial<UrlResolverOptions> = {}): UrlResolver {
-  return createUrlResolver({ upstream: { ask: shop.ask, timeoutMs: 60_000 }, now: () => nowMs, ...more });
+  return new UrlResolver({ upstream: { ask: shop.ask, timeoutMs: 60_000 }, now: () => nowMs, ...more });
 }
 
 beforeEach(async () => {
@@ -236,7 +235,7 @@ describe('one question at a time', () => {
     for (const answer of await Promise.all(answers))
       expect(entityOf(answer.body)).toEqual(['merchants', 'MER1']);
     expect(shop.requests.length).toBe(1);
-    expect(resolver.stats()).toMatchObject({ questions: 1, misses: 1000, collapsed: 999, flights: 0 });
+    expect(resolver.stats()).toMatchObject({ lookups: 1, misses: 1000, collapsed: 999, keysUnderWay: 0 });
   });
 
   it('a question that fails fails everybody once, and the next request asks anew', async () => {
@@ -257,13 +256,13 @@ describe('one question at a time', () => {
   });
 
   it('a port that never settles is 504 too, and keeps its place', async () => {
-    resolver = create({ upstream: { ask: () => new Promise(() => {}), timeoutMs: 20, maxQuestions: 1 } });
+    resolver = create({ upstream: { ask: () => new Promise(() => {}), timeoutMs: 20, maxLookups: 1 } });
     expect((await resolve(resolver, acer)).status).toBe(504);
     expect((await resolve(resolver, acer)).rejection).toBe('overloaded');
   });
 
   it('more questions than allowed are 503', async () => {
-    resolver = create({ upstream: { ask: shop.ask, maxQuestions: 4 } });
+    resolver = create({ upstream: { ask: shop.ask, maxLookups: 4 } });
     const held = Promise.withResolvers<void>();
     shop.handler = (_, response) => void held.promise.then(() => sendUnknown(response));
     const answers = Array.from({ length: 10 }, (_, i) => resolve(resolver, targetOf(`/${i}`)));

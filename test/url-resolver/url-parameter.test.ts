@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { missing, readResolverQuery, unusable } from '../../src/url-resolver/request/url-parameter.ts';
+import { missing, readResolverQuery, unusable } from '../../src/url-resolver/resolver-query.ts';
 
 const long = 'a'.repeat(2047);
 

@@ -56,10 +56,6 @@ export const urlResolver = z
       staleIfError: duration({ from: '0s', to: '365d' }).prefault('24h').meta({
         description: 'How long after `ttl` a mapping is still answered while the shop is down (RFC 5861).',
       }),
-      learn: z.boolean().default(false).meta({
-        description:
-          'Whether mappings are also learnt from passing responses that carry `url`: plain JSON for nobody in particular (no credentials, no cookie, no `no-store`), of a known store and in the language that was negotiated.',
-      }),
       maxEntries: z.int().min(1).max(10_000_000).default(100_000).meta({
         description: 'Mappings kept in one process; the least recently used go first.',
       }),

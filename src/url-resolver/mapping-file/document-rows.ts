@@ -1,9 +1,9 @@
 import { isMap, isNode, isSeq, LineCounter, parseDocument } from 'yaml';
 import { entityTypes } from '../mapping.ts';
-import type { ProblemList } from './problem.ts';
+import type { ProblemList } from './row-validation.ts';
 import { typeProblem, validateId, validateStore, validateUrl } from './row-validation.ts';
-import { type ByteRange, TableBuilder } from './table-builder.ts';
-import type { TableData } from './table-data.ts';
+import type { TableData } from './table.ts';
+import { type ByteRange, TableBuilder } from './table.ts';
 
 /** A row's problem, before its place in the text is known. `key` undefined: the row as a whole; `row` -1: the document. */
 interface RowProblem {

@@ -1,36 +1,41 @@
 import { stat } from 'node:fs/promises';
+import { Worker } from 'node:worker_threads';
+import type { Problem } from '../../config/problem.ts';
 import type { Mapping } from '../mapping.ts';
-import type { ResolverEvent } from '../url-resolver.ts';
-import { type LoadedFile, loadMappingFile } from './load-mapping-file.ts';
-import type { MappingTable } from './mapping-table.ts';
-import type { FileProblem } from './problem.ts';
+import type { FileReading } from './read-mapping-file.ts';
+import { MappingTable } from './table.ts';
 
-export interface MappingFileOptions {
+interface MappingFileOptions {
   /** `*.csv`, `*.json`, `*.yaml` or `*.yml`. */
   readonly path: string;
   /** How often the file is looked at for a change. Default 1000; 0: only `reload`. */
   readonly lookEveryMs?: number;
   /** Milliseconds between the two readings that must agree. Default 100. */
   readonly settleMs?: number;
-  readonly onEvent: (event: ResolverEvent) => void;
+  readonly onEvent: (event: FileEvent) => void;
 }
+
+/** What happens to the file, for the log. */
+export type FileEvent =
+  | { readonly kind: 'file-loaded'; readonly rows: number; readonly durationMs: number }
+  | { readonly kind: 'file-refused'; readonly problems: readonly Problem[] };
 
 /** For health, metrics and console. */
 export interface FileState {
   readonly path: string;
   readonly rows: number;
   readonly isLastReloadGood: boolean;
-  readonly problems: readonly FileProblem[];
+  readonly problems: readonly Problem[];
 }
 
 /** A mapping file that is followed: a good edit replaces the whole table, a bad one leaves the last good table in place. */
 export class MappingFile {
   readonly #options: MappingFileOptions;
   #table: MappingTable | undefined;
-  #problems: readonly FileProblem[] = [];
+  #problems: readonly Problem[] = [];
   #seen = '';
   #timer: NodeJS.Timeout | undefined;
-  #loading: Promise<readonly FileProblem[]> | undefined;
+  #loading: Promise<readonly Problem[]> | undefined;
   #isClosed = false;
 
   constructor(options: MappingFileOptions) {
@@ -52,7 +57,7 @@ export class MappingFile {
   }
 
   /** Loads, then looks for changes by name, which survives a rename over the file and a swapped symlink. */
-  async start(): Promise<readonly FileProblem[]> {
+  async start(): Promise<readonly Problem[]> {
     const problems = await this.reload();
     const { lookEveryMs = 1000 } = this.#options;
     if (lookEveryMs > 0 && !this.#isClosed) {
@@ -62,7 +67,7 @@ export class MappingFile {
   }
 
   /** Loads now; a load under way is waited for first, since it may have read the file before its last edit. */
-  async reload(): Promise<readonly FileProblem[]> {
+  async reload(): Promise<readonly Problem[]> {
     while (this.#loading !== undefined) await this.#loading;
     this.#loading = this.#load().finally(() => {
       this.#loading = undefined;
@@ -80,13 +85,16 @@ export class MappingFile {
     if (this.#loading === undefined && (await this.#identity()) !== this.#seen) await this.reload();
   }
 
-  async #load(): Promise<readonly FileProblem[]> {
+  async #load(): Promise<readonly Problem[]> {
     const { path, settleMs, onEvent } = this.#options;
     const startMs = performance.now();
     // Taken before: an edit during the load is seen as a change by the next look.
     this.#seen = await this.#identity();
     const loaded = await loadMappingFile(path, settleMs).catch((cause: unknown): LoadedFile => {
-      return { kind: 'problems', problems: [{ file: path, line: 1, col: 1, text: String(cause) }] };
+      return {
+        kind: 'problems',
+        problems: [{ file: path, line: 1, column: 1, severity: 'error', text: String(cause) }],
+      };
     });
     if (loaded.kind === 'problems') {
       this.#problems = loaded.problems;
@@ -107,4 +115,31 @@ export class MappingFile {
       return '';
     }
   }
+}
+
+type LoadedFile =
+  | { readonly kind: 'table'; readonly table: MappingTable }
+  | { readonly kind: 'problems'; readonly problems: readonly Problem[] };
+
+// A URL is not rewritten when the sources are compiled, so the name follows the one of this file.
+const workerFile = new URL(
+  import.meta.url.endsWith('.ts') ? './mapping-file-worker.ts' : './mapping-file-worker.js',
+  import.meta.url,
+);
+
+/** Reads a mapping file in a thread of its own. Rejects only when that thread breaks; used by `check` too. */
+export function loadMappingFile(path: string, settleMs = 100): Promise<LoadedFile> {
+  return new Promise((resolve, reject) => {
+    const worker = new Worker(workerFile, { workerData: { path, settleMs }, execArgv: [] });
+    worker.once('message', (reading: FileReading) => {
+      if (reading.kind === 'table') resolve({ kind: 'table', table: new MappingTable(reading.data) });
+      else
+        resolve({
+          kind: 'problems',
+          problems: reading.problems.map((problem) => ({ file: path, ...problem })),
+        });
+    });
+    worker.once('error', reject);
+    worker.once('exit', (code) => reject(new Error(`reading ${path} ended with ${code}`)));
+  });
 }

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { extname } from 'node:path';
-import { readCsv } from './csv-rows.ts';
+import { readCsv } from './csv.ts';
 import { readDocument } from './document-rows.ts';
-import { type PlacedProblem, ProblemList } from './problem.ts';
-import type { TableData } from './table-data.ts';
+import { type PlacedProblem, ProblemList } from './row-validation.ts';
+import type { TableData } from './table.ts';
 
 export type FileReading =
   | { readonly kind: 'table'; readonly data: TableData }
@@ -111,5 +111,5 @@ function readingOf(
 }
 
 function refuse(text: string): FileReading {
-  return { kind: 'problems', problems: [{ line: 1, col: 1, text }] };
+  return { kind: 'problems', problems: [{ line: 1, column: 1, severity: 'error', text }] };
 }

@@ -1,5 +1,39 @@
+import type { Problem } from '../../config/problem.ts';
 import { entityTypes, maxUrlBytes } from '../mapping.ts';
-import type { ByteRange } from './table-builder.ts';
+import type { ByteRange } from './table.ts';
+
+/** Where in the file, without its name. */
+export type PlacedProblem = Omit<Problem, 'file'>;
+
+/** More than these are counted, not listed. */
+const longestList = 100;
+
+/** Collects the problems of one reading, all at once but not without end. */
+export class ProblemList {
+  readonly #problems: PlacedProblem[] = [];
+  #count = 0;
+
+  get isEmpty(): boolean {
+    return this.#count === 0;
+  }
+
+  add(line: number, column: number, text: string): void {
+    this.#count += 1;
+    if (this.#problems.length < longestList) {
+      this.#problems.push({ line, column, severity: 'error', text });
+    }
+  }
+
+  /** In the order of the file. */
+  list(): readonly PlacedProblem[] {
+    const sorted = this.#problems.toSorted((a, b) => a.line - b.line || a.column - b.column);
+    const left = this.#count - sorted.length;
+    const last = sorted.at(-1);
+    return left === 0 || last === undefined
+      ? sorted
+      : [...sorted, { ...last, text: `and ${left} more problems` }];
+  }
+}
 
 const maxIdBytes = 255;
 const maxStoreBytes = 255;

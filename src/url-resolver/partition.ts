@@ -1,4 +1,5 @@
-import { createLocaleNegotiation } from './locale.ts';
+import { hash } from 'node:crypto';
+import Negotiator from 'negotiator';
 
 /** No shop's store has a longer name, in UTF-16 units; a mapping file takes none either. */
 export const longestStore = 255;
@@ -15,7 +16,7 @@ export interface Partition {
   readonly prefix: string | undefined;
 }
 
-export interface PartitionOptions {
+interface PartitionOptions {
   readonly locales: readonly string[];
   readonly defaultLocale: string;
   /** Known values of `Store`, `_store` and, with `byHost`, of Host. */
@@ -51,4 +52,45 @@ export function createPartitions(
     const known = cacheable.get(locale)?.get(store);
     return known?.get(host) ?? { locale, store, host, prefix: undefined };
   };
+}
+
+/** Longer values of `Accept-Language` are not worth the work: no browser sends them. */
+const longestField = 512;
+const rememberedFields = 512;
+
+/**
+ * Builds the negotiation (RFC 9110 section 12.5.4) of an `Accept-Language` value with the configured locales: unknown,
+ * absent and overlong values get the default. `de_DE` is read as `de-DE`. The result is one of `locales`, always.
+ */
+export function createLocaleNegotiation(
+  locales: readonly string[],
+  defaultLocale: string,
+): (acceptLanguage: string) => string {
+  // The default first: `*` takes the first.
+  const ordered = [defaultLocale, ...locales.filter((locale) => locale !== defaultLocale)];
+  const tags = ordered.map((locale) => locale.replaceAll('_', '-'));
+  const remembered = new Map<string, string>();
+
+  return (acceptLanguage) => {
+    if (acceptLanguage === '' || acceptLanguage.length > longestField) return defaultLocale;
+    const known = remembered.get(acceptLanguage);
+    if (known !== undefined) return known;
+    const headers = { 'accept-language': acceptLanguage.replaceAll('_', '-') };
+    const [preferred] = new Negotiator({ headers }).languages(tags);
+    const locale =
+      preferred === undefined ? defaultLocale : (ordered[tags.indexOf(preferred)] ?? defaultLocale);
+    if (remembered.size >= rememberedFields) remembered.clear();
+    remembered.set(acceptLanguage, locale);
+    return locale;
+  };
+}
+
+const longestPlainUrl = 200;
+
+/**
+ * Key of a URL in a partition. The prefix is JSON, so it ends where it says; a long URL is put as its SHA-256, so that
+ * a key is never longer than a few hundred characters.
+ */
+export function mappingKey(prefix: string, url: string): string {
+  return url.length <= longestPlainUrl ? `${prefix}:${url}` : `${prefix}#${hash('sha256', url, 'base64url')}`;
 }

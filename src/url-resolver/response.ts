@@ -1,0 +1,128 @@
+import { namesTag } from '../http/if-none-match.ts';
+import { type Answer, type Rejection, reject } from '../http/rejection.ts';
+import { type EntityType, entityTypes, jsonText, type Mapping } from './mapping.ts';
+import type { LookupFailure } from './source.ts';
+
+/** What every answer needs besides the mapping. */
+export interface Provenance {
+  /** Value of `Cache-Status`. */
+  readonly cacheStatus: string;
+  /** Seconds for which HTTP caches may keep the answer; 0 once the mapping is stale. */
+  readonly maxAgeSeconds: number;
+}
+
+/** What an answer is made of besides the mapping. */
+interface Representation {
+  /** Entity tag, with its quotes. */
+  readonly tag: string;
+  readonly locale: string;
+  /** Of `links.self`, as it stands in a JSON string. */
+  readonly self: string;
+  /** From `varyOf`. */
+  readonly vary: string;
+}
+
+/**
+ * Value of `Vary`. Host is part of what every cache keys by (RFC 9111 section 2); it is named where it has a say in the answer,
+ * for those that leave it out.
+ */
+export function varyOf(dependsOnHost: boolean): string {
+  return dependsOnHost ? 'Accept-Language, Store, Host' : 'Accept-Language, Store';
+}
+
+/** 200 with the envelope, 304 when `ifNoneMatch` names it; a HEAD has no body but the fields of the GET. */
+export function answerMapping(
+  mapping: Mapping,
+  { tag, locale, self, vary }: Representation,
+  isHead: boolean,
+  ifNoneMatch: string | undefined,
+  provenance: Provenance,
+): Answer {
+  const cached = ['ETag', tag, ...cacheFields(provenance, vary)];
+  if (ifNoneMatch !== undefined && namesTag(ifNoneMatch, tag)) {
+    return { status: 304, fields: cached, body: null };
+  }
+  const body = writeDocument(mapping, self);
+  return {
+    status: 200,
+    fields: [
+      'Content-Type',
+      'application/vnd.api+json',
+      'Content-Length',
+      String(body.length),
+      'Content-Language',
+      locale,
+      ...cached,
+      'X-Content-Type-Options',
+      'nosniff',
+    ],
+    body: isHead ? null : body,
+  };
+}
+
+/** 404 of the contract, with the fields that let a cache outside keep it as long as it is kept here. */
+export function refuseUnknown(provenance: Provenance, vary: string): Rejection {
+  return reject('url-not-found', {
+    fields: [...cacheFields(provenance, vary), 'X-Content-Type-Options', 'nosniff'],
+  });
+}
+
+function cacheFields({ cacheStatus, maxAgeSeconds }: Provenance, vary: string): string[] {
+  return ['Cache-Control', `public, max-age=${maxAgeSeconds}`, 'Vary', vary, 'Cache-Status', cacheStatus];
+}
+
+/**
+ * Values of `Cache-Status` (RFC 9211). `hit` without more: given from what this process holds. `ttl` is what is left of
+ * the mapping's freshness, in seconds, negative once it is stale.
+ */
+export const cacheStatus = {
+  hit: (ttlSeconds: number) => `shopward; hit; ttl=${ttlSeconds}`,
+  /** From the copy that replicas share. */
+  shared: (ttlSeconds: number) => `shopward; hit; ttl=${ttlSeconds}; detail=shared`,
+  /** A stale copy, while the source is asked or cannot be. */
+  stale: (ttlSeconds: number, why: 'revalidating' | 'error') =>
+    `shopward; hit; ttl=${ttlSeconds}; detail=${why}`,
+  mappingFile: 'shopward; hit; detail=mapping-file',
+  /** The source was asked, and its answer kept; `collapsed`: the look-up was under way for another request. */
+  stored: (fwd: 'miss' | 'stale', ttlSeconds: number, collapsed: boolean) =>
+    `shopward; fwd=${fwd}; stored; ttl=${ttlSeconds}${collapsed ? '; collapsed' : ''}`,
+  /** The source was asked; its answer is not kept. */
+  notStored: (fwd: 'miss' | 'stale' | 'bypass', collapsed: boolean) =>
+    `shopward; fwd=${fwd}${collapsed ? '; collapsed' : ''}`,
+  /** Answered without asking anybody: the value cannot be a URL of the shop. */
+  unasked: 'shopward; detail=unasked',
+} as const;
+
+const openings = Object.fromEntries(
+  entityTypes.map((type) => [
+    type,
+    `{"data":[{"type":"url-resolver","id":null,"attributes":{"entityType":"${type}","entityId":"`,
+  ]),
+) as Record<EntityType, string>;
+
+/** The contract's envelope (Resource `url-resolver`); `self` is JSON text already. */
+export function writeDocument(mapping: Mapping, self: string): string {
+  const { entityType, entityId } = mapping;
+  return `${openings[entityType]}${jsonText(entityId)}"},"links":{"self":"${self}"}}],"links":{"self":"${self}"}}`;
+}
+
+/** A refusal that no cache outside may keep: the next request may fare better. */
+const notToBeKept = ['Cache-Control', 'no-store', 'X-Content-Type-Options', 'nosniff'];
+
+/** 422 of the contract: no `url`, an empty one, or an array. */
+export const refuseMissing: Rejection = reject('url-missing', { fields: notToBeKept });
+
+/** 502, 503 or 504: the source failed and there is no copy that may be given out. */
+export function refuseFailure(failure: LookupFailure): Rejection {
+  const { reason } = failure;
+  switch (failure.fault) {
+    case 'timeout':
+      return reject('upstream-timeout', { reason, fields: notToBeKept });
+    case 'overloaded':
+      return reject('overloaded', { reason, retryAfterSeconds: 1, fields: notToBeKept });
+    case 'invalid':
+      return reject('upstream-invalid', { reason, fields: notToBeKept });
+    case 'unreachable':
+      return reject('upstream-unreachable', { reason, fields: notToBeKept });
+  }
+}

@@ -1,0 +1,199 @@
+import { hash } from 'node:crypto';
+import type { Redis } from '../redis/redis.ts';
+import type { Lifetimes } from './local-cache.ts';
+import { isEntityId, isEntityType, type Mapping } from './mapping.ts';
+import type { Position } from './purge-log.ts';
+
+/** The copies that replicas share, in slots. Both calls reject when the store is away. */
+export interface SharedMapping {
+  /** Values of `slots`, in their order; null where there is none. */
+  read(slots: readonly string[]): Promise<readonly (string | null)[]>;
+  /** Replaces what is in `slot`; it is gone after `ttlMs` milliseconds. */
+  write(slot: string, value: string, ttlMs: number): Promise<void>;
+}
+
+interface SharedCacheOptions {
+  readonly store: SharedMapping;
+  /** Number of slots, the bound of what the store holds. */
+  readonly slots: number;
+  /** Longest wait for a look-up, in ms. */
+  readonly timeoutMs: number;
+  readonly lifetimes: Lifetimes;
+  readonly now: () => number;
+  /** Told when the store goes away, and when it is back. */
+  readonly onChange: (isAway: boolean, cause?: unknown) => void;
+}
+
+/** While the store is away it is tried once in this time; in between everybody goes on without it at once. */
+const pauseMs = 1000;
+
+/** Look-ups in the copies that replicas share: batched, with a deadline, and never a reason to fail. */
+export class SharedCache {
+  readonly #options: SharedCacheOptions;
+  readonly #batch: ReadBatch;
+  #awayUntilMs = 0;
+  #isAway = false;
+
+  constructor(options: SharedCacheOptions) {
+    this.#options = options;
+    this.#batch = new ReadBatch((slots) => this.#read(slots));
+  }
+
+  get isAway(): boolean {
+    return this.#isAway;
+  }
+
+  /** The copy of `key`, or undefined: none, not readable, or the store is away. Never rejects. */
+  async get(key: string): Promise<SharedCopy | undefined> {
+    if (this.#isPaused()) return undefined;
+    try {
+      const text = await this.#batch.get(slotOf(key, this.#options.slots));
+      return text === null ? undefined : readSharedCopy(key, text);
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** Shares a copy, in the background. */
+  put(key: string, copy: SharedCopy): void {
+    if (this.#isPaused()) return;
+    const { lifetimes, slots, store } = this.#options;
+    const ttlMs =
+      copy.mapping === null
+        ? lifetimes.notFoundTtlMs
+        : lifetimes.ttlMs + Math.max(lifetimes.staleIfErrorMs, lifetimes.staleWhileRevalidateMs);
+    store.write(slotOf(key, slots), writeSharedCopy(key, copy), ttlMs).then(
+      () => this.#settle(false),
+      (cause) => this.#settle(true, cause),
+    );
+  }
+
+  async #read(slots: readonly string[]): Promise<readonly (string | null)[]> {
+    let timer: NodeJS.Timeout | undefined;
+    const deadline = new Promise<never>((_, fail) => {
+      timer = setTimeout(() => fail(new Error('no answer in time')), this.#options.timeoutMs);
+    });
+    try {
+      const values = await Promise.race([this.#options.store.read(slots), deadline]);
+      this.#settle(false);
+      return values;
+    } catch (cause) {
+      this.#settle(true, cause);
+      throw cause;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  #isPaused(): boolean {
+    return this.#isAway && this.#options.now() < this.#awayUntilMs;
+  }
+
+  #settle(isAway: boolean, cause?: unknown): void {
+    if (isAway) this.#awayUntilMs = this.#options.now() + pauseMs;
+    if (isAway === this.#isAway) return;
+    this.#isAway = isAway;
+    this.#options.onChange(isAway, cause);
+  }
+}
+
+/** A mapping as replicas share it. */
+interface SharedCopy {
+  readonly mapping: Mapping | null;
+  /** When the source gave it, in ms since 1970. */
+  readonly storedAtMs: number;
+  readonly stamp: Position;
+}
+
+const version = 1;
+
+function writeSharedCopy(key: string, copy: SharedCopy): string {
+  const { mapping, storedAtMs, stamp } = copy;
+  return JSON.stringify([
+    version,
+    key,
+    mapping?.entityType ?? null,
+    mapping?.entityId ?? null,
+    storedAtMs,
+    stamp.seq,
+    stamp.id,
+  ]);
+}
+
+/** Undefined for another key's value (slots are shared by keys), another version, or anything that is not a copy. */
+export function readSharedCopy(key: string, text: string): SharedCopy | undefined {
+  const parts = parseArray(text);
+  if (parts === undefined || parts[0] !== version || parts[1] !== key) return undefined;
+  const [, , entityType, entityId, storedAtMs, seq, id] = parts;
+  if (typeof storedAtMs !== 'number' || typeof seq !== 'number' || typeof id !== 'string') return undefined;
+  const stamp = { seq, id };
+  if (entityType === null) return { mapping: null, storedAtMs, stamp };
+  if (!isEntityType(entityType) || !isEntityId(entityId)) return undefined;
+  return { mapping: { entityType, entityId }, storedAtMs, stamp };
+}
+
+/**
+ * The slot of a key: as many keys in the store as there are slots, whatever URLs are asked for. Two keys of one slot push
+ * each other out, which costs a look-up and nothing else.
+ */
+function slotOf(key: string, slots: number): string {
+  return (Number.parseInt(hash('sha256', key, 'hex').slice(0, 12), 16) % slots).toString(36);
+}
+
+function parseArray(text: string): unknown[] | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return Array.isArray(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Collects the slots that are asked for in one turn of the event loop and reads them at once, each but once. */
+class ReadBatch {
+  readonly #read: (slots: readonly string[]) => Promise<readonly (string | null)[]>;
+  #waiting: string[] = [];
+  #places = new Map<string, number>();
+  #answer: Promise<readonly (string | null)[]> | undefined;
+
+  constructor(read: (slots: readonly string[]) => Promise<readonly (string | null)[]>) {
+    this.#read = read;
+  }
+
+  /** Rejects when the reading of its batch does. */
+  async get(slot: string): Promise<string | null> {
+    const place = this.#places.get(slot) ?? this.#waiting.push(slot) - 1;
+    this.#places.set(slot, place);
+    this.#answer ??= new Promise<void>((resolve) => setImmediate(resolve)).then(() => this.#flush());
+    return (await this.#answer)[place] ?? null;
+  }
+
+  #flush(): Promise<readonly (string | null)[]> {
+    const slots = this.#waiting;
+    this.#waiting = [];
+    this.#places = new Map();
+    this.#answer = undefined;
+    return this.#read(slots);
+  }
+}
+
+/** Slots as keys `<prefix>:mapping:<slot>` in Redis. `prefix` keeps deployments apart. */
+export function createRedisSharedMapping(redis: Redis, prefix: string): SharedMapping {
+  const keyOf = (slot: string) => `${prefix}:mapping:${slot}`;
+  return {
+    async read(slots) {
+      const keys = slots.map(keyOf);
+      if (redis.kind !== 'cluster') return textsOf(await redis.command('MGET', ...keys));
+      // On a Cluster the keys are on many nodes; single GETs of one turn share a write to each.
+      return textsOf(await Promise.all(keys.map((key) => redis.command('GET', key))));
+    },
+    async write(slot, value, ttlMs) {
+      await redis.command('SET', keyOf(slot), value, 'PX', Math.max(1, Math.floor(ttlMs)));
+    },
+  };
+}
+
+function textsOf(reply: unknown): (string | null)[] {
+  if (!Array.isArray(reply)) return [];
+  return reply.map((value: unknown) => (typeof value === 'string' ? value : null));
+}

@@ -1,0 +1,217 @@
+import { type FieldList, fieldValue, fieldValues } from '../http/field-list.ts';
+import { isEntityId, isEntityType, type Mapping } from './mapping.ts';
+import type { Partition } from './partition.ts';
+
+/** Asks the shop; the caller of the resolver brings it, over the forwarding engine. */
+export type AskUpstream = (request: LookupRequest) => Promise<LookupResponse | LookupError>;
+
+/** A GET without a body. Nothing of the client's request is in it but what is in the key. */
+interface LookupRequest {
+  /** Request target, byte for byte. */
+  readonly target: string;
+  /** All fields; `Host` is there only where the shop chooses its store by it, else the upstream's own is meant. */
+  readonly fields: FieldList;
+  /** Milliseconds from now to the complete response; the exchange is to be ended then. */
+  readonly timeoutMs: number;
+  /** Bytes of body that are read; a longer body makes the response `invalid`. */
+  readonly maxBodyBytes: number;
+}
+
+/** A complete response, as it came: no redirect was followed and no content coding undone. */
+export interface LookupResponse {
+  readonly status: number;
+  readonly fields: FieldList;
+  readonly body: Buffer;
+}
+
+/** No complete response. `invalid`: bytes that are not HTTP, a cut body, or too long a one. */
+export interface LookupError {
+  readonly fault: 'unreachable' | 'timeout' | 'invalid' | 'overloaded';
+}
+
+interface UpstreamSourceOptions {
+  readonly ask: AskUpstream;
+  /** Path of the shop's resolver. */
+  readonly path: string;
+  /** Milliseconds to the complete response. */
+  readonly timeoutMs: number;
+  /** Look-ups under way at once; one more is a failure with fault `overloaded`. */
+  readonly maxLookups: number;
+  /** Told of an exception of `ask`, which is a bug. */
+  readonly onException: (cause: unknown) => void;
+}
+
+/** The shop's own resolver, asked with what is in the key and nothing else. */
+export class UpstreamSource {
+  readonly #options: UpstreamSourceOptions;
+  #underWay = 0;
+
+  constructor(options: UpstreamSourceOptions) {
+    this.#options = options;
+  }
+
+  get underWay(): number {
+    return this.#underWay;
+  }
+
+  get isFull(): boolean {
+    return this.#underWay >= this.#options.maxLookups;
+  }
+
+  /** Never rejects, and ends within the time-out even if the port does not. */
+  async ask(url: string, partition: Partition): Promise<LookupOutcome> {
+    if (this.isFull) return fail('overloaded', 'overloaded');
+    let timer: NodeJS.Timeout | undefined;
+    const deadline = new Promise<LookupOutcome>((resolve) => {
+      timer = setTimeout(() => resolve(fail('timeout', 'timeout')), this.#options.timeoutMs);
+    });
+    try {
+      return await Promise.race([this.#exchange(this.#requestFor(url, partition)), deadline]);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** Holds its place until the port has settled, also after the deadline: the upstream is still busy with it. */
+  async #exchange(request: LookupRequest): Promise<LookupOutcome> {
+    this.#underWay += 1;
+    try {
+      const response = await this.#options.ask(request);
+      return 'fault' in response ? fail(response.fault, response.fault) : validateResponse(response);
+    } catch (cause) {
+      this.#options.onException(cause);
+      return fail('unreachable', 'exception');
+    } finally {
+      this.#underWay -= 1;
+    }
+  }
+
+  #requestFor(url: string, { locale, store, host }: Partition): LookupRequest {
+    const { path, timeoutMs } = this.#options;
+    const fields = [
+      'Accept',
+      'application/vnd.api+json',
+      'Accept-Encoding',
+      'identity',
+      'Accept-Language',
+      locale,
+    ];
+    let target = `${path}?url=${encodeURIComponent(url)}`;
+    if (store !== '') {
+      // A shop takes its store from the one or the other; both name the same, so the answer is the key's in either.
+      if (fieldText.test(store)) fields.push('Store', store);
+      target += `&_store=${encodeURIComponent(store)}`;
+    }
+    if (host !== '') fields.push('Host', host);
+    return { target, fields, timeoutMs, maxBodyBytes: maxResponseBytes };
+  }
+}
+
+/** What is the same text in a field value (RFC 9110 section 5.5); any other store can stand in the query alone. */
+const fieldText = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/;
+
+/** A resolver document has some 300 bytes. */
+const maxResponseBytes = 64 * 1024;
+
+/**
+ * Checks the shop's response. Believed are only a whole 200 with the contract's envelope, a 404 with code 2802 and a 422 with
+ * code 2801; all else is a failure, of which nothing is kept.
+ */
+export function validateResponse(response: LookupResponse): LookupOutcome {
+  if (response.status >= 300 && response.status < 400) return fail('invalid', 'redirect');
+  if (response.status !== 200 && response.status !== 404 && response.status !== 422) {
+    return fail('invalid', response.status >= 500 ? 'status-5xx' : 'status');
+  }
+  if (response.body.length > maxResponseBytes) return fail('invalid', 'too-large');
+  if (!isPlainJson(response.fields)) return fail('invalid', 'not-json');
+  const document = parseObject(response.body);
+  if (document === undefined) return fail('invalid', 'not-json');
+  if (response.status === 200) return validateDocument(document, mayKeep(response));
+  if (response.status === 404 && hasCode(document, '2802'))
+    return { kind: 'unknown', keep: mayKeep(response) };
+  if (response.status === 422 && hasCode(document, '2801')) return { kind: 'missing' };
+  return fail('invalid', 'status');
+}
+
+function validateDocument(document: Record<string, unknown>, keep: boolean): LookupOutcome {
+  const { data } = document;
+  const element: unknown = Array.isArray(data) && data.length === 1 ? data[0] : undefined;
+  if (!isObject(element) || element.type !== 'url-resolver' || !isObject(element.attributes)) {
+    return fail('invalid', 'not-the-envelope');
+  }
+  const { entityType, entityId } = element.attributes;
+  if (!isEntityType(entityType) || !isEntityId(entityId)) return fail('invalid', 'not-the-envelope');
+  return { kind: 'found', mapping: { entityType, entityId }, keep };
+}
+
+function hasCode(document: Record<string, unknown>, code: string): boolean {
+  const { errors } = document;
+  return Array.isArray(errors) && errors.some((error: unknown) => isObject(error) && error.code === code);
+}
+
+/**
+ * The request carried nothing of any user, so what is kept is nobody's: `private` and `no-cache`, which the shop's
+ * framework puts on every response, say nothing here.
+ */
+function mayKeep(response: LookupResponse): boolean {
+  return !forbidsToKeep(response.fields);
+}
+
+function parseObject(body: Buffer): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(utf8.decode(body));
+    return isObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** JSON as it is, without a content coding. */
+function isPlainJson(fields: FieldList): boolean {
+  const type = fieldValue(fields, 'content-type') ?? '';
+  const coding = fieldValue(fields, 'content-encoding') ?? 'identity';
+  return (
+    /^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i.test(type.trim()) && coding.toLowerCase() === 'identity'
+  );
+}
+
+/** Whether somebody meant a response not to be kept by anybody: `no-store`, or a cookie that comes with it. */
+function forbidsToKeep(fields: FieldList): boolean {
+  return hasDirective(fields, 'no-store') || fieldValue(fields, 'set-cookie') !== undefined;
+}
+
+/** Whether `Cache-Control` has a directive, in lower case, with or without an argument (RFC 9111 section 5.2). */
+function hasDirective(fields: FieldList, directive: string): boolean {
+  return fieldValues(fields, 'cache-control')
+    .join(',')
+    .toLowerCase()
+    .split(',')
+    .some((part) => part.split('=', 1)[0]?.trim() === directive);
+}
+
+/** What a source said about one URL, checked. */
+export type LookupOutcome =
+  /** `keep` false: the response forbade to store it. */
+  | { readonly kind: 'found'; readonly mapping: Mapping; readonly keep: boolean }
+  | { readonly kind: 'unknown'; readonly keep: boolean }
+  /** The shop counts the value as no value (422, code 2801: `0`, say). */
+  | { readonly kind: 'missing' }
+  | LookupFailure;
+
+/** Nothing was learnt: nothing is kept. */
+export interface LookupFailure {
+  readonly kind: 'failed';
+  readonly fault: 'unreachable' | 'timeout' | 'invalid' | 'overloaded';
+  /** Stable word for logs and metrics. */
+  readonly reason: string;
+}
+
+export function fail(fault: LookupFailure['fault'], reason: string): LookupFailure {
+  return { kind: 'failed', fault, reason };
+}
