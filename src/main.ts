@@ -2,7 +2,6 @@
 /** The command line: verb -> command. */
 import { Command, CommanderError } from 'commander';
 import { configFile, declareVerb } from './cli/declare-verb.ts';
-import { runServe } from './cli/serve.ts';
 import { version } from './cli/version.ts';
 
 /** Exit codes: 0 done, 1 found something, 2 bad usage, 78 bad configuration (EX_CONFIG of sysexits.h). */
@@ -18,11 +17,10 @@ const [, , first] = process.argv;
 // `shopward` alone serves; so does `shopward --config FILE`.
 const isBare = first === undefined || first === '--config' || first === '-c';
 
-declareVerb(program, 'serve', 'run the proxy (default)', (options: { config?: string }) =>
-  runServe(options),
+declareVerb(program, 'serve', 'run the proxy (default)', async (options: { config?: string }) =>
+  (await import('./cli/serve.ts')).runServe(options),
 ).addOption(configFile);
-// A proxy that starts is waited for, and needs no other verb.
-if (!isBare && first !== 'serve') (await import('./cli/declare-verbs.ts')).declareVerbs(program);
+if (!isBare && first !== 'serve') await (await import('./cli/declare-verbs.ts')).declareVerbs(program, first);
 
 // `shopward protected list | head`: nobody reads on, and that is no fault.
 process.stdout.on('error', (fault: NodeJS.ErrnoException) => {

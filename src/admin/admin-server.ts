@@ -1,11 +1,9 @@
 import http, { type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { endResponse } from '../http/write-response.ts';
-import { boundConnections } from './admin-connections.ts';
-import type { AdminEndpoint } from './admin-endpoint.ts';
-import { type Admission, type AdmissionOptions, createAdmission } from './admission.ts';
+import { type AdminEndpoint, readJsonBody } from './admin-endpoint.ts';
+import { type Admission, type AdmissionOptions, boundConnections, createAdmission } from './admission.ts';
 import { createConsoleAssets } from './console-assets.ts';
-import { readJsonBody } from './json-body.ts';
 
 export interface Readiness {
   readonly ready: boolean;

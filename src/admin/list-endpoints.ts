@@ -1,7 +1,9 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { type FileHandle, open, readFile, realpath, rename, unlink } from 'node:fs/promises';
+import path from 'node:path';
 import { hasErrors } from '../config/problem.ts';
 import { type AdminAnswer, fieldsOf, type JsonEndpoint } from './admin-endpoint.ts';
-import { checkListInThread } from './list-check-thread.ts';
-import { type ListFileFault, readListFile, replaceListFile } from './list-file.ts';
+import { checkListInThread } from './list-check.ts';
 
 export interface ListEditOptions {
   readonly file: string;
@@ -103,4 +105,107 @@ function faultAnswer(fault: ListFileFault): AdminAnswer {
     case 'unwritable':
       return { status: 500, body: { error: `the list cannot be written: ${fault.text}` } };
   }
+}
+
+/** The list's file as it is now; `entityTag` names its content. */
+export interface ListFile {
+  readonly text: string;
+  readonly entityTag: string;
+}
+
+/** `changed`: somebody else wrote it meanwhile. `text`: words for people. */
+export type ListFileFault =
+  | { readonly fault: 'changed'; readonly entityTag: string }
+  | { readonly fault: 'unreadable' | 'unwritable'; readonly text: string };
+
+/** Reads the file; undefined content is never handed out as empty. Never throws. */
+export async function readListFile(file: string): Promise<ListFile | ListFileFault> {
+  try {
+    const bytes = await readFile(file);
+    return {
+      text: new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes),
+      entityTag: tagOf(bytes),
+    };
+  } catch (cause) {
+    return { fault: 'unreadable', text: faultText(cause) };
+  }
+}
+
+/**
+ * Replaces the content that `entityTag` names, whole or not at all: a new file beside it, synced, then renamed over
+ * it, with the old one's mode and owner. A symbolic link stays one. Never throws.
+ */
+export async function replaceListFile(
+  file: string,
+  text: string,
+  entityTag: string,
+): Promise<ListFile | ListFileFault> {
+  let fresh: string | undefined;
+  try {
+    const real = await realpath(file);
+    const changed = await findChange(real, entityTag);
+    if (changed) return changed;
+    const bytes = Buffer.from(text);
+    fresh = path.join(path.dirname(real), `.${path.basename(real)}.${randomUUID()}.tmp`);
+    await writeLike(real, fresh, bytes);
+    // The writing took a while; a rename over somebody's newer edit would lose it.
+    const late = await findChange(real, entityTag);
+    if (late) return late;
+    await rename(fresh, real);
+    fresh = undefined;
+    await syncFolder(path.dirname(real));
+    return { text, entityTag: tagOf(bytes) };
+  } catch (cause) {
+    return { fault: 'unwritable', text: faultText(cause) };
+  } finally {
+    if (fresh !== undefined) await unlink(fresh).catch(() => {});
+  }
+}
+
+async function findChange(real: string, entityTag: string): Promise<ListFileFault | undefined> {
+  const now = tagOf(await readFile(real));
+  return now === entityTag ? undefined : { fault: 'changed', entityTag: now };
+}
+
+async function writeLike(model: string, fresh: string, bytes: Buffer): Promise<void> {
+  const old = await open(model, 'r');
+  let handle: FileHandle | undefined;
+  try {
+    const { mode, uid, gid } = await old.stat();
+    handle = await open(fresh, 'wx', 0o600);
+    await handle.writeFile(bytes);
+    // Only root may give a file away; for everybody else the writer is the owner.
+    await handle.chown(uid, gid).catch(() => {});
+    await handle.chmod(mode & 0o7777);
+    await handle.sync();
+  } finally {
+    await handle?.close();
+    await old.close();
+  }
+}
+
+/** Without it a crash may undo the rename. Not every file system lets a folder be synced. */
+async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder, 'r');
+  await handle.sync().catch(() => {});
+  await handle.close();
+}
+
+function tagOf(bytes: Buffer): string {
+  return createHash('sha256').update(bytes).digest('base64url');
+}
+
+const faultTexts: Readonly<Record<string, string>> = {
+  ENOENT: 'there is no such file',
+  EACCES: 'shopward may not write there',
+  EPERM: 'shopward may not write there',
+  EROFS: 'the file system is read-only (a mounted ConfigMap?): edit the list where it comes from',
+  EBUSY: 'the file is mounted by itself and cannot be replaced: mount its folder instead',
+  ENOSPC: 'no space is left',
+};
+
+function faultText(cause: unknown): string {
+  if (cause instanceof TypeError) return 'it is not UTF-8';
+  const code = (cause as NodeJS.ErrnoException | null)?.code ?? 'unknown fault';
+  return faultTexts[code] ?? `the file system says ${code}`;
 }

@@ -1,21 +1,23 @@
 import type { Command } from 'commander';
-import { runCheck } from './check.ts';
 import { configFile, declareVerb, json, type Run } from './declare-verb.ts';
-import { declareExplain } from './explain.ts';
-import { runHealth } from './health.ts';
-import { type InitOptions, runInit } from './init.ts';
-import { declareProtected } from './protected.ts';
-import { type PurgeOptions, runPurge } from './purge.ts';
-import { runSchema } from './schema.ts';
-import { runTokens, type TokensOptions } from './tokens.ts';
-import { declareVerify } from './verify.ts';
-import { runVersion } from './version.ts';
+import type { InitOptions } from './init.ts';
+import type { PurgeOptions } from './purge.ts';
+import type { TokensOptions } from './tokens.ts';
 
-/** Every verb but `serve`. */
-export function declareVerbs(program: Command): void {
+/** Verbs with much to declare, each in its own file. */
+const large: Readonly<Record<string, () => Promise<(program: Command) => void>>> = {
+  explain: async () => (await import('./explain.ts')).declareExplain,
+  protected: async () => (await import('./protected.ts')).declareProtected,
+  verify: async () => (await import('./verify.ts')).declareVerify,
+};
+
+/** Every verb but `serve`. A verb is loaded when it is called, for a health check comes every few seconds. */
+export async function declareVerbs(program: Command, called: string): Promise<void> {
   const verb = (name: string, description: string, run: Run) => declareVerb(program, name, description, run);
 
-  verb('init', 'write a configuration and a list for a shop', (options: InitOptions) => runInit(options))
+  verb('init', 'write a configuration and a list for a shop', async (options: InitOptions) =>
+    (await import('./init.ts')).runInit(options),
+  )
     .option('--spryker', 'a Spryker shop')
     .option('--openapi <file>', 'any shop with an OpenAPI document: its operations become the rows')
     .option('--blank', 'any shop; the rows are written by hand')
@@ -26,24 +28,27 @@ export function declareVerbs(program: Command): void {
   verb(
     'check',
     'validate every file and print all problems',
-    (options: { config?: string; json?: boolean }) => runCheck(options),
+    async (options: { config?: string; json?: boolean }) => (await import('./check.ts')).runCheck(options),
   )
     .addOption(configFile)
     .addOption(json);
-  declareExplain(program);
-  declareProtected(program);
-  declareVerify(program);
-  verb('schema', 'print the JSON Schemas that editors use', (which: string | undefined) =>
-    runSchema(which),
+  const small = ['init', 'check', 'schema', 'purge', 'tokens', 'health', 'version'];
+  for (const [name, load] of Object.entries(large)) {
+    if (called === name || !small.includes(called)) (await load())(program);
+  }
+  verb('schema', 'print the JSON Schemas that editors use', async (which: string | undefined) =>
+    (await import('./schema.ts')).runSchema(which),
   ).argument('[which]', 'config (default) or protected-resources');
-  verb('purge', 'forget URL mappings, in every replica', (options: PurgeOptions) => runPurge(options))
+  verb('purge', 'forget URL mappings, in every replica', async (options: PurgeOptions) =>
+    (await import('./purge.ts')).runPurge(options),
+  )
     .addOption(configFile)
     .option('--url <url>', 'one URL')
     .option('--prefix <prefix>', 'every URL that begins so')
     .option('--all', 'every URL')
     .addOption(json);
-  verb('tokens', 'list, revoke or tidy up refresh tokens', (action: string, options: TokensOptions) =>
-    runTokens(action, options),
+  verb('tokens', 'list, revoke or tidy up refresh tokens', async (action: string, options: TokensOptions) =>
+    (await import('./tokens.ts')).runTokens(action, options),
   )
     .argument('<action>', 'list, revoke or purge-expired')
     .addOption(configFile)
@@ -52,9 +57,11 @@ export function declareVerbs(program: Command): void {
   verb(
     'health',
     'ask /livez of the running proxy (for container health checks)',
-    (options: { config?: string; json?: boolean }) => runHealth(options),
+    async (options: { config?: string; json?: boolean }) => (await import('./health.ts')).runHealth(options),
   )
     .addOption(configFile)
     .addOption(json);
-  verb('version', 'print versions', (options: { json?: boolean }) => runVersion(options)).addOption(json);
+  verb('version', 'print versions', async (options: { json?: boolean }) =>
+    (await import('./version.ts')).runVersion(options),
+  ).addOption(json);
 }

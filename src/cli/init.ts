@@ -2,10 +2,9 @@ import { constants } from 'node:fs';
 import { access, copyFile, mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { editorSchema } from '../config/editor-schema.ts';
-import { protectedListSchema } from '../config/editor-schema.ts';
+import { editorSchema, protectedListSchema } from '../config/editor-schema.ts';
 import { type CommandIo, processIo } from './command-io.ts';
-import { runProtectedImport } from './protected/import.ts';
+import { runProtectedImport } from './protected/list.ts';
 
 export interface InitOptions {
   /** A Spryker shop: its list, carts with entity tags, its token endpoints and its resolver. */

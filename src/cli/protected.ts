@@ -1,10 +1,17 @@
 import { type Command, Option } from 'commander';
 import { configFile, declareVerb, json, listFile } from './declare-verb.ts';
 import { helpAfter } from './help-texts.ts';
-import { type ProtectedCompareOptions, runProtectedCompare } from './protected/compare.ts';
-import { runProtectedDiff } from './protected/diff.ts';
-import { type ProtectedImportOptions, runProtectedImport } from './protected/import.ts';
-import { type ProtectedListOptions, runProtectedList } from './protected/list.ts';
+import {
+  type ProtectedCompareOptions,
+  runProtectedCompare,
+  runProtectedDiff,
+} from './protected/difference.ts';
+import {
+  type ProtectedImportOptions,
+  type ProtectedListOptions,
+  runProtectedImport,
+  runProtectedList,
+} from './protected/list.ts';
 
 const basePath = new Option('--base-path <path>', "in place of the document's servers; / for none");
 

@@ -4,23 +4,21 @@ import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { trimEndWhile } from '../http/field-list.ts';
 import { buildRejections } from '../http/rejection.ts';
-import { type CommandIo, processIo } from './command-io.ts';
+import { type CommandIo, processIo, textTable } from './command-io.ts';
 import { collect, configFile, declareVerb, json, listFile } from './declare-verb.ts';
-import { badConfiguration, loadConfiguration } from './load-configuration.ts';
-import { readList } from './read-list.ts';
-import type { Check } from './verify/check.ts';
-import { checkPublishedList } from './verify/list-checks.ts';
-import { checkOpenRoutes, checkReach } from './verify/open-checks.ts';
-import { createProbeClient, type Deployment } from './verify/probe-client.ts';
-import { countOutcomes, reportJson, reportText } from './verify/report.ts';
-import { checkResolver } from './verify/resolver-checks.ts';
-import { checkRows, checkUnsafeRows } from './verify/row-checks.ts';
-import { checkSpellings } from './verify/spelling-checks.ts';
-import { checkTags } from './verify/tag-checks.ts';
-import { checkTls } from './verify/tls-check.ts';
-import { checkTokens } from './verify/token-checks.ts';
-import type { Verification } from './verify/verification.ts';
-import { checkWrites } from './verify/write-checks.ts';
+import { badConfiguration, loadConfiguration, readList } from './load-configuration.ts';
+import {
+  checkOpenRoutes,
+  checkReach,
+  checkRows,
+  checkSpellings,
+  checkTokens,
+  checkUnsafeRows,
+} from './verify/access-checks.ts';
+import { checkPublishedList, checkResolver } from './verify/endpoint-checks.ts';
+import { checkTls, createProbeClient, type Deployment } from './verify/probe-client.ts';
+import { checkTags, checkWrites } from './verify/tag-checks.ts';
+import type { Check, Verification } from './verify/verification.ts';
 import { version } from './version.ts';
 
 export interface VerifyOptions {
@@ -179,4 +177,52 @@ export function declareVerify(program: Command): void {
     .option('--deadline <seconds>', 'of everything', '120')
     .option('--concurrency <number>', 'requests at once', '4')
     .addOption(json);
+}
+
+export interface Counts {
+  readonly ok: number;
+  readonly failed: number;
+  readonly skipped: number;
+}
+
+export function countOutcomes(checks: readonly Check[]): Counts {
+  const count = (outcome: Check['outcome']) => checks.filter((check) => check.outcome === outcome).length;
+  return { ok: count('ok'), failed: count('failed'), skipped: count('skipped') };
+}
+
+/** A table, then what failed once more with what it means, then the counts. */
+export function reportText(url: string, checks: readonly Check[]): string[] {
+  const rows = checks.map(({ outcome, area, name, expected, got, advice }) => [
+    outcome === 'failed' ? 'FAILED' : outcome,
+    area,
+    name,
+    outcome === 'failed' ? `${got}, expected ${expected}` : outcome === 'skipped' ? (advice ?? '') : got,
+  ]);
+  const advice = adviceText(checks);
+  const { ok, failed, skipped } = countOutcomes(checks);
+  return [
+    ...textTable(rows),
+    ...(advice.length > 0 ? ['', ...advice, ''] : []),
+    `${url}: ${ok} ok, ${failed} failed, ${skipped} skipped`,
+  ];
+}
+
+/** What failures mean: each advice once, with the checks that it is for. */
+function adviceText(checks: readonly Check[]): string[] {
+  const byAdvice = new Map<string, string[]>();
+  for (const { outcome, name, advice } of checks) {
+    if (outcome !== 'failed' || advice === undefined) continue;
+    const names = byAdvice.get(advice) ?? [];
+    byAdvice.set(advice, names);
+    names.push(name);
+  }
+  return [...byAdvice].map(([advice, [first, ...rest]]) =>
+    rest.length === 0 ? `${first}: ${advice}` : `${first} and ${rest.length} more: ${advice}`,
+  );
+}
+
+/** Stable: keys are only ever added. */
+export function reportJson(url: string, checks: readonly Check[]): object {
+  const counts = countOutcomes(checks);
+  return { url, ok: counts.failed === 0, counts, checks };
 }

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createActivity } from '../../src/admin/activity.ts';
-import { createTimeline } from '../../src/admin/timeline.ts';
+import { createActivity, createTimeline } from '../../src/admin/activity.ts';
 import type { ExchangeRecord } from '../../src/telemetry/exchange-record.ts';
 import { exchangeRecord } from './exchange-records.ts';
 

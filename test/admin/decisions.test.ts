@@ -3,8 +3,13 @@ import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import { type AdminServer, createAdminServer } from '../../src/admin/admin-server.ts';
-import { createDecisionLog, type Decision, type DecisionLog } from '../../src/admin/decision-log.ts';
-import { createDecisionsEndpoint, type DecisionsOptions } from '../../src/admin/decisions-endpoint.ts';
+import {
+  createDecisionLog,
+  createDecisionsEndpoint,
+  type Decision,
+  type DecisionLog,
+  type DecisionsOptions,
+} from '../../src/admin/decisions.ts';
 import { exchangeRecord } from './exchange-records.ts';
 
 describe('the ring of decisions', () => {

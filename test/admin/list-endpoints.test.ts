@@ -14,8 +14,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { AdminAnswer, JsonEndpoint } from '../../src/admin/admin-endpoint.ts';
-import { createListEndpoints } from '../../src/admin/list-endpoints.ts';
-import { replaceListFile } from '../../src/admin/list-file.ts';
+import { createListEndpoints, replaceListFile } from '../../src/admin/list-endpoints.ts';
 
 const text =
   'groups:\n  Carts:\n    - GET /carts\n    - { match: "GET /reports", scopes: [analyst] }\ncomplete: true\n';

@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { runProtectedCompare } from '../../src/cli/protected/compare.ts';
-import { runProtectedImport } from '../../src/cli/protected/import.ts';
+import { runProtectedCompare } from '../../src/cli/protected/difference.ts';
+import { runProtectedImport } from '../../src/cli/protected/list.ts';
 import { makeFolder } from '../config/config-folder.ts';
 import { runCommand } from './command-run.ts';
 import { document, importedRows, listOf, secured } from './openapi-sample.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { runProtectedDiff } from '../../src/cli/protected/diff.ts';
+import { runProtectedDiff } from '../../src/cli/protected/difference.ts';
 import { runProtectedList } from '../../src/cli/protected/list.ts';
 import { keys, makeFolder } from '../config/config-folder.ts';
 import { runCommand } from './command-run.ts';

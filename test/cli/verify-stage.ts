@@ -4,7 +4,7 @@ import https from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, onTestFinished } from 'vitest';
 import { type DemoShop, startDemoShop } from '../../demo/shop.ts';
-import type { Check } from '../../src/cli/verify/check.ts';
+import type { Check } from '../../src/cli/verify/verification.ts';
 import { runVerify, type VerifyOptions } from '../../src/cli/verify.ts';
 import { type Shopward, startShopward } from '../harness/shopward.ts';
 import { testCertificate, testKey } from '../harness/tls-fixture.ts';

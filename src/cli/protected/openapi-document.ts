@@ -2,7 +2,6 @@ import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { parse } from 'yaml';
 import type { CommandIo } from '../command-io.ts';
-import { withoutSchemas } from './yaml-sections.ts';
 
 /** A JSON value of a document that somebody else wrote: nothing about it is known. */
 export type Json = unknown;
@@ -83,4 +82,84 @@ function decodeStep(step: string): string {
   } catch {
     return step;
   }
+}
+
+/** Of `components`, all that says who may call an operation. */
+const kept = /^ *(?:securitySchemes|pathItems) *:/;
+
+/**
+ * Leaves out of a block-style OpenAPI document what no operation's security depends on: schemas, parameters, examples
+ * and the like under `components`. They are nine tenths of a generated document, and a YAML parser needs 0.3 s and
+ * 35 MB of memory for each megabyte.
+ *
+ * A line that is indented as the children of `components` begins a child and no child can hold such a line, so whole
+ * children go. Whoever finds that the rest does not parse (an anchor stood in what is gone) parses the whole.
+ */
+export function withoutSchemas(yaml: string): string {
+  const start = /^components: *\r?\n/m.exec(yaml);
+  if (start === null) return yaml;
+  const from = start.index + start[0].length;
+  const length = yaml.slice(from).search(/^[^\s#]/m);
+  const to = length === -1 ? yaml.length : from + length;
+  const block = yaml.slice(from, to);
+  const indent = /^( +)[^\s#]/m.exec(block)?.[1];
+  if (indent === undefined) return yaml;
+  const children = block.split(new RegExp(`^(?=${indent}[^\\s#])`, 'm'));
+  return yaml.slice(0, from) + children.filter((child) => kept.test(child)).join('') + yaml.slice(to);
+}
+
+/** What an operation asks of its caller (Security Requirement Object, OpenAPI 3.1 section 4.8.30). */
+export interface OperationSecurity {
+  /** `optional`: one of the alternatives is to bring nothing. */
+  readonly needs: 'token' | 'optional' | 'nothing';
+  /** Scopes that every alternative asks for. */
+  readonly scopes: readonly string[];
+  /** Names of schemes of the alternatives that hold no bearer token at all. */
+  readonly otherSchemes: readonly string[];
+}
+
+const nothing: OperationSecurity = { needs: 'nothing', scopes: [], otherSchemes: [] };
+
+/** RFC 6749 section 3.3. */
+const scopeToken = /^[\x21\x23-\x5b\x5d-\x7e]+$/;
+
+/**
+ * Reads the `security` of an operation, or that of the document where it has none. The alternatives of a list are ORed,
+ * the schemes of one are ANDed. An empty map stands for an empty list: generators in PHP cannot tell them apart.
+ */
+export function securityOf(operation: JsonMap, document: JsonMap): OperationSecurity {
+  const security = Object.hasOwn(operation, 'security') ? operation.security : document.security;
+  const alternatives = (Array.isArray(security) ? security : [security]).filter(isMap);
+  const isEmptyMap = isMap(security) && Object.keys(security).length === 0;
+  if (alternatives.length === 0 || isEmptyMap) return nothing;
+  if (alternatives.some((one) => Object.keys(one).length === 0)) return { ...nothing, needs: 'optional' };
+  const schemes = schemesOf(document);
+  const others = alternatives.filter((one) => !Object.keys(one).some((name) => isBearer(schemes[name])));
+  return {
+    needs: 'token',
+    scopes: commonScopes(alternatives),
+    otherSchemes: others.length === alternatives.length ? others.flatMap((one) => Object.keys(one)) : [],
+  };
+}
+
+function schemesOf({ components }: JsonMap): JsonMap {
+  return isMap(components) && isMap(components.securitySchemes) ? components.securitySchemes : {};
+}
+
+function isBearer(scheme: Json): boolean {
+  if (!isMap(scheme)) return false;
+  if (scheme.type === 'oauth2' || scheme.type === 'openIdConnect') return true;
+  const isHttp = scheme.type === 'http' && String(scheme.scheme).toLowerCase() === 'bearer';
+  return isHttp || (scheme.type === 'apiKey' && String(scheme.name).toLowerCase() === 'authorization');
+}
+
+function commonScopes(alternatives: readonly JsonMap[]): string[] {
+  const sets = alternatives.map(
+    (one) => new Set(Object.values(one).flatMap((scopes) => (Array.isArray(scopes) ? scopes : []))),
+  );
+  const [first = new Set<Json>(), ...rest] = sets;
+  return [...first].filter(
+    (scope): scope is string =>
+      typeof scope === 'string' && scopeToken.test(scope) && rest.every((set) => set.has(scope)),
+  );
 }

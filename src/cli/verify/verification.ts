@@ -5,8 +5,8 @@ import {
 } from '../../access/protected-list.ts';
 import type { Config } from '../../config/schema.ts';
 import type { Method } from '../../http/canonical-request.ts';
-import type { Rejections } from '../../http/rejection.ts';
-import type { ProbeClient } from './probe-client.ts';
+import type { RejectionRow, Rejections } from '../../http/rejection.ts';
+import type { NoReply, ProbeClient, Reply } from './probe-client.ts';
 
 /** What every group of checks goes by. */
 export interface Verification {
@@ -53,4 +53,120 @@ export function createRefusalTest({ config, list }: Pick<Verification, 'config' 
     const requirement = compiled.match({ method, segments: path.slice(1).split('/'), isFormPost: false });
     return requirement !== undefined && !requirement.observe && config.mode !== 'observe';
   };
+}
+
+export type Area =
+  | 'tls'
+  | 'reach'
+  | 'rows'
+  | 'spelling'
+  | 'token'
+  | 'open'
+  | 'list'
+  | 'resolver'
+  | 'tags'
+  | 'unsafe';
+
+/** One thing that was looked at from outside. */
+export interface Check {
+  readonly area: Area;
+  /** The request, or what was compared. */
+  readonly name: string;
+  /** `skipped`: could not or must not be tried; `advice` says why. */
+  readonly outcome: 'ok' | 'failed' | 'skipped';
+  readonly expected: string;
+  readonly got: string;
+  /** What it means, or what to do. */
+  readonly advice?: string;
+}
+
+export function skip(area: Area, name: string, advice: string): Check {
+  return { area, name, outcome: 'skipped', expected: '', got: '', advice };
+}
+
+export function createCheck(
+  area: Area,
+  name: string,
+  isOk: boolean,
+  expected: string,
+  got: string,
+  advice?: string,
+): Check {
+  return {
+    area,
+    name,
+    outcome: isOk ? 'ok' : 'failed',
+    expected,
+    got,
+    ...(!isOk && advice !== undefined && { advice }),
+  };
+}
+
+/** `401 002`, `404`, or why there was no answer. */
+export function replyText(reply: Reply | NoReply): string {
+  if ('fault' in reply) return reply.fault;
+  const code = errorCodeOf(reply);
+  return code === undefined ? String(reply.status) : `${reply.status} ${code}`;
+}
+
+export function rejectionText({ status, code }: RejectionRow): string {
+  return `${status} ${code}`;
+}
+
+/** Whether an answer is this refusal: its status, and its code in the error body. */
+export function isRefusal(reply: Reply | NoReply, { status, code }: RejectionRow): boolean {
+  return !('fault' in reply) && reply.status === status && errorCodeOf(reply) === code;
+}
+
+/** Checks an answer that must be this refusal; a 401 must say how to authenticate (RFC 9110 section 11.6.1). */
+export function checkRefusal(
+  area: Area,
+  name: string,
+  reply: Reply | NoReply,
+  expected: RejectionRow,
+  advice?: string,
+): Check {
+  const isRefused = isRefusal(reply, expected);
+  const challenge = 'fault' in reply ? '' : (reply.fields['www-authenticate'] ?? '');
+  if (isRefused && expected.status === 401 && !/^bearer\b/i.test(challenge)) {
+    return createCheck(area, name, false, 'a challenge of scheme Bearer', challenge || 'no WWW-Authenticate');
+  }
+  const text = 'fault' in reply ? undefined : advice;
+  return createCheck(area, name, isRefused, rejectionText(expected), replyText(reply), text);
+}
+
+/** A server chooses its codes; none of ours is as long. */
+const maxCodeLength = 64;
+
+/** Code of the first error of the body; undefined where there is none. */
+function errorCodeOf({ body }: Reply): string | undefined {
+  const parsed = parseJson(body) as { errors?: readonly { code?: unknown }[] } | undefined;
+  const code = Array.isArray(parsed?.errors) ? parsed.errors[0]?.code : undefined;
+  return typeof code === 'string' ? code.slice(0, maxCodeLength) : undefined;
+}
+
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Runs `ask` for every item, at most `limit` at once; results in the order of the items. A
+ * request's time runs from when it is asked, so what waits must not have been asked yet.
+ */
+export async function eachAtOnce<T, R>(
+  items: readonly T[],
+  limit: number,
+  ask: (item: T) => Promise<R>,
+): Promise<R[]> {
+  const results: R[] = [];
+  const entries = items.entries();
+  const work = async () => {
+    for (const [i, item] of entries) results[i] = await ask(item);
+  };
+  await Promise.all(Array.from({ length: Math.min(limit, items.length) }, work));
+  return results;
 }
