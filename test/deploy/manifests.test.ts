@@ -16,7 +16,7 @@ let redis: Awaited<ReturnType<typeof startRedis>>;
 let shopward: Shopward;
 /** Names of samples that there can be, and labels that there are. */
 const exposed = new Set<string>();
-const labels = new Set(['instance']);
+const labels = new Set(['instance', 'job']);
 beforeAll(async () => {
   shop = await startDemoShop();
   redis = await startRedis({});
@@ -32,6 +32,10 @@ beforeAll(async () => {
   for (const [, label] of text.matchAll(/[{,]([a-z_]+)="/g)) labels.add(label as string);
   // Only where `listen.tls` is set: test/end-to-end/secrets-reload.test.ts reads it.
   exposed.add('shopward_certificate_expiry_timestamp_seconds');
+  // Only with workers: test/cluster reads them.
+  for (const name of ['shopward_workers', 'shopward_workers_serving', 'shopward_worker_restarts_total']) {
+    exposed.add(name);
+  }
 });
 afterAll(async () => {
   await shopward.stop();
@@ -63,11 +67,11 @@ test.each([
       ),
   ],
   [
-    'the alerts of docs/operations.md',
+    'the alerts',
     () =>
-      [...read('docs/operations.md').matchAll(/^\| [^|]+ \| `((?:[^`|]|\\\|)+)` \|$/gm)].map(
-        ([, expression]) => expression as string,
-      ),
+      (
+        parse(read('deploy/prometheus/shopward.rules.yaml')).groups as { rules: { expr: string }[] }[]
+      ).flatMap(({ rules }) => rules.map(({ expr }) => expr)),
   ],
 ])('%s asks only for metrics and labels that there are', (_, expressions) => {
   const names = expressions().flatMap(namesIn);
