@@ -17,6 +17,9 @@ export interface EntityTagsPart extends Part {
 const unknownChange =
   'its data is not that of before (a failover, a restart, or slots of a Cluster were moved)';
 
+/** Ends of cold starts that are this close are one end, heard over connections of different speed. */
+const sameEndMs = 1_000;
+
 /** Entity tags in front of the configured resources; their store is Redis where there is one. */
 export function createEntityTagsPart(
   config: Config,
@@ -35,7 +38,12 @@ export function createEntityTagsPart(
   if ('problem' in times) throw new TypeError(times.problem);
   let isWarming = false;
   let why = 'it was not reached before';
+  let toldUntilMs = 0;
+  /** Several connections hear of one failover: a cold start is told once, one that ends later is another. */
   const logColdStart = (coldStartMs: number) => {
+    const untilMs = performance.now() + coldStartMs;
+    if (untilMs < toldUntilMs + sameEndMs) return;
+    toldUntilMs = untilMs;
     const seconds = Math.ceil(coldStartMs / 1000);
     log.warn({ event: 'hold', seconds, why }, `no tag is handed out for ${seconds} s: Redis: ${why}`);
   };

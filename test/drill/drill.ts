@@ -31,6 +31,8 @@ export interface Drill {
   readonly told: readonly RegExp[];
   /** Most lines besides those of requests, of all processes together. */
   readonly linesAtMost: number;
+  /** Most lines of one event among them. */
+  readonly eventAtMost?: Readonly<Record<string, number>>;
 }
 
 export interface DrillResult {
@@ -54,12 +56,39 @@ const normal: Readonly<Record<Kind, readonly string[]>> = {
   refresh: ['201'],
 };
 
+/** Never rejects: a drill that breaks by itself is a row of the table, and a wrong. */
 export async function runDrill(drill: Drill, length: Length): Promise<DrillResult> {
-  const stage = await drill.stage(length);
   const tally = new Tally();
+  const operators: Operator[] = [];
+  const wrongs: string[] = [];
+  let stage: Stage | undefined;
+  try {
+    stage = await drill.stage(length);
+    wrongs.push(...(await disturbUnderLoad(stage, length, tally, operators)));
+  } catch (fault) {
+    wrongs.push(`the drill itself broke: ${firstLine(fault)}`);
+  }
+  for (const operator of operators) await operator.close();
+  if (stage === undefined) return { name: drill.name, tally, operators, wrongs };
+  const ended: string[] = [];
+  for (const one of stage.processes) {
+    await one.stop().catch((fault) => ended.push(`ended badly: ${firstLine(fault)}`));
+  }
+  await stage.close().catch((fault) => ended.push(`the stage did not close: ${firstLine(fault)}`));
+  wrongs.push(...judge(drill, tally, operators, stage.shop), ...ended);
+  return { name: drill.name, tally, operators, wrongs };
+}
+
+/** Gives what should have been otherwise; the operators that it adds watch until they are closed. */
+async function disturbUnderLoad(
+  stage: Stage,
+  length: Length,
+  tally: Tally,
+  operators: Operator[],
+): Promise<readonly string[]> {
   const { shop, fronts, processes } = stage;
   await awaitTags(fronts, shop);
-  const operators = processes.map((one, i) => watch(one, i === 0 ? stage.log : undefined));
+  operators.push(...processes.map((one, i) => watch(one, i === 0 ? stage.log : undefined)));
   let isOver = false;
   const giveUp = new AbortController();
   const running = Array.from({ length: clients }, (_, i) =>
@@ -72,22 +101,26 @@ export async function runDrill(drill: Drill, length: Length): Promise<DrillResul
       pauseMs: 20 + i * 4,
     }).run(() => isOver, giveUp.signal),
   );
-  await sleep(calmMs[length]);
-  const own = (await stage.disturb(tally)) ?? [];
-  // Every client has one more of each kind to end well, as long as it may take.
-  const late = setTimeout(() => giveUp.abort(), recoveryMs);
-  await sleep(calmMs[length]);
-  isOver = true;
-  await Promise.all(running);
-  clearTimeout(late);
-  for (const operator of operators) await operator.close();
-  const ended: string[] = [];
-  for (const one of processes) {
-    await one.stop().catch((fault: Error) => ended.push(`ended badly: ${fault.message.slice(0, 200)}`));
+  try {
+    await sleep(calmMs[length]);
+    const own = (await stage.disturb(tally)) ?? [];
+    // Every client has one more of each kind to end well, as long as it may take.
+    await sleep(calmMs[length]);
+    return own;
+  } finally {
+    const late = setTimeout(() => giveUp.abort(), recoveryMs);
+    isOver = true;
+    await Promise.all(running);
+    clearTimeout(late);
   }
-  await stage.close();
-  const wrongs = [...own, ...judge(drill, tally, operators, shop), ...ended];
-  return { name: drill.name, tally, operators, wrongs };
+}
+
+function firstLine(fault: unknown): string {
+  return (
+    String(fault instanceof Error ? fault.message : fault)
+      .split('\n', 1)[0]
+      ?.slice(0, 200) ?? ''
+  );
 }
 
 /** A store that is new hands out no tags at first: the drill begins when all is well. */
@@ -108,7 +141,7 @@ async function awaitTags(fronts: () => readonly Front[], shop: DrillShop): Promi
 }
 
 function judge(
-  { maySee, told, linesAtMost }: Drill,
+  { maySee, told, linesAtMost, eventAtMost = {} }: Drill,
   tally: Tally,
   operators: readonly Operator[],
   shop: DrillShop,
@@ -130,6 +163,10 @@ function judge(
     ...(shop.doubleExchanges === 0 ? [] : [`${shop.doubleExchanges} tokens exchanged twice`]),
     ...unreported.map((words) => `nobody was told ${words}; what was told: ${JSON.stringify(said)}`),
     ...(lines <= linesAtMost ? [] : [`${lines} lines of log, ${linesAtMost} at most`]),
+    ...Object.entries(eventAtMost).flatMap(([event, most]) => {
+      const times = operators.reduce((sum, operator) => sum + (operator.events().get(event) ?? 0), 0);
+      return times <= most ? [] : [`${times} lines of ${event}, ${most} at most`];
+    }),
     ...(silent === 0 ? [] : [`${probesUntilOut} probes in a row without an answer`]),
     ...bugs,
   ];

@@ -41,6 +41,7 @@ const sentinelDrills: readonly Drill[] = [
     maySee: storeAway,
     told: [/^hold: no tag is handed out .*another node is the primary/],
     linesAtMost: 12,
+    eventAtMost: { hold: 1 },
   },
   {
     name: 'Sentinel: the primary is lost (3 nodes, `store.replicas: 1`)',
@@ -53,6 +54,7 @@ const sentinelDrills: readonly Drill[] = [
     maySee: storeAway,
     told: [/^hold: no tag is handed out .*another node is the primary/, /^store: .*ECONNREFUSED/],
     linesAtMost: 16,
+    eventAtMost: { hold: 1 },
   },
   {
     name: 'Sentinel: a replica is lost (3 nodes, `store.replicas: 1`)',

@@ -146,6 +146,12 @@ export async function startSentinel({
   };
 }
 
+/**
+ * It pings once in `down-after-milliseconds`, or once a second: with less than a second the new primary counts as down
+ * before its first answer, and one lost primary is four failovers.
+ */
+const downAfterMs = 1_500;
+
 function sentinelFile(at: { directory: string; port: number; name: string; primaryPort: number }): string {
   const file = join(at.directory, 'sentinel.conf');
   writeFileSync(
@@ -155,7 +161,7 @@ function sentinelFile(at: { directory: string; port: number; name: string; prima
       'bind 127.0.0.1',
       `dir ${at.directory}`,
       `sentinel monitor ${at.name} 127.0.0.1 ${at.primaryPort} 1`,
-      `sentinel down-after-milliseconds ${at.name} 500`,
+      `sentinel down-after-milliseconds ${at.name} ${downAfterMs}`,
       `sentinel failover-timeout ${at.name} 2000`,
       '',
     ].join('\n'),
