@@ -1,12 +1,12 @@
 import type { UpstreamEngine, UpstreamExchange, UpstreamFault } from '../upstream/engine.ts';
+import { CollectedBody } from '../upstream/request-body.ts';
 import type { AskUpstream, LookupError } from '../url-resolver/source.ts';
 
 /** Questions of our own to the upstream, over the engine that forwards; `upstreamHost` where a question names no Host. */
 export function createAskUpstream(engine: UpstreamEngine, upstreamHost: string): AskUpstream {
   return ({ target, fields, timeoutMs, maxBodyBytes }) =>
     new Promise((resolve) => {
-      const chunks: Buffer[] = [];
-      let bytes = 0;
+      const collected = new CollectedBody(maxBodyBytes);
       let status = 0;
       let answerFields: readonly string[] = [];
       let end: 'timeout' | 'invalid' | undefined;
@@ -29,14 +29,13 @@ export function createAskUpstream(engine: UpstreamEngine, upstreamHost: string):
           answerFields = list;
         },
         onData(chunk) {
-          bytes += chunk.length;
-          if (bytes > maxBodyBytes) stop('invalid');
-          else chunks.push(chunk);
+          if (collected.length + chunk.length > maxBodyBytes) stop('invalid');
+          else collected.add(chunk);
           return true;
         },
         onEnd() {
           clearTimeout(timer);
-          resolve({ status, fields: answerFields, body: Buffer.concat(chunks) });
+          resolve({ status, fields: answerFields, body: collected.octets() });
         },
         onFault(fault) {
           clearTimeout(timer);

@@ -5,6 +5,8 @@ import { EndOfTurn } from './end-of-turn.ts';
 export const wholeBytes = 4_096;
 /** Octets that small pieces are put together to. */
 const gatheredBytes = 16_384;
+/** What may be gathered at most: a piece more than that. Room beyond it would wait for the reader as well. */
+const mostGathered = gatheredBytes + wholeBytes;
 /** Octets that wait for a reader before no more is read of the socket; one read of node's (64 KiB) may come on top. */
 export const waitingBytes = 32_768;
 /** Small pieces in one turn of the event loop after which the rest of the body has to wait for the next one. */
@@ -79,7 +81,7 @@ export class GatheredPieces {
 
   #grow(length: number): void {
     const held = this.#held as Buffer;
-    const grown = Buffer.allocUnsafeSlow(Math.max(2 * length, 1_024));
+    const grown = Buffer.allocUnsafeSlow(Math.min(Math.max(2 * length, 1_024), mostGathered));
     held.copy(grown, 0, 0, this.#length);
     this.#held = grown;
   }

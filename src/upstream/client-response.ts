@@ -13,12 +13,6 @@ export interface ClientResponseEvents {
   onGone(): void;
 }
 
-/**
- * Bytes that may wait for a client before the upstream is held up. Node says `false` to each piece beyond 64 KiB, also
- * while the kernel takes it in that very call, and holding up and going on costs more than the piece itself.
- */
-const waitingBytes = 131_072;
-
 const noOctets = Buffer.alloc(0);
 
 /** Bytes of a first piece of body that may wait. */
@@ -109,11 +103,18 @@ export class ClientResponse {
       this.#first = chunk;
       return true;
     }
+    const response = this.#response;
+    // Two pieces wait at most, whatever their length: each takes hundreds of octets beside its own while it does.
+    const isWaiting = response.writableLength > 0;
     const first = this.#takeFirst();
     this.#writeHead();
-    if (first !== undefined) this.#response.write(first);
-    if (this.#response.write(chunk) || this.#response.writableLength <= waitingBytes) return true;
-    this.#awaitDrain();
+    if (first !== undefined) response.write(first);
+    if (!isWaiting) {
+      response.write(chunk);
+      return true;
+    }
+    response.write(chunk, this.#taken);
+    this.#watchStall();
     return false;
   }
 
@@ -124,7 +125,7 @@ export class ClientResponse {
     this.#writeHead();
     this.#ended = true;
     endResponse(this.#incoming, this.#response, whole, () => {
-      if (this.#response.writableLength > 0) this.#awaitDrain();
+      if (this.#response.writableLength > 0) this.#watchStall();
     });
   }
 
@@ -172,17 +173,20 @@ export class ClientResponse {
     else response.writeHead(status, phrase, fields as string[]);
   }
 
-  #awaitDrain(): void {
-    if (this.#stallTimer !== undefined) return;
-    const response = this.#response;
-    const done = () => {
-      clearTimeout(this.#stallTimer);
-      this.#stallTimer = undefined;
-      response.off('drain', done).off('finish', done);
-      if (!this.#ended) this.#events.onDrain();
-    };
-    response.on('drain', done).on('finish', done);
-    this.#stallTimer = setTimeout(() => this.#onStall(), this.#stallTimeoutMs);
+  /** The kernel has what waited. */
+  readonly #taken = (broken?: Error | null): void => {
+    if (this.#ended) {
+      this.#stallTimer?.refresh();
+      return;
+    }
+    clearTimeout(this.#stallTimer);
+    this.#stallTimer = undefined;
+    if (!broken) this.#events.onDrain();
+  };
+
+  /** Until `#taken`; of a response that was ended, until it has left. */
+  #watchStall(): void {
+    this.#stallTimer ??= setTimeout(() => this.#onStall(), this.#stallTimeoutMs);
   }
 
   #onStall(): void {

@@ -56,6 +56,8 @@ export function openConnection<C extends PooledConnection>(
     noDelay: true,
     keepAlive: true,
     keepAliveInitialDelay: 30_000,
+    // A socket that is held up reads no further ahead than a piece, where its pieces go through its own queue.
+    highWaterMark: first.length,
     onread,
   };
   const socket =

@@ -71,10 +71,10 @@ export function readWholeBody(
 }
 
 /**
- * A body in one piece. Pieces are copied together as they come: in a Buffer of its own, an octet that a client sends as
- * a chunk of its own would cost hundreds. The usual body is one piece, and is not copied.
+ * A body in one piece. Pieces are copied together as they come: in a Buffer of its own, an octet that comes as a chunk or
+ * a packet of its own would cost hundreds. The usual body is one piece, and is not copied.
  */
-class CollectedBody {
+export class CollectedBody {
   readonly #mostBytes: number;
   #held: Buffer = Buffer.alloc(0);
   #length = 0;
@@ -91,6 +91,10 @@ class CollectedBody {
       piece.copy(this.#held, this.#length);
     }
     this.#length += piece.length;
+  }
+
+  get length(): number {
+    return this.#length;
   }
 
   octets(): Buffer {

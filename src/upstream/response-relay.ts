@@ -3,6 +3,7 @@ import { answerFields, isCollectable, type ResponseHead } from './answer-fields.
 import type { ClientResponse } from './client-response.ts';
 import type { ForwardCaller, ForwardInput } from './forwarder.ts';
 import type { ForwardOutcome, ResponseEdits } from './hooks.ts';
+import { CollectedBody } from './request-body.ts';
 import { endToEndFields } from './response-fields.ts';
 
 /** An upstream's response on its way to the client: streamed, or held back until `onOutcome` has had its say. */
@@ -12,8 +13,7 @@ export class ResponseRelay {
   readonly #caller: ForwardCaller;
   #head: ResponseHead | undefined;
   /** Body held back; undefined while the response streams. */
-  #held: Buffer[] | undefined;
-  #heldBytes = 0;
+  #held: CollectedBody | undefined;
   /** Too long to be held back, and not to be passed on: what comes is thrown away. */
   #isWithheld = false;
 
@@ -34,7 +34,7 @@ export class ResponseRelay {
     this.#head = head;
     const { hooks, request } = this.#input;
     const isHeld = hooks !== undefined && isCollectable(request.method, head, hooks.bufferLimit);
-    if (isHeld) this.#held = [];
+    if (isHeld) this.#held = new CollectedBody(hooks.bufferLimit);
     else this.#passOn(head);
     return isHeld;
   }
@@ -43,18 +43,17 @@ export class ResponseRelay {
   write(chunk: Buffer): boolean {
     if (this.#isWithheld) return true;
     if (this.#held === undefined) return this.#stream(chunk);
-    this.#held.push(chunk);
-    this.#heldBytes += chunk.length;
-    return this.#heldBytes <= (this.#input.hooks?.bufferLimit ?? 0) || this.passThrough();
+    this.#held.add(chunk);
+    return this.#held.length <= (this.#input.hooks?.bufferLimit ?? 0) || this.passThrough();
   }
 
   /** The body is too long, or too slow, to be held back. */
   passThrough(): boolean {
-    const chunks = this.#held;
+    const held = this.#held;
     this.#held = undefined;
-    if (chunks === undefined || this.#head === undefined) return true;
+    if (held === undefined || this.#head === undefined) return true;
     this.#passOn(this.#head);
-    return chunks.length === 0 || this.write(Buffer.concat(chunks));
+    return held.length === 0 || this.write(held.octets());
   }
 
   /** Whether a refusal may still take the response's place. */
@@ -86,9 +85,7 @@ export class ResponseRelay {
   }
 
   #heldBody(): Buffer | null {
-    if (this.#held === undefined) return null;
-    if (this.#held.length !== 1) this.#held = [Buffer.concat(this.#held)];
-    return this.#held[0] ?? null;
+    return this.#held?.octets() ?? null;
   }
 
   #passOn(head: ResponseHead): void {

@@ -5,6 +5,7 @@ import { createProxyServer } from 'http-proxy-3';
 import { type CanonicalRequest, requestTarget } from '../http/canonical-request.ts';
 import { editFields, fieldValue } from '../http/field-list.ts';
 import { type Rejection, reject } from '../http/rejection.ts';
+import { gatherPiecesOf } from '../lib/gathered-pieces.ts';
 import type { EngineOptions } from './engine.ts';
 import { fieldsToObject } from './request-framing.ts';
 import { endToEndFields } from './response-fields.ts';
@@ -14,6 +15,8 @@ export interface WebSocketOptions extends Pick<EngineOptions, 'upstream' | 'conn
   readonly handshakeTimeoutMs: number;
   /** Open WebSockets at a time; one more is 503. */
   readonly limit: number;
+  /** Milliseconds for one end to take what is written to it, or to end when the other has. Default 30000. */
+  readonly stallTimeoutMs?: number;
 }
 
 export interface WebSocketResult {
@@ -64,7 +67,7 @@ export function createWebSocketForwarder(options: WebSocketOptions): WebSocketFo
         (socket as Socket).setDefaultEncoding('latin1');
         socket.once('close', () => sockets.delete(socket));
         const shape = requestShape(request);
-        const handshake = new Handshake(request, socket, options.handshakeTimeoutMs, refuse, resolve);
+        const handshake = new Handshake(request, socket as Socket, options, refuse, resolve);
         handshakes.set(shape, handshake);
         try {
           proxy.ws(
@@ -97,8 +100,8 @@ function requestShape(request: CanonicalRequest): object {
 
 class Handshake {
   readonly #request: CanonicalRequest;
-  readonly #socket: Duplex;
-  readonly #timeoutMs: number;
+  readonly #socket: Socket;
+  readonly #options: WebSocketOptions;
   readonly #refuse: (rejection: Rejection) => void;
   readonly #resolve: (result: WebSocketResult) => void;
   #timer: NodeJS.Timeout | undefined;
@@ -107,14 +110,14 @@ class Handshake {
 
   constructor(
     request: CanonicalRequest,
-    socket: Duplex,
-    timeoutMs: number,
+    socket: Socket,
+    options: WebSocketOptions,
     refuse: (rejection: Rejection) => void,
     resolve: (result: WebSocketResult) => void,
   ) {
     this.#request = request;
     this.#socket = socket;
-    this.#timeoutMs = timeoutMs;
+    this.#options = options;
     this.#refuse = refuse;
     this.#resolve = resolve;
   }
@@ -122,13 +125,22 @@ class Handshake {
   /** Node's request, before its head is written and before http-proxy-3 listens to it. */
   onRequest(upstream: ClientRequest): void {
     upstream.path = requestTarget(this.#request);
-    this.#timer = setTimeout(() => {
-      this.#isTooLate = true;
-      upstream.destroy(new Error('no answer to the handshake'));
-    }, this.#timeoutMs);
-    this.#socket.once('close', () => upstream.destroy());
-    upstream.once('upgrade', (response, upstreamSocket) => this.#onUpgrade(response, upstreamSocket));
+    this.#timer = setTimeout(() => this.#onTimeout(upstream), this.#options.handshakeTimeoutMs);
+    this.#socket.once('close', () => {
+      clearTimeout(this.#timer);
+      upstream.destroy();
+    });
+    upstream.once('upgrade', (response, upstreamSocket) =>
+      this.#onUpgrade(response, upstreamSocket as Socket),
+    );
     upstream.once('response', (response) => this.#onDeclined(response));
+  }
+
+  #onTimeout(upstream: ClientRequest): void {
+    this.#isTooLate = true;
+    // Declined, and not to its end; or a client that does not take what it was told.
+    if (this.#isOver) this.#socket.destroy();
+    else upstream.destroy(new Error('no answer to the handshake'));
   }
 
   onFault(cause: unknown): void {
@@ -148,7 +160,7 @@ class Handshake {
     }
   }
 
-  #onUpgrade(response: IncomingMessage, upstreamSocket: Duplex): void {
+  #onUpgrade(response: IncomingMessage, upstreamSocket: Socket): void {
     if (response.headers.upgrade?.toLowerCase() !== 'websocket') {
       const rejection = reject('upstream-invalid', { reason: 'websocket' });
       this.#end({ status: 0, rejection, cause: undefined });
@@ -158,25 +170,76 @@ class Handshake {
     }
     upstreamSocket.on('error', () => this.#socket.destroy());
     setFields(response, 101, { connection: 'Upgrade', upgrade: 'websocket' });
+    watchPair(this.#socket, upstreamSocket, this.#options.stallTimeoutMs ?? defaultStallTimeoutMs);
+    clearTimeout(this.#timer);
     this.#end({ status: 101, rejection: undefined, cause: undefined });
   }
 
-  /** An ordinary response: http-proxy-3 relays it, as we leave it, and ends the socket behind it. */
+  /**
+   * An ordinary response: http-proxy-3 relays it, as we leave it, and ends the socket behind it. It has the rest of the
+   * handshake's time for that. http-proxy-3 never waits for the client; that is done here.
+   */
   #onDeclined(response: IncomingMessage): void {
     setFields(response, response.statusCode ?? 0, { connection: 'close' });
-    response.on('error', () => this.#socket.destroy());
+    const socket = this.#socket;
+    response.on('error', () => socket.destroy());
     response.on('close', () => {
-      if (!response.complete) this.#socket.destroy();
+      if (!response.complete) socket.destroy();
     });
+    gatherPiecesOf(response);
+    response.on('data', () => {
+      if (socket.writableNeedDrain) response.pause();
+    });
+    socket.on('drain', () => response.resume());
     this.#end({ status: response.statusCode ?? 0, rejection: undefined, cause: undefined });
   }
 
   #end(result: WebSocketResult): void {
-    clearTimeout(this.#timer);
     if (this.#isOver) return;
     this.#isOver = true;
     this.#resolve(result);
   }
+}
+
+const defaultStallTimeoutMs = 30_000;
+
+/**
+ * Sees to it that both ends of an open WebSocket go: http-proxy-3 waits for ever for one that reads nothing, and where
+ * the client is gone it no longer reads what would tell it that the other has gone as well. Silence is no fault.
+ */
+function watchPair(client: Socket, upstream: Socket, timeoutMs: number): void {
+  let timer: NodeJS.Timeout | undefined;
+  const held = new Set<Socket>();
+  let isEnding = false;
+  const endBoth = () => {
+    client.destroy();
+    upstream.destroy();
+  };
+  const watch = () => {
+    timer ??= setTimeout(endBoth, timeoutMs);
+  };
+  for (const socket of [client, upstream]) {
+    // Its pipe holds it up while the other end takes nothing.
+    socket.on('pause', () => {
+      held.add(socket);
+      watch();
+    });
+    socket.on('resume', () => {
+      held.delete(socket);
+      if (isEnding || held.size > 0) return;
+      clearTimeout(timer);
+      timer = undefined;
+    });
+    const ending = () => {
+      isEnding = true;
+      watch();
+    };
+    socket.once('end', ending).once('close', () => {
+      ending();
+      if (client.destroyed && upstream.destroyed) clearTimeout(timer);
+    });
+  }
+  client.once('close', () => upstream.destroySoon());
 }
 
 /** Leaves http-proxy-3 the fields that may go on, as of every other response, and the `Connection` of our own. */

@@ -42,7 +42,10 @@ export class HttpProxy3Connection extends PooledConnection {
   }
 
   read(length: number): boolean {
-    return this.socket.push(Buffer.from(this.piece.subarray(0, length)));
+    // Not of the pool that all share: while a piece waits, its pool of 64 KiB would wait with it.
+    const octets = Buffer.allocUnsafeSlow(length);
+    this.piece.copy(octets, 0, 0, length);
+    return this.socket.push(octets);
   }
 
   #check(piece: Buffer): void {
