@@ -12,6 +12,9 @@ export interface KeyDocument {
   readonly isKeySet: boolean;
 }
 
+/** Keys of one document; each takes a tenth of a millisecond to read and to judge, and shops have a handful. */
+export const maxKeys = 100;
+
 /** Reads JSON (a JWK, or a set of them) or PEM (any number of blocks). */
 export function readKeyDocument(text: string, algorithms: readonly string[]): KeyDocument {
   return text.trimStart().startsWith('{') ? readJson(text, algorithms) : readPem(text, algorithms);
@@ -25,9 +28,10 @@ function readJson(text: string, algorithms: readonly string[]): KeyDocument {
     : readJwks(value, algorithms);
 }
 
-/** Reads a JWK set (RFC 7517 section 5). */
+/** Reads a JWK set (RFC 7517 section 5) of at most 100 keys; what holds more is refused whole. */
 export function readJwks(value: unknown, algorithms: readonly string[]): KeyDocument {
   if (!isObject(value) || !Array.isArray(value.keys)) return failed('is not a JSON Web Key or a set of them');
+  if (value.keys.length > maxKeys) return failed(`holds more than ${maxKeys} keys`);
   return gather(
     value.keys.map((jwk: unknown, index) => ({
       name: nameOf(jwk, index),
@@ -165,6 +169,8 @@ function rsaWeakness(material: KeyObject): string | undefined {
   const { modulusLength = 0, publicExponent = 0n } = material.asymmetricKeyDetails ?? {};
   if (modulusLength < 2048)
     return `is an RSA key of ${modulusLength} bits; 2048 are the least (RFC 7518 section 3.3)`;
+  if (modulusLength > 16_384)
+    return `is an RSA key of ${modulusLength} bits; more than 16384 are never used to verify (OpenSSL)`;
   if (publicExponent < 65537n || publicExponent % 2n === 0n)
     return 'has an RSA exponent other than 65537 or more';
   const modulus = Buffer.from(material.export({ format: 'jwk' }).n ?? '', 'base64url').toString('hex');

@@ -167,3 +167,19 @@ describe('hasRocaFingerprint', () => {
     }
   });
 });
+
+describe('a document that would keep everybody waiting', () => {
+  it('holds a hundred keys at most', () => {
+    const keys = (count: number) => ({ keys: Array.from({ length: count }, () => publicJwk(ec)) });
+    expect(readKeyDocument(JSON.stringify(keys(100)), algorithms).keys).toHaveLength(100);
+    const { isKeySet, problems } = readKeyDocument(JSON.stringify(keys(101)), algorithms);
+    expect([isKeySet, problems]).toEqual([false, ['holds more than 100 keys']]);
+  });
+
+  it('holds no RSA key with which nobody could verify', () => {
+    const n = Buffer.alloc(2049, 0xff).toString('base64url');
+    expect(read({ kty: 'RSA', e: 'AQAB', n }).problems).toEqual([
+      expect.stringContaining('is an RSA key of 16392 bits'),
+    ]);
+  });
+});

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { documentReaders } from './document-readers.ts';
 import { findFault } from './growth.ts';
 import { pureReaders } from './pure-readers.ts';
 
@@ -6,7 +7,7 @@ import { pureReaders } from './pure-readers.ts';
  * No text from outside costs more than linear time, whatever it is made of: at four times the length at most six times
  * the CPU of the same run.
  */
-describe.each(pureReaders)('$name', (reader) => {
+describe.each([...pureReaders, ...documentReaders])('$name', (reader) => {
   it('costs as much as it is long', async () => {
     const found: string[] = [];
     for (const kind of reader.kinds) {

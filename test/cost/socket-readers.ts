@@ -17,6 +17,10 @@ const fields: readonly (readonly [line: string, request: string])[] = [
     'TE',
     'Trailer',
     'Via',
+    'Cache-Control',
+    'Accept',
+    'Accept-Language',
+    'Vary',
   ].map((name) => [name, 'GET /carts/1'] as const),
   ...[
     'X-Forwarded-For',
@@ -25,6 +29,8 @@ const fields: readonly (readonly [line: string, request: string])[] = [
     'X-Request-Id',
     'Forwarded',
     'X-Real-IP',
+    'X-Forwarded-Port',
+    'X-Forwarded-Prefix',
   ].map((name) => [name, 'GET /stores'] as const),
   ...['Authorization', 'Cookie', 'Proxy-Authorization', 'X-Anonymous-Customer-Unique-Id', 'X-Currency'].map(
     (name) => [name, 'GET /carts/1'] as const,
@@ -33,17 +39,28 @@ const fields: readonly (readonly [line: string, request: string])[] = [
   ['If-Match', 'PATCH /carts/1'],
   ['If-None-Match', 'PATCH /carts/1'],
   ['If-Match', 'POST /carts/1/x'],
+  ['If-Match', 'DELETE /carts/1'],
+  ['If-Match', 'PATCH /carts'],
+  ['If-Match', 'POST /token'],
+  ['If-None-Match', 'HEAD /carts/1'],
+  ['If-None-Match', 'GET /carts'],
   ['If-None-Match', 'GET /protected-resources'],
-  ...['Accept-Language', 'Store', 'If-None-Match'].map(
+  ['Accept', 'GET /protected-resources'],
+  ...['Accept-Language', 'Store', 'If-None-Match', 'Cookie', 'Accept', 'Cache-Control'].map(
     (name) => [name, 'GET /url-resolver?url=/en/x'] as const,
   ),
-  ...['Content-Type', 'Content-Encoding', 'Accept'].map((name) => [name, 'POST /token'] as const),
+  ...['Content-Type', 'Content-Encoding', 'Accept', 'Cookie', 'Content-Transfer-Encoding'].map(
+    (name) => [name, 'POST /token'] as const,
+  ),
   ...['X-HTTP-Method-Override', 'Origin'].map((name) => [name, 'POST /stores'] as const),
   [
     'Origin: https://shop.example\r\nAccess-Control-Request-Method: GET\r\nAccess-Control-Request-Headers',
     'OPTIONS /carts',
   ],
-  ['Connection: upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Protocol', 'GET /stores'],
+  ...['Sec-WebSocket-Protocol', 'Sec-WebSocket-Key', 'Sec-WebSocket-Extensions', 'Origin', 'Cookie'].map(
+    (name) => [`Connection: upgrade\r\nUpgrade: websocket\r\n${name}`, 'GET /stores'] as const,
+  ),
+  ['Connection: upgrade\r\nUpgrade', 'GET /stores'],
 ];
 
 const jsonAnswer = (status: string, text: string, more = '') =>
@@ -91,6 +108,11 @@ const answers: readonly (readonly [
     'Keep-Alive',
     'Transfer-Encoding',
     'Cache-Control',
+    'Age',
+    'Content-Length',
+    'Trailer',
+    'Access-Control-Expose-Headers',
+    'Set-Cookie',
   ].map(
     (name) =>
       [
@@ -185,7 +207,19 @@ export function socketReaders(stage: Stage): readonly Reader[] {
         read: (text: string) => sendTo(request(line, `Content-Type: ${type}\r\n`, frame(text))),
       })),
     ),
-    ...['/api/explain', '/api/purge', '/api/list/check'].flatMap((target) => [
+    ...['GET /api/decisions?after=', 'GET /metrics?', 'GET /api/'].map((target) => ({
+      name: `what follows ${target} at the admin port`,
+      limit: 15_000,
+      kinds: targetKinds,
+      read: (text: string) => stage.sendToAdmin(bare(`${target}${text}`, 'Accept: */*')),
+    })),
+    ...['Host', 'Authorization', 'Origin', 'Accept', 'If-None-Match'].map((name) => ({
+      name: `${name} at the admin port`,
+      limit: 15_000,
+      kinds: lineKinds,
+      read: (text: string) => stage.sendToAdmin(bare('GET /api/state', `${name}: ${text}`)),
+    })),
+    ...['/api/explain', '/api/purge', '/api/list', '/api/list/check'].flatMap((target) => [
       {
         name: `a body to ${target}`,
         limit: 16_000,
@@ -198,7 +232,7 @@ export function socketReaders(stage: Stage): readonly Reader[] {
         limit: 8_000,
         kinds: textKinds,
         read: (text: string) => {
-          const content = JSON.stringify({ method: 'GET', url: text, urls: [text] });
+          const content = JSON.stringify({ method: 'GET', url: text, text, entityTag: text });
           return stage.sendToAdmin(request(`POST ${target}`, 'Content-Type: application/json\r\n', content));
         },
       },

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { parse } from 'yaml';
+import { LineCounter, parseDocument } from 'yaml';
 import type { CommandIo } from '../command-io.ts';
 
 /** A JSON value of a document that somebody else wrote: nothing about it is known. */
@@ -54,10 +54,15 @@ function parseText(text: string): { readonly value: Json } | { readonly fault: s
 
 function parseYaml(text: string): { readonly value: Json } | { readonly fault: string } {
   try {
-    return { value: parse(text, { logLevel: 'error', maxAliasCount: 10_000 }) as Json };
+    const lineCounter = new LineCounter();
+    // The place of the first error is all that is said: a line of text for each of thousands takes the square of them.
+    const document = parseDocument(text, { lineCounter, prettyErrors: false, logLevel: 'error' });
+    const [first] = document.errors;
+    if (first === undefined) return { value: document.toJS({ maxAliasCount: 10_000 }) as Json };
+    const { line, col } = lineCounter.linePos(first.pos[0]);
+    return { fault: `it is neither JSON nor YAML: ${first.message} at line ${line}, column ${col}` };
   } catch (cause) {
-    const [first = ''] = cause instanceof Error ? cause.message.split('\n') : [];
-    return { fault: `it is neither JSON nor YAML: ${first.replace(/:$/, '')}` };
+    return { fault: `it is neither JSON nor YAML: ${cause instanceof Error ? cause.message : 'unknown'}` };
   }
 }
 

@@ -144,7 +144,7 @@ export function basePathOf(url: string): string {
  */
 export function toTemplate(path: string): TemplatePath {
   const [bare = ''] = path.split(/[?#]/);
-  const names = new Set<string>();
+  const names: NameCounts = new Map();
   const widened: string[] = [];
   const segments = bare.split('/').filter((segment) => segment !== '');
   const parts = segments.map((segment) => {
@@ -162,12 +162,18 @@ export function toTemplate(path: string): TemplatePath {
   return { template: `/${parts.join('/')}`, note };
 }
 
-function parameter(name: string, names: Set<string>): string {
+/** Names of one template, each with the number that the next one like it may have. */
+type NameCounts = Map<string, number>;
+
+function parameter(name: string, names: NameCounts): string {
   const word = trimWhile(name.replace(/[^A-Za-z0-9_-]+/g, '_'), isUnderscore) || 'id';
   const base = /^[A-Za-z]/.test(word) ? word : `p_${word}`;
+  let count = names.get(base) ?? 1;
   let unique = base;
-  for (let count = 2; names.has(unique); count += 1) unique = `${base}_${count}`;
-  names.add(unique);
+  // Goes on where the last one of this name ended: a path may be one name thousands of times.
+  for (; names.has(unique); unique = `${base}_${count}`) count += 1;
+  names.set(base, count);
+  if (unique !== base) names.set(unique, 1);
   return `{${unique}}`;
 }
 
