@@ -7,8 +7,8 @@ import path from 'node:path';
 
 const ground = ['lib', 'http', 'redis', 'config/problem'];
 const features = ['access', 'entity-tags', 'url-resolver', 'refresh-tokens', 'upstream'];
-/** What features and the forwarder agree on. */
-const upstreamPorts = ['upstream/hooks', 'upstream/engine'];
+/** What features agree on with the pipeline, which runs them, and with the forwarder. */
+const ports = ['proxy/filter', 'upstream/hooks', 'upstream/engine'];
 
 /** Room of src (a folder, or a file of its own) -> what it may import besides itself. */
 const mayImport: Record<string, readonly string[]> = {
@@ -17,14 +17,14 @@ const mayImport: Record<string, readonly string[]> = {
   redis: ['lib'],
   telemetry: ['lib', 'http'],
   config: ['lib', 'http', 'redis/redis-url', 'entity-tags/times'],
-  ...Object.fromEntries(features.map((feature) => [feature, [...ground, ...upstreamPorts]])),
+  ...Object.fromEntries(features.map((feature) => [feature, [...ground, ...ports]])),
   server: [...ground, 'telemetry', 'upstream/forwarder', 'upstream/websocket'],
-  proxy: [...ground, ...features, 'server'],
+  proxy: [...ground, 'access/protected-list', 'server/in-flight', 'upstream/hooks'],
   admin: [...ground, ...features, 'telemetry'],
   app: [...ground, ...features, 'admin', 'config', 'telemetry', 'server', 'proxy'],
   'app.ts': [...ground, ...features, 'admin', 'config', 'telemetry', 'server', 'proxy', 'app'],
   cluster: [...ground, ...features, 'admin', 'config', 'telemetry', 'app', 'app.ts'],
-  cli: [...ground, ...features, 'config', 'telemetry', 'app', 'app.ts', 'cluster'],
+  cli: [...ground, ...features, 'proxy', 'config', 'telemetry', 'app', 'app.ts', 'cluster'],
   'main.ts': ['cli'],
 };
 
@@ -33,6 +33,7 @@ const pure = [
   'http/rejection.ts',
   'http/{canonicalise-request,request-target,request-fields,field-*,form-encoding,path-*}.ts',
   'access/{protected-list*,bearer-credentials,authenticate,token-claims}.ts',
+  'proxy/{plan,filter}.ts',
   'entity-tags/{protocol,entity-tag,times}.ts',
 ];
 

@@ -2,30 +2,31 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { addressUrl } from './app/address-url.ts';
 import { createAdmin, type Explain } from './app/admin.ts';
 import { createCanonicalise } from './app/canonicalise.ts';
-import { createEntityTagsPart } from './app/entity-tags.ts';
-import { createForwarding, questionConnections, upstreamHostOf } from './app/forwarding.ts';
+import { entityTagsDefinition } from './app/entity-tags.ts';
+import type { FilterDefinition } from './app/filter-definition.ts';
+import { createFilters, filterDefinitions } from './app/filters.ts';
+import { createForwarding, upstreamHostOf } from './app/forwarding.ts';
 import { registerGauges, registerListCounters } from './app/gauges.ts';
 import type { Inside } from './app/inside.ts';
 import { createInside } from './app/inside-process.ts';
 import type { Part } from './app/part.ts';
 import { connectionProblems, createPlaces } from './app/places.ts';
 import { createProtection } from './app/protection.ts';
-import { createRefreshTokensPart } from './app/refresh-tokens.ts';
-import { createUrlResolverPart } from './app/url-resolver.ts';
+import { urlResolverDefinition } from './app/url-resolver.ts';
 import type { Secrets } from './app/watched-secrets.ts';
 import { certificateEndMs } from './config/named-files.ts';
 import type { Config } from './config/schema.ts';
 import type { FileBytes } from './config/watched-file.ts';
 import { buildRejections, reject } from './http/rejection.ts';
 import { hearFaults } from './lib/faults.ts';
-import { admit, askOwnEndpoints, createPipeline, type OwnEndpoint, type Rooms } from './proxy/pipeline.ts';
+import { createPipeline } from './proxy/pipeline.ts';
 import { createCors } from './server/cors.ts';
 import { Exchange, type ExchangeContext } from './server/exchange.ts';
 import { InFlight } from './server/in-flight.ts';
 import { createListener } from './server/listener.ts';
 import { createOwnFields } from './server/own-fields.ts';
 import { createRefuseUnread } from './server/refuse-unread.ts';
-import { createUpgradeHandler } from './server/upgrade.ts';
+import { createUpgradeHandler, type Handshake, refuseOtherThanHandshake } from './server/upgrade.ts';
 import { createAccessLog } from './telemetry/access-log.ts';
 import type { ExchangeRecord } from './telemetry/exchange-record.ts';
 import type { Log } from './telemetry/log.ts';
@@ -65,6 +66,8 @@ export interface AppInput {
   readonly explain?: Explain;
   /** This process is one of several: their primary has the admin port and follows the list. */
   readonly worker?: { onExchange(record: ExchangeRecord): void };
+  /** Default: all that shopward has. */
+  readonly filters?: readonly FilterDefinition[];
 }
 
 /** How long a drain waits for requests in flight. */
@@ -79,6 +82,7 @@ export async function createApp({
   version,
   explain,
   worker,
+  filters = filterDefinitions,
 }: AppInput): Promise<App> {
   const { limits } = config;
   const rejections = buildRejections(config.rejections);
@@ -92,41 +96,22 @@ export async function createApp({
     config.store.url.kind === 'memory'
       ? undefined
       : (await import('./app/redis.ts')).openRedis(config, log, metrics);
-  const resolver =
-    config.urlResolver &&
-    createUrlResolverPart({
-      settings: config.urlResolver,
-      paths: config.request,
-      publicUrl: config.publicUrl,
-      forwardHost: config.upstream.forwardHost,
-      responseTimeoutMs: config.upstream.responseTimeout,
-      engine: createQuestionEngine(),
-      maxLookups: questionConnections,
-      upstreamHost,
-      redis: redis?.redis,
-      storePrefix: config.store.prefix,
-      log,
-      metrics,
-    });
-  const tags = config.entityTags && createEntityTagsPart(config, redis, log, metrics);
-  const tokens = config.refreshTokens && createRefreshTokensPart(config, redis?.forTokens, metrics);
-  const parts: Part[] = [redis, resolver, tags, tokens].filter(
-    (part) => part !== undefined && part !== false,
-  );
-
   const cors = config.cors.origins.length > 0 ? createCors(config.cors.origins) : undefined;
-  const ownEndpoints: OwnEndpoint[] = [];
-  if (cors) ownEndpoints.push({ route: 'preflight', answer: cors.answerPreflight });
-  if (resolver) ownEndpoints.push(resolver.endpoint);
-  ownEndpoints.push(...protection.documents);
-  const rooms: Rooms = {
-    canonicalise: createCanonicalise(config, upstreamHost),
-    ownEndpoints,
-    protectedList: list.current,
-    authenticate: protection.authenticate,
-    gates: [tokens ? tokens.gate : undefined, tags ? tags.gate : undefined].filter(
-      (gate) => gate !== undefined,
-    ),
+  const canonicalise = createCanonicalise(config, upstreamHost);
+  const dependencies = { config, list, redis, upstreamHost, createQuestionEngine, log, metrics };
+  const created = createFilters(dependencies, filters);
+  const rules = {
+    endpoints: created.endpoints,
+    accessToken: protection.accessToken,
+    filters: created.filters,
+    observe: config.mode === 'observe',
+  };
+  const resolver = created.get(urlResolverDefinition) ?? false;
+  const tags = created.get(entityTagsDefinition) ?? false;
+  const parts: Part[] = [...(redis ? [redis] : []), ...created.endpoints, ...created.filters];
+  const run = createPipeline<Exchange>({
+    canonicalise,
+    rules,
     readBody: ({ incoming, response }, canonical) =>
       readWholeBody(
         incoming,
@@ -138,10 +123,12 @@ export async function createApp({
         },
         () => sendContinue(canonical, response),
       ),
-    forwarder,
-    observe: config.mode === 'observe',
-  };
-  const run = createPipeline(rooms);
+    forward: (exchange, request, _identity, body, hooks) =>
+      forwarder.forward(
+        { request, incoming: exchange.incoming, response: exchange.response, body, hooks },
+        exchange,
+      ),
+  });
 
   const accessLog = createAccessLog({ log });
   const tracing = await loadTracing();
@@ -186,11 +173,13 @@ export async function createApp({
     ...(webSockets && {
       handleUpgrade: createUpgradeHandler(
         {
-          canonicalise: rooms.canonicalise,
-          askOwnEndpoints: (canonical, notes) => askOwnEndpoints(rooms, canonical, notes),
-          admit: (canonical, notes) => admit(rooms, canonical, notes),
           inFlight: openSockets,
-          forwarder: webSockets,
+          handle: createPipeline<Handshake>({
+            canonicalise: (incoming) => refuseOtherThanHandshake(canonicalise(incoming)),
+            rules,
+            readBody: () => Promise.resolve(Buffer.alloc(0)),
+            forward: (handshake, request, identity) => handshake.join(webSockets, request, identity),
+          }),
         },
         context,
       ),

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import type { CanonicalRequest } from '../http/canonical-request.ts';
 import { isNoneMatchMet } from '../http/if-none-match.ts';
 import type { Answer } from '../http/rejection.ts';
+import type { Matcher } from '../proxy/filter.ts';
 import { type ProtectedList, type ProtectedResource, resourceId } from './protected-list.ts';
 
 export interface ProtectedResourcesDocumentOptions {
@@ -122,6 +123,19 @@ export interface RenderedDocument {
 export function renderDocument(contentType: string, document: object): RenderedDocument {
   const body = Buffer.from(JSON.stringify(document));
   return { contentType, body, tag: `"${hash('sha256', body, 'base64url').slice(0, 22)}"` };
+}
+
+/** An endpoint that answers GET and HEAD of one path. */
+export type DocumentMatcher = Matcher<true>;
+
+/** `what` says in words what the document is. */
+export function createDocumentMatcher(name: string, path: string, what: string): DocumentMatcher {
+  return {
+    name,
+    route: path,
+    match: (request) => asksFor(path, request) || undefined,
+    describe: () => ({ text: `by shopward: ${what}; needs no token` }),
+  };
 }
 
 /** Whether the request is one for a document at this path. */

@@ -1,17 +1,29 @@
-import type { Config } from '../config/schema.ts';
-import { createEntityTags } from '../entity-tags/filter.ts';
+import {
+  createEntityTagMatcher,
+  createEntityTags,
+  type EntityTagMatcher,
+  type EntityTags,
+} from '../entity-tags/filter.ts';
 import { createMemoryTagStore } from '../entity-tags/memory-store.ts';
 import { createRedisTagStore } from '../entity-tags/redis-store.ts';
 import { entityTagTimes } from '../entity-tags/times.ts';
-import type { Gate } from '../proxy/pipeline.ts';
-import type { Log } from '../telemetry/log.ts';
-import type { Metrics } from '../telemetry/metrics.ts';
+import type { FilterDefinition, FilterDependencies } from './filter-definition.ts';
 import type { Part } from './part.ts';
-import type { RedisPart } from './redis.ts';
 
-export interface EntityTagsPart extends Part {
-  readonly gate: Gate;
-}
+/** Entity tags in front of the configured resources; their store is Redis where there is one. */
+export const entityTagsDefinition: FilterDefinition<EntityTagMatcher, EntityTags & Part> = {
+  name: 'entity-tags',
+  stage: 'forward',
+  compile({ entityTags, request = { ignoredPrefixes: [] } }) {
+    if (!entityTags) return undefined;
+    const resources = entityTags.resources.map(({ freshFor, ...more }) => ({
+      ...more,
+      freshForMs: freshFor,
+    }));
+    return createEntityTagMatcher({ resources, paths: request });
+  },
+  create: createEntityTagsFilter,
+};
 
 /** What a script can tell: its node's replication id is another one. */
 const unknownChange =
@@ -20,13 +32,10 @@ const unknownChange =
 /** Ends of cold starts that are this close are one end, heard over connections of different speed. */
 const sameEndMs = 1_000;
 
-/** Entity tags in front of the configured resources; their store is Redis where there is one. */
-export function createEntityTagsPart(
-  config: Config,
-  redis: RedisPart | undefined,
-  log: Log,
-  metrics: Metrics,
-): EntityTagsPart {
+function createEntityTagsFilter(
+  matcher: EntityTagMatcher,
+  { config, redis, log, metrics }: FilterDependencies,
+): EntityTags & Part {
   const settings = config.entityTags;
   if (settings === false) throw new TypeError('entityTags is off');
   const times = entityTagTimes({
@@ -63,13 +72,11 @@ export function createEntityTagsPart(
         replicas: config.store.replicas,
       })
     : createMemoryTagStore({ times });
-  const gate = createEntityTags({
-    resources: settings.resources.map(({ freshFor, ...resource }) => ({ ...resource, freshForMs: freshFor })),
+  const filter = createEntityTags(matcher, {
     store,
     times,
     waitMs: settings.wait,
     trackedResponseBytes: config.limits.trackedResponse,
-    paths: config.request,
     now: Date.now,
     onEvent: (event) => metrics.countEvent('entity-tags', event),
   });
@@ -95,7 +102,7 @@ export function createEntityTagsPart(
     aggregate: 'max',
   });
   return {
-    gate,
+    ...filter,
     start: () => warmUp().catch(() => {}),
     reasons() {
       if (!isReached) return ['entity tags: no tag is handed out, the store was not reached yet'];

@@ -1,9 +1,9 @@
-import { type Authenticate, createAuthenticate } from '../access/authenticate.ts';
-import { createProtectedResourcesDocument, createResourceMetadata } from '../access/published-documents.ts';
+import { createAuthenticate } from '../access/authenticate.ts';
+import { createAccessTokenFilter, createAccessTokenMatcher } from '../access/filter.ts';
 import { TokenVerifier } from '../access/token-verifier.ts';
 import type { Config } from '../config/schema.ts';
-import type { OwnEndpoint } from '../proxy/pipeline.ts';
 import type { Log } from '../telemetry/log.ts';
+import { createMetadata } from './endpoints.ts';
 import { createWatchedKeys, type WatchedKeys } from './watched-keys.ts';
 import { type WatchedList, watchProtectedList } from './watched-list.ts';
 
@@ -11,9 +11,7 @@ export interface Protection {
   readonly list: WatchedList;
   readonly keys: WatchedKeys;
   readonly verifier: TokenVerifier;
-  readonly authenticate: Authenticate;
-  /** The list and its metadata for clients. */
-  readonly documents: readonly OwnEndpoint[];
+  readonly accessToken: ReturnType<typeof createAccessTokenFilter>;
   close(): void;
 }
 
@@ -57,24 +55,14 @@ export function createProtection({
     now,
     onVerified: createSubjectWatch(auth.subject, log),
   });
-  const metadata = createResourceMetadata({
-    publicUrl: config.publicUrl,
-    authorizationServers: auth.issuer?.startsWith('https://') ? [auth.issuer] : [],
-    list: list.current,
-  });
   return {
     list,
     keys,
     verifier,
-    authenticate: createAuthenticate({ verifier, resourceMetadataUrl: metadata.url }),
-    documents: [
-      createProtectedResourcesDocument({
-        path: config.protectedResourcesPath,
-        list: list.current,
-        rendered: list.rendered,
-      }),
-      metadata,
-    ],
+    accessToken: createAccessTokenFilter(
+      createAccessTokenMatcher(list.current),
+      createAuthenticate({ verifier, resourceMetadataUrl: createMetadata(config, list).url }),
+    ),
     close() {
       list.close();
       verifier.close();

@@ -1,24 +1,33 @@
 import { createSubjectReader } from '../access/token-claims.ts';
 import type { Config } from '../config/schema.ts';
-import type { Gate } from '../proxy/pipeline.ts';
+import type { Filter } from '../proxy/filter.ts';
 import type { Redis } from '../redis/redis.ts';
 import { createAccessTokenSubject } from '../refresh-tokens/context.ts';
-import { createRefreshTokens } from '../refresh-tokens/filter.ts';
+import type { TokenRequest } from '../refresh-tokens/endpoints.ts';
+import { createRefreshTokens, createTokenMatcher, type TokenMatcher } from '../refresh-tokens/filter.ts';
 import { MemoryTokenStore } from '../refresh-tokens/memory-store.ts';
 import { RedisTokenStore } from '../refresh-tokens/redis-store.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
+import type { FilterDefinition } from './filter-definition.ts';
 import type { Part } from './part.ts';
 
-export interface RefreshTokensPart extends Part {
-  readonly gate: Gate;
-}
-
 /** The life cycle of refresh tokens; their store is Redis where there is one. */
-export function createRefreshTokensPart(
+export const refreshTokensDefinition: FilterDefinition<TokenMatcher, Filter<TokenRequest> & Part> = {
+  name: 'refresh-tokens',
+  stage: 'forward',
+  compile({ refreshTokens, request = { ignoredPrefixes: [] } }) {
+    return refreshTokens ? createTokenMatcher(refreshTokens.endpoints, request) : undefined;
+  },
+  create: (matcher, { config, redis, metrics }) =>
+    createRefreshTokensFilter(matcher, config, redis?.forTokens, metrics),
+};
+
+function createRefreshTokensFilter(
+  matcher: TokenMatcher,
   config: Config,
   redis: Redis | undefined,
   metrics: Metrics,
-): RefreshTokensPart {
+): Filter<TokenRequest> & Part {
   const settings = config.refreshTokens;
   if (settings === false) throw new TypeError('refreshTokens is off');
   const times = { lifetimeMs: settings.lifetime, retentionMs: settings.retention };
@@ -33,9 +42,7 @@ export function createRefreshTokensPart(
       keyPrefix: config.store.prefix,
       replicas: config.store.replicas,
     });
-  const gate = createRefreshTokens({
-    endpoints: settings.endpoints,
-    paths: config.request,
+  const filter = createRefreshTokens(matcher, {
     store,
     subjectOf: createAccessTokenSubject(createSubjectReader(config.auth.subject)),
     lifetimeMs: settings.lifetime,
@@ -49,7 +56,7 @@ export function createRefreshTokensPart(
   metrics.registerGauge({
     name: 'shopward_refresh_token_delayed_writes',
     help: 'States of refresh tokens that wait for the store to come back.',
-    value: () => gate.stats().delayedWrites,
+    value: () => filter.stats().delayedWrites,
   });
   if (memory !== undefined) {
     metrics.registerGauge({
@@ -64,13 +71,13 @@ export function createRefreshTokensPart(
     });
   }
   return {
-    gate,
+    ...filter,
     reasons() {
-      const { delayedWrites } = gate.stats();
+      const { delayedWrites } = filter.stats();
       return delayedWrites === 0
         ? []
         : [`refresh tokens: ${delayedWrites} state${delayedWrites === 1 ? '' : 's'} wait for the store`];
     },
-    close: async () => void (await gate.close()),
+    close: async () => void (await filter.close()),
   };
 }

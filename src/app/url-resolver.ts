@@ -1,16 +1,19 @@
 import { formatProblem } from '../config/problem.ts';
 import type { Config } from '../config/schema.ts';
 import type { PathRules } from '../http/path-table.ts';
-import type { OwnEndpoint } from '../proxy/pipeline.ts';
+import type { Filter } from '../proxy/filter.ts';
 import type { Redis } from '../redis/redis.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { UpstreamEngine } from '../upstream/engine.ts';
+import { createResolverMatcher, type ResolverMatcher } from '../url-resolver/filter.ts';
 import type { ResolverEvent } from '../url-resolver/options.ts';
 import { createRedisPurgeLog } from '../url-resolver/purge-log.ts';
 import { createRedisSharedMapping } from '../url-resolver/shared-cache.ts';
 import { UrlResolver } from '../url-resolver/url-resolver.ts';
 import { createAskUpstream } from './ask-upstream.ts';
+import type { FilterDefinition } from './filter-definition.ts';
+import { questionConnections } from './forwarding.ts';
 import type { Part } from './part.ts';
 
 export interface UrlResolverInput {
@@ -33,7 +36,6 @@ export interface UrlResolverInput {
 
 export interface UrlResolverPart extends Part {
   readonly resolver: UrlResolver;
-  readonly endpoint: OwnEndpoint;
 }
 
 export function createUrlResolverPart(input: UrlResolverInput): UrlResolverPart {
@@ -91,7 +93,6 @@ export function createUrlResolverPart(input: UrlResolverInput): UrlResolverPart 
 
   return {
     resolver,
-    endpoint: { route: settings.path, answer: (request) => resolver.answer(request) },
     async start() {
       const problems = await resolver.start();
       if (problems.length > 0) {
@@ -126,6 +127,37 @@ const counters = [
   ['questions_asked', 'Questions to the shop.', 'lookups'],
   ['failures', 'Questions that the shop did not answer in a way that counts.', 'failures'],
 ] as const;
+
+/** The resolver, and what the admin port asks of it. */
+export interface UrlResolverFilter extends Filter<true> {
+  readonly resolver: UrlResolver;
+}
+
+export const urlResolverDefinition: FilterDefinition<ResolverMatcher, UrlResolverFilter> = {
+  name: 'url-resolver',
+  stage: 'endpoint',
+  compile({ urlResolver, request = { ignoredPrefixes: [] } }) {
+    return urlResolver ? createResolverMatcher(urlResolver.path, request) : undefined;
+  },
+  create(matcher, { config, redis, upstreamHost, createQuestionEngine, log, metrics }) {
+    if (config.urlResolver === false) throw new TypeError('urlResolver is off');
+    const part = createUrlResolverPart({
+      settings: config.urlResolver,
+      paths: config.request,
+      publicUrl: config.publicUrl,
+      forwardHost: config.upstream.forwardHost,
+      responseTimeoutMs: config.upstream.responseTimeout,
+      engine: createQuestionEngine(),
+      maxLookups: questionConnections,
+      upstreamHost,
+      redis: redis?.redis,
+      storePrefix: config.store.prefix,
+      log,
+      metrics,
+    });
+    return { ...matcher, ...part, run: (_match, { request }) => part.resolver.answer(request) };
+  },
+};
 
 function emit(event: ResolverEvent, log: Log, metrics: Metrics): void {
   metrics.countEvent('url-resolver', event.kind);

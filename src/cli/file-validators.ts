@@ -3,11 +3,13 @@ import { readKeyFiles } from '../access/file-key-source.ts';
 import { type ProtectedResources, resourceId } from '../access/protected-list.ts';
 import { parseProtectedList } from '../access/protected-list-document.ts';
 import { findSuspicious } from '../access/protected-list-review.ts';
+import { compileFilters } from '../app/filters.ts';
 import type { FileValidators } from '../config/named-files.ts';
 import type { Problem } from '../config/problem.ts';
 import type { PartialConfig } from '../config/schema.ts';
+import { isRejection } from '../http/rejection.ts';
 import { loadMappingFile } from '../url-resolver/mapping-file/mapping-file.ts';
-import { findOwnEndpoint } from './explain/own-endpoint.ts';
+import { canonicaliseAsked } from './explain/explanation.ts';
 
 /** The features' own check of the files that the configuration names. */
 export const fileValidators: FileValidators = {
@@ -40,10 +42,12 @@ export const adviceValidators: FileValidators = {
 
 /** Rows that protect nothing: what shopward answers itself needs no token, whatever the list says. */
 function findVoid({ rows }: ProtectedResources, config: PartialConfig): Problem[] {
+  const endpoints = compileFilters(config).filter(({ definition }) => definition.stage === 'endpoint');
   return rows.flatMap((row) => {
     const { method, template: path } = row;
     if (method !== 'ANY' && method !== 'GET') return [];
-    if (findOwnEndpoint({ method: 'GET', path, segments: path.slice(1).split('/') }, config) === null)
+    const request = canonicaliseAsked({ method: 'GET', target: path, host: 'localhost' }, config);
+    if (isRejection(request) || !endpoints.some(({ matcher }) => matcher.match(request) !== undefined))
       return [];
     const text = `${resourceId(row)}: shopward answers GET ${path} itself, and asks for no token`;
     return [{ ...row.source, severity: 'warning', text }];

@@ -3,6 +3,7 @@ import { fieldValues } from '../http/field-list.ts';
 import type { PathRules } from '../http/path-table.ts';
 import type { Answer } from '../http/rejection.ts';
 import { isRejection, type Rejection, reject } from '../http/rejection.ts';
+import type { Eventually, FilterContext, FilterDescription, Matcher, NameRefusal } from '../proxy/filter.ts';
 import type { ObservedHooks } from '../upstream/hooks.ts';
 import type { EntityTagContext, EntityTagEvent } from './context.ts';
 import { type IfMatch, readIfMatch } from './entity-tag.ts';
@@ -11,7 +12,6 @@ import { beginRead } from './read.ts';
 import {
   collectionKeyOf,
   createTrackedResources,
-  type TrackedMatch,
   type TrackedRequest,
   type TrackedResourceOptions,
 } from './resources.ts';
@@ -20,16 +20,19 @@ import type { EntityTagTimes } from './times.ts';
 import { beginCreation, beginUnleasedWrite } from './unleased-write.ts';
 import { beginWrite, type Write } from './write.ts';
 
-export interface EntityTagsOptions {
+export interface EntityTagRules {
   readonly resources: readonly TrackedResourceOptions[];
+  /** How paths are read (`request`). */
+  readonly paths: PathRules;
+}
+
+export interface EntityTagsOptions {
   readonly store: TagStore;
   readonly times: EntityTagTimes;
   /** How long a second writer waits for the first one's outcome. */
   readonly waitMs: number;
   /** Longest response that is tracked (`limits.trackedResponse`). */
   readonly trackedResponseBytes: number;
-  /** How paths are read (`request`). */
-  readonly paths: PathRules;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
   /** Milliseconds; default `performance.now`, the clock of `TagStore.readStampAt`. */
@@ -37,31 +40,50 @@ export interface EntityTagsOptions {
   readonly onEvent?: (event: EntityTagEvent) => void;
 }
 
-/** The gate of entity tags in the pipeline. */
-export interface EntityTags {
-  /** What the form of a change alone refuses, before anybody is asked who he is: `resource-id-missing`. */
-  refuseForm(request: CanonicalRequest): Rejection | undefined;
-  /**
-   * Whether a request meets a tracked resource, and whether its body must have been read before `begin`: writes claim
-   * the resource only when everything that they will send is here. What the head alone refuses needs no body.
-   */
-  concerns(request: CanonicalRequest, isObserved?: boolean): false | 'head' | 'whole-body';
-  /**
-   * Rejections: `lenient-spelling`, `if-match-missing`, `if-match-invalid`, `collection-write`, `resource-busy`,
-   * `tag-store-unavailable`.
-   * With `isObserved` only the first: otherwise the write goes on, under a lease where one can be had.
-   */
-  begin(
-    request: CanonicalRequest,
-    identity: Identity,
-    body?: Buffer,
-    isObserved?: boolean,
-  ): ObservedHooks | Answer | Rejection | undefined | Promise<ObservedHooks | Answer | Rejection | undefined>;
+/** A request that meets a tracked resource, or seems to. */
+export type EntityTagMatch = TrackedRequest | 'lenient';
+
+/** What entity tags say of a request without their store. */
+export interface EntityTagMatcher extends Matcher<EntityTagMatch> {
+  /** A change with nothing where a member's id belongs is refused for its form: `resource-id-missing`. */
+  match(request: CanonicalRequest): EntityTagMatch | Rejection | undefined;
+}
+
+/**
+ * Rejections: `lenient-spelling`, `if-match-missing`, `if-match-invalid`, `collection-write`, `resource-busy`,
+ * `tag-store-unavailable`. In observe mode only the first: otherwise the write goes on, under a lease where one can be had.
+ */
+export interface EntityTags extends EntityTagMatcher {
+  run(
+    match: EntityTagMatch,
+    context: Pick<FilterContext, 'request' | 'isObserved'> & { readonly identity: Identity },
+  ): Eventually<ObservedHooks | Answer | Rejection>;
 }
 
 /** @throws {Error} when the resources' templates do not fit together. */
-export function createEntityTags(options: EntityTagsOptions): EntityTags {
-  const resources = createTrackedResources(options.resources, options.paths);
+export function createEntityTagMatcher({ resources, paths }: EntityTagRules): EntityTagMatcher {
+  const tracked = createTrackedResources(resources, paths);
+  return {
+    name: 'entity-tags',
+    hooksUpstream: true,
+    match(request) {
+      const match = tracked.match(request);
+      return match === 'no-id' ? reject('resource-id-missing') : match;
+    },
+    refusal: (match) => (match === 'lenient' ? reject('lenient-spelling') : undefined),
+    /** Writes claim the resource only when everything that they will send is here. What the head alone refuses needs no body. */
+    wantsBody(match, request, isObserved) {
+      if (match === 'lenient') return false;
+      const rule = ruleOf(match, request);
+      if (rule === 'read' || rule === 'creation') return false;
+      return isObserved || (rule !== 'collection-write' && !isRejection(preconditionOf(match, request)));
+    },
+    describe,
+  };
+}
+
+/** The whole filter around its pure half. */
+export function createEntityTags(matcher: EntityTagMatcher, options: EntityTagsOptions): EntityTags {
   const context: EntityTagContext = {
     store: options.store,
     times: options.times,
@@ -71,52 +93,73 @@ export function createEntityTags(options: EntityTagsOptions): EntityTags {
     monotonic: options.monotonic ?? (() => performance.now()),
     onEvent: options.onEvent ?? (() => {}),
   };
-  // `concerns` and `begin` ask for the same request, mostly in turn.
-  let asked: CanonicalRequest | undefined;
-  let found: TrackedMatch;
-  const match = (request: CanonicalRequest): TrackedMatch => {
-    if (request !== asked) {
-      found = resources.match(request);
-      asked = request;
-    }
-    return found;
-  };
   return {
-    refuseForm: (request) => (match(request) === 'no-id' ? reject('resource-id-missing') : undefined),
-    concerns(request, isObserved = false) {
-      const tracked = match(request);
-      if (tracked === undefined || tracked === 'no-id') return false;
-      if (tracked === 'lenient' || isSafe(request.method) || isCreation(tracked, request)) return 'head';
-      if (isObserved) return 'whole-body';
-      return isCollectionWrite(tracked) || isRejection(preconditionOf(tracked, request))
-        ? 'head'
-        : 'whole-body';
-    },
-    begin(request, identity, _body, isObserved = false) {
-      const tracked = match(request);
-      if (tracked === undefined || tracked === 'no-id') return undefined;
+    ...matcher,
+    run(tracked, { request, identity, isObserved }) {
       if (tracked === 'lenient') {
         context.onEvent('lenient-spelling');
         return reject('lenient-spelling');
       }
-      if (isSafe(request.method)) return beginRead(context, request, tracked, identity);
-      if (isCreation(tracked, request)) return beginCreation(context, request, tracked, identity);
-      return beginTrackedWrite(context, request, tracked, identity, isObserved);
+      switch (ruleOf(tracked, request)) {
+        case 'read':
+          return beginRead(context, request, tracked, identity);
+        case 'creation':
+          return beginCreation(context, request, tracked, identity);
+        default:
+          return beginTrackedWrite(context, request, tracked, identity, isObserved);
+      }
     },
   };
 }
 
-/** What makes a new member; it changes none that anybody has a tag of. */
-function isCreation({ role, resource }: TrackedRequest, request: CanonicalRequest): boolean {
-  return role === 'collection' && request.method === 'POST' && !needsPrecondition(resource, request);
+/** What a request is to a tracked resource. */
+export type EntityTagRule =
+  /** GET and HEAD: the answer carries `ETag`, and `If-None-Match` gives 304. */
+  | 'read'
+  /** Makes a new member, whose tag the answer 201 carries; it changes none that anybody has a tag of. */
+  | 'creation'
+  /**
+   * Any other change of the collection's own path may change members, and nobody can tell which: their tags would
+   * outlive their states.
+   */
+  | 'collection-write'
+  /** Needs `If-Match` with the current tag. */
+  | 'precondition'
+  /** Changes the member itself without a precondition: takes its lease, and the tag rotates. */
+  | 'write'
+  /** Changes something below the member: takes the member's lease, and its tag rotates. */
+  | 'child-write';
+
+function ruleOf({ role, resource }: TrackedRequest, request: CanonicalRequest): EntityTagRule {
+  if (isSafe(request.method)) return 'read';
+  if (role === 'below') return 'child-write';
+  const isGuarded = needsPrecondition(resource, request);
+  if (role === 'member') return isGuarded ? 'precondition' : 'write';
+  return request.method === 'POST' && !isGuarded ? 'creation' : 'collection-write';
 }
 
-/**
- * Any other change of the collection's own path may change members, and nobody can tell which: their tags would
- * outlive their states.
- */
-function isCollectionWrite({ role }: TrackedRequest): boolean {
-  return role === 'collection';
+function describe(match: EntityTagMatch, request: CanonicalRequest, name: NameRefusal): FilterDescription {
+  if (match === 'lenient') {
+    const text = `a change of a tracked resource must use its exact path: ${name('lenient-spelling')}`;
+    return { label: 'entity tag', text, details: { rule: 'lenient-spelling', resource: null, text } };
+  }
+  const { collection, member, methods, ifMatch, freshForMs } = match.resource;
+  const rule = ruleOf(match, request);
+  const place = match.role === 'collection' ? collection : member;
+  const fresh = freshForMs > 0 ? `, from the store for ${freshForMs / 1000} s` : '';
+  const taken = ifMatch === 'lenient' ? '; W/"t", t and "t-gzip" are taken for "t"' : '';
+  const texts: Record<EntityTagRule, string> = {
+    read: `a read of ${place}: the answer carries ETag, If-None-Match with it gives 304${fresh}`,
+    precondition:
+      `a change of ${place}: If-Match must hold its current ETag (ifMatch: ${ifMatch}${taken}); ` +
+      `${name('if-match-missing')} without, ${name('if-match-invalid')} with another`,
+    write: `a change of ${place} that needs no If-Match; it waits for other changes, and the ETag becomes a new one`,
+    'child-write': `a change below ${place} that needs no If-Match; it waits for other changes of the member, and the member's ETag becomes a new one`,
+    'collection-write': `a change of ${place} itself, which may be one of any member: ${name('collection-write')}`,
+    creation: `a new member of ${collection}: an answer 201 carries the new member's ETag`,
+  };
+  const resource = { collection, member, role: match.role, methods, ifMatch, freshForMs };
+  return { label: 'entity tag', text: texts[rule], details: { rule, resource, text: texts[rule] } };
 }
 
 /** A form POST may be any method to the shop. */
@@ -173,7 +216,7 @@ function beginTrackedWrite(
     );
     return isObserved ? observeWrite({ ...write, tags: null }, precondition) : precondition;
   }
-  if (isCollectionWrite(tracked)) {
+  if (tracked.role === 'collection') {
     context.onEvent('collection-write');
     const refusal = reject('collection-write');
     return isObserved ? observeWrite({ ...write, tags: null }, refusal) : refusal;

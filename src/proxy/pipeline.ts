@@ -1,242 +1,180 @@
 import type { IncomingMessage } from 'node:http';
-import type { Authenticate, Authenticated } from '../access/authenticate.ts';
-import type { ProtectedList } from '../access/protected-list.ts';
-import { type CanonicalRequest, isSafe } from '../http/canonical-request.ts';
+import type { Requirement } from '../access/protected-list.ts';
+import type { CanonicalRequest } from '../http/canonical-request.ts';
 import { editFields, fieldValue } from '../http/field-list.ts';
-import type { RejectionName } from '../http/rejection.ts';
-import { type Answer, isAnswer, isRejection, type Rejection, reject } from '../http/rejection.ts';
-import type { Exchange } from '../server/exchange.ts';
-import { beyondShare } from '../server/in-flight.ts';
-import type { Forwarder } from '../upstream/forwarder.ts';
+import { type Answer, isAnswer, isRejection, type Rejection } from '../http/rejection.ts';
+import { beyondShare, type Place } from '../server/in-flight.ts';
 import type { UpstreamHooks } from '../upstream/hooks.ts';
+import type { Continue, Eventually, Filter, FilterContext, Identity } from './filter.ts';
+import { type ForwardPlan, type PlannedFilter, type PlanRules, plan } from './plan.ts';
 
-type Eventually<T> = T | Promise<T>;
-type Identity = Authenticated['identity'];
-
-/** An endpoint that shopward answers itself; `undefined`: not this request. */
-export interface OwnEndpoint {
-  /** Template for log and metrics. */
-  readonly route: string;
-  answer(request: CanonicalRequest): Eventually<Answer | Rejection> | undefined;
+/** One request and its one end, as the pipeline sees them: an exchange of HTTP, or the handshake of a WebSocket. */
+export interface PipelineExchange {
+  readonly incoming: IncomingMessage;
+  /** Among all that is under way. */
+  readonly place: Pick<Place, 'takeFor' | 'takeForSubject'>;
+  /** Template of the endpoint or row that decided. */
+  route: string;
+  /** The request was understood. */
+  setRequest(request: CanonicalRequest): void;
+  /** A refusal that observe mode only notes. */
+  observe(rejection: Rejection): void;
+  refuse(rejection: Rejection): void;
+  answer(answer: Answer): void;
+  /** A bug or an impossible state. */
+  fail(fault: unknown): void;
 }
 
-/** A feature that has a say in a forwarded request: refresh tokens, entity tags. */
-export interface Gate {
-  /** Refuses a change for its form alone, before anybody is asked for a token. */
-  refuseForm?(request: CanonicalRequest): Rejection | undefined;
-  /** Whether the gate concerns itself with this request, and whether it wants the body whole. */
-  concerns(request: CanonicalRequest, isObserved: boolean): false | 'head' | 'whole-body';
-  /**
-   * A refusal, an answer from what is stored, or what is wanted of the exchange with the upstream; in observe mode
-   * beside the refusal that would have been: one that is returned holds in any mode.
-   */
-  begin(
+export interface PipelineDependencies<Exchange extends PipelineExchange> {
+  canonicalise(incoming: IncomingMessage): CanonicalRequest | Rejection;
+  readonly rules: PlanRules & { readonly accessToken: Filter<Requirement> };
+  readBody(exchange: Exchange, request: CanonicalRequest): Promise<Buffer | Rejection>;
+  /** Hands the request over to the upstream; every hook that was given hears of its outcome. */
+  forward(
+    exchange: Exchange,
     request: CanonicalRequest,
     identity: Identity | undefined,
-    body: Buffer | undefined,
-    isObserved: boolean,
-  ): Eventually<(UpstreamHooks & { readonly observed?: Rejection }) | Answer | Rejection | undefined>;
+    body?: Buffer,
+    hooks?: UpstreamHooks,
+  ): Eventually<void> | undefined;
 }
 
-export interface Rooms {
-  canonicalise(incoming: IncomingMessage): CanonicalRequest | Rejection;
-  readonly ownEndpoints: readonly OwnEndpoint[];
-  /** The list as it stands now; a request keeps the one that it began with. */
-  protectedList(): ProtectedList;
-  readonly authenticate: Authenticate;
-  /** The first that concerns itself with a request is asked; a change that concerns two is refused. */
-  readonly gates: readonly Gate[];
-  readBody(exchange: Exchange, request: CanonicalRequest): Promise<Buffer | Rejection>;
-  readonly forwarder: Forwarder;
-  /** The whole proxy is in observe mode: soft refusals are noted, and the request goes on. */
-  readonly observe: boolean;
-}
-
-/**
- * What observe mode lets pass here; gates soften refusals of their own, so that a write still takes its lease. The
- * grammar of requests and the limits always hold.
- */
-const softRejections: ReadonlySet<RejectionName> = new Set([
-  'access-token-missing',
-  'access-token-invalid',
-  'insufficient-scope',
-]);
-
-/** Who may go on, and as whom. */
-export interface Admission {
-  /** With the verified credentials in their canonical spelling. */
-  readonly request: CanonicalRequest;
-  /** Undefined on an open route, and where observe mode let somebody unknown pass. */
-  readonly identity: Identity | undefined;
-  readonly isObserved: boolean;
-}
-
-/** What is noted of a request on its way. */
-export interface Notes {
-  route: string;
-  observe(rejection: Rejection): void;
-}
-
-/**
- * One request, one straight line:
- * canonical request -> own endpoints -> protected? -> authenticate -> gate (precondition, token state) -> forward.
- */
-export function createPipeline(rooms: Rooms): (exchange: Exchange) => void {
+/** One request, one straight line: canonical request -> plan -> endpoint, or access token -> filters -> upstream. */
+export function createPipeline<Exchange extends PipelineExchange>(
+  dependencies: PipelineDependencies<Exchange>,
+): (exchange: Exchange) => void {
   return (exchange) => {
-    const fail = (fault: unknown) => exchange.fail(fault);
     try {
-      const pending = handle(rooms, exchange);
-      if (pending instanceof Promise) pending.catch(fail);
+      const pending = handle(dependencies, exchange);
+      if (pending instanceof Promise) pending.catch((fault: unknown) => exchange.fail(fault));
     } catch (fault) {
-      fail(fault);
+      exchange.fail(fault);
     }
   };
 }
 
 /** What need not wait is done in this very call: most requests wait for nothing but the upstream. */
-function handle(rooms: Rooms, exchange: Exchange): Eventually<void> {
-  const request = rooms.canonicalise(exchange.incoming);
-  if (isRejection(request)) return exchange.refuse(request);
-  exchange.meet(request);
-  if (!exchange.place.takeFor(request.clientAddress)) return exchange.refuse(beyondShare);
-
-  const own = askOwnEndpoints(rooms, request, exchange);
-  if (own !== undefined) {
-    return own instanceof Promise ? own.then((late) => respond(exchange, late)) : respond(exchange, own);
-  }
-
-  const malformed = isSafe(request.method) ? undefined : refuseForm(rooms.gates, request);
-  if (malformed !== undefined) return exchange.refuse(malformed);
-
-  const admission = admit(rooms, request, exchange);
-  return admission instanceof Promise
-    ? admission.then((late) => proceed(rooms, exchange, late))
-    : proceed(rooms, exchange, admission);
-}
-
-function refuseForm(gates: readonly Gate[], request: CanonicalRequest): Rejection | undefined {
-  for (const gate of gates) {
-    const refusal = gate.refuseForm?.(request);
-    if (refusal !== undefined) return refusal;
-  }
-  return undefined;
-}
-
-/** The answer of the first own endpoint that the request is for. */
-export function askOwnEndpoints(
-  { ownEndpoints }: Pick<Rooms, 'ownEndpoints'>,
-  request: CanonicalRequest,
-  notes: Pick<Notes, 'route'>,
-): Eventually<Answer | Rejection> | undefined {
-  for (const endpoint of ownEndpoints) {
-    const answer = endpoint.answer(request);
-    if (answer === undefined) continue;
-    notes.route = endpoint.route;
-    return answer;
-  }
-  return undefined;
-}
-
-function respond(exchange: Exchange, answer: Answer | Rejection): void {
-  if (isRejection(answer)) exchange.refuse(answer);
-  else exchange.answer(answer);
-}
-
-/** Protected? Then only with a valid access token that carries every scope. */
-export function admit(
-  rooms: Pick<Rooms, 'protectedList' | 'authenticate' | 'observe'>,
-  request: CanonicalRequest,
-  notes: Notes,
-): Eventually<Admission | Rejection> {
-  const requirement = rooms.protectedList().match(request);
-  if (requirement === undefined) return { request, identity: undefined, isObserved: rooms.observe };
-  notes.route = requirement.route;
-  const isObserved = rooms.observe || requirement.observe;
-  const conclude = (verdict: Authenticated | Rejection): Admission | Rejection => {
-    if (!isRejection(verdict)) {
-      return { request: withCredentials(request, verdict), identity: verdict.identity, isObserved };
-    }
-    if (!isObserved || !softRejections.has(verdict.rejection)) return verdict;
-    notes.observe(verdict);
-    return { request, identity: undefined, isObserved };
-  };
-  const pending = rooms.authenticate(request, requirement.scopes);
-  return pending instanceof Promise ? pending.then(conclude) : conclude(pending);
-}
-
-/** Past authentication: the gate that concerns itself with the request, then the upstream. */
-function proceed(rooms: Rooms, exchange: Exchange, admission: Admission | Rejection): Eventually<void> {
-  if (isRejection(admission)) return exchange.refuse(admission);
-  const { request, identity, isObserved } = admission;
-  if (identity !== undefined && !exchange.place.takeForSubject(identity.subject)) {
-    return exchange.refuse(beyondShare);
-  }
-  const met = findGate(rooms.gates, request, isObserved);
-  if (isRejection(met)) return exchange.refuse(met);
-  return met === undefined ? forward(rooms, exchange, request) : pass(rooms, exchange, admission, met);
-}
-
-async function pass(
-  rooms: Rooms,
+function handle<Exchange extends PipelineExchange>(
+  dependencies: PipelineDependencies<Exchange>,
   exchange: Exchange,
-  { request, identity, isObserved }: Admission,
-  { gate, concern }: MetGate,
-): Promise<void> {
-  let body: Buffer | undefined;
-  if (concern === 'whole-body') {
-    const read = await rooms.readBody(exchange, request);
-    if (isRejection(read)) return exchange.refuse(read);
-    body = read;
-  }
-  const pending = gate.begin(request, identity, body, isObserved);
-  const verdict = pending instanceof Promise ? await pending : pending;
+): Eventually<void> | undefined {
+  const request = dependencies.canonicalise(exchange.incoming);
+  if (isRejection(request)) return exchange.refuse(request);
+  exchange.setRequest(request);
+  if (!exchange.place.takeFor(request.clientAddress)) return exchange.refuse(beyondShare);
+  const planned = plan(request, dependencies.rules);
+  if (isRejection(planned)) return exchange.refuse(planned);
+  if ('endpoint' in planned) return answerHere(exchange, planned.endpoint, request);
+  exchange.route = planned.route;
+  return planned.token === 'none'
+    ? pass(dependencies, exchange, planned, request, undefined)
+    : authenticate(dependencies, exchange, planned, planned.token);
+}
+
+function answerHere(
+  exchange: PipelineExchange,
+  { filter, match }: PlannedFilter,
+  request: CanonicalRequest,
+): Eventually<void> {
+  exchange.route = filter.route ?? '*';
+  const pending = filter.run(match, { request, identity: undefined, body: undefined, isObserved: false });
+  return pending instanceof Promise
+    ? pending.then((late) => respond(exchange, filter, late))
+    : respond(exchange, filter, pending);
+}
+
+function respond(exchange: PipelineExchange, { name }: Filter, answer: Continue | Answer | Rejection): void {
+  if (isRejection(answer)) exchange.refuse(answer);
+  else if (isAnswer(answer)) exchange.answer(answer);
+  else throw new TypeError(`${name} matched a request as an endpoint, and has no answer`);
+}
+
+/** Protected: only with a valid access token that carries every scope. */
+function authenticate<Exchange extends PipelineExchange>(
+  dependencies: PipelineDependencies<Exchange>,
+  exchange: Exchange,
+  planned: ForwardPlan,
+  requirement: Requirement,
+): Eventually<void> | undefined {
+  const { forward: request, isObserved } = planned;
+  const context = { request, identity: undefined, body: undefined, isObserved };
+  const pending = dependencies.rules.accessToken.run(requirement, context);
+  return pending instanceof Promise
+    ? pending.then((late) => admit(dependencies, exchange, planned, late))
+    : admit(dependencies, exchange, planned, pending);
+}
+
+function admit<Exchange extends PipelineExchange>(
+  dependencies: PipelineDependencies<Exchange>,
+  exchange: Exchange,
+  planned: ForwardPlan,
+  verdict: Continue | Answer | Rejection,
+): Eventually<void> | undefined {
   if (isRejection(verdict)) return exchange.refuse(verdict);
   if (isAnswer(verdict)) return exchange.answer(verdict);
-  if (verdict?.observed !== undefined) exchange.observe(verdict.observed);
-  await forward(rooms, exchange, request, body, verdict);
-}
-
-function forward(
-  { forwarder }: Rooms,
-  exchange: Exchange,
-  request: CanonicalRequest,
-  body?: Buffer,
-  hooks?: UpstreamHooks,
-): Promise<void> | undefined {
-  const { incoming, response } = exchange;
-  return forwarder.forward({ request, incoming, response, body, hooks }, exchange);
-}
-
-interface MetGate {
-  readonly gate: Gate;
-  readonly concern: 'head' | 'whole-body';
-}
-
-/**
- * The first gate that concerns itself with the request. A change that two gates would have to watch, such as one of
- * `/access-tokens/1/carts/2`, has no honest sender: asking only one of them would let it pass the other unseen.
- */
-function findGate(
-  gates: readonly Gate[],
-  request: CanonicalRequest,
-  isObserved: boolean,
-): MetGate | Rejection | undefined {
-  let met: MetGate | undefined;
-  for (const gate of gates) {
-    const concern = gate.concerns(request, isObserved);
-    if (concern === false) continue;
-    if (met !== undefined) return reject('lenient-spelling', { reason: 'two-gates' });
-    met = { gate, concern };
-    if (isSafe(request.method)) break;
+  if (verdict !== undefined && 'identity' in verdict && verdict.identity !== undefined) {
+    const { identity, canonicalAuthorization } = verdict;
+    if (!exchange.place.takeForSubject(identity.subject)) return exchange.refuse(beyondShare);
+    const request = withCredentials(planned.forward, canonicalAuthorization);
+    return pass(dependencies, exchange, planned, request, identity);
   }
-  return met;
+  if (verdict?.observed === undefined) throw new TypeError('a token was neither good nor refused');
+  exchange.observe(verdict.observed);
+  return pass(dependencies, exchange, planned, planned.forward, undefined);
+}
+
+/** Behind the token: the filters, then the upstream. */
+function pass<Exchange extends PipelineExchange>(
+  dependencies: PipelineDependencies<Exchange>,
+  exchange: Exchange,
+  planned: ForwardPlan,
+  request: CanonicalRequest,
+  identity: Identity | undefined,
+): Eventually<void> | undefined {
+  if (planned.refusal !== undefined) return exchange.refuse(planned.refusal);
+  if (planned.filters.length === 0) return dependencies.forward(exchange, request, identity);
+  return runFilters(dependencies, exchange, planned, {
+    request,
+    identity,
+    body: undefined,
+    isObserved: planned.isObserved,
+  });
+}
+
+async function runFilters<Exchange extends PipelineExchange>(
+  dependencies: PipelineDependencies<Exchange>,
+  exchange: Exchange,
+  { filters }: ForwardPlan,
+  context: FilterContext & { body: Buffer | undefined },
+): Promise<void> {
+  const { request, identity, isObserved } = context;
+  let hooks: UpstreamHooks | undefined;
+  for (const { filter, match } of filters) {
+    if (context.body === undefined && filter.wantsBody?.(match, request, isObserved)) {
+      const read = await dependencies.readBody(exchange, request);
+      if (isRejection(read)) return exchange.refuse(read);
+      context.body = read;
+    }
+    const pending = filter.run(match, context);
+    const verdict = pending instanceof Promise ? await pending : pending;
+    if (isRejection(verdict)) return exchange.refuse(verdict);
+    if (isAnswer(verdict)) return exchange.answer(verdict);
+    if (verdict?.observed !== undefined) exchange.observe(verdict.observed);
+    if (verdict?.bufferLimit !== undefined) hooks = hooksOf(filter, verdict);
+  }
+  await dependencies.forward(exchange, request, identity, context.body, hooks);
+}
+
+/** Only the last filter may have hooks: what it has begun is then never left without an outcome by another's refusal. */
+function hooksOf({ name, hooksUpstream }: Filter, hooks: UpstreamHooks): UpstreamHooks {
+  if (hooksUpstream !== true) throw new TypeError(`${name} gives hooks, and does not say so`);
+  return hooks;
 }
 
 /** What was verified is what goes on: the canonical spelling of the credentials. */
-function withCredentials(
-  request: CanonicalRequest,
-  { canonicalAuthorization }: Authenticated,
-): CanonicalRequest {
-  if (fieldValue(request.fields, 'authorization') === canonicalAuthorization) return request;
-  return { ...request, fields: editFields(request.fields, { Authorization: canonicalAuthorization }) };
+function withCredentials(request: CanonicalRequest, authorization: string | undefined): CanonicalRequest {
+  if (authorization === undefined || fieldValue(request.fields, 'authorization') === authorization) {
+    return request;
+  }
+  return { ...request, fields: editFields(request.fields, { Authorization: authorization }) };
 }

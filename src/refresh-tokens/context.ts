@@ -1,14 +1,9 @@
 import { decodeJwt } from 'jose/jwt/decode';
-import type { PathRules } from '../http/path-table.ts';
-import type { TokenEndpoint } from './endpoints.ts';
 import type { RetryQueue } from './retry-queue.ts';
 import type { Digests } from './token-digest.ts';
 import type { TokenStore } from './token-store.ts';
 
 export interface RefreshTokensOptions {
-  readonly endpoints: readonly TokenEndpoint[];
-  /** How paths are read (`request`), as for the protected list. */
-  readonly paths: PathRules;
   readonly store: TokenStore;
   /** Whose an access token of the shop's own answer is; see `createAccessTokenSubject`. */
   readonly subjectOf: (accessToken: string) => string | undefined;

@@ -1,5 +1,7 @@
 import type { CanonicalRequest } from '../http/canonical-request.ts';
+import type { PathRules } from '../http/path-table.ts';
 import { type Answer, isAnswer, isRejection, type Rejection } from '../http/rejection.ts';
+import type { FilterContext, Matcher } from '../proxy/filter.ts';
 import type { ObservedHooks } from '../upstream/hooks.ts';
 import {
   type RefreshTokenContext,
@@ -7,7 +9,7 @@ import {
   type RefreshTokensOptions,
   refreshTokenEvents,
 } from './context.ts';
-import { compileTokenEndpoints, hasBody, type TokenRequest } from './endpoints.ts';
+import { compileTokenEndpoints, hasBody, type TokenEndpoint, type TokenRequest } from './endpoints.ts';
 import { issueHooks } from './issue.ts';
 import { beginRefresh } from './refresh.ts';
 import { refuseNotPlain } from './refusals.ts';
@@ -16,19 +18,22 @@ import { beginRevocation } from './revoke.ts';
 import { createDigests } from './token-digest.ts';
 import { type Candidate, findCandidate, readType } from './token-request.ts';
 
-/** The life cycle of refresh tokens at the edge: a gate of the pipeline. */
-export interface RefreshTokens {
-  concerns(request: CanonicalRequest): false | 'head' | 'whole-body';
-  /**
-   * Rejections: `token-request-not-plain`, `refresh-token-invalid`, `refresh-token-busy`, `refresh-token-unavailable`,
-   * `token-store-unavailable`; within the leeway an answer. In observe mode a refresh that would have been refused goes on,
-   * and what it yields is recorded.
-   */
-  begin(
-    request: CanonicalRequest,
-    identity: { readonly subject: string } | undefined,
-    body: Buffer | undefined,
-    isObserved?: boolean,
+/** What a request is to the life of refresh tokens, by its head alone. */
+export type TokenMatcher = Matcher<TokenRequest> & {
+  match(request: CanonicalRequest): TokenRequest | undefined;
+};
+
+/**
+ * The life cycle of refresh tokens at the edge. Rejections: `token-request-not-plain`, `refresh-token-invalid`,
+ * `refresh-token-busy`, `refresh-token-unavailable`, `token-store-unavailable`; within the leeway an answer. In observe
+ * mode a refresh that would have been refused goes on, and what it yields is recorded.
+ */
+export interface RefreshTokens extends TokenMatcher {
+  run(
+    match: TokenRequest,
+    context: Pick<FilterContext, 'request' | 'body' | 'isObserved'> & {
+      readonly identity: { readonly subject: string } | undefined;
+    },
   ): Promise<ObservedHooks | Answer | Rejection | undefined>;
   stats(): RefreshTokenStats;
   /** Gives how many writes the store never took. */
@@ -41,8 +46,38 @@ export interface RefreshTokenStats {
   readonly delayedWrites: number;
 }
 
+/** `paths`: how paths are read (`request`), as for the protected list. */
+export function createTokenMatcher(endpoints: readonly TokenEndpoint[], paths: PathRules): TokenMatcher {
+  return {
+    name: 'refresh-tokens',
+    hooksUpstream: true,
+    match: compileTokenEndpoints(endpoints, paths),
+    wantsBody: ({ refreshes, otherMethod }, request) =>
+      refreshes.length > 0 || (otherMethod.length > 0 && hasBody(request)),
+    describe({ issues, refreshes, revokes }) {
+      const kinds = [
+        ...(issues.length > 0 ? (['issue'] as const) : []),
+        ...(refreshes.length > 0 ? (['exchange'] as const) : []),
+        ...(revokes === undefined ? [] : (['revoke'] as const)),
+      ];
+      return {
+        label: 'refresh token',
+        text: kinds.map((kind) => kindTexts[kind]).join('; ') || otherMethodText,
+        details: kinds,
+      };
+    },
+  };
+}
+
+const kindTexts = {
+  issue: 'a refresh token in the answer is remembered',
+  exchange: 'a refresh token in the request is used up; refused when it was used, revoked or has expired',
+  revoke: "revokes the user's own refresh token",
+} as const;
+const otherMethodText = 'by another method than the endpoint: refused where it holds a refresh token';
+
 /** docs/decisions/refresh-token-states.md is what this does, and why. */
-export function createRefreshTokens(options: RefreshTokensOptions): RefreshTokens {
+export function createRefreshTokens(matcher: TokenMatcher, options: RefreshTokensOptions): RefreshTokens {
   const events = Object.fromEntries(refreshTokenEvents.map((event) => [event, 0])) as Record<
     RefreshTokenEvent,
     number
@@ -67,22 +102,9 @@ export function createRefreshTokens(options: RefreshTokensOptions): RefreshToken
     retries,
     emit,
   };
-  const read = compileTokenEndpoints(options.endpoints, options.paths);
-  /** `concerns` and `begin` ask about the same object: the table is looked into once. */
-  const known = new WeakMap<CanonicalRequest, TokenRequest>();
-
   return {
-    concerns(request) {
-      const meaning = read(request);
-      if (meaning === undefined) return false;
-      known.set(request, meaning);
-      const { refreshes, otherMethod } = meaning;
-      const isRead = refreshes.length > 0 || (otherMethod.length > 0 && hasBody(request));
-      return isRead ? 'whole-body' : 'head';
-    },
-    async begin(request, identity, body = Buffer.alloc(0), isObserved = false) {
-      const meaning = known.get(request) ?? read(request);
-      if (meaning === undefined) return undefined;
+    ...matcher,
+    async run(meaning, { request, identity, body = Buffer.alloc(0), isObserved }) {
       const { refreshes, issues, revokes } = meaning;
       const candidate = candidateOf(request, body, meaning);
       if ('notPlain' in candidate) {

@@ -4,8 +4,9 @@ import type { Answer } from '../http/rejection.ts';
 
 /** Cross-origin fields that are shopward's to set (Fetch standard, section 3.3); only where origins are configured. */
 export interface Cors {
-  /** Answers a preflight of a known origin; undefined: not one of ours. */
-  answerPreflight(request: CanonicalRequest): Answer | undefined;
+  /** Whether it is a preflight of a known origin. */
+  isPreflight(request: CanonicalRequest): boolean;
+  answerPreflight(preflight: CanonicalRequest): Answer;
   /** Fields of every other answer to a request from `origin`, flat; without an allowed origin only `Vary`. */
   fieldsFor(origin: string | undefined): readonly string[];
 }
@@ -30,10 +31,11 @@ export function createCors(origins: readonly string[]): Cors {
   const isAllowed = (origin: string | undefined): origin is string =>
     origin !== undefined && known.has(origin);
   return {
+    isPreflight: ({ method, fields }) =>
+      method === 'OPTIONS' &&
+      isAllowed(fieldValue(fields, 'origin')) &&
+      fieldValue(fields, 'access-control-request-method') !== undefined,
     answerPreflight(request) {
-      if (request.method !== 'OPTIONS') return undefined;
-      if (!isAllowed(fieldValue(request.fields, 'origin'))) return undefined;
-      if (fieldValue(request.fields, 'access-control-request-method') === undefined) return undefined;
       const asked = (fieldValue(request.fields, 'access-control-request-headers') ?? '')
         .split(',')
         .map((name) => name.trim())

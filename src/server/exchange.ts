@@ -59,7 +59,7 @@ export class Exchange implements Noted, ForwardCaller, Handled {
   }
 
   /** The request was understood. */
-  meet(request: CanonicalRequest): void {
+  setRequest(request: CanonicalRequest): void {
     this.request = request;
   }
 

@@ -8,87 +8,39 @@ import { renderRejection } from '../http/write-response.ts';
 import type { WebSocketForwarder } from '../upstream/websocket.ts';
 import { endWithAnswer } from './client-error.ts';
 import type { ExchangeContext } from './exchange.ts';
-import { beyondShare, type InFlight } from './in-flight.ts';
+import type { InFlight, Place } from './in-flight.ts';
 import { codeOf, type Noted, type Outcome, readUnread, recordOf, type UnreadRequest } from './record-of.ts';
 
-type Eventually<T> = T | Promise<T>;
-
-/** The rooms of the pipeline that a handshake passes through, too. */
-export interface HandshakeRooms {
-  canonicalise(incoming: IncomingMessage): CanonicalRequest | Rejection;
-  /** An endpoint of shopward's own: it is answered as for every other GET, and nothing is upgraded. */
-  askOwnEndpoints(
-    request: CanonicalRequest,
-    notes: HandshakeNotes,
-  ): Eventually<Answer | Rejection> | undefined;
-  /** The same admission as for every other request. */
-  admit(
-    request: CanonicalRequest,
-    notes: HandshakeNotes,
-  ): Eventually<
-    { readonly request: CanonicalRequest; readonly identity: HandshakeIdentity | undefined } | Rejection
-  >;
+export interface UpgradeOptions {
   /** Sockets that are open or being opened. */
   readonly inFlight: InFlight;
-  readonly forwarder: WebSocketForwarder;
+  /** The pipeline of every other request; ends each handshake that it is given. */
+  handle(handshake: Handshake): void;
 }
 
-/** Whose socket it is, and until when. */
-interface HandshakeIdentity {
-  readonly subject: string;
-  /** Milliseconds since the epoch. */
-  readonly expiresAtMs: number;
-}
-
-export type HandshakeNotes = Pick<Handshake, 'route' | 'observe'>;
-
-/** WebSocket handshakes (RFC 6455): the line of every other request, on a bare socket. Never rejects. */
-export function createUpgradeHandler(rooms: HandshakeRooms, context: ExchangeContext) {
-  return async (incoming: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> => {
+/** WebSocket handshakes (RFC 6455): the line of every other request, on a bare socket. Never throws. */
+export function createUpgradeHandler({ inFlight, handle }: UpgradeOptions, context: ExchangeContext) {
+  return (incoming: IncomingMessage, socket: Duplex, head: Buffer): void => {
     socket.on('error', () => socket.destroy());
-    const handshake = new Handshake(incoming, socket, context);
-    try {
-      await shake(rooms, handshake, head);
-    } catch (fault) {
-      context.onFault(fault, handshake.request?.requestId ?? handshake.unread.requestId);
-      handshake.refuse(reject('internal-error', { reason: 'fault' }));
-    }
+    const place = inFlight.enter();
+    socket.once('close', () => place.leave());
+    if (socket.destroyed) place.leave();
+    const handshake = new Handshake(incoming, socket, head, place, context);
+    if (place.isBeyond) handshake.refuse(noPlace);
+    else handle(handshake);
   };
 }
 
-async function shake(rooms: HandshakeRooms, handshake: Handshake, head: Buffer): Promise<void> {
-  const request = rooms.canonicalise(handshake.incoming);
-  if (isRejection(request)) return handshake.refuse(request);
-  if (request.isWebSocketUpgrade !== true) return handshake.refuse(notAHandshake);
-  handshake.request = request;
-  const place = rooms.inFlight.enter();
-  handshake.socket.once('close', () => place.leave());
-  if (handshake.socket.destroyed) place.leave();
-  if (place.isBeyond) return handshake.refuse(noPlace);
-  if (!place.takeFor(request.clientAddress)) return handshake.refuse(beyondShare);
-  const own = await rooms.askOwnEndpoints(request, handshake);
-  if (own !== undefined) return isRejection(own) ? handshake.refuse(own) : handshake.answer(own);
-  const admission = await rooms.admit(request, handshake);
-  if (isRejection(admission)) return handshake.refuse(admission);
-  const { identity } = admission;
-  if (identity !== undefined) {
-    if (!place.takeForSubject(identity.subject)) return handshake.refuse(beyondShare);
-    endAt(identity.expiresAtMs, handshake.socket);
-  }
-  let refused = 0;
-  const refuse = (rejection: Rejection) => {
-    refused = handshake.write(handshake.speak(rejection));
-  };
-  const result = await rooms.forwarder.forward(admission.request, handshake.socket, head, refuse);
-  const { rejection } = result;
-  const fault = codeOf(result.cause);
-  const status = rejection === undefined ? result.status : refused;
-  const decision = rejection !== undefined ? 'refused' : status === 0 ? 'aborted' : 'forwarded';
-  handshake.record({ decision, status, rejection, fault });
+const noPlace = reject('overloaded', { reason: 'websockets', retryAfterSeconds: 1 });
+
+/** A request that is no handshake of RFC 6455, where only one may stand. */
+export function refuseOtherThanHandshake(
+  request: CanonicalRequest | Rejection,
+): CanonicalRequest | Rejection {
+  return isRejection(request) || request.isWebSocketUpgrade === true ? request : notAHandshake;
 }
 
 const notAHandshake = reject('bad-request', { reason: 'websocket' });
-const noPlace = reject('overloaded', { reason: 'websockets', retryAfterSeconds: 1 });
 
 /** What a timer of node's holds. */
 const longestTimerMs = 2 ** 31 - 1;
@@ -109,20 +61,31 @@ function endAt(expiresAtMs: number, socket: Duplex): void {
 }
 
 /** One handshake and its end, and what is noted of it. */
-class Handshake implements Noted {
+export class Handshake implements Noted {
   readonly incoming: IncomingMessage;
-  readonly socket: Duplex;
+  readonly place: Place;
   route = '*';
   request: CanonicalRequest | undefined;
   observed: Rejection | undefined;
   readonly startedMs = performance.now();
+  readonly #socket: Duplex;
+  /** What the client sent behind its head. */
+  readonly #sentEarly: Buffer;
   readonly #context: ExchangeContext;
   #isRecorded = false;
   #unread: UnreadRequest | undefined;
 
-  constructor(incoming: IncomingMessage, socket: Duplex, context: ExchangeContext) {
+  constructor(
+    incoming: IncomingMessage,
+    socket: Duplex,
+    sentEarly: Buffer,
+    place: Place,
+    context: ExchangeContext,
+  ) {
     this.incoming = incoming;
-    this.socket = socket;
+    this.#socket = socket;
+    this.#sentEarly = sentEarly;
+    this.place = place;
     this.#context = context;
   }
 
@@ -135,23 +98,52 @@ class Handshake implements Noted {
     return this.incoming.socket.remoteAddress ?? '';
   }
 
+  setRequest(request: CanonicalRequest): void {
+    this.request = request;
+  }
+
   /** A refusal that observe mode only notes; the first one counts. */
   observe(rejection: Rejection): void {
     this.observed ??= rejection;
   }
 
   refuse(rejection: Rejection): void {
-    const status = this.write(this.speak(rejection));
-    this.record({ decision: status === 0 ? 'aborted' : 'refused', status, rejection });
+    const status = this.#writeRejection(rejection);
+    this.#record({ decision: status === 0 ? 'aborted' : 'refused', status, rejection });
   }
 
   answer(answer: Answer): void {
-    const status = this.write(answer);
-    this.record({ decision: status === 0 ? 'aborted' : 'answered', status });
+    const status = this.#write(answer);
+    this.#record({ decision: status === 0 ? 'aborted' : 'answered', status });
   }
 
-  speak(rejection: Rejection): Answer {
-    return renderRejection(rejection, this.#context.rejections);
+  /** A bug or an impossible state. */
+  fail(fault: unknown): void {
+    this.#context.onFault(fault, this.request?.requestId ?? this.unread.requestId);
+    this.refuse(reject('internal-error', { reason: 'fault' }));
+  }
+
+  /** Joins both sides; the socket ends with the token that opened it. */
+  async join(
+    forwarder: WebSocketForwarder,
+    request: CanonicalRequest,
+    identity: { readonly expiresAtMs: number } | undefined,
+  ): Promise<void> {
+    if (identity !== undefined) endAt(identity.expiresAtMs, this.#socket);
+    let refused = 0;
+    const refuse = (rejection: Rejection) => {
+      refused = this.#writeRejection(rejection);
+    };
+    const result = await forwarder.forward(request, this.#socket, this.#sentEarly, refuse);
+    const { rejection } = result;
+    const fault = codeOf(result.cause);
+    const status = rejection === undefined ? result.status : refused;
+    const decision = rejection !== undefined ? 'refused' : status === 0 ? 'aborted' : 'forwarded';
+    this.#record({ decision, status, rejection, fault });
+  }
+
+  #writeRejection(rejection: Rejection): number {
+    return this.#write(renderRejection(rejection, this.#context.rejections));
   }
 
   #ownFields(): FieldList {
@@ -162,15 +154,15 @@ class Handshake implements Noted {
   }
 
   /** The first one counts. */
-  record(outcome: Outcome): void {
+  #record(outcome: Outcome): void {
     if (this.#isRecorded) return;
     this.#isRecorded = true;
     this.#context.record(recordOf(this, outcome, this.#context.pathForLog), this.request);
   }
 
   /** The status that was sent, 0 for none. */
-  write(answer: Answer): number {
-    const { socket } = this;
+  #write(answer: Answer): number {
+    const socket = this.#socket;
     if (!socket.writable) {
       socket.destroy();
       return 0;

@@ -256,6 +256,7 @@ describe('explain prints', () => {
     expect(Object.keys(await asData('GET /nothing')).sort()).toEqual([
       'canonicalPath',
       'entityTags',
+      'filters',
       'forward',
       'notes',
       'ownEndpoint',

@@ -1,10 +1,17 @@
-import { createEntityTags, type EntityTags, type EntityTagsOptions } from '../../src/entity-tags/filter.ts';
+import {
+  createEntityTagMatcher,
+  createEntityTags,
+  type EntityTagRules,
+  type EntityTags,
+  type EntityTagsOptions,
+} from '../../src/entity-tags/filter.ts';
 import { createMemoryTagStore } from '../../src/entity-tags/memory-store.ts';
 import type { TrackedResourceOptions } from '../../src/entity-tags/resources.ts';
 import type { CanonicalRequest, Method } from '../../src/http/canonical-request.ts';
 import { editFields, type FieldList, fieldValue } from '../../src/http/field-list.ts';
 import { type Answer, isAnswer, isRejection } from '../../src/http/rejection.ts';
 import type { ForwardOutcome, UpstreamHooks } from '../../src/upstream/hooks.ts';
+import { runFilter, wishOf } from '../harness/run-filter.ts';
 import { timesOf } from './tag-store.contract.ts';
 
 export const carts: TrackedResourceOptions = {
@@ -18,21 +25,21 @@ export const carts: TrackedResourceOptions = {
 
 export function createGate(
   resource: Partial<TrackedResourceOptions> = {},
-  more: Partial<EntityTagsOptions> = {},
+  more: Partial<EntityTagsOptions & Pick<EntityTagRules, 'paths'>> = {},
 ): { gate: EntityTags; events: string[] } {
   const events: string[] = [];
   // Nothing is held up for as long as this but on purpose.
   const times = timesOf({ leaseMs: 120_000, sendByMs: 60_000 });
-  const gate = createEntityTags({
-    resources: [{ ...carts, ...resource }],
+  const { paths = { ignoredPrefixes: [] }, ...options } = more;
+  const matcher = createEntityTagMatcher({ resources: [{ ...carts, ...resource }], paths });
+  const gate = createEntityTags(matcher, {
     store: createMemoryTagStore({ times }),
     times,
     waitMs: 50,
     trackedResponseBytes: 10_000,
-    paths: { ignoredPrefixes: [] },
     now: Date.now,
     onEvent: (event) => events.push(event),
-    ...more,
+    ...options,
   });
   return { gate, events };
 }
@@ -85,10 +92,10 @@ export async function ask(
   shop: ShopAnswer,
   { subject = 'anna', observed = false }: { subject?: string | undefined; observed?: boolean } = {},
 ): Promise<Seen> {
-  const concern = gate.concerns(request, observed);
-  const body = concern === 'whole-body' ? Buffer.from('{}') : undefined;
+  const wish = wishOf(gate, request, observed);
+  const body = wish === 'whole-body' ? Buffer.from('{}') : undefined;
   const identity = subject === '' ? undefined : { subject };
-  const verdict = concern === false ? undefined : await gate.begin(request, identity, body, observed);
+  const verdict = await runFilter(gate, request, identity, body, observed);
   if (isRejection(verdict))
     return { status: verdict.rejection, tag: undefined, fields: [], forwarded: undefined };
   if (isAnswer(verdict)) return seen(verdict);

@@ -11,12 +11,17 @@ import { buildRequestRules, canonicaliseRequest } from '../../src/http/canonical
 import { buildRejections, isAnswer, isRejection } from '../../src/http/rejection.ts';
 import { writeRejection } from '../../src/http/write-response.ts';
 import { createAccessTokenSubject, type RefreshTokensOptions } from '../../src/refresh-tokens/context.ts';
-import { createRefreshTokens, type RefreshTokens } from '../../src/refresh-tokens/filter.ts';
+import {
+  createRefreshTokens,
+  createTokenMatcher,
+  type RefreshTokens,
+} from '../../src/refresh-tokens/filter.ts';
 import type { TokenStore } from '../../src/refresh-tokens/token-store.ts';
 import { InFlight } from '../../src/server/in-flight.ts';
 import { createForwarder, type ForwardResult } from '../../src/upstream/forwarder.ts';
 import { createHttpProxy3Engine } from '../../src/upstream/http-proxy-3/engine.ts';
 import { readWholeBody } from '../../src/upstream/request-body.ts';
+import { runFilter, wishOf } from '../harness/run-filter.ts';
 
 export interface TokenFront {
   readonly port: number;
@@ -50,9 +55,7 @@ export async function startTokenFront(
     now: Date.now,
   });
   const authenticate = createAuthenticate({ verifier });
-  const gate = createRefreshTokens({
-    endpoints: shopEndpoints,
-    paths: { ignoredPrefixes: [] },
+  const gate = createRefreshTokens(createTokenMatcher(shopEndpoints, { ignoredPrefixes: [] }), {
     store,
     subjectOf: createAccessTokenSubject(createSubjectReader('sub.customer_reference')),
     lifetimeMs: defaultLifetimeMs,
@@ -84,7 +87,7 @@ export async function startTokenFront(
     const refuse = (rejection: Parameters<typeof writeRejection>[2]) =>
       void writeRejection(incoming, response, rejection, rejections);
     if (isRejection(request)) return refuse(request);
-    const concern = gate.concerns(request);
+    const wish = wishOf(gate, request);
     let identity: { readonly subject: string } | undefined;
     if (request.method === 'DELETE') {
       const verdict = await authenticate(request, []);
@@ -92,12 +95,11 @@ export async function startTokenFront(
       identity = verdict.identity;
     }
     const body =
-      concern === 'whole-body'
+      wish === 'whole-body'
         ? await readWholeBody(incoming, request.body, { limitBytes: 2_097_152, timeoutMs: 60_000 })
         : undefined;
     if (isRejection(body)) return refuse(body);
-    const hooks =
-      concern === false ? undefined : await gate.begin(request, identity, body, options.isObserved);
+    const hooks = await runFilter(gate, request, identity, body, options.isObserved);
     if (isRejection(hooks)) return refuse(hooks);
     if (isAnswer(hooks)) {
       response.writeHead(hooks.status, [...hooks.fields]).end(hooks.body ?? undefined);

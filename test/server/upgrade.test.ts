@@ -1,11 +1,19 @@
 import { afterEach, expect, it } from 'vitest';
+import { createAccessTokenMatcher } from '../../src/access/filter.ts';
+import { compileProtectedList } from '../../src/access/protected-list.ts';
+import { parseProtectedList } from '../../src/access/protected-list-document.ts';
 import { buildRejections, reject } from '../../src/http/rejection.ts';
+import { createPipeline } from '../../src/proxy/pipeline.ts';
 import { InFlight } from '../../src/server/in-flight.ts';
 import { createListener } from '../../src/server/listener.ts';
 import { createOwnFields } from '../../src/server/own-fields.ts';
-import { createUpgradeHandler } from '../../src/server/upgrade.ts';
+import { createUpgradeHandler, type Handshake } from '../../src/server/upgrade.ts';
 import { exchangeRaw } from '../harness/raw-client.ts';
 import { accepted, sampleHead } from '../http/sample-request.ts';
+
+const { list } = parseProtectedList('groups: { all: [ANY /**] }\ncomplete: true\n', 'list');
+if (list === undefined) throw new Error('the list is broken');
+const everything = compileProtectedList(list, { ignoredPrefixes: [] });
 
 let close: () => void;
 afterEach(() => close());
@@ -34,11 +42,18 @@ it.each([
     },
     handleUpgrade: createUpgradeHandler(
       {
-        canonicalise: () => ({ ...accepted(sampleHead()), isWebSocketUpgrade: true }),
         inFlight: new InFlight({ limit: 10, sharePercent: 50 }),
-        askOwnEndpoints: () => undefined,
-        admit,
-        forwarder: { forward: () => Promise.reject(reject('internal-error')), open: 0, close() {} },
+        handle: createPipeline<Handshake>({
+          canonicalise: () => ({ ...accepted(sampleHead()), isWebSocketUpgrade: true }),
+          rules: {
+            endpoints: [],
+            accessToken: { ...createAccessTokenMatcher(() => everything), run: admit },
+            filters: [],
+            observe: false,
+          },
+          readBody: () => Promise.reject(new Error('a handshake has no body')),
+          forward: () => Promise.reject(reject('internal-error')),
+        }),
       },
       {
         rejections: buildRejections({}),

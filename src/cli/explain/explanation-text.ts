@@ -3,44 +3,32 @@ import type { ExplainedRow, Explanation, Refusal } from './explanation.ts';
 
 /** The explanation for people: one fact a line, its name in front. */
 export function explanationText(explanation: Explanation, notes: readonly string[]): string[] {
-  const { request, canonicalPath, refusal, rows, whyNot, entityTags, forward } = explanation;
+  const { request, canonicalPath, refusal, rows, whyNot, verdict, filters, forward } = explanation;
   const lines = [`${request.method} ${request.target}`];
   const say = (name: string, text: string) => lines.push(`  ${name.padEnd(15)} ${text}`);
   for (const note of notes) say('as pasted', note);
   if (canonicalPath !== null && canonicalPath !== request.target.split('?')[0]) {
     say('canonical path', canonicalPath);
   }
-  if (refusal !== null) {
+  if (verdict === 'refused' && refusal !== null) {
     say('refused', speak(refusal));
     if (refusal.reason !== undefined) say('because', refusal.reason);
     say('forwarded', 'no: the upstream is not asked');
     return lines;
   }
   if (explanation.ownEndpoint !== null) {
-    say('answered', ownTexts[explanation.ownEndpoint]);
+    for (const { text } of filters) say('answered', text);
     return lines;
   }
-  say(explanation.verdict, verdictText(explanation));
+  say(verdict, verdictText(explanation));
   for (const row of rows) say('row', rowText(row));
   for (const why of whyNot) say('why not', why);
-  if (entityTags !== null) say('entity tag', entityTags.text);
-  for (const kind of explanation.refreshTokens) say('refresh token', tokenTexts[kind]);
+  for (const { name, label = name, text } of filters) say(label, text);
+  if (refusal !== null) say('then refused', speak(refusal));
   if (forward === null) say('forwarded', 'no: the upstream is not asked');
   else say('forwarded', `${forward.method} ${forward.target} to ${forward.upstream}`);
   return lines;
 }
-
-const ownTexts: Readonly<Record<NonNullable<Explanation['ownEndpoint']>, string>> = {
-  'url-resolver': 'by the URL resolver, from its mapping; needs no token',
-  'protected-resources': 'by shopward: the protected list for clients; needs no token',
-  'resource-metadata': 'by shopward: metadata of the protected resource (RFC 9728); needs no token',
-};
-
-const tokenTexts: Readonly<Record<Explanation['refreshTokens'][number], string>> = {
-  issue: 'a refresh token in the answer is remembered',
-  exchange: 'a refresh token in the request is used up; refused when it was used, revoked or has expired',
-  revoke: "revokes the user's own refresh token",
-};
 
 function verdictText({ token }: Explanation): string {
   if (!token.needed || token.missing === null || token.invalid === null) {

@@ -1,14 +1,21 @@
 import { type ProtectedList, resourceId } from '../../access/protected-list.ts';
-import type { Config } from '../../config/schema.ts';
+import type { FilterDefinition } from '../../app/filter-definition.ts';
+import { compileRules } from '../../app/filters.ts';
+import type { Config, PartialConfig } from '../../config/schema.ts';
 import { type CanonicalRequest, requestTarget } from '../../http/canonical-request.ts';
 import { buildRequestRules, canonicaliseRequest } from '../../http/canonicalise-request.ts';
 import type { FieldList } from '../../http/field-list.ts';
 import type { ReadingStep } from '../../http/path-table.ts';
-import { buildRejections, isRejection, type RejectionName, type Rejections } from '../../http/rejection.ts';
-import { compileTokenEndpoints } from '../../refresh-tokens/endpoints.ts';
-import { type EntityTagRule, findEntityTagRule, hasNoId, lenientSpellingRule } from './entity-tag-rule.ts';
+import {
+  buildRejections,
+  isRejection,
+  type Rejection,
+  type RejectionName,
+  type Rejections,
+} from '../../http/rejection.ts';
+import type { FilterDescription, Matcher } from '../../proxy/filter.ts';
+import { type ForwardPlan, knownRefusal, type PlannedFilter, plan } from '../../proxy/plan.ts';
 import { explainMiss } from './nearest-rows.ts';
-import { findOwnEndpoint, type OwnEndpointName } from './own-endpoint.ts';
 
 export interface AskedRequest {
   readonly method: string;
@@ -38,7 +45,8 @@ export interface Explanation {
   readonly verdict: 'refused' | 'own-endpoint' | 'protected' | 'open';
   readonly canonicalPath: string | null;
   readonly refusal: Refusal | null;
-  readonly ownEndpoint: OwnEndpointName | null;
+  /** Name of the filter that answers. */
+  readonly ownEndpoint: string | null;
   readonly token: {
     readonly needed: boolean;
     /** All of them are required. */
@@ -51,11 +59,21 @@ export interface Explanation {
   readonly rows: readonly ExplainedRow[];
   /** Why no row is met. */
   readonly whyNot: readonly string[];
-  readonly entityTags: EntityTagRule | null;
-  /** What it may do to refresh tokens: several, where one path issues and exchanges. */
-  readonly refreshTokens: readonly ('issue' | 'exchange' | 'revoke')[];
+  /** Every filter that has a say in it, in their order. */
+  readonly filters: readonly (FilterDescription & { readonly name: string })[];
+  /** What `filters` says of entity tags. */
+  readonly entityTags: EntityTagExplanation | null;
+  /** What it may do to refresh tokens: of `issue`, `exchange` and `revoke` several, where one path does. */
+  readonly refreshTokens: readonly unknown[];
   /** Null: nothing that passes the checks above would be forwarded either. */
   readonly forward: { readonly upstream: string; readonly method: string; readonly target: string } | null;
+}
+
+export interface EntityTagExplanation {
+  readonly rule: string;
+  /** Null where the path may mean several. */
+  readonly resource: Readonly<Record<string, unknown>> | null;
+  readonly text: string;
 }
 
 export interface ExplainedRow {
@@ -73,8 +91,13 @@ export interface ExplainedRow {
   readonly decides: boolean;
 }
 
-/** Pure: the proxy's own canonical request, compiled list, tables and rules, without a request being made. */
-export function explainRequest(asked: AskedRequest, config: Config, list: ProtectedList): Explanation {
+/** Pure: the proxy's own canonical request and its own plan, without a request being made. */
+export function explainRequest(
+  asked: AskedRequest,
+  config: Config,
+  list: ProtectedList,
+  definitions?: readonly FilterDefinition[],
+): Explanation {
   const rejections = buildRejections(config.rejections);
   const { method, target, host } = asked;
   const nothing: Explanation = {
@@ -86,42 +109,70 @@ export function explainRequest(asked: AskedRequest, config: Config, list: Protec
     token: { needed: false, scopes: [], observed: false, missing: null, invalid: null },
     rows: [],
     whyNot: [],
+    filters: [],
     entityTags: null,
     refreshTokens: [],
     forward: null,
   };
-  const request = canonicalise(asked, config);
-  if (isRejection(request)) {
-    const refusal = refusalOf(request.rejection, rejections, request.reason);
-    return { ...nothing, verdict: 'refused', refusal };
+  const request = canonicaliseAsked(asked, config);
+  const canonicalPath = isRejection(request) ? null : request.path;
+  const planned = isRejection(request) ? request : plan(request, compileRules(config, list, definitions));
+  if (isRejection(planned) || isRejection(request)) {
+    const { rejection, reason } = planned as Rejection;
+    return {
+      ...nothing,
+      verdict: 'refused',
+      canonicalPath,
+      refusal: refusalOf(rejection, rejections, reason),
+    };
   }
-  const canonicalPath = request.path;
-  const ownEndpoint = findOwnEndpoint(request, config);
-  if (ownEndpoint !== null) return { ...nothing, verdict: 'own-endpoint', canonicalPath, ownEndpoint };
-  if (hasNoId(request, config)) {
-    const refusal = refusalOf('resource-id-missing', rejections);
-    return { ...nothing, verdict: 'refused', canonicalPath, refusal };
+  const describe = ({ filter, match }: PlannedFilter<Matcher>) => ({
+    name: filter.name,
+    ...filter.describe(match, request, (name) => `${rejections[name].status} code ${rejections[name].code}`),
+  });
+  if ('endpoint' in planned) {
+    const filter = describe(planned.endpoint);
+    return {
+      ...nothing,
+      verdict: 'own-endpoint',
+      canonicalPath,
+      ownEndpoint: filter.name,
+      filters: [filter],
+    };
   }
-  const refreshTokens = findTokenKinds(request, config);
-  const tracked = findEntityTagRule(request, config, rejections);
-  // A change that two gates would have to watch is refused, whatever each of them says.
-  const entityTags = tracked && refreshTokens.length > 0 ? lenientSpellingRule(rejections) : tracked;
-  const forward = { upstream: config.upstream.url, method: request.method, target: requestTarget(request) };
+  const filters = planned.filters.map(describe);
+  const detailsOf = (wanted: string) => filters.find(({ name }) => name === wanted)?.details;
+  const conflict =
+    planned.refusal && refusalOf(planned.refusal.rejection, rejections, planned.refusal.reason);
+  const behindToken = knownRefusal(planned);
+  const forward = {
+    upstream: config.upstream.url,
+    method: request.method,
+    target: requestTarget(planned.forward),
+  };
   return {
     ...nothing,
-    ...explainProtection(request, config, list, rejections),
+    ...explainToken(planned, request, list, rejections),
     canonicalPath,
-    entityTags,
-    refreshTokens,
-    forward: entityTags?.rule === 'lenient-spelling' ? null : forward,
+    refusal: behindToken ? refusalOf(behindToken.rejection, rejections, behindToken.reason) : null,
+    filters,
+    entityTags: conflict
+      ? { rule: conflict.rejection, resource: null, text: conflict.detail }
+      : ((detailsOf('entity-tags') ?? null) as EntityTagExplanation | null),
+    refreshTokens: (detailsOf('refresh-tokens') ?? []) as readonly unknown[],
+    forward: behindToken === undefined ? forward : null,
   };
 }
 
-function canonicalise({ method, target, host, fields = [] }: AskedRequest, config: Config) {
+/** As it would come over the wire, from a machine that nobody trusts. */
+export function canonicaliseAsked(
+  { method, target, host, fields = [] }: AskedRequest,
+  config: Pick<PartialConfig, 'request' | 'limits'>,
+) {
   const rules = buildRequestRules({
     upstreamHost: 'upstream',
-    encodedSlash: config.request.encodedSlash,
-    requestBodyBytes: config.limits.requestBody,
+    encodedSlash: config.request?.encodedSlash ?? [],
+    requestBodyBytes: config.limits?.requestBody ?? 0,
   });
   const has = (name: string) => fields.some((part, i) => i % 2 === 0 && part.toLowerCase() === name);
   const rawHeaders = [...fields];
@@ -132,15 +183,13 @@ function canonicalise({ method, target, host, fields = [] }: AskedRequest, confi
   return canonicaliseRequest(head, { address: '127.0.0.1', isTls: false, isTrusted: false }, rules);
 }
 
-function explainProtection(
+function explainToken(
+  { token, isObserved }: ForwardPlan<Matcher>,
   request: CanonicalRequest,
-  config: Config,
   list: ProtectedList,
   rejections: Rejections,
 ): Pick<Explanation, 'verdict' | 'token' | 'rows' | 'whyNot'> {
-  const requirement = list.match(request);
-  const observed = config.mode === 'observe' || requirement?.observe === true;
-  if (requirement === undefined) {
+  if (token === 'none') {
     return {
       verdict: 'open',
       token: { needed: false, scopes: [], observed: false, missing: null, invalid: null },
@@ -153,12 +202,12 @@ function explainProtection(
     verdict: 'protected',
     token: {
       needed: true,
-      scopes: requirement.scopes,
-      observed,
+      scopes: token.scopes,
+      observed: isObserved,
       missing: refusalOf('access-token-missing', rejections),
       invalid: refusalOf('access-token-invalid', rejections),
     },
-    rows: requirement.rows.map((row) => ({
+    rows: token.rows.map((row) => ({
       row: resourceId(row),
       group: row.group,
       file: row.source.file,
@@ -167,22 +216,10 @@ function explainProtection(
       observe: row.observe,
       exact: readings.get(row)?.length === 0,
       reading: readings.get(row) ?? [],
-      decides: row === requirement.row,
+      decides: row === token.row,
     })),
     whyNot: [],
   };
-}
-
-function findTokenKinds(request: CanonicalRequest, config: Config): Explanation['refreshTokens'] {
-  if (config.refreshTokens === false) return [];
-  const { endpoints } = config.refreshTokens;
-  const met = compileTokenEndpoints(endpoints, config.request)(request);
-  if (met === undefined) return [];
-  return [
-    ...(met.issues.length > 0 ? (['issue'] as const) : []),
-    ...(met.refreshes.length > 0 ? (['exchange'] as const) : []),
-    ...(met.revokes === undefined ? [] : (['revoke'] as const)),
-  ];
 }
 
 function refusalOf(rejection: RejectionName, rejections: Rejections, reason?: string): Refusal {

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import type { CanonicalRequest, Method } from '../../../src/http/canonical-request.ts';
 import { isFormPost } from '../../../src/http/form-encoding.ts';
 import { isAnswer, isRejection } from '../../../src/http/rejection.ts';
-import { createRefreshTokens } from '../../../src/refresh-tokens/filter.ts';
+import { createRefreshTokens, createTokenMatcher } from '../../../src/refresh-tokens/filter.ts';
 import { MemoryTokenStore } from '../../../src/refresh-tokens/memory-store.ts';
+import { runFilter } from '../../harness/run-filter.ts';
 import { defaultLifetimeMs, shopEndpoints } from '../../refresh-tokens/token-front.ts';
 import { isSameToken } from './same-token.ts';
 import type { TokenRequestCase } from './token-requests.ts';
@@ -13,9 +14,7 @@ import type { TokenReader } from './wire-request.ts';
 function openGate() {
   const lifetimeMs = defaultLifetimeMs;
   const store = new MemoryTokenStore({ lifetimeMs, retentionMs: 'keep' });
-  return createRefreshTokens({
-    endpoints: shopEndpoints,
-    paths: { ignoredPrefixes: [] },
+  return createRefreshTokens(createTokenMatcher(shopEndpoints, { ignoredPrefixes: [] }), {
     store,
     subjectOf: () => undefined,
     lifetimeMs,
@@ -25,8 +24,7 @@ function openGate() {
 
 /** As the pipeline asks it: what becomes of the request, and if it is forwarded, what became of it in the end. */
 async function pass(gate: ReturnType<typeof openGate>, request: CanonicalRequest, body: Buffer) {
-  if (gate.concerns(request) === false) return undefined;
-  const hooks = await gate.begin(request, undefined, body);
+  const hooks = await runFilter(gate, request, undefined, body);
   if (isRejection(hooks) || isAnswer(hooks)) return 'refused';
   return hooks;
 }

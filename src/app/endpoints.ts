@@ -1,0 +1,67 @@
+import {
+  createDocumentMatcher,
+  createProtectedResourcesDocument,
+  createResourceMetadata,
+  type DocumentMatcher,
+  metadataPath,
+} from '../access/published-documents.ts';
+import type { Config } from '../config/schema.ts';
+import { createCors } from '../server/cors.ts';
+import type { FilterDefinition } from './filter-definition.ts';
+import type { WatchedList } from './watched-list.ts';
+
+/** Preflights of the origins that are shopward's to answer. */
+export const corsDefinition: FilterDefinition = {
+  name: 'cors',
+  stage: 'endpoint',
+  compile({ cors }) {
+    if (cors === undefined || cors.origins.length === 0) return undefined;
+    const { isPreflight } = createCors(cors.origins);
+    return {
+      name: 'cors',
+      route: 'preflight',
+      match: (request) => isPreflight(request) || undefined,
+      describe: () => ({ text: 'by shopward: a preflight of a configured origin; needs no token' }),
+    };
+  },
+  create(matcher, { config }) {
+    const { answerPreflight } = createCors(config.cors.origins);
+    return { ...matcher, run: (_match, { request }) => answerPreflight(request) };
+  },
+};
+
+/** The protected list for clients. */
+export const protectedResourcesDefinition: FilterDefinition<DocumentMatcher> = {
+  name: 'protected-resources',
+  stage: 'endpoint',
+  compile: ({ protectedResourcesPath: path }) =>
+    path === undefined
+      ? undefined
+      : createDocumentMatcher('protected-resources', path, 'the protected list for clients'),
+  create(matcher, { config, list }) {
+    const path = config.protectedResourcesPath;
+    const document = createProtectedResourcesDocument({ path, list: list.current, rendered: list.rendered });
+    return { ...matcher, run: (_match, { request }) => document.answer(request) };
+  },
+};
+
+/** Metadata of the protected resource (RFC 9728). */
+export const metadataDefinition: FilterDefinition<DocumentMatcher> = {
+  name: 'resource-metadata',
+  stage: 'endpoint',
+  compile: () =>
+    createDocumentMatcher('resource-metadata', metadataPath, 'metadata of the protected resource (RFC 9728)'),
+  create(matcher, { config, list }) {
+    const metadata = createMetadata(config, list);
+    return { ...matcher, run: (_match, { request }) => metadata.answer(request) };
+  },
+};
+
+/** Also says where challenges point to. */
+export function createMetadata({ auth, publicUrl }: Config, list: WatchedList) {
+  return createResourceMetadata({
+    publicUrl,
+    authorizationServers: auth.issuer?.startsWith('https://') ? [auth.issuer] : [],
+    list: list.current,
+  });
+}

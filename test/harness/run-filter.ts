@@ -1,0 +1,42 @@
+import type { CanonicalRequest } from '../../src/http/canonical-request.ts';
+import { type Answer, isRejection, type Rejection } from '../../src/http/rejection.ts';
+import type { Matcher } from '../../src/proxy/filter.ts';
+import type { ObservedHooks } from '../../src/upstream/hooks.ts';
+
+/** What a filter does to a request, as the pipeline asks it, for tests of one filter alone. */
+interface AskedFilter extends Pick<Matcher, 'match' | 'wantsBody'> {
+  run(
+    match: never,
+    context: {
+      readonly request: CanonicalRequest;
+      readonly identity: never;
+      readonly body: Buffer | undefined;
+      readonly isObserved: boolean;
+    },
+  ): ObservedHooks | Answer | Rejection | undefined | Promise<ObservedHooks | Answer | Rejection | undefined>;
+}
+
+type Identity = { readonly subject?: string } | undefined;
+
+/** Whether it matches the request, and whether it wants its body whole; what is refused for its form alone has neither. */
+export function wishOf(
+  filter: AskedFilter,
+  request: CanonicalRequest,
+  isObserved = false,
+): false | 'head' | 'whole-body' {
+  const match = filter.match(request);
+  if (match === undefined || isRejection(match)) return false;
+  return filter.wantsBody?.(match, request, isObserved) ? 'whole-body' : 'head';
+}
+
+export async function runFilter(
+  filter: AskedFilter,
+  request: CanonicalRequest,
+  identity: Identity,
+  body?: Buffer,
+  isObserved = false,
+): Promise<ObservedHooks | Answer | Rejection | undefined> {
+  const match = filter.match(request);
+  if (match === undefined || isRejection(match)) return match;
+  return filter.run(match as never, { request, identity: identity as never, body, isObserved });
+}
