@@ -1,0 +1,45 @@
+/** What `npm run test:quick` leaves out; vitest.config.ts runs the rest as its project `quick`. */
+
+/** They compare the cost of one thing with another's, or bytes with bytes: few others beside them. */
+export const measures = [
+  'test/budget/**',
+  'test/cost/**',
+  'test/http/path-table-cost.test.ts',
+  'test/server/{answer,body}-memory.test.ts',
+];
+
+/**
+ * They start stores, browsers or many processes, kill them, wait for what has a time of its own, or try very many inputs. The ones that take
+ * longest come first, so that none of them is the last to end.
+ */
+export const slow = [
+  'test/hunt/hunt.test.ts',
+  'test/redis/store-state.test.ts',
+  'test/end-to-end/{shared-store,rolling-restart}.test.ts',
+  'test/drill/**',
+  'test/redis/connect-redis.test.ts',
+  'test/entity-tags/model/**',
+  'test/end-to-end/{workers,store-kinds,reload-under-load,contract}.test.ts',
+  'test/admin/console.test.ts',
+  'test/{soak,faults}/**',
+  'test/attacks/{corpus,h3-queue,x10-leases-of-strangers}.test.ts',
+  'test/entity-tags/{honest-users,tag-store}.test.ts',
+  'test/refresh-tokens/{crashes,replicas,store-faults,store-contract,broken-protocol,record-size,token-states}.test.ts',
+  'test/{end-to-end,redis,deploy,differential}/**',
+  'test/upstream/{answers,big-bodies,stale-connections}.test.ts',
+  'test/server/{handshake,listener-drain}.test.ts',
+  'test/attacks/{f7-upstream-dies,j7-remembered-tokens,x1-slow-senders,x8-pipelining}.test.ts',
+  'test/access/jwks-key-source.test.ts',
+  'test/docs/clients.test.ts',
+  'test/cli/{command-line,command-line-page,terminal-escapes,tokens,verify-findings}.test.ts',
+  'test/url-resolver/{freshness,learning,mapping-file,sharing}.test.ts',
+  'test/harness/redis-processes.test.ts',
+  'test/fuzz/**',
+  'test/**/*{.property,-fuzz}.test.ts',
+  'test/scripts/{arguments,audit}.test.ts',
+  'test/attacks/{p19-costly-paths,p20-neighbours-of-rows}.test.ts',
+  'test/access/list-thread.test.ts',
+  'test/cli/{protected-import,protected-openapi,verify-bounds}.test.ts',
+  'test/attacks/x*.test.ts',
+  'test/admin/{admin-connections,list-endpoints}.test.ts',
+];

@@ -1,0 +1,36 @@
+import { existsSync, globSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { expect, it } from 'vitest';
+import { measures, slow } from '../projects.ts';
+
+const root = path.join(import.meta.dirname, '../..');
+/** What starts stores or browsers. */
+const heavy = ['redis-processes', 'redis-server', 'chromium'].map((name) => `test/harness/${name}.ts`);
+
+/** A file and everything of this repository's own that it imports as it starts. */
+function withImports(file: string, seen = new Set<string>()): Set<string> {
+  if (seen.has(file) || !existsSync(path.join(root, file))) return seen;
+  seen.add(file);
+  const text = readFileSync(path.join(root, file), 'utf8');
+  for (const [, to = ''] of text.matchAll(/^(?:import (?!type )|export )[^;]*? from '(\.[^']+)';/gm)) {
+    withImports(path.join(path.dirname(file), to), seen);
+  }
+  return seen;
+}
+
+it('no quick test starts a store or a browser', () => {
+  const isLeftOut = (file: string) =>
+    [...slow, ...measures].some((pattern) => path.matchesGlob(file, pattern));
+  const all = globSync('test/**/*.test.ts', { cwd: root });
+  const quick = all.filter((file) => !isLeftOut(file));
+  expect(quick.length).toBeGreaterThan(100);
+  const wrong = quick.filter((file) => heavy.some((one) => withImports(file).has(one)));
+  expect(wrong).toEqual([]);
+  // Nor is the walk blind.
+  expect(withImports('test/redis/claims.test.ts')).toContain('test/harness/redis-processes.ts');
+});
+
+it('no pattern is left of a file that is gone', () => {
+  const gone = [...slow, ...measures].filter((pattern) => globSync(pattern, { cwd: root }).length === 0);
+  expect(gone).toEqual([]);
+});
