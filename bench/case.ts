@@ -4,8 +4,11 @@ import { cpuRatio, type Entry, type Row } from './measure.ts';
 export interface Target {
   readonly row: string;
   readonly against: string;
-  /** `added`: CPU microseconds more a request; `p99`: ratio of latencies; `cpu`: ratio of CPU a request. */
-  readonly of: 'cpu' | 'p99' | 'added';
+  /**
+   * `added`: CPU microseconds more a request; `p99`: ratio of latencies; `cpu`: ratio of CPU a request; `time`: ratio of
+   * the time for as many requests.
+   */
+  readonly of: 'cpu' | 'p99' | 'added' | 'time';
   readonly most: number;
 }
 
@@ -35,5 +38,6 @@ export function judge(targets: readonly Target[], rows: readonly Row[]): Verdict
 
 function measured({ of }: Target, row: Row, against: Row): number {
   if (of === 'p99') return row.latencyMs.p99 / against.latencyMs.p99;
+  if (of === 'time') return against.perSecond / row.perSecond;
   return of === 'added' ? row.cpu.median - against.cpu.median : cpuRatio(row, against);
 }

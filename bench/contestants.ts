@@ -67,13 +67,18 @@ export function startNode(name: string, file: string, args: readonly string[]): 
   return listening(name, startPinned(proxyProcessor, process.execPath, [script(file), ...args]));
 }
 
-export async function startRedis(): Promise<{ readonly url: string } | undefined> {
+/** `replicaOf`: the port of its primary. */
+export async function startRedis(replicaOf?: number): Promise<{ readonly url: string } | undefined> {
   const redis = findProgram('redis-server', 'redis-server');
   if (!redis) return undefined;
   const port = await freePort();
   const args = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--dir', folder];
+  if (replicaOf !== undefined) args.push('--replicaof', `127.0.0.1 ${replicaOf}`);
   const child = startPinned(loadProcessor, redis, args);
-  await lineOf(child, /Ready to accept connections/);
+  await lineOf(
+    child,
+    replicaOf === undefined ? /Ready to accept connections/ : /sync: Finished with success/,
+  );
   return { url: `redis://127.0.0.1:${port}` };
 }
 

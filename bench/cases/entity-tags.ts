@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { startFaultProxy } from '../../test/harness/fault-proxy.ts';
 import type { BenchCase } from '../case.ts';
-import { type Contestant, startShopward } from '../contestants.ts';
+import { type Contestant, startRedis, startShopward } from '../contestants.ts';
 import type { Entry } from '../measure.ts';
 import { bearers, get, type Stage } from '../stage.ts';
 
@@ -91,6 +92,33 @@ export function entityTagCases(stage: Stage): BenchCase[] {
         const { entries, leftOut } = await withStores(tracked('0s'));
         const chained = { ...request, tagField: 'If-Match' as const };
         return { entries: [without, ...entries.map((one) => ({ ...one, request: chained }))], leftOut };
+      },
+    },
+    {
+      name: 'PATCH with If-Match, 32 writers, a replica that confirms 5 ms away',
+      connections: 32,
+      // Two thirds of the writes.
+      targets: [{ row: 'replicas: 1', against: 'replicas: 0', of: 'time', most: 1.5 }],
+      async prepare() {
+        const primary = await startRedis();
+        if (primary === undefined) return { entries: [], leftOut: [noRedis] };
+        const way = await startFaultProxy(Number(new URL(primary.url).port));
+        await way.set({ toUpstream: { delayMs: 5 } });
+        await startRedis(way.port);
+        const request = {
+          ...get('/carts/', { 'Content-Type': 'application/json' }),
+          method: 'PATCH',
+          body: JSON.stringify({ data: { type: 'carts', attributes: { name: 'x' } } }),
+          authorizations: await bearers(1),
+          tagField: 'If-Match' as const,
+        };
+        const entries: Entry[] = [];
+        for (const replicas of [0, 1]) {
+          const name = `replicas: ${replicas}`;
+          const store = `${primary.url}', prefix: 'r${replicas}', replicas: ${replicas}, owner: 'bench`;
+          entries.push({ contestant: await start(name, store, tracked('0s')), request });
+        }
+        return { entries };
       },
     },
   ];
