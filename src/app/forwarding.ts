@@ -42,7 +42,7 @@ export async function createForwarding({ upstream, limits }: Config): Promise<Fo
   return {
     forwarder: createForwarder({
       engine: engineOf(upstream.connections),
-      arrivingBodies: new InFlight({
+      streamingBodies: new InFlight({
         limit: Math.max(1, Math.floor(upstream.connections / 2)),
         sharePercent: limits.clientShare,
       }),

@@ -3,8 +3,8 @@ import { TLSSocket } from 'node:tls';
 import type { FieldList } from '../http/field-list.ts';
 import { endResponse, isBodyPending } from '../http/write-response.ts';
 import { EndOfTurn } from '../lib/end-of-turn.ts';
-import { isBodiless } from './answer-fields.ts';
 import { endToEndFields, reasonPhrase } from './response-fields.ts';
+import { isBodiless } from './response-framing.ts';
 
 export interface ClientResponseEvents {
   /** What was held back has gone out: more may be written. */

@@ -55,10 +55,6 @@ export class Deadlines {
     this.#collect = setTimeout(() => this.#events.onCollectedTooLong(), collectTimeoutMs);
   }
 
-  collected(): void {
-    clearTimeout(this.#collect);
-  }
-
   stop(): void {
     clearTimeout(this.#answer);
     clearTimeout(this.#collect);

@@ -146,10 +146,8 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents,
 
   #buildRequest(body: UpstreamRequest['body']): UpstreamRequest {
     const { request, hooks } = this.#input;
-    const { via } = this.#options;
     let fields: FieldList = request.fields;
     if (hooks?.requestFields !== undefined) fields = editFields(fields, hooks.requestFields);
-    if (via !== undefined) fields = [...fields, 'Via', `1.1 ${via}`];
     return {
       method: request.method,
       target: requestTarget(request),

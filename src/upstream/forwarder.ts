@@ -15,7 +15,7 @@ import {
 } from './request-body.ts';
 
 /** Bodies that take a connection before they are here whole: how long they take is up to their clients. */
-export interface ArrivingBodies {
+export interface StreamingBodyLimit {
   /** A place, to be left whatever it says; `isBeyond`: all were taken; `takeFor`: whether this client has one left. */
   enter(): { readonly isBeyond: boolean; takeFor(clientAddress: string): boolean; leave(): void };
 }
@@ -23,15 +23,13 @@ export interface ArrivingBodies {
 export interface ForwarderOptions extends BodyOptions {
   readonly engine: UpstreamEngine;
   /** Fewer than the engine's connections, so that they never get all of these, and of them a share for each client. */
-  readonly arrivingBodies: ArrivingBodies;
+  readonly streamingBodies: StreamingBodyLimit;
   /** Milliseconds without progress: from the last byte of the request to the head, and between bytes of a body. */
   readonly responseTimeoutMs: number;
   /** Milliseconds in which a client must take what was written to it; its connection is destroyed otherwise. */
   readonly writeStallTimeoutMs: number;
   /** Announced length up to which a body is read whole before a connection is taken. Default 65536. */
   readonly wholeBodyBytes?: number;
-  /** Our name in the `Via` of forwarded requests (RFC 9110 section 7.6.3); unset: no such field. */
-  readonly via?: string | undefined;
   /** Monotonic milliseconds. Default `performance.now`. */
   readonly now?: () => number;
 }
@@ -93,12 +91,12 @@ export function createForwarder(options: ForwarderOptions): Forwarder {
 
   const isShort = (body: AnnouncedBody) => body !== 'chunked' && body.length <= wholeBodyBytes;
   /** A body that is read while it is forwarded. */
-  const forwardArriving = (input: ForwardInput, body: AnnouncedBody, caller: ForwardCaller) => {
+  const forwardStreaming = (input: ForwardInput, body: AnnouncedBody, caller: ForwardCaller) => {
     const start = (read: UpstreamRequest['body'] | Rejection, told = caller) =>
       new ForwardedExchange(options, input, told).start(read);
     const refusal = refuseAnnouncedBody(body, limits.limitBytes);
     if (refusal !== undefined) return start(refusal);
-    const leave = enterArriving(options.arrivingBodies, input);
+    const leave = enterStreaming(options.streamingBodies, input);
     if (leave === undefined) {
       return start(reject('overloaded', { reason: 'arriving-bodies', retryAfterSeconds: 1 }));
     }
@@ -124,7 +122,7 @@ export function createForwarder(options: ForwarderOptions): Forwarder {
       else if (isShort(body)) {
         const whole = readWholeBody(incoming, body, limits, () => sendContinue(request, input.response));
         return whole.then(start);
-      } else forwardArriving(input, body, caller);
+      } else forwardStreaming(input, body, caller);
       return undefined;
     },
     get inFlight() {
@@ -141,8 +139,8 @@ export function createForwarder(options: ForwarderOptions): Forwarder {
  * Undefined: there is no room. Otherwise the body counts until its end, or until its exchange leaves: of a request that is
  * answered before it was read to its end Node says nothing more, not even `close`.
  */
-function enterArriving(
-  bodies: ArrivingBodies,
+function enterStreaming(
+  bodies: StreamingBodyLimit,
   { request, incoming }: ForwardInput,
 ): (() => void) | undefined {
   const place = bodies.enter();

@@ -1,5 +1,3 @@
-import { type Linked, LinkedList } from './linked-list.ts';
-
 /**
  * The one pool and the one queue in front of the upstream, as pure state: events go in with the time, actions come out,
  * and no socket, timer or callback is in here. docs/decisions/upstream-pool.md has the states and what holds in each;
@@ -317,5 +315,49 @@ export class PoolState<C extends PoolMember, W, F> {
 
   #noteClosed(): void {
     if (this.#isShuttingDown && this.#open === 0) this.#demand({ kind: 'closed' });
+  }
+}
+
+/** What a member of a list carries: its neighbours, and the list that it is in. */
+interface Linked<T extends Linked<T>> {
+  older: T | undefined;
+  newer: T | undefined;
+  list: LinkedList<T> | undefined;
+}
+
+/** A queue from whose middle a member leaves in constant time, and without allocation. A member is in one list at most. */
+class LinkedList<T extends Linked<T>> {
+  oldest: T | undefined;
+  newest: T | undefined;
+  length = 0;
+
+  push(member: T): void {
+    member.older = this.newest;
+    if (this.newest === undefined) this.oldest = member;
+    else this.newest.newer = member;
+    this.newest = member;
+    member.list = this;
+    this.length += 1;
+  }
+
+  /** The oldest member, which leaves. */
+  shift(): T | undefined {
+    const member = this.oldest;
+    if (member !== undefined) this.remove(member);
+    return member;
+  }
+
+  /** Whether it was in this list. */
+  remove(member: T): boolean {
+    if (member.list !== this) return false;
+    if (member.older === undefined) this.oldest = member.newer;
+    else member.older.newer = member.newer;
+    if (member.newer === undefined) this.newest = member.older;
+    else member.newer.older = member.older;
+    member.older = undefined;
+    member.newer = undefined;
+    member.list = undefined;
+    this.length -= 1;
+    return true;
   }
 }

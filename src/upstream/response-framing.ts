@@ -103,10 +103,15 @@ export function framingFault(fields: FieldList): string | undefined {
   return undefined;
 }
 
+/** HEAD, 204 and 304 have no body, whatever their fields say (RFC 9110 section 6.4.1). */
+export function isBodiless(method: string | undefined, status: number): boolean {
+  return method === 'HEAD' || status === 204 || status === 304;
+}
+
 /**
  * Whether another request may follow on the connection of this response. One without a body (HEAD, 204, 304) is the end:
  * an upstream that sends the body all the same may do so at any time, and it would be read as the next answer.
  */
 export function maySucceed(isHeadRequest: boolean, status: number): boolean {
-  return !isHeadRequest && status !== 204 && status !== 304;
+  return !isBodiless(isHeadRequest ? 'HEAD' : undefined, status);
 }

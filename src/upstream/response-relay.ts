@@ -1,10 +1,17 @@
-import { editFields, type FieldEdits, type FieldList } from '../http/field-list.ts';
-import { answerFields, isCollectable, type ResponseHead } from './answer-fields.ts';
+import type { Method } from '../http/canonical-request.ts';
+import { editFields, type FieldEdits, type FieldList, fieldValue } from '../http/field-list.ts';
 import type { ClientResponse } from './client-response.ts';
 import type { ForwardCaller, ForwardInput } from './forwarder.ts';
 import type { ForwardOutcome, ResponseEdits } from './hooks.ts';
 import { CollectedBody } from './request-body.ts';
 import { endToEndFields } from './response-fields.ts';
+import { isBodiless } from './response-framing.ts';
+
+interface ResponseHead {
+  readonly status: number;
+  readonly reason: string;
+  readonly fields: FieldList;
+}
 
 /** An upstream's response on its way to the client: streamed, or held back until `onOutcome` has had its say. */
 export class ResponseRelay {
@@ -105,4 +112,40 @@ export class ResponseRelay {
     const fields = edits === undefined ? head.fields : editFields(head.fields, edits);
     return this.#caller.editResponse?.(fields, head.status) ?? fields;
   }
+}
+
+/** Whether a response may be held back: not endless, and not announced to be longer than `limitBytes`. */
+function isCollectable(method: Method, head: ResponseHead, limitBytes: number): boolean {
+  if (limitBytes <= 0) return false;
+  if (isBodiless(method, head.status)) return true;
+  if (fieldValue(head.fields, 'content-type')?.toLowerCase().startsWith('text/event-stream') === true)
+    return false;
+  return Number(fieldValue(head.fields, 'content-length') ?? 0) <= limitBytes;
+}
+
+/** The response that `onOutcome` leaves behind: its edits applied, its body framed by Content-Length. */
+function answerFields(
+  method: Method,
+  head: ResponseHead,
+  body: Buffer,
+  edits: ResponseEdits,
+): ResponseHead & { readonly body: Buffer | undefined } {
+  const fields = edits.fields === undefined ? head.fields : editFields(head.fields, edits.fields);
+  if (edits.notModified === true) {
+    return { status: 304, reason: 'Not Modified', fields: notModifiedFields(fields), body: undefined };
+  }
+  if (isBodiless(method, head.status)) return { ...head, fields, body: undefined };
+  return { ...head, fields: editFields(fields, { 'Content-Length': String(body.length) }), body };
+}
+
+/** A 304 repeats what a cache updates, not what describes the body that is not there (RFC 9110 section 15.4.5). */
+function notModifiedFields(fields: FieldList): FieldList {
+  const kept: string[] = [];
+  for (let i = 0; i + 1 < fields.length; i += 2) {
+    const lower = (fields[i] as string).toLowerCase();
+    const describesBody = lower.startsWith('content-') && lower !== 'content-location';
+    if (!describesBody || lower === 'content-security-policy')
+      kept.push(fields[i] as string, fields[i + 1] as string);
+  }
+  return kept;
 }

@@ -28,7 +28,7 @@ interface NamedEngine {
   createEngine(options: EngineOptions): UpstreamEngine;
 }
 
-export interface FrontOptions extends Partial<Omit<ForwarderOptions, 'engine' | 'arrivingBodies'>> {
+export interface FrontOptions extends Partial<Omit<ForwarderOptions, 'engine' | 'streamingBodies'>> {
   readonly connections?: number;
   readonly createEngine: (options: EngineOptions) => UpstreamEngine;
   readonly upstreamPort: number;
@@ -74,7 +74,7 @@ export async function startFront(options: FrontOptions): Promise<ForwardingFront
     bodyTimeoutMs: 60_000,
     writeStallTimeoutMs: 60_000,
     ...more,
-    arrivingBodies: new InFlight({ limit: Math.max(1, Math.floor(connections / 2)), sharePercent: 100 }),
+    streamingBodies: new InFlight({ limit: Math.max(1, Math.floor(connections / 2)), sharePercent: 100 }),
     engine,
   });
   const rejections = buildRejections();

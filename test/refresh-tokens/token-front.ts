@@ -70,7 +70,7 @@ export async function startTokenFront(
       queueLimit: 1000,
       queueTimeoutMs: 60_000,
     }),
-    arrivingBodies: new InFlight({ limit: 32, sharePercent: 100 }),
+    streamingBodies: new InFlight({ limit: 32, sharePercent: 100 }),
     responseTimeoutMs: 60_000,
     bodyLimitBytes: 2_097_152,
     bodyTimeoutMs: 60_000,

@@ -101,14 +101,4 @@ eachEngine('the forwarded request', (start) => {
     expect(upstream.connections).toHaveLength(1);
     expect(upstream.requestLines).toHaveLength(5);
   });
-
-  it('names itself in Via only when asked to', async () => {
-    const named = await start(() => answer(), { via: 'shopward' });
-    await exchangeRaw(named.port, 'GET / HTTP/1.1\r\nHost: s\r\nVia: 1.0 front\r\n\r\n');
-    const via = /\r\nvia: ([^\r]*)(?:\r\nvia: ([^\r]*))?/i.exec(named.upstream.bytes());
-    expect([via?.[1], via?.[2]].filter(Boolean).join(', ')).toBe('1.0 front, 1.1 shopward');
-    const silent = await start(() => answer());
-    await exchangeRaw(silent.port, 'GET / HTTP/1.1\r\nHost: s\r\n\r\n');
-    expect(silent.upstream.bytes()).not.toMatch(/via/i);
-  });
 });
