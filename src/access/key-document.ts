@@ -1,6 +1,6 @@
 import { createPublicKey, hash, type KeyObject, type webcrypto } from 'node:crypto';
+import { isObject } from '../lib/json.ts';
 import type { VerificationKey } from './key-source.ts';
-import { isObject } from './token-claims.ts';
 
 /** What one file or response holds. Texts name the key by its place and `kid`, never by its parts. */
 export interface KeyDocument {

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import type { CanonicalRequest } from '../http/canonical-request.ts';
-import { isNoneMatchMet } from '../http/if-none-match.ts';
+import { isNoneMatchMet } from '../http/entity-tag-list.ts';
+import { fieldValues } from '../http/field-list.ts';
 import type { Answer } from '../http/rejection.ts';
 import type { Matcher } from '../proxy/filter.ts';
 import { type ProtectedList, type ProtectedResource, resourceId } from './protected-list.ts';
@@ -150,7 +151,8 @@ export function asksFor(path: string, { method, path: asked }: CanonicalRequest)
 export function answerDocument(request: CanonicalRequest, document: RenderedDocument): Answer {
   const { contentType, body, tag } = document;
   const fields = ['ETag', tag, 'Cache-Control', 'no-cache'];
-  if (isNoneMatchMet(request.fields, tag)) return { status: 304, fields, body: null };
+  if (isNoneMatchMet(fieldValues(request.fields, 'if-none-match'), tag))
+    return { status: 304, fields, body: null };
   fields.push('Content-Type', contentType, 'Content-Length', String(body.length));
   fields.push('X-Content-Type-Options', 'nosniff');
   return { status: 200, fields, body: request.method === 'HEAD' ? null : body };

@@ -3,12 +3,12 @@ import { JOSEError } from 'jose/errors';
 import { compactVerify } from 'jose/jws/compact/verify';
 import { LRUCache } from 'lru-cache';
 import { type Rejection, reject } from '../http/rejection.ts';
+import { parseJsonObject } from '../lib/json.ts';
 import type { KeySource, Keys, TokenHeader } from './key-source.ts';
 import {
   type ClaimRules,
   createSubjectReader,
   type Identity,
-  parseJsonObject,
   type TokenRefusal,
   type VerifiedToken,
   validateClaims,

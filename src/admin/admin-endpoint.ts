@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { isObject } from '../lib/json.ts';
 
 export interface AdminAnswer {
   readonly status: number;
@@ -34,8 +35,7 @@ export interface StreamEndpoint {
 
 /** The keys of a JSON object in a body; empty for everything else. */
 export function fieldsOf(body: unknown): Readonly<Record<string, unknown>> {
-  const isObject = typeof body === 'object' && body !== null && !Array.isArray(body);
-  return isObject ? (body as Record<string, unknown>) : {};
+  return isObject(body) ? body : {};
 }
 
 export type JsonBody = { readonly value: unknown } | { readonly fault: 'too-large' | 'malformed' };

@@ -2,10 +2,9 @@ import type { UpstreamActivity } from '../admin/activity.ts';
 import type { Readiness } from '../admin/admin-server.ts';
 import type { PartState } from '../admin/state-endpoints.ts';
 import type { Problem } from '../config/problem.ts';
+import type { Eventually } from '../lib/eventually.ts';
 import type { Exposition } from '../telemetry/metrics.ts';
 import type { UrlResolver } from '../url-resolver/url-resolver.ts';
-
-type Eventually<T> = T | Promise<T>;
 
 /** What the admin port asks of the process that serves, or of all workers together. */
 export interface Inside {

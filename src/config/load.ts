@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
+import { isObject } from '../lib/json.ts';
 import { issueText, type SettingProblem, settingProblems, unknownKey } from './issues.ts';
 import { configJsonSchema } from './json-schema.ts';
 import { type ConfigFile, type FileValidators, readNamedFiles, resolveNamedFiles } from './named-files.ts';
@@ -93,21 +94,17 @@ async function validateText(
 
 /** Defaults that are references themselves (`upstream.url`, `store.url`): they hold also where the key is left out. */
 function withReferenceDefaults(plain: unknown, sources: ReferenceSources): unknown {
-  if (!isMap(plain)) return plain;
+  if (!isObject(plain)) return plain;
   const filled: Record<string, unknown> = Object.assign(Object.create(null), plain);
   for (const [section, { properties = {} }] of Object.entries(configJsonSchema().properties ?? {})) {
     for (const [key, { reference }] of Object.entries(properties)) {
       const given = Object.hasOwn(filled, section) ? filled[section] : {};
-      if (reference === undefined || !isMap(given) || Object.hasOwn(given, key)) continue;
+      if (reference === undefined || !isObject(given) || Object.hasOwn(given, key)) continue;
       const { text } = substituteReferences(reference, sources);
       filled[section] = Object.assign(Object.create(null), given, { [key]: text });
     }
   }
   return filled;
-}
-
-function isMap(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** `auth.keys.files[0]` */

@@ -1,5 +1,5 @@
+import { decodeBody } from '../http/content-coding.ts';
 import { fieldValue } from '../http/field-list.ts';
-import { decodeBody } from './decoded-body.ts';
 import type { ReadEnd, ReadStamp, ReadTag, ResourceKey, TagStore } from './tag-store.ts';
 import type { EntityTagTimes } from './times.ts';
 

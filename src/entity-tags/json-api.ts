@@ -1,8 +1,9 @@
 import { maxPathOctets } from '../http/request-target.ts';
+import type { Eventually } from '../lib/eventually.ts';
+import { isObject } from '../lib/json.ts';
 import { finishInSlices } from '../lib/slices.ts';
 import { scanPrimaryData } from './primary-data.ts';
 import { parseJson } from './representation.ts';
-import type { Eventually } from './tag-store.ts';
 
 /** Whether some path could name a member with this id: none could with a longer one, so it is nobody's. */
 export function fitsInPath(id: string): boolean {
@@ -47,8 +48,4 @@ function idOf(resource: unknown): string | undefined {
   const { id } = resource;
   if (typeof id === 'number') return String(id);
   return typeof id === 'string' && fitsInPath(id) ? id : undefined;
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

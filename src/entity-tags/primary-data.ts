@@ -1,3 +1,4 @@
+import { isObject } from '../lib/json.ts';
 import type { Steps } from '../lib/slices.ts';
 
 const quote = 0x22;
@@ -134,8 +135,7 @@ class PrimaryData {
 }
 
 function asResource(value: unknown): Record<string, unknown> | undefined {
-  const isMap = typeof value === 'object' && value !== null && !Array.isArray(value);
-  return isMap ? (value as Record<string, unknown>) : undefined;
+  return isObject(value) ? value : undefined;
 }
 
 function isSpace(octet: number | undefined): boolean {

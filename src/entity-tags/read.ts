@@ -1,14 +1,15 @@
 import type { CanonicalRequest } from '../http/canonical-request.ts';
+import { namesTag, parseEntityTags, parseStrongTag } from '../http/entity-tag-list.ts';
 import { type FieldEdits, fieldValue, fieldValues } from '../http/field-list.ts';
 import type { Answer } from '../http/rejection.ts';
+import type { Eventually } from '../lib/eventually.ts';
 import type { ForwardOutcome, ResponseEdits, UpstreamHooks } from '../upstream/hooks.ts';
 import { answerOctets, type EntityTagContext, recordRead } from './context.ts';
-import { namesTag, parseEntityTags, parseStrongTag } from './entity-tag.ts';
 import { singleMemberId } from './json-api.ts';
 import { coversVary, type Identity, isStranger, randomTag, subjectOf, variantOf, varyNames } from './keys.ts';
 import { fingerprintOf, fingerprintWithout } from './representation.ts';
 import { collectionKeyOf, memberKeyOf, type TrackedRequest } from './resources.ts';
-import type { Eventually, ReadStamp, ResourceKey } from './tag-store.ts';
+import type { ReadStamp, ResourceKey } from './tag-store.ts';
 
 /** The shop's tags are for us alone. */
 const withoutTag: FieldEdits = { etag: null };

@@ -1,6 +1,7 @@
 import { createHash, hash } from 'node:crypto';
+import type { Eventually } from '../lib/eventually.ts';
+import { isContainer } from '../lib/json.ts';
 import { finishInSlices, type Steps } from '../lib/slices.ts';
-import type { Eventually } from './tag-store.ts';
 
 /** Octets that are digested at once, a millisecond's work; what is longer is digested in slices. */
 const stepBytes = 262_144;
@@ -78,9 +79,5 @@ function removeAt(root: unknown, pointer: string): void {
   if (last === undefined || !isContainer(parent) || !Object.hasOwn(parent, last)) return;
   // A hole, not a shift: the places of the other elements are part of the state.
   if (Array.isArray(parent)) parent[Number(last)] = null;
-  else delete parent[last];
-}
-
-function isContainer(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null;
+  else delete (parent as Record<string, unknown>)[last];
 }

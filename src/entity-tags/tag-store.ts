@@ -1,3 +1,4 @@
+import type { Eventually } from '../lib/eventually.ts';
 /**
  * The port behind which tags, fingerprints and leases are kept. Each operation is atomic over every replica that shares
  * the store; docs/decisions/entity-tag-claims.md says why each exists. Rejects only with a fault (the store is away).
@@ -34,8 +35,6 @@ export interface TagStore {
   coldStartLeftMs(): number;
   close(): Promise<void>;
 }
-
-export type Eventually<T> = T | Promise<T>;
 
 /** Opaque, from `createResourceKeys`: nothing of a request can be read or chosen in it. */
 export type ResourceKey = string & { readonly resourceKey: true };

@@ -1,10 +1,10 @@
 import type { CanonicalRequest } from '../http/canonical-request.ts';
+import { parseStrongTag } from '../http/entity-tag-list.ts';
 import { type FieldList, fieldValue } from '../http/field-list.ts';
 import { decodeSegment } from '../http/path-folding.ts';
 import { isRejection, type Rejection } from '../http/rejection.ts';
 import type { ForwardOutcome, ResponseEdits, UpstreamHooks } from '../upstream/hooks.ts';
 import { answerOctets, type EntityTagContext, recordRead } from './context.ts';
-import { parseStrongTag } from './entity-tag.ts';
 import { createdId, fitsInPath } from './json-api.ts';
 import { type Identity, isStranger, randomTag, subjectOf, variantOf } from './keys.ts';
 import { fingerprintOf } from './representation.ts';

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { parseStrongTag } from '../http/entity-tag-list.ts';
 import { type FieldEdits, fieldValue } from '../http/field-list.ts';
 import { type Rejection, reject } from '../http/rejection.ts';
 import { mayHoldAfter } from '../redis/faults.ts';
 import type { ForwardOutcome, ResponseEdits, UpstreamHooks } from '../upstream/hooks.ts';
 import { answerOctets, type EntityTagContext, type EntityTagEvent } from './context.ts';
-import { parseStrongTag } from './entity-tag.ts';
 import { soleResource } from './json-api.ts';
 import { randomTag } from './keys.ts';
 import { isMember, type TrackedRequest } from './resources.ts';

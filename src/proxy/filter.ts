@@ -1,9 +1,8 @@
 import type { CanonicalRequest } from '../http/canonical-request.ts';
 import type { Answer, Rejection, RejectionName } from '../http/rejection.ts';
 import type { Component } from '../lib/component.ts';
+import type { Eventually } from '../lib/eventually.ts';
 import type { UpstreamHooks } from '../upstream/hooks.ts';
-
-export type Eventually<T> = T | Promise<T>;
 
 /** Whom a verified access token names. */
 export interface Identity {

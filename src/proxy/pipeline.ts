@@ -3,9 +3,10 @@ import type { Requirement } from '../access/protected-list.ts';
 import type { CanonicalRequest } from '../http/canonical-request.ts';
 import { editFields, fieldValue } from '../http/field-list.ts';
 import { type Answer, isAnswer, isRejection, type Rejection } from '../http/rejection.ts';
+import type { Eventually } from '../lib/eventually.ts';
 import { beyondShare, type Place } from '../server/in-flight.ts';
 import type { UpstreamHooks } from '../upstream/hooks.ts';
-import type { Continue, Eventually, Filter, FilterContext, Identity } from './filter.ts';
+import type { Continue, Filter, FilterContext, Identity } from './filter.ts';
 import { type ForwardPlan, type PlannedFilter, type PlanRules, plan } from './plan.ts';
 
 /** One request and its one end, as the pipeline sees them: an exchange of HTTP, or the handshake of a WebSocket. */

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import type { CanonicalRequest } from '../http/canonical-request.ts';
+import { decodeContent } from '../http/content-coding.ts';
 import { type FieldList, fieldValues, trimOws } from '../http/field-list.ts';
 import { reject } from '../http/rejection.ts';
 import type { ForwardOutcome, ResponseEdits, UpstreamHooks } from '../upstream/hooks.ts';
 import type { RefreshTokenContext } from './context.ts';
-import { decodeContent } from './decoded-text.ts';
 import type { TokenEndpoint, TokenFields } from './endpoints.ts';
 import { foldName } from './token-request.ts';
 import type { FamilyId, Standing, SubjectDigest } from './token-store.ts';

@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import type { Rejection } from '../http/rejection.ts';
+import type { Eventually } from '../lib/eventually.ts';
 import { RedisUnavailable } from '../redis/redis.ts';
 import type { UpstreamHooks } from '../upstream/hooks.ts';
 import type { RefreshTokenContext } from './context.ts';
 import { verdictOf } from './issue.ts';
 import { refuseUnknown } from './refusals.ts';
-import type { Eventually, NoteAnswer } from './token-store.ts';
+import type { NoteAnswer } from './token-store.ts';
 
 /** A note in the store that is pending until the shop's verdict is known. */
 interface Note {

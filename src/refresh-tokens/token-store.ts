@@ -1,3 +1,4 @@
+import type { Eventually } from '../lib/eventually.ts';
 /**
  * The port behind which the states of refresh tokens are kept. Each operation is atomic over every replica that shares
  * the store; docs/decisions/refresh-token-states.md says why each exists. Rejects with `RedisUnavailable` only.
@@ -38,8 +39,6 @@ export interface TokenStore {
   /** Deletes what has expired, whatever the retention; gives how many. */
   purgeExpired(subject?: SubjectDigest): Promise<number>;
 }
-
-export type Eventually<T> = T | Promise<T>;
 
 /** Hexadecimal; nothing of a token can be read or chosen in it. */
 export type TokenDigest = string & { readonly tokenDigest: true };

@@ -1,3 +1,4 @@
+import { withinTime } from '../lib/eventually.ts';
 import {
   type CachedMapping,
   cacheMapping,
@@ -170,7 +171,9 @@ export class MappingCache {
     if (joined !== undefined) counts.collapsed += 1;
     const flight = joined ?? this.#fill(lookup, key);
     const isUsable = stale !== undefined && now() < usableUntilMs(stale, lifetimes);
-    const { outcome, entry } = await (isUsable ? this.#orTimeout(flight.outcome) : flight.outcome);
+    const { outcome, entry } = await (isUsable
+      ? withinTime(flight.outcome, this.#options.staleWaitMs, lateOutcome)
+      : flight.outcome);
     if (outcome.kind === 'failed' && isUsable) {
       stale.retryAtMs = now() + retryAfterMs;
       // Gone when a purge came meanwhile.
@@ -234,19 +237,6 @@ export class MappingCache {
     return resultOf(entry, cacheStatus.stale(this.#secondsLeft(entry, this.#options.now()), why), 0);
   }
 
-  async #orTimeout(outcome: Promise<Filled>): Promise<Filled> {
-    let timer: NodeJS.Timeout | undefined;
-    const deadline = new Promise<Filled>((resolve) => {
-      const late = { outcome: fail('timeout', 'timeout'), entry: undefined };
-      timer = setTimeout(resolve, this.#options.staleWaitMs, late);
-    });
-    try {
-      return await Promise.race([outcome, deadline]);
-    } finally {
-      clearTimeout(timer);
-    }
-  }
-
   #tag(mapping: Mapping | null, lookup: MappingQuery): string {
     return mapping === null ? '' : this.#options.tagOf(mapping, lookup.partition.locale);
   }
@@ -254,6 +244,10 @@ export class MappingCache {
   #secondsLeft(entry: CachedMapping, nowMs: number): number {
     return Math.floor((freshUntilMs(entry, this.#options.lifetimes) - nowMs) / 1000);
   }
+}
+
+function lateOutcome(): Filled {
+  return { outcome: fail('timeout', 'timeout'), entry: undefined };
 }
 
 function resultOf(entry: CachedMapping, status: string, maxAgeSeconds: number): MappingResult {

@@ -1,4 +1,4 @@
-import { namesTag } from '../http/if-none-match.ts';
+import { isNoneMatchMet } from '../http/entity-tag-list.ts';
 import { type Answer, type Rejection, reject } from '../http/rejection.ts';
 import { type EntityType, entityTypes, jsonText, type Mapping } from './mapping.ts';
 import type { LookupFailure } from './source.ts';
@@ -39,7 +39,7 @@ export function answerMapping(
   provenance: Provenance,
 ): Answer {
   const cached = ['ETag', tag, ...cacheFields(provenance, vary)];
-  if (ifNoneMatch !== undefined && namesTag(ifNoneMatch, tag)) {
+  if (isNamed(ifNoneMatch, tag)) {
     return { status: 304, fields: cached, body: null };
   }
   const body = writeDocument(mapping, self);
@@ -58,6 +58,11 @@ export function answerMapping(
     ],
     body: isHead ? null : body,
   };
+}
+
+/** Nearly every one who asks names the one tag that he was given. */
+function isNamed(ifNoneMatch: string | undefined, tag: string): boolean {
+  return ifNoneMatch !== undefined && (ifNoneMatch === tag || isNoneMatchMet([ifNoneMatch], tag));
 }
 
 /** 404 of the contract, with the fields that let a cache outside keep it as long as it is kept here. */

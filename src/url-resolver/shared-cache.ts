@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { withinTime } from '../lib/eventually.ts';
 import type { Redis } from '../redis/redis.ts';
 import type { Lifetimes } from './local-cache.ts';
 import { isEntityId, isEntityType, type Mapping } from './mapping.ts';
@@ -69,19 +70,15 @@ export class SharedCache {
   }
 
   async #read(slots: readonly string[]): Promise<readonly (string | null)[]> {
-    let timer: NodeJS.Timeout | undefined;
-    const deadline = new Promise<never>((_, fail) => {
-      timer = setTimeout(() => fail(new Error('no answer in time')), this.#options.timeoutMs);
-    });
     try {
-      const values = await Promise.race([this.#options.store.read(slots), deadline]);
+      const values = await withinTime(this.#options.store.read(slots), this.#options.timeoutMs, () => {
+        throw new Error('no answer in time');
+      });
       this.#settle(false);
       return values;
     } catch (cause) {
       this.#settle(true, cause);
       throw cause;
-    } finally {
-      clearTimeout(timer);
     }
   }
 

@@ -1,4 +1,6 @@
 import { type FieldList, fieldValue, fieldValues } from '../http/field-list.ts';
+import { withinTime } from '../lib/eventually.ts';
+import { isObject, parseJsonObject } from '../lib/json.ts';
 import { isEntityId, isEntityType, type Mapping } from './mapping.ts';
 import type { Partition } from './partition.ts';
 
@@ -61,15 +63,8 @@ export class UpstreamSource {
   /** Never rejects, and ends within the time-out even if the port does not. */
   async ask(url: string, partition: Partition): Promise<LookupOutcome> {
     if (this.isFull) return fail('overloaded', 'overloaded');
-    let timer: NodeJS.Timeout | undefined;
-    const deadline = new Promise<LookupOutcome>((resolve) => {
-      timer = setTimeout(() => resolve(fail('timeout', 'timeout')), this.#options.timeoutMs);
-    });
-    try {
-      return await Promise.race([this.#exchange(this.#requestFor(url, partition)), deadline]);
-    } finally {
-      clearTimeout(timer);
-    }
+    const exchange = this.#exchange(this.#requestFor(url, partition));
+    return withinTime(exchange, this.#options.timeoutMs, () => fail('timeout', 'timeout'));
   }
 
   /** Holds its place until the port has settled, also after the deadline: the upstream is still busy with it. */
@@ -124,7 +119,7 @@ export function validateResponse(response: LookupResponse): LookupOutcome {
   }
   if (response.body.length > maxResponseBytes) return fail('invalid', 'too-large');
   if (!isPlainJson(response.fields)) return fail('invalid', 'not-json');
-  const document = parseObject(response.body);
+  const document = parseJsonObject(response.body);
   if (document === undefined) return fail('invalid', 'not-json');
   if (response.status === 200) return validateDocument(document, mayKeep(response));
   if (response.status === 404 && hasCode(document, '2802'))
@@ -155,21 +150,6 @@ function hasCode(document: Record<string, unknown>, code: string): boolean {
  */
 function mayKeep(response: LookupResponse): boolean {
   return !forbidsToKeep(response.fields);
-}
-
-function parseObject(body: Buffer): Record<string, unknown> | undefined {
-  try {
-    const value: unknown = JSON.parse(utf8.decode(body));
-    return isObject(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-const utf8 = new TextDecoder('utf-8', { fatal: true });
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** JSON as it is, without a content coding. */

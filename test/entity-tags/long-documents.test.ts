@@ -1,8 +1,8 @@
 import * as zlib from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import { decodeBody } from '../../src/entity-tags/decoded-body.ts';
 import { createdId, singleMemberId } from '../../src/entity-tags/json-api.ts';
 import { fingerprintOf, fingerprintWithout } from '../../src/entity-tags/representation.ts';
+import { decodeBody } from '../../src/http/content-coding.ts';
 
 const included = (bytes: number) => ({ included: ['x'.repeat(bytes)] });
 const document = (content: object) => Buffer.from(JSON.stringify(content));

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { namesTag, parseEntityTags, parseStrongTag, readIfMatch } from '../../src/entity-tags/entity-tag.ts';
+import { readIfMatch } from '../../src/entity-tags/entity-tag.ts';
+import { namesTag, parseEntityTags, parseStrongTag } from '../../src/http/entity-tag-list.ts';
 
 const strong = (opaque: string) => ({ weak: false, opaque });
 const weak = (opaque: string) => ({ weak: true, opaque });

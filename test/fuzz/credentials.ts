@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { readBearerCredentials } from '../../src/access/bearer-credentials.ts';
-import { parseEntityTags } from '../../src/entity-tags/entity-tag.ts';
+import { parseEntityTags } from '../../src/http/entity-tag-list.ts';
 import { isRejection } from '../../src/http/rejection.ts';
 import { findCandidate } from '../../src/refresh-tokens/token-request.ts';
 import { makeToken } from '../access/signing.ts';

@@ -1,3 +1,4 @@
+import { isObject, parseJsonObject } from '../../lib/json.ts';
 /** A request that stands in something larger, as `METHOD target` or a request line of a log. */
 export interface FoundLine {
   readonly line: string;
@@ -11,12 +12,12 @@ export function findRequestLine(text: string): FoundLine | undefined {
 }
 
 function ofRecord(text: string): FoundLine | undefined {
-  const fields = parse(recordIn(text));
+  const fields = parseJsonObject(recordIn(text));
   if (fields === undefined) return undefined;
   const { request } = fields;
   const note = 'read from a record of a log';
   if (typeof request === 'string') return { line: request, note };
-  const source = isMap(request) ? request : fields;
+  const source = isObject(request) ? request : fields;
   const method = source.method ?? source.request_method;
   const target = source.path ?? source.uri ?? source.url ?? source.request_uri;
   if (typeof target !== 'string') return undefined;
@@ -28,19 +29,6 @@ function recordIn(text: string): string {
   const start = text.search(/[/{]/);
   const json = start === -1 ? '' : text.slice(start).trimEnd();
   return json.endsWith(',') ? json.slice(0, -1) : json;
-}
-
-function parse(json: string): Record<string, unknown> | undefined {
-  try {
-    const value: unknown = JSON.parse(json);
-    return isMap(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-function isMap(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function ofCurl(text: string): FoundLine | undefined {

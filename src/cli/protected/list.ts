@@ -4,9 +4,10 @@ import { basename, resolve } from 'node:path';
 import { Document } from 'yaml';
 import { type ProtectedResource, resourceId } from '../../access/protected-list.ts';
 import { parseProtectedList } from '../../access/protected-list-document.ts';
+import { isObject, type JsonObject } from '../../lib/json.ts';
 import { type CommandIo, escapeToLine, processIo, textTable } from '../command-io.ts';
 import { badConfiguration, findList, type ListOptions } from '../load-configuration.ts';
-import { isMap, type JsonMap, readOpenApi } from './openapi-document.ts';
+import { readOpenApi } from './openapi-document.ts';
 import { type OperationsOptions, readOperations } from './openapi-operations.ts';
 
 export interface ProtectedListOptions extends ListOptions {
@@ -102,8 +103,8 @@ export async function runProtectedImport(
   return 0;
 }
 
-function titleOf({ info }: JsonMap, name: string): string {
-  const title = isMap(info) ? [info.title, info.version].filter((one) => one !== undefined).join(' ') : '';
+function titleOf({ info }: JsonObject, name: string): string {
+  const title = isObject(info) ? [info.title, info.version].filter((one) => one !== undefined).join(' ') : '';
   const text = `From ${basename(name)}${title === '' ? '' : ` (${title})`}`;
   return text.replace(/\p{C}+/gu, ' ').slice(0, 200);
 }

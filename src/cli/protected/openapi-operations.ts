@@ -1,14 +1,8 @@
 import type { ResourceMethod } from '../../access/protected-list.ts';
 import { trimEndWhile, trimWhile } from '../../http/field-list.ts';
 import { isTemplateProblem, parsePathTemplate } from '../../http/path-template.ts';
-import {
-  followReference,
-  isMap,
-  type Json,
-  type JsonMap,
-  type OperationSecurity,
-  securityOf,
-} from './openapi-document.ts';
+import { isObject, type JsonObject } from '../../lib/json.ts';
+import { followReference, type OperationSecurity, securityOf } from './openapi-document.ts';
 
 /** An operation of a document as a route of ours. */
 export interface Operation extends OperationSecurity {
@@ -42,11 +36,11 @@ const methods: Readonly<Record<string, ResourceMethod>> = {
 };
 
 /** Every operation of the document, also those that need nothing. */
-export function readOperations(document: JsonMap, options: OperationsOptions = {}): ReadOperations {
+export function readOperations(document: JsonObject, options: OperationsOptions = {}): ReadOperations {
   const operations = new Map<string, Operation>();
   const notes = new Set<string>();
   const faults: string[] = [];
-  const paths = isMap(document.paths) ? document.paths : {};
+  const paths = isObject(document.paths) ? document.paths : {};
   for (const [path, value] of Object.entries(paths)) {
     if (!path.startsWith('/')) continue;
     const item = followReference(document, value);
@@ -58,7 +52,7 @@ export function readOperations(document: JsonMap, options: OperationsOptions = {
       if (key === 'trace' || key === 'options' || key === 'query')
         notes.add(`${path}: ${key} is left out: it is never authenticated, or refused anyway`);
       const method = Object.hasOwn(methods, key) ? methods[key] : undefined;
-      if (method === undefined || !isMap(operation)) continue;
+      if (method === undefined || !isObject(operation)) continue;
       const security = securityOf(operation, document);
       for (const base of basesOf(options, operation.servers, item.servers, document.servers)) {
         const { template, note } = toTemplate(base + path);
@@ -90,12 +84,12 @@ function add(operations: Map<string, Operation>, operation: Operation): void {
   }
 }
 
-function basesOf({ basePath }: OperationsOptions, ...servers: readonly Json[]): string[] {
+function basesOf({ basePath }: OperationsOptions, ...servers: readonly unknown[]): string[] {
   if (basePath !== undefined) return [trimEndWhile(basePath, isSlash)];
   return basePathsOf(servers.find((list) => Array.isArray(list) && list.length > 0));
 }
 
-function groupOf({ tags }: JsonMap, path: string): string {
+function groupOf({ tags }: JsonObject, path: string): string {
   const [tag] = Array.isArray(tags) ? tags : [];
   const first = path.split('/').find((segment) => segment.trim() !== '' && !segment.includes('{'));
   const names = [tag, first].map((name) =>
@@ -117,16 +111,16 @@ export interface TemplatePath {
 }
 
 /** Base paths of the servers that hold for an operation; `['']` for none. OpenAPI 3.1 section 4.8.5. */
-export function basePathsOf(servers: Json): string[] {
-  const list = Array.isArray(servers) ? servers.filter(isMap) : [];
+export function basePathsOf(servers: unknown): string[] {
+  const list = Array.isArray(servers) ? servers.filter(isObject) : [];
   const paths = list.map((server) => basePathOf(substituteVariables(server)));
   return paths.length === 0 ? [''] : [...new Set(paths)];
 }
 
-function substituteVariables({ url, variables }: JsonMap): string {
+function substituteVariables({ url, variables }: JsonObject): string {
   return String(url ?? '').replace(/\{([^{}]*)\}/g, (whole, name: string) => {
-    const variable = isMap(variables) && Object.hasOwn(variables, name) ? variables[name] : undefined;
-    return isMap(variable) && variable.default !== undefined ? String(variable.default) : whole;
+    const variable = isObject(variables) && Object.hasOwn(variables, name) ? variables[name] : undefined;
+    return isObject(variable) && variable.default !== undefined ? String(variable.default) : whole;
   });
 }
 

@@ -1,0 +1,85 @@
+import { promisify } from 'node:util';
+import * as zlib from 'node:zlib';
+import type { Eventually } from '../lib/eventually.ts';
+import { type FieldList, fieldValues } from './field-list.ts';
+
+interface Limit {
+  readonly maxOutputLength: number;
+}
+
+interface Decoder {
+  readonly now: (body: Buffer, limit: Limit) => Buffer;
+  readonly inPool: (body: Buffer, limit: Limit) => Promise<Buffer>;
+}
+
+const gzip: Decoder = {
+  now: zlib.gunzipSync,
+  inPool: promisify<Buffer, Limit, Buffer>(zlib.gunzip),
+};
+
+/** The content codings that are understood (RFC 9110 section 8.4.1). */
+const decoders: ReadonlyMap<string, Decoder> = new Map([
+  ['gzip', gzip],
+  ['x-gzip', gzip],
+  ['deflate', { now: zlib.inflateSync, inPool: promisify<Buffer, Limit, Buffer>(zlib.inflate) }],
+  ['br', { now: zlib.brotliDecompressSync, inPool: promisify<Buffer, Limit, Buffer>(zlib.brotliDecompress) }],
+  ['zstd', { now: zlib.zstdDecompressSync, inPool: promisify<Buffer, Limit, Buffer>(zlib.zstdDecompress) }],
+]);
+
+/** Below this many bytes a trip to the thread pool costs more than decoding here. */
+const decodedHereBytes = 16_384;
+/** A few KB may stand for megabytes: more than this is decoded in the thread pool all the same. */
+const expandedHereBytes = 65_536;
+
+/**
+ * The octets behind one content coding (RFC 9110 section 8.4), at most `maxBytes` of them. Null: a coding that we do not
+ * know (or several), a broken body, or a longer one.
+ */
+export function decodeBody(
+  body: Buffer,
+  coding: string | undefined,
+  maxBytes: number,
+): Eventually<Buffer | null> {
+  const name = coding?.trim().toLowerCase() ?? '';
+  if (name === '' || name === 'identity') return body;
+  const decoder = decoders.get(name);
+  if (decoder === undefined) return null;
+  const inPool = () => decoder.inPool(body, { maxOutputLength: maxBytes }).catch(() => null);
+  if (body.length > decodedHereBytes) return inPool();
+  try {
+    return decoder.now(body, { maxOutputLength: Math.min(maxBytes, expandedHereBytes) });
+  } catch (fault) {
+    return isTooLong(fault) && maxBytes > expandedHereBytes ? inPool() : null;
+  }
+}
+
+/**
+ * The octets behind all content codings of `fields`, at once. `too-long`: more than `maxBytes`, or more codings than
+ * anybody needs; `unreadable`: an unknown coding, or a broken body.
+ */
+export function decodeContent(
+  body: Buffer,
+  fields: FieldList,
+  maxBytes: number,
+): Buffer | 'too-long' | 'unreadable' {
+  const codings = fieldValues(fields, 'content-encoding')
+    .flatMap((value) => value.split(','))
+    .map((coding) => coding.trim().toLowerCase())
+    .filter((coding) => coding !== '' && coding !== 'identity');
+  if (codings.length > 3) return 'too-long';
+  let decoded = body;
+  for (const coding of codings.reverse()) {
+    const decoder = decoders.get(coding);
+    if (decoder === undefined) return 'unreadable';
+    try {
+      decoded = decoder.now(decoded, { maxOutputLength: maxBytes });
+    } catch (fault) {
+      return isTooLong(fault) ? 'too-long' : 'unreadable';
+    }
+  }
+  return decoded;
+}
+
+function isTooLong(fault: unknown): boolean {
+  return (fault as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE';
+}

@@ -1,0 +1,116 @@
+import { isOws, trimOws } from './field-list.ts';
+
+/** RFC 9110 section 8.8.3. `opaque` is what stands between the quotes, one character per octet. */
+export interface EntityTag {
+  readonly weak: boolean;
+  readonly opaque: string;
+}
+
+/** How tags are read: `lenient` also takes what intermediaries make of them: `W/"t"` as strong, `t`, `"t-gzip"`. */
+export type TagReading = 'strict' | 'lenient';
+
+const comma = 0x2c;
+const quote = 0x22;
+
+/**
+ * Reads `*` or a list of entity-tags (RFC 9110 sections 5.6.1 and 13.1.1) from all lines of one field. Empty elements
+ * are skipped; a comma inside a tag belongs to it; there are no escapes. Undefined: neither, or a list of nothing.
+ * Takes any text, of any length, in linear time.
+ */
+export function parseEntityTags(
+  lines: readonly string[],
+  reading: TagReading,
+): '*' | EntityTag[] | undefined {
+  const [only = ''] = lines;
+  if (lines.length === 1 && trimOws(only) === '*') return '*';
+  const tags: EntityTag[] = [];
+  for (const line of lines) {
+    if (!parseLine(line, reading, tags)) return undefined;
+  }
+  return tags.length === 0 ? undefined : tags;
+}
+
+/**
+ * The strong tag of an `ETag` field, without its quotes; null for a weak or malformed one. It is kept: as a part of the
+ * text of the whole head it would keep all of that in memory, so it is a text of its own.
+ */
+export function parseStrongTag(value: string | undefined): string | null {
+  if (value === undefined) return null;
+  const tags: EntityTag[] = [];
+  if (!parseLine(value, 'strict', tags) || tags.length !== 1) return null;
+  const [tag] = tags;
+  return tag === undefined || tag.weak ? null : Buffer.from(tag.opaque, 'latin1').toString('latin1');
+}
+
+function parseLine(line: string, reading: TagReading, tags: EntityTag[]): boolean {
+  let at = 0;
+  for (;;) {
+    at = skip(line, at, isSpaceOrComma);
+    if (at === line.length) return true;
+    const end = readTag(line, at, reading, tags);
+    if (end === -1) return false;
+    at = skip(line, end, isOws);
+    if (at < line.length && line.charCodeAt(at) !== comma) return false;
+  }
+}
+
+/** Reads one tag at `at`; the index behind it, or -1. */
+function readTag(line: string, at: number, reading: TagReading, tags: EntityTag[]): number {
+  const weak = line.startsWith('W/', at);
+  const open = weak ? at + 2 : at;
+  if (line.charCodeAt(open) !== quote) return reading === 'lenient' ? readBare(line, open, tags) : -1;
+  const close = skip(line, open + 1, isTagCharacter);
+  if (line.charCodeAt(close) !== quote) return -1;
+  tags.push({ weak, opaque: line.slice(open + 1, close) });
+  return close + 1;
+}
+
+function readBare(line: string, at: number, tags: EntityTag[]): number {
+  const end = skip(line, at, isBareCharacter);
+  if (end === at) return -1;
+  tags.push({ weak: false, opaque: line.slice(at, end) });
+  return end;
+}
+
+function skip(line: string, from: number, belongs: (code: number) => boolean): number {
+  let at = from;
+  while (at < line.length && belongs(line.charCodeAt(at))) at += 1;
+  return at;
+}
+
+function isSpaceOrComma(code: number): boolean {
+  return code === comma || isOws(code);
+}
+
+/** etagc: VCHAR but the quote, and obs-text. */
+function isTagCharacter(code: number): boolean {
+  return code > 0x20 && code !== quote && code !== 0x7f && code <= 0xff;
+}
+
+/** What an unquoted tag may be made of; no `*`, so that `*` in a list stays malformed. */
+function isBareCharacter(code: number): boolean {
+  return isTagCharacter(code) && code !== comma && code !== 0x2a && code !== 0x5c;
+}
+
+/**
+ * Whether `If-None-Match` of a read names the current tag (weak comparison, RFC 9110 section 13.1.2), that is whether
+ * the answer is 304. Malformed: no, the whole answer is never wrong.
+ */
+export function namesTag(ifNoneMatch: readonly string[], current: string, reading: TagReading): boolean {
+  const parsed = ifNoneMatch.length === 0 ? undefined : parseEntityTags(ifNoneMatch, reading);
+  if (parsed === undefined) return false;
+  if (parsed === '*') return true;
+  return parsed.some(
+    ({ opaque }) => opaque === current || (reading === 'lenient' && withoutCoding(opaque) === current),
+  );
+}
+
+/** Apache and others mark the tag of a compressed answer: `"t-gzip"`. */
+export function withoutCoding(opaque: string): string {
+  return opaque.replace(/-{1,2}(?:gzip|br|deflate|zstd)$/, '');
+}
+
+/** The same for the lines of a request and a `tag` with its quotes, which may be weak; strict, as no tag of others is. */
+export function isNoneMatchMet(lines: readonly string[], tag: string): boolean {
+  return namesTag(lines, tag.slice(tag.indexOf('"') + 1, -1), 'strict');
+}
