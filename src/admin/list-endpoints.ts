@@ -3,7 +3,7 @@ import { type FileHandle, open, readFile, realpath, rename, unlink } from 'node:
 import path from 'node:path';
 import { hasErrors } from '../config/problem.ts';
 import { type AdminAnswer, fieldsOf, type JsonEndpoint } from './admin-endpoint.ts';
-import { checkListInThread } from './list-check.ts';
+import { checkListInThread, type ListCheck } from './list-check.ts';
 
 export interface ListEditOptions {
   readonly file: string;
@@ -18,34 +18,50 @@ export interface ListEditOptions {
 /** A list of 10,000 rows takes some 700 KB. */
 const maxBodyBytes = 1024 * 1024;
 
+/** Checks edits one at a time, however many ask, and writes them one after the other. */
+class ListEditor {
+  readonly #options: ListEditOptions;
+  #writing: Promise<unknown> = Promise.resolve();
+  #checking: Promise<unknown> = Promise.resolve();
+
+  constructor(options: ListEditOptions) {
+    this.#options = options;
+  }
+
+  check(text: string): Promise<ListCheck> {
+    const { file } = this.#options;
+    const checked = this.#checking.then(() =>
+      checkListInThread({ file, text, inForce: this.#options.inForce() }),
+    );
+    this.#checking = checked.catch(() => {});
+    return checked;
+  }
+
+  /** Of two edits of one content the second must see the first. */
+  write(text: string, entityTag: string): Promise<AdminAnswer> {
+    const answer = this.#writing.then(() => this.#writeNext(text, entityTag));
+    this.#writing = answer.catch(() => {});
+    return answer;
+  }
+
+  async #writeNext(text: string, entityTag: string): Promise<AdminAnswer> {
+    const checked = await this.check(text);
+    if (checked.difference === undefined || hasErrors(checked.problems)) {
+      const error = 'the list has mistakes; nothing was written';
+      return { status: 422, body: { error, problems: checked.problems } };
+    }
+    const written = await replaceListFile(this.#options.file, text, entityTag);
+    if ('fault' in written) return faultAnswer(written);
+    const { added, removed } = checked.difference;
+    this.#options.onWritten({ rows: checked.rows, added: added.length, removed: removed.length });
+    return { status: 200, body: { entityTag: written.entityTag, ...checked } };
+  }
+}
+
 /** `GET /api/list`, `POST /api/list/check` and, with `admin.edit`, `POST /api/list`. */
 export function createListEndpoints(options: ListEditOptions): readonly JsonEndpoint[] {
   const { file, isEditable } = options;
-  let writing: Promise<unknown> = Promise.resolve();
-  // One thread at a time, however many ask.
-  let checking: Promise<unknown> = Promise.resolve();
-
-  const check = (text: string) => {
-    const checked = checking.then(() => checkListInThread({ file, text, inForce: options.inForce() }));
-    checking = checked.catch(() => {});
-    return checked;
-  };
-
-  const write = async (text: string, entityTag: string): Promise<AdminAnswer> => {
-    const checked = await check(text);
-    if (checked.difference === undefined || hasErrors(checked.problems)) {
-      return {
-        status: 422,
-        body: { error: 'the list has mistakes; nothing was written', problems: checked.problems },
-      };
-    }
-    const written = await replaceListFile(file, text, entityTag);
-    if ('fault' in written) return faultAnswer(written);
-    const { added, removed } = checked.difference;
-    options.onWritten({ rows: checked.rows, added: added.length, removed: removed.length });
-    return { status: 200, body: { entityTag: written.entityTag, ...checked } };
-  };
-
+  const editor = new ListEditor(options);
   return [
     {
       method: 'GET',
@@ -63,7 +79,7 @@ export function createListEndpoints(options: ListEditOptions): readonly JsonEndp
       async run({ body }) {
         const { text } = fieldsOf(body);
         if (typeof text !== 'string') return { status: 400, body: { error: '{"text": text} is needed' } };
-        return { status: 200, body: await check(text) };
+        return { status: 200, body: await editor.check(text) };
       },
     },
     {
@@ -81,10 +97,7 @@ export function createListEndpoints(options: ListEditOptions): readonly JsonEndp
           const error = '{"text": text, "entityTag": text} is needed; GET /api/list gives the entityTag';
           return { status: 400, body: { error } };
         }
-        // One after the other: of two edits of one content the second must see the first.
-        const answer = writing.then(() => write(text, entityTag));
-        writing = answer.catch(() => {});
-        return answer;
+        return editor.write(text, entityTag);
       },
     },
   ];

@@ -4,7 +4,7 @@ import { JwksKeySource } from '../access/jwks-key-source.ts';
 import type { KeySource } from '../access/key-source.ts';
 import { SecretKeySource } from '../access/secret-key-source.ts';
 import type { Config } from '../config/schema.ts';
-import { type FileWatch, watchFile } from '../config/watched-file.ts';
+import { FileWatch } from '../config/watched-file.ts';
 import type { Log } from '../telemetry/log.ts';
 import { keyFaultText } from './key-fault-text.ts';
 
@@ -70,7 +70,7 @@ export function createWatchedKeys(
       await source.start();
       for (const [i, file] of keys.files.entries()) {
         const bytes = known[i];
-        watches.push(watchFile(file, () => void reload(), bytes && { known: bytes }));
+        watches.push(new FileWatch(file, () => void reload(), bytes && { known: bytes }));
       }
     },
     reload,

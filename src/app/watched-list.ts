@@ -3,7 +3,7 @@ import { compileProtectedList, type ProtectedList } from '../access/protected-li
 import { parseProtectedList } from '../access/protected-list-document.ts';
 import { type RenderedDocument, renderProtectedResources } from '../access/published-documents.ts';
 import { formatProblem, type Problem } from '../config/problem.ts';
-import { decodeText, type FileBytes, type FileWatch, watchFile } from '../config/watched-file.ts';
+import { decodeText, type FileBytes, FileWatch } from '../config/watched-file.ts';
 import type { PathRules } from '../http/path-table.ts';
 import type { Log } from '../telemetry/log.ts';
 
@@ -97,7 +97,7 @@ export function watchProtectedList(options: WatchedListOptions): WatchedList {
   const watch: FileWatch | undefined =
     options.isWatched === false
       ? undefined
-      : watchFile(file, (content) => void onChange(content), { known: Buffer.from(options.text) });
+      : new FileWatch(file, (content) => void onChange(content), { known: Buffer.from(options.text) });
 
   return {
     current: () => current,

@@ -2,7 +2,7 @@ import type { LoadedConfig, RefusedConfig } from '../config/load.ts';
 import { type Certificate, certificateEndMs, certificateNotice } from '../config/named-files.ts';
 import { formatProblem, type Problem } from '../config/problem.ts';
 import type { Config } from '../config/schema.ts';
-import { watchFile } from '../config/watched-file.ts';
+import { FileWatch } from '../config/watched-file.ts';
 import type { Log } from '../telemetry/log.ts';
 
 /** The settings that take effect without a restart when the files change that they come from. */
@@ -78,7 +78,7 @@ export function watchSecrets(loaded: Loaded, onChange: (secrets: Secrets) => voi
   const changed = () => {
     reading = reading.then(loaded.reread).then(take);
   };
-  const watches = [...known].map(([file, bytes]) => watchFile(file, changed, { known: bytes }));
+  const watches = [...known].map(([file, bytes]) => new FileWatch(file, changed, { known: bytes }));
   return {
     reload() {
       for (const watch of watches) watch.reload();

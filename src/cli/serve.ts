@@ -21,13 +21,7 @@ const badConfiguration = 78;
 
 /** Runs the proxy until SIGTERM or SIGINT, then drains. Resolves to the exit code. */
 export async function runServe(options: ServeOptions, io: CommandIo = processIo): Promise<number> {
-  const unsafe = findUnsafeRuntime({
-    version: process.version,
-    execArgv: process.execArgv,
-    env: process.env,
-  });
-  for (const { severity, text } of unsafe) io.err(`${severity}: ${text}`);
-  if (unsafe.some(({ severity }) => severity === 'error')) return badConfiguration;
+  if (isUnsafeRuntime(io)) return badConfiguration;
 
   const loaded = await loadConfig({
     file: options.config,
@@ -84,6 +78,14 @@ export async function runServe(options: ServeOptions, io: CommandIo = processIo)
     return isAddressFault(fault) ? badConfiguration : 1;
   }
   return stopped;
+}
+
+/** Says what is unsafe about this process, and whether it must not serve. */
+function isUnsafeRuntime(io: CommandIo): boolean {
+  const { version: node, execArgv, env } = process;
+  const unsafe = findUnsafeRuntime({ version: node, execArgv, env });
+  for (const { severity, text } of unsafe) io.err(`${severity}: ${text}`);
+  return unsafe.some(({ severity }) => severity === 'error');
 }
 
 function isAddressFault(fault: unknown): boolean {

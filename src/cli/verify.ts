@@ -15,8 +15,8 @@ import {
   checkTokens,
   checkUnsafeRows,
 } from './verify/access-checks.ts';
-import { checkPublishedList, checkResolver } from './verify/endpoint-checks.ts';
-import { checkTls, createProbeClient, type Deployment } from './verify/probe-client.ts';
+import { checkPublishedList, checkResolver, checkTls } from './verify/endpoint-checks.ts';
+import { createProbeClient, type Deployment } from './verify/probe-client.ts';
 import { checkTags, checkWrites } from './verify/tag-checks.ts';
 import type { Check, Verification } from './verify/verification.ts';
 import { version } from './version.ts';

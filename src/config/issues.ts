@@ -1,6 +1,5 @@
 import type { z } from 'zod';
-import { keysAt } from './json-schema.ts';
-import type { SettingPath } from './source-document.ts';
+import { keysAt, type SettingPath } from './json-schema.ts';
 
 /** What is wrong with one setting. */
 export interface SettingProblem {

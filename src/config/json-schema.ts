@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import { configSchema } from './schema.ts';
-import type { SettingPath } from './source-document.ts';
+
+/** The names and places that lead to a setting: `['auth', 'keys', 'files', 0]`. */
+export type SettingPath = readonly (string | number)[];
 
 /** The part of JSON Schema that the configuration uses. */
 export interface JsonSchema {

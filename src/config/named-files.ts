@@ -2,9 +2,9 @@ import { X509Certificate } from 'node:crypto';
 import { dirname, join, resolve } from 'node:path';
 import { createSecureContext } from 'node:tls';
 import type { SettingProblem } from './issues.ts';
+import type { SettingPath } from './json-schema.ts';
 import type { Problem } from './problem.ts';
 import type { Config, PartialConfig } from './schema.ts';
-import type { SettingPath } from './source-document.ts';
 import { checkReadable, decodeText, readSettledFile } from './watched-file.ts';
 
 export type FileRole =

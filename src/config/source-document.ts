@@ -9,10 +9,8 @@ import {
   type Node,
   parseDocument,
 } from 'yaml';
-import { type JsonSchema, schemasAt } from './json-schema.ts';
+import { type JsonSchema, type SettingPath, schemasAt } from './json-schema.ts';
 import type { Problem } from './problem.ts';
-
-export type SettingPath = readonly (string | number)[];
 
 /** A YAML file, parsed but not yet checked: its tree, and where each setting stands. */
 export interface SourceDocument {

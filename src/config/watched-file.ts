@@ -15,13 +15,6 @@ export interface WatchOptions {
   readonly known?: Buffer;
 }
 
-export interface FileWatch {
-  /** Checks now (SIGHUP). */
-  reload(): void;
-  /** No change is reported after this. */
-  close(): void;
-}
-
 const readContent = (path: string) => readOnce(path, 16 * 1024 * 1024);
 
 /**
@@ -30,75 +23,87 @@ const readContent = (path: string) => readOnce(path, 16 * 1024 * 1024);
  * the directory's events only hasten a reading, and one every `pollMs` also serves bind mounts and network file
  * systems that report nothing. Changes are reported one after the other; the last content always is. `onChange` must not throw.
  */
-export function watchFile(
-  path: string,
-  onChange: (content: FileBytes) => void,
-  options: WatchOptions = {},
-): FileWatch {
-  const { pollMs = 2000, settleMs = 100, read = readContent } = options;
-  let known: FileBytes | undefined = options.known && { bytes: options.known };
-  let directory: { readonly watcher: FSWatcher; readonly inode: bigint } | undefined;
-  let checking = false;
-  let checkAgain = false;
-  let closed = false;
+export class FileWatch {
+  readonly #path: string;
+  readonly #onChange: (content: FileBytes) => void;
+  readonly #read: (path: string) => Promise<FileBytes>;
+  readonly #settleMs: Milliseconds;
+  readonly #timer: NodeJS.Timeout;
+  #known: FileBytes | undefined;
+  #directory: { readonly watcher: FSWatcher; readonly inode: bigint } | undefined;
+  #isChecking = false;
+  #mustCheckAgain = false;
+  #isClosed = false;
 
-  const timer = setInterval(() => void check(), pollMs).unref();
-  void check();
-  return {
-    reload: () => void check(),
-    close: () => {
-      closed = true;
-      clearInterval(timer);
-      directory?.watcher.close();
-    },
-  };
-
-  async function check(): Promise<void> {
-    checkAgain = true;
-    if (checking) return;
-    checking = true;
-    while (checkAgain && !closed) {
-      checkAgain = false;
-      await watchDirectory();
-      await compare();
-    }
-    checking = false;
+  constructor(path: string, onChange: (content: FileBytes) => void, options: WatchOptions = {}) {
+    const { pollMs = 2000, settleMs = 100, read = readContent, known } = options;
+    this.#path = path;
+    this.#onChange = onChange;
+    this.#read = read;
+    this.#settleMs = settleMs;
+    this.#known = known && { bytes: known };
+    this.#timer = setInterval(() => this.reload(), pollMs).unref();
+    this.reload();
   }
 
-  async function compare(): Promise<void> {
-    let seen = await read(path);
-    while (!closed && known !== undefined && !isSame(seen, known)) {
-      await sleep(settleMs, undefined, { ref: false });
-      const next = await read(path);
+  /** Checks now (SIGHUP). */
+  reload(): void {
+    void this.#check();
+  }
+
+  /** No change is reported after this. */
+  close(): void {
+    this.#isClosed = true;
+    clearInterval(this.#timer);
+    this.#directory?.watcher.close();
+  }
+
+  async #check(): Promise<void> {
+    this.#mustCheckAgain = true;
+    if (this.#isChecking) return;
+    this.#isChecking = true;
+    while (this.#mustCheckAgain && !this.#isClosed) {
+      this.#mustCheckAgain = false;
+      await this.#watchDirectory();
+      await this.#compare();
+    }
+    this.#isChecking = false;
+  }
+
+  async #compare(): Promise<void> {
+    let seen = await this.#read(this.#path);
+    while (!this.#isClosed && this.#known !== undefined && !isSame(seen, this.#known)) {
+      await sleep(this.#settleMs, undefined, { ref: false });
+      const next = await this.#read(this.#path);
       if (isSame(next, seen)) {
-        known = seen;
-        if (!closed) onChange(seen);
+        this.#known = seen;
+        if (!this.#isClosed) this.#onChange(seen);
         return;
       }
       seen = next;
     }
-    known ??= seen;
+    this.#known ??= seen;
   }
 
   /** Watches the directory under the path's name, also when another one has taken its place. */
-  async function watchDirectory(): Promise<void> {
-    const inode = await stat(dirname(path), { bigint: true }).then(
+  async #watchDirectory(): Promise<void> {
+    const inode = await stat(dirname(this.#path), { bigint: true }).then(
       ({ ino }) => ino,
       () => undefined,
     );
-    if (closed || (directory !== undefined && inode === directory.inode)) return;
-    directory?.watcher.close();
-    directory = inode === undefined ? undefined : startWatching(inode);
+    if (this.#isClosed || (this.#directory !== undefined && inode === this.#directory.inode)) return;
+    this.#directory?.watcher.close();
+    this.#directory = inode === undefined ? undefined : this.#startWatching(inode);
   }
 
-  function startWatching(inode: bigint): typeof directory {
+  #startWatching(inode: bigint): { readonly watcher: FSWatcher; readonly inode: bigint } | undefined {
     try {
-      const watcher = watch(dirname(path), { persistent: false }, (_event, name) => {
-        if (name === null || name === basename(path) || name.startsWith('..')) void check();
+      const watcher = watch(dirname(this.#path), { persistent: false }, (_event, name) => {
+        if (name === null || name === basename(this.#path) || name.startsWith('..')) this.reload();
       });
       watcher.on('error', () => {
         watcher.close();
-        directory = undefined;
+        this.#directory = undefined;
       });
       return { watcher, inode };
     } catch {

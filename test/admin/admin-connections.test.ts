@@ -1,6 +1,7 @@
 import { connect, type Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { type AdminServer, createAdminServer } from '../../src/admin/admin-server.ts';
+import { eventually } from '../harness/eventually.ts';
 import { exchangeRaw } from '../harness/raw-client.ts';
 
 const token = 'a-token-for-operators';
@@ -67,6 +68,18 @@ describe('a probe always finds a place', () => {
     });
     for (const socket of await flood(port, 600, bytes)) socket.pause();
     for (let i = 0; i < 10; i++) expect(await probe(port)).toBe(200);
+  });
+
+  it('because no more than 64 are held', async () => {
+    const port = await start(ready);
+    const sockets = await flood(port, 300, '');
+    const isOpen = (socket: Socket) => !socket.destroyed && !socket.readableEnded;
+    for (const socket of sockets) socket.resume();
+    const held = await eventually('those beyond are let go', async () => {
+      const count = sockets.filter(isOpen).length;
+      return count <= 64 ? count : undefined;
+    });
+    expect(held).toBe(64);
   });
 
   it('an operator who is listening is not the one who makes room', async () => {

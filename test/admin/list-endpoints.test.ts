@@ -192,6 +192,25 @@ describe('the edit of the list', () => {
     expect(written).toHaveLength(1);
   });
 
+  it('a second edit is not even checked before the first is written', async () => {
+    const steps: string[] = [];
+    const [, , write] = createListEndpoints({
+      file,
+      isEditable: true,
+      inForce() {
+        steps.push('check');
+        return text;
+      },
+      onWritten: () => steps.push('written'),
+    });
+    const tag = await entityTag();
+    const edit = (to: string) =>
+      write?.run({ body: { text: text.replace('/carts', to), entityTag: tag }, query: '' });
+    const answers = await Promise.all([edit('/first'), edit('/second')]);
+    expect(answers.map((answer) => answer?.status)).toEqual([200, 412]);
+    expect(steps).toEqual(['check', 'written', 'check']);
+  });
+
   it('leaves a symbolic link one, and replaces what it points to', async () => {
     const real = path.join(folder, 'real');
     await mkdir(real);

@@ -12,7 +12,7 @@ import {
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { type FileBytes, readStamp, type WatchOptions, watchFile } from '../../src/config/watched-file.ts';
+import { type FileBytes, FileWatch, readStamp, type WatchOptions } from '../../src/config/watched-file.ts';
 import { makeFolder } from './config-folder.ts';
 
 /** Far beyond any test: what comes in spite of it comes by the directory's events. */
@@ -26,7 +26,7 @@ function watchInTest(file: string, options: WatchOptions = {}) {
     told.push('bytes' in content ? content.bytes.toString() : `fault: ${content.fault}`);
     for (const wake of waiting) wake();
   };
-  const fileWatch = watchFile(file, change, {
+  const fileWatch = new FileWatch(file, change, {
     pollMs: never,
     settleMs: 10,
     known: readFileSync(file),
@@ -42,7 +42,7 @@ function watchInTest(file: string, options: WatchOptions = {}) {
     }
     waiting.clear();
   };
-  return { told, until, close: fileWatch.close };
+  return { told, until, close: () => fileWatch.close() };
 }
 
 /** Lets the events of one edit pass, so that the next one must be noticed by its own. */

@@ -5,7 +5,8 @@ import path from 'node:path';
 import { type ConnectionOptions, connect } from 'node:tls';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { certificateNotice } from '../../src/config/named-files.ts';
-import { makeHmacToken } from '../access/signing.ts';
+import { startJwksServer } from '../access/jwks-server.ts';
+import { makeHmacToken, makeSigner } from '../access/signing.ts';
 import { type EchoUpstream, startEchoUpstream } from '../harness/echo-upstream.ts';
 import { eventually } from '../harness/eventually.ts';
 import { exchangeRaw } from '../harness/raw-client.ts';
@@ -143,6 +144,26 @@ describe('files with secrets', () => {
     await writeFile(path.join(folder, 'jwt'), secrets[1] ?? '');
     shopward.signal('SIGHUP');
     await until('the new secret', async () => (await ask(secrets[1] ?? '')) === 200);
+  });
+});
+
+describe('a key set', () => {
+  it('is fetched at SIGHUP, not a refresh later', async () => {
+    const first = makeSigner('RS256', 'first');
+    const second = makeSigner('RS256', 'second');
+    const keyServer = await startJwksServer(first);
+    try {
+      shopward = await start({ auth: { keys: { jwks: keyServer.url } } });
+      await until('the first keys', async () => keyServer.hits > 0);
+      await shopward.waitForLog(({ event }) => event === 'keys-reloaded');
+      keyServer.serve(first, second);
+      shopward.signal('SIGHUP');
+      await until('both keys', async () =>
+        shopward.log().some(({ event, keys }) => event === 'keys-reloaded' && keys === 2),
+      );
+    } finally {
+      await keyServer.close();
+    }
   });
 });
 

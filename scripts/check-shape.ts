@@ -1,0 +1,125 @@
+/**
+ * The shape rule of src: no function over 60 lines, no circle of imports between files, and no file that one other
+ * file alone imports and no test. What stands otherwise is licensed below, with its reason; a licence that nothing
+ * needs any more is a complaint, too. Exits 1 and names every breach.
+ */
+import { globSync, readFileSync } from 'node:fs';
+import { stripTypeScriptTypes } from 'node:module';
+import path from 'node:path';
+import { type Node, parse } from 'acorn';
+
+const mostLines = 60;
+
+/** `file: function` -> why it is longer. */
+const longFunctions: Readonly<Record<string, string>> = {};
+
+/** Files -> why they import each other. */
+const circles: Readonly<Record<string, string>> = {};
+
+/** A pattern of files -> why each of them has a single importer. */
+const singleImporters: readonly (readonly [pattern: RegExp, why: string])[] = [
+  [/^src\/config\/sections\//, 'a section of the configuration, as a page of its reference'],
+  [/^src\/cli\//, 'a verb, or a thought of one'],
+];
+
+interface Source {
+  readonly file: string;
+  readonly text: string;
+  /** Files of the repository, for types or for values. */
+  readonly imports: ReadonlySet<string>;
+}
+
+const importText = /\b(?:from|import)\s*\(?\s*'(\.\.?\/[^']+\.[jt]s)'/g;
+
+function readSource(file: string): Source {
+  const text = readFileSync(file, 'utf8');
+  const targets = text.matchAll(importText).map(([, target = '']) => path.join(path.dirname(file), target));
+  return { file, text, imports: new Set(targets) };
+}
+
+/** Place and lines of each function that is too long; what is declared inside is counted with it. */
+function longFunctionsOf({ file, text }: Source): (readonly [place: string, lines: number])[] {
+  const found: (readonly [string, number])[] = [];
+  const options = { ecmaVersion: 'latest', sourceType: 'module', locations: true } as const;
+  const visit = (node: Node, name: string): void => {
+    const { type, loc } = node;
+    const lines = loc ? loc.end.line - loc.start.line + 1 : 0;
+    if (/Function/.test(type) && lines > mostLines) found.push([`${file}: ${nameOf(node, name)}`, lines]);
+    for (const child of Object.values(node).flat()) if (isNode(child)) visit(child, nameOf(node, name));
+  };
+  // Types become spaces: lines stay where they are.
+  visit(parse(stripTypeScriptTypes(text), options), 'the file');
+  return found;
+}
+
+function isNode(value: unknown): value is Node {
+  return typeof value === 'object' && value !== null && 'type' in value && typeof value.type === 'string';
+}
+
+/** What a function, a method or a variable is called, or what holds it. */
+function nameOf(node: Node, holder: string): string {
+  const { id, key } = node as { id?: { name?: string } | null; key?: { name?: string } };
+  return id?.name ?? key?.name ?? holder;
+}
+
+/** Each circle once, its files in the order of the alphabet (strongly connected components, by Tarjan). */
+function circlesOf(graph: ReadonlyMap<string, ReadonlySet<string>>): string[][] {
+  const order = new Map<string, number>();
+  const lowest = new Map<string, number>();
+  const stack: string[] = [];
+  const found: string[][] = [];
+  const visit = (file: string): number => {
+    order.set(file, order.size);
+    let low = order.get(file) ?? 0;
+    stack.push(file);
+    for (const next of graph.get(file) ?? []) {
+      if (!graph.has(next)) continue;
+      if (!order.has(next)) low = Math.min(low, visit(next));
+      else if (stack.includes(next)) low = Math.min(low, order.get(next) ?? low);
+    }
+    lowest.set(file, low);
+    if (low === order.get(file)) {
+      const circle = stack.splice(stack.indexOf(file));
+      if (circle.length > 1) found.push(circle.sort());
+    }
+    return low;
+  };
+  for (const file of graph.keys()) if (!order.has(file)) visit(file);
+  return found;
+}
+
+const sources = globSync('src/**/*.ts').map((file) => readSource(file));
+const others = globSync('{test,bench,demo,scripts}/**/*.ts').map((file) => readSource(file));
+const complaints: string[] = [];
+const used = new Set<string>();
+const license = (licences: Readonly<Record<string, string>>, key: string, complaint: string) => {
+  if (Object.hasOwn(licences, key)) used.add(key);
+  else complaints.push(complaint);
+};
+
+for (const source of sources) {
+  for (const [place, lines] of longFunctionsOf(source)) {
+    license(longFunctions, place, `${place} has ${lines} lines; ${mostLines} are the most`);
+  }
+}
+for (const circle of circlesOf(new Map(sources.map(({ file, imports }) => [file, imports])))) {
+  license(circles, circle.join(' '), `a circle: ${circle.join(' -> ')}`);
+}
+for (const { file } of sources) {
+  const importers = sources.filter(({ imports }) => imports.has(file));
+  if (importers.length !== 1 || others.some(({ imports }) => imports.has(file))) continue;
+  const licence = singleImporters.find(([pattern]) => pattern.test(file));
+  if (licence !== undefined) used.add(String(licence[0]));
+  else complaints.push(`${file} has one importer, ${importers[0]?.file}, and no test`);
+}
+for (const key of [
+  ...Object.keys(longFunctions),
+  ...Object.keys(circles),
+  ...singleImporters.map(([one]) => String(one)),
+]) {
+  if (!used.has(key)) complaints.push(`the licence of ${key} is not needed any more`);
+}
+
+for (const complaint of complaints) console.error(complaint);
+if (complaints.length > 0) process.exit(1);
+console.log(`shape: ${sources.length} files without circles, long functions and needless cuts`);
