@@ -52,6 +52,16 @@ it.each([
   expect(find('', store, host).prefix !== undefined).toBe(isCacheable);
 });
 
+it('two partitions that differ in locale, store or host have two prefixes', () => {
+  const stores = ['shop.de', 'shop.at'];
+  const find = createPartitions({ locales: ['en', 'de'], defaultLocale: 'en', stores, byHost: true });
+  const prefixes = ['en', 'de'].flatMap((locale) =>
+    [undefined, ...stores].flatMap((store) => stores.map((host) => find(locale, store, host).prefix)),
+  );
+  expect(prefixes).not.toContain(undefined);
+  expect(new Set(prefixes).size).toBe(12);
+});
+
 it('keeps keys apart and short', () => {
   const long = `/${'x'.repeat(2000)}`;
   const keys = [
