@@ -9,8 +9,8 @@ export const measures = [
 ];
 
 /**
- * They start stores, browsers or many processes, kill them, wait for what has a time of its own, or try very many inputs. The ones that take
- * longest come first, so that none of them is the last to end.
+ * They start stores, browsers or many processes, kill them, wait for what has a time of its own, or try very many
+ * inputs. The ones that take longest come first, so that none of them is the last to end.
  */
 export const slow = [
   'test/hunt/hunt.test.ts',

@@ -15,6 +15,15 @@ describe('one field', () => {
     expect(readBearerCredentials(['Host', 'h', 'authorization', value])).toEqual(good);
   });
 
+  it('takes 16,384 characters, and not one more', () => {
+    const ofLength = (length: number) => `aaaa.${'A'.repeat(length - 10)}.cccc`;
+    const longest = ofLength(16_384);
+    expect(readBearerCredentials(['Authorization', `Bearer ${longest}`])).toMatchObject({ token: longest });
+    expect(readBearerCredentials(['Authorization', `Bearer ${ofLength(16_385)}`])).toMatchObject({
+      reason: 'too-long',
+    });
+  });
+
   it.each([
     ['no scheme', token, 'scheme'],
     ['one word', '3485h7', 'scheme'],

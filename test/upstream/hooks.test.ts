@@ -194,7 +194,7 @@ eachEngine('upstream hooks', (start) => {
   });
 
   it('an answer later than answerWithinMs is 504 and its outcome unknown, however much the upstream talks', async () => {
-    const { hooks, outcomes } = noting({ answerWithinMs: 200 });
+    const { hooks, outcomes } = noting({ answerWithinMs: 2_000 });
     const { port, upstream } = await start(
       ({ connection }) => {
         connection.socket.write('HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n');
