@@ -1,0 +1,25 @@
+import { expect, it } from 'vitest';
+import { compileListInThread } from '../../src/access/list-thread.ts';
+
+/** Milliseconds of CPU that the serving thread spends on an edit; the parser's thread is not counted. */
+async function servingMs(rows: number): Promise<number> {
+  const lines = Array.from({ length: rows }, (_, i) => `    - GET /shop-${i % 700}/items-${i}/{id}`);
+  const text = `groups:\n  A:\n${lines.join('\n')}\ncomplete: true\n`;
+  const before = process.threadCpuUsage();
+  const compiled = await compileListInThread({ text, file: 'list.yaml' }, { ignoredPrefixes: [] });
+  const { user, system } = process.threadCpuUsage(before);
+  if (!('list' in compiled) || compiled.list.rows.length !== rows) throw new Error('not compiled');
+  return (user + system) / 1000;
+}
+
+/** At four times the rows at most six times the CPU of the thread on which requests are served. */
+it('an edit of the list costs the serving thread as much as it is long', { timeout: 120_000 }, async () => {
+  await servingMs(1000);
+  let least = Number.POSITIVE_INFINITY;
+  let most = Number.POSITIVE_INFINITY;
+  for (let run = 0; run < 3 && (run === 0 || most > 6 * least); run += 1) {
+    least = Math.min(least, await servingMs(15_000));
+    most = Math.min(most, await servingMs(60_000));
+  }
+  expect(most).toBeLessThanOrEqual(6 * least);
+});
