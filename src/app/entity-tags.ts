@@ -4,8 +4,8 @@ import {
   type EntityTagMatcher,
   type EntityTags,
 } from '../entity-tags/filter.ts';
-import { createMemoryTagStore } from '../entity-tags/memory-store.ts';
-import { createRedisTagStore } from '../entity-tags/redis-store.ts';
+import { MemoryTagStore } from '../entity-tags/memory-store.ts';
+import { RedisTagStore } from '../entity-tags/redis-store.ts';
 import { entityTagTimes } from '../entity-tags/times.ts';
 import type { FilterDefinition, FilterDependencies } from './filter-definition.ts';
 import type { Part } from './part.ts';
@@ -63,7 +63,7 @@ function createEntityTagsFilter(
     logColdStart(coldStartMs);
   };
   const store = redis
-    ? createRedisTagStore({
+    ? new RedisTagStore({
         redis: redis.forTags,
         times,
         coldStartMs: redis.coldStartMs,
@@ -71,7 +71,7 @@ function createEntityTagsFilter(
         keyPrefix: config.store.prefix,
         replicas: config.store.replicas,
       })
-    : createMemoryTagStore({ times });
+    : new MemoryTagStore({ times });
   const filter = createEntityTags(matcher, {
     store,
     times,

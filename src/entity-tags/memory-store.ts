@@ -11,7 +11,7 @@ import {
   type Step,
   type TagRecord,
 } from './protocol.ts';
-import type { ResourceKey, TagStore } from './tag-store.ts';
+import type { Claim, ClaimEnd, ReadEnd, ResourceKey, TagStore } from './tag-store.ts';
 import type { EntityTagTimes } from './times.ts';
 
 export interface MemoryTagStoreOptions {
@@ -32,79 +32,126 @@ export type Protocol = Pick<
   'open' | 'lookUp' | 'endRead' | 'claim' | 'markSent' | 'end'
 >;
 
+/** The identity of the data: it lives as long as the process. */
+const epoch = 'memory';
+/** Records under way above which those are looked for that ran out and were never looked at again. */
+const sweptFrom = 1_000;
+
 /**
  * Tags of one process: nothing survives it, and nothing is shared. No cold start, since leases of a process that ended
  * cannot be told from none: a kill in the middle of a write is the named limit of this store.
  */
-export function createMemoryTagStore(options: MemoryTagStoreOptions): TagStore {
-  const { times, maxRecords = 100_000, now = performance.now.bind(performance) } = options;
-  const protocol = options.protocol ?? { open, lookUp, endRead, claim, markSent, end };
-  const protocolTimes: ProtocolTimes = {
-    lease: times.leaseMs * 1000,
-    sendBy: times.sendByMs * 1000,
-    coldStart: 0,
-    longestRead: times.longestReadMs * 1000,
-  };
-  const epoch = 'memory';
-  const micros = () => Math.round(now() * 1000) + 1;
-  /** Reads that began before a record was dropped for want of room prove nothing about its successor. */
-  let droppedAt = 0;
+export class MemoryTagStore implements TagStore {
+  readonly kind = 'memory';
+  readonly #protocol: Protocol;
+  readonly #times: ProtocolTimes;
+  readonly #strangersExpiryMs: number;
+  readonly #recordExpiryMs: number;
+  readonly #now: () => number;
   /** A record with a lease or an indeterminate write is never dropped. */
-  const busy = new Map<ResourceKey, TagRecord>();
-  const idle = new LRUCache<ResourceKey, TagRecord>({
-    // As a size, each record being 1: `max` would take the room of all of them at the start.
-    maxSize: maxRecords,
-    sizeCalculation: () => 1,
-    ttl: times.recordExpiryMs,
-    perf: { now },
-    disposeAfter(_, __, reason) {
-      if (reason === 'evict') droppedAt = micros();
-    },
-  });
+  readonly #busy = new Map<ResourceKey, TagRecord>();
+  readonly #idle: LRUCache<ResourceKey, TagRecord>;
+  /** Reads that began before a record was dropped for want of room prove nothing about its successor. */
+  #droppedAt = 0;
+  #sweepAbove = sweptFrom;
 
-  const look = (key: ResourceKey): Opened =>
-    protocol.open(busy.get(key) ?? idle.get(key) ?? null, { now: micros(), epoch, since: 0 }, protocolTimes);
-  const store = <T>(key: ResourceKey, { record, answer }: Step<T>, isOfStranger = false): T => {
-    if (record === null) {
-      busy.delete(key);
-      idle.delete(key);
+  constructor({ times, maxRecords = 100_000, now, protocol }: MemoryTagStoreOptions) {
+    this.#protocol = protocol ?? { open, lookUp, endRead, claim, markSent, end };
+    this.#now = now ?? (() => performance.now());
+    this.#strangersExpiryMs = times.strangersExpiryMs;
+    this.#recordExpiryMs = times.recordExpiryMs;
+    this.#times = {
+      lease: times.leaseMs * 1000,
+      sendBy: times.sendByMs * 1000,
+      coldStart: 0,
+      longestRead: times.longestReadMs * 1000,
+    };
+    this.#idle = new LRUCache({
+      // As a size, each record being 1: `max` would take the room of all of them at the start.
+      maxSize: maxRecords,
+      sizeCalculation: () => 1,
+      ttl: times.recordExpiryMs,
+      perf: { now: this.#now },
+      disposeAfter: (_, __, reason) => {
+        if (reason === 'evict') this.#droppedAt = this.#micros();
+      },
+    });
+  }
+
+  lookUp(key: ResourceKey, variant: string | null) {
+    return this.#protocol.lookUp(this.#open(key), variant);
+  }
+
+  readStampAt(_: ResourceKey, startedAt: number) {
+    return { epoch, generation: null, startedAt: Math.round(startedAt * 1000) };
+  }
+
+  hasHeard() {
+    return true;
+  }
+
+  endRead(key: ResourceKey, read: ReadEnd) {
+    const opened = this.#open(key);
+    if (opened.record === null && read.stamp.startedAt <= this.#droppedAt) return null;
+    return this.#store(key, this.#protocol.endRead(opened, read, this.#times), read.isOfStranger);
+  }
+
+  claim(key: ResourceKey, wanted: Claim) {
+    const step = this.#protocol.claim(this.#open(key), wanted, this.#times);
+    return this.#store(key, step, wanted.isOfStranger);
+  }
+
+  markSent(key: ResourceKey, token: string) {
+    return this.#store(key, this.#protocol.markSent(this.#open(key), token, this.#times));
+  }
+
+  end(key: ResourceKey, write: ClaimEnd) {
+    return this.#store(key, this.#protocol.end(this.#open(key), write, this.#times), write.isOfStranger);
+  }
+
+  async warmUp() {
+    return 0;
+  }
+
+  coldStartLeftMs() {
+    return 0;
+  }
+
+  async close() {}
+
+  #micros(): number {
+    return Math.round(this.#now() * 1000) + 1;
+  }
+
+  #open(key: ResourceKey): Opened {
+    const stored = this.#busy.get(key) ?? this.#idle.get(key) ?? null;
+    return this.#protocol.open(stored, { now: this.#micros(), epoch, since: 0 }, this.#times);
+  }
+
+  #store<T>(key: ResourceKey, { record, answer }: Step<T>, isOfStranger = false): T {
+    if (record !== null && (record.leases.length > 0 || record.indeterminateUntil !== 0)) {
+      this.#busy.set(key, record);
+      this.#idle.delete(key);
+      if (this.#busy.size > this.#sweepAbove) this.#sweep();
       return answer;
     }
-    const isBusy = record.leases.length > 0 || record.indeterminateUntil !== 0;
-    if (isBusy) {
-      busy.set(key, record);
-      idle.delete(key);
-      if (busy.size > sweepAbove) sweep();
-    } else {
-      // What a stranger leaves goes soon; but nobody makes a record's life shorter.
-      const left = isOfStranger ? idle.getRemainingTTL(key) : 0;
-      const ttl = isOfStranger ? Math.max(left, times.strangersExpiryMs) : times.recordExpiryMs;
-      idle.set(key, record, { ttl });
-      busy.delete(key);
-    }
+    this.#busy.delete(key);
+    if (record === null) this.#idle.delete(key);
+    else this.#idle.set(key, record, { ttl: this.#ttlOf(key, isOfStranger) });
     return answer;
-  };
+  }
+
+  /** What a stranger leaves goes soon; but nobody makes a record's life shorter. */
+  #ttlOf(key: ResourceKey, isOfStranger: boolean): number {
+    if (!isOfStranger) return this.#recordExpiryMs;
+    return Math.max(this.#idle.getRemainingTTL(key), this.#strangersExpiryMs);
+  }
+
   /** Settles what ran out and was never looked at again. */
-  const sweep = () => {
-    for (const key of busy.keys()) store(key, { record: look(key).record, answer: null });
-    sweepAbove = Math.max(1000, busy.size * 2);
-  };
-  let sweepAbove = 1000;
-  return {
-    kind: 'memory',
-    lookUp: (key, variant) => protocol.lookUp(look(key), variant),
-    readStampAt: (_, startedAt) => ({ epoch, generation: null, startedAt: Math.round(startedAt * 1000) }),
-    hasHeard: () => true,
-    endRead(key, read) {
-      const opened = look(key);
-      if (opened.record === null && read.stamp.startedAt <= droppedAt) return null;
-      return store(key, protocol.endRead(opened, read, protocolTimes), read.isOfStranger);
-    },
-    claim: (key, wanted) => store(key, protocol.claim(look(key), wanted, protocolTimes), wanted.isOfStranger),
-    markSent: (key, token) => store(key, protocol.markSent(look(key), token, protocolTimes)),
-    end: (key, write) => store(key, protocol.end(look(key), write, protocolTimes), write.isOfStranger),
-    warmUp: async () => 0,
-    coldStartLeftMs: () => 0,
-    close: async () => {},
-  };
+  #sweep(): void {
+    // Those that are still under way are stored again, and must not begin another one.
+    this.#sweepAbove = Number.POSITIVE_INFINITY;
+    for (const key of this.#busy.keys()) this.#store(key, { record: this.#open(key).record, answer: null });
+    this.#sweepAbove = Math.max(sweptFrom, this.#busy.size * 2);
+  }
 }

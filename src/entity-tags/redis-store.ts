@@ -40,14 +40,10 @@ export interface RedisTagStoreOptions {
 /** Markers of a Cluster: enough to spread over the nodes, few enough to warm up at the start. */
 const clusterBuckets = 64;
 
-/** Tags shared by every replica, in a Redis of one node, behind Sentinels, or in a Cluster. */
-export function createRedisTagStore(options: RedisTagStoreOptions): TagStore {
-  return new RedisTagStore(options);
-}
-
 type Reply = readonly string[];
 
-class RedisTagStore implements TagStore {
+/** Tags shared by every replica, in a Redis of one node, behind Sentinels, or in a Cluster. */
+export class RedisTagStore implements TagStore {
   readonly kind = 'redis';
   readonly #redis: Redis;
   readonly #scripts: TagScripts;

@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { isOwnTag } from '../../src/entity-tags/entity-tag.ts';
-import { createMemoryTagStore } from '../../src/entity-tags/memory-store.ts';
+import { MemoryTagStore } from '../../src/entity-tags/memory-store.ts';
 import type { TagStore } from '../../src/entity-tags/tag-store.ts';
 import { fieldValue, fieldValues } from '../../src/http/field-list.ts';
 import { RedisUnavailable } from '../../src/redis/redis.ts';
@@ -231,7 +231,7 @@ describe('reads', () => {
     [-1, 503],
   ])('freshFor: recorded %i ms ago by a clock that may be set: %i', async (agoMs, status) => {
     let nowMs = 3_600_000;
-    const store = createMemoryTagStore({ times: timesOf(), now: () => nowMs });
+    const store = new MemoryTagStore({ times: timesOf(), now: () => nowMs });
     const { gate } = createGate({ freshForMs: 60_000 }, { store });
     // Asked with a tag, so that the read has the store's own time.
     const first = await ask(gate, get(['If-None-Match', '"none"']), answered(200, cart('a')));

@@ -5,7 +5,7 @@ import {
   type EntityTags,
   type EntityTagsOptions,
 } from '../../src/entity-tags/filter.ts';
-import { createMemoryTagStore } from '../../src/entity-tags/memory-store.ts';
+import { MemoryTagStore } from '../../src/entity-tags/memory-store.ts';
 import type { TrackedResourceOptions } from '../../src/entity-tags/resources.ts';
 import type { CanonicalRequest, Method } from '../../src/http/canonical-request.ts';
 import { editFields, type FieldList, fieldValue } from '../../src/http/field-list.ts';
@@ -33,7 +33,7 @@ export function createGate(
   const { paths = { ignoredPrefixes: [] }, ...options } = more;
   const matcher = createEntityTagMatcher({ resources: [{ ...carts, ...resource }], paths });
   const gate = createEntityTags(matcher, {
-    store: createMemoryTagStore({ times }),
+    store: new MemoryTagStore({ times }),
     times,
     waitMs: 50,
     trackedResponseBytes: 10_000,

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { collectionKey, digest, foldId, memberKey } from '../../src/entity-tags/keys.ts';
+import { collectionKey, digest, foldId, memberKey, variantOf } from '../../src/entity-tags/keys.ts';
 
 const template = '/carts/{cart_id}';
 
@@ -80,5 +80,27 @@ describe('keys of records', () => {
     ['\uff21', 'a'],
   ])('a database takes %j for %j', (spelling, id) => {
     expect(foldId(spelling)).toBe(id);
+  });
+});
+
+describe('variants', () => {
+  const variant = (fields: readonly string[], kind: 'read' | 'created' = 'read', path = '/carts/1') =>
+    variantOf({ fields: [...fields], host: 'shop.example', path, query: '' } as never, 'subject u', kind);
+  const plain = variant([]);
+
+  // By which of them a shop may choose what it shows; one that is left out would make one state of two.
+  test.each(['Accept', 'Accept-Language', 'Content-Type', 'Store', 'X-Agent-Authorization'])(
+    '%s makes another one',
+    (name) => {
+      const [one, other] = [variant([name, 'a']), variant([name, 'b'])];
+      expect(new Set([plain, one, other]).size).toBe(3);
+    },
+  );
+
+  test('so do the path, the kind, and what is accepted of codings, in whatever words', () => {
+    const gzip = variant(['Accept-Encoding', 'gzip']);
+    expect(new Set([plain, gzip, variant([], 'created'), variant([], 'read', '/carts/2')]).size).toBe(4);
+    expect(variant(['Accept-Encoding', 'GZIP;q=0.5, identity'])).toBe(gzip);
+    expect(variant(['User-Agent', 'x', 'Cookie', 'a=b'])).toBe(plain);
   });
 });

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { digest, randomTag } from '../../src/entity-tags/keys.ts';
-import { createMemoryTagStore } from '../../src/entity-tags/memory-store.ts';
-import { createRedisTagStore } from '../../src/entity-tags/redis-store.ts';
+import { MemoryTagStore } from '../../src/entity-tags/memory-store.ts';
+import { RedisTagStore } from '../../src/entity-tags/redis-store.ts';
 import type { ReadStamp } from '../../src/entity-tags/tag-store.ts';
 import { connectRedis } from '../../src/redis/connect-redis.ts';
 import type { Redis } from '../../src/redis/redis.ts';
@@ -12,13 +12,29 @@ import { describeTagStore, leaseMs, timesOf } from './tag-store.contract.ts';
 
 describeTagStore('memory', async () => {
   let now = 1000;
-  const store = createMemoryTagStore({ times: timesOf(), now: () => now });
+  const store = new MemoryTagStore({ times: timesOf(), now: () => now });
   return {
     store,
     advance: async (ms) => {
       now += ms;
     },
   };
+});
+
+test('memory: thousands of writes whose outcomes nobody knows shut only what they wrote', async () => {
+  let now = 1000;
+  const store = new MemoryTagStore({ times: timesOf(), now: () => now });
+  const keys = Array.from({ length: 5000 }, (_, i) => digest(['cart', String(i)]));
+  const kinds = (tags: readonly string[] | null) =>
+    new Set(keys.map((key) => store.claim(key, { token: 't', tags }).kind));
+  expect(kinds(null)).toEqual(new Set(['granted']));
+  for (const key of keys) {
+    store.markSent(key, 't');
+    store.end(key, { token: 't', tagged: false, outcome: 'unknown', newTag: null, shopTag: null });
+  }
+  expect(kinds([randomTag()])).toEqual(new Set(['indeterminate']));
+  now += leaseMs;
+  expect(kinds([randomTag()])).toEqual(new Set(['not-current']));
 });
 
 const closing: Array<{ close(): Promise<void> }> = [];
@@ -47,7 +63,7 @@ describe.each([
   let created = 0;
   describeTagStore(name, async () => {
     created += 1;
-    const store = createRedisTagStore({
+    const store = new RedisTagStore({
       redis,
       times: timesOf(),
       replicas,
@@ -73,7 +89,7 @@ describe('redis: cluster', () => {
 
   test('records of many slots work alike, after the hold', async () => {
     const scripts = clockedScripts([], { isCluster: true });
-    const store = createRedisTagStore({ redis, times: timesOf(), scripts });
+    const store = new RedisTagStore({ redis, times: timesOf(), scripts });
     expect(await store.warmUp()).toBeGreaterThan(0);
     for (let bucket = 0; bucket < 64; bucket += 1) {
       const shiftKey = clockShiftKeyOf(`shopward:{tags-${bucket}}:epoch`);
@@ -101,7 +117,7 @@ describe('redis: what happens to the data', () => {
   const key = digest(['one']);
   const [times, scripts] = [timesOf(), clockedScripts()];
   const passHold = (redis: Redis) => redis.command('INCRBY', clockShiftKey, (leaseMs + 1000) * 1000);
-  const readTag = async (store: ReturnType<typeof createRedisTagStore>) => {
+  const readTag = async (store: RedisTagStore) => {
     const { stamp } = await store.lookUp(key, null);
     if (stamp === null) return null;
     const given = await store.endRead(key, {
@@ -119,7 +135,7 @@ describe('redis: what happens to the data', () => {
   test('brand-new, wiped and restarted: nothing is handed out for one lease, and old tags are dead', async () => {
     const server = open(await startRedis({}));
     const redis = await connect(server.url);
-    const store = createRedisTagStore({ redis, times, scripts });
+    const store = new RedisTagStore({ redis, times, scripts });
     const wipes = [
       () => redis.command('PING'),
       () => redis.command('FLUSHALL'),
@@ -140,7 +156,7 @@ describe('redis: what happens to the data', () => {
 
   test('what nobody has leaves nothing behind, however often somebody wants to write to it', async () => {
     const redis = await connect(open(await startRedis({})).url);
-    const store = createRedisTagStore({ redis, times, scripts });
+    const store = new RedisTagStore({ redis, times, scripts });
     await store.warmUp();
     await passHold(redis);
     const before = await redis.command('DBSIZE');
@@ -157,7 +173,7 @@ describe('redis: what happens to the data', () => {
   test('a claim that Redis meets after its caller gave up takes nothing', async () => {
     const server = open(await startRedis({}));
     const redis = await connect(server.url, 300);
-    const store = createRedisTagStore({ redis, times, scripts });
+    const store = new RedisTagStore({ redis, times, scripts });
     await store.warmUp();
     await passHold(redis);
     await store.lookUp(key, null);
@@ -170,7 +186,7 @@ describe('redis: what happens to the data', () => {
 
   test('a record stays in the small form of Redis, with two variants and a lease', async () => {
     const redis = await connect(open(await startRedis({})).url);
-    const store = createRedisTagStore({ redis, times });
+    const store = new RedisTagStore({ redis, times });
     const real = { newTag: randomTag(), fingerprint: 'f'.repeat(43), shopTag: null, fields: null };
     await store.warmUp();
     const client = await redis.command('GET', 'shopward:{tags-0}:epoch');
@@ -188,7 +204,7 @@ describe('redis: what happens to the data', () => {
 
   test('what a stranger leaves goes within the hour; whoever is known keeps it for a day', async () => {
     const redis = await connect(open(await startRedis({})).url);
-    const store = createRedisTagStore({ redis, times, scripts });
+    const store = new RedisTagStore({ redis, times, scripts });
     await store.warmUp();
     await passHold(redis);
     const leftMs = async () => Number(await redis.command('PTTL', `shopward:{tags-0}:${key}`));
@@ -208,23 +224,27 @@ describe('redis: what happens to the data', () => {
     expect(await leftMs()).toBeGreaterThan(20 * 3_600_000);
     await read(true, tag, 'h');
     expect(await leftMs()).toBeGreaterThan(20 * 3_600_000);
+    // What is read again and again stays, though nothing of it changes.
+    await redis.command('PEXPIRE', `shopward:{tags-0}:${key}`, 60_000);
+    await read(false, tag, 'h');
+    expect(await leftMs()).toBeGreaterThan(20 * 3_600_000);
   });
 
   describe('its clock is set', () => {
     const hourMs = 3_600_000;
     async function start(oldMs: number) {
       const redis = await connect(open(await startRedis({})).url);
-      const store = createRedisTagStore({ redis, times, scripts });
+      const store = new RedisTagStore({ redis, times, scripts });
       const advance = (ms: number) => redis.command('INCRBY', clockShiftKey, ms * 1000);
       await store.warmUp();
       await advance(oldMs);
       return { store, advance };
     }
-    const timedStamp = async (store: ReturnType<typeof createRedisTagStore>) => {
+    const timedStamp = async (store: RedisTagStore) => {
       const { stamp } = await store.lookUp(key, null);
       return stamp && { ...stamp, generation: null };
     };
-    const endRead = (store: ReturnType<typeof createRedisTagStore>, stamp: ReadStamp | null) =>
+    const endRead = (store: RedisTagStore, stamp: ReadStamp | null) =>
       stamp &&
       store.endRead(key, {
         stamp,
@@ -303,10 +323,13 @@ describe('redis: what happens to the data', () => {
   test('failed over: the new primary holds, the old tag is dead; without the replica no claim counts', async () => {
     const group = open(await startSentinel({ replicas: 1 }));
     const redis = await connect(group.url, 5000);
-    const store = createRedisTagStore({ redis, times, scripts, replicas: 1 });
+    const store = new RedisTagStore({ redis, times, scripts, replicas: 1 });
     await store.warmUp();
     await passHold(redis);
     expect(await readTag(store)).toBe(tag);
+    const ofTwo = new RedisTagStore({ redis, times, scripts, replicas: 2 });
+    const other = digest(['cart', 'of two']);
+    expect(await ofTwo.claim(other, { token: 't', tags: null })).toEqual({ kind: 'not-replicated' });
     await group.failover();
     await until(async () => (await store.lookUp(key, null)).unsettled === 'cold-start');
     await passHold(redis);
@@ -322,7 +345,7 @@ describe('redis: what happens to the data', () => {
   test('replicas stand still: no give-back overtakes its claim', async () => {
     const group = open(await startSentinel({ replicas: 1 }));
     const redis = await connect(group.url, 500);
-    const store = createRedisTagStore({ redis, times, scripts, replicas: 1 });
+    const store = new RedisTagStore({ redis, times, scripts, replicas: 1 });
     await store.warmUp();
     await passHold(redis);
     const keys = Array.from({ length: 24 }, (_, i) => digest(['cart', String(i)]));
@@ -347,7 +370,7 @@ describe('redis: what happens to the data', () => {
   test('a record or a marker of another type is a fault, not a tag', async () => {
     const server = open(await startRedis({}));
     const redis = await connect(server.url);
-    const store = createRedisTagStore({ redis, times });
+    const store = new RedisTagStore({ redis, times });
     await redis.command('SET', `shopward:{tags-0}:${key}`, 'x');
     await expect(store.claim(key, { token: 't', tags: null })).rejects.toMatchObject({
       name: 'RedisUnavailable',

@@ -48,6 +48,14 @@ test('a claim under way never goes', () => {
   expect(store.claim(claimed, 'b', 100).kind).toBe('in-exchange');
 });
 
+test('a `mine` under way outlives room that is made', () => {
+  const { store, issue } = open(10);
+  const subject = newSubject();
+  const noted = store.noteRevocationOfAll(subject, 'm');
+  for (let i = 0; i < 50; i += 1) issue(1000);
+  expect(store.generationOf(subject)).toBe(noted);
+});
+
 test('notes and claims of unknown tokens go with time, records after their retention', () => {
   const { store, clock, issue } = open(10, 500);
   const [token, noted, claimed] = [issue(lifetimeMs), newToken(), newToken()];

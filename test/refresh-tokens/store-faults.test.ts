@@ -124,6 +124,9 @@ describe('Redis stands still', () => {
     const url = `redis://127.0.0.1:${primary.port}`;
     const { signIn, refresh } = await startReplica(url, 500, 1);
     const tokens = await Promise.all(Array.from({ length: 8 }, async () => (await signIn()).refreshToken));
+    const ofTwo = await startReplica(url, 500, 2);
+    const { refreshToken: unconfirmed } = await ofTwo.signIn();
+    expect((await ofTwo.refresh(unconfirmed)).status).toBe(503);
     follower?.pause();
     const told = await Promise.all(tokens.map(async (token) => (await refresh(token)).status));
     expect(new Set(told)).toEqual(new Set([503]));

@@ -1,7 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { DemoShop } from '../../demo/shop.ts';
 import type { RefreshTokensOptions } from '../../src/refresh-tokens/context.ts';
+import { newFamily } from '../../src/refresh-tokens/issue.ts';
 import { MemoryTokenStore } from '../../src/refresh-tokens/memory-store.ts';
+import { createDigests } from '../../src/refresh-tokens/token-digest.ts';
 import {
   asked,
   defaultLifetimeMs,
@@ -36,6 +38,50 @@ const errorOf = (json: { errors: [{ status: number; code: string; detail: string
 
 /** How often the shop was asked for a refresh. */
 const refreshes = () => asked(shop, 'POST', '/refresh-tokens') + asked(shop, 'POST', '/token');
+
+describe('what is settled before an answer goes out', () => {
+  test('the old token is used: the new pair waits for the store', async () => {
+    const released = Promise.withResolvers<void>();
+    class SlowStore extends MemoryTokenStore {
+      override markUsed(...args: Parameters<MemoryTokenStore['markUsed']>) {
+        return released.promise.then(() => super.markUsed(...args)) as never;
+      }
+    }
+    const store = new SlowStore({ lifetimeMs: defaultLifetimeMs, retentionMs: 'keep', now });
+    const { signIn, refresh } = await start({ store });
+    const { refreshToken } = await signIn();
+    let isAnswered = false;
+    const answer = refresh(refreshToken).finally(() => {
+      isAnswered = true;
+    });
+    await expect.poll(() => refreshes()).toBe(1);
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    expect(isAnswered).toBe(false);
+    released.resolve();
+    expect((await answer).status).toBe(201);
+  });
+
+  /** A token, and the one that decoders read in it that skip dots. */
+  const dotted = `${'0123456789abcdef'.repeat(2)}.${'fedcba9876543210'.repeat(2)}`;
+
+  test('refused by one of its readings: the others are free at once', async () => {
+    const { store, refresh } = await start();
+    const digests = createDigests();
+    const [own, bare] = digests.ofReadings(dotted);
+    if (own === undefined || bare === undefined) throw new Error('one reading only');
+    store.markUsed(bare, { owner: null, family: newFamily(), isProven: true, answer: null });
+    expect((await refresh(dotted)).status).toBe(401);
+    expect(store.claim(own, 'another', 1000).kind).toBe('granted');
+  });
+
+  test('the key of digests is the configured one', async () => {
+    const { store, signIn } = await start({ digestKey: 'of this shop' });
+    const { refreshToken } = await signIn();
+    const known: string[] = [];
+    for await (const { token } of store.list()) known.push(token);
+    expect(known).toEqual([createDigests('of this shop').ofToken(refreshToken)]);
+  });
+});
 
 describe("the contract's token table", () => {
   test('valid -> used for refresh: a new pair, each with its lifetime', async () => {

@@ -360,7 +360,7 @@ export const brokenRules: readonly BrokenRule[] = [
 
 /** The pure steps, with lines of them broken. */
 export async function breakSteps(edits: readonly Break[]): Promise<typeof protocol> {
-  const file = new URL('../../../src/entity-tags/claim-protocol.ts', import.meta.url);
+  const file = new URL('../../../src/entity-tags/protocol.ts', import.meta.url);
   const source = stripTypeScriptTypes(edits.reduce(swap, readFileSync(file, 'utf8')));
   return import(/* @vite-ignore */ `data:text/javascript,${encodeURIComponent(source)}`);
 }

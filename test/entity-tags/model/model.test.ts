@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { digest } from '../../../src/entity-tags/keys.ts';
 import { buildTagScripts, type TagScripts } from '../../../src/entity-tags/lua.ts';
-import { createMemoryTagStore } from '../../../src/entity-tags/memory-store.ts';
+import { MemoryTagStore } from '../../../src/entity-tags/memory-store.ts';
 import * as steps from '../../../src/entity-tags/protocol.ts';
-import { createRedisTagStore } from '../../../src/entity-tags/redis-store.ts';
+import { RedisTagStore } from '../../../src/entity-tags/redis-store.ts';
 import { connectRedis } from '../../../src/redis/connect-redis.ts';
 import type { Redis } from '../../../src/redis/redis.ts';
 import { type SingleRedis, startRedis, until } from '../../harness/redis-processes.ts';
@@ -110,7 +110,7 @@ describe('the stores answer as the model does', () => {
     for (let seed = 1; seed <= memoryWalks; seed += 1) {
       let nowMs = 100;
       const under: Replayed = {
-        store: createMemoryTagStore({ times, maxRecords: 10, now: () => nowMs }),
+        store: new MemoryTagStore({ times, maxRecords: 10, now: () => nowMs }),
         key: digest(['one']),
         setTime: (units) => {
           nowMs = units / tick;
@@ -145,7 +145,7 @@ describe('the stores answer as the model does', () => {
     await redis.command('MSET', 'test:now', 100 * tick, 'test:id', '1', `${keyPrefix}:{tags-0}:epoch`, '1:0');
     await copy('', ':disk');
     const difference = await replay(calls, {
-      store: createRedisTagStore({ redis, times, keyPrefix, scripts }),
+      store: new RedisTagStore({ redis, times, keyPrefix, scripts }),
       key,
       setTime: async (units) => void (await redis.command('SET', 'test:now', units)),
       wipe: async () => void (await redis.command('DEL', ...keys)),
