@@ -9,7 +9,6 @@ import { createForwarding, upstreamHostOf } from './app/forwarding.ts';
 import { registerGauges, registerListCounters } from './app/gauges.ts';
 import type { Inside } from './app/inside.ts';
 import { createInside } from './app/inside-process.ts';
-import type { Part } from './app/part.ts';
 import { connectionProblems, createPlaces } from './app/places.ts';
 import { createProtection } from './app/protection.ts';
 import { urlResolverDefinition } from './app/url-resolver.ts';
@@ -18,6 +17,7 @@ import { certificateEndMs } from './config/named-files.ts';
 import type { Config } from './config/schema.ts';
 import type { FileBytes } from './config/watched-file.ts';
 import { buildRejections, reject } from './http/rejection.ts';
+import type { Component } from './lib/component.ts';
 import { hearFaults } from './lib/faults.ts';
 import { createPipeline } from './proxy/pipeline.ts';
 import { createCors } from './server/cors.ts';
@@ -108,7 +108,8 @@ export async function createApp({
   };
   const resolver = created.get(urlResolverDefinition) ?? false;
   const tags = created.get(entityTagsDefinition) ?? false;
-  const parts: Part[] = [...(redis ? [redis] : []), ...created.endpoints, ...created.filters];
+  const parts: Component[] = [...(redis ? [redis] : []), ...created.endpoints, ...created.filters];
+  for (const { metrics: specs = [] } of parts) for (const spec of specs) metrics.register(spec);
   const run = createPipeline<Exchange>({
     canonicalise,
     rules,

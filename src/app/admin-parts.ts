@@ -2,22 +2,24 @@ import type { KeySource } from '../access/key-source.ts';
 import type { UpstreamActivity } from '../admin/activity.ts';
 import type { PartFact, PartState } from '../admin/state-endpoints.ts';
 import type { Config } from '../config/schema.ts';
+import type { Component } from '../lib/component.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { Forwarder } from '../upstream/forwarder.ts';
 import type { UrlResolver } from '../url-resolver/url-resolver.ts';
 import { keyFaultText } from './key-fault-text.ts';
-import type { Part } from './part.ts';
 import type { RedisPart } from './redis.ts';
 
 export interface PartSources {
   readonly config: Config;
   readonly keys: KeySource;
   readonly forwarder: Pick<Forwarder, 'inFlight' | 'queued'>;
-  readonly redis: Pick<RedisPart, 'redis' | 'reasons'> | undefined;
+  readonly redis: Pick<RedisPart, 'redis' | 'health'> | undefined;
   /** Reasons of the entity tags' own part. */
-  readonly tags: Pick<Part, 'reasons'> | false;
+  readonly tags: Pick<Component, 'health'> | false;
   readonly resolver: { readonly resolver: UrlResolver } | false;
+  /** Everything that is started and let go. */
+  readonly parts: readonly Component[];
   readonly metrics: Metrics;
   readonly log: Log;
 }
@@ -31,6 +33,20 @@ export async function describeParts(sources: PartSources, upstream: UpstreamActi
     await describeTags(sources),
     describeResolver(sources.resolver),
     await describeTokens(sources),
+    ...sources.parts.filter(({ name }) => !described.has(name)).flatMap(describeComponent),
+  ];
+}
+
+/** Those above have words of their own. */
+const described: ReadonlySet<string> = new Set(['store', 'entity-tags', 'url-resolver', 'refresh-tokens']);
+
+/** Whatever else has a health of its own, as it tells it. */
+function describeComponent({ name, health }: Component): PartState[] {
+  const told = health?.();
+  if (told === undefined) return [];
+  const status = told.status === 'degraded' ? 'limping' : told.status;
+  return [
+    { id: name, title: name, status, text: told.reasons[0] ?? 'it is well', facts: told.details ?? [] },
   ];
 }
 
@@ -123,7 +139,7 @@ function describeStore(part: PartSources['redis']): PartState {
       fact('unconfirmed', claims.unconfirmed),
     );
   }
-  const [reason] = part.reasons();
+  const [reason] = part.health().reasons;
   if (reason === undefined) return { ...about, status: 'ok', text: 'Redis answers', facts };
   return { ...about, status: status === 'ready' ? 'limping' : 'down', text: reason, facts };
 }
@@ -136,7 +152,7 @@ async function describeTags({ config, redis, tags, metrics }: PartSources): Prom
   const about = { id: 'entity-tags', title: 'Entity tags' };
   if (config.entityTags === false) return { ...about, status: 'off', text: 'switched off', facts: [] };
   const isAway = redis !== undefined && redis.redis.state().status !== 'ready';
-  const reason = tags === false ? undefined : tags.reasons?.()[0];
+  const reason = tags === false ? undefined : tags.health?.().reasons[0];
   const events = await metrics.eventCounts('entity-tags');
   const count = (...names: string[]) => names.reduce((sum, name) => sum + (events[name] ?? 0), 0);
   return {

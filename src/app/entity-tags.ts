@@ -7,11 +7,11 @@ import {
 import { MemoryTagStore } from '../entity-tags/memory-store.ts';
 import { RedisTagStore } from '../entity-tags/redis-store.ts';
 import { entityTagTimes } from '../entity-tags/times.ts';
+import { type Component, healthOf } from '../lib/component.ts';
 import type { FilterDefinition, FilterDependencies } from './filter-definition.ts';
-import type { Part } from './part.ts';
 
 /** Entity tags in front of the configured resources; their store is Redis where there is one. */
-export const entityTagsDefinition: FilterDefinition<EntityTagMatcher, EntityTags & Part> = {
+export const entityTagsDefinition: FilterDefinition<EntityTagMatcher, EntityTags & Component> = {
   name: 'entity-tags',
   stage: 'forward',
   compile({ entityTags, request = { ignoredPrefixes: [] } }) {
@@ -35,7 +35,7 @@ const sameEndMs = 1_000;
 function createEntityTagsFilter(
   matcher: EntityTagMatcher,
   { config, redis, log, metrics }: FilterDependencies,
-): EntityTags & Part {
+): EntityTags & Component {
   const settings = config.entityTags;
   if (settings === false) throw new TypeError('entityTags is off');
   const times = entityTagTimes({
@@ -95,23 +95,24 @@ function createEntityTagsFilter(
     why = reason;
     warmUp().catch(() => {});
   });
-  metrics.registerGauge({
-    name: 'shopward_entity_tags_hold_seconds',
-    help: 'Time for which no tag is handed out yet, since the store is new; 0: none.',
-    value: coldStartSeconds,
-    aggregate: 'max',
-  });
   return {
     ...filter,
     start: () => warmUp().catch(() => {}),
-    reasons() {
-      if (!isReached) return ['entity tags: no tag is handed out, the store was not reached yet'];
+    health() {
+      if (!isReached) return healthOf(['entity tags: no tag is handed out, the store was not reached yet']);
       const seconds = coldStartSeconds();
-      if (seconds === 0) return [];
-      return [
-        `entity tags: no tag is handed out yet and tracked writes get 503, for ${seconds} s more: Redis: ${why}`,
-      ];
+      const text = `no tag is handed out yet and tracked writes get 503, for ${seconds} s more: Redis: ${why}`;
+      return healthOf(seconds === 0 ? [] : [`entity tags: ${text}`]);
     },
+    metrics: [
+      {
+        name: 'shopward_entity_tags_hold_seconds',
+        help: 'Time for which no tag is handed out yet, since the store is new; 0: none.',
+        kind: 'gauge',
+        combine: 'max',
+        value: coldStartSeconds,
+      },
+    ],
     close: () => store.close(),
   };
 }

@@ -5,7 +5,6 @@ import { logOutput } from '../telemetry/log.ts';
 import { describeParts, type PartSources } from './admin-parts.ts';
 import type { Inside } from './inside.ts';
 import { keyFaultText } from './key-fault-text.ts';
-import type { Part } from './part.ts';
 import type { WatchedList } from './watched-list.ts';
 
 export interface InsideSources extends PartSources {
@@ -14,7 +13,6 @@ export interface InsideSources extends PartSources {
   secretProblems(): readonly Problem[];
   /** Undefined: there is no certificate. */
   certificateEndMs(): number | undefined;
-  readonly parts: readonly Part[];
   isDraining(): boolean;
   /** Why clients may not be taken. */
   connectionProblems(): readonly string[];
@@ -40,7 +38,7 @@ export function createInside(sources: InsideSources): Inside {
       const { fault } = logOutput();
       if (fault) reasons.push(`log: ${logFaultText(fault)}`);
       reasons.push(...sources.connectionProblems());
-      for (const part of parts) reasons.push(...(part.reasons?.() ?? []));
+      for (const part of parts) reasons.push(...(part.health?.().reasons ?? []));
       return { ready: !draining && keyCount > 0, reasons };
     },
     metrics: metrics.expose,

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { Config } from '../config/schema.ts';
+import { type Component, type Health, healthOf } from '../lib/component.ts';
 import type { RedisTlsOptions } from '../redis/clients.ts';
 import { connectRedis } from '../redis/connect-redis.ts';
 import type { Member } from '../redis/members.ts';
@@ -10,10 +11,9 @@ import type { ServerFacts } from '../redis/server-facts.ts';
 import type { HealthLine } from '../redis/store-health.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
-import type { Part } from './part.ts';
 import { storeReasons } from './store-reasons.ts';
 
-export interface RedisPart extends Part {
+export interface RedisPart extends Component {
   /** For what needs no agreement between replicas but whose data it is. */
   readonly redis: Redis;
   /** The same, while no replica passes writes that this one would check. */
@@ -22,7 +22,7 @@ export interface RedisPart extends Part {
   readonly forTokens: Redis;
   /** How long a new store hands out nothing: the longest lease of all replicas. Milliseconds. */
   coldStartMs(): number;
-  reasons(): readonly string[];
+  health(): Health;
   /** Calls back whenever the data may be another one (a new connection, an emptied store, another history), with why. */
   onNewData(listener: (why: string) => void): void;
 }
@@ -91,7 +91,9 @@ export function openRedis(config: Config, log: Log, metrics: Metrics): RedisPart
       const agreement = membership.agreement();
       if (agreement?.isForeign) throw new Error(agreement.problems.join('; '));
     },
-    reasons: () => storeReasons(redis.state(), redis.status(), store.replicas, membership.agreement()),
+    name: 'store',
+    health: () =>
+      healthOf(storeReasons(redis.state(), redis.status(), store.replicas, membership.agreement())),
     async close() {
       membership.close();
       await redis.close();

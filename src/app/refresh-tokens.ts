@@ -1,5 +1,6 @@
 import { createSubjectReader } from '../access/token-claims.ts';
 import type { Config } from '../config/schema.ts';
+import { healthOf, type MetricSpec } from '../lib/component.ts';
 import type { Filter } from '../proxy/filter.ts';
 import type { Redis } from '../redis/redis.ts';
 import { createAccessTokenSubject } from '../refresh-tokens/context.ts';
@@ -9,10 +10,9 @@ import { MemoryTokenStore } from '../refresh-tokens/memory-store.ts';
 import { RedisTokenStore } from '../refresh-tokens/redis-store.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { FilterDefinition } from './filter-definition.ts';
-import type { Part } from './part.ts';
 
 /** The life cycle of refresh tokens; their store is Redis where there is one. */
-export const refreshTokensDefinition: FilterDefinition<TokenMatcher, Filter<TokenRequest> & Part> = {
+export const refreshTokensDefinition: FilterDefinition<TokenMatcher, Filter<TokenRequest>> = {
   name: 'refresh-tokens',
   stage: 'forward',
   compile({ refreshTokens, request = { ignoredPrefixes: [] } }) {
@@ -27,7 +27,7 @@ function createRefreshTokensFilter(
   config: Config,
   redis: Redis | undefined,
   metrics: Metrics,
-): Filter<TokenRequest> & Part {
+): Filter<TokenRequest> {
   const settings = config.refreshTokens;
   if (settings === false) throw new TypeError('refreshTokens is off');
   const times = { lifetimeMs: settings.lifetime, retentionMs: settings.retention };
@@ -53,31 +53,38 @@ function createRefreshTokensFilter(
     digestKey: settings.digestKey,
     onEvent: (event) => metrics.countEvent('refresh-tokens', event),
   });
-  metrics.registerGauge({
-    name: 'shopward_refresh_token_delayed_writes',
-    help: 'States of refresh tokens that wait for the store to come back.',
-    value: () => filter.stats().delayedWrites,
-  });
-  if (memory !== undefined) {
-    metrics.registerGauge({
-      name: 'shopward_refresh_token_records',
-      help: 'Refresh tokens in memory.',
-      value: () => memory.size,
-    });
-    metrics.registerGauge({
-      name: 'shopward_refresh_token_stray_records',
-      help: 'Claims and notes in memory about tokens that may not exist.',
-      value: () => memory.strays,
-    });
-  }
   return {
     ...filter,
-    reasons() {
+    health() {
       const { delayedWrites } = filter.stats();
-      return delayedWrites === 0
-        ? []
-        : [`refresh tokens: ${delayedWrites} state${delayedWrites === 1 ? '' : 's'} wait for the store`];
+      const states = `${delayedWrites} state${delayedWrites === 1 ? '' : 's'}`;
+      return healthOf(delayedWrites === 0 ? [] : [`refresh tokens: ${states} wait for the store`]);
     },
+    metrics: metricSpecs(() => filter.stats().delayedWrites, memory),
     close: async () => void (await filter.close()),
   };
+}
+
+/** Every process has its own. */
+function metricSpecs(delayedWrites: () => number, memory: MemoryTokenStore | undefined): MetricSpec[] {
+  const gauge = (name: string, help: string, value: () => number): MetricSpec => ({
+    name: `shopward_refresh_token_${name}`,
+    help,
+    kind: 'gauge',
+    combine: 'sum',
+    value,
+  });
+  const specs = [
+    gauge('delayed_writes', 'States of refresh tokens that wait for the store to come back.', delayedWrites),
+  ];
+  if (memory === undefined) return specs;
+  return [
+    ...specs,
+    gauge('records', 'Refresh tokens in memory.', () => memory.size),
+    gauge(
+      'stray_records',
+      'Claims and notes in memory about tokens that may not exist.',
+      () => memory.strays,
+    ),
+  ];
 }

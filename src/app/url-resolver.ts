@@ -1,6 +1,7 @@
 import { formatProblem } from '../config/problem.ts';
 import type { Config } from '../config/schema.ts';
 import type { PathRules } from '../http/path-table.ts';
+import { type Component, healthOf, type MetricSpec } from '../lib/component.ts';
 import type { Filter } from '../proxy/filter.ts';
 import type { Redis } from '../redis/redis.ts';
 import type { Log } from '../telemetry/log.ts';
@@ -14,7 +15,6 @@ import { UrlResolver } from '../url-resolver/url-resolver.ts';
 import { createAskUpstream } from './ask-upstream.ts';
 import type { FilterDefinition } from './filter-definition.ts';
 import { questionConnections } from './forwarding.ts';
-import type { Part } from './part.ts';
 
 export interface UrlResolverInput {
   readonly settings: Exclude<Config['urlResolver'], false>;
@@ -34,7 +34,7 @@ export interface UrlResolverInput {
   readonly metrics: Metrics;
 }
 
-export interface UrlResolverPart extends Part {
+export interface UrlResolverPart extends Omit<Component, 'name'> {
   readonly resolver: UrlResolver;
 }
 
@@ -70,27 +70,6 @@ export function createUrlResolverPart(input: UrlResolverInput): UrlResolverPart 
     },
     onEvent: (event) => emit(event, log, metrics),
   });
-  const gauge = (name: string, help: string, value: () => number) =>
-    metrics.registerGauge({ name, help, value });
-  gauge('shopward_url_entries', 'Mappings kept in this process.', () => resolver.stats().entries);
-  gauge('shopward_url_questions', 'Questions to the shop under way.', () => resolver.stats().lookupsUnderWay);
-  // Every process reads the same file.
-  metrics.registerGauge({
-    name: 'shopward_url_file_rows',
-    help: 'Rows of the mapping file in force.',
-    value: () => resolver.stats().file?.rows ?? 0,
-    aggregate: 'max',
-  });
-  metrics.registerGauge({
-    name: 'shopward_url_file_last_reload_success',
-    help: 'Whether the last edit of the mapping file is in force.',
-    value: () => (resolver.stats().file?.isLastReloadGood === false ? 0 : 1),
-    aggregate: 'min',
-  });
-  for (const [name, help, key] of counters) {
-    metrics.registerCounter({ name: `shopward_url_${name}`, help, value: () => resolver.stats()[key] });
-  }
-
   return {
     resolver,
     async start() {
@@ -99,13 +78,14 @@ export function createUrlResolverPart(input: UrlResolverInput): UrlResolverPart 
         throw new Error(problems.map(formatProblem).join('\n'));
       }
     },
-    reasons() {
+    metrics: metricSpecs(resolver),
+    health() {
       const { sharedAway, file } = resolver.stats();
       const reasons = sharedAway ? ['url resolver: shared copies are away; each process asks by itself'] : [];
       for (const problem of file?.problems ?? []) {
         reasons.push(`mapping file: ${problem.file}:${problem.line}:${problem.column}: ${problem.text}`);
       }
-      return reasons;
+      return healthOf(reasons);
     },
     async reload() {
       await resolver.reload();
@@ -127,6 +107,30 @@ const counters = [
   ['questions_asked', 'Questions to the shop.', 'lookups'],
   ['failures', 'Questions that the shop did not answer in a way that counts.', 'failures'],
 ] as const;
+
+function metricSpecs(resolver: UrlResolver): MetricSpec[] {
+  const gauge = (name: string, help: string, combine: MetricSpec['combine'], value: () => number) =>
+    ({ name: `shopward_url_${name}`, help, kind: 'gauge', combine, value }) as const;
+  return [
+    gauge('entries', 'Mappings kept in this process.', 'sum', () => resolver.stats().entries),
+    gauge('questions', 'Questions to the shop under way.', 'sum', () => resolver.stats().lookupsUnderWay),
+    // Every process reads the same file.
+    gauge('file_rows', 'Rows of the mapping file in force.', 'max', () => resolver.stats().file?.rows ?? 0),
+    gauge('file_last_reload_success', 'Whether the last edit of the mapping file is in force.', 'min', () =>
+      resolver.stats().file?.isLastReloadGood === false ? 0 : 1,
+    ),
+    ...counters.map(
+      ([name, help, key]) =>
+        ({
+          name: `shopward_url_${name}`,
+          help,
+          kind: 'counter',
+          combine: 'sum',
+          value: () => resolver.stats()[key],
+        }) as const,
+    ),
+  ];
+}
 
 /** The resolver, and what the admin port asks of it. */
 export interface UrlResolverFilter extends Filter<true> {

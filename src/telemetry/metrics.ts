@@ -1,4 +1,5 @@
 import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+import type { MetricSpec } from '../lib/component.ts';
 import { DurationHistogram } from './duration-histogram.ts';
 import type { ExchangeRecord } from './exchange-record.ts';
 import { createUnlistedTypes } from './unlisted-types.ts';
@@ -26,6 +27,8 @@ export interface Metrics {
   countEvent(feature: string, event: string): void;
   /** Counts of a feature's events since the start. */
   eventCounts(feature: string): Promise<Readonly<Record<string, number>>>;
+  /** What a component says at each scrape. */
+  register(spec: MetricSpec): void;
   registerGauge(gauge: Observed): void;
   registerCounter(counter: Observed): void;
   /** OpenMetrics text. */
@@ -131,6 +134,10 @@ export function createMetrics({ ofProcess = true } = {}): Metrics {
       const { values } = await events.get();
       const own = values.filter(({ labels }) => labels.feature === feature);
       return Object.fromEntries(own.map(({ labels, value }) => [String(labels.event), value]));
+    },
+    register({ kind, combine, ...spec }) {
+      if (kind === 'gauge') this.registerGauge({ ...spec, aggregate: combine });
+      else this.registerCounter(spec);
     },
     registerGauge(gauge) {
       new Gauge({
