@@ -142,6 +142,13 @@ test('a page of our own is answered as for any GET, and the upstream hears nothi
   connection.close();
 });
 
+test('a handshake that would hand over a refresh token is refused, and the upstream hears nothing', async () => {
+  const { connection, answer } = await shake(handshake('/refresh-tokens?refreshToken=abc'));
+  expect([answer.status, JSON.parse(answer.body.toString()).errors[0].code]).toEqual([400, 'bad-request']);
+  expect(seen).toEqual([]);
+  connection.close();
+});
+
 test('a socket ends when the token that opened it expires', async () => {
   const exp = Math.floor(Date.now() / 1000) + 3;
   const [short, long] = await Promise.all(
