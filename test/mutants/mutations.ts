@@ -78,7 +78,7 @@ export function findMutations(source: string): Mutation[] {
         change(node.start, node.argument.start, '');
         break;
       case 'ReturnStatement':
-        if (node.argument) change(node.start, node.end, 'return;');
+        if (node.argument && textOf(node.argument) !== 'undefined') change(node.start, node.end, 'return;');
         break;
     }
   }
