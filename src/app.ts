@@ -7,9 +7,9 @@ import type { FilterDefinition } from './app/filter-definition.ts';
 import { createFilters, filterDefinitions } from './app/filters.ts';
 import { createForwarding, upstreamHostOf } from './app/forwarding.ts';
 import { registerGauges, registerListCounters } from './app/gauges.ts';
-import type { Inside } from './app/inside.ts';
-import { createInside } from './app/inside-process.ts';
 import { connectionProblems, createPlaces } from './app/places.ts';
+import type { ProcessStatus } from './app/process-status.ts';
+import { createProcessStatus } from './app/process-status.ts';
 import { createProtection } from './app/protection.ts';
 import { urlResolverDefinition } from './app/url-resolver.ts';
 import type { Secrets } from './app/watched-secrets.ts';
@@ -25,7 +25,7 @@ import { Exchange, type ExchangeContext } from './server/exchange.ts';
 import { InFlight } from './server/in-flight.ts';
 import { createListener } from './server/listener.ts';
 import { createOwnFields } from './server/own-fields.ts';
-import { createRefuseUnread } from './server/refuse-unread.ts';
+import { createRejectMalformed } from './server/reject-malformed.ts';
 import { createUpgradeHandler, type Handshake, refuseOtherThanHandshake } from './server/upgrade.ts';
 import { createAccessLog } from './telemetry/access-log.ts';
 import type { ExchangeRecord } from './telemetry/exchange-record.ts';
@@ -46,7 +46,7 @@ export interface App {
    */
   close(graceMs?: number): Promise<void>;
   /** What the admin port tells, for whoever has it. */
-  readonly inside: Inside;
+  readonly inside: ProcessStatus;
   metricValues(): Promise<MetricValues>;
   /** A new content of the protected list, where the primary follows it. */
   applyList(content: FileBytes): Promise<void>;
@@ -168,7 +168,7 @@ export async function createApp({
     keepAliveTimeoutMs: config.listen.keepAliveTimeout,
     requestHeadersBytes: limits.requestHeaders,
     ...(secrets.tls && { tls: secrets.tls }),
-    refuseUnread: createRefuseUnread(context),
+    rejectMalformed: createRejectMalformed(context),
     handle,
     places,
     ...(webSockets && {
@@ -189,7 +189,7 @@ export async function createApp({
 
   let secretProblems = secrets.problems;
   let certificateEnd = secrets.tls && certificateEndMs(secrets.tls);
-  const inside = createInside({
+  const inside = createProcessStatus({
     config,
     list,
     secretProblems: () => secretProblems,

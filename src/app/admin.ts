@@ -11,7 +11,7 @@ import type { Config } from '../config/schema.ts';
 import type { ExchangeRecord } from '../telemetry/exchange-record.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
-import type { Inside } from './inside.ts';
+import type { ProcessStatus } from './process-status.ts';
 import type { WatchedList } from './watched-list.ts';
 
 /** What would happen to a request under a list; the answer is shown as it is. */
@@ -24,7 +24,7 @@ export interface AdminInput {
   readonly version: string;
   readonly list: WatchedList;
   /** The process that serves, or all of them. */
-  readonly inside: Inside;
+  readonly inside: ProcessStatus;
   readonly metrics: Pick<Metrics, 'registerGauge'>;
   readonly log: Log;
   readonly now: () => number;

@@ -1,6 +1,6 @@
 import type { Readiness } from '../admin/admin-server.ts';
 import type { PartFact, PartState } from '../admin/state-endpoints.ts';
-import type { Inside } from '../app/inside.ts';
+import type { ProcessStatus } from '../app/process-status.ts';
 import {
   combineCounts,
   type Exposition,
@@ -10,7 +10,7 @@ import {
 } from '../telemetry/metrics.ts';
 import type { Supervisor } from './supervisor.ts';
 
-export interface InsideWorkersOptions {
+export interface ClusterStatusOptions {
   readonly count: number;
   readonly supervisor: Supervisor;
   readonly workerMetrics: WorkerMetrics;
@@ -21,7 +21,7 @@ export interface InsideWorkersOptions {
 }
 
 /** The answers of all workers together. */
-export function createInsideWorkers(options: InsideWorkersOptions): Inside {
+export function createClusterStatus(options: ClusterStatusOptions): ProcessStatus {
   const { count, supervisor, workerMetrics, metrics } = options;
   return {
     async readiness() {

@@ -7,7 +7,7 @@ import type { Config } from '../config/schema.ts';
 import type { FileBytes } from '../config/watched-file.ts';
 import type { Log } from '../telemetry/log.ts';
 import { createMetrics, type Metrics } from '../telemetry/metrics.ts';
-import { createInsideWorkers, createWorkerMetrics } from './aggregate.ts';
+import { createClusterStatus, createWorkerMetrics } from './aggregate.ts';
 import { Supervisor } from './supervisor.ts';
 import type { Running } from './until-stopped.ts';
 
@@ -72,7 +72,7 @@ export function createPrimary(input: PrimaryInput): Primary {
     onEnd: workerMetrics.retire,
     stallMs: eventLoopStall === 'none' ? undefined : eventLoopStall,
   });
-  const inside = createInsideWorkers({
+  const inside = createClusterStatus({
     count,
     supervisor,
     workerMetrics,

@@ -28,7 +28,7 @@ export interface ClientConnectionOptions {
   /** Told when the connection begins a request, and when it has none any more. */
   readonly places?: Pick<ConnectionPlaces, 'busy' | 'idle'>;
   /** What could not be read as a request: the answer is to be written, and the socket ended. */
-  refuseUnread(why: RejectionName, socket: Duplex): void;
+  rejectMalformed(why: RejectionName, socket: Duplex): void;
 }
 
 /** More requests than one read of node's (64 KiB) holds: it is parsed to its end, whatever is asked of the socket. */
@@ -176,6 +176,6 @@ export class ClientConnection {
   }
 
   #end(why: RejectionName): void {
-    this.#options.refuseUnread(why, this.#socket);
+    this.#options.rejectMalformed(why, this.#socket);
   }
 }

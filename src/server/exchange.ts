@@ -7,9 +7,16 @@ import type { ExchangeRecord } from '../telemetry/exchange-record.ts';
 import type { PathForLog } from '../telemetry/path-for-log.ts';
 import type { ForwardCaller, ForwardResult } from '../upstream/forwarder.ts';
 import type { Handled } from './client-connection.ts';
+import {
+  codeOf,
+  type ExchangeMeta,
+  type Outcome,
+  readUnread,
+  toExchangeRecord,
+  type UnreadRequest,
+} from './exchange-meta.ts';
 import type { Place } from './in-flight.ts';
 import type { OwnFields } from './own-fields.ts';
-import { codeOf, type Noted, type Outcome, readUnread, recordOf, type UnreadRequest } from './record-of.ts';
 
 export interface ExchangeContext {
   readonly rejections: Rejections;
@@ -22,7 +29,7 @@ export interface ExchangeContext {
 }
 
 /** One request and its one response, and what is noted of them. The only place that ends an exchange. */
-export class Exchange implements Noted, ForwardCaller, Handled {
+export class Exchange implements ExchangeMeta, ForwardCaller, Handled {
   readonly incoming: IncomingMessage;
   readonly response: ServerResponse;
   /** Template of the own endpoint or row that decided; `*` until one did. */
@@ -130,6 +137,6 @@ export class Exchange implements Noted, ForwardCaller, Handled {
   #record(outcome: Outcome): void {
     if (this.#isRecorded) return;
     this.#isRecorded = true;
-    this.#context.record(recordOf(this, outcome, this.#context.pathForLog), this.request);
+    this.#context.record(toExchangeRecord(this, outcome, this.#context.pathForLog), this.request);
   }
 }

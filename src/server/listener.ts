@@ -28,7 +28,7 @@ export interface ListenerOptions {
   /** Connections at once; default: any number. */
   readonly places?: ConnectionPlaces;
   /** What node could not read as a request is refused on its bare socket, which ends. */
-  refuseUnread(why: RejectionName, socket: Duplex): void;
+  rejectMalformed(why: RejectionName, socket: Duplex): void;
   /**
    * One whole request head. `continueWanted` is set for `Expect: 100-continue`: nothing was sent yet, the interim
    * response is the handler's to give once every check has passed.

@@ -8,8 +8,15 @@ import { renderRejection } from '../http/write-response.ts';
 import type { WebSocketForwarder } from '../upstream/websocket.ts';
 import { endWithAnswer } from './client-error.ts';
 import type { ExchangeContext } from './exchange.ts';
+import {
+  codeOf,
+  type ExchangeMeta,
+  type Outcome,
+  readUnread,
+  toExchangeRecord,
+  type UnreadRequest,
+} from './exchange-meta.ts';
 import type { InFlight, Place } from './in-flight.ts';
-import { codeOf, type Noted, type Outcome, readUnread, recordOf, type UnreadRequest } from './record-of.ts';
 
 export interface UpgradeOptions {
   /** Sockets that are open or being opened. */
@@ -61,7 +68,7 @@ function endAt(expiresAtMs: number, socket: Duplex): void {
 }
 
 /** One handshake and its end, and what is noted of it. */
-export class Handshake implements Noted {
+export class Handshake implements ExchangeMeta {
   readonly incoming: IncomingMessage;
   readonly place: Place;
   route = '*';
@@ -157,7 +164,7 @@ export class Handshake implements Noted {
   #record(outcome: Outcome): void {
     if (this.#isRecorded) return;
     this.#isRecorded = true;
-    this.#context.record(recordOf(this, outcome, this.#context.pathForLog), this.request);
+    this.#context.record(toExchangeRecord(this, outcome, this.#context.pathForLog), this.request);
   }
 
   /** The status that was sent, 0 for none. */

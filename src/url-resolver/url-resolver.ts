@@ -1,7 +1,7 @@
 import type { Problem } from '../config/problem.ts';
 import type { CanonicalRequest } from '../http/canonical-request.ts';
-import { createOwnPathTest } from '../http/path-interpretations.ts';
 import type { Answer, Rejection } from '../http/rejection.ts';
+import { createResolverMatcher, type ResolverMatcher } from './filter.ts';
 import type { Lifetimes } from './local-cache.ts';
 import { LocalCache } from './local-cache.ts';
 import { createMappingTag, jsonText } from './mapping.ts';
@@ -47,8 +47,7 @@ const slotsPerEntry = 4;
 /** The feature as the pipeline, the admin port and the commands see it. */
 export class UrlResolver {
   readonly #path: string;
-  readonly #pathWithSlash: string;
-  readonly #isOtherSpelling: ReturnType<typeof createOwnPathTest>;
+  readonly #matcher: ResolverMatcher;
   /** As it stands in a JSON string. */
   readonly #publicUrl: string | undefined;
   readonly #vary: string;
@@ -73,9 +72,8 @@ export class UrlResolver {
     }
     const { maxEntries = 100_000, now = Date.now } = options;
     this.#path = options.path ?? '/url-resolver';
-    this.#pathWithSlash = `${this.#path}/`;
     const noRules = { ignoredPrefixes: [], versionSegments: false };
-    this.#isOtherSpelling = createOwnPathTest(this.#path, options.paths ?? noRules);
+    this.#matcher = createResolverMatcher(this.#path, options.paths ?? noRules);
     this.#publicUrl = options.publicUrl === undefined ? undefined : jsonText(options.publicUrl);
     this.#vary = varyOf(options.publicUrl === undefined || options.storeByHost === true);
     this.#tagOf = createMappingTag(options.publicUrl ?? '');
@@ -135,10 +133,7 @@ export class UrlResolver {
    * forwarded. Never throws nor rejects.
    */
   answer(request: CanonicalRequest): Resolution | Promise<Resolution> | undefined {
-    const { method, path } = request;
-    if (method !== 'GET' && method !== 'HEAD') return undefined;
-    const isOwn = path === this.#path || path === this.#pathWithSlash || this.#isOtherSpelling(request);
-    if (!isOwn) return undefined;
+    if (this.#matcher.match(request) === undefined) return undefined;
     const read = this.#readQuery(request.query);
     const { url, selfQuery } = read;
     if (typeof url !== 'string') return this.#refuseValue(url);

@@ -16,7 +16,7 @@ it.each([
     keepAliveTimeoutMs: 60_000,
     requestHeadersBytes: 16_384,
     tls: { cert: testCertificate, key: testKey },
-    refuseUnread: (why) => refused.push(why),
+    rejectMalformed: (why) => refused.push(why),
     handle: () => {
       refused.push('handled');
       return undefined;

@@ -31,7 +31,7 @@ async function start(
     port: 0,
     keepAliveTimeoutMs: 60_000,
     requestHeadersBytes: 16_384,
-    refuseUnread: (_why, socket) => socket.destroy(),
+    rejectMalformed: (_why, socket) => socket.destroy(),
     handle,
     ...more,
   });
@@ -99,8 +99,8 @@ describe('an event of a connection', () => {
     ['a request', get('/bad'), {}],
     ['the end of a response', get('/ends-badly'), {}],
     ['one that waited its turn', get('/good') + get('/bad'), {}],
-    ['octets that are no request', 'nonsense\r\n\r\n', { refuseUnread: bug }],
-    ['a tunnel', 'CONNECT s:1 HTTP/1.1\r\nHost: s\r\n\r\n', { refuseUnread: bug }],
+    ['octets that are no request', 'nonsense\r\n\r\n', { rejectMalformed: bug }],
+    ['a tunnel', 'CONNECT s:1 HTTP/1.1\r\nHost: s\r\n\r\n', { rejectMalformed: bug }],
     [
       'an upgrade',
       'GET /ws HTTP/1.1\r\nHost: s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n',

@@ -46,7 +46,7 @@ it.each([
     port: 0,
     keepAliveTimeoutMs: 60_000,
     requestHeadersBytes: 16_384,
-    refuseUnread: (_why, socket) => socket.destroy(),
+    rejectMalformed: (_why, socket) => socket.destroy(),
     handle: (_incoming, response) => {
       response.end();
       return undefined;
@@ -72,7 +72,7 @@ it('an answer that its client has not read to its end yet is not cut by a drain'
     port: 0,
     keepAliveTimeoutMs: 60_000,
     requestHeadersBytes: 16_384,
-    refuseUnread: (_why, socket) => socket.destroy(),
+    rejectMalformed: (_why, socket) => socket.destroy(),
     handle: (_incoming, response) => {
       response.end(body);
       answered.resolve();

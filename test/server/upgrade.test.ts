@@ -35,7 +35,7 @@ it.each([
     port: 0,
     keepAliveTimeoutMs: 1000,
     requestHeadersBytes: 16_384,
-    refuseUnread: (_why, socket) => socket.destroy(),
+    rejectMalformed: (_why, socket) => socket.destroy(),
     handle: (_incoming, response) => {
       response.end();
       return undefined;

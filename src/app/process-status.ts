@@ -1,13 +1,30 @@
+import type { UpstreamActivity } from '../admin/activity.ts';
 import type { Readiness } from '../admin/admin-server.ts';
+import type { PartState } from '../admin/state-endpoints.ts';
 import { certificateNotice } from '../config/named-files.ts';
 import { formatProblem, type Problem } from '../config/problem.ts';
+import type { Eventually } from '../lib/eventually.ts';
 import { logOutput } from '../telemetry/log.ts';
+import type { Exposition } from '../telemetry/metrics.ts';
+import type { UrlResolver } from '../url-resolver/url-resolver.ts';
 import { describeParts, type PartSources } from './admin-parts.ts';
-import type { Inside } from './inside.ts';
 import { keyFaultText } from './key-fault-text.ts';
 import type { WatchedList } from './watched-list.ts';
 
-export interface InsideSources extends PartSources {
+/** What the admin port asks of the process that serves, or of all workers together. */
+export interface ProcessStatus {
+  readiness(): Eventually<Readiness>;
+  /** OpenMetrics text. */
+  metrics(): Promise<Exposition>;
+  /** Dependencies and features; what the upstream did is known to the asker. */
+  parts(upstream: UpstreamActivity): Promise<readonly PartState[]>;
+  /** Of followed files other than the list. */
+  otherProblems(): Eventually<readonly Problem[]>;
+  /** Undefined without URL resolver. */
+  readonly purge: UrlResolver['purge'] | undefined;
+}
+
+export interface ProcessStatusSources extends PartSources {
   readonly list: Pick<WatchedList, 'problems'>;
   /** Why the last change of a secret is not in force. */
   secretProblems(): readonly Problem[];
@@ -19,7 +36,7 @@ export interface InsideSources extends PartSources {
 }
 
 /** The answers of this process. */
-export function createInside(sources: InsideSources): Inside {
+export function createProcessStatus(sources: ProcessStatusSources): ProcessStatus {
   const { keys, list, parts, metrics, resolver } = sources;
   return {
     readiness(): Readiness {

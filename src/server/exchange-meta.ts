@@ -35,7 +35,7 @@ function plainSegments(target: string): string[] {
 }
 
 /** What is noted of one request on its way. */
-export interface Noted {
+export interface ExchangeMeta {
   /** Undefined: it was not understood. */
   readonly request: CanonicalRequest | undefined;
   /** What can be said of one that was not understood. */
@@ -61,7 +61,11 @@ export interface Outcome {
 }
 
 /** The one record of a request, whatever way it went. */
-export function recordOf(noted: Noted, outcome: Outcome, pathForLog: PathForLog): ExchangeRecord {
+export function toExchangeRecord(
+  noted: ExchangeMeta,
+  outcome: Outcome,
+  pathForLog: PathForLog,
+): ExchangeRecord {
   const { request, observed } = noted;
   const { rejection } = outcome;
   return {

@@ -5,10 +5,10 @@ import { reject } from '../http/rejection.ts';
 import { renderRejection } from '../http/write-response.ts';
 import { endWithAnswer } from './client-error.ts';
 import type { ExchangeContext } from './exchange.ts';
-import { readUnread, recordOf } from './record-of.ts';
+import { readUnread, toExchangeRecord } from './exchange-meta.ts';
 
 /** Refuses what is no request (too large, malformed, too slow, CONNECT), and records it as any other refusal. */
-export function createRefuseUnread({
+export function createRejectMalformed({
   rejections,
   pathForLog,
   record,
@@ -29,6 +29,6 @@ export function createRefuseUnread({
     // A browser opens connections ahead of need, and lets them time out: nobody asked for anything.
     if (bytesRead === 0) return;
     const outcome = { decision: 'refused', status: answer.status, rejection } as const;
-    record(recordOf({ ...noted, peerAddress }, outcome, pathForLog));
+    record(toExchangeRecord({ ...noted, peerAddress }, outcome, pathForLog));
   };
 }
