@@ -150,6 +150,23 @@ describe('unknown kid', () => {
     expect(await verify(second)).toEqual(unknownKey);
   });
 
+  it('may have eight fetches in a row and one more every 250 ms, unless it is told: what takes a second is 503', async () => {
+    const { server, clock, source, verify } = await setUpJwks([first]);
+    await source.start();
+    for (let fetch = 1; fetch <= 8; fetch++) {
+      expect(await verify(second)).toEqual(unknownKey);
+      expect(server.hits).toBe(1 + fetch);
+    }
+    // The clock of the test stands still, so that each fetch is a debt: the next one is 250, 500, 750 and 1000 ms away.
+    for (let waited = 1; waited <= 3; waited++) expect(await verify(second)).toEqual(unknownKey);
+    expect(await verify(second)).toEqual(unavailable(1));
+    expect(server.hits).toBe(1 + 8 + 3);
+    clock.nowMs += 249;
+    expect(await verify(second)).toEqual(unknownKey);
+    expect(await verify(second)).toEqual(unavailable(2));
+    expect(server.hits).toBe(1 + 8 + 4);
+  });
+
   it('is looked up although the clock was set back', async () => {
     const { server, clock, source, verify } = await setUpJwks([first], {
       fetchBurst: 1,
@@ -203,17 +220,20 @@ describe('unknown kid', () => {
     expect(server.hits).toBe(3);
   });
 
-  it('lets a bounded number wait for a source that hangs', async () => {
-    const { server, source, verify } = await setUpJwks([first], { maxWaiting: 5 });
+  it.each([
+    [5, { maxWaiting: 5 }],
+    [256, {}],
+  ])('lets %d wait for a source that hangs, and no more', async (most, options) => {
+    const { server, source, verify } = await setUpJwks([first], options);
     await source.start();
     const release = server.hold(first, second);
     const hit = server.nextHit();
-    const verdicts = times(20, () => verify(second));
+    const verdicts = times(most + 15, () => verify(second));
     await hit;
-    expect(await Promise.all(verdicts.slice(5))).toEqual(times(15, () => unavailable(1)));
+    expect(await Promise.all(verdicts.slice(most))).toEqual(times(15, () => unavailable(1)));
     expect(await verify(first)).toEqual(passed);
     release();
-    expect(await Promise.all(verdicts.slice(0, 5))).toEqual(times(5, () => passed));
+    expect(await Promise.all(verdicts.slice(0, most))).toEqual(times(most, () => passed));
   });
 });
 

@@ -171,6 +171,14 @@ describe('what the client wants of the answer does not hide its token', () => {
     expect((await send({ type: json, body: document(token) })).status).toBe(401);
   };
 
+  it('of an answer that is withheld the old token is used up', async () => {
+    const token = document('withheld-kH0n2Q7xVb9sYt4LmPz1Q');
+    expect((await send({ path: '/refresh-tokens?shape=xml', type: json, body: token })).status).toBe(502);
+    const before = shop.asked.length;
+    expect((await send({ type: json, body: token })).status).toBe(401);
+    expect(shop.asked.length).toBe(before);
+  });
+
   for (const path of ['/access-tokens', '/refresh-tokens', '/token']) {
     const ask = (query = '', fields: string[] = []) =>
       path === '/refresh-tokens'
@@ -192,14 +200,14 @@ describe('what the client wants of the answer does not hide its token', () => {
       await readable(response);
     });
 
-    it.each(['', '?include=100000', '?shape=other'])(`${path}%s is read`, async (query) => {
+    it.each(['', '?include=261000', '?shape=other'])(`${path}%s is read`, async (query) => {
       const response = await ask(query);
       expect(response.status).toBe(200);
       await readable(response);
     });
 
     it.each([
-      '?include=400000',
+      '?include=262144',
       '?shape=callback',
       '?shape=xml',
       '?shape=bare',

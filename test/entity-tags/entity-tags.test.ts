@@ -114,6 +114,20 @@ describe('reads', () => {
   });
 
   test.each([
+    [8 * 65_536, true],
+    [8 * 65_536 + 1, false],
+  ])(
+    'of %i octets that came in few: unpacked is at most eight times what may be tracked',
+    async (length, isTagged) => {
+      const { gate } = createGate({}, { trackedResponseBytes: 65_536 });
+      const body = gzipSync(`[${' '.repeat(length - 2)}]`);
+      const zipped = { ...answered(200, ''), body } as ReturnType<typeof answered> & { fields: string[] };
+      const answer = { ...zipped, fields: [...zipped.fields, 'Content-Encoding', 'gzip'] };
+      expect((await ask(gate, get(), answer)).tag !== undefined).toBe(isTagged);
+    },
+  );
+
+  test.each([
     ['a page of HTML', '<html></html>'],
     ['a cut document', '{"data":{"type":"carts"'],
     ['a scalar', '"{}"'],

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis as RawClient } from 'ioredis';
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import { connectRedis } from '../../src/redis/connect-redis.ts';
 import { defineClaim, type Redis } from '../../src/redis/redis.ts';
 import type { HealthLine } from '../../src/redis/store-health.ts';
@@ -12,6 +12,7 @@ import { freePort } from '../harness/redis-server.ts';
 
 const closing: Array<{ close(): Promise<void> }> = [];
 afterEach(async () => {
+  vi.useRealTimers();
   for (const each of closing.splice(0).reverse()) await each.close();
 });
 
@@ -71,6 +72,17 @@ describe('an eviction policy that throws records away', () => {
     await until(async () => (await word(redis.command('PING'))) === 'evicting', 60_000);
     await until(async () => causeOf(redis) === `maxmemory-policy ${policy}`);
   });
+});
+
+test('an eviction policy that is set while it runs is seen within four seconds', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  const server = open(await startRedis({ settings: {} }));
+  const admin = direct(server.url);
+  const { redis } = connect(server.url);
+  expect(await redis.ready(20_000)).toBe(true);
+  await admin.config('SET', 'maxmemory-policy', 'allkeys-lru');
+  vi.advanceTimersByTime(4_000);
+  await until(async () => (await word(redis.command('PING'))) === 'evicting');
 });
 
 describe('what the user of Redis may not use is named', () => {

@@ -3,9 +3,11 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { DemoShop } from '../../demo/shop.ts';
 import type { Redis } from '../../src/redis/redis.ts';
 import { RedisTokenStore } from '../../src/refresh-tokens/redis-store.ts';
+import type { TokenDigest } from '../../src/refresh-tokens/token-store.ts';
 import { type FaultProxy, startFaultProxy } from '../harness/fault-proxy.ts';
 import { startSentinel } from '../harness/redis-processes.ts';
 import { type RedisProcess, startRedisProcess } from '../harness/redis-server.ts';
+import { newSubject } from './store-contract.ts';
 import { connect } from './stores.ts';
 import { asked, defaultLifetimeMs, startDemoShop, startTokenFront, tokenClient } from './token-front.ts';
 
@@ -101,7 +103,11 @@ describe('Redis stands still', () => {
     const { refreshToken } = await signIn();
     server.pause();
     const told: number[] = [];
-    for (let i = 0; i < 4; i += 1) told.push((await refresh(refreshToken)).status);
+    for (let i = 0; i < 4; i += 1) {
+      const { status, json, headers } = await refresh(refreshToken);
+      expect([json.errors[0].code, headers.get('retry-after')]).toEqual(['token-store-unavailable', '1']);
+      told.push(status);
+    }
     expect(told).toEqual([503, 503, 503, 503]);
     expect(refreshes()).toBe(0);
     server.resume();
@@ -172,6 +178,34 @@ describe('a customer who revokes what does not exist', () => {
       expect(Number(await redis.command('PTTL', key))).toBeLessThanOrEqual(86_400_000);
     expect((await refresh(used.refreshToken)).status).toBe(401);
     expect((await refresh(mine.refreshToken)).status).toBe(201);
+  });
+
+  test('4 notes of one user, 256 in all, in each of 64 buckets, for a day', async () => {
+    const server = opened(await startRedisProcess());
+    const redis = opened(await connect(`redis://127.0.0.1:${server.port}`));
+    const store = new RedisTokenStore({ redis, lifetimeMs: defaultLifetimeMs, retentionMs: 'keep' });
+    let made = 0;
+    /** The first digits of a digest choose its bucket. */
+    const tokenIn = (bucket: number) =>
+      `${bucket.toString(16).padStart(8, '0')}${(made++).toString(16).padStart(56, '0')}` as TokenDigest;
+    const note = (bucket: number, subject = newSubject()) =>
+      store.noteRevocation(tokenIn(bucket), subject, 'r');
+    const greedy = newSubject();
+    const ofOne = [];
+    for (let i = 0; i < 5; i += 1) ofOne.push(await note(0, greedy));
+    expect(ofOne).toEqual(['noted', 'noted', 'noted', 'noted', 'full']);
+    const ofAll = [];
+    for (let i = 0; i < 253; i += 1) ofAll.push(await note(0));
+    expect(ofAll).toEqual([...Array(252).fill('noted'), 'full']);
+    // The 65th is the first again.
+    expect([await note(63, greedy), await note(64)]).toEqual(['noted', 'full']);
+    const keys = (await redis.command('KEYS', '*')) as string[];
+    expect(keys.length).toBe(256 + 1 + 2);
+    for (const key of keys) {
+      const leftMs = Number(await redis.command('PTTL', key));
+      expect(leftMs).toBeLessThanOrEqual(86_400_000);
+      expect(leftMs).toBeGreaterThan(86_000_000);
+    }
   });
 
   test('a refresh of an invention leaves nothing when the shop has refused it', async () => {

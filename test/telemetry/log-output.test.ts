@@ -5,10 +5,10 @@ beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
 /** A reader with so many bytes of room, which fails with a code when it has none. */
-function setUp(keptBytes: number) {
+function setUp(keptBytes?: number) {
   const reader = { room: Number.POSITIVE_INFINITY, code: 'EAGAIN', taken: '' };
   const output = new LogOutput({
-    keptBytes,
+    ...(keptBytes !== undefined && { keptBytes }),
     write(piece) {
       const bytes = Math.min(piece.length, reader.room);
       if (bytes === 0) throw Object.assign(new Error(reader.code), { code: reader.code });
@@ -45,6 +45,20 @@ test('what a reader does not take is kept, whole, and the rest is dropped, count
   vi.advanceTimersByTime(1);
   expect(reader.taken).toBe('line 0\nline 1\ndropped 8\ndropped 5\nmore\n');
   expect(output.status).toEqual({ failures: 0, droppedLines: 13, fault: undefined });
+});
+
+test('unless it is told, 1 MiB of lines is kept, and not an octet more', () => {
+  const { output, reader } = setUp();
+  reader.room = 0;
+  const line = `${'x'.repeat(1023)}\n`;
+  for (let i = 0; i < 1024; i++) output.write(line);
+  vi.advanceTimersByTime(1);
+  expect(output.status.droppedLines).toBe(0);
+  output.write('\n');
+  expect(output.status.droppedLines).toBe(1);
+  reader.room = Number.POSITIVE_INFINITY;
+  vi.advanceTimersByTime(60);
+  expect(reader.taken).toBe(`${line.repeat(1024)}dropped 1\n`);
 });
 
 test('a reader that is merely slow is no fault', () => {

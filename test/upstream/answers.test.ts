@@ -136,7 +136,7 @@ const broken: readonly (readonly [string, string])[] = [
   ['a coding of an interim answer', `HTTP/1.1 102 Processing\r\nTransfer-Encoding: gzip\r\n\r\n${evil}`],
   ['a bare CR in an interim answer', `HTTP/1.1 103 Early\r\rLink: </a>\r\n\r\n${evil}`],
   ['interim answers without end', 'HTTP/1.1 103 Early\r\n\r\n'.repeat(5_000)],
-  ['more interim answers than one read should hold', 'HTTP/1.1 103 Early\r\n\r\n'.repeat(600) + evil],
+  ['one interim answer more than are borne', 'HTTP/1.1 103 Early\r\n\r\n'.repeat(513) + evil],
   ['a chunk size with a sign', `${ok}Transfer-Encoding: chunked\r\n\r\n+4\r\nevil\r\n0\r\n\r\n`],
   ['a chunk size with 0x', `${ok}Transfer-Encoding: chunked\r\n\r\n0x4\r\nevil\r\n0\r\n\r\n`],
   ['a chunk size line with a bare LF', `${ok}Transfer-Encoding: chunked\r\n\r\n4\nevil\r\n0\r\n\r\n`],
@@ -152,7 +152,7 @@ const fine: readonly (readonly [string, Script, string])[] = [
     'good',
   ],
   ['interim answers first', [`HTTP/1.1 103 Early\r\nLink: </a>\r\n\r\n`, 5, answer('good')], 'good'],
-  ['hundreds of interim answers', ['HTTP/1.1 102\r\n\r\n'.repeat(500) + answer('good')], 'good'],
+  ['512 interim answers', ['HTTP/1.1 102\r\n\r\n'.repeat(512) + answer('good')], 'good'],
   ['one octet at a time', ['H', ...[...answer('good')].slice(1).flatMap((octet) => [0, octet])], 'good'],
   ['no reason, and no space for one', ['HTTP/1.1 200\r\nContent-Length: 4\r\n\r\ngood'], 'good'],
   [

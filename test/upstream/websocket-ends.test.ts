@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer as createHttpServer } from 'node:http';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
 import type { CanonicalRequest } from '../../src/http/canonical-request.ts';
 import { createWebSocketForwarder, type WebSocketForwarder } from '../../src/upstream/websocket.ts';
 
@@ -19,6 +19,9 @@ interface Ends {
 }
 
 let forwarder: WebSocketForwarder;
+/** As the product has it: it is told of no patience. */
+let usualForwarder: WebSocketForwarder;
+let isUsual = false;
 let act: (shop: Socket) => void = () => {};
 /** Every socket of the front, of its clients and of the shop that is still there. */
 const sockets = new Set<Socket>();
@@ -35,17 +38,19 @@ const front = createHttpServer();
 beforeAll(async () => {
   shop.listen(0, '127.0.0.1');
   await once(shop, 'listening');
-  forwarder = createWebSocketForwarder({
+  const options = {
     upstream: { scheme: 'http', hostname: '127.0.0.1', port: (shop.address() as AddressInfo).port },
     connectTimeoutMs: patienceMs,
     handshakeTimeoutMs: patienceMs,
-    stallTimeoutMs: patienceMs,
     limit: 1_000,
-  });
+  } as const;
+  forwarder = createWebSocketForwarder({ ...options, stallTimeoutMs: patienceMs });
+  usualForwarder = createWebSocketForwarder(options);
   front.on('connection', keep);
   front.on('upgrade', (_incoming, socket: Socket, head) => {
     const request = { method: 'GET', path: '/', query: '', fields: ['Host', 's'] };
-    void forwarder.forward(request as unknown as CanonicalRequest, socket, head, () => socket.end(refused));
+    const one = isUsual ? usualForwarder : forwarder;
+    void one.forward(request as unknown as CanonicalRequest, socket, head, () => socket.end(refused));
   });
   front.listen(0, '127.0.0.1');
   await once(front, 'listening');
@@ -104,6 +109,7 @@ function handlesTo(port: number): number {
 }
 
 afterEach(() => {
+  vi.useRealTimers();
   for (const socket of sockets) socket.destroy();
 });
 
@@ -145,6 +151,23 @@ it('an open WebSocket may be silent for longer than anybody waits, and goes on',
   expect(forwarder.open).toBe(1);
   ends.client.destroy();
   await expectNothingLeft([ends.client, ends.shop]);
+});
+
+it('an end that is not answered is borne for 30 s, and no longer', async () => {
+  isUsual = true;
+  const ends = await join();
+  isUsual = false;
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  ends.client.end();
+  const heard = once(ends.shop.resume(), 'end');
+  await heard;
+  const turn = () => new Promise((resolve) => setImmediate(resolve));
+  vi.advanceTimersByTime(29_999);
+  for (let i = 0; i < 20; i += 1) await turn();
+  expect(usualForwarder.open).toBe(1);
+  vi.advanceTimersByTime(1);
+  for (let i = 0; i < 200 && usualForwarder.open > 0; i += 1) await turn();
+  expect(usualForwarder.open).toBe(0);
 });
 
 /** What the shop says to a handshake; after it, silence. */
