@@ -18,7 +18,7 @@ const mayImport: Record<string, readonly string[]> = {
   telemetry: ['lib', 'http'],
   config: ['lib', 'http', 'redis/redis-url', 'entity-tags/times'],
   ...Object.fromEntries(features.map((feature) => [feature, [...ground, ...ports]])),
-  server: [...ground, 'telemetry', 'upstream/forwarder', 'upstream/websocket'],
+  server: [...ground, 'telemetry', 'upstream/forward', 'upstream/websocket'],
   proxy: [...ground, 'access/protected-list', 'server/in-flight', 'upstream/hooks'],
   admin: [...ground, ...features, 'telemetry'],
   app: [...ground, ...features, 'admin', 'config', 'telemetry', 'server', 'proxy'],

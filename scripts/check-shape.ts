@@ -20,6 +20,19 @@ const circles: Readonly<Record<string, string>> = {};
 const singleImporters: readonly (readonly [pattern: RegExp, why: string])[] = [
   [/^src\/config\/sections\//, 'a section of the configuration, as a page of its reference'],
   [/^src\/cli\//, 'a verb, or a thought of one'],
+  [
+    /^src\/upstream\/(deadlines|forwarded-exchange|response-relay)\.ts$/,
+    'a state of its own in each exchange',
+  ],
+  [
+    /^src\/upstream\/[^/]+\/exchange\.ts$/,
+    'the state of one exchange in an engine, which the suites play scripts through',
+  ],
+  [/^src\/telemetry\/(duration-histogram|tracing)\.ts$/, 'the one place that knows a library from within'],
+  [
+    /^src\/app\//,
+    'a component or a filter as the configuration makes it: the composition root, by component',
+  ],
 ];
 
 interface Source {

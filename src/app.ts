@@ -20,18 +20,18 @@ import { buildRejections, reject } from './http/rejection.ts';
 import type { Component } from './lib/component.ts';
 import { hearFaults } from './lib/faults.ts';
 import { createPipeline } from './proxy/pipeline.ts';
+import { createRejectMalformed } from './server/client-error.ts';
 import { createCors } from './server/cors.ts';
 import { Exchange, type ExchangeContext } from './server/exchange.ts';
 import { InFlight } from './server/in-flight.ts';
 import { createListener } from './server/listener.ts';
 import { createOwnFields } from './server/own-fields.ts';
-import { createRejectMalformed } from './server/reject-malformed.ts';
 import { createUpgradeHandler, type Handshake, refuseOtherThanHandshake } from './server/upgrade.ts';
 import { createAccessLog } from './telemetry/access-log.ts';
 import type { ExchangeRecord } from './telemetry/exchange-record.ts';
 import type { Log } from './telemetry/log.ts';
 import { createMetrics, type MetricValues } from './telemetry/metrics.ts';
-import { createPathForLog, tokenWords } from './telemetry/path-for-log.ts';
+import { createRedactPath, tokenWords } from './telemetry/redact-path.ts';
 import { loadTracing } from './telemetry/tracing.ts';
 import { readWholeBody, sendContinue } from './upstream/request-body.ts';
 
@@ -136,7 +136,7 @@ export async function createApp({
   const context: ExchangeContext = {
     rejections,
     ownFields: createOwnFields(cors),
-    pathForLog: createPathForLog(tokenWords(revocationPaths(config))),
+    redactPath: createRedactPath(tokenWords(revocationPaths(config))),
     record(record, request) {
       metrics.observeExchange(record);
       tracing?.note(record, request);

@@ -45,7 +45,7 @@ export function createAskUpstream(engine: UpstreamEngine, upstreamHost: string):
     });
 }
 
-/** In the words of `fault-rejection.ts`. */
+/** In the words of `forward.ts`. */
 function errorOf({ kind, answerBegun }: UpstreamFault): LookupError['fault'] {
   if (kind === 'connect-timeout') return 'timeout';
   if (kind === 'overloaded') return 'overloaded';

@@ -1,7 +1,10 @@
+import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { FieldList } from '../http/field-list.ts';
-import type { Answer, RejectionName } from '../http/rejection.ts';
-import { reasonPhraseOf } from '../http/write-response.ts';
+import { type Answer, type RejectionName, reject } from '../http/rejection.ts';
+import { reasonPhraseOf, renderRejection } from '../http/write-response.ts';
+import type { ExchangeContext } from './exchange.ts';
+import { readUnread, toExchangeRecord } from './exchange-meta.ts';
 
 /** What a fault of node's parser is to the client. */
 export function rejectionOfParserFault(code: string | undefined): RejectionName {
@@ -30,4 +33,30 @@ export function endWithAnswer(socket: Duplex, { status, fields, body }: Answer, 
   for (let i = 0; i < all.length; i += 2) lines.push(`${all[i]}: ${all[i + 1]}`);
   socket.write(`${lines.join('\r\n')}\r\n\r\n`, 'latin1');
   socket.end(body ?? '', () => socket.destroy());
+}
+
+/** Refuses what is no request (too large, malformed, too slow, CONNECT), and records it as any other refusal. */
+export function createRejectMalformed({
+  rejections,
+  redactPath,
+  record,
+}: Pick<ExchangeContext, 'rejections' | 'redactPath' | 'record'>) {
+  return (why: RejectionName, socket: Duplex): void => {
+    const rejection = reject(why, { reason: 'unread' });
+    const answer = renderRejection(rejection, rejections);
+    const { remoteAddress: peerAddress = '', bytesRead } = socket as Socket;
+    const unread = readUnread();
+    const noted = {
+      request: undefined,
+      unread,
+      route: '*',
+      observed: undefined,
+      startedMs: performance.now(),
+    };
+    endWithAnswer(socket, answer, ['X-Request-Id', unread.requestId]);
+    // A browser opens connections ahead of need, and lets them time out: nobody asked for anything.
+    if (bytesRead === 0) return;
+    const outcome = { decision: 'refused', status: answer.status, rejection } as const;
+    record(toExchangeRecord({ ...noted, peerAddress }, outcome, redactPath));
+  };
 }

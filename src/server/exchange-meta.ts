@@ -2,7 +2,7 @@ import { type CanonicalRequest, methods } from '../http/canonical-request.ts';
 import { generateRequestId } from '../http/peer.ts';
 import type { Rejection } from '../http/rejection.ts';
 import type { ExchangeRecord } from '../telemetry/exchange-record.ts';
-import type { PathForLog } from '../telemetry/path-for-log.ts';
+import type { RedactPath } from '../telemetry/redact-path.ts';
 
 /** A request that was refused before it was understood, as far as it may be logged. */
 export interface UnreadRequest {
@@ -64,7 +64,7 @@ export interface Outcome {
 export function toExchangeRecord(
   noted: ExchangeMeta,
   outcome: Outcome,
-  pathForLog: PathForLog,
+  redactPath: RedactPath,
 ): ExchangeRecord {
   const { request, observed } = noted;
   const { rejection } = outcome;
@@ -72,7 +72,7 @@ export function toExchangeRecord(
     requestId: request?.requestId ?? noted.unread.requestId,
     method: request?.method ?? noted.unread.method,
     route: noted.route,
-    path: pathForLog(request?.segments ?? noted.unread.segments),
+    path: redactPath(request?.segments ?? noted.unread.segments),
     decision: outcome.decision,
     status: outcome.status,
     rejection: rejection?.rejection,

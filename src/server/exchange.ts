@@ -4,8 +4,8 @@ import type { FieldList } from '../http/field-list.ts';
 import type { Answer, Rejection, Rejections } from '../http/rejection.ts';
 import { endResponse, mustClose, writeRejection } from '../http/write-response.ts';
 import type { ExchangeRecord } from '../telemetry/exchange-record.ts';
-import type { PathForLog } from '../telemetry/path-for-log.ts';
-import type { ForwardCaller, ForwardResult } from '../upstream/forwarder.ts';
+import type { RedactPath } from '../telemetry/redact-path.ts';
+import type { ForwardCaller, ForwardResult } from '../upstream/forward.ts';
 import type { Handled } from './client-connection.ts';
 import {
   codeOf,
@@ -21,7 +21,7 @@ import type { OwnFields } from './own-fields.ts';
 export interface ExchangeContext {
   readonly rejections: Rejections;
   readonly ownFields: OwnFields;
-  readonly pathForLog: PathForLog;
+  readonly redactPath: RedactPath;
   /** `request`: what it was about, where it was understood. */
   record(record: ExchangeRecord, request?: CanonicalRequest): void;
   /** Something broke in a way that a person should look at. */
@@ -137,6 +137,6 @@ export class Exchange implements ExchangeMeta, ForwardCaller, Handled {
   #record(outcome: Outcome): void {
     if (this.#isRecorded) return;
     this.#isRecorded = true;
-    this.#context.record(toExchangeRecord(this, outcome, this.#context.pathForLog), this.request);
+    this.#context.record(toExchangeRecord(this, outcome, this.#context.redactPath), this.request);
   }
 }

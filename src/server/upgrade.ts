@@ -164,7 +164,7 @@ export class Handshake implements ExchangeMeta {
   #record(outcome: Outcome): void {
     if (this.#isRecorded) return;
     this.#isRecorded = true;
-    this.#context.record(toExchangeRecord(this, outcome, this.#context.pathForLog), this.request);
+    this.#context.record(toExchangeRecord(this, outcome, this.#context.redactPath), this.request);
   }
 
   /** The status that was sent, 0 for none. */

@@ -3,12 +3,34 @@ import { editFields, type FieldList } from '../http/field-list.ts';
 import { isRejection, type Rejection } from '../http/rejection.ts';
 import { ClientResponse, type ClientResponseEvents } from './client-response.ts';
 import { type DeadlineEvents, Deadlines } from './deadlines.ts';
-import type { UpstreamExchange, UpstreamFault, UpstreamHandler, UpstreamRequest } from './engine.ts';
-import { type ForwardFault, outcomeOfFault, rejectionOfFault } from './fault-rejection.ts';
-import type { ForwardCaller, ForwarderOptions, ForwardInput, ForwardResult } from './forwarder.ts';
+import type {
+  UpstreamEngine,
+  UpstreamExchange,
+  UpstreamFault,
+  UpstreamHandler,
+  UpstreamRequest,
+} from './engine.ts';
+import {
+  type ForwardCaller,
+  type ForwardFault,
+  type ForwardInput,
+  type ForwardResult,
+  outcomeOfFault,
+  rejectionOfFault,
+} from './forward.ts';
 import type { ForwardOutcome, ResponseEdits } from './hooks.ts';
-import { bodyLimits, sendContinue, watchBody } from './request-body.ts';
+import { type BodyOptions, bodyLimits, sendContinue, watchBody } from './request-body.ts';
 import { ResponseRelay } from './response-relay.ts';
+
+export interface ExchangeOptions extends BodyOptions {
+  readonly engine: UpstreamEngine;
+  /** Milliseconds without progress: from the last byte of the request to the head, and between bytes of a body. */
+  readonly responseTimeoutMs: number;
+  /** Milliseconds in which a client must take what was written to it; its connection is destroyed otherwise. */
+  readonly writeStallTimeoutMs: number;
+  /** Monotonic milliseconds. Default `performance.now`. */
+  readonly now?: () => number;
+}
 
 /**
  * Where an exchange is. `queued`: it waits for a connection; `sent`: it has one, and no final head came back;
@@ -18,7 +40,7 @@ type State = 'queued' | 'sent' | 'streaming' | 'settling' | 'done';
 
 /** One request on its way to the upstream and back: body, deadlines, outcome, response. */
 export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents, DeadlineEvents {
-  readonly #options: ForwarderOptions;
+  readonly #options: ExchangeOptions;
   readonly #input: ForwardInput;
   readonly #caller: ForwardCaller;
   readonly #now: () => number;
@@ -37,7 +59,7 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents,
   #isPaused = false;
   #retried = false;
 
-  constructor(options: ForwarderOptions, input: ForwardInput, caller: ForwardCaller) {
+  constructor(options: ExchangeOptions, input: ForwardInput, caller: ForwardCaller) {
     this.#options = options;
     this.#input = input;
     this.#caller = caller;

@@ -17,7 +17,7 @@ import { toRedisFault } from '../../src/redis/faults.ts';
 import { parseRedisUrl } from '../../src/redis/redis-url.ts';
 import { canonicalToken } from '../../src/refresh-tokens/token-digest.ts';
 import { withoutCredentials } from '../../src/telemetry/log.ts';
-import { createPathForLog } from '../../src/telemetry/path-for-log.ts';
+import { createRedactPath } from '../../src/telemetry/redact-path.ts';
 import { idleTimeoutSaid } from '../../src/upstream/idle-timeout.ts';
 import { readCsv } from '../../src/url-resolver/mapping-file/csv.ts';
 import { readDocument } from '../../src/url-resolver/mapping-file/document-rows.ts';
@@ -92,7 +92,7 @@ const rows: readonly Row[] = [
   ['a long answer that is no JSON', 4 * sliced, (text) => createdId(Buffer.from(text)), sliced],
   ['an answer with members to ignore', body, (text) => fingerprintWithout(Buffer.from(text), ['/data/a'])],
   ['a segment that is folded', 8192, (text) => [foldSegment(text), foldCase(text)]],
-  ['a path in the log', 8192, (text) => createPathForLog(['refresh-tokens'])(text.split('/'))],
+  ['a path in the log', 8192, (text) => createRedactPath(['refresh-tokens'])(text.split('/'))],
   ['a fault in the log', body, withoutCredentials],
   ['a refresh token', 16_384, canonicalToken],
   ['a key document', file, (text) => readKeyDocument(text, ['RS256'])],

@@ -7,12 +7,8 @@ import { writeRejection } from '../../src/http/write-response.ts';
 import { ClientMessage } from '../../src/server/client-message.ts';
 import { InFlight } from '../../src/server/in-flight.ts';
 import type { EngineOptions, UpstreamEngine } from '../../src/upstream/engine.ts';
-import {
-  createForwarder,
-  type Forwarder,
-  type ForwarderOptions,
-  type ForwardResult,
-} from '../../src/upstream/forwarder.ts';
+import type { ForwardResult } from '../../src/upstream/forward.ts';
+import { createForwarder, type Forwarder, type ForwarderOptions } from '../../src/upstream/forwarder.ts';
 import type { UpstreamHooks } from '../../src/upstream/hooks.ts';
 import { createHttpProxy3Engine } from '../../src/upstream/http-proxy-3/engine.ts';
 import { createLlhttpEngine } from '../../src/upstream/llhttp/engine.ts';

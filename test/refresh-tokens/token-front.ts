@@ -18,7 +18,8 @@ import {
 } from '../../src/refresh-tokens/filter.ts';
 import type { TokenStore } from '../../src/refresh-tokens/token-store.ts';
 import { InFlight } from '../../src/server/in-flight.ts';
-import { createForwarder, type ForwardResult } from '../../src/upstream/forwarder.ts';
+import type { ForwardResult } from '../../src/upstream/forward.ts';
+import { createForwarder } from '../../src/upstream/forwarder.ts';
 import { createHttpProxy3Engine } from '../../src/upstream/http-proxy-3/engine.ts';
 import { readWholeBody } from '../../src/upstream/request-body.ts';
 import { runFilter, wishOf } from '../harness/run-filter.ts';

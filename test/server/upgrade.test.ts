@@ -58,7 +58,7 @@ it.each([
       {
         rejections: buildRejections({}),
         ownFields: createOwnFields(undefined),
-        pathForLog: () => '/',
+        redactPath: () => '/',
         record: ({ decision, status, reason }) => records.push([decision, status, reason]),
         onFault: (fault) => faults.push(fault),
       },

@@ -1,5 +1,5 @@
 /** A canonical path as it may be logged. */
-export type PathForLog = (segments: readonly string[]) => string;
+export type RedactPath = (segments: readonly string[]) => string;
 
 /** Longest path segment that is logged; tokens are longer, ids of a shop are not. */
 const longestSegment = 80;
@@ -9,7 +9,7 @@ const cut = '/…';
  * Cuts segments that may hold a secret out of paths: over-long ones, and all those behind one of `words`, which stand
  * before a token's id, however it is spelled or what stands between (`/REFRESH-TOKENS;x//ID`, `/index.phprefresh-tokens/ID`).
  */
-export function createPathForLog(words: readonly string[]): PathForLog {
+export function createRedactPath(words: readonly string[]): RedactPath {
   const lowered = words.map((word) => word.toLowerCase());
   const announcesSecret = (segment: string) => {
     const text = segment.toLowerCase();

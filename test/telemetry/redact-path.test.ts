@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import { createPathForLog, tokenWords } from '../../src/telemetry/path-for-log.ts';
+import { createRedactPath, tokenWords } from '../../src/telemetry/redact-path.ts';
 
-const pathForLog = createPathForLog(tokenWords(['/v1/sessions/{session}', '/logout']));
+const redactPath = createRedactPath(tokenWords(['/v1/sessions/{session}', '/logout']));
 
 it.each([
   ['/carts/1', '/carts/1'],
@@ -16,5 +16,5 @@ it.each([
   [`/carts/${'x'.repeat(81)}/items`, '/carts/…/items'],
   ['/', '/'],
 ])('%s is logged as %s', (path, logged) => {
-  expect(pathForLog(path.slice(1).split('/'))).toBe(logged);
+  expect(redactPath(path.slice(1).split('/'))).toBe(logged);
 });

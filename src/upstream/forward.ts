@@ -1,0 +1,83 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { CanonicalRequest } from '../http/canonical-request.ts';
+import type { FieldList } from '../http/field-list.ts';
+import { type Rejection, reject } from '../http/rejection.ts';
+import type { UpstreamFault } from './engine.ts';
+import type { ForwardOutcome, UpstreamHooks } from './hooks.ts';
+
+export interface ForwardInput {
+  readonly request: CanonicalRequest;
+  /** Where the body is read from, and whose connection is watched; nothing else of it is looked at. */
+  readonly incoming: IncomingMessage;
+  readonly response: ServerResponse;
+  /** The body, if somebody has read it already. */
+  readonly body?: Buffer | undefined;
+  readonly hooks?: UpstreamHooks | undefined;
+}
+
+/** Who wants a request forwarded. */
+export interface ForwardCaller {
+  /** Last change to the fields of a forwarded response (CORS, `X-Request-Id`); they are end-to-end fields already. */
+  editResponse?(fields: FieldList, status: number): FieldList;
+  /** Called exactly once, perhaps before `forward` returns; must not throw. */
+  conclude(result: ForwardResult): void;
+}
+
+export interface ForwardResult {
+  /**
+   * `sent`: the response was handed over whole; `rejected`: nothing was written, `rejection` is yours to write; `cut`:
+   * the client saw its response break off; `client-gone`: it had left before the end.
+   */
+  readonly end: 'sent' | 'rejected' | 'cut' | 'client-gone';
+  readonly rejection: Rejection | undefined;
+  /** Status sent to the client; 0 when none was. */
+  readonly status: number;
+  /** Status of the upstream's response; 0 when there was none. */
+  readonly upstreamStatus: number;
+  readonly fault: ForwardFault | undefined;
+  /** What broke, for the log; its text may hold anything, its `code` is a stable word. */
+  readonly cause: unknown;
+  /** Milliseconds until it had a connection, and from there to the end of the upstream's part. */
+  readonly queuedMs: number;
+  readonly upstreamMs: number;
+  /** Bytes of response body handed to the client. */
+  readonly bytes: number;
+  readonly retried: boolean;
+}
+
+/** Why an exchange failed: the engine's word, or ours when we ended it. */
+export type ForwardFault = UpstreamFault['kind'] | 'timeout' | 'late';
+
+/** What a client is told about a fault, when it can still be told anything. */
+export function rejectionOfFault(fault: ForwardFault, answerBegun: boolean, cause?: unknown): Rejection {
+  switch (fault) {
+    case 'overloaded':
+      return reject('overloaded', { reason: fault, retryAfterSeconds: 1 });
+    case 'not-sent':
+      // With a cause it was not the feature's clock that said no, but a request that could not be written.
+      return cause === undefined
+        ? reject('overloaded', { reason: fault, retryAfterSeconds: 1 })
+        : reject('internal-error', { reason: fault });
+    case 'connect-timeout':
+    case 'timeout':
+    case 'late':
+      return reject('upstream-timeout', { reason: fault });
+    case 'malformed':
+      return reject('upstream-invalid', { reason: fault });
+    case 'reset':
+      return reject(answerBegun ? 'upstream-invalid' : 'upstream-unreachable', { reason: fault });
+    case 'request-body':
+      return reject('bad-request', { reason: 'body-cut' });
+    case 'internal':
+      return reject('internal-error', { reason: 'fault' });
+    case 'unreachable':
+    case 'aborted':
+      return reject('upstream-unreachable', { reason: fault });
+  }
+}
+
+/** What `onOutcome` is told about it: did a byte of the request leave? */
+export function outcomeOfFault(fault: ForwardFault, wasSent: boolean): ForwardOutcome {
+  if (wasSent && fault !== 'overloaded') return { kind: 'unknown', fault };
+  return { kind: 'unsent', fault: fault === 'timeout' || fault === 'late' ? 'aborted' : fault };
+}
