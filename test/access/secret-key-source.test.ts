@@ -39,6 +39,19 @@ describe('SecretKeySource', () => {
     );
   });
 
+  it('replaced, a token of the old secret is refused, also where it was remembered', async () => {
+    const keySource = new SecretKeySource({ secret, algorithms: ['HS256'] });
+    const options = { algorithms: ['HS256'], clockToleranceMs: 0, subject: 'sub', now: () => 0 };
+    const verifier = new TokenVerifier({ ...options, keySource });
+    const old = makeHmacToken(secret, { sub: 'a', exp: 10 });
+    expect(await verifier.verify(old)).toHaveProperty('subject', 'a');
+    expect(verifier.status().remembered).toBe(1);
+    const next = 'y'.repeat(40);
+    keySource.replace(next);
+    expect(await verifier.verify(old)).toEqual({ rejection: 'access-token-invalid', reason: 'signature' });
+    expect(await verifier.verify(makeHmacToken(next, { sub: 'b', exp: 10 }))).toHaveProperty('subject', 'b');
+  });
+
   it('does not start with a secret that can be guessed, and does not quote it', () => {
     const create = () => new SecretKeySource({ secret: 'hunter2', algorithms: ['HS256'] });
     expect(create).toThrow('auth.keys.secret is 7 bytes long; HS256 needs 32 or more');

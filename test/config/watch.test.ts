@@ -192,6 +192,26 @@ it('tells nothing after it was closed', async () => {
   expect(closed.told).toEqual([]);
 });
 
+it('tells nothing of a change that was being read when it was closed', async () => {
+  const file = path.join(makeFolder({ list: 'zero' }), 'list');
+  const confirming = Promise.withResolvers<void>();
+  const confirmed = Promise.withResolvers<FileBytes>();
+  const after = { bytes: Buffer.from('after') };
+  let looks = 0;
+  const read = () => {
+    looks += 1;
+    if (looks === 1) return Promise.resolve(after);
+    confirming.resolve();
+    return confirmed.promise;
+  };
+  const { told, close } = watchInTest(file, { settleMs: 1, read });
+  await confirming.promise;
+  close();
+  confirmed.resolve(after);
+  await pause();
+  expect(told).toEqual([]);
+});
+
 it('a large file is watched by its stamp', async () => {
   const file = path.join(makeFolder({ 'urls.csv': 'url\n' }), 'urls.csv');
   const stamp = await readStamp(file);

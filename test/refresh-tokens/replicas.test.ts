@@ -159,6 +159,60 @@ describe('what Redis holds', () => {
     await keeping.markUsed(ofToken('another'), { ...use, owner: subject });
     expect(Number(await redis.command('PTTL', await keyOf(redis, ofToken('another'))))).toBe(-1);
   });
+
+  test('retention: a subject, its index and an ended family go too, and not before their tokens', async () => {
+    const server = await startRedis({ settings: {} });
+    open.push(server);
+    const redis = await connect(server.url);
+    open.push(redis);
+    const hourMs = 3_600_000;
+    const use = async (retentionMs: number | 'keep') => {
+      const store = new RedisTokenStore({ redis, lifetimeMs: hourMs, retentionMs });
+      const subject = createDigests().ofSubject('a user');
+      await store.addToSubject(subject, createDigests().ofToken('a token'), 3 * hourMs);
+      const noted = await store.noteRevocationOfAll(subject, 'op');
+      await store.settleRevocationOfAll(subject, 'op', noted, true);
+      await store.endFamily(newFamily(), 3 * hourMs);
+    };
+    await use(hourMs);
+    const keys = (await redis.command('KEYS', '*')) as string[];
+    expect(keys.map((key) => key.split(':')[2]).sort()).toEqual(['family', 'of', 'subject']);
+    const leftOf = (key: string) => redis.command('PTTL', key).then(Number);
+    for (const key of keys) {
+      expect(await leftOf(key), key).toBeGreaterThan(3 * hourMs);
+      expect(await leftOf(key), key).toBeLessThanOrEqual(4 * hourMs);
+    }
+    await use('keep');
+    for (const key of keys.filter((each) => !each.includes(':family:')))
+      expect(await leftOf(key), key).toBe(-1);
+  });
+
+  test('retention: what is over leaves the indexes by the next record, since they have no end of their own', async () => {
+    const server = await startRedis({ settings: {} });
+    open.push(server);
+    const redis = await connect(server.url);
+    open.push(redis);
+    const store = new RedisTokenStore({ redis, lifetimeMs: 60_000, retentionMs: 1 });
+    const subject = createDigests().ofSubject('a user');
+    const family = newFamily();
+    // Of one bucket, so of one index.
+    const [brief, next] = ['0'.repeat(31), '0'.repeat(30)].map(
+      (start) => start.padEnd(32, '1') as TokenDigest,
+    );
+    if (brief === undefined || next === undefined) throw new Error('no tokens');
+    const record = async (token: TokenDigest, lifetimeMs: number) => {
+      const { generation } = await store.addToSubject(subject, token, lifetimeMs);
+      await store.record(token, { subject, generation, family, lifetimeMs });
+    };
+    await record(brief, 1);
+    await expect.poll(() => keyOf(redis, brief)).toBe('');
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    await record(next, 60_000);
+    for (const pattern of ['*:expiry', '*:of:*']) {
+      const [index = ''] = (await redis.command('KEYS', pattern)) as string[];
+      expect(await redis.command('ZRANGE', index, 0, -1), pattern).toEqual([packDigest(next)]);
+    }
+  });
 });
 
 describe('Redis away', () => {

@@ -4,6 +4,7 @@ import type { RefreshTokensOptions } from '../../src/refresh-tokens/context.ts';
 import { newFamily } from '../../src/refresh-tokens/issue.ts';
 import { MemoryTokenStore } from '../../src/refresh-tokens/memory-store.ts';
 import { createDigests } from '../../src/refresh-tokens/token-digest.ts';
+import { startCarelessTokenShop } from '../harness/careless-token-shop.ts';
 import {
   asked,
   defaultLifetimeMs,
@@ -16,7 +17,7 @@ import {
 let nowMs = 1_800_000_000_000;
 const now = () => nowMs;
 let shop: DemoShop;
-const fronts: TokenFront[] = [];
+const fronts: { close(): Promise<void> }[] = [];
 
 beforeEach(async () => {
   shop = await startDemoShop({ controlPort: false });
@@ -72,6 +73,21 @@ describe('what is settled before an answer goes out', () => {
     store.markUsed(bare, { owner: null, family: newFamily(), isProven: true, answer: null });
     expect((await refresh(dotted)).status).toBe(401);
     expect(store.claim(own, 'another', 1000).kind).toBe('granted');
+  });
+
+  test('refreshed by the reading that is known: the others are free at once', async () => {
+    const careless = await startCarelessTokenShop();
+    const store = new MemoryTokenStore({ lifetimeMs: defaultLifetimeMs, retentionMs: 'keep', now });
+    const upstream = { port: Number(new URL(careless.url).port), jwksUrl: shop.jwksUrl };
+    const front = await startTokenFront(upstream, store, { store });
+    fronts.push(front, careless);
+    const [own, bare] = createDigests().ofReadings(dotted);
+    if (own === undefined || bare === undefined) throw new Error('one reading only');
+    const issued = { subject: null, generation: 0, family: newFamily(), lifetimeMs: defaultLifetimeMs };
+    store.record(own, issued);
+    expect((await tokenClient(front.port).refresh(dotted)).status).toBe(200);
+    expect(store.claim(own, 'another', 1000).kind).toBe('used');
+    expect(store.claim(bare, 'another', 1000).kind).toBe('granted');
   });
 
   test('the key of digests is the configured one', async () => {
