@@ -1,7 +1,10 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { makeSigner, publicJwk } from '../access/signing.ts';
 import { eventually } from '../harness/eventually.ts';
 import { exchangeRaw, type RawResponse } from '../harness/raw-client.ts';
 import { answer, type RecordingUpstream, startRecordingUpstream } from '../harness/recording-upstream.ts';
@@ -167,7 +170,8 @@ describe('request', () => {
     const one = await start({ request: { ignoredPrefixes: ['/odd'] } });
     expect((await send(one, 'GET /odd/secret')).status).toBe(401);
     const token = `Authorization: Bearer ${one.issueToken()}`;
-    expect((await send(one, 'PATCH /odd/carts/1', [token, json], '{}')).status).not.toBe(200);
+    // Only who knows the prefix finds the resource behind it here.
+    expect(codeOf(await send(one, 'PATCH /oddcarts/1', [token, json], '{}'))).toBe('lenient-spelling');
     // A used refresh token, exchanged once more through the prefix.
     const issued = JSON.stringify({
       data: {
@@ -180,6 +184,13 @@ describe('request', () => {
     const body = '{"data":{"type":"refresh-tokens","attributes":{"refreshToken":"first-token"}}}';
     expect((await send(one, 'POST /refresh-tokens', [json], body)).status).toBe(201);
     expect((await send(one, 'POST /odd/refresh-tokens', [json], body)).status).toBe(401);
+  });
+
+  it('ignoredPrefixes hold for the resolver', async () => {
+    const one = await start({ request: { ignoredPrefixes: ['/odd'] } });
+    // A question of our own, for the path that is ours.
+    await send(one, 'GET /odd/url-resolver?url=/en/p');
+    expect(lastHead).toMatch(/^GET \/url-resolver\?url=%2Fen%2Fp /);
   });
 
   it('encodedSlash stands where it is allowed and nowhere else', async () => {
@@ -210,10 +221,26 @@ describe('upstream', () => {
     expect((await send(one, 'GET /slow')).status).toBe(504);
   });
 
+  it('responseTimeout holds for the handshake of a WebSocket', async () => {
+    const one = await start({
+      upstream: { webSocket: true, responseTimeout: '700ms' },
+      entityTags: { lease: '60s' },
+    });
+    shop.set('GET /socket', () => undefined);
+    const handshake = [
+      'Upgrade: websocket',
+      'Sec-WebSocket-Version: 13',
+      'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
+    ];
+    const lines = ['GET /socket HTTP/1.1', 'Host: s', 'Connection: Upgrade', ...handshake, '', ''];
+    expect((await exchangeRaw(one.port, lines.join('\r\n'))).status).toBe(504);
+  });
+
   it('a Connection option that names what caches go by is dropped from neither side', async () => {
     const one = await start({});
     shop.set('GET /vary', answer('x', 'Vary: X-Odd\r\nConnection: vary, x-hop\r\nX-Hop: 1\r\n'));
     const response = await send(one, 'GET /vary');
+    expect(response.field('vary')).toBe('X-Odd');
     expect(response.field('x-hop')).toBeUndefined();
   });
 });
@@ -327,11 +354,42 @@ describe('urlResolver', () => {
 });
 
 describe('limits', () => {
-  it('requestBody, requestHeaders and inFlight', async () => {
+  it('requestBody and requestHeaders', async () => {
     const one = await start({ limits: { requestBody: '1KiB', requestHeaders: '2KiB', wholeBody: '1KiB' } });
     expect((await send(one, 'POST /open', [json], 'x'.repeat(1025))).status).toBe(413);
     expect((await send(one, 'POST /open', [json], 'x'.repeat(1024))).status).toBe(200);
     expect((await send(one, 'GET /open', [`X-Odd: ${'x'.repeat(3000)}`])).status).toBe(431);
+  });
+
+  it('inFlight: verifications may be half of it', async () => {
+    const held = Promise.withResolvers<void>();
+    let fetches = 0;
+    const keys = { keys: [publicJwk(makeSigner('RS256', 'known'))] };
+    const server = createServer(async (_incoming, response) => {
+      fetches += 1;
+      // The first is of the start; the next one is for a key that nobody knows.
+      if (fetches > 1) await held.promise;
+      response.end(JSON.stringify(keys));
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const jwks = `http://127.0.0.1:${(server.address() as AddressInfo).port}/keys`;
+    const one = await start({
+      limits: { inFlight: 4, clientShare: 100 },
+      auth: { algorithms: ['RS256'], keys: { files: undefined, jwks } },
+    });
+    const asked = ['a', 'b', 'c'].map((kid) =>
+      send(one, 'GET /secret', [`Authorization: Bearer ${one.issueToken({}, { kid })}`]),
+    );
+    await Promise.race(asked);
+    held.resolve();
+    const answers = await Promise.all(asked);
+    server.closeAllConnections();
+    server.close();
+    expect(answers.map((each) => `${each.status} ${codeOf(each)}`).sort()).toEqual([
+      '401 001',
+      '401 001',
+      '503 overloaded',
+    ]);
   });
 });
 

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { connectRedis } from '../../src/redis/connect-redis.ts';
 import type { Redis } from '../../src/redis/redis.ts';
 import type { UrlResolverOptions } from '../../src/url-resolver/options.ts';
-import { createRedisPurgeLog } from '../../src/url-resolver/purge-log.ts';
+import { createRedisPurgeLog, retainedPurges } from '../../src/url-resolver/purge-log.ts';
 import { createRedisSharedMapping } from '../../src/url-resolver/shared-cache.ts';
 import { UrlResolver } from '../../src/url-resolver/url-resolver.ts';
 import { type SingleRedis, startRedis, until } from '../harness/redis-processes.ts';
@@ -224,6 +224,27 @@ describe('purge', () => {
     await until(async () => replicas[1]?.resolver.stats().purgeSeq === 1);
     expect(new Set(await ids(one))).toEqual(new Set(['135']));
     expect(new Set(await ids(others))).toEqual(new Set(['134']));
+  });
+
+  it('the log keeps as many entries as its readers do; who stands before them is told of another past', async () => {
+    const { redis } = await startReplica();
+    const log = createRedisPurgeLog(redis, 'long');
+    const first = await log.append({ url: '/0' });
+    const lines = Array.from(
+      { length: retainedPurges },
+      (_, i) => `${i + 2}:i${i + 2}:i${i + 1}:{"url":"/x"}`,
+    );
+    await redis.command('RPUSH', 'long:purges', ...lines);
+    const last = await log.append({ url: '/last' });
+    expect(await redis.command('LLEN', 'long:purges')).toBe(retainedPurges);
+    expect(await log.read(first)).toEqual({
+      kind: 'another-past',
+      position: { seq: retainedPurges + 2, id: last.id },
+    });
+    expect(await log.read({ seq: last.seq - 1, id: last.previousId })).toEqual({
+      kind: 'continues',
+      entries: [last],
+    });
   });
 
   it.each([
