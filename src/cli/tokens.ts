@@ -2,7 +2,7 @@ import { loadConfig } from '../config/load.ts';
 import { formatProblem } from '../config/problem.ts';
 import type { Config } from '../config/schema.ts';
 import { connectRedis } from '../redis/connect-redis.ts';
-import { RedisUnavailable } from '../redis/redis.ts';
+import { RedisUnavailable } from '../redis/faults.ts';
 import { RedisTokenStore } from '../refresh-tokens/redis-store.ts';
 import { createDigests } from '../refresh-tokens/token-digest.ts';
 import type { SubjectDigest, TokenEntry, TokenStore } from '../refresh-tokens/token-store.ts';

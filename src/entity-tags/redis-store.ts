@@ -1,4 +1,5 @@
-import { type Redis, type RedisArgument, type RedisScript, RedisUnavailable } from '../redis/redis.ts';
+import { RedisUnavailable } from '../redis/faults.ts';
+import type { Redis, RedisArgument, RedisScript } from '../redis/redis.ts';
 import { buildTagScripts, type TagScripts } from './lua.ts';
 import { createStoreClock } from './store-clock.ts';
 import type {

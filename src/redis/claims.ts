@@ -1,8 +1,8 @@
 import calculateSlot from 'cluster-key-slot';
 import { Cluster, type Redis as RedisClient } from 'ioredis';
 import type { Client } from './clients.ts';
-import { isMoved, isUnknownScript, lateSince, wasNotRun } from './faults.ts';
-import { type RedisArgument, type RedisScript, RedisUnavailable } from './redis.ts';
+import { isMoved, isUnknownScript, lateSince, RedisUnavailable, wasNotRun } from './faults.ts';
+import type { RedisArgument, RedisScript } from './redis.ts';
 import { ServerClock } from './server-clock.ts';
 
 /** One call of a claim script, on its way. */

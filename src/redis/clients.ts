@@ -131,12 +131,6 @@ export function findConnectError({ address, tls, timeoutMs }: ClientOptions): Pr
   });
 }
 
-/** The connection that hears channels: opened with the first of them, re-subscribed after every loss. */
-export interface Subscriptions {
-  subscribe(channel: string, onMessage: (message: string) => void, onReconnect?: () => void): () => void;
-  close(): void;
-}
-
 interface Listener {
   readonly onMessage: (message: string) => void;
   readonly onReconnect: (() => void) | undefined;
@@ -144,19 +138,51 @@ interface Listener {
 
 const retryMs = 250;
 
-export function createSubscriptions(options: ClientOptions): Subscriptions {
-  const listeners = new Map<string, Set<Listener>>();
+/** The connection that hears channels: opened with the first of them, re-subscribed after every loss. */
+export class Subscriptions {
+  readonly #options: ClientOptions;
+  readonly #listeners = new Map<string, Set<Listener>>();
   /** Channels that were confirmed once: a later confirmation means that messages may have been missed. */
-  const confirmed = new Set<string>();
-  let client: Client | undefined;
-  let retry: NodeJS.Timeout | undefined;
+  readonly #confirmed = new Set<string>();
+  #client: Client | undefined;
+  #retry: NodeJS.Timeout | undefined;
 
-  const open = (): Client => {
+  constructor(options: ClientOptions) {
+    this.#options = options;
+  }
+
+  /** Until the returned function is called. */
+  subscribe(channel: string, onMessage: (message: string) => void, onReconnect?: () => void): () => void {
+    const listener: Listener = { onMessage, onReconnect };
+    const known = this.#listeners.get(channel);
+    if (known === undefined) this.#listeners.set(channel, new Set([listener]));
+    else known.add(listener);
+    if (this.#client === undefined) this.#client = this.#open();
+    else if (known === undefined && this.#client.status === 'ready') this.#subscribeOne(channel);
+    return () => this.#unsubscribe(channel, listener);
+  }
+
+  close(): void {
+    clearTimeout(this.#retry);
+    if (this.#client !== undefined) closeClient(this.#client);
+  }
+
+  #unsubscribe(channel: string, listener: Listener): void {
+    const left = this.#listeners.get(channel);
+    left?.delete(listener);
+    if (left?.size !== 0) return;
+    this.#listeners.delete(channel);
+    this.#confirmed.delete(channel);
+    this.#client?.unsubscribe(channel).catch(() => {});
+  }
+
+  #open(): Client {
     // ioredis' own re-subscription tells nobody when it is done: ours confirms each channel on every new connection.
-    const opened = createClient({ ...options, autoResubscribe: false });
+    const opened = createClient({ ...this.#options, autoResubscribe: false });
+    const subscribeAll = () => this.#subscribeAll();
     opened.on('error', () => {});
     opened.on('message', (channel: string, message: string) => {
-      for (const listener of listeners.get(channel) ?? []) listener.onMessage(message);
+      for (const listener of this.#listeners.get(channel) ?? []) listener.onMessage(message);
     });
     opened.on('ready', subscribeAll);
     if (opened instanceof Cluster) {
@@ -165,53 +191,34 @@ export function createSubscriptions(options: ClientOptions): Subscriptions {
       opened.on('-node', subscribeAll);
     }
     return opened;
-  };
+  }
 
-  const subscribeAll = () => {
-    for (const channel of listeners.keys()) subscribeOne(channel);
-  };
+  #subscribeAll(): void {
+    for (const channel of this.#listeners.keys()) this.#subscribeOne(channel);
+  }
 
-  const subscribeOne = (channel: string) => {
-    client?.subscribe(channel).then(
-      () => {
-        if (!confirmed.has(channel)) {
-          confirmed.add(channel);
-          return;
-        }
-        for (const listener of listeners.get(channel) ?? []) listener.onReconnect?.();
-      },
-      () => {
-        // Not connected: `ready` comes. Connected but refused: ask again.
-        if (client?.status !== 'ready' || retry !== undefined) return;
-        retry = setTimeout(() => {
-          retry = undefined;
-          subscribeAll();
-        }, retryMs);
-        retry.unref();
-      },
+  #subscribeOne(channel: string): void {
+    this.#client?.subscribe(channel).then(
+      () => this.#confirm(channel),
+      () => this.#retryLater(),
     );
-  };
+  }
 
-  return {
-    subscribe(channel, onMessage, onReconnect) {
-      const listener: Listener = { onMessage, onReconnect };
-      const known = listeners.get(channel);
-      if (known === undefined) listeners.set(channel, new Set([listener]));
-      else known.add(listener);
-      if (client === undefined) client = open();
-      else if (known === undefined && client.status === 'ready') subscribeOne(channel);
-      return () => {
-        const left = listeners.get(channel);
-        left?.delete(listener);
-        if (left?.size !== 0) return;
-        listeners.delete(channel);
-        confirmed.delete(channel);
-        client?.unsubscribe(channel).catch(() => {});
-      };
-    },
-    close() {
-      clearTimeout(retry);
-      if (client !== undefined) closeClient(client);
-    },
-  };
+  #confirm(channel: string): void {
+    if (!this.#confirmed.has(channel)) {
+      this.#confirmed.add(channel);
+      return;
+    }
+    for (const listener of this.#listeners.get(channel) ?? []) listener.onReconnect?.();
+  }
+
+  #retryLater(): void {
+    // Not connected: `ready` comes. Connected but refused: ask again.
+    if (this.#client?.status !== 'ready' || this.#retry !== undefined) return;
+    this.#retry = setTimeout(() => {
+      this.#retry = undefined;
+      this.#subscribeAll();
+    }, retryMs);
+    this.#retry.unref();
+  }
 }

@@ -5,22 +5,23 @@ import {
   type ClientOptions,
   closeClient,
   createClient,
-  createSubscriptions,
   findConnectError,
   type RedisTlsOptions,
+  Subscriptions,
 } from './clients.ts';
-import { causeOf, isUnknownScript, toRedisFault, withinDeadline } from './faults.ts';
 import {
-  type Redis,
-  type RedisArgument,
+  type Cause,
+  causeOf,
+  isUnknownScript,
   type RedisFaultWord,
-  type RedisScript,
-  type RedisStatus,
   RedisUnavailable,
-} from './redis.ts';
+  toRedisFault,
+  withinDeadline,
+} from './faults.ts';
+import type { Redis, RedisArgument, RedisScript, RedisStatus, ServerFacts } from './redis.ts';
 import { parseRedisUrl, type RedisAddress } from './redis-url.ts';
-import { askServerFacts, findMissingRights, type ServerFacts } from './server-facts.ts';
-import { type Cause, type Health, type HealthLine, StoreHealth } from './store-health.ts';
+import { askServerFacts, findMissingRights } from './server-facts.ts';
+import { type Health, type HealthLine, StoreHealth } from './store-health.ts';
 
 export interface ConnectRedisOptions {
   /** See `parseRedisUrl`; what it has parsed already will do. */
@@ -56,7 +57,7 @@ class ConnectedRedis implements Redis {
   readonly kind: Redis['kind'];
   readonly #clientOptions: ClientOptions;
   readonly #client: Client;
-  readonly #subscriptions: ReturnType<typeof createSubscriptions>;
+  readonly #subscriptions: Subscriptions;
   readonly #timeoutMs: number;
   readonly #options: ConnectRedisOptions;
   readonly #now: () => number;
@@ -95,7 +96,7 @@ class ConnectedRedis implements Redis {
     this.#client = createClient(this.#clientOptions);
     this.#main = { claims: new Claims(this.#client), opened: undefined };
     this.#watch(this.#client);
-    this.#subscriptions = createSubscriptions(this.#clientOptions);
+    this.#subscriptions = new Subscriptions(this.#clientOptions);
     this.#beats = setInterval(() => this.#onBeat(), beatMs).unref();
   }
 

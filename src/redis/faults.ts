@@ -1,6 +1,49 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type RedisFaultWord, RedisUnavailable } from './redis.ts';
-import type { Cause } from './store-health.ts';
+
+/** Why Redis could not be used; stable, for logs and metrics. */
+export type RedisFaultWord =
+  | 'connection' // refused, reset, not connected
+  | 'timeout' // no reply within the deadline
+  | 'readonly' // a replica, after a failover
+  | 'loading'
+  | 'masterdown'
+  | 'clusterdown'
+  | 'tryagain'
+  | 'busy' // a script or function runs too long
+  | 'oom' // maxmemory reached
+  | 'misconf' // cannot save to disk
+  | 'noreplicas'
+  | 'noauth'
+  | 'wrongpass'
+  | 'noperm'
+  | 'evicting' // maxmemory-policy would throw records away
+  | 'settings' // another replica has other settings, or it is another shop's data
+  | 'closed'
+  | 'error'; // any other error reply
+
+/** The one fault of this folder. Its message names the word and never a key, an argument or a password. */
+export class RedisUnavailable extends Error {
+  override readonly name = 'RedisUnavailable';
+  readonly word: RedisFaultWord;
+  /**
+   * Of a claim that was sent and got no reply: until this moment (`performance.now`, milliseconds) it may still take
+   * effect, so it is to be given back after it. Undefined: it took no effect and never will, there is nothing to give back.
+   */
+  readonly mayTakeEffectUntilMs: number | undefined;
+
+  constructor(word: RedisFaultWord, cause?: unknown, mayTakeEffectUntilMs?: number) {
+    super(`Redis is not available: ${word}`, cause === undefined ? undefined : { cause });
+    this.word = word;
+    this.mayTakeEffectUntilMs = mayTakeEffectUntilMs;
+  }
+}
+
+/** Why a call failed. */
+export interface Cause {
+  readonly word: RedisFaultWord;
+  /** Redis's or the system's own word: `NOAUTH`, `ECONNREFUSED 10.0.0.5:6379`; undefined where there is none. */
+  readonly text: string | undefined;
+}
 
 /** First word of an error reply -> our word (https://redis.io/docs/latest/develop/reference/protocol-spec/). */
 const words: Readonly<Record<string, RedisFaultWord>> = {

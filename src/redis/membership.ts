@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { type RedisFaultWord, RedisUnavailable } from './faults.ts';
 import {
   type Agreement,
   agree,
@@ -9,7 +10,7 @@ import {
   memberTtlMs,
   readRegister,
 } from './members.ts';
-import { type Redis, type RedisFaultWord, RedisUnavailable } from './redis.ts';
+import type { Redis } from './redis.ts';
 
 export interface MembershipOptions {
   readonly redis: Redis;

@@ -1,5 +1,4 @@
 import { hash } from 'node:crypto';
-import type { ServerFacts } from './server-facts.ts';
 import type { Health } from './store-health.ts';
 
 /**
@@ -66,6 +65,19 @@ export interface RedisStatus {
   readonly missingRights: readonly string[];
 }
 
+/** What the servers told about themselves last. */
+export interface ServerFacts {
+  /** A `maxmemory-policy` that throws records away; undefined where none does. A lease that vanishes means two writers. */
+  readonly evictingPolicy: string | undefined;
+  /** Of the fullest node; `maxBytes` 0: it has no limit. */
+  readonly memory: { readonly usedBytes: number; readonly maxBytes: number };
+  /** Replicas that have told within the last seconds that they are there; of the node that has the fewest. */
+  readonly connectedReplicas: number;
+  /** Which process holds the data, and which history it is: either changes at a restart or a failover. */
+  readonly runIds: string;
+  readonly replicationIds: string;
+}
+
 export interface ClaimCounts {
   readonly made: number;
   readonly totalMs: number;
@@ -73,44 +85,6 @@ export interface ClaimCounts {
   readonly unconfirmed: number;
   /** How many replicas confirmed the last one; undefined: none was asked. */
   readonly lastConfirmed: number | undefined;
-}
-
-/** Why Redis could not be used; stable, for logs and metrics. */
-export type RedisFaultWord =
-  | 'connection' // refused, reset, not connected
-  | 'timeout' // no reply within the deadline
-  | 'readonly' // a replica, after a failover
-  | 'loading'
-  | 'masterdown'
-  | 'clusterdown'
-  | 'tryagain'
-  | 'busy' // a script or function runs too long
-  | 'oom' // maxmemory reached
-  | 'misconf' // cannot save to disk
-  | 'noreplicas'
-  | 'noauth'
-  | 'wrongpass'
-  | 'noperm'
-  | 'evicting' // maxmemory-policy would throw records away
-  | 'settings' // another replica has other settings, or it is another shop's data
-  | 'closed'
-  | 'error'; // any other error reply
-
-/** The one fault of this folder. Its message names the word and never a key, an argument or a password. */
-export class RedisUnavailable extends Error {
-  override readonly name = 'RedisUnavailable';
-  readonly word: RedisFaultWord;
-  /**
-   * Of a claim that was sent and got no reply: until this moment (`performance.now`, milliseconds) it may still take
-   * effect, so it is to be given back after it. Undefined: it took no effect and never will, there is nothing to give back.
-   */
-  readonly mayTakeEffectUntilMs: number | undefined;
-
-  constructor(word: RedisFaultWord, cause?: unknown, mayTakeEffectUntilMs?: number) {
-    super(`Redis is not available: ${word}`, cause === undefined ? undefined : { cause });
-    this.word = word;
-    this.mayTakeEffectUntilMs = mayTakeEffectUntilMs;
-  }
 }
 
 /** Names a Lua script; `name` is for people only. */

@@ -1,19 +1,6 @@
 import { Cluster, type Redis as RedisClient } from 'ioredis';
 import type { Client } from './clients.ts';
-import { defineScript } from './redis.ts';
-
-/** What the servers told about themselves last. */
-export interface ServerFacts {
-  /** A `maxmemory-policy` that throws records away; undefined where none does. A lease that vanishes means two writers. */
-  readonly evictingPolicy: string | undefined;
-  /** Of the fullest node; `maxBytes` 0: it has no limit. */
-  readonly memory: { readonly usedBytes: number; readonly maxBytes: number };
-  /** Replicas that have told within the last seconds that they are there; of the node that has the fewest. */
-  readonly connectedReplicas: number;
-  /** Which process holds the data, and which history it is: either changes at a restart or a failover. */
-  readonly runIds: string;
-  readonly replicationIds: string;
-}
+import { defineScript, type ServerFacts } from './redis.ts';
 
 const maxLagSeconds = 3;
 

@@ -1,11 +1,4 @@
-import type { RedisFaultWord } from './redis.ts';
-
-/** Why a call failed. */
-export interface Cause {
-  readonly word: RedisFaultWord;
-  /** Redis's or the system's own word: `NOAUTH`, `ECONNREFUSED 10.0.0.5:6379`; undefined where there is none. */
-  readonly text: string | undefined;
-}
+import type { Cause } from './faults.ts';
 
 export interface Health {
   readonly status: 'connecting' | 'ready' | 'away' | 'closed';

@@ -1,4 +1,5 @@
-import { type Redis, type RedisArgument, RedisUnavailable } from '../redis/redis.ts';
+import { RedisUnavailable } from '../redis/faults.ts';
+import type { Redis, RedisArgument } from '../redis/redis.ts';
 import { buildTokenScripts, type TokenScripts } from './lua.ts';
 import {
   type BookLimits,

@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { CanonicalRequest } from '../http/canonical-request.ts';
 import type { Answer, Rejection } from '../http/rejection.ts';
-import { mayHoldAfter } from '../redis/faults.ts';
-import { RedisUnavailable } from '../redis/redis.ts';
+import { mayHoldAfter, RedisUnavailable } from '../redis/faults.ts';
 import type { ForwardOutcome, ResponseEdits, UpstreamHooks } from '../upstream/hooks.ts';
 import type { RefreshTokenContext } from './context.ts';
 import type { TokenEndpoint } from './endpoints.ts';

@@ -1,4 +1,4 @@
-import { RedisUnavailable } from '../redis/redis.ts';
+import { RedisUnavailable } from '../redis/faults.ts';
 
 /** A write that bears repetition. `isLate`: an earlier try got no answer. */
 export type RetriedWrite = (isLate: boolean) => unknown;

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Rejection } from '../http/rejection.ts';
 import type { Eventually } from '../lib/eventually.ts';
-import { RedisUnavailable } from '../redis/redis.ts';
+import { RedisUnavailable } from '../redis/faults.ts';
 import type { UpstreamHooks } from '../upstream/hooks.ts';
 import type { RefreshTokenContext } from './context.ts';
 import { verdictOf } from './issue.ts';

@@ -4,7 +4,7 @@ import { isOwnTag } from '../../src/entity-tags/entity-tag.ts';
 import { MemoryTagStore } from '../../src/entity-tags/memory-store.ts';
 import type { TagStore } from '../../src/entity-tags/tag-store.ts';
 import { fieldValue, fieldValues } from '../../src/http/field-list.ts';
-import { RedisUnavailable } from '../../src/redis/redis.ts';
+import { RedisUnavailable } from '../../src/redis/faults.ts';
 import { runFilter, wishOf } from '../harness/run-filter.ts';
 import { answered, ask, createGate, requestOf } from './gate.ts';
 import { timesOf } from './tag-store.contract.ts';

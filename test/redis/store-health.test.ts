@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { type Cause, type HealthLine, StoreHealth } from '../../src/redis/store-health.ts';
+import type { Cause } from '../../src/redis/faults.ts';
+import { type HealthLine, StoreHealth } from '../../src/redis/store-health.ts';
 
 const refused: Cause = { word: 'connection', text: 'ECONNREFUSED 10.0.0.5:6379' };
 const noAuth: Cause = { word: 'noauth', text: 'NOAUTH' };

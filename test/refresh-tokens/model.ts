@@ -1,5 +1,5 @@
 import { isAnswer, isRejection } from '../../src/http/rejection.ts';
-import { RedisUnavailable } from '../../src/redis/redis.ts';
+import { RedisUnavailable } from '../../src/redis/faults.ts';
 import type { RefreshTokenContext } from '../../src/refresh-tokens/context.ts';
 import type { TokenEndpoint } from '../../src/refresh-tokens/endpoints.ts';
 import { newFamily, recordIssued } from '../../src/refresh-tokens/issue.ts';
