@@ -50,9 +50,9 @@ export async function runServe(options: ServeOptions, io: CommandIo = processIo)
   // A primary forwards nothing, and a single process has nobody to look after: each loads what it is.
   const app =
     count > 1
-      ? (await import('../cluster/primary.ts')).createPrimary({ ...input, count })
+      ? new (await import('../cluster/primary.ts')).Primary({ ...input, count })
       : await (await import('../app.ts')).createApp(input);
-  const secrets = watchSecrets(loaded, app.applySecrets, log);
+  const secrets = watchSecrets(loaded, (changed) => app.applySecrets(changed), log);
   let watch: EventLoopWatch | undefined;
   const running: Running = {
     reload() {

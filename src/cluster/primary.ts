@@ -7,7 +7,7 @@ import type { Config } from '../config/schema.ts';
 import type { FileBytes } from '../config/watched-file.ts';
 import type { Log } from '../telemetry/log.ts';
 import { createMetrics, type Metrics } from '../telemetry/metrics.ts';
-import { createClusterStatus, createWorkerMetrics } from './aggregate.ts';
+import { createClusterStatus, createWorkerMetrics, type WorkerMetrics } from './aggregate.ts';
 import { Supervisor } from './supervisor.ts';
 import type { Running } from './until-stopped.ts';
 
@@ -24,12 +24,6 @@ export interface PrimaryInput {
   readonly explain: Explain | undefined;
 }
 
-export interface Primary extends Running {
-  listen(): Promise<{ readonly url: string; readonly adminUrl: string | undefined }>;
-  /** For all workers, also those that come later. */
-  applySecrets(secrets: Secrets): void;
-}
-
 /** Behind the grace: a worker drains for 30 s at most, and closes its clients. */
 const stopWithinMs = 40_000;
 
@@ -37,77 +31,96 @@ const stopWithinMs = 40_000;
  * The process that serves nobody: it keeps the workers running, holds the public port for them and has the admin port.
  * It alone follows the protected list, so that all workers have the same one.
  */
-export function createPrimary(input: PrimaryInput): Primary {
-  const { config, count, log } = input;
-  const metrics = createMetrics({ ofProcess: false });
-  const workerMetrics = createWorkerMetrics();
-  let draining = false;
-  let refusedList: FileBytes | undefined;
-  let { secrets } = input;
+export class Primary implements Running {
+  readonly #input: PrimaryInput;
+  readonly #list: WatchedList;
+  readonly #supervisor: Supervisor;
+  readonly #admin: ReturnType<typeof createAdmin>;
+  #isDraining = false;
+  /** The newest text of the list, where it has errors. */
+  #refusedList: FileBytes | undefined;
+  #secrets: Secrets;
 
-  const list: WatchedList = watchProtectedList({
-    file: config.protectedResources,
-    text: input.protectedList,
-    paths: config.request,
-    onContent(content) {
-      refusedList = list.problems().length > 0 ? content : undefined;
-      supervisor.emitAll('list', content);
-    },
-    log,
-  });
-  const { eventLoopStall } = config.limits;
-  const supervisor: Supervisor = new Supervisor({
-    count,
-    startOf: (number) => ({
-      number,
-      config,
-      protectedList: list.text(),
-      refusedList,
-      secrets,
-    }),
-    log,
-    onExchanges: (records) => {
-      for (const record of records) admin?.note(record);
-    },
-    onEnd: workerMetrics.retire,
-    stallMs: eventLoopStall === 'none' ? undefined : eventLoopStall,
-  });
-  const inside = createClusterStatus({
-    count,
-    supervisor,
-    workerMetrics,
-    metrics,
-    hasResolver: config.urlResolver !== false,
-    isDraining: () => draining,
-  });
-  const { explain, version } = input;
-  const admin = createAdmin({ config, explain, version, list, inside, metrics, log, now: Date.now });
-  registerGauges(metrics, count, supervisor);
-  registerListCounters(metrics, list);
+  constructor(input: PrimaryInput) {
+    const { config, count, log, explain, version } = input;
+    const metrics = createMetrics({ ofProcess: false });
+    const workerMetrics = createWorkerMetrics();
+    this.#input = input;
+    this.#secrets = input.secrets;
+    this.#list = watchProtectedList({
+      file: config.protectedResources,
+      text: input.protectedList,
+      paths: config.request,
+      onContent: (content) => this.#applyList(content),
+      log,
+    });
+    this.#supervisor = this.#createSupervisor(workerMetrics);
+    const inside = createClusterStatus({
+      count,
+      supervisor: this.#supervisor,
+      workerMetrics,
+      metrics,
+      hasResolver: config.urlResolver !== false,
+      isDraining: () => this.#isDraining,
+    });
+    const list = this.#list;
+    this.#admin = createAdmin({ config, explain, version, list, inside, metrics, log, now: Date.now });
+    registerGauges(metrics, count, this.#supervisor);
+    registerListCounters(metrics, list);
+  }
 
-  return {
-    async listen() {
-      const url = await supervisor.start();
-      const address = await admin?.server.listen();
-      log.info({ event: 'workers', count }, `${count} workers serve`);
-      return { url, adminUrl: address && addressUrl('http', address) };
-    },
-    applySecrets(changed) {
-      secrets = changed;
-      supervisor.emitAll('secrets', changed);
-      if (changed.adminToken !== undefined) admin?.server.useToken(changed.adminToken);
-    },
-    async reload() {
-      list.reload();
-      await supervisor.askAll('reload');
-    },
-    async close(graceMs = config.listen.drainDelay) {
-      draining = true;
-      list.close();
-      await supervisor.stop(graceMs, graceMs + stopWithinMs);
-      await admin?.server.close();
-    },
-  };
+  async listen(): Promise<{ readonly url: string; readonly adminUrl: string | undefined }> {
+    const { count, log } = this.#input;
+    const url = await this.#supervisor.start();
+    const address = await this.#admin?.server.listen();
+    log.info({ event: 'workers', count }, `${count} workers serve`);
+    return { url, adminUrl: address && addressUrl('http', address) };
+  }
+
+  /** For all workers, also those that come later. */
+  applySecrets(secrets: Secrets): void {
+    this.#secrets = secrets;
+    this.#supervisor.emitAll('secrets', secrets);
+    if (secrets.adminToken !== undefined) this.#admin?.server.useToken(secrets.adminToken);
+  }
+
+  async reload(): Promise<void> {
+    this.#list.reload();
+    await this.#supervisor.askAll('reload');
+  }
+
+  async close(graceMs: number = this.#input.config.listen.drainDelay): Promise<void> {
+    this.#isDraining = true;
+    this.#list.close();
+    await this.#supervisor.stop(graceMs, graceMs + stopWithinMs);
+    await this.#admin?.server.close();
+  }
+
+  #createSupervisor(workerMetrics: WorkerMetrics): Supervisor {
+    const { config, count, log } = this.#input;
+    const { eventLoopStall } = config.limits;
+    return new Supervisor({
+      count,
+      startOf: (number) => ({
+        number,
+        config,
+        protectedList: this.#list.text(),
+        refusedList: this.#refusedList,
+        secrets: this.#secrets,
+      }),
+      log,
+      onExchanges: (records) => {
+        for (const record of records) this.#admin?.note(record);
+      },
+      onEnd: workerMetrics.retire,
+      stallMs: eventLoopStall === 'none' ? undefined : eventLoopStall,
+    });
+  }
+
+  #applyList(content: FileBytes): void {
+    this.#refusedList = this.#list.problems().length > 0 ? content : undefined;
+    this.#supervisor.emitAll('list', content);
+  }
 }
 
 function registerGauges(metrics: Metrics, count: number, supervisor: Supervisor): void {

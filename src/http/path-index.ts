@@ -6,66 +6,77 @@ import type { Route } from './path-routes.ts';
 /** Called for each route that a reading meets, with the index of the segment at which the route begins. */
 export type Meet<T> = (route: Route<T>, reading: PathInterpretation, start: number) => void;
 
-/** Routes in the router, so that one look-up finds every route that is the end of a path. */
-export interface PathIndex<T> {
-  /** Some route has no literal: any path may meet it. */
-  readonly isMetByAnything: boolean;
-  /** Looks every reading up; a route may be met more than once, by the plain reading of the whole path first. */
-  lookUp(readings: readonly PathInterpretation[], meet: Meet<T>): void;
+/** Fills an index, a step for each route. */
+export function* indexRoutes<T>(routes: Iterable<Route<T>>): Steps<PathIndex<T>> {
+  const index = new PathIndex<T>();
+  for (const route of routes) {
+    index.add(route);
+    yield;
+  }
+  return index;
 }
 
 /**
+ * Routes in the router, so that one look-up finds every route that is the end of a path.
+ *
  * A route is met as the end of a path, so paths are looked up backwards: `/carts/{id}` is the router's
  * `/:p/carts/**`, and only as many segments as the longest route has are looked at. Routes with `**` have no end; they
  * are looked up forwards, from each position whose segment begins one of them.
  *
- * The router only ever sees ids (see `SegmentInterner`), none of which has a meaning in its syntax. A step
- * for each route.
+ * The router only ever sees ids (see `SegmentInterner`), none of which has a meaning in its syntax.
  */
-export function* indexRoutes<T>(routes: Iterable<Route<T>>): Steps<PathIndex<T>> {
-  const roots: Route<T>[] = [];
-  const suffixRoutes = new RouteSet<T>('backwards');
-  const wildcardRoutes = new RouteSet<T>('forwards');
-  let isMetByAnything = false;
-  for (const route of routes) {
-    if (route.ids.length === 0) roots.push(route);
-    else (route.rest ? wildcardRoutes : suffixRoutes).add(route);
-    isMetByAnything ||= route.ids.every((id) => id === undefined);
-    yield;
+export class PathIndex<T> {
+  readonly #roots: Route<T>[] = [];
+  readonly #suffixRoutes = new RouteSet<T>('backwards');
+  readonly #wildcardRoutes = new RouteSet<T>('forwards');
+  #isMetByAnything = false;
+
+  /** Some route has no literal: any path may meet it. */
+  get isMetByAnything(): boolean {
+    return this.#isMetByAnything;
   }
 
-  function lookUp(readings: readonly PathInterpretation[], meet: Meet<T>): void {
+  add(route: Route<T>): void {
+    if (route.ids.length === 0) this.#roots.push(route);
+    else (route.rest ? this.#wildcardRoutes : this.#suffixRoutes).add(route);
+    this.#isMetByAnything ||= route.ids.every((id) => id === undefined);
+  }
+
+  /** Looks every reading up; a route may be met more than once, by the plain reading of the whole path first. */
+  lookUp(readings: readonly PathInterpretation[], meet: Meet<T>): void {
     const seen = new SeenPaths();
     let seenPairs: SeenPaths | undefined;
     for (const reading of readings) {
-      for (const route of roots) if (route.rest || reading.ids.length === 0) meet(route, reading, 0);
-      meetSuffixes(reading, meet, seen);
-      meetWildcards(reading, meet, seen);
+      for (const route of this.#roots) if (route.rest || reading.ids.length === 0) meet(route, reading, 0);
+      this.#meetSuffixes(reading, meet, seen);
+      this.#meetWildcards(reading, meet, seen);
       if (reading.ids.length > 4) {
         seenPairs ??= new SeenPaths();
-        meetPairs(reading, ofWhole(meet), seenPairs);
+        this.#meetPairs(reading, ofWhole(meet), seenPairs);
       }
     }
   }
 
-  function meetSuffixes(reading: PathInterpretation, meet: Meet<T>, seen: SeenPaths): void {
+  #meetSuffixes(reading: PathInterpretation, meet: Meet<T>, seen: SeenPaths): void {
     const { ids } = reading;
     const count = ids.length;
-    if (count === 0 || suffixRoutes.longest === 0) return;
+    const { longest, router } = this.#suffixRoutes;
+    if (count === 0 || longest === 0) return;
     let path = '';
-    for (let i = count - 1; i >= Math.max(0, count - suffixRoutes.longest); i -= 1) path += `/${ids[i]}`;
+    for (let i = count - 1; i >= Math.max(0, count - longest); i -= 1) path += `/${ids[i]}`;
     if (seen.has(isTypePosition(count - 1) ? path : `id:${path}`)) return;
-    for (const { data: route } of findAllRoutes(suffixRoutes.router, '', path, withoutParams)) {
+    for (const { data: route } of findAllRoutes(router, '', path, withoutParams)) {
       meet(route, reading, count - route.ids.length);
     }
   }
 
   /** The shop takes the last pair for the resource and looks for its parent among all the pairs before it. */
-  function meetPairs(reading: PathInterpretation, meet: Meet<T>, seen: SeenPaths): void {
+  #meetPairs(reading: PathInterpretation, meet: Meet<T>, seen: SeenPaths): void {
     const { ids, segments, steps } = reading;
     const last = ids.length - (ids.length % 2 === 0 ? 2 : 1);
     for (let parent = 0; parent < last - 2; parent += 2) {
-      if (!suffixRoutes.mayBeginWith(ids[parent]) && !wildcardRoutes.mayBeginWith(ids[parent])) continue;
+      const id = ids[parent];
+      if (!this.#suffixRoutes.mayBeginWith(id) && !this.#wildcardRoutes.mayBeginWith(id)) continue;
       const seenOf = (all: readonly string[]) => [...all.slice(parent, parent + 2), ...all.slice(last)];
       const pairs: PathInterpretation = {
         ids: seenOf(ids),
@@ -73,33 +84,26 @@ export function* indexRoutes<T>(routes: Iterable<Route<T>>): Steps<PathIndex<T>>
         steps: [...steps, 'last-pair'],
       };
       // Only a route that begins with them counts: one look-up is then the same for all pairs of the same ids.
-      if (pairs.ids.length <= suffixRoutes.longest) meetSuffixes(pairs, meet, seen);
-      meetWildcards(pairs, meet, seen, 1);
+      if (pairs.ids.length <= this.#suffixRoutes.longest) this.#meetSuffixes(pairs, meet, seen);
+      this.#meetWildcards(pairs, meet, seen, 1);
     }
   }
 
-  function meetWildcards(
-    reading: PathInterpretation,
-    meet: Meet<T>,
-    seen: SeenPaths,
-    starts = Infinity,
-  ): void {
-    if (wildcardRoutes.longest === 0) return;
+  #meetWildcards(reading: PathInterpretation, meet: Meet<T>, seen: SeenPaths, starts = Infinity): void {
+    const routes = this.#wildcardRoutes;
+    if (routes.longest === 0) return;
     const { ids } = reading;
     for (let start = 0; start < Math.min(ids.length, starts); start += 1) {
-      if (!wildcardRoutes.mayBeginWith(ids[start])) continue;
+      if (!routes.mayBeginWith(ids[start])) continue;
       let path = '';
-      for (let i = start; i < Math.min(ids.length, start + wildcardRoutes.longest); i += 1)
-        path += `/${ids[i]}`;
+      for (let i = start; i < Math.min(ids.length, start + routes.longest); i += 1) path += `/${ids[i]}`;
       const isBareId = start === ids.length - 1 && !isTypePosition(start);
       if (seen.has(isBareId ? `rest:id:${path}` : `rest:${path}`)) continue;
-      for (const { data: route } of findAllRoutes(wildcardRoutes.router, '', path, withoutParams)) {
+      for (const { data: route } of findAllRoutes(routes.router, '', path, withoutParams)) {
         if (!isBareId || route.ids.length > 1) meet(route, reading, start);
       }
     }
   }
-
-  return { isMetByAnything, lookUp };
 }
 
 const withoutParams = { params: false } as const;

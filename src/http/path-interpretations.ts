@@ -3,6 +3,7 @@ import {
   createSegmentInterner,
   decodeSegment,
   emptyId,
+  type FormatSuffixes,
   foldCase,
   foldSegment,
   foldSuffixes,
@@ -47,17 +48,6 @@ export interface PathInterpretation {
 
 type SplitPath = Pick<CanonicalRequest, 'segments' | 'alternativeSegments'>;
 
-/** The one generator of readings: every table goes by it, so that none of them reads a path otherwise. */
-export interface PathInterpreter {
-  /**
-   * Every reading, the path as it stands first. At most 21 ways with empty segments, times two where an encoded slash
-   * may stand, times one more for each prefix and for a version, times two for a format suffix.
-   */
-  interpret(path: SplitPath): readonly PathInterpretation[];
-  /** Whether no reading has a segment that some row names: then none need be made. */
-  hasNoKnownSegment(path: SplitPath): boolean;
-}
-
 /** What is stripped off the beginning of a path: a prefix as ids and as its folded last segment. */
 interface Prefix {
   readonly ids: readonly string[];
@@ -66,26 +56,67 @@ interface Prefix {
 
 const asItStands: readonly PathStep[] = [];
 
-/** @throws {Error} when an ignored prefix is malformed. */
-export function createPathInterpreter(rules: PathRules, interner: SegmentInterner): PathInterpreter {
-  const { versionSegments = true, formatSuffixes } = rules;
-  const prefixes = rules.ignoredPrefixes.map((prefix) => parsePrefix(prefix, interner));
-  const suffixes = foldSuffixes(formatSuffixes);
+/** The one generator of readings: every table goes by it, so that none of them reads a path otherwise. */
+export class PathInterpreter {
+  readonly #interner: SegmentInterner;
+  readonly #versionSegments: boolean;
+  readonly #prefixes: readonly Prefix[];
+  readonly #suffixes: FormatSuffixes;
   /** A prefix of several segments begins with a known one; one of a single segment may be glued to the next. */
-  const gluable = prefixes.flatMap(({ ids, lastText }) => (ids.length === 1 ? [lastText] : []));
+  readonly #gluable: readonly string[];
   /** As many strips one behind the other as there are things to strip: one for each hop in front of the shop. */
-  const mostStrips = prefixes.length + (versionSegments ? 1 : 0);
+  readonly #mostStrips: number;
 
-  function withStripped(all: PathInterpretation[]): PathInterpretation[] {
+  /** @throws {Error} when an ignored prefix is malformed. */
+  constructor(rules: PathRules, interner: SegmentInterner) {
+    const { ignoredPrefixes, versionSegments = true, formatSuffixes } = rules;
+    this.#interner = interner;
+    this.#versionSegments = versionSegments;
+    this.#prefixes = ignoredPrefixes.map((prefix) => parsePrefix(prefix, interner));
+    this.#suffixes = foldSuffixes(formatSuffixes);
+    this.#gluable = this.#prefixes.flatMap(({ ids, lastText }) => (ids.length === 1 ? [lastText] : []));
+    this.#mostStrips = this.#prefixes.length + (versionSegments ? 1 : 0);
+  }
+
+  /**
+   * Every reading, the path as it stands first. At most 21 ways with empty segments, times two where an encoded slash
+   * may stand, times one more for each prefix and for a version, times two for a format suffix.
+   */
+  interpret({ segments, alternativeSegments }: SplitPath): readonly PathInterpretation[] {
+    const all = withEmptiesSeen(segments, this.#interner, asItStands);
+    if (alternativeSegments !== undefined) {
+      all.push(...withEmptiesSeen(alternativeSegments, this.#interner, ['encoded-slash']));
+    }
+    return this.#withSuffixesCut(this.#withStripped(all));
+  }
+
+  /** Whether no reading has a segment that some row names: then none need be made. */
+  hasNoKnownSegment({ segments, alternativeSegments }: SplitPath): boolean {
+    if (alternativeSegments !== undefined) return false;
+    let mayBeGlued = true;
+    for (const segment of segments) {
+      if (this.#interner.idOf(segment) !== unknownId) return false;
+      // Where the last one is empty, or folds to nothing, it has an id.
+      if (withoutFormatSuffix(segment, this.#suffixes) !== undefined) return false;
+      if (mayBeGlued && this.#gluable.some((text) => textBehind(segment, text) !== undefined)) return false;
+      // Versions are stripped before it, and nothing else that is unknown.
+      mayBeGlued &&= this.#versionSegments && isVersionSegment(segment);
+    }
+    return true;
+  }
+
+  #withStripped(all: PathInterpretation[]): PathInterpretation[] {
     let latest: readonly PathInterpretation[] = all;
-    for (let strips = 0; strips < mostStrips; strips += 1) {
+    for (let strips = 0; strips < this.#mostStrips; strips += 1) {
       const stripped: PathInterpretation[] = [];
       for (const one of latest) {
-        for (const prefix of prefixes) {
-          const rest = stripPrefix(one, prefix, interner);
+        for (const prefix of this.#prefixes) {
+          const rest = stripPrefix(one, prefix, this.#interner);
           if (rest !== undefined) stripped.push(rest);
         }
-        if (versionSegments && isVersionSegment(one.segments[0])) stripped.push(from(one, 1, 'version'));
+        if (this.#versionSegments && isVersionSegment(one.segments[0])) {
+          stripped.push(from(one, 1, 'version'));
+        }
       }
       if (stripped.length === 0) break;
       latest = withoutTwins(stripped);
@@ -94,43 +125,20 @@ export function createPathInterpreter(rules: PathRules, interner: SegmentInterne
     return all;
   }
 
-  function withSuffixesCut(all: PathInterpretation[]): PathInterpretation[] {
+  #withSuffixesCut(all: PathInterpretation[]): PathInterpretation[] {
     const { length } = all;
     for (let i = 0; i < length; i += 1) {
       const one = all[i] as PathInterpretation;
-      const bare = withoutFormatSuffix(one.segments.at(-1), suffixes);
+      const bare = withoutFormatSuffix(one.segments.at(-1), this.#suffixes);
       if (bare === undefined) continue;
       all.push({
-        ids: one.ids.with(-1, interner.idOf(bare)),
+        ids: one.ids.with(-1, this.#interner.idOf(bare)),
         segments: one.segments.with(-1, bare),
         steps: [...one.steps, 'format-suffix'],
       });
     }
     return all;
   }
-
-  return {
-    interpret({ segments, alternativeSegments }) {
-      const all = withEmptiesSeen(segments, interner, asItStands);
-      if (alternativeSegments !== undefined) {
-        all.push(...withEmptiesSeen(alternativeSegments, interner, ['encoded-slash']));
-      }
-      return withSuffixesCut(withStripped(all));
-    },
-    hasNoKnownSegment({ segments, alternativeSegments }) {
-      if (alternativeSegments !== undefined) return false;
-      let mayBeGlued = true;
-      for (const segment of segments) {
-        if (interner.idOf(segment) !== unknownId) return false;
-        // Where the last one is empty, or folds to nothing, it has an id.
-        if (withoutFormatSuffix(segment, suffixes) !== undefined) return false;
-        if (mayBeGlued && gluable.some((text) => textBehind(segment, text) !== undefined)) return false;
-        // Versions are stripped before it, and nothing else that is unknown.
-        mayBeGlued &&= versionSegments && isVersionSegment(segment);
-      }
-      return true;
-    },
-  };
 }
 
 /**
@@ -141,7 +149,7 @@ export function createOwnPathTest(
   own: string,
   rules: PathRules,
 ): (request: SplitPath & Pick<CanonicalRequest, 'path'>) => boolean {
-  const interpreter = createPathInterpreter({ ...rules, formatSuffixes: [] }, createSegmentInterner());
+  const interpreter = new PathInterpreter({ ...rules, formatSuffixes: [] }, createSegmentInterner());
   const ending = own.slice(1);
   const endingWithSlash = `${ending}/`;
   return (request) => {

@@ -3,8 +3,8 @@ import type { CanonicalRequest } from './canonical-request.ts';
 import { createSegmentInterner } from './path-folding.ts';
 import { indexRoutes, type Meet } from './path-index.ts';
 import {
-  createPathInterpreter,
   type PathInterpretation,
+  PathInterpreter,
   type PathRules,
   type PathStep,
 } from './path-interpretations.ts';
@@ -76,7 +76,7 @@ export function* buildPathTableInSteps<T>(
   rules: PathRules,
 ): Steps<PathTable<T>> {
   const interner = createSegmentInterner();
-  const interpreter = createPathInterpreter(rules, interner);
+  const interpreter = new PathInterpreter(rules, interner);
   const routes = yield* routesOf(rows, interner, rules);
   const index = yield* indexRoutes(routes);
   return {

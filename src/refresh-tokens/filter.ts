@@ -11,12 +11,13 @@ import {
 } from './context.ts';
 import { compileTokenEndpoints, hasBody, type TokenEndpoint, type TokenRequest } from './endpoints.ts';
 import { issueHooks } from './issue.ts';
+import { readType } from './plain-fields.ts';
 import { beginRefresh } from './refresh.ts';
 import { refuseNotPlain } from './refusals.ts';
 import { RetryQueue } from './retry-queue.ts';
 import { beginRevocation } from './revoke.ts';
 import { createDigests } from './token-digest.ts';
-import { type Candidate, findCandidate, readType } from './token-request.ts';
+import { type Candidate, findCandidate } from './token-request.ts';
 
 /** What a request is to the life of refresh tokens, by its head alone. */
 export type TokenMatcher = Matcher<TokenRequest> & {

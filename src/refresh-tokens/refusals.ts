@@ -1,7 +1,6 @@
-import type { Answer } from '../http/rejection.ts';
-import { type Rejection, reject, rejectionTable } from '../http/rejection.ts';
+import { type Answer, type Rejection, reject, rejectionTable } from '../http/rejection.ts';
 import type { TokenEndpoint } from './endpoints.ts';
-import type { NotPlain } from './token-request.ts';
+import type { NotPlain } from './plain-fields.ts';
 
 export type RefusalReason = 'used' | 'revoked' | 'expired';
 

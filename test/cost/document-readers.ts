@@ -20,7 +20,7 @@ import { createPeer, readOrigin } from '../../src/http/peer.ts';
 import { canonicaliseHost } from '../../src/http/request-target.ts';
 import { readRegister } from '../../src/redis/members.ts';
 import { readServerFacts } from '../../src/redis/server-facts.ts';
-import { readFields, readType } from '../../src/refresh-tokens/token-request.ts';
+import { readFields, readType } from '../../src/refresh-tokens/plain-fields.ts';
 import { readDocument } from '../../src/url-resolver/mapping-file/document-rows.ts';
 import { ProblemList } from '../../src/url-resolver/mapping-file/row-validation.ts';
 import { createLocaleNegotiation } from '../../src/url-resolver/partition.ts';

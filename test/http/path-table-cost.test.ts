@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { createSegmentInterner } from '../../src/http/path-folding.ts';
-import { createPathInterpreter } from '../../src/http/path-interpretations.ts';
+import { PathInterpreter } from '../../src/http/path-interpretations.ts';
 import { buildPathTable, type PathTableRequest, type PathTableRow } from '../../src/http/path-table.ts';
 import { tableRequest } from './path-table-request.ts';
 
@@ -123,7 +123,7 @@ describe('the most expensive paths', () => {
 
 describe('the readings of one path', () => {
   it('are a small constant, whatever its length', () => {
-    const interpreter = createPathInterpreter(rules, createSegmentInterner());
+    const interpreter = new PathInterpreter(rules, createSegmentInterner());
     const count = (parts: readonly string[]) =>
       interpreter.interpret({ segments: parts, alternativeSegments: parts.toReversed() }).length;
     const odd = ['index.phpv1', 'v2', '', ';x', 'index.php', '', 'a.json', 'carts.xml', '', ''];

@@ -115,16 +115,12 @@ export function explainRequest(
     forward: null,
   };
   const request = canonicaliseAsked(asked, config);
-  const canonicalPath = isRejection(request) ? null : request.path;
-  const planned = isRejection(request) ? request : plan(request, compileRules(config, list, definitions));
-  if (isRejection(planned) || isRejection(request)) {
-    const { rejection, reason } = planned as Rejection;
-    return {
-      ...nothing,
-      verdict: 'refused',
-      canonicalPath,
-      refusal: refusalOf(rejection, rejections, reason),
-    };
+  if (isRejection(request))
+    return { ...nothing, verdict: 'refused', refusal: refusalOf(request, rejections) };
+  const canonicalPath = request.path;
+  const planned = plan(request, compileRules(config, list, definitions));
+  if (isRejection(planned)) {
+    return { ...nothing, verdict: 'refused', canonicalPath, refusal: refusalOf(planned, rejections) };
   }
   const describe = ({ filter, match }: PlannedFilter<Matcher>) => ({
     name: filter.name,
@@ -140,28 +136,41 @@ export function explainRequest(
       filters: [filter],
     };
   }
-  const filters = planned.filters.map(describe);
-  const detailsOf = (wanted: string) => filters.find(({ name }) => name === wanted)?.details;
-  const conflict =
-    planned.refusal && refusalOf(planned.refusal.rejection, rejections, planned.refusal.reason);
-  const behindToken = knownRefusal(planned);
-  const forward = {
-    upstream: config.upstream.url,
-    method: request.method,
-    target: requestTarget(planned.forward),
-  };
   return {
     ...nothing,
-    ...explainToken(planned, request, list, rejections),
     canonicalPath,
-    refusal: behindToken ? refusalOf(behindToken.rejection, rejections, behindToken.reason) : null,
+    ...explainToken(planned, request, list, rejections),
+    ...explainFilters(planned, planned.filters.map(describe), rejections),
+    ...explainForward(planned, request, config, rejections),
+  };
+}
+
+function explainFilters(
+  { refusal }: ForwardPlan<Matcher>,
+  filters: Explanation['filters'],
+  rejections: Rejections,
+): Pick<Explanation, 'filters' | 'entityTags' | 'refreshTokens'> {
+  const detailsOf = (wanted: string) => filters.find(({ name }) => name === wanted)?.details;
+  const conflict = refusal && refusalOf(refusal, rejections);
+  return {
     filters,
     entityTags: conflict
       ? { rule: conflict.rejection, resource: null, text: conflict.detail }
       : ((detailsOf('entity-tags') ?? null) as EntityTagExplanation | null),
     refreshTokens: (detailsOf('refresh-tokens') ?? []) as readonly unknown[],
-    forward: behindToken === undefined ? forward : null,
   };
+}
+
+function explainForward(
+  planned: ForwardPlan<Matcher>,
+  { method }: CanonicalRequest,
+  { upstream }: Config,
+  rejections: Rejections,
+): Pick<Explanation, 'refusal' | 'forward'> {
+  const behindToken = knownRefusal(planned);
+  if (behindToken !== undefined) return { refusal: refusalOf(behindToken, rejections), forward: null };
+  const forward = { upstream: upstream.url, method, target: requestTarget(planned.forward) };
+  return { refusal: null, forward };
 }
 
 /** As it would come over the wire, from a machine that nobody trusts. */
@@ -204,8 +213,8 @@ function explainToken(
       needed: true,
       scopes: token.scopes,
       observed: isObserved,
-      missing: refusalOf('access-token-missing', rejections),
-      invalid: refusalOf('access-token-invalid', rejections),
+      missing: refusalOf({ rejection: 'access-token-missing' }, rejections),
+      invalid: refusalOf({ rejection: 'access-token-invalid' }, rejections),
     },
     rows: token.rows.map((row) => ({
       row: resourceId(row),
@@ -222,7 +231,10 @@ function explainToken(
   };
 }
 
-function refusalOf(rejection: RejectionName, rejections: Rejections, reason?: string): Refusal {
+function refusalOf(
+  { rejection, reason }: Pick<Rejection, 'rejection' | 'reason'>,
+  rejections: Rejections,
+): Refusal {
   const { status, code, detail } = rejections[rejection];
   return { rejection, status, code, detail, ...(reason !== undefined && { reason }) };
 }
