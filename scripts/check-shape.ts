@@ -19,7 +19,6 @@ const circles: Readonly<Record<string, string>> = {};
 /** A pattern of files -> why each of them has a single importer. */
 const singleImporters: readonly (readonly [pattern: RegExp, why: string])[] = [
   [/^src\/config\/sections\//, 'a section of the configuration, as a page of its reference'],
-  [/^src\/cli\//, 'a verb, or a thought of one'],
   [
     /^src\/upstream\/(deadlines|forwarded-exchange|response-relay)\.ts$/,
     'a state of its own in each exchange',
@@ -33,6 +32,22 @@ const singleImporters: readonly (readonly [pattern: RegExp, why: string])[] = [
     /^src\/app\//,
     'a component or a filter as the configuration makes it: the composition root, by component',
   ],
+  [
+    /^src\/cli\/(check|explain|health|init|protected|purge|schema|serve|tokens|verify)\.ts$/,
+    'a verb, one file each; it is loaded when it is asked for',
+  ],
+  [/^src\/cli\/declare-verbs\.ts$/, 'the list of verbs; declared apart from the command that reads them'],
+  [/^src\/cli\/explain\/nearest-rows\.ts$/, 'why no row is met: a search of its own'],
+  [/^src\/cli\/verify\/[a-z]+-checks\.ts$/, 'what `shopward verify` asks of one feature'],
+  [/^src\/cluster\/primary\.ts$/, 'a process of its own, loaded by `serve` only where there are workers'],
+  [/^src\/admin\/admission\.ts$/, 'who gets in to the admin port'],
+  [/^src\/http\/path-index\.ts$/, 'the look-up; the table above it is the rules'],
+  [/^src\/access\/protected-list-overlaps\.ts$/, 'rows that meet the same path: a comparison of its own'],
+  [/^src\/config\/rules\.ts$/, 'what sections must not contradict; the loader only asks'],
+  [/^src\/redis\/claims\.ts$/, 'the protocol of a call that takes something (docs/decisions/store-calls.md)'],
+  [/^src\/entity-tags\/(read|unleased-write)\.ts$/, 'one kind of request that the filter tells apart'],
+  [/^src\/refresh-tokens\/replay\.ts$/, 'what a used token is answered; the refresh itself is another path'],
+  [/^src\/url-resolver\/mapping-cache\.ts$/, 'both caches and the source as one; the resolver speaks HTTP'],
 ];
 
 interface Source {

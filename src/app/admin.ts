@@ -4,9 +4,12 @@ import type { AdminEndpoint } from '../admin/admin-endpoint.ts';
 import { type AdminServer, createAdminServer, type Readiness } from '../admin/admin-server.ts';
 import { createDecisionLog, createDecisionsEndpoint } from '../admin/decisions.ts';
 import { createDrift } from '../admin/drift.ts';
-import { createExplainEndpoint } from '../admin/explain-endpoint.ts';
 import { createListEndpoints } from '../admin/list-endpoints.ts';
-import { createPurgeEndpoint, createStateEndpoints } from '../admin/state-endpoints.ts';
+import {
+  createExplainEndpoint,
+  createPurgeEndpoint,
+  createStateEndpoints,
+} from '../admin/state-endpoints.ts';
 import type { Config } from '../config/schema.ts';
 import type { ExchangeRecord } from '../telemetry/exchange-record.ts';
 import type { Log } from '../telemetry/log.ts';
