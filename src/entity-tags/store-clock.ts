@@ -1,3 +1,4 @@
+import { driftPerMs, leastAt } from '../redis/server-clock.ts';
 import type { ReadStamp } from './tag-store.ts';
 
 /**
@@ -19,8 +20,6 @@ interface Heard {
   readonly atMs: number;
 }
 
-/** Clocks of two machines run equally fast to one part in a thousand (NTP slews by half of that at most). */
-const driftPerMs = 1;
 /** Beyond this distance the allowance for drift costs more than asking. */
 const maxDistanceMs = 60_000;
 /** Until then the allowance for drift is a tenth of a millisecond: less than a client takes from one answer to its next question. */
@@ -55,6 +54,5 @@ export function createStoreClock(nowMs: () => number): StoreClock {
 }
 
 function boundAt({ storeMicros, atMs }: Heard, ms: number): number {
-  const distanceMs = ms - atMs;
-  return storeMicros + distanceMs * 1000 - Math.abs(distanceMs) * driftPerMs;
+  return leastAt(storeMicros, ms - atMs);
 }

@@ -1,5 +1,11 @@
 /** Clocks of two machines run equally fast to one part in a thousand (NTP slews by half of that at most). */
-const driftPerMs = 1;
+export const driftPerMs = 1;
+
+/** The least that a clock shows at a distance from the moment when it showed at least `storeMicros`, in microseconds. */
+export function leastAt(storeMicros: number, distanceMs: number): number {
+  return storeMicros + distanceMs * 1000 - Math.abs(distanceMs) * driftPerMs;
+}
+
 /** An older word is asked for anew, beside what is under way. */
 const freshMs = 5_000;
 /** Beyond this age the allowance for drift would eat a noticeable part of a deadline: asked before anything is sent. */
@@ -28,8 +34,7 @@ export class ServerClock {
 
   /** The server's clock shows this or more at that moment of ours. Only when `isKnown`. */
   atLeast(ms: number): number {
-    const distanceMs = ms - this.#atMs;
-    return Math.floor(this.#storeMicros + distanceMs * 1000 - Math.abs(distanceMs) * driftPerMs);
+    return Math.floor(leastAt(this.#storeMicros, ms - this.#atMs));
   }
 
   isKnown(ms: number): boolean {
