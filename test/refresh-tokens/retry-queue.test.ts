@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { RedisUnavailable } from '../../src/redis/redis.ts';
+import { RedisUnavailable } from '../../src/redis/faults.ts';
 import { RetryQueue } from '../../src/refresh-tokens/retry-queue.ts';
 
 beforeEach(() => void vi.useFakeTimers());
