@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expect, it } from 'vitest';
+import { afterEach, expect, it, vi } from 'vitest';
+import { Deadlines } from '../../src/upstream/deadlines.ts';
 import type { ForwardOutcome, ResponseEdits, UpstreamHooks } from '../../src/upstream/hooks.ts';
 import { eachEngine } from '../harness/each-engine.ts';
 import { exchangeRaw, openRawConnection } from '../harness/raw-client.ts';
@@ -7,6 +8,8 @@ import { answer } from '../harness/recording-upstream.ts';
 
 const get = 'GET / HTTP/1.1\r\nHost: s\r\n\r\n';
 const patch = 'PATCH / HTTP/1.1\r\nHost: s\r\nContent-Length: 2\r\n\r\n{}';
+
+afterEach(() => void vi.useRealTimers());
 
 /** Hooks that note their outcomes. */
 function noting(
@@ -20,6 +23,25 @@ function noting(
   };
   return { hooks: () => ({ bufferLimit: 1000, onOutcome, ...more }), outcomes };
 }
+
+it('a body is held back for a second at most, where the hooks have no deadline', () => {
+  vi.useFakeTimers();
+  const events: string[] = [];
+  const note = (event: string) => () => void events.push(event);
+  const heard = {
+    onTimeout: note('timeout'),
+    onLate: note('late'),
+    onCollectedTooLong: note('long enough'),
+  };
+  const deadlines = new Deadlines(heard, undefined, 60_000);
+  deadlines.dispatched();
+  deadlines.collecting();
+  vi.advanceTimersByTime(999);
+  expect(events).toEqual([]);
+  vi.advanceTimersByTime(1);
+  expect(events).toEqual(['long enough']);
+  deadlines.stop();
+});
 
 eachEngine('upstream hooks', (start) => {
   it('edits the forwarded request and the answer, and hears of both', async () => {

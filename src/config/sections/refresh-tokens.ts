@@ -29,7 +29,7 @@ const endpoint = z
     path: pathTemplate().meta({ description: 'Path of the endpoint.' }),
     format: z.enum(['json-api', 'form']).default('json-api').meta({
       description:
-        "Whose errors it speaks: `json-api` the shop's own; `form` those of RFC 6749, and its `grant_type` says whether a request exchanges. Either takes JSON and forms, where they are plain.",
+        "Whose errors it speaks: `json-api` the shop's own; `form` those of RFC 6749, and its `grant_type` says whether a request refreshes. Either takes JSON and forms, where they are plain.",
     }),
     fields: z
       .strictObject({
@@ -71,7 +71,7 @@ export const refreshTokens = z
     z.strictObject({
       endpoints: z.array(endpoint).prefault(shopEndpoints).meta({
         description:
-          'Where tokens are issued, exchanged and revoked. One path may both issue and exchange: it exchanges when the request carries a refresh token. `[]`: none.',
+          'Where tokens are issued, refreshed and revoked. One path may both issue and refresh: it refreshes when the request carries a refresh token. `[]`: none.',
       }),
       lifetime: duration({ from: '1s', to: '36500d' }).prefault('2628000s').meta({
         description: 'Lifetime of a refresh token when the shop names none.',

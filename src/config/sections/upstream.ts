@@ -78,7 +78,7 @@ export const store = z
     sentinelPassword: text().optional().meta({ description: 'Password of the Sentinels themselves.' }),
     replicas: z.int().min(0).max(16).default(0).meta({
       description:
-        'Replicas of Redis that must have confirmed the claim of a write or an exchange (`WAIT`) before it is forwarded; fewer: 503. With three nodes: 1.',
+        'Replicas of Redis that must have confirmed the claim of a write or a refresh (`WAIT`) before it is forwarded; fewer: 503. With three nodes: 1.',
     }),
     prefix: text()
       .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, { error: 'may have letters, digits, `.`, `_` and `-`' })
