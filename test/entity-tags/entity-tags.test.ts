@@ -167,6 +167,15 @@ describe('reads', () => {
     expect((await ask(under.gate, head, answered(200, ''))).tag).toBe(tag);
   });
 
+  test('a read that shows what an applied write has replaced is counted', async () => {
+    const under = createGate();
+    const tag = await tagOf(under);
+    await ask(under.gate, patch(tag), answered(200, cart('b')));
+    expect(under.events).not.toContain('replaced-state-read');
+    await ask(under.gate, get(), answered(200, cart('a')));
+    expect(under.events).toContain('replaced-state-read');
+  });
+
   test('compressed and plain answers of one state have one tag', async () => {
     const under = createGate();
     const tag = await tagOf(under);
