@@ -115,22 +115,14 @@ export type Return = {
   }[];
 };
 
-export type Wishlist = {
+export type ListItem = { readonly id: string; readonly sku: string; quantity: number };
+
+/** A wishlist or a shopping list. */
+export type ProductList = {
   readonly id: string;
   readonly owner: string;
   name: string;
-  skus: string[];
-  readonly createdAt: string;
-  updatedAt: string;
-};
-
-export type ShoppingListItem = { readonly id: string; readonly sku: string; quantity: number };
-
-export type ShoppingList = {
-  readonly id: string;
-  readonly owner: string;
-  name: string;
-  items: ShoppingListItem[];
+  items: ListItem[];
   readonly createdAt: string;
   updatedAt: string;
 };

@@ -10,24 +10,15 @@ import {
 } from './data/belongings.ts';
 import { seedCustomers } from './data/customers.ts';
 import { seedPassword } from './data/ids.ts';
-import type {
-  Cart,
-  Customer,
-  Order,
-  Return,
-  Review,
-  SharedCart,
-  ShoppingList,
-  Wishlist,
-} from './entities.ts';
+import type { Cart, Customer, Order, ProductList, Return, Review, SharedCart } from './entities.ts';
 import { hashPassword } from './tokens/passwords.ts';
 
 export type ShopState = {
   readonly customers: Map<string, Customer>;
   readonly carts: Map<string, Cart>;
   readonly sharedCarts: Map<string, SharedCart>;
-  readonly wishlists: Map<string, Wishlist>;
-  readonly shoppingLists: Map<string, ShoppingList>;
+  readonly wishlists: Map<string, ProductList>;
+  readonly shoppingLists: Map<string, ProductList>;
   readonly orders: Map<string, Order>;
   readonly returns: Map<string, Return>;
   readonly reviews: Map<string, Review>;

@@ -1,13 +1,4 @@
-import type {
-  Cart,
-  Order,
-  OrderItem,
-  Return,
-  Review,
-  SharedCart,
-  ShoppingList,
-  Wishlist,
-} from '../entities.ts';
+import type { Cart, Order, OrderItem, ProductList, Return, Review, SharedCart } from '../entities.ts';
 import {
   cartIds,
   companyUserIds,
@@ -86,19 +77,19 @@ export const seedSharedCarts: readonly SharedCart[] = [
   },
 ];
 
-export const seedWishlists: readonly Wishlist[] = [
+export const seedWishlists: readonly ProductList[] = [
   {
     ...created,
     id: wishlistIds.cameras,
     owner: sonia,
     name: 'Cameras',
-    skus: ['001_25904006', '005_30663301'],
+    items: ['001_25904006', '005_30663301'].map(wished),
   },
-  { ...created, id: wishlistIds.someday, owner: sonia, name: 'Someday', skus: ['087_20344652'] },
-  { ...created, id: wishlistIds.outdated, owner: sonia, name: 'Outdated', skus: [] },
+  { ...created, id: wishlistIds.someday, owner: sonia, name: 'Someday', items: ['087_20344652'].map(wished) },
+  { ...created, id: wishlistIds.outdated, owner: sonia, name: 'Outdated', items: [] },
 ];
 
-export const seedShoppingLists: readonly ShoppingList[] = [
+export const seedShoppingLists: readonly ProductList[] = [
   {
     ...created,
     id: shoppingListIds.weekly,
@@ -118,6 +109,10 @@ export const seedShoppingLists: readonly ShoppingList[] = [
   },
   { ...created, id: shoppingListIds.outdated, owner: sonia, name: 'Outdated', items: [] },
 ];
+
+function wished(sku: string) {
+  return { id: sku, sku, quantity: 1 };
+}
 
 function item(
   uuid: string,

@@ -16,6 +16,8 @@ export type Resource = {
   readonly attributes: object | null;
   /** Path of `links.self`; default `/type/id`. */
   readonly self?: string;
+  /** What `include` may name. */
+  readonly related?: Readonly<Record<string, () => readonly Resource[]>>;
 };
 
 export type Answer = {
@@ -76,14 +78,18 @@ export function answerOne(data: Resource, status = 200): Answer {
   return { status, data };
 }
 
-export function answerMany(data: readonly Resource[]): Answer {
-  return { status: 200, data };
-}
-
 export const noContent: Answer = { status: 204 };
 
 export function customerOf(call: ResourceCall): Customer {
   const customer = call.state.customers.get(call.user.reference);
   if (customer === undefined || customer.anonymized) refuse('customerNotFound');
   return customer;
+}
+
+/** Those that belong to the caller. */
+export function ownRecords<T extends { readonly owner: string }>(
+  call: ResourceCall,
+  records: ReadonlyMap<string, T>,
+): T[] {
+  return [...records.values()].filter(({ owner }) => owner === call.user.reference);
 }

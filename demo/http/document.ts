@@ -1,4 +1,3 @@
-import { relations } from '../resources/relations.ts';
 import type { Resource, ResourceCall } from './call.ts';
 
 type Linked = { readonly type: string; readonly id: string | null };
@@ -54,8 +53,8 @@ function createWriter(call: ResourceCall) {
   }
 
   function relate(element: Element, resource: Resource, name: string): void {
-    const known = relations[resource.type] ?? {};
-    const found = Object.hasOwn(known, name) ? (known[name]?.(call, resource) ?? []) : [];
+    const known = resource.related ?? {};
+    const found = Object.hasOwn(known, name) ? (known[name]?.() ?? []) : [];
     if (found.length === 0) return;
     element.relationships ??= {};
     element.relationships[name] = { data: found.map(({ type, id }) => ({ type, id })) };

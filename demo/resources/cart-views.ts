@@ -1,37 +1,54 @@
 import { findOffer } from '../data/catalogue.ts';
 import type { Cart, SharedCart } from '../entities.ts';
-import type { Resource } from '../http/call.ts';
+import type { Resource, ResourceCall } from '../http/call.ts';
+import { pick } from '../http/collection.ts';
 import { giftCardsOf, type PricedItem, priceCart, vouchersOf } from './cart-totals.ts';
+import { showConcrete, showMerchantOf } from './products.ts';
 
-export function isGuestCart(cart: Cart): boolean {
+function isGuestCart(cart: Cart): boolean {
   return cart.owner.startsWith('anonymous:');
 }
 
-export function showCart(cart: Cart): Resource {
+export function showCart(call: ResourceCall, cart: Cart): Resource {
   const { totals, discounts } = priceCart(cart);
-  const { priceMode, currency, store, name, isDefault } = cart;
-  const attributes = { priceMode, currency, store, name, isDefault, totals, discounts, thresholds: [] };
-  return { type: isGuestCart(cart) ? 'guest-carts' : 'carts', id: cart.id, attributes };
+  const named = pick(cart, 'priceMode', 'currency', 'store', 'name', 'isDefault');
+  const attributes = { ...named, totals, discounts, thresholds: [] };
+  const items = () => showCartItems(call, cart);
+  if (isGuestCart(cart)) {
+    return { type: 'guest-carts', id: cart.id, attributes, related: { 'guest-cart-items': items } };
+  }
+  const sharings = [...call.state.sharedCarts.values()].filter((each) => each.cartId === cart.id);
+  const related = {
+    items,
+    vouchers: () => showVouchers(cart),
+    'gift-cards': () => showGiftCards(cart),
+    'shared-carts': () => sharings.map((each) => showSharedCart(call, each)),
+  };
+  return { type: 'carts', id: cart.id, attributes, related };
 }
 
-export function showCartItems(cart: Cart): Resource[] {
-  const [type, parent] = isGuestCart(cart) ? ['guest-cart-items', 'guest-carts'] : ['items', 'carts'];
-  return priceCart(cart).items.map((item) => ({
-    type,
-    id: item.sku,
-    self: `/${parent}/${cart.id}/${type}/${item.sku}`,
-    attributes: {
-      sku: item.sku,
-      quantity: item.quantity,
-      groupKey: item.sku,
-      abstractSku: findOffer(item.sku)?.product.sku ?? null,
-      merchantReference: findOffer(item.sku)?.product.merchantReference ?? null,
-      amount: null,
-      productOfferReference: null,
-      calculations: calculationsOf(item, cart),
-      selectedProductOptions: [],
-    },
-  }));
+function showCartItems(call: ResourceCall, cart: Cart): Resource[] {
+  const isGuest = isGuestCart(cart);
+  const [type, parent] = isGuest ? ['guest-cart-items', 'guest-carts'] : ['items', 'carts'];
+  return priceCart(cart).items.map((item) => {
+    const { sku, quantity } = item;
+    const product = findOffer(sku)?.product;
+    const merchantReference = product?.merchantReference ?? null;
+    const concretes = { 'concrete-products': () => [showConcrete(call, sku)] };
+    const merchants = { merchants: () => showMerchantOf(call, merchantReference) };
+    return {
+      type,
+      id: sku,
+      self: `/${parent}/${cart.id}/${type}/${sku}`,
+      attributes: {
+        ...{ sku, quantity, groupKey: sku, abstractSku: product?.sku ?? null, merchantReference },
+        ...{ amount: null, productOfferReference: null },
+        calculations: calculationsOf(item, cart),
+        selectedProductOptions: [],
+      },
+      related: isGuest ? concretes : { ...concretes, ...merchants },
+    };
+  });
 }
 
 function calculationsOf(item: PricedItem, cart: Cart): object {
@@ -56,7 +73,7 @@ function calculationsOf(item: PricedItem, cart: Cart): object {
   };
 }
 
-export function showVouchers(cart: Cart): Resource[] {
+function showVouchers(cart: Cart): Resource[] {
   const { discounts } = priceCart(cart);
   return vouchersOf(cart.codes).map(({ code, displayName }) => ({
     type: 'vouchers',
@@ -72,7 +89,7 @@ export function showVouchers(cart: Cart): Resource[] {
   }));
 }
 
-export function showGiftCards(cart: Cart): Resource[] {
+function showGiftCards(cart: Cart): Resource[] {
   return giftCardsOf(cart.codes).map(({ code, name, value }) => ({
     type: 'gift-cards',
     id: code,
@@ -81,7 +98,16 @@ export function showGiftCards(cart: Cart): Resource[] {
   }));
 }
 
-export function showSharedCart(shared: SharedCart): Resource {
-  const { id, idCompanyUser, idCartPermissionGroup } = shared;
-  return { type: 'shared-carts', id, attributes: { idCompanyUser, idCartPermissionGroup } };
+export function showCodes(cart: Cart): Resource[] {
+  return [...showVouchers(cart), ...showGiftCards(cart)].map((shown) => ({
+    type: 'cart-codes',
+    id: shown.id,
+    self: `/carts/${cart.id}/cart-codes/${shown.id}`,
+    attributes: { ...shown.attributes, codeType: shown.type },
+  }));
+}
+
+export function showSharedCart(_: ResourceCall, shared: SharedCart): Resource {
+  const attributes = pick(shared, 'idCompanyUser', 'idCartPermissionGroup');
+  return { type: 'shared-carts', id: shared.id, attributes };
 }

@@ -1,106 +1,104 @@
-import { currencies } from '../data/catalogue.ts';
+import { currencies, findOffer } from '../data/catalogue.ts';
+import { cartPermissionGroups, companyUsers } from '../data/companies.ts';
 import { stores } from '../data/pages.ts';
-import type { Cart, PriceMode } from '../entities.ts';
-import { type AttributeRules, isBoolean, isText, optional, textOf } from '../http/attributes.ts';
-import {
-  answerMany,
-  answerOne,
-  customerOf,
-  noContent,
-  type ResourceCall,
-  type ResourceRoute,
-} from '../http/call.ts';
+import type { Cart, PriceMode, SharedCart } from '../entities.ts';
+import { isBoolean, isInteger, isText, numberOf, optional, textOf } from '../http/attributes.ts';
+import { customerOf, type Resource, type ResourceCall, type ResourceRoute } from '../http/call.ts';
+import { collection, pick, reading } from '../http/collection.ts';
 import { refuse } from '../http/shop-error.ts';
 import { newId } from '../state.ts';
-import { callerOf, changeCart, ownCart, readCart, visibleCarts } from './cart-access.ts';
-import { showCart } from './cart-views.ts';
-
-const priceModes: readonly string[] = ['GROSS_MODE', 'NET_MODE'];
-
-const creation: AttributeRules = { name: isText, priceMode: isText, currency: isText, store: isText };
-const change: AttributeRules = {
-  name: optional(isText),
-  priceMode: optional(isText),
-  currency: optional(isText),
-  store: optional(isText),
-  isDefault: optional(isBoolean),
-};
+import { callerOf, changeCart, isOwner, ownCart, readCart, visibleCarts } from './cart-access.ts';
+import { showCart, showSharedCart } from './cart-views.ts';
+import { showProduct } from './products.ts';
 
 export const cartRoutes: readonly ResourceRoute[] = [
-  {
+  collection<Cart>({
     type: 'carts',
-    methods: {
-      GET: { handle: (call) => (call.id ? answerOne(showCart(readCart(call, call.id))) : listCarts(call)) },
-      POST: { handle: createCart, attributes: creation },
-      PATCH: { handle: updateCart, attributes: change },
-      DELETE: { handle: deleteCart },
+    records: visibleCarts,
+    find: (call, id, method) => {
+      const find = { GET: readCart, POST: readCart, PATCH: changeCart, DELETE: ownCart }[method];
+      return find(call, id);
     },
-  },
-  {
-    type: 'carts',
-    parent: 'customers',
-    methods: {
-      GET: {
-        handle: (call) => {
-          if (call.parents.get('customers') !== call.user.reference) refuse('ordersForbidden');
-          return listCarts(call);
-        },
+    show: showCart,
+    create: {
+      attributes: { name: isText, priceMode: isText, currency: isText, store: isText },
+      run: (call) => {
+        customerOf(call);
+        const cart = newCart(call, textOf(call.attributes, 'name'));
+        applyChange(call, cart);
+        makeDefault(call, cart);
+        return cart;
       },
     },
-  },
+    change: {
+      attributes: {
+        ...{ name: optional(isText), priceMode: optional(isText), currency: optional(isText) },
+        ...{ store: optional(isText), isDefault: optional(isBoolean) },
+      },
+      run: (call, cart) => {
+        checkChange(call, cart);
+        applyChange(call, cart);
+      },
+    },
+    remove: deleteCart,
+  }),
+  reading(
+    'carts',
+    (call) => {
+      if (call.parents.get('customers') !== call.user.reference) refuse('ordersForbidden');
+      return visibleCarts(call).map((cart) => showCart(call, cart));
+    },
+    'customers',
+  ),
+  reading('up-selling-products', listUpSelling, 'carts'),
+  collection<SharedCart>({
+    type: 'shared-carts',
+    parent: 'carts',
+    records: (call) => [...call.state.sharedCarts.values()],
+    reads: 'never',
+    find: ownSharing,
+    show: showSharedCart,
+    create: { attributes: { idCompanyUser: isText, idCartPermissionGroup: isInteger }, run: shareCart },
+    change: {
+      attributes: { idCartPermissionGroup: isInteger },
+      run: (call, shared) => {
+        shared.idCartPermissionGroup = wantedGroup(call);
+      },
+    },
+    remove: (call, shared) => call.state.sharedCarts.delete(shared.id),
+  }),
+  collection<(typeof cartPermissionGroups)[number]>({
+    type: 'cart-permission-groups',
+    records: () => cartPermissionGroups,
+    missing: 'cartPermissionGroupUnknown',
+    show: (_, group) => {
+      const attributes = pick(group, 'name', 'isDefault');
+      return { type: 'cart-permission-groups', id: String(group.id), attributes };
+    },
+  }),
 ];
-
-function listCarts(call: ResourceCall) {
-  return answerMany(visibleCarts(call).map(showCart));
-}
-
-function createCart(call: ResourceCall) {
-  customerOf(call);
-  const cart = newCart(call, textOf(call.attributes, 'name'));
-  applyChange(call, cart);
-  makeDefault(call, cart);
-  return answerOne(showCart(cart), 201);
-}
 
 /** An empty cart of whoever is calling. */
 export function newCart(call: ResourceCall, name: string): Cart {
-  const cart: Cart = {
-    id: newId(),
-    owner: callerOf(call),
-    name,
-    priceMode: 'GROSS_MODE',
-    currency: 'EUR',
-    store: 'DE',
-    isDefault: true,
-    items: [],
-    codes: [],
-  };
+  const terms = { priceMode: 'GROSS_MODE', currency: 'EUR', store: 'DE' } as const;
+  const cart = { id: newId(), owner: callerOf(call), name, ...terms, isDefault: true, items: [], codes: [] };
   checkChange(call, cart);
   call.state.carts.set(cart.id, cart);
   return cart;
 }
 
-function updateCart(call: ResourceCall) {
-  const cart = changeCart(call, call.id);
-  checkChange(call, cart);
-  applyChange(call, cart);
-  return answerOne(showCart(cart));
-}
-
-function deleteCart(call: ResourceCall) {
-  const cart = ownCart(call, call.id);
-  call.state.carts.delete(cart.id);
-  for (const shared of call.state.sharedCarts.values()) {
-    if (shared.cartId === cart.id) call.state.sharedCarts.delete(shared.id);
+function deleteCart({ state }: ResourceCall, cart: Cart): void {
+  state.carts.delete(cart.id);
+  for (const shared of state.sharedCarts.values()) {
+    if (shared.cartId === cart.id) state.sharedCarts.delete(shared.id);
   }
-  const next = [...call.state.carts.values()].find((each) => each.owner === cart.owner);
+  const next = [...state.carts.values()].find((each) => each.owner === cart.owner);
   if (cart.isDefault && next !== undefined) next.isDefault = true;
-  return noContent;
 }
 
 function checkChange({ attributes }: ResourceCall, cart: Cart): void {
   const priceMode = textOf(attributes, 'priceMode', cart.priceMode);
-  if (!priceModes.includes(priceMode)) refuse('priceModeIncorrect');
+  if (!['GROSS_MODE', 'NET_MODE'].includes(priceMode)) refuse('priceModeIncorrect');
   if (!currencies.includes(textOf(attributes, 'currency', cart.currency))) refuse('currencyIncorrect');
   if (!stores.some((store) => store.id === textOf(attributes, 'store', cart.store))) refuse('storeInvalid');
   if (priceMode !== cart.priceMode && cart.items.length > 0) refuse('cartPriceModeFixed');
@@ -108,10 +106,9 @@ function checkChange({ attributes }: ResourceCall, cart: Cart): void {
 
 function applyChange(call: ResourceCall, cart: Cart): void {
   const { attributes } = call;
-  cart.name = textOf(attributes, 'name', cart.name);
   cart.priceMode = textOf(attributes, 'priceMode', cart.priceMode) as PriceMode;
-  cart.currency = textOf(attributes, 'currency', cart.currency);
-  cart.store = textOf(attributes, 'store', cart.store);
+  for (const name of ['name', 'currency', 'store'] as const)
+    cart[name] = textOf(attributes, name, cart[name]);
   if (attributes.isDefault === true) makeDefault(call, cart);
 }
 
@@ -119,4 +116,40 @@ function makeDefault(call: ResourceCall, cart: Cart): void {
   for (const each of call.state.carts.values()) {
     if (each.owner === cart.owner) each.isDefault = each === cart;
   }
+}
+
+/** What goes with the products of the cart and is not in it yet. */
+function listUpSelling(call: ResourceCall): Resource[] {
+  const cart = readCart(call, call.parents.get('carts'));
+  const inCart = cart.items.flatMap((item) => findOffer(item.sku)?.product ?? []);
+  const skus = new Set(inCart.flatMap((product) => product.upSelling));
+  for (const { sku } of inCart) skus.delete(sku);
+  return [...skus].map((sku) => showProduct(call, sku));
+}
+
+function shareCart(call: ResourceCall): SharedCart {
+  const { state, attributes, user } = call;
+  const cart = readCart(call, call.parents.get('carts'));
+  if (!isOwner(call, cart)) refuse('sharingForbidden');
+  const idCompanyUser = textOf(attributes, 'idCompanyUser');
+  const target = companyUsers.find((each) => each.id === idCompanyUser) ?? refuse('companyUserNotFound');
+  const colleagues = companyUsers.filter((each) => each.companyId === target.companyId);
+  if (!colleagues.some((each) => each.customer === user.reference)) refuse('sharingOutsideCompany');
+  const sharings = [...state.sharedCarts.values()].filter((each) => each.cartId === cart.id);
+  if (sharings.some((each) => each.idCompanyUser === idCompanyUser)) refuse('cartAlreadyShared');
+  const shared = { id: newId(), cartId: cart.id, idCompanyUser, idCartPermissionGroup: wantedGroup(call) };
+  state.sharedCarts.set(shared.id, shared);
+  return shared;
+}
+
+function ownSharing(call: ResourceCall, id: string): SharedCart {
+  const shared = call.state.sharedCarts.get(id);
+  const cart = shared && call.state.carts.get(shared.cartId);
+  if (shared === undefined || cart === undefined) refuse('sharedCartNotFound');
+  return isOwner(call, cart) ? shared : refuse('sharingForbidden');
+}
+
+function wantedGroup(call: ResourceCall): number {
+  const id = numberOf(call.attributes, 'idCartPermissionGroup');
+  return cartPermissionGroups.some((group) => group.id === id) ? id : refuse('cartPermissionGroupNotFound');
 }

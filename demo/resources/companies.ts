@@ -5,69 +5,40 @@ import {
   companyRoles,
   companyUsers,
 } from '../data/companies.ts';
-import { answerMany, answerOne, type Resource, type ResourceCall, type ResourceRoute } from '../http/call.ts';
-import { type Refusal, refuse } from '../http/shop-error.ts';
+import type { Resource, ResourceCall, ResourceRoute } from '../http/call.ts';
+import { type Collection, collection } from '../http/collection.ts';
+import type { Refusal } from '../http/shop-error.ts';
+import { showCustomer } from './customers.ts';
 
-type CompanyRecord = { readonly id: string; readonly companyId: string };
+type CompanyRecord = { readonly id: string; readonly companyId?: string; readonly customer?: string };
 
-/** Everything of a company is seen by its own users only; `mine` and no id give the collection. */
+/** Everything of a company is seen by its own users only; `mine` gives the collection, of users only oneself. */
 export const companyRoutes: readonly ResourceRoute[] = [
-  read(
-    'companies',
-    'companyNotFound',
-    companies.map((company) => ({ ...company, companyId: company.id })),
-    ({ name, status, isActive }) => ({ name, status, isActive }),
-  ),
-  read('company-business-units', 'businessUnitNotFound', businessUnits, ({ name, email }) => ({
-    name,
-    email,
-  })),
-  read('company-business-unit-addresses', 'businessUnitAddressNotFound', businessUnitAddresses, (address) => {
-    const { id, companyId, ...attributes } = address;
-    return attributes;
+  ofCompany('companies', 'companyNotFound', companies),
+  ofCompany('company-business-units', 'businessUnitNotFound', businessUnits),
+  ofCompany('company-business-unit-addresses', 'businessUnitAddressNotFound', businessUnitAddresses),
+  ofCompany('company-roles', 'companyRoleNotFound', companyRoles),
+  ofCompany('company-users', 'companyUserNotFound', companyUsers, {
+    mine: (call, { customer }) => customer === call.user.reference,
   }),
-  read('company-roles', 'companyRoleNotFound', companyRoles, ({ name, isDefault }) => ({ name, isDefault })),
-  { type: 'company-users', methods: { GET: { handle: readCompanyUsers } } },
 ];
 
-function read<T extends CompanyRecord>(
+function ofCompany(
   type: string,
   missing: Refusal,
-  records: readonly T[],
-  show: (record: T) => object,
+  records: readonly CompanyRecord[],
+  rest: Pick<Collection<CompanyRecord, undefined>, 'mine'> = { mine: () => true },
 ): ResourceRoute {
-  const resourceOf = (record: T): Resource => ({ type, id: record.id, attributes: show(record) });
-  return {
-    type,
-    methods: {
-      GET: {
-        handle: (call) => {
-          const own = records.filter((record) => companyIdsOf(call).includes(record.companyId));
-          if (!call.id || call.id === 'mine') return answerMany(own.map(resourceOf));
-          const record = own.find((each) => each.id === call.id);
-          if (record === undefined) refuse(missing);
-          return answerOne(resourceOf(record));
-        },
-      },
-    },
+  const show = (call: ResourceCall, record: CompanyRecord): Resource => {
+    const { id, companyId, customer, ...attributes } = record;
+    const person = call.state.customers.get(customer ?? '');
+    return person === undefined
+      ? { type, id, attributes }
+      : { type, id, attributes, related: { customers: () => [showCustomer(call, person)] } };
   };
-}
-
-/** Without an id the colleagues too, as `mine` only oneself. */
-function readCompanyUsers(call: ResourceCall) {
-  const colleagues = companyUsers.filter((user) => companyIdsOf(call).includes(user.companyId));
-  if (call.id === 'mine')
-    return answerMany(colleagues.filter(({ customer }) => customer === call.user.reference).map(showUser));
-  if (!call.id) return answerMany(colleagues.map(showUser));
-  const user = colleagues.find((each) => each.id === call.id);
-  if (user === undefined) refuse('companyUserNotFound');
-  return answerOne(showUser(user));
-}
-
-function showUser({ id, isActive, isDefault }: (typeof companyUsers)[number]): Resource {
-  return { type: 'company-users', id, attributes: { isActive, isDefault } };
-}
-
-function companyIdsOf(call: ResourceCall): string[] {
-  return companyUsers.filter((user) => user.customer === call.user.reference).map((user) => user.companyId);
+  const visible = (call: ResourceCall) => {
+    const own = companyUsers.filter((user) => user.customer === call.user.reference);
+    return records.filter((record) => own.some((user) => user.companyId === (record.companyId ?? record.id)));
+  };
+  return collection<CompanyRecord>({ type, records: visible, missing, show, ...rest });
 }

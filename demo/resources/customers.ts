@@ -1,40 +1,40 @@
-import type { Customer } from '../entities.ts';
-import { isEmail, isPassword, isText, optional, textOf } from '../http/attributes.ts';
+import type { Address, Customer } from '../entities.ts';
 import {
-  answerMany,
-  answerOne,
-  customerOf,
-  noContent,
-  type Resource,
-  type ResourceCall,
-  type ResourceRoute,
-} from '../http/call.ts';
+  type Attributes,
+  isBoolean,
+  isEmail,
+  isPassword,
+  isText,
+  optional,
+  textOf,
+} from '../http/attributes.ts';
+import { customerOf, noContent, type Resource, type ResourceCall, type ResourceRoute } from '../http/call.ts';
+import { collection, pick } from '../http/collection.ts';
 import { refuse } from '../http/shop-error.ts';
-import { nextNumber, shopTime } from '../state.ts';
+import { newId, nextNumber, shopTime } from '../state.ts';
 import { hashPassword, isPasswordOf } from '../tokens/passwords.ts';
 
+const flags = { isDefaultShipping: optional(isBoolean), isDefaultBilling: optional(isBoolean) };
+const person = { firstName: isText, lastName: isText };
+const place = { address1: isText, address2: isText, zipCode: isText, city: isText, iso2Code: isText };
+
 export const customerRoutes: readonly ResourceRoute[] = [
-  {
+  collection<Customer>({
     type: 'customers',
-    methods: {
-      GET: { handle: readCustomer },
-      POST: {
-        attributes: {
-          firstName: isText,
-          lastName: isText,
-          email: isEmail,
-          password: isPassword,
-          confirmPassword: isText,
-        },
-        handle: register,
-      },
-      PATCH: {
-        attributes: { firstName: optional(isText), lastName: optional(isText), email: optional(isEmail) },
-        handle: updateCustomer,
-      },
-      DELETE: { handle: anonymize },
+    records: (call) => [customerOf(call)],
+    find: ownCustomer,
+    mine: () => true,
+    show: showCustomer,
+    create: {
+      attributes: { ...person, email: isEmail, password: isPassword, confirmPassword: isText },
+      run: register,
     },
-  },
+    change: {
+      attributes: { firstName: optional(isText), lastName: optional(isText), email: optional(isEmail) },
+      run: updateCustomer,
+    },
+    remove: anonymize,
+  }),
   {
     type: 'customer-password',
     methods: {
@@ -44,76 +44,84 @@ export const customerRoutes: readonly ResourceRoute[] = [
       },
     },
   },
+  collection<Address, Customer>({
+    type: 'addresses',
+    parent: 'customers',
+    parentOf: ownCustomer,
+    records: (_, customer) => customer.addresses,
+    missing: 'addressNotFound',
+    show: (_, { id, ...attributes }, { reference }) => {
+      return { type: 'addresses', id, self: `/customers/${reference}/addresses/${id}`, attributes };
+    },
+    create: {
+      attributes: { salutation: isText, ...person, ...place, ...flags },
+      run: (call, customer) => {
+        const address = { id: newId(), ...emptyAddress };
+        customer.addresses.push(address);
+        changeAddress(call, address, customer);
+        return address;
+      },
+    },
+    change: {
+      attributes: { city: optional(isText), zipCode: optional(isText), ...flags },
+      run: changeAddress,
+    },
+    remove: (_, address, customer) => {
+      customer.addresses = customer.addresses.filter((each) => each !== address);
+    },
+  }),
 ];
 
 /** The customer of a path: only the caller's own. */
-export function ownCustomer(call: ResourceCall, reference: string | null | undefined): Customer {
+function ownCustomer(call: ResourceCall, reference: string | null | undefined): Customer {
   if (reference !== call.user.reference) refuse('customerForbidden');
   return customerOf(call);
 }
 
-function readCustomer(call: ResourceCall) {
-  if (!call.id || call.id === 'mine') return answerMany([showCustomer(customerOf(call))]);
-  return answerOne(showCustomer(ownCustomer(call, call.id)));
-}
-
-function register(call: ResourceCall) {
+function register(call: ResourceCall): Customer {
   const { attributes } = call;
   if (attributes.acceptedTerms !== true) refuse('termsRefused');
   if (attributes.password !== attributes.confirmPassword) refuse('passwordsDiffer');
-  checkEmailIsFree(call, textOf(attributes, 'email'));
+  const email = textOf(attributes, 'email');
+  checkEmailIsFree(call, email);
   const idCustomer = nextNumber(call.state);
-  const now = shopTime();
   const customer: Customer = {
     reference: `DE--${idCustomer}`,
     idCustomer,
-    email: textOf(attributes, 'email'),
+    email,
     passwordHash: hashPassword(textOf(attributes, 'password')),
-    salutation: textOf(attributes, 'salutation', 'Ms'),
-    firstName: textOf(attributes, 'firstName'),
-    lastName: textOf(attributes, 'lastName'),
-    gender: textOf(attributes, 'gender') || null,
-    dateOfBirth: textOf(attributes, 'dateOfBirth') || null,
-    createdAt: now,
-    updatedAt: now,
-    anonymized: false,
-    addresses: [],
+    ...{ salutation: 'Ms', firstName: '', lastName: '', gender: null, dateOfBirth: null },
+    ...{ createdAt: shopTime(), updatedAt: '', anonymized: false, addresses: [] },
   };
+  applyTo(customer, attributes);
   call.state.customers.set(customer.reference, customer);
-  return answerOne(showCustomer(customer), 201);
+  return customer;
 }
 
-function updateCustomer(call: ResourceCall) {
-  const customer = ownCustomer(call, call.id);
-  const { attributes } = call;
-  const email = textOf(attributes, 'email', customer.email);
+function updateCustomer(call: ResourceCall, customer: Customer): void {
+  const email = textOf(call.attributes, 'email', customer.email);
   if (email !== customer.email) checkEmailIsFree(call, email);
   customer.email = email;
-  customer.salutation = textOf(attributes, 'salutation', customer.salutation);
-  customer.firstName = textOf(attributes, 'firstName', customer.firstName);
-  customer.lastName = textOf(attributes, 'lastName', customer.lastName);
+  applyTo(customer, call.attributes);
+}
+
+function applyTo(customer: Customer, attributes: Attributes): void {
+  for (const name of ['salutation', 'firstName', 'lastName'] as const) {
+    customer[name] = textOf(attributes, name, customer[name]);
+  }
   customer.gender = textOf(attributes, 'gender') || customer.gender;
   customer.dateOfBirth = textOf(attributes, 'dateOfBirth') || customer.dateOfBirth;
   customer.updatedAt = shopTime();
-  return answerOne(showCustomer(customer));
 }
 
 /** Orders stay; nothing in them names a person any more, and nobody can sign in as this customer. */
-function anonymize(call: ResourceCall) {
-  const customer = ownCustomer(call, call.id);
-  customer.anonymized = true;
-  customer.email = `${customer.idCustomer}@anonymized.invalid`;
-  customer.firstName = '';
-  customer.lastName = '';
-  customer.gender = null;
-  customer.dateOfBirth = null;
-  customer.passwordHash = '';
-  customer.addresses = [];
-  customer.updatedAt = shopTime();
-  for (const cart of call.state.carts.values()) {
-    if (cart.owner === customer.reference) call.state.carts.delete(cart.id);
+function anonymize({ state }: ResourceCall, customer: Customer): void {
+  const nobody = { firstName: '', lastName: '', gender: null, dateOfBirth: null, passwordHash: '' };
+  const email = `${customer.idCustomer}@anonymized.invalid`;
+  Object.assign(customer, nobody, { anonymized: true, email, addresses: [], updatedAt: shopTime() });
+  for (const cart of state.carts.values()) {
+    if (cart.owner === customer.reference) state.carts.delete(cart.id);
   }
-  return noContent;
 }
 
 function changePassword(call: ResourceCall) {
@@ -125,16 +133,33 @@ function changePassword(call: ResourceCall) {
   return noContent;
 }
 
-function checkEmailIsFree(call: ResourceCall, email: string): void {
-  const wanted = email.toLowerCase();
-  for (const customer of call.state.customers.values()) {
-    if (customer.email.toLowerCase() === wanted) refuse('customerExists');
-  }
+function checkEmailIsFree({ state }: ResourceCall, email: string): void {
+  const taken = [...state.customers.values()].map((customer) => customer.email.toLowerCase());
+  if (taken.includes(email.toLowerCase())) refuse('customerExists');
 }
 
-export function showCustomer(customer: Customer): Resource {
-  const { reference, email, salutation, firstName, lastName, gender, dateOfBirth, createdAt, updatedAt } =
-    customer;
-  const attributes = { firstName, lastName, email, gender, dateOfBirth, salutation, createdAt, updatedAt };
-  return { type: 'customers', id: reference, attributes };
+export function showCustomer(_: ResourceCall, customer: Customer): Resource {
+  const named = pick(customer, 'firstName', 'lastName', 'email', 'gender', 'dateOfBirth', 'salutation');
+  const attributes = { ...named, ...pick(customer, 'createdAt', 'updatedAt') };
+  return { type: 'customers', id: customer.reference, attributes };
+}
+
+const noPlace = { address1: '', address2: '', address3: null, company: null, city: '', zipCode: '' };
+const emptyAddress = {
+  ...{ salutation: '', firstName: '', lastName: '', ...noPlace, iso2Code: '', phone: null },
+  ...{ isDefaultShipping: false, isDefaultBilling: false },
+};
+
+/** Takes over whatever the body names and an address has; its id stays, and there is one default of a kind. */
+function changeAddress({ attributes }: ResourceCall, address: Address, customer: Customer): void {
+  const named = Object.keys(address).filter((name) => name !== 'id' && attributes[name] !== undefined);
+  const change = named.map((name) => {
+    return [name, Object.hasOwn(flags, name) ? attributes[name] === true : textOf(attributes, name)];
+  });
+  Object.assign(address, Object.fromEntries(change));
+  for (const other of customer.addresses) {
+    if (other === address) continue;
+    if (address.isDefaultShipping) other.isDefaultShipping = false;
+    if (address.isDefaultBilling) other.isDefaultBilling = false;
+  }
 }

@@ -2,7 +2,6 @@ import { companyUsers } from '../data/companies.ts';
 import { isText, textOf } from '../http/attributes.ts';
 import {
   type Answer,
-  answerMany,
   answerOne,
   customerOf,
   noContent,
@@ -17,14 +16,14 @@ export const tokenRoutes: readonly ResourceRoute[] = [
   {
     type: 'access-tokens',
     methods: {
-      GET: { handle: () => answerMany([]) },
+      GET: { handle: () => ({ status: 200, data: [] }) },
       POST: { attributes: { username: isText, password: isText }, handle: signIn },
     },
   },
   {
     type: 'refresh-tokens',
     methods: {
-      GET: { handle: () => answerMany([]) },
+      GET: { handle: () => ({ status: 200, data: [] }) },
       POST: { attributes: { refreshToken: isText }, handle: exchange },
       /** Always 204, whoever's token it names; and since the shop keeps no list of them, none is revoked. */
       DELETE: { handle: () => noContent },

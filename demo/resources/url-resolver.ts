@@ -3,7 +3,7 @@ import { urlOf } from '../data/catalogue.ts';
 import { categoryNodes, cmsPages, merchants, urlRedirects } from '../data/pages.ts';
 import { products } from '../data/products.ts';
 import type { Locale } from '../entities.ts';
-import { answerMany, type ResourceCall, type ResourceRoute } from '../http/call.ts';
+import type { ResourceCall, ResourceRoute } from '../http/call.ts';
 import { selfQuery } from '../http/document.ts';
 import { phpDecode, rawPhpDecode } from '../http/php-query.ts';
 import { refuse } from '../http/shop-error.ts';
@@ -31,7 +31,10 @@ async function resolveUrl(call: ResourceCall) {
   if (entity === undefined) refuse('urlNotFound');
   const { entityType, entityId } = entity;
   const self = `/url-resolver${selfQuery(call)}`;
-  return answerMany([{ type: 'url-resolver', id: null, self, attributes: { entityType, entityId } }]);
+  return {
+    status: 200,
+    data: [{ type: 'url-resolver', id: null, self, attributes: { entityType, entityId } }],
+  };
 }
 
 /** A redirect gives the entity at its end. Seeded redirects have no loops. */
@@ -51,22 +54,15 @@ function keyOf(url: string): string {
 }
 
 function entitiesIn(locale: Locale): [string, Entity][] {
+  const of = (url: string, entityType: string, entityId: string): [string, Entity] => {
+    return [url, { entityType, entityId }];
+  };
   return [
-    ...products.map((product): [string, Entity] => [
-      urlOf(product, locale),
-      { entityType: 'abstract-products', entityId: product.sku },
-    ]),
-    ...categoryNodes.map((node): [string, Entity] => [
-      node.url[locale],
-      { entityType: 'category-nodes', entityId: String(node.nodeId) },
-    ]),
-    ...cmsPages.map((page): [string, Entity] => [
-      page.url[locale],
-      { entityType: 'cms-pages', entityId: page.id, stores: page.stores },
-    ]),
-    ...merchants.map((merchant): [string, Entity] => [
-      `/${locale}/merchant/${merchant.slug}`,
-      { entityType: 'merchants', entityId: merchant.reference },
-    ]),
+    ...products.map((product) => of(urlOf(product, locale), 'abstract-products', product.sku)),
+    ...categoryNodes.map(({ url, nodeId }) => of(url[locale], 'category-nodes', String(nodeId))),
+    ...cmsPages.map(({ url, id, stores }): [string, Entity] => {
+      return [url[locale], { entityType: 'cms-pages', entityId: id, stores }];
+    }),
+    ...merchants.map(({ slug, reference }) => of(`/${locale}/merchant/${slug}`, 'merchants', reference)),
   ];
 }
