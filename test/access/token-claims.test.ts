@@ -31,6 +31,7 @@ describe('time', () => {
     ['exp a string', { exp: `${nowSeconds + 100}` }, {}, 'claims'],
     ['exp an array', { exp: [nowSeconds + 100] }, {}, 'claims'],
     ['exp beyond any date', { exp: 1e300 }, {}, 'claims'],
+    ['exp a second behind the last date', { exp: 8.64e12 + 1 }, {}, 'claims'],
     ['nbf now', { nbf: nowSeconds }, {}, undefined],
     ['nbf ahead', { nbf: nowSeconds + 0.001 }, {}, 'not-before'],
     ['nbf within the tolerance', { nbf: nowSeconds + 5 }, tolerant, undefined],

@@ -117,6 +117,19 @@ describe('what a request meets', () => {
     expect(planned(requestOf('GET'), [holds('h')]).refusal).toBeUndefined();
   });
 
+  it.each([
+    [false, false],
+    [false, true],
+    [true, false],
+    [true, true],
+  ])('observed by the proxy %j, by its row %j', (observe, isRowObserved) => {
+    const accessToken = { match: () => ({ ...requirement, observe: isRowObserved }) };
+    expect(plan(post, { ...rulesOf([]), accessToken, observe })).toMatchObject({
+      isObserved: observe || isRowObserved,
+      route: '/row',
+    });
+  });
+
   it('what is refused whoever asks is known before anybody is asked', () => {
     const knowing = filterOf('knows', { refusal: () => refusal });
     const known = (filters: readonly Filter[]) => {
