@@ -11,55 +11,25 @@ export const companies = [
   { id: companyIds.cityPrint, name: 'City Print AG', status: 'approved', isActive: true },
 ] as const;
 
+const companyId = companyIds.harbourHotel;
+const otherId = companyIds.cityPrint;
+
 export const businessUnits = [
-  {
-    id: businessUnitIds.reception,
-    companyId: companyIds.harbourHotel,
-    name: 'Reception',
-    email: 'reception@harbour.example',
-  },
-  {
-    id: businessUnitIds.press,
-    companyId: companyIds.cityPrint,
-    name: 'Press',
-    email: 'press@cityprint.example',
-  },
+  { id: businessUnitIds.reception, companyId, name: 'Reception', email: 'reception@harbour.example' },
+  { id: businessUnitIds.press, companyId: otherId, name: 'Press', email: 'press@cityprint.example' },
 ] as const;
 
+const reception = { address1: 'Hafenweg', address2: '12', city: 'Munich', zipCode: '80331', iso2Code: 'DE' };
+const press = { address1: 'Am Markt', address2: '1', city: 'Leipzig', zipCode: '04109', iso2Code: 'DE' };
+const addresses = businessUnitAddressIds;
+
 export const businessUnitAddresses = [
+  { id: addresses.reception, companyId, ...reception, comment: 'Ring twice.', isDefaultBilling: true },
   {
-    id: businessUnitAddressIds.reception,
-    companyId: companyIds.harbourHotel,
-    address1: 'Hafenweg',
-    address2: '12',
-    city: 'Munich',
-    zipCode: '80331',
-    iso2Code: 'DE',
-    comment: 'Ring twice.',
-    isDefaultBilling: true,
+    ...{ id: addresses.cellar, companyId, ...reception, address2: '12, cellar' },
+    ...{ comment: '', isDefaultBilling: false },
   },
-  {
-    id: businessUnitAddressIds.cellar,
-    companyId: companyIds.harbourHotel,
-    address1: 'Hafenweg',
-    address2: '12, cellar',
-    city: 'Munich',
-    zipCode: '80331',
-    iso2Code: 'DE',
-    comment: '',
-    isDefaultBilling: false,
-  },
-  {
-    id: businessUnitAddressIds.press,
-    companyId: companyIds.cityPrint,
-    address1: 'Am Markt',
-    address2: '1',
-    city: 'Leipzig',
-    zipCode: '04109',
-    iso2Code: 'DE',
-    comment: '',
-    isDefaultBilling: true,
-  },
+  { id: addresses.press, companyId: otherId, ...press, comment: '', isDefaultBilling: true },
 ] as const;
 
 export const companyRoles = [
@@ -68,35 +38,13 @@ export const companyRoles = [
   { id: companyRoleIds.foreign, companyId: companyIds.cityPrint, name: 'Admin', isDefault: true },
 ] as const;
 
+const active = { isActive: true, isDefault: true };
+
 export const companyUsers = [
-  {
-    id: companyUserIds.sonia,
-    companyId: companyIds.harbourHotel,
-    customer: 'DE--21',
-    isActive: true,
-    isDefault: true,
-  },
-  {
-    id: companyUserIds.karl,
-    companyId: companyIds.harbourHotel,
-    customer: 'DE--22',
-    isActive: true,
-    isDefault: true,
-  },
-  {
-    id: companyUserIds.nora,
-    companyId: companyIds.harbourHotel,
-    customer: 'DE--23',
-    isActive: true,
-    isDefault: true,
-  },
-  {
-    id: companyUserIds.spencor,
-    companyId: companyIds.cityPrint,
-    customer: 'DE--5',
-    isActive: true,
-    isDefault: true,
-  },
+  { id: companyUserIds.sonia, companyId, customer: 'DE--21', ...active },
+  { id: companyUserIds.karl, companyId, customer: 'DE--22', ...active },
+  { id: companyUserIds.nora, companyId, customer: 'DE--23', ...active },
+  { id: companyUserIds.spencor, companyId: otherId, customer: 'DE--5', ...active },
 ] as const;
 
 export const cartPermissionGroups = [

@@ -26,67 +26,28 @@ const munich = {
   isDefaultBilling: false,
 };
 
+function person(reference: string, email: string, salutation: string, name: string, born: string) {
+  const [firstName = '', lastName = ''] = name.split(' ');
+  const gender = salutation === 'Mr' ? 'Male' : 'Female';
+  return { reference, email, salutation, firstName, lastName, gender, dateOfBirth: born, addresses: [] };
+}
+
+const home = { address1: 'Kirchner Str.', address2: '7', isDefaultShipping: true };
+const office = { address1: 'Hafenweg', address2: '12', isDefaultBilling: true };
+const summerHouse = { address1: 'Seestr.', address2: '3a', city: 'Starnberg', zipCode: '82319' };
+
 /** All of them sign in with `seedPassword`. */
 export const seedCustomers: readonly SeedCustomer[] = [
   {
-    reference: 'DE--21',
-    email: 'sonia@shop.example',
-    salutation: 'Ms',
-    firstName: 'Sonia',
-    lastName: 'Wagner',
-    gender: 'Female',
-    dateOfBirth: '1984-02-11',
+    ...person('DE--21', 'sonia@shop.example', 'Ms', 'Sonia Wagner', '1984-02-11'),
     addresses: [
-      { ...munich, id: addressIds.home, address1: 'Kirchner Str.', address2: '7', isDefaultShipping: true },
-      { ...munich, id: addressIds.office, address1: 'Hafenweg', address2: '12', isDefaultBilling: true },
-      {
-        ...munich,
-        id: addressIds.summerHouse,
-        address1: 'Seestr.',
-        address2: '3a',
-        city: 'Starnberg',
-        zipCode: '82319',
-      },
+      { ...munich, id: addressIds.home, ...home },
+      { ...munich, id: addressIds.office, ...office },
+      { ...munich, id: addressIds.summerHouse, ...summerHouse },
     ],
   },
-  {
-    reference: 'DE--22',
-    email: 'karl@shop.example',
-    salutation: 'Mr',
-    firstName: 'Karl',
-    lastName: 'Brandt',
-    gender: 'Male',
-    dateOfBirth: '1979-07-30',
-    addresses: [],
-  },
-  {
-    reference: 'DE--23',
-    email: 'nora@shop.example',
-    salutation: 'Ms',
-    firstName: 'Nora',
-    lastName: 'Lind',
-    gender: 'Female',
-    dateOfBirth: '1991-11-05',
-    addresses: [],
-  },
-  {
-    reference: 'DE--5',
-    email: 'spencor@shop.example',
-    salutation: 'Mr',
-    firstName: 'Spencor',
-    lastName: 'Hopkin',
-    gender: 'Male',
-    dateOfBirth: '1970-01-19',
-    addresses: [],
-  },
-  {
-    reference: leavingCustomerReference,
-    email: 'leaving@shop.example',
-    salutation: 'Dr',
-    firstName: 'Lea',
-    lastName: 'Ving',
-    gender: 'Female',
-    dateOfBirth: '1988-08-08',
-    addresses: [],
-  },
+  person('DE--22', 'karl@shop.example', 'Mr', 'Karl Brandt', '1979-07-30'),
+  person('DE--23', 'nora@shop.example', 'Ms', 'Nora Lind', '1991-11-05'),
+  person('DE--5', 'spencor@shop.example', 'Mr', 'Spencor Hopkin', '1970-01-19'),
+  person(leavingCustomerReference, 'leaving@shop.example', 'Dr', 'Lea Ving', '1988-08-08'),
 ];
