@@ -11,6 +11,7 @@ import {
   createStateEndpoints,
 } from '../admin/state-endpoints.ts';
 import type { Config } from '../config/schema.ts';
+import { gauge } from '../lib/component.ts';
 import type { ExchangeRecord } from '../telemetry/exchange-record.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
@@ -28,7 +29,7 @@ export interface AdminInput {
   readonly list: WatchedList;
   /** The process that serves, or all of them. */
   readonly inside: ProcessStatus;
-  readonly metrics: Pick<Metrics, 'registerGauge'>;
+  readonly metrics: Pick<Metrics, 'register'>;
   readonly log: Log;
   readonly now: () => number;
 }
@@ -101,11 +102,14 @@ export function createAdmin(input: AdminInput): Admin | undefined {
     endpoints.push(createPurgeEndpoint({ purge }), createPurgeEndpoint({ purge, path: '/purge' }));
   }
 
-  input.metrics.registerGauge({
-    name: 'shopward_protected_rows_unmet',
-    help: 'Rows that no request has met since the start.',
-    value: () => activity.countRows(rows()).filter((count) => count === undefined).length,
-  });
+  input.metrics.register(
+    gauge(
+      'shopward_protected_rows_unmet',
+      'Rows that no request has met since the start.',
+      'sum',
+      () => activity.countRows(rows()).filter((count) => count === undefined).length,
+    ),
+  );
 
   return {
     server: createAdminServer({

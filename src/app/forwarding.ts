@@ -1,5 +1,6 @@
 import type { Config } from '../config/schema.ts';
 import { type Origin, parseOrigin } from '../config/values.ts';
+import { type Component, gauge } from '../lib/component.ts';
 import { InFlight } from '../server/in-flight.ts';
 import type { UpstreamEngine } from '../upstream/engine.ts';
 import { createForwarder, type Forwarder } from '../upstream/forwarder.ts';
@@ -9,6 +10,7 @@ export interface Forwarding {
   readonly forwarder: Forwarder;
   /** Undefined: upgrades are ignored. */
   readonly webSockets: WebSocketForwarder | undefined;
+  readonly component: Component;
   /** For questions of our own to the shop, with connections of its own. */
   createQuestionEngine(): UpstreamEngine;
 }
@@ -39,19 +41,21 @@ export async function createForwarding({ upstream, limits }: Config): Promise<Fo
       idleTimeoutMs: upstream.idleTimeout,
       connectionLifetimeMs: upstream.connectionLifetime,
     });
-  return {
-    forwarder: createForwarder({
-      engine: engineOf(upstream.connections),
-      streamingBodies: new InFlight({
-        limit: Math.max(1, Math.floor(upstream.connections / 2)),
-        sharePercent: limits.clientShare,
-      }),
-      responseTimeoutMs: upstream.responseTimeout,
-      bodyLimitBytes: limits.requestBody,
-      bodyTimeoutMs: limits.bodyTimeout,
-      bodyBytesPerSecond: limits.bodyRate,
-      writeStallTimeoutMs,
+  const forwarder = createForwarder({
+    engine: engineOf(upstream.connections),
+    streamingBodies: new InFlight({
+      limit: Math.max(1, Math.floor(upstream.connections / 2)),
+      sharePercent: limits.clientShare,
     }),
+    responseTimeoutMs: upstream.responseTimeout,
+    bodyLimitBytes: limits.requestBody,
+    bodyTimeoutMs: limits.bodyTimeout,
+    bodyBytesPerSecond: limits.bodyRate,
+    writeStallTimeoutMs,
+  });
+  return {
+    forwarder,
+    component: toComponent(forwarder),
     webSockets: upstream.webSocket
       ? (await import('../upstream/websocket.ts')).createWebSocketForwarder({
           upstream: origin,
@@ -61,6 +65,27 @@ export async function createForwarding({ upstream, limits }: Config): Promise<Fo
         })
       : undefined,
     createQuestionEngine: () => engineOf(questionConnections),
+  };
+}
+
+function toComponent(forwarder: Forwarder): Component {
+  return {
+    name: 'upstream',
+    metrics: [
+      gauge(
+        'shopward_upstream_queue',
+        'Requests that wait for an upstream connection.',
+        'sum',
+        () => forwarder.queued,
+      ),
+      gauge(
+        'shopward_upstream_active_requests',
+        'Exchanges with the upstream.',
+        'sum',
+        () => forwarder.inFlight,
+      ),
+    ],
+    close: () => forwarder.close(),
   };
 }
 

@@ -10,6 +10,7 @@ import type { UrlResolver } from '../url-resolver/url-resolver.ts';
 import { describeParts, type PartSources } from './admin-parts.ts';
 import { keyFaultText } from './key-fault-text.ts';
 import type { WatchedList } from './watched-list.ts';
+import type { SecretsInForce } from './watched-secrets.ts';
 
 /** What the admin port asks of the process that serves, or of all workers together. */
 export interface ProcessStatus {
@@ -26,10 +27,7 @@ export interface ProcessStatus {
 
 export interface ProcessStatusSources extends PartSources {
   readonly list: Pick<WatchedList, 'problems'>;
-  /** Why the last change of a secret is not in force. */
-  secretProblems(): readonly Problem[];
-  /** Undefined: there is no certificate. */
-  certificateEndMs(): number | undefined;
+  readonly secrets: Pick<SecretsInForce, 'problems' | 'certificateEndMs'>;
   isDraining(): boolean;
   /** Why clients may not be taken. */
   connectionProblems(): readonly string[];
@@ -37,7 +35,7 @@ export interface ProcessStatusSources extends PartSources {
 
 /** The answers of this process. */
 export function createProcessStatus(sources: ProcessStatusSources): ProcessStatus {
-  const { keys, list, parts, metrics, resolver } = sources;
+  const { keys, list, parts, metrics, resolver, secrets } = sources;
   return {
     readiness(): Readiness {
       const keyStatus = keys.status();
@@ -49,8 +47,8 @@ export function createProcessStatus(sources: ProcessStatusSources): ProcessStatu
       if (keyCount === 0) reasons.push(`no keys for access tokens yet: ${keyFault ?? 'loading'}`);
       else if (keyFault) reasons.push(`keys were not refreshed, the last good ones are used: ${keyFault}`);
       for (const problem of list.problems()) reasons.push(`protected list: ${formatProblem(problem)}`);
-      for (const problem of sources.secretProblems()) reasons.push(`secrets: ${formatProblem(problem)}`);
-      const notice = certificateNotice(sources.certificateEndMs() ?? Number.NaN, Date.now());
+      for (const problem of secrets.problems) reasons.push(`secrets: ${formatProblem(problem)}`);
+      const notice = certificateNotice(secrets.certificateEndMs ?? Number.NaN, Date.now());
       if (notice) reasons.push(`listen.tls: ${notice}`);
       const { fault } = logOutput();
       if (fault) reasons.push(`log: ${logFaultText(fault)}`);
@@ -61,7 +59,7 @@ export function createProcessStatus(sources: ProcessStatusSources): ProcessStatu
     metrics: metrics.expose,
     parts: (upstream) => describeParts(sources, upstream),
     otherProblems: () => [
-      ...sources.secretProblems(),
+      ...secrets.problems,
       ...(resolver ? (resolver.resolver.stats().file?.problems ?? []) : []),
     ],
     purge: resolver ? (which) => resolver.resolver.purge(which) : undefined,

@@ -1,17 +1,16 @@
 import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { Config } from '../config/schema.ts';
-import { type Component, type Health, healthOf } from '../lib/component.ts';
+import { type Component, counter, gauge, type Health, healthOf, type MetricSpec } from '../lib/component.ts';
 import type { RedisTlsOptions } from '../redis/clients.ts';
 import { connectRedis } from '../redis/connect-redis.ts';
 import { RedisUnavailable } from '../redis/faults.ts';
-import type { Member } from '../redis/members.ts';
+import type { Agreement, Member } from '../redis/members.ts';
 import { guardRedis, Membership } from '../redis/membership.ts';
-import type { Redis, ServerFacts } from '../redis/redis.ts';
-import type { HealthLine } from '../redis/store-health.ts';
+import type { Redis, RedisStatus, ServerFacts } from '../redis/redis.ts';
+import type { RedisAddress } from '../redis/redis-url.ts';
+import type { HealthLine, Health as StoreHealth } from '../redis/store-health.ts';
 import type { Log } from '../telemetry/log.ts';
-import type { Metrics } from '../telemetry/metrics.ts';
-import { storeReasons } from './store-reasons.ts';
 
 export interface RedisPart extends Component {
   /** For what needs no agreement between replicas but whose data it is. */
@@ -30,22 +29,21 @@ export interface RedisPart extends Component {
 /** Longest wait for Redis at start; it may come later. */
 const startWaitMs = 2_000;
 const evictingText = 'the Redis of store.url may throw records away: its maxmemory-policy must be noeviction';
-/** From this share on the log says so, once. */
+/** Of `maxmemory`: nearly full, and urgent. The log says so once, `/readyz` and the console as long as it lasts. */
 const fullShares = [0.8, 0.95] as const;
 /** A share has to fall by this much below a threshold before it counts as passed again. */
 const fullSlack = 0.02;
 
 /** The one connection that all features share. Throws for a malformed address only; connecting goes on by itself. */
-export function openRedis(config: Config, log: Log, metrics: Metrics): RedisPart {
+export function openRedis(config: Config, url: RedisAddress, log: Log): RedisPart {
   const { store } = config;
-  if (store.url.kind === 'memory') throw new TypeError('store.url names no Redis');
   const listeners: ((why: string) => void)[] = [];
   const announce = (why: string) => {
     for (const listener of listeners) listener(why);
   };
   const watchMemory = createMemoryWatch(log);
   const redis = connectRedis({
-    url: store.url,
+    url,
     timeoutMs: store.timeout,
     prefix: store.prefix,
     replicas: store.replicas,
@@ -70,27 +68,14 @@ export function openRedis(config: Config, log: Log, metrics: Metrics): RedisPart
         : log.error({ event: 'store-settings', problems }, 'replicas that share the store do not agree'),
     onNewStore: () => announce('it is new, or was emptied'),
   });
-  registerStoreMetrics(metrics, redis, membership);
   return {
     redis: guardRedis(redis, () => membership.refusesAll()),
     forTags: guardRedis(redis, () => membership.refusesTags()),
     forTokens: guardRedis(redis, () => membership.refusesTokens()),
     coldStartMs: () => membership.coldStartMs(),
     onNewData: (listener) => void listeners.push(listener),
-    async start() {
-      // Rejects for an evicting policy only: locks that vanish under memory pressure are worse than none.
-      const isReached = await redis.ready(startWaitMs).catch((fault: unknown) => {
-        throw isEvicting(fault) ? new Error(evictingText, { cause: fault }) : fault;
-      });
-      if (!isReached) return log.error({ event: 'store' }, 'Redis is not reached yet; going on without');
-      const { missingRights } = redis.status();
-      if (missingRights.length > 0) {
-        log.error({ event: 'store-rights', missingRights }, 'the user of Redis may not use what is needed');
-      }
-      await membership.announce().catch(() => {});
-      const agreement = membership.agreement();
-      if (agreement?.isForeign) throw new Error(agreement.problems.join('; '));
-    },
+    start: () => start(redis, membership, log),
+    metrics: storeMetrics(redis, membership),
     name: 'store',
     health: () =>
       healthOf(storeReasons(redis.state(), redis.status(), store.replicas, membership.agreement())),
@@ -99,6 +84,21 @@ export function openRedis(config: Config, log: Log, metrics: Metrics): RedisPart
       await redis.close();
     },
   };
+}
+
+async function start(redis: Redis, membership: Membership, log: Log): Promise<void> {
+  // Rejects for an evicting policy only: locks that vanish under memory pressure are worse than none.
+  const isReached = await redis.ready(startWaitMs).catch((fault: unknown) => {
+    throw isEvicting(fault) ? new Error(evictingText, { cause: fault }) : fault;
+  });
+  if (!isReached) return log.error({ event: 'store' }, 'Redis is not reached yet; going on without');
+  const { missingRights } = redis.status();
+  if (missingRights.length > 0) {
+    log.error({ event: 'store-rights', missingRights }, 'the user of Redis may not use what is needed');
+  }
+  await membership.announce().catch(() => {});
+  const agreement = membership.agreement();
+  if (agreement?.isForeign) throw new Error(agreement.problems.join('; '));
 }
 
 function memberOf({ store, publicUrl, upstream, entityTags, refreshTokens }: Config): Member {
@@ -158,46 +158,59 @@ function createMemoryWatch(log: Log): (facts: ServerFacts) => void {
   };
 }
 
-function registerStoreMetrics(metrics: Metrics, redis: Redis, membership: Membership): void {
-  const gauge = (name: string, help: string, aggregate: 'min' | 'max', value: () => number) =>
-    metrics.registerGauge({ name: `shopward_store_${name}`, help, value, aggregate });
-  const counter = (name: string, help: string, value: () => number) =>
-    metrics.registerCounter({ name: `shopward_store_${name}`, help, value });
-  gauge('up', 'Whether Redis can be used.', 'min', () => (redis.state().status === 'ready' ? 1 : 0));
-  gauge(
-    'replicas_confirmed',
-    'Replicas that confirmed the last claim; 0 too where none is asked.',
-    'min',
-    () => {
-      return redis.status().claims.lastConfirmed ?? 0;
-    },
-  );
-  gauge('memory_used_bytes', 'Memory that Redis uses, of its fullest node.', 'max', () => {
-    return redis.status().facts?.memory.usedBytes ?? 0;
-  });
-  gauge('memory_max_bytes', 'Memory that Redis may use (maxmemory); 0: no limit.', 'max', () => {
-    return redis.status().facts?.memory.maxBytes ?? 0;
-  });
-  gauge('missing_rights', 'Needed commands that the user of Redis may not use.', 'max', () => {
-    return redis.status().missingRights.length;
-  });
-  gauge(
-    'disagreements',
-    'Settings in which replicas that share the store differ, and whose data it is.',
-    'max',
-    () => {
-      return membership.agreement()?.problems.length ?? 0;
-    },
-  );
-  counter('claims', 'Claims of writes and exchanges that Redis answered.', () => redis.status().claims.made);
-  counter(
-    'claim_seconds',
-    'Time that these claims took, together.',
-    () => redis.status().claims.totalMs / 1000,
-  );
-  counter('unconfirmed_claims', 'Claims that fewer replicas confirmed than store.replicas.', () => {
-    return redis.status().claims.unconfirmed;
-  });
+function storeMetrics(redis: Redis, membership: Membership): MetricSpec[] {
+  const ofStore = (name: string, help: string, combine: 'min' | 'max', value: () => number) =>
+    gauge(`shopward_store_${name}`, help, combine, value);
+  const memory = () => redis.status().facts?.memory;
+  const claims = () => redis.status().claims;
+  return [
+    ofStore('up', 'Whether Redis can be used.', 'min', () => (redis.state().status === 'ready' ? 1 : 0)),
+    ofStore(
+      'replicas_confirmed',
+      'Replicas that confirmed the last claim; 0 too where none is asked.',
+      'min',
+      () => claims().lastConfirmed ?? 0,
+    ),
+    ofStore(
+      'memory_used_bytes',
+      'Memory that Redis uses, of its fullest node.',
+      'max',
+      () => memory()?.usedBytes ?? 0,
+    ),
+    ofStore(
+      'memory_max_bytes',
+      'Memory that Redis may use (maxmemory); 0: no limit.',
+      'max',
+      () => memory()?.maxBytes ?? 0,
+    ),
+    ofStore(
+      'missing_rights',
+      'Needed commands that the user of Redis may not use.',
+      'max',
+      () => redis.status().missingRights.length,
+    ),
+    ofStore(
+      'disagreements',
+      'Settings in which replicas that share the store differ, and whose data it is.',
+      'max',
+      () => membership.agreement()?.problems.length ?? 0,
+    ),
+    counter(
+      'shopward_store_claims',
+      'Claims of writes and exchanges that Redis answered.',
+      () => claims().made,
+    ),
+    counter(
+      'shopward_store_claim_seconds',
+      'Time that these claims took, together.',
+      () => claims().totalMs / 1000,
+    ),
+    counter(
+      'shopward_store_unconfirmed_claims',
+      'Claims that fewer replicas confirmed than store.replicas.',
+      () => claims().unconfirmed,
+    ),
+  ];
 }
 
 function isEvicting(fault: unknown): boolean {
@@ -208,4 +221,34 @@ function readTls(files: NonNullable<Config['store']['tls']>): RedisTlsOptions {
   const read = (file: string | undefined) => (file === undefined ? undefined : readFileSync(file));
   const { ca, cert, key } = { ca: read(files.ca), cert: read(files.cert), key: read(files.key) };
   return { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) };
+}
+
+/** Why `/readyz` and the console should speak of the store, in words for people; the most pressing first. */
+function storeReasons(
+  { status, cause }: StoreHealth,
+  { replication, claims, facts, missingRights }: RedisStatus,
+  replicas: number,
+  agreement: Agreement | undefined,
+): readonly string[] {
+  const reasons: string[] = [];
+  if (status !== 'ready')
+    reasons.push(`Redis is ${status}${cause === undefined ? '' : `: ${nameOf(cause)}`}`);
+  if (replication?.status === 'away') {
+    const confirmed =
+      replication.cause?.text ?? `${claims.lastConfirmed ?? 0} of ${replicas} replicas confirm`;
+    reasons.push(`Redis: ${confirmed} (store.replicas is ${replicas}); tracked writes and exchanges get 503`);
+  }
+  if (missingRights.length > 0) reasons.push(`Redis: its user may not use ${missingRights.join(', ')}`);
+  const { usedBytes = 0, maxBytes = 0 } = facts?.memory ?? {};
+  const share = maxBytes === 0 ? 0 : usedBytes / maxBytes;
+  if (share >= fullShares[0]) {
+    const what = share >= fullShares[1] ? '; when it is full, tracked writes and exchanges get 503' : '';
+    reasons.push(`Redis is ${Math.round(share * 100)}% full${what}`);
+  }
+  for (const problem of agreement?.problems ?? []) reasons.push(`store: ${problem}`);
+  return reasons;
+}
+
+function nameOf({ text, word }: NonNullable<StoreHealth['cause']>): string {
+  return text ?? word;
 }

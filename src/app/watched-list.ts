@@ -5,6 +5,7 @@ import { type RenderedDocument, renderProtectedResources } from '../access/publi
 import { formatProblem, type Problem } from '../config/problem.ts';
 import { decodeText, type FileBytes, FileWatch } from '../config/watched-file.ts';
 import type { PathRules } from '../http/path-table.ts';
+import { counter, gauge, type MetricSpec } from '../lib/component.ts';
 import type { Log } from '../telemetry/log.ts';
 
 /** The protected list in force, and what became of the last edit. */
@@ -42,71 +43,131 @@ export interface WatchedListOptions {
 
 /** Follows the file. An edit takes effect whole or not at all: a broken one leaves the last good list in force. */
 export function watchProtectedList(options: WatchedListOptions): WatchedList {
-  const { file, log } = options;
-  const first = parseProtectedList(options.text, file);
-  if (first.list === undefined) throw new Error(first.problems.map(formatProblem).join('\n'));
-  let current = compileProtectedList(first.list, options.paths);
-  let rendered = renderProtectedResources(current);
-  let text = options.text;
-  let problems: readonly Problem[] = [];
-  const reloads = { succeeded: 0, failed: 0, lastSuccessMs: Date.now() };
+  return new ListInForce(options);
+}
 
-  // Its primary has told it to people already.
-  const isReported = options.isWatched !== false;
-  const refuse = (found: readonly Problem[]) => {
-    problems = found;
-    reloads.failed++;
-    log[isReported ? 'error' : 'debug'](
+class ListInForce implements WatchedList {
+  readonly reloads = { succeeded: 0, failed: 0, lastSuccessMs: Date.now() };
+  readonly #options: WatchedListOptions;
+  readonly #watch: FileWatch | undefined;
+  #current: ProtectedList;
+  #rendered: RenderedDocument;
+  #text: string;
+  #problems: readonly Problem[] = [];
+  #taking: Promise<void> = Promise.resolve();
+
+  constructor(options: WatchedListOptions) {
+    const { file, text, paths, isWatched = true } = options;
+    const first = parseProtectedList(text, file);
+    if (first.list === undefined) throw new Error(first.problems.map(formatProblem).join('\n'));
+    this.#options = options;
+    this.#current = compileProtectedList(first.list, paths);
+    this.#rendered = renderProtectedResources(this.#current);
+    this.#text = text;
+    const onChange = async (content: FileBytes) => {
+      await this.apply(content);
+      options.onContent?.(content);
+    };
+    if (isWatched) {
+      this.#watch = new FileWatch(file, (content) => void onChange(content), { known: Buffer.from(text) });
+    }
+  }
+
+  readonly current = () => this.#current;
+  readonly rendered = () => this.#rendered;
+  readonly problems = () => this.#problems;
+  readonly text = () => this.#text;
+
+  readonly apply = (content: FileBytes): Promise<void> => {
+    this.#taking = this.#taking
+      .then(() => this.#take(content))
+      .catch((fault: unknown) => {
+        this.#refuseWhole(`cannot be compiled: ${fault instanceof Error ? fault.message : 'unknown fault'}`);
+      });
+    return this.#taking;
+  };
+
+  reload(): void {
+    this.#watch?.reload();
+  }
+
+  close(): void {
+    this.#watch?.close();
+  }
+
+  async #take(content: FileBytes): Promise<void> {
+    const { file, paths, log } = this.#options;
+    const decoded = 'fault' in content ? content : decodeText(content.bytes);
+    if ('fault' in decoded) return this.#refuseWhole(`cannot be read: ${decoded.fault}`);
+    const next = await compileListInThread({ text: decoded.text, file }, paths);
+    if (!('list' in next)) return this.#refuse(next.problems);
+    const before = this.#current.rows.length;
+    ({ list: this.#current, rendered: this.#rendered } = next);
+    this.#text = decoded.text;
+    this.#problems = [];
+    this.reloads.succeeded++;
+    this.reloads.lastSuccessMs = Date.now();
+    log[this.#isReported ? 'info' : 'debug'](
+      { event: 'list-reloaded', rows: this.#current.rows.length, before },
+      'the protected list was reloaded',
+    );
+  }
+
+  #refuseWhole(text: string): void {
+    this.#refuse([{ file: this.#options.file, line: 1, column: 1, severity: 'error', text }]);
+  }
+
+  #refuse(problems: readonly Problem[]): void {
+    this.#problems = problems;
+    this.reloads.failed++;
+    this.#options.log[this.#isReported ? 'error' : 'debug'](
       { event: 'list-refused', problems: problems.map(formatProblem) },
       'the protected list was not reloaded',
     );
-  };
-  const take = async (content: FileBytes) => {
-    const decoded = 'fault' in content ? content : decodeText(content.bytes);
-    if ('fault' in decoded) {
-      refuse([{ file, line: 1, column: 1, severity: 'error', text: `cannot be read: ${decoded.fault}` }]);
-      return;
-    }
-    const next = await compileListInThread({ text: decoded.text, file }, options.paths);
-    if (!('list' in next)) return refuse(next.problems);
-    const before = current.rows.length;
-    ({ list: current, rendered } = next);
-    text = decoded.text;
-    problems = [];
-    reloads.succeeded++;
-    reloads.lastSuccessMs = Date.now();
-    log[isReported ? 'info' : 'debug'](
-      { event: 'list-reloaded', rows: current.rows.length, before },
-      'the protected list was reloaded',
-    );
-  };
-  let taking: Promise<void> = Promise.resolve();
-  const apply = (content: FileBytes) => {
-    taking = taking
-      .then(() => take(content))
-      .catch((fault: unknown) => {
-        const text = fault instanceof Error ? fault.message : 'unknown fault';
-        refuse([{ file, line: 1, column: 1, severity: 'error', text: `cannot be compiled: ${text}` }]);
-      });
-    return taking;
-  };
-  const onChange = async (content: FileBytes) => {
-    await apply(content);
-    options.onContent?.(content);
-  };
-  const watch: FileWatch | undefined =
-    options.isWatched === false
-      ? undefined
-      : new FileWatch(file, (content) => void onChange(content), { known: Buffer.from(options.text) });
+  }
 
-  return {
-    current: () => current,
-    rendered: () => rendered,
-    problems: () => problems,
-    reloads,
-    text: () => text,
-    apply,
-    reload: () => watch?.reload(),
-    close: () => watch?.close(),
-  };
+  /** A worker's primary has told it to people already. */
+  get #isReported(): boolean {
+    return this.#options.isWatched !== false;
+  }
+}
+
+/** Of each process; the worker that is worst off is shown. */
+export function listMetrics(list: WatchedList): MetricSpec[] {
+  return [
+    gauge(
+      'shopward_protected_rows',
+      'Rows of the protected list in force.',
+      'min',
+      () => list.current().rows.length,
+    ),
+    gauge(
+      'shopward_config_last_reload_success',
+      'Whether the last edit of the protected list is in force.',
+      'min',
+      () => (list.problems().length === 0 ? 1 : 0),
+    ),
+    gauge(
+      'shopward_config_last_reload_success_timestamp_seconds',
+      'When a list last took effect.',
+      'min',
+      () => Math.floor(list.reloads.lastSuccessMs / 1000),
+    ),
+  ];
+}
+
+/** Edits of the list, counted once: by who follows its file, not by each worker that is told. */
+export function listCounters({ reloads }: Pick<WatchedList, 'reloads'>): MetricSpec[] {
+  return [
+    counter(
+      'shopward_config_reloads',
+      'Edits of the protected list that took effect.',
+      () => reloads.succeeded,
+    ),
+    counter(
+      'shopward_config_reload_failures',
+      'Edits of the protected list that were refused.',
+      () => reloads.failed,
+    ),
+  ];
 }

@@ -3,6 +3,7 @@ import { type Certificate, certificateEndMs, certificateNotice } from '../config
 import { formatProblem, type Problem } from '../config/problem.ts';
 import type { Config } from '../config/schema.ts';
 import { FileWatch } from '../config/watched-file.ts';
+import { gauge, type MetricSpec } from '../lib/component.ts';
 import type { Log } from '../telemetry/log.ts';
 
 /** The settings that take effect without a restart when the files change that they come from. */
@@ -15,6 +16,46 @@ export interface Secrets {
   readonly adminToken: string | undefined;
   /** Why the last change is not in force; empty when it is. */
   readonly problems: readonly Problem[];
+}
+
+/** What is known of them in a process that serves. */
+export class SecretsInForce {
+  readonly metrics: readonly MetricSpec[];
+  #problems: readonly Problem[];
+  #certificateEndMs: number | undefined;
+
+  constructor({ problems, tls }: Secrets) {
+    this.#problems = problems;
+    this.#certificateEndMs = tls && certificateEndMs(tls);
+    const reload = gauge(
+      'shopward_secrets_last_reload_success',
+      'Whether the last change of a certificate or of a file with a secret is in force.',
+      'min',
+      () => (this.#problems.length === 0 ? 1 : 0),
+    );
+    const certificateEnd = gauge(
+      'shopward_certificate_expiry_timestamp_seconds',
+      'When the certificate of `listen.tls` ends.',
+      'min',
+      () => Math.floor((this.#certificateEndMs ?? 0) / 1000),
+    );
+    this.metrics = this.#certificateEndMs === undefined ? [reload] : [reload, certificateEnd];
+  }
+
+  /** Why the last change is not in force. */
+  get problems(): readonly Problem[] {
+    return this.#problems;
+  }
+
+  /** Undefined: there is no certificate. */
+  get certificateEndMs(): number | undefined {
+    return this.#certificateEndMs;
+  }
+
+  apply({ problems, tls }: Secrets): void {
+    this.#problems = problems;
+    if (tls) this.#certificateEndMs = certificateEndMs(tls);
+  }
 }
 
 export interface WatchedSecrets {

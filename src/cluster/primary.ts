@@ -1,12 +1,12 @@
 import { addressUrl } from '../app/address-url.ts';
 import { createAdmin, type Explain } from '../app/admin.ts';
-import { registerListCounters } from '../app/gauges.ts';
-import { type WatchedList, watchProtectedList } from '../app/watched-list.ts';
+import { listCounters, type WatchedList, watchProtectedList } from '../app/watched-list.ts';
 import type { Secrets } from '../app/watched-secrets.ts';
 import type { Config } from '../config/schema.ts';
 import type { FileBytes } from '../config/watched-file.ts';
+import { counter, gauge, type MetricSpec } from '../lib/component.ts';
 import type { Log } from '../telemetry/log.ts';
-import { createMetrics, type Metrics } from '../telemetry/metrics.ts';
+import { createMetrics } from '../telemetry/metrics.ts';
 import { createClusterStatus, createWorkerMetrics, type WorkerMetrics } from './aggregate.ts';
 import { Supervisor } from './supervisor.ts';
 import type { Running } from './until-stopped.ts';
@@ -65,8 +65,7 @@ export class Primary implements Running {
     });
     const list = this.#list;
     this.#admin = createAdmin({ config, explain, version, list, inside, metrics, log, now: Date.now });
-    registerGauges(metrics, count, this.#supervisor);
-    registerListCounters(metrics, list);
+    metrics.register(...supervisorMetrics(count, this.#supervisor), ...listCounters(list));
   }
 
   async listen(): Promise<{ readonly url: string; readonly adminUrl: string | undefined }> {
@@ -123,20 +122,14 @@ export class Primary implements Running {
   }
 }
 
-function registerGauges(metrics: Metrics, count: number, supervisor: Supervisor): void {
-  metrics.registerGauge({
-    name: 'shopward_workers',
-    help: 'Processes that are meant to serve.',
-    value: () => count,
-  });
-  metrics.registerGauge({
-    name: 'shopward_workers_serving',
-    help: 'Processes that serve.',
-    value: () => supervisor.serving,
-  });
-  metrics.registerCounter({
-    name: 'shopward_worker_restarts',
-    help: 'Workers that ended by themselves and were replaced.',
-    value: () => supervisor.restarts,
-  });
+function supervisorMetrics(count: number, supervisor: Supervisor): MetricSpec[] {
+  return [
+    gauge('shopward_workers', 'Processes that are meant to serve.', 'sum', () => count),
+    gauge('shopward_workers_serving', 'Processes that serve.', 'sum', () => supervisor.serving),
+    counter(
+      'shopward_worker_restarts',
+      'Workers that ended by themselves and were replaced.',
+      () => supervisor.restarts,
+    ),
+  ];
 }

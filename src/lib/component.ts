@@ -42,3 +42,17 @@ export interface MetricSpec {
 export function healthOf(reasons: readonly string[], details?: readonly HealthDetail[]): Health {
   return { status: reasons.length === 0 ? 'ok' : 'degraded', reasons, ...(details && { details }) };
 }
+
+export function gauge(
+  name: string,
+  help: string,
+  combine: MetricSpec['combine'],
+  value: () => number,
+): MetricSpec {
+  return { name, help, kind: 'gauge', combine, value };
+}
+
+/** What only grows. */
+export function counter(name: string, help: string, value: () => number): MetricSpec {
+  return { name, help, kind: 'counter', combine: 'sum', value };
+}

@@ -1,5 +1,6 @@
 import { isatty } from 'node:tty';
 import { type DestinationStream, type Logger, type LoggerOptions, pino } from 'pino';
+import { counter } from '../lib/component.ts';
 import { LogOutput, type LogOutputStatus, writeToStdout } from './log-output.ts';
 
 export type Log = Logger;
@@ -34,6 +35,19 @@ let output: LogOutput | undefined;
 export function logOutput(): LogOutputStatus {
   return output?.status ?? { failures: 0, droppedLines: 0, fault: undefined };
 }
+
+export const logMetrics = [
+  counter(
+    'shopward_log_write_failures',
+    'Writes of log lines that failed; lines beyond what memory keeps are lost.',
+    () => logOutput().failures,
+  ),
+  counter(
+    'shopward_log_dropped_lines',
+    'Log lines that were dropped, because nobody took them or they could not be written.',
+    () => logOutput().droppedLines,
+  ),
+];
 
 function openStdout(worker: number | undefined): DestinationStream {
   if (output === undefined) {

@@ -4,15 +4,6 @@ import { DurationHistogram } from './duration-histogram.ts';
 import type { ExchangeRecord } from './exchange-record.ts';
 import { createUnlistedTypes } from './unlisted-types.ts';
 
-/** A gauge, or a counter kept elsewhere, whose value is asked for at each scrape. */
-export interface Observed {
-  readonly name: string;
-  readonly help: string;
-  value(): number;
-  /** What the gauges of several workers are together. Default: their sum. */
-  readonly aggregate?: 'sum' | 'min' | 'max';
-}
-
 /** All values of one process, as they pass between processes. */
 export type MetricValues = Awaited<ReturnType<Registry['getMetricsAsJSON']>>;
 
@@ -28,9 +19,7 @@ export interface Metrics {
   /** Counts of a feature's events since the start. */
   eventCounts(feature: string): Promise<Readonly<Record<string, number>>>;
   /** What a component says at each scrape. */
-  register(spec: MetricSpec): void;
-  registerGauge(gauge: Observed): void;
-  registerCounter(counter: Observed): void;
+  register(...specs: readonly MetricSpec[]): void;
   /** OpenMetrics text. */
   expose(): Promise<Exposition>;
   values(): Promise<MetricValues>;
@@ -71,8 +60,56 @@ export function createMetrics({ ofProcess = true } = {}): Metrics {
   const registry = new Registry();
   registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE as never);
   if (ofProcess) collectDefaultMetrics({ register: registry });
-  const registers = [registry];
+  const observeExchange = createExchangeMetrics(registry);
+  const events = new Counter({
+    name: 'shopward_events',
+    help: 'Events of the features, by closed words.',
+    labelNames: ['feature', 'event'],
+    registers: [registry],
+  });
+  return {
+    observeExchange,
+    countEvent: (feature, event) => events.inc({ feature, event }),
+    async eventCounts(feature) {
+      const { values } = await events.get();
+      const own = values.filter(({ labels }) => labels.feature === feature);
+      return Object.fromEntries(own.map(({ labels, value }) => [String(labels.event), value]));
+    },
+    register(...specs) {
+      for (const spec of specs) register(spec, registry);
+    },
+    expose: async () => ({ contentType: registry.contentType, body: await registry.metrics() }),
+    values: () => registry.getMetricsAsJSON(),
+  };
+}
 
+function register({ name, help, kind, combine, value }: MetricSpec, registry: Registry): void {
+  const registers = [registry];
+  if (kind === 'gauge') {
+    new Gauge({
+      name,
+      help,
+      aggregator: combine,
+      registers,
+      collect() {
+        this.set(value());
+      },
+    });
+  } else {
+    new Counter({
+      name,
+      help,
+      registers,
+      collect() {
+        this.reset();
+        this.inc(value());
+      },
+    });
+  }
+}
+
+/** What every exchange counts in. */
+function createExchangeMetrics(registry: Registry): (record: ExchangeRecord) => void {
   const duration = new DurationHistogram(
     {
       name: 'http_server_request_duration_seconds',
@@ -93,75 +130,37 @@ export function createMetrics({ ofProcess = true } = {}): Metrics {
     name: 'shopward_rejections',
     help: 'Refusals by name; observed ones were forwarded all the same.',
     labelNames: ['rejection', 'reason', 'enforced'],
-    registers,
+    registers: [registry],
   });
-  const events = new Counter({
-    name: 'shopward_events',
-    help: 'Events of the features, by closed words.',
-    labelNames: ['feature', 'event'],
-    registers,
-  });
+  const countUnlisted = createUnlistedCounter(registry);
+  return (record) => {
+    countUnlisted(record);
+    const { method, status, route } = record;
+    duration.observe(record.durationMs / 1000, method, status, route);
+    if (record.upstreamMs !== undefined) upstream.observe(record.upstreamMs / 1000, method, status, route);
+    const rejection = record.rejection ?? record.observed;
+    if (rejection) {
+      const enforced = record.rejection ? 'true' : 'false';
+      refused.inc({ rejection, reason: record.reason ?? '', enforced });
+    }
+  };
+}
 
+function createUnlistedCounter(registry: Registry): (record: ExchangeRecord) => void {
   const unlisted = new Counter({
     name: 'shopward_unlisted_refusals',
     help: 'Requests that the shop itself refused and no row names, by resource type.',
     labelNames: ['resource_type', 'http_response_status_code'],
-    registers,
+    registers: [registry],
   });
-  const unlistedTypes = createUnlistedTypes(undefined, (type) => {
+  const types = createUnlistedTypes(undefined, (type) => {
     for (const status of [401, 403]) {
       unlisted.remove({ resource_type: type, http_response_status_code: status });
     }
   });
-
-  return {
-    observeExchange(record) {
-      const unlistedType = unlistedTypes.find(record);
-      if (unlistedType !== undefined) {
-        unlisted.inc({ resource_type: unlistedType, http_response_status_code: record.status });
-      }
-      const { method, status, route } = record;
-      duration.observe(record.durationMs / 1000, method, status, route);
-      if (record.upstreamMs !== undefined) upstream.observe(record.upstreamMs / 1000, method, status, route);
-      const rejection = record.rejection ?? record.observed;
-      if (rejection) {
-        const enforced = record.rejection ? 'true' : 'false';
-        refused.inc({ rejection, reason: record.reason ?? '', enforced });
-      }
-    },
-    countEvent: (feature, event) => events.inc({ feature, event }),
-    async eventCounts(feature) {
-      const { values } = await events.get();
-      const own = values.filter(({ labels }) => labels.feature === feature);
-      return Object.fromEntries(own.map(({ labels, value }) => [String(labels.event), value]));
-    },
-    register({ kind, combine, ...spec }) {
-      if (kind === 'gauge') this.registerGauge({ ...spec, aggregate: combine });
-      else this.registerCounter(spec);
-    },
-    registerGauge(gauge) {
-      new Gauge({
-        name: gauge.name,
-        help: gauge.help,
-        aggregator: gauge.aggregate ?? 'sum',
-        registers,
-        collect() {
-          this.set(gauge.value());
-        },
-      });
-    },
-    registerCounter(counter) {
-      new Counter({
-        name: counter.name,
-        help: counter.help,
-        registers,
-        collect() {
-          this.reset();
-          this.inc(counter.value());
-        },
-      });
-    },
-    expose: async () => ({ contentType: registry.contentType, body: await registry.metrics() }),
-    values: () => registry.getMetricsAsJSON(),
+  return (record) => {
+    const type = types.find(record);
+    if (type === undefined) return;
+    unlisted.inc({ resource_type: type, http_response_status_code: record.status });
   };
 }

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { counter, gauge } from '../../src/lib/component.ts';
 import type { ExchangeRecord } from '../../src/telemetry/exchange-record.ts';
 import { combineCounts, createMetrics, exposeAggregated } from '../../src/telemetry/metrics.ts';
 import { createUnlistedTypes } from '../../src/telemetry/unlisted-types.ts';
@@ -16,9 +17,11 @@ const record: ExchangeRecord = {
 
 function processWith(exchanges: number, rows: number) {
   const metrics = createMetrics();
-  metrics.registerGauge({ name: 'rows', help: 'Rows.', value: () => rows, aggregate: 'min' });
-  metrics.registerGauge({ name: 'load', help: 'Load.', value: () => rows });
-  metrics.registerCounter({ name: 'looks', help: 'Looks.', value: () => exchanges });
+  metrics.register(
+    gauge('rows', 'Rows.', 'min', () => rows),
+    gauge('load', 'Load.', 'sum', () => rows),
+    counter('looks', 'Looks.', () => exchanges),
+  );
   for (let i = 0; i < exchanges; i++) metrics.observeExchange(record);
   return metrics;
 }

@@ -1,0 +1,147 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Config } from '../config/schema.ts';
+import { buildRejections, reject } from '../http/rejection.ts';
+import { counter, gauge, type MetricSpec } from '../lib/component.ts';
+import { createPipeline, type PipelineDependencies } from '../proxy/pipeline.ts';
+import { createRejectMalformed } from '../server/client-error.ts';
+import { createCors } from '../server/cors.ts';
+import { Exchange, type ExchangeContext } from '../server/exchange.ts';
+import { InFlight } from '../server/in-flight.ts';
+import { createListener, type Listener } from '../server/listener.ts';
+import { createOwnFields } from '../server/own-fields.ts';
+import { createUpgradeHandler, type Handshake, refuseOtherThanHandshake } from '../server/upgrade.ts';
+import type { Log } from '../telemetry/log.ts';
+import { createRedactPath, tokenWords } from '../telemetry/redact-path.ts';
+import { readWholeBody, sendContinue } from '../upstream/request-body.ts';
+import type { Forwarding } from './forwarding.ts';
+import { connectionProblems, createPlaces } from './places.ts';
+import type { Secrets } from './watched-secrets.ts';
+
+export interface PublicPortInput {
+  readonly config: Config;
+  readonly canonicalise: PipelineDependencies<Exchange>['canonicalise'];
+  readonly rules: PipelineDependencies<Exchange>['rules'];
+  readonly forwarding: Pick<Forwarding, 'forwarder' | 'webSockets'>;
+  readonly tls: Secrets['tls'];
+  /** Called once for each request, whatever way it went. */
+  readonly record: ExchangeContext['record'];
+  readonly log: Log;
+}
+
+/** Where clients connect. */
+export interface PublicPort extends Pick<Listener, 'listen' | 'useCertificate' | 'drain'> {
+  readonly metrics: readonly MetricSpec[];
+  /** Why clients may not be taken. */
+  connectionProblems(): readonly string[];
+}
+
+/** The listener, with the pipeline behind it for requests, and another one for WebSocket handshakes. */
+export function createPublicPort(input: PublicPortInput): PublicPort {
+  const { config, tls, log } = input;
+  const { listen, limits } = config;
+  const share = { limit: limits.inFlight, sharePercent: limits.clientShare };
+  const inFlight = new InFlight(share);
+  const context = createContext(input);
+  const { places, descriptors } = createPlaces(config, log);
+  const listener = createListener({
+    host: listen.host,
+    port: listen.port,
+    keepAliveTimeoutMs: listen.keepAliveTimeout,
+    requestHeadersBytes: limits.requestHeaders,
+    ...(tls && { tls }),
+    rejectMalformed: createRejectMalformed(context),
+    handle: createRequestHandler(input, inFlight, context),
+    places,
+    ...createHandshakeHandler(input, new InFlight(share), context),
+  });
+  return {
+    listen: () => listener.listen(),
+    useCertificate: (certificate) => listener.useCertificate(certificate),
+    drain: (options) => listener.drain(options),
+    connectionProblems: () => connectionProblems(places, descriptors),
+    metrics: [
+      gauge('http_server_active_requests', 'Requests in flight.', 'sum', () => inFlight.count),
+      gauge('shopward_connections', 'Connections of clients.', 'sum', () => places.open),
+      gauge(
+        'shopward_connections_limit',
+        'Connections of clients that are taken at most (`listen.maxConnections`).',
+        'sum',
+        () => places.limit,
+      ),
+      counter(
+        'shopward_connections_evicted',
+        'Idle connections of clients that were ended to make room for others.',
+        () => places.counts.evicted,
+      ),
+      counter(
+        'shopward_connections_refused',
+        'Connections of clients that were not taken: there was no room, or the peer had its share.',
+        () => places.counts.refused + places.counts.refusedOfPeer,
+      ),
+    ],
+  };
+}
+
+function createContext({ config, record, log }: PublicPortInput): ExchangeContext {
+  const { origins } = config.cors;
+  return {
+    rejections: buildRejections(config.rejections),
+    ownFields: createOwnFields(origins.length > 0 ? createCors(origins) : undefined),
+    redactPath: createRedactPath(tokenWords(revocationPaths(config))),
+    record,
+    onFault: (fault, requestId) =>
+      log.error({ event: 'fault', err: fault, requestId }, 'a request met a fault'),
+  };
+}
+
+/** Where ids of tokens stand in paths. */
+function revocationPaths({ refreshTokens }: Config): string[] {
+  if (refreshTokens === false) return [];
+  return refreshTokens.endpoints.filter(({ kind }) => kind === 'revoke').map(({ path }) => path);
+}
+
+function createRequestHandler(input: PublicPortInput, inFlight: InFlight, context: ExchangeContext) {
+  const { limits } = input.config;
+  const { forwarder } = input.forwarding;
+  const run = createPipeline<Exchange>({
+    canonicalise: input.canonicalise,
+    rules: input.rules,
+    readBody: ({ incoming, response }, canonical) =>
+      readWholeBody(
+        incoming,
+        canonical.body,
+        {
+          limitBytes: Math.min(limits.requestBody, limits.wholeBody),
+          timeoutMs: limits.bodyTimeout,
+          bytesPerSecond: limits.bodyRate,
+        },
+        () => sendContinue(canonical, response),
+      ),
+    forward: (exchange, request, _identity, body, hooks) =>
+      forwarder.forward(
+        { request, incoming: exchange.incoming, response: exchange.response, body, hooks },
+        exchange,
+      ),
+  });
+  return (incoming: IncomingMessage, response: ServerResponse): Exchange => {
+    const place = inFlight.enter();
+    const exchange = new Exchange(incoming, response, place, context);
+    if (place.isBeyond) exchange.refuse(reject('overloaded', { reason: 'in-flight', retryAfterSeconds: 1 }));
+    else run(exchange);
+    return exchange;
+  };
+}
+
+/** Nothing where WebSockets are switched off: an upgrade is an ordinary request then. */
+function createHandshakeHandler(input: PublicPortInput, openSockets: InFlight, context: ExchangeContext) {
+  const { canonicalise, rules } = input;
+  const { webSockets } = input.forwarding;
+  if (webSockets === undefined) return {};
+  const handle = createPipeline<Handshake>({
+    canonicalise: (incoming) => refuseOtherThanHandshake(canonicalise(incoming)),
+    rules,
+    readBody: () => Promise.resolve(Buffer.alloc(0)),
+    forward: (handshake, request, identity) => handshake.join(webSockets, request, identity),
+  });
+  return { handleUpgrade: createUpgradeHandler({ inFlight: openSockets, handle }, context) };
+}
