@@ -28,10 +28,8 @@ const singleImporters: readonly (readonly [pattern: RegExp, why: string])[] = [
     'the state of one exchange in an engine, which the suites play scripts through',
   ],
   [/^src\/telemetry\/(duration-histogram|tracing)\.ts$/, 'the one place that knows a library from within'],
-  [
-    /^src\/app\//,
-    'a component or a filter as the configuration makes it: the composition root, by component',
-  ],
+  [/^src\/app\/(protection|public-port|refresh-tokens)\.ts$/, 'what the composition root wires, a part each'],
+  [/^src\/app\/admin-parts\.ts$/, 'the words in which the console speaks of each dependency'],
   [
     /^src\/cli\/(check|explain|health|init|protected|purge|schema|serve|tokens|verify)\.ts$/,
     'a verb, one file each; it is loaded when it is asked for',

@@ -15,6 +15,7 @@ import type { Config } from './config/schema.ts';
 import type { FileBytes } from './config/watched-file.ts';
 import type { Component } from './lib/component.ts';
 import { hearFaults } from './lib/faults.ts';
+import type { ExchangeContext } from './server/exchange.ts';
 import { createAccessLog } from './telemetry/access-log.ts';
 import type { ExchangeRecord } from './telemetry/exchange-record.ts';
 import { type Log, logMetrics } from './telemetry/log.ts';
@@ -66,9 +67,8 @@ export async function createApp(input: AppInput): Promise<App> {
   const features = await createFeatures(input, metrics);
   const { protection, forwarding } = features;
   const { list, keys } = protection;
-  const tracing = await loadTracing();
-  const accessLog = createAccessLog({ log });
   let admin: Admin | undefined;
+  const record = await createRecorder(input, metrics, (ended) => admin?.note(ended));
   hearFaults((fault) =>
     log.error({ event: 'fault', err: fault }, 'an exchange met a fault, and ended alone'),
   );
@@ -78,13 +78,7 @@ export async function createApp(input: AppInput): Promise<App> {
     rules: features.rules,
     forwarding,
     tls: input.secrets.tls,
-    record(record, request) {
-      metrics.observeExchange(record);
-      tracing?.note(record, request);
-      admin?.note(record);
-      worker?.onExchange(record);
-      accessLog.write(record);
-    },
+    record,
     log,
   });
   const secrets = new SecretsInForce(input.secrets);
@@ -172,6 +166,23 @@ async function createFeatures(input: AppInput, metrics: Metrics) {
       filters: created.filters,
       observe: config.mode === 'observe',
     },
+  };
+}
+
+/** What hears of each request once it has ended. */
+async function createRecorder(
+  { log, worker }: AppInput,
+  metrics: Metrics,
+  noteForAdmin: (record: ExchangeRecord) => void,
+): Promise<ExchangeContext['record']> {
+  const tracing = await loadTracing();
+  const accessLog = createAccessLog({ log });
+  return (record, request) => {
+    metrics.observeExchange(record);
+    tracing?.note(record, request);
+    noteForAdmin(record);
+    worker?.onExchange(record);
+    accessLog.write(record);
   };
 }
 

@@ -1,9 +1,9 @@
 import type { ProtectedList } from '../access/protected-list.ts';
-import { createActivity } from '../admin/activity.ts';
+import { type Activity, createActivity } from '../admin/activity.ts';
 import type { AdminEndpoint } from '../admin/admin-endpoint.ts';
 import { type AdminServer, createAdminServer, type Readiness } from '../admin/admin-server.ts';
-import { createDecisionLog, createDecisionsEndpoint } from '../admin/decisions.ts';
-import { createDrift } from '../admin/drift.ts';
+import { createDecisionLog, createDecisionsEndpoint, type DecisionLog } from '../admin/decisions.ts';
+import { createDrift, type Drift } from '../admin/drift.ts';
 import { createListEndpoints } from '../admin/list-endpoints.ts';
 import {
   createExplainEndpoint,
@@ -40,39 +40,78 @@ export interface Admin {
   note(record: ExchangeRecord): void;
 }
 
+/** What the traffic of this process, or of all workers, has shown. */
+interface Observed {
+  readonly activity: Activity;
+  readonly drift: Drift;
+  readonly decisions: DecisionLog;
+}
+
 /** The admin port with its console; `undefined` where `admin` is false. */
 export function createAdmin(input: AdminInput): Admin | undefined {
-  const { config, explain, list, inside, log, now } = input;
+  const { config, list, inside, log, now } = input;
   const settings = config.admin;
   if (settings === false) return undefined;
-  const activity = createActivity();
   const drift = createDrift(({ method, template, unauthorized }) =>
     log.warn(
       { event: 'drift', method, template, status: unauthorized > 0 ? 401 : 403 },
       'the shop refuses a route that no row names',
     ),
   );
-  const decisions = createDecisionLog();
+  const observed: Observed = { activity: createActivity(), drift, decisions: createDecisionLog() };
+  const { activity, decisions } = observed;
+  const readiness = () => readinessWithUpstream(inside, activity);
+  input.metrics.register(
+    gauge(
+      'shopward_protected_rows_unmet',
+      'Rows that no request has met since the start.',
+      'sum',
+      () => activity.countRows(list.current().rows).filter((count) => count === undefined).length,
+    ),
+  );
+
+  return {
+    server: createAdminServer({
+      ...settings,
+      readiness,
+      metrics: inside.metrics,
+      endpoints: createEndpoints(input, observed, settings.edit, readiness),
+      onFault: (fault) => log.error({ event: 'fault', err: fault }, 'the admin port met a fault'),
+    }),
+    note(record) {
+      const nowMs = now();
+      activity.note(record, nowMs);
+      drift.note(record, nowMs);
+      decisions.note(record, nowMs);
+    },
+  };
+}
+
+/** What the traffic showed of the shop counts too; nobody is asked. */
+async function readinessWithUpstream(inside: ProcessStatus, { upstream }: Activity): Promise<Readiness> {
+  const { ready, reasons } = await inside.readiness();
+  const { lastFailure, lastFailureMs, lastAnswerMs } = upstream;
+  const isFailing = lastFailure !== undefined && lastFailureMs > lastAnswerMs;
+  return {
+    ready,
+    reasons: isFailing ? [...reasons, `upstream: the last request failed: ${lastFailure}`] : reasons,
+  };
+}
+
+function createEndpoints(
+  { config, explain, version, list, inside, log, now }: AdminInput,
+  { activity, drift, decisions }: Observed,
+  isEditable: boolean,
+  readiness: () => Promise<Readiness>,
+): AdminEndpoint[] {
   const file = config.protectedResources;
   const rows = () => list.current().rows;
-
-  /** What the traffic of all workers showed of the shop; nobody is asked. */
-  const readiness = async (): Promise<Readiness> => {
-    const { ready, reasons } = await inside.readiness();
-    const { lastFailure, lastFailureMs, lastAnswerMs } = activity.upstream;
-    const isFailing = lastFailure !== undefined && lastFailureMs > lastAnswerMs;
-    return {
-      ready,
-      reasons: isFailing ? [...reasons, `upstream: the last request failed: ${lastFailure}`] : reasons,
-    };
-  };
-
   const endpoints: AdminEndpoint[] = [
     ...createStateEndpoints({
-      version: input.version,
+      version,
       startedMs: now(),
       mode: config.mode,
-      isEditable: settings.edit,
+      isEditable,
       now,
       activity,
       drift,
@@ -84,7 +123,7 @@ export function createAdmin(input: AdminInput): Admin | undefined {
     createDecisionsEndpoint({ log: decisions }),
     ...createListEndpoints({
       file,
-      isEditable: settings.edit,
+      isEditable,
       inForce: list.text,
       onWritten(change) {
         log.info({ event: 'list-written', ...change }, 'the protected list was edited on the console');
@@ -101,29 +140,5 @@ export function createAdmin(input: AdminInput): Admin | undefined {
     // `shopward purge` of earlier versions asks for the second one.
     endpoints.push(createPurgeEndpoint({ purge }), createPurgeEndpoint({ purge, path: '/purge' }));
   }
-
-  input.metrics.register(
-    gauge(
-      'shopward_protected_rows_unmet',
-      'Rows that no request has met since the start.',
-      'sum',
-      () => activity.countRows(rows()).filter((count) => count === undefined).length,
-    ),
-  );
-
-  return {
-    server: createAdminServer({
-      ...settings,
-      readiness,
-      metrics: inside.metrics,
-      endpoints,
-      onFault: (fault) => log.error({ event: 'fault', err: fault }, 'the admin port met a fault'),
-    }),
-    note(record) {
-      const nowMs = now();
-      activity.note(record, nowMs);
-      drift.note(record, nowMs);
-      decisions.note(record, nowMs);
-    },
-  };
+  return endpoints;
 }

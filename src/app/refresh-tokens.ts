@@ -1,6 +1,6 @@
 import { createSubjectReader } from '../access/token-claims.ts';
 import type { Config } from '../config/schema.ts';
-import { healthOf, type MetricSpec } from '../lib/component.ts';
+import { gauge, healthOf, type MetricSpec } from '../lib/component.ts';
 import type { Filter } from '../proxy/filter.ts';
 import type { Redis } from '../redis/redis.ts';
 import { createAccessTokenSubject } from '../refresh-tokens/context.ts';
@@ -67,21 +67,20 @@ function createRefreshTokensFilter(
 
 /** Every process has its own. */
 function metricSpecs(delayedWrites: () => number, memory: MemoryTokenStore | undefined): MetricSpec[] {
-  const gauge = (name: string, help: string, value: () => number): MetricSpec => ({
-    name: `shopward_refresh_token_${name}`,
-    help,
-    kind: 'gauge',
-    combine: 'sum',
-    value,
-  });
+  const ofTokens = (name: string, help: string, value: () => number) =>
+    gauge(`shopward_refresh_token_${name}`, help, 'sum', value);
   const specs = [
-    gauge('delayed_writes', 'States of refresh tokens that wait for the store to come back.', delayedWrites),
+    ofTokens(
+      'delayed_writes',
+      'States of refresh tokens that wait for the store to come back.',
+      delayedWrites,
+    ),
   ];
   if (memory === undefined) return specs;
   return [
     ...specs,
-    gauge('records', 'Refresh tokens in memory.', () => memory.size),
-    gauge(
+    ofTokens('records', 'Refresh tokens in memory.', () => memory.size),
+    ofTokens(
       'stray_records',
       'Claims and notes in memory about tokens that may not exist.',
       () => memory.strays,

@@ -1,18 +1,19 @@
 import { formatProblem } from '../config/problem.ts';
 import type { Config } from '../config/schema.ts';
 import type { PathRules } from '../http/path-table.ts';
-import { type Component, healthOf, type MetricSpec } from '../lib/component.ts';
+import { type Component, counter, gauge, healthOf, type MetricSpec } from '../lib/component.ts';
 import type { Filter } from '../proxy/filter.ts';
 import type { Redis } from '../redis/redis.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
-import type { UpstreamEngine } from '../upstream/engine.ts';
+import type { UpstreamEngine, UpstreamExchange, UpstreamFault } from '../upstream/engine.ts';
+import { CollectedBody } from '../upstream/request-body.ts';
 import { createResolverMatcher, type ResolverMatcher } from '../url-resolver/filter.ts';
 import type { ResolverEvent } from '../url-resolver/options.ts';
 import { createRedisPurgeLog } from '../url-resolver/purge-log.ts';
 import { createRedisSharedMapping } from '../url-resolver/shared-cache.ts';
+import type { AskUpstream, LookupError } from '../url-resolver/source.ts';
 import { UrlResolver } from '../url-resolver/url-resolver.ts';
-import { createAskUpstream } from './ask-upstream.ts';
 import type { FilterDefinition } from './filter-definition.ts';
 import { questionConnections } from './forwarding.ts';
 
@@ -109,26 +110,24 @@ const counters = [
 ] as const;
 
 function metricSpecs(resolver: UrlResolver): MetricSpec[] {
-  const gauge = (name: string, help: string, combine: MetricSpec['combine'], value: () => number) =>
-    ({ name: `shopward_url_${name}`, help, kind: 'gauge', combine, value }) as const;
+  const stats = () => resolver.stats();
   return [
-    gauge('entries', 'Mappings kept in this process.', 'sum', () => resolver.stats().entries),
-    gauge('questions', 'Questions to the shop under way.', 'sum', () => resolver.stats().lookupsUnderWay),
+    gauge('shopward_url_entries', 'Mappings kept in this process.', 'sum', () => stats().entries),
+    gauge('shopward_url_questions', 'Questions to the shop under way.', 'sum', () => stats().lookupsUnderWay),
     // Every process reads the same file.
-    gauge('file_rows', 'Rows of the mapping file in force.', 'max', () => resolver.stats().file?.rows ?? 0),
-    gauge('file_last_reload_success', 'Whether the last edit of the mapping file is in force.', 'min', () =>
-      resolver.stats().file?.isLastReloadGood === false ? 0 : 1,
+    gauge(
+      'shopward_url_file_rows',
+      'Rows of the mapping file in force.',
+      'max',
+      () => stats().file?.rows ?? 0,
     ),
-    ...counters.map(
-      ([name, help, key]) =>
-        ({
-          name: `shopward_url_${name}`,
-          help,
-          kind: 'counter',
-          combine: 'sum',
-          value: () => resolver.stats()[key],
-        }) as const,
+    gauge(
+      'shopward_url_file_last_reload_success',
+      'Whether the last edit of the mapping file is in force.',
+      'min',
+      () => (stats().file?.isLastReloadGood === false ? 0 : 1),
     ),
+    ...counters.map(([name, help, key]) => counter(`shopward_url_${name}`, help, () => stats()[key])),
   ];
 }
 
@@ -192,4 +191,54 @@ function emit(event: ResolverEvent, log: Log, metrics: Metrics): void {
       log.info({ event: event.kind }, 'mappings are shared again');
       break;
   }
+}
+
+/** Questions of our own to the upstream, over the engine that forwards; `upstreamHost` where a question names no Host. */
+function createAskUpstream(engine: UpstreamEngine, upstreamHost: string): AskUpstream {
+  return ({ target, fields, timeoutMs, maxBodyBytes }) =>
+    new Promise((resolve) => {
+      const collected = new CollectedBody(maxBodyBytes);
+      let status = 0;
+      let answerFields: readonly string[] = [];
+      let end: 'timeout' | 'invalid' | undefined;
+      let exchange: UpstreamExchange | undefined;
+      const stop = (why: 'timeout' | 'invalid') => {
+        end ??= why;
+        exchange?.abort();
+      };
+      const timer = setTimeout(() => stop('timeout'), timeoutMs);
+      const hasHost = fields.some((part, i) => i % 2 === 0 && part === 'Host');
+      const request = {
+        method: 'GET',
+        target,
+        fields: hasHost ? fields : ['Host', upstreamHost, ...fields],
+        body: null,
+      };
+      exchange = engine.dispatch(request, {
+        onHead(answerStatus, _reason, list) {
+          status = answerStatus;
+          answerFields = list;
+        },
+        onData(chunk) {
+          if (collected.length + chunk.length > maxBodyBytes) stop('invalid');
+          else collected.add(chunk);
+          return true;
+        },
+        onEnd() {
+          clearTimeout(timer);
+          resolve({ status, fields: answerFields, body: collected.octets() });
+        },
+        onFault(fault) {
+          clearTimeout(timer);
+          resolve({ fault: end ?? errorOf(fault) });
+        },
+      });
+    });
+}
+
+/** In the words of `upstream/forward.ts`. */
+function errorOf({ kind, answerBegun }: UpstreamFault): LookupError['fault'] {
+  if (kind === 'connect-timeout') return 'timeout';
+  if (kind === 'overloaded') return 'overloaded';
+  return kind === 'malformed' || (kind === 'reset' && answerBegun) ? 'invalid' : 'unreachable';
 }

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { TLSSocket } from 'node:tls';
 import type { RejectionName } from '../http/rejection.ts';
 import { endAlone } from '../lib/faults.ts';
-import { ClientConnection, type Handled } from './client-connection.ts';
+import { ClientConnection, type ClientConnectionOptions, type Handled } from './client-connection.ts';
 import { rejectionOfParserFault } from './client-error.ts';
 import { ClientMessage } from './client-message.ts';
 import type { ConnectionPlaces } from './connection-places.ts';
@@ -63,145 +63,191 @@ const maxWaiting = 16_384;
 /** How long a drain waits for the rest of a request head. */
 const lateHeadMs = 5_000;
 
-/** The public listener: node's own parser, every time-out and size set by hand, no request ever left without an end. */
-export function createListener(options: ListenerOptions): Listener {
-  /** Asks for an upgrade that is not made; its `request` event comes in the same turn. */
-  let declined: IncomingMessage | undefined;
-  const connections = new Map<Duplex, ClientConnection>();
-  /** As they were accepted, those in the middle of a TLS handshake included. */
-  const sockets = new Set<Socket>();
-  const limits: https.ServerOptions<typeof ClientMessage> = {
-    IncomingMessage: ClientMessage,
-    maxHeaderSize: options.requestHeadersBytes,
-    keepAliveTimeout: options.keepAliveTimeoutMs,
-    headersTimeout: 10_000,
-    handshakeTimeout: 10_000,
-    requestTimeout: 300_000,
-    connectionsCheckingInterval: 1_000,
-    insecureHTTPParser: false,
-    // The canonical request checks Host itself, so that a refusal has our error body.
-    requireHostHeader: false,
-    rejectNonStandardBodyWrites: false,
-    noDelay: true,
-    // A request without a body has no stream that would have to be ended and destroyed.
-    optimizeEmptyRequests: true,
-    shouldUpgradeCallback: (incoming) => {
-      const isMade = options.handleUpgrade !== undefined && isHandshake(incoming);
-      if (!isMade) declined = incoming;
-      return isMade;
-    },
-  };
-  const server = options.tls ? https.createServer({ ...limits, ...options.tls }) : http.createServer(limits);
-  server.maxHeadersCount = 1000;
-  server.maxRequestsPerSocket = 0;
-  let draining = false;
+/** Every time-out and size is set by hand. */
+const fixedSettings = {
+  IncomingMessage: ClientMessage,
+  headersTimeout: 10_000,
+  handshakeTimeout: 10_000,
+  requestTimeout: 300_000,
+  connectionsCheckingInterval: 1_000,
+  insecureHTTPParser: false,
+  // The canonical request checks Host itself, so that a refusal has our error body.
+  requireHostHeader: false,
+  rejectNonStandardBodyWrites: false,
+  noDelay: true,
+  // A request without a body has no stream that would have to be ended and destroyed.
+  optimizeEmptyRequests: true,
+} satisfies https.ServerOptions<typeof ClientMessage>;
 
-  const { places } = options;
-  const perConnection = { ...options, waiting: { count: 0, most: maxWaiting } };
+/** The public listener: node's own parser, and no request ever left without an end. */
+export function createListener(options: ListenerOptions): Listener {
+  return new HttpListener(options);
+}
+
+class HttpListener implements Listener {
+  readonly server: http.Server;
+  readonly #options: ListenerOptions;
+  readonly #perConnection: ClientConnectionOptions;
+  readonly #connections = new Map<Duplex, ClientConnection>();
+  /** As they were accepted, those in the middle of a TLS handshake included. */
+  readonly #sockets = new Set<Socket>();
   /** By their peer, which the socket of TLS has in common with the one under it. */
-  const handshakes = new Map<string, Socket>();
-  const connectionOf = (socket: Duplex): ClientConnection => {
-    const known = connections.get(socket);
-    if (known !== undefined) return known;
-    const connection = new ClientConnection(socket, perConnection);
-    if (draining) connection.drain();
-    connections.set(socket, connection);
-    socket.once('close', () => {
-      connections.delete(socket);
-      places?.busy(socket);
+  readonly #handshakes = new Map<string, Socket>();
+  /** Asks for an upgrade that is not made; its `request` event comes in the same turn. */
+  #declined: IncomingMessage | undefined;
+  #draining = false;
+
+  constructor(options: ListenerOptions) {
+    this.#options = options;
+    this.#perConnection = { ...options, waiting: { count: 0, most: maxWaiting } };
+    const settings = {
+      ...fixedSettings,
+      maxHeaderSize: options.requestHeadersBytes,
+      keepAliveTimeout: options.keepAliveTimeoutMs,
+      shouldUpgradeCallback: (incoming: IncomingMessage) => this.#shouldUpgrade(incoming),
+    };
+    this.server = options.tls
+      ? https.createServer({ ...settings, ...options.tls })
+      : http.createServer(settings);
+    this.server.maxHeadersCount = 1000;
+    this.server.maxRequestsPerSocket = 0;
+    this.#hear();
+  }
+
+  listen(): Promise<AddressInfo> {
+    const { server } = this;
+    return new Promise((resolve, reject) => {
+      server.once('error', reject);
+      server.listen(this.#options.port, this.#options.host, () => {
+        server.off('error', reject);
+        // EMFILE and the like while accepting: the connection is lost, the process is not.
+        server.on('error', () => {});
+        resolve(server.address() as AddressInfo);
+      });
     });
-    return connection;
-  };
-  const take = (incoming: IncomingMessage, response: ServerResponse) => {
-    // Node's parser stops behind it and drops what else came in the same read: whoever waits for an answer to that has to know.
-    if (incoming === declined) response.shouldKeepAlive = false;
-    declined = undefined;
-    connectionOf(incoming.socket).take(incoming, response);
-  };
-  const ofRequest = (incoming: IncomingMessage) => incoming.socket;
-  const accept = (socket: Socket) => {
-    if (places?.admit(socket) === false) return;
-    sockets.add(socket);
-    socket.once('close', () => sockets.delete(socket));
-    if (options.tls === undefined) connectionOf(socket);
-    else {
-      const peer = peerOf(socket);
-      handshakes.set(peer, socket);
-      socket.once('close', () => handshakes.delete(peer));
-    }
-  };
-  const secure = (socket: TLSSocket) => {
-    connectionOf(socket);
-    const raw = handshakes.get(peerOf(socket));
-    if (raw !== undefined) places?.busy(raw);
-    places?.idle(socket);
-  };
-  const refuseBytes = guarded((socket: Duplex, fault: NodeJS.ErrnoException) => {
-    // Without a finished handshake nothing can be said over TLS: what was written would wait, and the socket with it.
-    const isUnfinished = options.tls !== undefined && !connections.has(socket);
-    if (isUnfinished || fault.code === 'ECONNRESET' || !socket.writable) socket.destroy();
-    else connectionOf(socket).breakOff(rejectionOfParserFault(fault.code));
-  }, itself);
-  server.on('connection', guarded(accept, itself));
-  server.on('secureConnection', guarded(secure, itself));
-  server.on('request', guarded(take, ofRequest));
-  // Without these two node answers 100 and 417 by itself, before anybody was asked for a token.
-  server.on('checkContinue', guarded(take, ofRequest));
-  server.on('checkExpectation', guarded(take, ofRequest));
-  server.on('clientError', (fault, socket) => refuseBytes(socket, fault));
-  // CONNECT asks for a tunnel; there is none (RFC 9110 section 9.3.6). Node leaves the socket to us.
-  const refuseTunnel = ({ socket }: IncomingMessage) => {
-    socket.on('error', () => socket.destroy());
-    connectionOf(socket).breakOff('method-not-allowed');
-  };
-  server.on('connect', guarded(refuseTunnel, ofRequest));
-  const { handleUpgrade } = options;
-  if (handleUpgrade) {
+  }
+
+  useCertificate(tls: Certificate): void {
+    if (this.server instanceof https.Server) this.server.setSecureContext(tls);
+  }
+
+  async drain({ graceMs, withinMs }: DrainOptions): Promise<void> {
+    this.#draining = true;
+    for (const connection of this.#connections.values()) connection.drain();
+    if (graceMs > 0) await sleep(graceMs);
+    const closed = closeListening(this.server, this.#connections.values());
+    const end = (isDue: (socket: Duplex, connection: ClientConnection) => boolean) => {
+      for (const [socket, connection] of this.#connections) if (isDue(socket, connection)) connection.end();
+    };
+    // Node has ended those between two requests. It waits for ever for those that never sent one, or half of one.
+    end((socket, connection) => !connection.isIdle || (socket as Socket).bytesRead === 0);
+    const halves = setTimeout(() => end(() => true), lateHeadMs);
+    const deadline = setTimeout(() => {
+      for (const socket of this.#sockets) socket.destroy();
+    }, withinMs);
+    await closed;
+    clearTimeout(halves);
+    clearTimeout(deadline);
+  }
+
+  #hear(): void {
+    const { server } = this;
+    const take = guarded(
+      (incoming: IncomingMessage, response: ServerResponse) => this.#take(incoming, response),
+      ofRequest,
+    );
+    const refuseBytes = guarded(
+      (socket: Duplex, fault: NodeJS.ErrnoException) => this.#refuseBytes(socket, fault),
+      itself,
+    );
+    server.on(
+      'connection',
+      guarded((socket: Socket) => this.#accept(socket), itself),
+    );
+    server.on(
+      'secureConnection',
+      guarded((socket: TLSSocket) => this.#secure(socket), itself),
+    );
+    server.on('request', take);
+    // Without these two node answers 100 and 417 by itself, before anybody was asked for a token.
+    server.on('checkContinue', take);
+    server.on('checkExpectation', take);
+    server.on('clientError', (fault, socket) => refuseBytes(socket, fault));
+    server.on(
+      'connect',
+      guarded((incoming: IncomingMessage) => this.#refuseTunnel(incoming), ofRequest),
+    );
+    const { handleUpgrade } = this.#options;
+    if (handleUpgrade === undefined) return;
     const upgrade = (incoming: IncomingMessage, socket: Duplex, head: Buffer) => {
       socket.on('error', () => socket.destroy());
-      const connection = connectionOf(socket);
+      const connection = this.#connectionOf(socket);
       if (!connection.isIdle) return connection.breakOff('bad-request');
       // It ends with its token or with either side, and makes room for nobody.
-      places?.busy(socket);
+      this.#options.places?.busy(socket);
       handleUpgrade(incoming, socket, head);
     };
     server.on('upgrade', guarded(upgrade, ofRequest));
   }
 
-  return {
-    server,
-    listen: () =>
-      new Promise((resolve, reject) => {
-        server.once('error', reject);
-        server.listen(options.port, options.host, () => {
-          server.off('error', reject);
-          // EMFILE and the like while accepting: the connection is lost, the process is not.
-          server.on('error', () => {});
-          resolve(server.address() as AddressInfo);
-        });
-      }),
-    useCertificate(tls) {
-      if (server instanceof https.Server) server.setSecureContext(tls);
-    },
-    async drain({ graceMs, withinMs }) {
-      draining = true;
-      for (const connection of connections.values()) connection.drain();
-      if (graceMs > 0) await sleep(graceMs);
-      const closed = closeListening(server, connections.values());
-      const end = (isDue: (socket: Duplex, connection: ClientConnection) => boolean) => {
-        for (const [socket, connection] of connections) if (isDue(socket, connection)) connection.end();
-      };
-      // Node has ended those between two requests. It waits for ever for those that never sent one, or half of one.
-      end((socket, connection) => !connection.isIdle || (socket as Socket).bytesRead === 0);
-      const halves = setTimeout(() => end(() => true), lateHeadMs);
-      const deadline = setTimeout(() => {
-        for (const socket of sockets) socket.destroy();
-      }, withinMs);
-      await closed;
-      clearTimeout(halves);
-      clearTimeout(deadline);
-    },
-  };
+  #shouldUpgrade(incoming: IncomingMessage): boolean {
+    const isMade = this.#options.handleUpgrade !== undefined && isHandshake(incoming);
+    if (!isMade) this.#declined = incoming;
+    return isMade;
+  }
+
+  #accept(socket: Socket): void {
+    if (this.#options.places?.admit(socket) === false) return;
+    this.#sockets.add(socket);
+    socket.once('close', () => this.#sockets.delete(socket));
+    if (this.#options.tls === undefined) this.#connectionOf(socket);
+    else {
+      const peer = peerOf(socket);
+      this.#handshakes.set(peer, socket);
+      socket.once('close', () => this.#handshakes.delete(peer));
+    }
+  }
+
+  #secure(socket: TLSSocket): void {
+    const { places } = this.#options;
+    this.#connectionOf(socket);
+    const raw = this.#handshakes.get(peerOf(socket));
+    if (raw !== undefined) places?.busy(raw);
+    places?.idle(socket);
+  }
+
+  #take(incoming: IncomingMessage, response: ServerResponse): void {
+    // Node's parser stops behind it and drops what else came in the same read: whoever waits for an answer to that has to know.
+    if (incoming === this.#declined) response.shouldKeepAlive = false;
+    this.#declined = undefined;
+    this.#connectionOf(incoming.socket).take(incoming, response);
+  }
+
+  #refuseBytes(socket: Duplex, fault: NodeJS.ErrnoException): void {
+    // Without a finished handshake nothing can be said over TLS: what was written would wait, and the socket with it.
+    const isUnfinished = this.#options.tls !== undefined && !this.#connections.has(socket);
+    if (isUnfinished || fault.code === 'ECONNRESET' || !socket.writable) socket.destroy();
+    else this.#connectionOf(socket).breakOff(rejectionOfParserFault(fault.code));
+  }
+
+  /** CONNECT asks for a tunnel; there is none (RFC 9110 section 9.3.6). Node leaves the socket to us. */
+  #refuseTunnel({ socket }: IncomingMessage): void {
+    socket.on('error', () => socket.destroy());
+    this.#connectionOf(socket).breakOff('method-not-allowed');
+  }
+
+  #connectionOf(socket: Duplex): ClientConnection {
+    const known = this.#connections.get(socket);
+    if (known !== undefined) return known;
+    const connection = new ClientConnection(socket, this.#perConnection);
+    if (this.#draining) connection.drain();
+    this.#connections.set(socket, connection);
+    socket.once('close', () => {
+      this.#connections.delete(socket);
+      this.#options.places?.busy(socket);
+    });
+    return connection;
+  }
 }
 
 /** RFC 6455 section 4.2.1: GET, HTTP/1.1, and no body, whose octets would be taken for what the client says then. */
@@ -230,6 +276,10 @@ function guarded<Subject, Second, Third>(
 }
 
 function itself(socket: Duplex): Duplex {
+  return socket;
+}
+
+function ofRequest({ socket }: IncomingMessage): Duplex {
   return socket;
 }
 
