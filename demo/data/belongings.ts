@@ -15,66 +15,31 @@ import {
 const created = { createdAt: '2026-01-15 09:30:00.000000', updatedAt: '2026-01-15 09:30:00.000000' };
 const euro = { priceMode: 'GROSS_MODE', currency: 'EUR', store: 'DE' } as const;
 
+function cart(id: string, owner: string, name: string, quantities: Record<string, number>): Cart {
+  const items = Object.entries(quantities).map(([sku, quantity]) => ({ sku, quantity }));
+  return { ...euro, id, owner, name, isDefault: false, items, codes: [] };
+}
+
+const everydayItems = { '001_25904006': 1, '209_12554247': 2, '218_1233': 10 };
+
 export const seedCarts: readonly Cart[] = [
+  { ...cart(cartIds.everyday, sonia, 'Everyday purchases', everydayItems), isDefault: true },
+  cart(cartIds.office, sonia, 'Office', { '134_29759322': 1 }),
   {
-    ...euro,
-    id: cartIds.everyday,
-    owner: sonia,
-    name: 'Everyday purchases',
-    isDefault: true,
-    items: [
-      { sku: '001_25904006', quantity: 1 },
-      { sku: '209_12554247', quantity: 2 },
-      { sku: '218_1233', quantity: 10 },
-    ],
-    codes: [],
-  },
-  {
-    ...euro,
-    id: cartIds.office,
-    owner: sonia,
-    name: 'Office',
-    isDefault: false,
-    items: [{ sku: '134_29759322', quantity: 1 }],
-    codes: [],
-  },
-  {
-    ...euro,
-    id: cartIds.celebration,
-    owner: sonia,
-    name: 'Celebration',
-    isDefault: false,
-    items: [
-      { sku: '301_4711', quantity: 2 },
-      { sku: '020_21081478', quantity: 1 },
-    ],
+    ...cart(cartIds.celebration, sonia, 'Celebration', { '301_4711': 2, '020_21081478': 1 }),
     codes: ['SUMMER10', 'SAVE5', 'GIFT-50'],
   },
-  { ...euro, id: cartIds.forgotten, owner: sonia, name: 'Forgotten', isDefault: false, items: [], codes: [] },
-  {
-    ...euro,
-    id: cartIds.foreign,
-    owner: 'DE--22',
-    name: 'Karl’s cart',
-    isDefault: true,
-    items: [{ sku: '155_30149933', quantity: 1 }],
-    codes: [],
-  },
+  cart(cartIds.forgotten, sonia, 'Forgotten', {}),
+  { ...cart(cartIds.foreign, 'DE--22', 'Karl’s cart', { '155_30149933': 1 }), isDefault: true },
 ];
 
+function sharedOffice(id: string, idCompanyUser: string, idCartPermissionGroup: number): SharedCart {
+  return { id, cartId: cartIds.office, idCompanyUser, idCartPermissionGroup };
+}
+
 export const seedSharedCarts: readonly SharedCart[] = [
-  {
-    id: sharedCartIds.withKarl,
-    cartId: cartIds.office,
-    idCompanyUser: companyUserIds.karl,
-    idCartPermissionGroup: 1,
-  },
-  {
-    id: sharedCartIds.withNora,
-    cartId: cartIds.office,
-    idCompanyUser: companyUserIds.nora,
-    idCartPermissionGroup: 2,
-  },
+  sharedOffice(sharedCartIds.withKarl, companyUserIds.karl, 1),
+  sharedOffice(sharedCartIds.withNora, companyUserIds.nora, 2),
 ];
 
 export const seedWishlists: readonly ProductList[] = [
@@ -125,6 +90,11 @@ function item(
   return { uuid, sku, name, ...amounts, merchantReference: 'MER000006', state };
 }
 
+const hafenweg = {
+  ...{ firstName: 'Sonia', lastName: 'Wagner' },
+  ...{ address1: 'Hafenweg', address2: '12', city: 'Munich' },
+};
+
 function order(reference: string, owner: string, items: OrderItem[]): Order {
   const subtotal = items.reduce((sum, each) => sum + each.sumPrice, 0);
   const expenseTotal = 490;
@@ -146,20 +116,8 @@ function order(reference: string, owner: string, items: OrderItem[]): Order {
       remunerationTotal: 0,
     },
     items,
-    billingAddress: {
-      firstName: 'Sonia',
-      lastName: 'Wagner',
-      address1: 'Hafenweg',
-      address2: '12',
-      city: 'Munich',
-    },
-    shippingAddress: {
-      firstName: 'Sonia',
-      lastName: 'Wagner',
-      address1: 'Hafenweg',
-      address2: '12',
-      city: 'Munich',
-    },
+    billingAddress: hafenweg,
+    shippingAddress: hafenweg,
     shipmentMethod: 'Standard',
     paymentMethod: 'Invoice',
     discounts: [],

@@ -8,57 +8,32 @@ export type CategoryNode = {
   readonly url: Localized;
 };
 
+function node(nodeId: number, parent: number | null, en: string, de: string, url: Localized): CategoryNode {
+  return { nodeId, parent, name: { en, de }, url };
+}
+
+const cameras = { en: '/en/cameras-&-camcorders', de: '/de/kameras-&-camcorder' };
+
+/** The same path in both languages. */
+function alike(path: string): Localized {
+  return { en: `/en${path}`, de: `/de${path}` };
+}
+
+function inCameras(en: string, de: string): Localized {
+  return { en: `${cameras.en}/${en}`, de: `${cameras.de}/${de}` };
+}
+
 /** Real shops have raw `&` and `'` in the URLs of their categories. */
 export const categoryNodes: readonly CategoryNode[] = [
-  { nodeId: 1, parent: null, name: { en: 'Demoshop', de: 'Demoshop' }, url: { en: '/en', de: '/de' } },
-  {
-    nodeId: 2,
-    parent: 1,
-    name: { en: 'Cameras & Camcorders', de: 'Kameras & Camcorder' },
-    url: { en: '/en/cameras-&-camcorders', de: '/de/kameras-&-camcorder' },
-  },
-  {
-    nodeId: 3,
-    parent: 2,
-    name: { en: 'Digital Cameras', de: 'Digitalkameras' },
-    url: { en: '/en/cameras-&-camcorders/digital-cameras', de: '/de/kameras-&-camcorder/digitalkameras' },
-  },
-  {
-    nodeId: 4,
-    parent: 2,
-    name: { en: 'Camcorders', de: 'Camcorder' },
-    url: { en: '/en/cameras-&-camcorders/camcorders', de: '/de/kameras-&-camcorder/camcorder' },
-  },
-  {
-    nodeId: 5,
-    parent: 1,
-    name: { en: 'Computer', de: 'Computer' },
-    url: { en: '/en/computer', de: '/de/computer' },
-  },
-  {
-    nodeId: 6,
-    parent: 5,
-    name: { en: 'Notebooks', de: 'Notebooks' },
-    url: { en: '/en/computer/notebooks', de: '/de/computer/notebooks' },
-  },
-  {
-    nodeId: 7,
-    parent: 5,
-    name: { en: "Pc's/Workstations", de: "Pc's/Workstations" },
-    url: { en: "/en/computer/pc's/workstations", de: "/de/computer/pc's/workstations" },
-  },
-  {
-    nodeId: 8,
-    parent: 5,
-    name: { en: 'Tablets', de: 'Tablets' },
-    url: { en: '/en/computer/tablets', de: '/de/computer/tablets' },
-  },
-  {
-    nodeId: 9,
-    parent: 1,
-    name: { en: 'Office', de: 'Büro' },
-    url: { en: '/en/office', de: '/de/buero' },
-  },
+  node(1, null, 'Demoshop', 'Demoshop', alike('')),
+  node(2, 1, 'Cameras & Camcorders', 'Kameras & Camcorder', cameras),
+  node(3, 2, 'Digital Cameras', 'Digitalkameras', inCameras('digital-cameras', 'digitalkameras')),
+  node(4, 2, 'Camcorders', 'Camcorder', inCameras('camcorders', 'camcorder')),
+  node(5, 1, 'Computer', 'Computer', alike('/computer')),
+  node(6, 5, 'Notebooks', 'Notebooks', alike('/computer/notebooks')),
+  node(7, 5, "Pc's/Workstations", "Pc's/Workstations", alike("/computer/pc's/workstations")),
+  node(8, 5, 'Tablets', 'Tablets', alike('/computer/tablets')),
+  node(9, 1, 'Office', 'Büro', { en: '/en/office', de: '/de/buero' }),
 ];
 
 export type CmsPage = {
