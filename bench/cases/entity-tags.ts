@@ -24,8 +24,8 @@ const noRedis = 'Redis: not to be had here';
 
 /** What tags cost beside the same request without. */
 export function entityTagCases(stage: Stage): BenchCase[] {
-  const start = async (name: string, store: string, tags: string) => {
-    const contestant = await startShopward(name, stage.upstream, {
+  const start = async (name: string, store: string, tags: string, upstream = stage.upstream) => {
+    const contestant = await startShopward(name, upstream, {
       rows,
       more: `store: { url: '${store}' }\n${tags}\n`,
     });
@@ -95,7 +95,7 @@ export function entityTagCases(stage: Stage): BenchCase[] {
       },
     },
     {
-      name: 'PATCH with If-Match, 32 writers, a replica that confirms 5 ms away',
+      name: 'PATCH with If-Match, 32 writers, a shop that takes 20 ms, a replica that confirms 5 ms away',
       connections: 32,
       // Two thirds of the writes.
       targets: [{ row: 'replicas: 1', against: 'replicas: 0', of: 'time', most: 1.5 }],
@@ -105,6 +105,8 @@ export function entityTagCases(stage: Stage): BenchCase[] {
         const way = await startFaultProxy(Number(new URL(primary.url).port));
         await way.set({ toUpstream: { delayMs: 5 } });
         await startRedis(way.port);
+        const shop = await startFaultProxy(Number(new URL(stage.upstream).port));
+        await shop.set({ toUpstream: { delayMs: 20 } });
         const request = {
           ...get('/carts/', { 'Content-Type': 'application/json' }),
           method: 'PATCH',
@@ -116,7 +118,10 @@ export function entityTagCases(stage: Stage): BenchCase[] {
         for (const replicas of [0, 1]) {
           const name = `replicas: ${replicas}`;
           const store = `${primary.url}', prefix: 'r${replicas}', replicas: ${replicas}, owner: 'bench`;
-          entries.push({ contestant: await start(name, store, tracked('0s')), request });
+          entries.push({
+            contestant: await start(name, store, tracked('0s'), `http://127.0.0.1:${shop.port}`),
+            request,
+          });
         }
         return { entries };
       },
