@@ -1,5 +1,6 @@
 import { type ProtectedResource, resourceId } from '../access/protected-list.ts';
 import type { Problem } from '../config/problem.ts';
+import type { HealthDetail } from '../lib/component.ts';
 import type { Purge } from '../url-resolver/purge-log.ts';
 import type { UrlResolver } from '../url-resolver/url-resolver.ts';
 import type { Activity, ExchangeCount } from './activity.ts';
@@ -15,14 +16,7 @@ export interface PartState {
   readonly status: 'ok' | 'limping' | 'down' | 'off';
   /** One line in words. */
   readonly text: string;
-  readonly facts: readonly PartFact[];
-}
-
-export interface PartFact {
-  readonly label: string;
-  readonly value: string | number | null;
-  /** `time`: milliseconds since the epoch; `ms`: a span. */
-  readonly unit?: 'time' | 'ms';
+  readonly facts: readonly HealthDetail[];
 }
 
 export interface StateOptions {

@@ -1,8 +1,8 @@
 import type { KeySource } from '../access/key-source.ts';
 import type { UpstreamActivity } from '../admin/activity.ts';
-import type { PartFact, PartState } from '../admin/state-endpoints.ts';
+import type { PartState } from '../admin/state-endpoints.ts';
 import type { Config } from '../config/schema.ts';
-import type { Component } from '../lib/component.ts';
+import type { Component, HealthDetail } from '../lib/component.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { Forwarder } from '../upstream/forwarder.ts';
@@ -50,7 +50,7 @@ function describeComponent({ name, health }: Component): PartState[] {
   ];
 }
 
-const fact = (label: string, value: PartFact['value'], unit?: 'time' | 'ms'): PartFact =>
+const fact = (label: string, value: HealthDetail['value'], unit?: 'time' | 'ms'): HealthDetail =>
   unit === undefined ? { label, value } : { label, value, unit };
 
 /** How long a failure of the upstream still counts as news. */

@@ -1,6 +1,7 @@
 import type { Readiness } from '../admin/admin-server.ts';
-import type { PartFact, PartState } from '../admin/state-endpoints.ts';
+import type { PartState } from '../admin/state-endpoints.ts';
 import type { ProcessStatus } from '../app/process-status.ts';
+import type { HealthDetail } from '../lib/component.ts';
 import {
   combineCounts,
   type Exposition,
@@ -115,8 +116,8 @@ export function mergeParts(answers: readonly (readonly PartState[])[]): PartStat
   });
 }
 
-function mergeFact(facts: readonly PartFact[], isCommon: boolean): PartFact {
-  const [first] = facts as readonly [PartFact, ...PartFact[]];
+function mergeFact(facts: readonly HealthDetail[], isCommon: boolean): HealthDetail {
+  const [first] = facts as readonly [HealthDetail, ...HealthDetail[]];
   const numbers = facts.map(({ value }) => value).filter((value) => typeof value === 'number');
   if (numbers.length === 0) return first;
   const isLatest = first.unit !== undefined || isCommon;
