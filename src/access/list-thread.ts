@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
-import type { Problem } from '../config/problem.ts';
 import type { PathRules } from '../http/path-table.ts';
+import type { Problem } from '../lib/problem.ts';
 import { finishInSlices } from '../lib/slices.ts';
 import { compileInSteps, type ProtectedList, type ProtectedResource } from './protected-list.ts';
 import type { RenderedDocument } from './published-documents.ts';

@@ -1,5 +1,5 @@
 import { isAlias, isMap, isScalar, isSeq, type Pair } from 'yaml';
-import { hasErrors, type Problem, sortProblems } from '../config/problem.ts';
+import { hasErrors, type Problem, sortProblems } from '../lib/problem.ts';
 import {
   type ProtectedResource,
   type ProtectedResources,

@@ -1,6 +1,6 @@
-import type { Problem } from '../config/problem.ts';
 import { foldSegment } from '../http/path-folding.ts';
 import { type PathTemplate, templateShape } from '../http/path-template.ts';
+import type { Problem } from '../lib/problem.ts';
 import { type ProtectedResource, resourceId } from './protected-list.ts';
 import type { ListSource } from './protected-list-source.ts';
 

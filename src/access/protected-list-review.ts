@@ -1,7 +1,7 @@
-import type { Problem } from '../config/problem.ts';
 import { foldSegment, isVersionSegment } from '../http/path-folding.ts';
 import { buildPathTable, type PathRules } from '../http/path-table.ts';
 import { isTemplateProblem, parsePathTemplate, templateShape } from '../http/path-template.ts';
+import type { Problem } from '../lib/problem.ts';
 import {
   type ProtectedResource,
   type ProtectedResources,

@@ -7,7 +7,7 @@ import {
   parseDocument,
   type YAMLError,
 } from 'yaml';
-import type { Problem } from '../config/problem.ts';
+import type { Problem } from '../lib/problem.ts';
 
 /** The YAML of a list, parsed but not yet checked. */
 export interface ListSource {

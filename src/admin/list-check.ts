@@ -2,7 +2,7 @@ import { Worker } from 'node:worker_threads';
 import { type ProtectedResource, resourceId } from '../access/protected-list.ts';
 import { parseProtectedList } from '../access/protected-list-document.ts';
 import { diffProtectedLists, type RouteChange } from '../access/protected-list-review.ts';
-import type { Problem } from '../config/problem.ts';
+import type { Problem } from '../lib/problem.ts';
 
 // A URL is not rewritten when the sources are compiled, so the name follows the one of this file.
 const workerFile = new URL(

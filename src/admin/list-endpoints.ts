@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { type FileHandle, open, readFile, realpath, rename, unlink } from 'node:fs/promises';
 import path from 'node:path';
-import { hasErrors } from '../config/problem.ts';
+import { hasErrors } from '../lib/problem.ts';
 import { type AdminAnswer, fieldsOf, type JsonEndpoint } from './admin-endpoint.ts';
 import { checkListInThread, type ListCheck } from './list-check.ts';
 

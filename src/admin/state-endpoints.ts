@@ -1,6 +1,6 @@
 import { type ProtectedResource, resourceId } from '../access/protected-list.ts';
-import type { Problem } from '../config/problem.ts';
 import type { HealthDetail } from '../lib/component.ts';
+import type { Problem } from '../lib/problem.ts';
 import type { Purge } from '../url-resolver/purge-log.ts';
 import type { UrlResolver } from '../url-resolver/url-resolver.ts';
 import type { Activity, ExchangeCount } from './activity.ts';

@@ -1,7 +1,7 @@
-import { formatProblem } from '../config/problem.ts';
 import type { Config } from '../config/schema.ts';
 import type { PathRules } from '../http/path-table.ts';
 import { type Component, counter, gauge, healthOf, type MetricSpec } from '../lib/component.ts';
+import { formatProblem } from '../lib/problem.ts';
 import type { Filter } from '../proxy/filter.ts';
 import type { Redis } from '../redis/redis.ts';
 import type { Log } from '../telemetry/log.ts';

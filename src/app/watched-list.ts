@@ -2,10 +2,10 @@ import { compileListInThread } from '../access/list-thread.ts';
 import { compileProtectedList, type ProtectedList } from '../access/protected-list.ts';
 import { parseProtectedList } from '../access/protected-list-document.ts';
 import { type RenderedDocument, renderProtectedResources } from '../access/published-documents.ts';
-import { formatProblem, type Problem } from '../config/problem.ts';
-import { decodeText, type FileBytes, FileWatch } from '../config/watched-file.ts';
 import type { PathRules } from '../http/path-table.ts';
 import { counter, gauge, type MetricSpec } from '../lib/component.ts';
+import { formatProblem, type Problem } from '../lib/problem.ts';
+import { decodeText, type FileBytes, FileWatch } from '../lib/watched-file.ts';
 import type { Log } from '../telemetry/log.ts';
 
 /** The protected list in force, and what became of the last edit. */

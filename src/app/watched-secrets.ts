@@ -1,9 +1,9 @@
 import type { LoadedConfig, RefusedConfig } from '../config/load.ts';
 import { type Certificate, certificateEndMs, certificateNotice } from '../config/named-files.ts';
-import { formatProblem, type Problem } from '../config/problem.ts';
 import type { Config } from '../config/schema.ts';
-import { FileWatch } from '../config/watched-file.ts';
 import { gauge, type MetricSpec } from '../lib/component.ts';
+import { formatProblem, type Problem } from '../lib/problem.ts';
+import { FileWatch } from '../lib/watched-file.ts';
 import type { Log } from '../telemetry/log.ts';
 
 /** The settings that take effect without a restart when the files change that they come from. */

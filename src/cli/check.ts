@@ -1,7 +1,7 @@
 import { loadConfig } from '../config/load.ts';
 import type { ConfigFile } from '../config/named-files.ts';
-import { formatProblem, hasErrors, type Problem } from '../config/problem.ts';
 import type { Config } from '../config/schema.ts';
+import { formatProblem, hasErrors, type Problem } from '../lib/problem.ts';
 import { type CommandIo, processIo } from './command-io.ts';
 import { adviceValidators } from './file-validators.ts';
 

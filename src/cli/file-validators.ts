@@ -5,9 +5,9 @@ import { parseProtectedList } from '../access/protected-list-document.ts';
 import { findSuspicious } from '../access/protected-list-review.ts';
 import { compileFilters } from '../app/filters.ts';
 import type { FileValidators } from '../config/named-files.ts';
-import type { Problem } from '../config/problem.ts';
 import type { PartialConfig } from '../config/schema.ts';
 import { isRejection } from '../http/rejection.ts';
+import type { Problem } from '../lib/problem.ts';
 import { loadMappingFile } from '../url-resolver/mapping-file/mapping-file.ts';
 import { canonicaliseAsked } from './explain/explanation.ts';
 

@@ -3,8 +3,8 @@ import type { ProtectedResources } from '../access/protected-list.ts';
 import { parseProtectedList } from '../access/protected-list-document.ts';
 import { maxListLength } from '../access/protected-list-source.ts';
 import { type LoadedConfig, loadConfig } from '../config/load.ts';
-import { formatProblem, type Problem } from '../config/problem.ts';
-import { decodeText, readSettledFile } from '../config/watched-file.ts';
+import { formatProblem, type Problem } from '../lib/problem.ts';
+import { decodeText, readSettledFile } from '../lib/watched-file.ts';
 import type { CommandIo } from './command-io.ts';
 import { fileValidators } from './file-validators.ts';
 

@@ -1,5 +1,5 @@
 import { loadConfig } from '../config/load.ts';
-import { formatProblem } from '../config/problem.ts';
+import { formatProblem } from '../lib/problem.ts';
 import { askAdmin } from './ask-admin.ts';
 import { type CommandIo, processIo } from './command-io.ts';
 

@@ -1,6 +1,6 @@
 import { loadConfig } from '../config/load.ts';
-import { formatProblem } from '../config/problem.ts';
 import type { Config } from '../config/schema.ts';
+import { formatProblem } from '../lib/problem.ts';
 import { connectRedis } from '../redis/connect-redis.ts';
 import { RedisUnavailable } from '../redis/faults.ts';
 import { RedisTokenStore } from '../refresh-tokens/redis-store.ts';

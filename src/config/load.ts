@@ -1,10 +1,11 @@
 import { existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { isObject } from '../lib/json.ts';
+import { hasErrors, type Problem, sortProblems } from '../lib/problem.ts';
+import { decodeText, readSecret, readSettledFile } from '../lib/watched-file.ts';
 import { issueText, type SettingProblem, settingProblems, unknownKey } from './issues.ts';
 import { configJsonSchema } from './json-schema.ts';
 import { type ConfigFile, type FileValidators, readNamedFiles, resolveNamedFiles } from './named-files.ts';
-import { hasErrors, type Problem, sortProblems } from './problem.ts';
 import { checkRules } from './rules.ts';
 import { type Config, configSchema, type PartialConfig } from './schema.ts';
 import {
@@ -13,7 +14,6 @@ import {
   readPlainValue,
   substituteReferences,
 } from './source-document.ts';
-import { decodeText, readSecret, readSettledFile } from './watched-file.ts';
 
 export interface LoadOptions {
   /** As given by `--config`; left out: the first of `defaultConfigFiles` that is there. */

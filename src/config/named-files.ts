@@ -1,11 +1,11 @@
 import { X509Certificate } from 'node:crypto';
 import { dirname, join, resolve } from 'node:path';
 import { createSecureContext } from 'node:tls';
+import type { Problem } from '../lib/problem.ts';
+import { checkReadable, decodeText, readSettledFile } from '../lib/watched-file.ts';
 import type { SettingProblem } from './issues.ts';
 import type { SettingPath } from './json-schema.ts';
-import type { Problem } from './problem.ts';
 import type { Config, PartialConfig } from './schema.ts';
-import { checkReadable, decodeText, readSettledFile } from './watched-file.ts';
 
 export type FileRole =
   | 'config'

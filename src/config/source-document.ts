@@ -9,8 +9,8 @@ import {
   type Node,
   parseDocument,
 } from 'yaml';
+import type { Problem } from '../lib/problem.ts';
 import { type JsonSchema, type SettingPath, schemasAt } from './json-schema.ts';
-import type { Problem } from './problem.ts';
 
 /** A YAML file, parsed but not yet checked: its tree, and where each setting stands. */
 export interface SourceDocument {

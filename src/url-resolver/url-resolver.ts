@@ -1,6 +1,6 @@
-import type { Problem } from '../config/problem.ts';
 import type { CanonicalRequest } from '../http/canonical-request.ts';
 import type { Answer, Rejection } from '../http/rejection.ts';
+import type { Problem } from '../lib/problem.ts';
 import { createResolverMatcher, type ResolverMatcher } from './filter.ts';
 import type { Lifetimes } from './local-cache.ts';
 import { LocalCache } from './local-cache.ts';

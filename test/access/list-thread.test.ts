@@ -4,7 +4,7 @@ import { compileListInThread } from '../../src/access/list-thread.ts';
 import { compileProtectedList } from '../../src/access/protected-list.ts';
 import { parseProtectedList } from '../../src/access/protected-list-document.ts';
 import { renderProtectedResources } from '../../src/access/published-documents.ts';
-import type { Problem } from '../../src/config/problem.ts';
+import type { Problem } from '../../src/lib/problem.ts';
 
 const options = { ignoredPrefixes: ['/index.php'] };
 const file = 'list.yaml';

@@ -7,7 +7,7 @@ import { compileProtectedList } from '../../src/access/protected-list.ts';
 import { parseProtectedList } from '../../src/access/protected-list-document.ts';
 import { diffProtectedLists } from '../../src/access/protected-list-review.ts';
 import { adviceValidators, fileValidators } from '../../src/cli/file-validators.ts';
-import { formatProblem } from '../../src/config/problem.ts';
+import { formatProblem } from '../../src/lib/problem.ts';
 import { tableRequest } from '../http/path-table-request.ts';
 import { contractRows } from './contract-rows.ts';
 

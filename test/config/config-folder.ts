@@ -4,7 +4,7 @@ import path from 'node:path';
 import { onTestFinished } from 'vitest';
 import { loadConfig } from '../../src/config/load.ts';
 import type { FileValidators } from '../../src/config/named-files.ts';
-import { formatProblem } from '../../src/config/problem.ts';
+import { formatProblem } from '../../src/lib/problem.ts';
 
 /** A folder of its own for one test, gone when the test is over. */
 export function makeFolder(files: Readonly<Record<string, string | Uint8Array>> = {}): string {

@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { loadConfig } from '../../src/config/load.ts';
-import { formatProblem } from '../../src/config/problem.ts';
+import { formatProblem } from '../../src/lib/problem.ts';
 import { testCertificate, testKey } from '../harness/tls-fixture.ts';
 import { keys, loadGood, loadText, makeFolder, problemLines } from './config-folder.ts';
 

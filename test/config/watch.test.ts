@@ -12,7 +12,7 @@ import {
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { type FileBytes, FileWatch, readStamp, type WatchOptions } from '../../src/config/watched-file.ts';
+import { type FileBytes, FileWatch, readStamp, type WatchOptions } from '../../src/lib/watched-file.ts';
 import { makeFolder } from './config-folder.ts';
 
 /** Far beyond any test: what comes in spite of it comes by the directory's events. */

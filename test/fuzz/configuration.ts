@@ -5,8 +5,8 @@ import fc from 'fast-check';
 import { compileProtectedList } from '../../src/access/protected-list.ts';
 import { parseProtectedList } from '../../src/access/protected-list-document.ts';
 import { validateConfig } from '../../src/config/load.ts';
-import type { Problem } from '../../src/config/problem.ts';
 import { parseSourceDocument, readPlainValue } from '../../src/config/source-document.ts';
+import type { Problem } from '../../src/lib/problem.ts';
 import { type FuzzTarget, fuzzTarget } from './fuzz-target.ts';
 
 const folder = path.join(import.meta.dirname, '../../config');

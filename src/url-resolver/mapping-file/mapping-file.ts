@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { Worker } from 'node:worker_threads';
-import type { Problem } from '../../config/problem.ts';
+import type { Problem } from '../../lib/problem.ts';
 import type { Mapping } from '../mapping.ts';
 import type { FileReading } from './read-mapping-file.ts';
 import { MappingTable } from './table.ts';

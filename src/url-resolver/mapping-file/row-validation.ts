@@ -1,4 +1,4 @@
-import type { Problem } from '../../config/problem.ts';
+import type { Problem } from '../../lib/problem.ts';
 import { entityTypes, maxUrlBytes } from '../mapping.ts';
 import type { ByteRange } from './table.ts';
 

@@ -2,13 +2,12 @@ import { type FSWatcher, readFileSync, watch } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Bytes, Milliseconds } from './values.ts';
 
 export interface WatchOptions {
   /** Between two readings of the file when no event comes. Default: 2000. */
-  readonly pollMs?: Milliseconds;
+  readonly pollMs?: number;
   /** Pause between two reads that must agree before a change is reported. Default: 100. */
-  readonly settleMs?: Milliseconds;
+  readonly settleMs?: number;
   /** One reading of the file. Default: its content up to 16 MiB; `readStamp` for files too large to be compared. */
   readonly read?: (path: string) => Promise<FileBytes>;
   /** What is in effect already; a file that differs from it is reported at once. Default: what the first reading finds. */
@@ -27,7 +26,7 @@ export class FileWatch {
   readonly #path: string;
   readonly #onChange: (content: FileBytes) => void;
   readonly #read: (path: string) => Promise<FileBytes>;
-  readonly #settleMs: Milliseconds;
+  readonly #settleMs: number;
   readonly #timer: NodeJS.Timeout;
   #known: FileBytes | undefined;
   #directory: { readonly watcher: FSWatcher; readonly inode: bigint } | undefined;
@@ -118,9 +117,9 @@ export type FileText = { readonly text: string } | { readonly fault: string };
 export type FileBytes = { readonly bytes: Buffer } | { readonly fault: string };
 
 interface ReadOptions {
-  readonly maxBytes: Bytes;
+  readonly maxBytes: number;
   /** Pause between two reads that must agree. */
-  readonly settleMs?: Milliseconds;
+  readonly settleMs?: number;
 }
 
 const defaultSettleMs = 20;
@@ -145,7 +144,7 @@ export function isSame(a: FileBytes, b: FileBytes): boolean {
 }
 
 /** One look at a file. Never throws. */
-export async function readOnce(path: string, maxBytes: Bytes): Promise<FileBytes> {
+export async function readOnce(path: string, maxBytes: number): Promise<FileBytes> {
   try {
     const file = await open(path, 'r');
     try {
