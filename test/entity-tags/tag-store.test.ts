@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { digest, randomTag } from '../../src/entity-tags/keys.ts';
-import { MemoryTagStore } from '../../src/entity-tags/memory-store.ts';
 import { RedisTagStore } from '../../src/entity-tags/redis-store.ts';
 import type { ReadStamp } from '../../src/entity-tags/tag-store.ts';
 import { connectRedis } from '../../src/redis/connect-redis.ts';
@@ -9,33 +8,6 @@ import type { Redis } from '../../src/redis/redis.ts';
 import { startCluster, startRedis, startSentinel, until } from '../harness/redis-processes.ts';
 import { clockedScripts, clockShiftKey, clockShiftKeyOf } from './clocked-scripts.ts';
 import { describeTagStore, leaseMs, timesOf } from './tag-store.contract.ts';
-
-describeTagStore('memory', async () => {
-  let now = 1000;
-  const store = new MemoryTagStore({ times: timesOf(), now: () => now });
-  return {
-    store,
-    advance: async (ms) => {
-      now += ms;
-    },
-  };
-});
-
-test('memory: thousands of writes whose outcomes nobody knows shut only what they wrote', async () => {
-  let now = 1000;
-  const store = new MemoryTagStore({ times: timesOf(), now: () => now });
-  const keys = Array.from({ length: 5000 }, (_, i) => digest(['cart', String(i)]));
-  const kinds = (tags: readonly string[] | null) =>
-    new Set(keys.map((key) => store.claim(key, { token: 't', tags }).kind));
-  expect(kinds(null)).toEqual(new Set(['granted']));
-  for (const key of keys) {
-    store.markSent(key, 't');
-    store.end(key, { token: 't', tagged: false, outcome: 'unknown', newTag: null, shopTag: null });
-  }
-  expect(kinds([randomTag()])).toEqual(new Set(['indeterminate']));
-  now += leaseMs;
-  expect(kinds([randomTag()])).toEqual(new Set(['not-current']));
-});
 
 const closing: Array<{ close(): Promise<void> }> = [];
 function open<T extends { close(): Promise<void> }>(each: T): T {

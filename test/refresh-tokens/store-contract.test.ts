@@ -2,11 +2,7 @@ import { afterAll, beforeAll, describe, test } from 'vitest';
 import type { Redis } from '../../src/redis/redis.ts';
 import { startCluster, startRedis } from '../harness/redis-processes.ts';
 import { contract } from './store-contract.ts';
-import { connect, memorySubject, redisSubject } from './stores.ts';
-
-describe('memory', () => {
-  test.each(Object.entries(contract))('%s', async (_, holds) => holds(memorySubject()));
-});
+import { connect, redisSubject } from './stores.ts';
 
 describe.each([
   { kind: 'single', start: () => startRedis() },

@@ -1,10 +1,15 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { newFamily } from '../../src/refresh-tokens/issue.ts';
 import { MemoryTokenStore } from '../../src/refresh-tokens/memory-store.ts';
-import { all, newSubject, newToken } from './store-contract.ts';
+import { all, contract, newSubject, newToken } from './store-contract.ts';
+import { memorySubject } from './stores.ts';
 
 const lifetimeMs = 1000;
 const family = newFamily();
+
+describe('the contract of token stores', () => {
+  test.each(Object.entries(contract))('%s', async (_, holds) => holds(memorySubject()));
+});
 
 function open(maxRecords: number, retentionMs: number | 'keep' = 'keep') {
   const clock = { nowMs: 1_000_000, evicted: 0, evictions: 0 };
