@@ -90,12 +90,20 @@ export interface ShopwardSettings {
   readonly logLevel?: 'warn' | 'info';
   /** YAML that is added to the configuration. */
   readonly more?: string;
+  /** The root of the checkout that runs, with its `node_modules`. Default: this one. */
+  readonly checkout?: string;
 }
 
 export async function startShopward(
   name: string,
   upstream: string,
-  { engine = 'llhttp', rows = ['GET /orders/{id}'], logLevel = 'warn', more = '' }: ShopwardSettings = {},
+  {
+    engine = 'llhttp',
+    rows = ['GET /orders/{id}'],
+    logLevel = 'warn',
+    more = '',
+    checkout = path.join(here, '..'),
+  }: ShopwardSettings = {},
 ): Promise<Contestant> {
   const home = mkdtempSync(path.join(folder, 'shopward-'));
   const list = `groups:\n  Bench:\n${rows.map((row) => `    - ${row}\n`).join('')}complete: true\n`;
@@ -109,7 +117,7 @@ auth: { keys: { files: ['${publicKeyFile}'] } }
 log: { level: ${logLevel} }
 ${more}`,
   );
-  const main = path.join(here, '../src/main.ts');
+  const main = path.join(checkout, 'src/main.ts');
   const args = [main, 'serve', '--config', path.join(home, 'shopward.yaml')];
   const child = startPinned(proxyProcessor, process.execPath, args, { NODE_ENV: 'production' });
   return listening(name, child, /listening on http:\/\/127\.0\.0\.1:(\d+)/);

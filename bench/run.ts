@@ -4,8 +4,10 @@
  */
 import { writeFileSync } from 'node:fs';
 import os from 'node:os';
+import path from 'node:path';
 import { readArguments } from '../scripts/arguments.ts';
 import { type BenchCase, judge } from './case.ts';
+import { baselineCases } from './cases/baseline.ts';
 import { entityTagCases } from './cases/entity-tags.ts';
 import { forwardingCases } from './cases/forwarding.ts';
 import { tableCases } from './cases/tables.ts';
@@ -22,6 +24,7 @@ const options = readArguments<{
   connections: number;
   case: string;
   quick?: true;
+  baseline?: string;
   json?: string;
 }>({
   name: 'npm run bench --',
@@ -32,6 +35,7 @@ const options = readArguments<{
     ['--connections <n>', 'kept-alive connections, where the case does not say', 64],
     ['--case <word>', 'only cases whose name holds it', ''],
     ['--quick', '3 rounds and a short warm-up: for a look, not for figures'],
+    ['--baseline <folder>', 'instead: this checkout beside the one in that folder, in turn'],
     ['--json <file>', 'write the figures as JSON too'],
   ],
 });
@@ -61,9 +65,10 @@ try {
     `${process.version}, load average ${loadAverage()}, ${effort.rounds} rounds of ${effort.seconds} s\n`,
   );
   const stage = new Stage((await startUpstream()).url);
-  const cases = [forwardingCases, entityTagCases, tableCases, workerCases].flatMap((casesOf) =>
-    casesOf(stage),
-  );
+  const cases =
+    options.baseline === undefined
+      ? [forwardingCases, entityTagCases, tableCases, workerCases].flatMap((casesOf) => casesOf(stage))
+      : baselineCases(stage, path.resolve(options.baseline));
   const results: CaseResult[] = [];
   for (const one of cases.filter(({ name }) => name.includes(options.case))) results.push(await run(one));
   const seconds = Math.round((Date.now() - startedAt.getTime()) / 1000);

@@ -5,12 +5,12 @@ import { type Contestant, startRedis, startShopward } from '../contestants.ts';
 import type { Entry } from '../measure.ts';
 import { bearers, get, type Stage } from '../stage.ts';
 
-const rows = ['ANY /carts/{cart_id}'];
+export const rows = ['ANY /carts/{cart_id}'];
 const untracked = 'entityTags: false';
-const tracked = (freshFor: string) =>
+export const tracked = (freshFor: string) =>
   `entityTags: { resources: [{ collection: /carts, member: '/carts/{cart_id}', methods: [PATCH, DELETE], freshFor: ${freshFor} }] }`;
 /** A store that is new remembers no claim that it may have granted, so nothing is tagged at first. */
-async function untilTagged({ url }: Contestant): Promise<void> {
+export async function untilTagged({ url }: Contestant): Promise<void> {
   const [Authorization = ''] = await bearers(1);
   for (let tries = 0; tries < 600; tries++) {
     const { headers } = await fetch(`${url}/carts/1`, { headers: { Authorization } });
