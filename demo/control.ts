@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { Received } from './received.ts';
 import { changeSettings, type ShopSettings } from './settings.ts';
 import { resetState, type ShopState } from './state.ts';
-import type { SigningKeys } from './tokens/signing-keys.ts';
+import type { SigningKeys } from './tokens.ts';
 
 export type Controlled = {
   readonly settings: ShopSettings;

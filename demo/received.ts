@@ -9,58 +9,40 @@ export type ReceivedRequest = {
 };
 
 /** What arrived at the shop, so that a test can assert that nothing did. The key set and the control address do not count. */
-export type Received = {
-  readonly total: number;
+export class Received {
+  total = 0;
   /** Bytes that were no HTTP request. */
-  readonly malformed: number;
-  readonly byRoute: ReadonlyMap<string, number>;
+  malformed = 0;
+  readonly byRoute = new Map<string, number>();
+  readonly #capacity: number;
+  #requests: ReceivedRequest[] = [];
+
+  constructor(capacity: number) {
+    this.#capacity = capacity;
+  }
+
   /** The last ones, oldest first. */
-  readonly requests: readonly ReceivedRequest[];
-  clear(): void;
-};
+  get requests(): readonly ReceivedRequest[] {
+    return this.#requests.slice(-this.#capacity);
+  }
 
-export type ReceivedLog = Received & {
-  arrive(method: string, target: string): ReceivedRequest;
-  countRoute(request: ReceivedRequest, effectiveMethod: string, route: string): void;
-  countMalformed(): void;
-};
+  clear(): void {
+    this.total = 0;
+    this.malformed = 0;
+    this.#requests = [];
+    this.byRoute.clear();
+  }
 
-export function createReceivedLog(capacity: number): ReceivedLog {
-  let total = 0;
-  let malformed = 0;
-  let requests: ReceivedRequest[] = [];
-  const byRoute = new Map<string, number>();
-  return {
-    get total() {
-      return total;
-    },
-    get malformed() {
-      return malformed;
-    },
-    get requests() {
-      return requests.slice(-capacity);
-    },
-    byRoute,
-    clear() {
-      total = 0;
-      malformed = 0;
-      requests = [];
-      byRoute.clear();
-    },
-    arrive(method, target) {
-      total += 1;
-      const request = { method, target, effectiveMethod: method, route: 'unmatched' };
-      requests.push(request);
-      if (requests.length > capacity * 2) requests = requests.slice(-capacity);
-      return request;
-    },
-    countRoute(request, effectiveMethod, route) {
-      request.effectiveMethod = effectiveMethod;
-      request.route = route;
-      byRoute.set(route, (byRoute.get(route) ?? 0) + 1);
-    },
-    countMalformed() {
-      malformed += 1;
-    },
-  };
+  arrive(method: string, target: string): ReceivedRequest {
+    this.total += 1;
+    const request = { method, target, effectiveMethod: method, route: 'unmatched' };
+    this.#requests.push(request);
+    if (this.#requests.length > this.#capacity * 2) this.#requests = this.#requests.slice(-this.#capacity);
+    return request;
+  }
+
+  countRoute(request: ReceivedRequest, effectiveMethod: string, route: string): void {
+    Object.assign(request, { effectiveMethod, route });
+    this.byRoute.set(route, (this.byRoute.get(route) ?? 0) + 1);
+  }
 }

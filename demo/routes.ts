@@ -1,4 +1,4 @@
-import type { ResourceRoute } from './http/call.ts';
+import type { ResourceRoute } from './http/resource.ts';
 import { cartContentRoutes } from './resources/cart-contents.ts';
 import { cartRoutes } from './resources/carts.ts';
 import { companyRoutes } from './resources/companies.ts';

@@ -1,40 +1,41 @@
 /** Everything about the demo shop that can be changed while it runs, on the handle or at the control address. */
-export type ShopSettings = {
-  /** Milliseconds that every answer waits before the shop does any work. Default 0. */
-  latencyMs: number;
-  /** Milliseconds that `url-resolver` waits on top: a real shop boots and reads for each of them. Default 150. */
-  resolverLatencyMs: number;
-  /** How many of the next requests fail with `failStatus`. Counts down. Default 0. */
-  failNext: number;
-  /** Share of requests, 0 to 1, that fail with `failStatus`. Default 0. */
-  failRate: number;
-  /** Default 500. */
-  failStatus: number;
-  /** True: a failing or cut request has done its work before, as when a shop breaks after its commit. Default false. */
-  failAfterWork: boolean;
-  /** How many of the next answers are cut off by a connection reset. Counts down. Default 0. */
-  resetNext: number;
-  /** Where the reset hits: before any byte, or after half of the body. Default `mid-body`. */
-  resetAt: 'before-answer' | 'mid-body';
-  /** Status of the key set endpoint; it takes part in no other failure, so that none is used up by a background fetch. Default 200. */
-  jwksStatus: number;
-  /** The shop sends entity tags of its own for carts and enforces `If-Match`, weak points included. Default false. */
-  enforceTags: boolean;
-  /** Methods on which `If-Match` is enforced; a real shop forgets DELETE. Default `['PATCH']`. */
-  tagMethods: string[];
-  /** 406 without an Accept field, as a real shop does. Default true. */
-  requireAccept: boolean;
-  /** JSON escaped as PHP does (`\/`, `\u0026`): equal in meaning, not in bytes. Default false. */
-  phpJson: boolean;
-  /** {base_url} of links; the Host field is ignored. Default: the shop's own address. */
-  domain: string;
-  /** Who calls when no readable bearer token says so. Default `DE--21`. */
-  defaultCustomer: string;
-  /** Largest request body in bytes, 413 above. Default 2 MiB. */
-  maxBodyBytes: number;
-  /** Lifetime of the access tokens that are issued from now on. Default 28800 (8 hours). */
-  accessTokenLifetimeSeconds: number;
+const defaults = {
+  /** Milliseconds that every answer waits before the shop does any work. */
+  latencyMs: 0,
+  /** Milliseconds that `url-resolver` waits on top: a real shop boots and reads for each of them. */
+  resolverLatencyMs: 150,
+  /** How many of the next requests fail with `failStatus`. Counts down. */
+  failNext: 0,
+  /** Share of requests, 0 to 1, that fail with `failStatus`. */
+  failRate: 0,
+  failStatus: 500,
+  /** True: a failing or cut request has done its work before, as when a shop breaks after its commit. */
+  failAfterWork: false,
+  /** How many of the next answers are cut off by a connection reset. Counts down. */
+  resetNext: 0,
+  /** Where the reset hits: before any byte, or after half of the body. */
+  resetAt: 'mid-body' as 'before-answer' | 'mid-body',
+  /** Status of the key set endpoint; it takes part in no other failure, so that none is used up by a background fetch. */
+  jwksStatus: 200,
+  /** The shop sends entity tags of its own for carts and enforces `If-Match`, weak points included. */
+  enforceTags: false,
+  /** Methods on which `If-Match` is enforced; a real shop forgets DELETE. */
+  tagMethods: ['PATCH'],
+  /** 406 without an Accept field, as a real shop does. */
+  requireAccept: true,
+  /** JSON escaped as PHP does (`\/`, `\u0026`): equal in meaning, not in bytes. */
+  phpJson: false,
+  /** {base_url} of links; the Host field is ignored. Empty: the shop's own address. */
+  domain: '',
+  /** Who calls when no readable bearer token says so. */
+  defaultCustomer: 'DE--21',
+  /** Largest request body in bytes, 413 above. */
+  maxBodyBytes: 2 * 1024 * 1024,
+  /** Lifetime of the access tokens that are issued from now on; 8 hours. */
+  accessTokenLifetimeSeconds: 28_800,
 };
+
+export type ShopSettings = typeof defaults;
 
 export type ShopOptions = Partial<ShopSettings> & {
   /** Default `127.0.0.1`. */
@@ -51,62 +52,37 @@ export type ShopOptions = Partial<ShopSettings> & {
   readonly rememberedRequests?: number;
 };
 
-const defaults: ShopSettings = {
-  latencyMs: 0,
-  resolverLatencyMs: 150,
-  failNext: 0,
-  failRate: 0,
-  failStatus: 500,
-  failAfterWork: false,
-  resetNext: 0,
-  resetAt: 'mid-body',
-  jwksStatus: 200,
-  enforceTags: false,
-  tagMethods: ['PATCH'],
-  requireAccept: true,
-  phpJson: false,
-  domain: '',
-  defaultCustomer: 'DE--21',
-  maxBodyBytes: 2 * 1024 * 1024,
-  accessTokenLifetimeSeconds: 28_800,
-};
-
 /** Returns the problems of a change; an empty list means that it was applied as a whole. */
 export function changeSettings(settings: ShopSettings, change: Readonly<Record<string, unknown>>): string[] {
-  const problems: string[] = [];
-  for (const [name, value] of Object.entries(change)) {
-    if (!Object.hasOwn(defaults, name)) {
-      problems.push(`${name}: unknown setting`);
-      continue;
-    }
-    const problem = problemOf(name as keyof ShopSettings, value);
-    if (problem !== undefined) problems.push(`${name}: ${problem}`);
-  }
+  const problems = Object.entries(change).flatMap(([name, value]) => {
+    const problem = Object.hasOwn(defaults, name)
+      ? problemOf(name as keyof ShopSettings, value)
+      : 'unknown setting';
+    return problem === undefined ? [] : [`${name}: ${problem}`];
+  });
   if (problems.length === 0) Object.assign(settings, change);
   return problems;
 }
 
 function problemOf(name: keyof ShopSettings, value: unknown): string | undefined {
-  if (name === 'resetAt')
+  const isNumber = typeof value === 'number';
+  if (name === 'resetAt') {
     return value === 'before-answer' || value === 'mid-body' ? undefined : 'before-answer or mid-body';
+  }
   if (name === 'tagMethods') {
     const isList = Array.isArray(value) && value.every((method) => typeof method === 'string');
     return isList ? undefined : 'a list of methods';
   }
   if (typeof value !== typeof defaults[name]) return `expected a ${typeof defaults[name]}`;
-  if (typeof value === 'number' && !(Number.isFinite(value) && value >= 0))
-    return 'expected a number of at least 0';
-  if ((name === 'failStatus' || name === 'jwksStatus') && !(Number(value) >= 200 && Number(value) <= 599)) {
-    return 'expected a status of 200 to 599';
-  }
-  return undefined;
+  if (isNumber && !(Number.isFinite(value) && value >= 0)) return 'expected a number of at least 0';
+  const isStatus = isNumber && value >= 200 && value <= 599;
+  return name.endsWith('Status') && !isStatus ? 'expected a status of 200 to 599' : undefined;
 }
 
 export function createSettings(options: ShopOptions): ShopSettings {
-  const settings: ShopSettings = { ...defaults, tagMethods: [...defaults.tagMethods] };
-  const names = Object.keys(defaults).filter((name) => options[name as keyof ShopSettings] !== undefined);
-  const change = Object.fromEntries(names.map((name) => [name, options[name as keyof ShopSettings]]));
-  const problems = changeSettings(settings, change);
+  const settings = structuredClone(defaults);
+  const given = Object.entries(options).filter(([name, value]) => name in defaults && value !== undefined);
+  const problems = changeSettings(settings, Object.fromEntries(given));
   if (problems.length > 0) throw new TypeError(problems.join('; '));
   return settings;
 }

@@ -2,12 +2,17 @@ import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createControlServer } from './control.ts';
 import { createListener } from './http/listener.ts';
-import { createReceivedLog, type Received } from './received.ts';
+import { Received } from './received.ts';
 import { createSettings, type ShopOptions, type ShopSettings } from './settings.ts';
 import { createState, resetState } from './state.ts';
-import { createTokenIssuer, type IssueToken, subjectOf, type TokenClaims } from './tokens/access-token.ts';
-import { createRefreshTokens } from './tokens/refresh-token.ts';
-import { createSigningKeys, type SigningKeys } from './tokens/signing-keys.ts';
+import {
+  createTokenIssuer,
+  type IssueToken,
+  RefreshTokens,
+  SigningKeys,
+  subjectOf,
+  type TokenClaims,
+} from './tokens.ts';
 
 export type DemoShop = {
   readonly url: string;
@@ -36,52 +41,46 @@ export type DemoShop = {
 export async function startDemoShop(options: ShopOptions = {}): Promise<DemoShop> {
   const settings = createSettings(options);
   const state = createState();
-  const keys = await createSigningKeys();
+  const keys = await SigningKeys.create();
   const issueToken = createTokenIssuer(keys, settings);
-  const refreshTokens = createRefreshTokens(options.refreshTokenLifetimeSeconds ?? 2_628_000);
-  const received = createReceivedLog(options.rememberedRequests ?? 10_000);
+  const refreshTokens = new RefreshTokens(options.refreshTokenLifetimeSeconds ?? 2_628_000);
+  const received = new Received(options.rememberedRequests ?? 10_000);
   const stopping = new AbortController();
-  const shop = {
-    state,
-    settings,
-    stopping: stopping.signal,
-    issueToken,
-    refreshTokens,
-  };
-  const listener = createListener(shop, keys, received, options.keepAliveTimeoutMs ?? 75_000);
+  const shop = { state, settings, stopping: stopping.signal, issueToken, refreshTokens };
+  const server = createListener(shop, keys, received, options.keepAliveTimeoutMs ?? 75_000);
+  const control = createControlServer({ settings, state, received, keys });
   const host = options.host ?? '127.0.0.1';
-  const port = await listen(listener.server, host, options.port ?? 0);
+  const close = async () => {
+    stopping.abort();
+    await Promise.all([server, control].map(stop));
+  };
+  const port = await listen(server, host, options.port ?? 0);
   const url = `http://${addressOf(host)}:${port}`;
   if (settings.domain === '') settings.domain = url;
-  const control =
-    options.controlPort === false ? null : createControlServer({ settings, state, received, keys });
-  const controlPort = await startControl(control, options.controlPort || 0).catch(async (error: unknown) => {
-    await listener.stop();
-    throw error;
-  });
-
+  const { controlPort = 0 } = options;
+  const controlUrl =
+    controlPort === false
+      ? null
+      : await listen(control, '127.0.0.1', controlPort).then(
+          (own) => `http://127.0.0.1:${own}`,
+          async (error: unknown) => {
+            await close();
+            throw error;
+          },
+        );
   return {
-    url,
-    port,
-    jwksUrl: `${url}/jwks.json`,
-    controlUrl: controlPort === null ? null : `http://127.0.0.1:${controlPort}`,
-    issueToken,
+    ...{ url, port, jwksUrl: `${url}/jwks.json`, controlUrl, issueToken },
     issueTokenFor: (reference, claims = {}) =>
       issueToken({ sub: subjectOf({ reference, idCompanyUser: null }), ...claims }),
-    keys,
-    received,
-    settings,
-    reset: () => resetState(state),
-    close: async () => {
-      stopping.abort();
-      control?.closeAllConnections();
-      await Promise.all([listener.stop(), control && new Promise((resolve) => control.close(resolve))]);
-    },
+    ...{ keys, received, settings, reset: () => resetState(state), close },
   };
 }
 
-async function startControl(control: Server | null, port: number): Promise<number | null> {
-  return control === null ? null : await listen(control, '127.0.0.1', port);
+function stop(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve());
+    server.closeAllConnections();
+  });
 }
 
 function listen(server: Server, host: string, port: number): Promise<number> {

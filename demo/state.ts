@@ -11,7 +11,7 @@ import {
 import { seedCustomers } from './data/customers.ts';
 import { seedPassword } from './data/ids.ts';
 import type { Cart, Customer, Order, ProductList, Return, Review, SharedCart } from './entities.ts';
-import { hashPassword } from './tokens/passwords.ts';
+import { hashPassword } from './tokens.ts';
 
 export type ShopState = {
   readonly customers: Map<string, Customer>;

@@ -1,7 +1,6 @@
-import type { AttributeRules } from './attributes.ts';
-import type { ResourceRoute, ShopMethod } from './call.ts';
-import { type Action, answerOne, noContent, type Resource, type ResourceCall } from './call.ts';
-import { type Refusal, refuse } from './shop-error.ts';
+import { type Refusal, refuse } from './refusals.ts';
+import type { AttributeRules, Resource, ResourceCall, ResourceRoute, ShopMethod } from './resource.ts';
+import { answerOne, noContent } from './resource.ts';
 
 /** A resource as a table: what it lies under, which records there are, how they are shown and how they change. */
 export type Collection<T, P> = {
@@ -39,15 +38,13 @@ export type Collection<T, P> = {
 
 /** The route of a collection. */
 export function collection<T, P = undefined>(table: Collection<T, P>): ResourceRoute {
-  const { type, parent, create, change, remove } = table;
-  const inBody = table.idInBody ? { idInBody: true as const } : {};
-  const methods: Partial<Record<ShopMethod, Action>> = {};
+  const { type, parent, create, change, remove, idInBody } = table;
+  const methods: ResourceRoute['methods'] = {};
   if (table.reads !== 'never') methods.GET = { handle: (call) => read(table, call) };
   if (create !== undefined) {
     const handle = (call: ResourceCall) => {
       const owner = parentOf(table, call);
-      const record = create.run(call, owner);
-      return answerOne(table.show(call, record, owner), create.status ?? 201);
+      return answerOne(table.show(call, create.run(call, owner), owner), create.status ?? 201);
     };
     methods.POST = { attributes: create.attributes, handle };
   }
@@ -58,7 +55,7 @@ export function collection<T, P = undefined>(table: Collection<T, P>): ResourceR
       change.run(call, record, owner);
       return answerOne(table.show(call, record, owner));
     };
-    methods.PATCH = { attributes: change.attributes, ...inBody, handle };
+    methods.PATCH = { attributes: change.attributes, idInBody, handle };
   }
   if (remove !== undefined) {
     const handle = (call: ResourceCall) => {
@@ -67,9 +64,9 @@ export function collection<T, P = undefined>(table: Collection<T, P>): ResourceR
       for (const record of records) remove(call, record, owner);
       return noContent;
     };
-    methods.DELETE = { ...inBody, handle };
+    methods.DELETE = { idInBody, handle };
   }
-  return parent === undefined ? { type, methods } : { type, parent, methods };
+  return { type, parent, methods };
 }
 
 /** The route of what is only read. */
@@ -78,8 +75,7 @@ export function reading(
   show: (call: ResourceCall) => Resource | readonly Resource[],
   parent?: string,
 ): ResourceRoute {
-  const methods = { GET: { handle: (call: ResourceCall) => ({ status: 200, data: show(call) }) } };
-  return parent === undefined ? { type, methods } : { type, parent, methods };
+  return { type, parent, methods: { GET: { handle: (call) => ({ status: 200, data: show(call) }) } } };
 }
 
 function read<T, P>(table: Collection<T, P>, call: ResourceCall) {

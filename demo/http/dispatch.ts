@@ -1,61 +1,98 @@
+import { createHash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { ShopSettings } from '../settings.ts';
-import type { ShopState } from '../state.ts';
-import { type IssueToken, readBearer } from '../tokens/access-token.ts';
-import type { RefreshTokens } from '../tokens/refresh-token.ts';
-import { validateAttributes } from './attributes.ts';
-import type { Action, Answer, ResourceCall } from './call.ts';
-import { emptyBody, type JsonApiBody, readLinkedIds, readResourceBody } from './json-api-body.ts';
-import { negotiateLocale } from './locale.ts';
-import type { PhpParameters } from './php-query.ts';
-import type { RequestBody } from './request-body.ts';
-import type { ResourcePair } from './resource-path.ts';
-import type { Match } from './router.ts';
-import { PlainRefusal, refuse } from './shop-error.ts';
-import { checkIfMatch, tagOf } from './shop-tags.ts';
+import { readBearer } from '../tokens.ts';
+import { PlainRefusal, refuse } from './refusals.ts';
+import { localeOf, type ResourcePair, type ShopRequest } from './request.ts';
+import type {
+  Action,
+  Answer,
+  Attributes,
+  ResourceCall,
+  ResourceRoute,
+  Shop,
+  ShopMethod,
+} from './resource.ts';
+import { isRecord, validateAttributes } from './resource.ts';
 
-export type Shop = {
-  readonly state: ShopState;
-  readonly settings: ShopSettings;
-  readonly stopping: AbortSignal;
-  readonly issueToken: IssueToken;
-  readonly refreshTokens: RefreshTokens;
-};
+export type Match = { readonly route: ResourceRoute; readonly action: Action; readonly template: string };
 
-export type ShopRequest = {
-  readonly method: string;
-  readonly pairs: readonly ResourcePair[];
-  readonly query: PhpParameters;
-  readonly fields: IncomingHttpHeaders;
-  readonly body: RequestBody;
-};
+/**
+ * Finds a route as a real shop does, aliases included: the LAST pair is the resource. A route without a parent needs
+ * the first pair to be of its own type; one with a parent needs the first pair to be its parent and the pair after it
+ * to be of its type, and is found without any parent too. So `/carts/x/carts/ID` acts on cart ID.
+ */
+export function findRoute(
+  routes: readonly ResourceRoute[],
+  method: string,
+  pairs: readonly ResourcePair[],
+): Match | null {
+  const [first, second] = pairs;
+  const last = pairs.at(-1);
+  const isNested = pairs.length > 1;
+  const named = routes.filter(({ type, parent }) => {
+    if (type !== last?.type) return false;
+    return parent === undefined || !isNested || pairs.some((pair) => pair.type === parent);
+  });
+  // Of several routes of one type the nested ones win on a nested path, the others on a plain one.
+  const candidates = named.filter(({ parent }) => named.length === 1 || (parent !== undefined) === isNested);
+  const route = candidates.find(({ type, parent }) => {
+    if (parent === undefined || !isNested) return first?.type === type;
+    return first?.type === parent && second?.type === type;
+  });
+  const action = route?.methods[method as ShopMethod];
+  if (route === undefined || action === undefined || (method === 'POST' && last?.id !== null)) return null;
+  // A closed set of names, however odd the path was: counters are kept by it.
+  const parent = isNested && route.parent !== undefined ? `/${route.parent}/{id}` : '';
+  const template = `${method} ${parent}/${route.type}${last?.id === null ? '' : '/{id}'}`;
+  return { route, action, template };
+}
 
-/** One request, in the order in which a real shop checks it: body, id, headers, attributes, If-Match, then the work. */
+const corsFields = [
+  ...['accept', 'content-type', 'content-language', 'accept-language', 'authorization'],
+  'x-anonymous-customer-unique-id',
+];
+
+/** OPTIONS is always routed and never authenticated; list items are compared untrimmed, as in a real shop. */
+export function answerPreflight(
+  routes: readonly ResourceRoute[],
+  type: string,
+  fields: IncomingHttpHeaders,
+): Answer {
+  const method = fields['access-control-request-method'];
+  const names = fields['access-control-request-headers'];
+  if (!fields.origin || !method || !names) throw new PlainRefusal(501, 'Not implemented.');
+  const methods = routes
+    .filter((route) => route.type === type)
+    .flatMap((route) => Object.keys(route.methods));
+  const allowedMethods = [...new Set([...methods, 'OPTIONS'])];
+  const isAllowed = names.split(',').every((name) => corsFields.includes(name.toLowerCase()));
+  if (!allowedMethods.includes(method) || !isAllowed) throw new PlainRefusal(403, 'Not allowed.');
+  return {
+    status: 200,
+    fields: {
+      'access-control-allow-methods': allowedMethods.join(', '),
+      'access-control-allow-headers': corsFields.join(', '),
+    },
+  };
+}
+
+/** One request, in the order in which a real shop checks it: fields, body, id, identity, attributes, If-Match, then the work. */
 export async function dispatch(
   shop: Shop,
   request: ShopRequest,
-  match: Match,
+  { action, route }: Match,
 ): Promise<{ answer: Answer; call: ResourceCall }> {
-  const { action, route } = match;
   checkFields(shop.settings, request);
-  const body = readJsonApi(request, action, route.type);
+  const call = createCall(shop, request, readJsonApi(request, action, route.type));
   checkIds(request, action);
-  const call = createCall(shop, request, body);
   checkIdentity(call, request.pairs[0]?.type ?? '');
-  if (action.attributes !== undefined) validateAttributes(body.attributes, action.attributes);
-  const { method } = request;
-  checkIfMatch(shop.state, shop.settings, {
-    method,
-    type: route.type,
-    id: call.id,
-    ifMatch: request.fields['if-match'],
-  });
+  if (action.attributes !== undefined) validateAttributes(call.attributes, action.attributes);
+  if (route.type === taggedType) checkIfMatch(call, request);
   const answer = await action.handle(call);
-  const tag = tagOf(shop.state, shop.settings, method, answer);
-  return {
-    answer: tag === undefined ? answer : { ...answer, fields: { ...answer.fields, etag: tag } },
-    call,
-  };
+  const tag = tagOf(call, request.method, answer);
+  const fields = tag === undefined ? answer.fields : { ...answer.fields, etag: tag };
+  return { answer: { ...answer, ...(fields && { fields }) }, call };
 }
 
 function checkFields(settings: ShopSettings, { fields }: ShopRequest): void {
@@ -64,18 +101,28 @@ function checkFields(settings: ShopSettings, { fields }: ShopRequest): void {
   if (/;\s*version=/i.test(fields['content-type'] ?? '')) refuse('notFound');
 }
 
-function readJsonApi({ method, body }: ShopRequest, action: Action, type: string): JsonApiBody {
-  if (action.isForm || method === 'GET') return emptyBody;
-  if (method === 'DELETE') return action.idInBody ? readLinkedIds(body.json, type) : emptyBody;
-  return readResourceBody(body.json, type);
+type JsonApiBody = { readonly attributes: Attributes; readonly bodyIds: readonly string[] };
+
+/** POST and PATCH name the route's type in `data`; a DELETE may name its resources there, one or a list of them. */
+function readJsonApi({ method, json }: ShopRequest, action: Action, type: string): JsonApiBody {
+  const isDelete = method === 'DELETE';
+  if (action.isForm || method === 'GET' || (isDelete && !action.idInBody))
+    return { attributes: {}, bodyIds: [] };
+  const data = isRecord(json) ? json.data : undefined;
+  const named = [data].flat().filter(isRecord);
+  if (!isDelete && !isRecord(data)) refuse('invalidBody');
+  const fitting = named.filter((each) => each.type === type);
+  if (!isDelete && fitting.length === 0) refuse('invalidType');
+  const bodyIds = fitting.map(({ id }) => id).filter((id) => typeof id === 'string');
+  const [{ attributes = {} } = {}] = isDelete ? [] : fitting;
+  return { attributes: isRecord(attributes) ? attributes : {}, bodyIds };
 }
 
 /** PATCH and DELETE with no id or an empty one anywhere. */
 function checkIds({ method, pairs }: ShopRequest, action: Action): void {
   if (method !== 'PATCH' && method !== 'DELETE') return;
-  const isMissing = ({ id }: ResourcePair) => id === null || id === '';
   const named = action.idInBody && pairs.at(-1)?.id === null ? pairs.slice(0, -1) : pairs;
-  if (named.some(isMissing)) refuse('idMissing');
+  if (named.some(({ id }) => !id)) refuse('idMissing');
 }
 
 function checkIdentity(call: ResourceCall, firstType: string): void {
@@ -85,24 +132,41 @@ function checkIdentity(call: ResourceCall, firstType: string): void {
 }
 
 function createCall(shop: Shop, request: ShopRequest, body: JsonApiBody): ResourceCall {
-  const { pairs, fields, query } = request;
+  const { pairs, fields, query, form } = request;
   const bearer = readBearer(fields.authorization);
   return {
-    ...shop,
+    ...{ ...shop, ...body, query, form },
     user: bearer ?? { reference: shop.settings.defaultCustomer, idCompanyUser: null },
     hasBearer: bearer !== null,
     anonymousId: String(fields['x-anonymous-customer-unique-id'] ?? ''),
     id: pairs.at(-1)?.id ?? null,
     parents: new Map(pairs.slice(0, -1).map(({ type, id }) => [type, id ?? ''])),
-    query,
-    fieldsOf: (type) => {
-      const wanted = query.items.get(`fields[${type}]`);
-      return wanted === undefined ? undefined : new Set(wanted.split(','));
-    },
-    form: request.body.form,
-    attributes: body.attributes,
-    bodyIds: body.ids,
-    locale: negotiateLocale(fields['accept-language']),
+    locale: localeOf(fields),
     store: String(fields.store ?? query.values.get('_store') ?? 'DE'),
   };
+}
+
+/*
+ * The shop's own entity tags (setting `enforceTags`), with the weak points of a real shop: an MD5 of the attributes
+ * of the answer, kept without an end; items do not count, changes that do not answer with one cart leave the tag as
+ * it was, and check and write are two steps.
+ */
+const taggedType = 'carts';
+
+function checkIfMatch({ state, settings, id }: ResourceCall, { method, fields }: ShopRequest): void {
+  if (!settings.enforceTags || !settings.tagMethods.includes(method) || id === null) return;
+  const given = fields['if-match'] || refuse('ifMatchMissing');
+  if (given.replace(/^"+|"+$/g, '') !== state.entityTags.get(id.toLowerCase())) refuse('ifMatchInvalid');
+}
+
+/** Answers with exactly one cart carry its tag: GET the stored one, POST and PATCH a new one. */
+function tagOf({ state, settings }: ResourceCall, method: string, { data }: Answer): string | undefined {
+  const [cart, ...others] = data === undefined ? [] : [data].flat();
+  if (!settings.enforceTags || cart === undefined || others.length > 0) return undefined;
+  if (cart.type !== taggedType || cart.id === null || method === 'DELETE') return undefined;
+  const key = cart.id.toLowerCase();
+  const stored = method === 'GET' ? state.entityTags.get(key) : undefined;
+  const tag = stored ?? createHash('md5').update(JSON.stringify(cart.attributes)).digest('hex');
+  state.entityTags.set(key, tag);
+  return `"${tag}"`;
 }

@@ -1,7 +1,7 @@
 import { companyUsers, readOnlyGroup } from '../data/companies.ts';
 import type { Cart } from '../entities.ts';
-import type { ResourceCall } from '../http/call.ts';
-import { refuse } from '../http/shop-error.ts';
+import { refuse } from '../http/refusals.ts';
+import type { ResourceCall } from '../http/resource.ts';
 
 type Access = 'owner' | 'write' | 'read' | 'none';
 

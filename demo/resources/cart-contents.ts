@@ -1,10 +1,16 @@
 import { findOffer } from '../data/catalogue.ts';
 import { giftCards, vouchers } from '../data/promotions.ts';
 import type { Cart, CartItem } from '../entities.ts';
-import { isQuantity, isText, numberOf, textOf } from '../http/attributes.ts';
-import type { ResourceCall, ResourceRoute } from '../http/call.ts';
 import { type Collection, collection, reading } from '../http/collection.ts';
-import { refuse, ShopError } from '../http/shop-error.ts';
+import { refuse, ShopError } from '../http/refusals.ts';
+import {
+  isQuantity,
+  isText,
+  numberOf,
+  type ResourceCall,
+  type ResourceRoute,
+  textOf,
+} from '../http/resource.ts';
 import { callerOf, changeCart, readCart } from './cart-access.ts';
 import { showCart, showCodes } from './cart-views.ts';
 import { newCart } from './carts.ts';

@@ -1,7 +1,7 @@
 import { findOffer } from '../data/catalogue.ts';
 import type { Cart, SharedCart } from '../entities.ts';
-import type { Resource, ResourceCall } from '../http/call.ts';
 import { pick } from '../http/collection.ts';
+import type { Resource, ResourceCall } from '../http/resource.ts';
 import { giftCardsOf, type PricedItem, priceCart, vouchersOf } from './cart-totals.ts';
 import { showConcrete, showMerchantOf } from './products.ts';
 

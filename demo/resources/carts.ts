@@ -2,10 +2,20 @@ import { currencies, findOffer } from '../data/catalogue.ts';
 import { cartPermissionGroups, companyUsers } from '../data/companies.ts';
 import { stores } from '../data/pages.ts';
 import type { Cart, PriceMode, SharedCart } from '../entities.ts';
-import { isBoolean, isInteger, isText, numberOf, optional, textOf } from '../http/attributes.ts';
-import { customerOf, type Resource, type ResourceCall, type ResourceRoute } from '../http/call.ts';
 import { collection, pick, reading } from '../http/collection.ts';
-import { refuse } from '../http/shop-error.ts';
+import { refuse } from '../http/refusals.ts';
+import {
+  customerOf,
+  isBoolean,
+  isInteger,
+  isText,
+  numberOf,
+  optional,
+  type Resource,
+  type ResourceCall,
+  type ResourceRoute,
+  textOf,
+} from '../http/resource.ts';
 import { newId } from '../state.ts';
 import { callerOf, changeCart, isOwner, ownCart, readCart, visibleCarts } from './cart-access.ts';
 import { showCart, showSharedCart } from './cart-views.ts';

@@ -5,9 +5,9 @@ import {
   companyRoles,
   companyUsers,
 } from '../data/companies.ts';
-import type { Resource, ResourceCall, ResourceRoute } from '../http/call.ts';
 import { type Collection, collection } from '../http/collection.ts';
-import type { Refusal } from '../http/shop-error.ts';
+import type { Refusal } from '../http/refusals.ts';
+import type { Resource, ResourceCall, ResourceRoute } from '../http/resource.ts';
 import { showCustomer } from './customers.ts';
 
 type CompanyRecord = { readonly id: string; readonly companyId?: string; readonly customer?: string };

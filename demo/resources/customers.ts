@@ -1,18 +1,22 @@
 import type { Address, Customer } from '../entities.ts';
+import { collection, pick } from '../http/collection.ts';
+import { refuse } from '../http/refusals.ts';
 import {
   type Attributes,
+  customerOf,
   isBoolean,
   isEmail,
   isPassword,
   isText,
+  noContent,
   optional,
+  type Resource,
+  type ResourceCall,
+  type ResourceRoute,
   textOf,
-} from '../http/attributes.ts';
-import { customerOf, noContent, type Resource, type ResourceCall, type ResourceRoute } from '../http/call.ts';
-import { collection, pick } from '../http/collection.ts';
-import { refuse } from '../http/shop-error.ts';
+} from '../http/resource.ts';
 import { newId, nextNumber, shopTime } from '../state.ts';
-import { hashPassword, isPasswordOf } from '../tokens/passwords.ts';
+import { hashPassword, isPasswordOf } from '../tokens.ts';
 
 const flags = { isDefaultShipping: optional(isBoolean), isDefaultBilling: optional(isBoolean) };
 const person = { firstName: isText, lastName: isText };

@@ -1,15 +1,18 @@
 import { findOffer } from '../data/catalogue.ts';
 import type { ListItem, ProductList } from '../entities.ts';
-import { isQuantity, isText, numberOf, textOf } from '../http/attributes.ts';
+import { collection, pick } from '../http/collection.ts';
+import { type Refusal, refuse } from '../http/refusals.ts';
 import {
   customerOf,
+  isQuantity,
+  isText,
+  numberOf,
   ownRecords,
   type Resource,
   type ResourceCall,
   type ResourceRoute,
-} from '../http/call.ts';
-import { collection, pick } from '../http/collection.ts';
-import { type Refusal, refuse } from '../http/shop-error.ts';
+  textOf,
+} from '../http/resource.ts';
 import { newId, type ShopState, shopTime } from '../state.ts';
 import { showConcrete } from './products.ts';
 

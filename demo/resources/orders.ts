@@ -1,19 +1,23 @@
 import { findOffer } from '../data/catalogue.ts';
 import { paymentMethods, returnReasons, shipmentMethods } from '../data/promotions.ts';
 import type { Address, Cart, Order, OrderItem, Return } from '../entities.ts';
+import { collection, pick, reading } from '../http/collection.ts';
+import { refuse } from '../http/refusals.ts';
 import {
   type Attributes,
+  answerOne,
   isFilledList,
   isObject,
   isText,
   numberOf,
   objectOf,
   optional,
+  ownRecords,
+  type Resource,
+  type ResourceCall,
+  type ResourceRoute,
   textOf,
-} from '../http/attributes.ts';
-import { answerOne, ownRecords, type Resource, type ResourceCall, type ResourceRoute } from '../http/call.ts';
-import { collection, pick, reading } from '../http/collection.ts';
-import { refuse } from '../http/shop-error.ts';
+} from '../http/resource.ts';
 import { newId, nextNumber, shopTime } from '../state.ts';
 import { callerOf } from './cart-access.ts';
 import { priceCart } from './cart-totals.ts';

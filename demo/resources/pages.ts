@@ -1,8 +1,8 @@
 import { type CategoryNode, type CmsPage, categoryNodes, cmsPages, stores } from '../data/pages.ts';
 import type { Locale } from '../entities.ts';
-import type { Resource, ResourceCall, ResourceRoute } from '../http/call.ts';
 import { collection, pick, reading } from '../http/collection.ts';
-import { refuse } from '../http/shop-error.ts';
+import { refuse } from '../http/refusals.ts';
+import type { Resource, ResourceCall, ResourceRoute } from '../http/resource.ts';
 
 /** Resource types that a real shop currently restricts to customers: NOT its list of protected routes. */
 const restrictedTypes = ['wishlists', 'wishlist-items'];

@@ -2,10 +2,18 @@ import { findOffer, findProduct, type Offer, unitPriceOf, urlOf } from '../data/
 import { merchants } from '../data/pages.ts';
 import { type Product, products } from '../data/products.ts';
 import type { Review } from '../entities.ts';
-import { isRating, isText, numberOf, optional, textOf } from '../http/attributes.ts';
-import type { Resource, ResourceCall, ResourceRoute } from '../http/call.ts';
 import { collection, pick, reading } from '../http/collection.ts';
-import { refuse } from '../http/shop-error.ts';
+import { refuse } from '../http/refusals.ts';
+import {
+  isRating,
+  isText,
+  numberOf,
+  optional,
+  type Resource,
+  type ResourceCall,
+  type ResourceRoute,
+  textOf,
+} from '../http/resource.ts';
 import { nextNumber } from '../state.ts';
 import { categoryTreeLinks } from './pages.ts';
 

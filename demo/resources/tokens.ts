@@ -1,16 +1,16 @@
 import { companyUsers } from '../data/companies.ts';
-import { isText, textOf } from '../http/attributes.ts';
+import { refuse } from '../http/refusals.ts';
 import {
   type Answer,
   answerOne,
   customerOf,
+  isText,
   noContent,
   type ResourceCall,
   type ResourceRoute,
-} from '../http/call.ts';
-import { refuse } from '../http/shop-error.ts';
-import { defaultCompanyUserOf, subjectOf, type TokenUser } from '../tokens/access-token.ts';
-import { isPasswordOf } from '../tokens/passwords.ts';
+  textOf,
+} from '../http/resource.ts';
+import { defaultCompanyUserOf, isPasswordOf, subjectOf, type TokenUser } from '../tokens.ts';
 
 export const tokenRoutes: readonly ResourceRoute[] = [
   {

@@ -3,10 +3,10 @@ import { urlOf } from '../data/catalogue.ts';
 import { categoryNodes, cmsPages, merchants, urlRedirects } from '../data/pages.ts';
 import { products } from '../data/products.ts';
 import type { Locale } from '../entities.ts';
-import type { ResourceCall, ResourceRoute } from '../http/call.ts';
-import { selfQuery } from '../http/document.ts';
-import { phpDecode, rawPhpDecode } from '../http/php-query.ts';
-import { refuse } from '../http/shop-error.ts';
+import { selfQuery } from '../http/answer.ts';
+import { refuse } from '../http/refusals.ts';
+import { phpDecode, rawPhpDecode } from '../http/request.ts';
+import type { ResourceCall, ResourceRoute } from '../http/resource.ts';
 
 type Entity = { readonly entityType: string; readonly entityId: string; readonly stores?: readonly string[] };
 

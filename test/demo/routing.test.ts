@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { cartIds } from '../../demo/data/ids.ts';
-import { readPath } from '../../demo/http/resource-path.ts';
+import { readPath } from '../../demo/http/request.ts';
 import { type DemoShop, startDemoShop } from '../../demo/shop.ts';
 import { resource, send, sendRaw, statusOf } from './client.ts';
 

@@ -1,6 +1,6 @@
 import { contractCalls } from '../../demo/contract-calls.ts';
-import { readPath } from '../../demo/http/resource-path.ts';
-import { findRoute } from '../../demo/http/router.ts';
+import { findRoute } from '../../demo/http/dispatch.ts';
+import { readPath } from '../../demo/http/request.ts';
 import { routes } from '../../demo/routes.ts';
 
 /** Rows without the names of their parameters, such as `PATCH /carts/{id}`. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { phpDecode, rawPhpDecode } from '../../demo/http/php-query.ts';
+import { phpDecode, rawPhpDecode } from '../../demo/http/request.ts';
 import { foldUrl, PurgeHistory } from '../../src/url-resolver/purge-history.ts';
 
 /** The key under which the shop looks for a `url` that has been decoded once. */

@@ -1,0 +1,157 @@
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import Negotiator from 'negotiator';
+import type { Locale } from '../entities.ts';
+import { PlainRefusal } from './refusals.ts';
+
+/** One step of a path: `/carts/ID` is the pair (carts, ID). `null`: no id was given; an empty string: an empty one. */
+export type ResourcePair = { readonly type: string; readonly id: string | null };
+
+/** Parameters as PHP reads them: names are mangled, the last value of a name wins, `a[]=1` is a list. */
+export type PhpParameters = {
+  readonly values: ReadonlyMap<string, string>;
+  /** Elements of lists by their full name, such as `page[limit]`. */
+  readonly items: ReadonlyMap<string, string>;
+  readonly lists: ReadonlySet<string>;
+};
+
+/** A request as the shop's framework hands it on. */
+export type ShopRequest = {
+  /** After a method override. */
+  readonly method: string;
+  readonly pairs: readonly ResourcePair[];
+  readonly query: PhpParameters;
+  readonly fields: IncomingHttpHeaders;
+  /** Fields of a form that came with POST; PHP reads no other. */
+  readonly form: PhpParameters | null;
+  /** The parsed JSON, `undefined` when there was none or it was broken. */
+  readonly json: unknown;
+};
+
+const formTypes = ['application/x-www-form-urlencoded', 'multipart/form-data'];
+
+export async function readRequest(request: IncomingMessage, maxBytes: number): Promise<ShopRequest> {
+  const bytes = await readBytes(request, maxBytes);
+  const { headers: fields, method = '' } = request;
+  const contentType = fields['content-type'] ?? '';
+  const isForm = formTypes.some((type) => contentType.toLowerCase().startsWith(type));
+  const form = isForm && method === 'POST' ? await readForm(bytes, contentType) : null;
+  const { pairs, query: encoded } = readPath(request.url ?? '/');
+  const query = readParameters(encoded);
+  const json = isForm ? undefined : parseJson(bytes);
+  return { method: overridden(method, fields, form, query), pairs, query, fields, form, json };
+}
+
+/**
+ * Reads a request target as a real shop does, aliases included: any run of slashes and backslashes at both ends is
+ * ignored, `//` inside is an empty id, nothing is percent-decoded, dot segments stay, `/index.php` is skipped.
+ */
+export function readPath(target: string): { pairs: ResourcePair[]; query: string; path: string } {
+  const absolute = /^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i.exec(target)?.[0] ?? '';
+  const [pathAndQuery = ''] = (target.slice(absolute.length) || '/').split('#', 1);
+  const [path = ''] = pathAndQuery.split('?', 1);
+  const inner = path.replace(/^\/index\.php(?=\/|$)/, '').replace(/^[/\\]+|[/\\]+$/g, '');
+  const segments = inner === '' ? [] : inner.split('/');
+  const pairs: ResourcePair[] = [];
+  for (let at = 0; at < segments.length; at += 2) {
+    pairs.push({ type: segments[at] ?? '', id: segments[at + 1] ?? null });
+  }
+  return { pairs, query: pathAndQuery.slice(path.length + 1), path };
+}
+
+export function joinPairs(pairs: readonly ResourcePair[]): string {
+  return pairs.map(({ type, id }) => `/${type}${id === null ? '' : `/${id}`}`).join('');
+}
+
+/**
+ * Method override is ON, as in a real shop: a POST becomes what the field `X-HTTP-Method-Override`, the form field
+ * `_method` or the query parameter `_method` says. A proxy that looks at the method alone lets such requests through.
+ */
+function overridden(
+  method: string,
+  fields: IncomingHttpHeaders,
+  form: PhpParameters | null,
+  query: PhpParameters,
+): string {
+  if (method !== 'POST') return method;
+  const field = fields['x-http-method-override']?.toString();
+  return (field || form?.values.get('_method') || query.values.get('_method') || 'POST').toUpperCase();
+}
+
+/** The best of `en` and `de` in Accept-Language; default `en`. */
+export function localeOf(fields: IncomingHttpHeaders): Locale {
+  const headers = { 'accept-language': (fields['accept-language'] ?? '').replaceAll('_', '-') };
+  return new Negotiator({ headers }).languages(['en', 'de'])[0] === 'de' ? 'de' : 'en';
+}
+
+function readParameters(encoded: string): PhpParameters {
+  const parts = encoded.split('&').filter((part) => part !== '');
+  return collect(
+    parts.map((part) => {
+      const [name = ''] = part.split('=', 1);
+      return [phpDecode(name), phpDecode(part.slice(name.length + 1))];
+    }),
+  );
+}
+
+/** Leading spaces of a name go, a NUL ends it, dots and spaces become `_`. */
+function collect(parts: readonly (readonly [string, string])[]): PhpParameters {
+  const values = new Map<string, string>();
+  const items = new Map<string, string>();
+  const lists = new Set<string>();
+  for (const [rawName, value] of parts) {
+    const cut = rawName.replace(/^ +/, '').split('\0', 1)[0] ?? '';
+    const bracket = cut.indexOf('[');
+    const isList = bracket > 0;
+    const name = (isList ? cut.slice(0, bracket) : cut).replace(/[. ]/g, '_');
+    if (name === '') continue;
+    if (isList) {
+      lists.add(name);
+      values.delete(name);
+      items.set(rawName.trimStart(), value);
+    } else {
+      lists.delete(name);
+      values.set(name, value);
+    }
+  }
+  return { values, items, lists };
+}
+
+/** `urldecode`: `+` is a space, and a `%` that starts no escape stays. */
+export function phpDecode(text: string): string {
+  return rawPhpDecode(text.replace(/\+/g, ' '));
+}
+
+/** `rawurldecode`. */
+export function rawPhpDecode(text: string): string {
+  const bytes = Buffer.from(text, 'utf8').toString('latin1');
+  const decoded = bytes.replace(/%([0-9a-f]{2})/gi, (_, hex: string) =>
+    String.fromCharCode(Number.parseInt(hex, 16)),
+  );
+  return Buffer.from(decoded, 'latin1').toString('utf8');
+}
+
+async function readBytes(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of request.iterator({ destroyOnReturn: false })) {
+    length += chunk.length;
+    if (length > maxBytes) throw new PlainRefusal(413, 'Request Entity Too Large');
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+/** The platform's own reader of forms; what it cannot read holds no field. */
+async function readForm(bytes: Buffer, contentType: string): Promise<PhpParameters> {
+  const response = new Response(new Uint8Array(bytes), { headers: { 'content-type': contentType } });
+  const form = await response.formData().catch(() => new FormData());
+  return collect([...form].filter((part): part is [string, string] => typeof part[1] === 'string'));
+}
+
+function parseJson(bytes: Buffer): unknown {
+  try {
+    return JSON.parse(bytes.toString('utf8'));
+  } catch {
+    return undefined;
+  }
+}

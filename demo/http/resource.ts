@@ -1,0 +1,164 @@
+import type { Customer, Locale } from '../entities.ts';
+import type { ShopSettings } from '../settings.ts';
+import type { ShopState } from '../state.ts';
+import type { IssueToken, RefreshTokens, TokenUser } from '../tokens.ts';
+import { refuse, refuseAttributes } from './refusals.ts';
+import type { PhpParameters } from './request.ts';
+
+export type ShopMethod = 'GET' | 'POST' | 'PATCH' | 'DELETE';
+
+/** What a handler gives back; links and envelopes are added when it is written. */
+export type Resource = {
+  readonly type: string;
+  readonly id: string | null;
+  readonly attributes: object | null;
+  /** Path of `links.self`; default `/type/id`. */
+  readonly self?: string;
+  /** What `include` may name. */
+  readonly related?: Readonly<Record<string, () => readonly Resource[]>>;
+};
+
+export type Answer = {
+  readonly status: number;
+  /** An object, an array, or no body at all. */
+  readonly data?: Resource | readonly Resource[];
+  /** A body that is no JSON:API document. */
+  readonly plain?: { readonly contentType: string; readonly body: string };
+  readonly fields?: Readonly<Record<string, string>>;
+};
+
+/** What all requests share. */
+export type Shop = {
+  readonly state: ShopState;
+  readonly settings: ShopSettings;
+  /** Aborted when the shop closes: nothing waits on then. */
+  readonly stopping: AbortSignal;
+  readonly issueToken: IssueToken;
+  readonly refreshTokens: RefreshTokens;
+};
+
+/** A request whose route, body and attributes have been checked. */
+export type ResourceCall = Shop & {
+  /** Who the shop believes is calling: read from the bearer token, else the default customer. */
+  readonly user: TokenUser;
+  readonly hasBearer: boolean;
+  /** Value of `X-Anonymous-Customer-Unique-Id`, else an empty string. */
+  readonly anonymousId: string;
+  /** Id of the last pair of the path. */
+  readonly id: string | null;
+  /** Ids of the pairs before it, by type; the last one of a type. */
+  readonly parents: ReadonlyMap<string, string>;
+  readonly query: PhpParameters;
+  readonly form: PhpParameters | null;
+  readonly attributes: Attributes;
+  /** Ids that a JSON:API body names in `data`. */
+  readonly bodyIds: readonly string[];
+  readonly locale: Locale;
+  readonly store: string;
+};
+
+export type Action = {
+  readonly handle: (call: ResourceCall) => Answer | Promise<Answer>;
+  readonly attributes?: AttributeRules;
+  /** The body is a form or is not read as JSON:API. */
+  readonly isForm?: true;
+  /** PATCH or DELETE without an id in the path: the body names it. */
+  readonly idInBody?: true | undefined;
+};
+
+/** A route as a real shop declares it: a type, perhaps a parent type, and its methods. */
+export type ResourceRoute = {
+  readonly type: string;
+  readonly parent?: string | undefined;
+  readonly methods: Partial<Record<ShopMethod, Action>>;
+};
+
+export function answerOne(data: Resource, status = 200): Answer {
+  return { status, data };
+}
+
+export const noContent: Answer = { status: 204 };
+
+export function customerOf(call: ResourceCall): Customer {
+  const customer = call.state.customers.get(call.user.reference);
+  if (customer === undefined || customer.anonymized) refuse('customerNotFound');
+  return customer;
+}
+
+/** Those that belong to the caller. */
+export function ownRecords<T extends { readonly owner: string }>(
+  call: ResourceCall,
+  records: ReadonlyMap<string, T>,
+): T[] {
+  return [...records.values()].filter(({ owner }) => owner === call.user.reference);
+}
+
+/** The part of a list that `page[offset]` and `page[limit]` name. */
+export function pageOf<T>({ query }: ResourceCall, list: readonly T[], defaultLimit: number) {
+  const offset = Number(query.items.get('page[offset]') ?? 0) || 0;
+  const limit = Number(query.items.get('page[limit]') ?? defaultLimit) || defaultLimit;
+  return { offset, limit, page: list.slice(offset, offset + limit) };
+}
+
+export type Attributes = Readonly<Record<string, unknown>>;
+
+/** What must hold of a value, and what the shop's validator says where it does not. */
+type Rule = readonly [holds: (value: unknown) => boolean, message: string, isOptional?: true];
+
+export type AttributeRules = Readonly<Record<string, Rule>>;
+
+/** The attribute may be absent. */
+export function optional([holds, message]: Rule): Rule {
+  return [holds, message, true];
+}
+
+const blank = 'This value should not be blank.';
+
+export const isText: Rule = [(value) => typeof value === 'string' && value.trim() !== '', blank];
+export const isEmail: Rule = [
+  (value) => typeof value === 'string' && /^[^\s@]+@[^\s@]+$/.test(value),
+  'This value is not a valid email address.',
+];
+export const isQuantity: Rule = [
+  (value) => Number.isSafeInteger(value) && Number(value) > 0,
+  'This value should be greater than 0.',
+];
+export const isInteger: Rule = [Number.isSafeInteger, 'This value should be of type integer.'];
+export const isBoolean: Rule = [(value) => typeof value === 'boolean', 'This value should be of type bool.'];
+export const isObject: Rule = [isRecord, blank];
+export const isFilledList: Rule = [(value) => Array.isArray(value) && value.length > 0, blank];
+export const isRating: Rule = [
+  (value) => [1, 2, 3, 4, 5].includes(value as number),
+  'This value should be between 1 and 5.',
+];
+export const isPassword: Rule = [
+  (value) => typeof value === 'string' && value.length >= 8 && value.length <= 64,
+  'This value should have 8 to 64 characters.',
+];
+
+export function validateAttributes(attributes: Attributes, rules: AttributeRules): void {
+  const messages = Object.entries(rules).flatMap(([name, [holds, message, isOptional]]) => {
+    if (!Object.hasOwn(attributes, name)) return isOptional ? [] : [`${name} => This field is missing.`];
+    return holds(attributes[name]) ? [] : [`${name} => ${message}`];
+  });
+  if (messages.length > 0) refuseAttributes(messages);
+}
+
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+export function textOf(attributes: Attributes, name: string, fallback = ''): string {
+  const value = attributes[name];
+  return typeof value === 'string' ? value : fallback;
+}
+
+export function numberOf(attributes: Attributes, name: string): number {
+  const value = attributes[name];
+  return typeof value === 'number' ? value : 0;
+}
+
+export function objectOf(attributes: Attributes, name: string): Attributes {
+  const value = attributes[name];
+  return isRecord(value) ? value : {};
+}
