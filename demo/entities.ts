@@ -4,25 +4,18 @@ export type Locale = 'en' | 'de';
 export type Localized = Readonly<Record<Locale, string>>;
 export type PriceMode = 'GROSS_MODE' | 'NET_MODE';
 
-export type Address = {
-  readonly id: string;
-  salutation: string;
-  firstName: string;
-  lastName: string;
-  address1: string;
-  address2: string;
-  address3: string | null;
-  company: string | null;
-  city: string;
-  zipCode: string;
-  iso2Code: string;
-  phone: string | null;
-  isDefaultShipping: boolean;
-  isDefaultBilling: boolean;
-};
+type Texts<K extends string> = Readonly<Record<K, string>>;
+type Amounts<K extends string> = Readonly<Record<K, number>>;
 
-export type Customer = {
-  readonly reference: string;
+export type Address = Record<
+  'salutation' | 'firstName' | 'lastName' | 'address1' | 'address2' | 'city' | 'zipCode' | 'iso2Code',
+  string
+> &
+  Record<'address3' | 'company' | 'phone', string | null> &
+  Record<'isDefaultShipping' | 'isDefaultBilling', boolean> &
+  Texts<'id'>;
+
+export type Customer = Texts<'reference' | 'createdAt'> & {
   readonly idCustomer: number;
   email: string;
   /** `salt:hash`, both hex; empty after the customer was anonymised. */
@@ -32,7 +25,6 @@ export type Customer = {
   lastName: string;
   gender: string | null;
   dateOfBirth: string | null;
-  readonly createdAt: string;
   updatedAt: string;
   anonymized: boolean;
   addresses: Address[];
@@ -53,47 +45,24 @@ export type Cart = {
   codes: string[];
 };
 
-export type SharedCart = {
-  readonly id: string;
-  readonly cartId: string;
-  readonly idCompanyUser: string;
-  idCartPermissionGroup: number;
-};
+export type SharedCart = Texts<'id' | 'cartId' | 'idCompanyUser'> & { idCartPermissionGroup: number };
 
-export type OrderItem = {
-  readonly uuid: string;
-  readonly sku: string;
-  readonly name: string;
-  readonly quantity: number;
-  readonly unitPrice: number;
-  readonly sumPrice: number;
-  readonly refundableAmount: number;
-  readonly merchantReference: string;
-  state: 'paid' | 'shipped' | 'delivered' | 'waiting for return';
-};
+export type OrderItem = Texts<'uuid' | 'sku' | 'name' | 'merchantReference'> &
+  Amounts<'quantity' | 'unitPrice' | 'sumPrice' | 'refundableAmount'> & {
+    state: 'paid' | 'shipped' | 'delivered' | 'waiting for return';
+  };
 
-export type OrderTotals = {
-  readonly expenseTotal: number;
-  readonly discountTotal: number;
-  readonly taxTotal: number;
-  readonly subtotal: number;
-  readonly grandTotal: number;
-  readonly canceledTotal: number;
-  readonly remunerationTotal: number;
-};
-
-export type Order = {
-  readonly reference: string;
-  readonly owner: string;
-  readonly createdAt: string;
-  readonly currency: string;
+export type Order = Texts<
+  'reference' | 'owner' | 'createdAt' | 'currency' | 'shipmentMethod' | 'paymentMethod'
+> & {
   readonly priceMode: PriceMode;
-  readonly totals: OrderTotals;
+  readonly totals: Amounts<
+    | ('expenseTotal' | 'discountTotal' | 'taxTotal' | 'subtotal' | 'grandTotal')
+    | ('canceledTotal' | 'remunerationTotal')
+  >;
   readonly items: OrderItem[];
   readonly billingAddress: Partial<Address>;
   readonly shippingAddress: Partial<Address>;
-  readonly shipmentMethod: string;
-  readonly paymentMethod: string;
   readonly discounts: readonly Discount[];
 };
 
@@ -103,38 +72,21 @@ export type Discount = {
   readonly code: string | null;
 };
 
-export type Return = {
-  readonly reference: string;
-  readonly owner: string;
-  readonly store: string;
-  readonly items: readonly {
-    readonly uuid: string;
-    readonly orderItemUuid: string;
-    readonly reason: string;
-    readonly refund: number;
-  }[];
+export type Return = Texts<'reference' | 'owner' | 'store'> & {
+  readonly items: readonly (Texts<'uuid' | 'orderItemUuid' | 'reason'> & Amounts<'refund'>)[];
 };
 
-export type ListItem = { readonly id: string; readonly sku: string; quantity: number };
+export type ListItem = Texts<'id' | 'sku'> & { quantity: number };
 
 /** A wishlist or a shopping list. */
-export type ProductList = {
-  readonly id: string;
-  readonly owner: string;
+export type ProductList = Texts<'id' | 'owner' | 'createdAt'> & {
   name: string;
   items: ListItem[];
-  readonly createdAt: string;
   updatedAt: string;
 };
 
-export type Review = {
-  readonly id: string;
-  readonly abstractSku: string;
-  readonly author: string;
+export type Review = Texts<'id' | 'abstractSku' | 'author' | 'summary' | 'description' | 'nickname'> & {
   readonly rating: number;
-  readonly summary: string;
-  readonly description: string;
-  readonly nickname: string;
   /** A review is shown once somebody in the back office has approved it. */
   approved: boolean;
 };

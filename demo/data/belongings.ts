@@ -1,4 +1,13 @@
-import type { Cart, Order, OrderItem, ProductList, Return, Review, SharedCart } from '../entities.ts';
+import type {
+  Cart,
+  ListItem,
+  Order,
+  OrderItem,
+  ProductList,
+  Return,
+  Review,
+  SharedCart,
+} from '../entities.ts';
 import {
   cartIds,
   companyUserIds,
@@ -11,6 +20,7 @@ import {
   defaultCustomerReference as sonia,
   wishlistIds,
 } from './ids.ts';
+import { findOffer } from './products.ts';
 
 const created = { createdAt: '2026-01-15 09:30:00.000000', updatedAt: '2026-01-15 09:30:00.000000' };
 const euro = { priceMode: 'GROSS_MODE', currency: 'EUR', store: 'DE' } as const;
@@ -42,50 +52,30 @@ export const seedSharedCarts: readonly SharedCart[] = [
   sharedOffice(sharedCartIds.withNora, companyUserIds.nora, 2),
 ];
 
-export const seedWishlists: readonly ProductList[] = [
-  {
-    ...created,
-    id: wishlistIds.cameras,
-    owner: sonia,
-    name: 'Cameras',
-    items: ['001_25904006', '005_30663301'].map(wished),
-  },
-  { ...created, id: wishlistIds.someday, owner: sonia, name: 'Someday', items: ['087_20344652'].map(wished) },
-  { ...created, id: wishlistIds.outdated, owner: sonia, name: 'Outdated', items: [] },
-];
-
-export const seedShoppingLists: readonly ProductList[] = [
-  {
-    ...created,
-    id: shoppingListIds.weekly,
-    owner: sonia,
-    name: 'Weekly',
-    items: [
-      { id: shoppingListItemIds.paper, sku: '218_1233', quantity: 5 },
-      { id: shoppingListItemIds.stapler, sku: '209_12554247', quantity: 1 },
-    ],
-  },
-  {
-    ...created,
-    id: shoppingListIds.desk,
-    owner: sonia,
-    name: 'Desk',
-    items: [{ id: shoppingListItemIds.notebook, sku: '134_26145012', quantity: 1 }],
-  },
-  { ...created, id: shoppingListIds.outdated, owner: sonia, name: 'Outdated', items: [] },
-];
-
-function wished(sku: string) {
-  return { id: sku, sku, quantity: 1 };
+function list(id: string, name: string, ...items: ListItem[]): ProductList {
+  return { ...created, id, owner: sonia, name, items };
 }
 
-function item(
-  uuid: string,
-  sku: string,
-  name: string,
-  unitPrice: number,
-  state: OrderItem['state'],
-): OrderItem {
+function listItem(sku: string, id = sku, quantity = 1): ListItem {
+  return { id, sku, quantity };
+}
+
+export const seedWishlists: readonly ProductList[] = [
+  list(wishlistIds.cameras, 'Cameras', listItem('001_25904006'), listItem('005_30663301')),
+  list(wishlistIds.someday, 'Someday', listItem('087_20344652')),
+  list(wishlistIds.outdated, 'Outdated'),
+];
+
+const { paper, stapler, notebook } = shoppingListItemIds;
+
+export const seedShoppingLists: readonly ProductList[] = [
+  list(shoppingListIds.weekly, 'Weekly', listItem('218_1233', paper, 5), listItem('209_12554247', stapler)),
+  list(shoppingListIds.desk, 'Desk', listItem('134_26145012', notebook)),
+  list(shoppingListIds.outdated, 'Outdated'),
+];
+
+function item(uuid: string, sku: string, unitPrice: number, state: OrderItem['state']): OrderItem {
+  const name = findOffer(sku)?.concrete.name ?? sku;
   const amounts = { quantity: 1, unitPrice, sumPrice: unitPrice, refundableAmount: unitPrice };
   return { uuid, sku, name, ...amounts, merchantReference: 'MER000006', state };
 }
@@ -100,79 +90,45 @@ function order(reference: string, owner: string, items: OrderItem[]): Order {
   const expenseTotal = 490;
   const grandTotal = subtotal + expenseTotal;
   const taxTotal = Math.round((grandTotal * 19) / 119);
+  const amounts = { expenseTotal, discountTotal: 0, taxTotal, subtotal, grandTotal };
   return {
-    reference,
-    owner,
-    createdAt: '2026-02-02 11:00:00.000000',
-    currency: 'EUR',
-    priceMode: 'GROSS_MODE',
-    totals: {
-      expenseTotal,
-      discountTotal: 0,
-      taxTotal,
-      subtotal,
-      grandTotal,
-      canceledTotal: 0,
-      remunerationTotal: 0,
+    ...{
+      reference,
+      owner,
+      createdAt: '2026-02-02 11:00:00.000000',
+      currency: 'EUR',
+      priceMode: 'GROSS_MODE',
     },
-    items,
-    billingAddress: hafenweg,
-    shippingAddress: hafenweg,
-    shipmentMethod: 'Standard',
-    paymentMethod: 'Invoice',
-    discounts: [],
+    totals: { ...amounts, canceledTotal: 0, remunerationTotal: 0 },
+    ...{ items, billingAddress: hafenweg, shippingAddress: hafenweg, discounts: [] },
+    ...{ shipmentMethod: 'Standard', paymentMethod: 'Invoice' },
   };
 }
 
 export const seedOrders: readonly Order[] = [
   order(orderIds.delivered, sonia, [
-    item(orderItemIds.camera, '001_25904006', 'Canon IXUS 160 silver', 9999, 'delivered'),
-    item(orderItemIds.stapler, '209_12554247', 'Desk stapler', 1290, 'delivered'),
-    item(orderItemIds.returned, '218_1233', 'Copy paper A4, 500 sheets', 549, 'waiting for return'),
+    item(orderItemIds.camera, '001_25904006', 9999, 'delivered'),
+    item(orderItemIds.stapler, '209_12554247', 1290, 'delivered'),
+    item(orderItemIds.returned, '218_1233', 549, 'waiting for return'),
   ]),
-  order(orderIds.shipped, sonia, [
-    item(orderItemIds.paper, '218_1233', 'Copy paper A4, 500 sheets', 549, 'shipped'),
-  ]),
-  order(orderIds.foreign, 'DE--22', [
-    item(orderItemIds.foreign, '155_30149933', 'Acer Iconia', 21900, 'delivered'),
-  ]),
+  order(orderIds.shipped, sonia, [item(orderItemIds.paper, '218_1233', 549, 'shipped')]),
+  order(orderIds.foreign, 'DE--22', [item(orderItemIds.foreign, '155_30149933', 21900, 'delivered')]),
 ];
 
+const uuid = '7d8f6c1e-0a61-5f5e-8f0d-1b7f1a2b0001';
+const returned = { uuid, orderItemUuid: orderItemIds.returned, reason: 'Damaged', refund: 549 };
+
 export const seedReturns: readonly Return[] = [
-  {
-    reference: returnIds.seeded,
-    owner: sonia,
-    store: 'DE',
-    items: [
-      {
-        uuid: '7d8f6c1e-0a61-5f5e-8f0d-1b7f1a2b0001',
-        orderItemUuid: orderItemIds.returned,
-        reason: 'Damaged',
-        refund: 549,
-      },
-    ],
-  },
+  { reference: returnIds.seeded, owner: sonia, store: 'DE', items: [returned] },
 ];
 
 export const seedReviews: readonly Review[] = [
   {
-    id: '21',
-    abstractSku: '001',
-    author: sonia,
-    rating: 4,
-    summary: 'Good value',
-    description: 'Small, light, and the pictures are fine.',
-    nickname: 'Sonia',
-    approved: true,
+    ...{ id: '21', abstractSku: '001', author: sonia, nickname: 'Sonia', rating: 4, approved: true },
+    ...{ summary: 'Good value', description: 'Small, light, and the pictures are fine.' },
   },
   {
-    id: '22',
-    abstractSku: '001',
-    author: 'DE--22',
-    rating: 5,
-    summary: 'Does what it should',
-    description: 'Two years old and still working.',
-    nickname: 'Karl',
-    approved: true,
+    ...{ id: '22', abstractSku: '001', author: 'DE--22', nickname: 'Karl', rating: 5, approved: true },
+    ...{ summary: 'Does what it should', description: 'Two years old and still working.' },
   },
 ];

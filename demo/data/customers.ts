@@ -1,17 +1,6 @@
 import type { Address } from '../entities.ts';
 import { addressIds, leavingCustomerReference } from './ids.ts';
 
-export type SeedCustomer = {
-  readonly reference: string;
-  readonly email: string;
-  readonly salutation: string;
-  readonly firstName: string;
-  readonly lastName: string;
-  readonly gender: string;
-  readonly dateOfBirth: string;
-  readonly addresses: readonly Address[];
-};
-
 const munich = {
   salutation: 'Ms',
   firstName: 'Sonia',
@@ -29,7 +18,16 @@ const munich = {
 function person(reference: string, email: string, salutation: string, name: string, born: string) {
   const [firstName = '', lastName = ''] = name.split(' ');
   const gender = salutation === 'Mr' ? 'Male' : 'Female';
-  return { reference, email, salutation, firstName, lastName, gender, dateOfBirth: born, addresses: [] };
+  return {
+    reference,
+    email,
+    salutation,
+    firstName,
+    lastName,
+    gender,
+    dateOfBirth: born,
+    addresses: [] as Address[],
+  };
 }
 
 const home = { address1: 'Kirchner Str.', address2: '7', isDefaultShipping: true };
@@ -37,7 +35,9 @@ const office = { address1: 'Hafenweg', address2: '12', isDefaultBilling: true };
 const summerHouse = { address1: 'Seestr.', address2: '3a', city: 'Starnberg', zipCode: '82319' };
 
 /** All of them sign in with `seedPassword`. */
-export const seedCustomers: readonly SeedCustomer[] = [
+export const seedCustomers: readonly (ReturnType<typeof person> & {
+  readonly addresses: readonly Address[];
+})[] = [
   {
     ...person('DE--21', 'sonia@shop.example', 'Ms', 'Sonia Wagner', '1984-02-11'),
     addresses: [

@@ -45,47 +45,34 @@ export type CmsPage = {
   readonly stores: readonly string[];
 };
 
-export const cmsPages: readonly CmsPage[] = [
-  {
-    id: '8d378933-22f9-54c7-b45e-db68f2d5d9a3',
-    pageKey: 'cms-page--2',
-    name: { en: 'Return policy', de: 'Rückgabe' },
-    url: { en: '/en/return-policy', de: '/de/rueckgabe' },
-    stores: ['DE', 'AT'],
-  },
-  {
-    id: '1e9fb640-9073-55f4-a2d2-535090c92025',
-    pageKey: 'cms-page--5',
-    name: { en: 'Data privacy', de: 'Datenschutz' },
-    url: { en: '/en/privacy', de: '/de/datenschutz' },
-    stores: ['DE', 'AT'],
-  },
-  {
-    id: '10014bd9-4bba-5a54-b84f-31b4b7efd064',
-    pageKey: 'cms-page--7',
-    name: { en: 'Pick-up in Vienna', de: 'Abholung in Wien' },
-    url: { en: '/en/pick-up-in-vienna', de: '/de/abholung-in-wien' },
-    stores: ['AT'],
-  },
-];
+function page(id: string, pageKey: string, name: Localized, url: Localized, ...stores: string[]): CmsPage {
+  return { id, pageKey, name, url, stores };
+}
 
-export type Merchant = {
-  readonly reference: string;
-  readonly name: string;
-  readonly slug: string;
-  readonly email: string;
+const policy = { en: '/en/return-policy', de: '/de/rueckgabe' };
+const privacy = { en: '/en/privacy', de: '/de/datenschutz' };
+const vienna = { en: '/en/pick-up-in-vienna', de: '/de/abholung-in-wien' };
+const titles = {
+  policy: { en: 'Return policy', de: 'Rückgabe' },
+  privacy: { en: 'Data privacy', de: 'Datenschutz' },
+  vienna: { en: 'Pick-up in Vienna', de: 'Abholung in Wien' },
 };
 
-export const merchants: readonly Merchant[] = [
-  { reference: 'MER000001', name: 'Spryker', slug: 'spryker', email: 'info@spryker.example' },
-  {
-    reference: 'MER000005',
-    name: 'Budget Cameras',
-    slug: 'budget-cameras',
-    email: 'info@budget-cameras.example',
-  },
-  { reference: 'MER000006', name: 'Office King', slug: 'office-king', email: 'info@office-king.example' },
+export const cmsPages: readonly CmsPage[] = [
+  page('8d378933-22f9-54c7-b45e-db68f2d5d9a3', 'cms-page--2', titles.policy, policy, 'DE', 'AT'),
+  page('1e9fb640-9073-55f4-a2d2-535090c92025', 'cms-page--5', titles.privacy, privacy, 'DE', 'AT'),
+  page('10014bd9-4bba-5a54-b84f-31b4b7efd064', 'cms-page--7', titles.vienna, vienna, 'AT'),
 ];
+
+function merchant(reference: string, name: string, slug: string) {
+  return { reference, name, slug, email: `info@${slug}.example` };
+}
+
+export const merchants = [
+  merchant('MER000001', 'Spryker', 'spryker'),
+  merchant('MER000005', 'Budget Cameras', 'budget-cameras'),
+  merchant('MER000006', 'Office King', 'office-king'),
+] as const;
 
 /** Old URL -> new URL, which may itself be unknown (then the old one is unknown too). */
 export const urlRedirects: Readonly<Record<string, string>> = {
@@ -94,21 +81,9 @@ export const urlRedirects: Readonly<Record<string, string>> = {
   '/en/elsewhere': '/en/nowhere',
 };
 
+const money = { defaultCurrency: 'EUR', currencies: ['EUR', 'CHF'] } as const;
+
 export const stores = [
-  {
-    id: 'DE',
-    defaultCurrency: 'EUR',
-    currencies: ['EUR', 'CHF'],
-    country: 'Germany',
-    iso2Code: 'DE',
-    iso3Code: 'DEU',
-  },
-  {
-    id: 'AT',
-    defaultCurrency: 'EUR',
-    currencies: ['EUR', 'CHF'],
-    country: 'Austria',
-    iso2Code: 'AT',
-    iso3Code: 'AUT',
-  },
+  { id: 'DE', ...money, country: 'Germany', iso2Code: 'DE', iso3Code: 'DEU' },
+  { id: 'AT', ...money, country: 'Austria', iso2Code: 'AT', iso3Code: 'AUT' },
 ] as const;

@@ -1,10 +1,11 @@
-/** `percent` of the subtotal, or a fixed `amount` in cents. */
-export type Voucher = {
-  readonly code: string;
+/** `percent` of the subtotal, or a fixed `amount` in cents; a voucher has a `code`, a rule of every cart has none. */
+type Promotion = {
   readonly displayName: string;
   readonly percent?: number;
   readonly amount?: number;
+  readonly code?: string;
 };
+export type Voucher = Promotion & { readonly code: string };
 
 export const vouchers: readonly Voucher[] = [
   { code: 'SUMMER10', displayName: '10% off in summer', percent: 10 },
@@ -13,17 +14,9 @@ export const vouchers: readonly Voucher[] = [
 ];
 
 /** A gift card does not lower the price, it pays a part of it. */
-export type GiftCard = { readonly code: string; readonly name: string; readonly value: number };
+export const giftCards = [{ code: 'GIFT-50', name: 'Gift card 50', value: 5000 }] as const;
 
-export const giftCards: readonly GiftCard[] = [{ code: 'GIFT-50', name: 'Gift card 50', value: 5000 }];
-
-export type CartRule = {
-  readonly displayName: string;
-  readonly percent: number;
-  readonly fromSubtotal: number;
-};
-
-export const cartRules: readonly CartRule[] = [
+export const cartRules: readonly (Promotion & { readonly fromSubtotal: number })[] = [
   { displayName: '10% Discount for all orders above 1000 EUR', percent: 10, fromSubtotal: 100_000 },
 ];
 

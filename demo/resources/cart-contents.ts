@@ -1,4 +1,4 @@
-import { findOffer } from '../data/catalogue.ts';
+import { findOffer } from '../data/products.ts';
 import { giftCards, vouchers } from '../data/promotions.ts';
 import type { Cart, CartItem } from '../entities.ts';
 import { type Collection, collection, reading } from '../http/collection.ts';

@@ -1,4 +1,4 @@
-import { findOffer } from '../data/catalogue.ts';
+import { findOffer } from '../data/products.ts';
 import type { Cart, SharedCart } from '../entities.ts';
 import { pick } from '../http/collection.ts';
 import type { Resource, ResourceCall } from '../http/resource.ts';

@@ -1,6 +1,6 @@
-import { currencies, findOffer } from '../data/catalogue.ts';
 import { cartPermissionGroups, companyUsers } from '../data/companies.ts';
 import { stores } from '../data/pages.ts';
+import { currencies, findOffer } from '../data/products.ts';
 import type { Cart, PriceMode, SharedCart } from '../entities.ts';
 import { collection, pick, reading } from '../http/collection.ts';
 import { refuse } from '../http/refusals.ts';

@@ -1,4 +1,4 @@
-import { findOffer } from '../data/catalogue.ts';
+import { findOffer } from '../data/products.ts';
 import type { ListItem, ProductList } from '../entities.ts';
 import { collection, pick } from '../http/collection.ts';
 import { type Refusal, refuse } from '../http/refusals.ts';

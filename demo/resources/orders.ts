@@ -1,4 +1,4 @@
-import { findOffer } from '../data/catalogue.ts';
+import { findOffer } from '../data/products.ts';
 import { paymentMethods, returnReasons, shipmentMethods } from '../data/promotions.ts';
 import type { Address, Cart, Order, OrderItem, Return } from '../entities.ts';
 import { collection, pick, reading } from '../http/collection.ts';

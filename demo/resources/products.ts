@@ -1,6 +1,13 @@
-import { findOffer, findProduct, type Offer, unitPriceOf, urlOf } from '../data/catalogue.ts';
 import { merchants } from '../data/pages.ts';
-import { type Product, products } from '../data/products.ts';
+import {
+  findOffer,
+  findProduct,
+  type Offer,
+  type Product,
+  products,
+  unitPriceOf,
+  urlOf,
+} from '../data/products.ts';
 import type { Review } from '../entities.ts';
 import { collection, pick, reading } from '../http/collection.ts';
 import { refuse } from '../http/refusals.ts';

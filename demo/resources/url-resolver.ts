@@ -1,7 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { urlOf } from '../data/catalogue.ts';
 import { categoryNodes, cmsPages, merchants, urlRedirects } from '../data/pages.ts';
-import { products } from '../data/products.ts';
+import { products, urlOf } from '../data/products.ts';
 import type { Locale } from '../entities.ts';
 import { selfQuery } from '../http/answer.ts';
 import { refuse } from '../http/refusals.ts';

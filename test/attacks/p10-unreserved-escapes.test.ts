@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { contractCalls } from '../../demo/contract-calls.ts';
+import { contractCalls } from '../demo/contract-calls.ts';
 import { request, useAttackStage } from '../harness/attack-stage.ts';
 import { createKeptClient, type KeptClient } from '../harness/kept-client.ts';
 

@@ -1,5 +1,5 @@
 import { stringify } from 'yaml';
-import { contractCalls } from '../../demo/contract-calls.ts';
+import { contractCalls } from '../demo/contract-calls.ts';
 
 /** Shape of an OpenAPI document as a shop's generator writes it. */
 export interface OpenApiShape {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type ContractCall, contractCalls } from '../../demo/contract-calls.ts';
 import { type DemoShop, startDemoShop } from '../../demo/shop.ts';
 import { send } from './client.ts';
+import { type ContractCall, contractCalls } from './contract-calls.ts';
 
 let shop: DemoShop;
 beforeAll(async () => {

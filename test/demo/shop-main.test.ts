@@ -24,7 +24,7 @@ describe('the shop as a program', () => {
   it('prints its options', async () => {
     const child = start('--help');
     const exited = once(child, 'exit');
-    expect(await text(child.stdout)).toContain('--resolver-latency MS');
+    expect(await text(child.stdout)).toContain('--resolver-latency <ms>');
     expect(await exited).toEqual([0, null]);
   });
 

@@ -1,4 +1,4 @@
-import { contractCalls } from '../../demo/contract-calls.ts';
+import { contractCalls } from '../demo/contract-calls.ts';
 import { findRoute } from '../../demo/http/dispatch.ts';
 import { readPath } from '../../demo/http/request.ts';
 import { routes } from '../../demo/routes.ts';

@@ -15,7 +15,7 @@ import {
   sharedCartIds,
   defaultCustomerReference as sonia,
   wishlistIds,
-} from './data/ids.ts';
+} from '../../demo/data/ids.ts';
 
 /** One request that the shop grants, for one row of the contract's list of protected endpoints. */
 export type ContractCall = {
