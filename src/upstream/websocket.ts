@@ -65,10 +65,14 @@ export function createWebSocketForwarder(options: WebSocketOptions): WebSocketFo
         sockets.add(socket);
         // http-proxy-3 writes heads as text; a field value is octets (RFC 9110 section 5.5).
         (socket as Socket).setDefaultEncoding('latin1');
-        socket.once('close', () => sockets.delete(socket));
         const shape = requestShape(request);
         const handshake = new Handshake(request, socket as Socket, options, refuse, resolve);
         handshakes.set(shape, handshake);
+        // One for all there is to do then: Node takes more than ten listeners of an event for a leak.
+        socket.once('close', () => {
+          sockets.delete(socket);
+          handshake.onClientGone();
+        });
         try {
           proxy.ws(
             shape as unknown as IncomingMessage,
@@ -105,6 +109,8 @@ class Handshake {
   readonly #refuse: (rejection: Rejection) => void;
   readonly #resolve: (result: WebSocketResult) => void;
   #timer: NodeJS.Timeout | undefined;
+  #upstream: ClientRequest | undefined;
+  #upstreamSocket: Socket | undefined;
   #isTooLate = false;
   #isOver = false;
 
@@ -126,14 +132,17 @@ class Handshake {
   onRequest(upstream: ClientRequest): void {
     upstream.path = requestTarget(this.#request);
     this.#timer = setTimeout(() => this.#onTimeout(upstream), this.#options.handshakeTimeoutMs);
-    this.#socket.once('close', () => {
-      clearTimeout(this.#timer);
-      upstream.destroy();
-    });
+    this.#upstream = upstream;
     upstream.once('upgrade', (response, upstreamSocket) =>
       this.#onUpgrade(response, upstreamSocket as Socket),
     );
     upstream.once('response', (response) => this.#onDeclined(response));
+  }
+
+  onClientGone(): void {
+    clearTimeout(this.#timer);
+    this.#upstream?.destroy();
+    this.#upstreamSocket?.destroySoon();
   }
 
   #onTimeout(upstream: ClientRequest): void {
@@ -168,6 +177,7 @@ class Handshake {
       upstreamSocket.destroy();
       return;
     }
+    this.#upstreamSocket = upstreamSocket;
     upstreamSocket.on('error', () => this.#socket.destroy());
     setFields(response, 101, { connection: 'Upgrade', upgrade: 'websocket' });
     watchPair(this.#socket, upstreamSocket, this.#options.stallTimeoutMs ?? defaultStallTimeoutMs);
@@ -239,7 +249,6 @@ function watchPair(client: Socket, upstream: Socket, timeoutMs: number): void {
       if (client.destroyed && upstream.destroyed) clearTimeout(timer);
     });
   }
-  client.once('close', () => upstream.destroySoon());
 }
 
 /** Leaves http-proxy-3 the fields that may go on, as of every other response, and the `Connection` of our own. */

@@ -148,6 +148,8 @@ export async function startShopward(options: ShopwardOptions): Promise<Shopward>
       const code = await exited;
       clearTimeout(late);
       expect(code, streams.output()).toBe(0);
+      // Node's word for listeners that nobody takes away; so many on purpose would hide those.
+      expect(streams.output()).not.toContain('MaxListenersExceededWarning');
     },
     kill: async () => {
       endWithUs();
