@@ -27,7 +27,7 @@ const singleImporters: readonly (readonly [pattern: RegExp, why: string])[] = [
     /^src\/upstream\/[^/]+\/exchange\.ts$/,
     'the state of one exchange in an engine, which the suites play scripts through',
   ],
-  [/^src\/telemetry\/(duration-histogram|tracing)\.ts$/, 'the one place that knows a library from within'],
+  [/^src\/telemetry\/(tracing)\.ts$/, 'the one place that knows a library from within'],
   [/^src\/app\/(protection|public-port|refresh-tokens)\.ts$/, 'what the composition root wires, a part each'],
   [/^src\/app\/admin-parts\.ts$/, 'the words in which the console speaks of each dependency'],
   [

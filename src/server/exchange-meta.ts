@@ -1,8 +1,7 @@
 import { type CanonicalRequest, methods } from '../http/canonical-request.ts';
 import { generateRequestId } from '../http/peer.ts';
 import type { Rejection } from '../http/rejection.ts';
-import type { ExchangeRecord } from '../telemetry/exchange-record.ts';
-import type { RedactPath } from '../telemetry/redact-path.ts';
+import type { ExchangeRecord, RedactPath } from '../telemetry/exchange-record.ts';
 
 /** A request that was refused before it was understood, as far as it may be logged. */
 export interface UnreadRequest {

@@ -3,8 +3,7 @@ import type { CanonicalRequest } from '../http/canonical-request.ts';
 import type { FieldList } from '../http/field-list.ts';
 import type { Answer, Rejection, Rejections } from '../http/rejection.ts';
 import { endResponse, mustClose, writeRejection } from '../http/write-response.ts';
-import type { ExchangeRecord } from '../telemetry/exchange-record.ts';
-import type { RedactPath } from '../telemetry/redact-path.ts';
+import type { ExchangeRecord, RedactPath } from '../telemetry/exchange-record.ts';
 import type { ForwardCaller, ForwardResult } from '../upstream/forward.ts';
 import type { Handled } from './client-connection.ts';
 import {

@@ -1,8 +1,7 @@
 import { Writable } from 'node:stream';
 import { pino } from 'pino';
 import { expect, it } from 'vitest';
-import { createAccessLog } from '../../src/telemetry/access-log.ts';
-import type { ExchangeRecord } from '../../src/telemetry/exchange-record.ts';
+import { createAccessLog, type ExchangeRecord } from '../../src/telemetry/exchange-record.ts';
 import { eventually } from '../harness/eventually.ts';
 
 const forwarded: ExchangeRecord = {

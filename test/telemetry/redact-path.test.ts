@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { createRedactPath, tokenWords } from '../../src/telemetry/redact-path.ts';
+import { createRedactPath, tokenWords } from '../../src/telemetry/exchange-record.ts';
 
 const redactPath = createRedactPath(tokenWords(['/v1/sessions/{session}', '/logout']));
 
