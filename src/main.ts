@@ -1,11 +1,8 @@
 #!/usr/bin/env node
 /** The command line: verb -> command. */
 import { Command, CommanderError } from 'commander';
+import { badUsage, version } from './cli/command-io.ts';
 import { configFile, declareVerb } from './cli/declare-verb.ts';
-import { version } from './cli/version.ts';
-
-/** Exit codes: 0 done, 1 found something, 2 bad usage, 78 bad configuration (EX_CONFIG of sysexits.h). */
-const badUsage = 2;
 
 const program = new Command('shopward')
   .description("A reverse proxy that guards an existing shop's REST API.")

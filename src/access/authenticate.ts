@@ -5,9 +5,9 @@ import type { Identity } from './token-claims.ts';
 import type { TokenVerifier } from './token-verifier.ts';
 
 /** What of the request authentication looks at. */
-export type AuthenticatedRequest = Pick<CanonicalRequest, 'fields' | 'scheme' | 'host'>;
+type AuthenticatedRequest = Pick<CanonicalRequest, 'fields' | 'scheme' | 'host'>;
 
-export interface AuthenticatorOptions {
+interface AuthenticatorOptions {
   readonly verifier: Pick<TokenVerifier, 'verify'>;
   /** Default: the shop's own. */
   readonly realm?: string;
@@ -87,7 +87,7 @@ function challengeFor(
 }
 
 /** What a `WWW-Authenticate` value says besides the scheme (RFC 6750 section 3). */
-export interface Challenge {
+interface Challenge {
   readonly realm: string;
   /** Left out when no credentials came at all. */
   readonly error?: 'invalid_token' | 'insufficient_scope';

@@ -13,7 +13,7 @@ import {
   type VerificationKey,
 } from './key-source.ts';
 
-export interface FileKeySourceOptions {
+interface FileKeySourceOptions {
   /** Paths of PEM, JWK or JWK set files. */
   readonly files: readonly string[];
   readonly algorithms: readonly string[];
@@ -21,7 +21,7 @@ export interface FileKeySourceOptions {
   readonly now: () => number;
 }
 
-export interface KeyProblem {
+interface KeyProblem {
   /** The file; undefined where the problem is in all of them together. */
   readonly file: string | undefined;
   readonly text: string;
@@ -103,7 +103,7 @@ export class FileKeySource implements KeySource {
   }
 }
 
-export interface KeyFiles {
+interface KeyFiles {
   readonly keys: readonly VerificationKey[];
   readonly problems: readonly KeyProblem[];
   /** Keys that are there for something else. */

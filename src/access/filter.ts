@@ -11,7 +11,7 @@ const softRejections: ReadonlySet<RejectionName> = new Set([
   'insufficient-scope',
 ]);
 
-export interface AccessTokenMatcher extends Matcher<Requirement> {
+interface AccessTokenMatcher extends Matcher<Requirement> {
   match(request: Parameters<ProtectedList['match']>[0]): Requirement | undefined;
 }
 

@@ -15,7 +15,7 @@ export type JwksError =
   /** Two different keys of one `kid`. */
   | 'ambiguous';
 
-export interface JwksFetchOptions {
+interface JwksFetchOptions {
   readonly url: string;
   /** Milliseconds for the whole exchange. */
   readonly timeoutMs: number;

@@ -85,7 +85,7 @@ function parse(text: string): unknown {
 }
 
 /** A good key; or one that is not for us (another use or algorithm); or one that nobody should use. */
-export type KeyVerdict =
+type KeyVerdict =
   | { readonly key: VerificationKey }
   | { readonly ignored: string }
   | { readonly problem: string };

@@ -22,7 +22,7 @@ export interface ListBatch {
   readonly problems?: readonly Problem[];
 }
 
-export interface CompiledList {
+interface CompiledList {
   readonly list: ProtectedList;
   /** For `GET /protected-resources`. */
   readonly rendered: RenderedDocument;

@@ -10,7 +10,7 @@ import { type ReadResource, resourceProblems } from './protected-list-overlaps.t
 import { type ListSource, offsetOf, parseListSource, textOf } from './protected-list-source.ts';
 
 /** The list with its warnings, or every problem with at least one error among them. */
-export type ParsedProtectedList =
+type ParsedProtectedList =
   | { readonly list: ProtectedResources; readonly problems: readonly Problem[] }
   | { readonly list?: undefined; readonly problems: readonly Problem[] };
 

@@ -42,7 +42,7 @@ export function resourceProblems(read: readonly ReadResource[], source: ListSour
 }
 
 /** Finds rows that one request may meet, both by its plain reading. */
-export interface Overlaps {
+interface Overlaps {
   /** Adds a row; the earliest row added before that overlaps with it, or undefined. */
   add(row: ProtectedResource, path: PathTemplate): ProtectedResource | undefined;
 }

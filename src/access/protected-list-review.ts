@@ -10,7 +10,7 @@ import {
 } from './protected-list.ts';
 
 /** How the second of two lists differs from the first; each part in the order of its list. */
-export interface ListDifference {
+interface ListDifference {
   /** Routes that only the second list protects. */
   readonly added: readonly ProtectedResource[];
   /** Routes that only the first list protects: these are open from now on, unless another row covers them. */

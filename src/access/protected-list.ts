@@ -33,7 +33,7 @@ export interface ResourceText {
 }
 
 /** Why a text is no row, and at which character (from 0). */
-export interface ResourceTextProblem {
+interface ResourceTextProblem {
   readonly problem: string;
   readonly offset: number;
 }
@@ -89,7 +89,7 @@ export interface Requirement {
   readonly observe: boolean;
 }
 
-export interface MatchedRow {
+interface MatchedRow {
   readonly row: ProtectedResource;
   readonly exact: boolean;
   /** The reading of the path that meets it; empty where it is exact. */

@@ -6,7 +6,7 @@ import type { Answer } from '../http/rejection.ts';
 import type { Matcher } from '../proxy/filter.ts';
 import { type ProtectedList, type ProtectedResource, resourceId } from './protected-list.ts';
 
-export interface ProtectedResourcesDocumentOptions {
+interface ProtectedResourcesDocumentOptions {
   /** Canonical path. Default `/protected-resources`. */
   readonly path?: string;
   /** The list in force. */
@@ -16,7 +16,7 @@ export interface ProtectedResourcesDocumentOptions {
 }
 
 /** An endpoint of shopward's own that needs no token; `undefined`: not this request. */
-export interface DocumentEndpoint {
+interface DocumentEndpoint {
   readonly route: string;
   answer(request: CanonicalRequest): Answer | undefined;
 }
@@ -61,7 +61,7 @@ function describeRow(row: ProtectedResource): object {
   };
 }
 
-export interface ResourceMetadataOptions {
+interface ResourceMetadataOptions {
   /** The resource identifier: address of the API without a path. Left out: scheme and Host of the request. */
   readonly publicUrl?: string | undefined;
   /** Issuer identifiers of the authorization servers; none: not said. */
@@ -71,7 +71,7 @@ export interface ResourceMetadataOptions {
   readonly list: () => Pick<ProtectedList, 'rows'>;
 }
 
-export interface ResourceMetadata extends DocumentEndpoint {
+interface ResourceMetadata extends DocumentEndpoint {
   /** For `resource_metadata` in challenges (RFC 9728 section 5.1). */
   url(request: Pick<CanonicalRequest, 'scheme' | 'host'>): string;
 }

@@ -9,7 +9,7 @@ import {
   type VerificationKey,
 } from './key-source.ts';
 
-export interface SecretKeySourceOptions {
+interface SecretKeySourceOptions {
   /** `auth.keys.secret`; its UTF-8 octets are the key. */
   readonly secret: string;
   /** HS256, HS384, HS512. */

@@ -44,7 +44,7 @@ export interface VerifiedToken {
   readonly issuedAtMs: number | undefined;
 }
 
-export interface TimeRules {
+interface TimeRules {
   /** Milliseconds by which the issuer's clock may differ from ours, either way. */
   readonly clockToleranceMs: number;
   /** Milliseconds since `iat`; unset: not checked. Where it is set, tokens without `iat` are refused. */
@@ -145,7 +145,7 @@ function milliseconds(seconds: number | undefined): number | undefined {
 }
 
 /** Reads the user's name from claims; undefined where there is none. */
-export type SubjectReader = (claims: Readonly<Record<string, unknown>>) => string | undefined;
+type SubjectReader = (claims: Readonly<Record<string, unknown>>) => string | undefined;
 
 /**
  * Compiles `auth.subject`: a claim (`sub`), or a dotted path whose first name is a claim and whose other names reach

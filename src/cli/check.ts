@@ -1,18 +1,13 @@
+import { editorSchema, protectedListSchema } from '../config/editor-schema.ts';
 import { loadConfig } from '../config/load.ts';
 import type { ConfigFile } from '../config/named-files.ts';
 import type { Config } from '../config/schema.ts';
 import { formatProblem, hasErrors, type Problem } from '../lib/problem.ts';
-import { type CommandIo, processIo } from './command-io.ts';
+import { badUsage, type CommandIo, type CommonChoice, processIo } from './command-io.ts';
 import { adviceValidators } from './file-validators.ts';
 
-export interface CheckOptions {
-  /** Configuration file; left out: the default ones. */
-  readonly config?: string;
-  readonly json?: boolean;
-}
-
 /** Checks every file and prints all problems. Resolves to the exit code: 0, or 1 when there is an error. */
-export async function runCheck(options: CheckOptions, io: CommandIo = processIo): Promise<number> {
+export async function runCheck(options: CommonChoice, io: CommandIo = processIo): Promise<number> {
   const { env, cwd } = io;
   const result = await loadConfig({ file: options.config, env, cwd, validators: adviceValidators });
   const problems = 'problems' in result ? result.problems : result.warnings;
@@ -50,4 +45,18 @@ function summary(problems: readonly Problem[], files: readonly ConfigFile[]): st
 
 function count(number: number, noun: string): string {
   return number === 0 ? '' : `${number} ${noun}${number === 1 ? '' : 's'}`;
+}
+
+/** Prints the JSON Schema that an editor uses for one of the two files. */
+export async function runSchema(which = 'config', io: CommandIo = processIo): Promise<number> {
+  const schemas: Readonly<Record<string, () => object>> = {
+    config: editorSchema,
+    'protected-resources': () => protectedListSchema,
+  };
+  if (!Object.hasOwn(schemas, which)) {
+    io.err(`there is no schema of that name: ${Object.keys(schemas).join(' or ')} is meant`);
+    return badUsage;
+  }
+  io.out(JSON.stringify(schemas[which]?.(), null, 2));
+  return 0;
 }

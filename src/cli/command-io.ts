@@ -1,3 +1,19 @@
+import { readFileSync } from 'node:fs';
+
+// Exit codes: 0 done, 1 found something, and these two.
+/** Arguments or options that mean nothing. */
+export const badUsage = 2;
+/** EX_CONFIG of sysexits.h. */
+export const badConfiguration = 78;
+
+/** What most verbs take. */
+export interface CommonChoice {
+  /** Configuration file; left out: the default ones. */
+  readonly config?: string;
+  /** JSON instead of text. */
+  readonly json?: boolean;
+}
+
 /** What a command sees of the world around it. */
 export interface CommandIo {
   /** Its result, on standard output. */
@@ -44,4 +60,20 @@ export function textTable(texts: readonly (readonly string[])[]): string[] {
       .join('  ')
       .trimEnd(),
   );
+}
+
+const packageFile = new URL('../../package.json', import.meta.url);
+
+/** Version of the package. */
+export const version: string = JSON.parse(readFileSync(packageFile, 'utf8')).version;
+
+/** Prints our version and the runtime's, as a report of a fault needs them. */
+export async function runVersion(
+  { json = false }: { readonly json?: boolean } = {},
+  io: CommandIo = processIo,
+): Promise<number> {
+  const { version: node, platform, arch } = process;
+  const text = `shopward ${version}\nnode ${node}\n${platform} ${arch}`;
+  io.out(json ? JSON.stringify({ shopward: version, node, platform, arch }) : text);
+  return 0;
 }

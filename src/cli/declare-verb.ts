@@ -1,5 +1,4 @@
 import { type Command, Option } from 'commander';
-import { helpAfter } from './help-texts.ts';
 
 export const configFile = new Option(
   '-c, --config <file>',
@@ -26,4 +25,121 @@ export function declareVerb(parent: Command, name: string, description: string, 
     .action(async (...args) => {
       process.exitCode = await run(...args);
     });
+}
+
+interface HelpText {
+  /** What one should know before. */
+  readonly before?: readonly string[];
+  readonly examples: readonly string[];
+  /** Exit code -> when. */
+  readonly exits: Readonly<Record<number, string>>;
+}
+
+const badUsage = 'bad usage';
+const badConfiguration = 'bad configuration';
+
+/** What `--help` of a verb adds to its arguments and options. */
+const helpTexts: Readonly<Record<string, HelpText>> = {
+  serve: {
+    examples: ['shopward', 'shopward serve --config /etc/shopward/shopward.yaml'],
+    exits: { 0: 'stopped by SIGTERM or SIGINT, drained', 2: badUsage, 78: badConfiguration },
+  },
+  init: {
+    examples: [
+      'shopward init --spryker --upstream http://glue.internal:9000 --keys public.pem',
+      'shopward init --openapi openapi.yaml --upstream http://127.0.0.1:9000',
+      'shopward init --blank --dir /etc/shopward',
+    ],
+    exits: { 0: 'written', 1: 'no operation needs a token', 2: 'bad usage, or files that are there already' },
+  },
+  check: {
+    examples: ['shopward check', 'shopward check --json --config staging.yaml'],
+    exits: { 0: 'no error, perhaps warnings', 1: 'an error', 2: badUsage },
+  },
+  explain: {
+    examples: [
+      'shopward explain GET /carts/17',
+      `shopward explain 'PATCH https://api.shop.example/carts/17?include=items'`,
+      `shopward explain '"POST /carts/17/items HTTP/1.1" 401 71 "-" "curl/8.5.0"'`,
+      `shopward explain POST /carts/17 -H 'Content-Type: text/plain' --json`,
+    ],
+    exits: { 0: 'explained, whatever would happen', 2: badUsage, 78: badConfiguration },
+  },
+  protected: {
+    examples: ['shopward protected list', 'shopward protected diff old.yaml new.yaml'],
+    exits: { 0: 'done, no difference', 1: 'a difference, or nothing found', 2: badUsage, 78: 'bad list' },
+  },
+  'protected list': {
+    examples: [
+      'shopward protected list --group cart',
+      'shopward protected list --json --list config/protected-resources.hardened.yaml',
+    ],
+    exits: { 0: 'printed', 1: 'no such group', 2: badUsage, 78: 'bad configuration or list' },
+  },
+  'protected diff': {
+    examples: [
+      'shopward protected diff config/protected-resources.yaml config/protected-resources.hardened.yaml',
+      'git show HEAD:config/protected-resources.yaml > old.yaml; shopward protected diff old.yaml config/protected-resources.yaml',
+    ],
+    exits: { 0: 'they are the same', 1: 'they differ', 2: badUsage, 78: 'bad list' },
+  },
+  'protected import': {
+    examples: [
+      'shopward protected import schema.yml > protected-resources.yaml',
+      'shopward protected import schema.json --out config/protected-resources.yaml --base-path /',
+    ],
+    exits: { 0: 'done', 1: 'no operation needs a token', 2: 'bad usage or document' },
+  },
+  'protected compare': {
+    examples: [
+      'shopward protected compare schema.yml',
+      'shopward protected compare schema.yml --list new.yaml --json',
+    ],
+    exits: { 0: 'they agree', 1: 'they disagree', 2: 'bad usage or document', 78: badConfiguration },
+  },
+  verify: {
+    before: [
+      'The deployment is held against the local configuration and list. Without --unsafe-methods and --write only GET requests are',
+      'sent. With it, rows of other methods are tried too: with an id that does not exist and an empty JSON object as body,',
+      'one at a time, only after reads were refused, and no more after one that was not. DELETE without an id is never sent.',
+    ],
+    examples: [
+      'shopward verify https://api.shop.example',
+      'SHOPWARD_TOKEN=$TOKEN shopward verify https://api.shop.example --url /en/some-product-134',
+      'shopward verify http://127.0.0.1:8080 --unsafe-methods --json',
+      `shopward verify http://127.0.0.1:8080 --resource /carts/17 --write '{"data":{"type":"carts","attributes":{"name":"x"}}}'`,
+    ],
+    exits: { 0: 'every check passed', 1: 'a check failed', 2: badUsage, 78: badConfiguration },
+  },
+  schema: {
+    examples: ['shopward schema > shopward.schema.json', 'shopward schema protected-resources'],
+    exits: { 0: 'printed', 2: badUsage },
+  },
+  purge: {
+    examples: [
+      'shopward purge --url /en/some-product-134',
+      'shopward purge --prefix /de/',
+      'shopward purge --all',
+    ],
+    exits: { 0: 'purged', 1: 'the proxy could not be asked', 2: badUsage, 78: badConfiguration },
+  },
+  tokens: {
+    examples: ['shopward tokens list --subject DE--21', 'shopward tokens revoke --subject DE--21'],
+    exits: { 0: 'done', 1: 'the store could not do it', 2: badUsage, 78: badConfiguration },
+  },
+  health: {
+    examples: ['shopward health'],
+    exits: { 0: 'it lives', 1: 'it does not, or cannot be asked', 2: badUsage },
+  },
+  version: { examples: ['shopward version'], exits: { 0: 'printed', 2: badUsage } },
+};
+
+/** Examples and exit codes, as they stand below the options; empty for a verb without. */
+export function helpAfter(verb: string): string {
+  const text = helpTexts[verb];
+  if (text === undefined) return '';
+  const exits = Object.entries(text.exits).map(([code, when]) => `${code} ${when}`);
+  const before = text.before === undefined ? [] : ['', ...text.before];
+  const examples = text.examples.map((line) => `  ${line}`);
+  return [...before, '', 'Examples:', ...examples, '', `Exit code: ${exits.join(', ')}`].join('\n');
 }

@@ -1,8 +1,6 @@
 import type { Command } from 'commander';
+import { runVersion } from './command-io.ts';
 import { configFile, declareVerb, json, type Run } from './declare-verb.ts';
-import type { InitOptions } from './init.ts';
-import type { PurgeOptions } from './purge.ts';
-import type { TokensOptions } from './tokens.ts';
 
 /** Verbs with much to declare, each in its own file. */
 const large: Readonly<Record<string, () => Promise<(program: Command) => void>>> = {
@@ -15,7 +13,7 @@ const large: Readonly<Record<string, () => Promise<(program: Command) => void>>>
 export async function declareVerbs(program: Command, called: string): Promise<void> {
   const verb = (name: string, description: string, run: Run) => declareVerb(program, name, description, run);
 
-  verb('init', 'write a configuration and a list for a shop', async (options: InitOptions) =>
+  verb('init', 'write a configuration and a list for a shop', async (options) =>
     (await import('./init.ts')).runInit(options),
   )
     .option('--spryker', 'a Spryker shop')
@@ -25,10 +23,8 @@ export async function declareVerbs(program: Command, called: string): Promise<vo
     .option('--keys <source>', 'URL of its JSON Web Key Set, or a file with its public key')
     .option('--dir <folder>', 'where the files go (default: config)')
     .option('--force', 'replace files that are there');
-  verb(
-    'check',
-    'validate every file and print all problems',
-    async (options: { config?: string; json?: boolean }) => (await import('./check.ts')).runCheck(options),
+  verb('check', 'validate every file and print all problems', async (options) =>
+    (await import('./check.ts')).runCheck(options),
   )
     .addOption(configFile)
     .addOption(json);
@@ -36,32 +32,28 @@ export async function declareVerbs(program: Command, called: string): Promise<vo
   for (const [name, load] of Object.entries(large)) {
     if (called === name || !small.includes(called)) (await load())(program);
   }
-  verb('schema', 'print the JSON Schemas that editors use', async (which: string | undefined) =>
-    (await import('./schema.ts')).runSchema(which),
+  verb('schema', 'print the JSON Schemas that editors use', async (which) =>
+    (await import('./check.ts')).runSchema(which),
   ).argument('[which]', 'config (default) or protected-resources');
-  verb('purge', 'forget URL mappings, in every replica', async (options: PurgeOptions) =>
-    (await import('./purge.ts')).runPurge(options),
+  verb('purge', 'forget URL mappings, in every replica', async (options) =>
+    (await import('./admin-verbs.ts')).runPurge(options),
   )
     .addOption(configFile)
     .option('--url <url>', 'one URL')
     .option('--prefix <prefix>', 'every URL that begins so')
     .option('--all', 'every URL')
     .addOption(json);
-  verb('tokens', 'list, revoke or tidy up refresh tokens', async (action: string, options: TokensOptions) =>
+  verb('tokens', 'list, revoke or tidy up refresh tokens', async (action, options) =>
     (await import('./tokens.ts')).runTokens(action, options),
   )
     .argument('<action>', 'list, revoke or purge-expired')
     .addOption(configFile)
     .option('--subject <name>', 'only tokens of this user; revoke needs it')
     .addOption(json);
-  verb(
-    'health',
-    'ask /livez of the running proxy (for container health checks)',
-    async (options: { config?: string; json?: boolean }) => (await import('./health.ts')).runHealth(options),
+  verb('health', 'ask /livez of the running proxy (for container health checks)', async (options) =>
+    (await import('./admin-verbs.ts')).runHealth(options),
   )
     .addOption(configFile)
     .addOption(json);
-  verb('version', 'print versions', async (options: { json?: boolean }) =>
-    (await import('./version.ts')).runVersion(options),
-  ).addOption(json);
+  verb('version', 'print versions', async (options) => runVersion(options)).addOption(json);
 }

@@ -1,29 +1,21 @@
 import type { Command } from 'commander';
 import { compileProtectedList } from '../access/protected-list.ts';
 import { trimOws } from '../http/field-list.ts';
-import { type CommandIo, processIo } from './command-io.ts';
+import { badConfiguration, badUsage, type CommandIo, type CommonChoice, processIo } from './command-io.ts';
 import { collect, configFile, declareVerb, json } from './declare-verb.ts';
 import { explainRequest } from './explain/explanation.ts';
 import { explanationText } from './explain/explanation-text.ts';
 import { readPastedRequest } from './explain/pasted-request.ts';
-import { badConfiguration, loadConfiguration } from './load-configuration.ts';
-
-export interface ExplainOptions {
-  readonly config?: string;
-  readonly json?: boolean;
-  /** Further fields of the request, each `Name: value`. */
-  readonly header?: readonly string[];
-}
-
-const badUsage = 2;
+import { loadConfiguration } from './load-configuration.ts';
 
 /**
- * Prints, offline, what would happen to a request. `words` are a method and a URL, or whatever was pasted from a log.
+ * Prints, offline, what would happen to a request. `words` are a method and a URL, or whatever was pasted from a log;
+ * `header`: further fields of the request, each `Name: value`.
  * Exit code 0, whatever would happen; 2 for what is no request, 78 for a configuration with problems.
  */
 export async function runExplain(
   words: readonly string[],
-  options: ExplainOptions,
+  options: CommonChoice & { readonly header?: readonly string[] },
   io: CommandIo = processIo,
 ): Promise<number> {
   const pasted = readPastedRequest(words.join(' '));
@@ -57,11 +49,8 @@ function readHeader(line: string): string[] | undefined {
 }
 
 export function declareExplain(program: Command): void {
-  declareVerb(
-    program,
-    'explain',
-    'print what would happen to a request, offline',
-    (words: string[], options: ExplainOptions) => runExplain(words, options),
+  declareVerb(program, 'explain', 'print what would happen to a request, offline', (words, options) =>
+    runExplain(words, options),
   )
     .argument('<request...>', 'METHOD and URL, or whatever was pasted from a log')
     .option('-H, --header <field>', 'a field of the request, "Name: value"; may be repeated', collect)

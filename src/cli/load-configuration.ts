@@ -8,10 +8,7 @@ import { decodeText, readSettledFile } from '../lib/watched-file.ts';
 import type { CommandIo } from './command-io.ts';
 import { fileValidators } from './file-validators.ts';
 
-/** EX_CONFIG of sysexits.h. */
-export const badConfiguration = 78;
-
-export interface LoadedForCommand extends LoadedConfig {
+interface LoadedForCommand extends LoadedConfig {
   /** The list that the configuration names. */
   readonly list: ProtectedResources;
 }
@@ -47,14 +44,14 @@ export async function readList(name: string, io: CommandIo): Promise<ProtectedRe
   return parsed.list;
 }
 
-export interface ListOptions {
+export interface ListChoice {
   readonly config?: string;
   /** A list file, instead of the one that the configuration names. */
   readonly list?: string;
 }
 
 /** The list that a verb is about; undefined as for `readList`. */
-export async function findList(options: ListOptions, io: CommandIo): Promise<ProtectedResources | undefined> {
+export async function findList(options: ListChoice, io: CommandIo): Promise<ProtectedResources | undefined> {
   if (options.list !== undefined) return readList(options.list, io);
   return (await loadConfiguration(options.config, io))?.list;
 }

@@ -1,17 +1,7 @@
 import { type Command, Option } from 'commander';
-import { configFile, declareVerb, json, listFile } from './declare-verb.ts';
-import { helpAfter } from './help-texts.ts';
-import {
-  type ProtectedCompareOptions,
-  runProtectedCompare,
-  runProtectedDiff,
-} from './protected/difference.ts';
-import {
-  type ProtectedImportOptions,
-  type ProtectedListOptions,
-  runProtectedImport,
-  runProtectedList,
-} from './protected/list.ts';
+import { configFile, declareVerb, helpAfter, json, listFile } from './declare-verb.ts';
+import { runProtectedCompare, runProtectedDiff } from './protected/difference.ts';
+import { runProtectedImport, runProtectedList } from './protected/list.ts';
 
 const basePath = new Option('--base-path <path>', "in place of the document's servers; / for none");
 
@@ -21,18 +11,13 @@ export function declareProtected(program: Command): void {
     .command('protected')
     .description('list, compare and import protected resources')
     .addHelpText('after', helpAfter('protected'));
-  declareVerb(verb, 'protected list', 'print the rows (default)', (options: ProtectedListOptions) =>
-    runProtectedList(options),
-  )
+  declareVerb(verb, 'protected list', 'print the rows (default)', (options) => runProtectedList(options))
     .addOption(configFile)
     .addOption(listFile)
     .option('--group <text>', 'only groups whose name holds this text')
     .addOption(json);
-  declareVerb(
-    verb,
-    'protected diff',
-    'print how the second list differs from the first',
-    (a: string, b: string, options: { json?: boolean }) => runProtectedDiff(a, b, options),
+  declareVerb(verb, 'protected diff', 'print how the second list differs from the first', (a, b, options) =>
+    runProtectedDiff(a, b, options),
   )
     .argument('<a>', 'a list file')
     .argument('<b>', 'another one')
@@ -41,7 +26,7 @@ export function declareProtected(program: Command): void {
     verb,
     'protected import',
     'print a list of the operations that need a token by an OpenAPI 3 document',
-    (document: string, options: ProtectedImportOptions) => runProtectedImport(document, options),
+    (document, options) => runProtectedImport(document, options),
   )
     .argument('<openapi>', 'JSON or YAML')
     .option('--out <file>', 'write the list into a file')
@@ -51,7 +36,7 @@ export function declareProtected(program: Command): void {
     verb,
     'protected compare',
     'print where the list and an OpenAPI 3 document disagree',
-    (document: string, options: ProtectedCompareOptions) => runProtectedCompare(document, options),
+    (document, options) => runProtectedCompare(document, options),
   )
     .argument('<openapi>', 'JSON or YAML')
     .addOption(configFile)

@@ -6,21 +6,12 @@ import { loadConfig } from '../config/load.ts';
 import { findUnsafeRuntime } from '../config/runtime.ts';
 import { formatProblem } from '../lib/problem.ts';
 import { createLog } from '../telemetry/log.ts';
-import { type CommandIo, processIo } from './command-io.ts';
+import { badConfiguration, type CommandIo, type CommonChoice, processIo, version } from './command-io.ts';
 import { explainForConsole } from './console-explain.ts';
 import { fileValidators } from './file-validators.ts';
-import { version } from './version.ts';
-
-export interface ServeOptions {
-  /** Configuration file; left out: the default ones. */
-  readonly config?: string;
-}
-
-/** EX_CONFIG of sysexits.h. */
-const badConfiguration = 78;
 
 /** Runs the proxy until SIGTERM or SIGINT, then drains. Resolves to the exit code. */
-export async function runServe(options: ServeOptions, io: CommandIo = processIo): Promise<number> {
+export async function runServe(options: CommonChoice, io: CommandIo = processIo): Promise<number> {
   if (isUnsafeRuntime(io)) return badConfiguration;
 
   const loaded = await loadConfig({

@@ -6,17 +6,8 @@ import { RedisUnavailable } from '../redis/faults.ts';
 import { RedisTokenStore } from '../refresh-tokens/redis-store.ts';
 import { createDigests } from '../refresh-tokens/token-digest.ts';
 import type { SubjectDigest, TokenEntry, TokenStore } from '../refresh-tokens/token-store.ts';
-import { type CommandIo, processIo } from './command-io.ts';
+import { badConfiguration, badUsage, type CommandIo, type CommonChoice, processIo } from './command-io.ts';
 
-export interface TokensOptions {
-  readonly config?: string;
-  /** Name of the user, as `auth.subject` reads it from access tokens. */
-  readonly subject?: string;
-  readonly json?: boolean;
-}
-
-const badUsage = 2;
-const badConfiguration = 78;
 /** Longest wait for Redis. */
 const connectMs = 5_000;
 
@@ -28,13 +19,14 @@ const actions: Readonly<
 > = { list, revoke, 'purge-expired': purgeExpired };
 
 /**
+ * `subject`: name of the user, as `auth.subject` reads it from access tokens.
  * `list` shows states of refresh tokens (digests, never tokens), `revoke` ends all of a user's (`subject` is needed),
  * `purge-expired` deletes what has expired, whatever the retention. Works on the store that the configuration names.
  * Exit code 0, 1 when it could not, 2 on bad usage, 78 for a configuration with problems.
  */
 export async function runTokens(
   action: string,
-  options: TokensOptions,
+  options: CommonChoice & { readonly subject?: string },
   io: CommandIo = processIo,
 ): Promise<number> {
   const act = Object.hasOwn(actions, action) ? actions[action] : undefined;

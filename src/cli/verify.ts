@@ -4,9 +4,17 @@ import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { trimEndWhile } from '../http/field-list.ts';
 import { buildRejections } from '../http/rejection.ts';
-import { type CommandIo, processIo, textTable } from './command-io.ts';
+import {
+  badConfiguration,
+  badUsage,
+  type CommandIo,
+  type CommonChoice,
+  processIo,
+  textTable,
+  version,
+} from './command-io.ts';
 import { collect, configFile, declareVerb, json, listFile } from './declare-verb.ts';
-import { badConfiguration, loadConfiguration, readList } from './load-configuration.ts';
+import { loadConfiguration, readList } from './load-configuration.ts';
 import {
   checkOpenRoutes,
   checkReach,
@@ -19,12 +27,9 @@ import { checkPublishedList, checkResolver, checkTls } from './verify/endpoint-c
 import { createProbeClient, type Deployment } from './verify/probe-client.ts';
 import { checkTags, checkWrites } from './verify/tag-checks.ts';
 import type { Check, Verification } from './verify/verification.ts';
-import { version } from './version.ts';
 
-export interface VerifyOptions {
-  readonly config?: string;
+export interface VerifyChoice extends CommonChoice {
   readonly list?: string;
-  readonly json?: boolean;
   /** An access token; `SHOPWARD_TOKEN` of the environment does not show in the list of processes. */
   readonly token?: string;
   /** Whether rows of unsafe methods are tried too. */
@@ -47,15 +52,13 @@ export interface VerifyOptions {
   readonly concurrency?: string;
 }
 
-const badUsage = 2;
-
 /**
  * Looks at a running deployment from outside, as its clients do, and compares it with the local configuration. Exit
  * code 0 when every check passed, 1 when one failed, 2 on bad usage, 78 for a configuration or list with problems.
  */
 export async function runVerify(
   url: string,
-  options: VerifyOptions,
+  options: VerifyChoice,
   io: CommandIo = processIo,
 ): Promise<number> {
   const deployment = parseDeployment(url);
@@ -108,7 +111,7 @@ export async function runVerify(
 }
 
 /** Reads first; what could change anything comes last, and only where the reads were refused. */
-async function checkAll(verification: Verification, options: VerifyOptions): Promise<Check[]> {
+async function checkAll(verification: Verification, options: VerifyChoice): Promise<Check[]> {
   const reach = await checkReach(verification);
   if (reach.outcome === 'failed') return [reach];
   const rows = await checkRows(verification);
@@ -157,11 +160,8 @@ function readCa(path: string): Promise<string | null> {
 }
 
 export function declareVerify(program: Command): void {
-  declareVerb(
-    program,
-    'verify',
-    'check a running deployment from outside',
-    (url: string, options: VerifyOptions) => runVerify(url, options),
+  declareVerb(program, 'verify', 'check a running deployment from outside', (url, options) =>
+    runVerify(url, options),
   )
     .argument('<url>', 'where clients reach it')
     .addOption(configFile)
@@ -179,7 +179,7 @@ export function declareVerify(program: Command): void {
     .addOption(json);
 }
 
-export interface Counts {
+interface Counts {
   readonly ok: number;
   readonly failed: number;
   readonly skipped: number;

@@ -1,12 +1,16 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { type CheckOptions, runCheck } from '../../src/cli/check.ts';
+import { runCheck } from '../../src/cli/check.ts';
 import { keys, makeFolder } from '../config/config-folder.ts';
 import { runCommand } from './command-run.ts';
 
 const list = 'groups:\n  Carts:\n    - GET /carts/**\ncomplete: true\n';
 
-function check(files: Record<string, string>, options: CheckOptions = {}, env: Record<string, string> = {}) {
+function check(
+  files: Record<string, string>,
+  options: { json?: boolean; config?: string } = {},
+  env: Record<string, string> = {},
+) {
   const cwd = makeFolder({ 'config/protected-resources.yaml': list, ...files });
   return runCommand((io) => runCheck(options, io), { cwd, env });
 }

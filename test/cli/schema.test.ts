@@ -4,8 +4,8 @@ import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
-import { runSchema } from '../../src/cli/schema.ts';
-import { runVersion, version } from '../../src/cli/version.ts';
+import { runSchema } from '../../src/cli/check.ts';
+import { runVersion, version } from '../../src/cli/command-io.ts';
 import { runCommand } from './command-run.ts';
 
 async function printedSchema(which?: string): Promise<z.ZodType> {

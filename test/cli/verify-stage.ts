@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, onTestFinished } from 'vitest';
 import { type DemoShop, startDemoShop } from '../../demo/shop.ts';
 import type { Check } from '../../src/cli/verify/verification.ts';
-import { runVerify, type VerifyOptions } from '../../src/cli/verify.ts';
+import { runVerify, type VerifyChoice } from '../../src/cli/verify.ts';
 import { type Shopward, startShopward } from '../harness/shopward.ts';
 import { testCertificate, testKey } from '../harness/tls-fixture.ts';
 import { runCommand } from './command-run.ts';
@@ -22,7 +22,7 @@ export interface VerifyStage {
   readonly shop: DemoShop;
   readonly shopward: Shopward;
   /** Runs `verify --json` with the proxy's own configuration. */
-  verify(url: string, options?: VerifyOptions, env?: Record<string, string>): Promise<Report>;
+  verify(url: string, options?: VerifyChoice, env?: Record<string, string>): Promise<Report>;
   /** What came to the shop after its first `start` requests and was no plain read. */
   unsafeSince(start: number): string[];
 }

@@ -17,7 +17,7 @@ import type { FilterDescription, Matcher } from '../../proxy/filter.ts';
 import { type ForwardPlan, knownRefusal, type PlannedFilter, plan } from '../../proxy/plan.ts';
 import { explainMiss } from './nearest-rows.ts';
 
-export interface AskedRequest {
+interface AskedRequest {
   readonly method: string;
   readonly target: string;
   readonly host: string;
@@ -69,7 +69,7 @@ export interface Explanation {
   readonly forward: { readonly upstream: string; readonly method: string; readonly target: string } | null;
 }
 
-export interface EntityTagExplanation {
+interface EntityTagExplanation {
   readonly rule: string;
   /** Null where the path may mean several. */
   readonly resource: Readonly<Record<string, unknown>> | null;

@@ -1,7 +1,7 @@
 import { isObject, parseJsonObject } from '../../lib/json.ts';
 
 /** What a text that somebody pasted asks for. */
-export interface PastedRequest {
+interface PastedRequest {
   /** Undefined: the text names none. */
   readonly method: string | undefined;
   /** The request target as it would stand on the wire. */

@@ -2,11 +2,11 @@ import { type ProtectedResource, resourceId } from '../../access/protected-list.
 import { diffProtectedLists, type RouteChange } from '../../access/protected-list-review.ts';
 import { type Method, methods } from '../../http/canonical-request.ts';
 import { buildPathTable } from '../../http/path-table.ts';
-import { type CommandIo, processIo, textTable } from '../command-io.ts';
-import { badConfiguration, findList, type ListOptions, readList } from '../load-configuration.ts';
+import { badConfiguration, badUsage, type CommandIo, processIo, textTable } from '../command-io.ts';
+import { findList, type ListChoice, readList } from '../load-configuration.ts';
 import { jsonRow } from './list.ts';
 import { readOpenApi } from './openapi-document.ts';
-import { type Operation, type OperationsOptions, readOperations } from './openapi-operations.ts';
+import { type Operation, readOperations } from './openapi-operations.ts';
 
 /**
  * Prints how the second list differs from the first, and marks what it asks less for. Exit code 0 for lists that
@@ -86,12 +86,8 @@ function changeText({ before, after, what, isLooser }: RouteChange): string {
   return `${isLooser ? 'LOOSER: ' : ''}${texts.join(', ')}`;
 }
 
-export interface ProtectedCompareOptions extends ListOptions, OperationsOptions {
-  readonly json?: boolean;
-}
-
 /** Where a list and a document disagree. */
-export interface Comparison {
+interface Comparison {
   /** Operations that need a token by the document, and are open. */
   readonly missing: readonly Operation[];
   /** Operations whose rows ask for fewer scopes than the document. */
@@ -102,12 +98,10 @@ export interface Comparison {
   readonly extra: readonly ProtectedResource[];
 }
 
-const badUsage = 2;
-
 /** Compares the list with an OpenAPI document. Exit code 0 when they agree, 1 when not, 2 and 78 for bad files. */
 export async function runProtectedCompare(
   name: string,
-  options: ProtectedCompareOptions,
+  options: ListChoice & { readonly basePath?: string; readonly json?: boolean },
   io: CommandIo = processIo,
 ): Promise<number> {
   const list = await findList(options, io);
@@ -193,13 +187,13 @@ function jsonReport({ missing, looser, stricter, extra }: Comparison): object {
 }
 
 /** A method and a path template. */
-export interface Route {
+interface Route {
   readonly method: ProtectedResource['method'];
   readonly template: string;
 }
 
 /** Which rows of a list meet the requests of a route; `exact`: by the plain reading of the path. */
-export interface RowCover {
+interface RowCover {
   rowsOf(route: Route): readonly { readonly row: ProtectedResource; readonly exact: boolean }[];
   /** Whether every method of the route meets a row that refuses. */
   isCovered(route: Route): boolean;

@@ -5,20 +5,21 @@ import { Document } from 'yaml';
 import { type ProtectedResource, resourceId } from '../../access/protected-list.ts';
 import { parseProtectedList } from '../../access/protected-list-document.ts';
 import { isObject, type JsonObject } from '../../lib/json.ts';
-import { type CommandIo, escapeToLine, processIo, textTable } from '../command-io.ts';
-import { badConfiguration, findList, type ListOptions } from '../load-configuration.ts';
+import {
+  badConfiguration,
+  badUsage,
+  type CommandIo,
+  escapeToLine,
+  processIo,
+  textTable,
+} from '../command-io.ts';
+import { findList, type ListChoice } from '../load-configuration.ts';
 import { readOpenApi } from './openapi-document.ts';
-import { type OperationsOptions, readOperations } from './openapi-operations.ts';
+import { readOperations } from './openapi-operations.ts';
 
-export interface ProtectedListOptions extends ListOptions {
-  readonly json?: boolean;
-  /** Only groups whose name holds this text, whatever its case. */
-  readonly group?: string;
-}
-
-/** Prints the rows of the list. Exit code 0, 1 when no group has that name, 78 for a list with problems. */
+/** Prints the rows of the list; `group`: only of groups whose name holds this text, whatever its case. Exit code 0, 1 when no group has that name, 78 for a list with problems. */
 export async function runProtectedList(
-  options: ProtectedListOptions,
+  options: ListChoice & { readonly json?: boolean; readonly group?: string },
   io: CommandIo = processIo,
 ): Promise<number> {
   const list = await findList(options, io);
@@ -57,22 +58,14 @@ function textRow({ method, template, group, scopes, observe, source }: Protected
   return [group, method, template, observe ? `${needs}, observed` : needs, String(source.line)];
 }
 
-export interface ProtectedImportOptions extends OperationsOptions {
-  /** Where the list goes instead of standard output. */
-  readonly out?: string;
-  /** Whether `out` may replace a file. */
-  readonly force?: boolean;
-}
-
-const badUsage = 2;
-
 /**
- * Prints a list of the operations that need a token by an OpenAPI document. Exit code 0, 1 when there is none, 2 for
+ * Prints a list of the operations that need a token by an OpenAPI document, or writes it to `out`, which may replace a
+ * file with `force`. Exit code 0, 1 when there is none, 2 for
  * a document that cannot be read whole: half a list would leave routes open.
  */
 export async function runProtectedImport(
   name: string,
-  options: ProtectedImportOptions,
+  options: { readonly basePath?: string; readonly out?: string; readonly force?: boolean },
   io: CommandIo = processIo,
 ): Promise<number> {
   const out = options.out === undefined ? undefined : resolve(io.cwd, options.out);

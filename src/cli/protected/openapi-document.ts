@@ -4,8 +4,8 @@ import { LineCounter, parseDocument } from 'yaml';
 import type { CommandIo } from '../command-io.ts';
 
 /** A JSON value of a document that somebody else wrote: nothing about it is known. */
-export type Json = unknown;
-export type JsonMap = Readonly<Record<string, Json>>;
+type Json = unknown;
+type JsonMap = Readonly<Record<string, Json>>;
 
 export function isMap(value: Json): value is JsonMap {
   return typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -12,7 +12,7 @@ export interface Operation extends OperationSecurity {
   readonly group: string;
 }
 
-export interface ReadOperations {
+interface ReadOperations {
   /** In the order of the document. */
   readonly operations: readonly Operation[];
   /** What people should know about the reading. */
@@ -21,8 +21,8 @@ export interface ReadOperations {
   readonly faults: readonly string[];
 }
 
-export interface OperationsOptions {
-  /** In place of the servers' own; `/` for none. */
+/** Where the paths begin, in place of the servers' own; `/` for nowhere. */
+interface Base {
   readonly basePath?: string | undefined;
 }
 
@@ -36,7 +36,7 @@ const methods: Readonly<Record<string, ResourceMethod>> = {
 };
 
 /** Every operation of the document, also those that need nothing. */
-export function readOperations(document: JsonObject, options: OperationsOptions = {}): ReadOperations {
+export function readOperations(document: JsonObject, options: Base = {}): ReadOperations {
   const operations = new Map<string, Operation>();
   const notes = new Set<string>();
   const faults: string[] = [];
@@ -84,7 +84,7 @@ function add(operations: Map<string, Operation>, operation: Operation): void {
   }
 }
 
-function basesOf({ basePath }: OperationsOptions, ...servers: readonly unknown[]): string[] {
+function basesOf({ basePath }: Base, ...servers: readonly unknown[]): string[] {
   if (basePath !== undefined) return [trimEndWhile(basePath, isSlash)];
   return basePathsOf(servers.find((list) => Array.isArray(list) && list.length > 0));
 }
@@ -104,7 +104,7 @@ function groupOf({ tags }: JsonObject, path: string): string {
 }
 
 /** A path of the document as a template of ours. */
-export interface TemplatePath {
+interface TemplatePath {
   readonly template: string;
   /** Said to people where the template matches more than the path. */
   readonly note: string | undefined;

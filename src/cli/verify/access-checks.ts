@@ -143,8 +143,9 @@ export async function checkSpellings(
     return [skip('spelling', 'other spellings', 'not even the rows themselves are refused')];
   const { client, config, rejections } = verification;
   const expected = rejections['access-token-missing'];
-  const paths = samples(verification).flatMap(({ path }) => spellings(path, config.request.ignoredPrefixes));
-  return eachAtOnce(paths, verification.concurrency, async (path) => {
+  const { probes, missing } = chooseSamples(verification);
+  const paths = probes.flatMap((probe) => spellings(probe, config.request.ignoredPrefixes));
+  const checks = await eachAtOnce([...new Set(paths)], verification.concurrency, async (path) => {
     const reply = await client.ask({ method: 'GET', path });
     const name = `GET ${path.replaceAll(verification.id, 'ID')}`;
     const status = 'fault' in reply ? 0 : reply.status;
@@ -155,46 +156,64 @@ export async function checkSpellings(
     const advice = 'fault' in reply ? undefined : 'it went past the list without a token';
     return createCheck('spelling', name, isOk, `${rejectionText(expected)} or 400`, replyText(reply), advice);
   });
+  return [...checks, ...missing.map((kind) => skip('spelling', kind, 'no GET row of the list is one'))];
 }
 
-/** A member, a collection and something below a member, where the list has them. */
-function samples(verification: Verification): RowProbe[] {
+/** Shapes of a path, whatever prefix its API has: by where its parameters stand. */
+const sampleKinds: Readonly<Record<string, RegExp>> = {
+  'a collection': /^[^{]+$/,
+  'a member': /^[^{]+\/\{[^{}]*\}$/,
+  'a path below a member': /^[^{]+\/\{[^{}]*\}\/[^{]+$/,
+};
+
+/** A row of each kind, where the list has one that is refused; a tree only where it has nothing else. */
+function chooseSamples(verification: Verification): { probes: RowProbe[]; missing: string[] } {
   const isRefused = createRefusalTest(verification);
   const reads = rowProbes(verification).filter(
     ({ row, method, path }) => method === 'GET' && row.template !== '/' && isRefused('GET', path),
   );
-  const depths = [2, 1, 3];
-  const found = depths.map((depth) =>
-    reads.find(
-      ({ row, hasId }) => row.template.split('/').length - 1 === depth && hasId === depth > 1 && !isTree(row),
-    ),
+  const plain = reads.filter(({ row }) => !row.template.endsWith('**'));
+  const found = Object.entries(sampleKinds).map(
+    ([kind, shape]) => [kind, plain.find(({ row }) => shape.test(row.template))] as const,
   );
-  return found.filter((probe) => probe !== undefined);
+  const probes = found.flatMap(([, probe]) => probe ?? []);
+  return {
+    probes: probes.length > 0 ? probes : reads.slice(0, 1),
+    missing: found.flatMap(([kind, probe]) => (probe === undefined ? kind : [])),
+  };
 }
 
-function isTree({ template }: RowProbe['row']): boolean {
-  return template.endsWith('**');
-}
-
-function spellings(path: string, ignoredPrefixes: readonly string[]): string[] {
-  const [, type = ''] = path.split('/');
-  const rest = path.slice(type.length + 1);
+/** Other spellings of the prefix and of the resource's own name, and other ways to the path. */
+function spellings({ row, path }: RowProbe, ignoredPrefixes: readonly string[]): string[] {
+  const segments = path.slice(1).split('/');
+  const template = row.template.slice(1).split('/');
+  const firstFree = template.findIndex((part) => part.startsWith('{') || part === '**');
+  // The last name before the first id: behind `/api/v2`, say.
+  const place = Math.max(0, firstFree === -1 ? template.length - 1 : firstFree - 1);
+  const withSegment = (at: number, text: string) => `/${segments.with(at, text).join('/')}`;
+  const name = segments[place] ?? '';
   const lastSlash = path.lastIndexOf('/');
-  const first = type.charCodeAt(0).toString(16).toUpperCase();
-  return [
-    `/${type.toUpperCase()}${rest}`,
+  const inside = [...new Set([0, place])].flatMap((at) => {
+    const segment = segments[at] ?? '';
+    const first = segment.charCodeAt(0).toString(16).toUpperCase();
+    return [
+      withSegment(at, segment.toUpperCase()),
+      withSegment(at, `%${first}${segment.slice(1)}`),
+      withSegment(at, `${segment};x=1`),
+    ];
+  });
+  const all = [
+    ...inside,
     `${path}/`,
     `/${path}`,
-    `/%${first}${type.slice(1)}${rest}`,
-    `/${type};x=1${rest}`,
     `/shopward-verify/..${path}`,
     `/shopward-verify/%2e%2e${path}`,
     `/shopward-verify\\..\\${path.slice(1)}`,
-    ...(rest === ''
-      ? []
-      : [`/${type}/x${path}`, `${path.slice(0, lastSlash)}%2F${path.slice(lastSlash + 1)}`]),
+    ...(place === segments.length - 1 ? [] : [withSegment(place, `${name}/x/${name}`)]),
+    ...(lastSlash === 0 ? [] : [`${path.slice(0, lastSlash)}%2F${path.slice(lastSlash + 1)}`]),
     ...ignoredPrefixes.map((prefix) => `${prefix}${path}`),
   ];
+  return all.filter((one) => one !== path);
 }
 
 /** What shopward says to a token that it does not take; a 403 of the shop's own is an answer. */

@@ -148,7 +148,7 @@ function entityOf(reply: Reply | NoReply): string | undefined {
     : undefined;
 }
 
-export interface TlsFinding {
+interface TlsFinding {
   readonly check: Check;
   /** Whether what is said over this connection stays between the two. */
   readonly isTrusted: boolean;

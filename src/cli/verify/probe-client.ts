@@ -38,7 +38,7 @@ export interface ProbeClient {
   close(): void;
 }
 
-export interface ProbeClientOptions {
+interface ProbeClientOptions {
   readonly deployment: Deployment;
   /** Of one request, from its start to the end of its answer. */
   readonly timeoutMs: number;

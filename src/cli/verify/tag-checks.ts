@@ -1,6 +1,5 @@
-import type { Config } from '../../config/schema.ts';
 import { marginMs } from '../../entity-tags/times.ts';
-import type { NoReply, Reply } from './probe-client.ts';
+import { checkTag, checkTwice, type TrackedResource, tagOf } from './tag-comparison.ts';
 import {
   type Check,
   checkRefusal,
@@ -12,17 +11,13 @@ import {
   type Verification,
 } from './verification.ts';
 
-type Tracked = Exclude<Config['entityTags'], false>['resources'][number];
-
-export interface TagCheckOptions {
-  /** Paths of members to look at, instead of the first one of each collection. */
-  readonly members: readonly string[];
-  /** Also tries PATCH and DELETE of an id that does not exist. */
-  readonly isUnsafeWanted: boolean;
-}
-
-/** Members of the tracked resources carry strong tags, which arrive as they were sent, and give 304. */
-export async function checkTags(verification: Verification, options: TagCheckOptions): Promise<Check[]> {
+/** Members of the tracked resources carry strong tags, which arrive as they were sent, and give 304.
+ * `members`: paths to look at, instead of the first one of each collection; `isUnsafeWanted`: also PATCH and DELETE of an
+ * id that does not exist. */
+export async function checkTags(
+  verification: Verification,
+  options: { readonly members: readonly string[]; readonly isUnsafeWanted: boolean },
+): Promise<Check[]> {
   const { config, token } = verification;
   if (config.entityTags === false) return [];
   if (token === undefined) {
@@ -40,7 +35,7 @@ export async function checkTags(verification: Verification, options: TagCheckOpt
   return checks;
 }
 
-function isMemberOf(path: string, { member }: Tracked): boolean {
+function isMemberOf(path: string, { member }: TrackedResource): boolean {
   const parts = member.split('/');
   const segments = (path.split('?')[0] ?? '').split('/');
   return (
@@ -53,7 +48,7 @@ function isMemberOf(path: string, { member }: Tracked): boolean {
 async function findMember(
   { client }: Verification,
   token: string,
-  { collection }: Tracked,
+  { collection }: TrackedResource,
 ): Promise<string[] | string> {
   if (collection.includes('{')) return 'its collection has parameters: name a member with --resource PATH';
   const reply = await client.ask({ method: 'GET', path: collection, fields: credentials(token) });
@@ -67,7 +62,7 @@ async function findMember(
 async function checkMember(
   { client }: Verification,
   token: string,
-  resource: Tracked,
+  resource: TrackedResource,
   path: string,
 ): Promise<Check[]> {
   const ask = (more: Record<string, string> = {}) =>
@@ -90,99 +85,11 @@ async function checkMember(
   ];
 }
 
-/**
- * Nobody changed it in between, so far as we know: what differs between two reads changes by itself, and costs every
- * writer its tag.
- */
-function checkTwice(
-  name: string,
-  first: Reply | NoReply,
-  second: Reply | NoReply,
-  { member }: Tracked,
-): Check {
-  const tag = tagOf(second);
-  const isSame = tag !== undefined && tag === tagOf(first);
-  const pointers =
-    isSame || 'fault' in first || 'fault' in second
-      ? []
-      : differingPointers(parseJson(first.body), parseJson(second.body)).filter((one) => one !== '');
-  const line = `ignore: [${pointers.map(quote).join(', ')}]`;
-  return createCheck(
-    'tags',
-    `${name}, twice`,
-    isSame,
-    'the same ETag',
-    pointers.length === 0
-      ? (tag ?? replyText(second))
-      : `another ETag; ${pointers.map(quote).join(', ')} differ`,
-    pointers.length === 0
-      ? 'the resource changed in between (try again), or two replicas do not share a store'
-      : `if the resource did not change, in the entry of ${member}: ${line}`,
-  );
-}
-
-/** For YAML and for a terminal: names are the shop's. */
-function quote(pointer: string): string {
-  const text = pointer.length > 200 ? `${pointer.slice(0, 200)}...` : pointer;
-  return JSON.stringify(text).replace(
-    /[^\x20-\x7e]/g,
-    (each) => `\\u${each.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  );
-}
-
-const strong = /^"[^"]*"$/;
-
-/** A tag as it arrived: strong, and the same as `sent` where that is known. */
-function checkTag(
-  name: string,
-  reply: Reply | NoReply,
-  { member, ifMatch }: Tracked,
-  sent: string | undefined,
-): Check {
-  const expected = sent === undefined ? '200 with a strong ETag' : 'the same ETag';
-  if ('fault' in reply || reply.status !== 200)
-    return createCheck('tags', name, false, expected, replyText(reply));
-  const tag = tagOf(reply);
-  if (tag === undefined) {
-    const advice =
-      'entity tags are off there, their store is away (see /readyz), or something in front drops ETag';
-    return createCheck('tags', name, false, expected, 'no ETag', advice);
-  }
-  if (strong.test(tag) && (sent === undefined || bare(tag) === bare(sent)) && !isMarked(tag)) {
-    const isOk = sent === undefined || tag === sent;
-    return createCheck('tags', name, isOk, expected, tag, 'the resource changed in between: try again');
-  }
-  const isTaken = ifMatch === 'lenient';
-  const got = `${tag}${reply.fields['content-encoding'] ? `, ${reply.fields['content-encoding']}` : ''}`;
-  const advice =
-    `the tag is altered on the way (compression in front does that), and clients that send it back get 412: ` +
-    `set ifMatch: lenient for ${member}`;
-  return createCheck(
-    'tags',
-    name,
-    isTaken,
-    isTaken ? `${expected}, or altered (ifMatch: lenient)` : expected,
-    got,
-    advice,
-  );
-}
-
-function isMarked(tag: string): boolean {
-  return /-{1,2}(?:gzip|br|deflate|zstd)"$/.test(tag);
-}
-
-function bare(tag: string): string {
-  return tag
-    .replace(/^W\//, '')
-    .replace(/^"|"$/g, '')
-    .replace(/-{1,2}(?:gzip|br|deflate|zstd)$/, '');
-}
-
 /** Refused before the shop is asked; the id does not exist, should nothing refuse them. */
 async function checkPreconditions(
   { client, rejections, id }: Verification,
   token: string,
-  { member, methods }: Tracked,
+  { member, methods }: TrackedResource,
 ): Promise<Check[]> {
   const path = samplePath(member, id);
   const checks: Check[] = [];
@@ -204,19 +111,8 @@ async function checkPreconditions(
   return checks;
 }
 
-function tagOf(reply: Reply | NoReply): string | undefined {
-  return 'fault' in reply ? undefined : reply.fields.etag;
-}
-
 function credentials(token: string): Record<string, string> {
   return { Authorization: `Bearer ${token}` };
-}
-
-export interface WriteCheckOptions {
-  /** Paths of members that may be written. */
-  readonly members: readonly string[];
-  /** JSON text of a change that may be made several times over; undefined: none. */
-  readonly change: string | undefined;
 }
 
 /** Enough to see a slow one, few enough for a live shop. */
@@ -224,9 +120,13 @@ const writes = 5;
 
 /**
  * How long the shop takes for a change of each member, and whether `entityTags.lease` leaves room for the slowest: a
- * shop that acts on a write after its lease has ended can lose somebody's update.
+ * shop that acts on a write after its lease has ended can lose somebody's update. `change` is JSON text that each of
+ * `members` may be PATCHed with several times over.
  */
-export async function checkWrites(verification: Verification, options: WriteCheckOptions): Promise<Check[]> {
+export async function checkWrites(
+  verification: Verification,
+  options: { readonly members: readonly string[]; readonly change: string | undefined },
+): Promise<Check[]> {
   const { config, token } = verification;
   const { change, members } = options;
   if (change === undefined || config.entityTags === false) return [];
@@ -275,37 +175,4 @@ async function timeWrites(
 
 function seconds(ms: number): string {
   return `${(ms / 1000).toFixed(1)} s`;
-}
-
-/** So many are enough to see what it is. */
-const maxPointers = 10;
-
-/**
- * JSON pointers (RFC 6901) of the values in which two documents differ, the first ten; none where they are equal. A
- * member that only one of them has counts as one difference, whatever is below it.
- */
-export function differingPointers(one: unknown, other: unknown): string[] {
-  const found: string[] = [];
-  // A list, not a recursion: how deep a document is, is its author's choice.
-  const open: Array<readonly [pointer: string, one: unknown, other: unknown]> = [['', one, other]];
-  for (let next = open.pop(); next !== undefined && found.length < maxPointers; next = open.pop()) {
-    const [pointer, left, right] = next;
-    if (!isContainer(left) || !isContainer(right) || Array.isArray(left) !== Array.isArray(right)) {
-      if (left !== right) found.push(pointer);
-      continue;
-    }
-    const names = new Set([...Object.keys(left), ...Object.keys(right)]);
-    for (const name of [...names].reverse()) {
-      open.push([`${pointer}/${escapeName(name)}`, left[name], right[name]]);
-    }
-  }
-  return found;
-}
-
-function escapeName(name: string): string {
-  return name.replaceAll('~', '~0').replaceAll('/', '~1');
-}
-
-function isContainer(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null;
 }

@@ -55,7 +55,7 @@ export function createRefusalTest({ config, list }: Pick<Verification, 'config' 
   };
 }
 
-export type Area =
+type Area =
   | 'tls'
   | 'reach'
   | 'rows'

@@ -1,0 +1,82 @@
+import http from 'node:http';
+import { loadConfig } from '../config/load.ts';
+import { formatProblem } from '../lib/problem.ts';
+import { badConfiguration, badUsage, type CommandIo, type CommonChoice, processIo } from './command-io.ts';
+
+/** Asks /livez of the proxy that runs with this configuration on this machine. Exit code 0: it lives. */
+export async function runHealth(options: CommonChoice, io: CommandIo = processIo): Promise<number> {
+  const loaded = await loadConfig({ file: options.config, env: io.env, cwd: io.cwd });
+  if ('problems' in loaded || loaded.config.admin === false) {
+    io.err('there is no admin port to ask: the configuration has problems, or admin is false');
+    return 1;
+  }
+  const { status } = await askAdmin(loaded.config.admin, 'GET', '/livez');
+  if (options.json) io.out(JSON.stringify({ alive: status === 200, status }));
+  if (status === 200) return 0;
+  const { port } = loaded.config.admin;
+  io.err(status === 0 ? `nothing answers on the admin port ${port}` : `/livez answered ${status}`);
+  return 1;
+}
+
+/** Purges mappings of the running proxy and all its replicas. Exit code 0, 1 when it could not, 2 on bad usage. */
+export async function runPurge(
+  options: CommonChoice & { readonly url?: string; readonly prefix?: string; readonly all?: boolean },
+  io: CommandIo = processIo,
+): Promise<number> {
+  const { url, prefix, all } = options;
+  const given = [url, prefix, all || undefined].filter((one) => one !== undefined);
+  if (given.length !== 1) {
+    io.err('exactly one of --url URL, --prefix PREFIX and --all is needed');
+    return badUsage;
+  }
+  const loaded = await loadConfig({ file: options.config, env: io.env, cwd: io.cwd });
+  if ('problems' in loaded) {
+    for (const problem of loaded.problems) io.err(formatProblem(problem));
+    return badConfiguration;
+  }
+  if (loaded.config.admin === false) {
+    io.err('the configuration has no admin port (admin: false), and so nothing to ask');
+    return 1;
+  }
+  const body = url !== undefined ? { url } : prefix !== undefined ? { prefix } : { all: true };
+  const reply = await askAdmin(loaded.config.admin, 'POST', '/purge', body);
+  if (reply.status === 200) {
+    io.out(options.json ? JSON.stringify({ purged: body }) : `purged: ${url ?? prefix ?? 'all'}`);
+    return 0;
+  }
+  io.err(reply.status === 0 ? `nothing answers on the admin port ${loaded.config.admin.port}` : reply.body);
+  return 1;
+}
+
+interface AdminReply {
+  /** 0: nobody answered. */
+  readonly status: number;
+  readonly body: string;
+}
+
+/** One request to the admin port of the proxy that runs on this machine. Never rejects. */
+export function askAdmin(
+  admin: { readonly host: string; readonly port: number; readonly token?: string | undefined },
+  method: 'GET' | 'POST',
+  path: string,
+  body?: unknown,
+): Promise<AdminReply> {
+  const host = admin.host === '0.0.0.0' ? '127.0.0.1' : admin.host === '::' ? '::1' : admin.host;
+  const headers: http.OutgoingHttpHeaders = { 'Content-Type': 'application/json', Host: 'localhost' };
+  if (admin.token !== undefined) headers.Authorization = `Bearer ${admin.token}`;
+  return new Promise((resolve) => {
+    const request = http.request(
+      { host, port: admin.port, path, method, headers, timeout: 5_000 },
+      (response) => {
+        const chunks: Buffer[] = [];
+        response.on('data', (chunk: Buffer) => chunks.push(chunk));
+        response.on('close', () =>
+          resolve({ status: response.statusCode ?? 0, body: Buffer.concat(chunks).toString() }),
+        );
+      },
+    );
+    request.on('timeout', () => request.destroy());
+    request.on('error', () => resolve({ status: 0, body: '' }));
+    request.end(body === undefined ? undefined : JSON.stringify(body));
+  });
+}

@@ -1,0 +1,147 @@
+import { describe, expect, it } from 'vitest';
+import { compileProtectedList } from '../../src/access/protected-list.ts';
+import { parseProtectedList } from '../../src/access/protected-list-document.ts';
+import { checkSpellings } from '../../src/cli/verify/access-checks.ts';
+import { checkPublishedList } from '../../src/cli/verify/endpoint-checks.ts';
+import type { Probe, Reply } from '../../src/cli/verify/probe-client.ts';
+import { checkWrites } from '../../src/cli/verify/tag-checks.ts';
+import { checkTag, checkTwice, differingPointers } from '../../src/cli/verify/tag-comparison.ts';
+import type { Verification } from '../../src/cli/verify/verification.ts';
+import { buildRejections } from '../../src/http/rejection.ts';
+import { keys, loadGood } from '../config/config-folder.ts';
+import { listOf } from './openapi-sample.ts';
+
+const refusal = {
+  status: 401,
+  fields: { 'www-authenticate': 'Bearer' },
+  body: '{"errors":[{"status":"401","code":"002"}]}',
+};
+const open = { status: 200, fields: {}, body: '{}' };
+
+/** A verification of a list whose deployment answers as `answer` says. */
+async function verificationOf(rows: readonly string[], answer: (probe: Probe) => Reply) {
+  const { list } = parseProtectedList(listOf(...rows), 'list.yaml');
+  const { config } = await loadGood(keys);
+  if (list === undefined) throw new Error('the list is broken');
+  const asked: string[] = [];
+  const client = {
+    ask: async (probe: Probe) => {
+      asked.push(probe.path);
+      return answer(probe);
+    },
+    close: () => {},
+  };
+  const rejections = buildRejections();
+  const verification: Verification = {
+    ...{ client, config, list, rejections },
+    ...{ id: 'none', token: 'token', concurrency: 1 },
+  };
+  return { verification, asked, compiled: compileProtectedList(list, config.request) };
+}
+
+const areReadsRefused = true;
+
+describe('spellings', () => {
+  const rows = ['GET /api/v2/carts', 'GET /api/v2/carts/{id}', 'GET /api/v2/carts/{id}/items'];
+
+  it('of an API behind a prefix are of the prefix and of the name behind it', async () => {
+    const { verification, asked } = await verificationOf(rows, () => refusal);
+    const checks = await checkSpellings(verification, { areReadsRefused });
+    expect(checks.filter(({ outcome }) => outcome !== 'ok')).toEqual([]);
+    expect(asked).toEqual(
+      expect.arrayContaining([
+        '/API/v2/carts',
+        '/api/v2/CARTS',
+        '/api/v2/CARTS/none',
+        '/api/v2/%63arts/none',
+        '/api/v2/carts;x=1/none/items',
+        '/api/v2/carts/x/carts/none',
+        '/api/v2/carts%2Fnone',
+        '/api/v2/carts/none%2Fitems',
+      ]),
+    );
+    expect(new Set(asked).size).toBe(asked.length);
+    expect(asked.length).toBeGreaterThan(30);
+  });
+
+  it('that are open fail, wherever the prefix ends', async () => {
+    const { verification } = await verificationOf(rows, ({ path }) => (/CARTS/.test(path) ? open : refusal));
+    const checks = await checkSpellings(verification, { areReadsRefused });
+    const failed = checks.filter(({ outcome }) => outcome === 'failed').map(({ name }) => name);
+    expect(failed).toEqual(['GET /api/v2/CARTS', 'GET /api/v2/CARTS/ID', 'GET /api/v2/CARTS/ID/items']);
+  });
+
+  it.each([
+    [['GET /carts'], ['a member', 'a path below a member']],
+    [['GET /api/carts/{id}'], ['a collection', 'a path below a member']],
+    [['ANY /api/**'], ['a collection', 'a member', 'a path below a member']],
+    [['POST /carts'], ['a collection', 'a member', 'a path below a member']],
+  ])('of %j: what is not there is said', async (list, missing) => {
+    const { verification, asked } = await verificationOf(list, () => refusal);
+    const checks = await checkSpellings(verification, { areReadsRefused });
+    expect(checks.filter(({ outcome }) => outcome === 'skipped').map(({ name }) => name)).toEqual(missing);
+    expect(asked.length > 0).toBe(list[0] !== 'POST /carts');
+  });
+});
+
+it('a published list that lacks a row fails, and names it', async () => {
+  const body = JSON.stringify({ data: [{ id: 'GET /carts', attributes: { scopes: [] } }] });
+  const { verification } = await verificationOf(['GET /carts', 'GET /orders'], ({ fields = {} }) =>
+    fields['If-None-Match'] === undefined
+      ? { ...open, fields: { etag: '"l"' }, body }
+      : { ...open, status: 304 },
+  );
+  const [list, tag] = await checkPublishedList(verification);
+  expect(list).toMatchObject({ outcome: 'failed', advice: 'not there: GET /orders' });
+  expect(tag?.outcome).toBe('ok');
+});
+
+it('writes are timed with the tag of the read before each', async () => {
+  let version = 0;
+  const { verification } = await verificationOf(['GET /carts'], ({ method, fields = {} }) => {
+    if (method === 'GET') return { ...open, fields: { etag: `"${version}"` } };
+    if (fields['If-Match'] !== `"${version}"`) return { ...open, status: 412 };
+    version += 1;
+    return open;
+  });
+  const [check] = await checkWrites(verification, { members: ['/carts/1'], change: '{}' });
+  expect([check?.outcome, version]).toEqual(['ok', 5]);
+});
+
+describe('entity tags', () => {
+  const resource = { member: '/carts/{id}', ifMatch: 'strict' } as Parameters<typeof checkTag>[2];
+  const tagged = (etag: string, body = '{}') => ({ status: 200, fields: { etag }, body });
+
+  it.each([
+    ['"a"', undefined, 'ok'],
+    ['W/"a"', undefined, 'failed'],
+    ['"a-gzip"', '"a"', 'failed'],
+    ['"b"', '"a"', 'failed'],
+  ])('%s where %s was sent: %s', (tag, sent, outcome) => {
+    expect(checkTag('GET', tagged(tag), resource, sent).outcome).toBe(outcome);
+    const lenient = checkTag('GET', tagged(tag), { ...resource, ifMatch: 'lenient' }, sent);
+    expect(lenient.outcome).toBe(tag === '"b"' ? 'failed' : 'ok');
+  });
+
+  it('of two reads that differ: names what', () => {
+    const twice = checkTwice(
+      'GET',
+      tagged('"a"', '{"at":1,"b":[1]}'),
+      tagged('"b"', '{"at":2,"b":[2]}'),
+      resource,
+    );
+    expect(twice).toMatchObject({ outcome: 'failed', advice: expect.stringContaining('["/at", "/b/0"]') });
+  });
+
+  it('pointers are escaped and bounded, however deep the document', () => {
+    expect(differingPointers({ 'a/b~': 1 }, { 'a/b~': 2 })).toEqual(['/a~1b~0']);
+    const many = Object.fromEntries(Array.from({ length: 50 }, (_, i) => [i, i]));
+    expect(differingPointers(many, {})).toHaveLength(10);
+    const deep = (leaf: number) => {
+      let value: unknown = leaf;
+      for (let i = 0; i < 20_000; i++) value = [value];
+      return value;
+    };
+    expect(differingPointers(deep(1), deep(2))).toHaveLength(1);
+  });
+});
