@@ -5,10 +5,10 @@ export interface Target {
   readonly row: string;
   readonly against: string;
   /**
-   * `added`: CPU microseconds more a request; `p99`: ratio of latencies; `cpu`: ratio of CPU a request; `time`: ratio of
-   * the time for as many requests.
+   * `added`: CPU microseconds more a request; `p99`, `p999`: ratio of latencies; `later`: milliseconds more at the
+   * median; `cpu`: ratio of CPU a request; `time`: ratio of the time for as many requests.
    */
-  readonly of: 'cpu' | 'p99' | 'added' | 'time';
+  readonly of: 'cpu' | 'p99' | 'p999' | 'later' | 'added' | 'time';
   readonly most: number;
 }
 
@@ -37,7 +37,8 @@ export function judge(targets: readonly Target[], rows: readonly Row[]): Verdict
 }
 
 function measured({ of }: Target, row: Row, against: Row): number {
-  if (of === 'p99') return row.latencyMs.p99 / against.latencyMs.p99;
+  if (of === 'p99' || of === 'p999') return row.latencyMs[of] / against.latencyMs[of];
+  if (of === 'later') return row.latencyMs.p50 - against.latencyMs.p50;
   if (of === 'time') return against.perSecond / row.perSecond;
   return of === 'added' ? row.cpu.median - against.cpu.median : cpuRatio(row, against);
 }

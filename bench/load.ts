@@ -22,20 +22,57 @@ export interface LoadRequest {
   readonly tagField?: 'If-Match' | 'If-None-Match';
   /** Status that every answer must have (but those to the first GETs); others count as errors. */
   readonly status: number;
+  /**
+   * Requests that are due a second, whatever the answers do; latency counts from when each was due. Default: each connection
+   * asks again as soon as it is answered.
+   */
+  readonly perSecond?: number | undefined;
 }
 
 export interface LoadResult {
   readonly requests: number;
   readonly perSecond: number;
-  readonly latencyMs: { readonly p50: number; readonly p99: number; readonly p999: number };
+  readonly latencyMs: {
+    readonly p50: number;
+    readonly p99: number;
+    readonly p999: number;
+    readonly max: number;
+  };
   /** Answers of another status, and broken connections: a run with any is worthless. */
   readonly errors: number;
 }
 
 const run = promisify(execFile);
 
-/** One run of wrk on `processor`, for `seconds`, over `connections` kept-alive connections. */
-export async function load(
+/** One run of a load generator on `processor`, for `seconds`, over `connections` kept-alive connections. */
+export function load(
+  url: string,
+  request: LoadRequest,
+  connections: number,
+  seconds: number,
+  processor: number,
+): Promise<LoadResult> {
+  const by = request.perSecond === undefined ? runWrk : runOpenLoop;
+  return by(url, request, connections, seconds, processor);
+}
+
+async function runOpenLoop(
+  url: string,
+  request: LoadRequest,
+  connections: number,
+  seconds: number,
+  processor: number,
+): Promise<LoadResult> {
+  const program = path.join(import.meta.dirname, 'open-loop.ts');
+  const file = path.join(folder, 'request.json');
+  writeFileSync(file, JSON.stringify(request));
+  const numbers = [seconds, request.perSecond, connections].map(String);
+  const args = ['-c', String(processor), process.execPath, program, url, ...numbers, file];
+  const { stdout } = await run('taskset', args);
+  return JSON.parse(stdout) as LoadResult;
+}
+
+async function runWrk(
   url: string,
   request: LoadRequest,
   connections: number,
@@ -52,13 +89,13 @@ export async function load(
   const { stdout } = await run('taskset', ['-c', String(processor), wrk, ...args]);
   const line = /^RESULT (.*)$/m.exec(stdout);
   if (!line) throw new Error(`bench: wrk said nothing of use: ${stdout}`);
-  const [requests = 0, duration = 1, p50 = 0, p99 = 0, p999 = 0, errors = 0] = (line[1] as string)
+  const [requests = 0, duration = 1, p50 = 0, p99 = 0, p999 = 0, max = 0, errors = 0] = (line[1] as string)
     .split(' ')
     .map(Number);
   return {
     requests,
     perSecond: requests / (duration / 1e6),
-    latencyMs: { p50: p50 / 1000, p99: p99 / 1000, p999: p999 / 1000 },
+    latencyMs: { p50: p50 / 1000, p99: p99 / 1000, p999: p999 / 1000, max: max / 1000 },
     errors,
   };
 }
@@ -88,8 +125,8 @@ done = function(summary, latency)
   local wrong = 0
   for _, thread in ipairs(threads) do wrong = wrong + thread:get("bad") end
   local e = summary.errors
-  io.write(string.format("RESULT %d %d %d %d %d %d\\n", summary.requests, summary.duration,
-    latency:percentile(50), latency:percentile(99), latency:percentile(99.9),
+  io.write(string.format("RESULT %d %d %d %d %d %d %d\\n", summary.requests, summary.duration,
+    latency:percentile(50), latency:percentile(99), latency:percentile(99.9), latency.max,
     wrong + e.connect + e.read + e.write + e.timeout))
 end
 `;

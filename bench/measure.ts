@@ -49,9 +49,10 @@ export async function measure(entries: readonly Entry[], effort: Effort): Promis
 }
 
 async function warmUp(entry: Entry, effort: Effort): Promise<void> {
+  const atFullSpeed = { ...entry, request: { ...entry.request, perSecond: undefined } };
   // A proxy that answers only errors, or nothing, must not hold us up.
   for (let asked = 0, tries = 0; asked < effort.warmUpRequests && tries < 20; tries++) {
-    asked += (await sample(entry, effort)).result.requests;
+    asked += (await sample(atFullSpeed, effort)).result.requests;
   }
 }
 
@@ -70,7 +71,7 @@ function rowOf({ contestant, name }: Entry, samples: readonly Sample[]): Row {
     name: name ?? contestant.name,
     cpu: { median: median(rounds), rounds },
     perSecond: median(samples.map((one) => one.result.perSecond)),
-    latencyMs: { p50: latency('p50'), p99: latency('p99'), p999: latency('p999') },
+    latencyMs: { p50: latency('p50'), p99: latency('p99'), p999: latency('p999'), max: latency('max') },
     memoryMiB: {
       peak: sum(contestant.pids.map(peakMemoryMiB)),
       first: samples[0]?.residentMiB ?? 0,

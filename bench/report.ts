@@ -20,8 +20,8 @@ export function toMarkdown({ name, connections, rows, verdicts, leftOut }: CaseR
   return [
     `### ${name} (${connections} connections)`,
     '',
-    '| contestant | CPU us/request (spread) | x first | requests/s | p50 ms | p99 ms | p99.9 ms | MiB peak (first-last) | errors | target |',
-    '|---|---|---|---|---|---|---|---|---|---|',
+    '| contestant | CPU us/request (spread) | x first | requests/s | p50 ms | p99 ms | p99.9 ms | max ms | MiB peak (first-last) | errors | target |',
+    '|---|---|---|---|---|---|---|---|---|---|---|',
     ...lines,
     ...leftOut.map((what) => `\nLeft out: ${what}`),
     '',
@@ -33,8 +33,8 @@ function cpuCell({ cpu }: Row): string {
   return `${cpu.median.toFixed(1)} (${least.toFixed(1)}-${most.toFixed(1)})`;
 }
 
-function latencies({ latencyMs: { p50, p99, p999 } }: Row): string[] {
-  return [p50, p99, p999].map((ms) => ms.toFixed(2));
+function latencies({ latencyMs: { p50, p99, p999, max } }: Row): string[] {
+  return [p50, p99, p999, max].map((ms) => ms.toFixed(2));
 }
 
 function memoryCell({ memoryMiB: { peak, first, last } }: Row): string {
@@ -50,5 +50,6 @@ function verdictCell(row: Row, verdicts: readonly Verdict[]): string {
 
 function promise({ of, most, against }: Verdict): string {
   if (of === 'added') return `<= +${most} us over ${against}`;
-  return `<= ${most} x ${against}${of === 'p99' ? ' (p99)' : ''}`;
+  if (of === 'later') return `<= +${most} ms over ${against} (p50)`;
+  return `<= ${most} x ${against}${of === 'p99' || of === 'p999' ? ` (${of})` : ''}`;
 }

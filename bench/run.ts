@@ -10,6 +10,7 @@ import { type BenchCase, judge } from './case.ts';
 import { baselineCases } from './cases/baseline.ts';
 import { entityTagCases } from './cases/entity-tags.ts';
 import { forwardingCases } from './cases/forwarding.ts';
+import { latencyCases } from './cases/latency.ts';
 import { tableCases } from './cases/tables.ts';
 import { workerCases } from './cases/workers.ts';
 import { startUpstream } from './contestants.ts';
@@ -67,7 +68,9 @@ try {
   const stage = new Stage((await startUpstream()).url);
   const cases =
     options.baseline === undefined
-      ? [forwardingCases, entityTagCases, tableCases, workerCases].flatMap((casesOf) => casesOf(stage))
+      ? [forwardingCases, latencyCases, entityTagCases, tableCases, workerCases].flatMap((casesOf) =>
+          casesOf(stage),
+        )
       : baselineCases(stage, path.resolve(options.baseline));
   const results: CaseResult[] = [];
   for (const one of cases.filter(({ name }) => name.includes(options.case))) results.push(await run(one));
