@@ -8,6 +8,7 @@ import { createForwarding, upstreamHostOf } from './app/forwarding.ts';
 import { createProcessStatus, type ProcessStatus } from './app/process-status.ts';
 import { createProtection } from './app/protection.ts';
 import { createPublicPort, type PublicPort } from './app/public-port.ts';
+import { refreshTokensDefinition } from './app/refresh-tokens.ts';
 import { urlResolverDefinition } from './app/url-resolver.ts';
 import { listCounters } from './app/watched-list.ts';
 import { type Secrets, SecretsInForce } from './app/watched-secrets.ts';
@@ -157,6 +158,8 @@ async function createFeatures(input: AppInput, metrics: Metrics) {
     forwarding,
     redis,
     tags: created.get(entityTagsDefinition) ?? (false as const),
+    tokens: created.get(refreshTokensDefinition) ?? (false as const),
+    sharing: redis?.sharing,
     resolver: created.get(urlResolverDefinition) ?? (false as const),
     parts,
     rules: {

@@ -82,6 +82,10 @@ export class FileKeySource implements KeySource {
     return { kind: 'files', keys: this.#set.keys.length, ...this.#counts, ...last };
   }
 
+  current(): Keys {
+    return this.#set.keys;
+  }
+
   close(): void {}
 
   async #load(): Promise<readonly KeyProblem[]> {

@@ -113,6 +113,10 @@ export class JwksKeySource implements KeySource {
     };
   }
 
+  current(): Keys {
+    return this.#set?.keys ?? [];
+  }
+
   close(): void {
     this.#closing.abort();
     this.#stopTimer();

@@ -33,6 +33,8 @@ export interface KeySource {
   /** Reports that the set of keys is another; returns the way to stop it. */
   onChange(listener: () => void): () => void;
   status(): KeySourceStatus;
+  /** The keys in use, for people: what is shown of them is for the asker to choose. */
+  current(): Keys;
   /** Gets the first keys. A source that may come up later resolves all the same. */
   start(): Promise<void>;
   close(): void;

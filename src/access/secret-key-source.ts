@@ -5,6 +5,7 @@ import {
   KeySet,
   type KeySource,
   type KeySourceStatus,
+  type Keys,
   type TokenHeader,
   type VerificationKey,
 } from './key-source.ts';
@@ -69,6 +70,10 @@ export class SecretKeySource implements KeySource {
   async start(): Promise<void> {}
 
   close(): void {}
+
+  current(): Keys {
+    return this.#set.keys;
+  }
 
   status(): KeySourceStatus {
     const never = { unusableKeys: 0, failures: 0, lastSuccessMs: undefined, lastError: undefined };

@@ -2,6 +2,7 @@ import { type ProtectedResource, resourceId } from '../access/protected-list.ts'
 import { routeKey } from '../access/protected-list-review.ts';
 import type { RejectionName } from '../http/rejection.ts';
 import type { ExchangeRecord } from '../telemetry/exchange-record.ts';
+import { rejectionKind } from './outcome.ts';
 
 /** What the proxy did since its start. Counts of rows outlive reloads of the list. */
 export interface Activity {
@@ -9,7 +10,6 @@ export interface Activity {
   readonly total: Readonly<ExchangeCount>;
   /** Requests that no row names and shopward does not answer itself. */
   readonly open: Readonly<ExchangeCount>;
-  readonly timeline: Timeline;
   readonly upstream: Readonly<UpstreamActivity>;
   /** Counts of each row, in its order; undefined for a row that no request ever met. */
   countRows(rows: readonly CountedRow[]): (Readonly<ExchangeCount> | undefined)[];
@@ -21,6 +21,8 @@ export interface UpstreamActivity {
   failures: number;
   lastFailureMs: number;
   lastFailure: RejectionName | undefined;
+  /** The first failure behind the last answer; 0: it is not failing. */
+  failingSinceMs: number;
 }
 
 /** Twice the longest list that is promised; beyond it new routes are not counted. */
@@ -30,13 +32,13 @@ const maxRoutes = 20_000;
 export function createActivity(): Activity {
   const total = startCount();
   const open = startCount();
-  const timeline = createTimeline();
   const upstream: UpstreamActivity = {
     answers: 0,
     lastAnswerMs: 0,
     failures: 0,
     lastFailureMs: 0,
     lastFailure: undefined,
+    failingSinceMs: 0,
   };
   const routes = new Map<string, Map<string, ExchangeCount>>();
 
@@ -60,80 +62,24 @@ export function createActivity(): Activity {
   return {
     total,
     open,
-    timeline,
     upstream,
     note(record, nowMs) {
       addExchange(total, record, nowMs);
       const count = countOf(record);
       if (count !== undefined) addExchange(count, record, nowMs);
-      timeline.note(record, nowMs);
       if (record.rejection?.startsWith('upstream-')) {
         upstream.failures++;
+        upstream.failingSinceMs ||= nowMs;
         upstream.lastFailureMs = nowMs;
         upstream.lastFailure = record.rejection;
       } else if (record.decision === 'forwarded') {
         upstream.answers++;
         upstream.lastAnswerMs = nowMs;
+        upstream.failingSinceMs = 0;
       }
     },
     countRows: createRowCounts(routes),
   };
-}
-
-/** Each exchange is one of these: `failed` is a 5xx or a response that broke off, whoever is to blame. */
-export const outcomes = ['passed', 'refused', 'observed', 'failed'] as const;
-export type Outcome = (typeof outcomes)[number];
-
-/** Counts of the last minutes, in steps of some seconds; the oldest first, the last one still filling. */
-export type TimelineReading = { readonly stepMs: number; readonly endMs: number } & Readonly<
-  Record<Outcome, readonly number[]>
->;
-
-export interface Timeline {
-  note(record: ExchangeRecord, nowMs: number): void;
-  read(nowMs: number): TimelineReading;
-}
-
-const stepMs = 5_000;
-const steps = 60;
-
-/** A ring of five minutes. A clock that is set back only blurs it. */
-export function createTimeline(): Timeline {
-  const counts = outcomes.map(() => new Uint32Array(steps));
-  let current = 0;
-
-  const advance = (nowMs: number): number => {
-    const step = Math.floor(nowMs / stepMs);
-    if (step > current) {
-      for (let past = Math.max(current + 1, step - steps + 1); past <= step; past++) {
-        for (const ring of counts) ring[past % steps] = 0;
-      }
-      current = step;
-    }
-    return current % steps;
-  };
-
-  return {
-    note(record, nowMs) {
-      const place = advance(nowMs);
-      const ring = counts[outcomes.indexOf(outcomeOf(record))];
-      if (ring !== undefined) ring[place] = (ring[place] ?? 0) + 1;
-    },
-    read(nowMs) {
-      advance(nowMs);
-      const readings = counts.map((ring) =>
-        Array.from({ length: steps }, (_, i) => ring[(current + 1 + i) % steps] ?? 0),
-      );
-      const [passed = [], refused = [], observed = [], failed = []] = readings;
-      return { stepMs, endMs: (current + 1) * stepMs, passed, refused, observed, failed };
-    },
-  };
-}
-
-export function outcomeOf({ decision, status, observed }: ExchangeRecord): Outcome {
-  if (status >= 500 || (decision === 'aborted' && status !== 0)) return 'failed';
-  if (decision === 'refused') return 'refused';
-  return observed === undefined ? 'passed' : 'observed';
 }
 
 export type CountedRow = Pick<ProtectedResource, 'method' | 'template'>;
@@ -185,26 +131,28 @@ export function createRowCounts(routes: RouteCounts) {
 
 export interface ExchangeCount {
   requests: number;
-  /** Refused in earnest, and refusals that observe mode only noted, by their names. */
+  /** Refused in earnest, refusals that observe mode only noted, and what broke (no refusal), by their names. */
   readonly refusals: Map<RejectionName, number>;
   readonly observed: Map<RejectionName, number>;
+  readonly outages: Map<RejectionName, number>;
   /** Milliseconds since the epoch; 0: never. */
   lastSeenMs: number;
 }
 
 export function sumCounts(counts: readonly ExchangeCount[]): ExchangeCount {
   const whole = startCount();
-  for (const { requests, refusals, observed, lastSeenMs } of counts) {
+  for (const { requests, refusals, observed, outages, lastSeenMs } of counts) {
     whole.requests += requests;
     whole.lastSeenMs = Math.max(whole.lastSeenMs, lastSeenMs);
     for (const [name, times] of refusals) increase(whole.refusals, name, times);
     for (const [name, times] of observed) increase(whole.observed, name, times);
+    for (const [name, times] of outages) increase(whole.outages, name, times);
   }
   return whole;
 }
 
 export function startCount(): ExchangeCount {
-  return { requests: 0, refusals: new Map(), observed: new Map(), lastSeenMs: 0 };
+  return { requests: 0, refusals: new Map(), observed: new Map(), outages: new Map(), lastSeenMs: 0 };
 }
 
 export function addExchange(
@@ -214,8 +162,11 @@ export function addExchange(
 ): void {
   count.requests++;
   count.lastSeenMs = nowMs;
-  if (rejection !== undefined) increase(count.refusals, rejection, 1);
-  else if (observed !== undefined) increase(count.observed, observed, 1);
+  if (rejection !== undefined) {
+    const kind = rejectionKind(rejection);
+    if (kind === 'refusal') increase(count.refusals, rejection, 1);
+    else if (kind === 'outage') increase(count.outages, rejection, 1);
+  } else if (observed !== undefined) increase(count.observed, observed, 1);
 }
 
 function increase(counts: Map<RejectionName, number>, name: RejectionName, times: number): void {

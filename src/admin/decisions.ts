@@ -19,7 +19,7 @@ export interface DecisionLog {
   since(seq: number): Decision[];
 }
 
-export function createDecisionLog(capacity = 500): DecisionLog {
+export function createDecisionLog(capacity = 5_000): DecisionLog {
   const records: (ExchangeRecord | undefined)[] = new Array(capacity).fill(undefined);
   const times = new Float64Array(capacity);
   let last = 0;

@@ -1,23 +1,11 @@
 import { type ProtectedResource, resourceId } from '../access/protected-list.ts';
-import type { HealthDetail } from '../lib/component.ts';
-import type { Problem } from '../lib/problem.ts';
 import type { Purge } from '../url-resolver/purge-log.ts';
 import type { UrlResolver } from '../url-resolver/url-resolver.ts';
 import type { Activity, ExchangeCount } from './activity.ts';
 import { fieldsOf, type JsonEndpoint } from './admin-endpoint.ts';
-import type { Readiness } from './admin-server.ts';
 import type { Drift } from './drift.ts';
-
-/** A dependency or feature as operators see it: one tile of the page. */
-export interface PartState {
-  /** Stable name: `keys`, `store`, `upstream`, `entity-tags`, `url-resolver`, `refresh-tokens`. */
-  readonly id: string;
-  readonly title: string;
-  readonly status: 'ok' | 'limping' | 'down' | 'off';
-  /** One line in words. */
-  readonly text: string;
-  readonly facts: readonly HealthDetail[];
-}
+import type { Condition, Incidents } from './incidents.ts';
+import { isRange, ranges, type Series } from './series.ts';
 
 export interface StateOptions {
   readonly version: string;
@@ -26,62 +14,40 @@ export interface StateOptions {
   readonly isEditable: boolean;
   readonly now: () => number;
   readonly activity: Activity;
+  readonly series: Series;
+  readonly incidents: Pick<Incidents, 'current' | 'past'>;
+  /** Takes what is so now, so that an answer knows what its other parts say. */
+  look(): Promise<Condition>;
   readonly drift: Drift;
   readonly list: {
     readonly file: string;
     rows(): readonly ProtectedResource[];
-    /** Why the last edit is not in force. */
-    problems(): readonly Problem[];
     readonly reloads: { readonly succeeded: number; readonly failed: number; readonly lastSuccessMs: number };
   };
-  readiness(): Readiness | Promise<Readiness>;
-  /** Of other followed files, such as the mapping file. */
-  otherProblems(): readonly Problem[] | Promise<readonly Problem[]>;
-  parts(): readonly PartState[] | Promise<readonly PartState[]>;
 }
 
-/** `GET /api/state` says how the proxy is, `GET /api/rows` what became of each row of the list. */
+/**
+ * `GET /api/state` says how the proxy is, `GET /api/rows` what became of each row of the list, `GET /api/series?range=1h`
+ * what the charts show.
+ */
 export function createStateEndpoints(options: StateOptions): readonly JsonEndpoint[] {
-  const { activity, drift, list, now } = options;
+  const { activity, series, list, now } = options;
   return [
     {
       method: 'GET',
-      path: '/api/state',
-      async run() {
-        const nowMs = now();
-        const rows = list.rows();
-        const { succeeded, failed, lastSuccessMs } = list.reloads;
-        const met = activity.countRows(rows);
-        return {
-          status: 200,
-          body: {
-            version: options.version,
-            pid: process.pid,
-            startedMs: options.startedMs,
-            nowMs,
-            mode: options.mode,
-            isEditable: options.isEditable,
-            ...(await options.readiness()),
-            list: {
-              file: list.file,
-              rows: rows.length,
-              observing: rows.filter(({ observe }) => observe).length,
-              inForceSinceMs: lastSuccessMs,
-              reloads: { succeeded, failed },
-            },
-            problems: [...list.problems(), ...(await options.otherProblems())],
-            total: describe(activity.total),
-            open: describe(activity.open),
-            upstream: activity.upstream,
-            timeline: activity.timeline.read(nowMs),
-            drift: {
-              unlisted: drift.unlisted(),
-              unmet: met.filter((count) => count === undefined).length,
-            },
-            parts: await options.parts(),
-          },
-        };
+      path: '/api/series',
+      run({ query }) {
+        const range = new URLSearchParams(query).get('range') ?? '5m';
+        if (!isRange(range)) {
+          return { status: 400, body: { error: `range is one of ${Object.keys(ranges).join(', ')}` } };
+        }
+        return { status: 200, body: series.read(range, now()) };
       },
+    },
+    {
+      method: 'GET',
+      path: '/api/state',
+      run: async () => ({ status: 200, body: await describeState(options) }),
     },
     {
       method: 'GET',
@@ -102,6 +68,45 @@ export function createStateEndpoints(options: StateOptions): readonly JsonEndpoi
   ];
 }
 
+async function describeState(options: StateOptions) {
+  const { activity, series, drift, list, now } = options;
+  const { ready, reasons, parts, problems } = await options.look();
+  const nowMs = now();
+  const rows = list.rows();
+  const { succeeded, failed, lastSuccessMs } = list.reloads;
+  const { stepMs, endMs, outcomes } = series.read('5m', nowMs);
+  const met = activity.countRows(rows);
+  return {
+    version: options.version,
+    pid: process.pid,
+    startedMs: options.startedMs,
+    nowMs,
+    mode: options.mode,
+    isEditable: options.isEditable,
+    ready,
+    reasons,
+    incidents: options.incidents.current(),
+    pastIncidents: options.incidents.past(),
+    list: {
+      file: list.file,
+      rows: rows.length,
+      observing: rows.filter(({ observe }) => observe).length,
+      inForceSinceMs: lastSuccessMs,
+      reloads: { succeeded, failed },
+    },
+    problems,
+    total: describe(activity.total),
+    open: describe(activity.open),
+    upstream: activity.upstream,
+    timeline: { stepMs, endMs, ...outcomes },
+    drift: {
+      unlisted: drift.unlisted(),
+      unmet: met.filter((count) => count === undefined).length,
+    },
+    parts,
+  };
+}
+
 function describeRow(row: ProtectedResource) {
   const { method, template, group, scopes, observe, source } = row;
   return { id: resourceId(row), method, template, group, scopes, observe, line: source.line };
@@ -112,6 +117,7 @@ function describe(count: ExchangeCount | undefined) {
     requests: count?.requests ?? 0,
     refusals: Object.fromEntries(count?.refusals ?? []),
     observed: Object.fromEntries(count?.observed ?? []),
+    outages: Object.fromEntries(count?.outages ?? []),
     lastSeenMs: count?.lastSeenMs || null,
   };
 }

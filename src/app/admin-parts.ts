@@ -1,6 +1,6 @@
 import type { KeySource } from '../access/key-source.ts';
 import type { UpstreamActivity } from '../admin/activity.ts';
-import type { PartState } from '../admin/state-endpoints.ts';
+import type { PartState } from '../admin/incidents.ts';
 import type { Config } from '../config/schema.ts';
 import type { Component, HealthDetail } from '../lib/component.ts';
 import type { Log } from '../telemetry/log.ts';
@@ -57,7 +57,7 @@ const fact = (label: string, value: HealthDetail['value'], unit?: 'time' | 'ms')
 const recentMs = 60_000;
 
 function describeUpstream({ config, forwarder }: PartSources, upstream: UpstreamActivity): PartState {
-  const { answers, lastAnswerMs, failures, lastFailureMs, lastFailure } = upstream;
+  const { answers, lastAnswerMs, failures, lastFailureMs, lastFailure, failingSinceMs } = upstream;
   const isFailing = lastFailureMs > lastAnswerMs;
   const isRecent = failures > 0 && Date.now() - lastFailureMs < recentMs;
   const status = isFailing ? 'down' : isRecent ? 'limping' : 'ok';
@@ -79,6 +79,7 @@ function describeUpstream({ config, forwarder }: PartSources, upstream: Upstream
       fact('failures', failures),
       fact('last answer', lastAnswerMs || null, 'time'),
       fact('last failure', lastFailureMs || null, 'time'),
+      fact('failing since', failingSinceMs || null, 'time'),
     ],
   };
 }
@@ -204,7 +205,12 @@ async function describeTokens({ config, metrics }: PartSources): Promise<PartSta
   return {
     ...about,
     status: 'ok',
-    text: events.length === 0 ? 'nothing seen yet' : 'life cycle is enforced',
+    text:
+      events.length === 0
+        ? 'nothing seen yet'
+        : config.mode === 'observe'
+          ? 'life cycle is watched; nothing is refused'
+          : 'life cycle is enforced',
     facts: events.map(([event, times]) => fact(event.replaceAll('-', ' '), times)),
   };
 }

@@ -2,14 +2,19 @@ import type { ProtectedList } from '../access/protected-list.ts';
 import { type Activity, createActivity } from '../admin/activity.ts';
 import type { AdminEndpoint } from '../admin/admin-endpoint.ts';
 import { type AdminServer, createAdminServer, type Readiness } from '../admin/admin-server.ts';
+import { createDecisionSearchEndpoint } from '../admin/decision-search.ts';
 import { createDecisionLog, createDecisionsEndpoint, type DecisionLog } from '../admin/decisions.ts';
 import { createDrift, type Drift } from '../admin/drift.ts';
+import { type Condition, Incidents } from '../admin/incidents.ts';
 import { createListEndpoints } from '../admin/list-endpoints.ts';
+import { Series } from '../admin/series.ts';
 import {
   createExplainEndpoint,
   createPurgeEndpoint,
   createStateEndpoints,
 } from '../admin/state-endpoints.ts';
+import { createSystemEndpoints } from '../admin/system-endpoints.ts';
+import { effectiveSettings } from '../config/effective-settings.ts';
 import type { Config } from '../config/schema.ts';
 import { gauge } from '../lib/component.ts';
 import type { ExchangeRecord } from '../telemetry/exchange-record.ts';
@@ -43,9 +48,14 @@ export interface Admin {
 /** What the traffic of this process, or of all workers, has shown. */
 interface Observed {
   readonly activity: Activity;
+  readonly series: Series;
   readonly drift: Drift;
   readonly decisions: DecisionLog;
+  readonly incidents: Incidents;
 }
+
+/** How often somebody looks whether all is well, so that the page can say since when it is not. */
+const lookEveryMs = 5_000;
 
 /** The admin port with its console; `undefined` where `admin` is false. */
 export function createAdmin(input: AdminInput): Admin | undefined {
@@ -58,9 +68,16 @@ export function createAdmin(input: AdminInput): Admin | undefined {
       'the shop refuses a route that no row names',
     ),
   );
-  const observed: Observed = { activity: createActivity(), drift, decisions: createDecisionLog() };
-  const { activity, decisions } = observed;
+  const observed: Observed = {
+    activity: createActivity(),
+    series: new Series(),
+    drift,
+    decisions: createDecisionLog(),
+    incidents: new Incidents(),
+  };
+  const { activity, series, decisions } = observed;
   const readiness = () => readinessWithUpstream(inside, activity);
+  const look = createLook(input, observed, readiness);
   input.metrics.register(
     gauge(
       'shopward_protected_rows_unmet',
@@ -70,17 +87,30 @@ export function createAdmin(input: AdminInput): Admin | undefined {
     ),
   );
 
+  const server = createAdminServer({
+    ...settings,
+    readiness,
+    metrics: inside.metrics,
+    endpoints: createEndpoints(input, observed, settings.edit, look),
+    onFault: (fault) => log.error({ event: 'fault', err: fault }, 'the admin port met a fault'),
+  });
+  let timer: NodeJS.Timeout | undefined;
   return {
-    server: createAdminServer({
-      ...settings,
-      readiness,
-      metrics: inside.metrics,
-      endpoints: createEndpoints(input, observed, settings.edit, readiness),
-      onFault: (fault) => log.error({ event: 'fault', err: fault }, 'the admin port met a fault'),
-    }),
+    server: {
+      ...server,
+      listen() {
+        timer = setInterval(() => void look().catch(() => {}), lookEveryMs).unref();
+        return server.listen();
+      },
+      close() {
+        clearInterval(timer);
+        return server.close();
+      },
+    },
     note(record) {
       const nowMs = now();
       activity.note(record, nowMs);
+      series.note(record, nowMs);
       drift.note(record, nowMs);
       decisions.note(record, nowMs);
     },
@@ -98,11 +128,28 @@ async function readinessWithUpstream(inside: ProcessStatus, { upstream }: Activi
   };
 }
 
+function createLook(
+  { inside, list, now }: AdminInput,
+  { activity, incidents }: Observed,
+  readiness: () => Promise<Readiness>,
+): () => Promise<Condition> {
+  return async () => {
+    const [{ ready, reasons }, parts, others] = await Promise.all([
+      readiness(),
+      inside.parts(activity.upstream),
+      inside.otherProblems(),
+    ]);
+    const condition = { ready, reasons, parts, problems: [...list.problems(), ...others] };
+    incidents.look(condition, now());
+    return condition;
+  };
+}
+
 function createEndpoints(
   { config, explain, version, list, inside, log, now }: AdminInput,
-  { activity, drift, decisions }: Observed,
+  { activity, series, drift, decisions, incidents }: Observed,
   isEditable: boolean,
-  readiness: () => Promise<Readiness>,
+  look: () => Promise<Condition>,
 ): AdminEndpoint[] {
   const file = config.protectedResources;
   const rows = () => list.current().rows;
@@ -114,13 +161,19 @@ function createEndpoints(
       isEditable,
       now,
       activity,
+      series,
+      incidents,
+      look,
       drift,
-      list: { file, rows, problems: list.problems, reloads: list.reloads },
-      readiness,
-      otherProblems: inside.otherProblems,
-      parts: () => inside.parts(activity.upstream),
+      list: { file, rows, reloads: list.reloads },
+    }),
+    ...createSystemEndpoints({
+      system: inside.system,
+      census: inside.census,
+      settings: effectiveSettings(config),
     }),
     createDecisionsEndpoint({ log: decisions }),
+    createDecisionSearchEndpoint(decisions),
     ...createListEndpoints({
       file,
       isEditable,

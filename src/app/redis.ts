@@ -5,7 +5,7 @@ import { type Component, counter, gauge, type Health, healthOf, type MetricSpec 
 import type { RedisTlsOptions } from '../redis/clients.ts';
 import { connectRedis } from '../redis/connect-redis.ts';
 import { RedisUnavailable } from '../redis/faults.ts';
-import type { Agreement, Member } from '../redis/members.ts';
+import { type Agreement, type Member, membersKeys } from '../redis/members.ts';
 import { guardRedis, Membership } from '../redis/membership.ts';
 import type { Redis, RedisStatus, ServerFacts } from '../redis/redis.ts';
 import type { RedisAddress } from '../redis/redis-url.ts';
@@ -22,6 +22,8 @@ export interface RedisPart extends Component {
   /** How long a new store hands out nothing: the longest lease of all replicas. Milliseconds. */
   coldStartMs(): number;
   health(): Health;
+  /** Processes that share the store, this one with them; null: it cannot be reached. */
+  sharing(): Promise<number | null>;
   /** Calls back whenever the data may be another one (a new connection, an emptied store, another history), with why. */
   onNewData(listener: (why: string) => void): void;
 }
@@ -74,6 +76,7 @@ export function openRedis(config: Config, url: RedisAddress, log: Log): RedisPar
     forTokens: guardRedis(redis, () => membership.refusesTokens()),
     coldStartMs: () => membership.coldStartMs(),
     onNewData: (listener) => void listeners.push(listener),
+    sharing: () => countMembers(redis, store.prefix),
     start: () => start(redis, membership, log),
     metrics: storeMetrics(redis, membership),
     name: 'store',
@@ -99,6 +102,12 @@ async function start(redis: Redis, membership: Membership, log: Log): Promise<vo
   await membership.announce().catch(() => {});
   const agreement = membership.agreement();
   if (agreement?.isForeign) throw new Error(agreement.problems.join('; '));
+}
+
+/** Who is gone is taken out by those that are there, within some seconds. */
+async function countMembers(redis: Redis, prefix: string): Promise<number | null> {
+  const count = await redis.command('HLEN', membersKeys(prefix)[0]).catch(() => undefined);
+  return typeof count === 'number' ? count : null;
 }
 
 function memberOf({ store, publicUrl, upstream, entityTags, refreshTokens }: Config): Member {

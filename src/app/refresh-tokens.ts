@@ -3,6 +3,7 @@ import type { Config } from '../config/schema.ts';
 import { gauge, healthOf, type MetricSpec } from '../lib/component.ts';
 import type { Filter } from '../proxy/filter.ts';
 import type { Redis } from '../redis/redis.ts';
+import { countTokens, type TokenCensus } from '../refresh-tokens/census.ts';
 import { createAccessTokenSubject } from '../refresh-tokens/context.ts';
 import type { TokenRequest } from '../refresh-tokens/endpoints.ts';
 import { createRefreshTokens, createTokenMatcher, type TokenMatcher } from '../refresh-tokens/filter.ts';
@@ -11,8 +12,13 @@ import { RedisTokenStore } from '../refresh-tokens/redis-store.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { FilterDefinition } from './filter-definition.ts';
 
+export interface RefreshTokensPart extends Filter<TokenRequest> {
+  /** Counts what the store knows; undefined: it cannot be reached. */
+  census(): Promise<TokenCensus | undefined>;
+}
+
 /** The life cycle of refresh tokens; their store is Redis where there is one. */
-export const refreshTokensDefinition: FilterDefinition<TokenMatcher, Filter<TokenRequest>> = {
+export const refreshTokensDefinition: FilterDefinition<TokenMatcher, RefreshTokensPart> = {
   name: 'refresh-tokens',
   stage: 'forward',
   compile({ refreshTokens, request = { ignoredPrefixes: [] } }) {
@@ -27,7 +33,7 @@ function createRefreshTokensFilter(
   config: Config,
   redis: Redis | undefined,
   metrics: Metrics,
-): Filter<TokenRequest> {
+): RefreshTokensPart {
   const settings = config.refreshTokens;
   if (settings === false) throw new TypeError('refreshTokens is off');
   const times = { lifetimeMs: settings.lifetime, retentionMs: settings.retention };
@@ -60,6 +66,7 @@ function createRefreshTokensFilter(
       const states = `${delayedWrites} state${delayedWrites === 1 ? '' : 's'}`;
       return healthOf(delayedWrites === 0 ? [] : [`refresh tokens: ${states} wait for the store`]);
     },
+    census: () => countTokens(store.list()).catch(() => undefined),
     metrics: metricSpecs(() => filter.stats().delayedWrites, memory),
     close: async () => void (await filter.close()),
   };

@@ -1,5 +1,6 @@
 import type { Readiness } from '../admin/admin-server.ts';
-import type { PartState } from '../admin/state-endpoints.ts';
+import type { PartState } from '../admin/incidents.ts';
+import type { KeyDescription, SystemState } from '../admin/system-endpoints.ts';
 import type { ProcessStatus } from '../app/process-status.ts';
 import type { HealthDetail } from '../lib/component.ts';
 import {
@@ -18,6 +19,7 @@ export interface ClusterStatusOptions {
   /** Of the primary itself. */
   readonly metrics: Metrics;
   readonly hasResolver: boolean;
+  readonly watchesTokens: boolean;
   isDraining(): boolean;
 }
 
@@ -42,6 +44,30 @@ export function createClusterStatus(options: ClusterStatusOptions): ProcessStatu
     purge: options.hasResolver
       ? async (which) => (await supervisor.askOne('purge', which)) ?? 'unavailable'
       : undefined,
+    system: async () =>
+      mergeSystem(
+        count,
+        (await supervisor.askAll('system')).map(({ answer }) => answer),
+      ),
+    // Their store is shared: one knows it for all.
+    census: options.watchesTokens ? () => supervisor.askOne('census') : undefined,
+  };
+}
+
+/** All processes; each key once, as old as who has had it longest says. */
+export function mergeSystem(workers: number, answers: readonly SystemState[]): SystemState {
+  const keys = new Map<string, KeyDescription>();
+  for (const key of answers.flatMap((answer) => answer.keys)) {
+    const name = JSON.stringify([key.kid, key.algorithms, key.fingerprint]);
+    const known = keys.get(name);
+    if (known === undefined || key.sinceMs < known.sinceMs) keys.set(name, key);
+  }
+  const sharing = answers.flatMap((answer) => answer.sharing ?? []);
+  return {
+    processes: answers.flatMap(({ processes }) => processes),
+    workers,
+    keys: [...keys.values()],
+    sharing: sharing.length === 0 ? null : Math.max(...sharing),
   };
 }
 

@@ -1,10 +1,12 @@
 import type { UpstreamActivity } from '../admin/activity.ts';
 import type { Readiness } from '../admin/admin-server.ts';
-import type { PartState } from '../admin/state-endpoints.ts';
+import type { PartState } from '../admin/incidents.ts';
+import type { SystemState } from '../admin/system-endpoints.ts';
 import type { Secrets } from '../app/watched-secrets.ts';
 import type { Config } from '../config/schema.ts';
 import type { Problem } from '../lib/problem.ts';
 import type { FileBytes } from '../lib/watched-file.ts';
+import type { TokenCensus } from '../refresh-tokens/census.ts';
 import type { ExchangeRecord } from '../telemetry/exchange-record.ts';
 import type { MetricValues } from '../telemetry/metrics.ts';
 import type { Purge } from '../url-resolver/purge-log.ts';
@@ -38,6 +40,8 @@ export interface WorkerCalls {
   metrics(): Promise<MetricValues>;
   parts(upstream: UpstreamActivity): Promise<readonly PartState[]>;
   otherProblems(): readonly Problem[] | Promise<readonly Problem[]>;
+  system(): Promise<SystemState>;
+  census(): Promise<TokenCensus | undefined>;
   purge(which: Purge): Promise<'purged' | 'unavailable' | undefined>;
 }
 

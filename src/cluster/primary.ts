@@ -61,6 +61,7 @@ export class Primary implements Running {
       workerMetrics,
       metrics,
       hasResolver: config.urlResolver !== false,
+      watchesTokens: config.refreshTokens !== false,
       isDraining: () => this.#isDraining,
     });
     const list = this.#list;

@@ -44,6 +44,8 @@ function runWorker(): void {
     metrics: () => started().metricValues(),
     parts: (upstream) => started().inside.parts(upstream),
     otherProblems: () => started().inside.otherProblems(),
+    system: () => started().inside.system(),
+    census: async () => started().inside.census?.(),
     purge: async (which) => started().inside.purge?.(which),
   };
   const channel: Channel = createChannel(process as unknown as Line, { ...calls });

@@ -20,6 +20,8 @@ export interface JsonSchema {
   readonly unit?: string;
   /** Ours: the default when it is a reference. */
   readonly reference?: string;
+  /** Ours: the value is never shown; or the names of those of its parts that are not, where it is read into a map. */
+  readonly secret?: boolean | readonly string[];
   readonly [keyword: string]: unknown;
 }
 

@@ -36,6 +36,7 @@ export function createStubKeySource(keys: readonly VerificationKey[]): StubKeySo
     useNothing() {
       isAvailable = false;
     },
+    current: () => set.keys,
     status: () => ({
       kind: 'files',
       keys: set.keys.length,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createActivity, createTimeline } from '../../src/admin/activity.ts';
+import { createActivity } from '../../src/admin/activity.ts';
 import type { ExchangeRecord } from '../../src/telemetry/exchange-record.ts';
 import { exchangeRecord } from './exchange-records.ts';
 
@@ -70,11 +70,28 @@ describe('counts of rows', () => {
         ['access-token-invalid', 1],
       ]),
       observed: new Map([['access-token-missing', 1]]),
+      outages: new Map(),
       lastSeenMs: 3_000,
     });
     expect(never).toBeUndefined();
     expect(activity.total.requests).toBe(3);
     expect(activity.open.requests).toBe(0);
+  });
+
+  it('holds what broke apart from refusals, and counts no answer of the resolver as either', () => {
+    const activity = createActivity();
+    activity.note(refused({ status: 502, rejection: 'upstream-unreachable' }), 1_000);
+    activity.note(refused({ status: 503, rejection: 'tag-store-unavailable' }), 1_000);
+    activity.note(refused({ status: 404, rejection: 'url-not-found' }), 1_000);
+    activity.note(refused({ status: 503, rejection: 'overloaded' }), 1_000);
+    expect(activity.total).toMatchObject({
+      requests: 4,
+      refusals: new Map([['overloaded', 1]]),
+      outages: new Map([
+        ['upstream-unreachable', 1],
+        ['tag-store-unavailable', 1],
+      ]),
+    });
   });
 
   it('outlives a reload, and counts no more routes than it promises', () => {
@@ -98,46 +115,12 @@ it('knows how the upstream does from exchanges alone', () => {
     failures: 0,
     lastFailureMs: 0,
     lastFailure: undefined,
+    failingSinceMs: 0,
   });
   note(refused({ status: 504, rejection: 'upstream-timeout' }), 4_000);
-  expect(upstream).toMatchObject({ failures: 1, lastFailureMs: 4_000, lastFailure: 'upstream-timeout' });
-});
-
-describe('the timeline', () => {
-  it.each([
-    ['passed', exchangeRecord()],
-    ['passed', exchangeRecord({ status: 404 })],
-    ['passed', exchangeRecord({ decision: 'answered' })],
-    ['passed', exchangeRecord({ decision: 'aborted', status: 0 })],
-    ['refused', refused({})],
-    ['observed', exchangeRecord({ observed: 'access-token-missing' })],
-    ['failed', exchangeRecord({ status: 500 })],
-    ['failed', refused({ status: 502 })],
-    ['failed', exchangeRecord({ decision: 'aborted', status: 200 })],
-  ] as const)('has one place for each exchange: %s', (outcome, record) => {
-    const timeline = createTimeline();
-    timeline.note(record, 1_000_000);
-    const reading = timeline.read(1_000_000);
-    for (const one of ['passed', 'refused', 'observed', 'failed'] as const) {
-      expect(
-        reading[one].reduce((a, b) => a + b, 0),
-        one,
-      ).toBe(one === outcome ? 1 : 0);
-    }
-  });
-
-  it('moves on, and forgets what is older than five minutes', () => {
-    const timeline = createTimeline();
-    const at = (seconds: number) => 1_000_000_000 + seconds * 1_000;
-    timeline.note(exchangeRecord(), at(0));
-    timeline.note(exchangeRecord(), at(4));
-    timeline.note(exchangeRecord(), at(5));
-    expect(timeline.read(at(9)).passed.slice(-3)).toEqual([0, 2, 1]);
-    expect(timeline.read(at(9)).endMs).toBe(at(10));
-    expect(timeline.read(at(298)).passed.slice(0, 2)).toEqual([2, 1]);
-    expect(timeline.read(at(301)).passed.slice(0, 2)).toEqual([1, 0]);
-    expect(timeline.read(at(3_600)).passed).toEqual(new Array(60).fill(0));
-    timeline.note(exchangeRecord(), at(3_600));
-    expect(timeline.read(at(3_600)).passed.at(-1)).toBe(1);
-  });
+  note(refused({ status: 502, rejection: 'upstream-unreachable' }), 5_000);
+  expect(upstream).toMatchObject({ failures: 2, lastFailureMs: 5_000, failingSinceMs: 4_000 });
+  expect(upstream.lastFailure).toBe('upstream-unreachable');
+  note(exchangeRecord(), 6_000);
+  expect(upstream.failingSinceMs).toBe(0);
 });

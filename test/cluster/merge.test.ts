@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { PartState } from '../../src/admin/state-endpoints.ts';
+import type { PartState } from '../../src/admin/incidents.ts';
 import { mergeParts, mergeReadiness } from '../../src/cluster/aggregate.ts';
 import { createBackOff } from '../../src/cluster/supervisor.ts';
 

@@ -36,6 +36,7 @@ const keys = z
       description: 'Files with public keys: PEM, JWK or JWK set.',
     }),
     secret: text().optional().meta({
+      secret: true,
       description:
         'Shared secret for HS256, HS384 or HS512, at least as long as the hash. Taken from a file it is followed: tokens of the old one are refused from then on.',
     }),

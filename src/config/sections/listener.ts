@@ -78,6 +78,7 @@ export const admin = z
         .regex(/^[\x21-\x7e]+$/, { error: 'must be of visible ASCII characters' })
         .optional()
         .meta({
+          secret: true,
           description:
             'Bearer token for everything but `/livez` and `/readyz`. Best taken from a file or a variable.',
         }),

@@ -89,6 +89,7 @@ export const refreshTokens = z
           'How long a used token gets the same answer again, for two tabs and lost answers; `0s`: never. The answer is kept sealed with a key that only the token yields.',
       }),
       digestKey: text().min(16).optional().meta({
+        secret: true,
         description:
           'Key of the digests that stand in the store for tokens and users; without it names of users can be found out by trying. A change makes every token unknown.',
       }),

@@ -57,11 +57,16 @@ export const upstream = z
 
 export const store = z
   .strictObject({
-    url: z.string().transform(readStoreAddress).prefault('memory').meta({
-      description:
-        '`memory` (one process), `redis://[user:password@]host[:port][/db]`, `redis+cluster://h1,h2` or `redis+sentinel://h1,h2/name[/db]`; `rediss` for TLS.',
-      reference: '${REDIS_URL:-memory}',
-    }),
+    url: z
+      .string()
+      .transform(readStoreAddress)
+      .prefault('memory')
+      .meta({
+        description:
+          '`memory` (one process), `redis://[user:password@]host[:port][/db]`, `redis+cluster://h1,h2` or `redis+sentinel://h1,h2/name[/db]`; `rediss` for TLS.',
+        reference: '${REDIS_URL:-memory}',
+        secret: ['username', 'password'],
+      }),
     timeout: duration({ to: '60s' }).prefault('500ms').meta({
       description: 'Longest wait for one operation of the store.',
     }),
@@ -75,7 +80,9 @@ export const store = z
       })
       .optional()
       .meta({ description: "For `rediss`. Left out: the system's authorities are trusted." }),
-    sentinelPassword: text().optional().meta({ description: 'Password of the Sentinels themselves.' }),
+    sentinelPassword: text()
+      .optional()
+      .meta({ secret: true, description: 'Password of the Sentinels themselves.' }),
     replicas: z.int().min(0).max(16).default(0).meta({
       description:
         'Replicas of Redis that must have confirmed the claim of a write or a refresh (`WAIT`) before it is forwarded; fewer: 503. With three nodes: 1.',

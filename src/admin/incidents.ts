@@ -1,0 +1,119 @@
+import type { HealthDetail } from '../lib/component.ts';
+import type { Problem } from '../lib/problem.ts';
+
+/** A dependency or feature as operators see it: one tile of the page. */
+export interface PartState {
+  /** Stable name: `keys`, `store`, `upstream`, `entity-tags`, `url-resolver`, `refresh-tokens`. */
+  readonly id: string;
+  readonly title: string;
+  readonly status: 'ok' | 'limping' | 'down' | 'off';
+  /** One line in words. */
+  readonly text: string;
+  readonly facts: readonly HealthDetail[];
+}
+
+/** Something that is, or was, not well. */
+export interface Incident {
+  /** Id of the part, `list` for edits that are not in force, `process` for what no part says. */
+  readonly id: string;
+  readonly title: string;
+  readonly status: 'limping' | 'down';
+  readonly text: string;
+  readonly sinceMs: number;
+  /** Null: it is still so. */
+  readonly untilMs: number | null;
+}
+
+/** What is looked at. */
+export interface Condition {
+  readonly ready: boolean;
+  readonly reasons: readonly string[];
+  readonly parts: readonly PartState[];
+  readonly problems: readonly Problem[];
+}
+
+/** Those that are over, kept for whoever comes later. */
+const maxPast = 50;
+
+/**
+ * Since when something is not well, and what was not well before. It is looked at every few seconds, whether or not
+ * anybody watches: the time of a start is that of the first look that saw it, or what the part itself knows.
+ */
+export class Incidents {
+  readonly #current = new Map<string, Incident>();
+  #past: Incident[] = [];
+
+  /** Takes what is so now. */
+  look(condition: Condition, nowMs: number): void {
+    const seen = incidentsOf(condition, nowMs);
+    for (const [id, incident] of this.#current) {
+      if (seen.some((one) => one.id === id)) continue;
+      this.#current.delete(id);
+      this.#past = [{ ...incident, untilMs: nowMs }, ...this.#past].slice(0, maxPast);
+    }
+    for (const incident of seen) {
+      const known = this.#current.get(incident.id);
+      this.#current.set(incident.id, { ...incident, sinceMs: known?.sinceMs ?? incident.sinceMs });
+    }
+  }
+
+  /** The gravest first. */
+  current(): readonly Incident[] {
+    return [...this.#current.values()].sort(
+      (a, b) => Number(a.status !== 'down') - Number(b.status !== 'down'),
+    );
+  }
+
+  /** The newest first. */
+  past(): readonly Incident[] {
+    return this.#past;
+  }
+}
+
+function incidentsOf({ ready, reasons, parts, problems }: Condition, nowMs: number): Incident[] {
+  const found: Incident[] = [];
+  for (const { id, title, status, text, facts } of parts) {
+    if (status !== 'limping' && status !== 'down') continue;
+    const since = facts.find(
+      ({ label, unit }) => unit === 'time' && (label === 'since' || label === 'failing since'),
+    );
+    const sinceMs = typeof since?.value === 'number' ? Math.min(since.value, nowMs) : nowMs;
+    found.push({ id, title, status, text, sinceMs, untilMs: null });
+  }
+  const [problem] = problems.toSorted((a, b) => a.severity.localeCompare(b.severity));
+  if (problem !== undefined) {
+    const text = 'the last edit is not in force; the last good version is';
+    found.push({
+      id: 'list',
+      title: 'Followed files',
+      status: 'limping',
+      text,
+      sinceMs: nowMs,
+      untilMs: null,
+    });
+  }
+  const others = reasons.filter(
+    (reason) =>
+      !problems.some(({ text }) => reason.includes(text)) &&
+      !parts.some(({ text, status }) => status !== 'ok' && status !== 'off' && isSaid(reason, text)),
+  );
+  const [first] = others;
+  if (first !== undefined) {
+    const status = ready ? 'limping' : 'down';
+    found.push({
+      id: 'process',
+      title: 'shopward',
+      status,
+      text: others.join('; '),
+      sinceMs: nowMs,
+      untilMs: null,
+    });
+  }
+  return found;
+}
+
+/** Whether a part says a reason already; both may have a few words of their own before it. */
+function isSaid(reason: string, text: string): boolean {
+  const tail = (one: string) => one.slice(one.indexOf(': ') + 1).trim();
+  return reason.includes(text) || text.includes(reason) || tail(reason) === tail(text);
+}

@@ -1,0 +1,184 @@
+import type { RejectionName } from '../http/rejection.ts';
+import type { ExchangeRecord } from '../telemetry/exchange-record.ts';
+import { type Outcome, outcomeOf, outcomes, rejectionKind, rejectionNames } from './outcome.ts';
+
+/** How far back the charts look: rings of steps, the coarser the longer. */
+export const ranges = {
+  '5m': { stepMs: 5_000, steps: 60 },
+  '1h': { stepMs: 30_000, steps: 120 },
+  '24h': { stepMs: 600_000, steps: 144 },
+} as const;
+export type Range = keyof typeof ranges;
+
+export function isRange(text: string): text is Range {
+  return Object.hasOwn(ranges, text);
+}
+
+/** The whole of a request, what the shop took of it, and what is left: shopward's own work and the client's line. */
+export const shares = ['whole', 'shop', 'own'] as const;
+export type Share = (typeof shares)[number];
+
+/** Counts and latencies in steps, the oldest first; the last step is still filling. */
+export interface SeriesReading {
+  readonly stepMs: number;
+  /** End of the last step, in milliseconds since the epoch. */
+  readonly endMs: number;
+  readonly outcomes: Readonly<Record<Outcome, readonly number[]>>;
+  /** By name, those alone that occurred: refused, would have been refused, and broken. */
+  readonly refusals: Readonly<Record<string, readonly number[]>>;
+  readonly observed: Readonly<Record<string, readonly number[]>>;
+  readonly outages: Readonly<Record<string, readonly number[]>>;
+  /** Milliseconds; null where no request ended in the step. */
+  readonly latency: Readonly<Record<Share, Readonly<Record<Percentile, readonly (number | null)[]>>>>;
+}
+
+const percentiles = { p50: 0.5, p95: 0.95, p99: 0.99 } as const;
+export type Percentile = keyof typeof percentiles;
+
+/** Buckets of latency grow by a third of an octave from 50 microseconds; the last one begins at 50 seconds. */
+const bucketsPerOctave = 3;
+const leastMs = 0.05;
+const buckets = 61;
+
+const names = rejectionNames.length;
+const nameColumns = new Map(rejectionNames.map((name, i) => [name, outcomes.length + i]));
+const latencyColumn = outcomes.length + 2 * names;
+const width = latencyColumn + shares.length * buckets;
+
+/**
+ * What the charts of the console show. Fed in the process that has the admin port with the exchanges of every worker,
+ * which are added up there. An exchange is a few additions in arrays that are there already; a third of a MiB in all.
+ */
+export class Series {
+  readonly #rings: Readonly<Record<Range, Ring>>;
+
+  constructor() {
+    const ringOf = (range: Range) => new Ring(ranges[range].stepMs, ranges[range].steps);
+    this.#rings = { '5m': ringOf('5m'), '1h': ringOf('1h'), '24h': ringOf('24h') };
+  }
+
+  note(record: ExchangeRecord, nowMs: number): void {
+    const outcome = outcomes.indexOf(outcomeOf(record));
+    const { rejection, observed, durationMs, upstreamMs, status } = record;
+    const named = rejection ?? observed;
+    let name = named === undefined ? -1 : (nameColumns.get(named) ?? -1);
+    if (name >= 0 && rejection === undefined) name += names;
+    // Whoever left had no answer, and an upgraded connection lasts as long as it likes.
+    const isTimed = status !== 0 && status !== 101;
+    const whole = isTimed ? latencyColumn + bucketOf(durationMs) : -1;
+    const shop = isTimed && upstreamMs !== undefined ? latencyColumn + buckets + bucketOf(upstreamMs) : -1;
+    const own = isTimed ? latencyColumn + 2 * buckets + bucketOf(durationMs - (upstreamMs ?? 0)) : -1;
+    for (const range in this.#rings) {
+      const { cells, at } = this.#rings[range as Range].step(nowMs);
+      cells[at + outcome] = (cells[at + outcome] as number) + 1;
+      if (name >= 0) cells[at + name] = (cells[at + name] as number) + 1;
+      if (whole >= 0) cells[at + whole] = (cells[at + whole] as number) + 1;
+      if (shop >= 0) cells[at + shop] = (cells[at + shop] as number) + 1;
+      if (own >= 0) cells[at + own] = (cells[at + own] as number) + 1;
+    }
+  }
+
+  read(range: Range, nowMs: number): SeriesReading {
+    const ring = this.#rings[range];
+    const endMs = ring.advance(nowMs);
+    const column = (i: number) => ring.column(i);
+    const named = (offset: number, isWanted: (name: RejectionName) => boolean) =>
+      Object.fromEntries(
+        rejectionNames.flatMap((name, i) => {
+          if (!isWanted(name)) return [];
+          const counts = column(outcomes.length + offset + i);
+          return counts.some((count) => count > 0) ? [[name, counts] as const] : [];
+        }),
+      );
+    return {
+      stepMs: ranges[range].stepMs,
+      endMs,
+      outcomes: recordOf(outcomes, column),
+      refusals: named(0, (name) => rejectionKind(name) === 'refusal'),
+      observed: named(names, () => true),
+      outages: named(0, (name) => rejectionKind(name) === 'outage'),
+      latency: recordOf(shares, (i) => ring.percentilesAt(latencyColumn + i * buckets)),
+    };
+  }
+}
+
+function recordOf<Name extends string, T>(names: readonly Name[], of: (i: number) => T): Record<Name, T> {
+  return Object.fromEntries(names.map((name, i) => [name, of(i)])) as unknown as Record<Name, T>;
+}
+
+/** Steps of time, each a line of counts. A clock that is set back only blurs it. */
+class Ring {
+  readonly cells: Uint32Array;
+  readonly #stepMs: number;
+  readonly #steps: number;
+  #current = 0;
+  /** Where the line of the current step begins. */
+  at = 0;
+
+  constructor(stepMs: number, steps: number) {
+    this.#stepMs = stepMs;
+    this.#steps = steps;
+    this.cells = new Uint32Array(steps * width);
+  }
+
+  step(nowMs: number): this {
+    if (Math.floor(nowMs / this.#stepMs) > this.#current) this.advance(nowMs);
+    return this;
+  }
+
+  /** Begins the step of now, empty, and gives its end. */
+  advance(nowMs: number): number {
+    const step = Math.floor(nowMs / this.#stepMs);
+    if (step > this.#current) {
+      for (let past = Math.max(this.#current + 1, step - this.#steps + 1); past <= step; past++) {
+        const from = (past % this.#steps) * width;
+        this.cells.fill(0, from, from + width);
+      }
+      this.#current = step;
+      this.at = (step % this.#steps) * width;
+    }
+    return (this.#current + 1) * this.#stepMs;
+  }
+
+  column(column: number): number[] {
+    return Array.from({ length: this.#steps }, (_, i) => this.cells[this.#line(i) + column] ?? 0);
+  }
+
+  percentilesAt(column: number): Record<Percentile, (number | null)[]> {
+    const found: Record<Percentile, (number | null)[]> = { p50: [], p95: [], p99: [] };
+    for (let i = 0; i < this.#steps; i++) {
+      const from = this.#line(i) + column;
+      const counts = this.cells.subarray(from, from + buckets);
+      for (const [name, share] of Object.entries(percentiles)) {
+        found[name as Percentile].push(percentileOf(counts, share));
+      }
+    }
+    return found;
+  }
+
+  #line(i: number): number {
+    return ((this.#current + 1 + i) % this.#steps) * width;
+  }
+}
+
+function bucketOf(ms: number): number {
+  if (!(ms > leastMs)) return 0;
+  return Math.min(buckets - 1, Math.floor(Math.log2(ms / leastMs) * bucketsPerOctave));
+}
+
+/** Milliseconds, at most an eighth off: interpolated within a bucket as its bounds grow. */
+export function percentileOf(counts: Uint32Array, share: number): number | null {
+  let all = 0;
+  for (const count of counts) all += count;
+  if (all === 0) return null;
+  const rank = share * all;
+  let below = 0;
+  for (const [bucket, count] of counts.entries()) {
+    if (count > 0 && below + count >= rank) {
+      const ms = leastMs * 2 ** ((bucket + (rank - below) / count) / bucketsPerOctave);
+      return Number(ms.toPrecision(3));
+    }
+    below += count;
+  }
+  return null;
+}

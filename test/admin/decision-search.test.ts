@@ -1,0 +1,99 @@
+import { describe, expect, it } from 'vitest';
+import { createDecisionSearchEndpoint } from '../../src/admin/decision-search.ts';
+import { createDecisionLog } from '../../src/admin/decisions.ts';
+import type { ExchangeRecord } from '../../src/telemetry/exchange-record.ts';
+import { exchangeRecord } from './exchange-records.ts';
+
+interface Found {
+  readonly kept: number;
+  readonly keptSinceMs: number | null;
+  readonly found: number;
+  readonly decisions: readonly {
+    readonly requestId: string;
+    readonly seq: number;
+    readonly outcome: string;
+  }[];
+  readonly next: number | null;
+  readonly counts: Readonly<Record<'reasons' | 'clients' | 'rows', readonly (readonly [string, number])[]>>;
+}
+
+const refused = (record: Partial<ExchangeRecord>) =>
+  exchangeRecord({ decision: 'refused', status: 401, rejection: 'access-token-invalid', ...record });
+
+const records = [
+  exchangeRecord({ requestId: 'one', path: '/abstract-products/134', clientAddress: '192.0.2.1' }),
+  refused({ requestId: 'two', path: '/Carts/7', route: '/carts/{cart_id}', reason: 'expired' }),
+  exchangeRecord({ requestId: 'three', method: 'POST', route: '/orders', observed: 'access-token-missing' }),
+  refused({
+    requestId: 'four',
+    status: 502,
+    rejection: 'upstream-unreachable',
+    clientAddress: '2001:db8::1',
+  }),
+];
+
+async function search(query: string, all: readonly ExchangeRecord[] = records, capacity = 100) {
+  const log = createDecisionLog(capacity);
+  for (const [i, record] of all.entries()) log.note(record, 1_000 * (i + 1));
+  const { status, body } = await createDecisionSearchEndpoint(log).run({ body: undefined, query });
+  return { status, body: body as Found };
+}
+const idsOf = async (query: string) => (await search(query)).body.decisions.map(({ requestId }) => requestId);
+
+describe('the search of decisions', () => {
+  it.each([
+    ['', ['four', 'three', 'two', 'one']],
+    ['id=two', ['two']],
+    ['path=carts', ['two']],
+    ['row=%2Forders', ['three']],
+    ['row=*', ['four', 'one']],
+    ['method=post', ['three']],
+    ['reason=expired', ['two']],
+    ['reason=access-token', ['three', 'two']],
+    ['reason=upstream', ['four']],
+    ['client=2001:DB8', ['four']],
+    ['outcome=refused', ['two']],
+    ['outcome=failed', ['four']],
+    ['outcome=observed', ['three']],
+    ['q=abstract', ['one']],
+    ['q=get+%2Fcarts', ['two']],
+    ['path=carts&reason=missing', []],
+    ['sinceMs=3000', ['four', 'three']],
+    ['path=%25', []],
+    ['unknown=x', ['four', 'three', 'two', 'one']],
+  ])('%s', async (query, expected) => {
+    expect(await idsOf(query)).toEqual(expected);
+  });
+
+  it.each(['outcome=any', 'limit=-1', 'before=x', 'sinceMs=1e3', `path=${'x'.repeat(201)}`])(
+    'refuses %s',
+    async (query) => {
+      expect((await search(query)).status).toBe(400);
+    },
+  );
+
+  it('goes page by page, and says what all that fit have in common', async () => {
+    const many = Array.from({ length: 25 }, (_, i) =>
+      refused({ requestId: `r${i}`, clientAddress: i % 5 === 0 ? '192.0.2.9' : '192.0.2.1' }),
+    );
+    const first = (await search('limit=10', many)).body;
+    expect(first).toMatchObject({ found: 25, kept: 25, keptSinceMs: 1_000 });
+    expect(first.decisions.map(({ requestId }) => requestId).slice(0, 2)).toEqual(['r24', 'r23']);
+    expect(first.counts.clients).toEqual([
+      ['192.0.2.1', 20],
+      ['192.0.2.9', 5],
+    ]);
+    expect(first.counts.reasons).toEqual([['access-token-invalid', 25]]);
+    const second = (await search(`limit=10&before=${first.next}`, many)).body;
+    expect(second.decisions.map(({ requestId }) => requestId)).toContain('r14');
+    const third = (await search(`limit=10&before=${second.next}`, many)).body;
+    expect([third.decisions.length, third.next]).toEqual([5, null]);
+  });
+
+  it('looks at what is kept alone, and gives no more than 200', async () => {
+    const many = Array.from({ length: 1_000 }, (_, i) => refused({ requestId: `r${i}` }));
+    const { body } = await search('limit=100000', many, 300);
+    expect([body.kept, body.found, body.decisions.length]).toEqual([300, 300, 200]);
+    expect(body.keptSinceMs).toBe(701_000);
+  });
+});

@@ -1,0 +1,53 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { createPurgeEndpoint } from '../../src/admin/state-endpoints.ts';
+import { createSystemEndpoints, parseReasons, type ReasonText } from '../../src/admin/system-endpoints.ts';
+import { rejectionTable } from '../../src/http/rejection.ts';
+
+const nothing = { body: undefined, query: '' };
+
+describe('reasons', () => {
+  const document = readFileSync(path.join(import.meta.dirname, '../../docs/reasons.md'), 'utf8');
+
+  it('of the page are read for each rejection, as plain text', () => {
+    const reasons = parseReasons(document);
+    const names = reasons.map(({ name }) => name);
+    expect(names).toEqual(expect.arrayContaining(Object.keys(rejectionTable)));
+    for (const { name, cause, cure } of reasons) {
+      expect(cause.length, name).toBeGreaterThan(10);
+      expect(cure, name).not.toMatch(/[`*]|\]\(/);
+    }
+  });
+
+  it('come from the endpoint', async () => {
+    const endpoints = createSystemEndpoints({
+      system: async () => ({}) as never,
+      census: undefined,
+      settings: [],
+    });
+    const endpoint = endpoints.find((one) => one.path === '/api/reasons');
+    const { body } = (await endpoint?.run(nothing)) ?? {};
+    expect((body as { reasons: readonly ReasonText[] }).reasons.length).toBeGreaterThan(30);
+  });
+});
+
+describe('refresh tokens', () => {
+  const ask = (census: Parameters<typeof createSystemEndpoints>[0]['census']) =>
+    createSystemEndpoints({ system: async () => ({}) as never, census, settings: [] })
+      .find((one) => one.path === '/api/refresh-tokens')
+      ?.run(nothing);
+
+  it('that are not watched are 404, a store that is away is 503', async () => {
+    expect(await ask(undefined)).toMatchObject({ status: 404 });
+    expect(await ask(async () => undefined)).toMatchObject({ status: 503 });
+    expect(await ask(async () => ({ tokens: 1 }) as never)).toEqual({ status: 200, body: { tokens: 1 } });
+  });
+});
+
+it('a purge that did not reach the log of purges says so', async () => {
+  const run = (outcome: 'purged' | 'unavailable') =>
+    createPurgeEndpoint({ purge: async () => outcome }).run({ body: { all: true }, query: '' });
+  expect(await run('purged')).toMatchObject({ status: 200 });
+  expect(await run('unavailable')).toMatchObject({ status: 503 });
+});
