@@ -57,7 +57,7 @@ function answerResolved(resolver: UrlResolver): http.RequestListener {
 async function load(): Promise<UrlResolver> {
   const resolver =
     mode === 'file'
-      ? new UrlResolver({ publicUrl, mappingFile: { path: file, lookEveryMs: 0 } })
+      ? new UrlResolver({ publicUrl, mappingFile: { path: file } })
       : new UrlResolver({ publicUrl, upstream: { ask: answerAsShop }, maxEntries: entries });
   globalThis.gc?.();
   const memoryBefore = process.memoryUsage().rss;

@@ -8,7 +8,7 @@ export interface WatchOptions {
   readonly pollMs?: number;
   /** Pause between two reads that must agree before a change is reported. Default: 100. */
   readonly settleMs?: number;
-  /** One reading of the file. Default: its content up to 16 MiB; `readStamp` for files too large to be compared. */
+  /** One reading of the file. Default: its content up to 16 MiB; `readStamp` for a mapping file of millions of rows. */
   readonly read?: (path: string) => Promise<FileBytes>;
   /** What is in effect already; a file that differs from it is reported at once. Default: what the first reading finds. */
   readonly known?: Buffer;
@@ -20,11 +20,12 @@ const readContent = (path: string) => readOnce(path, 16 * 1024 * 1024);
  * Reports the new content of a file, or why it cannot be read, after every change of its content. Rename-over, writes in
  * place, delete and create, and symlinks that are swapped above it (`..data` of a ConfigMap) are all the same to it:
  * the directory's events only hasten a reading, and one every `pollMs` also serves bind mounts and network file
- * systems that report nothing. Changes are reported one after the other; the last content always is. `onChange` must not throw.
+ * systems that report nothing. Changes are reported one after the other: a promise of `onChange` is waited for, and what
+ * was written meanwhile is one change; the last content always is reported. `onChange` must not throw or reject.
  */
 export class FileWatch {
   readonly #path: string;
-  readonly #onChange: (content: FileBytes) => void;
+  readonly #onChange: (content: FileBytes) => unknown;
   readonly #read: (path: string) => Promise<FileBytes>;
   readonly #settleMs: number;
   readonly #timer: NodeJS.Timeout;
@@ -34,7 +35,7 @@ export class FileWatch {
   #mustCheckAgain = false;
   #isClosed = false;
 
-  constructor(path: string, onChange: (content: FileBytes) => void, options: WatchOptions = {}) {
+  constructor(path: string, onChange: (content: FileBytes) => unknown, options: WatchOptions = {}) {
     const { pollMs = 2000, settleMs = 100, read = readContent, known } = options;
     this.#path = path;
     this.#onChange = onChange;
@@ -76,7 +77,7 @@ export class FileWatch {
       const next = await this.#read(this.#path);
       if (isSame(next, seen)) {
         this.#known = seen;
-        if (!this.#isClosed) this.#onChange(seen);
+        if (!this.#isClosed) await this.#onChange(seen);
         return;
       }
       seen = next;

@@ -1,4 +1,5 @@
 import type { PathRules } from '../http/path-table.ts';
+import type { WatchOptions } from '../lib/watched-file.ts';
 import type { Lifetimes } from './local-cache.ts';
 import type { FileEvent, FileState } from './mapping-file/mapping-file.ts';
 import type { PurgeLog } from './purge-log.ts';
@@ -24,9 +25,7 @@ export interface UrlResolverOptions {
   readonly upstream?:
     | { readonly ask: AskUpstream; readonly timeoutMs?: number; readonly maxLookups?: number }
     | undefined;
-  readonly mappingFile?:
-    | { readonly path: string; readonly lookEveryMs?: number; readonly settleMs?: number }
-    | undefined;
+  readonly mappingFile?: ({ readonly path: string } & Pick<WatchOptions, 'pollMs' | 'settleMs'>) | undefined;
   /** Defaults: 5 min, 30 s, 1 min, 24 h. */
   readonly lifetimes?: Partial<Lifetimes>;
   /** Longest wait for the source where there is a stale copy. Default 1000. */

@@ -222,3 +222,33 @@ it('a large file is watched by its stamp', async () => {
   if ('fault' in now) throw new Error(now.fault);
   await until(now.bytes.toString());
 });
+
+it('waits for whoever takes a change, and then tells of the last content alone', async () => {
+  const file = path.join(makeFolder({ list: 'zero' }), 'list');
+  const told: string[] = [];
+  const first = Promise.withResolvers<void>();
+  const last = Promise.withResolvers<void>();
+  const taken = Promise.withResolvers<void>();
+  const watch = new FileWatch(
+    file,
+    (content) => {
+      told.push('bytes' in content ? content.bytes.toString() : content.fault);
+      if (told.length > 1) return last.resolve();
+      first.resolve();
+      return taken.promise;
+    },
+    { pollMs: 20, settleMs: 1, known: Buffer.from('zero') },
+  );
+  onTestFinished(() => watch.close());
+  writeFileSync(file, 'one');
+  await first.promise;
+  for (const text of ['two', 'three', 'four']) {
+    writeFileSync(file, text);
+    await pause();
+  }
+  expect(told).toEqual(['one']);
+  taken.resolve();
+  await last.promise;
+  await pause();
+  expect(told).toEqual(['one', 'four']);
+});

@@ -260,7 +260,7 @@ describe('as a source', () => {
   async function start(more = {}) {
     const path = join(directory, 'map.csv');
     writeFileSync(path, row('1'));
-    const resolver = new UrlResolver({ mappingFile: { path, lookEveryMs: 10, settleMs: 5 }, ...more });
+    const resolver = new UrlResolver({ mappingFile: { path, pollMs: 10, settleMs: 5 }, ...more });
     expect(await resolver.start()).toEqual([]);
     const idNow = async () => entityOf((await resolve(resolver, acer)).body)[1];
     return { path, resolver, idNow };

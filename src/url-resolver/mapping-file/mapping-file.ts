@@ -1,17 +1,13 @@
-import { stat } from 'node:fs/promises';
 import { Worker } from 'node:worker_threads';
 import type { Problem } from '../../lib/problem.ts';
+import { FileWatch, readStamp, type WatchOptions } from '../../lib/watched-file.ts';
 import type { Mapping } from '../mapping.ts';
 import type { FileReading } from './read-mapping-file.ts';
 import { MappingTable } from './table.ts';
 
-interface MappingFileOptions {
+interface MappingFileOptions extends Pick<WatchOptions, 'pollMs' | 'settleMs'> {
   /** `*.csv`, `*.json`, `*.yaml` or `*.yml`. */
   readonly path: string;
-  /** How often the file is looked at for a change. Default 1000; 0: only `reload`. */
-  readonly lookEveryMs?: number;
-  /** Milliseconds between the two readings that must agree. Default 100. */
-  readonly settleMs?: number;
   readonly onEvent: (event: FileEvent) => void;
 }
 
@@ -33,8 +29,7 @@ export class MappingFile {
   readonly #options: MappingFileOptions;
   #table: MappingTable | undefined;
   #problems: readonly Problem[] = [];
-  #seen = '';
-  #timer: NodeJS.Timeout | undefined;
+  #watch: FileWatch | undefined;
   #loading: Promise<readonly Problem[]> | undefined;
   #isClosed = false;
 
@@ -56,12 +51,15 @@ export class MappingFile {
     return this.#table?.find(url, store);
   }
 
-  /** Loads, then looks for changes by name, which survives a rename over the file and a swapped symlink. */
+  /** Loads, and follows the file from there. It may be too large to be compared: its stamp says whether it is another. */
   async start(): Promise<readonly Problem[]> {
+    const { path, onEvent: _, ...options } = this.#options;
+    // Taken before: an edit during the load is a change.
+    const stamp = await readStamp(path);
     const problems = await this.reload();
-    const { lookEveryMs = 1000 } = this.#options;
-    if (lookEveryMs > 0 && !this.#isClosed) {
-      this.#timer = setInterval(() => void this.#look(), lookEveryMs).unref();
+    if (!this.#isClosed) {
+      const known = 'bytes' in stamp && { known: stamp.bytes };
+      this.#watch = new FileWatch(path, () => this.reload(), { ...options, ...known, read: readStamp });
     }
     return problems;
   }
@@ -77,19 +75,13 @@ export class MappingFile {
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    clearInterval(this.#timer);
+    this.#watch?.close();
     await this.#loading;
-  }
-
-  async #look(): Promise<void> {
-    if (this.#loading === undefined && (await this.#identity()) !== this.#seen) await this.reload();
   }
 
   async #load(): Promise<readonly Problem[]> {
     const { path, settleMs, onEvent } = this.#options;
     const startMs = performance.now();
-    // Taken before: an edit during the load is seen as a change by the next look.
-    this.#seen = await this.#identity();
     const loaded = await loadMappingFile(path, settleMs).catch((cause: unknown): LoadedFile => {
       return {
         kind: 'problems',
@@ -105,15 +97,6 @@ export class MappingFile {
     this.#problems = [];
     onEvent({ kind: 'file-loaded', rows: loaded.table.rows, durationMs: performance.now() - startMs });
     return [];
-  }
-
-  async #identity(): Promise<string> {
-    try {
-      const { dev, ino, size, mtimeNs } = await stat(this.#options.path, { bigint: true });
-      return `${dev} ${ino} ${size} ${mtimeNs}`;
-    } catch {
-      return '';
-    }
   }
 }
 
