@@ -21,7 +21,7 @@ export const entityTagsDefinition: FilterDefinition<EntityTagMatcher, EntityTags
       ...more,
       freshForMs: freshFor,
     }));
-    return createEntityTagMatcher({ resources, paths: request });
+    return createEntityTagMatcher(resources, request);
   },
   create: createEntityTagsFilter,
 };
@@ -56,6 +56,7 @@ function createEntityTagsFilter(
     waitMs: settings.wait,
     trackedResponseBytes: config.limits.trackedResponse,
     now: Date.now,
+    monotonic: () => performance.now(),
     onEvent: (event) => metrics.countEvent('entity-tags', event),
   });
   const coldStartSeconds = () => Math.ceil(store.coldStartLeftMs() / 1000);

@@ -1,5 +1,8 @@
+import type { CanonicalRequest } from '../http/canonical-request.ts';
 import { decodeBody } from '../http/content-coding.ts';
 import { fieldValue } from '../http/field-list.ts';
+import { type Identity, isStranger, subjectOf } from './keys.ts';
+import { collectionKeyOf, type TrackedRequest } from './resources.ts';
 import type { ReadEnd, ReadStamp, ReadTag, ResourceKey, TagStore } from './tag-store.ts';
 import type { EntityTagTimes } from './times.ts';
 
@@ -36,13 +39,35 @@ export interface EntityTagContext {
   readonly times: EntityTagTimes;
   /** How long a second writer waits for the first one. */
   readonly waitMs: number;
-  /** Longest response that is tracked. */
+  /** Longest response that is tracked (`limits.trackedResponse`). */
   readonly trackedResponseBytes: number;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
-  /** Milliseconds; the clock of `TagStore.readStampAt`. */
+  /** Milliseconds; `performance.now`, the clock of `TagStore.readStampAt`. */
   readonly monotonic: () => number;
   readonly onEvent: (event: EntityTagEvent) => void;
+}
+
+/** A request to a tracked resource, and who makes it. */
+export interface TrackedExchange {
+  readonly context: EntityTagContext;
+  readonly request: CanonicalRequest;
+  readonly tracked: TrackedRequest;
+  readonly subject: string;
+  readonly isOfStranger: boolean;
+  /** The member's record, else the subject's record of the collection. */
+  readonly key: ResourceKey;
+}
+
+export function toTrackedExchange(
+  context: EntityTagContext,
+  request: CanonicalRequest,
+  tracked: TrackedRequest,
+  identity: Identity,
+): TrackedExchange {
+  const subject = subjectOf(request, identity);
+  const key = tracked.member ?? collectionKeyOf(tracked, subject);
+  return { context, request, tracked, subject, isOfStranger: isStranger(identity), key };
 }
 
 /** Compressed answers may be this many times larger than what is tracked of them on the wire. */

@@ -6,43 +6,21 @@ import { isRejection, type Rejection, reject } from '../http/rejection.ts';
 import type { Eventually } from '../lib/eventually.ts';
 import type { FilterContext, FilterDescription, Matcher, NameRefusal } from '../proxy/filter.ts';
 import type { ObservedHooks } from '../upstream/hooks.ts';
-import type { EntityTagContext, EntityTagEvent } from './context.ts';
-import { type IfMatch, readIfMatch } from './entity-tag.ts';
-import { type Identity, isStranger, subjectOf } from './keys.ts';
+import { type EntityTagContext, type TrackedExchange, toTrackedExchange } from './context.ts';
+import { readIfMatch } from './entity-tag.ts';
+import type { Identity } from './keys.ts';
 import { beginRead } from './read.ts';
 import {
   collectionKeyOf,
-  createTrackedResources,
+  compileTrackedResources,
   type TrackedRequest,
   type TrackedResourceOptions,
 } from './resources.ts';
-import type { TagStore } from './tag-store.ts';
-import type { EntityTagTimes } from './times.ts';
 import { beginCreation, beginUnleasedWrite } from './unleased-write.ts';
 import { beginWrite, type Write } from './write.ts';
 
-export interface EntityTagRules {
-  readonly resources: readonly TrackedResourceOptions[];
-  /** How paths are read (`request`). */
-  readonly paths: PathRules;
-}
-
-export interface EntityTagsOptions {
-  readonly store: TagStore;
-  readonly times: EntityTagTimes;
-  /** How long a second writer waits for the first one's outcome. */
-  readonly waitMs: number;
-  /** Longest response that is tracked (`limits.trackedResponse`). */
-  readonly trackedResponseBytes: number;
-  /** Milliseconds since the epoch. */
-  readonly now: () => number;
-  /** Milliseconds; default `performance.now`, the clock of `TagStore.readStampAt`. */
-  readonly monotonic?: () => number;
-  readonly onEvent?: (event: EntityTagEvent) => void;
-}
-
 /** A request that meets a tracked resource, or seems to. */
-export type EntityTagMatch = TrackedRequest | 'lenient';
+type EntityTagMatch = TrackedRequest | 'lenient';
 
 /** What entity tags say of a request without their store. */
 export interface EntityTagMatcher extends Matcher<EntityTagMatch> {
@@ -61,14 +39,20 @@ export interface EntityTags extends EntityTagMatcher {
   ): Eventually<ObservedHooks | Answer | Rejection>;
 }
 
-/** @throws {Error} when the resources' templates do not fit together. */
-export function createEntityTagMatcher({ resources, paths }: EntityTagRules): EntityTagMatcher {
-  const tracked = createTrackedResources(resources, paths);
+/**
+ * `paths`: how paths are read (`request`), as for the protected list.
+ * @throws {Error} when the resources' templates do not fit together.
+ */
+export function createEntityTagMatcher(
+  resources: readonly TrackedResourceOptions[],
+  paths: PathRules,
+): EntityTagMatcher {
+  const matchTracked = compileTrackedResources(resources, paths);
   return {
     name: 'entity-tags',
     hooksUpstream: true,
     match(request) {
-      const match = tracked.match(request);
+      const match = matchTracked(request);
       return match === 'no-id' ? reject('resource-id-missing') : match;
     },
     refusal: (match) => (match === 'lenient' ? reject('lenient-spelling') : undefined),
@@ -84,16 +68,7 @@ export function createEntityTagMatcher({ resources, paths }: EntityTagRules): En
 }
 
 /** The whole filter around its pure half. */
-export function createEntityTags(matcher: EntityTagMatcher, options: EntityTagsOptions): EntityTags {
-  const context: EntityTagContext = {
-    store: options.store,
-    times: options.times,
-    waitMs: options.waitMs,
-    trackedResponseBytes: options.trackedResponseBytes,
-    now: options.now,
-    monotonic: options.monotonic ?? (() => performance.now()),
-    onEvent: options.onEvent ?? (() => {}),
-  };
+export function createEntityTags(matcher: EntityTagMatcher, context: EntityTagContext): EntityTags {
   return {
     ...matcher,
     run(tracked, { request, identity, isObserved }) {
@@ -101,20 +76,21 @@ export function createEntityTags(matcher: EntityTagMatcher, options: EntityTagsO
         context.onEvent('lenient-spelling');
         return reject('lenient-spelling');
       }
+      const exchange = toTrackedExchange(context, request, tracked, identity);
       switch (ruleOf(tracked, request)) {
         case 'read':
-          return beginRead(context, request, tracked, identity);
+          return beginRead(exchange);
         case 'creation':
-          return beginCreation(context, request, tracked, identity);
+          return beginCreation(exchange);
         default:
-          return beginTrackedWrite(context, request, tracked, identity, isObserved);
+          return beginTrackedWrite(exchange, isObserved);
       }
     },
   };
 }
 
 /** What a request is to a tracked resource. */
-export type EntityTagRule =
+type EntityTagRule =
   /** GET and HEAD: the answer carries `ETag`, and `If-None-Match` gives 304. */
   | 'read'
   /** Makes a new member, whose tag the answer 201 carries; it changes none that anybody has a tag of. */
@@ -175,41 +151,29 @@ function preconditionOf(
 ): readonly string[] | null | Rejection {
   const { resource, role } = tracked;
   const isRequired = role !== 'below' && needsPrecondition(resource, request);
-  const ifMatch: IfMatch = readIfMatch(
+  const ifMatch = readIfMatch(
     fieldValues(request.fields, 'if-match'),
     role === 'below' ? [] : fieldValues(request.fields, 'if-none-match'),
     resource.ifMatch,
   );
-  switch (ifMatch.kind) {
-    case 'tags':
-      return ifMatch.tags;
-    case 'missing':
-      return isRequired ? reject('if-match-missing') : null;
-    default:
-      // Below a member a tag that is not of our form is the shop's own, of the child.
-      return role === 'below' ? null : reject('if-match-invalid', { reason: 'never-current' });
-  }
+  if (ifMatch === 'missing') return isRequired ? reject('if-match-missing') : null;
+  if (ifMatch !== 'never') return ifMatch;
+  // Below a member a tag that is not of our form is the shop's own, of the child.
+  return role === 'below' ? null : reject('if-match-invalid', { reason: 'never-current' });
 }
 
 function beginTrackedWrite(
-  context: EntityTagContext,
-  request: CanonicalRequest,
-  tracked: TrackedRequest,
-  identity: Identity,
+  exchange: TrackedExchange,
   isObserved: boolean,
 ): Rejection | Promise<ObservedHooks | Rejection> {
+  const { context, request, tracked, subject, isOfStranger } = exchange;
   const precondition = preconditionOf(tracked, request);
-  const isOfStranger = isStranger(identity);
-  const collection = collectionKeyOf(tracked, subjectOf(request, identity));
   const write: Omit<Write, 'tags'> = {
-    context,
-    tracked,
-    key: tracked.member ?? collection,
-    isOfStranger,
+    ...exchange,
     isOfOwnPath: tracked.role !== 'below',
     answerTag: answerTagOf(tracked, request),
     // A stranger's collection has no tag.
-    alsoChanged: tracked.member === undefined || isOfStranger ? undefined : collection,
+    alsoChanged: tracked.member === undefined || isOfStranger ? undefined : collectionKeyOf(tracked, subject),
   };
   if (isRejection(precondition)) {
     context.onEvent(

@@ -292,13 +292,7 @@ save(r)
 return answer(r.tag)
 `;
 
-export interface TagScripts {
-  readonly lookUp: RedisScript;
-  readonly endRead: RedisScript;
-  readonly claim: RedisScript;
-  readonly markSent: RedisScript;
-  readonly end: RedisScript;
-}
+export type TagScripts = Readonly<Record<'lookUp' | 'endRead' | 'claim' | 'markSent' | 'end', RedisScript>>;
 
 /** The scripts; `edit` is for tests, which break one line of them and look for the update that gets lost. */
 export function buildTagScripts(edit: (lua: string) => string = (lua) => lua): TagScripts {

@@ -1,20 +1,10 @@
 import { LRUCache } from 'lru-cache';
-import {
-  claim,
-  end,
-  endRead,
-  lookUp,
-  markSent,
-  type Opened,
-  open,
-  type ProtocolTimes,
-  type Step,
-  type TagRecord,
-} from './protocol.ts';
+import * as steps from './protocol.ts';
+import type { TagRecord } from './tag-record.ts';
 import type { Claim, ClaimEnd, ReadEnd, ResourceKey, TagStore } from './tag-store.ts';
 import type { EntityTagTimes } from './times.ts';
 
-export interface MemoryTagStoreOptions {
+interface MemoryTagStoreOptions {
   readonly times: Pick<
     EntityTagTimes,
     'leaseMs' | 'sendByMs' | 'longestReadMs' | 'recordExpiryMs' | 'strangersExpiryMs'
@@ -23,14 +13,7 @@ export interface MemoryTagStoreOptions {
   readonly maxRecords?: number;
   /** Milliseconds, monotonic. Default `performance.now`. */
   readonly now?: () => number;
-  /** The steps of the protocol; tests pass ones that they have broken. */
-  readonly protocol?: Protocol;
 }
-
-export type Protocol = Pick<
-  typeof import('./protocol.ts'),
-  'open' | 'lookUp' | 'endRead' | 'claim' | 'markSent' | 'end'
->;
 
 /** The identity of the data: it lives as long as the process. */
 const epoch = 'memory';
@@ -43,10 +26,8 @@ const sweptFrom = 1_000;
  */
 export class MemoryTagStore implements TagStore {
   readonly kind = 'memory';
-  readonly #protocol: Protocol;
-  readonly #times: ProtocolTimes;
-  readonly #strangersExpiryMs: number;
-  readonly #recordExpiryMs: number;
+  readonly #times: steps.ProtocolTimes;
+  readonly #expiries: Pick<EntityTagTimes, 'recordExpiryMs' | 'strangersExpiryMs'>;
   readonly #now: () => number;
   /** A record with a lease or an indeterminate write is never dropped. */
   readonly #busy = new Map<ResourceKey, TagRecord>();
@@ -55,11 +36,9 @@ export class MemoryTagStore implements TagStore {
   #droppedAt = 0;
   #sweepAbove = sweptFrom;
 
-  constructor({ times, maxRecords = 100_000, now, protocol }: MemoryTagStoreOptions) {
-    this.#protocol = protocol ?? { open, lookUp, endRead, claim, markSent, end };
-    this.#now = now ?? (() => performance.now());
-    this.#strangersExpiryMs = times.strangersExpiryMs;
-    this.#recordExpiryMs = times.recordExpiryMs;
+  constructor({ times, maxRecords = 100_000, now = () => performance.now() }: MemoryTagStoreOptions) {
+    this.#now = now;
+    this.#expiries = times;
     this.#times = {
       lease: times.leaseMs * 1000,
       sendBy: times.sendByMs * 1000,
@@ -79,7 +58,7 @@ export class MemoryTagStore implements TagStore {
   }
 
   lookUp(key: ResourceKey, variant: string | null) {
-    return this.#protocol.lookUp(this.#open(key), variant);
+    return steps.lookUp(this.#open(key), variant);
   }
 
   readStampAt(_: ResourceKey, startedAt: number) {
@@ -93,20 +72,19 @@ export class MemoryTagStore implements TagStore {
   endRead(key: ResourceKey, read: ReadEnd) {
     const opened = this.#open(key);
     if (opened.record === null && read.stamp.startedAt <= this.#droppedAt) return null;
-    return this.#store(key, this.#protocol.endRead(opened, read, this.#times), read.isOfStranger);
+    return this.#store(key, steps.endRead(opened, read, this.#times), read.isOfStranger);
   }
 
   claim(key: ResourceKey, wanted: Claim) {
-    const step = this.#protocol.claim(this.#open(key), wanted, this.#times);
-    return this.#store(key, step, wanted.isOfStranger);
+    return this.#store(key, steps.claim(this.#open(key), wanted, this.#times), wanted.isOfStranger);
   }
 
   markSent(key: ResourceKey, token: string) {
-    return this.#store(key, this.#protocol.markSent(this.#open(key), token, this.#times));
+    return this.#store(key, steps.markSent(this.#open(key), token, this.#times));
   }
 
   end(key: ResourceKey, write: ClaimEnd) {
-    return this.#store(key, this.#protocol.end(this.#open(key), write, this.#times), write.isOfStranger);
+    return this.#store(key, steps.end(this.#open(key), write, this.#times), write.isOfStranger);
   }
 
   async warmUp() {
@@ -123,12 +101,12 @@ export class MemoryTagStore implements TagStore {
     return Math.round(this.#now() * 1000) + 1;
   }
 
-  #open(key: ResourceKey): Opened {
+  #open(key: ResourceKey): steps.Opened {
     const stored = this.#busy.get(key) ?? this.#idle.get(key) ?? null;
-    return this.#protocol.open(stored, { now: this.#micros(), epoch, since: 0 }, this.#times);
+    return steps.open(stored, { now: this.#micros(), epoch, since: 0 }, this.#times);
   }
 
-  #store<T>(key: ResourceKey, { record, answer }: Step<T>, isOfStranger = false): T {
+  #store<T>(key: ResourceKey, { record, answer }: steps.Step<T>, isOfStranger = false): T {
     if (record !== null && (record.leases.length > 0 || record.indeterminateUntil !== 0)) {
       this.#busy.set(key, record);
       this.#idle.delete(key);
@@ -143,8 +121,8 @@ export class MemoryTagStore implements TagStore {
 
   /** What a stranger leaves goes soon; but nobody makes a record's life shorter. */
   #ttlOf(key: ResourceKey, isOfStranger: boolean): number {
-    if (!isOfStranger) return this.#recordExpiryMs;
-    return Math.max(this.#idle.getRemainingTTL(key), this.#strangersExpiryMs);
+    const { recordExpiryMs, strangersExpiryMs } = this.#expiries;
+    return isOfStranger ? Math.max(this.#idle.getRemainingTTL(key), strangersExpiryMs) : recordExpiryMs;
   }
 
   /** Settles what ran out and was never looked at again. */

@@ -1,3 +1,15 @@
+import {
+  changed,
+  createRecord,
+  isIndeterminate,
+  isLeased,
+  type Lease,
+  markIndeterminate,
+  saysNothing,
+  type TagRecord,
+  taint,
+  without,
+} from './tag-record.ts';
 import type { Claim, ClaimAnswer, ClaimEnd, LookUp, ReadEnd, ReadStamp, ReadTag } from './tag-store.ts';
 
 /**
@@ -5,48 +17,6 @@ import type { Claim, ClaimAnswer, ClaimEnd, LookUp, ReadEnd, ReadStamp, ReadTag 
  * come out. The memory store runs these; `lua.ts` says the same to Redis, and the tests hold the two together.
  * docs/decisions/entity-tag-claims.md explains every line. All times are microseconds of the store's clock.
  */
-export interface TagRecord {
-  readonly epoch: string;
-  readonly generation: number;
-  readonly tag: string | null;
-  readonly shopTag: string | null;
-  readonly fingerprints: Readonly<Record<string, Fingerprint>>;
-  /** One with a tag, alone; or any number of those without: they promise nothing to one another. */
-  readonly leases: readonly Lease[];
-  /** A write with the current tag waits for the leases to end: until then no other one is given beside them. */
-  readonly wantedUntil: number;
-  /**
-   * Strangers' writes wait until then, for somebody who is verified and whose read or write another one of them got in the way of.
-   * 1: none is to wait; 0: no stranger's write has changed anything.
-   */
-  readonly turnUntil: number;
-  /** An unknown write may land until then; 0: none. */
-  readonly indeterminateUntil: number;
-  /** One with a tag is among the unknown. */
-  readonly indeterminateTagged: boolean;
-  readonly changedAt: number;
-  /** The last representation that was recorded, as the beginning of `variant|fingerprint`. */
-  readonly lastSeen: string;
-  /** The one that an applied write replaced: who is shown it now is shown an old state. */
-  readonly replaced: string;
-}
-
-export interface Fingerprint {
-  readonly value: string;
-  readonly at: number;
-  readonly fields: string;
-}
-
-export interface Lease {
-  readonly token: string;
-  readonly until: number;
-  readonly tagged: boolean;
-  /** Others may write beside it: its success tells nobody what the state is now, and leaves no tag. */
-  readonly tainted: boolean;
-  /** Until then nothing has left, and it ends after `sendBy` as if it had never been. */
-  readonly sent: boolean;
-}
-
 export interface ProtocolTimes {
   readonly lease: number;
   readonly sendBy: number;
@@ -237,13 +207,14 @@ export function end(opened: Opened, write: ClaimEnd, times: ProtocolTimes): Step
   if (record === null || lease === undefined) {
     if (changesNothing) return { record, answer: null };
     const late = changed(record ?? createRecord(epoch, now), now);
+    const after = {
+      ...late,
+      leases: taint(late.leases),
+      turnUntil: Math.max(late.turnUntil, write.isOpen === true ? 1 : 0),
+    };
+    const isUnknown = outcome === 'unknown';
     return {
-      record: {
-        ...late,
-        leases: taint(late.leases),
-        turnUntil: Math.max(late.turnUntil, write.isOpen === true ? 1 : 0),
-        ...(outcome === 'unknown' ? markIndeterminate(late, now + times.lease, write.tagged) : {}),
-      },
+      record: isUnknown ? markIndeterminate(after, now + times.lease, write.tagged) : after,
       answer: null,
     };
   }
@@ -254,7 +225,7 @@ export function end(opened: Opened, write: ClaimEnd, times: ProtocolTimes): Step
   }
   const after: TagRecord = { ...changed(record, now), leases };
   if (outcome === 'unknown') {
-    return { record: { ...after, ...markIndeterminate(after, lease.until, lease.tagged) }, answer: null };
+    return { record: markIndeterminate(after, lease.until, lease.tagged), answer: null };
   }
   if (outcome === 'invalidated' || lease.tainted) return { record: after, answer: null };
   const applied = { ...after, replaced: record.lastSeen };
@@ -262,77 +233,13 @@ export function end(opened: Opened, write: ClaimEnd, times: ProtocolTimes): Step
   return { record: { ...applied, tag: write.newTag, shopTag: write.shopTag }, answer: write.newTag };
 }
 
-/** Made for a claim that came to nothing, it says no more than none: ids that nobody has must not fill the store. */
-function saysNothing({ tag, changedAt, indeterminateUntil, leases }: TagRecord): boolean {
-  return tag === null && changedAt === 0 && indeterminateUntil === 0 && leases.length === 0;
-}
-
-function without(leases: readonly Lease[], gone: string): readonly Lease[] {
-  return leases.filter(({ token }) => token !== gone);
-}
-
-function taint(leases: readonly Lease[]): readonly Lease[] {
-  return leases.map((lease) => ({ ...lease, tainted: true }));
-}
-
 /** Writes without a tag pass one another, but neither one with a tag that runs nor one that waits. */
 function isOpenToOthers({ leases, wantedUntil }: TagRecord, now: number): boolean {
   return wantedUntil <= now && leases.length < maxLeases && leases.every(({ tagged }) => !tagged);
 }
 
-/** The state may be another one since `at`: no tag, and no read that began before may set one. */
-function changed(record: TagRecord, at: number): TagRecord {
-  return {
-    ...untagged(record),
-    generation: record.generation + 1,
-    changedAt: Math.max(record.changedAt, at),
-  };
-}
-
-function untagged(record: TagRecord): TagRecord {
-  return { ...record, tag: null, shopTag: null, fingerprints: {} };
-}
-
-function markIndeterminate(
-  record: TagRecord,
-  until: number,
-  tagged: boolean,
-): Pick<TagRecord, 'indeterminateUntil' | 'indeterminateTagged'> {
-  return {
-    indeterminateUntil: Math.max(record.indeterminateUntil, until),
-    indeterminateTagged: record.indeterminateTagged || tagged,
-  };
-}
-
-/** The generation starts at the clock, so that a record that was lost and made anew never repeats one. */
-function createRecord(epoch: string, now: number): TagRecord {
-  return {
-    epoch,
-    generation: now,
-    tag: null,
-    shopTag: null,
-    fingerprints: {},
-    leases: [],
-    wantedUntil: 0,
-    turnUntil: 0,
-    indeterminateUntil: 0,
-    indeterminateTagged: false,
-    changedAt: 0,
-    lastSeen: '',
-    replaced: '',
-  };
-}
-
 function isColdStart({ now, coldStartUntil }: Opened): boolean {
   return now < coldStartUntil;
-}
-
-function isLeased(record: TagRecord | null): boolean {
-  return record !== null && record.leases.length > 0;
-}
-
-function isIndeterminate(record: TagRecord | null): boolean {
-  return record !== null && record.indeterminateUntil !== 0;
 }
 
 function whyUnsettled(opened: Opened): LookUp['unsettled'] {

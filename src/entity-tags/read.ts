@@ -2,14 +2,13 @@ import type { CanonicalRequest } from '../http/canonical-request.ts';
 import { namesTag, parseEntityTags, parseStrongTag } from '../http/entity-tag-list.ts';
 import { type FieldEdits, fieldValue, fieldValues } from '../http/field-list.ts';
 import type { Answer } from '../http/rejection.ts';
-import type { Eventually } from '../lib/eventually.ts';
 import type { ForwardOutcome, ResponseEdits, UpstreamHooks } from '../upstream/hooks.ts';
-import { answerOctets, type EntityTagContext, recordRead } from './context.ts';
+import { answerOctets, recordRead, type TrackedExchange } from './context.ts';
 import { singleMemberId } from './json-api.ts';
-import { coversVary, type Identity, isStranger, randomTag, subjectOf, variantOf, varyNames } from './keys.ts';
+import { coversVary, randomTag, variantOf, varyNames } from './keys.ts';
 import { fingerprintOf, fingerprintWithout } from './representation.ts';
-import { collectionKeyOf, memberKeyOf, type TrackedRequest } from './resources.ts';
-import type { ReadStamp, ResourceKey } from './tag-store.ts';
+import { memberKeyOf } from './resources.ts';
+import type { ReadStamp } from './tag-store.ts';
 
 /** The shop's tags are for us alone. */
 const withoutTag: FieldEdits = { etag: null };
@@ -17,49 +16,31 @@ const withoutTag: FieldEdits = { etag: null };
 const fieldsOf304 = ['Cache-Control', 'Content-Location', 'Expires', 'Vary'];
 const maxStoredFieldsBytes = 2048;
 
-interface Read {
-  readonly context: EntityTagContext;
-  readonly request: CanonicalRequest;
-  readonly tracked: TrackedRequest;
-  readonly subject: string;
+interface Read extends TrackedExchange {
   readonly variant: string;
-  /** The member's record, else the subject's record of the collection. */
-  readonly key: ResourceKey;
   /** From before the shop is asked; exact where the store was asked for it. */
   readonly stamp: ReadStamp | null;
   /** It was asked for one, and gave none: it is not asked again. */
   readonly isStoreAway: boolean;
-  readonly isOfStranger: boolean;
   /** This process's monotonic clock, from before the shop is asked. */
   readonly startedAt: number;
 }
 
 /** GET or HEAD of a collection or a member: a 304 from the store, or what is wanted of the exchange with the shop. */
-export function beginRead(
-  context: EntityTagContext,
-  request: CanonicalRequest,
-  tracked: TrackedRequest,
-  identity: Identity,
-): UpstreamHooks | Promise<UpstreamHooks | Answer> {
-  const subject = subjectOf(request, identity);
+export function beginRead(exchange: TrackedExchange): UpstreamHooks | Promise<UpstreamHooks | Answer> {
+  const { context, request, tracked, subject, isOfStranger, key } = exchange;
   const startedAt = context.monotonic();
-  const key = tracked.member ?? collectionKeyOf(tracked, subject);
   const read: Read = {
-    context,
-    request,
-    tracked,
-    subject,
+    ...exchange,
     variant: variantOf(request, subject, 'read'),
-    key,
     stamp: context.store.readStampAt(key, startedAt),
     isStoreAway: false,
-    isOfStranger: isStranger(identity),
     startedAt,
   };
   const mayBeFresh =
     tracked.resource.freshForMs > 0 &&
     tracked.role === 'member' &&
-    identity?.subject !== undefined &&
+    !isOfStranger &&
     fieldValue(request.fields, 'if-none-match') !== undefined;
   // Who heard nothing for a while knows the store's clock too badly to tell this read from a write just before it.
   return mayBeFresh || !context.store.hasHeard(key) ? askStore(read, mayBeFresh) : hooksOf(read);
@@ -158,7 +139,8 @@ async function tagOf(read: Read, fields: readonly string[], body: Buffer): Promi
   }
   const octets = isHead ? null : await answerOctets(context, fields, body);
   if (octets === null && !isHead) return undefined;
-  const digest = octets === null ? null : fingerprintFor(tracked, octets);
+  const { ignore } = tracked.resource;
+  const digest = octets && (ignore.length === 0 ? fingerprintOf(octets) : fingerprintWithout(octets, ignore));
   // Nearly every one is there at once, and costs no promise then.
   const fingerprint = digest instanceof Promise ? await digest : digest;
   if (fingerprint === null && !isHead) {
@@ -193,10 +175,6 @@ async function tagOf(read: Read, fields: readonly string[], body: Buffer): Promi
 /** RFC 9111 section 5.1: it lay in a cache behind us, where a write that came by here does not end it. */
 function isFromCache(fields: readonly string[]): boolean {
   return fieldValues(fields, 'age').some((age) => age.trim() !== '0');
-}
-
-function fingerprintFor({ resource }: TrackedRequest, octets: Buffer): Eventually<string | null> {
-  return resource.ignore.length === 0 ? fingerprintOf(octets) : fingerprintWithout(octets, resource.ignore);
 }
 
 /**

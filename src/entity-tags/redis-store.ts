@@ -1,7 +1,7 @@
 import { RedisUnavailable } from '../redis/faults.ts';
-import type { Redis, RedisArgument, RedisScript } from '../redis/redis.ts';
+import { bucketOf, type RedisArgument, type RedisRecords, runConfirmed, slotOf } from '../redis/redis.ts';
 import { buildTagScripts, type TagScripts } from './lua.ts';
-import { createStoreClock } from './store-clock.ts';
+import { StoreClock } from './store-clock.ts';
 import type {
   Claim,
   ClaimAnswer,
@@ -15,8 +15,7 @@ import type {
 } from './tag-store.ts';
 import type { EntityTagTimes } from './times.ts';
 
-export interface RedisTagStoreOptions {
-  readonly redis: Redis;
+interface RedisTagStoreOptions extends RedisRecords {
   readonly times: Pick<
     EntityTagTimes,
     'leaseMs' | 'sendByMs' | 'coldStartMs' | 'longestReadMs' | 'recordExpiryMs' | 'strangersExpiryMs'
@@ -25,13 +24,6 @@ export interface RedisTagStoreOptions {
   readonly coldStartMs?: () => number;
   /** A cold start has begun while none was known: any script may be the first to meet another data set. */
   readonly onColdStart?: (coldStartMs: number) => void;
-  /** Begins every key; deployments that share a Redis need different ones. Default `shopward`. */
-  readonly keyPrefix?: string;
-  /**
-   * How many replicas must have a claim before it counts: all that could be promoted. Default 0, that is none: then a
-   * failover may lose a claim that was granted, and with it an update.
-   */
-  readonly replicas?: number;
   /** Milliseconds, monotonic. Default `performance.now`. */
   readonly now?: () => number;
   /** Default `buildTagScripts()`. */
@@ -46,44 +38,28 @@ type Reply = readonly string[];
 /** Tags shared by every replica, in a Redis of one node, behind Sentinels, or in a Cluster. */
 export class RedisTagStore implements TagStore {
   readonly kind = 'redis';
-  readonly #redis: Redis;
-  readonly #scripts: TagScripts;
-  readonly #replicas: number;
-  readonly #prefix: string;
+  readonly #options: Required<RedisTagStoreOptions>;
   readonly #buckets: number;
-  readonly #times: RedisTagStoreOptions['times'];
-  readonly #coldStartMs: () => number;
-  readonly #onColdStart: (coldStartMs: number) => void;
-  readonly #now: () => number;
   /** When the cold start of each marker ends, by our clock. */
   readonly #coldStartUntilMs = new Map<number, number>();
-  readonly #clock: ReturnType<typeof createStoreClock>;
+  readonly #clock: StoreClock;
 
-  constructor({
-    redis,
-    times,
-    coldStartMs,
-    onColdStart,
-    keyPrefix,
-    replicas,
-    now,
-    scripts,
-  }: RedisTagStoreOptions) {
-    this.#redis = redis;
-    this.#scripts = scripts ?? buildTagScripts();
-    this.#replicas = replicas ?? 0;
-    this.#prefix = keyPrefix ?? 'shopward';
-    this.#buckets = redis.kind === 'cluster' ? clusterBuckets : 1;
-    this.#times = times;
-    this.#coldStartMs = coldStartMs ?? (() => times.coldStartMs);
-    this.#onColdStart = onColdStart ?? (() => {});
-    this.#now = now ?? (() => performance.now());
-    this.#clock = createStoreClock(this.#now);
+  constructor(options: RedisTagStoreOptions) {
+    this.#options = {
+      scripts: buildTagScripts(),
+      replicas: 0,
+      keyPrefix: 'shopward',
+      coldStartMs: () => options.times.coldStartMs,
+      onColdStart: () => {},
+      now: () => performance.now(),
+      ...options,
+    };
+    this.#buckets = options.redis.kind === 'cluster' ? clusterBuckets : 1;
+    this.#clock = new StoreClock(this.#options.now);
   }
 
   async lookUp(key: ResourceKey, variant: string | null): Promise<LookUp> {
-    const bucket = this.#bucketOf(key);
-    const reply = await this.#run(this.#scripts.lookUp, bucket, key, [variant ?? '']);
+    const reply = await this.#run('lookUp', key, [variant ?? '']);
     const [epoch = '', now = '', , why = '', generation = '', tag = '', recorded = ''] = reply;
     return {
       stamp:
@@ -108,65 +84,54 @@ export class RedisTagStore implements TagStore {
 
   async endRead(key: ResourceKey, read: ReadEnd): Promise<ReadTag | null> {
     const { stamp } = read;
-    const reply = await this.#run(
-      this.#scripts.endRead,
-      this.#bucketOf(key),
-      key,
-      [
-        stamp.epoch,
-        stamp.generation ?? '',
-        stamp.startedAt,
-        read.variant,
-        read.fingerprint ?? '',
-        read.newTag,
-        read.shopTag ?? '',
-        read.isOfCollection ? '1' : '0',
-        read.fields ?? '',
-        read.isOfStranger === true ? '0' : '1',
-      ],
-      read.isOfStranger,
-    );
-    const [, , , tag = '', unchanged, replaced] = reply;
+    const args = [
+      stamp.epoch,
+      stamp.generation ?? '',
+      stamp.startedAt,
+      read.variant,
+      read.fingerprint ?? '',
+      read.newTag,
+      read.shopTag ?? '',
+      read.isOfCollection ? '1' : '0',
+      read.fields ?? '',
+      read.isOfStranger === true ? '0' : '1',
+    ];
+    const [, , , tag = '', unchanged, replaced] = await this.#run('endRead', key, args, read.isOfStranger);
     return tag === '' ? null : { tag, isUnchanged: unchanged === '1', isReplaced: replaced === '1' };
   }
 
   async claim(key: ResourceKey, { token, tags, isOfStranger, isOpen }: Claim): Promise<ClaimAnswer> {
+    const { redis, scripts, times, replicas, now } = this.#options;
     const bucket = this.#bucketOf(key);
     const kind = isOpen === true ? 'o' : tags === null ? '0' : '1';
     const mayHaveTurn = isOfStranger === true ? '0' : '1';
-    const args = [token, this.#times.sendByMs * 1000, kind, mayHaveTurn, ...(tags ?? [])];
-    if (this.#replicas === 0) {
-      return readClaim(await this.#run(this.#scripts.claim, bucket, key, args, isOfStranger));
-    }
-    const askedAt = this.#now();
-    const { reply, replicas } = await this.#redis.runScriptAndWait(
-      this.#scripts.claim,
-      this.#keys(bucket, key),
-      [...this.#timeArgs(isOfStranger), ...args],
-      this.#replicas,
-    );
+    const args = [token, times.sendByMs * 1000, kind, mayHaveTurn, ...(tags ?? [])];
+    const all = [...this.#timeArgs(isOfStranger), ...args];
+    const askedAt = now();
+    const keys = this.#keys(bucket, key);
+    const { reply, isConfirmed } = await runConfirmed(redis, scripts.claim, keys, all, replicas);
     const answer = readClaim(this.#hear(bucket, reply, askedAt));
-    return answer.kind === 'granted' && replicas < this.#replicas ? { kind: 'not-replicated' } : answer;
+    return answer.kind === 'granted' && !isConfirmed ? { kind: 'not-replicated' } : answer;
   }
 
   async markSent(key: ResourceKey, token: string): Promise<boolean> {
-    const args = [token, this.#times.sendByMs * 1000];
-    const [, , , isOwn] = await this.#run(this.#scripts.markSent, this.#bucketOf(key), key, args);
+    const args = [token, this.#options.times.sendByMs * 1000];
+    const [, , , isOwn] = await this.#run('markSent', key, args);
     return isOwn === '1';
   }
 
   async end(key: ResourceKey, write: ClaimEnd): Promise<string | null> {
     const { token, tagged, outcome, newTag, shopTag, isOfStranger, isOpen } = write;
     const args = [token, isOpen === true ? 'o' : tagged ? '1' : '0', outcome, newTag ?? '', shopTag ?? ''];
-    const reply = await this.#run(this.#scripts.end, this.#bucketOf(key), key, args, isOfStranger);
-    return reply[3] || null;
+    const [, , , tag] = await this.#run('end', key, args, isOfStranger);
+    return tag || null;
   }
 
   async warmUp(): Promise<number> {
     const nowhere = '-' as ResourceKey;
     const buckets = Array.from({ length: this.#buckets }, (_, bucket) => bucket);
     const left = buckets.map(async (bucket) => {
-      const [, now, coldStartUntil] = await this.#run(this.#scripts.lookUp, bucket, nowhere, ['']);
+      const [, now, coldStartUntil] = await this.#run('lookUp', nowhere, [''], false, bucket);
       return (Number(coldStartUntil) - Number(now)) / 1000;
     });
     return Math.max(0, ...(await Promise.all(left)));
@@ -175,39 +140,39 @@ export class RedisTagStore implements TagStore {
   coldStartLeftMs(): number {
     let until = 0;
     for (const each of this.#coldStartUntilMs.values()) until = Math.max(until, each);
-    return Math.max(0, until - this.#now());
+    return Math.max(0, until - this.#options.now());
   }
 
   async close(): Promise<void> {}
 
   /** First arguments of every script. */
   #timeArgs(isOfStranger = false): number[] {
-    const { leaseMs, longestReadMs, recordExpiryMs, strangersExpiryMs } = this.#times;
-    const expiryMs = isOfStranger ? strangersExpiryMs : recordExpiryMs;
-    return [leaseMs * 1000, this.#coldStartMs() * 1000, longestReadMs * 1000, expiryMs];
+    const { times, coldStartMs } = this.#options;
+    const expiryMs = isOfStranger ? times.strangersExpiryMs : times.recordExpiryMs;
+    return [times.leaseMs * 1000, coldStartMs() * 1000, times.longestReadMs * 1000, expiryMs];
   }
 
   async #run(
-    script: RedisScript,
-    bucket: number,
+    name: keyof TagScripts,
     key: ResourceKey,
     args: readonly RedisArgument[],
     isOfStranger = false,
+    bucket = this.#bucketOf(key),
   ): Promise<Reply> {
+    const { redis, scripts, now } = this.#options;
     const all = [...this.#timeArgs(isOfStranger), ...args];
-    const askedAt = this.#now();
-    return this.#hear(bucket, await this.#redis.runScript(script, this.#keys(bucket, key), all), askedAt);
+    const askedAt = now();
+    return this.#hear(bucket, await redis.runScript(scripts[name], this.#keys(bucket, key), all), askedAt);
   }
 
-  /** Braces hold our own bucket number only: no id can choose a slot, and marker and record share one. */
+  /** Marker and record share a slot. */
   #keys(bucket: number, key: ResourceKey): [string, string] {
-    const tag = `${this.#prefix}:{tags-${bucket}}`;
-    return [`${tag}:epoch`, `${tag}:${key}`];
+    const slot = slotOf(this.#options.keyPrefix, 'tags', bucket);
+    return [`${slot}:epoch`, `${slot}:${key}`];
   }
 
-  /** Keys are digests, so their first characters are spread evenly. */
   #bucketOf(key: ResourceKey): number {
-    return this.#buckets === 1 ? 0 : Number.parseInt(key.slice(0, 8), 16) % this.#buckets;
+    return bucketOf(key, this.#buckets);
   }
 
   #hear(bucket: number, reply: unknown, askedAt: number): Reply {
@@ -223,8 +188,8 @@ export class RedisTagStore implements TagStore {
 
   #startCold(bucket: number, coldStartMs: number): void {
     const isNews = this.coldStartLeftMs() === 0;
-    this.#coldStartUntilMs.set(bucket, this.#now() + coldStartMs);
-    if (isNews) this.#onColdStart(coldStartMs);
+    this.#coldStartUntilMs.set(bucket, this.#options.now() + coldStartMs);
+    if (isNews) this.#options.onColdStart(coldStartMs);
   }
 }
 

@@ -23,7 +23,7 @@ export interface TrackedResourceOptions {
 }
 
 /** Where a request stands to a tracked resource. */
-export type Role = 'collection' | 'member' | 'below';
+type Role = 'collection' | 'member' | 'below';
 
 /** A request that meets a tracked resource. */
 export interface TrackedRequest {
@@ -39,11 +39,7 @@ export interface TrackedRequest {
  * `lenient`: a request that changes a tracked resource, but does not spell its path exactly. `no-id`: a PATCH or DELETE
  * whose path has nothing where a member's id belongs, such as `/carts/` and `/carts//items/1`.
  */
-export type TrackedMatch = TrackedRequest | 'lenient' | 'no-id' | undefined;
-
-export interface TrackedResources {
-  match(request: CanonicalRequest): TrackedMatch;
-}
+type TrackedMatch = TrackedRequest | 'lenient' | 'no-id' | undefined;
 
 interface NamedResource {
   readonly resource: TrackedResourceOptions;
@@ -56,10 +52,10 @@ interface Place extends NamedResource {
 }
 
 /** @throws {Error} when templates do not fit together, or one tracked resource lies below another. */
-export function createTrackedResources(
+export function compileTrackedResources(
   resources: readonly TrackedResourceOptions[],
   rules: PathRules,
-): TrackedResources {
+): (request: CanonicalRequest) => TrackedMatch {
   validate(resources);
   const rows = resources.flatMap((resource): PathTableRow<Place>[] => {
     const names = parameterNames(resource.member);
@@ -72,20 +68,18 @@ export function createTrackedResources(
   const table = buildPathTable(rows, rules);
   const suffixes = foldSuffixes(rules.formatSuffixes);
   const templates = resources.map(toTemplate);
-  return {
-    match(request) {
-      if (request.method === 'OPTIONS') return undefined;
-      if (isSafe(request.method)) return matchToTheLetter(templates, request);
-      const matches = table.match(request);
-      if (matches.length === 0) return undefined;
-      const exact = matches.find((match) => isExact(match, request));
-      if (exact === undefined) return readEmptyIds(matches, request);
-      if (matches.some((match) => !isSameResource(match, exact))) return 'lenient';
-      // To a shop that cuts the suffix off it is another member.
-      const isTwoIds =
-        exact.data.role === 'member' && withoutFormatSuffix(request.segments.at(-1), suffixes) !== undefined;
-      return isTwoIds ? 'lenient' : toTracked(exact.data, exact.data.role, idsOf(exact));
-    },
+  return (request) => {
+    if (request.method === 'OPTIONS') return undefined;
+    if (isSafe(request.method)) return matchToTheLetter(templates, request);
+    const matches = table.match(request);
+    if (matches.length === 0) return undefined;
+    const exact = matches.find((match) => isExact(match, request));
+    if (exact === undefined) return readEmptyIds(matches, request);
+    if (matches.some((match) => !isSameResource(match, exact))) return 'lenient';
+    // To a shop that cuts the suffix off it is another member.
+    const isTwoIds =
+      exact.data.role === 'member' && withoutFormatSuffix(request.segments.at(-1), suffixes) !== undefined;
+    return isTwoIds ? 'lenient' : toTracked(exact.data, exact.data.role, idsOf(exact));
   };
 }
 

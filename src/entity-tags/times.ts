@@ -1,5 +1,5 @@
 /** Settings of which the protocol's times are made; milliseconds. */
-export interface EntityTagTimeSettings {
+interface EntityTagTimeSettings {
   /** How long a claim holds its resource. Default of the product: 15000. */
   readonly leaseMs: number;
   /** Within this time from before its claim the last byte of a write has left. Default of the product: 2000. */

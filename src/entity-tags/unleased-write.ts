@@ -1,14 +1,13 @@
-import type { CanonicalRequest } from '../http/canonical-request.ts';
 import { parseStrongTag } from '../http/entity-tag-list.ts';
 import { type FieldList, fieldValue } from '../http/field-list.ts';
 import { decodeSegment } from '../http/path-folding.ts';
 import { isRejection, type Rejection } from '../http/rejection.ts';
 import type { ForwardOutcome, ResponseEdits, UpstreamHooks } from '../upstream/hooks.ts';
-import { answerOctets, type EntityTagContext, recordRead } from './context.ts';
+import { answerOctets, recordRead, type TrackedExchange } from './context.ts';
 import { createdId, fitsInPath } from './json-api.ts';
-import { type Identity, isStranger, randomTag, subjectOf, variantOf } from './keys.ts';
+import { randomTag, variantOf } from './keys.ts';
 import { fingerprintOf } from './representation.ts';
-import { collectionKeyOf, memberKeyOf, type TrackedRequest } from './resources.ts';
+import { memberKeyOf, type TrackedRequest } from './resources.ts';
 import { isInTime, markChanged, takeLease, type Write, writeOutcome, writtenFields } from './write.ts';
 
 /**
@@ -42,24 +41,17 @@ export async function beginUnleasedWrite(write: Omit<Write, 'tags'>): Promise<Up
  * new member's tag. It takes no lease, since nobody can hold a tag of what is not there yet; the answer counts as a
  * read of the member that began before the request was sent.
  */
-export function beginCreation(
-  context: EntityTagContext,
-  request: CanonicalRequest,
-  tracked: TrackedRequest,
-  identity: Identity,
-): UpstreamHooks {
-  const subject = subjectOf(request, identity);
+export function beginCreation(exchange: TrackedExchange): UpstreamHooks {
+  const { context, isOfStranger, key } = exchange;
   const startedAt = context.monotonic();
-  const isOfStranger = isStranger(identity);
-  const alsoChanged = isOfStranger ? undefined : collectionKeyOf(tracked, subject);
   return {
     requestFields: { 'if-match': null, 'if-none-match': null },
     bufferLimit: context.trackedResponseBytes,
     streamedHeaderEdits: { etag: null },
     async onOutcome(outcome): Promise<ResponseEdits> {
       const [tag] = await Promise.all([
-        tagOfCreated(context, request, tracked, { subject, isOfStranger }, startedAt, outcome),
-        markChanged(context, alsoChanged, writeOutcome(outcome)),
+        tagOfCreated(exchange, startedAt, outcome),
+        markChanged(context, isOfStranger ? undefined : key, writeOutcome(outcome)),
       ]);
       if (outcome.kind !== 'answered') return {};
       return { fields: tag === null ? { etag: null } : { etag: null, ETag: `"${tag}"` } };
@@ -68,10 +60,7 @@ export function beginCreation(
 }
 
 async function tagOfCreated(
-  context: EntityTagContext,
-  request: CanonicalRequest,
-  tracked: TrackedRequest,
-  { subject, isOfStranger }: { readonly subject: string; readonly isOfStranger: boolean },
+  { context, request, tracked, subject, isOfStranger }: TrackedExchange,
   startedAt: number,
   outcome: ForwardOutcome,
 ): Promise<string | null> {

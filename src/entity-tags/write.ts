@@ -5,10 +5,10 @@ import { type FieldEdits, fieldValue } from '../http/field-list.ts';
 import { type Rejection, reject } from '../http/rejection.ts';
 import { mayHoldAfter } from '../redis/faults.ts';
 import type { ForwardOutcome, ResponseEdits, UpstreamHooks } from '../upstream/hooks.ts';
-import { answerOctets, type EntityTagContext, type EntityTagEvent } from './context.ts';
+import { answerOctets, type EntityTagContext, type EntityTagEvent, type TrackedExchange } from './context.ts';
 import { soleResource } from './json-api.ts';
 import { randomTag } from './keys.ts';
-import { isMember, type TrackedRequest } from './resources.ts';
+import { isMember } from './resources.ts';
 import type { ClaimAnswer, ResourceKey, WriteOutcome } from './tag-store.ts';
 
 /**
@@ -27,11 +27,7 @@ export function writeOutcome(outcome: ForwardOutcome): WriteOutcome {
   return status < 400 ? 'invalidated' : 'refused';
 }
 
-export interface Write {
-  readonly context: EntityTagContext;
-  readonly tracked: TrackedRequest;
-  readonly key: ResourceKey;
-  readonly isOfStranger: boolean;
+export interface Write extends TrackedExchange {
   /** The path is the tagged resource's own, not one below it. */
   readonly isOfOwnPath: boolean;
   /** Tags of which one must be current; null: none is asked for. */
@@ -42,7 +38,7 @@ export interface Write {
   readonly alsoChanged: ResourceKey | undefined;
 }
 
-export interface Granted {
+interface Granted {
   readonly token: string;
   readonly shopTag: string | null;
   /** Both clocks from before the claim was sent. */

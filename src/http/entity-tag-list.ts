@@ -99,15 +99,12 @@ function isBareCharacter(code: number): boolean {
 export function namesTag(ifNoneMatch: readonly string[], current: string, reading: TagReading): boolean {
   const parsed = ifNoneMatch.length === 0 ? undefined : parseEntityTags(ifNoneMatch, reading);
   if (parsed === undefined) return false;
-  if (parsed === '*') return true;
-  return parsed.some(
-    ({ opaque }) => opaque === current || (reading === 'lenient' && withoutCoding(opaque) === current),
-  );
+  return parsed === '*' || parsed.some((tag) => meantTag(tag, reading) === current);
 }
 
-/** Apache and others mark the tag of a compressed answer: `"t-gzip"`. */
-export function withoutCoding(opaque: string): string {
-  return opaque.replace(/-{1,2}(?:gzip|br|deflate|zstd)$/, '');
+/** The tag that is meant: Apache and others mark that of a compressed answer, `"t-gzip"`; ours never end so. */
+export function meantTag({ opaque }: EntityTag, reading: TagReading): string {
+  return reading === 'lenient' ? opaque.replace(/-{1,2}(?:gzip|br|deflate|zstd)$/, '') : opaque;
 }
 
 /** The same for the lines of a request and a `tag` with its quotes, which may be weak; strict, as no tag of others is. */

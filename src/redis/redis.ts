@@ -87,6 +87,41 @@ export interface ClaimCounts {
   readonly lastConfirmed: number | undefined;
 }
 
+/** Where a feature keeps its records in Redis. */
+export interface RedisRecords {
+  readonly redis: Redis;
+  /** Begins every key; deployments that share a Redis need different ones. Default `shopward`. */
+  readonly keyPrefix?: string;
+  /**
+   * How many replicas must have a claim before it counts: all that could be promoted. Default 0, that is none: then a
+   * failover may lose a claim that was granted.
+   */
+  readonly replicas?: number;
+}
+
+/** A claim, and whether as many replicas have it as must. */
+export async function runConfirmed(
+  redis: Redis,
+  script: RedisScript,
+  keys: readonly string[],
+  args: readonly RedisArgument[],
+  replicas: number,
+): Promise<{ readonly reply: unknown; readonly isConfirmed: boolean }> {
+  if (replicas === 0) return { reply: await redis.runScript(script, keys, args), isConfirmed: true };
+  const { reply, replicas: confirmed } = await redis.runScriptAndWait(script, keys, args, replicas);
+  return { reply, isConfirmed: confirmed >= replicas };
+}
+
+/** What keys of one slot begin with. Braces hold our own bucket number only: nobody can choose a slot. */
+export function slotOf(prefix: string, records: 'tags' | 'tokens', bucket: number): string {
+  return `${prefix}:{${records}-${bucket}}`;
+}
+
+/** Digests are spread evenly by their first characters. */
+export function bucketOf(digest: string, buckets: number): number {
+  return buckets === 1 ? 0 : Number.parseInt(digest.slice(0, 8), 16) % buckets;
+}
+
 /** Names a Lua script; `name` is for people only. */
 export function defineScript(name: string, lua: string): RedisScript {
   return { name, lua, sha1: hash('sha1', lua, 'hex'), isClaim: false };

@@ -1,10 +1,5 @@
-/** Clocks of two machines run equally fast to one part in a thousand (NTP slews by half of that at most). */
-export const driftPerMs = 1;
-
-/** The least that a clock shows at a distance from the moment when it showed at least `storeMicros`, in microseconds. */
-export function leastAt(storeMicros: number, distanceMs: number): number {
-  return storeMicros + distanceMs * 1000 - Math.abs(distanceMs) * driftPerMs;
-}
+/** Microseconds: clocks of two machines run equally fast to one part in a thousand (NTP slews by half of that at most). */
+const driftPerMs = 1;
 
 /** An older word is asked for anew, beside what is under way. */
 const freshMs = 5_000;
@@ -34,15 +29,21 @@ export class ServerClock {
 
   /** The server's clock shows this or more at that moment of ours. Only when `isKnown`. */
   atLeast(ms: number): number {
-    return Math.floor(leastAt(this.#storeMicros, ms - this.#atMs));
+    const distanceMs = ms - this.#atMs;
+    return Math.floor(this.#storeMicros + distanceMs * 1000 - Math.abs(distanceMs) * driftPerMs);
   }
 
   isKnown(ms: number): boolean {
-    return ms - this.#heardMs <= usableMs;
+    return this.wasHeard(ms, usableMs);
   }
 
   isFresh(ms: number): boolean {
-    return ms - this.#heardMs <= freshMs;
+    return this.wasHeard(ms, freshMs);
+  }
+
+  /** Whether its last word came so near to that moment, before it or after. */
+  wasHeard(ms: number, withinMs: number): boolean {
+    return Math.abs(ms - this.#heardMs) <= withinMs;
   }
 
   /** Another server may be at the other end. */

@@ -1,14 +1,10 @@
-import {
-  createEntityTagMatcher,
-  createEntityTags,
-  type EntityTagRules,
-  type EntityTags,
-  type EntityTagsOptions,
-} from '../../src/entity-tags/filter.ts';
+import type { EntityTagContext } from '../../src/entity-tags/context.ts';
+import { createEntityTagMatcher, createEntityTags, type EntityTags } from '../../src/entity-tags/filter.ts';
 import { MemoryTagStore } from '../../src/entity-tags/memory-store.ts';
 import type { TrackedResourceOptions } from '../../src/entity-tags/resources.ts';
 import type { CanonicalRequest, Method } from '../../src/http/canonical-request.ts';
 import { editFields, type FieldList, fieldValue } from '../../src/http/field-list.ts';
+import type { PathRules } from '../../src/http/path-table.ts';
 import { type Answer, isAnswer, isRejection } from '../../src/http/rejection.ts';
 import type { ForwardOutcome, UpstreamHooks } from '../../src/upstream/hooks.ts';
 import { runFilter, wishOf } from '../harness/run-filter.ts';
@@ -25,19 +21,20 @@ export const carts: TrackedResourceOptions = {
 
 export function createGate(
   resource: Partial<TrackedResourceOptions> = {},
-  more: Partial<EntityTagsOptions & Pick<EntityTagRules, 'paths'>> = {},
+  more: Partial<EntityTagContext & { readonly paths: PathRules }> = {},
 ): { gate: EntityTags; events: string[] } {
   const events: string[] = [];
   // Nothing is held up for as long as this but on purpose.
   const times = timesOf({ leaseMs: 120_000, sendByMs: 60_000 });
   const { paths = { ignoredPrefixes: [] }, ...options } = more;
-  const matcher = createEntityTagMatcher({ resources: [{ ...carts, ...resource }], paths });
+  const matcher = createEntityTagMatcher([{ ...carts, ...resource }], paths);
   const gate = createEntityTags(matcher, {
     store: new MemoryTagStore({ times }),
     times,
     waitMs: 50,
     trackedResponseBytes: 10_000,
     now: Date.now,
+    monotonic: () => performance.now(),
     onEvent: (event) => events.push(event),
     ...options,
   });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createStoreClock } from '../../src/entity-tags/store-clock.ts';
+import { StoreClock } from '../../src/entity-tags/store-clock.ts';
 import { entityTagTimes } from '../../src/entity-tags/times.ts';
 import { writeOutcome } from '../../src/entity-tags/write.ts';
 
@@ -53,7 +53,7 @@ describe('entityTagTimes', () => {
 describe("the store's clock, as far as we know it", () => {
   test('bounds every moment of ours from below, before and after the answer', () => {
     let now = 1000;
-    const clock = createStoreClock(() => now);
+    const clock = new StoreClock(() => now);
     expect(clock.readStampAt(0, 1000)).toBeNull();
     clock.hear(0, 'e', 5_000_000, 1000);
     expect(clock.readStampAt(0, 1000)).toEqual({ epoch: 'e', generation: null, startedAt: 5_000_000 });
@@ -70,7 +70,7 @@ describe("the store's clock, as far as we know it", () => {
 
   test('keeps the best bound: a later and looser one does not take its place, until its drift outweighs it', () => {
     let now = 1000;
-    const clock = createStoreClock(() => now);
+    const clock = new StoreClock(() => now);
     clock.hear(0, 'e', 5_000_000, 1000);
     const hear = (afterMs: number, lateMs: number) => {
       now = 1000 + afterMs;
@@ -87,7 +87,7 @@ describe("the store's clock, as far as we know it", () => {
 
   test('a clock that was set back: what it said before is void', () => {
     let now = 1000;
-    const clock = createStoreClock(() => now);
+    const clock = new StoreClock(() => now);
     clock.hear(0, 'e', 5_000_000, 1000);
     now = 1010;
     clock.hear(0, 'e', 4_900_000, 1009);
@@ -96,7 +96,7 @@ describe("the store's clock, as far as we know it", () => {
 
   test('knows how lately it heard, whatever it kept', () => {
     let now = 1000;
-    const clock = createStoreClock(() => now);
+    const clock = new StoreClock(() => now);
     expect(clock.hasHeard(0)).toBe(false);
     clock.hear(0, 'e', 5_000_000, 1000);
     now = 1100;
@@ -108,7 +108,7 @@ describe("the store's clock, as far as we know it", () => {
   });
 
   test('is asked anew after a minute', () => {
-    const clock = createStoreClock(() => 0);
+    const clock = new StoreClock(() => 0);
     clock.hear(0, 'e', 1, 0);
     expect(clock.readStampAt(0, 60_000)).not.toBeNull();
     expect(clock.readStampAt(0, 60_001)).toBeNull();

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createTrackedResources, type TrackedResourceOptions } from '../../src/entity-tags/resources.ts';
+import { compileTrackedResources, type TrackedResourceOptions } from '../../src/entity-tags/resources.ts';
 import type { CanonicalRequest } from '../../src/http/canonical-request.ts';
 import { buildPathTable, type PathTableRow } from '../../src/http/path-table.ts';
 
@@ -51,13 +51,13 @@ test('a read is tracked as the table says, to the letter', () => {
       }),
       fc.array(word, { minLength: 1, maxLength: 5 }),
       (resources, segments) => {
-        let compiled: ReturnType<typeof createTrackedResources>;
+        let compiled: ReturnType<typeof compileTrackedResources>;
         try {
-          compiled = createTrackedResources(resources, { ignoredPrefixes: [] });
+          compiled = compileTrackedResources(resources, { ignoredPrefixes: [] });
         } catch {
           return;
         }
-        const found = compiled.match(read(segments));
+        const found = compiled(read(segments));
         const said =
           found === undefined || typeof found === 'string'
             ? undefined
