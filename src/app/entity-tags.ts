@@ -56,7 +56,6 @@ function createEntityTagsFilter(
     waitMs: settings.wait,
     trackedResponseBytes: config.limits.trackedResponse,
     now: Date.now,
-    monotonic: () => performance.now(),
     onEvent: (event) => metrics.countEvent('entity-tags', event),
   });
   const coldStartSeconds = () => Math.ceil(store.coldStartLeftMs() / 1000);

@@ -67,8 +67,12 @@ export function createEntityTagMatcher(
   };
 }
 
-/** The whole filter around its pure half. */
-export function createEntityTags(matcher: EntityTagMatcher, context: EntityTagContext): EntityTags {
+/** The whole filter around its pure half. `monotonic`: default `performance.now`. */
+export function createEntityTags(
+  matcher: EntityTagMatcher,
+  options: Omit<EntityTagContext, 'monotonic'> & Partial<EntityTagContext>,
+): EntityTags {
+  const context: EntityTagContext = { monotonic: () => performance.now(), ...options };
   return {
     ...matcher,
     run(tracked, { request, identity, isObserved }) {

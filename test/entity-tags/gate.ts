@@ -34,7 +34,6 @@ export function createGate(
     waitMs: 50,
     trackedResponseBytes: 10_000,
     now: Date.now,
-    monotonic: () => performance.now(),
     onEvent: (event) => events.push(event),
     ...options,
   });
