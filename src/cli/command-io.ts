@@ -1,8 +1,10 @@
 import { readFileSync } from 'node:fs';
 
-// Exit codes: 0 done, 1 found something, and these two.
+// Exit codes: 0 done, 1 found something, and these.
 /** Arguments or options that mean nothing. */
 export const badUsage = 2;
+/** EX_TEMPFAIL of sysexits.h: an address is taken; unlike a bad configuration, starting again may mend it. */
+export const notNow = 75;
 /** EX_CONFIG of sysexits.h. */
 export const badConfiguration = 78;
 

@@ -42,7 +42,13 @@ const badConfiguration = 'bad configuration';
 const helpTexts: Readonly<Record<string, HelpText>> = {
   serve: {
     examples: ['shopward', 'shopward serve --config /etc/shopward/shopward.yaml'],
-    exits: { 0: 'stopped by SIGTERM or SIGINT, drained', 2: badUsage, 78: badConfiguration },
+    exits: {
+      0: 'stopped by SIGTERM or SIGINT, drained',
+      1: 'a fault',
+      2: badUsage,
+      75: 'an address is taken or not there: start again',
+      78: badConfiguration,
+    },
   },
   init: {
     examples: [

@@ -6,7 +6,14 @@ import { loadConfig } from '../config/load.ts';
 import { findUnsafeRuntime } from '../config/runtime.ts';
 import { formatProblem } from '../lib/problem.ts';
 import { createLog } from '../telemetry/log.ts';
-import { badConfiguration, type CommandIo, type CommonChoice, processIo, version } from './command-io.ts';
+import {
+  badConfiguration,
+  type CommandIo,
+  type CommonChoice,
+  notNow,
+  processIo,
+  version,
+} from './command-io.ts';
 import { explainForConsole } from './console-explain.ts';
 import { fileValidators } from './file-validators.ts';
 
@@ -66,7 +73,7 @@ export async function runServe(options: CommonChoice, io: CommandIo = processIo)
   } catch (fault) {
     io.err(`shopward cannot start: ${fault instanceof Error ? fault.message : fault}`);
     await app.close(0);
-    return isAddressFault(fault) ? badConfiguration : 1;
+    return exitCodeOf(fault);
   }
   return stopped;
 }
@@ -79,7 +86,9 @@ function isUnsafeRuntime(io: CommandIo): boolean {
   return unsafe.some(({ severity }) => severity === 'error');
 }
 
-function isAddressFault(fault: unknown): boolean {
+/** A port that somebody has, or an address that is not there yet, may be free in a moment; one we may not take stays so. */
+function exitCodeOf(fault: unknown): number {
   const { code } = fault as NodeJS.ErrnoException;
-  return code === 'EADDRINUSE' || code === 'EACCES' || code === 'EADDRNOTAVAIL';
+  if (code === 'EADDRINUSE' || code === 'EADDRNOTAVAIL') return notNow;
+  return code === 'EACCES' ? badConfiguration : 1;
 }

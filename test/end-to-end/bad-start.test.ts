@@ -152,7 +152,8 @@ describe('a port that is taken', () => {
     taker.close();
     expect(stderr).toMatch(new RegExp(`shopward cannot start: .*EADDRINUSE.*127\\.0\\.0\\.1:${port}`));
     expect(stderr).not.toMatch(/\n {4}at /);
-    expect(code).toBe(78);
+    // Not 78: it may be free in a moment, and 78 is final for a supervisor.
+    expect(code).toBe(75);
   });
 });
 
