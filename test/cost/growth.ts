@@ -24,28 +24,37 @@ const repetitions = 5;
 
 /**
  * Undefined: the cost grows as the text does, and others wait no longer for it than is promised. Otherwise what it did.
+ * The short text is read only when the long one cost so much that the two have to be compared.
  */
 export async function findFault(reader: Reader, kind: TextKind): Promise<string | undefined> {
   let length = reader.start ?? Math.min(firstLength, reader.limit / 4);
-  let before = await cpuMs(reader, kind.make(length));
   while (length < reader.limit) {
     const next = Math.min(length * 4, reader.limit);
-    const after = await cpuMs(reader, kind.make(next));
-    if (isTooMuch(reader, before, after)) {
-      const [least, most] = await leastOf(reader, kind.make(length), kind.make(next));
+    const long = kind.make(next);
+    const cost = await cpuMs(reader, long);
+    if (isDear(cost) || isTooLong(reader, cost)) {
+      const [least, most] = await leastOf(reader, kind.make(length), long, cost);
       if (isTooMuch(reader, least, most)) {
         const costs = `${least.toFixed(2)} ms at ${Math.round(length)}, ${most.toFixed(1)} ms at ${Math.round(next)}`;
         return `${reader.name}, ${kind.name}: ${costs} (at most ${yardstickMs.toFixed(0)})`;
       }
     }
     length = next;
-    before = after;
   }
   return undefined;
 }
 
-function isTooMuch({ isBeside }: Reader, before: number, after: number): boolean {
-  return (after > floorMs && after > mostGrowth * before) || (!isBeside && after > yardstickMs);
+function isDear(ms: number): boolean {
+  return ms > floorMs;
+}
+
+/** Whatever a shorter text costs. */
+function isTooLong({ isBeside }: Reader, ms: number): boolean {
+  return !isBeside && ms > yardstickMs;
+}
+
+function isTooMuch(reader: Reader, before: number, after: number): boolean {
+  return (isDear(after) && after > mostGrowth * before) || isTooLong(reader, after);
 }
 
 /**
@@ -69,14 +78,18 @@ function measureYardstick(): number {
   return least;
 }
 
-/** The least of several, alternately, since others work on the same machine. */
-async function leastOf(reader: Reader, short: string, long: string): Promise<readonly [number, number]> {
-  let least = Infinity;
-  let most = Infinity;
-  for (let i = 0; i < repetitions; i++) {
+/** The least of several, alternately, since others work on the same machine; `most` is what the long one cost first. */
+async function leastOf(
+  reader: Reader,
+  short: string,
+  long: string,
+  first: number,
+): Promise<readonly [number, number]> {
+  let least = await cpuMs(reader, short);
+  let most = first;
+  for (let i = 0; i < repetitions && isTooMuch(reader, least, most) && most <= 2000; i++) {
     least = Math.min(least, await cpuMs(reader, short));
     most = Math.min(most, await cpuMs(reader, long));
-    if (!isTooMuch(reader, least, most) || most > 2000) break;
   }
   return [least, most];
 }

@@ -17,6 +17,8 @@ export interface BrokenRule {
   /** Default 10. */
   readonly maxTicks?: number;
   readonly faults?: Partial<Record<Fault, number>>;
+  /** Where the search for a walk begins, when the first one that loses an update comes late. Default 1. */
+  readonly firstSeed?: number;
 }
 
 export const brokenRules: readonly BrokenRule[] = [
@@ -59,6 +61,7 @@ export const brokenRules: readonly BrokenRule[] = [
     steps: [{ search: 'stored.epoch === epoch', replace: 'true' }],
     lua: [{ search: 'if f[1] ~= marker then return nil end', replace: 'if not f[1] then return nil end' }],
     isCalm: true,
+    firstSeed: 113_272,
     programs: ['reader', 'head', 'writer', 'writer'],
     maxTicks: 5,
     faults: { restore: 1 },
@@ -213,6 +216,7 @@ export const brokenRules: readonly BrokenRule[] = [
     rule: '8: what has left keeps its lease until it has landed',
     steps: [{ search: 'own.until - times.sendBy + times.lease', replace: 'own.until' }],
     lua: [{ search: 'lease.until_ - send_by + LEASE', replace: 'lease.until_' }],
+    firstSeed: 49_074,
     programs: ['reader', 'reader', 'writer', 'writer'],
     maxTicks: 4,
   },
@@ -351,6 +355,7 @@ export const brokenRules: readonly BrokenRule[] = [
     rule: '16: a claim counts when the replicas have it',
     proxy: 'no-wait-for-replicas',
     isCalm: true,
+    firstSeed: 30_099,
     programs: ['reader', 'writer', 'head', 'idle', 'reader', 'idle', 'writer'],
     faults: { failover: 1 },
     maxTicks: 5,

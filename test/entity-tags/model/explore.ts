@@ -14,12 +14,13 @@ export interface Explored {
 /** Every state that any order of actions can reach, each once; ends at the first violation. */
 export function exploreAll(setting: Setting, maxStates: number): Explored {
   const seen = new Set<string>();
+  const parts = new WorldParts();
   const stack: Array<{ world: World; trace: Trace | null }> = [{ world: createWorld(setting), trace: null }];
   for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
-    const { world, trace } = next;
-    if (world.wrong !== null)
-      return { states: seen.size, found: { wrong: world.wrong, trace: unroll(trace) } };
-    const key = JSON.stringify(world);
+    const { trace } = next;
+    if (next.world.wrong !== null)
+      return { states: seen.size, found: { wrong: next.world.wrong, trace: unroll(trace) } };
+    const [world, key] = parts.share(next.world);
     if (seen.has(key)) continue;
     seen.add(key);
     if (seen.size > maxStates) throw new Error(`more than ${maxStates} states`);
@@ -28,6 +29,55 @@ export function exploreAll(setting: Setting, maxStates: number): Explored {
     }
   }
   return { states: seen.size, found: null };
+}
+
+/**
+ * A million worlds are made of a few thousand parts: each is kept once and has a number, and the numbers of its parts
+ * are the key of a world. Two worlds have the same key when they are the same, written out, and only then.
+ */
+class WorldParts {
+  readonly #numbers = new Map<unknown, number>();
+  readonly #texts = new Map<string, unknown>();
+  #key = '';
+
+  /** The world made of the parts that are kept, with its key. */
+  share(world: World): readonly [World, string] {
+    this.#key = '';
+    // Each field of the world stands here, or the types would not agree.
+    const shared: World = {
+      now: this.#one(world.now),
+      shop: this.#one(world.shop),
+      store: this.#one(world.store),
+      old: this.#one(world.old),
+      replica: this.#one(world.replica),
+      disk: this.#one(world.disk),
+      processes: world.processes.map((process) => this.#one(process)),
+      pending: this.#one(world.pending),
+      passed: this.#one(world.passed),
+      made: this.#one(world.made),
+      held: this.#one(world.held),
+      drawn: this.#one(world.drawn),
+      faults: this.#one(world.faults),
+      wrong: this.#one(world.wrong),
+    };
+    return [shared, this.#key];
+  }
+
+  #one<T>(part: T): T {
+    const known = this.#numbers.get(part);
+    if (known !== undefined) {
+      this.#key += String.fromCharCode(known);
+      return part;
+    }
+    const text = JSON.stringify(part);
+    const one = (this.#texts.get(text) ?? part) as T;
+    const number = this.#numbers.get(one) ?? this.#numbers.size;
+    if (number > 0xffff) throw new Error('more parts than a key has numbers for');
+    this.#texts.set(text, one);
+    this.#numbers.set(one, number);
+    this.#key += String.fromCharCode(number);
+    return one;
+  }
 }
 
 interface Trace {
