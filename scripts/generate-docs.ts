@@ -6,6 +6,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { editorSchema, protectedListSchema } from '../src/config/editor-schema.ts';
 import { readArguments } from './arguments.ts';
+import { chartSchema } from './chart-schema.ts';
 import { configReference } from './config-reference.ts';
 
 const root = path.join(import.meta.dirname, '..');
@@ -14,6 +15,7 @@ const generated: Readonly<Record<string, () => string>> = {
   'docs/configuration.md': configReference,
   'config/shopward.schema.json': () => json(editorSchema()),
   'config/protected-resources.schema.json': () => json(protectedListSchema),
+  'deploy/helm/shopward/values.schema.json': () => json(chartSchema()),
 };
 
 const { check: isCheck } = readArguments<{ readonly check?: true }>({

@@ -1,4 +1,4 @@
-import { execFileSync, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -84,41 +84,17 @@ test.each([
 
 test('manifests are YAML, and probe what the admin port answers', async () => {
   for (const file of globSync('deploy/**/*.yaml', { cwd: root })) {
+    if (/helm\/.*\/templates\//.test(file)) continue;
     for (const document of parseAllDocuments(read(file))) expect(document.errors, file).toEqual([]);
   }
   const kubernetes = read('deploy/kubernetes/shopward.yaml');
-  for (const [, probe = ''] of kubernetes.matchAll(/httpGet: \{ path: (\S+),/g)) {
+  const probes = [...kubernetes.matchAll(/httpGet: \{ path: (\S+),/g)];
+  expect(probes).toHaveLength(3);
+  for (const [, probe = ''] of probes) {
     expect((await fetch(shopward.adminUrl + probe)).status, probe).toBe(200);
-  }
-  for (const right of ['readOnlyRootFilesystem: true', 'runAsNonRoot: true', 'drop: [ALL]']) {
-    expect(kubernetes).toContain(right);
   }
   const { shopward: service } = parse(read('deploy/compose.yaml')).services;
   expect(service).toMatchObject({ read_only: true, cap_drop: ['ALL'] });
-});
-
-test('the configuration of the cluster passes its own check', () => {
-  const folder = mkdtempSync(path.join(os.tmpdir(), 'shopward-configmap-'));
-  for (const file of ['deploy/kubernetes/config/shopward.yaml', 'config/protected-resources.yaml']) {
-    writeFileSync(path.join(folder, path.basename(file)), read(file));
-  }
-  const kubernetes = read('deploy/kubernetes/shopward.yaml');
-  const names = [...kubernetes.matchAll(/- \{ name: ([A-Z_]+), value/g)].map(([, name]) => name as string);
-  const values = {
-    UPSTREAM_URL: 'http://shop:9000',
-    JWKS_URL: 'http://shop:9000/j',
-    REDIS_URL: 'redis://redis',
-  };
-  const env = Object.fromEntries(
-    names.map((name) => [name, values[name as keyof typeof values] ?? 'x'.repeat(64)]),
-  );
-  const out = execFileSync(
-    process.execPath,
-    [path.join(root, 'src/main.ts'), 'check', '--config', path.join(folder, 'shopward.yaml')],
-    { encoding: 'utf8', env: { PATH: process.env.PATH, ...env } },
-  );
-  expect(out).not.toMatch(/error:/);
-  rmSync(folder, { recursive: true });
 });
 
 const analyse = ['/usr/bin/systemd-analyze', '/bin/systemd-analyze'].find((file) => existsSync(file));

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type ContractCall, contractCalls } from '../demo/contract-calls.ts';
 import { type DemoShop, startDemoShop } from '../../demo/shop.ts';
+import { type ContractCall, contractCalls } from '../demo/contract-calls.ts';
 import { bareChallenge, expectRejection, invalidTokenChallenge, request } from '../harness/attack-stage.ts';
 import { createKeptClient, type KeptClient } from '../harness/kept-client.ts';
 import { type Shopward, startShopward } from '../harness/shopward.ts';

