@@ -64,6 +64,11 @@ export class ClientResponse {
     return this.status !== 0;
   }
 
+  /** Whether what was written waits for the client to take it. */
+  get isBlocked(): boolean {
+    return !this.isGone && this.#stallTimer !== undefined;
+  }
+
   /** 1xx of the upstream (RFC 9110 section 15.2); 100 is ours to give, and HTTP/1.0 knows none. */
   inform(status: number, fields: FieldList): void {
     const response = this.#response;

@@ -3,7 +3,7 @@ import type { ConnectionOptions } from 'node:tls';
 import type { FieldList } from '../http/field-list.ts';
 
 /**
- * The port behind which an engine does one upstream request. Everything that decides (slots, deadlines, the retry, the
+ * The port behind which an engine does one upstream request. Everything that decides (queue, deadlines, the retry, the
  * response writer) is ours and shared; an engine only moves bytes and reports what it saw.
  */
 export interface UpstreamEngine {
@@ -54,8 +54,8 @@ export interface UpstreamHandler {
 
 export interface UpstreamExchange {
   resume(): void;
-  /** Destroys the connection; the handler hears `onFault` with kind `aborted` at once, unless it is over already. */
-  abort(): void;
+  /** Destroys the connection; the handler hears at once of a fault `aborted` with this cause, unless it is over already. */
+  abort(cause?: unknown): void;
 }
 
 /** What every engine is built from. */

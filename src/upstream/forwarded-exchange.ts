@@ -1,6 +1,7 @@
 import { requestTarget } from '../http/canonical-request.ts';
 import { editFields, type FieldList } from '../http/field-list.ts';
 import { isRejection, type Rejection } from '../http/rejection.ts';
+import { endAlone } from '../lib/faults.ts';
 import { ClientResponse, type ClientResponseEvents } from './client-response.ts';
 import { type DeadlineEvents, Deadlines } from './deadlines.ts';
 import type {
@@ -11,6 +12,15 @@ import type {
   UpstreamRequest,
 } from './engine.ts';
 import {
+  done,
+  type ExchangeState,
+  entered,
+  expected,
+  queued,
+  type Settling,
+  settlingOf,
+} from './exchange-state.ts';
+import {
   type ForwardCaller,
   type ForwardFault,
   type ForwardInput,
@@ -18,7 +28,7 @@ import {
   outcomeOfFault,
   rejectionOfFault,
 } from './forward.ts';
-import type { ForwardOutcome, ResponseEdits } from './hooks.ts';
+import type { ForwardOutcome, ResponseEdits, UpstreamHooks } from './hooks.ts';
 import { type BodyOptions, bodyLimits, sendContinue, watchBody } from './request-body.ts';
 import { ResponseRelay } from './response-relay.ts';
 
@@ -28,227 +38,237 @@ export interface ExchangeOptions extends BodyOptions {
   readonly responseTimeoutMs: number;
   /** Milliseconds in which a client must take what was written to it; its connection is destroyed otherwise. */
   readonly writeStallTimeoutMs: number;
-  /** Monotonic milliseconds. Default `performance.now`. */
-  readonly now?: () => number;
 }
 
-/**
- * Where an exchange is. `queued`: it waits for a connection; `sent`: it has one, and no final head came back;
- * `streaming`: the response is coming; `settling`: the upstream's part is over, `onOutcome` has its say; `done`.
- */
-type State = 'queued' | 'sent' | 'streaming' | 'settling' | 'done';
+/** Why we end an exchange ourselves; undefined: nobody waits for it any more. */
+type EndReason = 'timeout' | 'late' | 'internal' | Rejection | undefined;
+
+/** A fault before anything was asked of the upstream. */
+const unsent = { sent: false, answerBegun: false };
 
 /** One request on its way to the upstream and back: body, deadlines, outcome, response. */
 export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents, DeadlineEvents {
   readonly #options: ExchangeOptions;
   readonly #input: ForwardInput;
+  readonly #body: UpstreamRequest['body'];
   readonly #caller: ForwardCaller;
-  readonly #now: () => number;
   readonly #client: ClientResponse;
-  readonly #relay: ResponseRelay;
   readonly #deadlines: Deadlines;
-  readonly #startedMs: number;
-  #state: State = 'queued';
-  #dispatchedMs: number | undefined;
-  #upstreamMs = 0;
-  #exchange: UpstreamExchange | undefined;
-  #stopWatching: (() => void) | undefined;
-  /** Why we ended the exchange ourselves. */
-  #ended: 'timeout' | 'late' | 'client' | Rejection | undefined;
-  #isBodyStreamed = false;
-  #isPaused = false;
-  #retried = false;
+  readonly #startedMs = performance.now();
+  #upstream: UpstreamExchange | undefined;
+  #state: ExchangeState = queued;
 
-  constructor(options: ExchangeOptions, input: ForwardInput, caller: ForwardCaller) {
+  constructor(
+    options: ExchangeOptions,
+    input: ForwardInput,
+    body: UpstreamRequest['body'],
+    caller: ForwardCaller,
+  ) {
     this.#options = options;
     this.#input = input;
+    this.#body = body;
     this.#caller = caller;
-    this.#now = options.now ?? monotonicMs;
-    this.#startedMs = this.#now();
     this.#deadlines = new Deadlines(this, input.hooks?.answerWithinMs, options.responseTimeoutMs);
     this.#client = new ClientResponse(input.incoming, input.response, options.writeStallTimeoutMs, this);
-    this.#relay = new ResponseRelay(input, this.#client, caller);
   }
 
-  start(body: UpstreamRequest['body'] | Rejection): void {
-    if (isRejection(body)) {
-      this.#ended = body;
-      void this.#conclude('request-body', false, false);
+  start(): void {
+    if (this.#client.isGone && !this.#outlivesClient) {
+      void this.#conclude('aborted', unsent);
       return;
     }
-    if (this.#client.isGone && this.#input.hooks?.ignoreClientAbort !== true) {
-      this.#ended = 'client';
-      void this.#conclude('aborted', false, false);
-      return;
-    }
-    this.#isBodyStreamed = body !== null && !Buffer.isBuffer(body);
     this.#deadlines.begin();
-    const exchange = this.#options.engine.dispatch(this.#buildRequest(body), this);
-    this.#exchange = exchange;
-    if (this.#ended !== undefined) exchange.abort();
+    this.#upstream = this.#options.engine.dispatch(this.#buildRequest(), this);
+  }
+
+  /** In place of `start`: the request's body is not to be had. */
+  refuse(rejection: Rejection): void {
+    void this.#conclude('request-body', unsent, rejection);
   }
 
   onConnection(): void {
-    this.#state = 'sent';
-    this.#dispatchedMs = this.#now();
+    expected(this.#state, 'queued');
+    const isStreamed = this.#body !== null && !Buffer.isBuffer(this.#body);
+    const stopWatching = isStreamed ? this.#watchBody() : undefined;
+    this.#state = entered(this.#state, {
+      name: 'sent',
+      sinceMs: performance.now(),
+      stopWatching,
+      isRetried: false,
+    });
     this.#deadlines.dispatched();
-    if (this.#isBodyStreamed) this.#watchBody();
   }
 
   onRetry(): void {
-    this.#retried = true;
+    expected(this.#state, 'sent').isRetried = true;
     this.#deadlines.progress();
   }
 
   onSent(): void {
+    expected(this.#state, 'sent', 'streaming');
     this.#deadlines.sent();
   }
 
   onInformational(status: number, fields: FieldList): void {
+    expected(this.#state, 'sent');
     this.#deadlines.progress();
     this.#client.inform(status, fields);
   }
 
   onHead(status: number, reason: string, fields: FieldList): void {
-    this.#state = 'streaming';
+    const { sinceMs, stopWatching, isRetried } = expected(this.#state, 'sent');
+    const relay = new ResponseRelay(this.#input, this.#client, this.#caller, status, reason, fields);
+    this.#state = entered(this.#state, { name: 'streaming', sinceMs, stopWatching, isRetried, relay });
     this.#deadlines.progress();
-    if (this.#relay.begin(status, reason, fields)) this.#deadlines.collecting();
+    if (relay.begin()) this.#deadlines.collecting();
   }
 
   onData(chunk: Buffer): boolean {
+    const { relay } = expected(this.#state, 'streaming');
     this.#deadlines.progress();
-    return this.#pauseUnless(this.#relay.write(chunk));
+    return relay.write(chunk);
   }
 
   onEnd(): void {
-    if (this.#isSettled) return;
-    this.#leaveUpstream();
-    const outcome = this.#relay.outcome();
-    if (this.#input.hooks === undefined || outcome === undefined) this.#finish({}, outcome);
-    else void this.#answer(outcome);
+    const { relay } = expected(this.#state, 'streaming');
+    const settling = this.#settle();
+    if (this.#input.hooks === undefined) this.#finish(settling, relay, {});
+    else void this.#answer(settling, relay);
   }
 
-  onFault(fault: UpstreamFault): void {
-    if (fault.kind === 'internal' && this.#state === 'settling') this.#refuseFault(fault.cause);
-    if (this.#isSettled) return;
-    const kind = this.#ended === 'timeout' || this.#ended === 'late' ? this.#ended : fault.kind;
-    void this.#conclude(kind, fault.sent, fault.answerBegun, fault.cause);
+  onFault({ kind, sent, answerBegun, cause }: UpstreamFault): void {
+    if (this.#isUnderWay) {
+      const why = kind === 'aborted' ? (cause as EndReason) : undefined;
+      if (kind !== 'aborted') void this.#conclude(kind, { sent, answerBegun, cause });
+      else if (isRejection(why)) void this.#conclude(kind, { sent, answerBegun }, why);
+      else void this.#conclude(why ?? kind, { sent, answerBegun });
+    } else if (kind === 'internal') this.#refuseFault(cause);
   }
 
   onTimeout(): void {
     // While the client does not read, silence of the upstream is our doing; the client has a deadline of its own.
-    if (this.#isPaused && this.#input.hooks?.answerWithinMs === undefined) this.#deadlines.progress();
-    else this.#end('timeout');
+    if (this.#client.isBlocked && this.#input.hooks?.answerWithinMs === undefined) this.#deadlines.progress();
+    else this.#abort('timeout');
   }
 
   onLate(): void {
-    this.#end('late');
+    this.#abort('late');
   }
 
   onCollectedTooLong(): void {
-    this.#pauseUnless(this.#relay.passThrough());
+    const { relay } = expected(this.#state, 'streaming');
+    // A clock has nobody above it: what is thrown here would end the process.
+    try {
+      relay.passThrough();
+    } catch (fault) {
+      endAlone(fault, () => this.#abort('internal'));
+    }
   }
 
   onDrain(): void {
-    this.#isPaused = false;
+    if (this.#state.name !== 'streaming') return;
     this.#deadlines.progress();
-    this.#exchange?.resume();
+    this.#upstream?.resume();
   }
 
   onGone(): void {
-    if (this.#isSettled) return;
-    if (this.#isPaused) this.onDrain();
-    if (this.#input.hooks?.ignoreClientAbort === true) return;
-    this.#end('client');
+    if (!this.#isUnderWay) return;
+    // It may have been held up by the client.
+    if (this.#outlivesClient) this.onDrain();
+    else this.#abort(undefined);
   }
 
-  get #isSettled(): boolean {
-    return this.#state === 'settling' || this.#state === 'done';
+  get #isUnderWay(): boolean {
+    return this.#state.name !== 'settling' && this.#state.name !== 'done';
   }
 
-  #buildRequest(body: UpstreamRequest['body']): UpstreamRequest {
+  get #outlivesClient(): boolean {
+    return this.#input.hooks?.ignoreClientAbort === true;
+  }
+
+  /** The engine answers at once, with a fault that has this cause. */
+  #abort(why: EndReason): void {
+    this.#upstream?.abort(why);
+  }
+
+  #buildRequest(): UpstreamRequest {
     const { request, hooks } = this.#input;
-    let fields: FieldList = request.fields;
-    if (hooks?.requestFields !== undefined) fields = editFields(fields, hooks.requestFields);
     return {
       method: request.method,
       target: requestTarget(request),
-      fields,
-      body,
+      fields:
+        hooks?.requestFields === undefined ? request.fields : editFields(request.fields, hooks.requestFields),
+      body: this.#body,
       beforeSend: hooks?.beforeSend,
-      maySend: hooks === undefined ? undefined : () => this.#maySend(),
+      maySend: hooks === undefined ? undefined : () => this.#maySend(hooks),
     };
   }
 
-  #maySend(): boolean {
-    const { maySend, sendWithinMs } = this.#input.hooks ?? {};
+  #maySend({ maySend, sendWithinMs }: UpstreamHooks): boolean {
     if (maySend?.() === false) return false;
     if (sendWithinMs !== undefined) this.#deadlines.sending(sendWithinMs);
     return true;
   }
 
-  #watchBody(): void {
+  #watchBody(): () => void {
     sendContinue(this.#input.request, this.#input.response);
-    this.#stopWatching = watchBody(
+    return watchBody(
       this.#input.incoming,
       bodyLimits(this.#options),
-      (rejection) => this.#end(rejection),
+      (rejection) => this.#abort(rejection),
       () => this.#deadlines.progress(),
     );
   }
 
-  /** We end the exchange; `onFault` hears of it. */
-  #end(why: 'timeout' | 'late' | 'client' | Rejection): void {
-    if (this.#isSettled || this.#ended !== undefined) return;
-    this.#ended = why;
-    this.#exchange?.abort();
-  }
-
-  #pauseUnless(mayGoOn: boolean): boolean {
-    if (!mayGoOn) this.#isPaused = true;
-    return mayGoOn;
-  }
-
-  #leaveUpstream(): void {
-    this.#state = 'settling';
+  /** No clock runs any more, and the request's body is nobody's. */
+  #settle(): Settling {
+    const state = this.#state;
+    const settling = settlingOf(state, this.#startedMs, performance.now());
+    this.#state = entered(state, settling);
     this.#deadlines.stop();
-    this.#stopWatching?.();
-    if (this.#dispatchedMs !== undefined) this.#upstreamMs = this.#now() - this.#dispatchedMs;
+    if ('stopWatching' in state) state.stopWatching?.();
+    return settling;
   }
 
   /** The upstream's response is complete, and `onOutcome` has its say. */
-  async #answer(outcome: ForwardOutcome): Promise<void> {
-    const settled = await this.#settle(outcome);
+  async #answer(settling: Settling, relay: ResponseRelay): Promise<void> {
+    const edits = await this.#askForEdits(relay.outcome());
+    if (this.#state !== settling) return;
     try {
-      if ('failure' in settled) throw settled.failure;
-      this.#finish(settled, outcome);
+      if ('failure' in edits) throw edits.failure;
+      this.#finish(settling, relay, edits);
     } catch (cause) {
       this.#refuseFault(cause);
     }
   }
 
-  #finish(edits: ResponseEdits, outcome: ForwardOutcome | undefined): void {
-    if (edits.rejection !== undefined && outcome?.kind === 'answered' && this.#relay.mayBeReplaced) {
-      this.#refuse(edits.rejection, undefined, undefined);
+  #finish(settling: Settling, relay: ResponseRelay, edits: ResponseEdits): void {
+    if (edits.rejection !== undefined && relay.mayBeReplaced) {
+      this.#refuse(settling, edits.rejection, undefined, undefined);
       return;
     }
-    this.#relay.end(edits);
-    this.#report(this.#client.isGone ? 'client-gone' : 'sent');
+    relay.end(edits);
+    this.#report(settling, this.#client.isGone ? 'client-gone' : 'sent');
   }
 
   /** There will be no (whole) response. */
-  async #conclude(fault: ForwardFault, sent: boolean, answerBegun: boolean, cause?: unknown): Promise<void> {
-    this.#leaveUpstream();
+  async #conclude(
+    fault: ForwardFault,
+    { sent, answerBegun, cause }: Pick<UpstreamFault, 'sent' | 'answerBegun' | 'cause'>,
+    rejection?: Rejection,
+  ): Promise<void> {
+    const settling = this.#settle();
     let why = cause;
     if (this.#input.hooks !== undefined) {
-      const settled = await this.#settle(outcomeOfFault(fault, sent));
-      if ('failure' in settled) why ??= settled.failure;
+      const edits = await this.#askForEdits(outcomeOfFault(fault, sent));
+      if (this.#state !== settling) return;
+      if ('failure' in edits) why ??= edits.failure;
     }
-    if (isRejection(this.#ended)) this.#refuse(this.#ended, undefined, why);
-    else this.#refuse(rejectionOfFault(fault, answerBegun, cause), fault, why);
+    if (rejection !== undefined) this.#refuse(settling, rejection, undefined, why);
+    else this.#refuse(settling, rejectionOfFault(fault, answerBegun, cause), fault, why);
   }
 
-  async #settle(outcome: ForwardOutcome): Promise<ResponseEdits | { readonly failure: unknown }> {
+  async #askForEdits(outcome: ForwardOutcome): Promise<ResponseEdits | { readonly failure: unknown }> {
     try {
       return (await this.#input.hooks?.onOutcome(outcome)) ?? {};
     } catch (failure) {
@@ -258,39 +278,41 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents,
 
   /** Something of ours threw once the upstream had answered. */
   #refuseFault(cause: unknown): void {
-    this.#refuse(rejectionOfFault('internal', true), undefined, cause);
+    const state = this.#state;
+    if (state.name === 'settling') this.#refuse(state, rejectionOfFault('internal', true), undefined, cause);
   }
 
-  #refuse(rejection: Rejection, fault: ForwardFault | undefined, cause: unknown): void {
+  #refuse(settling: Settling, rejection: Rejection, fault: ForwardFault | undefined, cause: unknown): void {
     if (this.#client.isGone) {
-      this.#report('client-gone', undefined, fault, cause);
+      this.#report(settling, 'client-gone', undefined, fault, cause);
     } else if (this.#client.isBegun) {
       this.#client.cut();
-      this.#report('cut', undefined, fault, cause);
+      this.#report(settling, 'cut', undefined, fault, cause);
     } else {
       this.#client.withdraw();
-      this.#report('rejected', rejection, fault, cause);
+      this.#report(settling, 'rejected', rejection, fault, cause);
     }
   }
 
-  #report(end: ForwardResult['end'], rejection?: Rejection, fault?: ForwardFault, cause?: unknown): void {
-    if (this.#state === 'done') return;
-    this.#state = 'done';
+  #report(
+    { relay, queuedMs, upstreamMs, isRetried }: Settling,
+    end: ForwardResult['end'],
+    rejection?: Rejection,
+    fault?: ForwardFault,
+    cause?: unknown,
+  ): void {
+    this.#state = entered(this.#state, done);
     this.#caller.conclude({
       end,
       rejection,
       status: this.#client.status,
-      upstreamStatus: this.#relay.status,
+      upstreamStatus: relay?.status ?? 0,
       fault,
       cause,
-      queuedMs: (this.#dispatchedMs ?? this.#now()) - this.#startedMs,
-      upstreamMs: this.#upstreamMs,
+      queuedMs,
+      upstreamMs,
       bytes: this.#client.bytes,
-      retried: this.#retried,
+      retried: isRetried,
     });
   }
-}
-
-function monotonicMs(): number {
-  return performance.now();
 }

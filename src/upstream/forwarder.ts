@@ -1,12 +1,11 @@
-import type { CanonicalRequest } from '../http/canonical-request.ts';
-import { type Rejection, reject } from '../http/rejection.ts';
+import { isRejection, type Rejection, reject } from '../http/rejection.ts';
 import type { UpstreamRequest } from './engine.ts';
 import type { ForwardCaller, ForwardInput } from './forward.ts';
 import { type ExchangeOptions, ForwardedExchange } from './forwarded-exchange.ts';
-import { bodyLimits, readWholeBody, refuseAnnouncedBody, sendContinue } from './request-body.ts';
+import { bodyLimits, readWholeBody, sendContinue } from './request-body.ts';
 
 /** Bodies that take a connection before they are here whole: how long they take is up to their clients. */
-export interface StreamingBodyLimit {
+interface StreamingBodyLimit {
   /** A place, to be left whatever it says; `isBeyond`: all were taken; `takeFor`: whether this client has one left. */
   enter(): { readonly isBeyond: boolean; takeFor(clientAddress: string): boolean; leave(): void };
 }
@@ -26,47 +25,30 @@ export interface Forwarder {
   close(): Promise<void>;
 }
 
-type AnnouncedBody = Exclude<CanonicalRequest['body'], 'none'>;
-
 /** Sends a decided request on, and its response back. Everything that engines must not differ in is in here. */
 export function createForwarder(options: ForwarderOptions): Forwarder {
   const limits = bodyLimits(options);
   const wholeBodyBytes = options.wholeBodyBytes ?? 65_536;
-
-  const isShort = (body: AnnouncedBody) => body !== 'chunked' && body.length <= wholeBodyBytes;
-  /** A body that is read while it is forwarded. */
-  const forwardStreaming = (input: ForwardInput, body: AnnouncedBody, caller: ForwardCaller) => {
-    const start = (read: UpstreamRequest['body'] | Rejection, told = caller) =>
-      new ForwardedExchange(options, input, told).start(read);
-    const refusal = refuseAnnouncedBody(body, limits.limitBytes);
-    if (refusal !== undefined) return start(refusal);
-    const leave = enterStreaming(options.streamingBodies, input);
-    if (leave === undefined) {
-      return start(reject('overloaded', { reason: 'arriving-bodies', retryAfterSeconds: 1 }));
-    }
-    start(
-      { stream: input.incoming, length: body === 'chunked' ? undefined : body.length },
-      {
-        editResponse: (fields, status) => caller.editResponse?.(fields, status) ?? fields,
-        conclude(result) {
-          leave();
-          caller.conclude(result);
-        },
-      },
-    );
+  const start = (input: ForwardInput, body: UpstreamRequest['body'] | Rejection, caller: ForwardCaller) => {
+    if (isRejection(body)) new ForwardedExchange(options, input, null, caller).refuse(body);
+    else new ForwardedExchange(options, input, body, caller).start();
   };
-
   return {
     forward(input, caller) {
       const { request, incoming } = input;
       const { body } = request;
-      const start = (read: Buffer | null | Rejection) =>
-        new ForwardedExchange(options, input, caller).start(read);
-      if (body === 'none' || input.body !== undefined) start(input.body ?? null);
-      else if (isShort(body)) {
+      const length = typeof body === 'object' ? body.length : undefined;
+      if (body === 'none' || input.body !== undefined) start(input, input.body ?? null, caller);
+      else if (length !== undefined && length > limits.limitBytes) {
+        start(input, reject('payload-too-large'), caller);
+      } else if (length !== undefined && length <= wholeBodyBytes) {
         const whole = readWholeBody(incoming, body, limits, () => sendContinue(request, input.response));
-        return whole.then(start);
-      } else forwardStreaming(input, body, caller);
+        return whole.then((read) => start(input, read, caller));
+      } else {
+        const leave = enterStreaming(options.streamingBodies, input);
+        if (leave === undefined) start(input, noPlace, caller);
+        else start(input, { stream: incoming, length }, leaving(caller, leave));
+      }
       return undefined;
     },
     get inFlight() {
@@ -76,6 +58,18 @@ export function createForwarder(options: ForwarderOptions): Forwarder {
       return options.engine.queued;
     },
     close: () => options.engine.close(),
+  };
+}
+
+const noPlace = reject('overloaded', { reason: 'arriving-bodies', retryAfterSeconds: 1 });
+
+function leaving(caller: ForwardCaller, leave: () => void): ForwardCaller {
+  return {
+    editResponse: (fields, status) => caller.editResponse?.(fields, status) ?? fields,
+    conclude(result) {
+      leave();
+      caller.conclude(result);
+    },
   };
 }
 

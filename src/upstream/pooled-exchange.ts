@@ -76,8 +76,8 @@ export abstract class PooledExchange<C extends PooledConnection = PooledConnecti
     }
   }
 
-  abort(): void {
-    this.fail('aborted');
+  abort(cause?: unknown): void {
+    this.fail('aborted', cause);
   }
 
   abstract resume(): void;

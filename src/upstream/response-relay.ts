@@ -14,35 +14,41 @@ interface ResponseHead {
 }
 
 /** An upstream's response on its way to the client: streamed, or held back until `onOutcome` has had its say. */
-export class ResponseRelay {
+export class ResponseRelay implements ResponseHead {
+  readonly status: number;
+  readonly reason: string;
+  /** End-to-end ones. */
+  readonly fields: FieldList;
   readonly #input: ForwardInput;
   readonly #client: ClientResponse;
   readonly #caller: ForwardCaller;
-  #head: ResponseHead | undefined;
   /** Body held back; undefined while the response streams. */
   #held: CollectedBody | undefined;
   /** Too long to be held back, and not to be passed on: what comes is thrown away. */
   #isWithheld = false;
 
-  constructor(input: ForwardInput, client: ClientResponse, caller: ForwardCaller) {
+  constructor(
+    input: ForwardInput,
+    client: ClientResponse,
+    caller: ForwardCaller,
+    status: number,
+    reason: string,
+    fields: FieldList,
+  ) {
     this.#input = input;
     this.#client = client;
     this.#caller = caller;
-  }
-
-  /** The upstream's status; 0 before its head. */
-  get status(): number {
-    return this.#head?.status ?? 0;
+    this.status = status;
+    this.reason = reason;
+    this.fields = endToEndFields(fields, status);
   }
 
   /** Whether the body will be held back. */
-  begin(status: number, reason: string, fields: FieldList): boolean {
-    const head = { status, reason, fields: endToEndFields(fields, status) };
-    this.#head = head;
+  begin(): boolean {
     const { hooks, request } = this.#input;
-    const isHeld = hooks !== undefined && isCollectable(request.method, head, hooks.bufferLimit);
+    const isHeld = hooks !== undefined && isCollectable(request.method, this, hooks.bufferLimit);
     if (isHeld) this.#held = new CollectedBody(hooks.bufferLimit);
-    else this.#passOn(head);
+    else this.#passOn();
     return isHeld;
   }
 
@@ -58,8 +64,8 @@ export class ResponseRelay {
   passThrough(): boolean {
     const held = this.#held;
     this.#held = undefined;
-    if (held === undefined || this.#head === undefined) return true;
-    this.#passOn(this.#head);
+    if (held === undefined) return true;
+    this.#passOn();
     return held.length === 0 || this.write(held.octets());
   }
 
@@ -75,42 +81,36 @@ export class ResponseRelay {
   }
 
   /** What `onOutcome` is told of a whole response. */
-  outcome(): ForwardOutcome | undefined {
-    if (this.#head === undefined) return undefined;
-    const { status, fields } = this.#head;
-    return { kind: 'answered', status, fields, body: this.#heldBody() };
+  outcome(): ForwardOutcome {
+    return { kind: 'answered', status: this.status, fields: this.fields, body: this.#heldBody() };
   }
 
   end(edits: ResponseEdits): void {
+    // There is no response that could be given in its place.
+    if (this.#isWithheld) throw new TypeError('a withheld response was not refused');
     const body = this.#heldBody();
-    if (body === null || this.#head === undefined) {
+    if (body === null) {
       this.#client.end();
       return;
     }
-    const answer = answerFields(this.#input.request.method, this.#head, body, edits);
-    this.#client.send(answer.status, answer.reason, this.#finalFields(answer, undefined), answer.body);
+    const answer = answerFields(this.#input.request.method, this, body, edits);
+    this.#client.send(answer.status, answer.reason, this.#finalFields(answer), answer.body);
   }
 
   #heldBody(): Buffer | null {
     return this.#held?.octets() ?? null;
   }
 
-  #passOn(head: ResponseHead): void {
-    this.#isWithheld = this.#input.hooks?.withholds?.(head.status) === true;
-    if (!this.#isWithheld) this.#beginStream(head);
+  #passOn(): void {
+    const { hooks } = this.#input;
+    this.#isWithheld = hooks?.withholds?.(this.status) === true;
+    if (this.#isWithheld) return;
+    this.#client.begin(this.status, this.reason, this.#finalFields(this, hooks?.streamedHeaderEdits));
   }
 
-  #beginStream(head: ResponseHead): void {
-    this.#client.begin(
-      head.status,
-      head.reason,
-      this.#finalFields(head, this.#input.hooks?.streamedHeaderEdits),
-    );
-  }
-
-  #finalFields(head: ResponseHead, edits: FieldEdits | undefined): FieldList {
-    const fields = edits === undefined ? head.fields : editFields(head.fields, edits);
-    return this.#caller.editResponse?.(fields, head.status) ?? fields;
+  #finalFields({ fields, status }: ResponseHead, edits?: FieldEdits): FieldList {
+    const edited = edits === undefined ? fields : editFields(fields, edits);
+    return this.#caller.editResponse?.(edited, status) ?? edited;
   }
 }
 
@@ -134,8 +134,9 @@ function answerFields(
   if (edits.notModified === true) {
     return { status: 304, reason: 'Not Modified', fields: notModifiedFields(fields), body: undefined };
   }
-  if (isBodiless(method, head.status)) return { ...head, fields, body: undefined };
-  return { ...head, fields: editFields(fields, { 'Content-Length': String(body.length) }), body };
+  const { status, reason } = head;
+  if (isBodiless(method, status)) return { status, reason, fields, body: undefined };
+  return { status, reason, fields: editFields(fields, { 'Content-Length': String(body.length) }), body };
 }
 
 /** A 304 repeats what a cache updates, not what describes the body that is not there (RFC 9110 section 15.4.5). */

@@ -1,0 +1,87 @@
+import type { ResponseRelay } from './response-relay.ts';
+
+/**
+ * Where a forwarded exchange is, with what is known of it there: docs/decisions/forwarded-exchange.md has the events of
+ * each state, and what holds in all of them.
+ */
+export type ExchangeState = Queued | Sent | Streaming | Settling | Done;
+type StateName = ExchangeState['name'];
+
+/** It waits for a connection. */
+interface Queued {
+  readonly name: 'queued';
+}
+
+/** It has a connection, and no final head came back. */
+interface Sent {
+  readonly name: 'sent';
+  /** `performance.now()` when it was given the first one. */
+  readonly sinceMs: number;
+  /** Ends the watch over a body that streams. */
+  readonly stopWatching: (() => void) | undefined;
+  /** The first connection had gone stale. */
+  isRetried: boolean;
+}
+
+/** The response is coming; the request's body may be on its way yet. */
+interface Streaming extends Omit<Sent, 'name'> {
+  readonly name: 'streaming';
+  readonly relay: ResponseRelay;
+}
+
+/** The upstream's part is over, and `onOutcome` has its say. */
+export interface Settling {
+  readonly name: 'settling';
+  readonly relay: ResponseRelay | undefined;
+  readonly queuedMs: number;
+  readonly upstreamMs: number;
+  readonly isRetried: boolean;
+}
+
+/** The caller was told. */
+interface Done {
+  readonly name: 'done';
+}
+
+export const queued: Queued = { name: 'queued' };
+export const done: Done = { name: 'done' };
+
+const successors: Readonly<Record<StateName, readonly StateName[]>> = {
+  queued: ['sent', 'settling'],
+  sent: ['streaming', 'settling'],
+  streaming: ['settling'],
+  settling: ['done'],
+  done: [],
+};
+
+/** `next`; throws where it may not follow: every change of state is made with it. */
+export function entered(state: ExchangeState, next: ExchangeState): ExchangeState {
+  if (!successors[state.name].includes(next.name)) throw unexpected(state, next.name);
+  return next;
+}
+
+/** The state, if it is of this name (or the other); throws otherwise. */
+export function expected<Name extends StateName>(
+  state: ExchangeState,
+  name: Name,
+  or?: Name,
+): Extract<ExchangeState, { name: Name }> {
+  if (state.name !== name && state.name !== or) throw unexpected(state, name);
+  return state as Extract<ExchangeState, { name: Name }>;
+}
+
+/** What is left of an exchange that began at `startedMs` when the upstream's part is over. */
+export function settlingOf(state: ExchangeState, startedMs: number, nowMs: number): Settling {
+  const sinceMs = 'sinceMs' in state ? state.sinceMs : nowMs;
+  return {
+    name: 'settling',
+    relay: 'relay' in state ? state.relay : undefined,
+    queuedMs: sinceMs - startedMs,
+    upstreamMs: nowMs - sinceMs,
+    isRetried: 'isRetried' in state && state.isRetried,
+  };
+}
+
+function unexpected({ name }: ExchangeState, wanted: StateName): TypeError {
+  return new TypeError(`an exchange that is ${name} cannot be ${wanted}`);
+}

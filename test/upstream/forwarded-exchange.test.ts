@@ -1,0 +1,439 @@
+import { IncomingMessage, ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
+import { Duplex } from 'node:stream';
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import type { CanonicalRequest } from '../../src/http/canonical-request.ts';
+import { reject } from '../../src/http/rejection.ts';
+import { PooledConnection } from '../../src/upstream/connection.ts';
+import type { ConnectionPool, ConnectionWaiter } from '../../src/upstream/connection-pool.ts';
+import type { UpstreamRequest } from '../../src/upstream/engine.ts';
+import { type ExchangeState, entered } from '../../src/upstream/exchange-state.ts';
+import type { ForwardResult } from '../../src/upstream/forward.ts';
+import { ForwardedExchange } from '../../src/upstream/forwarded-exchange.ts';
+import type { ForwardOutcome, ResponseEdits, UpstreamHooks } from '../../src/upstream/hooks.ts';
+import { PooledExchange } from '../../src/upstream/pooled-exchange.ts';
+
+/** What an exchange is set up with. */
+const setupArbitrary = fc.record({
+  method: fc.constantFrom('GET' as const, 'POST' as const),
+  body: fc.constantFrom('none', 'whole', 'stream' as const),
+  hooks: fc.option(
+    fc.record({
+      bufferLimit: fc.constantFrom(0, 50, 10_000),
+      ignoreClientAbort: fc.boolean(),
+      answerWithinMs: fc.option(fc.constant(3_000), { nil: undefined }),
+      sendWithinMs: fc.option(fc.constant(200), { nil: undefined }),
+      withholds: fc.boolean(),
+      asksBeforeSending: fc.boolean(),
+      maySend: fc.constantFrom(true, true, true, false),
+    }),
+    { nil: undefined },
+  ),
+  /** The last edit of a response throws. */
+  hasBug: fc.constantFrom(false, false, false, false, true),
+});
+type Setup = typeof setupArbitrary extends fc.Arbitrary<infer T> ? T : never;
+
+/** What the upstream may say, over some engine. */
+const engineEvents: Readonly<Record<string, (exchange: ScriptedExchange) => void>> = {
+  sent: (exchange) => exchange.tellSent(),
+  'interim response': (exchange) => exchange.takeInterim(),
+  head: (exchange) => exchange.takeHead(),
+  piece: (exchange) => exchange.takePiece(20),
+  'long piece': (exchange) => exchange.takePiece(40_000),
+  end: (exchange) => exchange.takeEnd(true),
+  'end, not reusable': (exchange) => exchange.takeEnd(false),
+  reset: (exchange) => exchange.break('reset'),
+  malformed: (exchange) => exchange.break('malformed'),
+  'a bug': () => {
+    throw new Error('a bug');
+  },
+};
+
+const stageEvents: Readonly<Record<string, (stage: Stage) => void>> = {
+  connection: (stage) => stage.connect(1),
+  'reused connection': (stage) => stage.connect(2),
+  'no connection': (stage) => stage.refuseConnection(),
+  'end of turn': () => void vi.advanceTimersByTime(0),
+  'may send': (stage) => stage.allow?.(true),
+  'a bug is told again': ({ upstream }) => upstream?.tellAgain(),
+  'some time': () => void vi.advanceTimersByTime(400),
+  'a long time': () => void vi.advanceTimersByTime(10_000),
+  'client leaves': ({ client, response }) => {
+    client.destroy();
+    response.destroy();
+  },
+  'client reads': ({ client }) => client.goOn(),
+  'client does not read': ({ client }) => {
+    client.isReading = false;
+    client.hasWaited = true;
+  },
+  'piece of request': ({ incoming }) => void incoming.emit('data', Buffer.alloc(10)),
+  'long piece of request': ({ incoming }) => void incoming.emit('data', Buffer.alloc(2_000)),
+  'request breaks off': ({ incoming, setup }) => {
+    if (setup.body === 'stream') incoming.destroy();
+  },
+  outcome: (stage) => stage.settle({}),
+  'outcome: refused': (stage) => stage.settle({ rejection: reject('resource-busy') }),
+  'outcome: not modified': (stage) => stage.settle({ notModified: true }),
+  'outcome: throws': (stage) => stage.settle(new Error('a store is away')),
+};
+
+const names = [...Object.keys(engineEvents), ...Object.keys(stageEvents)];
+const walkArbitrary = fc
+  .tuple(
+    // Most orders break off early: half of the walks begin with what gets an exchange far.
+    fc.constantFrom(0, 0, 0, 2, 2, 3, 4, 5),
+    fc.constantFrom('connection', 'reused connection'),
+    fc.constantFrom('piece', 'long piece'),
+    fc.array(fc.constantFrom(...names), { maxLength: 40 }),
+  )
+  .map(([far, connection, piece, rest]) => [
+    ...[connection, 'end of turn', 'head', piece, 'end'].slice(0, far),
+    ...rest,
+  ]);
+
+/** The client's end of a response: takes what is written, or keeps its writer waiting. */
+class ClientSocket extends Duplex {
+  received = '';
+  isReading = true;
+  hasWaited = false;
+  #taken: (() => void)[] = [];
+
+  override _read(): void {}
+
+  override _write(chunk: Buffer, _: string, taken: () => void): void {
+    this.received += chunk.toString('latin1');
+    if (this.isReading) taken();
+    else this.#taken.push(taken);
+  }
+
+  goOn(): void {
+    this.isReading = true;
+    for (const taken of this.#taken.splice(0)) taken();
+  }
+}
+
+class Connection extends PooledConnection {
+  timesGivenBack = 0;
+
+  read(): boolean {
+    return true;
+  }
+}
+
+/** As much of an engine as both share, and what it would read is said by the test. */
+class ScriptedExchange extends PooledExchange<Connection> {
+  hasTransmitted = false;
+  isPaused = false;
+  #answerBegun = false;
+  #hasHead = false;
+
+  resume(): void {
+    this.isPaused = false;
+  }
+
+  /** The upstream speaks only where it is listened to. */
+  hear(event: (exchange: ScriptedExchange) => void): void {
+    if (!this.hasTransmitted || this.isOver || this.isPaused) return;
+    try {
+      event(this);
+    } catch (cause) {
+      this.fail('internal', cause);
+    }
+  }
+
+  tellSent(): void {
+    this.handler.onSent?.();
+  }
+
+  takeInterim(): void {
+    if (this.#hasHead) return;
+    this.#answerBegun = true;
+    this.handler.onInformational?.(103, ['Link', '</a>']);
+  }
+
+  takeHead(): void {
+    if (this.#hasHead) return;
+    this.#hasHead = true;
+    this.#answerBegun = true;
+    this.handler.onHead(200, 'OK', ['Content-Type', 'text/plain']);
+  }
+
+  takePiece(length: number): void {
+    if (this.#hasHead) this.isPaused = !this.handler.onData(Buffer.alloc(length, 'x'));
+  }
+
+  takeEnd(isReusable: boolean): void {
+    if (this.#hasHead) this.succeed(isReusable);
+  }
+
+  tellAgain(): void {
+    if (!this.isOver) return;
+    this.handler.onFault({ kind: 'internal', sent: true, reusedConnection: false, answerBegun: true });
+  }
+
+  break(kind: 'reset' | 'malformed'): void {
+    this.fail(kind);
+  }
+
+  protected get answerBegun(): boolean {
+    return this.#answerBegun;
+  }
+
+  protected transmit(connection: Connection): void {
+    expect(connection.timesGivenBack).toBe(0);
+    if (this.mayLeave()) this.hasTransmitted = true;
+  }
+
+  protected detach(): void {
+    this.hasTransmitted = false;
+  }
+}
+
+/** An exchange among made-up others; after each event it checks what must hold in every state. */
+class Stage {
+  readonly setup: Setup;
+  readonly results: ForwardResult[] = [];
+  readonly outcomes: ForwardOutcome[] = [];
+  readonly connections: Connection[] = [];
+  readonly client = new ClientSocket();
+  readonly incoming: IncomingMessage;
+  readonly response: ServerResponse;
+  waiter: ConnectionWaiter<Connection> | undefined;
+  upstream: ScriptedExchange | undefined;
+  hear: ((edits: ResponseEdits | Promise<ResponseEdits>) => void) | undefined;
+  allow: ((may: boolean) => void) | undefined;
+  /** What the client had received when the caller was told. */
+  receivedAtEnd = '';
+
+  constructor(setup: Setup) {
+    this.setup = setup;
+    this.client.on('error', () => {});
+    // No body is announced in its fields: what an answer that does not wait for the rest does with it is tested elsewhere.
+    this.incoming = new IncomingMessage(this.client as unknown as Socket);
+    Object.assign(this.incoming, { method: setup.method, httpVersionMajor: 1, httpVersionMinor: 1 });
+    this.incoming.httpVersion = '1.1';
+    this.incoming.on('error', () => {});
+    this.response = new ServerResponse(this.incoming);
+    this.response.assignSocket(this.client as unknown as Socket);
+  }
+
+  start(): void {
+    const { body, method } = this.setup;
+    const pool = {
+      acquire: (waiter: ConnectionWaiter<Connection>) => {
+        expect(this.waiter).toBe(undefined);
+        this.waiter = waiter;
+      },
+      leave: () => {
+        this.waiter = undefined;
+      },
+      release: giveBack,
+      discard: giveBack,
+    } as unknown as ConnectionPool<Connection>;
+    const engine = {
+      dispatch: (request: UpstreamRequest, handler: ForwardedExchange) => {
+        this.upstream = new ScriptedExchange(request, handler, pool);
+        this.upstream.start();
+        return this.upstream;
+      },
+      inFlight: 0,
+      queued: 0,
+      close: () => Promise.resolve(),
+    };
+    const options = {
+      engine,
+      responseTimeoutMs: 2_000,
+      writeStallTimeoutMs: 4_000,
+      bodyLimitBytes: 1_000,
+      bodyTimeoutMs: 1_500,
+    };
+    const request = { method, path: '/', query: '', fields: ['Host', 's'], expectsContinue: false };
+    const { incoming, response } = this;
+    const input = {
+      request: request as unknown as CanonicalRequest,
+      incoming,
+      response,
+      hooks: this.setup.hooks && this.#hooks(this.setup.hooks),
+    };
+    const bodies = { none: null, whole: Buffer.from('b'), stream: { stream: incoming, length: undefined } };
+    new ForwardedExchange(options, input, bodies[body], {
+      editResponse: (fields) => {
+        if (this.setup.hasBug) throw new Error('a bug of ours');
+        return fields;
+      },
+      conclude: (result) => {
+        this.receivedAtEnd = this.client.received;
+        this.results.push(result);
+      },
+    }).start();
+  }
+
+  async play(event: string): Promise<void> {
+    const ofEngine = engineEvents[event];
+    if (ofEngine !== undefined) this.upstream?.hear(ofEngine);
+    else stageEvents[event]?.(this);
+    // Promises of the hooks, and what streams tell in a tick of their own.
+    for (let i = 0; i < 4; i += 1) await new Promise((resolve) => process.nextTick(resolve));
+    this.#check(event);
+  }
+
+  /** Whatever is left undone, some clock ends it; only a feature must have its say. */
+  async finish(): Promise<void> {
+    await this.play('no connection');
+    for (let i = 0; i < 4 && this.results.length === 0; i += 1) {
+      await this.play('a long time');
+      await this.play('a long time');
+      await this.play('outcome');
+    }
+    expect(this.results.length).toBe(1);
+    await this.play('client reads');
+    await this.play('a long time');
+    expect(this.waiter).toBe(undefined);
+    this.response.destroy();
+    this.incoming.destroy();
+    await this.play('end of turn');
+    await this.play('end of turn');
+    expect(vi.getTimerCount()).toBe(0);
+  }
+
+  connect(exchanges: number): void {
+    const { waiter } = this;
+    if (waiter === undefined) return;
+    this.waiter = undefined;
+    const socket = Object.assign(new Socket(), { writable: true });
+    const connection = new Connection(socket, Buffer.alloc(0));
+    connection.exchanges = exchanges;
+    this.connections.push(connection);
+    waiter.onConnection(connection);
+  }
+
+  refuseConnection(): void {
+    const { waiter } = this;
+    this.waiter = undefined;
+    waiter?.onConnectionFault({ kind: 'unreachable', cause: undefined });
+  }
+
+  settle(edits: ResponseEdits | Error): void {
+    const heard = this.hear;
+    this.hear = undefined;
+    heard?.(edits instanceof Error ? Promise.reject(edits) : edits);
+  }
+
+  #hooks({ bufferLimit, ignoreClientAbort, ...setup }: NonNullable<Setup['hooks']>): UpstreamHooks {
+    return {
+      bufferLimit,
+      ignoreClientAbort,
+      ...(setup.answerWithinMs && { answerWithinMs: setup.answerWithinMs }),
+      ...(setup.sendWithinMs && { sendWithinMs: setup.sendWithinMs }),
+      withholds: () => setup.withholds && setup.answerWithinMs !== undefined,
+      maySend: () => setup.maySend,
+      ...(setup.asksBeforeSending && {
+        beforeSend: () =>
+          new Promise<boolean>((resolve) => {
+            this.allow = resolve;
+          }),
+      }),
+      onOutcome: (outcome) => {
+        this.outcomes.push(outcome);
+        return new Promise((resolve) => {
+          this.hear = resolve;
+        });
+      },
+    };
+  }
+
+  #check(event: string): void {
+    const { results, outcomes, setup, client } = this;
+    expect(results.length).toBeLessThanOrEqual(1);
+    expect(outcomes.length).toBeLessThanOrEqual(1);
+    const [result] = results;
+    if (result !== undefined && setup.hooks !== undefined) expect(outcomes.length).toBe(1);
+    for (const { timesGivenBack } of this.connections) expect(timesGivenBack).toBeLessThanOrEqual(1);
+    // One connection at a time; at the end none.
+    const held = this.connections.filter(({ timesGivenBack }) => timesGivenBack === 0).length;
+    const isSettled = outcomes.length > 0 || result !== undefined;
+    expect(held).toBeLessThanOrEqual(isSettled ? 0 : 1);
+    // The body is nobody's any more, and no clock of the exchange runs; a response that waits for its client has one.
+    if (isSettled) expect(this.incoming.listenerCount('data')).toBe(0);
+    if (isSettled && event === 'end of turn' && !client.hasWaited) expect(vi.getTimerCount()).toBe(0);
+    if (event === 'client leaves' && setup.hooks?.ignoreClientAbort !== true) expect(isSettled).toBe(true);
+    // One response at most, and a refusal is the caller's to write: nothing has left, and nothing will.
+    const heads = client.received.match(/HTTP\/1\.1 [2-5]\d\d/g) ?? [];
+    expect(heads.length).toBeLessThanOrEqual(1);
+    if (result?.end === 'rejected') expect([result.status, heads.length]).toEqual([0, 0]);
+    if (result?.end === 'rejected' || result?.end === 'cut') expect(client.received).toBe(this.receivedAtEnd);
+    if (result?.end === 'sent') expect(result.status).toBeGreaterThan(0);
+    if (result?.end !== 'rejected') expect(result?.rejection).toBe(undefined);
+  }
+}
+
+function giveBack(connection: Connection): void {
+  connection.timesGivenBack += 1;
+}
+
+describe('a forwarded exchange', () => {
+  beforeAll(() => {
+    vi.useFakeTimers({
+      toFake: [
+        'setTimeout',
+        'clearTimeout',
+        'setInterval',
+        'clearInterval',
+        'setImmediate',
+        'clearImmediate',
+        'performance',
+      ],
+    });
+  });
+  afterAll(() => {
+    vi.useRealTimers();
+  });
+
+  it('ends once, gives its connection back once, and lets its body go, in every order of what can happen', async () => {
+    const seen = new Set<string>();
+    await fc.assert(
+      fc.asyncProperty(setupArbitrary, walkArbitrary, async (setup, played) => {
+        const stage = new Stage(setup);
+        stage.start();
+        for (const event of played) await stage.play(event);
+        await stage.finish();
+        const [result] = stage.results;
+        seen.add(`${result?.end}`).add(`${result?.fault}`).add(`${result?.rejection?.rejection}`);
+        if (result?.retried === true) seen.add('retried');
+      }),
+      { numRuns: 3_000 },
+    );
+    // The walks were not all the same short one.
+    for (const end of ['sent', 'rejected', 'cut', 'client-gone', 'retried', 'timeout', 'late', 'internal']) {
+      expect(seen).toContain(end);
+    }
+    expect(seen).toContain('resource-busy');
+    expect(seen).toContain('payload-too-large');
+  });
+
+  it.each(['queued', 'sent', 'streaming', 'settling', 'done'] as const)(
+    'nothing follows %s but what may',
+    (name) => {
+      const next = {
+        queued: ['sent', 'settling'],
+        sent: ['streaming', 'settling'],
+        streaming: ['settling'],
+        settling: ['done'],
+        done: [],
+      };
+      const all = Object.keys(next) as (keyof typeof next)[];
+      const follows = (other: string) => {
+        try {
+          entered({ name } as ExchangeState, { name: other } as ExchangeState);
+          return true;
+        } catch {
+          return false;
+        }
+      };
+      expect(all.filter(follows)).toEqual(next[name]);
+    },
+  );
+});
