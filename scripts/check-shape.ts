@@ -20,10 +20,6 @@ const circles: Readonly<Record<string, string>> = {};
 const singleImporters: readonly (readonly [pattern: RegExp, why: string])[] = [
   [/^src\/config\/sections\//, 'a section of the configuration, as a page of its reference'],
   [
-    /^src\/upstream\/(deadlines|forwarded-exchange|response-relay)\.ts$/,
-    'a state of its own in each exchange',
-  ],
-  [
     /^src\/upstream\/[^/]+\/exchange\.ts$/,
     'the state of one exchange in an engine, which the suites play scripts through',
   ],

@@ -360,6 +360,7 @@ class Stage {
     if (isSettled) expect(this.incoming.listenerCount('data')).toBe(0);
     if (isSettled && event === 'end of turn' && !client.hasWaited) expect(vi.getTimerCount()).toBe(0);
     if (event === 'client leaves' && setup.hooks?.ignoreClientAbort !== true) expect(isSettled).toBe(true);
+    if (event === 'client reads' && !isSettled) expect(this.upstream?.isPaused).not.toBe(true);
     // One response at most, and a refusal is the caller's to write: nothing has left, and nothing will.
     const heads = client.received.match(/HTTP\/1\.1 [2-5]\d\d/g) ?? [];
     expect(heads.length).toBeLessThanOrEqual(1);
