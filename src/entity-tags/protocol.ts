@@ -140,17 +140,17 @@ export function claim(opened: Opened, wanted: Claim, times: ProtocolTimes): Step
   const { now, epoch, coldStartUntil, record } = opened;
   const refuse = (answer: ClaimAnswer): Step<ClaimAnswer> => ({ record, answer });
   if (isColdStart(opened)) return refuse({ kind: 'cold-start', remainingMs: (coldStartUntil - now) / 1000 });
+  const before = record ?? createRecord(epoch, now);
+  const { leases, indeterminateUntil } = before;
   const indeterminate: ClaimAnswer = {
     kind: 'indeterminate',
-    remainingMs: ((record?.indeterminateUntil ?? 0) - now) / 1000,
+    remainingMs: (indeterminateUntil - now) / 1000,
   };
   if (tags !== null && (record === null || record.tag === null || !tags.includes(record.tag))) {
     if (isIndeterminate(record)) return refuse(indeterminate);
     const after = wanted.isOfStranger === true ? record : giveTurn(opened, times);
     return { record: after, answer: { kind: 'not-current' } };
   }
-  const before = record ?? createRecord(epoch, now);
-  const { leases } = before;
   if (wanted.isOpen === true) return { record, answer: mayPass(before, now) };
   if (tags === null ? !isOpenToOthers(before, now) : leases.length > 0) {
     const busyUntil = Math.max(before.wantedUntil, ...leases.map(({ until }) => until));

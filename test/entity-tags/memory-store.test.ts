@@ -4,7 +4,7 @@ import { MemoryTagStore } from '../../src/entity-tags/memory-store.ts';
 import { describeTagStore, leaseMs, timesOf } from './tag-store.contract.ts';
 
 describeTagStore('memory', async () => {
-  let now = 1000;
+  let now = 100_000;
   const store = new MemoryTagStore({ times: timesOf(), now: () => now });
   return {
     store,

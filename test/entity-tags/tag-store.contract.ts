@@ -369,7 +369,39 @@ export function describeTagStore(name: string, create: () => Promise<StoreUnderT
       expect(await read(under, key, { newTag: B })).toBe(B);
     });
 
-    test('who reads what an applied write has replaced is told so, once', async () => {
+    test('whom a stranger got in the way of has a turn, which ends with a write of its tag', async () => {
+      const under = await create();
+      const key = freshKey();
+      const stranger = { token: 's', isOfStranger: true, isOpen: true } as const;
+      const passes = async () => (await under.store.claim(key, { ...stranger, tags: null })).kind;
+      const changes = () => end(under, key, { ...stranger, tagged: false, newTag: null });
+      const readAnew = async (newTag: string) => {
+        await under.advance(1);
+        expect(await read(under, key, { newTag })).toBe(newTag);
+      };
+      await read(under, key);
+      expect(await passes()).toBe('granted');
+      await changes();
+      // Another stranger has none, and nobody has one whom none was in the way of.
+      await under.store.claim(key, { token: 'x', tags: [A], isOfStranger: true });
+      await readAnew(B);
+      expect(await passes()).toBe('granted');
+      expect(await kindOf(under, key, 't1', [A])).toBe('not-current');
+      expect(await passes()).toBe('busy');
+      // A write without a tag does not end it.
+      expect(await kindOf(under, key, 't2', null)).toBe('granted');
+      await end(under, key, { token: 't2', tagged: false, newTag: C });
+      expect(await passes()).toBe('busy');
+      expect(await kindOf(under, key, 't3', [C])).toBe('granted');
+      expect(await passes()).toBe('busy');
+      await end(under, key, { token: 't3', newTag: A });
+      expect(await passes()).toBe('granted');
+      expect(await kindOf(under, key, 't4', [B])).toBe('not-current');
+      await under.advance(leaseMs / 3 + 1);
+      expect(await passes()).toBe('granted');
+    });
+
+    test('who reads what an applied write has replaced learns so, once', async () => {
       const under = await create();
       const key = freshKey();
       const isReplaced = async (more: Partial<ReadEnd> = {}) =>
