@@ -81,6 +81,15 @@ describe('a read', () => {
     expect(endOf(known).record).toMatchObject({ generation: 6, changedAt: now, tag: B });
   });
 
+  test('while a lease runs records nothing, and says what is known', () => {
+    const leased = { ...record, leases: [leaseOf()] };
+    const known = { ...leased, fingerprints: { v: { value: 'f', at: 1, fields: '' } } };
+    const answer = { tag: A, isUnchanged: false, isReplaced: false };
+    expect(endOf(leased)).toEqual({ record: leased, answer });
+    expect(endOf(known).answer).toEqual({ ...answer, isUnchanged: true });
+    expect(endOf(record, { fingerprint: null })).toEqual({ record, answer });
+  });
+
   test('tells how old a recorded variant is, in milliseconds', () => {
     const recorded = { ...record, fingerprints: { v: { value: 'f', at: now - 250_000, fields: '[]' } } };
     expect(lookUp(at(recorded), 'v').recorded).toEqual({ ageMs: 250, fields: '[]' });
@@ -97,6 +106,26 @@ describe('a write with a tag', () => {
   ])('of a lease of %i waits for others, and keeps new ones from passing it for %i', (lease, turn) => {
     const waiting = claim(at(beside), { token: 'w', tags: [A] }, { ...times, lease }).record;
     expect(waiting?.wantedUntil).toBe(now + turn);
+  });
+
+  test('waits for one with a tag without keeping anybody off, and so do others', () => {
+    const tagged = { ...record, leases: [leaseOf()] };
+    const crowd = { ...record, leases: Array.from({ length: 64 }, () => leaseOf({ tagged: false })) };
+    const busy = { kind: 'busy', remainingMs: 0.001 };
+    expect(claimOf(tagged)).toEqual({ record: tagged, answer: busy });
+    expect(claimOf(tagged, { tags: null })).toEqual({ record: tagged, answer: busy });
+    expect(claimOf(crowd, { tags: null })).toEqual({ record: crowd, answer: busy });
+  });
+
+  test('beside which another one runs is tainted, as that one is', () => {
+    const tainted = (stored: TagRecord, tags: readonly string[] | null = null) =>
+      claimOf(stored, { token: 'w', tags }).record?.leases.map((lease) => lease.tainted);
+    expect([tainted(beside), tainted(record), tainted(record, [A])]).toEqual([
+      [true, true],
+      [false],
+      [false],
+    ]);
+    expect(tainted({ ...record, tag: null, indeterminateUntil: now + 1 })).toEqual([true]);
   });
 
   test('is passed by others when its turn is over, not before', () => {
@@ -121,7 +150,34 @@ describe('a write with a tag', () => {
     });
   });
 
+  test('that changed nothing leaves no record of what nobody has, but all that says anything', () => {
+    const made = { ...record, tag: null, leases: [leaseOf()] };
+    const unsent = (stored: TagRecord | null) => endWrite(stored, { outcome: 'unsent' }).record;
+    expect([unsent(made), unsent(claimOf(null, { tags: null }).record)]).toEqual([null, null]);
+    expect(unsent({ ...made, tag: A })).toEqual(record);
+    for (const says of [{ changedAt: 7 }, { indeterminateUntil: now + 1 }]) {
+      expect(unsent({ ...made, ...says })).toEqual({ ...record, tag: null, ...says });
+    }
+    const other = { ...leaseOf(), token: 'other' };
+    expect(unsent({ ...made, leases: [leaseOf(), other] })?.leases).toEqual([other]);
+  });
+
+  test('runs out at its end, not before; one that has not left leaves the tag', () => {
+    const leased = { ...record, leases: [leaseOf()] };
+    expect(at(leased, now).record).toEqual(leased);
+    expect(at(leased, now + 1).record).toMatchObject({ tag: null, leases: [], changedAt: now + 1 });
+    const kept = { ...record, leases: [{ ...leaseOf(), sent: false }] };
+    expect(at(kept, now + 1).record).toEqual(record);
+    const unknown = { ...record, tag: null, indeterminateUntil: now, indeterminateTagged: true };
+    expect(at(unknown, now).record).toMatchObject({ indeterminateUntil: 0, indeterminateTagged: false });
+  });
+
   test('is told how long it waits', () => {
+    const cold = at(record, now, now - times.coldStart + 2_500_000);
+    expect(claim(cold, { token, tags: [A] }, times)).toEqual({
+      record,
+      answer: { kind: 'cold-start', remainingMs: 2500 },
+    });
     const unknown = { ...record, tag: null, indeterminateUntil: now + 2_500_000 };
     const answer = { kind: 'indeterminate', remainingMs: 2500 };
     expect(claimOf(unknown).answer).toEqual(answer);
