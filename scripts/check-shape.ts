@@ -35,6 +35,7 @@ const singleImporters: readonly (readonly [pattern: RegExp, why: string])[] = [
   [/^src\/admin\/admission\.ts$/, 'who gets in to the admin port'],
   [/^src\/http\/path-index\.ts$/, 'the look-up; the table above it is the rules'],
   [/^src\/config\/rules\.ts$/, 'what sections must not contradict; the loader only asks'],
+  [/^src\/redis\/watch\.ts$/, 'what is known of the servers; the calls to them are another thought'],
   [/^src\/redis\/claims\.ts$/, 'the protocol of a call that takes something (docs/decisions/store-calls.md)'],
   [/^src\/entity-tags\/(read|unleased-write)\.ts$/, 'one kind of request that the filter tells apart'],
   [/^src\/refresh-tokens\/replay\.ts$/, 'what a used token is answered; the refresh itself is another path'],

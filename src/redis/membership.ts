@@ -12,7 +12,7 @@ import {
 } from './members.ts';
 import type { Redis } from './redis.ts';
 
-export interface MembershipOptions {
+interface MembershipOptions {
   readonly redis: Redis;
   readonly prefix: string;
   readonly member: Member;

@@ -1,8 +1,8 @@
-import type { RedisKind } from './redis.ts';
+import type { Redis } from './redis.ts';
 
 /** What `store.url` says. */
 export interface RedisAddress {
-  readonly kind: RedisKind;
+  readonly kind: Redis['kind'];
   readonly tls: boolean;
   readonly hosts: readonly { readonly host: string; readonly port: number }[];
   /** Name of the primary that the Sentinels watch. */
@@ -27,7 +27,7 @@ export function parseRedisUrl(url: string): RedisAddress {
       'store.url is none of redis://host:port/db, rediss://…, redis+cluster://h1,h2, redis+sentinel://h1,h2/name',
     );
   }
-  const kind: RedisKind = topology === 'cluster' || topology === 'sentinel' ? topology : 'single';
+  const kind = topology === 'cluster' || topology === 'sentinel' ? topology : 'single';
   const parts = path.split('/').slice(1);
   const primaryName = kind === 'sentinel' ? decode(parts.shift() ?? '') : undefined;
   if (primaryName === '') throw new Error('store.url names no primary: redis+sentinel://h1,h2/name');
@@ -63,7 +63,7 @@ function parseUserinfo(userinfo: string | undefined): { username?: string; passw
   return { ...(username === '' ? {} : { username }), ...(password === '' ? {} : { password }) };
 }
 
-function parseDb(text: string, kind: RedisKind): number {
+function parseDb(text: string, kind: Redis['kind']): number {
   if (text === '') return 0;
   if (!/^\d{1,4}$/.test(text)) throw new Error('store.url has a malformed database number');
   if (kind === 'cluster' && Number(text) !== 0) throw new Error('store.url: a Cluster has only database 0');

@@ -7,7 +7,7 @@ import type { Health } from './store-health.ts';
  * away, nothing is ever sent twice.
  */
 export interface Redis {
-  readonly kind: RedisKind;
+  readonly kind: 'single' | 'cluster' | 'sentinel';
   /** One command, on the node of its keys. Rejects with `RedisUnavailable` only. */
   command(name: string, ...args: readonly RedisArgument[]): Promise<unknown>;
   /**
@@ -43,7 +43,6 @@ export interface Redis {
   close(): Promise<void>;
 }
 
-export type RedisKind = 'single' | 'cluster' | 'sentinel';
 export type RedisArgument = string | number | Buffer;
 
 /** A Lua script and the SHA-1 that Redis knows it by. */
@@ -58,7 +57,14 @@ export interface RedisScript {
 export interface RedisStatus {
   /** Whether the replicas confirm; undefined where none is asked for. */
   readonly replication: Health | undefined;
-  readonly claims: ClaimCounts;
+  readonly claims: {
+    readonly made: number;
+    readonly totalMs: number;
+    /** Those that too few replicas confirmed. */
+    readonly unconfirmed: number;
+    /** How many replicas confirmed the last one; undefined: none was asked. */
+    readonly lastConfirmed: number | undefined;
+  };
   /** What the servers told last; undefined before the first word. */
   readonly facts: ServerFacts | undefined;
   /** Commands that this user may not use and that are needed, by name. */
@@ -76,15 +82,6 @@ export interface ServerFacts {
   /** Which process holds the data, and which history it is: either changes at a restart or a failover. */
   readonly runIds: string;
   readonly replicationIds: string;
-}
-
-export interface ClaimCounts {
-  readonly made: number;
-  readonly totalMs: number;
-  /** Those that too few replicas confirmed. */
-  readonly unconfirmed: number;
-  /** How many replicas confirmed the last one; undefined: none was asked. */
-  readonly lastConfirmed: number | undefined;
 }
 
 /** Where a feature keeps its records in Redis. */

@@ -16,7 +16,7 @@ export interface RefreshTokensOptions {
   /** Milliseconds that a claim holds until it is confirmed: two calls to the store must fit. Default 2000. */
   readonly claimMs?: number;
   /** What becomes of a used token that comes again. Default `refuse`. */
-  readonly replay?: ReplayPolicy;
+  readonly replay?: 'refuse' | 'forward' | 'end-family';
   /** Milliseconds in which a used token gets the answer of its refresh again. Default 0: never. */
   readonly leewayMs?: number;
   /** Key of the digests; see `createDigests`. */
@@ -27,8 +27,6 @@ export interface RefreshTokensOptions {
   /** Monotonic milliseconds. Default `performance.now`. */
   readonly monotonicNow?: () => number;
 }
-
-export type ReplayPolicy = 'refuse' | 'forward' | 'end-family';
 
 /** What happened to a token, for counters; nothing of the token is in it. */
 export const refreshTokenEvents = [
@@ -62,22 +60,7 @@ export const refreshTokenEvents = [
 export type RefreshTokenEvent = (typeof refreshTokenEvents)[number];
 
 /** What the parts of this feature share. */
-export interface RefreshTokenContext
-  extends Required<
-    Pick<
-      RefreshTokensOptions,
-      | 'store'
-      | 'subjectOf'
-      | 'lifetimeMs'
-      | 'answerWithinMs'
-      | 'marginMs'
-      | 'claimMs'
-      | 'answerBytes'
-      | 'monotonicNow'
-      | 'replay'
-      | 'leewayMs'
-    >
-  > {
+export interface RefreshTokenContext extends Required<Omit<RefreshTokensOptions, 'digestKey' | 'onEvent'>> {
   readonly digests: Digests;
   readonly retries: RetryQueue;
   emit(event: RefreshTokenEvent): void;

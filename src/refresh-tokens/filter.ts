@@ -36,15 +36,13 @@ export interface RefreshTokens extends TokenMatcher {
       readonly identity: { readonly subject: string } | undefined;
     },
   ): Promise<ObservedHooks | Answer | Rejection | undefined>;
-  stats(): RefreshTokenStats;
+  stats(): {
+    readonly events: Readonly<Record<RefreshTokenEvent, number>>;
+    /** Writes that wait for the store to come back. */
+    readonly delayedWrites: number;
+  };
   /** Gives how many writes the store never took. */
   close(): Promise<number>;
-}
-
-export interface RefreshTokenStats {
-  readonly events: Readonly<Record<RefreshTokenEvent, number>>;
-  /** Writes that wait for the store to come back. */
-  readonly delayedWrites: number;
 }
 
 /** `paths`: how paths are read (`request`), as for the protected list. */

@@ -13,7 +13,7 @@ import type { FamilyId, Standing, SubjectDigest } from './token-store.ts';
  * What the shop did, as far as it can be told. `refused`: certainly nothing; `failed`: a complete answer, and it was not
  * what was asked (5xx, 3xx, 408), whatever happened behind it; `done`: what was asked; `unknown`: no answer came to its end.
  */
-export type ShopVerdict = 'refused' | 'failed' | 'done' | 'unknown';
+type ShopVerdict = 'refused' | 'failed' | 'done' | 'unknown';
 
 export function verdictOf(outcome: ForwardOutcome): ShopVerdict {
   if (outcome.kind === 'unsent') return 'refused';
@@ -109,7 +109,7 @@ export function subjectDigestOf(
 }
 
 /** What the shop's answer gives. */
-export interface IssuedTokens {
+interface IssuedTokens {
   readonly refreshToken: string;
   readonly accessToken: string | undefined;
   /** Lifetime of the refresh token, if the answer names one. */
@@ -119,7 +119,7 @@ export interface IssuedTokens {
 const longestLifetimeSeconds = 36_500 * 86_400;
 
 /** Every refresh token of an answer; `unreadable`: there may be some that cannot be read. */
-export type IssuedAnswer = readonly IssuedTokens[] | 'unreadable';
+type IssuedAnswer = readonly IssuedTokens[] | 'unreadable';
 
 /** Refresh tokens that one answer may hold; shops give one. */
 const most = 8;
@@ -199,7 +199,7 @@ function parseJson(octets: Buffer): unknown {
 }
 
 /** What a new token comes from. */
-export interface Descent {
+interface Descent {
   readonly subject: SubjectDigest | null;
   readonly family: FamilyId;
   /** Generation of the token that it was refreshed for; left out: its subject's own of this moment. */
@@ -238,6 +238,6 @@ export async function recordIssued(
  * The generation of a token that was issued so long ago: below that of any `mine` since, so that it was ended by it, and
  * above those before.
  */
-export function generationAgo({ generation, nowMicros }: Standing, agoMs: number): number {
+function generationAgo({ generation, nowMicros }: Standing, agoMs: number): number {
   return Math.max(0, Math.min(generation, Math.floor(nowMicros - (agoMs + clockSlackMs) * 1000)));
 }

@@ -1,19 +1,9 @@
 import * as steps from './protocol.ts';
 import { type Book, blankBook, blankRecord, type TokenRecord } from './protocol.ts';
-import {
-  type BookLimits,
-  type FamilyId,
-  type SubjectDigest,
-  strayMs,
-  type TokenDigest,
-  type TokenEntry,
-  type TokenState,
-  type TokenStore,
-  type TokenStoreOptions,
-  type Use,
-} from './token-store.ts';
+import type * as port from './token-store.ts';
+import { type FamilyId, type SubjectDigest, strayMs, type TokenDigest } from './token-store.ts';
 
-export interface MemoryTokenStoreOptions extends TokenStoreOptions {
+interface MemoryTokenStoreOptions extends port.TokenStoreOptions {
   /** Records of tokens that are kept; above, the tenth that expires first goes. Default 100000. */
   readonly maxRecords?: number;
   /** Milliseconds since 1970. Default `Date.now`. */
@@ -38,7 +28,7 @@ export type TokenSteps = Pick<
   | 'stateOf'
 >;
 
-const usualBook: BookLimits = { perSubject: 64, inAll: 10_000 };
+const usualBook: port.BookLimits = { perSubject: 64, inAll: 10_000 };
 /** Sealed answers that are kept for a leeway. */
 const maxAnswers = 1000;
 
@@ -49,7 +39,7 @@ interface Generations {
 }
 
 /** Refresh tokens of one process: nothing survives it. What went for want of room is the shop's to decide again. */
-export class MemoryTokenStore implements TokenStore {
+export class MemoryTokenStore implements port.TokenStore {
   readonly kind = 'memory';
   readonly #options: MemoryTokenStoreOptions;
   readonly #steps: TokenSteps;
@@ -101,7 +91,7 @@ export class MemoryTokenStore implements TokenStore {
     this.#store(token, this.#steps.markIndeterminate(this.#look(token), op));
   }
 
-  markUsed(token: TokenDigest, use: Use) {
+  markUsed(token: TokenDigest, use: port.Use) {
     const { lifetimeMs } = this.#options;
     const { record, answer } = this.#steps.markUsed(this.#look(token), use, lifetimeMs, this.#now(), () =>
       this.#isAdmitted(null),
@@ -111,7 +101,7 @@ export class MemoryTokenStore implements TokenStore {
     return answer;
   }
 
-  record(token: TokenDigest, issued: Parameters<TokenStore['record']>[1]) {
+  record(token: TokenDigest, issued: port.IssuedRecord) {
     this.#store(token, this.#steps.recordIssued(this.#look(token), issued, this.#now()));
   }
 
@@ -161,7 +151,7 @@ export class MemoryTokenStore implements TokenStore {
     else this.#generations.set(subject, known);
   }
 
-  async *list(subject?: SubjectDigest): AsyncIterable<TokenEntry> {
+  async *list(subject?: SubjectDigest): AsyncIterable<port.TokenEntry> {
     for (const [token, record] of [...this.#records]) {
       const { life } = record;
       if (life === null || (subject !== undefined && record.subject !== subject)) continue;
@@ -190,7 +180,7 @@ export class MemoryTokenStore implements TokenStore {
     return purged;
   }
 
-  #stateOf(record: TokenRecord): TokenState {
+  #stateOf(record: TokenRecord): port.TokenState {
     const { subject, family, generation } = record;
     const state = this.#steps.stateOf(record, this.#now());
     if (state === 'used') return state;

@@ -29,7 +29,7 @@ export type NotPlain =
   | 'method';
 
 /** How the body of a token request is written. */
-export type PlainType =
+type PlainType =
   | { readonly kind: 'json' }
   | { readonly kind: 'form' }
   | { readonly kind: 'multipart'; readonly boundary: string };

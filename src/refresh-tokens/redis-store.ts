@@ -1,29 +1,17 @@
 import { RedisUnavailable } from '../redis/faults.ts';
-import type { Redis, RedisArgument } from '../redis/redis.ts';
-import { buildTokenScripts, type TokenScripts } from './lua.ts';
 import {
-  type BookLimits,
-  type ClaimAnswer,
-  type FamilyId,
-  type IssuedRecord,
-  type NoteAnswer,
-  type Standing,
-  type SubjectDigest,
-  strayMs,
-  type TokenDigest,
-  type TokenEntry,
-  type TokenState,
-  type TokenStore,
-  type TokenStoreOptions,
-  type Use,
-} from './token-store.ts';
+  bucketOf,
+  type Redis,
+  type RedisArgument,
+  type RedisRecords,
+  runConfirmed,
+  slotOf,
+} from '../redis/redis.ts';
+import { buildTokenScripts, type TokenScripts } from './lua.ts';
+import type * as port from './token-store.ts';
+import { type FamilyId, type SubjectDigest, standingOf, strayMs, type TokenDigest } from './token-store.ts';
 
-export interface RedisTokenStoreOptions extends TokenStoreOptions {
-  readonly redis: Redis;
-  /** Begins every key; deployments that share a Redis need different ones. Default `shopward`. */
-  readonly keyPrefix?: string;
-  /** How many replicas must have a claim before it counts (`WAIT`). Default 0. */
-  readonly replicas?: number;
+interface RedisTokenStoreOptions extends port.TokenStoreOptions, RedisRecords {
   /** Default `buildTokenScripts()`. */
   readonly scripts?: TokenScripts;
 }
@@ -31,14 +19,14 @@ export interface RedisTokenStoreOptions extends TokenStoreOptions {
 /** Enough to spread over the nodes of a Cluster, few enough to walk through all of them. Never change it. */
 const buckets = 64;
 /** In each bucket: a bound over all of them would need a second slot. */
-const usualBook: BookLimits = { perSubject: 4, inAll: 256 };
+const usualBook: port.BookLimits = { perSubject: 4, inAll: 256 };
 /** Records that the command line reads or deletes at a time. */
 const chunk = 200;
 
 type Reply = readonly string[];
 
 /** Refresh tokens shared by every replica, in a Redis of one node, behind Sentinels, or in a Cluster. */
-export class RedisTokenStore implements TokenStore {
+export class RedisTokenStore implements port.TokenStore {
   readonly kind = 'redis';
   readonly #redis: Redis;
   readonly #prefix: string;
@@ -58,20 +46,19 @@ export class RedisTokenStore implements TokenStore {
     this.#tokenTimes = [...this.#times, strayMs(options.lifetimeMs), perSubject, inAll];
   }
 
-  async claim(token: TokenDigest, op: string, holdMs: number): Promise<ClaimAnswer> {
+  async claim(token: TokenDigest, op: string, holdMs: number): Promise<port.ClaimAnswer> {
     return readClaim(await this.#onToken('claim', token, op, holdMs));
   }
 
   async confirm(token: TokenDigest, op: string, holdMs: number): Promise<'confirmed' | 'lost'> {
-    if (this.#replicas === 0) return readConfirmation(await this.#onToken('confirm', token, op, holdMs));
-    const { reply, replicas } = await this.#redis.runScriptAndWait(
-      this.#scripts.confirm,
-      this.#tokenKeys(token),
-      [...this.#tokenTimes, packDigest(token), op, holdMs],
-      this.#replicas,
-    );
-    const answer = readConfirmation(toReply(reply));
-    if (answer === 'confirmed' && replicas < this.#replicas) throw new RedisUnavailable('noreplicas');
+    const args = [...this.#tokenTimes, packDigest(token), op, holdMs];
+    const keys = this.#tokenKeys(token);
+    const script = this.#scripts.confirm;
+    const { reply, isConfirmed } = await runConfirmed(this.#redis, script, keys, args, this.#replicas);
+    const [answer] = toReply(reply);
+    if (answer === 'lost') return answer;
+    if (answer !== 'confirmed') throw new RedisUnavailable('error');
+    if (!isConfirmed) throw new RedisUnavailable('noreplicas');
     return answer;
   }
 
@@ -83,7 +70,10 @@ export class RedisTokenStore implements TokenStore {
     await this.#onToken('markIndeterminate', token, op);
   }
 
-  async markUsed(token: TokenDigest, { owner, family, isProven, answer }: Use): Promise<FamilyId | 'full'> {
+  async markUsed(
+    token: TokenDigest,
+    { owner, family, isProven, answer }: port.Use,
+  ): Promise<FamilyId | 'full'> {
     const args = [
       packOwner(owner),
       family,
@@ -95,11 +85,14 @@ export class RedisTokenStore implements TokenStore {
     return reply === 'full' ? 'full' : ((reply ?? family) as FamilyId);
   }
 
-  async record(token: TokenDigest, { subject, generation, family, lifetimeMs }: IssuedRecord): Promise<void> {
+  async record(
+    token: TokenDigest,
+    { subject, generation, family, lifetimeMs }: port.IssuedRecord,
+  ): Promise<void> {
     await this.#onToken('record', token, packOwner(subject), generation, family, lifetimeMs);
   }
 
-  async addToSubject(subject: SubjectDigest, token: TokenDigest, lifetimeMs: number): Promise<Standing> {
+  async addToSubject(subject: SubjectDigest, token: TokenDigest, lifetimeMs: number): Promise<port.Standing> {
     const [generation, nowMicros] = await this.#onSubject('add', subject, packDigest(token), lifetimeMs);
     return { generation: Number(generation), nowMicros: Number(nowMicros) };
   }
@@ -118,7 +111,7 @@ export class RedisTokenStore implements TokenStore {
     return endedAt !== '';
   }
 
-  async noteRevocation(token: TokenDigest, by: SubjectDigest, op: string): Promise<NoteAnswer> {
+  async noteRevocation(token: TokenDigest, by: SubjectDigest, op: string): Promise<port.NoteAnswer> {
     const [answer] = await this.#onToken('noteRevocation', token, packDigest(by), op);
     if (answer === 'noted' || answer === 'foreign' || answer === 'full') return answer;
     throw new RedisUnavailable('error');
@@ -142,13 +135,13 @@ export class RedisTokenStore implements TokenStore {
     await this.#onSubject('settleAll', subject, op, noted, stands ? '1' : '0');
   }
 
-  async *list(subject?: SubjectDigest): AsyncIterable<TokenEntry> {
-    const generationOf = remember((owner: SubjectDigest) => this.generationOf(owner));
-    const isFamilyEnded = remember((family: FamilyId) => this.isFamilyEnded(family));
+  async *list(subject?: SubjectDigest): AsyncIterable<port.TokenEntry> {
+    const remembered = {
+      generationOf: remember((owner: SubjectDigest) => this.generationOf(owner)),
+      isFamilyEnded: remember((family: FamilyId) => this.isFamilyEnded(family)),
+    };
     for await (const tokens of this.#digests(subject)) {
-      const entries = await Promise.all(
-        tokens.map((token) => this.#look(token, generationOf, isFamilyEnded)),
-      );
+      const entries = await Promise.all(tokens.map((token) => this.#look(token, remembered)));
       for (const entry of entries) if (entry !== null) yield entry;
     }
   }
@@ -170,22 +163,18 @@ export class RedisTokenStore implements TokenStore {
 
   async #look(
     token: TokenDigest,
-    generationOf: (owner: SubjectDigest) => Promise<number>,
-    isFamilyEnded: (family: FamilyId) => Promise<boolean>,
-  ): Promise<TokenEntry | null> {
+    remembered: Parameters<typeof standingOf>[0],
+  ): Promise<port.TokenEntry | null> {
     const reply = await this.#onToken('look', token);
     if (reply.length === 0) return null;
-    const [own = '', owner = '', generation, root = '', issued, expires, used, revoked] = reply;
-    const subject = owner === '' ? null : unpackDigest<SubjectDigest>(owner);
-    const family = root === '' ? null : (root as FamilyId);
-    const isOver =
-      (subject !== null && Number(generation) < (await generationOf(subject))) ||
-      (family !== null && (await isFamilyEnded(family)));
+    const [own = '', owner = '', generation = '0', root = '', issued, expires, used, revoked] = reply;
+    const roots = readRoots(owner, generation, root);
+    const { isOver } = await standingOf(remembered, roots);
     return {
       token,
-      subject,
-      family,
-      state: isOver && own !== 'used' ? 'revoked' : (own as TokenState),
+      subject: roots.subject,
+      family: roots.family,
+      state: isOver && own !== 'used' ? 'revoked' : (own as port.TokenState),
       issuedAtMs: Number(issued),
       expiresAtMs: Number(expires),
       usedAtMs: used ? Number(used) : null,
@@ -197,7 +186,7 @@ export class RedisTokenStore implements TokenStore {
   async *#digests(subject: SubjectDigest | undefined, untilMs?: number): AsyncIterable<TokenDigest[]> {
     const indexes =
       subject === undefined
-        ? Array.from({ length: buckets }, (_, bucket) => `${this.#slot(bucket)}:expiry`)
+        ? Array.from({ length: buckets }, (_, bucket) => `${slotOf(this.#prefix, 'tokens', bucket)}:expiry`)
         : [this.#subjectKeys(subject)[1]];
     for (const index of indexes) {
       // Read whole before anything is deleted, so that positions do not move.
@@ -228,35 +217,30 @@ export class RedisTokenStore implements TokenStore {
   }
 
   async #onFamily(name: keyof TokenScripts, family: FamilyId, ...args: RedisArgument[]): Promise<Reply> {
-    const key = `${this.#slot(Buffer.from(family, 'base64url').readUInt32BE(0) % buckets)}:family:${family}`;
+    const bucket = Buffer.from(family, 'base64url').readUInt32BE(0) % buckets;
+    const key = `${slotOf(this.#prefix, 'tokens', bucket)}:family:${family}`;
     return toReply(await this.#redis.runScript(this.#scripts[name], [key], [...this.#times, ...args]));
   }
 
   #tokenKeys(token: TokenDigest): string[] {
-    const slot = this.#slot(bucketOf(token));
+    const slot = this.#slotOf(token);
     const packed = packDigest(token);
     return [`${slot}:${packed}`, `${slot}:expiry`, `${slot}:answer:${packed}`, `${slot}:book`];
   }
 
   #subjectKeys(subject: SubjectDigest): [string, string] {
-    const slot = this.#slot(bucketOf(subject));
+    const slot = this.#slotOf(subject);
     const packed = packDigest(subject);
     return [`${slot}:subject:${packed}`, `${slot}:of:${packed}`];
   }
 
-  /** Braces hold our own bucket number only: nobody can choose a slot. */
-  #slot(bucket: number): string {
-    return `${this.#prefix}:{tokens-${bucket}}`;
+  #slotOf(digest: TokenDigest | SubjectDigest): string {
+    return slotOf(this.#prefix, 'tokens', bucketOf(digest, buckets));
   }
 }
 
 /** The script checks by Redis' own clock; this only bounds what is looked at. */
 const clockSlackMs = 60_000;
-
-/** Digests are spread evenly by their first characters. */
-function bucketOf(digest: string): number {
-  return Number.parseInt(digest.slice(0, 8), 16) % buckets;
-}
 
 /** As it stands in keys and values: a third shorter than hexadecimal, and a record is mostly digests. */
 export function packDigest(digest: TokenDigest | SubjectDigest): string {
@@ -284,12 +268,7 @@ function toReply(reply: unknown): Reply {
   return Array.isArray(reply) ? reply.map(String) : [];
 }
 
-function readConfirmation([answer]: Reply): 'confirmed' | 'lost' {
-  if (answer === 'confirmed' || answer === 'lost') return answer;
-  throw new RedisUnavailable('error');
-}
-
-function readClaim([kind, ...rest]: Reply): ClaimAnswer {
+function readClaim([kind, ...rest]: Reply): port.ClaimAnswer {
   switch (kind) {
     case 'granted': {
       const [subject = '', generation = '0', family = '', known, ...revokedBy] = rest;
@@ -320,7 +299,7 @@ function readClaim([kind, ...rest]: Reply): ClaimAnswer {
   }
 }
 
-function readRoots(subject: string, generation: string, family: string) {
+function readRoots(subject: string, generation: string, family: string): port.Roots {
   return {
     subject: subject === '' ? null : unpackDigest<SubjectDigest>(subject),
     generation: Number(generation),

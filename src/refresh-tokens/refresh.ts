@@ -16,7 +16,14 @@ import {
 } from './issue.ts';
 import { refuseForNow, refuseRefresh, refuseUnknown } from './refusals.ts';
 import { answerReplay, type PresentedToken, sealForLeeway } from './replay.ts';
-import type { ClaimAnswer, FamilyId, SubjectDigest, TokenDigest, Use } from './token-store.ts';
+import {
+  type ClaimAnswer,
+  type FamilyId,
+  type SubjectDigest,
+  standingOf,
+  type TokenDigest,
+  type Use,
+} from './token-store.ts';
 
 /** A refresh on its way. */
 interface Refresh {
@@ -93,12 +100,11 @@ async function claimToken({ context, op }: Refresh, token: TokenDigest): Promise
   if (answer.kind !== 'granted') return answer;
   const { subject, family, isKnown, revokedBy } = answer;
   // After the claim, so that a `mine` or an end that was there before this request began is seen for certain.
-  const [confirmation, since, isEnded] = await Promise.all([
+  const [confirmation, { since, isOver }] = await Promise.all([
     store.confirm(token, op, answerWithinMs + marginMs),
-    subject === null ? 0 : store.generationOf(subject),
-    family === null ? false : store.isFamilyEnded(family),
+    standingOf(store, answer),
   ]);
-  if (answer.generation < since || isEnded) return { kind: 'revoked' };
+  if (isOver) return { kind: 'revoked' };
   if (confirmation === 'lost') return { kind: 'lost' };
   return { kind: 'claimed', token, subject, since, family, isKnown, revokedBy };
 }

@@ -7,7 +7,7 @@ import type { RefreshTokenContext } from './context.ts';
 import type { TokenEndpoint } from './endpoints.ts';
 import { readsAnswer, verdictOf } from './issue.ts';
 import { refuseRefresh } from './refusals.ts';
-import type { TokenDigest, UsedAnswer } from './token-store.ts';
+import { standingOf, type TokenDigest, type UsedAnswer } from './token-store.ts';
 
 /** A refresh token as a request names it. */
 export interface PresentedToken {
@@ -32,7 +32,7 @@ export async function answerReplay(
   const isWithinLeeway = used.usedForMs < leewayMs;
   if (isWithinLeeway && !isObserved && used.sealed !== null) {
     const answer = openAnswer(sealedFor(presented), used.sealed);
-    if (answer !== undefined && !(await isOver(context, used))) {
+    if (answer !== undefined && !(await standingOf(context.store, used)).isOver) {
       emit('exchange-repeated');
       return answer;
     }
@@ -86,17 +86,6 @@ async function endFamily(
   emit('family-ended');
 }
 
-async function isOver(
-  { store }: RefreshTokenContext,
-  { subject, generation, family }: UsedAnswer,
-): Promise<boolean> {
-  const [since, isEnded] = await Promise.all([
-    subject === null ? 0 : store.generationOf(subject),
-    family === null ? false : store.isFamilyEnded(family),
-  ]);
-  return isEnded || generation < since;
-}
-
 function sealedFor({ text, digest, endpoint }: PresentedToken): SealedFor {
   return { token: text, context: `${digest} ${endpoint.method} ${endpoint.path}` };
 }
@@ -105,7 +94,7 @@ function sealedFor({ text, digest, endpoint }: PresentedToken): SealedFor {
  * The answer of a refresh, sealed for whoever sends the same token again: AES-256-GCM under a key that HKDF-SHA-256
  * (RFC 5869) makes of the token. The store keeps what is sealed beside the token's digest, and cannot open it.
  */
-export interface SealedFor {
+interface SealedFor {
   /** As it was sent: another spelling of it opens nothing. */
   readonly token: string;
   /** What the answer is bound to: its digest, its endpoint. */
@@ -117,7 +106,7 @@ const maxBodyBytes = 16_384;
 const [ivBytes, tagBytes] = [12, 16];
 
 /** Undefined where the body is too long, or coded as the next client may not want it. */
-export function sealAnswer(
+function sealAnswer(
   { token, context }: SealedFor,
   { status, fields, body }: { readonly status: number; readonly fields: FieldList; readonly body: Buffer },
 ): string | undefined {
@@ -130,7 +119,7 @@ export function sealAnswer(
 }
 
 /** Undefined where it was sealed for another token, or for another endpoint. */
-export function openAnswer({ token, context }: SealedFor, sealed: string): Answer | undefined {
+function openAnswer({ token, context }: SealedFor, sealed: string): Answer | undefined {
   const octets = Buffer.from(sealed, 'base64url');
   if (octets.length < ivBytes + tagBytes) return undefined;
   const decipher = createDecipheriv('aes-256-gcm', keyOf(token), octets.subarray(0, ivBytes))

@@ -1,9 +1,9 @@
 import { RedisUnavailable } from '../redis/faults.ts';
 
 /** A write that bears repetition. `isLate`: an earlier try got no answer. */
-export type RetriedWrite = (isLate: boolean) => unknown;
+type RetriedWrite = (isLate: boolean) => unknown;
 
-export interface RetryQueueOptions {
+interface RetryQueueOptions {
   /** Milliseconds between two tries. Default 250. */
   readonly retryMs?: number;
   /** Writes that may wait; one more is lost. Default 10000. */

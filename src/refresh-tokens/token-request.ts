@@ -76,12 +76,12 @@ function isAnotherGrant(grant: string): boolean {
 }
 
 /** The name of a field that holds a token or a grant, as it was configured, and what it folds to. */
-export interface FieldName {
+interface FieldName {
   readonly exact: string;
   readonly folded: string;
 }
 
-export function fieldNameOf(exact: string): FieldName {
+function fieldNameOf(exact: string): FieldName {
   return { exact, folded: foldName(exact) };
 }
 
@@ -110,7 +110,7 @@ export function isOtherSpelling(name: string, { exact, folded }: FieldName): boo
  * Whether a value could be taken for the field by a reader of another format: it spells the name, with more around it
  * than words have. `refresh_token` as a grant and `refresh-tokens` as a type are words.
  */
-export function hidesField(value: string, { folded }: FieldName): boolean {
+function hidesField(value: string, { folded }: FieldName): boolean {
   return !isTooShort(value, folded) && !plainWords.test(value) && foldName(value).includes(folded);
 }
 

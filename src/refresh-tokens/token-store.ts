@@ -47,29 +47,37 @@ export type SubjectDigest = string & { readonly subjectDigest: true };
 /** Random; names all tokens that descend from one login. */
 export type FamilyId = string & { readonly familyId: true };
 
+/** By the store's clock when a token was issued. */
+export interface Standing {
+  readonly generation: number;
+  /** Microseconds since 1970. */
+  readonly nowMicros: number;
+}
+
 export type NoteAnswer = 'noted' | 'foreign' | 'full';
 
+/** What ends a token with others: its subject's `mine`, the end of its family. */
+export interface Roots {
+  readonly subject: SubjectDigest | null;
+  readonly generation: number;
+  readonly family: FamilyId | null;
+}
+
 export type ClaimAnswer =
-  | {
+  | (Roots & {
       readonly kind: 'granted';
-      readonly subject: SubjectDigest | null;
-      readonly generation: number;
-      readonly family: FamilyId | null;
       /** It was issued, or refreshed, through shopward. */
       readonly isKnown: boolean;
       /** Who has revoked it, where it is not known whose it is. */
       readonly revokedBy: readonly SubjectDigest[];
-    }
+    })
   | UsedAnswer
   | { readonly kind: 'revoked' | 'expired' }
   /** Another refresh of it is under way, for so long at most; or it is over, and its outcome is not known. */
   | { readonly kind: 'in-exchange'; readonly remainingMs: number; readonly isIndeterminate: boolean };
 
-export interface UsedAnswer {
+export interface UsedAnswer extends Roots {
   readonly kind: 'used';
-  readonly subject: SubjectDigest | null;
-  readonly generation: number;
-  readonly family: FamilyId | null;
   /** How long the token was to live; 0: nobody knows. */
   readonly lifetimeMs: number;
   /** Milliseconds since it was refreshed. */
@@ -95,12 +103,6 @@ export interface IssuedRecord {
   readonly lifetimeMs: number;
 }
 
-export interface Standing {
-  readonly generation: number;
-  /** Microseconds since 1970 by the store's clock. */
-  readonly nowMicros: number;
-}
-
 export type TokenState = 'valid' | 'in-exchange' | 'used' | 'revoked' | 'expired';
 
 /** A token as ops may see it; times are milliseconds since 1970 by the store's clock. */
@@ -114,6 +116,18 @@ export interface TokenEntry {
   readonly usedAtMs: number | null;
   /** Null too where it went with all of its subject's, or of its family. */
   readonly revokedAtMs: number | null;
+}
+
+/** The generation of the token's subject, and whether the token went with all of its subject's or of its family. */
+export async function standingOf(
+  store: Pick<TokenStore, 'generationOf' | 'isFamilyEnded'>,
+  { subject, generation, family }: Roots,
+): Promise<{ readonly since: number; readonly isOver: boolean }> {
+  const [since, isEnded] = await Promise.all([
+    subject === null ? 0 : store.generationOf(subject),
+    family === null ? false : store.isFamilyEnded(family),
+  ]);
+  return { since, isOver: isEnded || generation < since };
 }
 
 /** What both stores are built from. */
