@@ -24,8 +24,10 @@ const singleImporters: readonly (readonly [pattern: RegExp, why: string])[] = [
     'the state of one exchange in an engine, which the suites play scripts through',
   ],
   [/^src\/telemetry\/(tracing)\.ts$/, 'the one place that knows a library from within'],
-  [/^src\/app\/(protection|public-port|refresh-tokens)\.ts$/, 'what the composition root wires, a part each'],
-  [/^src\/app\/admin-parts\.ts$/, 'the words in which the console speaks of each dependency'],
+  [
+    /^src\/app\/(access|entity-tags|public-port|refresh-tokens|store)\.ts$/,
+    'what the composition root wires, a part each',
+  ],
   [
     /^src\/cli\/(admin-verbs|check|explain|init|protected|serve|tokens|verify)\.ts$/,
     'a verb; it is loaded when it is asked for',

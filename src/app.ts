@@ -1,24 +1,18 @@
-import { addressUrl } from './app/address-url.ts';
-import { type Admin, createAdmin, type Explain } from './app/admin.ts';
-import { createCanonicalise } from './app/canonicalise.ts';
-import { entityTagsDefinition } from './app/entity-tags.ts';
-import type { FilterDefinition } from './app/filter-definition.ts';
-import { createFilters, filterDefinitions } from './app/filters.ts';
-import { createForwarding, upstreamHostOf } from './app/forwarding.ts';
-import { createProcessStatus, type ProcessStatus } from './app/process-status.ts';
-import { createProtection } from './app/protection.ts';
+import { createAccess } from './app/access.ts';
+import { type Admin, addressUrl, createAdmin, type Explain } from './app/admin.ts';
+import { createFilters, type FilterDefinition } from './app/filter-definition.ts';
+import { filterDefinitions } from './app/filters.ts';
+import { createProcessStatus, Drain, type ProcessStatus } from './app/process-status.ts';
 import { createPublicPort, type PublicPort } from './app/public-port.ts';
-import { refreshTokensDefinition } from './app/refresh-tokens.ts';
-import { urlResolverDefinition } from './app/url-resolver.ts';
-import { listCounters } from './app/watched-list.ts';
-import { type Secrets, SecretsInForce } from './app/watched-secrets.ts';
+import { type Secrets, SecretsInForce } from './app/secrets.ts';
+import { memoryStore, openStore } from './app/store.ts';
+import { createForwarding, type Forwarding, upstreamHostOf } from './app/upstream.ts';
 import type { Config } from './config/schema.ts';
 import type { Component } from './lib/component.ts';
 import { hearFaults } from './lib/faults.ts';
 import type { FileBytes } from './lib/watched-file.ts';
-import type { ExchangeContext } from './server/exchange.ts';
 import { createAccessLog, type ExchangeRecord } from './telemetry/exchange-record.ts';
-import { type Log, logMetrics } from './telemetry/log.ts';
+import { type Log, logComponent } from './telemetry/log.ts';
 import { createMetrics, type Metrics, type MetricValues } from './telemetry/metrics.ts';
 import { loadTracing } from './telemetry/tracing.ts';
 
@@ -33,7 +27,7 @@ export interface App {
    */
   close(graceMs?: number): Promise<void>;
   /** What the admin port tells, for whoever has it. */
-  readonly inside: ProcessStatus;
+  readonly status: ProcessStatus;
   metricValues(): Promise<MetricValues>;
   /** A new content of the protected list, where the primary follows it. */
   applyList(content: FileBytes): Promise<void>;
@@ -41,7 +35,7 @@ export interface App {
   applySecrets(secrets: Secrets): void;
 }
 
-export interface AppInput {
+interface AppInput {
   readonly config: Config;
   /** Text of the protected list, as it was checked with the configuration. */
   readonly protectedList: string;
@@ -60,57 +54,57 @@ export interface AppInput {
 /** How long a drain waits for requests in flight. */
 const drainMs = 30_000;
 
-/** The composition root: features, then the port that clients use, then the one that operators use. */
+/** The composition root: components, then the port that clients use, then the one that operators use. */
 export async function createApp(input: AppInput): Promise<App> {
-  const { config, log, worker } = input;
+  const { config, log, worker, explain, version = '' } = input;
   const metrics = createMetrics();
-  const features = await createFeatures(input, metrics);
-  const { protection, forwarding } = features;
-  const { list, keys } = protection;
+  const { list, keys, forwarding, store, filters, rules } = await createFeatures(input, metrics);
+  const tracing = await loadTracing();
+  const accessLog = createAccessLog({ log });
   let admin: Admin | undefined;
-  const record = await createRecorder(input, metrics, (ended) => admin?.note(ended));
+  const port = createPublicPort({
+    config,
+    rules,
+    forwarding,
+    tls: input.secrets.tls,
+    record(record, request) {
+      metrics.observeExchange(record);
+      tracing?.note(record, request);
+      forwarding.component.activity.note(record, Date.now());
+      admin?.note(record);
+      worker?.onExchange(record);
+      accessLog.write(record);
+    },
+    log,
+  });
   hearFaults((fault) =>
     log.error({ event: 'fault', err: fault }, 'an exchange met a fault, and ended alone'),
   );
-  const port = createPublicPort({
-    config,
-    canonicalise: createCanonicalise(config, upstreamHostOf(config)),
-    rules: features.rules,
-    forwarding,
-    tls: input.secrets.tls,
-    record,
-    log,
-  });
   const secrets = new SecretsInForce(input.secrets);
-  let draining = false;
-  const inside = createProcessStatus({
-    ...features,
-    config,
+  keys.useSecret(input.secrets.tokenSecret);
+  const drain = new Drain();
+  /** In the order of their start, and of their reasons in `/readyz`; they are let go in the other one. */
+  const components: readonly Component[] = [
+    drain,
+    keys,
+    rules.accessToken,
     list,
     secrets,
-    keys: keys.source,
-    forwarder: forwarding.forwarder,
-    metrics,
-    log,
-    isDraining: () => draining,
-    connectionProblems: port.connectionProblems,
-  });
-  for (const { metrics: specs = [] } of [...features.parts, protection, port, secrets]) {
-    metrics.register(...specs);
-  }
-  metrics.register(...logMetrics);
+    logComponent,
+    ...port.components,
+    store ?? memoryStore,
+    ...filters.components,
+    forwarding.component,
+  ];
+  for (const component of components) metrics.register(...(component.metrics ?? []));
+  const status = createProcessStatus({ components, metrics, keys, store, filters });
   if (worker === undefined) {
-    metrics.register(...listCounters(list));
-    const { explain, version = '' } = input;
-    admin = createAdmin({ config, explain, version, list, inside, metrics, log, now: Date.now });
+    admin = createAdmin({ config, explain, version, list, status, metrics, log, now: Date.now });
   }
-  keys.useSecret(input.secrets.tokenSecret);
 
   return {
-    ...createLifeCycle(input, features, port, admin, () => {
-      draining = true;
-    }),
-    inside,
+    ...createLifeCycle(input, components, { port, admin, drain, webSockets: forwarding.webSockets }),
+    status,
     metricValues: metrics.values,
     applyList: list.apply,
     applySecrets(changed) {
@@ -122,85 +116,38 @@ export async function createApp(input: AppInput): Promise<App> {
   };
 }
 
-type Features = Awaited<ReturnType<typeof createFeatures>>;
-
 /** What is protected, the way to the shop, the store, and every filter of them. */
-async function createFeatures(input: AppInput, metrics: Metrics) {
-  const { config, protectedList, log, filters = filterDefinitions } = input;
-  const isWatched = input.worker === undefined;
-  const protection = createProtection({ config, protectedList, isWatched, log, now: Date.now });
+async function createFeatures({ config, log, worker, ...input }: AppInput, metrics: Metrics) {
+  const access = createAccess(config, input.protectedList, worker === undefined, log);
   const forwarding = await createForwarding(config);
-  const redis =
-    config.store.url.kind === 'memory'
-      ? undefined
-      : (await import('./app/redis.ts')).openRedis(config, config.store.url, log);
-  const created = createFilters(
-    {
-      config,
-      list: protection.list,
-      redis,
-      upstreamHost: upstreamHostOf(config),
-      createQuestionEngine: forwarding.createQuestionEngine,
-      log,
-      metrics,
-    },
-    filters,
+  const store = await openStore(config, log);
+  const { list, accessToken } = access;
+  const { createQuestionEngine } = forwarding;
+  const upstreamHost = upstreamHostOf(config);
+  const filters = createFilters(
+    { config, list, redis: store, upstreamHost, createQuestionEngine, log, metrics },
+    input.filters ?? filterDefinitions,
   );
-  /** In the order in which they are started; let go in the other one. */
-  const parts: Component[] = [
-    ...(redis ? [redis] : []),
-    ...created.endpoints,
-    ...created.filters,
-    forwarding.component,
-  ];
-  return {
-    protection,
-    forwarding,
-    redis,
-    tags: created.get(entityTagsDefinition) ?? (false as const),
-    tokens: created.get(refreshTokensDefinition) ?? (false as const),
-    sharing: redis?.sharing,
-    resolver: created.get(urlResolverDefinition) ?? (false as const),
-    parts,
-    rules: {
-      endpoints: created.endpoints,
-      accessToken: protection.accessToken,
-      filters: created.filters,
-      observe: config.mode === 'observe',
-    },
+  const rules = {
+    endpoints: filters.endpoints,
+    accessToken,
+    filters: filters.filters,
+    observe: config.mode === 'observe',
   };
+  return { ...access, forwarding, store, filters, rules };
 }
 
-/** What hears of each request once it has ended. */
-async function createRecorder(
-  { log, worker }: AppInput,
-  metrics: Metrics,
-  noteForAdmin: (record: ExchangeRecord) => void,
-): Promise<ExchangeContext['record']> {
-  const tracing = await loadTracing();
-  const accessLog = createAccessLog({ log });
-  return (record, request) => {
-    metrics.observeExchange(record);
-    tracing?.note(record, request);
-    noteForAdmin(record);
-    worker?.onExchange(record);
-    accessLog.write(record);
-  };
-}
-
-/** Keys come first and go first, the admin port is there until the end. */
+/** The ports open after everything else and close before it, but the admin port, which is there until the end. */
 function createLifeCycle(
   { config, secrets, log }: AppInput,
-  { protection, forwarding, parts }: Features,
-  port: PublicPort,
-  admin: Admin | undefined,
-  onDrain: () => void,
+  components: readonly Component[],
+  { port, admin, drain, webSockets }: Ends,
 ): Pick<App, 'listen' | 'reload' | 'close'> {
   return {
     async listen() {
       if (config.mode === 'observe')
         log.warn({ event: 'observe' }, 'OBSERVE MODE: refusals are only counted');
-      for (const part of [protection, ...parts]) await part.start?.();
+      for (const component of components) await component.start?.();
       const address = await port.listen();
       const adminAddress = await admin?.server.listen();
       return {
@@ -209,15 +156,21 @@ function createLifeCycle(
       };
     },
     async reload() {
-      for (const part of [protection, ...parts]) await part.reload?.();
+      for (const component of components) await component.reload?.();
     },
     async close(graceMs = config.listen.drainDelay) {
-      onDrain();
+      drain.begin();
       // Not before the end of the grace: new ones may still be opened in it.
-      setTimeout(() => forwarding.webSockets?.close(), graceMs);
+      setTimeout(() => webSockets?.close(), graceMs);
       await port.drain({ graceMs, withinMs: drainMs });
-      for (const part of [protection, ...parts.toReversed()]) await part.close?.();
+      for (const component of components.toReversed()) await component.close?.();
       await admin?.server.close();
     },
   };
+}
+
+interface Ends extends Pick<Forwarding, 'webSockets'> {
+  readonly port: PublicPort;
+  readonly admin: Admin | undefined;
+  readonly drain: Drain;
 }

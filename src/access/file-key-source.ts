@@ -143,12 +143,12 @@ function checkKeyCount(keys: number): KeyProblem[] {
 }
 
 /** Larger ones are not key files. */
-const maxFileBytes = 256 * 1024;
+export const maxKeyFileBytes = 256 * 1024;
 
 async function readKeyFile(file: string, algorithms: readonly string[]): Promise<KeyDocument> {
   try {
     const { size } = await stat(file);
-    if (size > maxFileBytes) return unreadable('is larger than 256 KiB');
+    if (size > maxKeyFileBytes) return unreadable('is larger than 256 KiB');
     return readKeyDocument(await readFile(file, 'utf8'), algorithms);
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? ` (${String(error.code)})` : '';

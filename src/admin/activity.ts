@@ -2,6 +2,7 @@ import { type ProtectedResource, resourceId } from '../access/protected-list.ts'
 import { routeKey } from '../access/protected-list-review.ts';
 import type { RejectionName } from '../http/rejection.ts';
 import type { ExchangeRecord } from '../telemetry/exchange-record.ts';
+import { UpstreamActivity } from '../upstream/upstream-component.ts';
 import { rejectionKind } from './outcome.ts';
 
 /** What the proxy did since its start. Counts of rows outlive reloads of the list. */
@@ -15,16 +16,6 @@ export interface Activity {
   countRows(rows: readonly CountedRow[]): (Readonly<ExchangeCount> | undefined)[];
 }
 
-export interface UpstreamActivity {
-  answers: number;
-  lastAnswerMs: number;
-  failures: number;
-  lastFailureMs: number;
-  lastFailure: RejectionName | undefined;
-  /** The first failure behind the last answer; 0: it is not failing. */
-  failingSinceMs: number;
-}
-
 /** Twice the longest list that is promised; beyond it new routes are not counted. */
 const maxRoutes = 20_000;
 
@@ -32,14 +23,7 @@ const maxRoutes = 20_000;
 export function createActivity(): Activity {
   const total = startCount();
   const open = startCount();
-  const upstream: UpstreamActivity = {
-    answers: 0,
-    lastAnswerMs: 0,
-    failures: 0,
-    lastFailureMs: 0,
-    lastFailure: undefined,
-    failingSinceMs: 0,
-  };
+  const upstream = new UpstreamActivity();
   const routes = new Map<string, Map<string, ExchangeCount>>();
 
   const countOf = ({ route, method }: ExchangeRecord): ExchangeCount | undefined => {
@@ -67,16 +51,7 @@ export function createActivity(): Activity {
       addExchange(total, record, nowMs);
       const count = countOf(record);
       if (count !== undefined) addExchange(count, record, nowMs);
-      if (record.rejection?.startsWith('upstream-')) {
-        upstream.failures++;
-        upstream.failingSinceMs ||= nowMs;
-        upstream.lastFailureMs = nowMs;
-        upstream.lastFailure = record.rejection;
-      } else if (record.decision === 'forwarded') {
-        upstream.answers++;
-        upstream.lastAnswerMs = nowMs;
-        upstream.failingSinceMs = 0;
-      }
+      upstream.note(record, nowMs);
     },
     countRows: createRowCounts(routes),
   };

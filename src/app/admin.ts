@@ -1,7 +1,9 @@
+import type { AddressInfo } from 'node:net';
 import type { ProtectedList } from '../access/protected-list.ts';
+import type { WatchedList } from '../access/watched-list.ts';
 import { type Activity, createActivity } from '../admin/activity.ts';
 import type { AdminEndpoint } from '../admin/admin-endpoint.ts';
-import { type AdminServer, createAdminServer, type Readiness } from '../admin/admin-server.ts';
+import { type AdminServer, createAdminServer } from '../admin/admin-server.ts';
 import { createDecisionSearchEndpoint } from '../admin/decision-search.ts';
 import { createDecisionLog, createDecisionsEndpoint, type DecisionLog } from '../admin/decisions.ts';
 import { createDrift, type Drift } from '../admin/drift.ts';
@@ -20,8 +22,7 @@ import { gauge } from '../lib/component.ts';
 import type { ExchangeRecord } from '../telemetry/exchange-record.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
-import type { ProcessStatus } from './process-status.ts';
-import type { WatchedList } from './watched-list.ts';
+import { conditionOf, type ProcessStatus, readinessOf } from './process-status.ts';
 
 /** What would happen to a request under a list; the answer is shown as it is. */
 export type Explain = (method: string, url: string, config: Config, list: ProtectedList) => unknown;
@@ -33,7 +34,7 @@ export interface AdminInput {
   readonly version: string;
   readonly list: WatchedList;
   /** The process that serves, or all of them. */
-  readonly inside: ProcessStatus;
+  readonly status: ProcessStatus;
   readonly metrics: Pick<Metrics, 'register'>;
   readonly log: Log;
   readonly now: () => number;
@@ -59,15 +60,10 @@ const lookEveryMs = 5_000;
 
 /** The admin port with its console; `undefined` where `admin` is false. */
 export function createAdmin(input: AdminInput): Admin | undefined {
-  const { config, list, inside, log, now } = input;
+  const { config, list, status, log, now } = input;
   const settings = config.admin;
   if (settings === false) return undefined;
-  const drift = createDrift(({ method, template, unauthorized }) =>
-    log.warn(
-      { event: 'drift', method, template, status: unauthorized > 0 ? 401 : 403 },
-      'the shop refuses a route that no row names',
-    ),
-  );
+  const drift = reportDrift(log);
   const observed: Observed = {
     activity: createActivity(),
     series: new Series(),
@@ -76,8 +72,11 @@ export function createAdmin(input: AdminInput): Admin | undefined {
     incidents: new Incidents(),
   };
   const { activity, series, decisions } = observed;
-  const readiness = () => readinessWithUpstream(inside, activity);
-  const look = createLook(input, observed, readiness);
+  const look = async () => {
+    const condition = conditionOf(await status.health());
+    observed.incidents.look(condition, now());
+    return condition;
+  };
   input.metrics.register(
     gauge(
       'shopward_protected_rows_unmet',
@@ -89,8 +88,8 @@ export function createAdmin(input: AdminInput): Admin | undefined {
 
   const server = createAdminServer({
     ...settings,
-    readiness,
-    metrics: inside.metrics,
+    readiness: async () => readinessOf(await status.health()),
+    metrics: status.metrics,
     endpoints: createEndpoints(input, observed, settings.edit, look),
     onFault: (fault) => log.error({ event: 'fault', err: fault }, 'the admin port met a fault'),
   });
@@ -117,36 +116,17 @@ export function createAdmin(input: AdminInput): Admin | undefined {
   };
 }
 
-/** What the traffic showed of the shop counts too; nobody is asked. */
-async function readinessWithUpstream(inside: ProcessStatus, { upstream }: Activity): Promise<Readiness> {
-  const { ready, reasons } = await inside.readiness();
-  const { lastFailure, lastFailureMs, lastAnswerMs } = upstream;
-  const isFailing = lastFailure !== undefined && lastFailureMs > lastAnswerMs;
-  return {
-    ready,
-    reasons: isFailing ? [...reasons, `upstream: the last request failed: ${lastFailure}`] : reasons,
-  };
-}
-
-function createLook(
-  { inside, list, now }: AdminInput,
-  { activity, incidents }: Observed,
-  readiness: () => Promise<Readiness>,
-): () => Promise<Condition> {
-  return async () => {
-    const [{ ready, reasons }, parts, others] = await Promise.all([
-      readiness(),
-      inside.parts(activity.upstream),
-      inside.otherProblems(),
-    ]);
-    const condition = { ready, reasons, parts, problems: [...list.problems(), ...others] };
-    incidents.look(condition, now());
-    return condition;
-  };
+function reportDrift(log: Log): Drift {
+  return createDrift(({ method, template, unauthorized }) =>
+    log.warn(
+      { event: 'drift', method, template, status: unauthorized > 0 ? 401 : 403 },
+      'the shop refuses a route that no row names',
+    ),
+  );
 }
 
 function createEndpoints(
-  { config, explain, version, list, inside, log, now }: AdminInput,
+  { config, explain, version, list, status, log, now }: AdminInput,
   { activity, series, drift, decisions, incidents }: Observed,
   isEditable: boolean,
   look: () => Promise<Condition>,
@@ -168,8 +148,8 @@ function createEndpoints(
       list: { file, rows, reloads: list.reloads },
     }),
     ...createSystemEndpoints({
-      system: inside.system,
-      census: inside.census,
+      system: status.system,
+      census: status.census,
       settings: effectiveSettings(config),
     }),
     createDecisionsEndpoint({ log: decisions }),
@@ -188,10 +168,16 @@ function createEndpoints(
     const explainNow = (method: string, url: string) => explain(method, url, config, list.current());
     endpoints.push(createExplainEndpoint({ explain: explainNow }));
   }
-  const { purge } = inside;
+  const { purge } = status;
   if (purge) {
     // `shopward purge` of earlier versions asks for the second one.
     endpoints.push(createPurgeEndpoint({ purge }), createPurgeEndpoint({ purge, path: '/purge' }));
   }
   return endpoints;
+}
+
+/** URL of a listener, as this machine reaches it. */
+export function addressUrl(scheme: 'http' | 'https', { address, port }: AddressInfo): string {
+  const host = address === '0.0.0.0' ? '127.0.0.1' : address === '::' ? '::1' : address;
+  return `${scheme}://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }

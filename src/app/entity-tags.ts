@@ -1,3 +1,4 @@
+import type { Config } from '../config/schema.ts';
 import {
   createEntityTagMatcher,
   createEntityTags,
@@ -6,14 +7,16 @@ import {
 } from '../entity-tags/filter.ts';
 import { MemoryTagStore } from '../entity-tags/memory-store.ts';
 import { RedisTagStore } from '../entity-tags/redis-store.ts';
-import { entityTagTimes } from '../entity-tags/times.ts';
-import { type Component, gauge, healthOf } from '../lib/component.ts';
+import { type EntityTagTimes, entityTagTimes } from '../entity-tags/times.ts';
+import { type Component, gauge, type HealthDetail, healthOf, total } from '../lib/component.ts';
+import type { RedisStore } from '../redis/store.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { FilterDefinition, FilterDependencies } from './filter-definition.ts';
 
 /** Entity tags in front of the configured resources; their store is Redis where there is one. */
 export const entityTagsDefinition: FilterDefinition<EntityTagMatcher, EntityTags & Component> = {
   name: 'entity-tags',
+  title: 'Entity tags',
   stage: 'forward',
   compile({ entityTags, request = { ignoredPrefixes: [] } }) {
     if (!entityTags) return undefined;
@@ -40,16 +43,7 @@ function createEntityTagsFilter(
   });
   if ('problem' in times) throw new TypeError(times.problem);
   const coldStart = new ColdStart(log);
-  const store = redis
-    ? new RedisTagStore({
-        redis: redis.forTags,
-        times,
-        coldStartMs: redis.coldStartMs,
-        onColdStart: (coldStartMs) => coldStart.onUnexplained(coldStartMs),
-        keyPrefix: config.store.prefix,
-        replicas: config.store.replicas,
-      })
-    : new MemoryTagStore({ times });
+  const store = createStore(config.store, redis, times, coldStart);
   const filter = createEntityTags(matcher, {
     store,
     times,
@@ -68,12 +62,14 @@ function createEntityTagsFilter(
     ...filter,
     start: warmUp,
     health() {
-      // Until the store was reached nobody knows whether it is a new one.
-      if (redis !== undefined && !coldStart.isStoreReached)
-        return healthOf(['entity tags: no tag is handed out, the store was not reached yet']);
-      const seconds = coldStartSeconds();
-      const text = `no tag is handed out yet and tracked writes get 503, for ${seconds} s more: Redis: ${coldStart.why}`;
-      return healthOf(seconds === 0 ? [] : [`entity tags: ${text}`]);
+      const more = { details: tagDetails(settings.resources, metrics.eventCounts('entity-tags')) };
+      const text = coldStart.whyNoTags(coldStartSeconds(), redis !== undefined);
+      const reasons = text === undefined ? [] : [`entity tags: ${text}`];
+      if (redis !== undefined && redis.redis.state().status !== 'ready') {
+        const away = 'reads go on without tags, writes to tagged resources get 503';
+        return { ...more, status: 'degraded', reasons, text: away };
+      }
+      return healthOf(reasons, { ...more, text: text ?? 'tags are tracked' });
     },
     metrics: [
       gauge(
@@ -85,6 +81,44 @@ function createEntityTagsFilter(
     ],
     close: () => store.close(),
   };
+}
+
+function createStore(
+  { prefix, replicas }: Config['store'],
+  redis: RedisStore | undefined,
+  times: EntityTagTimes,
+  coldStart: ColdStart,
+): RedisTagStore | MemoryTagStore {
+  if (redis === undefined) return new MemoryTagStore({ times });
+  return new RedisTagStore({
+    redis: redis.forTags,
+    times,
+    coldStartMs: redis.coldStartMs,
+    onColdStart: (coldStartMs) => coldStart.onUnexplained(coldStartMs),
+    keyPrefix: prefix,
+    replicas,
+  });
+}
+
+function tagDetails(
+  resources: readonly { readonly member: string }[],
+  events: ReadonlyMap<string, number>,
+): HealthDetail[] {
+  const count = (label: string, ...names: string[]) =>
+    total(
+      label,
+      names.reduce((sum, name) => sum + (events.get(name) ?? 0), 0),
+    );
+  return [
+    { label: 'resources', value: resources.map(({ member }) => member).join(', ') },
+    count('tagged reads', 'tagged'),
+    count('not modified', 'not-modified', 'fresh-not-modified'),
+    count('writes applied', 'applied'),
+    count('stale If-Match', 'precondition-failed'),
+    count('no If-Match', 'precondition-missing'),
+    count('busy', 'lease-busy'),
+    count('store away', 'store-unavailable'),
+  ];
 }
 
 /** What a script can tell: its node's replication id is another one. */
@@ -104,6 +138,14 @@ class ColdStart {
 
   constructor(log: Log) {
     this.#log = log;
+  }
+
+  /** Undefined: tags are handed out. */
+  whyNoTags(secondsLeft: number, isShared: boolean): string | undefined {
+    // Until the store was reached nobody knows whether it is a new one.
+    if (isShared && !this.isStoreReached) return 'no tag is handed out, the store was not reached yet';
+    if (secondsLeft === 0) return undefined;
+    return `no tag is handed out yet and tracked writes get 503, for ${secondsLeft} s more: Redis: ${this.why}`;
   }
 
   async warmUp(store: RedisTagStore | MemoryTagStore): Promise<void> {

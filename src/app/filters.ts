@@ -1,13 +1,64 @@
-import { createAccessTokenMatcher } from '../access/filter.ts';
-import type { ProtectedList } from '../access/protected-list.ts';
-import type { Config, PartialConfig } from '../config/schema.ts';
-import type { Filter, Matcher } from '../proxy/filter.ts';
-import type { PlanRules } from '../proxy/plan.ts';
-import { corsDefinition, metadataDefinition, protectedResourcesDefinition } from './endpoints.ts';
+import {
+  createDocumentMatcher,
+  createProtectedResourcesDocument,
+  createResourceMetadata,
+  type DocumentMatcher,
+  metadataPath,
+} from '../access/published-documents.ts';
+import type { WatchedList } from '../access/watched-list.ts';
+import type { Config } from '../config/schema.ts';
+import { createCors } from '../server/cors.ts';
 import { entityTagsDefinition } from './entity-tags.ts';
-import type { FilterDefinition, FilterDependencies } from './filter-definition.ts';
+import type { FilterDefinition } from './filter-definition.ts';
 import { refreshTokensDefinition } from './refresh-tokens.ts';
 import { urlResolverDefinition } from './url-resolver.ts';
+
+/** Preflights of the origins that are shopward's to answer. */
+const corsDefinition: FilterDefinition = {
+  name: 'cors',
+  stage: 'endpoint',
+  compile({ cors }) {
+    if (cors === undefined || cors.origins.length === 0) return undefined;
+    const { isPreflight } = createCors(cors.origins);
+    return {
+      name: 'cors',
+      route: 'preflight',
+      match: (request) => isPreflight(request) || undefined,
+      describe: () => ({ text: 'by shopward: a preflight of a configured origin; needs no token' }),
+    };
+  },
+  create(matcher, { config }) {
+    const { answerPreflight } = createCors(config.cors.origins);
+    return { ...matcher, run: (_match, { request }) => answerPreflight(request) };
+  },
+};
+
+/** The protected list for clients. */
+const protectedResourcesDefinition: FilterDefinition<DocumentMatcher> = {
+  name: 'protected-resources',
+  stage: 'endpoint',
+  compile: ({ protectedResourcesPath: path }) =>
+    path === undefined
+      ? undefined
+      : createDocumentMatcher('protected-resources', path, 'the protected list for clients'),
+  create(matcher, { config, list }) {
+    const path = config.protectedResourcesPath;
+    const document = createProtectedResourcesDocument({ path, list: list.current, rendered: list.rendered });
+    return { ...matcher, run: (_match, { request }) => document.answer(request) };
+  },
+};
+
+/** Metadata of the protected resource (RFC 9728). */
+const metadataDefinition: FilterDefinition<DocumentMatcher> = {
+  name: 'resource-metadata',
+  stage: 'endpoint',
+  compile: () =>
+    createDocumentMatcher('resource-metadata', metadataPath, 'metadata of the protected resource (RFC 9728)'),
+  create(matcher, { config, list }) {
+    const metadata = createMetadata(config, list);
+    return { ...matcher, run: (_match, { request }) => metadata.answer(request) };
+  },
+};
 
 /** Every filter of the proxy, in the order in which they are asked: adding one is its folder and a line in here. */
 export const filterDefinitions: readonly FilterDefinition[] = [
@@ -19,61 +70,11 @@ export const filterDefinitions: readonly FilterDefinition[] = [
   entityTagsDefinition,
 ];
 
-export interface CompiledFilter {
-  readonly definition: FilterDefinition;
-  readonly matcher: Matcher;
-}
-
-/** The pure halves of the filters that are switched on. */
-export function compileFilters(
-  config: PartialConfig,
-  definitions: readonly FilterDefinition[] = filterDefinitions,
-): readonly CompiledFilter[] {
-  return definitions.flatMap((definition) => {
-    const matcher = definition.compile(config);
-    return matcher === undefined ? [] : [{ definition, matcher }];
+/** Also says where challenges point to. */
+export function createMetadata({ auth, publicUrl }: Config, list: WatchedList) {
+  return createResourceMetadata({
+    publicUrl,
+    authorizationServers: auth.issuer?.startsWith('https://') ? [auth.issuer] : [],
+    list: list.current,
   });
-}
-
-/** What `plan` goes by where nothing is run: the proxy's own decisions, of a configuration and a list. */
-export function compileRules(
-  config: Config,
-  list: Pick<ProtectedList, 'match'>,
-  definitions?: readonly FilterDefinition[],
-): PlanRules<Matcher> {
-  const compiled = compileFilters(config, definitions);
-  return {
-    endpoints: compiled.flatMap(({ definition, matcher }) =>
-      definition.stage === 'endpoint' ? matcher : [],
-    ),
-    accessToken: createAccessTokenMatcher(() => list),
-    filters: compiled.flatMap(({ definition, matcher }) => (definition.stage === 'forward' ? matcher : [])),
-    observe: config.mode === 'observe',
-  };
-}
-
-/** The filters of a running proxy, each around the pure half that `compileRules` would have made. */
-export interface CreatedFilters {
-  readonly endpoints: readonly Filter[];
-  readonly filters: readonly Filter[];
-  /** The one of a definition; undefined: it is switched off. */
-  get<F extends Filter>(definition: FilterDefinition<Matcher, F>): F | undefined;
-}
-
-export function createFilters(
-  dependencies: FilterDependencies,
-  definitions: readonly FilterDefinition[],
-): CreatedFilters {
-  const created = compileFilters(dependencies.config, definitions).map(({ definition, matcher }) => ({
-    definition,
-    filter: definition.create(matcher, dependencies),
-  }));
-  const ofStage = (stage: FilterDefinition['stage']) =>
-    created.filter(({ definition }) => definition.stage === stage).map(({ filter }) => filter);
-  return {
-    endpoints: ofStage('endpoint'),
-    filters: ofStage('forward'),
-    get: <F extends Filter>(wanted: FilterDefinition<Matcher, F>) =>
-      created.find(({ definition }) => definition === (wanted as unknown))?.filter as F | undefined,
-  };
 }

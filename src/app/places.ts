@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs';
 import type { Config } from '../config/schema.ts';
 import { compileTrust } from '../http/peer.ts';
+import { type Component, counter, gauge, healthOf, type MetricSpec } from '../lib/component.ts';
 import { ConnectionPlaces } from '../server/connection-places.ts';
 import type { Log } from '../telemetry/log.ts';
-import { questionConnections } from './forwarding.ts';
+import { questionConnections } from './upstream.ts';
 
 /** Descriptors for Redis, files, pipes, the event loop itself, and the admin port with its connections. */
 const ownDescriptors = 96;
@@ -14,8 +15,8 @@ const fewDescriptors = 1_024;
 /** Milliseconds for which `/readyz` says that there was no room. */
 const fullForMs = 10_000;
 
-/** The places of the public listener's connections, and how many files this process may open. */
-export function createPlaces(config: Config, log: Log) {
+/** The places of the public listener's connections, and how clients fare with them. */
+export function createPlaces(config: Config, log: Log): { places: ConnectionPlaces; connections: Component } {
   const descriptors = openFilesLimit();
   const fitting = connectionsFor(descriptors, config);
   const limit = config.listen.maxConnections ?? Math.min(fitting, mostByDefault);
@@ -33,7 +34,15 @@ export function createPlaces(config: Config, log: Log) {
   const isTrusted = compileTrust(config.trustedProxies);
   const places = new ConnectionPlaces({ limit, sharePercent: config.limits.clientShare, isTrusted });
   watchPlaces(places, log);
-  return { places, descriptors };
+  return {
+    places,
+    connections: {
+      name: 'connections',
+      title: false,
+      health: () => healthOf(connectionProblems(places, descriptors)),
+      metrics: connectionMetrics(places),
+    },
+  };
 }
 
 /**
@@ -47,7 +56,7 @@ export function connectionsFor(descriptors: number, { upstream }: Pick<Config, '
 }
 
 /** Why clients may be turned away, in words for `/readyz`. */
-export function connectionProblems(places: ConnectionPlaces, descriptors: number): string[] {
+function connectionProblems(places: ConnectionPlaces, descriptors: number): string[] {
   const problems: string[] = [];
   if (descriptors < fewDescriptors) {
     problems.push(
@@ -60,6 +69,28 @@ export function connectionProblems(places: ConnectionPlaces, descriptors: number
     );
   }
   return problems;
+}
+
+function connectionMetrics(places: ConnectionPlaces): MetricSpec[] {
+  return [
+    gauge('shopward_connections', 'Connections of clients.', 'sum', () => places.open),
+    gauge(
+      'shopward_connections_limit',
+      'Connections of clients that are taken at most (`listen.maxConnections`).',
+      'sum',
+      () => places.limit,
+    ),
+    counter(
+      'shopward_connections_evicted',
+      'Idle connections of clients that were ended to make room for others.',
+      () => places.counts.evicted,
+    ),
+    counter(
+      'shopward_connections_refused',
+      'Connections of clients that were not taken: there was no room, or the peer had its share.',
+      () => places.counts.refused + places.counts.refusedOfPeer,
+    ),
+  ];
 }
 
 /** One line when there is no room, and not another one within a minute. */

@@ -1,30 +1,23 @@
-import type { KeySource } from '../access/key-source.ts';
-import type { UpstreamActivity } from '../admin/activity.ts';
+import type { SigningKeys } from '../access/signing-keys.ts';
 import type { Readiness } from '../admin/admin-server.ts';
-import type { PartState } from '../admin/incidents.ts';
-import type { KeyDescription, SystemState } from '../admin/system-endpoints.ts';
-import { certificateNotice } from '../config/named-files.ts';
+import type { Condition, PartState } from '../admin/incidents.ts';
+import type { SystemState } from '../admin/system-endpoints.ts';
+import { type Component, type Health, healthOf } from '../lib/component.ts';
 import type { Eventually } from '../lib/eventually.ts';
-import { formatProblem, type Problem } from '../lib/problem.ts';
+import type { RedisStore } from '../redis/store.ts';
 import type { TokenCensus } from '../refresh-tokens/census.ts';
-import { logOutput } from '../telemetry/log.ts';
-import type { Exposition } from '../telemetry/metrics.ts';
+import type { Exposition, Metrics } from '../telemetry/metrics.ts';
 import type { UrlResolver } from '../url-resolver/url-resolver.ts';
-import { describeParts, type PartSources } from './admin-parts.ts';
-import { keyFaultText } from './key-fault-text.ts';
-import type { RefreshTokensPart } from './refresh-tokens.ts';
-import type { WatchedList } from './watched-list.ts';
-import type { SecretsInForce } from './watched-secrets.ts';
+import type { CreatedFilters } from './filter-definition.ts';
+import { refreshTokensDefinition } from './refresh-tokens.ts';
+import { urlResolverDefinition } from './url-resolver.ts';
 
 /** What the admin port asks of the process that serves, or of all workers together. */
 export interface ProcessStatus {
-  readiness(): Eventually<Readiness>;
+  /** Of every component that has one, as each tells it; nobody is asked for it. */
+  health(): Eventually<readonly ComponentHealth[]>;
   /** OpenMetrics text. */
   metrics(): Promise<Exposition>;
-  /** Dependencies and features; what the upstream did is known to the asker. */
-  parts(upstream: UpstreamActivity): Promise<readonly PartState[]>;
-  /** Of followed files other than the list. */
-  otherProblems(): Eventually<readonly Problem[]>;
   /** Undefined without URL resolver. */
   readonly purge: UrlResolver['purge'] | undefined;
   /** Processes, keys, and who shares the store. */
@@ -33,84 +26,94 @@ export interface ProcessStatus {
   readonly census: (() => Promise<TokenCensus | undefined>) | undefined;
 }
 
-export interface ProcessStatusSources extends PartSources {
-  readonly list: Pick<WatchedList, 'problems'>;
-  readonly tokens: Pick<RefreshTokensPart, 'census'> | false;
-  readonly sharing: (() => Promise<number | null>) | undefined;
-  readonly secrets: Pick<SecretsInForce, 'problems' | 'certificateEndMs'>;
-  isDraining(): boolean;
-  /** Why clients may not be taken. */
-  connectionProblems(): readonly string[];
+export interface ComponentHealth extends Health, Required<Pick<Component, 'name' | 'title'>> {}
+
+export function healthOfAll(components: readonly Component[]): ComponentHealth[] {
+  return components.flatMap((component) => {
+    const { name, title = name } = component;
+    const health = component.health?.();
+    return health === undefined ? [] : [{ ...health, name, title }];
+  });
+}
+
+interface ProcessStatusSources {
+  readonly components: readonly Component[];
+  readonly metrics: Pick<Metrics, 'expose'>;
+  readonly keys: Pick<SigningKeys, 'describe'>;
+  readonly store: Pick<RedisStore, 'sharing'> | undefined;
+  readonly filters: Pick<CreatedFilters, 'get'>;
 }
 
 /** The answers of this process. */
 export function createProcessStatus(sources: ProcessStatusSources): ProcessStatus {
-  const { keys, list, parts, metrics, resolver, secrets, tokens } = sources;
+  const { components, keys, store, filters } = sources;
   const startedMs = Date.now();
-  const keyDescriptions = describeKeys(keys);
+  const resolver = filters.get(urlResolverDefinition)?.resolver;
+  const tokens = filters.get(refreshTokensDefinition);
   return {
-    readiness(): Readiness {
-      const keyStatus = keys.status();
-      const keyCount = keyStatus.keys;
-      const keyFault = keyFaultText(keyStatus);
-      const draining = sources.isDraining();
-      const reasons: string[] = [];
-      if (draining) reasons.push('draining');
-      if (keyCount === 0) reasons.push(`no keys for access tokens yet: ${keyFault ?? 'loading'}`);
-      else if (keyFault) reasons.push(`keys were not refreshed, the last good ones are used: ${keyFault}`);
-      for (const problem of list.problems()) reasons.push(`protected list: ${formatProblem(problem)}`);
-      for (const problem of secrets.problems) reasons.push(`secrets: ${formatProblem(problem)}`);
-      const notice = certificateNotice(secrets.certificateEndMs ?? Number.NaN, Date.now());
-      if (notice) reasons.push(`listen.tls: ${notice}`);
-      const { fault } = logOutput();
-      if (fault) reasons.push(`log: ${logFaultText(fault)}`);
-      reasons.push(...sources.connectionProblems());
-      for (const part of parts) reasons.push(...(part.health?.().reasons ?? []));
-      return { ready: !draining && keyCount > 0, reasons };
-    },
-    metrics: metrics.expose,
-    parts: (upstream) => describeParts(sources, upstream),
-    otherProblems: () => [
-      ...secrets.problems,
-      ...(resolver ? (resolver.resolver.stats().file?.problems ?? []) : []),
-    ],
-    purge: resolver ? (which) => resolver.resolver.purge(which) : undefined,
+    health: () => healthOfAll(components),
+    metrics: sources.metrics.expose,
+    purge: resolver && ((which) => resolver.purge(which)),
     system: async () => ({
       processes: [{ pid: process.pid, startedMs, memoryBytes: process.memoryUsage.rss() }],
       workers: 1,
-      keys: keyDescriptions(),
-      sharing: (await sources.sharing?.()) ?? null,
+      keys: keys.describe(),
+      sharing: (await store?.sharing()) ?? null,
     }),
-    census: tokens ? () => tokens.census() : undefined,
+    census: tokens && (() => tokens.census()),
   };
 }
 
-/** Lines are dropped, and why. */
-function logFaultText(fault: string): string {
-  if (fault === 'EAGAIN') return 'its reader takes no lines, some are lost';
-  if (fault === 'EPIPE') return 'its reader is gone (EPIPE), all lines are lost';
-  return `lines cannot be written (${fault}), some are lost`;
+/** A process that goes says so: balancers send nobody any more. */
+export class Drain implements Component {
+  readonly name = 'drain';
+  readonly title = false;
+  #hasBegun = false;
+
+  get hasBegun(): boolean {
+    return this.#hasBegun;
+  }
+
+  begin(): void {
+    this.#hasBegun = true;
+  }
+
+  health(): Health {
+    return healthOf(this.#hasBegun ? ['draining'] : [], { isUnready: this.#hasBegun });
+  }
 }
 
-/** Describes the keys in use, with the time since when each has been; what is not public of a key stays out. */
-function describeKeys(source: Pick<KeySource, 'current' | 'onChange' | 'status'>): () => KeyDescription[] {
-  const seen = new Map<string, number>();
-  const note = () => {
-    const before = new Map(seen);
-    seen.clear();
-    for (const { fingerprint } of source.current()) {
-      seen.set(fingerprint, before.get(fingerprint) ?? Date.now());
-    }
+/** The same for `/readyz`. */
+export function readinessOf(healths: readonly ComponentHealth[]): Readiness {
+  return {
+    ready: !healths.some(({ isUnready }) => isUnready === true),
+    reasons: healths.flatMap(({ reasons }) => reasons),
   };
-  source.onChange(note);
-  return () => {
-    note();
-    const isSecret = source.status().kind === 'secret';
-    return source.current().map(({ kid, algorithms, fingerprint }) => ({
-      kid: kid ?? null,
-      algorithms,
-      fingerprint: isSecret ? null : fingerprint.slice(0, 12),
-      sinceMs: seen.get(fingerprint) ?? Date.now(),
-    }));
+}
+
+/** The same for the console, in the words of its interface. */
+export function conditionOf(healths: readonly ComponentHealth[]): Condition {
+  return {
+    ...readinessOf(healths),
+    parts: healths.flatMap((health) => toTile(health) ?? []),
+    problems: healths.flatMap(({ problems = [] }) => problems),
+  };
+}
+
+function toTile({
+  name,
+  title,
+  status,
+  reasons,
+  text,
+  details = [],
+}: ComponentHealth): PartState | undefined {
+  if (title === false) return undefined;
+  return {
+    id: name,
+    title,
+    status: status === 'degraded' ? 'limping' : status,
+    text: text ?? reasons[0] ?? 'it is well',
+    facts: details.map(({ combine, ...fact }) => fact),
   };
 }

@@ -1,7 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { TLSSocket } from 'node:tls';
 import type { Config } from '../config/schema.ts';
-import { buildRejections, reject } from '../http/rejection.ts';
-import { counter, gauge, type MetricSpec } from '../lib/component.ts';
+import type { CanonicalRequest } from '../http/canonical-request.ts';
+import { buildRequestRules, canonicaliseRequest } from '../http/canonicalise-request.ts';
+import { createPeer, type Peer } from '../http/peer.ts';
+import { buildRejections, type Rejection, reject } from '../http/rejection.ts';
+import { type Component, gauge } from '../lib/component.ts';
 import { createPipeline, type PipelineDependencies } from '../proxy/pipeline.ts';
 import { createRejectMalformed } from '../server/client-error.ts';
 import { createCors } from '../server/cors.ts';
@@ -13,13 +18,12 @@ import { createUpgradeHandler, type Handshake, refuseOtherThanHandshake } from '
 import { createRedactPath, tokenWords } from '../telemetry/exchange-record.ts';
 import type { Log } from '../telemetry/log.ts';
 import { readWholeBody, sendContinue } from '../upstream/request-body.ts';
-import type { Forwarding } from './forwarding.ts';
-import { connectionProblems, createPlaces } from './places.ts';
-import type { Secrets } from './watched-secrets.ts';
+import { createPlaces } from './places.ts';
+import type { Secrets } from './secrets.ts';
+import { type Forwarding, upstreamHostOf } from './upstream.ts';
 
-export interface PublicPortInput {
+interface PublicPortInput {
   readonly config: Config;
-  readonly canonicalise: PipelineDependencies<Exchange>['canonicalise'];
   readonly rules: PipelineDependencies<Exchange>['rules'];
   readonly forwarding: Pick<Forwarding, 'forwarder' | 'webSockets'>;
   readonly tls: Secrets['tls'];
@@ -30,9 +34,7 @@ export interface PublicPortInput {
 
 /** Where clients connect. */
 export interface PublicPort extends Pick<Listener, 'listen' | 'useCertificate' | 'drain'> {
-  readonly metrics: readonly MetricSpec[];
-  /** Why clients may not be taken. */
-  connectionProblems(): readonly string[];
+  readonly components: readonly Component[];
 }
 
 /** The listener, with the pipeline behind it for requests, and another one for WebSocket handshakes. */
@@ -42,7 +44,8 @@ export function createPublicPort(input: PublicPortInput): PublicPort {
   const share = { limit: limits.inFlight, sharePercent: limits.clientShare };
   const inFlight = new InFlight(share);
   const context = createContext(input);
-  const { places, descriptors } = createPlaces(config, log);
+  const { places, connections } = createPlaces(config, log);
+  const canonicalise = createCanonicalise(config, upstreamHostOf(config));
   const listener = createListener({
     host: listen.host,
     port: listen.port,
@@ -50,34 +53,20 @@ export function createPublicPort(input: PublicPortInput): PublicPort {
     requestHeadersBytes: limits.requestHeaders,
     ...(tls && { tls }),
     rejectMalformed: createRejectMalformed(context),
-    handle: createRequestHandler(input, inFlight, context),
+    handle: createRequestHandler(input, canonicalise, inFlight, context),
     places,
-    ...createHandshakeHandler(input, new InFlight(share), context),
+    ...createHandshakeHandler(input, canonicalise, new InFlight(share), context),
   });
   return {
     listen: () => listener.listen(),
     useCertificate: (certificate) => listener.useCertificate(certificate),
     drain: (options) => listener.drain(options),
-    connectionProblems: () => connectionProblems(places, descriptors),
-    metrics: [
-      gauge('http_server_active_requests', 'Requests in flight.', 'sum', () => inFlight.count),
-      gauge('shopward_connections', 'Connections of clients.', 'sum', () => places.open),
-      gauge(
-        'shopward_connections_limit',
-        'Connections of clients that are taken at most (`listen.maxConnections`).',
-        'sum',
-        () => places.limit,
-      ),
-      counter(
-        'shopward_connections_evicted',
-        'Idle connections of clients that were ended to make room for others.',
-        () => places.counts.evicted,
-      ),
-      counter(
-        'shopward_connections_refused',
-        'Connections of clients that were not taken: there was no room, or the peer had its share.',
-        () => places.counts.refused + places.counts.refusedOfPeer,
-      ),
+    components: [
+      connections,
+      {
+        name: 'requests',
+        metrics: [gauge('http_server_active_requests', 'Requests in flight.', 'sum', () => inFlight.count)],
+      },
     ],
   };
 }
@@ -100,11 +89,16 @@ function revocationPaths({ refreshTokens }: Config): string[] {
   return refreshTokens.endpoints.filter(({ kind }) => kind === 'revoke').map(({ path }) => path);
 }
 
-function createRequestHandler(input: PublicPortInput, inFlight: InFlight, context: ExchangeContext) {
+function createRequestHandler(
+  input: PublicPortInput,
+  canonicalise: Canonicalise,
+  inFlight: InFlight,
+  context: ExchangeContext,
+) {
   const { limits } = input.config;
   const { forwarder } = input.forwarding;
   const run = createPipeline<Exchange>({
-    canonicalise: input.canonicalise,
+    canonicalise,
     rules: input.rules,
     readBody: ({ incoming, response }, canonical) =>
       readWholeBody(
@@ -133,9 +127,14 @@ function createRequestHandler(input: PublicPortInput, inFlight: InFlight, contex
 }
 
 /** Nothing where WebSockets are switched off: an upgrade is an ordinary request then. */
-function createHandshakeHandler(input: PublicPortInput, openSockets: InFlight, context: ExchangeContext) {
-  const { canonicalise, rules } = input;
-  const { webSockets } = input.forwarding;
+function createHandshakeHandler(
+  input: PublicPortInput,
+  canonicalise: Canonicalise,
+  openSockets: InFlight,
+  context: ExchangeContext,
+) {
+  const { rules, forwarding } = input;
+  const { webSockets } = forwarding;
   if (webSockets === undefined) return {};
   const handle = createPipeline<Handshake>({
     canonicalise: (incoming) => refuseOtherThanHandshake(canonicalise(incoming)),
@@ -144,4 +143,30 @@ function createHandshakeHandler(input: PublicPortInput, openSockets: InFlight, c
     forward: (handshake, request, identity) => handshake.join(webSockets, request, identity),
   });
   return { handleUpgrade: createUpgradeHandler({ inFlight: openSockets, handle }, context) };
+}
+
+type Canonicalise = (incoming: IncomingMessage) => CanonicalRequest | Rejection;
+
+/** The one way from a message of node's to the request that is decided on; who is at the other end is found out once. */
+export function createCanonicalise(config: Config, upstreamHost: string): Canonicalise {
+  const { upstream, request, limits } = config;
+  const rules = buildRequestRules({
+    upstreamHost,
+    forwardHost: upstream.forwardHost,
+    trustedProxies: config.trustedProxies,
+    trustedFields: config.trustedFields,
+    encodedSlash: request.encodedSlash,
+    requestBodyBytes: limits.requestBody,
+    viaName: upstream.via ? 'shopward' : undefined,
+    webSocket: upstream.webSocket,
+  });
+  const peers = new WeakMap<Socket, Peer>();
+  const peerOf = (socket: Socket): Peer => {
+    const known = peers.get(socket);
+    if (known !== undefined) return known;
+    const peer = createPeer(socket.remoteAddress, socket instanceof TLSSocket, rules.isTrusted);
+    peers.set(socket, peer);
+    return peer;
+  };
+  return (incoming) => canonicaliseRequest(incoming, peerOf(incoming.socket), rules);
 }

@@ -1,6 +1,6 @@
 import { createSubjectReader } from '../access/token-claims.ts';
 import type { Config } from '../config/schema.ts';
-import { gauge, healthOf, type MetricSpec } from '../lib/component.ts';
+import { gauge, healthOf, type MetricSpec, total } from '../lib/component.ts';
 import type { Filter } from '../proxy/filter.ts';
 import type { Redis } from '../redis/redis.ts';
 import { countTokens, type TokenCensus } from '../refresh-tokens/census.ts';
@@ -12,28 +12,28 @@ import { RedisTokenStore } from '../refresh-tokens/redis-store.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { FilterDefinition } from './filter-definition.ts';
 
-export interface RefreshTokensPart extends Filter<TokenRequest> {
+export interface RefreshTokensFilter extends Filter<TokenRequest> {
   /** Counts what the store knows; undefined: it cannot be reached. */
   census(): Promise<TokenCensus | undefined>;
 }
 
 /** The life cycle of refresh tokens; their store is Redis where there is one. */
-export const refreshTokensDefinition: FilterDefinition<TokenMatcher, RefreshTokensPart> = {
+export const refreshTokensDefinition: FilterDefinition<TokenMatcher, RefreshTokensFilter> = {
   name: 'refresh-tokens',
+  title: 'Refresh tokens',
   stage: 'forward',
   compile({ refreshTokens, request = { ignoredPrefixes: [] } }) {
     return refreshTokens ? createTokenMatcher(refreshTokens.endpoints, request) : undefined;
   },
-  create: (matcher, { config, redis, metrics }) =>
-    createRefreshTokensFilter(matcher, config, redis?.forTokens, metrics),
+  create: (matcher, { config, redis, metrics }) => createFilter(matcher, config, redis?.forTokens, metrics),
 };
 
-function createRefreshTokensFilter(
+function createFilter(
   matcher: TokenMatcher,
   config: Config,
   redis: Redis | undefined,
   metrics: Metrics,
-): RefreshTokensPart {
+): RefreshTokensFilter {
   const settings = config.refreshTokens;
   if (settings === false) throw new TypeError('refreshTokens is off');
   const times = { lifetimeMs: settings.lifetime, retentionMs: settings.retention };
@@ -61,12 +61,19 @@ function createRefreshTokensFilter(
   });
   return {
     ...filter,
+    census: () => countTokens(store.list()).catch(() => undefined),
     health() {
       const { delayedWrites } = filter.stats();
       const states = `${delayedWrites} state${delayedWrites === 1 ? '' : 's'}`;
-      return healthOf(delayedWrites === 0 ? [] : [`refresh tokens: ${states} wait for the store`]);
+      const reasons = delayedWrites === 0 ? [] : [`refresh tokens: ${states} wait for the store`];
+      const events = [...metrics.eventCounts('refresh-tokens')];
+      const does =
+        config.mode === 'observe' ? 'life cycle is watched; nothing is refused' : 'life cycle is enforced';
+      return healthOf(reasons, {
+        text: reasons[0] ?? (events.length === 0 ? 'nothing seen yet' : does),
+        details: events.map(([event, times]) => total(event.replaceAll('-', ' '), times)),
+      });
     },
-    census: () => countTokens(store.list()).catch(() => undefined),
     metrics: metricSpecs(() => filter.stats().delayedWrites, memory),
     close: async () => void (await filter.close()),
   };

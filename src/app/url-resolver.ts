@@ -1,9 +1,6 @@
-import type { Config } from '../config/schema.ts';
-import type { PathRules } from '../http/path-table.ts';
-import { type Component, counter, gauge, healthOf, type MetricSpec } from '../lib/component.ts';
+import { counter, gauge, type Health, healthOf, type MetricSpec, total } from '../lib/component.ts';
 import { formatProblem } from '../lib/problem.ts';
 import type { Filter } from '../proxy/filter.ts';
-import type { Redis } from '../redis/redis.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { UpstreamEngine, UpstreamExchange, UpstreamFault } from '../upstream/engine.ts';
@@ -14,88 +11,105 @@ import { createRedisPurgeLog } from '../url-resolver/purge-log.ts';
 import { createRedisSharedMapping } from '../url-resolver/shared-cache.ts';
 import type { AskUpstream, LookupError } from '../url-resolver/source.ts';
 import { UrlResolver } from '../url-resolver/url-resolver.ts';
-import type { FilterDefinition } from './filter-definition.ts';
-import { questionConnections } from './forwarding.ts';
+import type { FilterDefinition, FilterDependencies } from './filter-definition.ts';
+import { questionConnections } from './upstream.ts';
 
-export interface UrlResolverInput {
-  readonly settings: Exclude<Config['urlResolver'], false>;
-  /** How paths are read (`request`). */
-  readonly paths: PathRules;
-  readonly publicUrl: string | undefined;
-  readonly forwardHost: boolean;
-  readonly responseTimeoutMs: number;
-  /** For questions of our own, with connections of its own. */
-  readonly engine: UpstreamEngine;
-  readonly maxLookups: number;
-  readonly upstreamHost: string;
-  readonly redis: Redis | undefined;
-  /** Begins all keys in the store. */
-  readonly storePrefix: string;
-  readonly log: Log;
-  readonly metrics: Metrics;
-}
-
-export interface UrlResolverPart extends Omit<Component, 'name'> {
+/** The resolver, and what the admin port asks of it. */
+interface UrlResolverFilter extends Filter<true> {
   readonly resolver: UrlResolver;
 }
 
-export function createUrlResolverPart(input: UrlResolverInput): UrlResolverPart {
-  const { settings, redis, log, metrics, engine } = input;
-  const keyPrefix = `${input.storePrefix}:url`;
-  const resolver = new UrlResolver({
-    path: settings.path,
-    paths: input.paths,
-    publicUrl: input.publicUrl,
-    locales: settings.locales,
-    defaultLocale: settings.defaultLocale,
-    stores: settings.stores,
-    storeByHost: input.forwardHost,
-    upstream: settings.source.upstream
+export const urlResolverDefinition: FilterDefinition<ResolverMatcher, UrlResolverFilter> = {
+  name: 'url-resolver',
+  title: 'URL resolver',
+  stage: 'endpoint',
+  compile({ urlResolver, request = { ignoredPrefixes: [] } }) {
+    return urlResolver ? createResolverMatcher(urlResolver.path, request) : undefined;
+  },
+  create(matcher, dependencies) {
+    const engine = dependencies.createQuestionEngine();
+    const resolver = createResolver(dependencies, engine);
+    return {
+      ...matcher,
+      resolver,
+      run: (_match, { request }) => resolver.answer(request),
+      async start() {
+        const problems = await resolver.start();
+        if (problems.length > 0) throw new Error(problems.map(formatProblem).join('\n'));
+      },
+      health: () => resolverHealth(resolver),
+      metrics: metricSpecs(resolver),
+      async reload() {
+        await resolver.reload();
+      },
+      async close() {
+        await resolver.close();
+        await engine.close();
+      },
+    };
+  },
+};
+
+function createResolver(
+  { config, redis, upstreamHost, log, metrics }: FilterDependencies,
+  engine: UpstreamEngine,
+): UrlResolver {
+  const { urlResolver: settings, upstream, store } = config;
+  if (settings === false) throw new TypeError('urlResolver is off');
+  const { source, ttl, notFoundTtl, staleWhileRevalidate, staleIfError, ...more } = settings;
+  const keyPrefix = `${store.prefix}:url`;
+  return new UrlResolver({
+    ...more,
+    paths: config.request,
+    publicUrl: config.publicUrl,
+    storeByHost: upstream.forwardHost,
+    upstream: source.upstream
       ? {
-          ask: createAskUpstream(engine, input.upstreamHost),
-          timeoutMs: Math.min(input.responseTimeoutMs, 10_000),
-          maxLookups: input.maxLookups,
+          ask: createAskUpstream(engine, upstreamHost),
+          timeoutMs: Math.min(upstream.responseTimeout, 10_000),
+          maxLookups: questionConnections,
         }
       : undefined,
-    mappingFile: settings.source.file === undefined ? undefined : { path: settings.source.file },
+    mappingFile: source.file === undefined ? undefined : { path: source.file },
     lifetimes: {
-      ttlMs: settings.ttl,
-      notFoundTtlMs: settings.notFoundTtl,
-      staleWhileRevalidateMs: settings.staleWhileRevalidate,
-      staleIfErrorMs: settings.staleIfError,
+      ttlMs: ttl,
+      notFoundTtlMs: notFoundTtl,
+      staleWhileRevalidateMs: staleWhileRevalidate,
+      staleIfErrorMs: staleIfError,
     },
-    maxEntries: settings.maxEntries,
     shared: redis && {
-      mappings: createRedisSharedMapping(redis, keyPrefix),
-      purgeLog: createRedisPurgeLog(redis, keyPrefix),
+      mappings: createRedisSharedMapping(redis.redis, keyPrefix),
+      purgeLog: createRedisPurgeLog(redis.redis, keyPrefix),
     },
     onEvent: (event) => emit(event, log, metrics),
   });
-  return {
-    resolver,
-    async start() {
-      const problems = await resolver.start();
-      if (problems.length > 0) {
-        throw new Error(problems.map(formatProblem).join('\n'));
-      }
-    },
-    metrics: metricSpecs(resolver),
-    health() {
-      const { sharedAway, file } = resolver.stats();
-      const reasons = sharedAway ? ['url resolver: shared copies are away; each process asks by itself'] : [];
-      for (const problem of file?.problems ?? []) {
-        reasons.push(`mapping file: ${problem.file}:${problem.line}:${problem.column}: ${problem.text}`);
-      }
-      return healthOf(reasons);
-    },
-    async reload() {
-      await resolver.reload();
-    },
-    async close() {
-      await resolver.close();
-      await engine.close();
-    },
-  };
+}
+
+function resolverHealth(resolver: UrlResolver): Health {
+  const stats = resolver.stats();
+  const { file, sharedAway } = stats;
+  const away = 'shared copies are away; each process asks by itself';
+  const problems = file?.problems ?? [];
+  const reasons = sharedAway ? [`url resolver: ${away}`] : [];
+  for (const { file: name, line, column, text } of problems) {
+    reasons.push(`mapping file: ${name}:${line}:${column}: ${text}`);
+  }
+  const isFileBad = file?.isLastReloadGood === false;
+  return healthOf(reasons, {
+    text: isFileBad ? 'the last edit of the mapping file is not in force' : sharedAway ? away : 'it answers',
+    problems,
+    details: [
+      total('entries', stats.entries),
+      total('hits', stats.hits + stats.notFoundHits + stats.sharedHits),
+      total('stale hits', stats.staleHits),
+      total('misses', stats.misses),
+      total('questions', stats.lookups),
+      total('failures', stats.failures),
+      // Every process reads the same file.
+      ...(file ? [{ label: 'file rows', value: file.rows, combine: 'max' } as const] : []),
+      ...(file ? [total('from file', stats.fileAnswers)] : []),
+    ],
+  });
 }
 
 const counters = [
@@ -130,37 +144,6 @@ function metricSpecs(resolver: UrlResolver): MetricSpec[] {
     ...counters.map(([name, help, key]) => counter(`shopward_url_${name}`, help, () => stats()[key])),
   ];
 }
-
-/** The resolver, and what the admin port asks of it. */
-export interface UrlResolverFilter extends Filter<true> {
-  readonly resolver: UrlResolver;
-}
-
-export const urlResolverDefinition: FilterDefinition<ResolverMatcher, UrlResolverFilter> = {
-  name: 'url-resolver',
-  stage: 'endpoint',
-  compile({ urlResolver, request = { ignoredPrefixes: [] } }) {
-    return urlResolver ? createResolverMatcher(urlResolver.path, request) : undefined;
-  },
-  create(matcher, { config, redis, upstreamHost, createQuestionEngine, log, metrics }) {
-    if (config.urlResolver === false) throw new TypeError('urlResolver is off');
-    const part = createUrlResolverPart({
-      settings: config.urlResolver,
-      paths: config.request,
-      publicUrl: config.publicUrl,
-      forwardHost: config.upstream.forwardHost,
-      responseTimeoutMs: config.upstream.responseTimeout,
-      engine: createQuestionEngine(),
-      maxLookups: questionConnections,
-      upstreamHost,
-      redis: redis?.redis,
-      storePrefix: config.store.prefix,
-      log,
-      metrics,
-    });
-    return { ...matcher, ...part, run: (_match, { request }) => part.resolver.answer(request) };
-  },
-};
 
 function emit(event: ResolverEvent, log: Log, metrics: Metrics): void {
   metrics.countEvent('url-resolver', event.kind);

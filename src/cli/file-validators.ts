@@ -3,7 +3,8 @@ import { readKeyFiles } from '../access/file-key-source.ts';
 import { type ProtectedResources, resourceId } from '../access/protected-list.ts';
 import { parseProtectedList } from '../access/protected-list-document.ts';
 import { findSuspicious } from '../access/protected-list-review.ts';
-import { compileFilters } from '../app/filters.ts';
+import { compileFilters } from '../app/filter-definition.ts';
+import { filterDefinitions } from '../app/filters.ts';
 import type { FileValidators } from '../config/named-files.ts';
 import type { PartialConfig } from '../config/schema.ts';
 import { isRejection } from '../http/rejection.ts';
@@ -42,7 +43,9 @@ export const adviceValidators: FileValidators = {
 
 /** Rows that protect nothing: what shopward answers itself needs no token, whatever the list says. */
 function findVoid({ rows }: ProtectedResources, config: PartialConfig): Problem[] {
-  const endpoints = compileFilters(config).filter(({ definition }) => definition.stage === 'endpoint');
+  const endpoints = compileFilters(config, filterDefinitions).filter(
+    ({ definition }) => definition.stage === 'endpoint',
+  );
   return rows.flatMap((row) => {
     const { method, template: path } = row;
     if (method !== 'ANY' && method !== 'GET') return [];

@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os';
-import { secretsOf, watchSecrets } from '../app/watched-secrets.ts';
+import { secretsOf, watchSecrets } from '../app/secrets.ts';
 import { type EventLoopWatch, watchEventLoop } from '../cluster/event-loop-watch.ts';
 import { type Running, untilStopped } from '../cluster/until-stopped.ts';
 import { loadConfig } from '../config/load.ts';

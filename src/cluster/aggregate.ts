@@ -1,7 +1,5 @@
-import type { Readiness } from '../admin/admin-server.ts';
-import type { PartState } from '../admin/incidents.ts';
 import type { KeyDescription, SystemState } from '../admin/system-endpoints.ts';
-import type { ProcessStatus } from '../app/process-status.ts';
+import { type ComponentHealth, type Drain, healthOfAll, type ProcessStatus } from '../app/process-status.ts';
 import type { HealthDetail } from '../lib/component.ts';
 import {
   combineCounts,
@@ -12,7 +10,7 @@ import {
 } from '../telemetry/metrics.ts';
 import type { Supervisor } from './supervisor.ts';
 
-export interface ClusterStatusOptions {
+interface ClusterStatusOptions {
   readonly count: number;
   readonly supervisor: Supervisor;
   readonly workerMetrics: WorkerMetrics;
@@ -20,26 +18,23 @@ export interface ClusterStatusOptions {
   readonly metrics: Metrics;
   readonly hasResolver: boolean;
   readonly watchesTokens: boolean;
-  isDraining(): boolean;
+  readonly drain: Drain;
 }
 
 /** The answers of all workers together. */
 export function createClusterStatus(options: ClusterStatusOptions): ProcessStatus {
   const { count, supervisor, workerMetrics, metrics } = options;
   return {
-    async readiness() {
-      // Nobody is asked: workers on their way out would be waited for.
-      if (options.isDraining()) return { ready: false, reasons: ['draining'] };
-      const answers = await supervisor.askAll('readiness');
-      return mergeReadiness(
+    async health() {
+      // Nobody is asked then: workers on their way out would be waited for.
+      if (options.drain.hasBegun) return healthOfAll([options.drain]);
+      const answers = await supervisor.askAll('health');
+      return mergeHealth(
         count,
         answers.map(({ answer }) => answer),
       );
     },
     metrics: async () => workerMetrics.expose(await supervisor.askAll('metrics'), await metrics.values()),
-    parts: async (upstream) =>
-      mergeParts((await supervisor.askAll('parts', upstream)).map(({ answer }) => answer)),
-    otherProblems: async () => (await supervisor.askOne('otherProblems')) ?? [],
     // The others hear of it through the store, as every other replica does.
     purge: options.hasResolver
       ? async (which) => (await supervisor.askOne('purge', which)) ?? 'unavailable'
@@ -104,49 +99,62 @@ export function createWorkerMetrics(): WorkerMetrics {
   };
 }
 
-/** Ready when one worker is. What not all of them say is said with their number. */
-export function mergeReadiness(count: number, answers: readonly Readiness[]): Readiness {
-  const said = new Map<string, number>();
-  for (const { reasons } of answers) {
-    for (const reason of new Set(reasons)) said.set(reason, (said.get(reason) ?? 0) + 1);
-  }
-  const reasons = [...said].map(([reason, times]) =>
-    times === count ? reason : `${reason} (${times} of ${count} workers)`,
+/** Each component as its worst worker has it, or the one that saw it last, with the numbers of all; ready when one is. */
+export function mergeHealth(
+  count: number,
+  answers: readonly (readonly ComponentHealth[])[],
+): ComponentHealth[] {
+  const [first = []] = answers;
+  const merged = first.map(({ name }) =>
+    mergeComponent(
+      count,
+      answers.flatMap((healths) => healths.filter((health) => health.name === name)),
+    ),
   );
   const silent = count - answers.length;
-  if (silent > 0) reasons.unshift(`${silent} of ${count} workers not serving`);
-  return { ready: answers.some(({ ready }) => ready), reasons };
+  if (silent === 0) return merged;
+  const reasons = [`${silent} of ${count} workers not serving`];
+  const isUnready = answers.length === 0;
+  return [{ name: 'workers', title: false, status: 'degraded', reasons, isUnready }, ...merged];
 }
 
-const badness = ['off', 'ok', 'limping', 'down'] as const;
+const badness = ['off', 'ok', 'degraded', 'down'] as const;
 
-/** Numbers that are the same in every process, by part; all others are added up. */
-const common: Readonly<Record<string, readonly string[]>> = {
-  upstream: ['answers', 'failures'],
-  keys: ['usable', 'unusable'],
-  'url-resolver': ['file rows'],
-};
-
-/** Each part as its worst worker has it, with the numbers of all. */
-export function mergeParts(answers: readonly (readonly PartState[])[]): PartState[] {
-  const [first = []] = answers;
-  return first.map(({ id }) => {
-    const states = answers.flatMap((parts) => parts.filter((part) => part.id === id));
-    const worst = states.reduce((a, b) => (badness.indexOf(b.status) > badness.indexOf(a.status) ? b : a));
-    const labels = [...new Set(states.flatMap(({ facts }) => facts.map(({ label }) => label)))];
-    const facts = labels.map((label) => {
-      const of = states.flatMap((state) => state.facts.filter((fact) => fact.label === label));
-      return mergeFact(of, common[id]?.includes(label) === true);
-    });
-    return { ...worst, facts };
-  });
+function mergeComponent(count: number, healths: readonly ComponentHealth[]): ComponentHealth {
+  const isSeen = healths.some(({ seenMs }) => seenMs !== undefined);
+  const rank = ({ seenMs = 0, status }: ComponentHealth) => (isSeen ? seenMs : badness.indexOf(status));
+  const counting = healths.reduce((a, b) => (rank(b) > rank(a) ? b : a));
+  const labels = new Set(healths.flatMap(({ details = [] }) => details.map(({ label }) => label)));
+  return {
+    ...counting,
+    reasons: isSeen ? counting.reasons : mergeReasons(count, healths),
+    isUnready: healths.every(({ isUnready }) => isUnready === true),
+    details: [...labels].flatMap((label) => mergeDetail(label, counting, healths) ?? []),
+  };
 }
 
-function mergeFact(facts: readonly HealthDetail[], isCommon: boolean): HealthDetail {
-  const [first] = facts as readonly [HealthDetail, ...HealthDetail[]];
-  const numbers = facts.map(({ value }) => value).filter((value) => typeof value === 'number');
-  if (numbers.length === 0) return first;
-  const isLatest = first.unit !== undefined || isCommon;
-  const value = isLatest ? Math.max(...numbers) : numbers.reduce((sum, number) => sum + number, 0);
-  return { ...first, value };
+/** What not all of them say is said with their number. */
+function mergeReasons(count: number, healths: readonly ComponentHealth[]): string[] {
+  const said = new Map<string, number>();
+  for (const { reasons } of healths) {
+    for (const reason of new Set(reasons)) said.set(reason, (said.get(reason) ?? 0) + 1);
+  }
+  return [...said].map(([reason, times]) =>
+    times === count ? reason : `${reason} (${times} of ${count} workers)`,
+  );
+}
+
+function mergeDetail(
+  label: string,
+  counting: ComponentHealth,
+  healths: readonly ComponentHealth[],
+): HealthDetail | undefined {
+  const find = ({ details }: ComponentHealth) => details?.find((detail) => detail.label === label);
+  const all = healths.flatMap((health) => find(health) ?? []);
+  const detail = find(counting) ?? all[0];
+  const numbers = all.map(({ value }) => value).filter((value) => typeof value === 'number');
+  if (detail?.combine === undefined || numbers.length === 0) return detail;
+  const value =
+    detail.combine === 'max' ? Math.max(...numbers) : numbers.reduce((sum, number) => sum + number, 0);
+  return { ...detail, value };
 }

@@ -1,10 +1,8 @@
-import type { UpstreamActivity } from '../admin/activity.ts';
-import type { Readiness } from '../admin/admin-server.ts';
-import type { PartState } from '../admin/incidents.ts';
 import type { SystemState } from '../admin/system-endpoints.ts';
-import type { Secrets } from '../app/watched-secrets.ts';
+import type { ComponentHealth } from '../app/process-status.ts';
+import type { Secrets } from '../app/secrets.ts';
 import type { Config } from '../config/schema.ts';
-import type { Problem } from '../lib/problem.ts';
+import type { Eventually } from '../lib/eventually.ts';
 import type { FileBytes } from '../lib/watched-file.ts';
 import type { TokenCensus } from '../refresh-tokens/census.ts';
 import type { ExchangeRecord } from '../telemetry/exchange-record.ts';
@@ -36,10 +34,8 @@ export interface WorkerCalls {
   reload(): Promise<void>;
   list(content: FileBytes): Promise<void>;
   secrets(secrets: Secrets): Promise<void>;
-  readiness(): Readiness | Promise<Readiness>;
+  health(): Eventually<readonly ComponentHealth[]>;
   metrics(): Promise<MetricValues>;
-  parts(upstream: UpstreamActivity): Promise<readonly PartState[]>;
-  otherProblems(): readonly Problem[] | Promise<readonly Problem[]>;
   system(): Promise<SystemState>;
   census(): Promise<TokenCensus | undefined>;
   purge(which: Purge): Promise<'purged' | 'unavailable' | undefined>;

@@ -1,7 +1,7 @@
-import { addressUrl } from '../app/address-url.ts';
-import { createAdmin, type Explain } from '../app/admin.ts';
-import { listCounters, type WatchedList, watchProtectedList } from '../app/watched-list.ts';
-import type { Secrets } from '../app/watched-secrets.ts';
+import { WatchedList } from '../access/watched-list.ts';
+import { addressUrl, createAdmin, type Explain } from '../app/admin.ts';
+import { Drain } from '../app/process-status.ts';
+import type { Secrets } from '../app/secrets.ts';
 import type { Config } from '../config/schema.ts';
 import { counter, gauge, type MetricSpec } from '../lib/component.ts';
 import type { FileBytes } from '../lib/watched-file.ts';
@@ -36,7 +36,7 @@ export class Primary implements Running {
   readonly #list: WatchedList;
   readonly #supervisor: Supervisor;
   readonly #admin: ReturnType<typeof createAdmin>;
-  #isDraining = false;
+  readonly #drain = new Drain();
   /** The newest text of the list, where it has errors. */
   #refusedList: FileBytes | undefined;
   #secrets: Secrets;
@@ -47,7 +47,7 @@ export class Primary implements Running {
     const workerMetrics = createWorkerMetrics();
     this.#input = input;
     this.#secrets = input.secrets;
-    this.#list = watchProtectedList({
+    this.#list = new WatchedList({
       file: config.protectedResources,
       text: input.protectedList,
       paths: config.request,
@@ -55,18 +55,18 @@ export class Primary implements Running {
       log,
     });
     this.#supervisor = this.#createSupervisor(workerMetrics);
-    const inside = createClusterStatus({
+    const status = createClusterStatus({
       count,
       supervisor: this.#supervisor,
       workerMetrics,
       metrics,
       hasResolver: config.urlResolver !== false,
       watchesTokens: config.refreshTokens !== false,
-      isDraining: () => this.#isDraining,
+      drain: this.#drain,
     });
     const list = this.#list;
-    this.#admin = createAdmin({ config, explain, version, list, inside, metrics, log, now: Date.now });
-    metrics.register(...supervisorMetrics(count, this.#supervisor), ...listCounters(list));
+    this.#admin = createAdmin({ config, explain, version, list, status, metrics, log, now: Date.now });
+    metrics.register(...supervisorMetrics(count, this.#supervisor), ...list.metrics);
   }
 
   async listen(): Promise<{ readonly url: string; readonly adminUrl: string | undefined }> {
@@ -90,7 +90,7 @@ export class Primary implements Running {
   }
 
   async close(graceMs: number = this.#input.config.listen.drainDelay): Promise<void> {
-    this.#isDraining = true;
+    this.#drain.begin();
     this.#list.close();
     await this.#supervisor.stop(graceMs, graceMs + stopWithinMs);
     await this.#admin?.server.close();

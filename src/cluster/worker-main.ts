@@ -40,13 +40,11 @@ function runWorker(): void {
     // A change that is told while this one starts must not be lost.
     list: async (content) => (await ready).applyList(content),
     secrets: async (secrets) => (await ready).applySecrets(secrets),
-    readiness: () => started().inside.readiness(),
+    health: () => started().status.health(),
     metrics: () => started().metricValues(),
-    parts: (upstream) => started().inside.parts(upstream),
-    otherProblems: () => started().inside.otherProblems(),
-    system: () => started().inside.system(),
-    census: async () => started().inside.census?.(),
-    purge: async (which) => started().inside.purge?.(which),
+    system: () => started().status.system(),
+    census: async () => started().status.census?.(),
+    purge: async (which) => started().status.purge?.(which),
   };
   const channel: Channel = createChannel(process as unknown as Line, { ...calls });
 }

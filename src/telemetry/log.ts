@@ -1,6 +1,6 @@
 import { isatty } from 'node:tty';
 import { type DestinationStream, type Logger, type LoggerOptions, pino } from 'pino';
-import { counter } from '../lib/component.ts';
+import { type Component, counter, healthOf } from '../lib/component.ts';
 import { LogOutput, type LogOutputStatus, writeToStdout } from './log-output.ts';
 
 export type Log = Logger;
@@ -32,22 +32,38 @@ export function createLog(level: LogLevel, options: { pretty?: boolean; worker?:
 let output: LogOutput | undefined;
 
 /** What became of the lines so far. */
-export function logOutput(): LogOutputStatus {
+function logOutput(): LogOutputStatus {
   return output?.status ?? { failures: 0, droppedLines: 0, fault: undefined };
 }
 
-export const logMetrics = [
-  counter(
-    'shopward_log_write_failures',
-    'Writes of log lines that failed; lines beyond what memory keeps are lost.',
-    () => logOutput().failures,
-  ),
-  counter(
-    'shopward_log_dropped_lines',
-    'Log lines that were dropped, because nobody took them or they could not be written.',
-    () => logOutput().droppedLines,
-  ),
-];
+/** The way out of log lines, as operators see it. */
+export const logComponent: Component = {
+  name: 'log',
+  title: false,
+  health() {
+    const { fault } = logOutput();
+    return healthOf(fault === undefined ? [] : [`log: ${faultText(fault)}`]);
+  },
+  metrics: [
+    counter(
+      'shopward_log_write_failures',
+      'Writes of log lines that failed; lines beyond what memory keeps are lost.',
+      () => logOutput().failures,
+    ),
+    counter(
+      'shopward_log_dropped_lines',
+      'Log lines that were dropped, because nobody took them or they could not be written.',
+      () => logOutput().droppedLines,
+    ),
+  ],
+};
+
+/** Lines are dropped, and why. */
+function faultText(fault: string): string {
+  if (fault === 'EAGAIN') return 'its reader takes no lines, some are lost';
+  if (fault === 'EPIPE') return 'its reader is gone (EPIPE), all lines are lost';
+  return `lines cannot be written (${fault}), some are lost`;
+}
 
 function openStdout(worker: number | undefined): DestinationStream {
   if (output === undefined) {

@@ -1,51 +1,65 @@
 import { describe, expect, it } from 'vitest';
-import type { PartState } from '../../src/admin/incidents.ts';
-import { mergeParts, mergeReadiness } from '../../src/cluster/aggregate.ts';
+import { type ComponentHealth, readinessOf } from '../../src/app/process-status.ts';
+import { mergeHealth } from '../../src/cluster/aggregate.ts';
 import { createBackOff } from '../../src/cluster/supervisor.ts';
+import type { HealthDetail } from '../../src/lib/component.ts';
+
+const health = (status: ComponentHealth['status'], more: Partial<ComponentHealth> = {}): ComponentHealth => ({
+  name: 'keys',
+  title: 'Keys',
+  status,
+  reasons: [],
+  ...more,
+});
 
 describe('readiness of several workers', () => {
-  const ready = { ready: true, reasons: [] };
+  const ready = [health('ok')];
+  const unready = [health('down', { reasons: ['no keys'], isUnready: true })];
   it.each([
-    ['all', 2, [ready, ready], ready],
-    [
-      'one of them',
-      2,
-      [ready, { ready: false, reasons: ['no keys'] }],
-      { ready: true, reasons: ['no keys (1 of 2 workers)'] },
-    ],
-    [
-      'none of them',
-      2,
-      [
-        { ready: false, reasons: ['no keys'] },
-        { ready: false, reasons: ['no keys'] },
-      ],
-      { ready: false, reasons: ['no keys'] },
-    ],
+    ['all', 2, [ready, ready], { ready: true, reasons: [] }],
+    ['one of them', 2, [ready, unready], { ready: true, reasons: ['no keys (1 of 2 workers)'] }],
+    ['none of them', 2, [unready, unready], { ready: false, reasons: ['no keys'] }],
     ['who answers', 3, [ready], { ready: true, reasons: ['2 of 3 workers not serving'] }],
     ['nobody', 1, [], { ready: false, reasons: ['1 of 1 workers not serving'] }],
   ])('%s', (_, count, answers, merged) => {
-    expect(mergeReadiness(count, answers)).toEqual(merged);
+    expect(readinessOf(mergeHealth(count, answers))).toEqual(merged);
   });
 });
 
-it('a part is as its worst worker has it, with the numbers of all', () => {
-  const part = (status: PartState['status'], hits: number, rows: number, at: number): PartState => ({
-    id: 'url-resolver',
-    title: 'URL resolver',
-    status,
-    text: status,
-    facts: [
-      { label: 'hits', value: hits },
-      { label: 'file rows', value: rows },
-      { label: 'last', value: at, unit: 'time' },
-      { label: 'kind', value: 'memory' },
-    ],
-  });
-  expect(mergeParts([[part('ok', 2, 7, 10)], [part('limping', 3, 7, 20)]])).toEqual([
-    part('limping', 5, 7, 20),
+it('a component is as its worst worker has it, with numbers as each detail declares', () => {
+  const details = (hits: number, rows: number, at: number, since: number | null): HealthDetail[] => [
+    { label: 'hits', value: hits, combine: 'sum' },
+    { label: 'file rows', value: rows, combine: 'max' },
+    { label: 'last', value: at, unit: 'time', combine: 'max' },
+    { label: 'since', value: since, unit: 'time' },
+    { label: 'kind', value: 'memory' },
+  ];
+  const well = health('ok', { text: 'well', details: details(2, 7, 20, null) });
+  const not = health('degraded', { text: 'not', reasons: ['why'], details: details(3, 7, 10, 5) });
+  expect(mergeHealth(2, [[well], [not]])).toEqual([
+    {
+      ...not,
+      reasons: ['why (1 of 2 workers)'],
+      isUnready: false,
+      details: details(5, 7, 20, 5),
+    },
   ]);
-  expect(mergeParts([])).toEqual([]);
+  expect(mergeHealth(0, [])).toEqual([]);
+});
+
+it('what is only seen in passing is as the worker says that saw it last', () => {
+  const gone = health('down', { reasons: ['the last request failed'], seenMs: 1_000 });
+  const back = health('ok', { seenMs: 2_000 });
+  const idle = health('ok', { seenMs: 0 });
+  const merged = (...workers: ComponentHealth[]) =>
+    mergeHealth(
+      workers.length,
+      workers.map((one) => [one]),
+    ).map(({ status, reasons }) => ({ status, reasons }));
+  expect(merged(gone, back, idle)).toEqual([{ status: 'ok', reasons: [] }]);
+  expect(merged(back, { ...gone, seenMs: 3_000 }, idle)).toEqual([
+    { status: 'down', reasons: ['the last request failed'] },
+  ]);
 });
 
 it('who does not last is replaced later each time, and who has lasted at once', () => {

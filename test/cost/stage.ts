@@ -3,7 +3,7 @@ import net from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { stringify } from 'yaml';
-import { secretsOf } from '../../src/app/watched-secrets.ts';
+import { secretsOf } from '../../src/app/secrets.ts';
 import { createApp } from '../../src/app.ts';
 import { explainForConsole } from '../../src/cli/console-explain.ts';
 import { fileValidators } from '../../src/cli/file-validators.ts';

@@ -10,7 +10,7 @@ import { compileProtectedList } from '../../src/access/protected-list.ts';
 import { parseProtectedList } from '../../src/access/protected-list-document.ts';
 import type { FilterDefinition } from '../../src/app/filter-definition.ts';
 import { filterDefinitions } from '../../src/app/filters.ts';
-import { secretsOf } from '../../src/app/watched-secrets.ts';
+import { secretsOf } from '../../src/app/secrets.ts';
 import { type App, createApp } from '../../src/app.ts';
 import { explainRequest } from '../../src/cli/explain/explanation.ts';
 import { explanationText } from '../../src/cli/explain/explanation-text.ts';

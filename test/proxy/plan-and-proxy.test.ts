@@ -9,9 +9,10 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { stringify } from 'yaml';
 import { compileProtectedList } from '../../src/access/protected-list.ts';
 import { parseProtectedList } from '../../src/access/protected-list-document.ts';
-import { createCanonicalise } from '../../src/app/canonicalise.ts';
-import { compileRules } from '../../src/app/filters.ts';
-import { secretsOf } from '../../src/app/watched-secrets.ts';
+import { compileRules } from '../../src/app/filter-definition.ts';
+import { filterDefinitions } from '../../src/app/filters.ts';
+import { createCanonicalise } from '../../src/app/public-port.ts';
+import { secretsOf } from '../../src/app/secrets.ts';
 import { type App, createApp } from '../../src/app.ts';
 import { fileValidators } from '../../src/cli/file-validators.ts';
 import { loadConfig } from '../../src/config/load.ts';
@@ -76,7 +77,7 @@ beforeAll(async () => {
   const protectedList = loaded.files.find(({ role }) => role === 'protected-resources')?.text ?? '';
   const { list } = parseProtectedList(protectedList, 'list');
   if (list === undefined) throw new Error('the list is broken');
-  rules = compileRules(config, compileProtectedList(list, config.request));
+  rules = compileRules(config, compileProtectedList(list, config.request), filterDefinitions);
   app = await createApp({
     config,
     protectedList,

@@ -1,6 +1,7 @@
 import { type ProtectedList, resourceId } from '../../access/protected-list.ts';
 import type { FilterDefinition } from '../../app/filter-definition.ts';
-import { compileRules } from '../../app/filters.ts';
+import { compileRules } from '../../app/filter-definition.ts';
+import { filterDefinitions } from '../../app/filters.ts';
 import type { Config, PartialConfig } from '../../config/schema.ts';
 import { type CanonicalRequest, requestTarget } from '../../http/canonical-request.ts';
 import { buildRequestRules, canonicaliseRequest } from '../../http/canonicalise-request.ts';
@@ -96,7 +97,7 @@ export function explainRequest(
   asked: AskedRequest,
   config: Config,
   list: ProtectedList,
-  definitions?: readonly FilterDefinition[],
+  definitions: readonly FilterDefinition[] = filterDefinitions,
 ): Explanation {
   const rejections = buildRejections(config.rejections);
   const { method, target, host } = asked;

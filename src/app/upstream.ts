@@ -1,16 +1,16 @@
 import type { Config } from '../config/schema.ts';
 import { type Origin, parseOrigin } from '../config/values.ts';
-import { type Component, gauge } from '../lib/component.ts';
 import { InFlight } from '../server/in-flight.ts';
 import type { UpstreamEngine } from '../upstream/engine.ts';
 import { createForwarder, type Forwarder } from '../upstream/forwarder.ts';
+import { UpstreamComponent } from '../upstream/upstream-component.ts';
 import type { WebSocketForwarder } from '../upstream/websocket.ts';
 
 export interface Forwarding {
   readonly forwarder: Forwarder;
   /** Undefined: upgrades are ignored. */
   readonly webSockets: WebSocketForwarder | undefined;
-  readonly component: Component;
+  readonly component: UpstreamComponent;
   /** For questions of our own to the shop, with connections of its own. */
   createQuestionEngine(): UpstreamEngine;
 }
@@ -55,7 +55,7 @@ export async function createForwarding({ upstream, limits }: Config): Promise<Fo
   });
   return {
     forwarder,
-    component: toComponent(forwarder),
+    component: new UpstreamComponent(upstream.url, forwarder),
     webSockets: upstream.webSocket
       ? (await import('../upstream/websocket.ts')).createWebSocketForwarder({
           upstream: origin,
@@ -65,27 +65,6 @@ export async function createForwarding({ upstream, limits }: Config): Promise<Fo
         })
       : undefined,
     createQuestionEngine: () => engineOf(questionConnections),
-  };
-}
-
-function toComponent(forwarder: Forwarder): Component {
-  return {
-    name: 'upstream',
-    metrics: [
-      gauge(
-        'shopward_upstream_queue',
-        'Requests that wait for an upstream connection.',
-        'sum',
-        () => forwarder.queued,
-      ),
-      gauge(
-        'shopward_upstream_active_requests',
-        'Exchanges with the upstream.',
-        'sum',
-        () => forwarder.inFlight,
-      ),
-    ],
-    close: () => forwarder.close(),
   };
 }
 

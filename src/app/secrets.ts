@@ -1,7 +1,7 @@
 import type { LoadedConfig, RefusedConfig } from '../config/load.ts';
 import { type Certificate, certificateEndMs, certificateNotice } from '../config/named-files.ts';
 import type { Config } from '../config/schema.ts';
-import { gauge, type MetricSpec } from '../lib/component.ts';
+import { type Component, gauge, type Health, healthOf, type MetricSpec } from '../lib/component.ts';
 import { formatProblem, type Problem } from '../lib/problem.ts';
 import { FileWatch } from '../lib/watched-file.ts';
 import type { Log } from '../telemetry/log.ts';
@@ -19,7 +19,9 @@ export interface Secrets {
 }
 
 /** What is known of them in a process that serves. */
-export class SecretsInForce {
+export class SecretsInForce implements Component {
+  readonly name = 'secrets';
+  readonly title = false;
   readonly metrics: readonly MetricSpec[];
   #problems: readonly Problem[];
   #certificateEndMs: number | undefined;
@@ -42,26 +44,18 @@ export class SecretsInForce {
     this.metrics = this.#certificateEndMs === undefined ? [reload] : [reload, certificateEnd];
   }
 
-  /** Why the last change is not in force. */
-  get problems(): readonly Problem[] {
-    return this.#problems;
-  }
-
-  /** Undefined: there is no certificate. */
-  get certificateEndMs(): number | undefined {
-    return this.#certificateEndMs;
+  health(): Health {
+    const problems = this.#problems;
+    const reasons = problems.map((problem) => `secrets: ${formatProblem(problem)}`);
+    const notice = certificateNotice(this.#certificateEndMs ?? Number.NaN, Date.now());
+    if (notice) reasons.push(`listen.tls: ${notice}`);
+    return healthOf(reasons, { problems });
   }
 
   apply({ problems, tls }: Secrets): void {
     this.#problems = problems;
     if (tls) this.#certificateEndMs = certificateEndMs(tls);
   }
-}
-
-export interface WatchedSecrets {
-  /** Looks at the files now (SIGHUP). */
-  reload(): void;
-  close(): void;
 }
 
 type Loaded = Pick<LoadedConfig, 'config' | 'files' | 'secretFiles' | 'reread'>;
@@ -81,7 +75,7 @@ export function secretsOf({ config, files }: Pick<Loaded, 'config' | 'files'>): 
  * Follows the certificate's files and every file that `${file:…}` names. A change is checked as at start, all of it, and
  * is in force whole or not at all. What only a restart can change is told.
  */
-export function watchSecrets(loaded: Loaded, onChange: (secrets: Secrets) => void, log: Log): WatchedSecrets {
+export function watchSecrets(loaded: Loaded, onChange: (secrets: Secrets) => void, log: Log) {
   const known = new Map(loaded.secretFiles);
   for (const { role, path, text } of loaded.files) {
     if (role.startsWith('certificate') && text !== undefined) known.set(path, Buffer.from(text));
@@ -121,6 +115,7 @@ export function watchSecrets(loaded: Loaded, onChange: (secrets: Secrets) => voi
   };
   const watches = [...known].map(([file, bytes]) => new FileWatch(file, changed, { known: bytes }));
   return {
+    /** Looks at the files now (SIGHUP). */
     reload() {
       for (const watch of watches) watch.reload();
     },

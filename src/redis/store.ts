@@ -1,18 +1,21 @@
-import { hash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
-import type { Config } from '../config/schema.ts';
-import { type Component, counter, gauge, type Health, healthOf, type MetricSpec } from '../lib/component.ts';
-import type { RedisTlsOptions } from '../redis/clients.ts';
-import { connectRedis } from '../redis/connect-redis.ts';
-import { RedisUnavailable } from '../redis/faults.ts';
-import { type Agreement, type Member, membersKeys } from '../redis/members.ts';
-import { guardRedis, Membership } from '../redis/membership.ts';
-import type { Redis, RedisStatus, ServerFacts } from '../redis/redis.ts';
-import type { RedisAddress } from '../redis/redis-url.ts';
-import type { HealthLine, Health as StoreHealth } from '../redis/store-health.ts';
-import type { Log } from '../telemetry/log.ts';
+import {
+  type Component,
+  type ComponentLog,
+  counter,
+  gauge,
+  type Health,
+  type HealthDetail,
+  type MetricSpec,
+  total,
+} from '../lib/component.ts';
+import { type ConnectRedisOptions, connectRedis } from './connect-redis.ts';
+import { RedisUnavailable } from './faults.ts';
+import { type Agreement, type Member, membersKeys } from './members.ts';
+import { guardRedis, Membership } from './membership.ts';
+import type { Redis, RedisStatus, ServerFacts } from './redis.ts';
+import type { HealthLine, Health as StoreHealth } from './store-health.ts';
 
-export interface RedisPart extends Component {
+export interface RedisStore extends Component {
   /** For what needs no agreement between replicas but whose data it is. */
   readonly redis: Redis;
   /** The same, while no replica passes writes that this one would check. */
@@ -36,21 +39,23 @@ const fullShares = [0.8, 0.95] as const;
 /** A share has to fall by this much below a threshold before it counts as passed again. */
 const fullSlack = 0.02;
 
+type RedisStoreOptions = Required<Pick<ConnectRedisOptions, 'url' | 'timeoutMs' | 'prefix' | 'replicas'>> &
+  Pick<ConnectRedisOptions, 'tls' | 'sentinelPassword'> & {
+    /** What the replicas that share the store have to agree on. */
+    readonly member: Member;
+  };
+
 /** The one connection that all features share. Throws for a malformed address only; connecting goes on by itself. */
-export function openRedis(config: Config, url: RedisAddress, log: Log): RedisPart {
-  const { store } = config;
+export function openRedisStore(options: RedisStoreOptions, log: ComponentLog): RedisStore {
+  const { member, ...connection } = options;
+  const { prefix, replicas } = connection;
   const listeners: ((why: string) => void)[] = [];
   const announce = (why: string) => {
     for (const listener of listeners) listener(why);
   };
   const watchMemory = createMemoryWatch(log);
   const redis = connectRedis({
-    url,
-    timeoutMs: store.timeout,
-    prefix: store.prefix,
-    replicas: store.replicas,
-    ...(store.tls && { tls: readTls(store.tls) }),
-    ...(store.sentinelPassword !== undefined && { sentinelPassword: store.sentinelPassword }),
+    ...connection,
     onLine: (about, line) => writeLine(log, about, line),
     onFacts(facts, before) {
       watchMemory(facts);
@@ -62,8 +67,8 @@ export function openRedis(config: Config, url: RedisAddress, log: Log): RedisPar
   });
   const membership = new Membership({
     redis,
-    prefix: store.prefix,
-    member: memberOf(config),
+    prefix,
+    member,
     onProblems: (problems) =>
       problems.length === 0
         ? log.info({ event: 'store-settings' }, 'the replicas that share the store agree again')
@@ -76,12 +81,12 @@ export function openRedis(config: Config, url: RedisAddress, log: Log): RedisPar
     forTokens: guardRedis(redis, () => membership.refusesTokens()),
     coldStartMs: () => membership.coldStartMs(),
     onNewData: (listener) => void listeners.push(listener),
-    sharing: () => countMembers(redis, store.prefix),
+    sharing: () => countMembers(redis, prefix),
     start: () => start(redis, membership, log),
     metrics: storeMetrics(redis, membership),
     name: 'store',
-    health: () =>
-      healthOf(storeReasons(redis.state(), redis.status(), store.replicas, membership.agreement())),
+    title: 'Store',
+    health: () => storeHealth(redis, replicas, membership.agreement()),
     async close() {
       membership.close();
       await redis.close();
@@ -89,7 +94,7 @@ export function openRedis(config: Config, url: RedisAddress, log: Log): RedisPar
   };
 }
 
-async function start(redis: Redis, membership: Membership, log: Log): Promise<void> {
+async function start(redis: Redis, membership: Membership, log: ComponentLog): Promise<void> {
   // Rejects for an evicting policy only: locks that vanish under memory pressure are worse than none.
   const isReached = await redis.ready(startWaitMs).catch((fault: unknown) => {
     throw isEvicting(fault) ? new Error(evictingText, { cause: fault }) : fault;
@@ -110,24 +115,6 @@ async function countMembers(redis: Redis, prefix: string): Promise<number | null
   return typeof count === 'number' ? count : null;
 }
 
-function memberOf({ store, publicUrl, upstream, entityTags, refreshTokens }: Config): Member {
-  const digestKey = refreshTokens === false ? undefined : `key ${refreshTokens.digestKey ?? ''}`;
-  return {
-    owner: store.owner ?? publicUrl ?? upstream.url,
-    isNamed: store.owner !== undefined,
-    leaseMs: entityTags === false ? 0 : entityTags.lease,
-    tracked: entityTags === false ? [] : entityTags.resources.map(describeResource).toSorted(),
-    // Enough to tell two keys apart, too little to find one.
-    digestKey: digestKey === undefined ? '' : hash('sha256', `shopward ${digestKey}`, 'hex').slice(0, 16),
-  };
-}
-
-type TrackedResource = Exclude<Config['entityTags'], false>['resources'][number];
-
-function describeResource({ member, methods }: TrackedResource): string {
-  return `${methods.toSorted().join(',')} ${member.replace(/\{[^{}]*\}/g, '{}')}`;
-}
-
 /** Why the data may be another one; undefined: it is the same. */
 function newDataOf(facts: ServerFacts, before: ServerFacts | undefined): string | undefined {
   if (before === undefined) return 'it was not reached before';
@@ -138,7 +125,7 @@ function newDataOf(facts: ServerFacts, before: ServerFacts | undefined): string 
 }
 
 function writeLine(
-  log: Log,
+  log: ComponentLog,
   about: 'store' | 'replicas',
   { status, cause, calls, failed }: HealthLine,
 ): void {
@@ -151,7 +138,7 @@ function writeLine(
   else log.error(words, `${subject} is ${status}${text}`);
 }
 
-function createMemoryWatch(log: Log): (facts: ServerFacts) => void {
+function createMemoryWatch(log: ComponentLog): (facts: ServerFacts) => void {
   let level = 0;
   return ({ memory: { usedBytes, maxBytes } }) => {
     const share = maxBytes === 0 ? 0 : usedBytes / maxBytes;
@@ -222,14 +209,39 @@ function storeMetrics(redis: Redis, membership: Membership): MetricSpec[] {
   ];
 }
 
-function isEvicting(fault: unknown): boolean {
-  return fault instanceof RedisUnavailable && fault.word === 'evicting';
+/** `down`: it cannot be used; what it must be asked for gets 503. */
+function storeHealth(redis: Redis, replicas: number, agreement: Agreement | undefined): Health {
+  const state = redis.state();
+  const status = redis.status();
+  const { claims, facts, replication } = status;
+  const { usedBytes = 0, maxBytes = 0 } = facts?.memory ?? {};
+  const memory = maxBytes === 0 ? megabytes(usedBytes) : `${megabytes(usedBytes)} of ${megabytes(maxBytes)}`;
+  const claimMs = claims.made === 0 ? null : Math.round(claims.totalMs / claims.made);
+  const details: HealthDetail[] = [
+    { label: 'kind', value: `Redis, ${redis.kind}` },
+    { label: 'since', value: state.since, unit: 'time' },
+    { label: 'memory', value: memory },
+    total('claims', claims.made),
+    { label: 'time of a claim', value: claimMs, unit: 'ms', combine: 'max' },
+  ];
+  if (replication !== undefined) {
+    const confirmed = claims.lastConfirmed ?? null;
+    details.push(
+      { label: 'replicas that confirmed', value: confirmed },
+      total('unconfirmed', claims.unconfirmed),
+    );
+  }
+  const reasons = storeReasons(state, status, replicas, agreement);
+  if (reasons.length === 0) return { status: 'ok', reasons, text: 'Redis answers', details };
+  return { status: state.status === 'ready' ? 'degraded' : 'down', reasons, details };
 }
 
-function readTls(files: NonNullable<Config['store']['tls']>): RedisTlsOptions {
-  const read = (file: string | undefined) => (file === undefined ? undefined : readFileSync(file));
-  const { ca, cert, key } = { ca: read(files.ca), cert: read(files.cert), key: read(files.key) };
-  return { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) };
+function megabytes(octets: number): string {
+  return `${Math.round(octets / 1024 / 1024)} MiB`;
+}
+
+function isEvicting(fault: unknown): boolean {
+  return fault instanceof RedisUnavailable && fault.word === 'evicting';
 }
 
 /** Why `/readyz` and the console should speak of the store, in words for people; the most pressing first. */

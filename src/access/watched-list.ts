@@ -1,34 +1,21 @@
-import { compileListInThread } from '../access/list-thread.ts';
-import { compileProtectedList, type ProtectedList } from '../access/protected-list.ts';
-import { parseProtectedList } from '../access/protected-list-document.ts';
-import { type RenderedDocument, renderProtectedResources } from '../access/published-documents.ts';
 import type { PathRules } from '../http/path-table.ts';
-import { counter, gauge, type MetricSpec } from '../lib/component.ts';
+import {
+  type Component,
+  type ComponentLog,
+  counter,
+  gauge,
+  type Health,
+  healthOf,
+  type MetricSpec,
+} from '../lib/component.ts';
 import { formatProblem, type Problem } from '../lib/problem.ts';
 import { decodeText, type FileBytes, FileWatch } from '../lib/watched-file.ts';
-import type { Log } from '../telemetry/log.ts';
+import { compileListInThread } from './list-thread.ts';
+import { compileProtectedList, type ProtectedList } from './protected-list.ts';
+import { parseProtectedList } from './protected-list-document.ts';
+import { type RenderedDocument, renderProtectedResources } from './published-documents.ts';
 
-/** The protected list in force, and what became of the last edit. */
-export interface WatchedList {
-  current(): ProtectedList;
-  /** The same for clients. */
-  rendered(): RenderedDocument;
-  /** Why the last edit is not in force; empty when it is. */
-  problems(): readonly Problem[];
-  readonly reloads: { readonly succeeded: number; readonly failed: number; readonly lastSuccessMs: number };
-  /** Text of the list in force. */
-  text(): string;
-  /**
-   * A new content of the file: resolves when it is in force, whole, or refused. It is compiled beside what is served,
-   * one content after the other.
-   */
-  apply(content: FileBytes): Promise<void>;
-  /** Looks at the file now (SIGHUP). */
-  reload(): void;
-  close(): void;
-}
-
-export interface WatchedListOptions {
+interface WatchedListOptions {
   /** How paths are read (`request`). */
   readonly paths: PathRules;
   readonly file: string;
@@ -38,15 +25,18 @@ export interface WatchedListOptions {
   readonly isWatched?: boolean;
   /** Called with each content that differed from the one before, good or not. */
   readonly onContent?: (content: FileBytes) => void;
-  readonly log: Log;
+  readonly log: ComponentLog;
 }
 
-/** Follows the file. An edit takes effect whole or not at all: a broken one leaves the last good list in force. */
-export function watchProtectedList(options: WatchedListOptions): WatchedList {
-  return new ListInForce(options);
-}
-
-class ListInForce implements WatchedList {
+/**
+ * The protected list in force, and what became of the last edit. The file is followed: an edit takes effect whole or not
+ * at all, a broken one leaves the last good list in force.
+ */
+export class WatchedList implements Component {
+  readonly name = 'protected-list';
+  /** The page has the list itself. */
+  readonly title = false;
+  readonly metrics: readonly MetricSpec[];
   readonly reloads = { succeeded: 0, failed: 0, lastSuccessMs: Date.now() };
   readonly #options: WatchedListOptions;
   readonly #watch: FileWatch | undefined;
@@ -54,7 +44,7 @@ class ListInForce implements WatchedList {
   #rendered: RenderedDocument;
   #text: string;
   #problems: readonly Problem[] = [];
-  #taking: Promise<void> = Promise.resolve();
+  #applying: Promise<void> = Promise.resolve();
 
   constructor(options: WatchedListOptions) {
     const { file, text, paths, isWatched = true } = options;
@@ -68,24 +58,38 @@ class ListInForce implements WatchedList {
       await this.apply(content);
       options.onContent?.(content);
     };
-    if (isWatched) {
-      this.#watch = new FileWatch(file, (content) => void onChange(content), { known: Buffer.from(text) });
-    }
+    if (isWatched) this.#watch = new FileWatch(file, onChange, { known: Buffer.from(text) });
+    this.metrics = [...this.#gauges(), ...(isWatched ? this.#counters() : [])];
   }
 
   readonly current = () => this.#current;
+  /** The same for clients. */
   readonly rendered = () => this.#rendered;
+  /** Why the last edit is not in force; empty when it is. */
   readonly problems = () => this.#problems;
+  /** Text of the list in force. */
   readonly text = () => this.#text;
 
+  /**
+   * A new content of the file: resolves when it is in force, whole, or refused. It is compiled beside what is served,
+   * one content after the other.
+   */
   readonly apply = (content: FileBytes): Promise<void> => {
-    this.#taking = this.#taking
-      .then(() => this.#take(content))
+    this.#applying = this.#applying
+      .then(() => this.#check(content))
       .catch((fault: unknown) => {
         this.#refuseWhole(`cannot be compiled: ${fault instanceof Error ? fault.message : 'unknown fault'}`);
       });
-    return this.#taking;
+    return this.#applying;
   };
+
+  health(): Health {
+    const problems = this.#problems;
+    return healthOf(
+      problems.map((problem) => `protected list: ${formatProblem(problem)}`),
+      { problems },
+    );
+  }
 
   reload(): void {
     this.#watch?.reload();
@@ -95,7 +99,7 @@ class ListInForce implements WatchedList {
     this.#watch?.close();
   }
 
-  async #take(content: FileBytes): Promise<void> {
+  async #check(content: FileBytes): Promise<void> {
     const { file, paths, log } = this.#options;
     const decoded = 'fault' in content ? content : decodeText(content.bytes);
     if ('fault' in decoded) return this.#refuseWhole(`cannot be read: ${decoded.fault}`);
@@ -130,44 +134,45 @@ class ListInForce implements WatchedList {
   get #isReported(): boolean {
     return this.#options.isWatched !== false;
   }
-}
 
-/** Of each process; the worker that is worst off is shown. */
-export function listMetrics(list: WatchedList): MetricSpec[] {
-  return [
-    gauge(
-      'shopward_protected_rows',
-      'Rows of the protected list in force.',
-      'min',
-      () => list.current().rows.length,
-    ),
-    gauge(
-      'shopward_config_last_reload_success',
-      'Whether the last edit of the protected list is in force.',
-      'min',
-      () => (list.problems().length === 0 ? 1 : 0),
-    ),
-    gauge(
-      'shopward_config_last_reload_success_timestamp_seconds',
-      'When a list last took effect.',
-      'min',
-      () => Math.floor(list.reloads.lastSuccessMs / 1000),
-    ),
-  ];
-}
+  /** Of each process; the worker that is worst off is shown. */
+  #gauges(): MetricSpec[] {
+    return [
+      gauge(
+        'shopward_protected_rows',
+        'Rows of the protected list in force.',
+        'min',
+        () => this.#current.rows.length,
+      ),
+      gauge(
+        'shopward_config_last_reload_success',
+        'Whether the last edit of the protected list is in force.',
+        'min',
+        () => (this.#problems.length === 0 ? 1 : 0),
+      ),
+      gauge(
+        'shopward_config_last_reload_success_timestamp_seconds',
+        'When a list last took effect.',
+        'min',
+        () => Math.floor(this.reloads.lastSuccessMs / 1000),
+      ),
+    ];
+  }
 
-/** Edits of the list, counted once: by who follows its file, not by each worker that is told. */
-export function listCounters({ reloads }: Pick<WatchedList, 'reloads'>): MetricSpec[] {
-  return [
-    counter(
-      'shopward_config_reloads',
-      'Edits of the protected list that took effect.',
-      () => reloads.succeeded,
-    ),
-    counter(
-      'shopward_config_reload_failures',
-      'Edits of the protected list that were refused.',
-      () => reloads.failed,
-    ),
-  ];
+  /** Edits of the list, counted once: by who follows its file, not by each worker that is told. */
+  #counters(): MetricSpec[] {
+    const { reloads } = this;
+    return [
+      counter(
+        'shopward_config_reloads',
+        'Edits of the protected list that took effect.',
+        () => reloads.succeeded,
+      ),
+      counter(
+        'shopward_config_reload_failures',
+        'Edits of the protected list that were refused.',
+        () => reloads.failed,
+      ),
+    ];
+  }
 }

@@ -1,0 +1,58 @@
+import { hash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import type { Config } from '../config/schema.ts';
+import type { Component } from '../lib/component.ts';
+import type { RedisTlsOptions } from '../redis/clients.ts';
+import type { Member } from '../redis/members.ts';
+import type { RedisStore } from '../redis/store.ts';
+import type { Log } from '../telemetry/log.ts';
+
+/** The store of `store.url`: one Redis for all features, or undefined for this process's memory. */
+export async function openStore(config: Config, log: Log): Promise<RedisStore | undefined> {
+  const { url, timeout, prefix, replicas, tls, sentinelPassword } = config.store;
+  if (url.kind === 'memory') return undefined;
+  // Only what is used is loaded: a proxy that starts is waited for.
+  const { openRedisStore } = await import('../redis/store.ts');
+  const connection = { url, timeoutMs: timeout, prefix, replicas, ...(tls && { tls: readTls(tls) }) };
+  const member = memberOf(config);
+  return openRedisStore(
+    { ...connection, ...(sentinelPassword !== undefined && { sentinelPassword }), member },
+    log,
+  );
+}
+
+export const memoryStore: Component = {
+  name: 'store',
+  title: 'Store',
+  health: () => ({
+    status: 'ok',
+    reasons: [],
+    text: 'in memory: for one process, gone with it',
+    details: [{ label: 'kind', value: 'memory' }],
+  }),
+};
+
+function memberOf({ store, publicUrl, upstream, entityTags, refreshTokens }: Config): Member {
+  const digestKey = refreshTokens === false ? undefined : `key ${refreshTokens.digestKey ?? ''}`;
+  return {
+    owner: store.owner ?? publicUrl ?? upstream.url,
+    isNamed: store.owner !== undefined,
+    leaseMs: entityTags === false ? 0 : entityTags.lease,
+    tracked: entityTags === false ? [] : entityTags.resources.map(describeResource).toSorted(),
+    // Enough to tell two keys apart, too little to find one.
+    digestKey: digestKey === undefined ? '' : hash('sha256', `shopward ${digestKey}`, 'hex').slice(0, 16),
+  };
+}
+
+function describeResource({
+  member,
+  methods,
+}: Exclude<Config['entityTags'], false>['resources'][number]): string {
+  return `${methods.toSorted().join(',')} ${member.replace(/\{[^{}]*\}/g, '{}')}`;
+}
+
+function readTls(files: NonNullable<Config['store']['tls']>): RedisTlsOptions {
+  const read = (file: string | undefined) => (file === undefined ? undefined : readFileSync(file));
+  const { ca, cert, key } = { ca: read(files.ca), cert: read(files.cert), key: read(files.key) };
+  return { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) };
+}
