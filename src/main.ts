@@ -1,34 +1,7 @@
 #!/usr/bin/env node
-/** The command line: verb -> command. */
-import { Command, CommanderError } from 'commander';
-import { badUsage, version } from './cli/command-io.ts';
-import { configFile, declareVerb } from './cli/declare-verb.ts';
+/** Where every process of shopward begins. What one of them does not need it does not load. */
+const [, , verb, ...choices] = process.argv;
+const isAlive = verb === 'health' && (await (await import('./cli/quick-health.ts')).isAlive(choices));
+if (!isAlive) await (await import('./cli/command-line.ts')).runCommandLine(process.argv);
 
-const program = new Command('shopward')
-  .description("A reverse proxy that guards an existing shop's REST API.")
-  .version(version)
-  .showHelpAfterError('(run shopward --help for all verbs)')
-  .exitOverride();
-
-const [, , first] = process.argv;
-// `shopward` alone serves; so does `shopward --config FILE`.
-const isBare = first === undefined || first === '--config' || first === '-c';
-
-declareVerb(program, 'serve', 'run the proxy (default)', async (options: { config?: string }) =>
-  (await import('./cli/serve.ts')).runServe(options),
-).addOption(configFile);
-if (!isBare && first !== 'serve') await (await import('./cli/declare-verbs.ts')).declareVerbs(program, first);
-
-// `shopward protected list | head`: nobody reads on, and that is no fault.
-process.stdout.on('error', (fault: NodeJS.ErrnoException) => {
-  if (fault.code !== 'EPIPE') throw fault;
-});
-
-try {
-  await program.parseAsync(
-    isBare ? [...process.argv.slice(0, 2), 'serve', ...process.argv.slice(2)] : process.argv,
-  );
-} catch (fault) {
-  if (!(fault instanceof CommanderError)) throw fault;
-  process.exitCode = fault.exitCode === 0 ? 0 : badUsage;
-}
+export {};

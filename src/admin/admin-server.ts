@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
-import http, { type IncomingMessage, type ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import path from 'node:path';
+import { createServer } from '../http/node-http.ts';
 import { endResponse } from '../http/write-response.ts';
 import { type AdminEndpoint, readJsonBody } from './admin-endpoint.ts';
 import { type Admission, type AdmissionOptions, boundConnections, createAdmission } from './admission.ts';
@@ -50,7 +51,7 @@ export function createAdminServer(options: AdminOptions): AdminServer {
     connectionsCheckingInterval: Math.min(2_000, requestTimeoutMs),
     maxHeaderSize: 16 * 1024,
   };
-  const server = http.createServer(limits, (incoming, response) => {
+  const server = createServer(limits, (incoming, response) => {
     response.on('error', () => response.destroy());
     response.setHeader('X-Content-Type-Options', 'nosniff');
     response.setHeader('Cache-Control', 'no-store');

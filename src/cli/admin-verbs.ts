@@ -2,6 +2,7 @@ import http from 'node:http';
 import { loadConfig } from '../config/load.ts';
 import { formatProblem } from '../lib/problem.ts';
 import { badConfiguration, badUsage, type CommandIo, type CommonChoice, processIo } from './command-io.ts';
+import { reachableHost } from './quick-health.ts';
 
 /** Asks /livez of the proxy that runs with this configuration on this machine. Exit code 0: it lives. */
 export async function runHealth(options: CommonChoice, io: CommandIo = processIo): Promise<number> {
@@ -61,12 +62,11 @@ export function askAdmin(
   path: string,
   body?: unknown,
 ): Promise<AdminReply> {
-  const host = admin.host === '0.0.0.0' ? '127.0.0.1' : admin.host === '::' ? '::1' : admin.host;
   const headers: http.OutgoingHttpHeaders = { 'Content-Type': 'application/json', Host: 'localhost' };
   if (admin.token !== undefined) headers.Authorization = `Bearer ${admin.token}`;
   return new Promise((resolve) => {
     const request = http.request(
-      { host, port: admin.port, path, method, headers, timeout: 5_000 },
+      { host: reachableHost(admin.host), port: admin.port, path, method, headers, timeout: 5_000 },
       (response) => {
         const chunks: Buffer[] = [];
         response.on('data', (chunk: Buffer) => chunks.push(chunk));

@@ -3,6 +3,7 @@ import { dirname, resolve } from 'node:path';
 import { isObject } from '../lib/json.ts';
 import { hasErrors, type Problem, sortProblems } from '../lib/problem.ts';
 import { decodeText, readSecret, readSettledFile } from '../lib/watched-file.ts';
+import { defaultConfigFiles, maxConfigBytes } from './defaults.ts';
 import { issueText, type SettingProblem, settingProblems, unknownKey } from './issues.ts';
 import { configJsonSchema } from './json-schema.ts';
 import { type ConfigFile, type FileValidators, readNamedFiles, resolveNamedFiles } from './named-files.ts';
@@ -40,16 +41,12 @@ export interface RefusedConfig {
   readonly files: readonly ConfigFile[];
 }
 
-export const defaultConfigFiles = ['config/shopward.yaml', '/etc/shopward/shopward.yaml'] as const;
-
-const maxBytes = 1024 * 1024;
-
 /** Reads and checks the configuration and every file that it names: all problems at once. Never throws on content. */
 export async function loadConfig(options: LoadOptions): Promise<LoadedConfig | RefusedConfig> {
   const name = options.file ?? defaultConfigFiles.find((file) => existsSync(resolve(options.cwd, file)));
   if (name === undefined) return refused(defaultConfigFiles[0], noConfigText());
   const file: ConfigFile = { role: 'config', path: resolve(options.cwd, name), name };
-  const read = await readSettledFile(file.path, { maxBytes });
+  const read = await readSettledFile(file.path, { maxBytes: maxConfigBytes });
   const decoded = 'fault' in read ? read : decodeText(read.bytes);
   if ('fault' in decoded) return refused(name, `the configuration cannot be read: ${decoded.fault}`);
   return validateText({ ...file, text: decoded.text }, options);

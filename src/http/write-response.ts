@@ -1,7 +1,8 @@
-import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { EndOfTurn } from '../lib/end-of-turn.ts';
 import { methods } from './canonical-request.ts';
 import type { FieldList } from './field-list.ts';
+import { STATUS_CODES } from './node-http.ts';
 import type { Answer, Rejection, RejectionName, RejectionRow, Rejections } from './rejection.ts';
 
 /** Refusals behind which the connection is not used again. */

@@ -1,5 +1,5 @@
-import { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
+import { IncomingMessage } from '../http/node-http.ts';
 import { boundWaiting, GatheredPieces, wholeBytes } from '../lib/gathered-pieces.ts';
 
 /** A request whose body costs by its octets, however its client cuts it: see `GatheredPieces`. */

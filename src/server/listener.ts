@@ -1,9 +1,10 @@
-import http, { type IncomingMessage, type ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import https from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { TLSSocket } from 'node:tls';
+import { createServer } from '../http/node-http.ts';
 import type { RejectionName } from '../http/rejection.ts';
 import { endAlone } from '../lib/faults.ts';
 import { ClientConnection, type ClientConnectionOptions, type Handled } from './client-connection.ts';
@@ -39,7 +40,7 @@ export interface ListenerOptions {
 }
 
 export interface Listener {
-  readonly server: http.Server;
+  readonly server: Server;
   listen(): Promise<AddressInfo>;
   /** Another certificate for connections to come; of no effect without TLS. */
   useCertificate(tls: Certificate): void;
@@ -85,7 +86,7 @@ export function createListener(options: ListenerOptions): Listener {
 }
 
 class HttpListener implements Listener {
-  readonly server: http.Server;
+  readonly server: Server;
   readonly #options: ListenerOptions;
   readonly #perConnection: ClientConnectionOptions;
   readonly #connections = new Map<Duplex, ClientConnection>();
@@ -106,9 +107,7 @@ class HttpListener implements Listener {
       keepAliveTimeout: options.keepAliveTimeoutMs,
       shouldUpgradeCallback: (incoming: IncomingMessage) => this.#shouldUpgrade(incoming),
     };
-    this.server = options.tls
-      ? https.createServer({ ...settings, ...options.tls })
-      : http.createServer(settings);
+    this.server = options.tls ? https.createServer({ ...settings, ...options.tls }) : createServer(settings);
     this.server.maxHeadersCount = 1000;
     this.server.maxRequestsPerSocket = 0;
     this.#hear();
@@ -291,7 +290,7 @@ function peerOf({ remoteAddress, remotePort }: Socket): string {
  * Takes no more connections, and ends those between two requests. Node counts a response among the sent ones as soon as
  * it is handed over, and would cut those that their clients still read: it is told otherwise meanwhile.
  */
-function closeListening(server: http.Server, connections: Iterable<ClientConnection>): Promise<void> {
+function closeListening(server: Server, connections: Iterable<ClientConnection>): Promise<void> {
   const unsent = [...connections].map((connection) => connection.unsent).filter((one) => one !== undefined);
   for (const response of unsent) response.finished = false;
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));

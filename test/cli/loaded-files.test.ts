@@ -1,41 +1,99 @@
-import { spawnSync } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { generateKeyPairSync } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { pathToFileURL } from 'node:url';
+import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
+import { stringify } from 'yaml';
 
 const root = path.join(import.meta.dirname, '../..');
 
-/** Prints each file of src that is loaded. */
+/** Prints each file that is loaded, and at the end the parts of Node itself. */
 const hooks = `import { registerHooks } from 'node:module';
 registerHooks({ load(url, context, next) {
-  if (url.startsWith('${pathToFileURL(path.join(root, 'src'))}/')) process.stderr.write(url + '\\n');
+  if (url.startsWith('file:')) process.stderr.write(url + '\\n');
   return next(url, context);
-} });`;
+} });
+process.on('exit', () => process.stderr.write(process.moduleLoadList.join('\\n') + '\\n'));`;
 
-function filesLoadedBy(...args: string[]): string[] {
+/** Files below the root of the repository, and parts of Node as it names them. */
+async function loadedBy(args: readonly string[], whileItRuns: (child: ChildProcess) => void = () => {}) {
   const preload = `data:text/javascript,${encodeURIComponent(hooks)}`;
-  const { stderr } = spawnSync(process.execPath, ['--import', preload, 'src/main.ts', ...args], {
+  const child = spawn(process.execPath, ['--import', preload, 'src/main.ts', ...args], {
     cwd: root,
-    encoding: 'utf8',
     env: { ...process.env, JWKS_URL: 'https://shop.example/keys' },
   });
-  const files = stderr.split('\n').filter((line) => line.startsWith('file:'));
-  return files.map((url) => path.relative(path.join(root, 'src'), new URL(url).pathname));
+  let printed = '';
+  child.stderr.on('data', (text) => {
+    printed += text;
+    if (/is listening on/.test(text)) whileItRuns(child);
+  });
+  const [code] = await once(child, 'close');
+  const lines = printed.split('\n');
+  const files = lines.filter((line) => line.startsWith('file:'));
+  return {
+    code,
+    files: files.map((url) => path.relative(root, fileURLToPath(url))),
+    parts: lines.filter((line) => line.startsWith('NativeModule')),
+  };
 }
 
-it('a health check loads the configuration and nothing of the proxy', () => {
-  const files = filesLoadedBy('health', '--config', 'config/shopward.yaml');
-  expect(files).toContain('cli/admin-verbs.ts');
-  expect(files).toContain('config/load.ts');
-  const needless = /^(?:app|proxy|server|cluster|access|url-resolver|refresh-tokens|telemetry|upstream)\b/;
-  expect(files.filter((file) => needless.test(file))).toEqual([]);
-  expect(files.filter((file) => /^cli\/(?:explain|verify|protected|serve|check|tokens)/.test(file))).toEqual(
-    [],
-  );
+it('a health check of a proxy that lives loads nothing but itself', async () => {
+  const asked: string[] = [];
+  const admin = http.createServer(({ url = '' }, response) => {
+    asked.push(url);
+    response.end();
+  });
+  await once(admin.listen(0, '127.0.0.1'), 'listening');
+  const file = path.join(mkdtempSync(path.join(tmpdir(), 'shopward-health-')), 'shopward.yaml');
+  writeFileSync(file, `admin: { port: ${(admin.address() as AddressInfo).port} }\n`);
+  const { code, files, parts } = await loadedBy(['health', '--config', file]);
+  admin.close();
+  rmSync(path.dirname(file), { recursive: true });
+  expect({ code, asked }).toEqual({ code: 0, asked: ['/livez'] });
+  expect(files).toEqual(['src/main.ts', 'src/cli/quick-health.ts', 'src/config/defaults.ts']);
+  expect(parts.filter((part) => /undici|_http_server/.test(part))).toEqual([]);
 });
 
-it('a verb that is called loads no other one', () => {
-  const files = filesLoadedBy('version');
-  expect(files).toContain('cli/command-io.ts');
-  expect(files.filter((file) => file.startsWith('config/'))).toEqual([]);
+it('a health check that has to say why loads the configuration and nothing of the proxy', async () => {
+  const { files } = await loadedBy(['health', '--json', '--config', 'config/shopward.yaml']);
+  expect(files).toContain('src/cli/admin-verbs.ts');
+  expect(files).toContain('src/config/load.ts');
+  const needless =
+    /^src\/(?:app|proxy|server|cluster|access|url-resolver|refresh-tokens|telemetry|upstream)\b/;
+  expect(files.filter((file) => needless.test(file))).toEqual([]);
+  const others = /^src\/cli\/(?:explain|verify|protected|serve|check|tokens)/;
+  expect(files.filter((file) => others.test(file))).toEqual([]);
+});
+
+it('a verb that is called loads no other one', async () => {
+  const { files } = await loadedBy(['version']);
+  expect(files).toContain('src/cli/command-io.ts');
+  expect(files.filter((file) => file.startsWith('src/config/load'))).toEqual([]);
+});
+
+it("a proxy that serves loads nothing of undici, neither Node's own nor the package, but llhttp", async () => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'shopward-loaded-'));
+  const file = path.join(folder, 'shopward.yaml');
+  const { publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  writeFileSync(path.join(folder, 'public.pem'), publicKey.export({ type: 'spki', format: 'pem' }));
+  writeFileSync(
+    file,
+    stringify({
+      listen: { host: '127.0.0.1', port: 0, drainDelay: '0s' },
+      admin: { port: 0 },
+      upstream: { url: 'http://127.0.0.1:9' },
+      protectedResources: path.join(root, 'config/protected-resources.yaml'),
+      auth: { algorithms: ['ES256'], keys: { files: ['public.pem'] } },
+    }),
+  );
+  const { code, files, parts } = await loadedBy(['serve', '--config', file], (child) => child.kill());
+  rmSync(folder, { recursive: true });
+  expect(code).toBe(0);
+  expect(parts).toContain('NativeModule http');
+  expect([...files, ...parts].filter((each) => /undici(?!\/lib\/llhttp\/)/.test(each))).toEqual([]);
 });

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { type RejectionName, rejectionTable } from '../../http/rejection.ts';
+import { defaultAdmin } from '../defaults.ts';
 import {
   cidr,
   distinct,
@@ -66,10 +67,12 @@ export const admin = z
   .union([
     z.literal(false),
     z.strictObject({
-      host: listenHost().default('127.0.0.1').meta({
+      host: listenHost().default(defaultAdmin.host).meta({
         description: 'Address of the admin port. Off loopback, `token` and `hosts` are required.',
       }),
-      port: port().default(8081).meta({ description: 'Port of the admin listener; 0 takes a free one.' }),
+      port: port()
+        .default(defaultAdmin.port)
+        .meta({ description: 'Port of the admin listener; 0 takes a free one.' }),
       edit: z
         .boolean()
         .default(false)
