@@ -1,6 +1,6 @@
 import { Command, CommanderError } from 'commander';
-import { badUsage, version } from './command-io.ts';
-import { configFile, declareVerb } from './declare-verb.ts';
+import { badUsage, runVersion, version } from './command-io.ts';
+import { configFile, declareVerb, json, type Run } from './declare-verb.ts';
 
 /** The command line: verb -> command. `argv` as `process.argv`; sets the exit code of the process. */
 export async function runCommandLine(argv: readonly string[]): Promise<void> {
@@ -18,7 +18,7 @@ export async function runCommandLine(argv: readonly string[]): Promise<void> {
     (await import('./serve.ts')).runServe(options),
   ).addOption(configFile);
   if (!isBare && first !== 'serve') {
-    await (await import('./declare-verbs.ts')).declareVerbs(program, first);
+    await declareVerbs(program, first);
   }
 
   // `shopward protected list | head`: nobody reads on, and that is no fault.
@@ -32,4 +32,60 @@ export async function runCommandLine(argv: readonly string[]): Promise<void> {
     if (!(fault instanceof CommanderError)) throw fault;
     process.exitCode = fault.exitCode === 0 ? 0 : badUsage;
   }
+}
+
+/** Verbs with much to declare, each in its own file. */
+const large: Readonly<Record<string, () => Promise<(program: Command) => void>>> = {
+  explain: async () => (await import('./explain.ts')).declareExplain,
+  protected: async () => (await import('./protected.ts')).declareProtected,
+  verify: async () => (await import('./verify.ts')).declareVerify,
+};
+
+/** Every verb but `serve`. A verb is loaded when it is called, for a health check comes every few seconds. */
+async function declareVerbs(program: Command, called: string): Promise<void> {
+  const verb = (name: string, description: string, run: Run) => declareVerb(program, name, description, run);
+
+  verb('init', 'write a configuration and a list for a shop', async (options) =>
+    (await import('./init.ts')).runInit(options),
+  )
+    .option('--spryker', 'a Spryker shop')
+    .option('--openapi <file>', 'any shop with an OpenAPI document: its operations become the rows')
+    .option('--blank', 'any shop; the rows are written by hand')
+    .option('--upstream <url>', 'address of the shop')
+    .option('--keys <source>', 'URL of its JSON Web Key Set, or a file with its public key')
+    .option('--dir <folder>', 'where the files go (default: config)')
+    .option('--force', 'replace files that are there');
+  verb('check', 'validate every file and print all problems', async (options) =>
+    (await import('./check.ts')).runCheck(options),
+  )
+    .addOption(configFile)
+    .addOption(json);
+  const small = ['init', 'check', 'schema', 'purge', 'tokens', 'health', 'version'];
+  for (const [name, load] of Object.entries(large)) {
+    if (called === name || !small.includes(called)) (await load())(program);
+  }
+  verb('schema', 'print the JSON Schemas that editors use', async (which) =>
+    (await import('./check.ts')).runSchema(which),
+  ).argument('[which]', 'config (default) or protected-resources');
+  verb('purge', 'forget URL mappings, in every replica', async (options) =>
+    (await import('./admin-verbs.ts')).runPurge(options),
+  )
+    .addOption(configFile)
+    .option('--url <url>', 'one URL')
+    .option('--prefix <prefix>', 'every URL that begins so')
+    .option('--all', 'every URL')
+    .addOption(json);
+  verb('tokens', 'list, revoke or tidy up refresh tokens', async (action, options) =>
+    (await import('./tokens.ts')).runTokens(action, options),
+  )
+    .argument('<action>', 'list, revoke or purge-expired')
+    .addOption(configFile)
+    .option('--subject <name>', 'only tokens of this user; revoke needs it')
+    .addOption(json);
+  verb('health', 'ask /livez of the running proxy (for container health checks)', async (options) =>
+    (await import('./admin-verbs.ts')).runHealth(options),
+  )
+    .addOption(configFile)
+    .addOption(json);
+  verb('version', 'print versions', async (options) => runVersion(options)).addOption(json);
 }
