@@ -141,7 +141,16 @@ async function createFeatures({ config, log, worker, ...input }: AppInput, metri
 function createLifeCycle(
   { config, secrets, log }: AppInput,
   components: readonly Component[],
-  { port, admin, drain, webSockets }: Ends,
+  {
+    port,
+    admin,
+    drain,
+    webSockets,
+  }: Pick<Forwarding, 'webSockets'> & {
+    readonly port: PublicPort;
+    readonly admin: Admin | undefined;
+    readonly drain: Drain;
+  },
 ): Pick<App, 'listen' | 'reload' | 'close'> {
   return {
     async listen() {
@@ -167,10 +176,4 @@ function createLifeCycle(
       await admin?.server.close();
     },
   };
-}
-
-interface Ends extends Pick<Forwarding, 'webSockets'> {
-  readonly port: PublicPort;
-  readonly admin: Admin | undefined;
-  readonly drain: Drain;
 }

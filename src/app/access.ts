@@ -9,7 +9,7 @@ import type { Filter } from '../proxy/filter.ts';
 import type { Log } from '../telemetry/log.ts';
 import { createMetadata } from './filters.ts';
 
-export interface Access {
+interface Access {
   readonly list: WatchedList;
   readonly keys: SigningKeys;
   readonly accessToken: ReturnType<typeof createAccessTokenFilter> & Filter;

@@ -27,7 +27,7 @@ import { conditionOf, type ProcessStatus, readinessOf } from './process-status.t
 /** What would happen to a request under a list; the answer is shown as it is. */
 export type Explain = (method: string, url: string, config: Config, list: ProtectedList) => unknown;
 
-export interface AdminInput {
+interface AdminInput {
   readonly config: Config;
   /** Left out: no `/api/explain`. */
   readonly explain: Explain | undefined;

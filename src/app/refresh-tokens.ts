@@ -12,7 +12,7 @@ import { RedisTokenStore } from '../refresh-tokens/redis-store.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { FilterDefinition } from './filter-definition.ts';
 
-export interface RefreshTokensFilter extends Filter<TokenRequest> {
+interface RefreshTokensFilter extends Filter<TokenRequest> {
   /** Counts what the store knows; undefined: it cannot be reached. */
   census(): Promise<TokenCensus | undefined>;
 }

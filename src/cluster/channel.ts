@@ -56,7 +56,7 @@ export interface Line {
 }
 
 /** What may be asked of this end, by name. */
-export type Calls = Readonly<Record<string, (argument: never) => unknown>>;
+type Calls = Readonly<Record<string, (argument: never) => unknown>>;
 
 export interface Channel {
   /** The other end's answer; rejects with its fault, or when none has come in time. */

@@ -4,7 +4,7 @@ export interface EventLoopWatch {
   close(): void;
 }
 
-export interface EventLoopWatchOptions {
+interface EventLoopWatchOptions {
   /** How long the event loop may stand still, in milliseconds. */
   readonly stallMs: number;
   /** Number of the worker process, for the log. */

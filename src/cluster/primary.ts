@@ -11,7 +11,7 @@ import { createClusterStatus, createWorkerMetrics, type WorkerMetrics } from './
 import { Supervisor } from './supervisor.ts';
 import type { Running } from './until-stopped.ts';
 
-export interface PrimaryInput {
+interface PrimaryInput {
   readonly config: Config;
   /** Processes that serve; more than one. */
   readonly count: number;

@@ -10,7 +10,7 @@ import {
   type WorkerStart,
 } from './channel.ts';
 
-export interface SupervisorOptions {
+interface SupervisorOptions {
   readonly count: number;
   /** What a worker is started with now; asked at each start. */
   startOf(number: number): WorkerStart;
@@ -22,7 +22,7 @@ export interface SupervisorOptions {
   readonly stallMs: number | undefined;
 }
 
-export type Answers<Name extends keyof WorkerCalls> = readonly {
+type Answers<Name extends keyof WorkerCalls> = readonly {
   readonly pid: number;
   readonly answer: Awaited<ReturnType<WorkerCalls[Name]>>;
 }[];
@@ -264,7 +264,7 @@ const longestMs = 30_000;
 const steadyMs = 60_000;
 
 /** When a worker that ended is replaced: soon, and later each time while they do not last. */
-export interface BackOff {
+interface BackOff {
   /** Of a worker that ended `nowMs`, having been started `startedMs`. */
   delayMs(startedMs: number, nowMs: number): number;
 }

@@ -114,7 +114,7 @@ export class FileWatch {
 }
 
 /** Text of a file, or words that say why it cannot be had. */
-export type FileText = { readonly text: string } | { readonly fault: string };
+type FileText = { readonly text: string } | { readonly fault: string };
 export type FileBytes = { readonly bytes: Buffer } | { readonly fault: string };
 
 interface ReadOptions {
@@ -139,7 +139,7 @@ export async function readSettledFile(path: string, options: ReadOptions): Promi
   return { fault: 'it keeps changing' };
 }
 
-export function isSame(a: FileBytes, b: FileBytes): boolean {
+function isSame(a: FileBytes, b: FileBytes): boolean {
   if ('bytes' in a && 'bytes' in b) return a.bytes.equals(b.bytes);
   return 'fault' in a && 'fault' in b && a.fault === b.fault;
 }

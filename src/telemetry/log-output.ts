@@ -19,7 +19,7 @@ export interface LogOutputStatus {
   readonly fault: string | undefined;
 }
 
-export interface LogOutputOptions {
+interface LogOutputOptions {
   /** Writes what it can without waiting, and returns the number of bytes; throws the system's error. */
   write(piece: Buffer): number;
   /** The line that tells of dropped ones. */

@@ -4,7 +4,7 @@ import { type Component, counter, healthOf } from '../lib/component.ts';
 import { LogOutput, type LogOutputStatus, writeToStdout } from './log-output.ts';
 
 export type Log = Logger;
-export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent';
+type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent';
 
 /**
  * One JSON line an event on stdout; pretty on a terminal. Nothing of a request but the exchange record is ever given

@@ -4,7 +4,7 @@ import { fieldValue } from '../http/field-list.ts';
 import type { ExchangeRecord } from './exchange-record.ts';
 
 /** Spans for whoever runs shopward under an OpenTelemetry SDK. */
-export interface Tracing {
+interface Tracing {
   /** One server span for an exchange that has ended, below the client's `traceparent` where it sent one. */
   note(record: ExchangeRecord, request: CanonicalRequest | undefined): void;
 }

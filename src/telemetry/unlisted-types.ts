@@ -1,7 +1,7 @@
 import type { ExchangeRecord } from './exchange-record.ts';
 
 /** Names resource types that the shop protects and the list does not: bounded, so that no client can add series. */
-export interface UnlistedTypes {
+interface UnlistedTypes {
   /** Undefined for an exchange that is no such drift. */
   find(
     record: Pick<ExchangeRecord, 'route' | 'decision' | 'method' | 'status' | 'path' | 'clientAddress'>,
