@@ -46,9 +46,9 @@ export class StoreHealth {
   #failingSince: number | undefined;
   #lastFault = Number.NEGATIVE_INFINITY;
   #lastSuccess = Number.NEGATIVE_INFINITY;
-  /** When each cause was last told. */
+  /** When each cause was last reported. */
   readonly #reported = new Map<string, number>();
-  /** The newest cause, while it has not been told. */
+  /** The newest cause, while it has not been reported. */
   #unreported: Cause | undefined;
   #unreportedSince = 0;
 
@@ -131,7 +131,7 @@ export class StoreHealth {
     }
   }
 
-  /** Now, or when ten seconds have passed since this cause was told last. */
+  /** Now, or when ten seconds have passed since this cause was reported last. */
   #report(cause: Cause, now: number): void {
     if (now - (this.#reported.get(nameOf(cause)) ?? Number.NEGATIVE_INFINITY) < windowMs) return;
     this.#unreported = undefined;

@@ -166,7 +166,7 @@ export class RedisWatch {
         await this.#learnFacts();
         break;
       } catch (error) {
-        // Until it has told, nobody knows whether it may be used: a server that was too slow is asked again.
+        // Until it has answered, nobody knows whether it may be used: a server that was too slow is asked again.
         const isSlow = toRedisFault(error).word === 'timeout' && this.#client.status === 'ready';
         if (!isSlow || this.#health.state.status === 'closed') throw error;
       }

@@ -36,7 +36,7 @@ export const refreshTokenEvents = [
   'exchange-refused-expired',
   'exchange-refused-in-exchange',
   'refused-not-plain', // what two readers could read in two ways
-  'exchange-without-token', // nothing to judge by: the shop judged
+  'exchange-without-token', // nothing to look up: the shop decided
   'exchanged',
   'exchange-freed', // the shop said no, or was not reached
   'exchange-unknown', // nobody knows; the claim lapses

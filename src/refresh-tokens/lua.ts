@@ -1,5 +1,14 @@
 import { defineClaim, defineScript, type RedisScript } from '../redis/redis.ts';
 
+/** Redis' own clock: `micros`, and `now` in milliseconds. */
+const clock = `
+local function int(number) return string.format('%.0f', number) end
+
+local time = redis.call('TIME')
+local micros = time[1] * 1000000 + time[2]
+local now = math.floor(micros / 1000)
+`;
+
 /**
  * The steps of `protocol.ts` for Redis, one script per operation; the generations of subjects; the ends of families.
  *
@@ -15,11 +24,6 @@ const prelude = `
 local TOKEN, EXPIRY, ANSWER, BOOK = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local RETENTION, LIFETIME, STRAY = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local DIGEST = ARGV[6]
-
-local function int(number) return string.format('%.0f', number) end
-
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
 
 local f = {}
 local flat = redis.call('HGETALL', TOKEN)
@@ -201,12 +205,6 @@ const subjectPrelude = `
 local SUBJECT, INDEX = KEYS[1], KEYS[2]
 local RETENTION, LIFETIME = ARGV[1], tonumber(ARGV[2])
 
-local function int(number) return string.format('%.0f', number) end
-
-local time = redis.call('TIME')
-local micros = time[1] * 1000000 + time[2]
-local now = math.floor(micros / 1000)
-
 local function generation()
   local greatest = 0
   local flat = redis.call('HGETALL', SUBJECT)
@@ -261,16 +259,15 @@ return {}
 /** An ended family is a string: when. KEYS: family; ARGV begins with retention. */
 const familyPrelude = `
 local FAMILY, RETENTION = KEYS[1], ARGV[1]
-local time = redis.call('TIME')
 `;
 
 const familyOperations = {
   // ARGV default lifetime, lifetime of the token that was replayed
   endFamily: `
-redis.call('SET', FAMILY, string.format('%.0f', time[1] * 1000), 'NX')
+redis.call('SET', FAMILY, int(now), 'NX')
 if RETENTION ~= 'keep' then
   local ms = math.max(tonumber(ARGV[2]), tonumber(ARGV[3])) + tonumber(RETENTION)
-  if redis.call('PTTL', FAMILY) < ms then redis.call('PEXPIRE', FAMILY, string.format('%.0f', ms)) end
+  if redis.call('PTTL', FAMILY) < ms then redis.call('PEXPIRE', FAMILY, int(ms)) end
 end
 return {}
 `,
@@ -292,7 +289,7 @@ export function buildTokenScripts(edit: (lua: string, name: string) => string = 
   const build = (before: string, bodies: Readonly<Record<string, string>>) =>
     Object.entries(bodies).map(([name, lua]) => [
       name,
-      (claims.has(name) ? defineClaim : defineScript)(`token-${name}`, edit(before + lua, name)),
+      (claims.has(name) ? defineClaim : defineScript)(`token-${name}`, edit(clock + before + lua, name)),
     ]);
   return Object.fromEntries([
     ...build(prelude, operations),

@@ -1,12 +1,5 @@
 import { RedisUnavailable } from '../redis/faults.ts';
-import {
-  bucketOf,
-  type Redis,
-  type RedisArgument,
-  type RedisRecords,
-  runConfirmed,
-  slotOf,
-} from '../redis/redis.ts';
+import { bucketOf, type RedisArgument, type RedisRecords, runConfirmed, slotOf } from '../redis/redis.ts';
 import { buildTokenScripts, type TokenScripts } from './lua.ts';
 import type * as port from './token-store.ts';
 import { type FamilyId, type SubjectDigest, standingOf, strayMs, type TokenDigest } from './token-store.ts';
@@ -28,19 +21,13 @@ type Reply = readonly string[];
 /** Refresh tokens shared by every replica, in a Redis of one node, behind Sentinels, or in a Cluster. */
 export class RedisTokenStore implements port.TokenStore {
   readonly kind = 'redis';
-  readonly #redis: Redis;
-  readonly #prefix: string;
-  readonly #replicas: number;
-  readonly #scripts: TokenScripts;
+  readonly #options: Required<RedisRecords> & { readonly scripts: TokenScripts };
   /** First arguments of every script on a token, on a subject or a family. */
   readonly #tokenTimes: readonly RedisArgument[];
   readonly #times: readonly RedisArgument[];
 
   constructor(options: RedisTokenStoreOptions) {
-    this.#redis = options.redis;
-    this.#prefix = options.keyPrefix ?? 'shopward';
-    this.#replicas = options.replicas ?? 0;
-    this.#scripts = options.scripts ?? buildTokenScripts();
+    this.#options = { keyPrefix: 'shopward', replicas: 0, scripts: buildTokenScripts(), ...options };
     const { perSubject, inAll } = options.book ?? usualBook;
     this.#times = [String(options.retentionMs), options.lifetimeMs];
     this.#tokenTimes = [...this.#times, strayMs(options.lifetimeMs), perSubject, inAll];
@@ -53,8 +40,8 @@ export class RedisTokenStore implements port.TokenStore {
   async confirm(token: TokenDigest, op: string, holdMs: number): Promise<'confirmed' | 'lost'> {
     const args = [...this.#tokenTimes, packDigest(token), op, holdMs];
     const keys = this.#tokenKeys(token);
-    const script = this.#scripts.confirm;
-    const { reply, isConfirmed } = await runConfirmed(this.#redis, script, keys, args, this.#replicas);
+    const { redis, scripts, replicas } = this.#options;
+    const { reply, isConfirmed } = await runConfirmed(redis, scripts.confirm, keys, args, replicas);
     const [answer] = toReply(reply);
     if (answer === 'lost') return answer;
     if (answer !== 'confirmed') throw new RedisUnavailable('error');
@@ -155,7 +142,11 @@ export class RedisTokenStore implements port.TokenStore {
         purged += 1;
         const owner = packed ? unpackDigest<SubjectDigest>(packed) : subject;
         if (owner === undefined) continue;
-        await this.#redis.command('ZREM', this.#subjectKeys(owner)[1], packDigest(tokens[i] as TokenDigest));
+        await this.#options.redis.command(
+          'ZREM',
+          this.#subjectKeys(owner)[1],
+          packDigest(tokens[i] as TokenDigest),
+        );
       }
     }
     return purged;
@@ -186,14 +177,14 @@ export class RedisTokenStore implements port.TokenStore {
   async *#digests(subject: SubjectDigest | undefined, untilMs?: number): AsyncIterable<TokenDigest[]> {
     const indexes =
       subject === undefined
-        ? Array.from({ length: buckets }, (_, bucket) => `${slotOf(this.#prefix, 'tokens', bucket)}:expiry`)
+        ? Array.from({ length: buckets }, (_, bucket) => `${this.#slot(bucket)}:expiry`)
         : [this.#subjectKeys(subject)[1]];
     for (const index of indexes) {
       // Read whole before anything is deleted, so that positions do not move.
       const all: TokenDigest[][] = [];
       for (let offset = 0; ; offset += chunk) {
         const range = ['-inf', untilMs ?? '+inf', 'LIMIT', offset, chunk];
-        const reply = await this.#redis.command('ZRANGEBYSCORE', index, ...range);
+        const reply = await this.#options.redis.command('ZRANGEBYSCORE', index, ...range);
         const tokens = toReply(reply).map((packed) => unpackDigest<TokenDigest>(packed));
         if (tokens.length > 0) all.push(tokens);
         if (tokens.length < chunk) break;
@@ -202,40 +193,38 @@ export class RedisTokenStore implements port.TokenStore {
     }
   }
 
-  async #onToken(name: keyof TokenScripts, token: TokenDigest, ...args: RedisArgument[]): Promise<Reply> {
-    const all = [...this.#tokenTimes, packDigest(token), ...args];
-    return toReply(await this.#redis.runScript(this.#scripts[name], this.#tokenKeys(token), all));
+  #onToken(name: keyof TokenScripts, token: TokenDigest, ...args: RedisArgument[]): Promise<Reply> {
+    return this.#run(name, this.#tokenKeys(token), [...this.#tokenTimes, packDigest(token), ...args]);
   }
 
-  async #onSubject(
-    name: keyof TokenScripts,
-    subject: SubjectDigest,
-    ...args: RedisArgument[]
-  ): Promise<Reply> {
-    const all = [...this.#times, ...args];
-    return toReply(await this.#redis.runScript(this.#scripts[name], this.#subjectKeys(subject), all));
+  #onSubject(name: keyof TokenScripts, subject: SubjectDigest, ...args: RedisArgument[]): Promise<Reply> {
+    return this.#run(name, this.#subjectKeys(subject), [...this.#times, ...args]);
   }
 
-  async #onFamily(name: keyof TokenScripts, family: FamilyId, ...args: RedisArgument[]): Promise<Reply> {
+  #onFamily(name: keyof TokenScripts, family: FamilyId, ...args: RedisArgument[]): Promise<Reply> {
     const bucket = Buffer.from(family, 'base64url').readUInt32BE(0) % buckets;
-    const key = `${slotOf(this.#prefix, 'tokens', bucket)}:family:${family}`;
-    return toReply(await this.#redis.runScript(this.#scripts[name], [key], [...this.#times, ...args]));
+    return this.#run(name, [`${this.#slot(bucket)}:family:${family}`], [...this.#times, ...args]);
+  }
+
+  async #run(name: keyof TokenScripts, keys: string[], args: readonly RedisArgument[]): Promise<Reply> {
+    const { redis, scripts } = this.#options;
+    return toReply(await redis.runScript(scripts[name], keys, args));
   }
 
   #tokenKeys(token: TokenDigest): string[] {
-    const slot = this.#slotOf(token);
+    const slot = this.#slot(bucketOf(token, buckets));
     const packed = packDigest(token);
     return [`${slot}:${packed}`, `${slot}:expiry`, `${slot}:answer:${packed}`, `${slot}:book`];
   }
 
   #subjectKeys(subject: SubjectDigest): [string, string] {
-    const slot = this.#slotOf(subject);
+    const slot = this.#slot(bucketOf(subject, buckets));
     const packed = packDigest(subject);
     return [`${slot}:subject:${packed}`, `${slot}:of:${packed}`];
   }
 
-  #slotOf(digest: TokenDigest | SubjectDigest): string {
-    return slotOf(this.#prefix, 'tokens', bucketOf(digest, buckets));
+  #slot(bucket: number): string {
+    return slotOf(this.#options.keyPrefix, 'tokens', bucket);
   }
 }
 

@@ -47,7 +47,7 @@ interface Claimed {
 
 type Unclaimed = Exclude<ClaimAnswer, { readonly kind: 'granted' }> | { readonly kind: 'lost' };
 
-/** Claims the token in every reading that the shop could make of it, or refuses. */
+/** Claims the token in every interpretation that the shop could make of it, or refuses. */
 export async function beginRefresh(
   context: RefreshTokenContext,
   endpoints: readonly [TokenEndpoint, ...TokenEndpoint[]],
@@ -57,7 +57,7 @@ export async function beginRefresh(
 ): Promise<UpstreamHooks | Answer | Rejection> {
   const { digests, retries, emit, monotonicNow, marginMs } = context;
   const [endpoint] = endpoints;
-  const readings = digests.ofReadings(sent);
+  const interpretations = digests.ofInterpretations(sent);
   const presented = { text: sent, digest: digests.ofToken(sent), endpoint, request };
   const refresh: Refresh = { context, endpoints, presented, op: randomUUID() };
   await retries.flush();
@@ -65,7 +65,7 @@ export async function beginRefresh(
   const claimed: Claimed[] = [];
   const asked: TokenDigest[] = [];
   try {
-    for (const token of readings) {
+    for (const token of interpretations) {
       asked.push(token);
       const answer = await claimToken(refresh, token);
       if (answer.kind !== 'claimed') {

@@ -2,20 +2,20 @@ import { type Answer, type Rejection, reject, rejectionTable } from '../http/rej
 import type { TokenEndpoint } from './endpoints.ts';
 import type { NotPlain } from './plain-fields.ts';
 
-export type RefusalReason = 'used' | 'revoked' | 'expired';
-
 const { detail: plainRequest } = rejectionTable['token-request-not-plain'];
 
 /** Seconds after which a client may try again when the store is away. */
 const retryAfterSeconds = 1;
 
 /** In vain for good: the refusal in the words that the endpoint's clients understand. */
-export function refuseRefresh(format: TokenEndpoint['format'], reason: RefusalReason): Rejection {
+export function refuseRefresh(
+  format: TokenEndpoint['format'],
+  reason: 'used' | 'revoked' | 'expired',
+): Rejection {
+  const description = 'The refresh token is invalid, expired or revoked.';
   return reject('refresh-token-invalid', {
     reason,
-    ...(format === 'form' && {
-      answer: oauthError(400, 'invalid_grant', 'The refresh token is invalid, expired or revoked.'),
-    }),
+    ...inFormat(format, 400, 'invalid_grant', description),
   });
 }
 
@@ -23,7 +23,7 @@ export function refuseRefresh(format: TokenEndpoint['format'], reason: RefusalRe
 export function refuseNotPlain(format: TokenEndpoint['format'], reason: NotPlain): Rejection {
   return reject('token-request-not-plain', {
     reason,
-    ...(format === 'form' && { answer: oauthError(400, 'invalid_request', plainRequest) }),
+    ...inFormat(format, 400, 'invalid_request', plainRequest),
   });
 }
 
@@ -43,9 +43,7 @@ export function refuseForNow(
   return reject(isIndeterminate ? 'refresh-token-unavailable' : 'refresh-token-busy', {
     reason: isIndeterminate ? 'indeterminate' : 'in-exchange',
     retryAfterSeconds: isIndeterminate ? restSeconds : askAgainSeconds,
-    ...(format === 'form' && {
-      answer: unavailable('Another exchange of this refresh token is under way.'),
-    }),
+    ...inFormat(format, 503, unavailable, 'Another exchange of this refresh token is under way.'),
   });
 }
 
@@ -53,20 +51,22 @@ export function refuseForNow(
 export function refuseUnknown(format: TokenEndpoint['format']): Rejection {
   return reject('token-store-unavailable', {
     retryAfterSeconds,
-    ...(format === 'form' && {
-      answer: unavailable('The state of this token cannot be checked at the moment.'),
-    }),
+    ...inFormat(format, 503, unavailable, 'The state of this token cannot be checked at the moment.'),
   });
 }
 
-function unavailable(description: string): Answer {
-  return oauthError(503, 'temporarily_unavailable', description);
-}
+const unavailable = 'temporarily_unavailable';
 
-/** RFC 6749 section 5.2. */
-function oauthError(status: number, error: string, description: string): Answer {
+/** Where the endpoint speaks OAuth, the error of RFC 6749 section 5.2. */
+function inFormat(
+  format: TokenEndpoint['format'],
+  status: number,
+  error: string,
+  description: string,
+): { readonly answer?: Answer } {
+  if (format !== 'form') return {};
   const body = JSON.stringify({ error, error_description: description });
-  return {
+  const answer = {
     status,
     fields: [
       'Content-Type',
@@ -80,4 +80,5 @@ function oauthError(status: number, error: string, description: string): Answer 
     ],
     body,
   };
+  return { answer };
 }

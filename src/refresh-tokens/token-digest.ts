@@ -6,7 +6,7 @@ export interface Digests {
   /** The digest under which a token is kept. */
   ofToken(token: string): TokenDigest;
   /** That one first, and those of other tokens that a lenient shop may take it for. */
-  ofReadings(token: string): readonly TokenDigest[];
+  ofInterpretations(token: string): readonly TokenDigest[];
   ofSubject(subject: string): SubjectDigest;
 }
 
@@ -23,7 +23,7 @@ export function createDigests(key = ''): Digests {
   const ofText = (text: string) => digest('refresh token', text) as TokenDigest;
   return {
     ofToken: (token) => ofText(canonicalToken(token)),
-    ofReadings: (token) => readingsOf(token).map(ofText),
+    ofInterpretations: (token) => interpretationsOf(token).map(ofText),
     ofSubject: (subject) => digest('subject', subject) as SubjectDigest,
   };
 }
@@ -61,13 +61,16 @@ export function canonicalToken(token: string): string {
  * The canonical token, and what decoders read that skip `.`, `-` and `_` as well, or end hexadecimal at the first other
  * letter. Whoever refreshes a token refreshes, and uses up, all of them.
  */
-export function readingsOf(token: string): readonly string[] {
+export function interpretationsOf(token: string): readonly string[] {
   const canonical = canonicalToken(token);
   if (isJwt(token.split('.')) || words.test(token)) return [canonical];
-  const readings = new Set([canonical, withoutLooseEnd(token.replace(/[^A-Za-z0-9+/]/g, '')).toLowerCase()]);
+  const interpretations = new Set([
+    canonical,
+    withoutLooseEnd(token.replace(/[^A-Za-z0-9+/]/g, '')).toLowerCase(),
+  ]);
   const hex = hexAndMore.exec(token)?.[1];
-  if (hex !== undefined) readings.add(withoutLooseEnd(hex).toLowerCase());
-  return [...readings];
+  if (hex !== undefined) interpretations.add(withoutLooseEnd(hex).toLowerCase());
+  return [...interpretations];
 }
 
 /** Characters of base64 that hold 128 bits; what is shorter is no secret, and is taken as it stands. */

@@ -6,7 +6,7 @@ import type { TagStore } from '../../src/entity-tags/tag-store.ts';
 import { fieldValue, fieldValues } from '../../src/http/field-list.ts';
 import { RedisUnavailable } from '../../src/redis/faults.ts';
 import { runFilter, wishOf } from '../harness/run-filter.ts';
-import { answered, ask, createGate, requestOf } from './gate.ts';
+import { answered, ask, createFilter, requestOf } from './tag-filter.ts';
 import { timesOf } from './tag-store.contract.ts';
 
 const cart = (name: string, id = '1') => ({ data: { type: 'carts', id, attributes: { name } } });
@@ -15,24 +15,24 @@ const get = (fields: string[] = [], target = '/carts/1') => requestOf('GET', tar
 const patch = (tag: string | undefined, target = '/carts/1') =>
   requestOf('PATCH', target, tag === undefined ? [] : ['If-Match', tag]);
 
-async function tagOf({ gate }: ReturnType<typeof createGate>, name = 'a'): Promise<string> {
-  const { tag } = await ask(gate, get(), answered(200, cart(name)));
+async function tagOf({ filter }: ReturnType<typeof createFilter>, name = 'a'): Promise<string> {
+  const { tag } = await ask(filter, get(), answered(200, cart(name)));
   expect(isOwnTag(tag?.slice(1, -1) ?? '')).toBe(true);
   return tag ?? '';
 }
 
 describe('reads', () => {
   test('a GET carries a tag; the same state the same, also for another user; another state another', async () => {
-    const under = createGate();
+    const under = createFilter();
     const tag = await tagOf(under);
     expect(await tagOf(under)).toBe(tag);
-    expect((await ask(under.gate, get(), answered(200, cart('a')), { subject: 'berta' })).tag).toBe(tag);
+    expect((await ask(under.filter, get(), answered(200, cart('a')), { subject: 'berta' })).tag).toBe(tag);
     expect(await tagOf(under, 'b')).not.toBe(tag);
     expect(await tagOf(under)).not.toBe(tag);
   });
 
   test("the shop's own tag never reaches the client, the client's conditions never reach the shop", async () => {
-    const { gate } = createGate();
+    const { filter } = createFilter();
     const fields = [
       'If-None-Match',
       '"x"',
@@ -46,7 +46,7 @@ describe('reads', () => {
       'bytes=0-1',
     ];
     const { forwarded, fields: given } = await ask(
-      gate,
+      filter,
       get(fields),
       answered(200, cart('a'), ['ETag', '"shop"']),
     );
@@ -55,7 +55,7 @@ describe('reads', () => {
     }
     expect(fieldValues(given, 'etag')).toHaveLength(1);
     expect(fieldValue(given, 'etag')).not.toBe('"shop"');
-    expect((await ask(gate, get(), answered(404, '', ['ETag', '"shop"']))).tag).toBeUndefined();
+    expect((await ask(filter, get(), answered(404, '', ['ETag', '"shop"']))).tag).toBeUndefined();
   });
 
   test.each([
@@ -66,27 +66,27 @@ describe('reads', () => {
     ['"other"', 200],
     ['TAG', 200],
   ])('If-None-Match: %s gives %i, with the tag', async (field, status) => {
-    const under = createGate();
+    const under = createFilter();
     const tag = await tagOf(under);
     const line = field.replace('TAG', tag.slice(1, -1));
     const seen = await ask(
-      under.gate,
+      under.filter,
       get(['If-None-Match', line]),
       answered(200, cart('a'), ['Vary', 'Accept']),
     );
     expect(seen).toMatchObject({ status, tag });
     expect(fieldValue(seen.fields, 'vary')).toBe('Accept');
-    expect((await ask(under.gate, get(['If-None-Match', line]), answered(200, cart('b')))).status).toBe(
+    expect((await ask(under.filter, get(['If-None-Match', line]), answered(200, cart('b')))).status).toBe(
       field === '*' ? 304 : 200,
     );
   });
 
   test('a 304 is for a representation that was given out under the tag: not for another one, nor beside a write', async () => {
-    const under = createGate();
+    const under = createFilter();
     const tag = await tagOf(under);
     const known = (fields: string[] = [], target?: string) => get(['If-None-Match', tag, ...fields], target);
     const status = async (request: ReturnType<typeof get>, name = 'a') => {
-      const seen = await ask(under.gate, request, answered(200, cart(name)));
+      const seen = await ask(under.filter, request, answered(200, cart(name)));
       return [seen.status, seen.tag];
     };
     for (const other of [known(['Accept-Language', 'de']), known([], '/carts/1?include=items')]) {
@@ -94,23 +94,25 @@ describe('reads', () => {
       expect(await status(other, 'another language')).toEqual([304, tag]);
     }
     expect(await status(known())).toEqual([304, tag]);
-    expect((await ask(under.gate, known(), answered(200, cart('a')), { subject: 'berta' })).status).toBe(200);
+    expect((await ask(under.filter, known(), answered(200, cart('a')), { subject: 'berta' })).status).toBe(
+      200,
+    );
     // The shop's state may be another one by now, which only a body shows.
     for (const value of [tag, '*']) {
       const head = requestOf('HEAD', '/carts/1', ['If-None-Match', value]);
-      expect(await ask(under.gate, head, answered(200, ''))).toMatchObject({ status: 200, tag });
+      expect(await ask(under.filter, head, answered(200, ''))).toMatchObject({ status: 200, tag });
     }
 
-    const hooks = await runFilter(under.gate, patch(tag), { subject: 'anna' }, Buffer.alloc(0));
+    const hooks = await runFilter(under.filter, patch(tag), { subject: 'anna' }, Buffer.alloc(0));
     if (hooks === undefined || !('onOutcome' in hooks)) throw new Error('no hooks');
     expect(await status(known())).toEqual([304, tag]);
     // The shop has acted already: the client is shown it, under a tag that will not outlive the write.
     expect(await status(known(), 'patched')).toEqual([200, tag]);
     await hooks.onOutcome(answered(200, cart('patched')));
-    const { tag: next } = await ask(under.gate, known(), answered(200, cart('patched')));
+    const { tag: next } = await ask(under.filter, known(), answered(200, cart('patched')));
     const fields = ['If-None-Match', next ?? ''];
     expect(next).not.toBe(tag);
-    expect((await ask(under.gate, get(fields), answered(200, cart('patched')))).status).toBe(304);
+    expect((await ask(under.filter, get(fields), answered(200, cart('patched')))).status).toBe(304);
   });
 
   test.each([
@@ -119,11 +121,11 @@ describe('reads', () => {
   ])(
     'of %i octets that came in few: unpacked is at most eight times what may be tracked',
     async (length, isTagged) => {
-      const { gate } = createGate({}, { trackedResponseBytes: 65_536 });
+      const { filter } = createFilter({}, { trackedResponseBytes: 65_536 });
       const body = gzipSync(`[${' '.repeat(length - 2)}]`);
       const zipped = { ...answered(200, ''), body } as ReturnType<typeof answered> & { fields: string[] };
       const answer = { ...zipped, fields: [...zipped.fields, 'Content-Encoding', 'gzip'] };
-      expect((await ask(gate, get(), answer)).tag !== undefined).toBe(isTagged);
+      expect((await ask(filter, get(), answer)).tag !== undefined).toBe(isTagged);
     },
   );
 
@@ -135,13 +137,13 @@ describe('reads', () => {
     ['half a list', '[{}'],
     ['a brace of another kind', '{]'],
   ])('no tag for %s that calls itself JSON', async (_, body) => {
-    const { gate, events } = createGate();
-    expect((await ask(gate, get(), answered(200, body))).tag).toBeUndefined();
+    const { filter, events } = createFilter();
+    expect((await ask(filter, get(), answered(200, body))).tag).toBeUndefined();
     expect(events).toEqual(['untracked-content']);
   });
 
   test.each(['\ufeff{}', ` \r\n${' '.repeat(50)}[1]\n\t`, '{"a":1}'])('a tag for %j', async (body) => {
-    expect((await ask(createGate().gate, get(), answered(200, body))).tag).toBeDefined();
+    expect((await ask(createFilter().filter, get(), answered(200, body))).tag).toBeDefined();
   });
 
   test.each([
@@ -153,36 +155,36 @@ describe('reads', () => {
     ['a broken coding', answered(200, cart('a')), ['Content-Encoding', 'gzip']],
     ['nothing', answered(200, ''), []],
   ] as const)('no tag for %s', async (_, answer, fields) => {
-    const { gate } = createGate();
+    const { filter } = createFilter();
     const whole = answer as Extract<typeof answer, { kind: 'answered' }>;
     const withFields = { ...whole, fields: fields.length === 0 ? whole.fields : fields };
-    expect((await ask(gate, get(), withFields)).tag).toBeUndefined();
+    expect((await ask(filter, get(), withFields)).tag).toBeUndefined();
   });
 
   test('a HEAD has the tag that a GET learnt, and teaches none', async () => {
-    const under = createGate();
+    const under = createFilter();
     const head = requestOf('HEAD', '/carts/1');
-    expect((await ask(under.gate, head, answered(200, ''))).tag).toBeUndefined();
+    expect((await ask(under.filter, head, answered(200, ''))).tag).toBeUndefined();
     const tag = await tagOf(under);
-    expect((await ask(under.gate, head, answered(200, ''))).tag).toBe(tag);
+    expect((await ask(under.filter, head, answered(200, ''))).tag).toBe(tag);
   });
 
   test('a read that shows what an applied write has replaced is counted', async () => {
-    const under = createGate();
+    const under = createFilter();
     const tag = await tagOf(under);
-    await ask(under.gate, patch(tag), answered(200, cart('b')));
+    await ask(under.filter, patch(tag), answered(200, cart('b')));
     expect(under.events).not.toContain('replaced-state-read');
-    await ask(under.gate, get(), answered(200, cart('a')));
+    await ask(under.filter, get(), answered(200, cart('a')));
     expect(under.events).toContain('replaced-state-read');
   });
 
   test('compressed and plain answers of one state have one tag', async () => {
-    const under = createGate();
+    const under = createFilter();
     const tag = await tagOf(under);
     const body = gzipSync(JSON.stringify(cart('a')));
     const zipped = { ...answered(200, ''), body } as ReturnType<typeof answered> & { fields: string[] };
     const answer = { ...zipped, fields: [...zipped.fields, 'Content-Encoding', 'gzip'] };
-    expect((await ask(under.gate, get(['Accept-Encoding', 'gzip']), answer)).tag).toBe(tag);
+    expect((await ask(under.filter, get(['Accept-Encoding', 'gzip']), answer)).tag).toBe(tag);
   });
 
   test.each([
@@ -191,17 +193,17 @@ describe('reads', () => {
     ['Age', 'x'],
     ['Age', '0', 'Age', '5'],
   ])('no tag for what lay in a cache of the shop: %j', async (...fields) => {
-    const { gate, events } = createGate();
-    expect((await ask(gate, get(), answered(200, cart('a'), fields))).tag).toBeUndefined();
+    const { filter, events } = createFilter();
+    expect((await ask(filter, get(), answered(200, cart('a'), fields))).tag).toBeUndefined();
     expect(events).toEqual(['untracked-aged']);
-    expect((await ask(gate, get(), answered(200, cart('a'), ['Age', '0']))).tag).toBeDefined();
+    expect((await ask(filter, get(), answered(200, cart('a'), ['Age', '0']))).tag).toBeDefined();
   });
 
   test('what the shop says that its answer varies by is told apart: another currency leaves the tag', async () => {
-    const under = createGate();
+    const under = createFilter();
     const vary = (...names: string[]) => names.flatMap((name) => ['Vary', name]);
     const read = (currency: string, fields: string[], name = currency) =>
-      ask(under.gate, get(['X-Currency', currency]), answered(200, cart(name), fields));
+      ask(under.filter, get(['X-Currency', currency]), answered(200, cart(name), fields));
     const { tag } = await read('EUR', vary('Accept, X-Currency'));
     expect((await read('USD', vary('x-currency', 'Accept'))).tag).toBe(tag);
     expect((await read('EUR', vary('X-Currency'))).tag).toBe(tag);
@@ -212,26 +214,30 @@ describe('reads', () => {
   });
 
   test('a shop that varies by very much has its first names followed; what changes each time is not', async () => {
-    const { gate } = createGate();
+    const { filter } = createFilter();
     const many = Array.from({ length: 2000 }, (_, i) => `X-${i}`).join();
-    const { tag } = await ask(gate, get(), answered(200, cart('a'), ['Vary', `Cookie, *, ${many}`]));
+    const { tag } = await ask(filter, get(), answered(200, cart('a'), ['Vary', `Cookie, *, ${many}`]));
     const read = (field: string) =>
-      ask(gate, get([field, 'x']), answered(200, cart('b'), ['Vary', `Cookie, *, ${many}`]));
+      ask(filter, get([field, 'x']), answered(200, cart('b'), ['Vary', `Cookie, *, ${many}`]));
     expect((await read('X-0')).tag).toBe(tag);
     expect((await read('Cookie')).tag).not.toBe(tag);
   });
 
   test('pointers leave out what changes by itself', async () => {
-    const under = createGate({ ignore: ['/data/attributes/name', '/data/none/0'] });
+    const under = createFilter({ ignore: ['/data/attributes/name', '/data/none/0'] });
     expect(await tagOf(under, 'b')).toBe(await tagOf(under, 'a'));
-    expect((await ask(under.gate, get(), answered(200, 'not json'))).tag).toBeUndefined();
+    expect((await ask(under.filter, get(), answered(200, 'not json'))).tag).toBeUndefined();
   });
 
   test('freshFor: a 304 from the store, for this subject and variant only, until a write', async () => {
-    const under = createGate({ freshForMs: 60_000 });
-    const { tag = '' } = await ask(under.gate, get(), answered(200, cart('a'), ['Vary', 'Accept', 'X', 'y']));
+    const under = createFilter({ freshForMs: 60_000 });
+    const { tag = '' } = await ask(
+      under.filter,
+      get(),
+      answered(200, cart('a'), ['Vary', 'Accept', 'X', 'y']),
+    );
     const again = get(['If-None-Match', tag]);
-    const fresh = await ask(under.gate, again, answered(200, cart('changed')));
+    const fresh = await ask(under.filter, again, answered(200, cart('changed')));
     expect(fresh).toMatchObject({ status: 304, tag, forwarded: undefined });
     expect(fresh.fields).toEqual(['Vary', 'Accept', 'ETag', tag]);
     for (const [request, subject] of [
@@ -242,10 +248,10 @@ describe('reads', () => {
       [get(['If-None-Match', '"other"']), 'anna'],
       [get(), 'anna'],
     ] as const) {
-      expect((await ask(under.gate, request, answered(503), { subject })).forwarded).toBeDefined();
+      expect((await ask(under.filter, request, answered(503), { subject })).forwarded).toBeDefined();
     }
-    await ask(under.gate, requestOf('POST', '/carts/1/items'), answered(201, cart('b')));
-    expect((await ask(under.gate, again, answered(200, cart('b')))).status).toBe(200);
+    await ask(under.filter, requestOf('POST', '/carts/1/items'), answered(201, cart('b')));
+    expect((await ask(under.filter, again, answered(200, cart('b')))).status).toBe(200);
   });
 
   test.each([
@@ -255,12 +261,12 @@ describe('reads', () => {
   ])('freshFor: recorded %i ms ago by a clock that may be set: %i', async (agoMs, status) => {
     let nowMs = 3_600_000;
     const store = new MemoryTagStore({ times: timesOf(), now: () => nowMs });
-    const { gate } = createGate({ freshForMs: 60_000 }, { store });
+    const { filter } = createFilter({ freshForMs: 60_000 }, { store });
     // Asked with a tag, so that the read has the store's own time.
-    const first = await ask(gate, get(['If-None-Match', '"none"']), answered(200, cart('a')));
+    const first = await ask(filter, get(['If-None-Match', '"none"']), answered(200, cart('a')));
     nowMs += agoMs;
     const { tag = '' } = first;
-    expect((await ask(gate, get(['If-None-Match', tag]), answered(503))).status).toBe(status);
+    expect((await ask(filter, get(['If-None-Match', tag]), answered(503))).status).toBe(status);
   });
 });
 
@@ -272,9 +278,9 @@ test.each([
   [['Vary', 'Origin'], 200],
   [['Access-Control-Allow-Origin', 'https://app.example'], 200],
 ] as const)('freshFor, and the shop says %j: %i', async (fields, status) => {
-  const under = createGate({ freshForMs: 60_000 });
-  const { tag = '' } = await ask(under.gate, get(), answered(200, cart('a'), fields));
-  const seen = await ask(under.gate, get(['If-None-Match', tag]), answered(200, cart('b'), fields));
+  const under = createFilter({ freshForMs: 60_000 });
+  const { tag = '' } = await ask(under.filter, get(), answered(200, cart('a'), fields));
+  const seen = await ask(under.filter, get(['If-None-Match', tag]), answered(200, cart('b'), fields));
   expect([seen.status, seen.forwarded === undefined]).toEqual([status, status === 304]);
 });
 
@@ -282,42 +288,44 @@ describe('collections', () => {
   const carts = (fields: string[] = []) => get(fields, '/carts');
 
   test('with one member: its tag, good for a write, and never a 304', async () => {
-    const { gate } = createGate();
-    const { tag = '' } = await ask(gate, carts(), answered(200, list('1')));
-    expect((await ask(gate, carts(['If-None-Match', tag]), answered(200, list('1')))).status).toBe(200);
-    expect((await ask(gate, patch(tag), answered(200, cart('b')))).status).toBe(200);
-    expect((await ask(gate, patch(tag), answered(200, cart('b')))).status).toBe('if-match-invalid');
+    const { filter } = createFilter();
+    const { tag = '' } = await ask(filter, carts(), answered(200, list('1')));
+    expect((await ask(filter, carts(['If-None-Match', tag]), answered(200, list('1')))).status).toBe(200);
+    expect((await ask(filter, patch(tag), answered(200, cart('b')))).status).toBe(200);
+    expect((await ask(filter, patch(tag), answered(200, cart('b')))).status).toBe('if-match-invalid');
   });
 
   test('with none or several: a tag of its own, per subject, with 304, that no member takes', async () => {
-    const { gate } = createGate();
+    const { filter } = createFilter();
     for (const ids of [[], ['1', '2']]) {
-      const { tag = '' } = await ask(gate, carts(), answered(200, list(...ids)));
-      expect((await ask(gate, carts(['If-None-Match', tag]), answered(200, list(...ids)))).status).toBe(304);
-      const other = await ask(gate, carts(['If-None-Match', tag]), answered(200, list(...ids)), {
+      const { tag = '' } = await ask(filter, carts(), answered(200, list(...ids)));
+      expect((await ask(filter, carts(['If-None-Match', tag]), answered(200, list(...ids)))).status).toBe(
+        304,
+      );
+      const other = await ask(filter, carts(['If-None-Match', tag]), answered(200, list(...ids)), {
         subject: 'berta',
       });
       expect(other.status).toBe(200);
       expect(other.tag).not.toBe(tag);
-      expect((await ask(gate, patch(tag), answered(200))).status).toBe('if-match-invalid');
+      expect((await ask(filter, patch(tag), answered(200))).status).toBe('if-match-invalid');
     }
   });
 
   test('a write of a member changes the tag of its collection', async () => {
-    const under = createGate();
-    const { tag } = await ask(under.gate, carts(), answered(200, list('1', '2')));
-    await ask(under.gate, patch(await tagOf(under)), answered(200, cart('b')));
-    expect((await ask(under.gate, carts(), answered(200, list('1', '2')))).tag).not.toBe(tag);
+    const under = createFilter();
+    const { tag } = await ask(under.filter, carts(), answered(200, list('1', '2')));
+    await ask(under.filter, patch(await tagOf(under)), answered(200, cart('b')));
+    expect((await ask(under.filter, carts(), answered(200, list('1', '2')))).tag).not.toBe(tag);
   });
 
   test.each([
     ['the body', answered(201, cart('new', '9'))],
     ['Location', answered(201, { data: {} }, ['Location', 'http://shop.example/carts/9?x=/y'])],
   ])('a creation carries the new member tag, by %s', async (_, answer) => {
-    const { gate } = createGate();
-    const { tag } = await ask(gate, requestOf('POST', '/carts'), answer);
+    const { filter } = createFilter();
+    const { tag } = await ask(filter, requestOf('POST', '/carts'), answer);
     expect(tag).toBeDefined();
-    expect((await ask(gate, patch(tag, '/carts/9'), answered(200, cart('b', '9')))).status).toBe(200);
+    expect((await ask(filter, patch(tag, '/carts/9'), answered(200, cart('b', '9')))).status).toBe(200);
   });
 
   test.each([
@@ -325,58 +333,58 @@ describe('collections', () => {
     answered(422, cart('new', '9'), ['ETag', '"shop"']),
     answered(201, 'x', ['ETag', '"shop"', 'Location', '/orders/of/9']),
   ])('no tag for what created nothing that we know %#', async (answer) => {
-    const { gate } = createGate();
-    expect((await ask(gate, requestOf('POST', '/carts'), answer)).tag).toBeUndefined();
+    const { filter } = createFilter();
+    expect((await ask(filter, requestOf('POST', '/carts'), answer)).tag).toBeUndefined();
   });
 
   test('a change of the collection as a whole needs If-Match, as the contract says of its path, and is refused', async () => {
-    const under = createGate();
+    const under = createFilter();
     const member = await tagOf(under);
     for (const ids of [['1'], ['1', '2']]) {
-      const { tag } = await ask(under.gate, carts(), answered(200, list(...ids)));
-      expect(wishOf(under.gate, patch(tag, '/carts'))).toBe('head');
-      expect(await ask(under.gate, patch(tag, '/carts'), answered(200))).toMatchObject({
+      const { tag } = await ask(under.filter, carts(), answered(200, list(...ids)));
+      expect(wishOf(under.filter, patch(tag, '/carts'))).toBe('head');
+      expect(await ask(under.filter, patch(tag, '/carts'), answered(200))).toMatchObject({
         status: 'collection-write',
         forwarded: undefined,
       });
     }
-    expect((await ask(under.gate, patch(undefined, '/carts'), answered(200))).status).toBe(
+    expect((await ask(under.filter, patch(undefined, '/carts'), answered(200))).status).toBe(
       'if-match-missing',
     );
-    expect((await ask(under.gate, patch('"x"', '/carts'), answered(200))).status).toBe('if-match-invalid');
+    expect((await ask(under.filter, patch('"x"', '/carts'), answered(200))).status).toBe('if-match-invalid');
     expect(under.events).toContain('collection-write');
     // No member was changed behind its tag.
-    expect((await ask(under.gate, patch(member), answered(200, cart('b')))).status).toBe(200);
+    expect((await ask(under.filter, patch(member), answered(200, cart('b')))).status).toBe(200);
   });
 
   test.each(['PUT', 'DELETE', 'PATCH'] as const)(
     '%s of the collection is refused also where it needs no If-Match',
     async (method) => {
-      const { gate } = createGate({ methods: ['PATCH'] });
+      const { filter } = createFilter({ methods: ['PATCH'] });
       const fields = method === 'PATCH' ? ['If-Match', `"${'0'.repeat(32)}"`] : [];
       const request = requestOf(method, '/carts', fields);
-      expect(wishOf(gate, request)).toBe('head');
-      expect((await ask(gate, request, answered(200))).status).toBe('collection-write');
+      expect(wishOf(filter, request)).toBe('head');
+      expect((await ask(filter, request, answered(200))).status).toBe('collection-write');
     },
   );
 
   test('a stranger leaves nothing in the store by reading collections', async () => {
-    const under = createGate();
+    const under = createFilter();
     const guest = (id: string) => get(['X-Anonymous-Customer-Unique-Id', id], '/carts');
     const none = { subject: '' };
     for (const ids of [[], ['1', '2']]) {
-      expect((await ask(under.gate, guest('x'), answered(200, list(...ids)), none)).tag).toBeUndefined();
+      expect((await ask(under.filter, guest('x'), answered(200, list(...ids)), none)).tag).toBeUndefined();
     }
     expect(under.events).toEqual(['untracked-stranger', 'untracked-stranger']);
-    expect((await ask(under.gate, guest('x'), answered(200, list('1')), none)).tag).toBeDefined();
+    expect((await ask(under.filter, guest('x'), answered(200, list('1')), none)).tag).toBeDefined();
   });
 });
 
 describe('writes', () => {
   test.each(['PATCH', 'DELETE'] as const)('%s without If-Match is refused, unsent', async (method) => {
-    const { gate } = createGate();
-    expect(wishOf(gate, requestOf(method, '/carts/1'))).toBe('head');
-    expect(await ask(gate, requestOf(method, '/carts/1'), answered(200))).toMatchObject({
+    const { filter } = createFilter();
+    expect(wishOf(filter, requestOf(method, '/carts/1'))).toBe('head');
+    expect(await ask(filter, requestOf(method, '/carts/1'), answered(200))).toMatchObject({
       status: 'if-match-missing',
       forwarded: undefined,
     });
@@ -385,39 +393,39 @@ describe('writes', () => {
   test.each(['*', 'x', '"x"', '', 'W/"TAG"', 'TAG', '"TAG', `"${'0'.repeat(32)}"`, '"\xff"'])(
     'If-Match: %j is refused, unsent',
     async (field) => {
-      const under = createGate();
+      const under = createFilter();
       const tag = await tagOf(under);
-      const seen = await ask(under.gate, patch(field.replace('TAG', tag.slice(1, -1))), answered(200));
+      const seen = await ask(under.filter, patch(field.replace('TAG', tag.slice(1, -1))), answered(200));
       expect(seen).toMatchObject({ status: 'if-match-invalid', forwarded: undefined });
     },
   );
 
   test('success replaces the tag, and the answer carries the new one', async () => {
-    const under = createGate();
+    const under = createFilter();
     const tag = await tagOf(under);
     const { status, tag: next } = await ask(
-      under.gate,
+      under.filter,
       patch(tag),
       answered(200, cart('b'), ['ETag', '"shop"']),
     );
     expect(status).toBe(200);
     expect(next).not.toBe(tag);
-    expect((await ask(under.gate, patch(tag), answered(200))).status).toBe('if-match-invalid');
-    expect((await ask(under.gate, get(), answered(200, cart('b')))).tag).toBe(next);
-    expect((await ask(under.gate, patch(`"x", ${next}`), answered(200, cart('c')))).status).toBe(200);
+    expect((await ask(under.filter, patch(tag), answered(200))).status).toBe('if-match-invalid');
+    expect((await ask(under.filter, get(), answered(200, cart('b')))).tag).toBe(next);
+    expect((await ask(under.filter, patch(`"x", ${next}`), answered(200, cart('c')))).status).toBe(200);
   });
 
   test('a deleted member has no tag; the answer carries one that is none', async () => {
-    const under = createGate();
+    const under = createFilter();
     const tag = await tagOf(under);
     const remove = (value: string) => requestOf('DELETE', '/carts/1', ['If-Match', value]);
-    const { tag: last = '' } = await ask(under.gate, remove(tag), {
+    const { tag: last = '' } = await ask(under.filter, remove(tag), {
       ...answered(204),
       body: Buffer.alloc(0),
     } as never);
     expect(last).toMatch(/^"[0-9a-f]{32}"$/);
-    expect((await ask(under.gate, remove(last), answered(204))).status).toBe('if-match-invalid');
-    expect((await ask(under.gate, remove(tag), answered(204))).status).toBe('if-match-invalid');
+    expect((await ask(under.filter, remove(last), answered(204))).status).toBe('if-match-invalid');
+    expect((await ask(under.filter, remove(tag), answered(204))).status).toBe('if-match-invalid');
   });
 
   test.each([
@@ -431,10 +439,10 @@ describe('writes', () => {
     ['207', answered(207), 'if-match-invalid'],
     ['412 of the shop', answered(412), 'if-match-invalid'],
   ] as const)('after %s the same tag gives %s', async (_, outcome, status) => {
-    const under = createGate();
+    const under = createFilter();
     const tag = await tagOf(under);
-    expect((await ask(under.gate, patch(tag), outcome as never)).tag).toBeUndefined();
-    expect((await ask(under.gate, patch(tag), answered(200, cart('b')))).status).toBe(status);
+    expect((await ask(under.filter, patch(tag), outcome as never)).tag).toBeUndefined();
+    expect((await ask(under.filter, patch(tag), answered(200, cart('b')))).status).toBe(status);
   });
 
   test('the second of two writers waits for the first: 412 if it succeeded, its turn if it was refused', async () => {
@@ -442,10 +450,10 @@ describe('writes', () => {
       [answered(200, cart('b')), 'if-match-invalid'],
       [answered(422), 200],
     ] as const) {
-      const under = createGate({}, { waitMs: 5000 });
+      const under = createFilter({}, { waitMs: 5000 });
       const tag = await tagOf(under);
-      const hooks = await runFilter(under.gate, patch(tag), { subject: 'anna' }, Buffer.alloc(0));
-      const waiting = ask(under.gate, patch(tag), answered(200, cart('c')));
+      const hooks = await runFilter(under.filter, patch(tag), { subject: 'anna' }, Buffer.alloc(0));
+      const waiting = ask(under.filter, patch(tag), answered(200, cart('c')));
       await new Promise((resolve) => setTimeout(resolve, 30));
       if (hooks === undefined || !('onOutcome' in hooks)) throw new Error('no hooks');
       await hooks.onOutcome(first);
@@ -454,18 +462,18 @@ describe('writes', () => {
   });
 
   test('who waits too long is refused, and tells when to come again', async () => {
-    const under = createGate({}, { waitMs: 20 });
+    const under = createFilter({}, { waitMs: 20 });
     const tag = await tagOf(under);
-    await runFilter(under.gate, patch(tag), { subject: 'anna' }, Buffer.alloc(0));
-    const refused = await runFilter(under.gate, patch(tag), { subject: 'anna' }, Buffer.alloc(0));
+    await runFilter(under.filter, patch(tag), { subject: 'anna' }, Buffer.alloc(0));
+    const refused = await runFilter(under.filter, patch(tag), { subject: 'anna' }, Buffer.alloc(0));
     expect(refused).toMatchObject({ rejection: 'resource-busy', retryAfterSeconds: 60 });
   });
 
   test('a write that was held up is not sent, and its tag stands', async () => {
     let late = 0;
-    const under = createGate({}, { monotonic: () => performance.now() + late });
+    const under = createFilter({}, { monotonic: () => performance.now() + late });
     const tag = await tagOf(under);
-    const hooks = await runFilter(under.gate, patch(tag), { subject: 'anna' }, Buffer.alloc(0));
+    const hooks = await runFilter(under.filter, patch(tag), { subject: 'anna' }, Buffer.alloc(0));
     if (hooks === undefined || !('onOutcome' in hooks)) throw new Error('no hooks');
     expect(hooks.maySend?.()).toBe(true);
     late = 30_100;
@@ -474,31 +482,31 @@ describe('writes', () => {
   });
 
   test('below a member: no If-Match needed, the lease is taken, the tag changes', async () => {
-    const under = createGate();
+    const under = createFilter();
     const tag = await tagOf(under);
     for (const [method, target] of [
       ['POST', '/carts/1/items'],
       ['PATCH', '/carts/1/items/2'],
       ['DELETE', '/carts/1/vouchers/x'],
     ] as const) {
-      expect(wishOf(under.gate, requestOf(method, target))).toBe('whole-body');
+      expect(wishOf(under.filter, requestOf(method, target))).toBe('whole-body');
       const seen = await ask(
-        under.gate,
+        under.filter,
         requestOf(method, target),
         answered(200, cart('b'), ['ETag', '"shop"']),
       );
       expect(isOwnTag(seen.tag?.slice(1, -1) ?? '')).toBe(true);
-      expect((await ask(under.gate, patch(tag), answered(200))).status).toBe('if-match-invalid');
-      expect((await ask(under.gate, get(), answered(200, cart('b')))).tag).toBe(seen.tag);
-      expect((await ask(under.gate, requestOf(method, target), answered(204))).tag).toBeUndefined();
+      expect((await ask(under.filter, patch(tag), answered(200))).status).toBe('if-match-invalid');
+      expect((await ask(under.filter, get(), answered(200, cart('b')))).tag).toBe(seen.tag);
+      expect((await ask(under.filter, requestOf(method, target), answered(204))).tag).toBeUndefined();
     }
-    const held = await ask(under.gate, get(), answered(200, cart('c')));
+    const held = await ask(under.filter, get(), answered(200, cart('c')));
     const checked = requestOf('POST', '/carts/1/items', ['If-Match', tag]);
-    expect((await ask(under.gate, checked, answered(201))).status).toBe('if-match-invalid');
+    expect((await ask(under.filter, checked, answered(201))).status).toBe('if-match-invalid');
     const own = requestOf('POST', '/carts/1/items', ['If-Match', held.tag ?? '']);
-    expect((await ask(under.gate, own, answered(201))).status).toBe(201);
+    expect((await ask(under.filter, own, answered(201))).status).toBe(201);
     const child = requestOf('POST', '/carts/1/items', ['If-Match', '"the-shop-s-own"']);
-    expect(fieldValue((await ask(under.gate, child, answered(201))).forwarded ?? [], 'if-match')).toBe(
+    expect(fieldValue((await ask(under.filter, child, answered(201))).forwarded ?? [], 'if-match')).toBe(
       '"the-shop-s-own"',
     );
   });
@@ -514,18 +522,18 @@ describe('writes', () => {
     ['a child, by Location', '', ['Location', '/carts/1/items/1'], false],
     ['another thing of that id', '', ['Location', '/orders/1'], false],
   ] as const)('the answer to a write below a member is %s', async (_, body, fields, isTagged) => {
-    const under = createGate();
-    const seen = await ask(under.gate, requestOf('POST', '/carts/1/items'), answered(201, body, fields));
+    const under = createFilter();
+    const seen = await ask(under.filter, requestOf('POST', '/carts/1/items'), answered(201, body, fields));
     expect(seen.tag !== undefined).toBe(isTagged);
-    if (isTagged) expect((await ask(under.gate, patch(seen.tag), answered(200))).status).toBe(200);
+    if (isTagged) expect((await ask(under.filter, patch(seen.tag), answered(200))).status).toBe(200);
   });
 
   test('a burst of writes below a member: all at once, and the tag of before is dead', async () => {
-    const under = createGate();
+    const under = createFilter();
     const tag = await tagOf(under);
     const add = requestOf('POST', '/carts/1/items');
     const allHooks = await Promise.all(
-      Array.from({ length: 40 }, () => runFilter(under.gate, add, { subject: 'anna' }, Buffer.alloc(0))),
+      Array.from({ length: 40 }, () => runFilter(under.filter, add, { subject: 'anna' }, Buffer.alloc(0))),
     );
     for (const hooks of allHooks) {
       if (hooks === undefined || !('onOutcome' in hooks)) throw new Error('no hooks');
@@ -533,51 +541,53 @@ describe('writes', () => {
       // Nobody knows which of them is the last one.
       expect(fields).toEqual({ etag: null });
     }
-    expect((await ask(under.gate, patch(tag), answered(200))).status).toBe('if-match-invalid');
-    expect((await ask(under.gate, patch(await tagOf(under, 'c')), answered(200))).status).toBe(200);
+    expect((await ask(under.filter, patch(tag), answered(200))).status).toBe('if-match-invalid');
+    expect((await ask(under.filter, patch(await tagOf(under, 'c')), answered(200))).status).toBe(200);
   });
 
   test('GET below a member, other resources and OPTIONS are not our business', () => {
-    const { gate } = createGate();
-    expect(wishOf(gate, get([], '/carts/1/items'))).toBe(false);
-    expect(wishOf(gate, requestOf('PATCH', '/orders/1'))).toBe(false);
-    expect(wishOf(gate, requestOf('OPTIONS', '/carts/1'))).toBe(false);
-    expect(wishOf(gate, get([], '/Carts/1'))).toBe(false);
+    const { filter } = createFilter();
+    expect(wishOf(filter, get([], '/carts/1/items'))).toBe(false);
+    expect(wishOf(filter, requestOf('PATCH', '/orders/1'))).toBe(false);
+    expect(wishOf(filter, requestOf('OPTIONS', '/carts/1'))).toBe(false);
+    expect(wishOf(filter, get([], '/Carts/1'))).toBe(false);
   });
 
   test.each(['/Carts/1', '/carts/1/', '//carts/1', '/x/y/carts/1', '/carts/2/carts/1', '/carts//items'])(
     'PATCH %s is refused: not the exact spelling',
     async (target) => {
-      const { gate } = createGate();
-      expect((await ask(gate, patch('"x"', target), answered(200))).status).toBe('lenient-spelling');
+      const { filter } = createFilter();
+      expect((await ask(filter, patch('"x"', target), answered(200))).status).toBe('lenient-spelling');
     },
   );
 
   test('spellings of one id are one resource', async () => {
-    const under = createGate();
-    const { tag } = await ask(under.gate, get([], '/carts/ab'), answered(200, cart('a', 'ab')));
-    expect((await ask(under.gate, patch(tag, '/carts/AB%20;x'), answered(200, cart('b')))).status).toBe(200);
-    expect((await ask(under.gate, patch(tag, '/carts/ab'), answered(200))).status).toBe('if-match-invalid');
+    const under = createFilter();
+    const { tag } = await ask(under.filter, get([], '/carts/ab'), answered(200, cart('a', 'ab')));
+    expect((await ask(under.filter, patch(tag, '/carts/AB%20;x'), answered(200, cart('b')))).status).toBe(
+      200,
+    );
+    expect((await ask(under.filter, patch(tag, '/carts/ab'), answered(200))).status).toBe('if-match-invalid');
   });
 
   test('a form POST counts as every method', async () => {
-    const { gate } = createGate();
+    const { filter } = createFilter();
     const form = { ...requestOf('POST', '/carts/1'), isFormPost: true };
-    expect((await ask(gate, form, answered(200))).status).toBe('if-match-missing');
+    expect((await ask(filter, form, answered(200))).status).toBe('if-match-missing');
   });
 
   test('lenient: weakened, unquoted and marked tags are taken', async () => {
     for (const form of [(t: string) => `W/"${t}"`, (t: string) => t, (t: string) => `"${t}-gzip"`]) {
-      const under = createGate({ ifMatch: 'lenient' });
+      const under = createFilter({ ifMatch: 'lenient' });
       const tag = await tagOf(under);
-      expect((await ask(under.gate, patch(form(tag.slice(1, -1))), answered(200, cart('b')))).status).toBe(
+      expect((await ask(under.filter, patch(form(tag.slice(1, -1))), answered(200, cart('b')))).status).toBe(
         200,
       );
     }
   });
 
   test('a shop that checks tags of its own: its last tag goes with the write, and is forgotten with it', async () => {
-    const under = createGate();
+    const under = createFilter();
     let version = 1;
     const tagged = (status: number, withTag: boolean) =>
       answered(status, cart(`v${version}`), withTag ? ['ETag', `"s${version}"`] : []);
@@ -587,39 +597,39 @@ describe('writes', () => {
       version += 1;
       return tagged(200, withTag);
     };
-    let { tag } = await ask(under.gate, get(), tagged(200, true));
+    let { tag } = await ask(under.filter, get(), tagged(200, true));
     for (const withTag of [true, false, true, false, false]) {
-      const seen = await ask(under.gate, patch(tag), shop(withTag));
+      const seen = await ask(under.filter, patch(tag), shop(withTag));
       expect(seen.status).toBe(200);
       tag = seen.tag;
     }
     version += 1;
-    await ask(under.gate, get(), tagged(200, true)).then((seen) => {
+    await ask(under.filter, get(), tagged(200, true)).then((seen) => {
       tag = seen.tag;
     });
     version += 1;
-    expect((await ask(under.gate, patch(tag), shop(true))).status).toBe(412);
-    tag = (await ask(under.gate, get(), tagged(200, true))).tag;
-    expect((await ask(under.gate, patch(tag), shop(true))).status).toBe(200);
+    expect((await ask(under.filter, patch(tag), shop(true))).status).toBe(412);
+    tag = (await ask(under.filter, get(), tagged(200, true))).tag;
+    expect((await ask(under.filter, patch(tag), shop(true))).status).toBe(200);
   });
 
-  test('observe mode: refusals are told, the write goes on, under the lease', async () => {
+  test('observe mode: refusals are reported, the write goes on, under the lease', async () => {
     // Longer than a writer that has waited keeps the others back.
-    const under = createGate({}, { waitMs: 1000 });
+    const under = createFilter({}, { waitMs: 1000 });
     const tag = await tagOf(under);
     for (const request of [patch(undefined), patch('"x"'), patch(`"${'0'.repeat(32)}"`)]) {
-      expect(wishOf(under.gate, request, true)).toBe('whole-body');
-      const hooks = await runFilter(under.gate, request, { subject: 'anna' }, Buffer.alloc(0), true);
+      expect(wishOf(under.filter, request, true)).toBe('whole-body');
+      const hooks = await runFilter(under.filter, request, { subject: 'anna' }, Buffer.alloc(0), true);
       expect(hooks).toMatchObject({ observed: { rejection: expect.stringMatching(/^if-match/) } });
-      const other = await runFilter(under.gate, patch(tag), { subject: 'anna' }, Buffer.alloc(0));
+      const other = await runFilter(under.filter, patch(tag), { subject: 'anna' }, Buffer.alloc(0));
       expect(other).toMatchObject({ rejection: 'resource-busy' });
       if (hooks === undefined || !('onOutcome' in hooks)) throw new Error('no hooks');
       await hooks.onOutcome(answered(422));
     }
     expect(
-      (await ask(under.gate, patch(undefined), answered(200, cart('b')), { observed: true })).status,
+      (await ask(under.filter, patch(undefined), answered(200, cart('b')), { observed: true })).status,
     ).toBe(200);
-    expect((await ask(under.gate, patch(tag), answered(200))).status).toBe('if-match-invalid');
+    expect((await ask(under.filter, patch(tag), answered(200))).status).toBe('if-match-invalid');
   });
 });
 
@@ -632,13 +642,13 @@ describe("a stranger's write that names no tag", () => {
     [404, 'as good as before'],
     [403, 'as good as before'],
   ])('answered with %i leaves the tag %s, and the next GET gives one that works', async (status, tagIs) => {
-    const { gate } = createGate();
-    const { tag } = await ask(gate, get(), answered(200, cart('a')));
-    await ask(gate, requestOf('POST', '/carts/1/x'), answered(status), { subject: '' });
-    const written = await ask(gate, patch(tag), answered(200, cart('b')));
+    const { filter } = createFilter();
+    const { tag } = await ask(filter, get(), answered(200, cart('a')));
+    await ask(filter, requestOf('POST', '/carts/1/x'), answered(status), { subject: '' });
+    const written = await ask(filter, patch(tag), answered(200, cart('b')));
     expect(written.status).toBe(tagIs === 'dead' ? 'if-match-invalid' : 200);
-    const next = await ask(gate, get(), answered(200, cart('c')));
-    expect((await ask(gate, patch(next.tag), answered(200, cart('d')))).status).toBe(200);
+    const next = await ask(filter, get(), answered(200, cart('c')));
+    expect((await ask(filter, patch(next.tag), answered(200, cart('d')))).status).toBe(200);
   });
 });
 
@@ -661,19 +671,23 @@ describe('the store is away', () => {
   };
 
   test('reads go on without a tag, writes are refused with Retry-After', async () => {
-    const { gate, events } = createGate({ freshForMs: 1000 }, { store });
-    const read = await ask(gate, get(['If-None-Match', '"x"']), answered(200, cart('a'), ['ETag', '"shop"']));
+    const { filter, events } = createFilter({ freshForMs: 1000 }, { store });
+    const read = await ask(
+      filter,
+      get(['If-None-Match', '"x"']),
+      answered(200, cart('a'), ['ETag', '"shop"']),
+    );
     expect(read).toMatchObject({ status: 200, tag: undefined });
     for (const request of [patch(`"${'0'.repeat(32)}"`), requestOf('POST', '/carts/1/items')]) {
-      expect(await runFilter(gate, request, { subject: 'owner' }, Buffer.alloc(0))).toMatchObject({
+      expect(await runFilter(filter, request, { subject: 'owner' }, Buffer.alloc(0))).toMatchObject({
         rejection: 'tag-store-unavailable',
         retryAfterSeconds: 1,
       });
     }
     // A stranger's as well: what it changes could not be marked.
-    const ofStranger = await ask(gate, requestOf('POST', '/carts/1/items'), answered(201), { subject: '' });
+    const ofStranger = await ask(filter, requestOf('POST', '/carts/1/items'), answered(201), { subject: '' });
     expect(ofStranger.status).toBe('tag-store-unavailable');
-    expect((await ask(gate, requestOf('POST', '/carts'), answered(201, cart('a')))).status).toBe(201);
+    expect((await ask(filter, requestOf('POST', '/carts'), answered(201, cart('a')))).status).toBe(201);
     expect(events).toContain('store-unavailable');
   });
 });

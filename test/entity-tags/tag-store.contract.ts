@@ -22,7 +22,7 @@ export function timesOf(more: { leaseMs?: number; sendByMs?: number } = {}): Ent
 const t = (letter: string) => letter.repeat(32);
 const [A, B, C] = [t('a'), t('b'), t('c')] as const;
 
-/** What every tag store does, run on each of them. `create` gives a store whose hold is over. */
+/** What every tag store does, run on each of them. `create` gives a store whose cold start is over. */
 export function describeTagStore(name: string, create: () => Promise<StoreUnderTest>): void {
   let keys = 0;
   const freshKey = (): ResourceKey => {

@@ -45,7 +45,7 @@ describe.each([
     const advance = async (ms: number) => {
       await redis.command('INCRBY', clockShiftKey, ms * 1000);
     };
-    // A new store says how long it holds; one that is not new any more does not.
+    // A new store says how long its cold start is; one that is not new any more does not.
     expect(await store.warmUp()).toBeGreaterThan(0);
     await advance(leaseMs + 1000);
     expect(await store.warmUp()).toBe(0);
@@ -59,7 +59,7 @@ describe('redis: cluster', () => {
     redis = await connect(open(await startCluster()).url);
   });
 
-  test('records of many slots work alike, after the hold', async () => {
+  test('records of many slots work alike, after the cold start', async () => {
     const scripts = clockedScripts([], { isCluster: true });
     const store = new RedisTagStore({ redis, times: timesOf(), scripts });
     expect(await store.warmUp()).toBeGreaterThan(0);
@@ -88,7 +88,7 @@ describe('redis: what happens to the data', () => {
   const tag = 'a'.repeat(32);
   const key = digest(['one']);
   const [times, scripts] = [timesOf(), clockedScripts()];
-  const passHold = (redis: Redis) => redis.command('INCRBY', clockShiftKey, (leaseMs + 1000) * 1000);
+  const passColdStart = (redis: Redis) => redis.command('INCRBY', clockShiftKey, (leaseMs + 1000) * 1000);
   const readTag = async (store: RedisTagStore) => {
     const { stamp } = await store.lookUp(key, null);
     if (stamp === null) return null;
@@ -119,7 +119,7 @@ describe('redis: what happens to the data', () => {
       expect(await readTag(store)).toBeNull();
       expect(await store.claim(key, { token: 't', tags: [tag] })).toMatchObject({ kind: 'cold-start' });
       expect(await store.claim(key, { token: 't', tags: null })).toMatchObject({ kind: 'cold-start' });
-      await passHold(redis);
+      await passColdStart(redis);
       expect((await store.lookUp(key, null)).unsettled).toBe(null);
       expect(await store.claim(key, { token: 't', tags: [tag] })).toEqual({ kind: 'not-current' });
       expect(await readTag(store)).toBe(tag);
@@ -130,7 +130,7 @@ describe('redis: what happens to the data', () => {
     const redis = await connect(open(await startRedis({})).url);
     const store = new RedisTagStore({ redis, times, scripts });
     await store.warmUp();
-    await passHold(redis);
+    await passColdStart(redis);
     const before = await redis.command('DBSIZE');
     for (const outcome of ['refused', 'unsent'] as const) {
       for (let i = 0; i < 50; i += 1) {
@@ -147,7 +147,7 @@ describe('redis: what happens to the data', () => {
     const redis = await connect(server.url, 300);
     const store = new RedisTagStore({ redis, times, scripts });
     await store.warmUp();
-    await passHold(redis);
+    await passColdStart(redis);
     await store.lookUp(key, null);
     server.process?.pause();
     await expect(store.claim(key, { token: 't', tags: null })).rejects.toMatchObject({ word: 'timeout' });
@@ -167,7 +167,7 @@ describe('redis: what happens to the data', () => {
     await redis.command('SET', 'shopward:{tags-0}:epoch', `${id}:${Number(since) - 3_600_000_000}`);
     for (const variant of ['v'.repeat(22), 'w'.repeat(22)]) {
       const { stamp } = await store.lookUp(key, null);
-      if (stamp === null) throw new Error('still held');
+      if (stamp === null) throw new Error('still cold');
       await store.endRead(key, { ...real, stamp, variant, isOfCollection: false });
     }
     await store.claim(key, { token: randomUUID(), tags: null });
@@ -178,7 +178,7 @@ describe('redis: what happens to the data', () => {
     const redis = await connect(open(await startRedis({})).url);
     const store = new RedisTagStore({ redis, times, scripts });
     await store.warmUp();
-    await passHold(redis);
+    await passColdStart(redis);
     const leftMs = async () => Number(await redis.command('PTTL', `shopward:{tags-0}:${key}`));
     const read = async (isOfStranger: boolean, newTag: string, fingerprint: string) => {
       const { stamp } = await store.lookUp(key, null);
@@ -292,19 +292,19 @@ describe('redis: what happens to the data', () => {
     });
   });
 
-  test('failed over: the new primary holds, the old tag is dead; without the replica no claim counts', async () => {
+  test('failed over: the new primary starts cold, the old tag is dead; without the replica no claim counts', async () => {
     const group = open(await startSentinel({ replicas: 1 }));
     const redis = await connect(group.url, 5000);
     const store = new RedisTagStore({ redis, times, scripts, replicas: 1 });
     await store.warmUp();
-    await passHold(redis);
+    await passColdStart(redis);
     expect(await readTag(store)).toBe(tag);
     const ofTwo = new RedisTagStore({ redis, times, scripts, replicas: 2 });
     const other = digest(['cart', 'of two']);
     expect(await ofTwo.claim(other, { token: 't', tags: null })).toEqual({ kind: 'not-replicated' });
     await group.failover();
     await until(async () => (await store.lookUp(key, null)).unsettled === 'cold-start');
-    await passHold(redis);
+    await passColdStart(redis);
     const claim = () => store.claim(key, { token: 't', tags: [tag] });
     // The connection for it may still be under way to the new primary.
     await until(async () => (await claim()).kind === 'not-current');
@@ -319,7 +319,7 @@ describe('redis: what happens to the data', () => {
     const redis = await connect(group.url, 500);
     const store = new RedisTagStore({ redis, times, scripts, replicas: 1 });
     await store.warmUp();
-    await passHold(redis);
+    await passColdStart(redis);
     const keys = Array.from({ length: 24 }, (_, i) => digest(['cart', String(i)]));
     await store.claim(key, { token: 'first', tags: null });
     const primary = await group.primary();

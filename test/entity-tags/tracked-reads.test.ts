@@ -9,7 +9,7 @@ type Place = readonly [resource: TrackedResourceOptions, role: string];
 const read = (segments: readonly string[]) =>
   ({ method: 'GET', segments, isFormPost: false }) as unknown as CanonicalRequest;
 
-/** What the table of all readings says, of which a read takes only the one to the letter. */
+/** What the table of all path interpretations says, of which a read takes only the one to the letter. */
 function byTable(resources: readonly TrackedResourceOptions[], request: CanonicalRequest) {
   const rows = resources.flatMap((one): PathTableRow<Place>[] => [
     { method: 'ANY', template: one.collection, data: [one, 'collection'] },

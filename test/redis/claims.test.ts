@@ -166,7 +166,7 @@ describe('a claim never takes effect after its caller was answered', () => {
     expect(fault).toMatchObject({ mayTakeEffectUntilMs: undefined });
     await proxy.heal();
 
-    // Not known by its digest, and told so too late.
+    // Not known by its digest, and that was said too late.
     await until(async () => (await takeOrGiveBack(redis, 'warm', 'x', 0).catch(() => '')) === 'granted');
     await direct.script('FLUSH');
     const sent = await watch(server.process as RedisProcess);
@@ -212,7 +212,7 @@ describe('the clock of Redis is set', () => {
     await until(async () => (await takeOrGiveBack(redis, `${Math.random()}`, 'x', 1)) === 'granted');
     expect(await takeOrGiveBack(redis, 'a', 'x', 0)).toBe('granted');
     server.setClock(3600);
-    // Together: the first one that is told corrects the clock for all.
+    // Together: the first one that hears corrects the clock for all.
     const aggregate = ['b', 'b2', 'b3', 'b4'].map((key) => takeOrGiveBack(redis, key, 'x', 0));
     expect(await Promise.all(aggregate)).toEqual(['granted', 'granted', 'granted', 'granted']);
     expect(await takeOrGiveBack(redis, 'c', 'x', 1)).toBe('granted');

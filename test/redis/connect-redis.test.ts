@@ -196,7 +196,7 @@ describe('a single Redis', () => {
     expect(await fault(redis.command('PING'))).toBe('closed');
   });
 
-  test('channels are heard again after a restart, and the listener is told', async () => {
+  test('channels are heard again after a restart, and the listener hears of it', async () => {
     const server = open(await startRedis({}));
     const redis = await connect(server.url);
     const heard: string[] = [];

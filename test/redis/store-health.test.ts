@@ -157,7 +157,7 @@ describe('the state of the store has a memory', () => {
     expect(lines.length).toBeLessThan(40);
   });
 
-  test('the cause that is told stays until it is back', () => {
+  test('the cause that is reported stays until it is back', () => {
     expect(
       play([
         [0, refused],

@@ -212,7 +212,7 @@ const brokenScripts: Readonly<Record<string, readonly [string, string, string]>>
     "redis.call('HSETNX', TOKEN, 'n:' .. ARGV[7], at)",
     '',
   ],
-  'who revoked an unknown token is not told': ['claim', 'if not f.s then for who', 'if false then for who'],
+  'who revoked an unknown token is not named': ['claim', 'if not f.s then for who', 'if false then for who'],
   'mine is refused and stands': ['settleAll', "if ARGV[5] == '1' then", 'if true then'],
   'mine does not rise above the last': ['noteAll', 'math.max(generation() + 1, micros)', '1e15'],
   'mine is lost when it is settled': [

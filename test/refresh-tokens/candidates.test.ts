@@ -325,7 +325,7 @@ describe('what a token consists of', () => {
 });
 
 describe('one token, one digest', () => {
-  const { ofToken, ofReadings, ofSubject } = createDigests('a key');
+  const { ofToken, ofInterpretations, ofSubject } = createDigests('a key');
   const jwt = 'eyJhbGciOiJFUzI1NiJ9.eyJqdGkiOiIxIn0';
   const base64 = 'kH0n2Q7xVb9sYt4LmPz1Rg';
   const hex = 'def50200'.repeat(8);
@@ -351,10 +351,10 @@ describe('one token, one digest', () => {
     ['a hyphen, which only some decoders know', base64, `${base64.slice(0, 9)}-${base64.slice(9)}`],
     ['a dot', base64, `${base64.slice(0, 9)}.${base64.slice(9)}`],
     ['hexadecimal up to the first other letter', hex, `${hex}zz`],
-  ])('among its readings: %s', (_, one, other) => {
-    expect(ofReadings(one)).toEqual([ofToken(one)]);
-    expect(ofReadings(other)).toContain(ofToken(one));
-    expect(ofReadings(other)[0]).toBe(ofToken(other));
+  ])('among its interpretations: %s', (_, one, other) => {
+    expect(ofInterpretations(one)).toEqual([ofToken(one)]);
+    expect(ofInterpretations(other)).toContain(ofToken(one));
+    expect(ofInterpretations(other)[0]).toBe(ofToken(other));
   });
 
   test('other tokens, keys and kinds have others', () => {
@@ -365,7 +365,7 @@ describe('one token, one digest', () => {
     expect(canonicalToken('a.b')).toBe('a.b');
     expect(ofToken('v4.local.Zm9vYmFy')).not.toBe(ofToken('v4.local.Zm9vYmF6'));
     for (const name of ['refresh-token-number-', 'rt_0000000000000000000000', 'user.17.refresh.token.']) {
-      expect(ofReadings(`${name}17`)).not.toEqual(ofReadings(`${name}18`));
+      expect(ofInterpretations(`${name}17`)).not.toEqual(ofInterpretations(`${name}18`));
     }
   });
 });

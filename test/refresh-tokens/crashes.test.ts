@@ -36,7 +36,7 @@ async function spawnReplica() {
 
 const refreshes = () => asked(shop, 'POST', '/refresh-tokens');
 
-test('a replica killed in the middle of a refresh: unavailable until its claim lapses, then the shop judges', async () => {
+test('a replica killed in the middle of a refresh: unavailable until its claim lapses, then the shop decides', async () => {
   const [doomed, other] = [await spawnReplica(), await spawnReplica()];
   const { refreshToken } = await doomed.signIn();
   shop.settings.latencyMs = 30_000;

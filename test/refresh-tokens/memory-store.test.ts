@@ -31,7 +31,7 @@ function open(maxRecords: number, retentionMs: number | 'keep' = 'keep') {
   return { store, clock, issue };
 }
 
-test('bounded: what expired first goes first, counted, and is the shop’s to judge again', async () => {
+test('bounded: what expired first goes first, counted, and is the shop’s to decide again', async () => {
   const { store, clock, issue } = open(20);
   const expiredEarly = issue(10);
   const long = issue(5000);

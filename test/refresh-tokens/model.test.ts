@@ -46,7 +46,7 @@ const broken: Readonly<Record<string, [Partial<ModelOptions>, RegExp]>> = {
     },
     /refreshed again/,
   ],
-  'who is refused for now is told that it is in vain': [
+  'who is refused for now hears that it is in vain': [
     {
       protocol: {
         ...steps,

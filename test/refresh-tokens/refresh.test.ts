@@ -5,7 +5,7 @@ import { createRefreshTokens, createTokenMatcher } from '../../src/refresh-token
 import { MemoryTokenStore } from '../../src/refresh-tokens/memory-store.ts';
 import { createDigests } from '../../src/refresh-tokens/token-digest.ts';
 import type { TokenStore } from '../../src/refresh-tokens/token-store.ts';
-import { requestOf } from '../entity-tags/gate.ts';
+import { requestOf } from '../entity-tags/tag-filter.ts';
 import { runFilter } from '../harness/run-filter.ts';
 import { newSubject } from './store-contract.ts';
 import { shopEndpoints } from './token-front.ts';
@@ -75,7 +75,7 @@ test('an outcome that nobody knows is counted, and its token unavailable until t
 
 test('of several interpretations of a token those that were claimed are free when one is refused', async () => {
   const token = `${'q1'.repeat(8)}.${'r2'.repeat(8)}`;
-  const [own, other, ...more] = createDigests().ofReadings(token);
+  const [own, other, ...more] = createDigests().ofInterpretations(token);
   if (own === undefined || other === undefined) throw new Error('one interpretation only');
   expect(more).toEqual([]);
   let released = 0;

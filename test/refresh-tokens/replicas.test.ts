@@ -36,7 +36,7 @@ afterEach(async () => {
 
 const digestKey = 'a key of this deployment';
 
-/** A replica of its own: connection, gate, proxy. */
+/** A replica of its own: connection, filter, proxy. */
 async function startReplica(url: string, timeoutMs?: number) {
   const redis: Redis = await connect(url, timeoutMs);
   open.push(redis);
@@ -257,7 +257,7 @@ describe('Redis away', () => {
       expect((await send('GET', '/abstract-products/134', {})).status).toBe(200);
       const unrecorded = await signIn();
       expect(typeof unrecorded.refreshToken).toBe('string');
-      expect(front.gate.stats().events['record-delayed']).toBe(1);
+      expect(front.filter.stats().events['record-delayed']).toBe(1);
 
       if (how === 'stopped') server.resume();
       else await server.restart();
@@ -275,13 +275,13 @@ describe('Redis away', () => {
     server.pause();
     expect((await refreshing).status).toBe(201);
     // The mark on the old token, the record of the new one.
-    expect(front.gate.stats()).toMatchObject({ delayedWrites: 2, events: { 'write-delayed': 2 } });
+    expect(front.filter.stats()).toMatchObject({ delayedWrites: 2, events: { 'write-delayed': 2 } });
     server.resume();
-    await expect.poll(() => front.gate.stats().delayedWrites).toBe(0);
+    await expect.poll(() => front.filter.stats().delayedWrites).toBe(0);
     shop.settings.latencyMs = 0;
     shop.received.clear();
     expect((await refresh(refreshToken)).status).toBe(401);
-    expect(front.gate.stats().events['exchange-refused-used']).toBe(1);
+    expect(front.filter.stats().events['exchange-refused-used']).toBe(1);
   });
 
   test('a claim whose answer was lost is released when Redis comes back in time', async () => {

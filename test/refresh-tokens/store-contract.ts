@@ -311,7 +311,7 @@ export const contract: Readonly<Record<string, (subject: Subject) => Promise<voi
     same(await one.noteRevocation(token, newSubject(), 'r'), 'foreign');
     same((await other.claim(token, 'a', holdMs)).kind, 'granted');
   },
-  async 'who has revoked an unknown token is told, and counts once it is known whose it is'({
+  async 'who has revoked an unknown token is named, and counts once it is known whose it is'({
     stores: [one, other],
   }) {
     const [token, subject, stranger] = [newToken(), newSubject(), newSubject()];

@@ -60,14 +60,14 @@ describe('one replica of ours is cut off from Redis, another is not', () => {
     const first = await near.signIn();
     await path.set({ connections: 'refuse' });
     const unrecorded = await cut.signIn();
-    expect(cut.front.gate.stats()).toMatchObject({ delayedWrites: 1, events: { 'record-delayed': 1 } });
+    expect(cut.front.filter.stats()).toMatchObject({ delayedWrites: 1, events: { 'record-delayed': 1 } });
     // Longer than the doubt about two clocks: this `mine` is certainly behind the issue.
     expect((await near.revoke(first.accessToken, 'mine')).status).toBe(204);
     await path.heal();
-    await expect.poll(() => cut.front.gate.stats().delayedWrites).toBe(0);
+    await expect.poll(() => cut.front.filter.stats().delayedWrites).toBe(0);
     expect((await near.refresh(unrecorded.refreshToken)).status).toBe(401);
     expect(refreshes()).toBe(0);
-    expect(near.front.gate.stats().events['exchange-refused-revoked']).toBe(1);
+    expect(near.front.filter.stats().events['exchange-refused-revoked']).toBe(1);
   });
 
   test('a `mine` from before the issue does not reach it, and a revocation by id does', async () => {
@@ -79,7 +79,7 @@ describe('one replica of ours is cut off from Redis, another is not', () => {
     const [kept, revoked] = [await cut.signIn(), await cut.signIn()];
     expect((await near.revoke(revoked.accessToken, revoked.refreshToken)).status).toBe(204);
     await path.heal();
-    await expect.poll(() => cut.front.gate.stats().delayedWrites).toBe(0);
+    await expect.poll(() => cut.front.filter.stats().delayedWrites).toBe(0);
     expect((await near.refresh(kept.refreshToken)).status).toBe(201);
     expect((await near.refresh(revoked.refreshToken)).status).toBe(401);
     expect(refreshes()).toBe(1);
@@ -97,18 +97,18 @@ describe('one replica of ours is cut off from Redis, another is not', () => {
 });
 
 describe('Redis stands still', () => {
-  test('whoever was told 503 holds nothing: the token is free when it goes on', async () => {
+  test('whoever was answered 503 holds nothing: the token is free when it goes on', async () => {
     const server = opened(await startRedisProcess());
     const { signIn, refresh } = await startReplica(`redis://127.0.0.1:${server.port}`, 300);
     const { refreshToken } = await signIn();
     server.pause();
-    const told: number[] = [];
+    const statuses: number[] = [];
     for (let i = 0; i < 4; i += 1) {
       const { status, json, headers } = await refresh(refreshToken);
       expect([json.errors[0].code, headers.get('retry-after')]).toEqual(['token-store-unavailable', '1']);
-      told.push(status);
+      statuses.push(status);
     }
-    expect(told).toEqual([503, 503, 503, 503]);
+    expect(statuses).toEqual([503, 503, 503, 503]);
     expect(refreshes()).toBe(0);
     server.resume();
     const said = new Set<string>();
@@ -119,11 +119,11 @@ describe('Redis stands still', () => {
         return status;
       })
       .toBe(201);
-    // A claim that came in late would have been told as a refresh under way; nobody hears "used".
+    // A claim that came in late would have been reported as a refresh under way; nobody hears "used".
     expect([...said].filter((word) => word !== '201' && word !== 'token-store-unavailable')).toEqual([]);
   });
 
-  test('a replica of Redis that has to confirm stands still: 503, nobody is told that a token is used', async () => {
+  test('a replica of Redis that has to confirm stands still: 503, nobody hears that a token is used', async () => {
     const sentinel = opened(await startSentinel({ replicas: 1 }));
     const primary = await sentinel.primary();
     const follower = sentinel.servers.find(({ port }) => port !== primary.port);
@@ -134,8 +134,8 @@ describe('Redis stands still', () => {
     const { refreshToken: unconfirmed } = await ofTwo.signIn();
     expect((await ofTwo.refresh(unconfirmed)).status).toBe(503);
     follower?.pause();
-    const told = await Promise.all(tokens.map(async (token) => (await refresh(token)).status));
-    expect(new Set(told)).toEqual(new Set([503]));
+    const statuses = await Promise.all(tokens.map(async (token) => (await refresh(token)).status));
+    expect(new Set(statuses)).toEqual(new Set([503]));
     expect(refreshes()).toBe(0);
     follower?.resume();
     const after = new Set<number>();
@@ -172,7 +172,7 @@ describe('a customer who revokes what does not exist', () => {
     const keys = (await redis.command('KEYS', '*')) as string[];
     // 64 buckets, 4 notes in each, and their books.
     expect(keys.length - keysBefore).toBeLessThanOrEqual(64 * 4 + 64);
-    expect(front.gate.stats().events['book-full']).toBeGreaterThan(attempts - 64 * 4 - 1);
+    expect(front.filter.stats().events['book-full']).toBeGreaterThan(attempts - 64 * 4 - 1);
     expect((await usedBytes(redis)) - bytesBefore).toBeLessThan(400_000);
     for (const key of keys.filter((each) => each.endsWith(':book')))
       expect(Number(await redis.command('PTTL', key))).toBeLessThanOrEqual(86_400_000);

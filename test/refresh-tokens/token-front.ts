@@ -26,7 +26,7 @@ import { runFilter, wishOf } from '../harness/run-filter.ts';
 
 export interface TokenFront {
   readonly port: number;
-  readonly gate: RefreshTokens;
+  readonly filter: RefreshTokens;
   close(): Promise<void>;
 }
 
@@ -34,7 +34,7 @@ const shopSettings = settings.parse(undefined);
 export const shopEndpoints = shopSettings === false ? [] : shopSettings.endpoints;
 export const defaultLifetimeMs = 2_628_000_000;
 
-/** What the pipeline does with token endpoints, and nothing else: canonical request, identity, gate, forwarder. */
+/** What the pipeline does with token endpoints, and nothing else: canonical request, identity, filter, forwarder. */
 export async function startTokenFront(
   upstream: { readonly port: number; readonly jwksUrl: string },
   store: TokenStore,
@@ -56,7 +56,7 @@ export async function startTokenFront(
     now: Date.now,
   });
   const authenticate = createAuthenticate({ verifier });
-  const gate = createRefreshTokens(createTokenMatcher(shopEndpoints, { ignoredPrefixes: [] }), {
+  const filter = createRefreshTokens(createTokenMatcher(shopEndpoints, { ignoredPrefixes: [] }), {
     store,
     subjectOf: createAccessTokenSubject(createSubjectReader('sub.customer_reference')),
     lifetimeMs: defaultLifetimeMs,
@@ -88,7 +88,7 @@ export async function startTokenFront(
     const refuse = (rejection: Parameters<typeof writeRejection>[2]) =>
       void writeRejection(incoming, response, rejection, rejections);
     if (isRejection(request)) return refuse(request);
-    const wish = wishOf(gate, request);
+    const wish = wishOf(filter, request);
     let identity: { readonly subject: string } | undefined;
     if (request.method === 'DELETE') {
       const verdict = await authenticate(request, []);
@@ -100,7 +100,7 @@ export async function startTokenFront(
         ? await readWholeBody(incoming, request.body, { limitBytes: 2_097_152, timeoutMs: 60_000 })
         : undefined;
     if (isRejection(body)) return refuse(body);
-    const hooks = await runFilter(gate, request, identity, body, options.isObserved);
+    const hooks = await runFilter(filter, request, identity, body, options.isObserved);
     if (isRejection(hooks)) return refuse(hooks);
     if (isAnswer(hooks)) {
       response.writeHead(hooks.status, [...hooks.fields]).end(hooks.body ?? undefined);
@@ -119,11 +119,11 @@ export async function startTokenFront(
   await once(server, 'listening');
   return {
     port: (server.address() as AddressInfo).port,
-    gate,
+    filter,
     close: async () => {
       server.closeAllConnections();
       server.close();
-      await gate.close();
+      await filter.close();
       await forwarder.close();
       verifier.close();
       keySource.close();

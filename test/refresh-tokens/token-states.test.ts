@@ -65,24 +65,24 @@ describe('what is settled before an answer goes out', () => {
   /** A token, and the one that decoders read in it that skip dots. */
   const dotted = `${'0123456789abcdef'.repeat(2)}.${'fedcba9876543210'.repeat(2)}`;
 
-  test('refused by one of its readings: the others are free at once', async () => {
+  test('refused by one of its interpretations: the others are free at once', async () => {
     const { store, refresh } = await start();
     const digests = createDigests();
-    const [own, bare] = digests.ofReadings(dotted);
-    if (own === undefined || bare === undefined) throw new Error('one reading only');
+    const [own, bare] = digests.ofInterpretations(dotted);
+    if (own === undefined || bare === undefined) throw new Error('one interpretation only');
     store.markUsed(bare, { owner: null, family: newFamily(), isProven: true, answer: null });
     expect((await refresh(dotted)).status).toBe(401);
     expect(store.claim(own, 'another', 1000).kind).toBe('granted');
   });
 
-  test('refreshed by the reading that is known: the others are free at once', async () => {
+  test('refreshed by the interpretation that is known: the others are free at once', async () => {
     const careless = await startCarelessTokenShop();
     const store = new MemoryTokenStore({ lifetimeMs: defaultLifetimeMs, retentionMs: 'keep', now });
     const upstream = { port: Number(new URL(careless.url).port), jwksUrl: shop.jwksUrl };
     const front = await startTokenFront(upstream, store, { store });
     fronts.push(front, careless);
-    const [own, bare] = createDigests().ofReadings(dotted);
-    if (own === undefined || bare === undefined) throw new Error('one reading only');
+    const [own, bare] = createDigests().ofInterpretations(dotted);
+    if (own === undefined || bare === undefined) throw new Error('one interpretation only');
     const issued = { subject: null, generation: 0, family: newFamily(), lifetimeMs: defaultLifetimeMs };
     store.record(own, issued);
     expect((await tokenClient(front.port).refresh(dotted)).status).toBe(200);
@@ -170,7 +170,7 @@ describe("the contract's token table", () => {
     expect(refreshes()).toBe(1);
   });
 
-  test('an unknown token is the shop’s to judge', async () => {
+  test('an unknown token is the shop’s to decide', async () => {
     const issuer = await start();
     const { refreshToken } = await issuer.signIn();
     const fresh = await start();
@@ -180,7 +180,7 @@ describe("the contract's token table", () => {
     expect(asked(shop, 'POST', '/refresh-tokens')).toBe(2);
   });
 
-  test('an access token in its place is the shop’s to judge, and a body without a token too', async () => {
+  test('an access token in its place is the shop’s to decide, and a body without a token too', async () => {
     const { signIn, refresh, send } = await start();
     const { accessToken } = await signIn();
     expect((await refresh(accessToken)).status).toBe(401);
@@ -219,7 +219,7 @@ describe('unknown tokens that were revoked', () => {
     await revoke((await signIn()).accessToken, refreshToken);
     const answer = await refresh(refreshToken);
     expect([answer.status, errorOf(answer.json)]).toEqual([401, refused]);
-    expect(front.gate.stats().events['answer-withheld']).toBe(1);
+    expect(front.filter.stats().events['answer-withheld']).toBe(1);
     expect((await refresh(refreshToken)).status).toBe(401);
     expect(refreshes()).toBe(1);
   });
@@ -342,7 +342,7 @@ describe('outcomes of an exchange', () => {
     expect((await refresh(refreshToken)).status).toBe(401);
   });
 
-  test('two tabs: one pair, the other is told to come again, and how long the longer it takes', async () => {
+  test('two tabs: one pair, the other is asked to come again, and how long the longer it takes', async () => {
     const { signIn, refresh, exchangeForm } = await start({ answerWithinMs });
     const { refreshToken } = await signIn();
     shop.settings.latencyMs = 3000;
@@ -455,7 +455,7 @@ describe('a used token that comes again', () => {
     expect(errorOf((await refresh(descendant)).json)).toEqual(refused);
     expect(refreshes()).toBe(0);
     expect((await refresh(elsewhere.refreshToken)).status).toBe(201);
-    const { events } = front.gate.stats();
+    const { events } = front.filter.stats();
     expect([events['family-ended'], events['exchange-refused-revoked']]).toEqual([1, 1]);
   });
 
@@ -486,7 +486,7 @@ describe('a used token that comes again', () => {
     await revoke(login.accessToken, login.refreshToken);
     expect((await refresh(login.refreshToken)).status).toBe(401);
     const { front } = { front: fronts.at(-1) as TokenFront };
-    expect(front.gate.stats().events['family-ended']).toBe(0);
+    expect(front.filter.stats().events['family-ended']).toBe(0);
   });
 
   test('forward: the shop is asked; a careless one’s success is withheld, and the family ended', async () => {
@@ -499,7 +499,7 @@ describe('a used token that comes again', () => {
     expect((await refresh(descendant)).status).toBe(401);
     expect(refreshes()).toBe(1);
     expect(store.size).toBe(before);
-    const { events } = front.gate.stats();
+    const { events } = front.filter.stats();
     expect([events['replay-forwarded'], events['replay-withheld'], events['family-ended']]).toEqual([
       1, 1, 1,
     ]);
@@ -537,7 +537,7 @@ describe('a used token that comes again', () => {
       expect((await refresh(used)).status).toBe(201);
       nowMs += 1;
       expect((await refresh(used)).status).toBe(401);
-      expect(front.gate.stats().events['exchange-repeated']).toBe(2);
+      expect(front.filter.stats().events['exchange-repeated']).toBe(2);
     });
 
     test('a token of the same digest in another spelling gets no answer', async () => {
@@ -575,7 +575,7 @@ describe('a used token that comes again', () => {
     } as never);
     expect((await refresh(used)).status).toBe(201);
     expect((await refresh(descendant)).status).toBe(201);
-    expect(front.gate.stats().events['family-ended']).toBe(0);
+    expect(front.filter.stats().events['family-ended']).toBe(0);
   });
 });
 
@@ -585,6 +585,6 @@ test('observe mode: the refresh goes on, and what it yields is known', async () 
   await refresh(refreshToken);
   const again = await refresh(refreshToken);
   expect([again.status, refreshes()]).toEqual([201, 2]);
-  const { events } = front.gate.stats();
+  const { events } = front.filter.stats();
   expect([events['exchange-refused-used'], events.recorded]).toEqual([1, 3]);
 });

@@ -10,8 +10,8 @@ import { isSameToken } from './same-token.ts';
 import type { TokenRequestCase } from './token-requests.ts';
 import type { TokenReader } from './wire-request.ts';
 
-/** The gate of a process that has seen nothing yet. */
-function openGate() {
+/** The filter of a process that has seen nothing yet. */
+function openFilter() {
   const lifetimeMs = defaultLifetimeMs;
   const store = new MemoryTokenStore({ lifetimeMs, retentionMs: 'keep' });
   return createRefreshTokens(createTokenMatcher(shopEndpoints, { ignoredPrefixes: [] }), {
@@ -23,8 +23,8 @@ function openGate() {
 }
 
 /** As the pipeline asks it: what becomes of the request, and if it is forwarded, what became of it in the end. */
-async function pass(gate: ReturnType<typeof openGate>, request: CanonicalRequest, body: Buffer) {
-  const hooks = await runFilter(gate, request, undefined, body);
+async function pass(filter: ReturnType<typeof openFilter>, request: CanonicalRequest, body: Buffer) {
+  const hooks = await runFilter(filter, request, undefined, body);
   if (isRejection(hooks) || isAnswer(hooks)) return 'refused';
   return hooks;
 }
@@ -33,11 +33,11 @@ const json = ['Content-Type', 'application/json'];
 
 /** Uses a token up, as every client does. */
 async function exchangePlainly(
-  gate: ReturnType<typeof openGate>,
+  filter: ReturnType<typeof openFilter>,
   token: string,
 ): Promise<'exchanged' | 'refused'> {
   const body = Buffer.from(JSON.stringify({ data: { attributes: { refreshToken: token } } }));
-  const hooks = await pass(gate, requestOf('POST', '/refresh-tokens', '', json, body.length), body);
+  const hooks = await pass(filter, requestOf('POST', '/refresh-tokens', '', json, body.length), body);
   assert(hooks !== undefined);
   if (hooks === 'refused') return hooks;
   await hooks.onOutcome({ kind: 'answered', status: 200, fields: [], body: Buffer.from('{}') });
@@ -64,7 +64,7 @@ function requestOf(
 }
 
 /** A request as shopward forwards it; undefined: it does not. */
-async function forwardedBy(gate: ReturnType<typeof openGate>, { path, request }: TokenRequestCase) {
+async function forwardedBy(filter: ReturnType<typeof openFilter>, { path, request }: TokenRequestCase) {
   const { method, query, contentType, contentEncoding } = request;
   const body = Buffer.from(request.body, 'base64');
   const fields = [
@@ -72,7 +72,7 @@ async function forwardedBy(gate: ReturnType<typeof openGate>, { path, request }:
     ...(contentEncoding === '' ? [] : ['Content-Encoding', contentEncoding]),
   ];
   const canonical = requestOf(method, path, query, fields, body.length);
-  const hooks = await pass(gate, canonical, canonical.body === 'none' ? Buffer.alloc(0) : body);
+  const hooks = await pass(filter, canonical, canonical.body === 'none' ? Buffer.alloc(0) : body);
   if (hooks === 'refused') return undefined;
   const sent = canonical.body === 'none' ? { ...request, body: '' } : request;
   return { sent, onOutcome: hooks?.onOutcome.bind(hooks) };
@@ -85,7 +85,7 @@ export interface Findings {
   read: number;
 }
 
-/** Cases at a time: each has a gate of its own. */
+/** Cases at a time: each has a filter of its own. */
 const batch = 2000;
 
 /**
@@ -111,12 +111,12 @@ async function compareBatch(
   tokens: readonly string[],
   readers: Readonly<Record<string, TokenReader>>,
 ): Promise<Findings> {
-  const used = openGate();
+  const used = openFilter();
   for (const token of tokens) assert.equal(await exchangePlainly(used, token), 'exchanged');
-  const fresh = cases.map((one) => ({ one, gate: openGate() }));
+  const fresh = cases.map((one) => ({ one, filter: openFilter() }));
   const asUsed = await Promise.all(cases.map((one) => forwardedBy(used, one)));
   for (const each of asUsed) await each?.onOutcome?.({ kind: 'unsent', fault: 'connect' } as never);
-  const asFresh = await Promise.all(fresh.map(({ one, gate }) => forwardedBy(gate, one)));
+  const asFresh = await Promise.all(fresh.map(({ one, filter }) => forwardedBy(filter, one)));
   const findings = { forwarded: 0, read: 0 };
   const sent = asFresh.flatMap((each, i) => (each === undefined ? [] : [{ each, i }]));
   findings.forwarded = sent.length;
@@ -132,7 +132,7 @@ async function compareBatch(
         `${name} reads ${JSON.stringify(texts)} in ${describeCase(cases[i] as TokenRequestCase)}`;
       assert(read.length === 0 || asUsed[i] === undefined, `a used token is refreshed: ${about()}`);
       for (const token of read) {
-        const again = await exchangePlainly(fresh[i]?.gate as ReturnType<typeof openGate>, token);
+        const again = await exchangePlainly(fresh[i]?.filter as ReturnType<typeof openFilter>, token);
         assert.equal(again, 'refused', `exchanged twice: ${about()}`);
       }
     }

@@ -207,7 +207,7 @@ export const brokenRules: readonly BrokenRule[] = [
     maxTicks: 2,
   },
   {
-    rule: '8: the store is told before a write leaves',
+    rule: '8: a write is marked as sent before it leaves',
     proxy: 'sent-without-a-mark',
     programs: ['reader', 'reader', 'writer', 'writer'],
     maxTicks: 4,

@@ -179,8 +179,8 @@ function mark(setting: Setting, world: World, p: number, hear: Hear): World {
   const hasChangedNothing = outcome === 'unsent' || outcome === 'refused';
   // What the shop may act on yet is marked too early, and nobody comes back to it.
   const mayLand = world.pending.some(({ by }) => by === p);
-  const told = mayLand ? world : { ...world, passed: world.passed.filter((each) => each !== p) };
-  const done = put(told, p, { isDone: true });
+  const marked = mayLand ? world : { ...world, passed: world.passed.filter((each) => each !== p) };
+  const done = put(marked, p, { isDone: true });
   if (hasChangedNothing || setting.broken === 'no-mark') return done;
   const [opened, state] = openStore(setting, world, p);
   const write = {
@@ -244,7 +244,7 @@ function claim(setting: Setting, world: World, p: number, hear: Hear): World {
   return { ...granted, replica: granted.store };
 }
 
-/** The store is told that from now on the write may land. */
+/** The store takes note that from now on the write may land. */
 function markSent(setting: Setting, world: World, p: number, hear: Hear): World {
   const { token } = at(world, p);
   const [opened, state] = openStore(setting, world, p);

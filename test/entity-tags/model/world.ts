@@ -20,7 +20,7 @@ export const ticks = { lease: 3, sendBy: 1, landing: 1, coldStart: 3 };
 
 export type Program =
   | 'reader' // GET, stamp before the shop is asked
-  | 'timed-reader' // GET, judged by time
+  | 'timed-reader' // GET, stamped by time
   | 'head' // HEAD
   | 'writer' // PATCH with a tag that somebody holds
   | 'deleter' // DELETE with such a tag
@@ -37,7 +37,7 @@ export type ProxyBreak =
   | 'no-look' // the clock is not looked at
   | 'look-then-write' // the look and the write are two steps
   | '5xx-is-refused'
-  | 'no-mark' // an applied write of a stranger is not told to the store
+  | 'no-mark' // an applied write of a stranger is not reported to the store
   | 'claim-retried' // no answer to a claim: the same token again, no end
   | 'delete-keeps-a-tag'
   | 'creation-takes-the-current-tag'
@@ -96,7 +96,7 @@ export interface Process {
 
 export interface World {
   readonly now: number;
-  /** `acknowledged`: the last version whose writer has been told. */
+  /** `acknowledged`: the last version whose writer has its answer. */
   readonly shop: { readonly version: number; readonly exists: boolean; readonly acknowledged: number };
   readonly store: StoreState;
   readonly old: StoreState | null;

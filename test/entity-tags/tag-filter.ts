@@ -19,16 +19,16 @@ export const carts: TrackedResourceOptions = {
   ignore: [],
 };
 
-export function createGate(
+export function createFilter(
   resource: Partial<TrackedResourceOptions> = {},
   more: Partial<EntityTagContext & { readonly paths: PathRules }> = {},
-): { gate: EntityTags; events: string[] } {
+): { filter: EntityTags; events: string[] } {
   const events: string[] = [];
   // Nothing is held up for as long as this but on purpose.
   const times = timesOf({ leaseMs: 120_000, sendByMs: 60_000 });
   const { paths = { ignoredPrefixes: [] }, ...options } = more;
   const matcher = createEntityTagMatcher([{ ...carts, ...resource }], paths);
-  const gate = createEntityTags(matcher, {
+  const filter = createEntityTags(matcher, {
     store: new MemoryTagStore({ times }),
     times,
     waitMs: 50,
@@ -37,7 +37,7 @@ export function createGate(
     onEvent: (event) => events.push(event),
     ...options,
   });
-  return { gate, events };
+  return { filter, events };
 }
 
 export function requestOf(method: Method, target: string, fields: FieldList = []): CanonicalRequest {
@@ -81,17 +81,17 @@ export interface Seen {
   readonly forwarded: FieldList | undefined;
 }
 
-/** One request through the gate, with a shop that answers as told, as the pipeline and the forwarder do it. */
+/** One request through the filter, with a shop that answers as the test says, as the pipeline and the forwarder do it. */
 export async function ask(
-  gate: EntityTags,
+  filter: EntityTags,
   request: CanonicalRequest,
   shop: ShopAnswer,
   { subject = 'anna', observed = false }: { subject?: string | undefined; observed?: boolean } = {},
 ): Promise<Seen> {
-  const wish = wishOf(gate, request, observed);
+  const wish = wishOf(filter, request, observed);
   const body = wish === 'whole-body' ? Buffer.from('{}') : undefined;
   const identity = subject === '' ? undefined : { subject };
-  const verdict = await runFilter(gate, request, identity, body, observed);
+  const verdict = await runFilter(filter, request, identity, body, observed);
   if (isRejection(verdict))
     return { status: verdict.rejection, tag: undefined, fields: [], forwarded: undefined };
   if (isAnswer(verdict)) return seen(verdict);
