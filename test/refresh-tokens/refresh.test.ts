@@ -1,6 +1,8 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { isAnswer, isRejection } from '../../src/http/rejection.ts';
 import { RedisUnavailable } from '../../src/redis/faults.ts';
+import type { RefreshTokensOptions } from '../../src/refresh-tokens/context.ts';
 import { createRefreshTokens, createTokenMatcher } from '../../src/refresh-tokens/filter.ts';
 import { MemoryTokenStore } from '../../src/refresh-tokens/memory-store.ts';
 import { createDigests } from '../../src/refresh-tokens/token-digest.ts';
@@ -19,7 +21,10 @@ const answer = (refreshToken?: string) => ({
 });
 
 /** A filter over the memory store, of which a call does something else. */
-function open(change: (store: MemoryTokenStore) => Partial<TokenStore> = () => ({})) {
+function open(
+  change: (store: MemoryTokenStore) => Partial<TokenStore> = () => ({}),
+  options: Partial<RefreshTokensOptions> = {},
+) {
   const store = new MemoryTokenStore({ lifetimeMs, retentionMs: 'keep' });
   Object.assign(store, change(store));
   const events: string[] = [];
@@ -28,6 +33,7 @@ function open(change: (store: MemoryTokenStore) => Partial<TokenStore> = () => (
     ...{ store, subjectOf: () => undefined, lifetimeMs, answerWithinMs: 50_000, marginMs: 5000 },
     monotonicNow: () => clock.now,
     onEvent: (event) => events.push(event),
+    ...options,
   });
   const refresh = async (token: string) => {
     const body = Buffer.from(JSON.stringify({ data: { attributes: { refreshToken: token } } }));
@@ -56,7 +62,7 @@ test('what the store did not take is written before the next claim', async () =>
   let isAway = true;
   const { forward, refresh, events } = open((store) => {
     const markUsed = store.markUsed.bind(store);
-    return { markUsed: (...args) => (isAway ? away() : markUsed(...args)) };
+    return { markUsed: (...args) => (isAway ? away() : sleep(5).then(() => markUsed(...args))) };
   });
   const hooks = await forward('a');
   await hooks.onOutcome(answer());
@@ -79,10 +85,10 @@ test('of several interpretations of a token those that were claimed are free whe
   if (own === undefined || other === undefined) throw new Error('one interpretation only');
   expect(more).toEqual([]);
   let released = 0;
-  const { store, refresh } = open((memory) => {
+  const { store, refresh, events } = open((memory) => {
     const release = memory.release.bind(memory);
     const after = async (...args: Parameters<typeof release>) => {
-      await new Promise((resolve) => setTimeout(resolve, 5));
+      await sleep(5);
       release(...args);
       released += 1;
     };
@@ -90,7 +96,7 @@ test('of several interpretations of a token those that were claimed are free whe
   });
   store.claim(other, 'another', 1000);
   expect(await refresh(token)).toBe('refresh-token-busy');
-  expect(released).toBe(2);
+  expect([released, events]).toEqual([2, ['exchange-refused-in-exchange']]);
   expect(store.claim(own, 'b', 1000).kind).toBe('granted');
 });
 
@@ -113,3 +119,31 @@ test('a token that somebody has revoked and nobody is known to own is withheld',
   expect(await hooks.onOutcome(answer('new'))).toMatchObject({ rejection: { reason: 'revoked' } });
   expect(events).toContain('answer-withheld');
 });
+
+test.each(['end-family', 'forward'] as const)(
+  '%s: nobody is answered before the family has ended',
+  async (replay) => {
+    let isEnded = false;
+    const endFamily = async () => {
+      await sleep(5);
+      isEnded = true;
+    };
+    const { refresh, forward, events } = open(() => ({ endFamily }), { replay });
+    const first = await forward('a');
+    await first.onOutcome(answer('b'));
+    const again = await refresh('a');
+    if (typeof again !== 'string') await again.onOutcome(answer('c'));
+    expect([isEnded, typeof again]).toEqual([true, replay === 'forward' ? 'object' : 'string']);
+    expect(events).toContain('family-ended');
+  },
+);
+
+test.each([true, false])(
+  'a use about which nothing is known is counted where the book is full: %s',
+  async (isFull) => {
+    const { forward, events } = open(() => (isFull ? { markUsed: () => 'full' } : {}));
+    const hooks = await forward('a');
+    await hooks.onOutcome(answer());
+    expect(events.includes('book-full')).toBe(isFull);
+  },
+);
