@@ -18,8 +18,8 @@ class LongestFirst extends BaseSequencer {
   }
 }
 
-/** Slow files mostly wait, so there are more of them at once than a machine has cores. */
-const atOnce = 6;
+/** Of every four seconds a slow file waits for three, so there are many more of them at once than a machine has cores. */
+const atOnce = 10;
 
 function project(name: string, test: object): TestProjectConfiguration {
   return { extends: true, test: { name, ...test } };

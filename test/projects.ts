@@ -10,23 +10,31 @@ export const measures = [
 
 /**
  * They start stores, browsers or many processes, kill them, wait for what has a time of its own, or try very many
- * inputs. The ones that take longest come first, so that none of them is the last to end.
+ * inputs. The ones that take longest come first, so that none of them is the last to end. "Seconds of CPU" are those of
+ * the test with all processes that it starts, on a machine that others used, too: a quiet one needs about half.
  */
 export const slow = [
-  'test/hunt/hunt.test.ts',
-  'test/redis/store-state.test.ts',
-  'test/end-to-end/{shared-store,rolling-restart}.test.ts',
+  // 20 to 50 seconds of CPU, and one that computes all the time.
+  'test/{hunt/hunt,entity-tags/model/model,admin/console}.test.ts',
+  'test/end-to-end/{rolling-restart,reload-under-load,shared-store,wiring}.test.ts',
   'test/drill/**',
-  'test/redis/connect-redis.test.ts',
-  'test/entity-tags/model/**',
-  'test/end-to-end/{workers,store-kinds,reload-under-load,contract}.test.ts',
-  'test/admin/console.test.ts',
+  'test/faults/other-faults.test.ts',
+  // 10 to 20.
+  'test/end-to-end/{workers,bad-start,stuck,secrets-reload,client-share,decided-is-forwarded}.test.ts',
+  'test/attacks/corpus.test.ts',
+  'test/deploy/**',
+  'test/upstream/big-bodies.test.ts',
+  'test/differential/**',
+  'test/entity-tags/honest-users.test.ts',
+  // Little to compute, and much to wait for.
+  'test/redis/{store-state,connect-redis}.test.ts',
   'test/{soak,faults}/**',
-  'test/attacks/{corpus,h3-queue,x10-leases-of-strangers}.test.ts',
-  'test/entity-tags/{honest-users,tag-store}.test.ts',
+  'test/end-to-end/{entity-tags,entity-tag-store,store-kinds,contract,url-resolver-sources}.test.ts',
+  'test/attacks/{h3-queue,x10-leases-of-strangers}.test.ts',
+  'test/entity-tags/tag-store.test.ts',
   'test/refresh-tokens/{crashes,replicas,store-faults,store-contract,broken-protocol,record-size,token-states}.test.ts',
-  'test/{end-to-end,redis,deploy,differential}/**',
-  'test/upstream/{answers,big-bodies,stale-connections}.test.ts',
+  'test/{end-to-end,redis}/**',
+  'test/upstream/{answers,stale-connections}.test.ts',
   'test/server/{handshake,listener-drain}.test.ts',
   'test/attacks/{f7-upstream-dies,j7-remembered-tokens,x1-slow-senders,x8-pipelining}.test.ts',
   'test/access/jwks-key-source.test.ts',
