@@ -16,7 +16,7 @@ const mayImport: Record<string, readonly string[]> = {
   http: ['lib'],
   redis: ['lib'],
   telemetry: ['lib', 'http'],
-  config: ['lib', 'http', 'redis/redis-url', 'entity-tags/times'],
+  config: ['lib', 'http', 'redis/redis-url', 'entity-tags/times', 'url-resolver/envelope'],
   ...Object.fromEntries(features.map((feature) => [feature, [...ground, ...ports]])),
   server: [...ground, 'telemetry', 'upstream/forward', 'upstream/websocket'],
   proxy: [...ground, 'access/protected-list', 'server/in-flight', 'upstream/hooks'],

@@ -11,7 +11,7 @@ import { check } from 'recheck';
 
 /** `file: construction` -> why it may be built at run time. */
 const licensedConstructions: Readonly<Record<string, string>> = {
-  "src/url-resolver/mapping.ts: new RegExp(special, 'g')": 'the literal of the line above, once more',
+  "src/url-resolver/envelope.ts: new RegExp(special, 'g')": 'the literal of the line above, once more',
   "src/cli/protected/openapi-document.ts: new RegExp(`^(?=${indent}[^\\\\s#])`, 'm')":
     'the indent is a run of spaces that a literal has read: a fixed text behind a line start',
 };

@@ -78,8 +78,8 @@ function changeOf(before: ProtectedResource, after: ProtectedResource | undefine
 }
 
 /**
- * Warnings of what a list leaves open beside what it protects, or asks otherwise for: often an omission, at times on
- * purpose. Pure; in the order of the rows, each open route named once.
+ * What a list leaves open beside what it protects: often an omission, at times on purpose, so a note. And where it asks
+ * otherwise for what may be the same: a warning. Pure; in the order of the rows, each open route named once.
  *
  * - a protected GET of a collection whose members are open, and the other way round; of a collection below a member
  *   only when the list knows its members at all
@@ -112,10 +112,20 @@ export function findSuspicious(
   const firstAny = list.rows.find(({ method }) => method === 'ANY');
   return list.rows.flatMap((row) =>
     [
-      ...findOpen(row),
-      ...formsOf(row).flatMap((form) => differenceOf(row, form, written.get(routeKey(form))) ?? []),
-      ...(row === firstAny ? ['ANY is every method but OPTIONS, which no row asks for a token'] : []),
-    ].map((text) => ({ ...row.source, severity: 'warning' as const, text })),
+      ...findOpen(row).map((text) => ({ severity: 'note' as const, text })),
+      ...formsOf(row).flatMap((form) => {
+        const text = differenceOf(row, form, written.get(routeKey(form)));
+        return text === undefined ? [] : { severity: 'warning' as const, text };
+      }),
+      ...(row === firstAny
+        ? [
+            {
+              severity: 'note' as const,
+              text: 'ANY is every method but OPTIONS, which no row asks for a token',
+            },
+          ]
+        : []),
+    ].map((remark) => ({ ...row.source, ...remark })),
   );
 }
 

@@ -121,6 +121,7 @@ const counters = [
   ['misses', 'Requests that waited for the shop.', 'misses'],
   ['questions_asked', 'Questions to the shop.', 'lookups'],
   ['failures', 'Questions that the shop did not answer in a way that counts.', 'failures'],
+  ['passed_on', 'Requests that the shop answered itself, in a way of its own.', 'passedOn'],
 ] as const;
 
 function metricSpecs(resolver: UrlResolver): MetricSpec[] {
@@ -183,9 +184,9 @@ function createAskUpstream(engine: UpstreamEngine, upstreamHost: string): AskUps
       const collected = new CollectedBody(maxBodyBytes);
       let status = 0;
       let answerFields: readonly string[] = [];
-      let end: 'timeout' | 'invalid' | undefined;
+      let end: 'timeout' | 'too-large' | undefined;
       let exchange: UpstreamExchange | undefined;
-      const stop = (why: 'timeout' | 'invalid') => {
+      const stop = (why: 'timeout' | 'too-large') => {
         end ??= why;
         exchange?.abort();
       };
@@ -203,7 +204,7 @@ function createAskUpstream(engine: UpstreamEngine, upstreamHost: string): AskUps
           answerFields = list;
         },
         onData(chunk) {
-          if (collected.length + chunk.length > maxBodyBytes) stop('invalid');
+          if (collected.length + chunk.length > maxBodyBytes) stop('too-large');
           else collected.add(chunk);
           return true;
         },

@@ -38,8 +38,9 @@ function jsonReport(problems: readonly Problem[], files: readonly ConfigFile[]):
 
 function summary(problems: readonly Problem[], files: readonly ConfigFile[]): string {
   const checked = files.length === 0 ? 'nothing' : files.map(({ name }) => name).join(', ');
-  const errors = problems.filter(({ severity }) => severity === 'error').length;
-  const found = [count(errors, 'error'), count(problems.length - errors, 'warning')];
+  const found = (['error', 'warning'] as const).map((noun) =>
+    count(problems.filter(({ severity }) => severity === noun).length, noun),
+  );
   return `checked ${checked}: ${found.filter((one) => one !== '').join(', ') || 'ok'}`;
 }
 

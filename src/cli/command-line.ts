@@ -51,8 +51,9 @@ async function declareVerbs(program: Command, called: string): Promise<void> {
     .option('--spryker', 'a Spryker shop')
     .option('--openapi <file>', 'any shop with an OpenAPI document: its operations become the rows')
     .option('--blank', 'any shop; the rows are written by hand')
-    .option('--upstream <url>', 'address of the shop')
-    .option('--keys <source>', 'URL of its JSON Web Key Set, or a file with its public key')
+    .option('--upstream <url>', 'address of the shop, with the prefix of its paths if there is one')
+    .option('--keys <source>', 'URL of its JSON Web Key Set, or a file (default: what the shop tells)')
+    .option('--secret <variable>', 'environment variable with its secret, if it signs with HS256')
     .option('--dir <folder>', 'where the files go (default: config)')
     .option('--force', 'replace files that are there');
   verb('check', 'validate every file and print all problems', async (options) =>

@@ -51,9 +51,14 @@ const helpTexts: Readonly<Record<string, HelpText>> = {
     },
   },
   init: {
+    before: [
+      'Asks the shop at --upstream, with a few GET requests, whether it is there and where its keys are. Nothing that is there is',
+      'replaced without --force.',
+    ],
     examples: [
       'shopward init --spryker --upstream http://glue.internal:9000 --keys public.pem',
-      'shopward init --openapi openapi.yaml --upstream http://127.0.0.1:9000',
+      'shopward init --openapi openapi.yaml --upstream http://127.0.0.1:9000/api/v2',
+      'shopward init --blank --upstream http://127.0.0.1:9000 --secret JWT_SECRET',
       'shopward init --blank --dir /etc/shopward',
     ],
     exits: { 0: 'written', 1: 'no operation needs a token', 2: 'bad usage, or files that are there already' },

@@ -23,8 +23,15 @@ export const fileValidators: FileValidators = {
   mapping: validateMapping,
 };
 
-async function validateMapping(path: string, name: string): Promise<Problem[]> {
-  const loaded = await loadMappingFile(path);
+async function validateMapping(
+  path: string,
+  name: string,
+  { urlResolver }: PartialConfig,
+): Promise<Problem[]> {
+  const loaded = await loadMappingFile({
+    path,
+    ...(urlResolver && { entityTypes: urlResolver.entityTypes }),
+  });
   if (loaded.kind === 'table') return [];
   return loaded.problems.map((problem) => ({ ...problem, file: name }));
 }

@@ -1,9 +1,10 @@
 import { constants } from 'node:fs';
-import { access, copyFile, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { access, mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { editorSchema, protectedListSchema } from '../config/editor-schema.ts';
-import { type CommandIo, processIo } from './command-io.ts';
+import { type CommandIo, escapeToLine, processIo } from './command-io.ts';
+import { algorithmsAt, probeShop, type ShopFacts } from './init/probe-shop.ts';
 import { runProtectedImport } from './protected/list.ts';
 
 export interface InitOptions {
@@ -13,14 +14,25 @@ export interface InitOptions {
   readonly openapi?: string;
   /** Any other shop, the list to be written by hand: until then every request needs a token. */
   readonly blank?: boolean;
-  /** Address of the shop. */
+  /** Address of the shop; its path is what all its own paths begin with. */
   readonly upstream?: string;
-  /** URL of the shop's JSON Web Key Set, or a file with its public key. */
-  readonly keys?: string;
+  /** URL of the shop's JSON Web Key Set, or a file with its public key. Left out: looked for at the shop. */
+  readonly keys?: string | undefined;
+  /** Environment variable with the secret that the shop signs with (HS256). */
+  readonly secret?: string;
   /** Folder that the files are written into. Default `config`. */
   readonly dir?: string;
   /** Whether files that are there may be replaced. */
   readonly force?: boolean;
+}
+
+/** The options and what was found out. */
+interface Shop extends InitOptions {
+  readonly address: URL | undefined;
+  /** What all paths of the shop begin with; empty for none. */
+  readonly prefix: string;
+  readonly facts: ShopFacts | undefined;
+  readonly algorithms: readonly string[];
 }
 
 const badUsage = 2;
@@ -33,14 +45,14 @@ const names = {
 };
 
 /**
- * Writes a configuration, a list and their schemas for editors, in observe mode and with only what such a shop has.
- * Exit code 0, 1 when the OpenAPI document has no operation that needs a token, 2 for bad usage, a document that
- * cannot be read, or files that are there already: nothing is written then.
+ * Writes a configuration, a list and their schemas for editors, in observe mode and with only what such a shop has. Asks the
+ * shop, where its address is given, for what it can tell by itself. Exit code 0, 1 when the OpenAPI document has no operation
+ * that needs a token, 2 for bad usage, a document that cannot be read, or files that are there already: nothing is written then.
  */
 export async function runInit(options: InitOptions, io: CommandIo = processIo): Promise<number> {
-  const presets = [options.spryker, options.openapi, options.blank].filter(Boolean);
-  if (presets.length !== 1) {
-    io.err('one of --spryker, --openapi <file> and --blank says what kind of shop it is');
+  const problem = findUsageProblem(options);
+  if (problem !== undefined) {
+    io.err(problem);
     return badUsage;
   }
   const folder = path.resolve(io.cwd, options.dir ?? 'config');
@@ -51,24 +63,84 @@ export async function runInit(options: InitOptions, io: CommandIo = processIo): 
     return badUsage;
   }
 
+  const shop = await findOut({ ...options, keys: await keysFrom(options.keys, io.cwd, folder) });
   await mkdir(folder, { recursive: true });
   // The list first: a document that cannot be read leaves no half of a configuration behind.
   if (options.openapi !== undefined) {
-    const code = await runProtectedImport(options.openapi, { out: at(names.list), force: true }, io);
+    const code = await runProtectedImport(
+      options.openapi,
+      { out: at(names.list), force: true, ...(shop.prefix !== '' && { basePath: shop.prefix }) },
+      io,
+    );
     if (code !== 0) return code;
   } else if (options.spryker) {
-    await copyFile(path.join(shipped, 'protected-resources.hardened.yaml'), at(names.list));
+    await writeFile(at(names.list), sprykerList(await readShipped('protected-resources.hardened.yaml')));
   } else {
-    await writeFile(at(names.list), blankList);
+    await writeFile(at(names.list), blankList(shop.prefix));
   }
-  await writeFile(at(names.config), configText(options, await readShipped()));
+  await writeFile(at(names.config), configText(shop, await readShipped(names.config)));
   await writeFile(at(names.configSchema), schemaText(editorSchema()));
   await writeFile(at(names.listSchema), schemaText(protectedListSchema));
-  io.out(nextSteps(path.relative(io.cwd, folder) || '.', options));
+  const files = Object.values(names).map((name) => path.join(path.relative(io.cwd, folder) || '.', name));
+  io.out(`written: ${files.join(', ')}`);
+  for (const line of findings(shop)) io.out(escapeToLine(line));
+  io.out(nextSteps(path.relative(io.cwd, folder) || '.', shop, io.env));
   return 0;
 }
 
-const readShipped = () => readFile(path.join(shipped, names.config), 'utf8');
+function findUsageProblem({
+  spryker,
+  openapi,
+  blank,
+  upstream,
+  keys,
+  secret,
+}: InitOptions): string | undefined {
+  if ([spryker, openapi, blank].filter(Boolean).length !== 1) {
+    return 'one of --spryker, --openapi <file> and --blank says what kind of shop it is';
+  }
+  if (upstream !== undefined && shopAddress(upstream) === undefined) {
+    return '--upstream is the address of the shop, such as http://127.0.0.1:9000 or http://127.0.0.1:9000/api/v2';
+  }
+  if (keys !== undefined && secret !== undefined) return '--keys and --secret: tokens are signed in one way';
+  if (secret !== undefined && !/^[A-Za-z_][A-Za-z0-9_]*$/.test(secret)) {
+    return '--secret names an environment variable, such as JWT_SECRET; the secret itself is not written into files';
+  }
+  return undefined;
+}
+
+/** An http or https URL without user, query and fragment; its path, if any, is the prefix. */
+function shopAddress(text: string): URL | undefined {
+  const url = /^https?:\/\//i.test(text) && URL.canParse(text) ? new URL(text) : undefined;
+  const isPlain = url !== undefined && url.username === '' && url.password === '' && !/[?#]/.test(text);
+  return isPlain && /^(\/[A-Za-z0-9._~-]+)*\/?$/.test(url.pathname) ? url : undefined;
+}
+
+async function findOut(options: InitOptions): Promise<Shop> {
+  const address = options.upstream === undefined ? undefined : shopAddress(options.upstream);
+  const facts = address && (await probeShop(address));
+  const isGiven = options.keys !== undefined || options.secret !== undefined;
+  const asked = isGiven ? await algorithmsAt(options.keys) : (facts?.algorithms ?? []);
+  return {
+    ...options,
+    address,
+    prefix: address?.pathname.replace(/\/$/, '') ?? '',
+    keys: isGiven ? options.keys : facts?.jwks,
+    facts: isGiven && facts ? { ...facts, jwks: undefined, issuer: undefined } : facts,
+    algorithms: options.secret === undefined ? asked : ['HS256'],
+  };
+}
+
+/** A file is named from where the command runs; the configuration names it from where it lies itself. */
+async function keysFrom(keys: string | undefined, cwd: string, folder: string): Promise<string | undefined> {
+  if (keys === undefined || isUrl(keys) || path.isAbsolute(keys)) return keys;
+  const file = path.resolve(cwd, keys);
+  return (await isThere(file)) ? path.relative(folder, file) : keys;
+}
+
+const isUrl = (text: string) => /^https?:\/\//i.test(text);
+
+const readShipped = (name: string) => readFile(path.join(shipped, name), 'utf8');
 const schemaText = (schema: object) => `${JSON.stringify(schema, null, 2)}\n`;
 
 async function presentFiles(files: readonly string[]): Promise<string[]> {
@@ -82,13 +154,16 @@ const isThere = (file: string) =>
     () => false,
   );
 
-const blankList = `# yaml-language-server: $schema=./${names.listSchema}
+/** The contract names one route twice, by two names of its parameter; once is enough. */
+const sprykerList = (text: string) => text.replace(/^ +- GET \/customers\/\{customer_id\}\n/m, '');
+
+const blankList = (prefix: string) => `# yaml-language-server: $schema=./${names.listSchema}
 #
 # Which requests need an access token: a method or ANY, one space, and a path of literals, {name}s and a last **.
 # Until you say what is protected, everything is. Put the rows of your shop in place of this one, such as
-#   - GET /orders
-#   - ANY /orders/{id}
-#   - { match: "GET /reports/**", scopes: [analyst] }
+#   - GET ${prefix}/orders
+#   - ANY ${prefix}/orders/{id}
+#   - { match: "GET ${prefix}/reports/**", scopes: [analyst] }
 # \`shopward protected import openapi.yaml\` makes rows out of an OpenAPI document.
 
 groups:
@@ -97,59 +172,83 @@ groups:
 complete: true
 `;
 
-const otherShop = `
-# Off until you say what your shop has. docs/configuration.md describes each.
+const otherShop = (prefix: string) => `
+# Off until you say what your shop has; docs/configuration.md describes each. \`false\` takes the place of the rest.
 # entityTags:                          # no update of these is lost: a change must name the state that it changes
 #   resources:
-#     - { collection: /baskets, member: "/baskets/{id}", methods: [PATCH, PUT, DELETE] }
+#     - { collection: ${prefix}/baskets, member: "${prefix}/baskets/{id}", methods: [PATCH, PUT, DELETE] }
 entityTags: false
 # refreshTokens:                       # a refresh token is used once
 #   endpoints:
-#     - { kind: issue, method: POST, path: /login, format: form }
-#     - { kind: exchange, method: POST, path: /token, format: form }
+#     - { kind: issue, method: POST, path: ${prefix}/login, format: form }
+#     - { kind: exchange, method: POST, path: ${prefix}/token, format: form }
 refreshTokens: false
-urlResolver: false
-`;
-
-const sprykerShop = `  subject: sub.customer_reference # who the user is
 `;
 
 /** The shipped configuration, which its comments explain, with what is known filled in. */
-function configText(options: InitOptions, shippedText: string): string {
+function configText(
+  { spryker, address, keys, secret, facts, algorithms, prefix }: Shop,
+  shippedText: string,
+): string {
   const quoted = (text: string) => JSON.stringify(text);
-  let text = shippedText
+  const [common = '', resolver = ''] = shippedText.split(/(?=\n# Answers GET \/url-resolver)/);
+  let text = common
     .replace(/^mode: enforce\b/m, 'mode: observe')
-    .replace('# observe: decide,', '# decide,');
-  if (options.upstream !== undefined) {
-    text = text.replace(/^ {2}url: \S+/m, () => `  url: ${quoted(options.upstream ?? '')}`);
+    .replace('# observe: decide,', '# decide,')
+    .replace('let everything pass', 'let everything pass; then: enforce');
+  const fill = (line: RegExp, value: string) => {
+    text = text.replace(line, () => value);
+  };
+  if (address !== undefined) fill(/^ {2}url: .*$/m, `  url: ${quoted(address.origin)}`);
+  if (secret !== undefined) fill(/^ {2}keys: .*$/m, `  keys: { secret: "\${${secret}}" }`);
+  if (keys !== undefined) {
+    fill(
+      /^ {2}keys: .*$/m,
+      `  keys: ${isUrl(keys) ? `{ jwks: ${quoted(keys)} }` : `{ files: [${quoted(keys)}] }`}`,
+    );
   }
-  if (options.keys !== undefined) {
-    const isUrl = /^https?:\/\//i.test(options.keys);
-    const keys = isUrl ? `{ jwks: ${quoted(options.keys)} }` : `{ files: [${quoted(options.keys)}] }`;
-    text = text.replace(/^ {2}keys: .*$/m, () => `  keys: ${keys}`);
-  }
-  return text + (options.spryker ? sprykerShop : otherShop);
+  if (algorithms.length > 0) fill(/^ {2}algorithms: .*$/m, `  algorithms: [${algorithms.join(', ')}]`);
+  if (facts?.issuer !== undefined) fill(/^ {2}# issuer: .*$/m, `  issuer: ${quoted(facts.issuer)}`);
+  return spryker
+    ? `${text}  subject: sub.customer_reference # who the user is\n${resolver}`
+    : text + otherShop(prefix);
 }
 
-function nextSteps(folder: string, { upstream, keys, blank }: InitOptions): string {
+/** What the shop told, in words. */
+function findings({ address, facts, keys, secret, algorithms, prefix }: Shop): string[] {
+  if (address === undefined || facts === undefined) return [];
+  if (facts.fault !== undefined) {
+    return [
+      `found: nobody answers at ${address.href} (${facts.fault}): is the address right, and the shop running?`,
+    ];
+  }
+  const found = [`found: the shop answers at ${address.origin} (${facts.status})`];
+  if (prefix !== '') found.push(`found: its paths begin with ${prefix}; rows and endpoints name them whole`);
+  if (facts.jwks !== undefined) found.push(`found: its keys, ${facts.jwks} (${algorithms.join(', ')})`);
+  else if (keys === undefined && secret === undefined) {
+    found.push(
+      'not found: its keys. --keys names a key set or a file, --secret a variable with a shared secret',
+    );
+  }
+  if (facts.issuer !== undefined) found.push(`found: its issuer, ${facts.issuer}`);
+  return found;
+}
+
+function nextSteps(folder: string, shop: Shop, env: CommandIo['env']): string {
+  const { address, keys, secret, blank } = shop;
   const config = path.join(folder, names.config);
   const needs = [
-    ...(upstream === undefined ? ['UPSTREAM_URL=http://your-shop:port'] : []),
-    ...(keys === undefined ? ['JWKS_URL=https://your-shop/jwks.json'] : []),
-  ].join(' ');
-  const run = (verb: string) => `  ${needs}${needs === '' ? '' : ' '}shopward ${verb} --config ${config}`;
-  return [
-    `written: ${Object.values(names)
-      .map((name) => path.join(folder, name))
-      .join(', ')}`,
-    '',
-    ...(blank
-      ? [`1. Put your rows into ${path.join(folder, names.list)}: now everything is protected.`]
-      : []),
-    `${blank ? 2 : 1}. Check:`,
-    run('check'),
-    `${blank ? 3 : 2}. Start. It decides, logs and counts, and refuses nothing yet (mode: observe):`,
-    run('serve'),
-    `${blank ? 4 : 3}. docs/rollout.md walks from there to mode: enforce.`,
-  ].join('\n');
+    ...(address === undefined ? [['UPSTREAM_URL', 'http://your-shop:port']] : []),
+    ...(secret === undefined ? [] : [[secret, "the-shop's-secret"]]),
+    ...(keys === undefined && secret === undefined ? [['JWKS_URL', 'https://your-shop/jwks.json']] : []),
+  ].filter(([name = '']) => !env[name]);
+  const given = needs.map(([name, value]) => `${name}=${value} `).join('');
+  const named = config === path.join('config', names.config) ? '' : ` --config ${config}`;
+  const steps = [
+    ...(blank ? [`Put your rows into ${path.join(folder, names.list)}: now everything is protected.`] : []),
+    `Check:\n  ${given}shopward check${named}`,
+    `Start. It decides, logs and counts, and refuses nothing yet (mode: observe):\n  ${given}shopward serve${named}`,
+    'docs/quick-start.md goes on from there, docs/rollout.md to mode: enforce in front of a live shop.',
+  ];
+  return ['', ...steps.map((step, index) => `${index + 1}. ${step}`)].join('\n');
 }

@@ -1,11 +1,12 @@
 import type { z } from 'zod';
+import type { Problem } from '../lib/problem.ts';
 import { keysAt, type SettingPath } from './json-schema.ts';
 
 /** What is wrong with one setting. */
 export interface SettingProblem {
   readonly path: SettingPath;
   readonly text: string;
-  readonly severity?: 'error' | 'warning';
+  readonly severity?: Problem['severity'];
   /** Point at the key instead of the value. */
   readonly at?: 'key';
 }

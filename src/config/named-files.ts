@@ -35,7 +35,7 @@ export interface FileValidators {
     paths: readonly string[],
     algorithms: readonly string[],
   ) => Promise<readonly { readonly file: string | undefined; readonly text: string }[]>;
-  readonly mapping?: (path: string, name: string) => readonly Problem[] | Promise<readonly Problem[]>;
+  readonly mapping?: (path: string, name: string, config: PartialConfig) => Promise<readonly Problem[]>;
 }
 
 interface NamedFile {
@@ -123,7 +123,7 @@ async function validateFile(
   if (role === 'mapping' || role === 'key') {
     const fault = await checkReadable(path);
     if (fault !== undefined) return { fault };
-    return { problems: role === 'mapping' ? ((await validators.mapping?.(path, name)) ?? []) : [] };
+    return { problems: role === 'mapping' ? ((await validators.mapping?.(path, name, config)) ?? []) : [] };
   }
   const read = await readSettledFile(path, { maxBytes });
   const decoded = 'fault' in read ? read : decodeText(read.bytes);

@@ -100,7 +100,7 @@ function modeProblems({ mode }: Pick<Config, 'mode'>): SettingProblem[] {
     {
       path: ['mode'],
       text: 'is observe: refusals are logged and counted, not enforced',
-      severity: 'warning',
+      severity: 'note',
     },
   ];
 }

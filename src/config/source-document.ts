@@ -17,7 +17,7 @@ export interface SourceDocument {
   readonly root: Node | null;
   readonly problems: readonly Problem[];
   /** A problem at a setting; at its nearest ancestor that is there when the setting itself is not. */
-  problemAt(path: SettingPath, text: string, more?: { severity?: 'error' | 'warning'; at?: 'key' }): Problem;
+  problemAt(path: SettingPath, text: string, more?: { severity?: Problem['severity']; at?: 'key' }): Problem;
   /** The text of a setting as it stands in the file, with its references; undefined: it is no text, or not there. */
   textAt(path: SettingPath): string | undefined;
 }

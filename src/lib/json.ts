@@ -18,9 +18,14 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
  * that are there twice the last one counts, as with every JavaScript parser (RFC 7519 section 4 allows it).
  */
 export function parseJsonObject(json: Uint8Array | string): JsonObject | undefined {
+  const value = parseJson(json);
+  return isObject(value) ? value : undefined;
+}
+
+/** The same for any value; undefined: it is not JSON. */
+export function parseJson(json: Uint8Array | string): unknown {
   try {
-    const value: unknown = JSON.parse(typeof json === 'string' ? json : utf8.decode(json));
-    return isObject(value) ? value : undefined;
+    return JSON.parse(typeof json === 'string' ? json : utf8.decode(json));
   } catch {
     return undefined;
   }

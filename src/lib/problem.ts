@@ -1,4 +1,4 @@
-/** Something wrong in a file, where a person can find it. */
+/** Something wrong in a file, or worth a look, where a person can find it. */
 export interface Problem {
   /** Name of the file, as a person would give it. */
   readonly file: string;
@@ -6,8 +6,8 @@ export interface Problem {
   readonly line: number;
   /** From 1, in UTF-16 code units. */
   readonly column: number;
-  /** A warning lets the file take effect. */
-  readonly severity: 'error' | 'warning';
+  /** Only an error keeps the file from taking effect. A note is of what is often on purpose. */
+  readonly severity: 'error' | 'warning' | 'note';
   /** One line; never the value of a setting, which may be a secret. */
   readonly text: string;
 }

@@ -80,6 +80,9 @@ export type Continue =
 /** A feature that has a say in requests. One folder, one line in `src/app/filters.ts`. */
 export interface Filter<Match = unknown> extends Matcher<Match>, Component {
   readonly name: string;
-  /** Effects. Must not throw for what a client sent: whatever is thrown is 500. */
+  /**
+   * Effects. Must not throw for what a client sent: whatever is thrown is 500. An endpoint that gives nothing hands the
+   * request on to the list, the other filters and the upstream.
+   */
   run(match: Match, context: FilterContext): Eventually<Continue | Answer | Rejection>;
 }

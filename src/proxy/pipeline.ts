@@ -7,7 +7,7 @@ import type { Eventually } from '../lib/eventually.ts';
 import { beyondShare, type Place } from '../server/in-flight.ts';
 import type { UpstreamHooks } from '../upstream/hooks.ts';
 import type { Continue, Filter, FilterContext, Identity } from './filter.ts';
-import { type ForwardPlan, type PlannedFilter, type PlanRules, plan } from './plan.ts';
+import { type ForwardPlan, type PlannedFilter, type PlanRules, plan, planForward } from './plan.ts';
 
 /** One request and its one end, as the pipeline sees them: an exchange of HTTP, or the handshake of a WebSocket. */
 export interface PipelineExchange {
@@ -65,29 +65,47 @@ function handle<Exchange extends PipelineExchange>(
   if (!exchange.place.takeFor(request.clientAddress)) return exchange.refuse(beyondShare);
   const planned = plan(request, dependencies.rules);
   if (isRejection(planned)) return exchange.refuse(planned);
-  if ('endpoint' in planned) return answerHere(exchange, planned.endpoint, request);
+  return 'endpoint' in planned
+    ? answerHere(dependencies, exchange, planned.endpoint, request)
+    : follow(dependencies, exchange, planned, request);
+}
+
+function follow<Exchange extends PipelineExchange>(
+  dependencies: PipelineDependencies<Exchange>,
+  exchange: Exchange,
+  planned: ForwardPlan,
+  request: CanonicalRequest,
+): Eventually<void> | undefined {
   exchange.route = planned.route;
   return planned.token === 'none'
     ? pass(dependencies, exchange, planned, request, undefined)
     : authenticate(dependencies, exchange, planned, planned.token);
 }
 
-function answerHere(
-  exchange: PipelineExchange,
+function answerHere<Exchange extends PipelineExchange>(
+  dependencies: PipelineDependencies<Exchange>,
+  exchange: Exchange,
   { filter, match }: PlannedFilter,
   request: CanonicalRequest,
-): Eventually<void> {
+): Eventually<void> | undefined {
   exchange.route = filter.route ?? '*';
   const pending = filter.run(match, { request, identity: undefined, body: undefined, isObserved: false });
   return pending instanceof Promise
-    ? pending.then((late) => respond(exchange, filter, late))
-    : respond(exchange, filter, pending);
+    ? pending.then((late) => respond(dependencies, exchange, late, request))
+    : respond(dependencies, exchange, pending, request);
 }
 
-function respond(exchange: PipelineExchange, { name }: Filter, answer: Continue | Answer | Rejection): void {
-  if (isRejection(answer)) exchange.refuse(answer);
-  else if (isAnswer(answer)) exchange.answer(answer);
-  else throw new TypeError(`${name} matched a request as an endpoint, and has no answer`);
+/** An endpoint without an answer hands the request on: it is then like any other, and meets the list. */
+function respond<Exchange extends PipelineExchange>(
+  dependencies: PipelineDependencies<Exchange>,
+  exchange: Exchange,
+  answer: Continue | Answer | Rejection,
+  request: CanonicalRequest,
+): Eventually<void> | undefined {
+  if (isRejection(answer)) return exchange.refuse(answer);
+  if (isAnswer(answer)) return exchange.answer(answer);
+  const planned = planForward(request, dependencies.rules);
+  return isRejection(planned) ? exchange.refuse(planned) : follow(dependencies, exchange, planned, request);
 }
 
 /** Protected: only with a valid access token that carries every scope. */

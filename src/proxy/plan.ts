@@ -18,7 +18,7 @@ export interface PlanRules<F extends Matcher = Filter> {
 /** All that is decided of a request before anybody is asked anything. */
 export type Plan<F extends Matcher = Filter> = Rejection | EndpointPlan<F> | ForwardPlan<F>;
 
-/** Answered here; no token is needed. */
+/** Answered here; no token is needed. What the endpoint hands on is planned anew, by `planForward`. */
 export interface EndpointPlan<F extends Matcher = Filter> {
   readonly endpoint: PlannedFilter<F>;
 }
@@ -56,6 +56,14 @@ export function plan<F extends Matcher>(request: CanonicalRequest, rules: PlanRu
     if (match === undefined) continue;
     return isRejection(match) ? match : { endpoint: { filter, match } };
   }
+  return planForward(request, rules);
+}
+
+/** The same for what no endpoint answers, and for what one has handed on: the list and the filters hold as for any request. */
+export function planForward<F extends Matcher>(
+  request: CanonicalRequest,
+  rules: PlanRules<F>,
+): Rejection | ForwardPlan<F> {
   let filters: PlannedFilter<F>[] | undefined;
   let holder: PlannedFilter<F> | undefined;
   let refusal: Rejection | undefined;

@@ -16,6 +16,8 @@ export function createResolverMatcher(path: string, paths: PathRules): ResolverM
       const isPlain = request.path === path || request.path === pathWithSlash;
       return isPlain || isOtherSpelling(request) || undefined;
     },
-    describe: () => ({ text: 'by the URL resolver, from its mapping; needs no token' }),
+    describe: () => ({
+      text: 'by the URL resolver, from its mapping; needs no token (an answer of another form is forwarded, under the list)',
+    }),
   };
 }

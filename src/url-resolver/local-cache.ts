@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import type { EntityType, Mapping } from './mapping.ts';
+import type { Mapping } from './envelope.ts';
 import type { PurgeHistory } from './purge-history.ts';
 
 /** How long entries live, in milliseconds. */
@@ -20,7 +20,7 @@ export interface Lifetimes {
  */
 export interface CachedMapping {
   /** Null: the source said that there is none. */
-  readonly entityType: EntityType | null;
+  readonly entityType: string | null;
   readonly entityId: string;
   /** Entity tag of the document; empty when there is none. */
   readonly tag: string;

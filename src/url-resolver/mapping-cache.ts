@@ -1,4 +1,5 @@
 import { withinTime } from '../lib/eventually.ts';
+import type { Mapping } from './envelope.ts';
 import {
   type CachedMapping,
   cacheMapping,
@@ -9,7 +10,6 @@ import {
   staleUntilMs,
   usableUntilMs,
 } from './local-cache.ts';
-import type { Mapping } from './mapping.ts';
 import type { ResolverCounts } from './options.ts';
 import type { Partition } from './partition.ts';
 import type { PurgeFollower, PurgeHistory } from './purge-history.ts';

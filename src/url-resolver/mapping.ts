@@ -1,36 +1,7 @@
-/** The four resource types that a SEF URL can lead to (contract: Resource `url-resolver`). */
-export const entityTypes = ['abstract-products', 'category-nodes', 'cms-pages', 'merchants'] as const;
-export type EntityType = (typeof entityTypes)[number];
-
-/** What a URL leads to. */
-export interface Mapping {
-  readonly entityType: EntityType;
-  readonly entityId: string;
-}
+import type { Mapping } from './envelope.ts';
 
 /** Longest `url` that is asked or stored, in bytes of UTF-8. */
 export const maxUrlBytes = 2048;
-/** Longest entity id, in UTF-16 units. */
-const maxEntityIdLength = 255;
-
-export function isEntityType(value: unknown): value is EntityType {
-  return typeof value === 'string' && (entityTypes as readonly string[]).includes(value);
-}
-
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
-const controlCharacter = /[\x00-\x1f\x7f]/;
-
-/** A non-empty, well-formed string without control characters, of at most 255 UTF-16 units. */
-export function isEntityId(value: unknown): value is string {
-  return (
-    typeof value === 'string' &&
-    value.length > 0 &&
-    value.length <= maxEntityIdLength &&
-    !controlCharacter.test(value) &&
-    value.isWellFormed()
-  );
-}
-
 /** Whether `url` takes at most `maxUrlBytes` in UTF-8. */
 export function isShortEnough(url: string): boolean {
   if (url.length > maxUrlBytes) return false;
@@ -101,20 +72,4 @@ function quote(a: number, b: number): string {
 
 function digit(bits: number): number {
   return digits[bits & 63] as number;
-}
-
-/** Everything but what may stand in a JSON string, in HTML and in a script alike. */
-const special = /[^\x20\x21\x23-\x3b\x3d\x3f-\x5b\x5d-\x7e]/;
-const everySpecial = new RegExp(special, 'g');
-
-/**
- * The inside of a JSON string (RFC 8259 section 7) in US-ASCII: quote, backslash, `<`, `>`, controls and all beyond ASCII
- * (U+2028, lone surrogates) are written as `\uXXXX`.
- */
-export function jsonText(text: string): string {
-  return special.test(text) ? text.replace(everySpecial, escapeUnit) : text;
-}
-
-function escapeUnit(unit: string): string {
-  return `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
 }

@@ -1,5 +1,6 @@
 import type { PathRules } from '../http/path-table.ts';
 import type { WatchOptions } from '../lib/watched-file.ts';
+import type { EnvelopePointers } from './envelope.ts';
 import type { Lifetimes } from './local-cache.ts';
 import type { FileEvent, FileState } from './mapping-file/mapping-file.ts';
 import type { PurgeLog } from './purge-log.ts';
@@ -21,6 +22,10 @@ export interface UrlResolverOptions {
   readonly stores?: readonly string[];
   /** The shop is sent the client's Host (`upstream.forwardHost`) and chooses its store by it. Default false. */
   readonly storeByHost?: boolean;
+  /** Types that a URL may lead to. Default: those of the contract. */
+  readonly entityTypes?: readonly string[];
+  /** Form of the documents, the shop's and ours. Default `jsonapi`: the contract's. */
+  readonly envelope?: 'jsonapi' | EnvelopePointers;
   /** At least one of the two; with both the file comes first. */
   readonly upstream?:
     | { readonly ask: AskUpstream; readonly timeoutMs?: number; readonly maxLookups?: number }
@@ -73,6 +78,8 @@ const noCounts = {
   lookups: 0,
   failures: 0,
   notKept: 0,
+  /** Requests that were handed on to the shop, which answered them in a way of its own. */
+  passedOn: 0,
   /** Requests without a usable `url`. */
   missing: 0,
   unusable: 0,

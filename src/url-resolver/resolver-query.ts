@@ -1,6 +1,7 @@
 import type { FieldList } from '../http/field-list.ts';
 import { decodeFormText } from '../http/form-encoding.ts';
-import { hashUnit, isShortEnough, jsonText } from './mapping.ts';
+import { jsonText } from './envelope.ts';
+import { hashUnit, isShortEnough } from './mapping.ts';
 import { mappingKey } from './partition.ts';
 
 /** What a query says about `url`, and about `_store`. */
@@ -81,7 +82,7 @@ function readName(raw: string): string {
 }
 
 /** All that is made of a raw query, whoever sends it. */
-interface ReadQuery extends ResolverQuery {
+export interface ReadQuery extends ResolverQuery {
   readonly query: string;
   /** The query as it stands in a JSON string of `links.self`. */
   readonly selfQuery: string;

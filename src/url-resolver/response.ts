@@ -1,6 +1,6 @@
 import { isNoneMatchMet } from '../http/entity-tag-list.ts';
 import { type Answer, type Rejection, reject } from '../http/rejection.ts';
-import { type EntityType, entityTypes, jsonText, type Mapping } from './mapping.ts';
+import type { DocumentContext, Envelope, Mapping } from './envelope.ts';
 import type { LookupFailure } from './source.ts';
 
 /** What every answer needs besides the mapping. */
@@ -11,13 +11,12 @@ export interface Provenance {
   readonly maxAgeSeconds: number;
 }
 
-/** What an answer is made of besides the mapping. */
-interface Representation {
+/** What an answer is made of. */
+interface Representation extends DocumentContext {
+  readonly mapping: Mapping;
+  readonly envelope: Envelope;
   /** Entity tag, with its quotes. */
   readonly tag: string;
-  readonly locale: string;
-  /** Of `links.self`, as it stands in a JSON string. */
-  readonly self: string;
   /** From `varyOf`. */
   readonly vary: string;
 }
@@ -32,22 +31,22 @@ export function varyOf(dependsOnHost: boolean): string {
 
 /** 200 with the envelope, 304 when `ifNoneMatch` names it; a HEAD has no body but the fields of the GET. */
 export function answerMapping(
-  mapping: Mapping,
-  { tag, locale, self, vary }: Representation,
+  representation: Representation,
   isHead: boolean,
   ifNoneMatch: string | undefined,
   provenance: Provenance,
 ): Answer {
+  const { mapping, envelope, tag, locale, vary } = representation;
   const cached = ['ETag', tag, ...cacheFields(provenance, vary)];
   if (isNamed(ifNoneMatch, tag)) {
     return { status: 304, fields: cached, body: null };
   }
-  const body = writeDocument(mapping, self);
+  const body = envelope.write(mapping, representation);
   return {
     status: 200,
     fields: [
       'Content-Type',
-      'application/vnd.api+json',
+      envelope.contentType,
       'Content-Length',
       String(body.length),
       'Content-Language',
@@ -98,29 +97,18 @@ export const cacheStatus = {
   unasked: 'shopward; detail=unasked',
 } as const;
 
-const openings = Object.fromEntries(
-  entityTypes.map((type) => [
-    type,
-    `{"data":[{"type":"url-resolver","id":null,"attributes":{"entityType":"${type}","entityId":"`,
-  ]),
-) as Record<EntityType, string>;
-
-/** The contract's envelope (Resource `url-resolver`); `self` is JSON text already. */
-export function writeDocument(mapping: Mapping, self: string): string {
-  const { entityType, entityId } = mapping;
-  return `${openings[entityType]}${jsonText(entityId)}"},"links":{"self":"${self}"}}],"links":{"self":"${self}"}}`;
-}
-
 /** A refusal that no cache outside may keep: the next request may fare better. */
 const notToBeKept = ['Cache-Control', 'no-store', 'X-Content-Type-Options', 'nosniff'];
 
 /** 422 of the contract: no `url`, an empty one, or an array. */
 export const refuseMissing: Rejection = reject('url-missing', { fields: notToBeKept });
 
-/** 502, 503 or 504: the source failed and there is no copy that may be given out. */
-export function refuseFailure(failure: LookupFailure): Rejection {
+/** 502, 503 or 504: the source failed and there is no copy that may be given out. Undefined: it is the shop's to answer. */
+export function refuseFailure(failure: LookupFailure): Rejection | undefined {
   const { reason } = failure;
   switch (failure.fault) {
+    case 'unrecognized':
+      return undefined;
     case 'timeout':
       return reject('upstream-timeout', { reason, fields: notToBeKept });
     case 'overloaded':

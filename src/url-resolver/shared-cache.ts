@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
 import { withinTime } from '../lib/eventually.ts';
 import type { Redis } from '../redis/redis.ts';
+import { type Mapping, toMapping } from './envelope.ts';
 import type { Lifetimes } from './local-cache.ts';
-import { isEntityId, isEntityType, type Mapping } from './mapping.ts';
 import type { Position } from './purge-log.ts';
 
 /** The copies that replicas share, in slots. Both calls reject when the store is away. */
@@ -20,6 +20,8 @@ interface SharedCacheOptions {
   /** Longest wait for a look-up, in ms. */
   readonly timeoutMs: number;
   readonly lifetimes: Lifetimes;
+  /** A copy of another type is none. */
+  readonly entityTypes: readonly string[];
   readonly now: () => number;
   /** Told when the store goes away, and when it is back. */
   readonly onChange: (isAway: boolean, cause?: unknown) => void;
@@ -49,7 +51,7 @@ export class SharedCache {
     if (this.#isPaused()) return undefined;
     try {
       const text = await this.#batch.get(slotOf(key, this.#options.slots));
-      return text === null ? undefined : readSharedCopy(key, text);
+      return text === null ? undefined : readSharedCopy(key, text, this.#options.entityTypes);
     } catch {
       return undefined;
     }
@@ -118,15 +120,19 @@ function writeSharedCopy(key: string, copy: SharedCopy): string {
 }
 
 /** Undefined for another key's value (slots are shared by keys), another version, or anything that is not a copy. */
-export function readSharedCopy(key: string, text: string): SharedCopy | undefined {
+export function readSharedCopy(
+  key: string,
+  text: string,
+  entityTypes: readonly string[],
+): SharedCopy | undefined {
   const parts = parseArray(text);
   if (parts === undefined || parts[0] !== version || parts[1] !== key) return undefined;
   const [, , entityType, entityId, storedAtMs, seq, id] = parts;
   if (typeof storedAtMs !== 'number' || typeof seq !== 'number' || typeof id !== 'string') return undefined;
   const stamp = { seq, id };
   if (entityType === null) return { mapping: null, storedAtMs, stamp };
-  if (!isEntityType(entityType) || !isEntityId(entityId)) return undefined;
-  return { mapping: { entityType, entityId }, storedAtMs, stamp };
+  const mapping = toMapping(entityType, entityId, entityTypes);
+  return mapping && { mapping, storedAtMs, stamp };
 }
 
 /**

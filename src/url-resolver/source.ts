@@ -1,7 +1,7 @@
 import { type FieldList, fieldValue, fieldValues } from '../http/field-list.ts';
 import { withinTime } from '../lib/eventually.ts';
-import { isObject, parseJsonObject } from '../lib/json.ts';
-import { isEntityId, isEntityType, type Mapping } from './mapping.ts';
+import { isObject, parseJson } from '../lib/json.ts';
+import type { Envelope, Mapping } from './envelope.ts';
 import type { Partition } from './partition.ts';
 
 /** Asks the shop; the caller of the resolver brings it, over the forwarding engine. */
@@ -15,7 +15,7 @@ interface LookupRequest {
   readonly fields: FieldList;
   /** Milliseconds from now to the complete response; the exchange is to be ended then. */
   readonly timeoutMs: number;
-  /** Bytes of body that are read; a longer body makes the response `invalid`. */
+  /** Bytes of body that are read; a longer body is `too-large`. */
   readonly maxBodyBytes: number;
 }
 
@@ -26,9 +26,9 @@ export interface LookupResponse {
   readonly body: Buffer;
 }
 
-/** No complete response. `invalid`: bytes that are not HTTP, a cut body, or too long a one. */
+/** No complete response. `invalid`: bytes that are not HTTP, or a cut body. */
 export interface LookupError {
-  readonly fault: 'unreachable' | 'timeout' | 'invalid' | 'overloaded';
+  readonly fault: 'unreachable' | 'timeout' | 'invalid' | 'overloaded' | 'too-large';
 }
 
 interface UpstreamSourceOptions {
@@ -39,6 +39,7 @@ interface UpstreamSourceOptions {
   readonly timeoutMs: number;
   /** Look-ups under way at once; one more is a failure with fault `overloaded`. */
   readonly maxLookups: number;
+  readonly envelope: Envelope;
   /** Told of an exception of `ask`, which is a bug. */
   readonly onException: (cause: unknown) => void;
 }
@@ -63,16 +64,20 @@ export class UpstreamSource {
   /** Never rejects, and ends within the time-out even if the port does not. */
   async ask(url: string, partition: Partition): Promise<LookupOutcome> {
     if (this.isFull) return fail('overloaded', 'overloaded');
-    const exchange = this.#exchange(this.#requestFor(url, partition));
+    const exchange = this.#exchange(url, partition);
     return withinTime(exchange, this.#options.timeoutMs, () => fail('timeout', 'timeout'));
   }
 
   /** Holds its place until the port has settled, also after the deadline: the upstream is still busy with it. */
-  async #exchange(request: LookupRequest): Promise<LookupOutcome> {
+  async #exchange(url: string, partition: Partition): Promise<LookupOutcome> {
     this.#underWay += 1;
     try {
-      const response = await this.#options.ask(request);
-      return 'fault' in response ? fail(response.fault, response.fault) : validateResponse(response);
+      const response = await this.#options.ask(this.#requestFor(url, partition));
+      if (!('fault' in response)) {
+        return validateResponse(response, this.#options.envelope, { url, locale: partition.locale });
+      }
+      const { fault } = response;
+      return fault === 'too-large' ? fail('unrecognized', fault) : fail(fault, fault);
     } catch (cause) {
       this.#options.onException(cause);
       return fail('unreachable', 'exception');
@@ -82,15 +87,8 @@ export class UpstreamSource {
   }
 
   #requestFor(url: string, { locale, store, host }: Partition): LookupRequest {
-    const { path, timeoutMs } = this.#options;
-    const fields = [
-      'Accept',
-      'application/vnd.api+json',
-      'Accept-Encoding',
-      'identity',
-      'Accept-Language',
-      locale,
-    ];
+    const { path, timeoutMs, envelope } = this.#options;
+    const fields = ['Accept', envelope.contentType, 'Accept-Encoding', 'identity', 'Accept-Language', locale];
     let target = `${path}?url=${encodeURIComponent(url)}`;
     if (store !== '') {
       // A shop takes its store from the one or the other; both name the same, so the answer is the key's in either.
@@ -109,38 +107,37 @@ const fieldText = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/;
 const maxResponseBytes = 64 * 1024;
 
 /**
- * Checks the shop's response. Believed are only a whole 200 with the contract's envelope, a 404 with code 2802 and a 422 with
- * code 2801; all else is a failure, of which nothing is kept.
+ * Checks the shop's response. Believed are only a whole 200 with the envelope, and by the contract a 404 with code 2802 and
+ * a 422 with code 2801. 5xx is a failure of the shop; all else is not recognized. Of neither is anything kept.
  */
-export function validateResponse(response: LookupResponse): LookupOutcome {
-  if (response.status >= 300 && response.status < 400) return fail('invalid', 'redirect');
-  if (response.status !== 200 && response.status !== 404 && response.status !== 422) {
-    return fail('invalid', response.status >= 500 ? 'status-5xx' : 'status');
+export function validateResponse(
+  response: LookupResponse,
+  envelope: Envelope,
+  asked: { readonly url: string; readonly locale: string },
+): LookupOutcome {
+  const { status, body, fields } = response;
+  if (status >= 500) return fail('invalid', 'status-5xx');
+  if (status >= 300 && status < 400) return fail('unrecognized', 'redirect');
+  if (status !== 200 && status !== 404 && status !== 422) return fail('unrecognized', 'status');
+  if (body.length > maxResponseBytes) return fail('unrecognized', 'too-large');
+  const document = isPlainJson(fields) ? parseJson(body) : undefined;
+  if (document === undefined) return fail('unrecognized', 'not-json');
+  const keep = mayKeep(response);
+  if (status === 200) {
+    const mapping = envelope.read(document, asked);
+    return mapping === undefined
+      ? fail('unrecognized', 'not-the-envelope')
+      : { kind: 'found', mapping, keep };
   }
-  if (response.body.length > maxResponseBytes) return fail('invalid', 'too-large');
-  if (!isPlainJson(response.fields)) return fail('invalid', 'not-json');
-  const document = parseJsonObject(response.body);
-  if (document === undefined) return fail('invalid', 'not-json');
-  if (response.status === 200) return validateDocument(document, mayKeep(response));
-  if (response.status === 404 && hasCode(document, '2802'))
-    return { kind: 'unknown', keep: mayKeep(response) };
-  if (response.status === 422 && hasCode(document, '2801')) return { kind: 'missing' };
-  return fail('invalid', 'status');
+  if (envelope.hasContractErrors) {
+    if (status === 404 && hasCode(document, '2802')) return { kind: 'unknown', keep };
+    if (status === 422 && hasCode(document, '2801')) return { kind: 'missing' };
+  }
+  return fail('unrecognized', 'status');
 }
 
-function validateDocument(document: Record<string, unknown>, keep: boolean): LookupOutcome {
-  const { data } = document;
-  const element: unknown = Array.isArray(data) && data.length === 1 ? data[0] : undefined;
-  if (!isObject(element) || element.type !== 'url-resolver' || !isObject(element.attributes)) {
-    return fail('invalid', 'not-the-envelope');
-  }
-  const { entityType, entityId } = element.attributes;
-  if (!isEntityType(entityType) || !isEntityId(entityId)) return fail('invalid', 'not-the-envelope');
-  return { kind: 'found', mapping: { entityType, entityId }, keep };
-}
-
-function hasCode(document: Record<string, unknown>, code: string): boolean {
-  const { errors } = document;
+function hasCode(document: unknown, code: string): boolean {
+  const errors = isObject(document) ? document.errors : undefined;
   return Array.isArray(errors) && errors.some((error: unknown) => isObject(error) && error.code === code);
 }
 
@@ -184,10 +181,10 @@ export type LookupOutcome =
   | { readonly kind: 'missing' }
   | LookupFailure;
 
-/** Nothing was learnt: nothing is kept. */
+/** Nothing was learnt: nothing is kept. `unrecognized`: a whole response of another kind, which is the shop's to give. */
 export interface LookupFailure {
   readonly kind: 'failed';
-  readonly fault: 'unreachable' | 'timeout' | 'invalid' | 'overloaded';
+  readonly fault: 'unreachable' | 'timeout' | 'invalid' | 'overloaded' | 'unrecognized';
   /** Stable word for logs and metrics. */
   readonly reason: string;
 }

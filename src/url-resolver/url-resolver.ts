@@ -1,10 +1,12 @@
 import type { CanonicalRequest } from '../http/canonical-request.ts';
 import type { Answer, Rejection } from '../http/rejection.ts';
+import type { Eventually } from '../lib/eventually.ts';
 import type { Problem } from '../lib/problem.ts';
+import { contractEntityTypes, createEnvelope, type Envelope, jsonText } from './envelope.ts';
 import { createResolverMatcher, type ResolverMatcher } from './filter.ts';
 import type { Lifetimes } from './local-cache.ts';
 import { LocalCache } from './local-cache.ts';
-import { createMappingTag, jsonText } from './mapping.ts';
+import { createMappingTag } from './mapping.ts';
 import type { MappingResult } from './mapping-cache.ts';
 import { MappingCache } from './mapping-cache.ts';
 import { MappingFile } from './mapping-file/mapping-file.ts';
@@ -23,6 +25,7 @@ import {
   createQueryReader,
   keyOf,
   missing,
+  type ReadQuery,
   type ResolverFields,
   readResolverFields,
   unusable,
@@ -51,6 +54,7 @@ export class UrlResolver {
   /** As it stands in a JSON string. */
   readonly #publicUrl: string | undefined;
   readonly #vary: string;
+  readonly #envelope: Envelope;
   readonly #tagOf: ReturnType<typeof createMappingTag>;
   readonly #lifetimes: Lifetimes;
   readonly #findPartition: ReturnType<typeof createPartitions>;
@@ -76,7 +80,9 @@ export class UrlResolver {
     this.#matcher = createResolverMatcher(this.#path, options.paths ?? noRules);
     this.#publicUrl = options.publicUrl === undefined ? undefined : jsonText(options.publicUrl);
     this.#vary = varyOf(options.publicUrl === undefined || options.storeByHost === true);
-    this.#tagOf = createMappingTag(options.publicUrl ?? '');
+    const { entityTypes = contractEntityTypes, envelope = 'jsonapi', publicUrl = '' } = options;
+    this.#envelope = createEnvelope(envelope, entityTypes);
+    this.#tagOf = createMappingTag(publicUrl + (envelope === 'jsonapi' ? '' : JSON.stringify(envelope)));
     this.#lifetimes = { ...defaultLifetimes, ...options.lifetimes };
     const lifetimes = this.#lifetimes;
     const { locales = ['en', 'de'], defaultLocale = 'en', stores = [], storeByHost = false } = options;
@@ -86,7 +92,7 @@ export class UrlResolver {
     this.#follower = new PurgeFollower(this.#purgeLog, () => this.#forget());
     this.#local = new LocalCache(maxEntries, this.#follower.history);
     if (options.mappingFile !== undefined) {
-      this.#file = new MappingFile({ ...options.mappingFile, onEvent: this.#emit });
+      this.#file = new MappingFile({ ...options.mappingFile, entityTypes, onEvent: this.#emit });
     }
     if (options.upstream === undefined) return;
 
@@ -97,6 +103,7 @@ export class UrlResolver {
         slots: maxEntries * slotsPerEntry,
         timeoutMs: options.shared.timeoutMs ?? 100,
         lifetimes,
+        entityTypes,
         now,
         onChange: (isAway, cause) => emit(isAway ? { kind: 'shared-away', cause } : { kind: 'shared-back' }),
       });
@@ -106,6 +113,7 @@ export class UrlResolver {
       path: this.#path,
       timeoutMs: options.upstream.timeoutMs ?? 10_000,
       maxLookups: options.upstream.maxLookups ?? 128,
+      envelope: this.#envelope,
       onException: (cause) => emit({ kind: 'source-exception', cause }),
     });
     this.#cache = new MappingCache({
@@ -129,18 +137,18 @@ export class UrlResolver {
   }
 
   /**
-   * Answers GET and HEAD of the resolver's path, at once when it can; undefined for every other request, which is to be
-   * forwarded. Never throws nor rejects.
+   * Answers GET and HEAD of the resolver's path, at once when it can. Undefined: the request is to be forwarded, since it
+   * is another one, or the shop answers it in a way of its own. Never throws nor rejects.
    */
-  answer(request: CanonicalRequest): Resolution | Promise<Resolution> | undefined {
+  answer(request: CanonicalRequest): Eventually<Resolution | undefined> {
     if (this.#matcher.match(request) === undefined) return undefined;
     const read = this.#readQuery(request.query);
-    const { url, selfQuery } = read;
-    if (typeof url !== 'string') return this.#refuseValue(url);
+    const { url } = read;
+    if (typeof url !== 'string') return this.#withoutUrl(url);
     const fields = readResolverFields(request.fields);
     const store = fields.store ?? read.store;
     if (store === unusable || (store !== undefined && store.length > longestStore)) {
-      return this.#refuseValue(unusable);
+      return this.#withoutUrl(unusable);
     }
     const partition = this.#findPartition(fields.acceptLanguage, store, request.host);
     const { prefix } = partition;
@@ -150,9 +158,9 @@ export class UrlResolver {
       this.#cache?.find({ url, partition, key }) ??
       notInFile(this.#lifetimes);
     if (result instanceof Promise) {
-      return result.then((settled) => this.#write(settled, request, fields, partition.locale, selfQuery));
+      return result.then((settled) => this.#write(settled, request, fields, partition.locale, read));
     }
-    return this.#write(result, request, fields, partition.locale, selfQuery);
+    return this.#write(result, request, fields, partition.locale, read);
   }
 
   /** Everywhere, or nowhere: `unavailable` when the purge log cannot be reached. Mapping files are not purged. */
@@ -201,7 +209,9 @@ export class UrlResolver {
     return { kind: 'known', mapping, tag, provenance: fromFile(this.#lifetimes.ttlMs) };
   }
 
-  #refuseValue(value: typeof missing | typeof unusable): Resolution {
+  #withoutUrl(value: typeof missing | typeof unusable): Resolution | undefined {
+    // The refusals are the contract's: a shop of another form has its own.
+    if (this.#source !== undefined && !this.#envelope.hasContractErrors) return this.#passOn();
     if (value === missing) {
       this.#counts.missing += 1;
       return refuseMissing;
@@ -216,24 +226,28 @@ export class UrlResolver {
     request: CanonicalRequest,
     fields: ResolverFields,
     locale: string,
-    selfQuery: string,
-  ): Resolution {
+    { url, selfQuery }: ReadQuery,
+  ): Resolution | undefined {
     switch (result.kind) {
       case 'known': {
         const base = this.#publicUrl ?? `${request.scheme}://${jsonText(request.host)}`;
         const self = base + jsonText(request.path) + selfQuery;
         const { mapping, tag, provenance } = result;
-        const representation = { tag, locale, self, vary: this.#vary };
-        const isHead = request.method === 'HEAD';
-        return answerMapping(mapping, representation, isHead, fields.ifNoneMatch, provenance);
+        const envelope = this.#envelope;
+        const representation = { mapping, envelope, tag, locale, url: String(url), self, vary: this.#vary };
+        return answerMapping(representation, request.method === 'HEAD', fields.ifNoneMatch, provenance);
       }
       case 'unknown':
         return refuseUnknown(result.provenance, this.#vary);
       case 'missing':
         return refuseMissing;
       case 'failed':
-        return refuseFailure(result);
+        return refuseFailure(result) ?? this.#passOn();
     }
+  }
+
+  #passOn(): undefined {
+    this.#counts.passedOn += 1;
   }
 
   #forget(): void {

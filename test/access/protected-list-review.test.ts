@@ -114,7 +114,13 @@ describe('what a list leaves open', () => {
   ])('%j', (rows, warnings) => {
     const found = findSuspicious(listOf(...rows));
     expect(found.map(({ line, text }) => `${line}: ${text}`)).toEqual(warnings);
-    expect(found.every(({ severity, file }) => severity === 'warning' && file === 'list.yaml')).toBe(true);
+    // What is open beside it may be meant so; what may be one to the shop is never.
+    for (const { severity, file, text } of found) {
+      expect([severity, file]).toEqual([
+        text.includes('asks for something else') ? 'warning' : 'note',
+        'list.yaml',
+      ]);
+    }
   });
 
   it('a form that does not count', () => {

@@ -40,10 +40,11 @@ describe('check', () => {
     ]);
   });
 
-  it('exits 0 when there are only warnings', async () => {
+  it('exits 0 when there are only notes', async () => {
     const { code, out } = await check({ 'config/shopward.yaml': `${keys}\nmode: observe\n` });
     expect(code).toBe(0);
-    expect(out.at(-1)).toBe('checked config/shopward.yaml, config/protected-resources.yaml: 1 warning');
+    expect(out.at(-1)).toBe('checked config/shopward.yaml, config/protected-resources.yaml: ok');
+    expect(out[0]).toMatch(/: note: mode is observe: /);
   });
 
   it('advises on rows that are right but probably not what was meant', async () => {
@@ -53,7 +54,7 @@ describe('check', () => {
     });
     expect(code).toBe(0);
     expect(out[0]).toBe(
-      'config/protected-resources.yaml:3:7: warning: GET /carts is protected, GET /carts/{id} is open',
+      'config/protected-resources.yaml:3:7: note: GET /carts is protected, GET /carts/{id} is open',
     );
   });
 
@@ -61,7 +62,7 @@ describe('check', () => {
     const rows = ['GET /url-resolver', 'ANY /protected-resources', 'PATCH /url-resolver', 'ANY /**'];
     const list = `groups:\n  Own:\n${rows.map((row) => `    - ${row}\n`).join('')}complete: true\n`;
     const { code, out } = await check({
-      'config/shopward.yaml': keys,
+      'config/shopward.yaml': `${keys}\nurlResolver: {}\n`,
       'config/protected-resources.yaml': list,
     });
     expect(code).toBe(0);

@@ -23,7 +23,7 @@ complete: true
 
 function explain(words: readonly string[], { config = '', header = [] as string[], asJson = false } = {}) {
   const cwd = makeFolder({
-    'config/shopward.yaml': `${keys}\n${config}`,
+    'config/shopward.yaml': `${keys}\n${config}\nurlResolver: {}\n`,
     'config/protected-resources.yaml': list,
   });
   return runCommand((io) => runExplain(words, { header, json: asJson }, io), { cwd });

@@ -1,9 +1,12 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { runCheck } from '../../src/cli/check.ts';
+import { probeShop } from '../../src/cli/init/probe-shop.ts';
 import { type InitOptions, runInit } from '../../src/cli/init.ts';
 import { makeFolder } from '../config/config-folder.ts';
 import { runCommand } from './command-run.ts';
@@ -14,35 +17,63 @@ const publicKey = generateKeyPairSync('rsa', { modulusLength: 2048 }).publicKey.
   format: 'pem',
 });
 
-async function initIn(options: InitOptions, cwd = makeFolder()) {
-  const done = await runCommand((io) => runInit(options, io), { cwd });
+async function initIn(options: InitOptions, cwd = makeFolder(), env = {}) {
+  const done = await runCommand((io) => runInit(options, io), { cwd, env });
   const read = (name: string) => readFileSync(path.join(cwd, 'config', name), 'utf8');
   return { ...done, cwd, read };
 }
 
 /** What `check` says of the files, with a key file beside them. */
-async function checkIn(cwd: string) {
+async function checkIn(cwd: string, env = {}) {
   writeFileSync(path.join(cwd, 'config', 'public.pem'), publicKey);
-  return runCommand((io) => runCheck({ config: 'config/shopward.yaml' }, io), { cwd });
+  const { code, out, err } = await runCommand((io) => runCheck({ config: 'config/shopward.yaml' }, io), {
+    cwd,
+    env,
+  });
+  const [last = ''] = out.slice(-1);
+  // Notes are of what was meant: observe mode, a route that is open on purpose.
+  const words = out.slice(0, -1).filter((line) => !line.includes(': note: '));
+  return { code, words: [...words, ...err.filter((line) => line !== '')], last: last.replace(/.*: /, '') };
+}
+const noWord = { code: 0, words: [], last: 'ok' };
+
+/** Nobody listens there. */
+const known = { upstream: 'http://127.0.0.1:9', keys: 'public.pem' };
+
+async function withShop<T>(answer: RequestListener, use: (url: string) => Promise<T>): Promise<T> {
+  const server = createServer(answer);
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+  try {
+    return await use(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  } finally {
+    server.closeAllConnections();
+    await new Promise((closed) => server.close(closed));
+  }
 }
 
-const known = { upstream: 'http://127.0.0.1:9000', keys: 'public.pem' };
+const jwkOf = (type: 'rsa' | 'ec') => {
+  const pair =
+    type === 'rsa'
+      ? generateKeyPairSync('rsa', { modulusLength: 2048 })
+      : generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  return pair.publicKey.export({ format: 'jwk' });
+};
 
 describe('init', () => {
   it('writes what a Spryker shop needs, and it passes the check without a word', async () => {
     const { code, out, cwd, read } = await initIn({ spryker: true, ...known });
     expect(code).toBe(0);
-    expect(out.join('\n')).toContain('shopward serve --config config/shopward.yaml');
+    expect(out.join('\n')).toContain('  shopward serve');
     const config = parse(read('shopward.yaml'));
     expect(config).toMatchObject({
       mode: 'observe',
       upstream: { url: known.upstream },
       auth: { keys: { files: ['public.pem'] }, subject: 'sub.customer_reference' },
     });
+    expect(config.urlResolver).toEqual({ locales: ['en', 'de'], defaultLocale: 'en' });
     expect(config).not.toHaveProperty('entityTags');
     expect(read('protected-resources.yaml')).toContain('/booked-services');
-    const { code: checked, err } = await checkIn(cwd);
-    expect({ checked, err }).toEqual({ checked: 0, err: [] });
+    expect(await checkIn(cwd)).toEqual(noWord);
   });
 
   it('makes the rows of any other shop out of its OpenAPI document, with nothing of Spryker', async () => {
@@ -57,9 +88,11 @@ describe('init', () => {
       'GET /baskets',
       'PUT /baskets/{id}',
     ]);
-    const off = { entityTags: false, refreshTokens: false, urlResolver: false };
-    expect(parse(read('shopward.yaml'))).toMatchObject({ mode: 'observe', ...off });
-    expect((await checkIn(cwd)).code).toBe(0);
+    const config = parse(read('shopward.yaml'));
+    expect(config).toMatchObject({ mode: 'observe', entityTags: false, refreshTokens: false });
+    expect(config).not.toHaveProperty('urlResolver');
+    expect(read('shopward.yaml')).not.toMatch(/carts|access-tokens|url-resolver|sub\.customer/);
+    expect(await checkIn(cwd)).toEqual(noWord);
   });
 
   it('protects everything until rows are written', async () => {
@@ -67,14 +100,34 @@ describe('init', () => {
     expect(parse(read('protected-resources.yaml')).groups).toEqual({ Everything: ['ANY /**'] });
     expect(parse(read('shopward.yaml')).auth.keys).toEqual({ jwks: 'https://shop.example/jwks.json' });
     expect(out.join('\n')).toContain('UPSTREAM_URL=');
-    expect((await checkIn(cwd)).code).toBe(0);
+    expect(await checkIn(cwd)).toEqual(noWord);
   });
 
   it('fills in addresses as they are given', async () => {
-    const upstream = 'http://shop:9000/$&"\'';
-    const { read } = await initIn({ blank: true, upstream, keys: "it's $1 mine.pem" });
+    const { read } = await initIn({ blank: true, upstream: known.upstream, keys: "it's $1 mine.pem" });
     const { upstream: filled, auth } = parse(read('shopward.yaml'));
-    expect([filled.url, auth.keys.files]).toEqual([upstream, ["it's $1 mine.pem"]]);
+    expect([filled.url, auth.keys.files]).toEqual([known.upstream, ["it's $1 mine.pem"]]);
+  });
+
+  it('names a key file from where it lies itself', async () => {
+    const cwd = makeFolder();
+    writeFileSync(path.join(cwd, 'mine.pem'), publicKey);
+    const { read } = await initIn({ blank: true, keys: 'mine.pem' }, cwd);
+    expect(parse(read('shopward.yaml')).auth.keys.files).toEqual(['../mine.pem']);
+    expect((await checkIn(cwd)).code).toBe(0);
+  });
+
+  it('takes a shared secret from a variable, and writes none', async () => {
+    const { read, out, cwd } = await initIn({ blank: true, upstream: known.upstream, secret: 'MY_SECRET' });
+    expect(parse(read('shopward.yaml')).auth).toEqual({
+      algorithms: ['HS256'],
+      keys: { secret: '${MY_SECRET}' },
+    });
+    expect(out.join('\n')).toContain("MY_SECRET=the-shop's-secret shopward check");
+    const env = { MY_SECRET: 'a secret of 32 octets, or of more.' };
+    expect(await checkIn(cwd, env)).toEqual(noWord);
+    const again = await initIn({ blank: true, secret: 'MY_SECRET', force: true }, cwd, env);
+    expect(again.out.join('\n')).not.toContain('MY_SECRET=');
   });
 
   it('replaces nothing unless told to', async () => {
@@ -84,6 +137,97 @@ describe('init', () => {
     expect([again.code, again.read('shopward.yaml')]).toEqual([2, 'mine']);
     expect(again.err.join()).toContain('--force');
     expect((await initIn({ spryker: true, force: true }, cwd)).code).toBe(0);
+  });
+
+  it.each<[string, string, (url: string) => Record<string, unknown>, object]>([
+    [
+      'a discovery document',
+      '/api/v2',
+      (url) => ({
+        '/.well-known/openid-configuration': { issuer: 'https://shop.example', jwks_uri: `${url}/keys` },
+        '/keys': { keys: [jwkOf('ec'), jwkOf('rsa')] },
+      }),
+      { algorithms: ['ES256', 'RS256'], keys: { jwks: '/keys' }, issuer: 'https://shop.example' },
+    ],
+    [
+      'the usual path below its prefix',
+      '/api/v2/',
+      () => ({ '/api/v2/.well-known/jwks.json': { keys: [jwkOf('rsa')] } }),
+      { algorithms: ['RS256'], keys: { jwks: '/api/v2/.well-known/jwks.json' } },
+    ],
+    [
+      'the usual path',
+      '',
+      () => ({
+        '/.well-known/openid-configuration': { jwks_uri: 'file:///etc/passwd' },
+        '/.well-known/oauth-authorization-server': { jwks_uri: 7 },
+        '/.well-known/jwks.json': { keys: [null, { kty: 'oct', k: 'AAAA' }, jwkOf('ec')] },
+      }),
+      { algorithms: ['ES256'], keys: { jwks: '/.well-known/jwks.json' } },
+    ],
+  ])('finds the keys of the shop by %s', async (_, prefix, pagesOf, auth) => {
+    let pages: Record<string, unknown> = {};
+    const asked: string[] = [];
+    await withShop(
+      ({ method, url = '' }, response) => {
+        asked.push(`${method} ${url}`);
+        response.writeHead(url in pages ? 200 : 404).end(JSON.stringify(pages[url] ?? {}));
+      },
+      async (url) => {
+        pages = pagesOf(url);
+        const { read, out, cwd } = await initIn({ blank: true, upstream: url + prefix });
+        const config = parse(read('shopward.yaml').replaceAll(`${url}/`, '/'));
+        expect(config.auth).toEqual(auth);
+        expect(config.upstream.url).toBe(url);
+        expect(out.join('\n')).toContain(`found: the shop answers at ${url} (404)`);
+        expect(out.join('\n')).not.toMatch(/JWKS_URL|UPSTREAM_URL/);
+        expect(await checkIn(cwd)).toEqual(noWord);
+      },
+    );
+    expect(asked.length).toBeLessThanOrEqual(8);
+    expect(asked.every((line) => line.startsWith('GET '))).toBe(true);
+  });
+
+  it('writes the prefix of the shop into rows and examples', async () => {
+    const cwd = makeFolder();
+    writeFileSync(path.join(cwd, 'o.json'), JSON.stringify(document({ '/baskets': { get: secured } })));
+    const upstream = `${known.upstream}/api/v2`;
+    const { read, out } = await initIn({ openapi: 'o.json', ...known, upstream }, cwd);
+    expect(parse(read('protected-resources.yaml')).groups).toEqual({ baskets: ['GET /api/v2/baskets'] });
+    expect(out.join('\n')).toContain(`found: nobody answers at ${upstream} (`);
+    expect((await initIn({ blank: true, upstream })).read('protected-resources.yaml')).toContain(
+      'GET /api/v2/orders',
+    );
+  });
+
+  it('is not held up by a shop that hangs, floods, redirects or speaks no HTTP', async () => {
+    const flood = Buffer.alloc(512 * 1024, 'x');
+    for (const answer of [
+      () => {},
+      (_, response) => void response.writeHead(200).end(flood),
+      (_, response) => void response.writeHead(302, { Location: 'http://127.0.0.1:9/' }).end(),
+      ({ socket }) => void socket.end('no HTTP\r\n\r\n'),
+      (_, response) => void response.writeHead(200).end('\u001b[31m{'),
+    ] as RequestListener[]) {
+      const done = await withShop(answer, (upstream) => initIn({ blank: true, upstream }));
+      expect(done.code).toBe(0);
+      expect(done.read('shopward.yaml')).toContain('${JWKS_URL}');
+    }
+  });
+
+  it.each<InitOptions>([
+    { blank: true, upstream: 'shop:9000' },
+    { blank: true, upstream: 'ftp://shop' },
+    { blank: true, upstream: 'http://user:password@shop' },
+    { blank: true, upstream: 'http://shop/?a=b' },
+    { blank: true, upstream: 'http://shop/{id}' },
+    { blank: true, upstream: 'http://shop/$&"\'' },
+    { blank: true, secret: 'a-secret-itself' },
+    { blank: true, secret: 'A', keys: 'b.pem' },
+  ])('writes nothing for %j', async (options) => {
+    const cwd = makeFolder();
+    const done = await runCommand((io) => runInit(options, io), { cwd });
+    expect([done.code, done.err.length, readdirSync(cwd)]).toEqual([2, 1, []]);
   });
 
   it('writes nothing for a document that cannot be read, or has no row', async () => {
@@ -106,4 +250,18 @@ describe('init', () => {
       expect([done.code, done.err.join()]).toEqual([2, expect.stringContaining('--spryker')]);
     },
   );
+});
+
+it('a shop that answers with anything but keys tells that it is there, and nothing else', async () => {
+  const facts = await withShop(
+    (_, response) => void response.end('{"keys":[{"kty":"EC","crv":"P-256"}],"jwks_uri":"http://["}'),
+    (url) => probeShop(new URL(url)),
+  );
+  expect(facts).toEqual({
+    status: 200,
+    fault: undefined,
+    jwks: undefined,
+    algorithms: [],
+    issuer: undefined,
+  });
 });

@@ -42,18 +42,7 @@ describe('defaults', () => {
           },
         ],
       },
-      urlResolver: {
-        path: '/url-resolver',
-        source: { upstream: true },
-        locales: ['en', 'de'],
-        defaultLocale: 'en',
-        stores: [],
-        ttl: 300_000,
-        notFoundTtl: 30_000,
-        staleWhileRevalidate: 60_000,
-        staleIfError: 86_400_000,
-        maxEntries: 100_000,
-      },
+      urlResolver: false,
       refreshTokens: { lifetime: 2_628_000_000, retention: 'keep' },
       limits: { requestHeaders: 65_536, requestBody: 2_097_152, trackedResponse: 1_048_576, inFlight: 2000 },
       cors: { origins: [] },
@@ -62,6 +51,23 @@ describe('defaults', () => {
     });
     expect(config.auth).not.toHaveProperty('issuer');
     expect(config).not.toHaveProperty('publicUrl');
+  });
+
+  it('switch the resolver on where it is named', async () => {
+    expect((await loadGood(`${keys}\nurlResolver: {}\n`)).config.urlResolver).toEqual({
+      path: '/url-resolver',
+      source: { upstream: true },
+      locales: ['en', 'de'],
+      defaultLocale: 'en',
+      entityTypes: ['abstract-products', 'category-nodes', 'cms-pages', 'merchants'],
+      envelope: 'jsonapi',
+      stores: [],
+      ttl: 300_000,
+      notFoundTtl: 30_000,
+      staleWhileRevalidate: 60_000,
+      staleIfError: 86_400_000,
+      maxEntries: 100_000,
+    });
   });
 
   it.each(['admin', 'entityTags', 'urlResolver', 'refreshTokens'] as const)(
@@ -280,7 +286,7 @@ listen: { tls: { cert: c.pem, key: k.pem } }
       validators: { protectedResources: () => [warning] },
     });
     expect(warnings.map(formatProblem)).toEqual([
-      'c.yaml:2:7: warning: mode is observe: refusals are logged and counted, not enforced',
+      'c.yaml:2:7: note: mode is observe: refusals are logged and counted, not enforced',
       'p:1:1: warning: two rows overlap',
     ]);
   });

@@ -19,6 +19,7 @@ import { canonicalToken } from '../../src/refresh-tokens/token-digest.ts';
 import { createRedactPath } from '../../src/telemetry/exchange-record.ts';
 import { withoutCredentials } from '../../src/telemetry/log.ts';
 import { idleTimeoutSaid } from '../../src/upstream/idle-timeout.ts';
+import { contractEntityTypes, createEnvelope } from '../../src/url-resolver/envelope.ts';
 import { readCsv } from '../../src/url-resolver/mapping-file/csv.ts';
 import { readDocument } from '../../src/url-resolver/mapping-file/document-rows.ts';
 import { ProblemList } from '../../src/url-resolver/mapping-file/row-validation.ts';
@@ -37,6 +38,10 @@ const list = compileProtectedList(shipped, { ignoredPrefixes: ['/index.php'] });
 const { config } = validateConfig({ auth: { keys: { jwks: 'https://shop.example/keys' } } }) as {
   config: Config;
 };
+
+const contractEnvelope = createEnvelope('jsonapi');
+const plainEnvelope = createEnvelope({ entityType: '/data/0/type', entityId: '/data/0/id', url: '/url' });
+const asked = { url: '/', locale: 'en' };
 
 const field = 60_000;
 const body = 65_536;
@@ -103,9 +108,18 @@ const rows: readonly Row[] = [
   ],
   ['a URL of a purge', body, foldUrl],
   ['an entry of the purge log', body, (text) => [readPurgeEntry(text), readPurgeEntry(json(text))]],
-  ['a shared copy of a mapping', body, (text) => readSharedCopy('key', text)],
-  ['a reply of the shop to a question', body, (text) => validateResponse(reply(text))],
-  ['the fields of such a reply', body, (text) => validateResponse(reply('{}', `application/json${text}`))],
+  ['a shared copy of a mapping', body, (text) => readSharedCopy('key', text, contractEntityTypes)],
+  [
+    'a reply of the shop to a question',
+    body,
+    (text) => validateResponse(reply(text), contractEnvelope, asked),
+  ],
+  ['such a reply in another form', body, (text) => validateResponse(reply(text), plainEnvelope, asked)],
+  [
+    'the fields of such a reply',
+    body,
+    (text) => validateResponse(reply('{}', `application/json${text}`), contractEnvelope, asked),
+  ],
   ['a fault of Redis', body, (text) => toRedisFault(Object.assign(new Error(text), { name: 'ReplyError' }))],
   ['an address of Redis', 16_384, (text) => attempt(() => parseRedisUrl(`redis://${text}`))],
   ['a text pasted for explain', 16_384, (text) => explainForConsole('GET', text, config, list)],

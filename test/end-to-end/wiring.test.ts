@@ -190,7 +190,7 @@ describe('request', () => {
     const one = await start({ request: { ignoredPrefixes: ['/odd'] } });
     // A question of our own, for the path that is ours.
     await send(one, 'GET /odd/url-resolver?url=/en/p');
-    expect(lastHead).toMatch(/^GET \/url-resolver\?url=%2Fen%2Fp /);
+    expect(timesAsked('GET /url-resolver?url=%2Fen%2Fp ')).toBe(1);
   });
 
   it('encodedSlash stands where it is allowed and nowhere else', async () => {
@@ -328,6 +328,55 @@ describe('urlResolver', () => {
     expect(entityId(await ask('at.example'))).toBe('at.example');
     expect(entityId(await ask('de.example'))).toBe('de.example');
     expect(timesAsked('GET /odd-resolver')).toBe(2);
+  });
+
+  it("entityTypes and envelope: what is understood is kept, all else is the shop's, as it is", async () => {
+    const one = await start({
+      urlResolver: {
+        path: '/resolve',
+        entityTypes: ['page'],
+        envelope: { entityType: '/0/kind', entityId: '/0/key' },
+      },
+    });
+    const plainJson = 'Content-Type: application/json\r\nX-Shop: itself\r\n';
+    const target = 'GET /resolve?url=/en/a';
+    shop.set('GET /resolve', () => answer('[{"kind":"page","key":"7"}]', plainJson));
+    for (let i = 0; i < 2; i += 1)
+      expect(String((await send(one, target)).body)).toBe('[{"kind":"page","key":"7"}]');
+    expect(timesAsked('GET /resolve')).toBe(1);
+
+    // Another type, more in it, too large, not found, and no `url` at all: the client's own request gets each answer.
+    const large = `{"a":"${'x'.repeat(100_000)}"}`;
+    for (const [status, body] of [
+      ['200 OK', '[{"kind":"draft","key":"7"}]'],
+      ['200 OK', '[{"kind":"page","key":"7","price":5}]'],
+      ['200 OK', large],
+      ['404 Not Found', '{"error":"no such page"}'],
+      ['301 Moved Permanently', ''],
+    ] as const) {
+      shop.set('GET /resolve', () => answer(body, plainJson, status));
+      const response = await send(one, 'GET /resolve?url=/en/b&x=1', ['X-Client: mine']);
+      expect([response.status, response.field('x-shop'), String(response.body)]).toEqual([
+        Number.parseInt(status, 10),
+        'itself',
+        body,
+      ]);
+      expect(lastHead).toMatch(/^GET \/resolve\?url=\/en\/b&x=1 /);
+      expect(lastHead).toMatch(/\r\nX-Client: mine\r\n/i);
+    }
+    shop.set('GET /resolve', () => answer('{"usage":"?url="}', plainJson, '400 Bad Request'));
+    expect((await send(one, 'GET /resolve')).status).toBe(400);
+    const metrics = await (await fetch(`${one.adminUrl}/metrics`)).text();
+    expect(metrics).toMatch(/^shopward_url_passed_on_total 6$/m);
+  });
+
+  it('what is handed on meets the list: no way around a row', async () => {
+    const one = await start({ urlResolver: {} }, { rows: ['ANY /**'] });
+    shop.set('GET /url-resolver', () => answer('{"secret":1}', 'Content-Type: application/json\r\n'));
+    const response = await send(one, 'GET /url-resolver?url=/en/a');
+    expect([response.status, String(response.body)]).toEqual([401, expect.not.stringContaining('secret')]);
+    const token = `Authorization: Bearer ${one.issueToken()}`;
+    expect(String((await send(one, 'GET /url-resolver?url=/en/a', [token])).body)).toBe('{"secret":1}');
   });
 
   it('ttl, staleWhileRevalidate and staleIfError are not mistaken for one another', async () => {

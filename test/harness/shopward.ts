@@ -74,6 +74,8 @@ export async function startShopward(options: ShopwardOptions): Promise<Shopward>
       upstream: { url: options.upstream, connectTimeout: '30s' },
       protectedResources: listFile,
       auth: { keys: { files: ['public.pem'] } },
+      // As in the shipped configuration.
+      urlResolver: {},
       ...patientStore,
     },
     options.config ?? {},

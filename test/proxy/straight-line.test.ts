@@ -165,9 +165,24 @@ describe('the pipeline', () => {
       ['', 'refused overloaded made-up'],
     ],
     [
-      'an endpoint without an answer',
-      { endpoints: [filterOf('e')] },
-      ['*', 'failed: e matched a request as an endpoint, and has no answer'],
+      'an endpoint that hands on: as any other',
+      { endpoints: [filterOf('e', { route: '/e' })] },
+      ['*', sentOpen],
+    ],
+    [
+      'an endpoint that hands on late',
+      { endpoints: [filterOf('e', { route: '/e', run: () => late(undefined) })] },
+      ['*', sentOpen],
+    ],
+    [
+      'an endpoint that hands on what a row protects: the token is asked for',
+      { endpoints: [filterOf('e', { run: () => late(undefined) })], token: refusal },
+      ['/row', 'refused overloaded made-up'],
+    ],
+    [
+      'an endpoint that hands on what a filter refuses',
+      { endpoints: [filterOf('e')], filters: [filterOf('a', { match: () => refusal })] },
+      ['*', 'refused overloaded made-up'],
     ],
     [
       'an endpoint that is not meant',

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
-import { createMappingTag, entityTypes } from '../../src/url-resolver/mapping.ts';
+import { contractEntityTypes as entityTypes } from '../../src/url-resolver/envelope.ts';
+import { createMappingTag } from '../../src/url-resolver/mapping.ts';
 
 it('is another for every mapping, locale and salt, and the same for the same', () => {
   const tags = new Set<string>();

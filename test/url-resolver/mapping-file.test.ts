@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { entityTypes } from '../../src/url-resolver/mapping.ts';
+import { contractEntityTypes as entityTypes } from '../../src/url-resolver/envelope.ts';
 import { readCsv } from '../../src/url-resolver/mapping-file/csv.ts';
 import { readMappingFile } from '../../src/url-resolver/mapping-file/read-mapping-file.ts';
 import { ProblemList } from '../../src/url-resolver/mapping-file/row-validation.ts';

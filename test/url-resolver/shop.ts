@@ -98,7 +98,7 @@ export function askOver(port: number): AskUpstream {
           chunks.push(chunk);
           length += chunk.length;
           if (length <= maxBodyBytes) return;
-          end({ fault: 'invalid' });
+          end({ fault: 'too-large' });
           outgoing.destroy();
         });
         incoming.on('error', () => end({ fault: 'invalid' }));

@@ -44,10 +44,35 @@ const errorBody = (code?: string) => JSON.stringify({ errors: [{ detail: 'x', st
 const element = (attributes: unknown, type = 'url-resolver') => ({ type, id: null, attributes });
 const dataOf = (...data: unknown[]) => JSON.stringify({ data });
 
-describe('replies that are not believed: 502, and nothing is kept', () => {
+describe('failures of the shop: 502, and nothing is kept', () => {
   it.each<[string, RequestListener]>([
     ['500', send(500, { 'Content-Type': 'text/html' }, 'Internal Server Error')],
     ['503 with the envelope', send(503, { 'Content-Type': jsonApi }, good)],
+    [
+      'a cut body',
+      (_, response) => {
+        response.writeHead(200, { 'Content-Type': jsonApi, 'Content-Length': '5000' });
+        response.write(good);
+        setImmediate(() => response.destroy());
+      },
+    ],
+    ['a reset', (_, response) => void response.destroy()],
+  ])('%s', async (_, handler) => {
+    const believed = shop.handler;
+    shop.handler = handler;
+    const answer = await resolve(resolver, acer);
+    expect(answer.status).toBe(502);
+    expect(answer.field('Cache-Control')).toBe('no-store');
+    expect(resolver.stats().entries).toBe(0);
+    shop.handler = believed;
+    expect((await resolve(resolver, acer)).status).toBe(200);
+    expect(shop.requests.length).toBe(2);
+  });
+});
+
+// A plain answer of another shop is no fault of it: the request itself is forwarded, and the client has what the shop says.
+describe('replies of another form: passed on, and nothing is kept', () => {
+  it.each<[string, RequestListener]>([
     ['401', send(401, { 'Content-Type': jsonApi }, errorBody('002'))],
     ['403', send(403, { 'Content-Type': jsonApi }, errorBody('2802'))],
     ['429', send(429, { 'Content-Type': jsonApi }, errorBody())],
@@ -94,24 +119,29 @@ describe('replies that are not believed: 502, and nothing is kept', () => {
     ],
     ['over 64 KiB', send(200, { 'Content-Type': jsonApi }, good + ' '.repeat(70_000))],
     [
-      'a cut body',
-      (_, response) => {
-        response.writeHead(200, { 'Content-Type': jsonApi, 'Content-Length': '5000' });
-        response.write(good);
-        setImmediate(() => response.destroy());
-      },
+      'a plain document of another shop',
+      send(200, { 'Content-Type': 'application/json' }, '{"type":"product","id":"134"}'),
     ],
-    ['a reset', (_, response) => void response.destroy()],
+    ["another shop's plain 404", send(404, { 'Content-Type': 'application/json' }, '{"error":"not found"}')],
   ])('%s', async (_, handler) => {
     const believed = shop.handler;
     shop.handler = handler;
-    const answer = await resolve(resolver, acer);
-    expect(answer.status).toBe(502);
-    expect(answer.field('Cache-Control')).toBe('no-store');
-    expect(resolver.stats().entries).toBe(0);
+    expect(await resolver.answer(requestFor(acer))).toBeUndefined();
+    expect(resolver.stats()).toMatchObject({ entries: 0, passedOn: 1, failures: 1 });
     shop.handler = believed;
     expect((await resolve(resolver, acer)).status).toBe(200);
     expect(shop.requests.length).toBe(2);
+  });
+
+  it('but not while there is a copy that may still be given out', async () => {
+    await resolve(resolver, acer);
+    nowMs += 3_600_000;
+    shop.handler = send(200, { 'Content-Type': 'application/json' }, '{"type":"product","id":"134"}');
+    const answer = await resolve(resolver, acer);
+    expect([answer.status, answer.field('Cache-Status')]).toEqual([
+      200,
+      expect.stringContaining('detail=error'),
+    ]);
   });
 });
 

@@ -95,7 +95,8 @@ function shorten(differences: readonly string[]): string {
 /** The resolver's three answers: no URL, an unknown one, and those that were named. */
 export async function checkResolver(verification: Verification, urls: readonly string[]): Promise<Check[]> {
   const { client, config, rejections, id } = verification;
-  if (config.urlResolver === false) return [];
+  // In a form of its own the shop says by itself what is missing and what is unknown.
+  if (config.urlResolver === false || config.urlResolver.envelope !== 'jsonapi') return [];
   const { path, defaultLocale } = config.urlResolver;
   const ask = (query: string, more: Record<string, string> = {}) =>
     client.ask({

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { contractEntityTypes, findPointerProblem } from '../../url-resolver/envelope.ts';
 import { distinct, duration, filePath, path, text } from '../values.ts';
 
 /** Who knows what a URL means; a file is asked first. */
@@ -30,6 +31,39 @@ const locale = () =>
     .string()
     .regex(/^[A-Za-z]{2,3}([_-][A-Za-z0-9]{2,8})*$/, { error: 'must be a locale such as en or de-AT' });
 
+const entityType = () =>
+  z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._~-]{0,99}$/, {
+    error: 'must be a resource type such as abstract-products: letters, digits, and . _ ~ -',
+  });
+
+const pointer = (what: string) => z.string().meta({ description: `JSON pointer to ${what}.` });
+
+const envelope = z
+  .union(
+    [
+      z.literal('jsonapi'),
+      z
+        .strictObject({
+          entityType: pointer('the type'),
+          entityId: pointer('the id, a string'),
+          url: pointer('the URL that was asked for, if the document repeats it').optional(),
+          locale: pointer('the locale, if the document repeats it').optional(),
+        })
+        .check((context) => {
+          const pointers = Object.values(context.value).filter((one) => one !== undefined);
+          const problem = findPointerProblem(pointers);
+          if (problem === undefined) return;
+          context.issues.push({ code: 'custom', message: problem, input: context.value });
+        }),
+    ],
+    { error: 'must be jsonapi, or a map of JSON pointers with entityType and entityId' },
+  )
+  .default('jsonapi')
+  .meta({
+    description:
+      "Form of the shop's answer, and of the cached one. `jsonapi`: the contract's. Or JSON pointers (RFC 6901) to the members of a plain JSON document, `0` being the one element of a list: `{ entityType: /type, entityId: /id }`. What holds other members, or has another form, is the shop's: it is passed on as it is, and never kept.",
+  });
+
 export const urlResolver = z
   .union([
     z.literal(false),
@@ -42,6 +76,14 @@ export const urlResolver = z
       defaultLocale: locale()
         .default('en')
         .meta({ description: 'Locale for any other language; one of `locales`.' }),
+      entityTypes: distinct(entityType())
+        .min(1)
+        .max(255)
+        .prefault([...contractEntityTypes])
+        .meta({
+          description: 'Types that a URL may lead to; an answer with another one is passed on as it is.',
+        }),
+      envelope,
       stores: distinct(text()).prefault([]).meta({
         description:
           'Known values of `Store`, `_store` or the host; requests of other stores are asked uncached.',
@@ -61,8 +103,8 @@ export const urlResolver = z
       }),
     }),
   ])
-  .prefault({})
+  .default(false)
   .meta({
     description:
-      'The resolver of SEF URLs, answered from a cached mapping. `false`: requests pass to the shop.',
+      'The resolver of SEF URLs, answered from a cached mapping. `false`, as is the default: requests pass to the shop, under the list like any others. `{}` switches it on with the defaults below.',
   });

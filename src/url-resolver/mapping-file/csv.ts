@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
+import { contractEntityTypes } from '../envelope.ts';
 import type { ProblemList } from './row-validation.ts';
-import { findType, typeProblem, validateId, validateStore, validateUrl } from './row-validation.ts';
+import { typeProblem, validateId, validateStore, validateUrl } from './row-validation.ts';
 import type { TableData } from './table.ts';
 import { type ByteRange, TableBuilder } from './table.ts';
 
@@ -17,8 +18,9 @@ export function readCsv(
   read: (into: Uint8Array) => number,
   size: number,
   problems: ProblemList,
+  entityTypes: readonly string[] = contractEntityTypes,
 ): TableData | undefined {
-  const reader = new CsvReader(size, problems);
+  const reader = new CsvReader(size, problems, entityTypes);
   reader.readAll(read);
   return reader.finish();
 }
@@ -26,6 +28,8 @@ export function readCsv(
 class CsvReader {
   readonly #builder: TableBuilder;
   readonly #problems: ProblemList;
+  readonly #typeProblem: string;
+  readonly #typeBytes: readonly Uint8Array[];
   #buffer = Buffer.alloc(chunkBytes + maxRecordBytes);
   #order: Record<Column, number> | undefined;
   #columnCount = 0;
@@ -34,9 +38,11 @@ class CsvReader {
   /** Whether all complete records at hand are UTF-8; else each is looked at. */
   #isUtf8 = true;
 
-  constructor(size: number, problems: ProblemList) {
-    this.#builder = new TableBuilder(size);
+  constructor(size: number, problems: ProblemList, entityTypes: readonly string[]) {
+    this.#builder = new TableBuilder(size, entityTypes);
     this.#problems = problems;
+    this.#typeProblem = typeProblem(entityTypes);
+    this.#typeBytes = entityTypes.map((type) => Buffer.from(type));
   }
 
   readAll(read: (into: Uint8Array) => number): void {
@@ -141,7 +147,7 @@ class CsvReader {
     const type = fields[order.entityType] as CsvField;
     const id = fields[order.entityId] as CsvField;
     const store = order.store < 0 ? noField : (fields[order.store] as CsvField);
-    const typeIndex = findType(this.#buffer, type);
+    const typeIndex = this.#typeBytes.findIndex((bytes) => isText(this.#buffer, type, bytes));
     const urlProblem = validateUrl(this.#buffer, url);
     const idProblem = validateId(this.#buffer, id);
     const storeProblem = validateStore(this.#buffer, store);
@@ -150,7 +156,7 @@ class CsvReader {
       return;
     }
     this.#report(url, urlProblem, record);
-    this.#report(type, typeIndex < 0 ? typeProblem : undefined, record);
+    this.#report(type, typeIndex < 0 ? this.#typeProblem : undefined, record);
     this.#report(id, idProblem, record);
     this.#report(store, storeProblem, record);
   }
@@ -171,6 +177,12 @@ class CsvReader {
     this.#problems.add(this.#line, 1, text);
     this.#isBroken = true;
   }
+}
+
+function isText(bytes: Uint8Array, { start, end }: ByteRange, text: Uint8Array): boolean {
+  if (text.length !== end - start) return false;
+  for (let i = 0; i < text.length; i += 1) if (text[i] !== bytes[start + i]) return false;
+  return true;
 }
 
 /** Where a record stands, and its bytes as they were if they have been moved. */

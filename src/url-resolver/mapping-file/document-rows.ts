@@ -1,5 +1,5 @@
 import { isMap, isNode, isSeq, LineCounter, parseDocument } from 'yaml';
-import { entityTypes } from '../mapping.ts';
+import { contractEntityTypes } from '../envelope.ts';
 import type { ProblemList } from './row-validation.ts';
 import { typeProblem, validateId, validateStore, validateUrl } from './row-validation.ts';
 import type { TableData } from './table.ts';
@@ -19,6 +19,7 @@ export function readDocument(
   text: string,
   format: 'json' | 'yaml',
   problems: ProblemList,
+  entityTypes: readonly string[] = contractEntityTypes,
 ): TableData | undefined {
   if (text.trim() !== '' && !text.endsWith('\n') && format === 'yaml') {
     // A YAML list that is cut at any line is a YAML list.
@@ -27,9 +28,9 @@ export function readDocument(
   }
   const rows = format === 'json' ? parseJson(text, problems) : parseYaml(text, problems);
   if (rows === undefined) return undefined;
-  const builder = new TableBuilder(text.length);
+  const builder = new TableBuilder(text.length, entityTypes);
   const found: RowProblem[] = Array.isArray(rows)
-    ? rows.flatMap((row, index) => addRow(row, index, builder))
+    ? rows.flatMap((row, index) => addRow(row, index, builder, entityTypes))
     : [{ row: -1, key: undefined, text: 'a list of rows is expected' }];
   const data = builder.finish((row, first) => {
     found.push({ row: row - 1, key: 'url', text: `the same url and store as in row ${first} of the list` });
@@ -41,7 +42,12 @@ export function readDocument(
 
 const scratch = Buffer.alloc(16 * 1024);
 
-function addRow(row: unknown, index: number, builder: TableBuilder): RowProblem[] {
+function addRow(
+  row: unknown,
+  index: number,
+  builder: TableBuilder,
+  entityTypes: readonly string[],
+): RowProblem[] {
   if (typeof row !== 'object' || row === null || Array.isArray(row)) {
     return [{ row: index, key: undefined, text: 'a row has url, entityType and entityId' }];
   }
@@ -50,7 +56,7 @@ function addRow(row: unknown, index: number, builder: TableBuilder): RowProblem[
     .filter((key) => !keys.includes(key))
     .map((key) => ({ row: index, key, text: `unknown key ${key}` }));
   const type = (entityTypes as readonly unknown[]).indexOf(entityType);
-  if (type < 0) problems.push({ row: index, key: 'entityType', text: typeProblem });
+  if (type < 0) problems.push({ row: index, key: 'entityType', text: typeProblem(entityTypes) });
   const ranges: ByteRange[] = [];
   let at = 0;
   for (const [key, value, validate] of [

@@ -3,7 +3,11 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { readMappingFile } from './read-mapping-file.ts';
 
 // The worker's whole life: one file, read and handed over.
-const { path, settleMs } = workerData as { path: string; settleMs: number };
-const reading = await readMappingFile(path, () => sleep(settleMs));
+const { path, settleMs, entityTypes } = workerData as {
+  path: string;
+  settleMs: number;
+  entityTypes: readonly string[];
+};
+const reading = await readMappingFile(path, () => sleep(settleMs), entityTypes);
 const buffers = reading.kind === 'table' ? [reading.data.records, reading.data.slots] : [];
 parentPort?.postMessage(reading, buffers);

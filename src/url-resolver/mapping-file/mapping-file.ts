@@ -1,13 +1,15 @@
 import { Worker } from 'node:worker_threads';
 import type { Problem } from '../../lib/problem.ts';
 import { FileWatch, readStamp, type WatchOptions } from '../../lib/watched-file.ts';
-import type { Mapping } from '../mapping.ts';
+import { contractEntityTypes, type Mapping } from '../envelope.ts';
 import type { FileReading } from './read-mapping-file.ts';
 import { MappingTable } from './table.ts';
 
 interface MappingFileOptions extends Pick<WatchOptions, 'pollMs' | 'settleMs'> {
   /** `*.csv`, `*.json`, `*.yaml` or `*.yml`. */
   readonly path: string;
+  /** What a row may lead to. Default: the types of the contract. */
+  readonly entityTypes?: readonly string[];
   readonly onEvent: (event: FileEvent) => void;
 }
 
@@ -80,9 +82,9 @@ export class MappingFile {
   }
 
   async #load(): Promise<readonly Problem[]> {
-    const { path, settleMs, onEvent } = this.#options;
+    const { path, onEvent } = this.#options;
     const startMs = performance.now();
-    const loaded = await loadMappingFile(path, settleMs).catch((cause: unknown): LoadedFile => {
+    const loaded = await loadMappingFile(this.#options).catch((cause: unknown): LoadedFile => {
       return {
         kind: 'problems',
         problems: [{ file: path, line: 1, column: 1, severity: 'error', text: String(cause) }],
@@ -111,9 +113,13 @@ const workerFile = new URL(
 );
 
 /** Reads a mapping file in a thread of its own. Rejects only when that thread breaks; used by `check` too. */
-export function loadMappingFile(path: string, settleMs = 100): Promise<LoadedFile> {
+export function loadMappingFile({
+  path,
+  settleMs = 100,
+  entityTypes = contractEntityTypes,
+}: Omit<MappingFileOptions, 'onEvent'>): Promise<LoadedFile> {
   return new Promise((resolve, reject) => {
-    const worker = new Worker(workerFile, { workerData: { path, settleMs }, execArgv: [] });
+    const worker = new Worker(workerFile, { workerData: { path, settleMs, entityTypes }, execArgv: [] });
     worker.once('message', (reading: FileReading) => {
       if (reading.kind === 'table') resolve({ kind: 'table', table: new MappingTable(reading.data) });
       else

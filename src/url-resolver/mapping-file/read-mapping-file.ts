@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { extname } from 'node:path';
+import { contractEntityTypes } from '../envelope.ts';
 import { readCsv } from './csv.ts';
 import { readDocument } from './document-rows.ts';
 import { type PlacedProblem, ProblemList } from './row-validation.ts';
@@ -17,12 +18,16 @@ const attempts = 20;
  * Reads a mapping file whole, in the thread that calls it. A file is believed once two readings, with `settle` between them,
  * agree in inode, size, modification time and content; so a file that is being written is waited for.
  */
-export async function readMappingFile(path: string, settle: () => Promise<unknown>): Promise<FileReading> {
+export async function readMappingFile(
+  path: string,
+  settle: () => Promise<unknown>,
+  entityTypes: readonly string[] = contractEntityTypes,
+): Promise<FileReading> {
   try {
     let before = passOver(path, digestOnly).identity;
     for (let attempt = 0; attempt < attempts; attempt += 1) {
       await settle();
-      const { identity, result } = passOver(path, formatOf(path));
+      const { identity, result } = passOver(path, formatOf(path, entityTypes));
       if (identity === before) return result;
       before = identity;
     }
@@ -59,18 +64,18 @@ const digestOnly: Pass<void> = (read) => {
   while (read(chunk) > 0);
 };
 
-function formatOf(path: string): Pass<FileReading> {
+function formatOf(path: string, entityTypes: readonly string[]): Pass<FileReading> {
   switch (extname(path).toLowerCase()) {
     case '.csv':
       return (read, size) => {
         const problems = new ProblemList();
-        return readingOf(readCsv(read, size, problems), problems, read);
+        return readingOf(readCsv(read, size, problems, entityTypes), problems, read);
       };
     case '.json':
-      return readText('json');
+      return readText('json', entityTypes);
     case '.yaml':
     case '.yml':
-      return readText('yaml');
+      return readText('yaml', entityTypes);
     default:
       return (read) => {
         digestOnly(read, 0);
@@ -79,7 +84,7 @@ function formatOf(path: string): Pass<FileReading> {
   }
 }
 
-function readText(format: 'json' | 'yaml'): Pass<FileReading> {
+function readText(format: 'json' | 'yaml', entityTypes: readonly string[]): Pass<FileReading> {
   return (read, size) => {
     if (size > maxDocumentBytes) {
       digestOnly(read, 0);
@@ -93,7 +98,7 @@ function readText(format: 'json' | 'yaml'): Pass<FileReading> {
     const problems = new ProblemList();
     try {
       const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes.subarray(0, length));
-      return readingOf(readDocument(text, format, problems), problems, read);
+      return readingOf(readDocument(text, format, problems, entityTypes), problems, read);
     } catch (cause) {
       return refuse(cause instanceof TypeError ? 'not UTF-8' : String(cause));
     }

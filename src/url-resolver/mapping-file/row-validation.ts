@@ -1,5 +1,5 @@
 import type { Problem } from '../../lib/problem.ts';
-import { entityTypes, maxUrlBytes } from '../mapping.ts';
+import { maxUrlBytes } from '../mapping.ts';
 import type { ByteRange } from './table.ts';
 
 /** Where in the file, without its name. */
@@ -37,19 +37,10 @@ export class ProblemList {
 
 const maxIdBytes = 255;
 const maxStoreBytes = 255;
-const typeBytes = entityTypes.map((type) => Buffer.from(type));
-const expectedTypes = entityTypes.join(', ');
 
-/** Index into `entityTypes`, or -1. */
-export function findType(bytes: Uint8Array, { start, end }: ByteRange): number {
-  return typeBytes.findIndex((type) => {
-    if (type.length !== end - start) return false;
-    for (let i = 0; i < type.length; i += 1) if (type[i] !== bytes[start + i]) return false;
-    return true;
-  });
+export function typeProblem(entityTypes: readonly string[]): string {
+  return `entityType must be one of ${entityTypes.join(', ')}`;
 }
-
-export const typeProblem = `entityType must be one of ${expectedTypes}`;
 
 export function validateUrl(bytes: Uint8Array, range: ByteRange): string | undefined {
   return validateText('url', bytes, range, 1, maxUrlBytes);

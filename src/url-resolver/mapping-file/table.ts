@@ -1,4 +1,5 @@
-import { entityTypes, hashStart, hashUnit, type Mapping, maxUrlBytes } from '../mapping.ts';
+import type { Mapping } from '../envelope.ts';
+import { hashStart, hashUnit, maxUrlBytes } from '../mapping.ts';
 
 /**
  * A mapping file in memory: two buffers, built in a worker and handed over without a copy. A million rows are a few tens of
@@ -9,6 +10,8 @@ import { entityTypes, hashStart, hashUnit, type Mapping, maxUrlBytes } from '../
  */
 export interface TableData {
   readonly rows: number;
+  /** What a record's type is an index into; 255 at most. */
+  readonly entityTypes: readonly string[];
   readonly records: ArrayBuffer;
   readonly slots: ArrayBuffer;
 }
@@ -32,6 +35,7 @@ export interface ByteRange {
 
 /** Takes rows, which have been validated, and makes a `TableData` of them. */
 export class TableBuilder {
+  readonly #entityTypes: readonly string[];
   #records: Uint8Array;
   #length = 0;
   #rows = 0;
@@ -39,7 +43,8 @@ export class TableBuilder {
   #lines = new Uint32Array(1024);
 
   /** `expectedBytes` may be wrong: the size of the file is always enough for CSV and JSON. */
-  constructor(expectedBytes: number) {
+  constructor(expectedBytes: number, entityTypes: readonly string[]) {
+    this.#entityTypes = entityTypes;
     this.#records = new Uint8Array(Math.max(1024, expectedBytes));
   }
 
@@ -80,7 +85,7 @@ export class TableBuilder {
       offset += this.#recordLength(offset);
     }
     const records = (this.#records.buffer as ArrayBuffer).transfer(this.#length);
-    return { rows: this.#rows, records, slots: slots.buffer };
+    return { rows: this.#rows, entityTypes: this.#entityTypes, records, slots: slots.buffer };
   }
 
   /** The slot for the record at `offset`; `-slot - 1` if that slot holds the same url and store already. */
@@ -137,6 +142,7 @@ export class TableBuilder {
 /** Looks up in the bytes of a `TableData`; one look-up costs the same among a thousand rows and a million. */
 export class MappingTable {
   readonly rows: number;
+  readonly #entityTypes: readonly string[];
   readonly #records: Buffer;
   readonly #slots: Uint32Array;
   readonly #mask: number;
@@ -144,6 +150,7 @@ export class MappingTable {
 
   constructor(data: TableData) {
     this.rows = data.rows;
+    this.#entityTypes = data.entityTypes;
     this.#records = Buffer.from(data.records);
     this.#slots = new Uint32Array(data.slots);
     this.#mask = this.#slots.length - 1;
@@ -191,7 +198,7 @@ export class MappingTable {
     const idStart =
       offset + recordHeaderBytes + (records[offset + 1] as number) + records.readUInt16LE(offset + 2);
     const idEnd = idStart + records.readUInt16LE(offset + 4);
-    const entityType = entityTypes[records[offset] as number];
+    const entityType = this.#entityTypes[records[offset] as number];
     if (entityType === undefined) throw new Error('a record without a type');
     return { entityType, entityId: records.toString('utf8', idStart, idEnd) };
   }

@@ -1,0 +1,91 @@
+import { readJwks } from '../../access/key-document.ts';
+import { isObject, type JsonObject, parseJsonObject } from '../../lib/json.ts';
+
+/** What a shop tells about itself to whoever asks. */
+export interface ShopFacts {
+  /** Status of `GET` of the address; undefined: nobody answers. */
+  readonly status: number | undefined;
+  /** Why nobody answers. */
+  readonly fault: string | undefined;
+  readonly jwks: string | undefined;
+  /** Of the keys there, as far as shopward takes them. */
+  readonly algorithms: readonly string[];
+  /** By the discovery document. */
+  readonly issuer: string | undefined;
+}
+
+/** At most seven requests in a row, each with this long and this much: a shop that hangs holds nobody up for long. */
+const timeoutMs = 2000;
+const maxBytes = 256 * 1024;
+
+const discoveryPaths = ['/.well-known/openid-configuration', '/.well-known/oauth-authorization-server'];
+const jwksPath = '/.well-known/jwks.json';
+
+/**
+ * Asks the shop whether it is there, and where its keys are: by its discovery document (OpenID Connect Discovery 1.0
+ * section 4, RFC 8414 section 3), else at the usual path, below its prefix and at the root. GET only, no redirect is followed.
+ */
+export async function probeShop(address: URL): Promise<ShopFacts> {
+  const base = address.href.replace(/\/$/, '');
+  const found = await get(base);
+  if ('fault' in found) {
+    return { status: undefined, fault: found.fault, jwks: undefined, algorithms: [], issuer: undefined };
+  }
+  const facts = { status: found.status, fault: undefined };
+  const bases = [...new Set([base, address.origin])];
+  for (const one of bases.flatMap((place) => discoveryPaths.map((path) => place + path))) {
+    const document = await getJson(one);
+    const { jwks_uri: jwks, issuer } = document ?? {};
+    const algorithms = await algorithmsAt(jwks);
+    if (typeof jwks === 'string' && algorithms.length > 0) {
+      return { ...facts, jwks, algorithms, issuer: typeof issuer === 'string' ? issuer : undefined };
+    }
+  }
+  for (const place of bases) {
+    const algorithms = await algorithmsAt(place + jwksPath);
+    if (algorithms.length > 0) return { ...facts, jwks: place + jwksPath, algorithms, issuer: undefined };
+  }
+  return { ...facts, jwks: undefined, algorithms: [], issuer: undefined };
+}
+
+/** What the keys of a set sign with; empty: there is no set, or no key of it can be used. */
+export async function algorithmsAt(url: unknown): Promise<string[]> {
+  if (typeof url !== 'string' || !/^https?:\/\//i.test(url) || !URL.canParse(url)) return [];
+  const document = await getJson(url);
+  const keys = Array.isArray(document?.keys) ? document.keys.filter(isObject) : [];
+  const algorithms = keys.map(algorithmOf).filter((one) => one !== undefined);
+  return [...new Set(algorithms)].filter((one) => readJwks(document, [one]).keys.length > 0).toSorted();
+}
+
+/** `alg` of a key, or what is usual for its type. */
+function algorithmOf({ alg, kty, crv }: JsonObject): string | undefined {
+  if (typeof alg === 'string') return alg;
+  if (kty === 'RSA') return 'RS256';
+  if (kty === 'OKP') return 'EdDSA';
+  return { 'P-256': 'ES256', 'P-384': 'ES384', 'P-521': 'ES512' }[String(crv)];
+}
+
+async function getJson(url: string): Promise<JsonObject | undefined> {
+  const reply = await get(url);
+  return 'fault' in reply || reply.status !== 200 ? undefined : parseJsonObject(reply.body);
+}
+
+async function get(
+  url: string,
+): Promise<{ readonly status: number; readonly body: Buffer } | { readonly fault: string }> {
+  try {
+    const signal = AbortSignal.timeout(timeoutMs);
+    const { status, body } = await fetch(url, { redirect: 'manual', signal });
+    const chunks: Uint8Array[] = [];
+    let length = 0;
+    for await (const chunk of body ?? []) {
+      length += chunk.length;
+      if (length > maxBytes) return { status, body: Buffer.alloc(0) };
+      chunks.push(chunk);
+    }
+    return { status, body: Buffer.concat(chunks) };
+  } catch (cause) {
+    const { name, cause: reason } = cause as Error & { readonly cause?: { readonly code?: string } };
+    return { fault: name === 'TimeoutError' ? 'no answer in 2 s' : (reason?.code ?? 'no HTTP') };
+  }
+}
