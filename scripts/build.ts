@@ -11,4 +11,9 @@ execFileSync('tsc', ['-p', 'tsconfig.build.json'], { stdio: 'inherit' });
 for (const asset of globSync('src/**/*.{lua,html,css,svg,js}')) {
   cpSync(asset, path.join('dist', path.relative('src', asset)));
 }
+// The console's charts: served from the package itself, with their licence, and by nobody else.
+for (const name of ['dist/uPlot.esm.js', 'dist/uPlot.min.css', 'LICENSE']) {
+  const target = name === 'LICENSE' ? 'uPlot.LICENSE' : path.basename(name);
+  cpSync(path.join('node_modules/uplot', name), path.join('dist/admin/console', target));
+}
 chmodSync('dist/main.js', 0o755);

@@ -45,6 +45,7 @@ export class WatchedList implements Component {
   #text: string;
   #problems: readonly Problem[] = [];
   #applying: Promise<void> = Promise.resolve();
+  readonly #onApplied: ((before: string, after: string) => void)[] = [];
 
   constructor(options: WatchedListOptions) {
     const { file, text, paths, isWatched = true } = options;
@@ -91,6 +92,11 @@ export class WatchedList implements Component {
     );
   }
 
+  /** Calls back with the text of before and the new one whenever another takes effect. */
+  onApplied(listener: (before: string, after: string) => void): void {
+    this.#onApplied.push(listener);
+  }
+
   reload(): void {
     this.#watch?.reload();
   }
@@ -107,6 +113,7 @@ export class WatchedList implements Component {
     if (!('list' in next)) return this.#refuse(next.problems);
     const before = this.#current.rows.length;
     ({ list: this.#current, rendered: this.#rendered } = next);
+    const textBefore = this.#text;
     this.#text = decoded.text;
     this.#problems = [];
     this.reloads.succeeded++;
@@ -115,6 +122,7 @@ export class WatchedList implements Component {
       { event: 'list-reloaded', rows: this.#current.rows.length, before },
       'the protected list was reloaded',
     );
+    for (const listener of this.#onApplied) listener(textBefore, decoded.text);
   }
 
   #refuseWhole(text: string): void {

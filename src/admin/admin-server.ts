@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import path from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { createServer } from '../http/node-http.ts';
 import { endResponse } from '../http/write-response.ts';
 import { type AdminEndpoint, readJsonBody } from './admin-endpoint.ts';
@@ -166,6 +167,9 @@ interface ConsoleAsset {
   readonly isPage: boolean;
 }
 
+/** The chart library's files: the build copies them beside the page; in the sources they are where npm puts them. */
+const chartFiles = ['uPlot.esm.js', 'uPlot.min.css'];
+
 /** The files of the console page, read once: a name that is not among them cannot be asked for. */
 interface ConsoleAssets {
   /** `/` is the page, `/console/<name>` what it loads. */
@@ -196,10 +200,13 @@ const contentSecurityPolicy = [
 
 function createConsoleAssets(folder = path.join(import.meta.dirname, 'console')): ConsoleAssets {
   const assets = new Map<string, ConsoleAsset>();
-  for (const name of readdirSync(folder)) {
+  const names = readdirSync(folder);
+  const isCopied = chartFiles.every((name) => names.includes(name));
+  const chartFolder = isCopied ? folder : path.dirname(fileURLToPath(import.meta.resolve('uplot')));
+  for (const name of new Set([...names, ...chartFiles])) {
     const type = types[path.extname(name)];
     if (type === undefined) continue;
-    const content = readFileSync(path.join(folder, name));
+    const content = readFileSync(path.join(chartFiles.includes(name) ? chartFolder : folder, name));
     const entityTag = `"${createHash('sha256').update(content).digest('base64url').slice(0, 22)}"`;
     const isPage = name === 'index.html';
     assets.set(isPage ? '/' : `/console/${name}`, { type, entityTag, content, isPage });

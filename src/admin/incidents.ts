@@ -95,7 +95,10 @@ function incidentsOf({ ready, reasons, parts, problems }: Condition, nowMs: numb
   const others = reasons.filter(
     (reason) =>
       !problems.some(({ text }) => reason.includes(text)) &&
-      !parts.some(({ text, status }) => status !== 'ok' && status !== 'off' && isSaid(reason, text)),
+      !parts.some(
+        ({ title, text, status }) =>
+          status !== 'ok' && status !== 'off' && (isSaid(reason, text) || isOf(reason, title)),
+      ),
   );
   const [first] = others;
   if (first !== undefined) {
@@ -110,6 +113,11 @@ function incidentsOf({ ready, reasons, parts, problems }: Condition, nowMs: numb
     });
   }
   return found;
+}
+
+/** A reason that names its part first, such as `entity tags: …`, is that part's. */
+function isOf(reason: string, title: string): boolean {
+  return reason.toLowerCase().startsWith(`${title.toLowerCase()}:`);
 }
 
 /** Whether a part says a reason already; both may have a few words of their own before it. */

@@ -9,6 +9,7 @@ import { createDecisionLog, createDecisionsEndpoint, type DecisionLog } from '..
 import { createDrift, type Drift } from '../admin/drift.ts';
 import { type Condition, Incidents } from '../admin/incidents.ts';
 import { createListEndpoints } from '../admin/list-endpoints.ts';
+import { createListHistoryEndpoint, ListHistory } from '../admin/list-history.ts';
 import { Series } from '../admin/series.ts';
 import {
   createExplainEndpoint,
@@ -62,6 +63,7 @@ const lookEveryMs = 5_000;
 export function createAdmin(input: AdminInput): Admin | undefined {
   const { config, list, status, log, now } = input;
   const settings = config.admin;
+  const history = followHistory(input);
   if (settings === false) return undefined;
   const drift = reportDrift(log);
   const observed: Observed = {
@@ -90,7 +92,7 @@ export function createAdmin(input: AdminInput): Admin | undefined {
     ...settings,
     readiness: async () => readinessOf(await status.health()),
     metrics: status.metrics,
-    endpoints: createEndpoints(input, observed, settings.edit, look),
+    endpoints: [...createEndpoints(input, observed, settings.edit, look), createListHistoryEndpoint(history)],
     onFault: (fault) => log.error({ event: 'fault', err: fault }, 'the admin port met a fault'),
   });
   let timer: NodeJS.Timeout | undefined;
@@ -114,6 +116,14 @@ export function createAdmin(input: AdminInput): Admin | undefined {
       decisions.note(record, nowMs);
     },
   };
+}
+
+/** Remembers what each edit of the list changed: also where there is no admin port to show it. */
+function followHistory({ config, list, metrics, log, now }: AdminInput): ListHistory {
+  const history = new ListHistory({ file: config.protectedResources, log, now });
+  list.onApplied((before, after) => void history.take(before, after));
+  metrics.register(...history.metrics);
+  return history;
 }
 
 function reportDrift(log: Log): Drift {

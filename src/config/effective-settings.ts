@@ -1,5 +1,6 @@
 import { isObject } from '../lib/json.ts';
 import { configJsonSchema, type JsonSchema } from './json-schema.ts';
+import { validateConfig } from './load.ts';
 import type { Config } from './schema.ts';
 
 /** A setting as it is in force, for people. */
@@ -16,7 +17,7 @@ export interface EffectiveSetting {
 /** What stands in place of a secret. */
 const cut = '(secret, set)';
 /** Longer values are cut: a page is no place to read a file. */
-const maxValueLength = 400;
+const maxValueLength = 600;
 
 /**
  * The configuration in force, a line a setting, in the order of the schema. What is a secret is said by the schema
@@ -31,16 +32,28 @@ export function effectiveSettings(config: Config): EffectiveSetting[] {
     for (const secret of secrets) if (secret.length > 3) shown = shown.replaceAll(secret, cut);
     return shown.length > maxValueLength ? `${shown.slice(0, maxValueLength)}…` : shown;
   };
-  return settingsOf('', configJsonSchema(), config).map((setting) =>
-    setting.isSecret ? setting : { ...setting, value: hide(setting.value) },
+  const defaults = new Map(
+    settingsOf('', configJsonSchema(), defaultConfig()).map(({ name, value }) => [name, value]),
   );
+  return settingsOf('', configJsonSchema(), config).map(({ value, ...setting }) => ({
+    ...setting,
+    value: setting.isSecret ? value : hide(value),
+    isDefault: value === defaults.get(setting.name),
+  }));
 }
 
-function settingsOf(name: string, schema: JsonSchema, value: unknown): EffectiveSetting[] {
+/** What is in force where the file says nothing but what has no default. */
+function defaultConfig(): unknown {
+  return validateConfig({ auth: { keys: { jwks: 'https://shop.example/keys' } } }).config;
+}
+
+type Setting = Omit<EffectiveSetting, 'isDefault'>;
+
+function settingsOf(name: string, schema: JsonSchema, value: unknown): Setting[] {
   if (value === undefined) return [];
-  const about = { name, isDefault: isDefault(schema, value), description: schema.description ?? '' };
+  const about = { name, description: schema.description ?? '' };
   const { secret } = schema;
-  if (secret === true) return [{ ...about, value: cut, isSecret: true, isDefault: false }];
+  if (secret === true) return [{ ...about, value: cut, isSecret: true }];
   if (Array.isArray(secret)) return [{ ...about, value: withoutParts(value, secret), isSecret: true }];
   const map = forms(schema).find(({ properties }) => properties !== undefined);
   if (isObject(value) && map?.properties !== undefined) {
@@ -51,7 +64,12 @@ function settingsOf(name: string, schema: JsonSchema, value: unknown): Effective
   const list = forms(schema).find(({ items }) => items !== undefined);
   if (Array.isArray(value) && list?.items !== undefined && value.some(isObject)) {
     const { items } = list;
-    return value.flatMap((one, i) => settingsOf(`${name}[${i}]`, items, one));
+    const text = value.map((one) =>
+      settingsOf('', items, one)
+        .map(({ name, value }) => `${name} ${value}`)
+        .join(', '),
+    );
+    return [{ ...about, value: text.join('; '), isSecret: false }];
   }
   return [{ ...about, value: valueText(schema, value), isSecret: false }];
 }
@@ -59,13 +77,6 @@ function settingsOf(name: string, schema: JsonSchema, value: unknown): Effective
 /** A value and its forms, as far as `anyOf` goes. */
 function forms(schema: JsonSchema): readonly JsonSchema[] {
   return schema.anyOf === undefined ? [schema] : [schema, ...schema.anyOf.flatMap(forms)];
-}
-
-function isDefault(schema: JsonSchema, value: unknown): boolean {
-  const given = schema.default;
-  if (given === undefined) return false;
-  if (JSON.stringify(given) === JSON.stringify(value)) return true;
-  return valueText(schema, value) === String(given) || unitText(schema, value) === unitText(schema, given);
 }
 
 /** What a value read into a map holds beside its secret parts. */
@@ -114,8 +125,8 @@ function unitText(schema: JsonSchema, value: unknown): string | undefined {
   const unit = forms(schema).find((form) => form.unit !== undefined)?.unit ?? '';
   const known = units[unit];
   if (known === undefined || typeof value !== 'number') return undefined;
-  const [name, size] =
-    known.find(([, size]) => value !== 0 && value % size === 0) ?? (known.at(-1) as [string, number]);
+  if (value === 0) return unit === 'size' ? '0B' : '0s';
+  const [name, size] = known.find(([, size]) => value % size === 0) ?? (known.at(-1) as [string, number]);
   return `${value / size}${name}`;
 }
 

@@ -1,4 +1,4 @@
-/** The admin port's JSON API and event stream, with the token where one is needed. */
+/** The admin port's JSON API, with the token where one is needed. */
 
 const tokenName = 'shopward-admin-token';
 
@@ -53,32 +53,5 @@ export function createApi(askToken) {
         headers: { 'Content-Type': 'application/json' },
         body: JSON.stringify(body),
       }),
-
-    /** Calls `onEvent(name, data)` for each server-sent event; resolves when the stream ends. */
-    async follow(path, onEvent, signal) {
-      const response = await request(path, { signal, headers: { Accept: 'text/event-stream' } });
-      if (!response.ok || response.body === null) {
-        throw new ApiFault(response.status, undefined, `the answer was ${response.status}`);
-      }
-      let rest = '';
-      const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
-      for (;;) {
-        const { done, value } = await reader.read();
-        if (done) return;
-        const events = (rest + value).split('\n\n');
-        rest = events.pop() ?? '';
-        for (const event of events) tell(event, onEvent);
-      }
-    },
   };
-}
-
-function tell(event, onEvent) {
-  let name = 'message';
-  let data = '';
-  for (const line of event.split('\n')) {
-    if (line.startsWith('event: ')) name = line.slice(7);
-    else if (line.startsWith('data: ')) data += line.slice(6);
-  }
-  if (data !== '') onEvent(name, JSON.parse(data));
 }

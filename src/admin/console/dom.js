@@ -15,20 +15,17 @@ const attributes = new Set([
   'for',
   'role',
   'tabindex',
+  'value',
+  'selected',
   'aria-label',
   'aria-hidden',
   'aria-describedby',
-  'viewBox',
-  'x',
-  'y',
-  'x1',
-  'x2',
-  'y1',
-  'y2',
-  'width',
-  'height',
-  'preserveAspectRatio',
-  'text-anchor',
+  'aria-expanded',
+  'aria-controls',
+  'aria-valuemin',
+  'aria-valuemax',
+  'aria-valuenow',
+  'aria-valuetext',
 ]);
 
 /** @param {string} id */
@@ -46,15 +43,7 @@ export function byId(id) {
  * @param {...(Child | Child[])} children
  */
 export function el(name, given = {}, ...children) {
-  return fill(document.createElement(name), given, children);
-}
-
-/** As `el`, for SVG. */
-export function svg(name, given = {}, ...children) {
-  return fill(document.createElementNS('http://www.w3.org/2000/svg', name), given, children);
-}
-
-function fill(element, given, children) {
+  const element = document.createElement(name);
   for (const [name, value] of Object.entries(given)) {
     if (value === undefined || value === false) continue;
     if (!attributes.has(name) && !name.startsWith('data-')) throw new Error(`no such attribute: ${name}`);
@@ -64,9 +53,16 @@ function fill(element, given, children) {
   return element;
 }
 
+const longest = 300;
+
+/** A text of whatever length, short enough for a page. */
+export function cut(text, most = longest) {
+  return text.length > most ? `${text.slice(0, most)}…` : text;
+}
+
 /** A path as code, which breaks behind its slashes where it must. */
 export function pathCode(path) {
-  const steps = path.split('/').slice(1);
+  const steps = cut(path).split('/').slice(1);
   return el(
     'code',
     {},
@@ -82,6 +78,26 @@ export function show(element, ...children) {
 /** Changes a text only where it differs: selections and screen readers stay where they are. */
 export function say(element, text) {
   if (element.textContent !== text) element.textContent = text;
+}
+
+const shown = new WeakMap();
+
+/** Builds anew only what differs, so that a selection or a screen reader is not thrown out every other second. */
+export function showOnce(element, fingerprint, build) {
+  if (shown.get(element) === fingerprint) return;
+  shown.set(element, fingerprint);
+  show(element, build());
+}
+
+/** One child for each entry: made once, then only changed. */
+export function keep(element, entries, build, change, name = 'div') {
+  if (element.childElementCount !== entries.length) {
+    show(
+      element,
+      entries.map((entry) => el(name, {}, build(entry))),
+    );
+  }
+  for (const [i, entry] of entries.entries()) change(entry, element.children[i]);
 }
 
 function nodes(children) {

@@ -1,6 +1,6 @@
 import { byId, el, say, show } from './dom.js';
 import { diffLines } from './line-diff.js';
-import { problemItem } from './overview.js';
+import { problemItem } from './now.js';
 import { count, plural } from './words.js';
 
 /**
@@ -124,7 +124,6 @@ export function startEditor(api, notify) {
 
   return ({ isEditable, list }) => {
     section.hidden = !isEditable;
-    byId('edit-link').hidden = !isEditable;
     say(
       byId('edit-about'),
       `${list.file}. A save replaces the file at once, and takes effect without a restart.`,

@@ -1,48 +1,67 @@
 import { createApi } from './api.js';
-import { startDecisions } from './decisions.js';
+import { askToken } from './dialogs.js';
 import { byId, say } from './dom.js';
-import { showDrift } from './drift.js';
-import { startEditor } from './editor.js';
-import { startExplain } from './explain.js';
-import { showSilence, showState } from './overview.js';
-import { startRows } from './rows.js';
-import { askToken } from './token.js';
+import { startList } from './list.js';
+import { startNow } from './now.js';
+import { startRequests } from './requests.js';
+import { startRollOut } from './rollout.js';
+import { startRouter } from './router.js';
+import { startSystem } from './system.js';
+import { plural } from './words.js';
 
 const everyMs = 2_000;
-/** A list of thousands of rows is worth some milliseconds of the proxy; it is asked for less often. */
-const longListRows = 1_000;
-const longListEvery = 15;
 
 const api = createApi(askToken);
-const notify = (text, { isBad = false } = {}) => {
-  byId('notice').classList.toggle('bad', isBad);
-  say(byId('notice'), text);
+/** Each view hears when it is shown, and of the newest state while it is. */
+const views = {
+  now: startNow(api),
+  requests: startRequests(api),
+  list: startList(api),
+  'roll-out': startRollOut(api),
+  system: startSystem(api),
 };
-const takeRows = startRows();
-const takeEditable = startEditor(api, notify);
-startExplain(api);
-startDecisions(api);
-
-let rounds = 0;
-let inForceSinceMs = 0;
 
 async function refresh() {
   const state = await api.get('api/state');
-  showState(state);
-  showDrift(state);
-  takeEditable(state);
-  const isNew = state.list.inForceSinceMs !== inForceSinceMs;
-  if (isNew || state.list.rows <= longListRows || rounds % longListEvery === 0) {
-    inForceSinceMs = state.list.inForceSinceMs;
-    takeRows(await api.get('api/rows'), state.nowMs);
-  }
-  rounds++;
+  say(byId('version'), state.version);
+  showHealth(state);
+  await views[shownView()].refresh(state);
 }
+
+function showHealth({ ready, incidents }) {
+  const health = byId('health');
+  health.dataset.status = ready ? (incidents.length > 0 ? 'limping' : 'ok') : 'down';
+  const remarks = incidents.length > 0 ? `, ${plural(incidents.length, 'remark')}` : '';
+  say(health, ready ? `ready${remarks}` : 'not ready');
+}
+
+/** The answers do not come any more: what is shown is old. */
+function showSilence(text) {
+  byId('health').dataset.status = 'down';
+  say(byId('health'), text);
+}
+
+let refreshing;
+/** One at a time; a view that was just shown does not wait for its turn. */
+function refreshSoon() {
+  refreshing ??= refresh()
+    .catch((fault) => showSilence(fault.message))
+    .finally(() => {
+      refreshing = undefined;
+    });
+  return refreshing;
+}
+
+const shownView = startRouter((view, params) => {
+  views[view].show(params);
+  const pending = refreshing ?? Promise.resolve();
+  void pending.then(refreshSoon);
+});
 
 /** Asks only while somebody looks. */
 async function keepFresh() {
   for (;;) {
-    if (!document.hidden) await refresh().catch((fault) => showSilence(fault.message));
+    if (!document.hidden) await refreshSoon();
     await new Promise((resolve) => setTimeout(resolve, everyMs));
   }
 }

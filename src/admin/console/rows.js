@@ -1,7 +1,8 @@
 import { byId, el, pathCode, say, show } from './dom.js';
 import { ago, count, fullTime, plural } from './words.js';
 
-/** Longer lists are searched, not scrolled. */
+/** What is shown at first, so that the rest of the page stays in reach; and at most: longer lists are searched. */
+const firstShown = 20;
 const maxShown = 500;
 
 /** The list in force with its counters. Returns what takes the newest `/api/rows`. */
@@ -14,6 +15,7 @@ export function startRows() {
   /** Id and line of a row -> its elements, so that counting does not build the table anew. */
   let elements = new Map();
   let shownKeys = '';
+  let most = firstShown;
 
   const refresh = () => {
     if (list === undefined) return;
@@ -21,7 +23,14 @@ export function startRows() {
     const wanted = list.rows.filter(
       (row) => isKind(row, kind.value) && words.every((word) => textOf(row).includes(word)),
     );
-    const shown = wanted.slice(0, maxShown);
+    // Those that met a request first: the others have nothing to say yet.
+    wanted.sort((a, b) => Number(b.requests > 0) - Number(a.requests > 0));
+    const shown = wanted.slice(0, most);
+    byId('row-more').hidden = shown.length === wanted.length || most === maxShown;
+    say(
+      byId('row-more'),
+      wanted.length > maxShown ? `Show the first ${count(maxShown)}` : `Show all ${count(wanted.length)}`,
+    );
     const keys = shown.map(keyOf).join('\n');
     if (keys !== shownKeys) {
       elements = new Map(shown.map((row) => [keyOf(row), elements.get(keyOf(row)) ?? rowElement(row)]));
@@ -32,12 +41,16 @@ export function startRows() {
       shownKeys = keys;
     }
     for (const row of shown) elements.get(keyOf(row))?.update(row, nowMs);
-    const more = wanted.length > maxShown ? `, the first ${count(maxShown)} are shown` : '';
+    const more = wanted.length > shown.length ? `, the first ${count(shown.length)} are shown` : '';
     say(byId('row-count'), `${plural(wanted.length, 'row')} of ${count(list.rows.length)}${more}`);
     say(byId('list-about'), `${list.file}, in force since ${fullTime(list.inForceSinceMs)}`);
   };
   search.addEventListener('input', refresh);
   kind.addEventListener('change', refresh);
+  byId('row-more').addEventListener('click', () => {
+    most = maxShown;
+    refresh();
+  });
 
   return (next, now) => {
     if (list?.inForceSinceMs !== next.inForceSinceMs) {
@@ -86,10 +99,11 @@ function rowElement(row) {
   };
 }
 
-function refusalText({ refusals, observed }) {
+function refusalText({ refusals, observed, outages }) {
   const enforced = Object.entries(refusals).map(([name, times]) => `${count(times)} ${name}`);
-  const noted = Object.entries(observed).map(([name, times]) => `${count(times)} ${name} (observed)`);
-  return [...enforced, ...noted].join(', ');
+  const noted = Object.entries(observed).map(([name, times]) => `${count(times)} ${name} (would be)`);
+  const broken = Object.entries(outages).map(([name, times]) => `${count(times)} ${name} (outage)`);
+  return [...enforced, ...noted, ...broken].join(', ');
 }
 
 function isKind({ requests, refusals, observed, observe }, kind) {

@@ -31,3 +31,7 @@ export function ago(ms, nowMs) {
 export function millis(ms) {
   return ms < 10 ? `${ms.toFixed(1)} ms` : `${count(Math.round(ms))} ms`;
 }
+
+export function bytes(size) {
+  return `${count(Math.round(size / 1024 / 1024))} MiB`;
+}

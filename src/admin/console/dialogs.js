@@ -21,3 +21,24 @@ export function askToken(isWrong) {
     input.focus();
   });
 }
+
+/** Resolves whether somebody said yes; Escape and No are no. */
+export function confirmAction(text, yes) {
+  const dialog = byId('confirm-dialog');
+  say(byId('confirm-text'), text);
+  say(byId('confirm-yes'), yes);
+  return new Promise((resolve) => {
+    const end = (answer) => {
+      dialog.close();
+      resolve(answer);
+    };
+    dialog.oncancel = () => resolve(false);
+    byId('confirm-form').onsubmit = (event) => {
+      event.preventDefault();
+      end(true);
+    };
+    byId('confirm-no').onclick = () => end(false);
+    dialog.showModal();
+    byId('confirm-no').focus();
+  });
+}

@@ -1,0 +1,98 @@
+import { cut, el, show } from './dom.js';
+import { explainRequest, reasonText } from './explanation.js';
+import { addressOf } from './router.js';
+import { clockTime, fullTime, millis } from './words.js';
+
+let lastId = 0;
+
+/** A decision as one line that opens into its explanation. `onOpen` is called when it does. */
+export function decisionItem(api, decision, onOpen) {
+  const { atMs, method, path, status, outcome } = decision;
+  const id = `decision-${++lastId}`;
+  const detail = el('div', { class: 'detail', id });
+  detail.hidden = true;
+  const button = el(
+    'button',
+    { type: 'button', class: 'line', 'aria-expanded': 'false', 'aria-controls': id },
+    el('time', { datetime: new Date(atMs).toISOString() }, clockTime(atMs)),
+    el('span', { class: 'status' }, status === 0 ? 'left' : status),
+    el('span', { class: 'request' }, el('b', {}, method), ' ', cut(path || '(not readable)', 160)),
+    el('span', { class: 'why' }, whyText(decision)),
+  );
+  button.addEventListener('click', () => {
+    const isOpen = detail.hidden;
+    detail.hidden = !isOpen;
+    button.setAttribute('aria-expanded', String(isOpen));
+    if (!isOpen) return;
+    onOpen();
+    if (detail.childElementCount === 0) void fillDetail(api, decision, detail);
+  });
+  return el('li', { class: 'decision', 'data-outcome': outcome }, button, detail);
+}
+
+/** One word for each outcome, the same as in the charts. */
+function whyText({ outcome, decision, rejection, observed, reason, fault }) {
+  const because = reason === undefined ? '' : ` (${reason})`;
+  const broke = fault === undefined ? '' : `, fault ${fault}`;
+  if (outcome === 'failed') return `failed: ${rejection ?? 'the answer of the shop'}${because}${broke}`;
+  if (rejection !== undefined)
+    return `${outcome === 'refused' ? 'refused' : 'answered'}: ${rejection}${because}${broke}`;
+  if (observed !== undefined) return `would be refused: ${observed}${because}`;
+  return `${decision}${broke}`;
+}
+
+async function fillDetail(api, decision, detail) {
+  const { atMs, method, path, route, requestId, clientAddress, durationMs, upstreamMs, rejection, observed } =
+    decision;
+  const took =
+    upstreamMs === undefined
+      ? `${millis(durationMs)}, all of it here`
+      : `${millis(durationMs)}: the shop ${millis(upstreamMs)}, here ${millis(Math.max(0, durationMs - upstreamMs))}`;
+  const facts = [
+    ['Time', fullTime(atMs)],
+    ['Request id', link(requestId, { id: requestId })],
+    ['Row', route === '*' ? 'none' : link(route, { row: route })],
+    ['Client', link(clientAddress, { client: clientAddress })],
+    ['Took', took],
+  ];
+  const about = el('div', { class: 'reason' });
+  const explained = el('div', {}, el('p', { class: 'quiet' }, 'Asking what would happen to it now…'));
+  show(
+    detail,
+    about,
+    el(
+      'dl',
+      { class: 'explanation' },
+      facts.map(([name, value]) => el('div', {}, el('dt', {}, name), el('dd', {}, value))),
+    ),
+    el('h3', {}, 'Explained by the list in force'),
+    explained,
+  );
+  const name = rejection ?? observed;
+  if (name !== undefined) void showReason(api, name, decision, about);
+  try {
+    // Of a path that cannot be read nothing can be explained.
+    show(
+      explained,
+      path === ''
+        ? el('p', {}, 'It has no path that could be read.')
+        : await explainRequest(api, method, path),
+    );
+  } catch (fault) {
+    show(explained, el('p', { class: 'fault' }, fault.message));
+  }
+}
+
+async function showReason(api, name, { reason }, place) {
+  const text = await reasonText(api, name);
+  show(
+    place,
+    el('p', {}, link(name, { reason: name }), reason !== undefined && ` (${reason})`),
+    text && el('p', {}, el('b', {}, 'Why: '), text.cause),
+    text && el('p', {}, el('b', {}, 'What to do: '), text.cure),
+  );
+}
+
+function link(text, params) {
+  return el('a', { href: addressOf('requests', params) }, cut(text, 120));
+}

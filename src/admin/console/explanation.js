@@ -1,0 +1,51 @@
+import { byId, cut, el, show } from './dom.js';
+
+const verdicts = {
+  protected: ['Protected', 'ok'],
+  open: ['Open', 'limping'],
+  refused: ['Refused', 'down'],
+  'own-endpoint': ['Answered by shopward', 'ok'],
+};
+
+/** A line of the text for terminals: a name in a column of its own, then what is said of it. */
+function factElement(line) {
+  const [, name = '', text = line.trim()] = /^ {2}(.{15}) (.*)$/s.exec(line) ?? [];
+  return el('div', {}, el('dt', {}, name.trim()), el('dd', {}, cut(text, 600)));
+}
+
+/** What `shopward explain` says of a request under the list in force, as elements. */
+export async function explainRequest(api, method, url) {
+  const { verdict, text } = await api.post('api/explain', { method, url });
+  const [word, status] = verdicts[verdict] ?? [verdict, 'off'];
+  return [
+    el('p', {}, el('span', { class: 'pill', 'data-status': status }, word)),
+    el('p', { class: 'request' }, el('code', {}, cut(text[0] ?? ''))),
+    el('dl', { class: 'explanation' }, text.slice(1).map(factElement)),
+  ];
+}
+
+let reasons;
+
+/** Cause and cure of a reason; undefined for a word that has none. */
+export async function reasonText(api, name) {
+  reasons ??= api.get('api/reasons').catch(() => {
+    reasons = undefined;
+    return { reasons: [] };
+  });
+  return (await reasons).reasons.find((one) => one.name === name);
+}
+
+/** The box for what somebody pasted. */
+export function startExplainBox(api) {
+  const result = byId('explain-result');
+  byId('explain-form').addEventListener('submit', async (event) => {
+    event.preventDefault();
+    const url = byId('explain-url').value.trim();
+    if (url === '') return;
+    try {
+      show(result, await explainRequest(api, byId('explain-method').value, url));
+    } catch (fault) {
+      show(result, el('p', { class: 'fault' }, fault.message));
+    }
+  });
+}

@@ -1,0 +1,192 @@
+import { el, keep, say, show } from './dom.js';
+import uPlot from './uPlot.esm.js';
+import { clockTime } from './words.js';
+
+const height = 150;
+const wholeSteps = [1, 2, 5]
+  .flatMap((one) => [0, 1, 2, 3, 4, 5, 6, 7].map((power) => one * 10 ** power))
+  .sort((a, b) => a - b);
+
+/**
+ * Lines over time on a canvas, with the values of one moment in words below: of the moment under the pointer or, by
+ * keyboard, under the cursor (arrows, Home, End, Escape), else of the newest whole step. The heights never change, so
+ * that nothing on the page moves when values come.
+ */
+export class LineChart {
+  #format;
+  #isWhole;
+  #plot;
+  #place;
+  #about;
+  #moment;
+  #legend;
+  #data;
+  #index = null;
+  #shape = '';
+
+  /** `format(value)` in words; `isWhole`: of whole numbers; `choice`: a control that stands beside the title. */
+  constructor(figure, { title, format, choice, isWhole = false }) {
+    this.#isWhole = isWhole;
+    this.#format = format;
+    this.#about = el('span', { class: 'quiet' });
+    this.#place = el('div', {
+      class: 'plot',
+      tabindex: 0,
+      role: 'slider',
+      'aria-label': `${title}: values over time`,
+      'aria-valuemin': 0,
+      'aria-valuemax': 0,
+      'aria-valuenow': 0,
+      'aria-valuetext': 'no values yet',
+    });
+    this.#moment = el('p', { class: 'moment quiet' });
+    this.#legend = el('ul', { class: 'legend' });
+    const caption = el('figcaption', {}, el('b', {}, title), ' ', this.#about, choice);
+    show(figure, caption, this.#place, this.#moment, this.#legend);
+    this.#place.addEventListener('keydown', (event) => this.#move(event));
+    this.#place.addEventListener('blur', () => this.#point(null));
+    new ResizeObserver(() => this.#resize()).observe(this.#place);
+    const scheme = matchMedia('(prefers-color-scheme: dark)');
+    scheme.addEventListener('change', () => this.#plot?.redraw());
+  }
+
+  /** `series`: `{ name, label, mark, dash, values, more }`, the oldest value first; null: there is none. */
+  show({ stepMs, endMs, about, series }) {
+    const steps = series[0]?.values.length ?? 0;
+    const times = Array.from({ length: steps }, (_, i) => (endMs - (steps - i) * stepMs) / 1000);
+    this.#data = { stepMs, endMs, series, times };
+    say(this.#about, steps === 0 ? 'none' : about);
+    const shape = JSON.stringify(series.map(({ name, mark, dash }) => [name, mark, dash]));
+    if (shape !== this.#shape || this.#plot === undefined) this.#build(shape);
+    this.#plot.setData([times, ...series.map(({ values }) => values)]);
+    this.#place.setAttribute('aria-valuemax', Math.max(0, steps - 1));
+    if (this.#index !== null) this.#index = Math.min(this.#index, steps - 1);
+    this.#tell();
+  }
+
+  #build(shape) {
+    this.#shape = shape;
+    this.#plot?.destroy();
+    const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+    const axis = {
+      stroke: () => colour('--quiet'),
+      grid: { stroke: () => colour('--line') },
+      ticks: { show: false },
+    };
+    const options = {
+      width: Math.max(200, this.#place.clientWidth),
+      height,
+      legend: { show: false },
+      cursor: { drag: { x: false, y: false }, y: false, points: { size: 7 } },
+      scales: { y: { range: (_, __, most) => [0, Math.max(1, most ?? 0) * 1.08] } },
+      axes: [
+        {
+          ...axis,
+          size: 26,
+          space: 70,
+          values: (_, splits) => splits.map((second) => clockTime(second * 1000)),
+        },
+        {
+          ...axis,
+          size: 56,
+          space: 34,
+          values: (_, splits) => splits.map((value) => (value === 0 ? '0' : this.#format(value))),
+          ...(this.#isWhole && { incrs: wholeSteps }),
+        },
+      ],
+      series: [
+        {},
+        ...this.#data.series.map(({ label, mark, dash }) => ({
+          label,
+          stroke: () => colour(`--mark-${mark}`),
+          width: 2,
+          dash,
+          // A value between two gaps has no line.
+          points: { show: !this.#isWhole, size: 5 },
+        })),
+      ],
+      hooks: { setCursor: [(plot) => this.#hover(plot)] },
+    };
+    this.#plot = new uPlot(options, [[], ...this.#data.series.map(() => [])], this.#place);
+  }
+
+  #resize() {
+    const width = this.#place.clientWidth;
+    if (this.#plot !== undefined && width > 0 && width !== this.#plot.width)
+      this.#plot.setSize({ width, height });
+  }
+
+  #hover(plot) {
+    const index = plot.cursor.idx ?? null;
+    if (index === this.#index) return;
+    this.#index = index;
+    this.#tell();
+  }
+
+  #move(event) {
+    const last = this.#data === undefined ? -1 : this.#data.times.length - 1;
+    if (last < 0) return;
+    const from = this.#index ?? last;
+    const next = {
+      ArrowLeft: from - 1,
+      ArrowDown: from - 1,
+      ArrowRight: from + 1,
+      ArrowUp: from + 1,
+      Home: 0,
+      End: last,
+    };
+    if (event.key === 'Escape') return this.#point(null);
+    if (!(event.key in next)) return;
+    event.preventDefault();
+    this.#point(Math.max(0, Math.min(last, next[event.key])));
+  }
+
+  /** Puts the cursor on a step; null: on none. */
+  #point(index) {
+    if (this.#plot === undefined) return;
+    const left = index === null ? -10 : this.#plot.valToPos(this.#data.times[index], 'x');
+    this.#plot.setCursor({ left, top: index === null ? -10 : height / 2 });
+    this.#index = index;
+    this.#tell();
+  }
+
+  /** The values of the moment, in the legend and for whoever cannot see it. */
+  #tell() {
+    if (this.#data === undefined) return;
+    const { times, series, stepMs } = this.#data;
+    const at = this.#index ?? times.length - 2;
+    const time =
+      times[at] === undefined
+        ? ''
+        : `${clockTime(times[at] * 1000)} to ${clockTime(times[at] * 1000 + stepMs)}`;
+    const valueText = ({ values }) => {
+      const value = values[at];
+      return value === null || value === undefined ? 'none' : this.#format(value);
+    };
+    say(this.#moment, time === '' ? 'Nothing yet.' : `${this.#index === null ? 'Newest: ' : ''}${time}`);
+    keep(
+      this.#legend,
+      series,
+      () => [el('span', { class: 'swatch', 'aria-hidden': 'true' }), el('span', {}), ' ', el('b', {})],
+      (one, item) => {
+        item.firstElementChild.dataset.mark = one.mark;
+        say(item.children[1], one.label);
+        say(item.lastElementChild, valueText(one));
+        item.title = titleOf(one, at, this.#format);
+      },
+      'li',
+    );
+    this.#place.setAttribute('aria-valuenow', Math.max(0, at));
+    const words = series.map((one) => `${one.label} ${valueText(one)}`).join(', ');
+    this.#place.setAttribute('aria-valuetext', `${time}: ${words || 'nothing'}`);
+  }
+}
+
+/** All percentiles of a moment, where there are some. */
+function titleOf({ more }, at, format) {
+  if (more === undefined) return '';
+  const parts = Object.entries(more).map(
+    ([name, values]) => `${name} ${values[at] == null ? 'none' : format(values[at])}`,
+  );
+  return parts.join(', ');
+}

@@ -1,0 +1,121 @@
+import { byId, cut, el, pathCode, say, show, showOnce } from './dom.js';
+import { startEditor } from './editor.js';
+import { problemItem } from './now.js';
+import { startRows } from './rows.js';
+import { ago, count, fullTime, plural } from './words.js';
+
+/** A list of thousands of rows is worth some milliseconds of the proxy; it is asked for less often. */
+const longListRows = 1_000;
+const longListEvery = 15;
+
+/** The protected list: its rows and what they met, where the shop disagrees, who changed it, and the editor. */
+export function startList(api) {
+  const takeRows = startRows();
+  const notify = (text, { isBad = false } = {}) => {
+    byId('notice').classList.toggle('bad', isBad);
+    say(byId('notice'), text);
+  };
+  const takeEditable = startEditor(api, notify);
+  let rounds = 0;
+  let inForceSinceMs = 0;
+  return {
+    show(params) {
+      if (params.get('show')) byId('row-kind').value = params.get('show');
+      if (params.get('q') !== null) byId('row-search').value = params.get('q');
+      rounds = 0;
+      if (params.get('part') === 'drift') byId('drift').scrollIntoView();
+    },
+    async refresh(state) {
+      takeEditable(state);
+      showProblems(state);
+      showDrift(state);
+      const isNew = state.list.inForceSinceMs !== inForceSinceMs;
+      if (isNew || state.list.rows <= longListRows || rounds % longListEvery === 0) {
+        inForceSinceMs = state.list.inForceSinceMs;
+        takeRows(await api.get('api/rows'), state.nowMs);
+      }
+      if (isNew || rounds === 0) await showHistory(api, state);
+      rounds++;
+    },
+  };
+}
+
+function showProblems({ problems }) {
+  showOnce(byId('list-problems'), JSON.stringify(problems), () =>
+    problems.length === 0
+      ? []
+      : [
+          el(
+            'div',
+            { class: 'banner bad' },
+            el('strong', {}, 'The last edit is not in force; the last good version is'),
+            el('ul', {}, problems.map(problemItem)),
+          ),
+        ],
+  );
+}
+
+/** Where the shop's own protection and the list disagree. */
+function showDrift({ drift: { unlisted }, nowMs }) {
+  byId('drift-none').hidden = unlisted.length > 0;
+  byId('drift-some').hidden = unlisted.length === 0;
+  show(
+    byId('drift-body'),
+    unlisted
+      .slice(0, 50)
+      .map(({ method, template, unauthorized, forbidden, passed, lastSeenMs }) =>
+        el(
+          'tr',
+          {},
+          el(
+            'th',
+            { scope: 'row' },
+            el('span', { class: 'method', 'data-method': method }, method),
+            ' ',
+            pathCode(template),
+          ),
+          el('td', { class: 'number' }, count(unauthorized)),
+          el('td', { class: 'number' }, count(forbidden)),
+          el('td', { class: 'number' }, count(passed)),
+          el('td', { class: 'secondary' }, ago(lastSeenMs, nowMs)),
+        ),
+      ),
+  );
+}
+
+/** Edits, by file or by console, the newest first. */
+async function showHistory(api, { nowMs }) {
+  const { edits } = await api.get('api/list/history');
+  byId('history-none').hidden = edits.length > 0;
+  show(
+    byId('history-list'),
+    edits.map((edit) => editItem(edit, nowMs)),
+  );
+}
+
+function editItem({ atMs, rows, added, removed, changed, looser }, nowMs) {
+  const part = (kind, items) =>
+    items.length > 0 &&
+    el(
+      'ul',
+      { class: `difference ${kind}` },
+      items.map((text) => el('li', {}, cut(text))),
+    );
+  const isLooser = looser > 0;
+  return el(
+    'li',
+    { 'data-looser': isLooser },
+    el('time', { datetime: new Date(atMs).toISOString() }, fullTime(atMs)),
+    ` (${ago(atMs, nowMs)}): ${plural(rows, 'row')} afterwards. `,
+    isLooser
+      ? el(
+          'b',
+          { class: 'fault' },
+          `${plural(looser, 'route')} ${looser === 1 ? 'is' : 'are'} protected less than before.`,
+        )
+      : 'Nothing is protected less than before.',
+    part('removed', removed),
+    part('added', added),
+    part('changed', changed),
+  );
+}

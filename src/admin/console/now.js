@@ -1,0 +1,222 @@
+import { assess } from './assess.js';
+import { byId, cut, el, keep, say, showOnce } from './dom.js';
+import { LineChart } from './line-chart.js';
+import { ago, clockTime, count, fullTime, millis, span } from './words.js';
+
+const outcomes = [
+  { name: 'passed', label: 'passed', mark: 'passed' },
+  { name: 'refused', label: 'refused', mark: 'refused', dash: [6, 3] },
+  { name: 'observed', label: 'would be refused', mark: 'observed', dash: [2, 3] },
+  { name: 'failed', label: 'failed', mark: 'failed', dash: [10, 3, 2, 3] },
+];
+const shares = [
+  { name: 'whole', label: 'whole request', mark: 'passed' },
+  { name: 'shop', label: "the shop's share", mark: 'observed', dash: [6, 3] },
+  { name: 'own', label: "shopward's own share", mark: 'failed', dash: [2, 3] },
+];
+const reasonMarks = ['refused', 'passed', 'observed', 'failed', 'other'];
+const reasonDashes = [[], [6, 3], [2, 3], [10, 3, 2, 3], [4, 4]];
+
+/** The first screen: is anything wrong, since when, what to do; then what happens at the moment. */
+export function startNow(api) {
+  const charts = {
+    outcomes: new LineChart(byId('chart-outcomes'), { title: 'Requests', format: count, isWhole: true }),
+    latency: new LineChart(byId('chart-latency'), {
+      title: 'Latency',
+      format: millis,
+      choice: latencyChoice(),
+    }),
+    refusals: new LineChart(byId('chart-refusals'), {
+      title: 'Refusals by reason',
+      format: count,
+      isWhole: true,
+    }),
+  };
+  let range = '5m';
+  let percentile = 'p95';
+  let series;
+
+  const draw = () => {
+    if (series === undefined) return;
+    const { stepMs, endMs, latency } = series;
+    const step = `in steps of ${span(stepMs)}`;
+    const drawn = outcomes.map((one) => ({ ...one, values: series.outcomes[one.name] }));
+    charts.outcomes.show({ stepMs, endMs, about: step, series: drawn });
+    charts.latency.show({
+      stepMs,
+      endMs,
+      about: step,
+      series: shares.map((one) => ({
+        ...one,
+        values: latency[one.name][percentile],
+        more: latency[one.name],
+      })),
+    });
+    charts.refusals.show({ stepMs, endMs, about: step, series: reasonSeries(series) });
+  };
+  const load = async () => {
+    series = await api.get(`api/series?range=${range}`);
+    draw();
+  };
+
+  byId('range').addEventListener('change', (event) => {
+    range = event.target.value;
+    load().catch(() => {});
+  });
+  byId('chart-latency').addEventListener('change', (event) => {
+    percentile = event.target.value;
+    draw();
+  });
+  return {
+    show() {},
+    async refresh(state) {
+      showAssessment(await withSuspects(api, assess(state)), state);
+      showTotals(state);
+      showPast(state);
+      await load();
+    },
+  };
+}
+
+function latencyChoice() {
+  const options = [
+    ['p50', 'p50'],
+    ['p95', 'p95'],
+    ['p99', 'p99'],
+  ];
+  return el(
+    'select',
+    {
+      id: 'latency-percentile',
+      'aria-label': 'Percentile of latency',
+      title: 'p95: 95 of 100 requests are faster',
+    },
+    options.map(([value, text]) => el('option', { value, selected: value === 'p95' }, text)),
+  );
+}
+
+/** Who it is that is refused most, where most are: that is what tells an attack from a client that broke. */
+async function withSuspects(api, assessment) {
+  const concern = assessment.concerns.find(({ id }) => id === 'many-refusals');
+  if (concern === undefined) return assessment;
+  const { counts } = await api.get(`api/decisions/search?outcome=refused&limit=0&sinceMs=${concern.sinceMs}`);
+  const first = (values) =>
+    values
+      .slice(0, 2)
+      .map(([value, times]) => `${cut(value, 60)} (${count(times)})`)
+      .join(', ');
+  concern.text += ` Mostly ${first(counts.reasons)}, from ${first(counts.clients)}.`;
+  return assessment;
+}
+
+/** Those that occur most; the rest is one line. What observe mode would refuse, and what broke, are told apart. */
+function reasonSeries({ refusals, observed, outages }) {
+  const all = [
+    ...Object.entries(refusals).map(([name, values]) => ({ name, label: name, values })),
+    ...Object.entries(observed).map(([name, values]) => ({
+      name: `observed ${name}`,
+      label: `${name} (would be)`,
+      values,
+    })),
+    ...Object.entries(outages).map(([name, values]) => ({
+      name: `outage ${name}`,
+      label: `${name} (outage)`,
+      values,
+    })),
+  ];
+  const sum = ({ values }) => values.reduce((a, b) => a + b, 0);
+  all.sort((a, b) => sum(b) - sum(a));
+  const shown = all.slice(0, reasonMarks.length - 1);
+  const rest = all.slice(reasonMarks.length - 1);
+  if (rest.length > 0) {
+    const values = rest[0].values.map((_, i) => rest.reduce((total, one) => total + one.values[i], 0));
+    shown.push({ name: 'other', label: `${rest.length} others`, values });
+  }
+  return shown.map((one, i) => ({ ...one, mark: reasonMarks[i], dash: reasonDashes[i] }));
+}
+
+const words = { ok: 'well', notice: 'well', limping: 'degraded', down: 'not well', unknown: 'unknown' };
+
+function showAssessment({ status, sentence, sinceMs, concerns }, { nowMs, total, startedMs }) {
+  const refused = Object.values(total.refusals).reduce((a, b) => a + b, 0);
+  const card = byId('sentence');
+  card.dataset.status = status;
+  const quiet = `${count(total.requests)} requests in ${span(nowMs - startedMs)}, ${count(refused)} of them refused.`;
+  const since = sinceMs === undefined ? quiet : `Since ${clockTime(sinceMs)}, for ${span(nowMs - sinceMs)}.`;
+  showOnce(card, [status, sentence, since].join('\n'), () => [
+    el(
+      'p',
+      { class: 'say' },
+      el('span', { class: 'pill', 'data-status': status }, words[status]),
+      ' ',
+      sentence,
+    ),
+    el('p', { class: 'quiet' }, since),
+  ]);
+  // Heard once for each change of state, not for the minutes that it lasts.
+  say(byId('announcement'), sentence);
+  showOnce(byId('concerns'), JSON.stringify([concerns, Math.floor(nowMs / 10_000)]), () =>
+    concerns.map((concern) => concernItem(concern, nowMs)),
+  );
+}
+
+/** One thing to know: what, since when, what to do, where to look. */
+export function concernItem({ status, title, text, problems = [], sinceMs, next, link, book }, nowMs) {
+  return el(
+    'li',
+    { class: 'card concern', 'data-status': status },
+    el('h3', {}, title),
+    sinceMs !== undefined &&
+      el('p', { class: 'quiet' }, `since ${fullTime(sinceMs)}, ${ago(sinceMs, nowMs)}`),
+    text && el('p', {}, cut(text)),
+    problems.length > 0 && el('ul', { class: 'problems' }, problems.map(problemItem)),
+    el('p', {}, el('b', {}, 'Next: '), next, ' '),
+    el(
+      'p',
+      {},
+      el('a', { href: link.href }, link.text),
+      el('span', { class: 'quiet' }, ` · run book: ${book}`),
+    ),
+  );
+}
+
+export function problemItem({ file, line, column, severity, text }) {
+  return el(
+    'li',
+    { 'data-severity': severity },
+    el('code', {}, `${file}:${line}:${column}`),
+    ` ${severity}: ${cut(text)}`,
+  );
+}
+
+function showTotals({ mode, total, startedMs, nowMs }) {
+  const sum = (counts) => Object.values(counts).reduce((a, b) => a + b, 0);
+  const entries = [
+    ['Requests', count(total.requests)],
+    ['Refused', count(sum(total.refusals))],
+    ['Would be refused', count(sum(total.observed))],
+    ['Broken by an outage', count(sum(total.outages))],
+    ['Mode', mode === 'observe' ? 'observe' : 'enforce'],
+    ['Up for', span(nowMs - startedMs)],
+  ];
+  keep(
+    byId('totals'),
+    entries,
+    ([label]) => [el('dt', {}, label), el('dd', {})],
+    ([, value], div) => say(div.lastElementChild, value),
+  );
+}
+
+function showPast({ pastIncidents, nowMs }) {
+  byId('past').hidden = pastIncidents.length === 0;
+  showOnce(byId('past-list'), JSON.stringify(pastIncidents), () =>
+    pastIncidents.map(({ title, text, sinceMs, untilMs }) =>
+      el(
+        'li',
+        {},
+        el('time', { datetime: new Date(sinceMs).toISOString() }, fullTime(sinceMs)),
+        ` for ${span(untilMs - sinceMs)}: ${title}, ${cut(text)} (over ${ago(untilMs, nowMs)})`,
+      ),
+    ),
+  );
+}

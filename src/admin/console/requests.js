@@ -1,0 +1,132 @@
+import { decisionItem } from './decision-item.js';
+import { byId, cut, el, say, showOnce } from './dom.js';
+import { startExplainBox } from './explanation.js';
+import { addressOf } from './router.js';
+import { count, fullTime, plural } from './words.js';
+
+const fields = ['q', 'outcome', 'id', 'path', 'row', 'reason', 'client'];
+const pageSize = matchMedia('(max-width: 40rem)').matches ? 20 : 50;
+
+/**
+ * Decisions, searched on the server over all workers. The search stands in the address. Following shows what is new
+ * every other second; it rests while a decision is open or older ones are looked at, since nothing must move then.
+ */
+export function startRequests(api) {
+  const form = byId('search-form');
+  const list = byId('decisions');
+  const follow = byId('follow');
+  const older = byId('older');
+  /** Number of a decision -> its element, so that what is open stays open. */
+  let items = new Map();
+  let params = new URLSearchParams();
+  let isFollowing = true;
+  let next = null;
+
+  const setFollowing = (value) => {
+    isFollowing = value;
+    follow.setAttribute('aria-pressed', String(value));
+    say(follow, value ? 'Following' : 'Follow again');
+  };
+  const search = (more) =>
+    api.get(`api/decisions/search?${new URLSearchParams([...params, ...Object.entries(more)])}`);
+  const itemOf = (decision) => {
+    const known = items.get(decision.seq);
+    return known ?? decisionItem(api, decision, () => setFollowing(false));
+  };
+  const place = (found, kept) => {
+    const fresh = new Map(found.decisions.map((decision) => [decision.seq, itemOf(decision)]));
+    items = new Map([...kept, ...fresh]);
+    const wanted = [...items.values()];
+    // What stays is not touched: focus and selection live in it.
+    wanted.forEach((element, i) => {
+      if (list.children[i] !== element) list.insertBefore(element, list.children[i] ?? null);
+    });
+    while (list.childElementCount > wanted.length) list.lastElementChild.remove();
+    next = found.next;
+    older.hidden = next === null;
+    showState(found);
+  };
+  const showState = ({ found, kept, keptSinceMs, counts }) => {
+    const since = keptSinceMs === null ? '' : `, kept since ${fullTime(keptSinceMs)}`;
+    const nothing = kept === 0 ? 'No requests yet.' : 'No decision fits.';
+    const text = `${plural(found, 'decision')} of the last ${count(kept)}${since}; older ones are in the log.`;
+    say(byId('search-state'), found === 0 ? nothing : text);
+    showOnce(byId('search-common'), JSON.stringify([counts, params.toString()]), () =>
+      chips(counts, found, params),
+    );
+  };
+  const load = async () => place(await search({ limit: pageSize }), new Map());
+
+  const apply = () => {
+    const data = new FormData(form);
+    const given = Object.fromEntries(fields.map((name) => [name, String(data.get(name) ?? '').trim()]));
+    location.hash = addressOf('requests', given);
+  };
+  form.addEventListener('submit', (event) => {
+    event.preventDefault();
+    apply();
+  });
+  byId('search-q').addEventListener('input', () => {
+    const text = byId('search-q').value.trim();
+    // A place of the history for each letter is of use to nobody.
+    if (text === '') params.delete('q');
+    else params.set('q', text);
+    history.replaceState(null, '', addressOf('requests', Object.fromEntries(params)));
+    load().catch(() => {});
+  });
+  byId('search-outcome').addEventListener('change', apply);
+  follow.addEventListener('click', () => {
+    setFollowing(!isFollowing);
+    if (isFollowing) load().catch(() => {});
+  });
+  older.addEventListener('click', async () => {
+    setFollowing(false);
+    place(await search({ limit: pageSize, before: next }), items);
+  });
+  startExplainBox(api);
+
+  return {
+    show(given) {
+      params = new URLSearchParams(
+        fields.flatMap((name) => (given.get(name) ? [[name, given.get(name)]] : [])),
+      );
+      for (const name of fields) form.elements[name].value = params.get(name) ?? '';
+      byId('search-more').open ||= ['id', 'path', 'row', 'reason', 'client'].some((name) => params.has(name));
+      items = new Map();
+      setFollowing(true);
+      load().catch(() => {});
+    },
+    async refresh() {
+      if (isFollowing) await load();
+    },
+  };
+}
+
+/** What most of the found ones share, as the next step of the search. */
+function chips({ reasons, clients, rows }, found, params) {
+  if (found < 2) return [];
+  const kinds = [
+    ['reason', reasons],
+    ['client', clients],
+    ['row', rows],
+  ];
+  return kinds.flatMap(([name, values]) =>
+    params.has(name)
+      ? []
+      : values.slice(0, 3).map(([value, times]) =>
+          el(
+            'li',
+            {},
+            el(
+              'a',
+              {
+                class: 'chip',
+                href: addressOf('requests', { ...Object.fromEntries(params), [name]: value }),
+              },
+              `${name === 'row' && value === '*' ? 'no row' : cut(value, 60)} `,
+              el('b', {}, count(times)),
+            ),
+          ),
+        ),
+  );
+}

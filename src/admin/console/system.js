@@ -1,0 +1,228 @@
+import { confirmAction } from './dialogs.js';
+import { byId, cut, el, say, show, showOnce } from './dom.js';
+import { ago, bytes, count, fullTime, plural, span } from './words.js';
+
+/** What it is made of: parts, processes, keys, refresh tokens, configuration; and the one thing to do here, a purge. */
+export function startSystem(api) {
+  const takeSettings = startSettings();
+  startCensus(api);
+  startPurge(api);
+  let settings;
+  const readSettings = async () => {
+    const { settings } = await api.get('api/config');
+    takeSettings(settings);
+    return settings;
+  };
+  return {
+    show() {},
+    async refresh(state) {
+      showTiles(state);
+      settings ??= await readSettings();
+      showSystem(await api.get('api/system'), settings, state);
+    },
+  };
+}
+
+const statusWords = { ok: 'ok', limping: 'degraded', down: 'down', off: 'off' };
+
+function showTiles({ parts, nowMs, incidents }) {
+  const text = (part) =>
+    JSON.stringify([part.status, part.text, part.facts.map((fact) => factText(fact, nowMs))]);
+  const sinceOf = ({ id }) => incidents.find((one) => one.id === id)?.sinceMs;
+  showOnce(byId('tiles'), parts.map(text).join(), () =>
+    parts.map((part) => tile(part, sinceOf(part), nowMs)),
+  );
+}
+
+function tile({ title, status, text, facts }, sinceMs, nowMs) {
+  return el(
+    'article',
+    { class: 'card tile', 'data-status': status },
+    el(
+      'h3',
+      {},
+      title,
+      ' ',
+      el('span', { class: 'pill', 'data-status': status }, statusWords[status] ?? status),
+    ),
+    el('p', {}, cut(text), sinceMs !== undefined && ` (since ${fullTime(sinceMs)})`),
+    el(
+      'dl',
+      { class: 'facts' },
+      facts
+        .filter(({ value }) => value !== null)
+        .map((fact) =>
+          el(
+            'div',
+            {},
+            el('dt', {}, fact.label),
+            el(
+              'dd',
+              { title: fact.unit === 'time' ? fullTime(fact.value) : undefined },
+              factText(fact, nowMs),
+            ),
+          ),
+        ),
+    ),
+  );
+}
+
+function factText({ value, unit }, nowMs) {
+  if (unit === 'time') return value === null ? '' : ago(value, nowMs);
+  if (unit === 'ms') return `${count(value)} ms`;
+  return typeof value === 'number' ? count(value) : cut(String(value ?? ''));
+}
+
+function showSystem({ processes, workers, keys, sharing }, settings, { parts, nowMs }) {
+  const store = parts.find(({ id }) => id === 'store');
+  const isShared = store?.facts.some(({ label, value }) => label === 'kind' && value !== 'memory');
+  const none = isShared
+    ? 'The store cannot be reached, so other replicas are not known.'
+    : 'No store is shared, so there is nothing to tell of other replicas.';
+  const others =
+    sharing === null ? none : `${plural(sharing, 'process', 'processes')} of all replicas share the store.`;
+  say(
+    byId('processes-about'),
+    `${count(processes.length)} of ${plural(workers, 'process', 'processes')} serve here. ${others}`,
+  );
+  showOnce(byId('processes-body'), JSON.stringify([processes, Math.floor(nowMs / 10_000)]), () =>
+    processes.map(({ pid, startedMs, memoryBytes }) =>
+      el(
+        'tr',
+        {},
+        el('th', { scope: 'row' }, pid),
+        el('td', {}, span(nowMs - startedMs)),
+        el('td', { class: 'number' }, bytes(memoryBytes)),
+      ),
+    ),
+  );
+  const source = parts.find(({ id }) => id === 'keys');
+  const fact = (label) => source?.facts.find((one) => one.label === label)?.value;
+  const loaded = fact('last load') ? `, last loaded ${ago(fact('last load'), nowMs)}` : '';
+  const from = settings.find(({ name }) => name.startsWith('auth.keys.'));
+  const place = from === undefined ? '' : `, ${from.name}: ${cut(from.value)}`;
+  say(byId('keys-about'), `${source?.text ?? ''}${loaded}${place}.`);
+  showOnce(byId('keys-body'), JSON.stringify([keys, Math.floor(nowMs / 10_000)]), () =>
+    keys.map(({ kid, algorithms, fingerprint, sinceMs }) =>
+      el(
+        'tr',
+        {},
+        el('th', { scope: 'row' }, el('code', {}, kid === null ? '(none)' : cut(kid, 80))),
+        el('td', {}, algorithms.join(', ')),
+        el('td', { class: 'secondary' }, el('code', {}, fingerprint ?? '(shared secret)')),
+        el('td', { title: fullTime(sinceMs) }, ago(sinceMs, nowMs)),
+      ),
+    ),
+  );
+}
+
+function startCensus(api) {
+  const button = byId('tokens-count');
+  const result = byId('tokens-result');
+  button.addEventListener('click', async () => {
+    button.disabled = true;
+    try {
+      show(result, censusElement(await api.get('api/refresh-tokens')));
+    } catch (fault) {
+      show(result, el('p', { class: fault.status === 404 ? 'quiet' : 'fault' }, fault.message));
+    }
+    button.disabled = false;
+  });
+}
+
+function censusElement({
+  tokens,
+  states,
+  families,
+  livingFamilies,
+  largestFamily,
+  subjects,
+  isWhole,
+  ...times
+}) {
+  const state = Object.entries(states).map(([name, times]) => `${count(times)} ${name}`);
+  const facts = [
+    ['Tokens', `${count(tokens)}${isWhole ? '' : ' counted, and there are more'}`],
+    ['States', state.join(', ')],
+    ['Families', `${count(families)} logins, ${count(livingFamilies)} with a token that still works`],
+    ['Largest family', plural(largestFamily, 'token')],
+    ['Users', count(subjects)],
+    [
+      'Issued',
+      tokens === 0 ? 'none' : `${fullTime(times.oldestIssuedMs)} to ${fullTime(times.newestIssuedMs)}`,
+    ],
+  ];
+  return el(
+    'dl',
+    { class: 'explanation' },
+    facts.map(([name, value]) => el('div', {}, el('dt', {}, name), el('dd', {}, value))),
+  );
+}
+
+function startPurge(api) {
+  const kind = byId('purge-kind');
+  const text = byId('purge-text');
+  const notify = (words, isBad) => {
+    byId('purge-notice').classList.toggle('bad', isBad);
+    say(byId('purge-notice'), words);
+  };
+  const follow = () => {
+    text.disabled = kind.value === 'all';
+  };
+  kind.addEventListener('change', follow);
+  byId('purge-form').addEventListener('submit', async (event) => {
+    event.preventDefault();
+    const value = text.value.trim();
+    if (kind.value !== 'all' && value === '') return text.focus();
+    const what = {
+      url: `what is cached of ${cut(value, 200)}`,
+      prefix: `every cached URL that begins with ${cut(value, 200)}`,
+      all: 'every cached URL',
+    }[kind.value];
+    if (!(await confirmAction(`This drops ${what}, in every replica. The shop is asked again.`, 'Drop it')))
+      return;
+    try {
+      await api.post('api/purge', kind.value === 'all' ? { all: true } : { [kind.value]: value });
+      notify(`Dropped ${what}.`, false);
+    } catch (fault) {
+      notify(fault.status === 404 ? 'The URL resolver is off: nothing is cached.' : fault.message, true);
+    }
+  });
+}
+
+/** The configuration in force; secrets were cut out before it came here. */
+function startSettings() {
+  let settings = [];
+  const refresh = () => {
+    const words = byId('config-search').value.trim().toLowerCase();
+    const isAll = byId('config-kind').value === 'all';
+    const wanted = settings.filter(
+      ({ name, value, isDefault }) =>
+        (isAll || !isDefault) && `${name} ${value}`.toLowerCase().includes(words),
+    );
+    say(byId('config-count'), `${plural(wanted.length, 'setting')} of ${count(settings.length)}`);
+    show(
+      byId('config-list'),
+      wanted.map(({ name, value, isDefault, isSecret, description }) =>
+        el(
+          'div',
+          {},
+          el('dt', {}, el('code', {}, name)),
+          el(
+            'dd',
+            {},
+            el('code', { 'data-secret': isSecret }, value),
+            isDefault && el('span', { class: 'tag' }, 'default'),
+            el('span', { class: 'quiet about' }, description.replaceAll('`', '')),
+          ),
+        ),
+      ),
+    );
+  };
+  byId('config-search').addEventListener('input', refresh);
+  byId('config-kind').addEventListener('change', refresh);
+  return (next) => {
+    settings = next;
+    refresh();
+  };
+}

@@ -1,0 +1,124 @@
+import { counter, type MetricSpec } from '../lib/component.ts';
+import type { Log } from '../telemetry/log.ts';
+import type { JsonEndpoint } from './admin-endpoint.ts';
+import { checkListInThread, type ListCheck } from './list-check.ts';
+
+/** What an edit of the list changed, whoever made it: an editor, a deployment, or the console. */
+export interface ListEdit {
+  readonly atMs: number;
+  /** Rows in force afterwards. */
+  readonly rows: number;
+  /** Rows in words, at most a hundred of each; the numbers are whole. */
+  readonly added: readonly string[];
+  readonly removed: readonly string[];
+  readonly changed: readonly string[];
+  /** Routes that no row names any more, or whose row asks for less than before. */
+  readonly looser: number;
+}
+
+type Difference = NonNullable<ListCheck['difference']>;
+
+export interface ListHistoryOptions {
+  readonly file: string;
+  readonly log: Log;
+  readonly now: () => number;
+}
+
+/** Edits that are kept, rows of each that are told, and rows of each that are logged. */
+const maxEdits = 50;
+const maxTold = 100;
+const maxLogged = 500;
+
+/**
+ * What became of the list since the start. Each edit that took effect is compared with what was in force before, in a
+ * thread of its own; what became looser is logged as a warning, row by row, whoever wrote the file.
+ */
+export class ListHistory {
+  readonly #options: ListHistoryOptions;
+  #edits: readonly ListEdit[] = [];
+  #counts = { edits: 0, looser: 0 };
+  #comparing: Promise<void> = Promise.resolve();
+
+  constructor(options: ListHistoryOptions) {
+    this.#options = options;
+  }
+
+  readonly metrics: readonly MetricSpec[] = [
+    counter('shopward_list_edits', 'Edits that changed what the list asks for.', () => this.#counts.edits),
+    counter(
+      'shopward_list_looser_rows',
+      'Routes that an edit left without a row, or whose row asks for less.',
+      () => this.#counts.looser,
+    ),
+  ];
+
+  /** The newest first. */
+  edits(): readonly ListEdit[] {
+    return this.#edits;
+  }
+
+  /** A text took effect in place of another. Resolves when it is told; never rejects. */
+  take(before: string, after: string): Promise<void> {
+    const atMs = this.#options.now();
+    this.#comparing = this.#comparing
+      .then(() => this.#compare(before, after, atMs))
+      .catch((fault: unknown) => {
+        this.#options.log.error({ event: 'fault', err: fault }, 'an edit of the list could not be compared');
+      });
+    return this.#comparing;
+  }
+
+  async #compare(before: string, after: string, atMs: number): Promise<void> {
+    const { file, log } = this.#options;
+    const { difference, rows } = await checkListInThread({ file, text: after, inForce: before });
+    if (difference === undefined) return;
+    const { added, removed, changed } = difference;
+    if (added.length + removed.length + changed.length === 0) return;
+    const looser = removed.length + changed.filter(({ isLooser }) => isLooser).length;
+    this.#counts.edits++;
+    this.#counts.looser += looser;
+    const edit: ListEdit = {
+      atMs,
+      rows,
+      added: added.slice(0, maxTold).map(({ id }) => id),
+      removed: removed.slice(0, maxTold).map(({ id }) => id),
+      changed: changed.slice(0, maxTold).map(changeText),
+      looser,
+    };
+    this.#edits = [edit, ...this.#edits].slice(0, maxEdits);
+    logDifference(log, difference);
+  }
+}
+
+function changeText({ after, what, isLooser }: Difference['changed'][number]): string {
+  return `${after.id} (${what.join(', ')}${isLooser ? ', asks for less' : ''})`;
+}
+
+function logDifference(log: Log, { added, removed, changed }: Difference): void {
+  const lines = [
+    ...removed.map(({ id }) => ({ row: id, change: 'removed', isLooser: true })),
+    ...changed.map(({ after, what, isLooser }) => ({ row: after.id, change: what.join(', '), isLooser })),
+    ...added.map(({ id }) => ({ row: id, change: 'added', isLooser: false })),
+  ].sort((a, b) => Number(b.isLooser) - Number(a.isLooser));
+  for (const { row, change, isLooser } of lines.slice(0, maxLogged)) {
+    const words = { event: 'list-row', row, change, looser: isLooser };
+    if (isLooser) log.warn(words, `${row} is protected less than before`);
+    else log.info(words, `${row}: ${change}`);
+  }
+  const rest = lines.slice(maxLogged);
+  if (rest.length === 0) return;
+  const looser = rest.filter(({ isLooser }) => isLooser).length;
+  log.warn(
+    { event: 'list-rows-not-logged', count: rest.length, looser },
+    `${rest.length} more rows were changed`,
+  );
+}
+
+/** `GET /api/list/history`: the edits since the start. */
+export function createListHistoryEndpoint(history: Pick<ListHistory, 'edits'>): JsonEndpoint {
+  return {
+    method: 'GET',
+    path: '/api/list/history',
+    run: () => ({ status: 200, body: { edits: history.edits() } }),
+  };
+}

@@ -1,0 +1,73 @@
+import { describe, expect, it } from 'vitest';
+import { ListHistory } from '../../src/admin/list-history.ts';
+import type { Log } from '../../src/telemetry/log.ts';
+
+interface Line {
+  readonly level: string;
+  readonly event?: string;
+  readonly row?: string;
+  readonly change?: string;
+  readonly looser?: boolean | number;
+  readonly count?: number;
+}
+
+function start() {
+  const lines: Line[] = [];
+  const write = (level: string) => (words: object) => void lines.push({ level, ...words });
+  const log = { info: write('info'), warn: write('warn'), error: write('error') } as unknown as Log;
+  let nowMs = 0;
+  const history = new ListHistory({ file: 'list.yaml', log, now: () => (nowMs += 1_000) });
+  const count = (name: string) => history.metrics.find((metric) => metric.name === name)?.value();
+  return { history, lines, count };
+}
+const listOf = (...rows: readonly string[]) =>
+  `groups:\n  Test:\n${rows.map((row) => `    - ${row}\n`).join('')}complete: true\n`;
+
+describe('the history of the list', () => {
+  it('tells each row that an edit changed, what became looser as a warning, and counts it', async () => {
+    const { history, lines, count } = start();
+    const scoped = '{ match: GET /scoped, scopes: [admin] }';
+    await history.take(
+      listOf('GET /carts', 'GET /orders', scoped),
+      listOf('GET /orders', 'GET /new', 'GET /scoped'),
+    );
+    expect(lines.map(({ level, row, looser }) => [level, row, looser])).toEqual([
+      ['warn', 'GET /carts', true],
+      ['warn', 'GET /scoped', true],
+      ['info', 'GET /new', false],
+    ]);
+    expect(history.edits()).toEqual([
+      {
+        atMs: 1_000,
+        rows: 3,
+        added: ['GET /new'],
+        removed: ['GET /carts'],
+        changed: ['GET /scoped (scopes, asks for less)'],
+        looser: 2,
+      },
+    ]);
+    expect([count('shopward_list_edits'), count('shopward_list_looser_rows')]).toEqual([1, 2]);
+  });
+
+  it('says nothing of an edit that asks for the same', async () => {
+    const { history, lines, count } = start();
+    await history.take(listOf('GET /carts'), `# a remark\n${listOf('GET /carts')}`);
+    expect([history.edits().length, lines.length, count('shopward_list_edits')]).toEqual([0, 0, 0]);
+  });
+
+  it('keeps the newest fifty, a hundred rows of each, and logs five hundred', async () => {
+    const { history, lines } = start();
+    const many = Array.from({ length: 600 }, (_, i) => `GET /rows-${i}`);
+    await history.take(listOf(...many), listOf('GET /one'));
+    expect(history.edits()[0]).toMatchObject({ looser: 600, rows: 1 });
+    expect(history.edits()[0]?.removed.length).toBe(100);
+    expect(lines.filter(({ event }) => event === 'list-row').length).toBe(500);
+    expect(lines.at(-1)).toMatchObject({ event: 'list-rows-not-logged', count: 101, looser: 100 });
+    for (let i = 0; i < 55; i++) {
+      void history.take(listOf(`GET /a${i}`), listOf(`GET /a${i + 1}`));
+    }
+    await history.take(listOf('GET /a'), listOf('GET /b'));
+    expect(history.edits().length).toBe(50);
+    expect(history.edits()[0]?.added).toEqual(['GET /b']);
+  });
+});
