@@ -1,7 +1,8 @@
 import { createAuthenticate } from '../access/authenticate.ts';
 import { createAccessTokenFilter, createAccessTokenMatcher } from '../access/filter.ts';
+import type { KeySource } from '../access/key-source.ts';
 import { createSigningKeys, type SigningKeys } from '../access/signing-keys.ts';
-import { TokenVerifier } from '../access/token-verifier.ts';
+import { TokenVerifier, type TokenVerifierOptions } from '../access/token-verifier.ts';
 import { WatchedList } from '../access/watched-list.ts';
 import type { Config } from '../config/schema.ts';
 import { gauge } from '../lib/component.ts';
@@ -17,7 +18,7 @@ interface Access {
 
 /** What is protected, and who may pass. `protectedList` is the text of the list, as it was checked with the configuration. */
 export function createAccess(config: Config, protectedList: string, isWatched: boolean, log: Log): Access {
-  const { auth, limits } = config;
+  const { auth } = config;
   const list = new WatchedList({
     file: config.protectedResources,
     text: protectedList,
@@ -27,16 +28,7 @@ export function createAccess(config: Config, protectedList: string, isWatched: b
   });
   const keys = createSigningKeys(auth, Date.now, log);
   const verifier = new TokenVerifier({
-    algorithms: auth.algorithms,
-    keySource: keys.source,
-    subject: auth.subject,
-    issuer: auth.issuer,
-    audience: auth.audience,
-    clockToleranceMs: auth.clockTolerance,
-    maxTokenAgeMs: auth.maxTokenAge === 'none' ? undefined : auth.maxTokenAge,
-    // A flood of new tokens leaves room for those that are remembered.
-    maxVerifying: Math.ceil(limits.inFlight / 2),
-    now: Date.now,
+    ...verifierOptions(config, keys.source, Date.now),
     onVerified: createSubjectWatch(auth.subject, log),
   });
   const accessToken = createAccessTokenFilter(
@@ -58,6 +50,26 @@ export function createAccess(config: Config, protectedList: string, isWatched: b
       ],
       close: () => verifier.close(),
     },
+  };
+}
+
+/** What a configuration asks of access tokens; for whoever verifies one. */
+export function verifierOptions(
+  { auth, limits }: Pick<Config, 'auth' | 'limits'>,
+  keySource: KeySource,
+  now: () => number,
+): TokenVerifierOptions {
+  return {
+    algorithms: auth.algorithms,
+    keySource,
+    subject: auth.subject,
+    issuer: auth.issuer,
+    audience: auth.audience,
+    clockToleranceMs: auth.clockTolerance,
+    maxTokenAgeMs: auth.maxTokenAge === 'none' ? undefined : auth.maxTokenAge,
+    // A flood of new tokens leaves room for those that are remembered.
+    maxVerifying: Math.ceil(limits.inFlight / 2),
+    now,
   };
 }
 

@@ -1,5 +1,6 @@
 import http from 'node:http';
 import { loadConfig } from '../config/load.ts';
+import { parseJsonObject } from '../lib/json.ts';
 import { formatProblem } from '../lib/problem.ts';
 import { badConfiguration, badUsage, type CommandIo, type CommonChoice, processIo } from './command-io.ts';
 import { reachableHost } from './quick-health.ts';
@@ -79,4 +80,16 @@ export function askAdmin(
     request.on('error', () => resolve({ status: 0, body: '' }));
     request.end(body === undefined ? undefined : JSON.stringify(body));
   });
+}
+
+/** The record of one request among the last decisions of the running proxy; undefined: it is not there, or nobody answers. */
+export async function findDecision(
+  admin: Parameters<typeof askAdmin>[0],
+  id: string,
+): Promise<string | undefined> {
+  const query = new URLSearchParams({ id, limit: '200' });
+  const { status, body } = await askAdmin(admin, 'GET', `/api/decisions/search?${query}`);
+  const decisions = status === 200 ? parseJsonObject(body)?.decisions : undefined;
+  const found = Array.isArray(decisions) ? decisions.find((one) => one?.requestId === id) : undefined;
+  return found === undefined ? undefined : JSON.stringify(found);
 }

@@ -22,6 +22,8 @@ export interface CommandIo {
   out(text: string): void;
   /** Why it could not be had, on standard error. */
   err(text: string): void;
+  /** Standard input, where a verb reads it. Left out: there is none. */
+  readonly input?: AsyncIterable<Uint8Array | string>;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
 }
@@ -29,9 +31,25 @@ export interface CommandIo {
 export const processIo: CommandIo = {
   out: (text) => void process.stdout.write(`${escapeControls(text)}\n`),
   err: (text) => void process.stderr.write(`${escapeControls(text)}\n`),
+  // Not opened before a verb reads it: a process that only serves has no business with it.
+  get input() {
+    return process.stdin;
+  },
   env: process.env,
   cwd: process.cwd(),
 };
+
+/** Standard input as text; what comes beyond `mostBytes` is not read. */
+export async function readInput({ input }: CommandIo, mostBytes: number): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of input ?? []) {
+    chunks.push(Buffer.from(chunk));
+    bytes += chunk.length;
+    if (bytes >= mostBytes) break;
+  }
+  return Buffer.concat(chunks).subarray(0, mostBytes).toString('utf8');
+}
 
 /** Control characters but line feed and tab, line separators of Unicode, and what turns the direction of text. */
 const controls = /[^\P{Cc}\n\t]|[\u2028\u2029\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]/gu;

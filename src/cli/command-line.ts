@@ -37,6 +37,7 @@ export async function runCommandLine(argv: readonly string[]): Promise<void> {
 /** Verbs with much to declare, each in its own file. */
 const large: Readonly<Record<string, () => Promise<(program: Command) => void>>> = {
   explain: async () => (await import('./explain.ts')).declareExplain,
+  token: async () => (await import('./token.ts')).declareToken,
   protected: async () => (await import('./protected.ts')).declareProtected,
   verify: async () => (await import('./verify.ts')).declareVerify,
 };

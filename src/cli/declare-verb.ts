@@ -73,8 +73,29 @@ const helpTexts: Readonly<Record<string, HelpText>> = {
       `shopward explain 'PATCH https://api.shop.example/carts/17?include=items'`,
       `shopward explain '"POST /carts/17/items HTTP/1.1" 401 71 "-" "curl/8.5.0"'`,
       `shopward explain POST /carts/17 -H 'Content-Type: text/plain' --json`,
+      'shopward explain 1b4e28ba-2fa1-4d2b-883f-0016d3cca427 --log /var/log/shopward.log',
+      'shopward explain session.har',
+      'pbpaste | shopward explain -',
     ],
-    exits: { 0: 'explained, whatever would happen', 2: badUsage, 78: badConfiguration },
+    exits: { 0: 'explained, whatever would happen', 1: 'no such request', 2: badUsage, 78: badConfiguration },
+  },
+  token: {
+    before: [
+      'The checks are those of the proxy, in its order, by the clock of this machine and with the keys of the configuration.',
+      'Neither the signature nor a claim that the configuration does not check is printed, unless --claims asks for claims.',
+    ],
+    examples: [
+      'shopward token < token.txt',
+      "pbpaste | shopward token --path 'PATCH /carts/17'",
+      'shopward token --scope analyst --json -',
+    ],
+    exits: {
+      0: 'accepted',
+      1: 'refused',
+      2: badUsage,
+      69: 'its keys cannot be had',
+      78: badConfiguration,
+    },
   },
   protected: {
     examples: ['shopward protected list', 'shopward protected diff old.yaml new.yaml'],

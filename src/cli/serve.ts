@@ -14,7 +14,7 @@ import {
   processIo,
   version,
 } from './command-io.ts';
-import { explainForConsole } from './console-explain.ts';
+import { explainForConsole } from './explain/explain-pasted.ts';
 import { fileValidators } from './file-validators.ts';
 
 /** Runs the proxy until SIGTERM or SIGINT, then drains. Resolves to the exit code. */

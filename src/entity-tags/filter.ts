@@ -63,6 +63,16 @@ export function createEntityTagMatcher(
       if (rule === 'read' || rule === 'creation') return false;
       return isObserved || (rule !== 'collection-write' && !isRejection(preconditionOf(match, request)));
     },
+    foresee(match, request) {
+      const rule = match === 'lenient' ? 'read' : ruleOf(match, request);
+      if (match === 'lenient' || rule === 'read' || rule === 'creation') return undefined;
+      const precondition = preconditionOf(match, request);
+      if (isRejection(precondition)) return precondition;
+      if (rule === 'collection-write') return reject('collection-write');
+      return precondition === null
+        ? undefined
+        : 'If-Match is there; whether it is the current tag, the store knows';
+    },
     describe,
   };
 }

@@ -33,6 +33,11 @@ export interface Matcher<Match = unknown> {
   match(request: CanonicalRequest): Match | Rejection | undefined;
   /** What `run` refuses in any mode and whoever asks, where the match alone says so. */
   refusal?(match: Match): Rejection | undefined;
+  /**
+   * What `run` refuses by fields and body alone, whatever the store says; or, in words, what it looks for in them. For
+   * `explain`, which has a whole request before it.
+   */
+  foresee?(match: Match, request: CanonicalRequest, body: Buffer): Rejection | string | undefined;
   /** Whether the whole body must have been read before `run`. Default: no, it streams. */
   wantsBody?(match: Match, request: CanonicalRequest, isObserved: boolean): boolean;
   /** The match in words, for `explain`. */

@@ -11,7 +11,7 @@ import {
 } from './context.ts';
 import { compileTokenEndpoints, hasBody, type TokenEndpoint, type TokenRequest } from './endpoints.ts';
 import { issueHooks } from './issue.ts';
-import { readType } from './plain-fields.ts';
+import { type NotPlain, readType } from './plain-fields.ts';
 import { beginRefresh } from './refresh.ts';
 import { refuseNotPlain } from './refusals.ts';
 import { RetryQueue } from './retry-queue.ts';
@@ -53,6 +53,14 @@ export function createTokenMatcher(endpoints: readonly TokenEndpoint[], paths: P
     match: compileTokenEndpoints(endpoints, paths),
     wantsBody: ({ refreshes, otherMethod }, request) =>
       refreshes.length > 0 || (otherMethod.length > 0 && hasBody(request)),
+    foresee(meaning, request, body) {
+      const candidate = candidateOf(request, body, meaning);
+      if ('notPlain' in candidate) return notPlainRefusal(meaning, candidate.notPlain);
+      if (meaning.refreshes.length === 0) return undefined;
+      return candidate.token === undefined
+        ? 'the request holds no refresh token'
+        : 'the request holds a refresh token; whether it is still good, the store knows';
+    },
     describe({ issues, refreshes, revokes }) {
       const kinds = [
         ...(issues.length > 0 ? (['issue'] as const) : []),
@@ -108,8 +116,7 @@ export function createRefreshTokens(matcher: TokenMatcher, options: RefreshToken
       const candidate = candidateOf(request, body, meaning);
       if ('notPlain' in candidate) {
         emit('refused-not-plain');
-        const [endpoint] = [...refreshes, ...meaning.otherMethod, ...issues];
-        const refusal = refuseNotPlain(endpoint?.format ?? 'json-api', candidate.notPlain);
+        const refusal = notPlainRefusal(meaning, candidate.notPlain);
         if (!isObserved) return refusal;
         return {
           ...issueHooks(context, [...issues, ...refreshes], request, isObserved),
@@ -133,6 +140,12 @@ export function createRefreshTokens(matcher: TokenMatcher, options: RefreshToken
     stats: () => ({ events: { ...events }, delayedWrites: retries.waiting }),
     close: () => retries.close(),
   };
+}
+
+/** In the words of the endpoint that the request seems to mean. */
+function notPlainRefusal({ refreshes, otherMethod, issues }: TokenRequest, why: NotPlain): Rejection {
+  const [endpoint] = [...refreshes, ...otherMethod, ...issues];
+  return refuseNotPlain(endpoint?.format ?? 'json-api', why);
 }
 
 /** What the request gives the shop to refresh; by another method than the endpoint's that is nothing. */

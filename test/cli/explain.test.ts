@@ -248,6 +248,7 @@ describe('explain prints', () => {
     expect((await explain(['POST /x?_method=DELETE'])).out).toEqual([
       'POST /x?_method=DELETE',
       '  refused         400 code method-override: Method override is not accepted.',
+      '  see             docs/reasons.md#method-override',
       '  forwarded       no: the upstream is not asked',
     ]);
   });
@@ -259,7 +260,9 @@ describe('explain prints', () => {
       'filters',
       'forward',
       'notes',
+      'observed',
       'ownEndpoint',
+      'record',
       'refreshTokens',
       'refusal',
       'request',

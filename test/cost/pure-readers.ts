@@ -3,7 +3,8 @@ import path from 'node:path';
 import { readKeyDocument } from '../../src/access/key-document.ts';
 import { compileProtectedList } from '../../src/access/protected-list.ts';
 import { parseProtectedList } from '../../src/access/protected-list-document.ts';
-import { explainForConsole } from '../../src/cli/console-explain.ts';
+import { explainForConsole } from '../../src/cli/explain/explain-pasted.ts';
+import { readPastedToken } from '../../src/cli/explain/pasted-request.ts';
 import { validateConfig } from '../../src/config/load.ts';
 import type { Config } from '../../src/config/schema.ts';
 import { parseSourceDocument, substituteReferences } from '../../src/config/source-document.ts';
@@ -60,6 +61,25 @@ const listValue: Frame = (text) =>
   `groups:\n  A:\n    - { match: ${JSON.stringify(`GET /${text}`)} }\ncomplete: true\n`;
 const jsonUrl: Frame = (text) =>
   JSON.stringify([{ url: `/${text}`, entityType: 'cms-pages', entityId: '1' }]);
+
+const harEntry: Frame = (text) =>
+  JSON.stringify({
+    request: {
+      method: 'POST',
+      url: `https://s/${text}`,
+      headers: [{ name: text, value: text }],
+      postData: { text },
+    },
+  });
+const logRecord: Frame = (text) =>
+  JSON.stringify({
+    requestId: text,
+    method: 'GET',
+    path: `/${text}`,
+    decision: 'refused',
+    status: 401,
+    rejection: text,
+  });
 
 const mapping = (format: 'json' | 'yaml', text: string) => readDocument(text, format, new ProblemList());
 const csv = (text: string) => {
@@ -123,6 +143,22 @@ const rows: readonly Row[] = [
   ['a fault of Redis', body, (text) => toRedisFault(Object.assign(new Error(text), { name: 'ReplyError' }))],
   ['an address of Redis', 16_384, (text) => attempt(() => parseRedisUrl(`redis://${text}`))],
   ['a text pasted for explain', 16_384, (text) => explainForConsole('GET', text, config, list)],
+  ['a curl command', 16_384, (text) => explainForConsole('GET', `curl ${text}`, config, list)],
+  [
+    'a curl command in quotes',
+    16_384,
+    (text) => explainForConsole('GET', `curl -H '${text}' "${text}`, config, list),
+  ],
+  ['a curl command of cmd', 16_384, (text) => explainForConsole('GET', `curl ^"${text}^"`, config, list)],
+  ['a call of fetch', 16_384, (text) => explainForConsole('GET', `fetch(${text}`, config, list)],
+  [
+    'the options of fetch',
+    16_384,
+    (text) => explainForConsole('GET', `fetch("/",{"a":${text}`, config, list),
+  ],
+  ['a HAR entry', 16_384, (text) => explainForConsole('GET', harEntry(text), config, list)],
+  ['a record of our log', 16_384, (text) => explainForConsole('GET', logRecord(text), config, list)],
+  ['a pasted token', 16_384, readPastedToken],
 ];
 
 /** Read in threads, or before anybody is served. */

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { stringify } from 'yaml';
 import { secretsOf } from '../../src/app/secrets.ts';
 import { createApp } from '../../src/app.ts';
-import { explainForConsole } from '../../src/cli/console-explain.ts';
+import { explainForConsole } from '../../src/cli/explain/explain-pasted.ts';
 import { fileValidators } from '../../src/cli/file-validators.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { createLog } from '../../src/telemetry/log.ts';

@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { inspectionReasons } from '../../src/access/token-inspection.ts';
+import { reasonPlace } from '../../src/cli/explain/explanation.ts';
 import { buildRejections } from '../../src/http/rejection.ts';
 
 const root = path.join(import.meta.dirname, '../..');
@@ -10,6 +12,8 @@ const keys = new Set(
     ([, key = '']) => key,
   ),
 );
+
+const ofTokenReasons = /### What is wrong with a token[\s\S]*?(?=\n## )/.exec(page)?.[0] ?? '';
 
 describe('docs/reasons.md', () => {
   const rows = new Map(
@@ -25,7 +29,23 @@ describe('docs/reasons.md', () => {
   });
 
   it('has no other row', () => {
-    expect([...rows.keys()].toSorted()).toEqual(Object.keys(buildRejections()).toSorted());
+    const ofTokens = ofTokenReasons.split('\n').filter((line) => line.startsWith('| <a '));
+    expect(rows.size).toBe(Object.keys(buildRejections()).length + ofTokens.length);
+  });
+
+  it.each(inspectionReasons.filter((reason) => !['form', 'header', 'payload'].includes(reason)))(
+    'has %s of a token, and it is found there',
+    (reason) => {
+      expect(ofTokenReasons).toContain(`| <a id="${reason}"></a>\`${reason}\` |`);
+      const place = reasonPlace('access-token-invalid', reason);
+      expect(place).toBe(`docs/reasons.md#${reason}`);
+    },
+  );
+
+  it('gives each refusal a place, also with a reason that has none', () => {
+    for (const name of Object.keys(buildRejections()) as (keyof ReturnType<typeof buildRejections>)[]) {
+      expect(reasonPlace(name, 'whatever')).toBe(`docs/reasons.md#${name}`);
+    }
   });
 
   it('names keys of the configuration that exist', () => {

@@ -1,9 +1,11 @@
+import type { TokenInspection } from '../../access/token-inspection.ts';
 import type { ReadingStep } from '../../http/path-table.ts';
+import { isRejection } from '../../http/rejection.ts';
 import type { ExplainedRow, Explanation, Refusal } from './explanation.ts';
 
 /** The explanation for people: one fact a line, its name in front. */
 export function explanationText(explanation: Explanation, notes: readonly string[]): string[] {
-  const { request, canonicalPath, refusal, rows, whyNot, verdict, filters, forward } = explanation;
+  const { request, canonicalPath, refusal, observed, rows, whyNot, verdict, filters, forward } = explanation;
   const lines = [`${request.method} ${request.target}`];
   const say = (name: string, text: string) => lines.push(`  ${name.padEnd(15)} ${text}`);
   for (const note of notes) say('as pasted', note);
@@ -13,6 +15,7 @@ export function explanationText(explanation: Explanation, notes: readonly string
   if (verdict === 'refused' && refusal !== null) {
     say('refused', speak(refusal));
     if (refusal.reason !== undefined) say('because', refusal.reason);
+    say('see', refusal.see);
     say('forwarded', 'no: the upstream is not asked');
     return lines;
   }
@@ -23,8 +26,17 @@ export function explanationText(explanation: Explanation, notes: readonly string
   say(verdict, verdictText(explanation));
   for (const row of rows) say('row', rowText(row));
   for (const why of whyNot) say('why not', why);
-  for (const { name, label = name, text } of filters) say(label, text);
-  if (refusal !== null) say('then refused', speak(refusal));
+  for (const { name, label = name, text, found } of filters) {
+    say(label, text);
+    if (found !== undefined) say(label, found);
+  }
+  const { inspection } = explanation.token;
+  if (inspection !== null) say('its token', tokenText(inspection));
+  if (observed !== null) say('only noted', `${speak(observed)}${because(observed)}, see ${observed.see}`);
+  if (refusal !== null) {
+    say('then refused', `${speak(refusal)}${because(refusal)}`);
+    say('see', refusal.see);
+  }
   if (forward === null) say('forwarded', 'no: the upstream is not asked');
   else say('forwarded', `${forward.method} ${forward.target} to ${forward.upstream}`);
   return lines;
@@ -66,6 +78,17 @@ const stepTexts: Readonly<Record<ReadingStep, string>> = {
   'empty-id': 'with an empty id',
   'longer-path': 'as the end of a longer path',
 };
+
+/** The check that failed, in the words of `shopward token`. */
+function tokenText({ checks, verdict }: TokenInspection): string {
+  const failed = checks.find(({ outcome }) => outcome === 'failed');
+  if (failed !== undefined) return `refused by its ${failed.name}: ${failed.text}`;
+  return isRejection(verdict) ? `not judged: ${verdict.reason ?? verdict.rejection}` : 'every check passes';
+}
+
+function because({ reason }: Refusal): string {
+  return reason === undefined ? '' : ` (${reason})`;
+}
 
 function speak({ status, code, detail }: Refusal): string {
   return `${status} code ${code}: ${detail}`;

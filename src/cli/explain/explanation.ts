@@ -1,4 +1,6 @@
+import { readBearerCredentials } from '../../access/bearer-credentials.ts';
 import { type ProtectedList, resourceId } from '../../access/protected-list.ts';
+import type { TokenInspection } from '../../access/token-inspection.ts';
 import type { FilterDefinition } from '../../app/filter-definition.ts';
 import { compileRules } from '../../app/filter-definition.ts';
 import { filterDefinitions } from '../../app/filters.ts';
@@ -18,12 +20,16 @@ import type { FilterDescription, Matcher } from '../../proxy/filter.ts';
 import { type ForwardPlan, knownRefusal, type PlannedFilter, plan } from '../../proxy/plan.ts';
 import { explainMiss } from './nearest-rows.ts';
 
-interface AskedRequest {
+export interface AskedRequest {
   readonly method: string;
   readonly target: string;
   readonly host: string;
   /** Further fields, flat. */
-  readonly fields?: FieldList;
+  readonly fields?: FieldList | undefined;
+  readonly body?: string | undefined;
+  readonly version?: '1.0' | '1.1' | undefined;
+  /** Fields and body are all that there are, and what they decide is decided; otherwise they are not known. */
+  readonly isWhole?: boolean | undefined;
 }
 
 /** A refusal as the client sees it. */
@@ -34,6 +40,8 @@ export interface Refusal {
   readonly detail: string;
   /** A word that says more, for the log. */
   readonly reason?: string;
+  /** Where its cause and its cure are described. */
+  readonly see: string;
 }
 
 /**
@@ -56,12 +64,16 @@ export interface Explanation {
     readonly observed: boolean;
     readonly missing: Refusal | null;
     readonly invalid: Refusal | null;
+    /** What the proxy's verifier says of the request's own token; null: there is none, or it was not asked. */
+    readonly inspection: TokenInspection | null;
   };
+  /** What observe mode lets pass of a request that is known whole. */
+  readonly observed: Refusal | null;
   readonly rows: readonly ExplainedRow[];
   /** Why no row is met. */
   readonly whyNot: readonly string[];
   /** Every filter that has a say in it, in their order. */
-  readonly filters: readonly (FilterDescription & { readonly name: string })[];
+  readonly filters: readonly (FilterDescription & { readonly name: string; readonly found?: string })[];
   /** What `filters` says of entity tags. */
   readonly entityTags: EntityTagExplanation | null;
   /** What it may do to refresh tokens: of `issue`, `exchange` and `revoke` several, where one path does. */
@@ -92,6 +104,29 @@ export interface ExplainedRow {
   readonly decides: boolean;
 }
 
+function emptyExplanation({ method, target, host }: AskedRequest): Explanation {
+  return {
+    request: { method, target, host },
+    verdict: 'open',
+    canonicalPath: null,
+    refusal: null,
+    ownEndpoint: null,
+    token: noToken,
+    observed: null,
+    rows: [],
+    whyNot: [],
+    filters: [],
+    entityTags: null,
+    refreshTokens: [],
+    forward: null,
+  };
+}
+
+const noToken = {
+  ...{ needed: false, scopes: [], observed: false },
+  ...{ missing: null, invalid: null, inspection: null },
+} as const;
+
 /** Pure: the proxy's own canonical request and its own plan, without a request being made. */
 export function explainRequest(
   asked: AskedRequest,
@@ -100,21 +135,7 @@ export function explainRequest(
   definitions: readonly FilterDefinition[] = filterDefinitions,
 ): Explanation {
   const rejections = buildRejections(config.rejections);
-  const { method, target, host } = asked;
-  const nothing: Explanation = {
-    request: { method, target, host },
-    verdict: 'open',
-    canonicalPath: null,
-    refusal: null,
-    ownEndpoint: null,
-    token: { needed: false, scopes: [], observed: false, missing: null, invalid: null },
-    rows: [],
-    whyNot: [],
-    filters: [],
-    entityTags: null,
-    refreshTokens: [],
-    forward: null,
-  };
+  const nothing = emptyExplanation(asked);
   const request = canonicaliseAsked(asked, config);
   if (isRejection(request))
     return { ...nothing, verdict: 'refused', refusal: refusalOf(request, rejections) };
@@ -137,13 +158,88 @@ export function explainRequest(
       filters: [filter],
     };
   }
-  return {
+  const foreseen = asked.isWhole ? foresee(planned, request, asked.body) : noForesight;
+  const filters = planned.filters.map((one) => {
+    const found = foreseen.found.get(one.filter.name);
+    return found === undefined ? describe(one) : { ...describe(one), found };
+  });
+  const explanation: Explanation = {
     ...nothing,
     canonicalPath,
     ...explainToken(planned, request, list, rejections),
-    ...explainFilters(planned, planned.filters.map(describe), rejections),
+    ...explainFilters(planned, filters, rejections),
     ...explainForward(planned, request, config, rejections),
   };
+  const { refusal } = foreseen;
+  return refusal === undefined
+    ? explanation
+    : withRefusal(explanation, refusalOf(refusal, rejections), planned.isObserved);
+}
+
+/** The same where this is refused as well; observe mode only notes it. The first refusal counts. */
+function withRefusal(explanation: Explanation, refusal: Refusal, isObserved: boolean): Explanation {
+  if (explanation.refusal !== null) return explanation;
+  return isObserved
+    ? { ...explanation, observed: explanation.observed ?? refusal }
+    : { ...explanation, refusal, forward: null };
+}
+
+interface Foreseen {
+  readonly refusal?: Rejection | undefined;
+  /** Name of a filter -> what it finds in fields and body. */
+  readonly found: ReadonlyMap<string, string>;
+}
+
+const noForesight: Foreseen = { found: new Map() };
+
+/** What fields and body decide, in the order of the pipeline: the credentials' form, then the filters. */
+function foresee(planned: ForwardPlan<Matcher>, request: CanonicalRequest, body = ''): Foreseen {
+  const found = new Map<string, string>();
+  const credentials = planned.token === 'none' ? undefined : readBearerCredentials(request.fields);
+  let refusal = isRejection(credentials) ? credentials : undefined;
+  for (const { filter, match } of planned.filters) {
+    const seen = filter.foresee?.(match, request, Buffer.from(body));
+    if (typeof seen === 'string') found.set(filter.name, seen);
+    else refusal ??= seen;
+  }
+  return { refusal, found };
+}
+
+/** The access token of a request that is known whole, where one is needed. */
+export function tokenToInspect(asked: AskedRequest, { token, verdict }: Explanation): string | undefined {
+  if (!asked.isWhole || !token.needed || verdict !== 'protected') return undefined;
+  const credentials = readBearerCredentials(asked.fields ?? []);
+  return isRejection(credentials) ? undefined : credentials.token;
+}
+
+/** The same with what the verifier says of its token: a bad one is refused before any filter is asked. */
+export function withInspection(
+  explanation: Explanation,
+  inspection: TokenInspection,
+  config: Config,
+): Explanation {
+  const { verdict } = inspection;
+  const token = { ...explanation.token, inspection };
+  if (!isRejection(verdict)) return { ...explanation, token };
+  const refusal = refusalOf(verdict, buildRejections(config.rejections));
+  const isSoft = explanation.token.observed && verdict.rejection !== 'keys-unavailable';
+  return isSoft
+    ? { ...explanation, token, observed: refusal }
+    : { ...explanation, token, refusal, forward: null };
+}
+
+/** What a record of the log says of a request that was refused before it was understood: there is nothing to plan. */
+export function explainMalformed(
+  asked: AskedRequest,
+  record: { readonly rejection: RejectionName; readonly reason?: string | undefined },
+  config: Config,
+): Explanation {
+  const { rejection, reason } = record;
+  const refusal = refusalOf(
+    reason === undefined ? { rejection } : { rejection, reason },
+    buildRejections(config.rejections),
+  );
+  return { ...emptyExplanation(asked), verdict: 'refused', refusal };
 }
 
 function explainFilters(
@@ -176,7 +272,7 @@ function explainForward(
 
 /** As it would come over the wire, from a machine that nobody trusts. */
 export function canonicaliseAsked(
-  { method, target, host, fields = [] }: AskedRequest,
+  { method, target, host, fields = [], body, version, isWhole = false }: AskedRequest,
   config: Pick<PartialConfig, 'request' | 'limits'>,
 ) {
   const rules = buildRequestRules({
@@ -187,9 +283,18 @@ export function canonicaliseAsked(
   const has = (name: string) => fields.some((part, i) => i % 2 === 0 && part.toLowerCase() === name);
   const rawHeaders = [...fields];
   if (!has('host')) rawHeaders.push('Host', host);
+  if (body !== undefined && !has('content-length') && !has('transfer-encoding'))
+    rawHeaders.push('Content-Length', String(Buffer.byteLength(body)));
   // Without a type a POST counts as a form, and as every method of its path: not what is meant.
-  if (!has('content-type') && method !== 'GET') rawHeaders.push('Content-Type', 'application/vnd.api+json');
-  const head = { method, url: target, rawHeaders, httpVersionMajor: 1, httpVersionMinor: 1 };
+  if (!has('content-type') && method !== 'GET' && !isWhole)
+    rawHeaders.push('Content-Type', 'application/vnd.api+json');
+  const head = {
+    method,
+    url: target,
+    rawHeaders,
+    httpVersionMajor: 1,
+    httpVersionMinor: version === '1.0' ? 0 : 1,
+  };
   return canonicaliseRequest(head, { address: '127.0.0.1', isTls: false, isTrusted: false }, rules);
 }
 
@@ -202,7 +307,7 @@ function explainToken(
   if (token === 'none') {
     return {
       verdict: 'open',
-      token: { needed: false, scopes: [], observed: false, missing: null, invalid: null },
+      token: noToken,
       rows: [],
       whyNot: explainMiss(request, list),
     };
@@ -216,6 +321,7 @@ function explainToken(
       observed: isObserved,
       missing: refusalOf({ rejection: 'access-token-missing' }, rejections),
       invalid: refusalOf({ rejection: 'access-token-invalid' }, rejections),
+      inspection: null,
     },
     rows: token.rows.map((row) => ({
       row: resourceId(row),
@@ -232,10 +338,37 @@ function explainToken(
   };
 }
 
+/** What a token may lack has paragraphs of its own. */
+const tokenRejections: readonly RejectionName[] = [
+  'access-token-invalid',
+  'insufficient-scope',
+  'keys-unavailable',
+];
+const tokenReasons: ReadonlySet<string> = new Set([
+  ...'too-long scheme other-scheme repeated malformed algorithm critical unknown-key keys signature'.split(
+    ' ',
+  ),
+  ...'no-expiry claims expired not-before issued-in-future no-issue-time too-old issuer audience'.split(' '),
+  ...'subject scope'.split(' '),
+]);
+
+/** Where a refusal has its paragraph. */
+export function reasonPlace(rejection: RejectionName, reason = ''): string {
+  const isOfToken = tokenRejections.includes(rejection) && tokenReasons.has(reason);
+  return `docs/reasons.md#${isOfToken ? reason : rejection}`;
+}
+
 function refusalOf(
   { rejection, reason }: Pick<Rejection, 'rejection' | 'reason'>,
   rejections: Rejections,
 ): Refusal {
   const { status, code, detail } = rejections[rejection];
-  return { rejection, status, code, detail, ...(reason !== undefined && { reason }) };
+  return {
+    rejection,
+    status,
+    code,
+    detail,
+    ...(reason !== undefined && { reason }),
+    see: reasonPlace(rejection, reason),
+  };
 }

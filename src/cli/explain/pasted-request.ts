@@ -1,14 +1,36 @@
-import { isObject, parseJsonObject } from '../../lib/json.ts';
+import { isCompactToken } from '../../access/bearer-credentials.ts';
+import { isObject, type JsonObject, parseJsonObject } from '../../lib/json.ts';
+import { readFetch, readHar } from './pasted-code.ts';
+import { type PastedParts, readCurl } from './pasted-command.ts';
 
 /** What a text that somebody pasted asks for. */
-interface PastedRequest {
+export interface PastedRequest {
   /** Undefined: the text names none. */
   readonly method: string | undefined;
   /** The request target as it would stand on the wire. */
   readonly target: string;
   readonly host: string;
+  readonly version?: '1.0' | '1.1';
+  /** Flat. */
+  readonly fields?: readonly string[];
+  readonly body?: string | undefined;
+  /** Fields and body are all that there are: the text is the request, not a line about it. */
+  readonly isWhole?: boolean;
+  /** What a record of our own log says became of it. */
+  readonly record?: PastedRecord;
   /** How the text was read, where that is not plain to see. */
   readonly notes: readonly string[];
+}
+
+/** The end of a request, as our log or the console has it. */
+export interface PastedRecord {
+  readonly requestId: string;
+  readonly decision: string;
+  readonly status: number;
+  readonly rejection: string | undefined;
+  readonly reason: string | undefined;
+  /** What observe mode let pass. */
+  readonly observed: string | undefined;
 }
 
 const logLine = /["'`]([A-Za-z]+) ([^\s"]+) HTTP\/\d(?:\.\d)?["'`]/;
@@ -23,16 +45,48 @@ const enclosing: ReadonlyMap<string, string> = new Map([
   ['(', ')'],
 ]);
 
+/** The access token that a text is, alone or with its scheme; undefined: it is something else. */
+export function readPastedToken(pasted: string): string | undefined {
+  const text = pasted.trim();
+  const start = /^(?:authorization: *)?(?:bearer +)?/i.exec(text)?.[0].length ?? 0;
+  const token = text.slice(start);
+  return start + token.length > 0 && token.startsWith('ey') && isCompactToken(token) ? token : undefined;
+}
+
 /**
- * Reads a request as people copy it: `GET /x`, a request line with its version, a line of an access log (a JSON record
- * too) or of curl's output, a curl command, a whole URL, in quotes, with the escapes of JSON, HTML or a log. Only what cannot be meant is changed, and a
- * note says so: a path with `..` or a backslash stays what it is.
+ * Reads a request as people copy it: `GET /x`, a request line with its version, a line of an access log or of curl's
+ * output, a record of a JSON log, a curl command, a call of fetch, a HAR file or one entry of it, a whole URL, in quotes,
+ * with the escapes of JSON, HTML or a log. Only what cannot be meant is changed, and a note says so: a path with `..` or a
+ * backslash stays what it is. Linear in the length of the text; nothing of it is run.
  */
 export function readPastedRequest(pasted: string): PastedRequest {
-  const notes: string[] = [];
-  const found = findRequestLine(pasted);
-  if (found !== undefined) notes.push(found.note);
-  const text = found?.line ?? pasted;
+  const parts = readCurl(pasted) ?? readFetch(pasted);
+  if (parts !== undefined) return ofParts(parts);
+  const document = recordIn(pasted);
+  const har = document && readHar(document);
+  if (har !== undefined) return ofParts(har);
+  const found = document && ofRecord(document);
+  if (found === undefined) return readLine(pasted, []);
+  const read = readLine(found.line, [found.note]);
+  return found.record === undefined ? read : { ...read, record: found.record };
+}
+
+function ofParts({ method, url, target, fields, body, version, notes }: PastedParts): PastedRequest {
+  const more = [...notes];
+  const read = readTarget(url, more);
+  return {
+    ...read,
+    ...(target && { target }),
+    method,
+    fields,
+    body,
+    version: version ?? '1.1',
+    isWhole: true,
+    notes: more,
+  };
+}
+
+function readLine(text: string, notes: string[]): PastedRequest {
   const methods: string[] = [];
   let rest = withoutQuotes(text.trim().replace(/^> /, ''));
   const line = logLine.exec(text);
@@ -128,48 +182,58 @@ function readTarget(text: string, notes: string[]): { target: string; host: stri
   return { target: `/${text}`, host: 'localhost' };
 }
 
-/** A request that stands in something larger, as `METHOD target` or a request line of a log. */
-interface FoundLine {
+/** A record of a log, as a request line and what it says of its end. */
+interface FoundRecord {
   readonly line: string;
-  /** Where it was found, for people. */
   readonly note: string;
+  readonly record?: PastedRecord;
 }
 
-/** Reads a record of a JSON log (shopward's own among them, pretty or not) or a curl command; undefined: it is neither. */
-function findRequestLine(text: string): FoundLine | undefined {
-  return ofRecord(text) ?? ofCurl(text);
-}
+/** Stands in our log where something was cut out of a path. */
+const cut = /\u2026/g;
 
-function ofRecord(text: string): FoundLine | undefined {
-  const fields = parseJsonObject(recordIn(text));
-  if (fields === undefined) return undefined;
+function ofRecord(fields: JsonObject): FoundRecord | undefined {
   const { request } = fields;
-  const note = 'read from a record of a log';
+  const note = 'read from a record of a log, which has no query, no fields and no body';
   if (typeof request === 'string') return { line: request, note };
   const source = isObject(request) ? request : fields;
   const method = source.method ?? source.request_method;
   const target = source.path ?? source.uri ?? source.url ?? source.request_uri;
   if (typeof target !== 'string') return undefined;
-  return { line: typeof method === 'string' ? `${method} ${target}` : target, note };
+  const line = typeof method === 'string' && method !== 'other' ? `${method} ${target}` : target;
+  const own = ownRecord(fields);
+  if (own === undefined) return { line, note };
+  const isCut = line.includes('\u2026');
+  const cutNote = isCut ? '; "cut" stands for what the log leaves out of paths' : '';
+  return { line: line.replace(cut, 'cut'), note: `${note}${cutNote}`, record: own };
 }
 
-/** In front of a pretty record there are a time and a level, never a slash; behind one perhaps the comma of a list. */
-function recordIn(text: string): string {
-  const start = text.search(/[/{]/);
-  const json = start === -1 ? '' : text.slice(start).trimEnd();
-  return json.endsWith(',') ? json.slice(0, -1) : json;
-}
-
-function ofCurl(text: string): FoundLine | undefined {
-  if (!/^\s*(\$ )?curl\s/.test(text)) return undefined;
-  const url = /(?:^|[\s"'])(https?:\/\/[^\s"']+)/i.exec(text)?.[1];
-  if (url === undefined) return undefined;
-  // Short options may be run together: -sd '{}'
-  const given = /\s(?:-[A-Za-z]*X|--request)[\s=]*["']?([A-Za-z]+)/.exec(text)?.[1];
-  const sendsBody = /\s(?:-[A-Za-z]*d|--data[^\s='"]*|--json)[\s='"]/.test(text);
-  const implied = /\s(?:-[A-Za-z]*I|--head)\s/.test(text) ? 'HEAD' : sendsBody ? 'POST' : 'GET';
+function ownRecord({
+  requestId,
+  decision,
+  status,
+  rejection,
+  reason,
+  observed,
+}: JsonObject): PastedRecord | undefined {
+  const isOwn = typeof requestId === 'string' && typeof decision === 'string' && typeof status === 'number';
+  if (!isOwn) return undefined;
+  const text = (value: unknown) => (typeof value === 'string' ? value : undefined);
   return {
-    line: `${given ?? implied} ${url}`,
-    note: 'read from a curl command, without its fields: -H gives them',
+    requestId,
+    decision,
+    status,
+    rejection: text(rejection),
+    reason: text(reason),
+    observed: text(observed),
   };
+}
+
+/** In front of a record there are a time, a level and a message; behind one perhaps the comma of a list. */
+function recordIn(text: string): JsonObject | undefined {
+  const trimmed = text.trim();
+  const start = trimmed.startsWith('{') ? 0 : trimmed.search(/\s\{"/);
+  if (start === -1) return undefined;
+  const json = trimmed.slice(start);
+  return parseJsonObject(json.endsWith(',') ? json.slice(0, -1) : json);
 }

@@ -1,0 +1,166 @@
+import type { Command } from 'commander';
+import { isCompactToken } from '../access/bearer-credentials.ts';
+import { FileKeySource } from '../access/file-key-source.ts';
+import { JwksKeySource } from '../access/jwks-key-source.ts';
+import { compileProtectedList } from '../access/protected-list.ts';
+import { SecretKeySource } from '../access/secret-key-source.ts';
+import { inspectToken, type TokenInspection } from '../access/token-inspection.ts';
+import { TokenVerifier } from '../access/token-verifier.ts';
+import { verifierOptions } from '../app/access.ts';
+import type { Config } from '../config/schema.ts';
+import { trimOws } from '../http/field-list.ts';
+import { isRejection } from '../http/rejection.ts';
+import { parseJsonObject } from '../lib/json.ts';
+import {
+  badConfiguration,
+  badUsage,
+  type CommandIo,
+  type CommonChoice,
+  processIo,
+  readInput,
+  textTable,
+} from './command-io.ts';
+import { collect, configFile, declareVerb, json } from './declare-verb.ts';
+import { explainRequest, reasonPlace } from './explain/explanation.ts';
+import { loadConfiguration } from './load-configuration.ts';
+
+/** EX_UNAVAILABLE of sysexits.h. */
+const keysAway = 69;
+/** Longest text that is read for a token: 16 KiB of one, and what stands around it. */
+const maxInput = 65_536;
+
+/** Asks the verifier that a configuration makes. */
+export interface TokenInspector {
+  inspect(token: string, scopes?: readonly string[]): Promise<TokenInspection>;
+  close(): void;
+}
+
+/** With the keys of the configuration; where they cannot be had, tokens are judged `keys-unavailable`. */
+export async function openTokenInspector({
+  auth,
+  limits,
+}: Pick<Config, 'auth' | 'limits'>): Promise<TokenInspector> {
+  const { keys, algorithms } = auth;
+  const now = Date.now;
+  const keySource =
+    'secret' in keys
+      ? new SecretKeySource({ secret: keys.secret, algorithms })
+      : 'files' in keys
+        ? new FileKeySource({ files: keys.files, algorithms, now })
+        : new JwksKeySource({ url: keys.jwks, algorithms, now });
+  await keySource.start();
+  const options = verifierOptions({ auth, limits }, keySource, now);
+  const verifier = new TokenVerifier(options);
+  return {
+    inspect: (token, scopes) => inspectToken(token, { ...options, verifier }, scopes),
+    close() {
+      verifier.close();
+      keySource.close();
+    },
+  };
+}
+
+interface TokenChoice extends CommonChoice {
+  readonly scope?: readonly string[];
+  /** A path, or a method and a path, whose rows say which scopes are needed. */
+  readonly path?: string;
+  readonly claims?: boolean;
+}
+
+/**
+ * Says which check of the proxy a token passes and which one it fails. `given` is the token, or `-` for standard input.
+ * Exit code 0 for one that is accepted, 1 for one that is refused, 2 for what is no token, 69 where the keys cannot be
+ * had, 78 for a configuration with problems.
+ */
+export async function runToken(
+  given: string | undefined,
+  options: TokenChoice,
+  io: CommandIo = processIo,
+): Promise<number> {
+  const isPiped = given === undefined || given === '-';
+  const token = readToken(isPiped ? await readInput(io, maxInput) : given);
+  if (token === '') {
+    io.err('a token is needed, best on standard input: shopward token < FILE');
+    return badUsage;
+  }
+  if (!isPiped)
+    io.err(
+      'note: a token among the arguments stays in the history of the shell; - reads it from standard input',
+    );
+  const loaded = await loadConfiguration(options.config, io);
+  if (loaded === undefined) return badConfiguration;
+  const { config, list } = loaded;
+  const [path, method = 'GET'] = (options.path ?? '').split(' ').reverse();
+  const rows = path
+    ? explainRequest(
+        { method, target: path, host: 'localhost' },
+        config,
+        compileProtectedList(list, config.request),
+      )
+    : undefined;
+  if (rows?.verdict === 'refused') {
+    io.err(`--path: ${rows.refusal?.detail}`);
+    return badUsage;
+  }
+  const scopes = [...new Set([...(options.scope ?? []), ...(rows?.token.scopes ?? [])])];
+  const inspector = await openTokenInspector(config);
+  try {
+    const inspection = await inspector.inspect(token, scopes);
+    const claims = options.claims ? claimsOf(token) : undefined;
+    if (options.json) io.out(JSON.stringify({ ...jsonOf(inspection), ...(claims && { claims }) }, null, 2));
+    else {
+      for (const line of inspectionText(inspection)) io.out(line);
+      if (claims) io.out(JSON.stringify(claims, null, 2));
+    }
+    const { verdict } = inspection;
+    if (!isRejection(verdict)) return 0;
+    return verdict.rejection === 'keys-unavailable' ? keysAway : 1;
+  } finally {
+    inspector.close();
+  }
+}
+
+/** The token alone, of a field line too. */
+function readToken(text: string): string {
+  const line = trimOws(text.replace(/^\ufeff/, '').trim());
+  const start = /^(?:authorization:[ \t]*)?bearer(?: +|$)/i.exec(line)?.[0].length ?? 0;
+  return line.slice(start);
+}
+
+/** The payload as it is, checked or not; never the signature. */
+function claimsOf(token: string): object | undefined {
+  if (!isCompactToken(token)) return undefined;
+  return parseJsonObject(Buffer.from(token.split('.', 2)[1] ?? '', 'base64url'));
+}
+
+function jsonOf({ checks, verdict }: TokenInspection): object {
+  if (!isRejection(verdict))
+    return { accepted: true, subject: verdict.subject, scopes: verdict.scopes, checks };
+  const { rejection, reason } = verdict;
+  return { accepted: false, rejection, reason, see: reasonPlace(rejection, reason), checks };
+}
+
+/** The checks as a table, then what the proxy says of the token, and where it stands what to do. */
+export function inspectionText({ checks, verdict }: TokenInspection): string[] {
+  const table = textTable(
+    checks.map(({ name, outcome, text }) => [outcome === 'failed' ? 'FAILED' : outcome, name, text]),
+  );
+  if (!isRejection(verdict)) return [...table, 'accepted'];
+  const { rejection, reason } = verdict;
+  return [...table, `refused: ${rejection}, ${reason}; see ${reasonPlace(rejection, reason)}`];
+}
+
+export function declareToken(program: Command): void {
+  declareVerb(
+    program,
+    'token',
+    'say which check an access token passes, and which one it fails',
+    (given, options) => runToken(given, options),
+  )
+    .argument('[token]', 'left out or -: read from standard input')
+    .option('--scope <name>', 'a scope that it needs; may be repeated', collect)
+    .option('--path <path>', "a path, or 'METHOD PATH': it needs the scopes of the rows that match")
+    .option('--claims', 'also print its claims, as they are')
+    .addOption(configFile)
+    .addOption(json);
+}

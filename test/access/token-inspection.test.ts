@@ -1,0 +1,104 @@
+import { describe, expect, it } from 'vitest';
+import { inspectionReasons, inspectToken } from '../../src/access/token-inspection.ts';
+import { isRejection } from '../../src/http/rejection.ts';
+import { makeSigner, makeToken, signSegments } from './signing.ts';
+import { createStubKeySource, verificationKey } from './stub-key-source.ts';
+import { createVerifier, nowSeconds, otherRsa } from './verifier-setup.ts';
+
+const rsa = makeSigner('RS256', 'k1');
+const named = makeSigner('RS256', 'named');
+const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
+const good = {
+  ...{ sub: 'DE--21', iss: 'us', aud: 'shop', exp: nowSeconds + 100, nbf: nowSeconds, iat: nowSeconds },
+  ...{ scope: 'customer', secretClaim: 'not for print' },
+};
+
+async function inspect(token: string, scopes: readonly string[] = [], source?: object) {
+  const keySource = createStubKeySource([verificationKey(rsa), verificationKey(named)]);
+  const rules = {
+    ...{ algorithms: ['RS256'], issuer: 'us', audience: 'shop', subject: 'sub' },
+    ...{ clockToleranceMs: 5000, maxTokenAgeMs: 1_000_000, now: () => nowSeconds * 1000 },
+    keySource: { ...keySource, ...source },
+  };
+  const { verifier } = createVerifier(rules);
+  const inspection = await inspectToken(token, { ...rules, verifier }, scopes);
+  const { checks, verdict } = inspection;
+  return {
+    failed: checks.find(({ outcome }) => outcome === 'failed')?.name,
+    reason: isRejection(verdict) ? verdict.reason : undefined,
+    checks,
+    text: JSON.stringify(checks),
+  };
+}
+
+/** Each fault, and what is asked of it; the later ones are good up to there. */
+const faults: [check: string, reason: string, token: string, scopes?: string[]][] = [
+  ['size', 'too-long', `${'e'.repeat(20_000)}.a.b`],
+  ['form', 'malformed', 'no token'],
+  ['header', 'malformed', signSegments(rsa, encode([1]), encode(good))],
+  ['alg', 'algorithm', makeToken(rsa, good, { alg: 'none' })],
+  ['crit', 'critical', makeToken(rsa, good, { crit: ['x'] })],
+  ['key', 'unknown-key', makeToken(rsa, good, { alg: 'RS256', kid: 'gone' })],
+  ['signature', 'signature', makeToken({ ...otherRsa, kid: 'named' }, good)],
+  ['payload', 'malformed', signSegments(rsa, encode({ alg: 'RS256', kid: 'k1' }), encode('text'))],
+  ['times', 'no-expiry', makeToken(rsa, { ...good, exp: undefined })],
+  ['times', 'claims', makeToken(rsa, { ...good, nbf: 'soon' })],
+  ['exp', 'expired', makeToken(rsa, { ...good, exp: nowSeconds - 60 })],
+  ['nbf', 'not-before', makeToken(rsa, { ...good, nbf: nowSeconds + 60 })],
+  ['iat', 'issued-in-future', makeToken(rsa, { ...good, iat: nowSeconds + 60 })],
+  ['iat', 'no-issue-time', makeToken(rsa, { ...good, iat: undefined })],
+  ['iat', 'too-old', makeToken(rsa, { ...good, iat: nowSeconds - 10_000 })],
+  ['iss', 'issuer', makeToken(rsa, { ...good, iss: 'them' })],
+  ['aud', 'audience', makeToken(rsa, { ...good, aud: ['other'] })],
+  ['subject', 'subject', makeToken(rsa, { ...good, sub: '' })],
+  ['scopes', 'scope', makeToken(rsa, good), ['customer', 'analyst']],
+];
+
+describe('a token is inspected as the proxy checks it', () => {
+  it.each(faults)('%s: %s', async (check, reason, token, scopes = []) => {
+    const found = await inspect(token, scopes);
+    expect([found.failed, found.reason]).toEqual([check, reason]);
+    const at = found.checks.findIndex(({ outcome }) => outcome === 'failed');
+    const before = found.checks.slice(0, at).map(({ name, outcome }) => [name, outcome]);
+    expect(before.filter(([name, outcome]) => outcome !== 'passed' && name !== 'typ')).toEqual([]);
+    expect(found.checks.slice(at + 1).every(({ text }) => text === 'not reached')).toBe(true);
+  });
+
+  it('every reason of its table is one that the verifier gives', () => {
+    const internal = ['form', 'header', 'payload', 'keys'];
+    const given = new Set(faults.map(([, reason]) => reason));
+    expect(inspectionReasons.filter((reason) => !given.has(reason)).toSorted()).toEqual(internal.toSorted());
+  });
+
+  /** Two faults at once: the earlier check is the one that the proxy stops at. */
+  const ordered = [
+    ['exp', { exp: nowSeconds - 60 }],
+    ['nbf', { nbf: nowSeconds + 60 }],
+    ['iat', { iat: nowSeconds + 60 }],
+    ['iss', { iss: 'them' }],
+    ['aud', { aud: 'other' }],
+    ['subject', { sub: '' }],
+  ] as const;
+  it.each(ordered.slice(0, -1).map((one, i) => [one[0], { ...one[1], ...ordered[i + 1]?.[1] }] as const))(
+    '%s comes before what follows it',
+    async (check, claims) => {
+      expect((await inspect(makeToken(rsa, { ...good, ...claims }))).failed).toBe(check);
+    },
+  );
+
+  it('a good one passes everything, and says nothing that nobody asked for', async () => {
+    const token = makeToken(rsa, good);
+    const { failed, checks, text } = await inspect(token, ['customer']);
+    expect(failed).toBeUndefined();
+    expect(checks.filter(({ outcome }) => outcome === 'skipped').map(({ name }) => name)).toEqual(['typ']);
+    expect(text).not.toContain('not for print');
+    expect(text).not.toContain(token.split('.')[2]);
+    expect(checks.find(({ name }) => name === 'exp')?.text).toContain('in 100 s');
+  });
+
+  it('keys that are away fail at the key', async () => {
+    const away = { keysFor: () => ({ retryAfterSeconds: 1 }) };
+    const found = await inspect(makeToken(rsa, good), [], away);
+    expect([found.failed, found.reason]).toEqual(['key', 'keys']);
+  });
+});
