@@ -1,4 +1,5 @@
 import { isAlias, isMap, isScalar, isSeq, type Pair } from 'yaml';
+import { nearestName } from '../lib/nearest-name.ts';
 import { hasErrors, type Problem, sortProblems } from '../lib/problem.ts';
 import {
   type ProtectedResource,
@@ -50,12 +51,17 @@ function readDocument(source: ListSource, problems: Problem[]): ReadResource[] {
     keys.set(key, pair);
     if (key === 'groups') read.push(...readGroups(pair, source, problems));
     else if (key !== 'complete')
-      complain(offsetOf(pair.key), 'unknown key: a list has the keys groups and complete');
+      complain(offsetOf(pair.key), unknownKey(key, 'a list', ['groups', 'complete']));
   }
-  if (!keys.has('groups')) complain(offsetOf(root), 'the key groups is missing');
+  const misspelled = [...keys.keys()].flatMap(
+    (key) => nearestName(String(key), ['groups', 'complete']) ?? [],
+  );
+  if (!keys.has('groups') && !misspelled.includes('groups'))
+    complain(offsetOf(root), 'the key groups is missing');
   const complete = keys.get('complete');
   if (complete === undefined) {
-    complain(root.range?.[2] ?? 0, 'the list does not end with "complete: true": was it cut off?');
+    if (!misspelled.includes('complete'))
+      complain(root.range?.[2] ?? 0, 'the list does not end with "complete: true": was it cut off?');
   } else if (!isScalar(complete.value) || complete.value.value !== true) {
     complain(offsetOf(complete.value, offsetOf(complete.key)), 'complete must be true');
   } else if (root.items.at(-1) !== complete) {
@@ -67,9 +73,7 @@ function readDocument(source: ListSource, problems: Problem[]): ReadResource[] {
 function readGroups({ key, value }: Pair, source: ListSource, problems: Problem[]): ReadResource[] {
   const complain = (offset: number, text: string) => problems.push(source.problemAt(offset, text));
   if (!isMap(value) || value.items.length === 0) {
-    const fault = isAlias(value)
-      ? 'aliases are not allowed'
-      : 'groups must be names with a list of rows each';
+    const fault = isAlias(value) ? aliasProblem : 'groups must be names with a list of rows each';
     complain(offsetOf(value, offsetOf(key)), fault);
     return [];
   }
@@ -79,12 +83,25 @@ function readGroups({ key, value }: Pair, source: ListSource, problems: Problem[
     if ('problem' in name) complain(offset, `the name of a group: ${name.problem}`);
     else if (name.text.trim() === '' || name.text === '__proto__') complain(offset, 'a group needs a name');
     if (!isSeq(pair.value) || pair.value.items.length === 0) {
-      complain(offsetOf(pair.value, offset), 'a group is a list of rows, at least one, each behind "- "');
+      const fault = isAlias(pair.value)
+        ? aliasProblem
+        : 'a group is a list of rows, at least one, each behind "- "';
+      complain(offsetOf(pair.value, offset), fault);
       return [];
     }
     const group = 'text' in name ? name.text : '';
     return pair.value.items.flatMap((item) => readResource(item, group, source, problems) ?? []);
   });
+}
+
+const aliasProblem = 'anchors and aliases are not allowed: write the rows out';
+
+function unknownKey(key: unknown, owner: string, known: readonly string[]): string {
+  const near = nearestName(String(key), known);
+  const keys = `${known.slice(0, -1).join(', ')} and ${known.at(-1)}`;
+  return near === undefined
+    ? `unknown key: ${owner} has the keys ${keys}`
+    : `unknown key: did you mean ${near}? ${owner} has the keys ${keys}`;
 }
 
 type Complain = (offset: number, text: string) => void;
@@ -147,7 +164,8 @@ function readLongForm(pairs: readonly Pair[], offset: number, complain: Complain
     if (name === 'match') fields.match = value;
     else if (name === 'scopes') fields.scopes = readScopes(value, offsetOf(key), complain);
     else if (name === 'observe') fields.observe = readObserve(value, offsetOf(key), complain);
-    else complain(offsetOf(key, offset), 'unknown key: a row has the keys match, scopes and observe');
+    else if (name === '<<') complain(offsetOf(key, offset), aliasProblem);
+    else complain(offsetOf(key, offset), unknownKey(name, 'a row', ['match', 'scopes', 'observe']));
   }
   if (fields.match === undefined) complain(offset, 'the key match is missing, such as match: "GET /carts"');
   return fields;

@@ -7,6 +7,7 @@ import {
   parseDocument,
   type YAMLError,
 } from 'yaml';
+import { conflictProblem, findConflictMark } from '../lib/conflict-mark.ts';
 import type { Problem } from '../lib/problem.ts';
 
 /** The YAML of a list, parsed but not yet checked. */
@@ -31,6 +32,12 @@ export function parseListSource(text: string, file: string): ListSource {
   if (text.length > maxListLength) {
     return { file, root: null, problems: [problemAt(0, 'the list is longer than 10 MB')], problemAt };
   }
+  const conflict = findConflictMark(text);
+  if (conflict !== undefined) {
+    // For the lines: what else the parser says of such a file means nothing.
+    parse(text, lines);
+    return { file, root: null, problems: [problemAt(conflict, conflictProblem)], problemAt };
+  }
   const document = parse(text, lines);
   if (document === undefined) {
     return { file, root: null, problems: [problemAt(0, 'this is nested too deeply')], problemAt };
@@ -52,6 +59,8 @@ export function textOf(node: unknown): { readonly text: string } | { readonly pr
   if (isAlias(node)) return { problem: 'aliases are not allowed: write the text out' };
   if (!isScalar(node))
     return { problem: 'a text is needed here; put quotes around what holds { } [ ] or ": "' };
+  if (typeof node.value !== 'string' && node.anchor !== undefined)
+    return { problem: 'anchors are not allowed; put quotes around a text that begins with &' };
   if (typeof node.value !== 'string') {
     return { problem: 'a text is needed here; put quotes around numbers, true, false and null' };
   }
@@ -59,6 +68,9 @@ export function textOf(node: unknown): { readonly text: string } | { readonly pr
   if (node.comment && /^\S/.test(node.comment) && node.type === 'PLAIN') {
     return { problem: 'the text ends before "#": a comment is written "# …", and a path has no "#"' };
   }
+  // An anchor is of no use without an alias; behind `- ` it is more likely a text that begins with &.
+  if (node.anchor !== undefined)
+    return { problem: 'anchors are not allowed; put quotes around a text that begins with &' };
   return { text: node.value };
 }
 

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { readKeyFiles } from '../access/file-key-source.ts';
-import { type ProtectedResources, resourceId } from '../access/protected-list.ts';
+import { compileProtectedList, type ProtectedResources, resourceId } from '../access/protected-list.ts';
 import { parseProtectedList } from '../access/protected-list-document.ts';
 import { findSuspicious } from '../access/protected-list-review.ts';
 import { compileFilters } from '../app/filter-definition.ts';
@@ -44,7 +44,7 @@ export const adviceValidators: FileValidators = {
     if (list === undefined) return problems;
     const remark = remarkOnContractList(list);
     const found = remark === undefined ? [...problems, ...findSuspicious(list, config.request)] : [remark];
-    return [...found, ...findVoid(list, config)];
+    return [...found, ...findVoid(list, config), ...findUnownedRevocations(list, config)];
   },
 };
 
@@ -61,6 +61,21 @@ function findVoid({ rows }: ProtectedResources, config: PartialConfig): Problem[
       return [];
     const text = `${resourceId(row)}: shopward answers GET ${path} itself, and asks for no token`;
     return [{ ...row.source, severity: 'warning', text }];
+  });
+}
+
+/** Endpoints that end refresh tokens, and have no row: nobody is known to be the user, so that nothing is ended. */
+function findUnownedRevocations(list: ProtectedResources, config: PartialConfig): Problem[] {
+  const { refreshTokens, request } = config;
+  if (!refreshTokens) return [];
+  const compiled = compileProtectedList(list, request ?? { ignoredPrefixes: [] });
+  return refreshTokens.endpoints.flatMap(({ kind, method, path }) => {
+    if (kind !== 'revoke') return [];
+    const target = path.replace(/\{[^{}]*\}|\*\*$/g, 'x');
+    const asked = canonicaliseAsked({ method, target, host: 'localhost' }, config);
+    if (isRejection(asked) || compiled.match(asked) !== undefined) return [];
+    const text = `refreshTokens: ${method} ${path} revokes nothing, since no row protects it: add the row "${method} ${path}"`;
+    return [{ file: list.file, line: 1, column: 1, severity: 'warning', text }];
   });
 }
 

@@ -9,6 +9,7 @@ import {
   type Node,
   parseDocument,
 } from 'yaml';
+import { conflictProblem, findConflictMark } from '../lib/conflict-mark.ts';
 import type { Problem } from '../lib/problem.ts';
 import { type JsonSchema, type SettingPath, schemasAt } from './json-schema.ts';
 
@@ -60,6 +61,8 @@ export function parseSourceDocument(text: string, file: string): SourceDocument 
     if (!(cause instanceof RangeError)) throw cause;
     return failed(at(0, 'this is nested too deeply'));
   }
+  const conflict = findConflictMark(text);
+  if (conflict !== undefined) return failed(at(conflict, conflictProblem));
   const all = [...document.errors, ...document.warnings];
   const exhausted = all.filter(({ code }) => code === 'RESOURCE_EXHAUSTION');
   const faults = exhausted.length > 0 ? exhausted : all;

@@ -52,6 +52,8 @@ export interface FilterDescription {
   readonly label?: string;
   /** One line. */
   readonly text: string;
+  /** In place of `text` where no row asks for a token, and so nobody is known to be the user. */
+  readonly whenOpen?: string;
   /** The same for programs. */
   readonly details?: unknown;
 }

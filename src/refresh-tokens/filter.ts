@@ -70,6 +70,9 @@ export function createTokenMatcher(endpoints: readonly TokenEndpoint[], paths: P
       return {
         label: 'refresh token',
         text: kinds.map((kind) => kindTexts[kind]).join('; ') || otherMethodText,
+        ...(revokes !== undefined && {
+          whenOpen: kinds.map((kind) => (kind === 'revoke' ? nobodyRevokes : kindTexts[kind])).join('; '),
+        }),
         details: kinds,
       };
     },
@@ -81,6 +84,7 @@ const kindTexts = {
   exchange: 'a refresh token in the request is used up; refused when it was used, revoked or has expired',
   revoke: "revokes the user's own refresh token",
 } as const;
+const nobodyRevokes = 'revokes nothing: no row asks for a token, and so nobody is known to be its user';
 const otherMethodText = 'by another method than the endpoint: refused where it holds a refresh token';
 
 /** docs/decisions/refresh-token-states.md is what this does, and why. */

@@ -16,6 +16,14 @@ export interface Handled {
   ended(): void;
 }
 
+/** What is known of a request that could not be read. */
+export interface MalformedHead {
+  /** Which rule it broke: a stable word. */
+  readonly reason: string;
+  readonly method?: string | undefined;
+  readonly target?: string | undefined;
+}
+
 /** Requests that wait on all connections of a listener together: each holds 1.5 KiB. */
 export interface Waiting {
   count: number;
@@ -28,7 +36,7 @@ export interface ClientConnectionOptions {
   /** Told when the connection begins a request, and when it has none any more. */
   readonly places?: Pick<ConnectionPlaces, 'busy' | 'idle'>;
   /** What could not be read as a request: the answer is to be written, and the socket ended. */
-  rejectMalformed(why: RejectionName, socket: Duplex): void;
+  rejectMalformed(why: RejectionName, socket: Duplex, head?: MalformedHead): void;
 }
 
 /** More requests than one read of node's (64 KiB) holds: it is parsed to its end, whatever is asked of the socket. */
@@ -49,7 +57,7 @@ export class ClientConnection {
   #current: Pair | undefined;
   #handled: Handled | undefined;
   /** Why nothing more is read of this connection. */
-  #broken: RejectionName | undefined;
+  #broken: { readonly why: RejectionName; readonly head: MalformedHead } | undefined;
   #draining = false;
   #ending = false;
   #isBusy = false;
@@ -71,7 +79,7 @@ export class ClientConnection {
   take(incoming: IncomingMessage, response: ServerResponse): void {
     if (this.#broken !== undefined) return;
     if (this.#current === undefined) this.#begin({ incoming, response });
-    else if (this.#waiting.length === maxWaiting) this.breakOff('overloaded');
+    else if (this.#waiting.length === maxWaiting) this.breakOff('overloaded', { reason: 'pipelined' });
     else if (this.#options.waiting.count >= this.#options.waiting.most) {
       // Node keeps whatever it has parsed until the connection ends. Who pipelines has to be ready to send again (RFC 9112
       // section 9.3.2).
@@ -84,9 +92,9 @@ export class ClientConnection {
   }
 
   /** Nothing more can be read: what was taken is finished, then this is answered, and the connection ends. */
-  breakOff(why: RejectionName): void {
+  breakOff(why: RejectionName, head: MalformedHead): void {
     if (this.#broken !== undefined) return;
-    this.#broken = why;
+    this.#broken = { why, head };
     this.#socket.pause();
     this.#endIfDue();
   }
@@ -155,7 +163,7 @@ export class ClientConnection {
     } else if (ended?.incoming.complete === false) {
       // It broke in the body of a request that has had its answer.
       this.#socket.destroy();
-    } else this.#end(this.#broken);
+    } else this.#end();
   }
 
   /** The response did not say that it is the last one: what its client sends at once is still answered. */
@@ -170,12 +178,15 @@ export class ClientConnection {
   #endIfDue(): void {
     if (this.#broken === undefined || this.#waiting.length > 0) return;
     const current = this.#current;
-    if (current === undefined || !(current.incoming.complete || current.response.headersSent)) {
-      this.#end(this.#broken);
-    }
+    if (current === undefined || !(current.incoming.complete || current.response.headersSent)) this.#end();
   }
 
-  #end(why: RejectionName): void {
-    this.#options.rejectMalformed(why, this.#socket);
+  #end(): void {
+    if (this.#broken === undefined) return;
+    const { why, head } = this.#broken;
+    const { incoming } = this.#current ?? {};
+    // It broke in the body of a request whose head was read.
+    const known = incoming ? { ...head, method: incoming.method, target: incoming.url } : head;
+    this.#options.rejectMalformed(why, this.#socket, known);
   }
 }

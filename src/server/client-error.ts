@@ -3,6 +3,7 @@ import type { Duplex } from 'node:stream';
 import type { FieldList } from '../http/field-list.ts';
 import { type Answer, type RejectionName, reject } from '../http/rejection.ts';
 import { reasonPhraseOf, renderRejection } from '../http/write-response.ts';
+import type { MalformedHead } from './client-connection.ts';
 import type { ExchangeContext } from './exchange.ts';
 import { readUnread, toExchangeRecord } from './exchange-meta.ts';
 
@@ -26,6 +27,26 @@ export function rejectionOfParserFault(code: string | undefined): RejectionName 
   }
 }
 
+/** What node tells of octets that are no request. */
+type ParserFault = NodeJS.ErrnoException & { readonly rawPacket?: Buffer; readonly bytesParsed?: number };
+
+const longestStart = 4096;
+
+/**
+ * The rule of llhttp that was broken, and the request line where it is certain: the octets begin with one, and no head
+ * ended in front of the fault, whose body could hold anything.
+ */
+export function readMalformedHead({ code = '', rawPacket, bytesParsed }: ParserFault): MalformedHead {
+  const rule = /^HPE_([A-Z_]{1,40})$/.exec(code)?.[1];
+  const reason = rule === undefined ? 'unread' : rule.toLowerCase().replaceAll('_', '-');
+  if (rawPacket === undefined) return { reason };
+  const fault = bytesParsed || rawPacket.length;
+  if (rawPacket.subarray(0, fault).includes('\r\n\r\n')) return { reason };
+  const start = rawPacket.toString('latin1', 0, longestStart);
+  const [, method, target] = /^([A-Za-z-]{1,20}) ([^\s]+)[\s]/.exec(start) ?? [];
+  return { reason, method, target };
+}
+
 /** Writes an answer, or a refusal as it is said, on a bare socket, and ends it. */
 export function endWithAnswer(socket: Duplex, { status, fields, body }: Answer, more: FieldList = []): void {
   const lines = [`HTTP/1.1 ${status} ${reasonPhraseOf(status)}`];
@@ -41,11 +62,11 @@ export function createRejectMalformed({
   redactPath,
   record,
 }: Pick<ExchangeContext, 'rejections' | 'redactPath' | 'record'>) {
-  return (why: RejectionName, socket: Duplex): void => {
-    const rejection = reject(why, { reason: 'unread' });
+  return (why: RejectionName, socket: Duplex, head: MalformedHead = { reason: 'unread' }): void => {
+    const rejection = reject(why, { reason: head.reason });
     const answer = renderRejection(rejection, rejections);
     const { remoteAddress: peerAddress = '', bytesRead } = socket as Socket;
-    const unread = readUnread();
+    const unread = readUnread(head.method, head.target);
     const noted = {
       request: undefined,
       unread,

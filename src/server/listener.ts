@@ -7,8 +7,13 @@ import type { TLSSocket } from 'node:tls';
 import { createServer } from '../http/node-http.ts';
 import type { RejectionName } from '../http/rejection.ts';
 import { endAlone } from '../lib/faults.ts';
-import { ClientConnection, type ClientConnectionOptions, type Handled } from './client-connection.ts';
-import { rejectionOfParserFault } from './client-error.ts';
+import {
+  ClientConnection,
+  type ClientConnectionOptions,
+  type Handled,
+  type MalformedHead,
+} from './client-connection.ts';
+import { readMalformedHead, rejectionOfParserFault } from './client-error.ts';
 import { ClientMessage } from './client-message.ts';
 import type { ConnectionPlaces } from './connection-places.ts';
 
@@ -29,7 +34,7 @@ export interface ListenerOptions {
   /** Connections at once; default: any number. */
   readonly places?: ConnectionPlaces;
   /** What node could not read as a request is refused on its bare socket, which ends. */
-  rejectMalformed(why: RejectionName, socket: Duplex): void;
+  rejectMalformed(why: RejectionName, socket: Duplex, head?: MalformedHead): void;
   /**
    * One whole request head. `continueWanted` is set for `Expect: 100-continue`: nothing was sent yet, the interim
    * response is the handler's to give once every check has passed.
@@ -181,7 +186,7 @@ class HttpListener implements Listener {
     const upgrade = (incoming: IncomingMessage, socket: Duplex, head: Buffer) => {
       socket.on('error', () => socket.destroy());
       const connection = this.#connectionOf(socket);
-      if (!connection.isIdle) return connection.breakOff('bad-request');
+      if (!connection.isIdle) return connection.breakOff('bad-request', { reason: 'pipelined-upgrade' });
       // It ends with its token or with either side, and makes room for nobody.
       this.#options.places?.busy(socket);
       handleUpgrade(incoming, socket, head);
@@ -226,13 +231,13 @@ class HttpListener implements Listener {
     // Without a finished handshake nothing can be said over TLS: what was written would wait, and the socket with it.
     const isUnfinished = this.#options.tls !== undefined && !this.#connections.has(socket);
     if (isUnfinished || fault.code === 'ECONNRESET' || !socket.writable) socket.destroy();
-    else this.#connectionOf(socket).breakOff(rejectionOfParserFault(fault.code));
+    else this.#connectionOf(socket).breakOff(rejectionOfParserFault(fault.code), readMalformedHead(fault));
   }
 
   /** CONNECT asks for a tunnel; there is none (RFC 9110 section 9.3.6). Node leaves the socket to us. */
-  #refuseTunnel({ socket }: IncomingMessage): void {
+  #refuseTunnel({ socket, method }: IncomingMessage): void {
     socket.on('error', () => socket.destroy());
-    this.#connectionOf(socket).breakOff('method-not-allowed');
+    this.#connectionOf(socket).breakOff('method-not-allowed', { reason: 'tunnel', method });
   }
 
   #connectionOf(socket: Duplex): ClientConnection {

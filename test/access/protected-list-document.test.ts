@@ -85,7 +85,10 @@ describe('a row that is refused', () => {
     ['{ scopes: [a] }', '3:7 error the key match is missing, such as match: "GET /carts"'],
     ['{ match: 1 }', '3:16 error a text is needed here; put quotes around numbers, true, false and null'],
     ['{ match: GET /a, match: GET /b }', '3:24 error this key stands twice'],
-    ['{ match: GET /a, scope: a }', '3:24 error unknown key: a row has the keys match, scopes and observe'],
+    [
+      '{ match: GET /a, scope: a }',
+      '3:24 error unknown key: did you mean scopes? a row has the keys match, scopes and observe',
+    ],
     [
       '{ match: GET /a, __proto__: a }',
       '3:24 error unknown key: a row has the keys match, scopes and observe',
@@ -188,7 +191,7 @@ describe('a document that is refused', () => {
     ['groups:\n  __proto__:\n    - GET /a\ncomplete: true\n', ['2:3 error a group needs a name']],
     [
       'groups: &a\n  A: &b\n    - GET /a\n  B: *b\ncomplete: true\n',
-      ['4:6 error a group is a list of rows, at least one, each behind "- "'],
+      ['4:6 error anchors and aliases are not allowed: write the rows out'],
     ],
     [
       'groups:\n  A:\n    - GET /a\n',
@@ -304,5 +307,46 @@ describe('ten thousand rows', () => {
     );
     expect(list?.rows).toHaveLength(10_001);
     expect(problems.map(({ line }) => line)).toEqual([10_003]);
+  });
+});
+
+describe('what people do to a list has its true cause', () => {
+  const problemsOf = (text: string) =>
+    parseProtectedList(text, 'l').problems.map(({ line, column, text }) => `${line}:${column} ${text}`);
+  const conflict =
+    'a mark of a merge conflict: keep one of the two versions, and take the lines with <<<<<<<, ======= and >>>>>>> out';
+  const alias = 'anchors and aliases are not allowed: write the rows out';
+
+  it.each([
+    [
+      'groups:\n  A:\n    - GET /x\n<<<<<<< HEAD\n    - GET /y\n=======\n    - GET /z\n>>>>>>> main\ncomplete: true\n',
+      [`4:1 ${conflict}`],
+    ],
+    [
+      'groups:\n  A:\n    - GET /x\ncomplte: true\n',
+      ['4:1 unknown key: did you mean complete? a list has the keys groups and complete'],
+    ],
+    [
+      'group:\n  A:\n    - GET /x\ncomplete: true\n',
+      ['1:1 unknown key: did you mean groups? a list has the keys groups and complete'],
+    ],
+    [
+      'groups:\n  A:\n    - { match: "GET /x", scope: [a] }\ncomplete: true\n',
+      ['3:26 unknown key: did you mean scopes? a row has the keys match, scopes and observe'],
+    ],
+    ['groups:\n  A: &rows\n    - GET /x\n  B: *rows\ncomplete: true\n', [`4:6 ${alias}`]],
+    [
+      'groups:\n  A:\n    - GET /x\n    - &b\ncomplete: true\n',
+      ['4:9 anchors are not allowed; put quotes around a text that begins with &'],
+    ],
+  ])('%j', (text, problems) => expect(problemsOf(text)).toEqual(problems));
+
+  it('an anchor that nobody uses is no text either, and a merge key is an alias', () => {
+    expect(problemsOf('groups:\n  A:\n    - &a GET /x\ncomplete: true\n')).toEqual([
+      expect.stringContaining('anchors are not allowed'),
+    ]);
+    const merged =
+      'groups:\n  A:\n    - { match: "GET /x" }\n    - { <<: *b, match: "GET /y" }\ncomplete: true\n';
+    expect(problemsOf(merged).join()).toContain('not allowed');
   });
 });

@@ -217,6 +217,17 @@ describe('explain tells of entity tags, refresh tokens and own endpoints', () =>
     expect((await asData(text)).refreshTokens).toEqual(kinds);
   });
 
+  it('a revocation that no row protects revokes nothing, and says so', async () => {
+    const texts = (explanation: Explanation) => explanation.filters.map(({ text }) => text);
+    expect(texts(await asData('DELETE /refresh-tokens/mine'))).toEqual([
+      "revokes the user's own refresh token",
+    ]);
+    const config =
+      'refreshTokens: { endpoints: [{ kind: revoke, method: DELETE, path: "/sessions/{token}" }] }';
+    const [text] = texts(await asData('DELETE /sessions/mine', { config }));
+    expect(text).toMatch(/^revokes nothing: no row asks for a token/);
+  });
+
   it.each([
     ['GET /url-resolver?url=/en/x', 'url-resolver'],
     ['HEAD /url-resolver/', 'url-resolver'],

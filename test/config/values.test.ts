@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { nearestName } from '../../src/config/issues.ts';
 import { isLoopback, parseDuration, parseOrigin, parseSize } from '../../src/config/values.ts';
+import { nearestName } from '../../src/lib/nearest-name.ts';
 
 it.each([
   ['250ms', 250],

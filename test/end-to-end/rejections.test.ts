@@ -1,4 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { compileProtectedList } from '../../src/access/protected-list.ts';
+import { parseProtectedList } from '../../src/access/protected-list-document.ts';
+import { explainPasted } from '../../src/cli/explain/explain-pasted.ts';
+import { validateConfig } from '../../src/config/load.ts';
+import type { Config } from '../../src/config/schema.ts';
 import { type RejectionName, rejectionTable } from '../../src/http/rejection.ts';
 import { eventually } from '../harness/eventually.ts';
 import { exchangeRaw } from '../harness/raw-client.ts';
@@ -153,17 +158,60 @@ const provoked: Partial<Record<RejectionName, () => ReturnType<typeof send>>> = 
 /** Slow, or not to be had from outside without a fault: their own tests have them. */
 const elsewhere: readonly RejectionName[] = ['request-timeout', 'overloaded', 'internal-error'];
 
+/** Some leave a state behind, and are not to be had twice. */
+const answers = new Map<string, ReturnType<typeof send>>();
+function provokeOnce(name: string): ReturnType<typeof send> {
+  const answer = answers.get(name) ?? provoked[name as RejectionName]?.();
+  if (answer === undefined) throw new Error(`nothing provokes ${name}`);
+  answers.set(name, answer);
+  return answer;
+}
+
+/** Refused before it is understood. */
+const unread = /^(?:bad-|fields-|target-too|expectation|http-version|transfer-encoding|method-|payload)/;
+const { list } = parseProtectedList('groups:\n  A:\n    - GET /secret\ncomplete: true\n', 'list.yaml');
+if (list === undefined) throw new Error('the list is broken');
+const { config } = validateConfig({ auth: { keys: { jwks: 'https://shop.example/keys' } } }) as {
+  config: Config;
+};
+
 it('each rejection of the table is here', () => {
   expect([...Object.keys(provoked), ...elsewhere].sort()).toEqual([...names].sort());
 });
 
 describe('what a shop team overrides is what clients get', () => {
-  it.each(Object.entries(provoked))('%s', async (name, provoke) => {
-    const response = await provoke();
+  it.each(Object.keys(provoked))('%s', async (name) => {
+    const response = await provokeOnce(name);
     const own = overrides[name];
     expect(response.status, response.body.toString()).toBe(own?.status);
     expect(JSON.parse(response.body.toString())).toEqual({ errors: [own] });
     expect(response.field('content-type')).toBe('application/vnd.api+json');
     expect(response.field('content-length')).toBe(String(response.body.length));
+  });
+});
+
+describe('each refusal is found again by the id on its answer, and is explained as what it was', () => {
+  it.each(Object.keys(provoked))('%s', async (name) => {
+    const response = await provokeOnce(name);
+    const ids = response.fields('x-request-id');
+    expect(ids).toEqual([expect.stringMatching(/^[\w-]{36}$/)]);
+    const of = name.endsWith('unavailable') && name !== 'refresh-token-unavailable' ? cutOff : shopward;
+    const line = await of.waitForLog(({ requestId }) => requestId === ids[0]);
+    expect(line).toMatchObject({ decision: 'refused', status: response.status, rejection: name });
+    const { explained } = explainPasted(
+      JSON.stringify(line),
+      {},
+      config,
+      compileProtectedList(list, config.request),
+    );
+    expect(explained.record).toMatchObject({ requestId: ids[0], rejection: name });
+    expect(explained.notes.join()).toContain('see docs/reasons.md#');
+    if (line.path === '' || unread.test(name)) {
+      expect([explained.verdict, explained.refusal?.rejection, explained.forward]).toEqual([
+        'refused',
+        name,
+        null,
+      ]);
+    }
   });
 });

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { exchangeRaw } from '../harness/raw-client.ts';
+import { exchangeRaw, openRawConnection } from '../harness/raw-client.ts';
 import { answer, type RecordingUpstream, startRecordingUpstream } from '../harness/recording-upstream.ts';
 import { type Shopward, startShopward } from '../harness/shopward.ts';
 
@@ -17,6 +17,18 @@ afterAll(async () => {
   await upstream.close();
 });
 
+/** The answer; of several on one connection the last. */
+async function lastRefusal(bytes: string) {
+  const connection = await openRawConnection(shopward.port);
+  try {
+    await connection.write(bytes);
+    if (bytes.includes('GET /b')) await connection.readResponse('GET');
+    return await connection.readResponse('GET');
+  } finally {
+    connection.close();
+  }
+}
+
 /** Node refuses these before there is a request; whoever watches must see them all the same. */
 it.each([
   [
@@ -24,19 +36,59 @@ it.each([
     `GET / HTTP/1.1\r\nHost: s\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`,
     431,
     'fields-too-large',
+    'header-overflow',
+    { method: 'GET', path: '/' },
   ],
-  ['a malformed field', 'GET / HTTP/1.1\r\nHost: s\r\nX Y: 1\r\n\r\n', 400, 'bad-request'],
-  ['a tunnel', 'CONNECT s:443 HTTP/1.1\r\nHost: s:443\r\n\r\n', 405, 'method-not-allowed'],
-])('%s leaves a line in the log and a count', async (_, bytes, status, rejection) => {
-  const response = await exchangeRaw(shopward.port, bytes);
+  [
+    'a malformed field',
+    'PATCH /carts/17?secret HTTP/1.1\r\nHost: s\r\nX Y: 1\r\n\r\n',
+    400,
+    'bad-request',
+    'invalid-header-token',
+    { method: 'PATCH', path: '/carts/17' },
+  ],
+  [
+    'a malformed body',
+    'POST /open HTTP/1.1\r\nHost: s\r\nTransfer-Encoding: chunked\r\n\r\nGET /secret HTTP/1.1\r\n',
+    400,
+    'bad-request',
+    'invalid-chunk-size',
+    { method: 'POST', path: '/open' },
+  ],
+  [
+    'a second request that is malformed',
+    'GET /a HTTP/1.1\r\nHost: s\r\n\r\nGET /b HTTP/4.0\r\n\r\n',
+    505,
+    'http-version-unsupported',
+    'invalid-version',
+    { method: 'other', path: '' },
+  ],
+  [
+    'nonsense',
+    '\x16\x03\x01\x02 secret',
+    405,
+    'method-not-allowed',
+    'invalid-method',
+    { method: 'other', path: '' },
+  ],
+  [
+    'a tunnel',
+    'CONNECT s:443 HTTP/1.1\r\nHost: s:443\r\n\r\n',
+    405,
+    'method-not-allowed',
+    'tunnel',
+    { method: 'other', path: '' },
+  ],
+])('%s leaves a line in the log and a count', async (_, bytes, status, rejection, reason, head) => {
+  const response = await lastRefusal(bytes);
   expect(response.status).toBe(status);
-  const line = await shopward.waitForLog((one) => one.rejection === rejection);
+  const line = await shopward.waitForLog((one) => one.rejection === rejection && one.reason === reason);
   expect(response.fields('x-request-id')).toEqual([line.requestId]);
-  expect(line).toMatchObject({ decision: 'refused', status, reason: 'unread', clientAddress: '127.0.0.1' });
-  expect(JSON.stringify(line)).not.toContain('xxx');
+  expect(line).toMatchObject({ decision: 'refused', status, reason, clientAddress: '127.0.0.1', ...head });
+  expect(JSON.stringify(line)).not.toMatch(/xxx|secret/);
   const metrics = await (await fetch(`${shopward.adminUrl}/metrics`)).text();
   expect(metrics).toContain(
-    `shopward_rejections_total{rejection="${rejection}",reason="unread",enforced="true"} 1`,
+    `shopward_rejections_total{rejection="${rejection}",reason="${reason}",enforced="true"} 1`,
   );
 });
 

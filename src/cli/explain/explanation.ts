@@ -144,10 +144,14 @@ export function explainRequest(
   if (isRejection(planned)) {
     return { ...nothing, verdict: 'refused', canonicalPath, refusal: refusalOf(planned, rejections) };
   }
-  const describe = ({ filter, match }: PlannedFilter<Matcher>) => ({
-    name: filter.name,
-    ...filter.describe(match, request, (name) => `${rejections[name].status} code ${rejections[name].code}`),
-  });
+  const isOpen = !('endpoint' in planned) && planned.token === 'none';
+  const describe = ({ filter, match }: PlannedFilter<Matcher>) => {
+    const name = (rejection: RejectionName) =>
+      `${rejections[rejection].status} code ${rejections[rejection].code}`;
+    const { whenOpen, ...description } = filter.describe(match, request, name);
+    const text = isOpen ? (whenOpen ?? description.text) : description.text;
+    return { name: filter.name, ...description, text };
+  };
   if ('endpoint' in planned) {
     const filter = describe(planned.endpoint);
     return {

@@ -1,8 +1,8 @@
 import { type ProtectedList, type ProtectedResource, resourceId } from '../../access/protected-list.ts';
-import { nearestName } from '../../config/issues.ts';
 import { type CanonicalRequest, methods } from '../../http/canonical-request.ts';
 import { foldSegment } from '../../http/path-folding.ts';
 import { isTemplateProblem, parsePathTemplate } from '../../http/path-template.ts';
+import { nearestName } from '../../lib/nearest-name.ts';
 
 const mostRows = 3;
 
