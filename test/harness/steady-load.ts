@@ -1,4 +1,5 @@
 import http from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 export interface LoadRequest {
   readonly method: string;
@@ -16,6 +17,9 @@ export interface SteadyLoad {
   /** Ends behind the requests that are under way. */
   stop(): Promise<void>;
 }
+
+/** Between two requests of a client: a load without pauses takes all of the machine, and meets nothing more. */
+const pauseMs = 5;
 
 /** `clients` that send one request after the other over connections that they keep. */
 export function startSteadyLoad(
@@ -46,6 +50,7 @@ export function startSteadyLoad(
       const { status, body } = await exchange(port, agent, request);
       note(status);
       onAnswer?.(request, status, body);
+      await sleep(pauseMs);
     }
   };
   const running = Array.from({ length: clients }, client);

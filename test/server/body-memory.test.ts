@@ -11,7 +11,7 @@ import { type Shopward, startShopward } from '../harness/shopward.ts';
 /** What one connection may hold above rest, whatever it sends. */
 const allowedBytes = 262_144;
 /** Connections of a measurement: one object of the process itself more or less is then no matter. */
-const count = 16;
+const count = 8;
 const probe = pathToFileURL(path.join(import.meta.dirname, 'memory-probe.ts')).href;
 
 const chunksOf = (octets: number, times: number) =>
