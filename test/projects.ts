@@ -38,7 +38,7 @@ export const slow = [
   'test/server/{handshake,listener-drain}.test.ts',
   'test/attacks/{f7-upstream-dies,j7-remembered-tokens,x1-slow-senders,x8-pipelining}.test.ts',
   'test/access/jwks-key-source.test.ts',
-  'test/docs/clients.test.ts',
+  'test/docs/{clients,quick-start}.test.ts',
   'test/cli/{command-line,command-line-page,terminal-escapes,tokens,verify-findings}.test.ts',
   'test/url-resolver/{freshness,learning,mapping-file,sharing}.test.ts',
   'test/harness/redis-processes.test.ts',

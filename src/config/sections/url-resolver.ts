@@ -23,7 +23,7 @@ const source = z
   .prefault('upstream')
   .meta({
     description:
-      '`upstream`, a mapping file (`.yaml`, `.json`, `.csv`), or `[file, upstream]`: the file first.',
+      '`upstream`, a mapping file (`.yaml`, `.json`, `.csv`; [docs/mapping-file.md](mapping-file.md)), or `[file, upstream]`: the file first.',
   });
 
 const locale = () =>
