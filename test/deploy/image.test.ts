@@ -16,12 +16,14 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import { makeSigner, publicPem } from '../access/signing.ts';
 import { startEchoUpstream } from '../harness/echo-upstream.ts';
+import { freePort } from '../harness/redis-server.ts';
 import { issueToken } from '../harness/shopward.ts';
+import { type BuiltImage, buildImage, findBuildah } from './image-builder.ts';
 import { makeReadOnly, placeNode, serveUnprivileged } from './unprivileged.ts';
 
 /**
- * No container engine is needed to know that the image builds: the Dockerfile's own COPY and RUN lines are carried out
- * here, each stage in a clean folder, and the result is run with what only the last stage has.
+ * Where buildah is there, it builds the image from a local base and without a network, and what is tried is that image.
+ * Elsewhere the Dockerfile's own COPY and RUN lines are carried out, each stage in a clean folder.
  */
 const root = path.resolve(import.meta.dirname, '../..');
 const folder = mkdtempSync(path.join(os.tmpdir(), 'shopward-image-'));
@@ -63,10 +65,24 @@ function runDockerfile(text: string): string {
   return inside(stage, workdir);
 }
 
+const buildah = findBuildah();
+let built: BuiltImage | undefined;
+
 beforeAll(() => {
-  image = runDockerfile(readFileSync(path.join(root, 'Dockerfile'), 'utf8'));
+  if (buildah === undefined) {
+    image = runDockerfile(readFileSync(path.join(root, 'Dockerfile'), 'utf8'));
+    return;
+  }
+  built = buildImage(buildah, root);
+  image = inside('image', '/app');
+  for (const place of ['/app', '/etc/shopward']) {
+    cpSync(built.root + place, inside('image', place), { recursive: true, verbatimSymlinks: true });
+  }
+}, 600_000);
+afterAll(() => {
+  built?.remove();
+  rmSync(folder, { recursive: true, force: true });
 });
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 /** Every file and when it was written. */
 function filesOf(place: string): string[] {
@@ -106,7 +122,8 @@ test('serves as somebody else than the owner of its files, and writes none', asy
     config,
     stringify({
       listen: { host: '127.0.0.1', port: 0, drainDelay: '0s' },
-      admin: { host: '127.0.0.1', port: 0 },
+      // The health check reads it here, as the container's does.
+      admin: { host: '127.0.0.1', port: await freePort() },
       upstream: { url: `http://127.0.0.1:${upstream.port}` },
       protectedResources: 'protected-resources.yaml',
       auth: { keys: { files: ['public.pem'] } },
@@ -122,12 +139,46 @@ test('serves as somebody else than the owner of its files, and writes none', asy
   expect(await get('/stores')).toBe(200);
   expect(await get('/orders')).toBe(401);
   expect(await get('/orders', { Authorization: `Bearer ${issueToken(signer)}` })).toBe(200);
+  expectCheapHealthCheck(config);
   child.kill('SIGTERM');
   await once(child, 'close');
   expect(child.exitCode, said()).toBe(0);
   expect(said()).not.toMatch(/EACCES|EPERM|EROFS/);
   expect(filesOf(folder)).toEqual(before);
   await upstream.close();
+});
+
+/** CPU of a process and its children, in ticks of the kernel (10 ms). */
+function ticksOf(args: readonly string[], env: NodeJS.ProcessEnv): number {
+  const ticks = () => {
+    const fields = readFileSync('/proc/self/stat', 'utf8').split(') ')[1]?.split(' ') ?? [];
+    return Number(fields[13]) + Number(fields[14]);
+  };
+  const before = ticks();
+  for (let round = 0; round < 8; round += 1) execFileSync(process.execPath, args, { cwd: image, env });
+  return ticks() - before;
+}
+
+/** Every ten seconds, for as long as the container lives: hardly more than to start node at all (30 ms here). */
+function expectCheapHealthCheck(config: string): void {
+  const health = (JSON.parse(/HEALTHCHECK[^[]*(\[.*\])/.exec(dockerfile)?.[1] ?? '[]') as string[]).slice(1);
+  expect(health).toEqual(['dist/main.js', 'health']);
+  const empty = ticksOf(['-e', '0'], {});
+  expect(ticksOf([...health, '--config', config], {})).toBeLessThan(empty * 2);
+}
+
+const dockerfile = readFileSync(path.join(root, 'Dockerfile'), 'utf8').replace(/\\\n/g, ' ');
+
+test.skipIf(buildah === undefined)('the built image says how it is run, and runs as nobody special', () => {
+  expect(built?.config).toMatchObject({
+    User: 'node',
+    Entrypoint: ['node', 'dist/main.js'],
+    Cmd: ['serve', '--config', '/etc/shopward/shopward.yaml'],
+    ExposedPorts: { '8080/tcp': {}, '8081/tcp': {} },
+    Healthcheck: { Test: ['CMD', 'node', 'dist/main.js', 'health'] },
+  });
+  expect(built?.run('node', 'dist/main.js', 'version')).toMatch(/^shopward \d+\.\d+\.\d+/);
+  expect(built?.run('node', '-p', 'process.getuid()').trim()).toBe('1000');
 });
 
 test('the image is small and unprivileged', () => {

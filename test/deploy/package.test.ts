@@ -1,5 +1,14 @@
 import { execFileSync } from 'node:child_process';
-import { cpSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+} from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -8,6 +17,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 const root = path.resolve(import.meta.dirname, '../..');
 const folder = mkdtempSync(path.join(os.tmpdir(), 'shopward-package-'));
 const shop = path.join(folder, 'shop');
+let tarball = '';
 const installed = path.join(shop, 'node_modules/shopward');
 
 const npm = (cwd: string, ...args: string[]) =>
@@ -36,9 +46,10 @@ beforeAll(() => {
   const [packed] = JSON.parse(npm(clone, 'pack', '--json', '--pack-destination', folder)) as {
     filename: string;
   }[];
+  tarball = path.join(folder, path.basename(packed?.filename ?? ''));
   npm(shop, 'init', '-y');
   const quietly = ['--prefer-offline', '--no-audit', '--no-fund'];
-  npm(shop, 'install', ...quietly, path.join(folder, path.basename(packed?.filename ?? '')));
+  npm(shop, 'install', ...quietly, tarball);
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -66,15 +77,58 @@ test('licence, documents, schemas and manifests are there, and no tests', () => 
   expect(globSync(path.join(installed, '{test,src,demo,bench}'))).toEqual([]);
 });
 
-test('no link of its documents is dead', () => {
+test('npx runs the packed file in a folder that has nothing', () => {
+  const empty = path.join(folder, 'empty');
+  mkdirSync(empty);
+  const out = execFileSync(
+    'npx',
+    ['--yes', '--prefer-offline', `--package=${tarball}`, 'shopward', 'version'],
+    {
+      cwd: empty,
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'pipe'],
+    },
+  );
+  expect(out).toContain('shopward ');
+  expect(globSync('*', { cwd: empty })).toEqual([]);
+});
+
+/** Titles as they are linked to: lower case, without punctuation, spaces as hyphens; a second one of a name is numbered. */
+function anchorsOf(file: string): Set<string> {
+  const anchors = new Set<string>();
+  const text = readFileSync(file, 'utf8').replace(/^(```|~~~)[\s\S]*?^\1/gm, '');
+  for (const [, title = ''] of text.matchAll(/^#{1,6} +(.+?) *$/gm)) {
+    const plain = title.replace(/\[([^\]]*)\]\([^)]*\)/g, '$1').toLowerCase();
+    const anchor = plain.replace(/[^\p{L}\p{N}\- _]/gu, '').replaceAll(' ', '-');
+    let numbered = anchor;
+    for (let count = 1; anchors.has(numbered); count += 1) numbered = `${anchor}-${count}`;
+    anchors.add(numbered);
+  }
+  for (const [, id = ''] of text.matchAll(/<a (?:id|name)="([^"]+)"/g)) anchors.add(id);
+  return anchors;
+}
+
+test('no link of its documents is dead, and each leads to a title that is there', () => {
   const dead: string[] = [];
-  for (const file of globSync('**/*.md', { cwd: installed, exclude: ['node_modules/**'] })) {
-    const text = readFileSync(path.join(installed, file), 'utf8');
-    for (const [, target = ''] of text.matchAll(/\]\(([^)#\s]+)(?:#[^)]*)?\)/g)) {
-      if (/^[a-z]+:/.test(target)) continue;
-      const at = path.join(installed, path.dirname(file), target);
-      if (globSync(at).length === 0) dead.push(`${file}: ${target}`);
+  let links = 0;
+  const pages = globSync('**/*.{md,yaml,yml}', { cwd: installed, exclude: ['node_modules/**'] });
+  for (const file of pages) {
+    const text = readFileSync(path.join(installed, file), 'utf8').replace(/^(```|~~~)[\s\S]*?^\1/gm, '');
+    // [text](target "title"), ![image](target), <img src="target">, and [label]: target
+    const found = [
+      ...text.matchAll(/\]\(<?([^)\s>]+)>?(?:\s+"[^"]*")?\)/g),
+      ...text.matchAll(/<(?:img|a|source)\b[^>]*\b(?:src|href|srcset)="([^"]+)"/g),
+      ...text.matchAll(/^\[[^\]]+\]: +(\S+)/gm),
+    ];
+    for (const [, target = ''] of file.endsWith('.md') ? found : []) {
+      if (/^[a-z][a-z0-9+.-]*:/i.test(target)) continue;
+      links += 1;
+      const [place = '', anchor] = target.split('#');
+      const at = place === '' ? path.join(installed, file) : path.join(installed, path.dirname(file), place);
+      if (!existsSync(at)) dead.push(`${file}: ${target}`);
+      else if (anchor && at.endsWith('.md') && !anchorsOf(at).has(anchor)) dead.push(`${file}: ${target}`);
     }
   }
+  expect(links).toBeGreaterThan(40);
   expect(dead).toEqual([]);
 });
