@@ -124,7 +124,7 @@ export interface RequestRulesOptions {
 }
 
 /** What `canonicaliseRequest` goes by, built once from the options. */
-export interface RequestRules extends OriginRules {
+interface RequestRules extends OriginRules {
   readonly upstreamHost: string;
   readonly forwardHost: boolean;
   readonly fieldKinds: FieldKinds;

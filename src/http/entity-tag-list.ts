@@ -1,7 +1,7 @@
 import { isOws, trimOws } from './field-list.ts';
 
 /** RFC 9110 section 8.8.3. `opaque` is what stands between the quotes, one character per octet. */
-export interface EntityTag {
+interface EntityTag {
   readonly weak: boolean;
   readonly opaque: string;
 }

@@ -18,7 +18,7 @@ export interface PathTableRow<T> {
 }
 
 /** What a request asks for: its method, or, as a form POST may override it in its body, any. */
-export type Asked = Method | 'form';
+type Asked = Method | 'form';
 
 /** What a row means besides its own path: one id behind its name, or its path without the version in front. */
 export type RowForm = 'item-form' | 'without-version';

@@ -15,7 +15,7 @@ export interface Peer {
 }
 
 /** Whether an IP address is one of `trustedProxies`. */
-export type TrustTest = (address: string) => boolean;
+type TrustTest = (address: string) => boolean;
 
 /** Compiles CIDRs, addresses and proxy-addr's names (`loopback`, …). Throws a TypeError that names the bad entry. */
 export function compileTrust(trustedProxies: readonly string[]): TrustTest {

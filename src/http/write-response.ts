@@ -156,12 +156,19 @@ export function endResponse(
   }
   if (chunk !== undefined && chunk.length > 0) response.write(chunk, 'latin1');
   else response.flushHeaders();
+  drainBody(incoming, () => {
+    response.end();
+    ended(response, onEnded);
+  });
+}
+
+/** Reads the rest of a body and throws it away, to its end or within bounds; then `drained` is called, once. */
+function drainBody(incoming: IncomingMessage, drained: () => void): void {
   let bytes = 0;
   const end = () => {
     clearTimeout(timer);
     incoming.off('data', count).off('end', end).off('close', end).pause();
-    response.end();
-    ended(response, onEnded);
+    drained();
   };
   const count = (piece: Buffer) => {
     bytes += piece.length;

@@ -1,7 +1,10 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { IncomingMessage } from '../http/node-http.ts';
 import type { RejectionName } from '../http/rejection.ts';
 import { endAlone } from '../lib/faults.ts';
+import { boundWaiting, GatheredPieces, wholeBytes } from '../lib/gathered-pieces.ts';
 import type { ConnectionPlaces } from './connection-places.ts';
 
 /** One request of a connection, with its response. */
@@ -25,7 +28,7 @@ export interface MalformedHead {
 }
 
 /** Requests that wait on all connections of a listener together: each holds 1.5 KiB. */
-export interface Waiting {
+interface Waiting {
   count: number;
   readonly most: number;
 }
@@ -188,5 +191,33 @@ export class ClientConnection {
     // It broke in the body of a request whose head was read.
     const known = incoming ? { ...head, method: incoming.method, target: incoming.url } : head;
     this.#options.rejectMalformed(why, this.#socket, known);
+  }
+}
+
+/** A request whose body costs by its octets, however its client cuts it: see `GatheredPieces`. */
+export class ClientMessage extends IncomingMessage {
+  /** Most requests have no body. */
+  #pieces: GatheredPieces | undefined;
+
+  constructor(socket: Socket) {
+    super(socket);
+    // Node has no option for this that would leave the socket and the response alone.
+    boundWaiting(this);
+  }
+
+  /** What node's parser calls with each chunk, and with null at the end; `false` stops the reading of the socket. */
+  override push(piece: Buffer | null): boolean {
+    if (piece !== null && piece.length < wholeBytes) {
+      this.#pieces ??= new GatheredPieces(this, (octets) => super.push(octets));
+      return this.#pieces.add(piece);
+    }
+    this.#pieces?.release();
+    return super.push(piece);
+  }
+
+  /** Every way of reading a stream comes through here, or waits for the end of the turn. */
+  override read(size?: number): unknown {
+    this.#pieces?.beforeRead();
+    return super.read(size);
   }
 }

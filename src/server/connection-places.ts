@@ -1,9 +1,8 @@
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { Shares } from './in-flight.ts';
-import { networkOf } from './network.ts';
+import { networkOf, Shares } from './in-flight.ts';
 
-export interface ConnectionPlacesOptions {
+interface ConnectionPlacesOptions {
   /** Connections at once. */
   readonly limit: number;
   /** Percent of them that one peer may hold. */
@@ -13,7 +12,7 @@ export interface ConnectionPlacesOptions {
 }
 
 /** What became of connections for which there was no place, since the start. */
-export interface ConnectionCounts {
+interface ConnectionCounts {
   /** Ended between two requests, or before the first one, to make room. */
   evicted: number;
   /** Not taken: every place was that of a request under way. */

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { CanonicalRequest } from '../http/canonical-request.ts';
 import type { FieldList } from '../http/field-list.ts';
-import type { Answer, Rejection, Rejections } from '../http/rejection.ts';
+import { type Answer, type Rejection, type Rejections, reject } from '../http/rejection.ts';
 import { endResponse, mustClose, writeRejection } from '../http/write-response.ts';
 import type { ExchangeRecord, RedactPath } from '../telemetry/exchange-record.ts';
 import type { ForwardCaller, ForwardResult } from '../upstream/forward.ts';
@@ -27,27 +27,24 @@ export interface ExchangeContext {
   onFault(fault: unknown, requestId: string): void;
 }
 
-/** One request and its one response, and what is noted of them. The only place that ends an exchange. */
-export class Exchange implements ExchangeMeta, ForwardCaller, Handled {
+/** What an exchange of HTTP and the handshake of a WebSocket have in common: what is noted of them, and their one record. */
+export abstract class RecordedExchange implements ExchangeMeta {
   readonly incoming: IncomingMessage;
-  readonly response: ServerResponse;
-  /** Template of the own endpoint or row that decided; `*` until one did. */
+  /** Among all that is under way. */
+  readonly place: Place;
   route = '*';
   /** Once it was understood. */
   request: CanonicalRequest | undefined;
   observed: Rejection | undefined;
   readonly startedMs = performance.now();
-  /** Among all that is under way. */
-  readonly place: Place;
-  readonly #context: ExchangeContext;
+  protected readonly context: ExchangeContext;
   #isRecorded = false;
   #unread: UnreadRequest | undefined;
 
-  constructor(incoming: IncomingMessage, response: ServerResponse, place: Place, context: ExchangeContext) {
+  constructor(incoming: IncomingMessage, place: Place, context: ExchangeContext) {
     this.incoming = incoming;
-    this.response = response;
     this.place = place;
-    this.#context = context;
+    this.context = context;
   }
 
   /** Looked at only for what was not understood. */
@@ -60,11 +57,6 @@ export class Exchange implements ExchangeMeta, ForwardCaller, Handled {
     return this.incoming.socket.remoteAddress ?? '';
   }
 
-  ended(): void {
-    this.place.leave();
-  }
-
-  /** The request was understood. */
   setRequest(request: CanonicalRequest): void {
     this.request = request;
   }
@@ -75,21 +67,57 @@ export class Exchange implements ExchangeMeta, ForwardCaller, Handled {
   }
 
   refuse(rejection: Rejection): void {
-    const { incoming, response } = this;
-    const status = writeRejection(incoming, response, rejection, this.#context.rejections, this.#ownFields());
-    this.#record({ decision: status === 0 ? 'aborted' : 'refused', status, rejection });
+    const status = this.writeRejection(rejection);
+    this.record({ decision: status === 0 ? 'aborted' : 'refused', status, rejection });
+  }
+
+  /** A bug or an impossible state: the client gets 500, or its connection ends. */
+  fail(fault: unknown): void {
+    this.context.onFault(fault, this.request?.requestId ?? this.unread.requestId);
+    this.refuse(reject('internal-error', { reason: codeOf(fault) ?? 'fault' }));
+  }
+
+  /** The status that was sent, 0 for none. */
+  protected abstract writeRejection(rejection: Rejection): number;
+
+  protected ownFields(): FieldList {
+    const { ownFields } = this.context;
+    return this.request === undefined
+      ? ownFields.ofUnread(this.incoming.headers.origin, this.unread.requestId)
+      : ownFields.of(this.request);
+  }
+
+  /** The first one counts. */
+  protected record(outcome: Outcome): void {
+    if (this.#isRecorded) return;
+    this.#isRecorded = true;
+    this.context.record(toExchangeRecord(this, outcome, this.context.redactPath), this.request);
+  }
+}
+
+/** One request and its one response, and what is noted of them. The only place that ends an exchange. */
+export class Exchange extends RecordedExchange implements ForwardCaller, Handled {
+  readonly response: ServerResponse;
+
+  constructor(incoming: IncomingMessage, response: ServerResponse, place: Place, context: ExchangeContext) {
+    super(incoming, place, context);
+    this.response = response;
+  }
+
+  ended(): void {
+    this.place.leave();
   }
 
   answer({ status, fields, body }: Answer): void {
     const { incoming, response } = this;
     if (response.destroyed) {
-      this.#record({ decision: 'aborted', status: 0 });
+      this.record({ decision: 'aborted', status: 0 });
       return;
     }
     if (mustClose(incoming)) response.shouldKeepAlive = false;
-    response.writeHead(status, [...fields, ...this.#ownFields()]);
+    response.writeHead(status, [...fields, ...this.ownFields()]);
     endResponse(incoming, response, body ?? undefined);
-    this.#record({ decision: 'answered', status });
+    this.record({ decision: 'answered', status });
   }
 
   /** The forwarder is done; a rejection of its is ours to write. */
@@ -105,37 +133,21 @@ export class Exchange implements ExchangeMeta, ForwardCaller, Handled {
     const { rejection, upstreamMs } = result;
     const fault = codeOf(result.cause) ?? result.fault;
     if (result.end === 'rejected' && rejection) {
-      const { incoming, response } = this;
-      const { rejections } = this.#context;
-      const status = writeRejection(incoming, response, rejection, rejections, this.#ownFields());
-      this.#record({ decision: 'refused', status, rejection, upstreamMs, fault });
+      const status = this.writeRejection(rejection);
+      this.record({ decision: 'refused', status, rejection, upstreamMs, fault });
     } else {
       const decision = result.end === 'sent' ? 'forwarded' : 'aborted';
-      this.#record({ decision, status: result.status, upstreamMs, fault });
+      this.record({ decision, status: result.status, upstreamMs, fault });
     }
-  }
-
-  /** A bug or an impossible state: the client gets 500, or its connection ends. */
-  fail(fault: unknown): void {
-    this.#context.onFault(fault, this.request?.requestId ?? this.unread.requestId);
-    this.refuse({ rejection: 'internal-error', reason: codeOf(fault) ?? 'fault' });
   }
 
   /** Changes to the fields of every forwarded response. */
   editResponse(fields: FieldList): FieldList {
-    return this.request === undefined ? fields : this.#context.ownFields.editForwarded(fields, this.request);
+    return this.request === undefined ? fields : this.context.ownFields.editForwarded(fields, this.request);
   }
 
-  #ownFields(): FieldList {
-    const { ownFields } = this.#context;
-    return this.request === undefined
-      ? ownFields.ofUnread(this.incoming.headers.origin, this.unread.requestId)
-      : ownFields.of(this.request);
-  }
-
-  #record(outcome: Outcome): void {
-    if (this.#isRecorded) return;
-    this.#isRecorded = true;
-    this.#context.record(toExchangeRecord(this, outcome, this.#context.redactPath), this.request);
+  protected writeRejection(rejection: Rejection): number {
+    const { rejections } = this.context;
+    return writeRejection(this.incoming, this.response, rejection, rejections, this.ownFields());
   }
 }

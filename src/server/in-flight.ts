@@ -1,10 +1,9 @@
 import { reject } from '../http/rejection.ts';
-import { networkOf } from './network.ts';
 
 /** One client, or one subject, has as much under way as it may; whatever the mode. */
 export const beyondShare = reject('overloaded', { reason: 'client-share', retryAfterSeconds: 1 });
 
-export interface InFlightOptions {
+interface InFlightOptions {
   /** How many may be under way at once. */
   readonly limit: number;
   /** Percent of them that one client, or one subject of access tokens, may hold. */
@@ -86,7 +85,7 @@ export class Place {
 }
 
 /** What one holder has. */
-export interface Share {
+interface Share {
   held: number;
 }
 
@@ -143,4 +142,20 @@ export class Shares {
     for (const [holder, share] of this.#shares) if (share.held === 0) this.#shares.delete(holder);
     this.#unheld = 0;
   }
+}
+
+/**
+ * Who is one client, as far as an address tells: an IPv4 address, or the first 64 bits of an IPv6 address, all others of
+ * which are its holder's to choose (RFC 4291 section 2.5.4).
+ */
+export function networkOf(address: string): string {
+  if (!address.includes(':')) return address;
+  const [head = '', tail] = address.split('::');
+  const groups = head === '' ? [] : head.split(':');
+  if (tail !== undefined) {
+    const last = tail === '' ? 0 : tail.split(':').length + (tail.includes('.') ? 1 : 0);
+    while (groups.length + last < 8) groups.push('0');
+  }
+  const network = groups.slice(0, 4).map((group) => Number.parseInt(group, 16).toString(16));
+  return `${network.join(':')}::/64`;
 }

@@ -10,18 +10,12 @@ import { endAlone } from '../lib/faults.ts';
 import {
   ClientConnection,
   type ClientConnectionOptions,
+  ClientMessage,
   type Handled,
   type MalformedHead,
 } from './client-connection.ts';
 import { readMalformedHead, rejectionOfParserFault } from './client-error.ts';
-import { ClientMessage } from './client-message.ts';
 import type { ConnectionPlaces } from './connection-places.ts';
-
-/** PEM texts. */
-interface Certificate {
-  readonly cert: string;
-  readonly key: string;
-}
 
 export interface ListenerOptions {
   readonly host: string;
@@ -30,14 +24,15 @@ export interface ListenerOptions {
   readonly keepAliveTimeoutMs: number;
   /** Bytes of all request fields together, request line included; more is 431. */
   readonly requestHeadersBytes: number;
-  readonly tls?: Certificate;
+  /** PEM texts. */
+  readonly tls?: { readonly cert: string; readonly key: string };
   /** Connections at once; default: any number. */
   readonly places?: ConnectionPlaces;
   /** What node could not read as a request is refused on its bare socket, which ends. */
   rejectMalformed(why: RejectionName, socket: Duplex, head?: MalformedHead): void;
   /**
-   * One whole request head. `continueWanted` is set for `Expect: 100-continue`: nothing was sent yet, the interim
-   * response is the handler's to give once every check has passed.
+   * One whole request head. For `Expect: 100-continue` nothing was sent yet: the interim response is the handler's to
+   * give, once every check has passed.
    */
   handle(incoming: IncomingMessage, response: ServerResponse): Handled | undefined;
   /** A WebSocket handshake, where they are switched on; any other upgrade is an ordinary request. */
@@ -48,12 +43,12 @@ export interface Listener {
   readonly server: Server;
   listen(): Promise<AddressInfo>;
   /** Another certificate for connections to come; of no effect without TLS. */
-  useCertificate(tls: Certificate): void;
+  useCertificate(tls: NonNullable<ListenerOptions['tls']>): void;
   /** Lets every connection end without losing a request; resolves when none is left. */
   drain(options: DrainOptions): Promise<void>;
 }
 
-export interface DrainOptions {
+interface DrainOptions {
   /**
    * Milliseconds in which requests are still taken, on new connections too, and every answer says `Connection: close`:
    * balancers look elsewhere meanwhile. A connection that waits to be accepted when a listener closes is reset.
@@ -131,7 +126,7 @@ class HttpListener implements Listener {
     });
   }
 
-  useCertificate(tls: Certificate): void {
+  useCertificate(tls: NonNullable<ListenerOptions['tls']>): void {
     if (this.server instanceof https.Server) this.server.setSecureContext(tls);
   }
 

@@ -41,11 +41,7 @@ export class ConnectionPool<C extends PooledConnection> {
   #isActing = false;
 
   constructor(options: EngineOptions, open: Open<C>, now: () => number = () => performance.now()) {
-    this.#state = new PoolState({
-      connections: options.connections,
-      queueLimit: options.queueLimit,
-      queueTimeoutMs: options.queueTimeoutMs,
-    });
+    this.#state = new PoolState(options);
     this.#openOne = open;
     this.#now = now;
     this.#lifetimeMs = options.connectionLifetimeMs ?? Number.POSITIVE_INFINITY;

@@ -79,7 +79,7 @@ export interface EngineOptions {
   readonly responseHeadBytes?: number | undefined;
 }
 
-export interface UpstreamOrigin {
+interface UpstreamOrigin {
   readonly scheme: 'http' | 'https';
   /** An IPv6 address without its brackets. */
   readonly hostname: string;

@@ -1,3 +1,6 @@
+import type { EngineOptions } from './engine.ts';
+import { KeptQueue, type Linked, LinkedList } from './linked-list.ts';
+
 /**
  * The one pool and the one queue in front of the upstream, as pure state: events go in with the time, actions come out,
  * and no socket, timer or callback is in here. docs/decisions/upstream-pool.md has the states and what holds in each;
@@ -6,14 +9,7 @@
  * The work of an event is constant, but for members that the event takes out of a list for good: there is nothing in
  * here that could be done again and again.
  */
-export interface PoolRules {
-  /** Connections at a time, those that are being opened or closed included. */
-  readonly connections: number;
-  /** How many may wait beyond those to whom a connection is on its way. */
-  readonly queueLimit: number;
-  /** Milliseconds that one may wait for a connection. */
-  readonly queueTimeoutMs: number;
-}
+type PoolRules = Pick<EngineOptions, 'connections' | 'queueLimit' | 'queueTimeoutMs'>;
 
 /**
  * Which connections will do: `any`; `recent`: one that was idle for so short a time that the upstream cannot have given
@@ -71,10 +67,7 @@ export class PoolState<C extends PoolMember, W, F> {
   /** Those who need a new connection. */
   readonly #waitingForNew = new LinkedList<Waiting<W>>();
   readonly #places = new Map<W, Waiting<W>>();
-  /** What is to be done, from `#nextAction` to `#lastAction`; its room is kept, since nearly every exchange has an action. */
-  readonly #actions: (PoolAction<C, W, F> | undefined)[] = [];
-  #nextAction = 0;
-  #lastAction = 0;
+  readonly #actions = new KeptQueue<PoolAction<C, W, F>>();
   #connecting = 0;
   #ending = 0;
   /** All connections: being opened, busy, deferred, idle, being ended. */
@@ -107,15 +100,7 @@ export class PoolState<C extends PoolMember, W, F> {
 
   /** What is to be done, in order, each once; events that it brings may come before the next is asked for. */
   nextAction(): PoolAction<C, W, F> | undefined {
-    if (this.#nextAction === this.#lastAction) {
-      this.#nextAction = 0;
-      this.#lastAction = 0;
-      return undefined;
-    }
-    const action = this.#actions[this.#nextAction];
-    this.#actions[this.#nextAction] = undefined;
-    this.#nextAction += 1;
-    return action;
+    return this.#actions.shift();
   }
 
   /** The idle connection that was used last, if it will do; it is busy from now on. */
@@ -135,7 +120,7 @@ export class PoolState<C extends PoolMember, W, F> {
   /** `waiter`, for whom `take` had nothing, will be assigned a connection or refused, exactly once, unless it leaves. */
   enqueue(waiter: W, need: ConnectionNeed, nowMs: number): void {
     if (this.#isShuttingDown) {
-      this.#demand({ kind: 'refuse', waiter, reason: { kind: 'shutting-down' } });
+      this.#actions.push({ kind: 'refuse', waiter, reason: { kind: 'shutting-down' } });
       return;
     }
     const untilMs = nowMs + this.#rules.queueTimeoutMs;
@@ -182,7 +167,7 @@ export class PoolState<C extends PoolMember, W, F> {
     }
     connection.phase = 'deferred';
     this.#deferred.push(connection);
-    if (this.#deferred.length === 1) this.#demand(awaitTurn);
+    if (this.#deferred.length === 1) this.#actions.push(awaitTurn);
   }
 
   turnEnded(): void {
@@ -239,7 +224,7 @@ export class PoolState<C extends PoolMember, W, F> {
         this.#refuse(one, { kind: 'shutting-down' });
       }
     }
-    if (this.#connecting > 0) this.#demand({ kind: 'give-up' });
+    if (this.#connecting > 0) this.#actions.push({ kind: 'give-up' });
     this.#noteClosed();
   }
 
@@ -259,7 +244,7 @@ export class PoolState<C extends PoolMember, W, F> {
       return;
     }
     this.#forget(place);
-    this.#demand({ kind: 'assign', connection: this.#begin(connection), waiter: place.waiter });
+    this.#actions.push({ kind: 'assign', connection: this.#begin(connection), waiter: place.waiter });
   }
 
   #begin(connection: C): C {
@@ -272,12 +257,12 @@ export class PoolState<C extends PoolMember, W, F> {
     connection.list?.remove(connection);
     connection.phase = 'ending';
     this.#ending += 1;
-    this.#demand({ kind: 'end', connection, outlived });
+    this.#actions.push({ kind: 'end', connection, outlived });
   }
 
   #refuse(place: Waiting<W>, reason: RefusalReason<F>): void {
     this.#forget(place);
-    this.#demand({ kind: 'refuse', waiter: place.waiter, reason });
+    this.#actions.push({ kind: 'refuse', waiter: place.waiter, reason });
   }
 
   #forget(place: Waiting<W>): void {
@@ -301,63 +286,14 @@ export class PoolState<C extends PoolMember, W, F> {
     for (; missing > 0 && this.#open < this.#rules.connections; missing -= 1) {
       this.#open += 1;
       this.#connecting += 1;
-      this.#demand({ kind: 'connect' });
+      this.#actions.push({ kind: 'connect' });
     }
     for (missing -= this.#ending; missing > 0 && this.#idle.oldest !== undefined; missing -= 1) {
       this.#end(this.#idle.oldest as C, false);
     }
   }
 
-  #demand(action: PoolAction<C, W, F>): void {
-    this.#actions[this.#lastAction] = action;
-    this.#lastAction += 1;
-  }
-
   #noteClosed(): void {
-    if (this.#isShuttingDown && this.#open === 0) this.#demand({ kind: 'closed' });
-  }
-}
-
-/** What a member of a list carries: its neighbours, and the list that it is in. */
-interface Linked<T extends Linked<T>> {
-  older: T | undefined;
-  newer: T | undefined;
-  list: LinkedList<T> | undefined;
-}
-
-/** A queue from whose middle a member leaves in constant time, and without allocation. A member is in one list at most. */
-class LinkedList<T extends Linked<T>> {
-  oldest: T | undefined;
-  newest: T | undefined;
-  length = 0;
-
-  push(member: T): void {
-    member.older = this.newest;
-    if (this.newest === undefined) this.oldest = member;
-    else this.newest.newer = member;
-    this.newest = member;
-    member.list = this;
-    this.length += 1;
-  }
-
-  /** The oldest member, which leaves. */
-  shift(): T | undefined {
-    const member = this.oldest;
-    if (member !== undefined) this.remove(member);
-    return member;
-  }
-
-  /** Whether it was in this list. */
-  remove(member: T): boolean {
-    if (member.list !== this) return false;
-    if (member.older === undefined) this.oldest = member.newer;
-    else member.older.newer = member.newer;
-    if (member.newer === undefined) this.newest = member.older;
-    else member.newer.older = member.older;
-    member.older = undefined;
-    member.newer = undefined;
-    member.list = undefined;
-    this.length -= 1;
-    return true;
+    if (this.#isShuttingDown && this.#open === 0) this.#actions.push({ kind: 'closed' });
   }
 }

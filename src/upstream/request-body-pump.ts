@@ -11,7 +11,7 @@ export interface BodySink {
   end(): void;
 }
 
-export interface BodyPumpEvents {
+interface BodyPumpEvents {
   /** The last octet was given to the sink. */
   onWritten(): void;
   /** The stream is not as long as was said. */

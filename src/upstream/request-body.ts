@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { CanonicalRequest } from '../http/canonical-request.ts';
 import { type Rejection, reject } from '../http/rejection.ts';
 
-export interface BodyLimits {
+interface BodyLimits {
   /** Bytes of one body; more is 413. */
   readonly limitBytes: number;
   /** Milliseconds for which a reader may be kept waiting beyond what the body's bytes account for; then it is 408. */
@@ -12,7 +12,7 @@ export interface BodyLimits {
 }
 
 /** Bytes a second below which a body is too slow, once its time is used up; as Apache's mod_reqtimeout has it. */
-export const defaultBytesPerSecond = 500;
+const defaultBytesPerSecond = 500;
 
 /** The same as options among others. */
 export interface BodyOptions {
@@ -30,10 +30,7 @@ export function bodyLimits(options: BodyOptions): BodyLimits {
 }
 
 /** The refusal of a body that its own Content-Length makes too large, before a byte of it is read (RFC 9110 15.5.14). */
-export function refuseAnnouncedBody(
-  body: CanonicalRequest['body'],
-  limitBytes: number,
-): Rejection | undefined {
+function refuseAnnouncedBody(body: CanonicalRequest['body'], limitBytes: number): Rejection | undefined {
   return typeof body === 'object' && body.length > limitBytes ? reject('payload-too-large') : undefined;
 }
 

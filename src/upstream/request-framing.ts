@@ -1,5 +1,5 @@
-import type { FieldList } from '../http/field-list.ts';
-import { hopByHopNames } from '../http/field-list.ts';
+import { type FieldList, hopByHopNames } from '../http/field-list.ts';
+import type { UpstreamRequest } from './engine.ts';
 
 /** What frames a message or belongs to one connection; an engine sets its own, whatever a request carries. */
 const framing = new Set([...hopByHopNames, 'content-length', 'expect']);
@@ -7,7 +7,7 @@ const framing = new Set([...hopByHopNames, 'content-length', 'expect']);
 const framingLengths = new Set([...framing].map((name) => name.length));
 
 /** Whatever its case; the length tells most other fields apart before a letter is folded. */
-export function isFramingField(name: string): boolean {
+function isFramingField(name: string): boolean {
   return framingLengths.has(name.length) && framing.has(name.toLowerCase());
 }
 
@@ -31,4 +31,35 @@ export function fieldsToObject(fields: FieldList): Record<string, string | strin
     byName[spelt] = typeof before === 'string' ? [before, value] : [...before, value];
   }
   return byName;
+}
+
+const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+const visible = /^[\x21-\x7e\x80-\xff]+$/;
+const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/;
+
+/**
+ * The head of a request as it goes on the wire, latin-1, framed by its body (RFC 9112 section 6).
+ *
+ * @throws {TypeError} where a part would not be read back as that part. Nobody may send such a thing this far; were it
+ * written, it could be a second request.
+ */
+export function requestHead({ method, target, fields, body }: UpstreamRequest): string {
+  if (!token.test(method) || !visible.test(target)) throw new TypeError('request line');
+  let head = `${method} ${target} HTTP/1.1\r\n`;
+  for (let i = 0; i + 1 < fields.length; i += 2) {
+    const name = fields[i] as string;
+    if (isFramingField(name)) continue;
+    const value = fields[i + 1] as string;
+    if (!token.test(name) || !fieldValue.test(value)) throw new TypeError(`field ${i / 2}`);
+    head += `${name}: ${value}\r\n`;
+  }
+  return `${head}${framingOf(method, body)}Connection: keep-alive\r\n\r\n`;
+}
+
+/** RFC 9110 section 8.6: methods that have a meaning for a body say that there is none. */
+function framingOf(method: string, body: UpstreamRequest['body']): string {
+  if (body === null) {
+    return method === 'POST' || method === 'PUT' || method === 'PATCH' ? 'Content-Length: 0\r\n' : '';
+  }
+  return body.length === undefined ? 'Transfer-Encoding: chunked\r\n' : `Content-Length: ${body.length}\r\n`;
 }

@@ -10,7 +10,7 @@ import type { EngineOptions } from './engine.ts';
 import { fieldsToObject } from './request-framing.ts';
 import { endToEndFields } from './response-fields.ts';
 
-export interface WebSocketOptions extends Pick<EngineOptions, 'upstream' | 'connectTimeoutMs' | 'tls'> {
+interface WebSocketOptions extends Pick<EngineOptions, 'upstream' | 'connectTimeoutMs' | 'tls'> {
   /** Milliseconds for the upstream to answer the handshake; 504 otherwise. */
   readonly handshakeTimeoutMs: number;
   /** Open WebSockets at a time; one more is 503. */

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import type { CanonicalRequest, Method } from '../../src/http/canonical-request.ts';
 import { buildRejections } from '../../src/http/rejection.ts';
 import { writeRejection } from '../../src/http/write-response.ts';
-import { ClientMessage } from '../../src/server/client-message.ts';
+import { ClientMessage } from '../../src/server/client-connection.ts';
 import { InFlight } from '../../src/server/in-flight.ts';
 import type { EngineOptions, UpstreamEngine } from '../../src/upstream/engine.ts';
 import type { ForwardResult } from '../../src/upstream/forward.ts';

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
-import { ClientMessage } from '../../src/server/client-message.ts';
+import { ClientMessage } from '../../src/server/client-connection.ts';
 import { pumpBody } from '../../src/upstream/request-body-pump.ts';
 
 /** What node's parser handed over, and in how many of them one turn of the event loop. */

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { connectionsFor } from '../../src/app/places.ts';
-import { InFlight, Shares } from '../../src/server/in-flight.ts';
-import { networkOf } from '../../src/server/network.ts';
+import { InFlight, networkOf, Shares } from '../../src/server/in-flight.ts';
 
 describe('who is one client', () => {
   it.each([

@@ -91,6 +91,8 @@ const walkArbitrary = fc
   )
   .map(([far, connection, piece, rest]) => [
     ...[connection, 'end of turn', 'head', piece, 'end'].slice(0, far),
+    // A response that its client holds up.
+    ...(far === 4 ? ['client does not read', piece, piece, piece, 'client reads'] : []),
     ...rest,
   ]);
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { UpstreamRequest } from '../../src/upstream/engine.ts';
-import { requestHead } from '../../src/upstream/llhttp/request-head.ts';
+import { requestHead } from '../../src/upstream/request-framing.ts';
 
 const get: UpstreamRequest = {
   method: 'GET',
