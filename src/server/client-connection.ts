@@ -1,7 +1,7 @@
-import type { ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { IncomingMessage } from '../http/node-http.ts';
+import { IncomingMessage as NodeMessage } from '../http/node-http.ts';
 import type { RejectionName } from '../http/rejection.ts';
 import { endAlone } from '../lib/faults.ts';
 import { boundWaiting, GatheredPieces, wholeBytes } from '../lib/gathered-pieces.ts';
@@ -195,7 +195,7 @@ export class ClientConnection {
 }
 
 /** A request whose body costs by its octets, however its client cuts it: see `GatheredPieces`. */
-export class ClientMessage extends IncomingMessage {
+export class ClientMessage extends NodeMessage {
   /** Most requests have no body. */
   #pieces: GatheredPieces | undefined;
 
