@@ -76,7 +76,7 @@ it('a verb that is called loads no other one', async () => {
   expect(files.filter((file) => file.startsWith('src/config/load'))).toEqual([]);
 });
 
-it("a proxy that serves loads nothing of undici, neither Node's own nor the package, but llhttp", async () => {
+it("a proxy that serves loads nothing of undici but llhttp, neither Node's own nor the package, and without Redis no client of it", async () => {
   const folder = mkdtempSync(path.join(tmpdir(), 'shopward-loaded-'));
   const file = path.join(folder, 'shopward.yaml');
   const { publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
@@ -95,5 +95,5 @@ it("a proxy that serves loads nothing of undici, neither Node's own nor the pack
   rmSync(folder, { recursive: true });
   expect(code).toBe(0);
   expect(parts).toContain('NativeModule http');
-  expect([...files, ...parts].filter((each) => /undici(?!\/lib\/llhttp\/)/.test(each))).toEqual([]);
+  expect([...files, ...parts].filter((each) => /undici(?!\/lib\/llhttp\/)|ioredis/.test(each))).toEqual([]);
 });
