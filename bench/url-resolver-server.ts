@@ -8,7 +8,7 @@ import { buildRequestRules, canonicaliseRequest } from '../src/http/canonicalise
 import { createPeer, type Peer } from '../src/http/peer.ts';
 import { isRejection } from '../src/http/rejection.ts';
 import { endResponse } from '../src/http/write-response.ts';
-import { UrlResolver } from '../src/url-resolver/url-resolver.ts';
+import { UrlResolver } from '../src/url-resolver/filter.ts';
 import { idOf, urlOf } from './url-resolver-rows.ts';
 
 const [, , mode = 'bare', entriesText = '1000', file = ''] = process.argv;

@@ -1,6 +1,6 @@
 import { type ProtectedResource, resourceId } from '../access/protected-list.ts';
+import type { UrlResolver } from '../url-resolver/filter.ts';
 import type { Purge } from '../url-resolver/purge-log.ts';
-import type { UrlResolver } from '../url-resolver/url-resolver.ts';
 import type { Activity, ExchangeCount } from './activity.ts';
 import { fieldsOf, type JsonEndpoint } from './admin-endpoint.ts';
 import type { Drift } from './drift.ts';

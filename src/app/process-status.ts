@@ -7,7 +7,7 @@ import type { Eventually } from '../lib/eventually.ts';
 import type { RedisStore } from '../redis/store.ts';
 import type { TokenCensus } from '../refresh-tokens/census.ts';
 import type { Exposition, Metrics } from '../telemetry/metrics.ts';
-import type { UrlResolver } from '../url-resolver/url-resolver.ts';
+import type { UrlResolver } from '../url-resolver/filter.ts';
 import type { CreatedFilters } from './filter-definition.ts';
 import { refreshTokensDefinition } from './refresh-tokens.ts';
 import { urlResolverDefinition } from './url-resolver.ts';

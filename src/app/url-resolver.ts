@@ -5,12 +5,11 @@ import type { Log } from '../telemetry/log.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { UpstreamEngine, UpstreamExchange, UpstreamFault } from '../upstream/engine.ts';
 import { CollectedBody } from '../upstream/request-body.ts';
-import { createResolverMatcher, type ResolverMatcher } from '../url-resolver/filter.ts';
+import { createResolverMatcher, type ResolverMatcher, UrlResolver } from '../url-resolver/filter.ts';
 import type { ResolverEvent } from '../url-resolver/options.ts';
 import { createRedisPurgeLog } from '../url-resolver/purge-log.ts';
 import { createRedisSharedMapping } from '../url-resolver/shared-cache.ts';
 import type { AskUpstream, LookupError } from '../url-resolver/source.ts';
-import { UrlResolver } from '../url-resolver/url-resolver.ts';
 import type { FilterDefinition, FilterDependencies } from './filter-definition.ts';
 import { questionConnections } from './upstream.ts';
 

@@ -1,6 +1,48 @@
+import type { CanonicalRequest } from '../http/canonical-request.ts';
 import { createOwnPathTest } from '../http/path-interpretations.ts';
 import type { PathRules } from '../http/path-table.ts';
+import type { Answer, Rejection } from '../http/rejection.ts';
+import type { Eventually } from '../lib/eventually.ts';
+import type { Problem } from '../lib/problem.ts';
 import type { Matcher } from '../proxy/filter.ts';
+import { contractEntityTypes, createEnvelope, type Envelope, jsonText } from './envelope.ts';
+import type { Lifetimes } from './local-cache.ts';
+import { LocalCache } from './local-cache.ts';
+import { createMappingTag } from './mapping.ts';
+import type { MappingResult } from './mapping-cache.ts';
+import { MappingCache } from './mapping-cache.ts';
+import { MappingFile } from './mapping-file/mapping-file.ts';
+import {
+  defaultLifetimes,
+  type ResolverEvent,
+  type ResolverStats,
+  startCounts,
+  type UrlResolverOptions,
+} from './options.ts';
+import { createPartitions, longestStore, type Partition } from './partition.ts';
+import { PurgeFollower } from './purge-history.ts';
+import type { Purge, PurgeLog } from './purge-log.ts';
+import { MemoryPurgeLog } from './purge-log.ts';
+import {
+  createQueryReader,
+  keyOf,
+  missing,
+  type ReadQuery,
+  type ResolverFields,
+  readResolverFields,
+  unusable,
+} from './resolver-query.ts';
+import {
+  answerMapping,
+  cacheStatus,
+  type Provenance,
+  refuseFailure,
+  refuseMissing,
+  refuseUnknown,
+  varyOf,
+} from './response.ts';
+import { SharedCache } from './shared-cache.ts';
+import { UpstreamSource } from './source.ts';
 
 export type ResolverMatcher = Matcher<true>;
 
@@ -20,4 +62,230 @@ export function createResolverMatcher(path: string, paths: PathRules): ResolverM
       text: 'by the URL resolver, from its mapping; needs no token (an answer of another form is forwarded, under the list)',
     }),
   };
+}
+
+export type Resolution = Answer | Rejection;
+
+/** Slots of the shared copies for each entry of a process. */
+const slotsPerEntry = 4;
+
+/** The feature as the pipeline, the admin port and the commands see it. */
+export class UrlResolver {
+  readonly #path: string;
+  readonly #matcher: ResolverMatcher;
+  /** As it stands in a JSON string. */
+  readonly #publicUrl: string | undefined;
+  readonly #vary: string;
+  readonly #envelope: Envelope;
+  readonly #tagOf: ReturnType<typeof createMappingTag>;
+  readonly #lifetimes: Lifetimes;
+  readonly #findPartition: ReturnType<typeof createPartitions>;
+  readonly #readQuery = createQueryReader();
+  readonly #counts = startCounts();
+  readonly #emit: (event: ResolverEvent) => void;
+  readonly #purgeLog: PurgeLog;
+  readonly #follower: PurgeFollower;
+  readonly #local: LocalCache;
+  readonly #shared: SharedCache | undefined;
+  readonly #source: UpstreamSource | undefined;
+  readonly #cache: MappingCache | undefined;
+  readonly #file: MappingFile | undefined;
+
+  /** Throws when `options` names no source: the configuration has been validated before. */
+  constructor(options: UrlResolverOptions) {
+    if (options.upstream === undefined && options.mappingFile === undefined) {
+      throw new Error('the URL resolver has no source');
+    }
+    const { maxEntries = 100_000, now = Date.now } = options;
+    this.#path = options.path ?? '/url-resolver';
+    const noRules = { ignoredPrefixes: [], versionSegments: false };
+    this.#matcher = createResolverMatcher(this.#path, options.paths ?? noRules);
+    this.#publicUrl = options.publicUrl === undefined ? undefined : jsonText(options.publicUrl);
+    this.#vary = varyOf(options.publicUrl === undefined || options.storeByHost === true);
+    const { entityTypes = contractEntityTypes, envelope = 'jsonapi', publicUrl = '' } = options;
+    this.#envelope = createEnvelope(envelope, entityTypes);
+    this.#tagOf = createMappingTag(publicUrl + (envelope === 'jsonapi' ? '' : JSON.stringify(envelope)));
+    this.#lifetimes = { ...defaultLifetimes, ...options.lifetimes };
+    const lifetimes = this.#lifetimes;
+    const { locales = ['en', 'de'], defaultLocale = 'en', stores = [], storeByHost = false } = options;
+    this.#findPartition = createPartitions({ locales, defaultLocale, stores, byHost: storeByHost });
+    this.#emit = options.onEvent ?? (() => {});
+    this.#purgeLog = options.shared?.purgeLog ?? new MemoryPurgeLog();
+    this.#follower = new PurgeFollower(this.#purgeLog, () => this.#forget());
+    this.#local = new LocalCache(maxEntries, this.#follower.history);
+    if (options.mappingFile !== undefined) {
+      this.#file = new MappingFile({ ...options.mappingFile, entityTypes, onEvent: this.#emit });
+    }
+    if (options.upstream === undefined) return;
+
+    const emit = this.#emit;
+    if (options.shared !== undefined) {
+      this.#shared = new SharedCache({
+        store: options.shared.mappings,
+        slots: maxEntries * slotsPerEntry,
+        timeoutMs: options.shared.timeoutMs ?? 100,
+        lifetimes,
+        entityTypes,
+        now,
+        onChange: (isAway, cause) => emit(isAway ? { kind: 'shared-away', cause } : { kind: 'shared-back' }),
+      });
+    }
+    this.#source = new UpstreamSource({
+      ask: options.upstream.ask,
+      path: this.#path,
+      timeoutMs: options.upstream.timeoutMs ?? 10_000,
+      maxLookups: options.upstream.maxLookups ?? 128,
+      envelope: this.#envelope,
+      onException: (cause) => emit({ kind: 'source-exception', cause }),
+    });
+    this.#cache = new MappingCache({
+      local: this.#local,
+      shared: this.#shared,
+      source: this.#source,
+      follower: this.#follower,
+      lifetimes,
+      staleWaitMs: options.staleWaitMs ?? 1000,
+      tagOf: this.#tagOf,
+      counts: this.#counts,
+      onFailure: ({ fault, reason }) => emit({ kind: 'source-failed', fault, reason }),
+      now,
+    });
+  }
+
+  /** Reads the mapping file and follows the purge log. Resolves with the file's problems: none is a good start. */
+  async start(): Promise<readonly Problem[]> {
+    const [problems] = await Promise.all([this.#file?.start() ?? [], this.#follower.start()]);
+    return problems;
+  }
+
+  /**
+   * Answers GET and HEAD of the resolver's path, at once when it can. Undefined: the request is to be forwarded, since it
+   * is another one, or the shop answers it in a way of its own. Never throws nor rejects.
+   */
+  answer(request: CanonicalRequest): Eventually<Resolution | undefined> {
+    if (this.#matcher.match(request) === undefined) return undefined;
+    const read = this.#readQuery(request.query);
+    const { url } = read;
+    if (typeof url !== 'string') return this.#withoutUrl(url);
+    const fields = readResolverFields(request.fields);
+    const store = fields.store ?? read.store;
+    if (store === unusable || (store !== undefined && store.length > longestStore)) {
+      return this.#withoutUrl(unusable);
+    }
+    const partition = this.#findPartition(fields.acceptLanguage, store, request.host);
+    const { prefix } = partition;
+    const key = prefix === undefined ? undefined : keyOf(read, prefix, url);
+    const result =
+      this.#findInFile(url, partition) ??
+      this.#cache?.find({ url, partition, key }) ??
+      notInFile(this.#lifetimes);
+    if (result instanceof Promise) {
+      return result.then((settled) => this.#write(settled, request, fields, partition.locale, read));
+    }
+    return this.#write(result, request, fields, partition.locale, read);
+  }
+
+  /** Everywhere, or nowhere: `unavailable` when the purge log cannot be reached. Mapping files are not purged. */
+  async purge(purge: Purge): Promise<'purged' | 'unavailable'> {
+    try {
+      this.#follower.hear(await this.#purgeLog.append(purge));
+    } catch {
+      return 'unavailable';
+    }
+    await this.#follower.catchUp();
+    return 'purged';
+  }
+
+  /** Reads the mapping file anew, now. Problems leave the last good one in place. */
+  async reload(): Promise<readonly Problem[]> {
+    return (await this.#file?.reload()) ?? [];
+  }
+
+  stats(): ResolverStats {
+    return {
+      ...this.#counts,
+      entries: this.#local.size,
+      lookupsUnderWay: this.#source?.underWay ?? 0,
+      keysUnderWay: this.#cache?.keysUnderWay ?? 0,
+      sharedAway: this.#shared?.isAway ?? false,
+      purgeSeq: this.#follower.history.position.seq,
+      file: this.#file?.state,
+    };
+  }
+
+  async close(): Promise<void> {
+    this.#follower.stop();
+    await this.#file?.close();
+  }
+
+  #findInFile(url: string, partition: Partition): MappingResult | undefined {
+    const file = this.#file;
+    if (file === undefined) return undefined;
+    const mapping = file.find(url, partition.store || partition.host);
+    if (mapping === undefined) {
+      if (this.#cache === undefined) this.#counts.fileAnswers += 1;
+      return undefined;
+    }
+    this.#counts.fileAnswers += 1;
+    const tag = this.#tagOf(mapping, partition.locale);
+    return { kind: 'known', mapping, tag, provenance: fromFile(this.#lifetimes.ttlMs) };
+  }
+
+  #withoutUrl(value: typeof missing | typeof unusable): Resolution | undefined {
+    // The refusals are the contract's: a shop of another form has its own.
+    if (this.#source !== undefined && !this.#envelope.hasContractErrors) return this.#passOn();
+    if (value === missing) {
+      this.#counts.missing += 1;
+      return refuseMissing;
+    }
+    this.#counts.unusable += 1;
+    const maxAgeSeconds = Math.floor(this.#lifetimes.notFoundTtlMs / 1000);
+    return refuseUnknown({ cacheStatus: cacheStatus.unasked, maxAgeSeconds }, this.#vary);
+  }
+
+  #write(
+    result: MappingResult,
+    request: CanonicalRequest,
+    fields: ResolverFields,
+    locale: string,
+    { url, selfQuery }: ReadQuery,
+  ): Resolution | undefined {
+    switch (result.kind) {
+      case 'known': {
+        const base = this.#publicUrl ?? `${request.scheme}://${jsonText(request.host)}`;
+        const self = base + jsonText(request.path) + selfQuery;
+        const { mapping, tag, provenance } = result;
+        const envelope = this.#envelope;
+        const representation = { mapping, envelope, tag, locale, url: String(url), self, vary: this.#vary };
+        return answerMapping(representation, request.method === 'HEAD', fields.ifNoneMatch, provenance);
+      }
+      case 'unknown':
+        return refuseUnknown(result.provenance, this.#vary);
+      case 'missing':
+        return refuseMissing;
+      case 'failed':
+        return refuseFailure(result) ?? this.#passOn();
+    }
+  }
+
+  #passOn(): undefined {
+    this.#counts.passedOn += 1;
+  }
+
+  #forget(): void {
+    // The first reading of the log is no loss.
+    if (this.#local.size > 0) {
+      this.#counts.forgotten += 1;
+      this.#emit({ kind: 'forgotten' });
+    }
+    this.#local.clear();
+  }
+}
+
+function fromFile(lifetimeMs: number): Provenance {
+  return { cacheStatus: cacheStatus.mappingFile, maxAgeSeconds: Math.floor(lifetimeMs / 1000) };
+}
+
+function notInFile(lifetimes: Lifetimes): MappingResult {
+  return { kind: 'unknown', provenance: fromFile(lifetimes.notFoundTtlMs) };
 }

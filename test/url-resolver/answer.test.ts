@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Method } from '../../src/http/canonical-request.ts';
 import { isNoneMatchMet } from '../../src/http/entity-tag-list.ts';
-import { UrlResolver } from '../../src/url-resolver/url-resolver.ts';
+import { UrlResolver } from '../../src/url-resolver/filter.ts';
 import { entityOf, requestFor, resolve, targetOf } from './resolver-request.ts';
 import { catalogue, type Shop, startShop } from './shop.ts';
 

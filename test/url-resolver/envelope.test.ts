@@ -9,7 +9,7 @@ import {
   findPointerProblem,
   toMapping,
 } from '../../src/url-resolver/envelope.ts';
-import { UrlResolver } from '../../src/url-resolver/url-resolver.ts';
+import { UrlResolver } from '../../src/url-resolver/filter.ts';
 import { requestFor, resolve, targetOf } from './resolver-request.ts';
 import { documentOf, type Shop, sendMapping, startShop } from './shop.ts';
 

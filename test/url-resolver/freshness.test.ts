@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import { UrlResolver } from '../../src/url-resolver/filter.ts';
 import type { UrlResolverOptions } from '../../src/url-resolver/options.ts';
-import { UrlResolver } from '../../src/url-resolver/url-resolver.ts';
 import { until } from '../harness/redis-processes.ts';
 import { entityOf, resolve, targetOf } from './resolver-request.ts';
 import { catalogue, type Shop, sendUnknown, startShop } from './shop.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { UrlResolver } from '../../src/url-resolver/url-resolver.ts';
+import { UrlResolver } from '../../src/url-resolver/filter.ts';
 import { entityOf, resolve, targetOf } from './resolver-request.ts';
 import { type Shop, sendMapping, startShop } from './shop.ts';
 

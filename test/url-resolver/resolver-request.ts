@@ -1,7 +1,7 @@
 import type { CanonicalRequest } from '../../src/http/canonical-request.ts';
 import { fieldValue } from '../../src/http/field-list.ts';
 import type { Answer, Rejection } from '../../src/http/rejection.ts';
-import type { UrlResolver } from '../../src/url-resolver/url-resolver.ts';
+import type { UrlResolver } from '../../src/url-resolver/filter.ts';
 
 /** A canonical request as the listener would make it of `target`. */
 export function requestFor(target: string, more: Partial<CanonicalRequest> = {}): CanonicalRequest {

@@ -1,10 +1,10 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { connectRedis } from '../../src/redis/connect-redis.ts';
 import type { Redis } from '../../src/redis/redis.ts';
+import { UrlResolver } from '../../src/url-resolver/filter.ts';
 import type { UrlResolverOptions } from '../../src/url-resolver/options.ts';
 import { createRedisPurgeLog, retainedPurges } from '../../src/url-resolver/purge-log.ts';
 import { createRedisSharedMapping } from '../../src/url-resolver/shared-cache.ts';
-import { UrlResolver } from '../../src/url-resolver/url-resolver.ts';
 import { type SingleRedis, startRedis, until } from '../harness/redis-processes.ts';
 import { entityOf, resolve, targetOf } from './resolver-request.ts';
 import { catalogue, type Shop, sendMapping, startShop } from './shop.ts';

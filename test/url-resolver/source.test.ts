@@ -1,7 +1,7 @@
 import type { RequestListener } from 'node:http';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { UrlResolver } from '../../src/url-resolver/filter.ts';
 import type { UrlResolverOptions } from '../../src/url-resolver/options.ts';
-import { UrlResolver } from '../../src/url-resolver/url-resolver.ts';
 import { entityOf, requestFor, resolve, targetOf } from './resolver-request.ts';
 import {
   askOver,
