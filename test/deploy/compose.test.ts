@@ -4,6 +4,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { parse } from 'yaml';
+import { plainAdminAddress } from '../../src/cli/quick-health.ts';
 import { findProgram } from '../harness/debian-program.ts';
 
 const root = path.resolve(import.meta.dirname, '../..');
@@ -55,6 +56,9 @@ test('the ports are those of the configuration, and the console is published on 
   expect(shopward.ports).toEqual([`8080:${listen.port}`, `127.0.0.1:8081:${admin.port}`]);
   // Docker forwards to the container's own address, where loopback does not listen.
   expect([listen.host, admin.host]).toEqual(['0.0.0.0', '0.0.0.0']);
+  // Else each health check would parse the whole configuration.
+  const text = readFileSync(onHost('/etc/shopward/shopward.yaml') ?? '', 'utf8');
+  expect(plainAdminAddress(text)).toEqual({ host: admin.host, port: admin.port });
   expect(compose.services.redis.ports ?? compose.services.shop.ports).toBeUndefined();
 });
 
