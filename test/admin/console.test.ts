@@ -271,7 +271,7 @@ describe('the console', () => {
     const banner = page.locator('#list-problems .banner');
     await banner.getByText(`${shopward.listFile}:${line}:7`).waitFor();
     await banner.getByText('error: an unknown method').waitFor();
-    await page.locator('#health', { hasText: 'remark' }).waitFor();
+    await page.locator('#health', { hasText: 'ready, not all well' }).waitFor();
     await page.getByRole('link', { name: 'Now' }).click();
     await page.locator('#concerns > li', { hasText: `${shopward.listFile}:${line}:7` }).waitFor();
     await writeFile(shopward.listFile, good);
@@ -435,6 +435,60 @@ describe('the console', () => {
       await dialog.getByRole('button', { name: 'Drop it' }).click();
       await page.locator('#purge-notice', { hasText: 'Dropped what is cached of /en/x.' }).waitFor();
     });
+  });
+
+  it('shows no secret, on the page or in any answer', async () => {
+    const secrets = {
+      auth: {
+        keys: { jwks: undefined, secret: 'planted-hmac-secret-of-32-octets-and-more' },
+        algorithms: ['HS256'],
+      },
+      admin: { token: 'planted-admin-token' },
+      refreshTokens: { digestKey: 'planted-digest-key' },
+      // Nobody answers there: its password is used, and told to nobody, all the same.
+      store: { url: `redis://planted-user:planted-password@127.0.0.1:${await freePort()}` },
+    };
+    const guarded = await start(secrets);
+    try {
+      const headers = { Authorization: 'Bearer planted-admin-token' };
+      const places = [
+        'state',
+        'rows',
+        'config',
+        'system',
+        'reasons',
+        'decisions/search',
+        'series',
+        'list',
+        'list/history',
+      ];
+      for (const place of [...places, 'refresh-tokens']) {
+        const response = await fetch(`${guarded.adminUrl}/api/${place}`, { headers });
+        expect(await response.text(), place).not.toContain('planted');
+      }
+      await page.goto(`${guarded.adminUrl}/#/system`);
+      await page.locator('#token-input').fill('planted-admin-token');
+      await page.locator('#token-input').press('Enter');
+      await page.locator('#config-list dt').first().waitFor();
+      await page.locator('#config-kind').selectOption('all');
+      const settings = (await page.locator('#config-list').textContent()) ?? '';
+      for (const name of ['auth.keys.secret', 'admin.token', 'refreshTokens.digestKey', 'store.url']) {
+        expect(settings).toContain(name);
+      }
+      expect(await page.locator('#config-list [data-secret=true]').count()).toBe(4);
+      for (const view of ['system', 'now', 'requests', 'list', 'roll-out']) {
+        await page.locator(`nav [data-view="${view}"]`).click();
+        await page
+          .locator(filled[view] ?? 'main')
+          .first()
+          .waitFor();
+        expect(await page.content(), view).not.toContain('planted');
+      }
+      complaints = complaints.filter((text) => !text.includes('401'));
+    } finally {
+      await page.goto('about:blank');
+      await guarded.stop();
+    }
   });
 
   it('is of use without a mouse', async () => {

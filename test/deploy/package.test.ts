@@ -77,6 +77,15 @@ test('licence, documents, schemas and manifests are there, and no tests', () => 
   expect(globSync(path.join(installed, '{test,src,demo,bench}'))).toEqual([]);
 });
 
+test('the charts of the console are in the package itself, with their licence, and nowhere else', () => {
+  const page = path.join(installed, 'dist/admin/console');
+  for (const file of ['uPlot.esm.js', 'uPlot.min.css', 'uPlot.LICENSE', 'index.html', 'main.js']) {
+    expect(globSync(path.join(page, file)), file).toHaveLength(1);
+  }
+  expect(readFileSync(path.join(page, 'uPlot.LICENSE'), 'utf8')).toContain('Permission is hereby granted');
+  expect(globSync(path.join(shop, 'node_modules/uplot'))).toEqual([]);
+});
+
 test('npx runs the packed file in a folder that has nothing', () => {
   const empty = path.join(folder, 'empty');
   mkdirSync(empty);

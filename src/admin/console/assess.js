@@ -52,7 +52,7 @@ const advice = {
   },
   store: {
     title: { down: 'Redis cannot be used', limping: 'Redis works, but not well' },
-    next: 'Reads go on without tags. Changes of tracked resources and refreshes of tokens get 503 until it is back; nothing is changed unchecked.',
+    next: 'Look whether Redis runs and can be reached from here. Until it is back reads go on without tags, and changes of tracked resources and refreshes of tokens get 503: nothing is changed unchecked.',
     link: { text: 'State of the store', href: addressOf('system') },
     book: book('Redis'),
   },

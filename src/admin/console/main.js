@@ -7,7 +7,6 @@ import { startRequests } from './requests.js';
 import { startRollOut } from './rollout.js';
 import { startRouter } from './router.js';
 import { startSystem } from './system.js';
-import { plural } from './words.js';
 
 const everyMs = 2_000;
 
@@ -31,8 +30,8 @@ async function refresh() {
 function showHealth({ ready, incidents }) {
   const health = byId('health');
   health.dataset.status = ready ? (incidents.length > 0 ? 'limping' : 'ok') : 'down';
-  const remarks = incidents.length > 0 ? `, ${plural(incidents.length, 'remark')}` : '';
-  say(health, ready ? `ready${remarks}` : 'not ready');
+  const remark = incidents.length > 0 ? ', not all well' : '';
+  say(health, ready ? `ready${remark}` : 'not ready');
 }
 
 /** The answers do not come any more: what is shown is old. */
