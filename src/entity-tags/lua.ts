@@ -7,12 +7,12 @@ import { defineClaim, defineScript, type RedisScript } from '../redis/redis.ts';
  * cold start, then what the operation tells.
  *
  * The record is a hash: e(poch) g(eneration) t(ag) s(hop tag) ls (leases: token | until | tagged | tainted | sent,
- * each with a comma) w(anted until) o (turn of owners until) q qg (indeterminate until, tagged) c(hanged at) l(ast seen) b (what was replaced), all of them always
+ * each with a comma) w(anted until) sw (strangers wrote) o (turn of owners until, 0: none) q qg (indeterminate until, tagged) c(hanged at) l(ast seen) b (what was replaced), all of them always
  * there, and `v:` + variant -> fingerprint | at | fields.
  *
  * The identity of the data is the replication id, read inside the script: it changes with every restart and every
  * failover, at the very script that first meets the new primary. Redis propagates what a script writes, not the script.
- * Behind it stands the form of the records, 4: where two versions of this file share a store, each is new to the other,
+ * Behind it stands the form of the records, 5: where two versions of this file share a store, each is new to the other,
  * and nothing is handed out until one of them is gone.
  *
  * Beyond `protocol.ts`, whose clock is never set: somebody may set Redis's clock back. A marker from the future is
@@ -21,7 +21,7 @@ import { defineClaim, defineScript, type RedisScript } from '../redis/redis.ts';
  */
 const prelude = `
 local LEASE, COLD_START, LONGEST, EXPIRY = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
-local MAX_VARIANTS, MAX_LEASES, FIELDS, LONGEST_LEASE = 32, 64, 12, 600000000
+local MAX_VARIANTS, MAX_LEASES, FIELDS, LONGEST_LEASE = 32, 64, 13, 600000000
 local TURN, OWN_TURN = math.min(500000, math.floor(LEASE / 30)), math.floor(LEASE / 3)
 local MARKER, RECORD = KEYS[1], KEYS[2]
 
@@ -31,7 +31,7 @@ local function clock()
 end
 
 local function replication_id()
-  return string.match(redis.call('INFO', 'replication'), 'master_replid:(%w+)') .. '/4'
+  return string.match(redis.call('INFO', 'replication'), 'master_replid:(%w+)') .. '/5'
 end
 
 local function int(number) return string.format('%.0f', number) end
@@ -57,8 +57,8 @@ local function change(r, at)
 end
 
 local function create()
-  return { generation = now, tag = '', shop = '', leases = {}, wanted = 0, turn = 0, indeterminate = 0, indeterminate_tagged = '0', changed = 0,
-    last = '', replaced = '', variants_gone = true }
+  return { generation = now, tag = '', shop = '', leases = {}, wanted = 0, strangers_wrote = '0', turn = 0,
+    indeterminate = 0, indeterminate_tagged = '0', changed = 0, last = '', replaced = '', variants_gone = true }
 end
 
 local function taint(r) for _, lease in ipairs(r.leases) do lease.tainted = '1' end end
@@ -88,7 +88,8 @@ local function save(r)
   local left = redis.call('PTTL', RECORD)
   if r.variants_gone then redis.call('DEL', RECORD) end
   redis.call('HSET', RECORD, 'e', marker, 'g', int(r.generation), 't', r.tag, 's', r.shop, 'ls', write_leases(r.leases),
-    'w', int(r.wanted), 'o', int(r.turn), 'q', int(r.indeterminate), 'qg', r.indeterminate_tagged, 'c', int(r.changed), 'l', r.last, 'b', r.replaced)
+    'w', int(r.wanted), 'sw', r.strangers_wrote, 'o', int(r.turn), 'q', int(r.indeterminate), 'qg', r.indeterminate_tagged,
+    'c', int(r.changed), 'l', r.last, 'b', r.replaced)
   redis.call('PEXPIRE', RECORD, math.max(left, EXPIRY))
 end
 
@@ -108,10 +109,10 @@ local function latest(r)
 end
 
 local function load()
-  local f = redis.call('HMGET', RECORD, 'e', 'g', 't', 's', 'ls', 'w', 'q', 'qg', 'c', 'l', 'b', 'o')
+  local f = redis.call('HMGET', RECORD, 'e', 'g', 't', 's', 'ls', 'w', 'q', 'qg', 'c', 'l', 'b', 'o', 'sw')
   if f[1] ~= marker then return nil end
   local r = { generation = tonumber(f[2]), tag = f[3], shop = f[4], leases = read_leases(f[5]), wanted = tonumber(f[6]),
-    indeterminate = tonumber(f[7]), turn = tonumber(f[12]), indeterminate_tagged = f[8], changed = tonumber(f[9]), last = f[10], replaced = f[11], variants_gone = false }
+    indeterminate = tonumber(f[7]), turn = tonumber(f[12]), strangers_wrote = f[13], indeterminate_tagged = f[8], changed = tonumber(f[9]), last = f[10], replaced = f[11], variants_gone = false }
   if r.changed > now or latest(r) > now + LONGEST_LEASE then come_back(r) end
   for i = #r.leases, 1, -1 do
     if r.leases[i].until_ <= now then
@@ -127,7 +128,8 @@ local function load()
 end
 
 local function give_turn(r)
-  if not r or r.turn == 0 or now < r.turn + OWN_TURN then return end
+  if not r or r.strangers_wrote ~= '1' then return end
+  if r.turn ~= 0 and now < r.turn + OWN_TURN then return end
   r.turn = now + OWN_TURN
   save(r)
 end
@@ -234,7 +236,7 @@ if tagged == '1' and leased or tagged ~= '1' and not open_to_others then
 end
 if indeterminate and (tagged == '1' or record.indeterminate_tagged == '1') then return answer('indeterminate', int(record.indeterminate - now)) end
 taint(r)
-if tagged == '1' then r.wanted, r.turn = 0, math.min(r.turn, 1) end
+if tagged == '1' then r.wanted, r.turn = 0, 0 end
 r.leases[#r.leases + 1] = { token = token, until_ = now + send_by, tagged = tagged,
   tainted = (indeterminate or leased) and '1' or '0', sent = '0' }
 save(r)
@@ -268,7 +270,7 @@ if not own then
   local r = record or create()
   change(r, now)
   taint(r)
-  if tagged == 'o' then r.turn = math.max(r.turn, 1) end
+  if tagged == 'o' then r.strangers_wrote = '1' end
   if outcome == 'unknown' then mark_indeterminate(r, now + LEASE, tagged) end
   save(r)
   return answer('')

@@ -164,7 +164,7 @@ export function claim(opened: Opened, wanted: Claim, times: ProtocolTimes): Step
   const tainted = isIndeterminate(record) || leases.length > 0;
   const lease: Lease = { token, until: now + times.sendBy, tagged: tags !== null, tainted, sent: false };
   const wantedUntil = tags === null ? before.wantedUntil : 0;
-  const turnUntil = tags === null ? before.turnUntil : Math.min(before.turnUntil, 1);
+  const turnUntil = tags === null ? before.turnUntil : null;
   return {
     record: { ...before, leases: [...taint(leases), lease], wantedUntil, turnUntil },
     answer: { kind: 'granted', shopTag: before.shopTag },
@@ -177,7 +177,7 @@ function mayPass(
   now: number,
 ): ClaimAnswer {
   const tagged = leases.filter((lease) => lease.tagged).map(({ until }) => until);
-  const busyUntil = Math.max(wantedUntil, turnUntil, ...tagged);
+  const busyUntil = Math.max(wantedUntil, turnUntil ?? 0, ...tagged);
   if (busyUntil > now) return { kind: 'busy', remainingMs: (busyUntil - now) / 1000 };
   if (indeterminateTagged) return { kind: 'indeterminate', remainingMs: (indeterminateUntil - now) / 1000 };
   return { kind: 'granted', shopTag: null };
@@ -186,7 +186,8 @@ function mayPass(
 /** As much time for those who waited in vain as for strangers, so that neither shuts the other out. */
 function giveTurn({ now, record }: Opened, { lease }: ProtocolTimes): TagRecord | null {
   const lasts = Math.floor(lease / ownTurnsPerLease);
-  if (record === null || record.turnUntil === 0 || now < record.turnUntil + lasts) return record;
+  if (record === null || !record.strangersWrote) return record;
+  if (record.turnUntil !== null && now < record.turnUntil + lasts) return record;
   return { ...record, turnUntil: now + lasts };
 }
 
@@ -210,7 +211,7 @@ export function end(opened: Opened, write: ClaimEnd, times: ProtocolTimes): Step
     const after = {
       ...late,
       leases: taint(late.leases),
-      turnUntil: Math.max(late.turnUntil, write.isOpen === true ? 1 : 0),
+      strangersWrote: late.strangersWrote || write.isOpen === true,
     };
     const isUnknown = outcome === 'unknown';
     return {

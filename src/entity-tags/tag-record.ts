@@ -15,11 +15,13 @@ export interface TagRecord {
   readonly leases: readonly Lease[];
   /** A write with the current tag waits for the leases to end: until then no other one is given beside them. */
   readonly wantedUntil: number;
+  /** A stranger's write has changed something: it may be in somebody's way. */
+  readonly strangersWrote: boolean;
   /**
    * Strangers' writes wait until then, for somebody who is verified and whose read or write another one of them got in the way of.
-   * 1: none is to wait; 0: no stranger's write has changed anything.
+   * `null`: nobody was given such a turn, or it was used.
    */
-  readonly turnUntil: number;
+  readonly turnUntil: number | null;
   /** An unknown write may land until then; 0: none. */
   readonly indeterminateUntil: number;
   /** One with a tag is among the unknown. */
@@ -85,7 +87,8 @@ export function createRecord(epoch: string, now: number): TagRecord {
     fingerprints: {},
     leases: [],
     wantedUntil: 0,
-    turnUntil: 0,
+    strangersWrote: false,
+    turnUntil: null,
     indeterminateUntil: 0,
     indeterminateTagged: false,
     changedAt: 0,

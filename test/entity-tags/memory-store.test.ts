@@ -1,17 +1,23 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { digest, randomTag } from '../../src/entity-tags/keys.ts';
 import { MemoryTagStore } from '../../src/entity-tags/memory-store.ts';
 import { describeTagStore, leaseMs, timesOf } from './tag-store.contract.ts';
 
-describeTagStore('memory', async () => {
-  let now = 100_000;
-  const store = new MemoryTagStore({ times: timesOf(), now: () => now });
-  return {
-    store,
-    advance: async (ms) => {
-      now += ms;
-    },
-  };
+describe.each([
+  ['memory', 100_000],
+  // The clock is that of the process: near 0 nothing may be taken for long ago, and no moment for none.
+  ['memory, from the first millisecond of its process on', 0],
+])('%s', (name, startMs) => {
+  describeTagStore(name, async () => {
+    let now = startMs;
+    const store = new MemoryTagStore({ times: timesOf(), now: () => now });
+    return {
+      store,
+      advance: async (ms) => {
+        now += ms;
+      },
+    };
+  });
 });
 
 test('memory: thousands of writes whose outcomes nobody knows shut only what they wrote', async () => {

@@ -135,9 +135,9 @@ describe('a write with a tag', () => {
   });
 
   test('that is granted waits no longer, and leaves strangers what they have', () => {
-    const waited = { ...record, wantedUntil: now + 9, turnUntil: now + 9 };
-    expect(claimOf(waited).record).toMatchObject({ wantedUntil: 0, turnUntil: 1 });
-    expect(claimOf(record).record).toMatchObject({ wantedUntil: 0, turnUntil: 0 });
+    const waited = { ...record, wantedUntil: now + 9, strangersWrote: true, turnUntil: now + 9 };
+    expect(claimOf(waited).record).toMatchObject({ wantedUntil: 0, strangersWrote: true, turnUntil: null });
+    expect(claimOf(record).record).toMatchObject({ wantedUntil: 0, turnUntil: null });
     const untagged = { ...record, turnUntil: now + 9 };
     expect(claimOf(untagged, { tags: null }).record).toMatchObject({ turnUntil: now + 9 });
   });
@@ -192,11 +192,17 @@ describe("strangers' turns", () => {
   const overtaken = { stamp: { ...read.stamp, generation: record.generation } };
 
   test('a stranger who changed something is remembered, nobody else is', () => {
-    expect(marked).toMatchObject({ tag: null, generation: 6, changedAt: now, turnUntil: 1 });
-    expect(endWrite(record, { token: 's', tagged: false, newTag: null }).record?.turnUntil).toBe(0);
+    expect(marked).toMatchObject({
+      tag: null,
+      generation: 6,
+      changedAt: now,
+      strangersWrote: true,
+      turnUntil: null,
+    });
+    expect(endWrite(record, { token: 's', tagged: false, newTag: null }).record?.strangersWrote).toBe(false);
     expect(endWrite(null, { token: 's', tagged: false, newTag: null }).record).toMatchObject({
       wantedUntil: 0,
-      turnUntil: 0,
+      strangersWrote: false,
     });
   });
 
@@ -206,7 +212,7 @@ describe("strangers' turns", () => {
   ])('%s that one got in the way of is given time; of another stranger it is not', (_, leaves) => {
     expect(leaves({})?.turnUntil).toBe(now + lasts);
     expect(leaves({ isOfStranger: false })?.turnUntil).toBe(now + lasts);
-    expect(leaves({ isOfStranger: true })?.turnUntil).toBe(1);
+    expect(leaves({ isOfStranger: true })?.turnUntil).toBeNull();
   });
 
   test('nobody is given time where no stranger has changed anything', () => {
@@ -214,7 +220,7 @@ describe("strangers' turns", () => {
   });
 
   test('strangers pass when it is over, and have as much before the next one', () => {
-    const given = { ...record, turnUntil: now + lasts };
+    const given = { ...record, strangersWrote: true, turnUntil: now + lasts };
     expect(claimOf(given, unleased).answer).toEqual({ kind: 'busy', remainingMs: lasts / 1000 });
     expect(claimOf(given, unleased, now + lasts).answer.kind).toBe('granted');
     const dead = { tags: [B] };

@@ -10,6 +10,6 @@ export async function ageRedis(port: number, keyPrefix = 'shopward'): Promise<vo
   const client = new Redis({ port, host: '127.0.0.1' });
   const id = /^master_replid:(\w+)/m.exec(await client.info('replication'))?.[1] ?? '';
   const [seconds = 0, micros = 0] = (await client.time()).map(Number);
-  await client.set(`${keyPrefix}:{tags-0}:epoch`, `${id}/4:${seconds * 1_000_000 + micros - hourMicros}`);
+  await client.set(`${keyPrefix}:{tags-0}:epoch`, `${id}/5:${seconds * 1_000_000 + micros - hourMicros}`);
   client.disconnect();
 }

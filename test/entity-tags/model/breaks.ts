@@ -294,7 +294,10 @@ export const brokenRules: readonly BrokenRule[] = [
   {
     rule: '17: a stranger does not pass while a write with a tag runs',
     steps: [
-      { search: 'Math.max(wantedUntil, turnUntil, ...tagged)', replace: 'Math.max(wantedUntil, turnUntil)' },
+      {
+        search: 'Math.max(wantedUntil, turnUntil ?? 0, ...tagged)',
+        replace: 'Math.max(wantedUntil, turnUntil ?? 0)',
+      },
     ],
     lua: [{ search: "    if lease.tagged == '1' then busy_until", replace: '    if false then busy_until' }],
     isCalm: true,

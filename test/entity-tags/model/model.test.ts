@@ -195,7 +195,7 @@ function modelScripts(breaks: readonly Break[] = []): TagScripts {
       replace: "return tonumber(redis.call('GET', 'test:now'))",
     },
     {
-      search: "return string.match(redis.call('INFO', 'replication'), 'master_replid:(%w+)') .. '/4'",
+      search: "return string.match(redis.call('INFO', 'replication'), 'master_replid:(%w+)') .. '/5'",
       replace: "return redis.call('GET', 'test:id')",
     },
   ];
