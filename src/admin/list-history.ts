@@ -22,6 +22,8 @@ export interface ListHistoryOptions {
   readonly file: string;
   readonly log: Log;
   readonly now: () => number;
+  /** Default: in a thread of its own. */
+  readonly compare?: typeof checkListInThread;
 }
 
 /** Edits that are kept, rows of each that are told, and rows of each that are logged. */
@@ -69,8 +71,8 @@ export class ListHistory {
   }
 
   async #compare(before: string, after: string, atMs: number): Promise<void> {
-    const { file, log } = this.#options;
-    const { difference, rows } = await checkListInThread({ file, text: after, inForce: before });
+    const { file, log, compare = checkListInThread } = this.#options;
+    const { difference, rows } = await compare({ file, text: after, inForce: before });
     if (difference === undefined) return;
     const { added, removed, changed } = difference;
     if (added.length + removed.length + changed.length === 0) return;

@@ -50,7 +50,7 @@ export function createClusterStatus(options: ClusterStatusOptions): ProcessStatu
 }
 
 /** All processes; each key once, as old as who has had it longest says. */
-function mergeSystem(workers: number, answers: readonly SystemState[]): SystemState {
+export function mergeSystem(workers: number, answers: readonly SystemState[]): SystemState {
   const keys = new Map<string, KeyDescription>();
   for (const key of answers.flatMap((answer) => answer.keys)) {
     const name = JSON.stringify([key.kid, key.algorithms, key.fingerprint]);

@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
+import { connect } from 'node:net';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type DemoShop, startDemoShop } from '../../demo/shop.ts';
@@ -133,6 +135,18 @@ describe('the console', () => {
       expect(await page.getByLabel('Reason', { exact: true }).inputValue()).toBe('access-token-missing');
     });
 
+    it('that were malformed are explained by what was said of them', async () => {
+      const target = new URL(shopward.url);
+      const socket = connect(Number(target.port), target.hostname);
+      socket.end('GET /a/../malformed HTTP/1.1\r\nHost: shop\r\nConnection: close\r\n\r\n');
+      await once(socket.resume(), 'close');
+      await open('requests?reason=bad-request-target');
+      await decisions().first().getByRole('button').click();
+      const detail = decisions().first().locator('.detail');
+      await detail.getByText('What to do: ').waitFor();
+      await detail.getByText('it was not understood', { exact: false }).first().waitFor();
+    });
+
     it('are shown as text, whatever attackers send', async () => {
       const attack = '<img src=x onerror=alert(1)>';
       await fetch(`${shopward.url}/${encodeURIComponent(attack)}`);
@@ -142,7 +156,7 @@ describe('the console', () => {
       await item.getByRole('button').click();
       await item.locator('.detail .pill').waitFor();
       await page.getByText('Explain a request').click();
-      await page.getByLabel('Path or URL').fill(`/carts/${attack}`);
+      await page.locator('#explain-url').fill(`/carts/${attack}`);
       await page.getByRole('button', { name: 'Explain', exact: true }).click();
       await page.locator('#explain-result', { hasText: 'onerror' }).waitFor();
       await open(`requests?q=${encodeURIComponent(attack)}&outcome=%3Cb%3E`);
@@ -257,8 +271,8 @@ describe('the console', () => {
     await open('requests');
     await page.getByText('Explain a request').click();
     await page.getByLabel('Method').selectOption(method);
-    await page.getByLabel('Path or URL').fill(url);
-    await page.getByLabel('Path or URL').press('Enter');
+    await page.locator('#explain-url').fill(url);
+    await page.locator('#explain-url').press('Enter');
     await page.locator('#explain-result .pill', { hasText: verdict }).waitFor();
     expect(await page.locator('#explain-result').textContent()).toContain(text);
   });
@@ -520,7 +534,7 @@ describe('the console', () => {
     ]);
     await page.getByRole('link', { name: 'Requests' }).focus();
     await page.keyboard.press('Enter');
-    expect(await page.evaluate('document.activeElement.id')).toBe('requests-title');
+    await expect.poll(() => page.evaluate('document.activeElement.id')).toBe('requests-title');
     await fetch(`${shopward.url}/orders`);
     await decisions().first().waitFor();
     const places = await walk(6);

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { checkList } from '../../src/admin/list-check.ts';
 import { ListHistory } from '../../src/admin/list-history.ts';
 import type { Log } from '../../src/telemetry/log.ts';
 
@@ -11,12 +12,17 @@ interface Line {
   readonly count?: number;
 }
 
-function start() {
+function start(compare?: ConstructorParameters<typeof ListHistory>[0]['compare']) {
   const lines: Line[] = [];
   const write = (level: string) => (words: object) => void lines.push({ level, ...words });
   const log = { info: write('info'), warn: write('warn'), error: write('error') } as unknown as Log;
   let nowMs = 0;
-  const history = new ListHistory({ file: 'list.yaml', log, now: () => (nowMs += 1_000) });
+  const history = new ListHistory({
+    file: 'list.yaml',
+    log,
+    now: () => (nowMs += 1_000),
+    ...(compare && { compare }),
+  });
   const count = (name: string) => history.metrics.find((metric) => metric.name === name)?.value();
   return { history, lines, count };
 }
@@ -56,7 +62,7 @@ describe('the history of the list', () => {
   });
 
   it('keeps the newest fifty, a hundred rows of each, and logs five hundred', async () => {
-    const { history, lines } = start();
+    const { history, lines } = start(async (input) => checkList(input));
     const many = Array.from({ length: 600 }, (_, i) => `GET /rows-${i}`);
     await history.take(listOf(...many), listOf('GET /one'));
     expect(history.edits()[0]).toMatchObject({ looser: 600, rows: 1 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type ComponentHealth, readinessOf } from '../../src/app/process-status.ts';
-import { mergeHealth } from '../../src/cluster/aggregate.ts';
+import { mergeHealth, mergeSystem } from '../../src/cluster/aggregate.ts';
 import { createBackOff } from '../../src/cluster/supervisor.ts';
 import type { HealthDetail } from '../../src/lib/component.ts';
 
@@ -68,4 +68,31 @@ it('who does not last is replaced later each time, and who has lasted at once', 
   expect(delays.slice(0, 4)).toEqual([100, 200, 400, 800]);
   expect(delays.at(-1)).toBe(30_000);
   expect(backOff.delayMs(0, 60_000)).toBe(100);
+});
+
+it('the system is all processes, and each key once, as old as who has had it longest says', () => {
+  const key = { kid: 'one', algorithms: ['RS256'], fingerprint: 'abc', sinceMs: 20 };
+  const process = { pid: 1, startedMs: 5, memoryBytes: 7 };
+  const merged = mergeSystem(3, [
+    { processes: [process], workers: 1, keys: [key], sharing: null },
+    {
+      processes: [{ ...process, pid: 2 }],
+      workers: 1,
+      keys: [
+        { ...key, sinceMs: 10 },
+        { ...key, kid: 'two' },
+      ],
+      sharing: 4,
+    },
+  ]);
+  expect(merged).toEqual({
+    processes: [process, { ...process, pid: 2 }],
+    workers: 3,
+    keys: [
+      { ...key, sinceMs: 10 },
+      { ...key, kid: 'two' },
+    ],
+    sharing: 4,
+  });
+  expect(mergeSystem(2, [])).toEqual({ processes: [], workers: 2, keys: [], sharing: null });
 });

@@ -42,7 +42,7 @@ function whyText({ outcome, decision, rejection, observed, reason, fault }) {
 }
 
 async function fillDetail(api, decision, detail) {
-  const { atMs, method, path, route, requestId, clientAddress, durationMs, upstreamMs, rejection, observed } =
+  const { atMs, method, route, requestId, clientAddress, durationMs, upstreamMs, rejection, observed } =
     decision;
   const took =
     upstreamMs === undefined
@@ -71,13 +71,9 @@ async function fillDetail(api, decision, detail) {
   const name = rejection ?? observed;
   if (name !== undefined) void showReason(api, name, decision, about);
   try {
-    // Of a path that cannot be read nothing can be explained.
-    show(
-      explained,
-      path === ''
-        ? el('p', {}, 'It has no path that could be read.')
-        : await explainRequest(api, method, path),
-    );
+    // As a record of the log, so that what was malformed is explained by what was said of it.
+    const { outcome: _, ...record } = decision;
+    show(explained, await explainRequest(api, method === 'other' ? 'GET' : method, JSON.stringify(record)));
   } catch (fault) {
     show(explained, el('p', { class: 'fault' }, fault.message));
   }

@@ -38,9 +38,16 @@ export async function reasonText(api, name) {
 /** The box for what somebody pasted. */
 export function startExplainBox(api) {
   const result = byId('explain-result');
+  const text = byId('explain-url');
+  // A path is one line; what was pasted with more of them keeps them.
+  text.addEventListener('keydown', (event) => {
+    if (event.key !== 'Enter' || event.shiftKey) return;
+    event.preventDefault();
+    byId('explain-form').requestSubmit();
+  });
   byId('explain-form').addEventListener('submit', async (event) => {
     event.preventDefault();
-    const url = byId('explain-url').value.trim();
+    const url = text.value.trim();
     if (url === '') return;
     try {
       show(result, await explainRequest(api, byId('explain-method').value, url));
