@@ -9,10 +9,11 @@ import type { Redis } from '../../../src/redis/redis.ts';
 import { type SingleRedis, startRedis, until } from '../../harness/redis-processes.ts';
 import { type Break, swap } from '../clocked-scripts.ts';
 import { timesOf } from '../tag-store.contract.ts';
+import { actionsOf } from './actions.ts';
 import { breakSteps, brokenRules, settingOf } from './breaks.ts';
 import { exploreAll, walk, walkMany } from './explore.ts';
 import { type Replayed, replay } from './replay.ts';
-import { type Call, type Program, type Setting, tick, ticks } from './world.ts';
+import { type Call, createWorld, type Program, type Setting, tick, ticks } from './world.ts';
 
 const whole = { steps, ticks, faults: {} } as const;
 /** How many random orders are played; `MODEL_WALKS=20000` for a longer hunt, also of the stores. */
@@ -44,6 +45,24 @@ describe('the claim protocol, whole', () => {
       console.log(`${programs.join(', ')}: ${states} states, none with a lost update`);
     },
   );
+
+  test('worlds are told apart as their JSON is', () => {
+    const setting: Setting = {
+      ...whole,
+      programs: ['writer', 'stranger'],
+      faults: { failover: 1 },
+      maxTicks: 1,
+    };
+    const seen = new Set<string>();
+    const worlds = [createWorld(setting)];
+    for (let world = worlds.pop(); world !== undefined; world = worlds.pop()) {
+      const text = JSON.stringify(world);
+      if (seen.has(text)) continue;
+      seen.add(text);
+      for (const action of actionsOf(setting, world)) worlds.push(action.apply(world));
+    }
+    expect(exploreAll(setting, 1_000_000).states).toBe(seen.size);
+  });
 
   const crowd: readonly Program[] = [
     ...(['reader', 'reader', 'timed-reader', 'timed-reader', 'head', 'fresh'] as const),
