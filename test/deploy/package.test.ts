@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import {
   cpSync,
   existsSync,
@@ -56,6 +56,14 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 test('the command runs', () => {
   expect(shopward('version')).toContain('shopward ');
   expect(shopward('--help')).toContain('explain');
+});
+
+test('an older Node is told which one is needed', () => {
+  const asNode20 = `Object.defineProperty(process.versions, 'node', { value: '20.20.2' });
+    import(${JSON.stringify(path.join(installed, 'dist/main.js'))})`;
+  const { status, stderr } = spawnSync(process.execPath, ['-e', asNode20], { encoding: 'utf8' });
+  expect(stderr).toMatch(/^shopward needs Node 24 or later; this is v[\d.]+\. .*npm install node@26.*\n$/);
+  expect(status).toBe(78);
 });
 
 test('the shipped configuration and list pass the check', () => {
