@@ -26,7 +26,7 @@ export interface Verdict extends Target {
 }
 
 /** Targets whose two sides were both measured. */
-export function judge(targets: readonly Target[], rows: readonly Row[]): Verdict[] {
+export function checkPromises(targets: readonly Target[], rows: readonly Row[]): Verdict[] {
   return targets.flatMap((target) => {
     const row = rows.find(({ name }) => name === target.row);
     const against = rows.find(({ name }) => name === target.against);

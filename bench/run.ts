@@ -6,7 +6,7 @@ import { writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { readArguments } from '../scripts/arguments.ts';
-import { type BenchCase, judge } from './case.ts';
+import { type BenchCase, checkPromises } from './case.ts';
 import { baselineCases } from './cases/baseline.ts';
 import { entityTagCases } from './cases/entity-tags.ts';
 import { forwardingCases } from './cases/forwarding.ts';
@@ -52,7 +52,7 @@ async function run({ name, connections = effort.connections, targets = [], prepa
   process.stderr.write(`bench: ${name} `);
   const { entries, leftOut = [] } = await prepare();
   const rows = await measure(entries, { ...effort, connections });
-  const result: CaseResult = { name, connections, rows, verdicts: judge(targets, rows), leftOut };
+  const result: CaseResult = { name, connections, rows, verdicts: checkPromises(targets, rows), leftOut };
   console.log(toMarkdown(result));
   return result;
 }

@@ -42,7 +42,7 @@ export function stops({ url, adminUrl, shopUrl, email, password, customer }: Pla
       shows: '"code":"002"',
     },
     {
-      title: 'A token that is none',
+      title: 'Not a token',
       commands: [`curl -si ${json} -H 'Authorization: Bearer abc' ${url}/orders`],
       shows: '"code":"001"',
     },

@@ -19,7 +19,7 @@ function list(items: object): object {
 /** What differs between the dialects of schemas and of regular expressions, and what only editors read. */
 const leftOut = ['$schema', 'pattern', 'format', 'prefixItems', 'description', 'default', 'examples'];
 
-/** Keys, types and enumerations alone: `shopward check` judges the values. Members of `properties` may have any name. */
+/** Keys, types and enumerations alone: `shopward check` checks the values. Members of `properties` may have any name. */
 function structureOf(schema: unknown, isNames = false): unknown {
   if (Array.isArray(schema)) return schema.map((each) => structureOf(each));
   if (typeof schema !== 'object' || schema === null) return schema;

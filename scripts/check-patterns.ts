@@ -49,7 +49,7 @@ for (const file of globSync('src/**/*.{ts,js,mjs}')) {
 }
 
 for (const [text, { pattern, at }] of places) {
-  const found = await judge(pattern);
+  const found = await findSlowPart(pattern);
   if (found.status === 'safe') continue;
   const why =
     found.status === 'vulnerable' ? `${found.complexity.summary}: ${found.attack.pattern}` : 'not decided';
@@ -66,7 +66,7 @@ console.log(`patterns: ${places.size} regular expressions, each linear whatever 
  * Most are decided by an automaton, the same each time. Those with bounded repetitions or looks ahead are searched by
  * fuzzing, which a busy machine cuts short in other places: what it finds has to be found again from other seeds.
  */
-async function judge({ source, flags }: Pattern): ReturnType<typeof check> {
+async function findSlowPart({ source, flags }: Pattern): ReturnType<typeof check> {
   let found = await check(source, flags, { timeout: timeoutMs });
   for (const randomSeed of [1, 2, 3, 4, 5, 6, 7, 8]) {
     if (found.status === 'safe' || (found.status === 'vulnerable' && found.checker === 'automaton')) break;

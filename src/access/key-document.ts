@@ -12,7 +12,7 @@ export interface KeyDocument {
   readonly isKeySet: boolean;
 }
 
-/** Keys of one document; each takes a tenth of a millisecond to read and to judge, and shops have a handful. */
+/** Keys of one document; each takes a tenth of a millisecond to read and to check, and shops have a handful. */
 export const maxKeys = 100;
 
 /** Reads JSON (a JWK, or a set of them) or PEM (any number of blocks). */
@@ -53,11 +53,11 @@ function readPem(text: string, algorithms: readonly string[]): KeyDocument {
 
 const pemBlock = /-----BEGIN ([A-Z0-9 ]{1,40})-----[A-Za-z0-9+/=\s]*-----END \1-----/g;
 
-function gather(judged: readonly { name: string; verdict: KeyVerdict }[]): KeyDocument {
+function gather(checked: readonly { name: string; verdict: KeyVerdict }[]): KeyDocument {
   const keys: VerificationKey[] = [];
   const problems: string[] = [];
   const ignored: string[] = [];
-  for (const { name, verdict } of judged) {
+  for (const { name, verdict } of checked) {
     if ('key' in verdict) keys.push(verdict.key);
     else if ('problem' in verdict) problems.push(`${name} ${verdict.problem}`);
     else ignored.push(`${name} ${verdict.ignored}`);

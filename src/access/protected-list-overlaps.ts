@@ -41,7 +41,7 @@ export function resourceProblems(read: readonly ReadResource[], source: ListSour
   return problems;
 }
 
-/** Finds rows that one request may meet, both by its plain reading. */
+/** Finds rows that one request may meet, both by its plain interpretation. */
 interface Overlaps {
   /** Adds a row; the earliest row added before that overlaps with it, or undefined. */
   add(row: ProtectedResource, path: PathTemplate): ProtectedResource | undefined;

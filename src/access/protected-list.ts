@@ -1,11 +1,11 @@
 import { type Method, methods } from '../http/canonical-request.ts';
 import {
   buildPathTableInSteps,
+  type InterpretationStep,
   type PathMatch,
   type PathRules,
   type PathTableRequest,
   type PathTableRow,
-  type ReadingStep,
 } from '../http/path-table.ts';
 import { isTemplateProblem, type PathTemplate, parsePathTemplate } from '../http/path-template.ts';
 import { finish, type Steps } from '../lib/slices.ts';
@@ -92,14 +92,14 @@ export interface Requirement {
 interface MatchedRow {
   readonly row: ProtectedResource;
   readonly exact: boolean;
-  /** The reading of the path that meets it; empty where it is exact. */
-  readonly reading: readonly ReadingStep[];
+  /** The interpretation of the path that meets it; empty where it is exact. */
+  readonly interpretation: readonly InterpretationStep[];
 }
 
 /** The protected list, compiled: immutable, so that a request finishes under the list it began with. */
 export interface ProtectedList {
   readonly rows: readonly ProtectedResource[];
-  /** Undefined: no row is met by any reading of the request, it needs no token. Deterministic. */
+  /** Undefined: no row is met by any interpretation of the request, it needs no token. Deterministic. */
   match(request: PathTableRequest): Requirement | undefined;
   /** Each row that is met, exact ones first; for explanations. */
   matchRows(request: PathTableRequest): readonly MatchedRow[];
@@ -132,7 +132,9 @@ export function* compileInSteps(
       return met.length < 2 ? met[0]?.data : strictest(met);
     },
     matchRows: (request) =>
-      table.match(request).map(({ data, exact, reading }) => ({ row: data.row, exact, reading })),
+      table
+        .match(request)
+        .map(({ data, exact, interpretation }) => ({ row: data.row, exact, interpretation })),
   };
 }
 

@@ -25,7 +25,7 @@ export async function loadConfiguration(
   }
   const source = loaded.files.find(({ role }) => role === 'protected-resources');
   const { list } = parseProtectedList(source?.text ?? '', source?.name ?? '');
-  if (list === undefined) throw new Error('a list that was judged good cannot be parsed');
+  if (list === undefined) throw new Error('a list that was found valid cannot be parsed');
   return { ...loaded, list };
 }
 

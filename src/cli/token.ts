@@ -35,7 +35,7 @@ export interface TokenInspector {
   close(): void;
 }
 
-/** With the keys of the configuration; where they cannot be had, tokens are judged `keys-unavailable`. */
+/** With the keys of the configuration; where they cannot be had, the verdict is `keys-unavailable`. */
 export async function openTokenInspector({
   auth,
   limits,

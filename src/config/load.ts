@@ -70,15 +70,15 @@ async function validateText(
     },
   };
   const plain = readPlainValue(document.root, sources);
-  const judged = validateConfig(withReferenceDefaults(plain.value, sources), plain.problems);
-  const named = await readNamedFiles(judged.config, file, options.validators ?? {}, document.textAt);
-  const settings = [...judged.problems, ...named.settings].map(({ path, text, ...more }) =>
+  const checked = validateConfig(withReferenceDefaults(plain.value, sources), plain.problems);
+  const named = await readNamedFiles(checked.config, file, options.validators ?? {}, document.textAt);
+  const settings = [...checked.problems, ...named.settings].map(({ path, text, ...more }) =>
     document.problemAt(path, path.length === 0 ? text : `${settingName(path)} ${text}`, more),
   );
   const problems = [...sortProblems(settings), ...sortProblems(named.contents)];
   const files = [file, ...named.files];
   if (hasErrors(problems)) return { problems, files };
-  const config = resolveNamedFiles(judged.config as Config, file.path);
+  const config = resolveNamedFiles(checked.config as Config, file.path);
   return {
     config: deepFreeze(config),
     files,

@@ -85,7 +85,7 @@ export function compileTrackedResources(
 
 /**
  * A change whose path is not spelled exactly, where empty segments are all that is odd about it. Nothing tracked has an
- * empty id: a reading in which one stands there changes nothing. What the other readings meet counts, if it is one and
+ * empty id: an interpretation in which one stands there changes nothing. What the other interpretations meet counts, if it is one and
  * the same, and no precondition.
  */
 function readEmptyIds(matches: readonly PathMatch<Place>[], request: CanonicalRequest): TrackedMatch {
@@ -109,8 +109,8 @@ function readEmptyIds(matches: readonly PathMatch<Place>[], request: CanonicalRe
 
 const roles: readonly Role[] = ['collection', 'member', 'below'];
 
-function isOddByEmptiesAlone({ reading }: PathMatch<Place>): boolean {
-  return reading.every((step) => step === 'empty-segments' || step === 'empty-id');
+function isOddByEmptiesAlone({ interpretation }: PathMatch<Place>): boolean {
+  return interpretation.every((step) => step === 'empty-segments' || step === 'empty-id');
 }
 
 function idsOf({ data, params }: PathMatch<Place>): string[] {
@@ -131,7 +131,7 @@ function toTemplate(resource: TrackedResourceOptions): Template {
 }
 
 /**
- * Reads get tags under the exact path alone, so nobody has to look for second readings of it: of several resources the
+ * Reads get tags under the exact path alone, so nobody has to look for second interpretations of it: of several resources the
  * first one that is met counts, as in the table.
  */
 function matchToTheLetter(
@@ -160,7 +160,7 @@ function isExact({ exact, data }: PathMatch<Place>, { segments }: CanonicalReque
   return data.role !== 'below' || segments.length > data.resource.member.split('/').length - 1;
 }
 
-/** `/carts/1/**` also meets `/carts/1` itself; anything else that is met means a second reading of the path. */
+/** `/carts/1/**` also meets `/carts/1` itself; anything else that is met means a second interpretation of the path. */
 function isSameResource(match: PathMatch<Place>, exact: PathMatch<Place>): boolean {
   if (match === exact) return true;
   const { data } = match;

@@ -16,7 +16,7 @@ export interface CanonicalRequest {
   /** `path` split at `/`, without the leading empty string; canonical, not folded: `/a//b/` is ['a', '', 'b', '']. */
   readonly segments: readonly string[];
   /**
-   * The other reading of a path with `%2F` (allowed by `request.encodedSlash` only): each one a slash. Match both; the
+   * The other interpretation of a path with `%2F` (allowed by `request.encodedSlash` only): each one a slash. Match both; the
    * stricter wins. The forwarded path keeps its `%2F`.
    */
   readonly alternativeSegments?: readonly string[] | undefined;

@@ -3,8 +3,8 @@ import type { Steps } from '../lib/slices.ts';
 import type { PathInterpretation } from './path-interpretations.ts';
 import type { Route } from './path-routes.ts';
 
-/** Called for each route that a reading meets, with the index of the segment at which the route begins. */
-export type Meet<T> = (route: Route<T>, reading: PathInterpretation, start: number) => void;
+/** Called for each route that an interpretation meets, with the index of the segment at which the route begins. */
+export type Meet<T> = (route: Route<T>, interpretation: PathInterpretation, start: number) => void;
 
 /** Fills an index, a step for each route. */
 export function* indexRoutes<T>(routes: Iterable<Route<T>>): Steps<PathIndex<T>> {
@@ -42,23 +42,24 @@ class PathIndex<T> {
     this.#isMetByAnything ||= route.ids.every((id) => id === undefined);
   }
 
-  /** Looks every reading up; a route may be met more than once, by the plain reading of the whole path first. */
-  lookUp(readings: readonly PathInterpretation[], meet: Meet<T>): void {
+  /** Looks every interpretation up; a route may be met more than once, by the plain interpretation of the whole path first. */
+  lookUp(interpretations: readonly PathInterpretation[], meet: Meet<T>): void {
     const seen = new SeenPaths();
     let seenPairs: SeenPaths | undefined;
-    for (const reading of readings) {
-      for (const route of this.#roots) if (route.rest || reading.ids.length === 0) meet(route, reading, 0);
-      this.#meetSuffixes(reading, meet, seen);
-      this.#meetWildcards(reading, meet, seen);
-      if (reading.ids.length > 4) {
+    for (const interpretation of interpretations) {
+      for (const route of this.#roots)
+        if (route.rest || interpretation.ids.length === 0) meet(route, interpretation, 0);
+      this.#meetSuffixes(interpretation, meet, seen);
+      this.#meetWildcards(interpretation, meet, seen);
+      if (interpretation.ids.length > 4) {
         seenPairs ??= new SeenPaths();
-        this.#meetPairs(reading, ofWhole(meet), seenPairs);
+        this.#meetPairs(interpretation, ofWhole(meet), seenPairs);
       }
     }
   }
 
-  #meetSuffixes(reading: PathInterpretation, meet: Meet<T>, seen: SeenPaths): void {
-    const { ids } = reading;
+  #meetSuffixes(interpretation: PathInterpretation, meet: Meet<T>, seen: SeenPaths): void {
+    const { ids } = interpretation;
     const count = ids.length;
     const { longest, router } = this.#suffixRoutes;
     if (count === 0 || longest === 0) return;
@@ -66,13 +67,13 @@ class PathIndex<T> {
     for (let i = count - 1; i >= Math.max(0, count - longest); i -= 1) path += `/${ids[i]}`;
     if (seen.has(isTypePosition(count - 1) ? path : `id:${path}`)) return;
     for (const { data: route } of findAllRoutes(router, '', path, withoutParams)) {
-      meet(route, reading, count - route.ids.length);
+      meet(route, interpretation, count - route.ids.length);
     }
   }
 
   /** The shop takes the last pair for the resource and looks for its parent among all the pairs before it. */
-  #meetPairs(reading: PathInterpretation, meet: Meet<T>, seen: SeenPaths): void {
-    const { ids, segments, steps } = reading;
+  #meetPairs(interpretation: PathInterpretation, meet: Meet<T>, seen: SeenPaths): void {
+    const { ids, segments, steps } = interpretation;
     const last = ids.length - (ids.length % 2 === 0 ? 2 : 1);
     for (let parent = 0; parent < last - 2; parent += 2) {
       const id = ids[parent];
@@ -89,10 +90,15 @@ class PathIndex<T> {
     }
   }
 
-  #meetWildcards(reading: PathInterpretation, meet: Meet<T>, seen: SeenPaths, starts = Infinity): void {
+  #meetWildcards(
+    interpretation: PathInterpretation,
+    meet: Meet<T>,
+    seen: SeenPaths,
+    starts = Infinity,
+  ): void {
     const routes = this.#wildcardRoutes;
     if (routes.longest === 0) return;
-    const { ids } = reading;
+    const { ids } = interpretation;
     for (let start = 0; start < Math.min(ids.length, starts); start += 1) {
       if (!routes.mayBeginWith(ids[start])) continue;
       let path = '';
@@ -100,7 +106,7 @@ class PathIndex<T> {
       const isBareId = start === ids.length - 1 && !isTypePosition(start);
       if (seen.has(isBareId ? `rest:id:${path}` : `rest:${path}`)) continue;
       for (const { data: route } of findAllRoutes(routes.router, '', path, withoutParams)) {
-        if (!isBareId || route.ids.length > 1) meet(route, reading, start);
+        if (!isBareId || route.ids.length > 1) meet(route, interpretation, start);
       }
     }
   }
@@ -140,10 +146,10 @@ function isTypePosition(index: number): boolean {
   return index % 2 === 0;
 }
 
-/** Met only by what begins where the reading does. */
+/** Met only by what begins where the interpretation does. */
 function ofWhole<T>(meet: Meet<T>): Meet<T> {
-  return (route, reading, start) => {
-    if (start === 0) meet(route, reading, start);
+  return (route, interpretation, start) => {
+    if (start === 0) meet(route, interpretation, start);
   };
 }
 

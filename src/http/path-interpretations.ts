@@ -14,7 +14,7 @@ import {
 } from './path-folding.ts';
 import { isTemplateProblem, parsePathTemplate } from './path-template.ts';
 
-/** Which readings of a path count besides the path as it stands (`request` in the configuration). */
+/** Which interpretations of a path count besides the path as it stands (`request` in the configuration). */
 export interface PathRules {
   /** Prefixes that the shop strips before it looks at a path, such as `/index.php`; literals only. */
   readonly ignoredPrefixes: readonly string[];
@@ -42,7 +42,7 @@ export interface PathInterpretation {
   readonly ids: readonly string[];
   /** The same segments' texts: canonical, less what a step has cut off. */
   readonly segments: readonly string[];
-  /** What leads from the canonical path to this reading; none: the path as it stands. */
+  /** What leads from the canonical path to this interpretation; none: the path as it stands. */
   readonly steps: readonly PathStep[];
 }
 
@@ -56,7 +56,7 @@ interface Prefix {
 
 const asItStands: readonly PathStep[] = [];
 
-/** The one generator of readings: every table goes by it, so that none of them reads a path otherwise. */
+/** The one generator of interpretations: every table goes by it, so that none of them reads a path otherwise. */
 export class PathInterpreter {
   readonly #interner: SegmentInterner;
   readonly #versionSegments: boolean;
@@ -79,7 +79,7 @@ export class PathInterpreter {
   }
 
   /**
-   * Every reading, the path as it stands first. At most 21 ways with empty segments, times two where an encoded slash
+   * Every interpretation, the path as it stands first. At most 21 ways with empty segments, times two where an encoded slash
    * may stand, times one more for each prefix and for a version, times two for a format suffix.
    */
   interpret({ segments, alternativeSegments }: SplitPath): readonly PathInterpretation[] {
@@ -90,7 +90,7 @@ export class PathInterpreter {
     return this.#withSuffixesCut(this.#withStripped(all));
   }
 
-  /** Whether no reading has a segment that some row names: then none need be made. */
+  /** Whether no interpretation has a segment that some row names: then none need be made. */
   hasNoKnownSegment({ segments, alternativeSegments }: SplitPath): boolean {
     if (alternativeSegments !== undefined) return false;
     let mayBeGlued = true;

@@ -14,10 +14,10 @@ export type { PathRules } from './path-interpretations.ts';
 export type { PathTableRow } from './path-routes.ts';
 
 /**
- * What leads from the canonical path to a row, one part of a reading: steps that an upstream may take, forms of the row,
+ * What leads from the canonical path to a row, one part of an interpretation: steps that an upstream may take, forms of the row,
  * another spelling of a literal, an empty segment where an id belongs, the end of a longer path.
  */
-export type ReadingStep = PathStep | RowForm | 'spelling' | 'empty-id' | 'longer-path';
+export type InterpretationStep = PathStep | RowForm | 'spelling' | 'empty-id' | 'longer-path';
 
 /** A row that a request meets. */
 export interface PathMatch<T> {
@@ -25,12 +25,12 @@ export interface PathMatch<T> {
   /** Values of the template's `{name}`s, as they stand in the canonical path (not folded, not decoded). */
   readonly params: Readonly<Record<string, string>>;
   /**
-   * Met by the plain reading of the canonical path: as many segments as the template (or more, under `**`), literals
-   * equal octet for octet, no parameter empty. `false` when only a lenient reading meets it.
+   * Met by the plain interpretation of the canonical path: as many segments as the template (or more, under `**`), literals
+   * equal octet for octet, no parameter empty. `false` when only a lenient interpretation meets it.
    */
   readonly exact: boolean;
-  /** The reading that met it, the plainest one; empty where it is exact. */
-  readonly reading: readonly ReadingStep[];
+  /** The interpretation that met it, the plainest one; empty where it is exact. */
+  readonly interpretation: readonly InterpretationStep[];
 }
 
 /** What of a request is matched. */
@@ -39,16 +39,16 @@ export type PathTableRequest = Pick<
   'method' | 'segments' | 'alternativeSegments' | 'isFormPost'
 >;
 
-/** Rows of METHOD and path template, with the shop's own lenient reading of paths: see `buildPathTable`. */
+/** Rows of METHOD and path template, with the shop's own lenient interpretation of paths: see `buildPathTable`. */
 export interface PathTable<T> {
-  /** Every row that any reading of the request meets, exact ones first; the caller lets the strictest win. */
+  /** Every row that any interpretation of the request meets, exact ones first; the caller lets the strictest win. */
   match(request: PathTableRequest): readonly PathMatch<T>[];
 }
 
 /**
  * Compiles rows into one table whose look-ups cost the same for ten rows and for ten thousand.
  *
- * Matching fails closed: a row is met when any reading that some upstream may make of the path meets it.
+ * Matching fails closed: a row is met when any interpretation that some upstream may make of the path meets it.
  * - Literals match whatever their case and escapes; `;params` and dots and spaces at the end of a segment are ignored.
  * - Empty segments are taken as kept, dropped, and runs of them as one; at the end of the path as none and as an empty
  *   id. An empty segment matches a parameter.
@@ -57,7 +57,7 @@ export interface PathTable<T> {
  * - A row that ends in a name also matches with one id behind it, and a row behind a version without the version; but
  *   where a row is written for that very path and method, it alone says what holds there.
  * - A row of two or more segments also matches as the end of any longer path. A row of one segment does so only where
- *   a resource type stands, at an even position (from 0) of a reading: `/a/1/carts` meets `/carts`, `/a/carts`, where
+ *   a resource type stands, at an even position (from 0) of an interpretation: `/a/1/carts` meets `/carts`, `/a/carts`, where
  *   `carts` is an id, does not. Under `**` one more segment counts as the row's.
  * - A path of pairs of type and id is also read as each pair followed by the last one, since the shop takes the last
  *   pair for the resource and any earlier one for its parent: `/carts/1/x/y/items/2` is `/carts/1/items/2`.
@@ -84,13 +84,13 @@ export function* buildPathTableInSteps<T>(
       if (!index.isMetByAnything && interpreter.hasNoKnownSegment(request)) return none;
       const asked = request.isFormPost && request.method === 'POST' ? 'form' : request.method;
       let met: Map<number, PathMatch<T>> | undefined;
-      const meet: Meet<T> = (route, reading, start) => {
+      const meet: Meet<T> = (route, interpretation, start) => {
         for (const row of route.rows[asked]) {
           if (met?.has(row.index) === true) continue;
           // A resource type alone is met only where a type stands: paths are pairs of type and id.
           if (row.isOneType && !row.rest && start % 2 === 1) continue;
           met ??= new Map();
-          met.set(row.index, matchOf(row, reading, start, request));
+          met.set(row.index, matchOf(row, interpretation, start, request));
         }
       };
       index.lookUp(interpreter.interpret(request), meet);
@@ -121,13 +121,14 @@ function matchOf<T>(
     }
   }
   const isExact = isSpelled && !hasEmptyId && start === 0 && steps.length === 0 && row.form === undefined;
-  if (isExact || isRoot(row, request)) return { data: row.data, params, exact: true, reading: exactly };
-  const reading: ReadingStep[] = [...steps];
-  if (row.form !== undefined) reading.push(row.form);
-  if (start > 0) reading.push('longer-path');
-  if (!isSpelled) reading.push('spelling');
-  if (hasEmptyId) reading.push('empty-id');
-  return { data: row.data, params, exact: false, reading };
+  if (isExact || isRoot(row, request))
+    return { data: row.data, params, exact: true, interpretation: exactly };
+  const interpretation: InterpretationStep[] = [...steps];
+  if (row.form !== undefined) interpretation.push(row.form);
+  if (start > 0) interpretation.push('longer-path');
+  if (!isSpelled) interpretation.push('spelling');
+  if (hasEmptyId) interpretation.push('empty-id');
+  return { data: row.data, params, exact: false, interpretation };
 }
 
 /** `/` is one empty segment as it stands, and no segment in a template. */

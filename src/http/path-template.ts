@@ -124,7 +124,7 @@ export function compileEncodedSlash(templates: readonly string[]): EncodedSlashR
 }
 
 /**
- * The other reading of a path with `%2F`: each one a slash. Undefined when no template allows it where it stands. The
+ * The other interpretation of a path with `%2F`: each one a slash. Undefined when no template allows it where it stands. The
  * literals of a template are met exactly: a lenient spelling gets no leave.
  */
 export function readEncodedSlashes(

@@ -89,7 +89,7 @@ describe('a bad configuration ends with 78 and every problem', () => {
     ['two documents', `${good}---\n${good}`, /error:/],
     ['an empty file', '', /error:/],
     ['no keys', good.replace(/^auth.*$/m, 'auth: {}'), /auth/],
-    ['a key file that is none', good.replace('public.pem', 'list.yaml'), /list\.yaml/],
+    ['what is not a key file', good.replace('public.pem', 'list.yaml'), /list\.yaml/],
     ['an empty variable', good.replace('http://127.0.0.1:9', '${NOT_SET}'), /NOT_SET/],
     ['an upstream with a path', good.replace(':9"', ':9/api"'), /upstream|path/],
     ['a misspelled key', `${good}protectedResource: x\n`, /protectedResources/],

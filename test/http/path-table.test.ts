@@ -16,7 +16,7 @@ function table(rows: readonly string[], prefixes: readonly string[] = ignoredPre
   );
 }
 
-/** Rows, request -> the rows met; `~` marks one that only a lenient reading meets. */
+/** Rows, request -> the rows met; `~` marks one that only a lenient interpretation meets. */
 const cases: Record<string, readonly (readonly [rows: string[], request: string, met: string[]])[]> = {
   'the plain reading': [
     [['GET /carts'], 'GET /carts', ['GET /carts']],
@@ -215,7 +215,7 @@ describe('the reading that met a row is told', () => {
     ['GET /x/1/carts', ['longer-path']],
   ])('%s: %j', (request, reading) => {
     const [met] = table(['GET /carts']).match(tableRequest(request));
-    expect(met?.reading).toEqual(reading);
+    expect(met?.interpretation).toEqual(reading);
   });
 });
 
@@ -244,12 +244,12 @@ describe('an encoded slash', () => {
   it('is read as a character and as a slash', () => {
     const met = table(rows).match(tableRequest('GET /pages/carts%2F1', '/pages/carts/1'));
     expect(met).toEqual([
-      { data: 'GET /pages/{id}', params: { id: 'carts%2F1' }, exact: true, reading: [] },
+      { data: 'GET /pages/{id}', params: { id: 'carts%2F1' }, exact: true, interpretation: [] },
       {
         data: 'GET /carts/{id}',
         params: { id: '1' },
         exact: false,
-        reading: ['encoded-slash', 'longer-path'],
+        interpretation: ['encoded-slash', 'longer-path'],
       },
     ]);
   });
@@ -259,8 +259,8 @@ describe('rows of one route', () => {
   it('are all met, in their order, with their own names', () => {
     const met = table(['GET /c/{b}', 'GET /c/{a}']).match(tableRequest('GET /c/1'));
     expect(met).toEqual([
-      { data: 'GET /c/{b}', params: { b: '1' }, exact: true, reading: [] },
-      { data: 'GET /c/{a}', params: { a: '1' }, exact: true, reading: [] },
+      { data: 'GET /c/{b}', params: { b: '1' }, exact: true, interpretation: [] },
+      { data: 'GET /c/{a}', params: { a: '1' }, exact: true, interpretation: [] },
     ]);
   });
 

@@ -1,5 +1,5 @@
 import type { TokenInspection } from '../../access/token-inspection.ts';
-import type { ReadingStep } from '../../http/path-table.ts';
+import type { InterpretationStep } from '../../http/path-table.ts';
 import { isRejection } from '../../http/rejection.ts';
 import type { ExplainedRow, Explanation, Refusal } from './explanation.ts';
 
@@ -60,12 +60,12 @@ function rowText({ row, group, file, line, scopes, observe, exact, reading }: Ex
     ...(observe ? ['observe'] : []),
     ...(exact
       ? []
-      : [`by a lenient reading of the path: ${reading.map((step) => stepTexts[step]).join(', ')}`]),
+      : [`by a lenient interpretation of the path: ${reading.map((step) => stepTexts[step]).join(', ')}`]),
   ];
   return `${row} (${file}:${line}), ${more.join(', ')}`;
 }
 
-const stepTexts: Readonly<Record<ReadingStep, string>> = {
+const stepTexts: Readonly<Record<InterpretationStep, string>> = {
   'encoded-slash': 'its encoded slash is one',
   'empty-segments': 'without its empty segments',
   prefix: 'without its prefix',
@@ -83,7 +83,7 @@ const stepTexts: Readonly<Record<ReadingStep, string>> = {
 function tokenText({ checks, verdict }: TokenInspection): string {
   const failed = checks.find(({ outcome }) => outcome === 'failed');
   if (failed !== undefined) return `refused by its ${failed.name}: ${failed.text}`;
-  return isRejection(verdict) ? `not judged: ${verdict.reason ?? verdict.rejection}` : 'every check passes';
+  return isRejection(verdict) ? `not checked: ${verdict.reason ?? verdict.rejection}` : 'every check passes';
 }
 
 function because({ reason }: Refusal): string {

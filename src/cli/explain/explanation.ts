@@ -8,7 +8,7 @@ import type { Config, PartialConfig } from '../../config/schema.ts';
 import { type CanonicalRequest, requestTarget } from '../../http/canonical-request.ts';
 import { buildRequestRules, canonicaliseRequest } from '../../http/canonicalise-request.ts';
 import type { FieldList } from '../../http/field-list.ts';
-import type { ReadingStep } from '../../http/path-table.ts';
+import type { InterpretationStep } from '../../http/path-table.ts';
 import {
   buildRejections,
   isRejection,
@@ -50,7 +50,7 @@ export interface Refusal {
  */
 export interface Explanation {
   readonly request: { readonly method: string; readonly target: string; readonly host: string };
-  /** `refused` by its form alone; `own-endpoint`: answered by shopward; `protected` and `open`: forwarded. */
+  /** `refused`: malformed; `own-endpoint`: answered by shopward; `protected` and `open`: forwarded. */
   readonly verdict: 'refused' | 'own-endpoint' | 'protected' | 'open';
   readonly canonicalPath: string | null;
   readonly refusal: Refusal | null;
@@ -96,10 +96,10 @@ export interface ExplainedRow {
   readonly line: number;
   readonly scopes: readonly string[];
   readonly observe: boolean;
-  /** False: only a lenient reading of the path meets it, such as another case or an extra slash. */
+  /** False: only a lenient interpretation of the path meets it, such as another case or an extra slash. */
   readonly exact: boolean;
-  /** Which reading that is, step by step; empty where the path as it stands meets it. */
-  readonly reading: readonly ReadingStep[];
+  /** Which interpretation that is, step by step; empty where the path as it stands meets it. */
+  readonly reading: readonly InterpretationStep[];
   /** The row that log and metrics name. */
   readonly decides: boolean;
 }
@@ -316,7 +316,7 @@ function explainToken(
       whyNot: explainMiss(request, list),
     };
   }
-  const readings = new Map(list.matchRows(request).map((met) => [met.row, met.reading]));
+  const interpretations = new Map(list.matchRows(request).map((met) => [met.row, met.interpretation]));
   return {
     verdict: 'protected',
     token: {
@@ -334,8 +334,8 @@ function explainToken(
       line: row.source.line,
       scopes: row.scopes,
       observe: row.observe,
-      exact: readings.get(row)?.length === 0,
-      reading: readings.get(row) ?? [],
+      exact: interpretations.get(row)?.length === 0,
+      reading: interpretations.get(row) ?? [],
       decides: row === token.row,
     })),
     whyNot: [],

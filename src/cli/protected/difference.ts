@@ -192,7 +192,7 @@ interface Route {
   readonly template: string;
 }
 
-/** Which rows of a list meet the requests of a route; `exact`: by the plain reading of the path. */
+/** Which rows of a list meet the requests of a route; `exact`: by the plain interpretation of the path. */
 interface RowCover {
   rowsOf(route: Route): readonly { readonly row: ProtectedResource; readonly exact: boolean }[];
   /** Whether every method of the route meets a row that refuses. */

@@ -106,7 +106,7 @@ export const request = z
   .strictObject({
     encodedSlash: distinct(pathTemplate()).prefault([]).meta({
       description:
-        'Path templates in whose parameters an encoded slash (`%2F`) may stand; both readings are judged. Elsewhere it is refused.',
+        'Path templates in whose parameters an encoded slash (`%2F`) may stand. Such a path is matched twice, as it is and with a slash there, and the stricter row counts. Elsewhere it is refused.',
     }),
     ignoredPrefixes: distinct(path()).prefault(['/index.php']).meta({
       description: 'Prefixes that the shop ignores: paths are matched with and without them.',
