@@ -6,6 +6,7 @@ import type { CanonicalRequest } from '../http/canonical-request.ts';
 import { buildRequestRules, canonicaliseRequest } from '../http/canonicalise-request.ts';
 import { createPeer, type Peer } from '../http/peer.ts';
 import { buildRejections, type Rejection, reject } from '../http/rejection.ts';
+import { RejectionBodies } from '../http/rejection-bodies.ts';
 import { type Component, gauge } from '../lib/component.ts';
 import { createPipeline, type PipelineDependencies } from '../proxy/pipeline.ts';
 import { createRejectMalformed } from '../server/client-error.ts';
@@ -74,7 +75,7 @@ export function createPublicPort(input: PublicPortInput): PublicPort {
 function createContext({ config, record, log }: PublicPortInput): ExchangeContext {
   const { origins } = config.cors;
   return {
-    rejections: buildRejections(config.rejections),
+    rejections: new RejectionBodies(buildRejections(config.rejections), config.errors),
     ownFields: createOwnFields(origins.length > 0 ? createCors(origins) : undefined),
     redactPath: createRedactPath(tokenWords(revocationPaths(config))),
     record,

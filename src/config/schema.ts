@@ -4,6 +4,7 @@ import { entityTags } from './sections/entity-tags.ts';
 import {
   admin,
   cors,
+  errors,
   limits,
   listen,
   log,
@@ -48,6 +49,7 @@ export const configSchema = z.strictObject({
   refreshTokens,
   limits,
   cors,
+  errors,
   rejections,
   log,
 });

@@ -79,7 +79,11 @@ export const rejectionTable = {
   'keys-unavailable': row(503, 'Access tokens cannot be verified at the moment.'),
   // entity tags (contract: Endpoints supporting ETags; RFC 9110 section 13, RFC 6585)
   'if-match-missing': row(428, 'If-Match header is missing.', '005'),
-  'if-match-invalid': row(412, 'If-Match header value is invalid.', '006'),
+  'if-match-invalid': row(
+    412,
+    'If-Match is not the current tag of this resource: fetch it again, compare, and send the new tag.',
+    '006',
+  ),
   'collection-write': row(400, 'A collection is not changed as a whole here, but member by member.'),
   'tag-store-unavailable': row(503, 'The state of this resource cannot be checked at the moment.'),
   'resource-busy': row(503, 'Another change of this resource is under way.'),
@@ -139,3 +143,15 @@ export function buildRejections(overrides: RejectionOverrides = {}): Rejections 
     }),
   ) as Rejections;
 }
+
+/** Forms of an error body and their media types, the default one first. */
+export const errorMediaTypes = {
+  /** An error object of JSON:API, as the shop writes it. */
+  jsonapi: 'application/vnd.api+json',
+  /** Problem details, RFC 9457. */
+  problem: 'application/problem+json',
+  json: 'application/json',
+} as const;
+
+export type ErrorFormat = keyof typeof errorMediaTypes;
+export const errorFormats = Object.keys(errorMediaTypes) as readonly ErrorFormat[];

@@ -2,8 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { EndOfTurn } from '../lib/end-of-turn.ts';
 import { methods } from './canonical-request.ts';
 import type { FieldList } from './field-list.ts';
-import { STATUS_CODES } from './node-http.ts';
-import type { Answer, Rejection, RejectionName, RejectionRow, Rejections } from './rejection.ts';
+import type { Answer, Rejection, RejectionName } from './rejection.ts';
+import { type RejectionBodies, reasonPhraseOf } from './rejection-bodies.ts';
 
 /** Refusals behind which the connection is not used again. */
 const closing: ReadonlySet<RejectionName> = new Set([
@@ -12,15 +12,8 @@ const closing: ReadonlySet<RejectionName> = new Set([
   'request-timeout',
 ]);
 
-/** RFC 9110 renamed these. */
-const reasonPhrases: Readonly<Record<number, string>> = {
-  413: 'Content Too Large',
-  422: 'Unprocessable Content',
-};
-
 /**
- * Writes a refusal: the one error body (`application/vnd.api+json`, integer status), `Retry-After`, `WWW-Authenticate`
- * and `Allow` where they belong, and `more` fields (CORS, request id). What is still to come of the request's body is
+ * Writes a refusal: its error body (in the form of `errors.format`), `Retry-After`, `WWW-Authenticate` and `Allow` where they belong, and `more` fields (CORS, request id). What is still to come of the request's body is
  * read away if it is short, else the connection closes behind the answer. A response that has begun is cut instead.
  *
  * Returns the status that was sent, 0 for none.
@@ -29,14 +22,14 @@ export function writeRejection(
   incoming: IncomingMessage,
   response: ServerResponse,
   rejection: Rejection,
-  rejections: Rejections,
+  bodies: RejectionBodies,
   more: FieldList = [],
 ): number {
   if (response.headersSent || response.destroyed) {
     response.destroy();
     return 0;
   }
-  const { status, fields: rendered, body } = renderRejection(rejection, rejections);
+  const { status, fields: rendered, body } = renderRejection(rejection, bodies, incoming.headers.accept);
   const fields = [...rendered, ...more];
   if (closing.has(rejection.rejection) || mustClose(incoming)) response.shouldKeepAlive = false;
   response.writeHead(status, reasonPhraseOf(status), fields);
@@ -45,23 +38,10 @@ export function writeRejection(
   return status;
 }
 
-/** The whole refusal as a response, whoever writes it. */
-export function renderRejection(rejection: Rejection, rejections: Rejections): Answer {
-  const { status, fields, body } = rejection.answer ?? answerOf(rejections[rejection.rejection]);
+/** The whole refusal as a response, whoever writes it. `accept`: the request's, where one was read. */
+export function renderRejection(rejection: Rejection, bodies: RejectionBodies, accept?: string): Answer {
+  const { status, fields, body } = rejection.answer ?? bodies.of(rejection.rejection, accept);
   return { status, fields: [...fields, ...fieldsOf(rejection)], body };
-}
-
-export function reasonPhraseOf(status: number): string {
-  return reasonPhrases[status] ?? STATUS_CODES[status] ?? '';
-}
-
-function answerOf({ status, code, detail }: RejectionRow): Answer {
-  const body = Buffer.from(JSON.stringify({ errors: [{ detail, status, code }] }));
-  return {
-    status,
-    fields: ['Content-Type', 'application/vnd.api+json', 'Content-Length', String(body.length)],
-    body,
-  };
 }
 
 function fieldsOf(rejection: Rejection): string[] {

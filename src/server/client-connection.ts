@@ -25,6 +25,8 @@ export interface MalformedHead {
   readonly reason: string;
   readonly method?: string | undefined;
   readonly target?: string | undefined;
+  /** Its `Accept`, where a head was read. */
+  readonly accept?: string | undefined;
 }
 
 /** Requests that wait on all connections of a listener together: each holds 1.5 KiB. */
@@ -189,7 +191,9 @@ export class ClientConnection {
     const { why, head } = this.#broken;
     const { incoming } = this.#current ?? {};
     // It broke in the body of a request whose head was read.
-    const known = incoming ? { ...head, method: incoming.method, target: incoming.url } : head;
+    const known = incoming
+      ? { ...head, method: incoming.method, target: incoming.url, accept: incoming.headers.accept }
+      : head;
     this.#options.rejectMalformed(why, this.#socket, known);
   }
 }

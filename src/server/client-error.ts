@@ -2,7 +2,8 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { FieldList } from '../http/field-list.ts';
 import { type Answer, type RejectionName, reject } from '../http/rejection.ts';
-import { reasonPhraseOf, renderRejection } from '../http/write-response.ts';
+import { reasonPhraseOf } from '../http/rejection-bodies.ts';
+import { renderRejection } from '../http/write-response.ts';
 import type { MalformedHead } from './client-connection.ts';
 import type { ExchangeContext } from './exchange.ts';
 import { readUnread, toExchangeRecord } from './exchange-meta.ts';
@@ -64,7 +65,9 @@ export function createRejectMalformed({
 }: Pick<ExchangeContext, 'rejections' | 'redactPath' | 'record'>) {
   return (why: RejectionName, socket: Duplex, head: MalformedHead = { reason: 'unread' }): void => {
     const rejection = reject(why, { reason: head.reason });
-    const answer = renderRejection(rejection, rejections);
+    const rendered = renderRejection(rejection, rejections, head.accept);
+    // RFC 9110 section 9.3.2.
+    const answer = head.method === 'HEAD' ? { ...rendered, body: null } : rendered;
     const { remoteAddress: peerAddress = '', bytesRead } = socket as Socket;
     const unread = readUnread(head.method, head.target);
     const noted = {

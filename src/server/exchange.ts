@@ -1,7 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { CanonicalRequest } from '../http/canonical-request.ts';
 import type { FieldList } from '../http/field-list.ts';
-import { type Answer, type Rejection, type Rejections, reject } from '../http/rejection.ts';
+import { type Answer, type Rejection, reject } from '../http/rejection.ts';
+import type { RejectionBodies } from '../http/rejection-bodies.ts';
 import { endResponse, mustClose, writeRejection } from '../http/write-response.ts';
 import type { ExchangeRecord, RedactPath } from '../telemetry/exchange-record.ts';
 import type { ForwardCaller, ForwardResult } from '../upstream/forward.ts';
@@ -18,7 +19,7 @@ import type { Place } from './in-flight.ts';
 import type { OwnFields } from './own-fields.ts';
 
 export interface ExchangeContext {
-  readonly rejections: Rejections;
+  readonly rejections: RejectionBodies;
   readonly ownFields: OwnFields;
   readonly redactPath: RedactPath;
   /** `request`: what it was about, where it was understood. */

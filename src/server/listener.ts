@@ -230,9 +230,13 @@ class HttpListener implements Listener {
   }
 
   /** CONNECT asks for a tunnel; there is none (RFC 9110 section 9.3.6). Node leaves the socket to us. */
-  #refuseTunnel({ socket, method }: IncomingMessage): void {
+  #refuseTunnel({ socket, method, headers }: IncomingMessage): void {
     socket.on('error', () => socket.destroy());
-    this.#connectionOf(socket).breakOff('method-not-allowed', { reason: 'tunnel', method });
+    this.#connectionOf(socket).breakOff('method-not-allowed', {
+      reason: 'tunnel',
+      method,
+      accept: headers.accept,
+    });
   }
 
   #connectionOf(socket: Duplex): ClientConnection {

@@ -101,7 +101,7 @@ export class Handshake extends RecordedExchange {
   }
 
   protected writeRejection(rejection: Rejection): number {
-    return this.#write(renderRejection(rejection, this.context.rejections));
+    return this.#write(renderRejection(rejection, this.context.rejections, this.incoming.headers.accept));
   }
 
   /** The status that was sent, 0 for none. */

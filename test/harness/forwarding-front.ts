@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import type { CanonicalRequest, Method } from '../../src/http/canonical-request.ts';
 import { buildRejections } from '../../src/http/rejection.ts';
+import { RejectionBodies } from '../../src/http/rejection-bodies.ts';
 import { writeRejection } from '../../src/http/write-response.ts';
 import { ClientMessage } from '../../src/server/client-connection.ts';
 import { InFlight } from '../../src/server/in-flight.ts';
@@ -73,7 +74,7 @@ export async function startFront(options: FrontOptions): Promise<ForwardingFront
     streamingBodies: new InFlight({ limit: Math.max(1, Math.floor(connections / 2)), sharePercent: 100 }),
     engine,
   });
-  const rejections = buildRejections();
+  const rejections = new RejectionBodies(buildRejections());
   const results: ForwardResult[] = [];
   let wake: () => void = () => {};
   const handle = async (incoming: IncomingMessage, response: ServerResponse) => {

@@ -9,6 +9,7 @@ import { TokenVerifier } from '../../src/access/token-verifier.ts';
 import { refreshTokens as settings } from '../../src/config/sections/refresh-tokens.ts';
 import { buildRequestRules, canonicaliseRequest } from '../../src/http/canonicalise-request.ts';
 import { buildRejections, isAnswer, isRejection } from '../../src/http/rejection.ts';
+import { RejectionBodies } from '../../src/http/rejection-bodies.ts';
 import { writeRejection } from '../../src/http/write-response.ts';
 import { createAccessTokenSubject, type RefreshTokensOptions } from '../../src/refresh-tokens/context.ts';
 import {
@@ -77,7 +78,7 @@ export async function startTokenFront(
     bodyTimeoutMs: 60_000,
     writeStallTimeoutMs: 60_000,
   });
-  const rejections = buildRejections();
+  const rejections = new RejectionBodies(buildRejections());
 
   async function answer(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
     const request = canonicaliseRequest(

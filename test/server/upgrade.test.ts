@@ -3,6 +3,7 @@ import { createAccessTokenMatcher } from '../../src/access/filter.ts';
 import { compileProtectedList } from '../../src/access/protected-list.ts';
 import { parseProtectedList } from '../../src/access/protected-list-document.ts';
 import { buildRejections, reject } from '../../src/http/rejection.ts';
+import { RejectionBodies } from '../../src/http/rejection-bodies.ts';
 import { createPipeline } from '../../src/proxy/pipeline.ts';
 import { InFlight } from '../../src/server/in-flight.ts';
 import { createListener } from '../../src/server/listener.ts';
@@ -56,7 +57,7 @@ it.each([
         }),
       },
       {
-        rejections: buildRejections({}),
+        rejections: new RejectionBodies(buildRejections()),
         ownFields: createOwnFields(undefined),
         redactPath: () => '/',
         record: ({ decision, status, reason }) => records.push([decision, status, reason]),

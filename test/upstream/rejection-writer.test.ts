@@ -9,14 +9,19 @@ import {
   reject,
   rejectionTable,
 } from '../../src/http/rejection.ts';
+import { RejectionBodies, type RejectionBodyOptions } from '../../src/http/rejection-bodies.ts';
 import { writeRejection } from '../../src/http/write-response.ts';
 import { exchangeRaw, openRawConnection } from '../harness/raw-client.ts';
 
 let close: () => void = () => {};
 afterEach(() => close());
 
-async function serve(rejection: Rejection, overrides = {}): Promise<number> {
-  const rejections = buildRejections(overrides);
+async function serve(
+  rejection: Rejection,
+  overrides = {},
+  options: RejectionBodyOptions = {},
+): Promise<number> {
+  const rejections = new RejectionBodies(buildRejections(overrides), options);
   const server = createServer((incoming, response) => {
     writeRejection(incoming, response, rejection, rejections, ['X-Request-Id', 'r1']);
   }).listen(0, '127.0.0.1');
@@ -120,4 +125,51 @@ it('a client that sends all of a long body before it reads finds its answer', as
     expect((await client.readResponse()).status).toBe(401);
     client.close();
   }
+});
+
+const { status, code, detail } = buildRejections()['if-match-invalid'];
+const type = 'urn:shopward:reason:if-match-invalid';
+const asJsonApi = ['application/vnd.api+json', { errors: [{ detail, status, code }] }] as const;
+const asProblem = [
+  'application/problem+json',
+  { type, title: 'Precondition Failed', status, detail, code },
+] as const;
+const asJson = ['application/json', { status, code, detail, type }] as const;
+
+it.each([
+  ['jsonapi', 'application/json', asJsonApi, undefined],
+  ['problem', 'application/json', asProblem, undefined],
+  ['json', 'application/problem+json', asJson, undefined],
+  ['negotiate', undefined, asJsonApi, 'Accept'],
+  ['negotiate', '', asJsonApi, 'Accept'],
+  ['negotiate', '*/*', asJsonApi, 'Accept'],
+  ['negotiate', 'text/html', asJsonApi, 'Accept'],
+  ['negotiate', 'application/json', asJson, 'Accept'],
+  ['negotiate', 'APPLICATION/JSON; charset=utf-8', asJsonApi, 'Accept'],
+  ['negotiate', 'application/json;q=0.5, application/problem+json', asProblem, 'Accept'],
+  ['negotiate', 'application/problem+json;q=0, application/*', asJsonApi, 'Accept'],
+  ['negotiate', 'application/problem+json;q=0, application/vnd.api+json;q=0, */*', asJson, 'Accept'],
+  ['negotiate', ';;,,"', asJsonApi, 'Accept'],
+  ['negotiate', `application/json${', a/b'.repeat(200)}`, asJsonApi, 'Accept'],
+] as const)('in the form of errors.format %s, to Accept: %s', async (format, accept, expected, vary) => {
+  const port = await serve(reject('if-match-invalid'), {}, { format });
+  const line = accept === undefined ? '' : `Accept: ${accept}\r\n`;
+  const response = await exchangeRaw(port, `GET / HTTP/1.1\r\nHost: s\r\n${line}\r\n`);
+  const body = JSON.parse(response.body.toString());
+  expect([response.field('content-type'), body, response.field('vary')]).toEqual([...expected, vary]);
+});
+
+it('another protocol keeps its own form, whatever a client accepts', async () => {
+  const answer = { status: 400, fields: ['Content-Type', 'application/json'], body: '{"error":"x"}' };
+  const port = await serve(reject('refresh-token-invalid', { answer }), {}, { format: 'negotiate' });
+  const response = await exchangeRaw(
+    port,
+    get.replace('\r\n\r\n', '\r\nAccept: application/problem+json\r\n\r\n'),
+  );
+  expect([response.body.toString(), response.field('vary')]).toEqual(['{"error":"x"}', undefined]);
+});
+
+it('a refusal of a tag says what to do, and calls no tag invalid', () => {
+  expect(detail).toMatch(/fetch it again.*send the new tag/);
+  expect(detail).not.toMatch(/invalid/i);
 });

@@ -4,6 +4,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { afterEach, expect, it } from 'vitest';
 import type { CanonicalRequest } from '../../src/http/canonical-request.ts';
 import { buildRejections } from '../../src/http/rejection.ts';
+import { RejectionBodies } from '../../src/http/rejection-bodies.ts';
 import { renderRejection } from '../../src/http/write-response.ts';
 import { endWithAnswer } from '../../src/server/client-error.ts';
 import {
@@ -50,7 +51,7 @@ async function start(script: Script, more: StageOptions = {}): Promise<Stage> {
     handshakeTimeoutMs: more.handshakeTimeoutMs ?? 30_000,
     limit: more.limit ?? 10,
   });
-  const rejections = buildRejections();
+  const rejections = new RejectionBodies(buildRejections());
   const results: WebSocketResult[] = [];
   const server = createServer();
   server.on('upgrade', async (incoming, socket: Socket, head) => {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type RejectionName, rejectionTable } from '../../http/rejection.ts';
+import { errorFormats, type RejectionName, rejectionTable } from '../../http/rejection.ts';
 import { defaultAdmin } from '../defaults.ts';
 import {
   cidr,
@@ -226,6 +226,29 @@ const shape = Object.fromEntries(
     return [name, override.meta({ description: `${status}: ${detail}` })];
   }),
 ) as Record<RejectionName, typeof override>;
+
+export const errors = z
+  .strictObject({
+    format: z
+      .enum([...errorFormats, 'negotiate'])
+      .default('jsonapi')
+      .meta({
+        description:
+          'Form of the body of a refusal: `jsonapi` (`application/vnd.api+json`, as the shop writes it), `problem` (`application/problem+json`, RFC 9457), `json` (flat), or `negotiate`: the one that `Accept` prefers, `jsonapi` where it prefers none. Status, `code` and `detail` are the same in all.',
+      }),
+    typeBase: z
+      .string()
+      .regex(/^https?:\/\/[\x21\x23-\x3b\x3d\x3f-\x5b\x5d\x5f\x61-\x7a\x7e]+$/, {
+        error: 'must be an address such as https://docs.shop.example/reasons#, without spaces',
+      })
+      .optional()
+      .meta({
+        description:
+          'Address of your copy of docs/reasons.md, up to the `#` and with it: the name of the refusal is put behind it as its `type`, and as a link into `jsonapi`. Left out: `type` is `urn:shopward:reason:` and the name; `jsonapi` has none.',
+      }),
+  })
+  .prefault({})
+  .meta({ description: 'How refusals are written.' });
 
 export const rejections = z.strictObject(shape).prefault({}).meta({
   description:

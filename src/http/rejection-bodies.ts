@@ -1,0 +1,105 @@
+import Negotiator from 'negotiator';
+import { STATUS_CODES } from './node-http.ts';
+import {
+  type Answer,
+  type ErrorFormat,
+  errorFormats,
+  errorMediaTypes,
+  type RejectionName,
+  type RejectionRow,
+  type Rejections,
+} from './rejection.ts';
+
+export interface RejectionBodyOptions {
+  /** One form for everybody, or what each client's `Accept` prefers. Default: `jsonapi`. */
+  readonly format?: ErrorFormat | 'negotiate';
+  /** What the name of a refusal is put behind to make its `type`. Default: a URN that never changes. */
+  readonly typeBase?: string | undefined;
+}
+
+/** The same in every installation; docs/reasons.md has the row of the name that stands behind it. */
+const defaultTypeBase = 'urn:shopward:reason:';
+
+/** RFC 9110 renamed these. */
+const reasonPhrases: Readonly<Record<number, string>> = {
+  413: 'Content Too Large',
+  422: 'Unprocessable Content',
+};
+
+export function reasonPhraseOf(status: number): string {
+  return reasonPhrases[status] ?? STATUS_CODES[status] ?? '';
+}
+
+/** The bodies of every refusal, made once: whoever is refused costs a look-up. */
+export class RejectionBodies {
+  readonly #ofFormat: ReadonlyMap<ErrorFormat, Readonly<Record<RejectionName, Answer>>>;
+  /** What clients accept is asked. */
+  readonly #isNegotiated: boolean;
+  readonly #only: ErrorFormat;
+
+  constructor(rejections: Rejections, { format = 'jsonapi', typeBase }: RejectionBodyOptions = {}) {
+    this.#isNegotiated = format === 'negotiate';
+    this.#only = format === 'negotiate' ? 'jsonapi' : format;
+    const wanted = format === 'negotiate' ? errorFormats : [format];
+    const more = this.#isNegotiated ? ['Vary', 'Accept'] : [];
+    this.#ofFormat = new Map(wanted.map((one) => [one, renderAll(rejections, one, typeBase, more)]));
+  }
+
+  /** `accept`: the field of the request; undefined where there was none, or nothing could be read. */
+  of(name: RejectionName, accept: string | undefined): Answer {
+    const format = this.#isNegotiated && accept !== undefined ? negotiateFormat(accept) : this.#only;
+    return (this.#ofFormat.get(format) as Readonly<Record<RejectionName, Answer>>)[name];
+  }
+}
+
+function renderAll(
+  rejections: Rejections,
+  format: ErrorFormat,
+  typeBase: string | undefined,
+  more: readonly string[],
+): Readonly<Record<RejectionName, Answer>> {
+  const answers = Object.entries(rejections).map(([name, row]) => {
+    const body = Buffer.from(JSON.stringify(errorBody(format, name, row, typeBase)));
+    const fields = ['Content-Type', errorMediaTypes[format], 'Content-Length', String(body.length), ...more];
+    return [name, { status: row.status, fields, body }];
+  });
+  return Object.fromEntries(answers);
+}
+
+/** What a client reads of a refusal: the contract's error object, or the same in another form. */
+function errorBody(
+  format: ErrorFormat,
+  name: string,
+  { status, code, detail }: RejectionRow,
+  typeBase?: string,
+): object {
+  const type = `${typeBase ?? defaultTypeBase}${name}`;
+  // The contract's three members; the link of JSON:API 1.1 where it leads to a page.
+  if (format === 'jsonapi') {
+    return { errors: [{ detail, status, code, ...(typeBase !== undefined && { links: { type } }) }] };
+  }
+  if (format === 'json') return { status, code, detail, type };
+  // A status of one's own has no phrase; RFC 9457 section 3.1.4 wants a title that does not change.
+  return { type, title: reasonPhraseOf(status) || 'Refused', status, detail, code };
+}
+
+/** Longer values of `Accept` are not worth the work: no client's library sends them. */
+const longestField = 512;
+const rememberedFields = 512;
+const remembered = new Map<string, ErrorFormat>();
+const mediaTypes = Object.values(errorMediaTypes);
+
+/**
+ * The form that an `Accept` prefers (RFC 9110 section 12.5.1). Where it takes none of them, or all alike, the default
+ * one: a refusal without a body would help nobody (section 15.5.7 leaves it to the server).
+ */
+export function negotiateFormat(accept: string): ErrorFormat {
+  if (accept === '*/*' || accept.length > longestField) return 'jsonapi';
+  const known = remembered.get(accept);
+  if (known !== undefined) return known;
+  const [preferred] = new Negotiator({ headers: { accept } }).mediaTypes(mediaTypes);
+  const format = errorFormats.find((one) => errorMediaTypes[one] === preferred) ?? 'jsonapi';
+  if (remembered.size >= rememberedFields) remembered.clear();
+  remembered.set(accept, format);
+  return format;
+}

@@ -1,0 +1,197 @@
+import { type RejectionName, rejectionTable } from '../../src/http/rejection.ts';
+import { eventually } from '../harness/eventually.ts';
+import { exchangeRaw, type RawResponse } from '../harness/raw-client.ts';
+import { answer, type RecordingUpstream, startRecordingUpstream } from '../harness/recording-upstream.ts';
+import { freePort } from '../harness/redis-server.ts';
+import { issueToken, type Shopward, startShopward } from '../harness/shopward.ts';
+
+export const rejectionNames = Object.keys(rejectionTable) as RejectionName[];
+/** Slow, or not to be had from outside without a fault: their own tests have them. */
+export const provokedElsewhere: readonly RejectionName[] = [
+  'request-timeout',
+  'overloaded',
+  'internal-error',
+];
+
+/** Every other refusal of the table, got from running proxies by raw octets. */
+export interface RefusalStage {
+  /** What refuses by this name; one of them knows no keys, and its Redis is not there. */
+  shopwardOf(name: string): Shopward;
+  /** The refusal; asked once, since some leave a state behind. */
+  provoke(name: string): Promise<RawResponse>;
+  readonly provoked: readonly string[];
+  close(): Promise<void>;
+}
+
+interface RefusalStageOptions {
+  /** Merged into the configuration of both. */
+  readonly config?: object;
+  /** Lines of every request that is provoked, such as `Accept: application/json`. */
+  readonly fields?: readonly string[];
+}
+
+const bodyWith = (refreshToken: string) =>
+  JSON.stringify({ data: { type: 'refresh-tokens', attributes: { refreshToken } } });
+const exchangeBody = bodyWith('only-once');
+const issued = ({ signer }: Shopward) => {
+  const attributes = { accessToken: issueToken(signer), refreshToken: `next-${Math.random()}` };
+  return answer(
+    JSON.stringify({ data: { attributes } }),
+    'Content-Type: application/json\r\n',
+    '201 Created',
+  );
+};
+
+const json = (body: string) => ['Content-Type: application/json', `Content-Length: ${body.length}`];
+
+/** The shop, a proxy in front of it, and another one that is cut off from everything else. */
+export async function startRefusalStage(options: RefusalStageOptions = {}): Promise<RefusalStage> {
+  let shopward: Shopward;
+  const upstream: RecordingUpstream = await startRecordingUpstream(({ head, connection }) => {
+    if (head.startsWith('GET /garbage')) return 'nonsense\r\n\r\n';
+    if (/^(GET|PATCH) \/silent|^PATCH \/carts\/busy|^POST \/refresh-tokens\?silent/.test(head))
+      return undefined;
+    if (/^GET \/broken|^POST \/refresh-tokens\?broken/.test(head)) {
+      connection.socket.destroy();
+      return undefined;
+    }
+    if (head.startsWith('POST /refresh-tokens')) return issued(shopward);
+    if (head.startsWith('POST /access-tokens')) return answer('show({"refreshToken":"only-here"})');
+    const found = head.startsWith('GET /url-resolver');
+    const error = '{"errors":[{"status":"404","code":"2802","detail":"Url not found."}]}';
+    return found
+      ? answer(error, 'Content-Type: application/vnd.api+json\r\n', '404 Not Found')
+      : answer('{}', 'Content-Type: application/json\r\n');
+  });
+  const common = {
+    upstream: `http://127.0.0.1:${upstream.port}`,
+    rows: ['GET /secret', 'GET /notes', 'PATCH /notes', { match: 'GET /reports', scopes: ['analyst'] }],
+  };
+  const config = {
+    ...options.config,
+    limits: { requestBody: '1KiB', requestHeaders: '16KiB' },
+    upstream: { responseTimeout: '5s' },
+    entityTags: {
+      lease: '30s',
+      sendBy: '10s',
+      wait: '0s',
+      resources: [
+        { collection: '/carts', member: '/carts/{id}', openWrites: 'lease' },
+        { collection: '/notes', member: '/notes/{id}' },
+      ],
+    },
+  };
+  shopward = await startShopward({ ...common, config });
+  const cutOff = await startShopward({
+    ...common,
+    config: {
+      ...config,
+      auth: { keys: { jwks: `http://127.0.0.1:${await freePort()}/jwks.json` } },
+      store: { url: `redis://127.0.0.1:${await freePort()}`, timeout: '200ms' },
+    },
+  });
+  const provoked = provocations({ shopward, cutOff, upstream, fields: options.fields ?? [] });
+  const answers = new Map<string, Promise<RawResponse>>();
+  return {
+    provoked: Object.keys(provoked),
+    shopwardOf: (name) =>
+      name.endsWith('unavailable') && name !== 'refresh-token-unavailable' ? cutOff : shopward,
+    provoke(name) {
+      const known = answers.get(name) ?? provoked[name as RejectionName]?.();
+      if (known === undefined) throw new Error(`nothing provokes ${name}`);
+      answers.set(name, known);
+      return known;
+    },
+    async close() {
+      await shopward.kill();
+      await cutOff.kill();
+      await upstream.close();
+    },
+  };
+}
+
+interface Provoking {
+  readonly shopward: Shopward;
+  readonly cutOff: Shopward;
+  readonly upstream: RecordingUpstream;
+  readonly fields: readonly string[];
+}
+
+function provocations({
+  shopward,
+  cutOff,
+  upstream,
+  fields: ofAll,
+}: Provoking): Partial<Record<RejectionName, () => Promise<RawResponse>>> {
+  const more = ofAll.map((one) => `${one}\r\n`).join('');
+  const line = (start: string, fields: readonly string[] = [], body = '') =>
+    [`${start} HTTP/1.1`, 'Host: shop.example', ...ofAll, ...fields, '', body].join('\r\n');
+  const bearer = (claims: object = {}) => `Authorization: Bearer ${issueToken(shopward.signer, claims)}`;
+  const send = (bytes: string, to = shopward) => exchangeRaw(to.port, bytes, /^\S*/.exec(bytes)?.[0] ?? '');
+  return {
+    'bad-request': () => send(`GET / HTTP/1.1\r\nHost: a\r\n${more}no field\r\n\r\n`),
+    'bad-request-target': () => send(line('GET /a/../b')),
+    'bad-request-fields': () => send(line('GET /a', ['Content-Type: a/b', 'Content-Type: a/c'])),
+    'bad-host': () => send(`GET /a HTTP/1.1\r\n${more}\r\n`),
+    'method-override': () => send(line('POST /a', ['X-HTTP-Method-Override: DELETE', 'Content-Length: 0'])),
+    'lenient-spelling': () => send(line('PATCH /carts//8', json('{}'), '{}')),
+    'method-not-allowed': () => send(line('TRACE /a')),
+    'payload-too-large': () => send(line('POST /a', ['Content-Length: 2000'], 'x'.repeat(2000))),
+    'target-too-long': () => send(line(`GET /${'x'.repeat(15_000)}`)),
+    'expectation-failed': () => send(line('GET /a', ['Expect: miracles'])),
+    'fields-too-large': () => send(line('GET /a', [`X: ${'x'.repeat(20_000)}`])),
+    'transfer-encoding-unsupported': () => send(line('POST /a', ['Transfer-Encoding: gzip, chunked'])),
+    'http-version-unsupported': () => send(`GET /a HTTP/3.0\r\nHost: a\r\n${more}\r\n`),
+    'access-token-missing': () => send(line('GET /secret')),
+    'access-token-invalid': () => send(line('GET /secret', ['Authorization: Bearer x'])),
+    'insufficient-scope': () => send(line('GET /reports', [bearer()])),
+    'keys-unavailable': () => send(line('GET /secret', [bearer()]), cutOff),
+    'if-match-missing': () => send(line('PATCH /carts/1', json('{}'), '{}')),
+    'if-match-invalid': () => send(line('PATCH /carts/1', ['If-Match: *', ...json('{}')], '{}')),
+    'tag-store-unavailable': () => send(line('POST /carts/1/items', json('{}'), '{}'), cutOff),
+    'resource-busy': async () => {
+      const tag = (await send(line('GET /carts/busy'))).field('etag');
+      const change = () => send(line('PATCH /carts/busy', [`If-Match: ${tag}`, ...json('{}')], '{}'));
+      const first = change();
+      await eventually('the first', () => upstream.bytes().includes('PATCH /carts/busy') || undefined);
+      const second = await change();
+      await first;
+      return second;
+    },
+    'collection-write': async () => {
+      const tag = (await send(line('GET /notes', [bearer()]))).field('etag');
+      return send(line('PATCH /notes', [bearer(), `If-Match: ${tag}`, ...json('{}')], '{}'));
+    },
+    'unexpected-body': () => send(line('GET /a', json('{}'), '{}')),
+    'resource-id-missing': () => send(line('DELETE /carts/')),
+    'url-missing': () => send(line('GET /url-resolver')),
+    'url-not-found': () => send(line('GET /url-resolver?url=/en/x')),
+    'refresh-token-invalid': async () => {
+      await send(line('POST /refresh-tokens', json(exchangeBody), exchangeBody));
+      return send(line('POST /refresh-tokens', json(exchangeBody), exchangeBody));
+    },
+    'token-request-not-plain': () =>
+      send(
+        line('POST /refresh-tokens', json(exchangeBody).with(0, 'Content-Type: text/plain'), exchangeBody),
+      ),
+    'token-answer-unreadable': () => send(line('POST /access-tokens?callback=show', json('{}'), '{}')),
+    'refresh-token-busy': async () => {
+      const body = bodyWith('busy');
+      const first = send(line('POST /refresh-tokens?silent', json(body), body));
+      await eventually('the first', () => upstream.bytes().includes('"busy"') || undefined);
+      const second = await send(line('POST /refresh-tokens', json(body), body));
+      await first;
+      return second;
+    },
+    'refresh-token-unavailable': async () => {
+      const body = bodyWith('cut');
+      await send(line('POST /refresh-tokens?broken', json(body), body));
+      return send(line('POST /refresh-tokens', json(body), body));
+    },
+    'token-store-unavailable': () =>
+      send(line('POST /refresh-tokens', json(exchangeBody), exchangeBody), cutOff),
+    'upstream-unreachable': () => send(line('GET /broken')),
+    'upstream-invalid': () => send(line('GET /garbage')),
+    'upstream-timeout': () => send(line('GET /silent')),
+  };
+}
