@@ -49,5 +49,7 @@ export const slow = [
   'test/access/list-thread.test.ts',
   'test/cli/{protected-import,protected-openapi,verify-bounds}.test.ts',
   'test/attacks/x*.test.ts',
-  'test/admin/{admin-connections,list-endpoints}.test.ts',
+  'test/admin/{admin-connections,list-endpoints,console-states,workers-api}.test.ts',
+  'test/cli/token.test.ts',
+  'test/refresh-tokens/memory-store.test.ts',
 ];
