@@ -35,14 +35,27 @@ const throughTheProcess: Readonly<Record<string, readonly string[]>> = {
   config: ['test/config', 'test/end-to-end/wiring.test.ts', 'test/end-to-end/bad-start.test.ts'],
 };
 
-/** A mutant that makes a test hang is noticed; so long is only waited for those that end. */
-const patienceMs = 300_000;
+/** Who is asked, the quickest first: only what one group lets pass meets the next one. */
+const groups = ['own', 'folder', 'importers', 'process'] as const;
+type Group = (typeof groups)[number];
+const names: Readonly<Record<Group, string>> = {
+  own: 'its own tests',
+  folder: 'tests of its folder',
+  importers: 'tests that import it',
+  process: 'tests of the running process',
+};
 
-const { files, minutes, count, seed } = readArguments<{
+/** A mutant that makes tests hang is noticed: they took more than four times what they take without any, and this. */
+const patienceMs = 60_000;
+/** Nobody waits longer for tests without a mutant. */
+const baselineMs = 1_200_000;
+
+const { files, minutes, count, seed, ask } = readArguments<{
   readonly files: string;
   readonly minutes: number;
   readonly count: number;
   readonly seed: number;
+  readonly ask: Group;
 }>({
   name: 'npm run mutants --',
   about:
@@ -52,6 +65,7 @@ const { files, minutes, count, seed } = readArguments<{
     ['--minutes <n>', 'after which none is begun', 30],
     ['--count <n>', 'how many at most', 100],
     ['--seed <n>', 'of the choice among all that there are', Date.now() % 100_000],
+    ['--ask <group>', 'the last group of tests that is asked', 'process', groups],
   ],
 });
 
@@ -83,50 +97,107 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   });
 }
 const survivors: Mutant[] = [];
+const noticedBy: Partial<Record<Group, number>> = {};
+/** What tests take without a mutant, by their arguments. */
+const usualMs = new Map<string, number>();
 let tried = 0;
 try {
-  const folders = [...new Set(chosen.map(({ file }) => folderOf(file)))];
-  for (const folder of folders) {
-    if ((await run(['run', `test/${folder}`, '--project', 'quick'])) === 'red') {
-      console.error(`test/${folder} is red without any mutant`);
-      process.exit(2);
-    }
-  }
+  for (const folder of new Set(chosen.map(({ file }) => folderOf(file))))
+    await measure(testsOf('folder', folder));
   const until = Date.now() + minutes * 60_000;
   for (const mutant of chosen) {
     if (Date.now() > until) break;
     const noticed = await notice(mutant);
     tried += 1;
     if (noticed === undefined) survivors.push(mutant);
-    console.log(`${noticed === undefined ? 'SURVIVED' : `noticed (${noticed})`} ${describeMutant(mutant)}`);
+    else noticedBy[noticed] = (noticedBy[noticed] ?? 0) + 1;
+    console.log(
+      `${noticed === undefined ? 'SURVIVED' : `noticed (${names[noticed]})`} ${describeMutant(mutant)}`,
+    );
   }
 } finally {
   stop();
   rmSync(tree, { recursive: true, force: true });
 }
-console.log(`\n${tried - survivors.length} of ${tried} noticed`);
 for (const mutant of survivors) console.log(`survived: ${describeMutant(mutant)}`);
+const shares = groups.flatMap((group) => (noticedBy[group] ? `${noticedBy[group]} by ${names[group]}` : []));
+console.log(
+  `${files}, seed ${seed}: ${tried} of ${mutants.length} tried, ${tried - survivors.length} noticed (${shares.join(', ')}), ${survivors.length} survived`,
+);
 process.exitCode = survivors.length * 10 > tried ? 1 : 0;
 
-/** What noticed it: the tests of its folder, those that import it, or those that ask a running process. */
-async function notice(mutant: Mutant): Promise<string | undefined> {
+/** What noticed it, if anything did. */
+async function notice(mutant: Mutant): Promise<Group | undefined> {
   const file = path.join(tree, mutant.file);
   const source = readFileSync(path.join(root, mutant.file), 'utf8');
-  writeFileSync(file, applyMutation(source, mutant));
-  const folder = folderOf(mutant.file);
+  const mutated = applyMutation(source, mutant);
   try {
-    if ((await run(['run', `test/${folder}`, '--project', 'quick'])) === 'red') return `test/${folder}`;
-    if ((await run(['related', mutant.file, '--run', '--project', 'quick'])) === 'red') return 'importers';
-    const asking = throughTheProcess[folder] ?? [];
-    if (asking.length > 0 && (await run(['run', ...asking])) === 'red') return 'the running process';
+    for (const group of groups.slice(0, groups.indexOf(ask) + 1)) {
+      const tests = testsOf(group, mutant.file);
+      if (tests.length === 0) continue;
+      writeFileSync(file, source);
+      const usual = await measure(tests);
+      writeFileSync(file, mutated);
+      if ((await run(tests, usual * 4 + patienceMs)) !== 'green') return group;
+    }
     return undefined;
   } finally {
     writeFileSync(file, source);
   }
 }
 
-function run(args: readonly string[]): Promise<'green' | 'red'> {
-  const command = [path.join(root, 'node_modules/vitest/vitest.mjs'), ...args, '--bail=1', '--reporter=dot'];
+/** Arguments for Vitest; `of`: a file, or for its folder's tests the folder. */
+function testsOf(group: Group, of: string): readonly string[] {
+  const folder = of.includes('/') ? folderOf(of) : of;
+  switch (group) {
+    case 'own': {
+      const own = ownTestsOf(of);
+      return own.length === 0 ? [] : ['run', ...own, '--project', 'quick'];
+    }
+    case 'folder':
+      return ['run', `test/${folder}/`, '--project', 'quick'];
+    case 'importers':
+      return ['related', of, '--run', '--project', 'quick'];
+    case 'process': {
+      const asking = throughTheProcess[folder] ?? [];
+      return asking.length === 0 ? [] : ['run', ...asking];
+    }
+  }
+}
+
+/** Those called as the file, and those that import it themselves. */
+function ownTestsOf(file: string): readonly string[] {
+  const name = path.basename(file, '.ts');
+  return globSync('test/**/*.test.ts', { cwd: root })
+    .filter((test) => path.basename(test).startsWith(name) || textOf(test).includes(`../${file}'`))
+    .toSorted();
+}
+
+function textOf(test: string): string {
+  return readFileSync(path.join(root, test), 'utf8');
+}
+
+/** Milliseconds that tests take without a mutant; where they fail, they would tell nothing about one. */
+async function measure(tests: readonly string[]): Promise<number> {
+  const key = tests.join(' ');
+  const known = usualMs.get(key);
+  if (known !== undefined) return known;
+  const start = performance.now();
+  const colour = await run(tests, baselineMs);
+  if (colour !== 'green') throw new Error(`without a mutant, "vitest ${key}" is ${colour}`);
+  const tookMs = performance.now() - start;
+  usualMs.set(key, tookMs);
+  return tookMs;
+}
+
+function run(args: readonly string[], withinMs: number): Promise<'green' | 'red' | 'late'> {
+  const command = [
+    path.join(root, 'node_modules/vitest/vitest.mjs'),
+    ...args,
+    '--bail=1',
+    '--maxWorkers=1',
+    '--reporter=dot',
+  ];
   const child = spawn(process.execPath, [...command, '--passWithNoTests'], {
     cwd: tree,
     stdio: 'ignore',
@@ -134,11 +205,15 @@ function run(args: readonly string[]): Promise<'green' | 'red'> {
   });
   running = child;
   return new Promise((resolve) => {
-    const late = setTimeout(stop, patienceMs);
+    let isLate = false;
+    const late = setTimeout(() => {
+      isLate = true;
+      stop();
+    }, withinMs);
     child.once('exit', (code) => {
       clearTimeout(late);
       stop();
-      resolve(code === 0 ? 'green' : 'red');
+      resolve(isLate ? 'late' : code === 0 ? 'green' : 'red');
     });
   });
 }

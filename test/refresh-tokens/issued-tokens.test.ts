@@ -24,6 +24,22 @@ describe('every refresh token of an answer', () => {
     expect(issued).toEqual({ refreshToken: 'T', accessToken: 'a', lifetimeMs: 60_000 });
   });
 
+  test.each([
+    ['60', 60_000],
+    ['"60"', 60_000],
+    ['0.5', 500],
+    ['0', undefined],
+    ['-1', undefined],
+    ['"soon"', undefined],
+    ['null', undefined],
+    ['1e300', 36_500 * 86_400 * 1000],
+  ])('that lives for %s seconds', (seconds, lifetimeMs) => {
+    const body = Buffer.from(`{"refreshToken":"T","refreshExpiresIn":${seconds}}`);
+    expect(readIssuedTokens(body, [], names, 1000)).toEqual([
+      { refreshToken: 'T', accessToken: undefined, lifetimeMs },
+    ]);
+  });
+
   test.each<[string, string | Buffer, readonly string[] | 'unreadable']>([
     ['at the top', '{"refreshToken":"T"}', ['T']],
     ['behind a byte order mark', `\ufeff${document}`, ['T']],
@@ -36,6 +52,8 @@ describe('every refresh token of an answer', () => {
     ['none', '{"accessToken":"a"}', []],
     ['nothing', '', []],
     ['a short text', 'OK', []],
+    ['as many as are read', `[${`${document},`.repeat(8)}1]`, Array(8).fill('T')],
+    ['a list of more', `{"refreshToken":[${'"T",'.repeat(8)}"T"]}`, 'unreadable'],
     ['more than a shop gives', `[${`${document},`.repeat(9)}1]`, 'unreadable'],
     ['a call', `show(${document})`, 'unreadable'],
     ['XML', '<refreshToken>T</refreshToken>', 'unreadable'],

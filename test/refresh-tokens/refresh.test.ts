@@ -35,21 +35,32 @@ function open(
     onEvent: (event) => events.push(event),
     ...options,
   });
-  const refresh = async (token: string) => {
-    const body = Buffer.from(JSON.stringify({ data: { attributes: { refreshToken: token } } }));
-    const request = requestOf('POST', '/refresh-tokens', ['Content-Type', 'application/json']);
-    const begun = await runFilter(filter, { ...request, body: { length: body.length } }, undefined, body);
+  const post = (path: string, text: string, isObserved: boolean) => {
+    const body = Buffer.from(text);
+    const request = requestOf('POST', path, ['Content-Type', 'application/json']);
+    return runFilter(filter, { ...request, body: { length: body.length } }, undefined, body, isObserved);
+  };
+  const refresh = async (token: string, isObserved = false) => {
+    const sent = JSON.stringify({ data: { attributes: { refreshToken: token } } });
+    const begun = await post('/refresh-tokens', sent, isObserved);
     if (begun === undefined || isAnswer(begun)) throw new Error('neither refused nor forwarded');
     return isRejection(begun) ? begun.rejection : begun;
   };
-  const forward = async (token: string) => {
-    const hooks = await refresh(token);
+  const forward = async (token: string, isObserved = false) => {
+    const hooks = await refresh(token, isObserved);
     if (typeof hooks === 'string') throw new Error(hooks);
     return hooks;
   };
-  return { store, events, clock, refresh, forward };
+  const signIn = async (isObserved = false) => {
+    const hooks = await post('/access-tokens', '{}', isObserved);
+    if (hooks === undefined || isAnswer(hooks) || isRejection(hooks)) throw new Error('not forwarded');
+    return hooks;
+  };
+  return { store, events, clock, refresh, forward, signIn };
 }
 
+const unreadable = { ...answer(), body: Buffer.from('<refreshToken>T</refreshToken>') };
+const failed = { ...answer(), status: 500 };
 const away = () => Promise.reject(new RedisUnavailable('connection'));
 
 test('a claim that is lost before it is confirmed is not forwarded, and counted', async () => {
@@ -147,3 +158,131 @@ test.each([true, false])(
     expect(events.includes('book-full')).toBe(isFull);
   },
 );
+
+test.each(['claim', 'confirm', 'isFamilyEnded'] as const)(
+  'refused and counted where the store goes away: %s',
+  async (call) => {
+    const options = { leewayMs: 1000, replay: 'end-family' } as const;
+    let isAway = false;
+    const { forward, refresh, events } = open((store) => {
+      const usual = store[call].bind(store) as (...args: unknown[]) => unknown;
+      return { [call]: (...args: unknown[]) => (isAway ? away() : usual(...args)) };
+    }, options);
+    const hooks = await forward('a');
+    await hooks.onOutcome(answer('b'));
+    isAway = true;
+    events.length = 0;
+    expect(await refresh(call === 'isFamilyEnded' ? 'a' : 'c')).toBe('token-store-unavailable');
+    expect(events).toEqual(['store-unavailable']);
+  },
+);
+
+test.each(['claim', 'release', 'markIndeterminate', 'markUsed'] as const)(
+  'a mistake of ours is not taken for a store that is away: %s',
+  async (call) => {
+    const mistake = () => Promise.reject(new TypeError('a mistake'));
+    const { forward } = open(() => ({ [call]: mistake }));
+    const outcomes = {
+      claim: answer('b'),
+      release: failed,
+      markIndeterminate: { kind: 'unknown', fault: 'reset' },
+      markUsed: answer('b'),
+    } as const;
+    await expect(forward('a').then((hooks) => hooks.onOutcome(outcomes[call]))).rejects.toThrow('a mistake');
+  },
+);
+
+test.each(['release', 'markIndeterminate'] as const)(
+  'what the shop said reaches the client though the store is away: %s',
+  async (call) => {
+    const { forward } = open(() => ({ [call]: away }));
+    const hooks = await forward('a');
+    const outcome = call === 'release' ? failed : { kind: 'unknown' as const, fault: 'reset' as const };
+    expect(await hooks.onOutcome(outcome)).toEqual({});
+  },
+);
+
+test('a token that the shop did not refresh is free before the client is answered', async () => {
+  const { forward, refresh, events } = open((store) => {
+    const release = store.release.bind(store);
+    return { release: (...args) => sleep(5).then(() => release(...args)) };
+  });
+  const hooks = await forward('a');
+  expect(await hooks.onOutcome(failed)).toEqual({});
+  expect(events).toEqual(['exchange-granted', 'exchange-freed']);
+  expect(await refresh('a')).toMatchObject({ ignoreClientAbort: true });
+});
+
+test('a new token is recorded before the client has it', async () => {
+  let recorded = 0;
+  const { forward, signIn, events } = open((store) => {
+    const record = store.record.bind(store);
+    const late: typeof store.record = async (...args) => {
+      await sleep(5);
+      record(...args);
+      recorded += 1;
+    };
+    return { record: late as never };
+  });
+  const hooks = await forward('a');
+  expect(await hooks.onOutcome(answer('b'))).toEqual({});
+  expect([recorded, events]).toEqual([1, ['exchange-granted', 'exchanged', 'recorded']]);
+  const signedIn = await signIn();
+  expect(await signedIn.onOutcome(answer('c'))).toEqual({});
+  expect(recorded).toBe(2);
+});
+
+test.each(['refresh', 'sign-in'] as const)(
+  'an answer that cannot be read is withheld, but in observe mode: %s',
+  async (by) => {
+    const outcomes = await Promise.all(
+      [false, true].map(async (isObserved) => {
+        const { forward, signIn, events } = open();
+        const hooks = await (by === 'refresh' ? forward('a', isObserved) : signIn(isObserved));
+        const edits = await hooks.onOutcome(unreadable);
+        expect(events).toContain('answer-unreadable');
+        expect(events).not.toContain('not-recorded-none');
+        return edits;
+      }),
+    );
+    expect(outcomes).toEqual([{ rejection: { rejection: 'token-answer-unreadable' } }, {}]);
+  },
+);
+
+test.each(['refresh', 'sign-in'] as const)('an answer without a token goes on, counted: %s', async (by) => {
+  const { forward, signIn, events } = open();
+  const hooks = await (by === 'refresh' ? forward('a') : signIn());
+  expect(await hooks.onOutcome(answer())).toEqual({});
+  expect(events.filter((event) => event === 'not-recorded-none')).toHaveLength(1);
+});
+
+test('of what the shop refused nothing is read', async () => {
+  const { signIn, events } = open();
+  const hooks = await signIn();
+  expect(await hooks.onOutcome({ ...unreadable, status: 401 })).toEqual({});
+  expect(await hooks.onOutcome({ kind: 'unknown', fault: 'reset' })).toEqual({});
+  expect(events).toEqual([]);
+});
+
+test('a token that is recorded late is counted when it is, with what is left of its life', async () => {
+  let isAway = true;
+  const lives: number[] = [];
+  const { signIn, forward, clock, events } = open((store) => {
+    const record = store.record.bind(store);
+    return {
+      record: (token, issued) => {
+        if (isAway) return away();
+        lives.push(issued.lifetimeMs);
+        return record(token, issued);
+      },
+    };
+  });
+  const hooks = await signIn();
+  await hooks.onOutcome(answer('b'));
+  expect(events).toEqual(['write-delayed', 'record-delayed']);
+  isAway = false;
+  clock.now = 20_000;
+  await forward('another');
+  expect(lives).toEqual([lifetimeMs - 20_000]);
+  expect(events.slice(2)).toEqual(['recorded', 'exchange-granted']);
+});
