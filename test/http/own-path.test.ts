@@ -1,0 +1,21 @@
+import { expect, test } from 'vitest';
+import { createOwnPathTest } from '../../src/http/path-interpretations.ts';
+
+/** The `url-resolver` of a shop that strips versions, and prefixes that are configured. */
+test.each([
+  ['/url-resolver', false],
+  ['/v0/url-resolver', true],
+  ['/v0/url-resolver/', true],
+  ['/1/url-resolver', true],
+  ['/index.php/url-resolver', true],
+  ['/index.php/v0/url-resolver', true],
+  ['/x/url-resolver', false],
+  ['/v0/x/url-resolver', false],
+  ['/v0/my-url-resolver', false],
+  ['/v0/url-resolver/x', false],
+  ['//url-resolver', false],
+  ['/', false],
+])('%s is another way to our own path: %s', (path, isOwn) => {
+  const isMeant = createOwnPathTest('/url-resolver', { ignoredPrefixes: ['/index.php'] });
+  expect(isMeant({ path, segments: path.slice(1).split('/') })).toBe(isOwn);
+});
