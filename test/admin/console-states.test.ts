@@ -137,7 +137,9 @@ describe('the first screen', () => {
       expect(await concern.locator('a').getAttribute('href')).toMatch(/^#\/(requests|list|system|roll-out)/);
     }
     await page.waitForTimeout(300);
-    for (const view of ['now', 'requests', 'list', 'roll-out', 'system']) {
+    // Every view where nothing is wrong and where most is; elsewhere the first one is what differs.
+    const isWhole = pictures !== undefined || name === 'healthy' || name === 'Redis down';
+    for (const view of isWhole ? ['now', 'requests', 'list', 'roll-out', 'system'] : ['now', 'roll-out']) {
       for (const width of [1280, 360]) {
         await page.setViewportSize({ width, height: width === 360 ? 740 : 900 });
         for (const colorScheme of ['light', 'dark'] as const) {

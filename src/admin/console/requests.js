@@ -21,9 +21,13 @@ export function startRequests(api) {
   let params = new URLSearchParams();
   let isFollowing = true;
   let next = null;
+  /** Answers may come in another order than they were asked for: only the newest one counts. */
+  let asked = 0;
 
   const setFollowing = (value) => {
     isFollowing = value;
+    // What is under way must not move what somebody has just opened.
+    if (!value) asked++;
     follow.setAttribute('aria-pressed', String(value));
     say(follow, value ? 'Following' : 'Follow again');
   };
@@ -55,7 +59,11 @@ export function startRequests(api) {
       chips(counts, found, params),
     );
   };
-  const load = async () => place(await search({ limit: pageSize }), new Map());
+  const load = async () => {
+    const mine = ++asked;
+    const found = await search({ limit: pageSize });
+    if (mine === asked) place(found, new Map());
+  };
 
   const apply = () => {
     const data = new FormData(form);
@@ -65,6 +73,9 @@ export function startRequests(api) {
   form.addEventListener('submit', (event) => {
     event.preventDefault();
     apply();
+    // The same search once more is no other address.
+    setFollowing(true);
+    load().catch(() => {});
   });
   byId('search-q').addEventListener('input', () => {
     const text = byId('search-q').value.trim();
