@@ -136,7 +136,6 @@ export function readIssuedTokens(
 ): IssuedAnswer {
   const octets = decodeContent(body, fields, maxBytes);
   if (!Buffer.isBuffer(octets)) return 'unreadable';
-  if (octets.length === 0) return [];
   const document = parseJson(octets);
   if (typeof document !== 'object' || document === null) {
     return holdsNoToken(octets.toString('latin1'), names) ? [] : 'unreadable';

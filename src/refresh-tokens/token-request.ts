@@ -56,9 +56,7 @@ function oneValue(
 
 /** As it was read, or decoded once more: of a text of JSON, too, some readers see the form within. */
 function isMisspelled(name: string, meant: FieldName): boolean {
-  if (isOtherSpelling(name, meant)) return true;
-  const decoded = name.includes('%') ? decode(name) : name;
-  return decoded !== name && (decoded === meant.exact || isOtherSpelling(decoded, meant));
+  return spellsField(name, meant) || (name.includes('%') && spellsField(decode(name), meant));
 }
 
 /** In the value as it was read, or decoded once more: some read a form whatever its type, and one form in another. */
@@ -96,12 +94,12 @@ export function foldName(name: string): string {
 }
 
 /**
- * Whether some reader may take `name` for the field although it is not spelled so. A longer word, such as
+ * Whether some reader may take `name` for the field, however it is spelled. A longer word, such as
  * `refresh_token_expires_in`, is another field; with brackets, dots, quotes or controls in it, it may be the same one,
  * nested or cut short.
  */
-export function isOtherSpelling(name: string, { exact, folded }: FieldName): boolean {
-  if (name === exact || isTooShort(name, folded)) return false;
+function spellsField(name: string, { folded }: FieldName): boolean {
+  if (isTooShort(name, folded)) return false;
   const found = foldName(name);
   return found === folded || (found.includes(folded) && !word.test(name));
 }

@@ -1,5 +1,6 @@
 import { deflateRawSync, gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
+import { decode } from '../../src/refresh-tokens/plain-fields.ts';
 import { canonicalToken, createDigests, isPlainToken } from '../../src/refresh-tokens/token-digest.ts';
 import { findCandidate } from '../../src/refresh-tokens/token-request.ts';
 import { shopEndpoints } from './token-front.ts';
@@ -91,6 +92,19 @@ describe('JSON', () => {
     expect(find(body)).toBe(expected);
   });
 
+  test('a grant of another object than the token is not its grant', () => {
+    const apart = '[{"grant_type":"password"},{"refresh_token":"T"}]';
+    expect(find(apart, { endpoints: form })).toBe('T');
+    expect(find('{"grant_type":"password","refresh_token":"T"}', { endpoints: form })).toBe('none');
+  });
+
+  test('a name of fewer characters, some of which are more to others', () => {
+    const endpoints = jsonApi.map((one) => ({ ...one, fields: { ...one.fields, refreshToken: 'telToken' } }));
+    expect(find('{"\u2121Token":"T"}', { endpoints })).toBe('not plain: other-spelling');
+    expect(find('{"x":"&\u2121Token="}', { endpoints })).toBe('not plain: other-spelling');
+    expect(find('{"lToken":"T"}', { endpoints })).toBe('none');
+  });
+
   test.each([
     ['UTF-16LE', Buffer.from(good, 'utf16le')],
     ['UTF-16BE', Buffer.from(good, 'utf16le').swap16()],
@@ -102,6 +116,25 @@ describe('JSON', () => {
 });
 
 describe('a form', () => {
+  test('a name that has to be escaped is plain as it stands, and as every encoder escapes it', () => {
+    const endpoints = form.map((one) => ({ ...one, fields: { ...one.fields, refreshToken: 'auth[token]' } }));
+    const findIn = (body: string) => findForm(body, { endpoints });
+    expect(findIn('auth[token]=T')).toBe('T');
+    expect(findIn('auth%5Btoken%5D=T')).toBe('T');
+    expect(findIn('auth%5btoken%5d=T')).toBe('not plain: other-spelling');
+    expect(findIn('auth%5Btoken]=T')).toBe('not plain: other-spelling');
+  });
+
+  test('an escape of every octet, in either case', () => {
+    for (let octet = 0; octet < 128; octet += 1) {
+      const hex = octet.toString(16).padStart(2, '0');
+      const text = String.fromCharCode(octet);
+      expect([decode(`%${hex}`), decode(`%${hex.toUpperCase()}`)]).toEqual([text, text]);
+    }
+    for (const bad of ['%', '%4', '%4g', '%g4', '%/0', '%0:', '%`0', '%0@']) expect(decode(bad)).toBe(bad);
+    expect(decode('a+%2B%e2%82%ac%ff')).toBe('a +\u20ac\ufffd');
+  });
+
   test.each<[string, string, string]>([
     ['as RFC 6749 has it', 'grant_type=refresh_token&refresh_token=T&client_id=a&client_secret=b', 'T'],
     ['without a grant', 'refresh_token=T', 'T'],
@@ -133,6 +166,7 @@ describe('a form', () => {
     ['a semicolon between', 'a=b;refresh_token=T', 'not plain: other-spelling'],
     ['an entity between', 'a=b&amp;refresh_token=T', 'not plain: other-spelling'],
     ['twice', 'refresh_token=U&refresh_token=T', 'not plain: repeated'],
+    ['once alone, once with a value', 'refresh_token&refresh_token=T', 'not plain: repeated'],
     ['two grants', 'grant_type=password&grant_type=refresh_token&refresh_token=T', 'not plain: repeated'],
     ['JSON', '{"refresh_token":"T"}', 'not plain: syntax'],
     ['JSON with an escape', '{"refresh_t\\u006fken":"T"}', 'not plain: syntax'],

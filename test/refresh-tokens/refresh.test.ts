@@ -56,7 +56,13 @@ function open(
     if (hooks === undefined || isAnswer(hooks) || isRejection(hooks)) throw new Error('not forwarded');
     return hooks;
   };
-  return { store, events, clock, refresh, forward, signIn };
+  const revoke = async (named: string) => {
+    const request = requestOf('DELETE', `/refresh-tokens/${named}`, []);
+    const hooks = await runFilter(filter, request, { subject: 'DE--1' }, undefined);
+    if (hooks === undefined || isAnswer(hooks) || isRejection(hooks)) throw new Error('nothing was noted');
+    return hooks;
+  };
+  return { store, events, clock, post, refresh, forward, signIn, revoke };
 }
 
 const unreadable = { ...answer(), body: Buffer.from('<refreshToken>T</refreshToken>') };
@@ -285,4 +291,64 @@ test('a token that is recorded late is counted when it is, with what is left of 
   await forward('another');
   expect(lives).toEqual([lifetimeMs - 20_000]);
   expect(events.slice(2)).toEqual(['recorded', 'exchange-granted']);
+});
+
+test('what two readers could read in two ways is refused; in observe mode it goes on, and what it yields is recorded', async () => {
+  const { post, events } = open();
+  const twice = '{"refreshToken":"a","refreshToken":"b"}';
+  const refusal = await post('/refresh-tokens', twice, false);
+  expect(refusal).toMatchObject({ rejection: 'token-request-not-plain' });
+  const observed = await post('/refresh-tokens', twice, true);
+  expect(observed).toMatchObject({ observed: refusal });
+  if (observed === undefined || !('onOutcome' in observed)) throw new Error('not forwarded');
+  expect(await observed.onOutcome(answer('c'))).toEqual({});
+  expect(events).toEqual(['refused-not-plain', 'refused-not-plain', 'recorded']);
+});
+
+test('in observe mode a used token goes on, noted', async () => {
+  const { post, forward } = open();
+  await (await forward('a')).onOutcome(answer('b'));
+  const again = '{"data":{"attributes":{"refreshToken":"a"}}}';
+  expect(await post('/refresh-tokens', again, true)).toMatchObject({
+    observed: { rejection: 'refresh-token-invalid', reason: 'used' },
+    bufferLimit: 262_144,
+  });
+});
+
+test.each(['mine', 'abc'])(
+  'a revocation stands unless the shop certainly refused it, and its body streams: %s',
+  async (named) => {
+    const { revoke, events } = open();
+    const undone = await revoke(named);
+    expect([undone.bufferLimit, undone.ignoreClientAbort]).toEqual([0, true]);
+    expect(await undone.onOutcome({ ...answer(), status: 403 })).toEqual({});
+    expect(events).toEqual(['revocation-noted', 'revocation-undone']);
+    const done = await revoke(named);
+    await done.onOutcome({ ...answer(), status: 204 });
+    const unknown = await revoke(named);
+    await unknown.onOutcome({ kind: 'unknown', fault: 'reset' });
+    expect(events.slice(2)).toEqual(['revocation-noted', 'revocation-noted']);
+  },
+);
+
+test('a claim holds for a moment, then for the answer and a margin, of the length that is documented', async () => {
+  const holds: number[] = [];
+  const { forward } = open(
+    (store) => {
+      const [claim, confirm] = [store.claim.bind(store), store.confirm.bind(store)];
+      return {
+        claim: (token, op, holdMs) => {
+          holds.push(holdMs);
+          return claim(token, op, holdMs);
+        },
+        confirm: (token, op, holdMs) => {
+          holds.push(holdMs);
+          return confirm(token, op, holdMs);
+        },
+      };
+    },
+    { answerWithinMs: 50_000 },
+  );
+  await forward('a');
+  expect(holds).toEqual([2000, 55_000]);
 });
