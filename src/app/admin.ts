@@ -10,6 +10,7 @@ import { createDrift, type Drift } from '../admin/drift.ts';
 import { type Condition, Incidents } from '../admin/incidents.ts';
 import { createListEndpoints } from '../admin/list-endpoints.ts';
 import { createListHistoryEndpoint, ListHistory } from '../admin/list-history.ts';
+import { createOpenApiEndpoints } from '../admin/openapi-endpoints.ts';
 import { Series } from '../admin/series.ts';
 import {
   createExplainEndpoint,
@@ -23,6 +24,7 @@ import { gauge } from '../lib/component.ts';
 import type { ExchangeRecord } from '../telemetry/exchange-record.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
+import { buildOpenApi } from './openapi.ts';
 import { conditionOf, type ProcessStatus, readinessOf } from './process-status.ts';
 
 /** What would happen to a request under a list; the answer is shown as it is. */
@@ -92,7 +94,7 @@ export function createAdmin(input: AdminInput): Admin | undefined {
     ...settings,
     readiness: async () => readinessOf(await status.health()),
     metrics: status.metrics,
-    endpoints: [...createEndpoints(input, observed, settings.edit, look), createListHistoryEndpoint(history)],
+    endpoints: createEndpoints(input, observed, history, settings.edit, look),
     onFault: (fault) => log.error({ event: 'fault', err: fault }, 'the admin port met a fault'),
   });
   let timer: NodeJS.Timeout | undefined;
@@ -138,6 +140,7 @@ function reportDrift(log: Log): Drift {
 function createEndpoints(
   { config, explain, version, list, status, log, now }: AdminInput,
   { activity, series, drift, decisions, incidents }: Observed,
+  history: ListHistory,
   isEditable: boolean,
   look: () => Promise<Condition>,
 ): AdminEndpoint[] {
@@ -164,6 +167,7 @@ function createEndpoints(
     }),
     createDecisionsEndpoint({ log: decisions }),
     createDecisionSearchEndpoint(decisions),
+    createListHistoryEndpoint(history),
     ...createListEndpoints({
       file,
       isEditable,
@@ -183,7 +187,8 @@ function createEndpoints(
     // `shopward purge` of earlier versions asks for the second one.
     endpoints.push(createPurgeEndpoint({ purge }), createPurgeEndpoint({ purge, path: '/purge' }));
   }
-  return endpoints;
+  const describePublic = () => buildOpenApi(config, version);
+  return [...endpoints, ...createOpenApiEndpoints({ version, describePublic, endpoints })];
 }
 
 /** URL of a listener, as this machine reaches it. */

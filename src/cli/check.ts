@@ -1,9 +1,17 @@
+import { buildOpenApi } from '../app/openapi.ts';
 import { editorSchema, protectedListSchema } from '../config/editor-schema.ts';
 import { loadConfig } from '../config/load.ts';
 import type { ConfigFile } from '../config/named-files.ts';
 import type { Config } from '../config/schema.ts';
 import { formatProblem, hasErrors, type Problem } from '../lib/problem.ts';
-import { badUsage, type CommandIo, type CommonChoice, processIo } from './command-io.ts';
+import {
+  badConfiguration,
+  badUsage,
+  type CommandIo,
+  type CommonChoice,
+  processIo,
+  version,
+} from './command-io.ts';
 import { adviceValidators } from './file-validators.ts';
 
 /** Checks every file and prints all problems. Resolves to the exit code: 0, or 1 when there is an error. */
@@ -59,5 +67,19 @@ export async function runSchema(which = 'config', io: CommandIo = processIo): Pr
     return badUsage;
   }
   io.out(JSON.stringify(schemas[which]?.(), null, 2));
+  return 0;
+}
+
+/** Prints what clients are answered by shopward itself. Exit code 0, 78 for a configuration with problems. */
+export async function runOpenApi(
+  options: Pick<CommonChoice, 'config'>,
+  io: CommandIo = processIo,
+): Promise<number> {
+  const loaded = await loadConfig({ file: options.config, env: io.env, cwd: io.cwd });
+  if ('problems' in loaded) {
+    for (const problem of loaded.problems) io.err(formatProblem(problem));
+    return badConfiguration;
+  }
+  io.out(JSON.stringify(buildOpenApi(loaded.config, version), null, 2));
   return 0;
 }

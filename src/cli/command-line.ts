@@ -62,13 +62,16 @@ async function declareVerbs(program: Command, called: string): Promise<void> {
   )
     .addOption(configFile)
     .addOption(json);
-  const small = ['init', 'check', 'schema', 'purge', 'tokens', 'health', 'version'];
+  const small = ['init', 'check', 'schema', 'openapi', 'purge', 'tokens', 'health', 'version'];
   for (const [name, load] of Object.entries(large)) {
     if (called === name || !small.includes(called)) (await load())(program);
   }
   verb('schema', 'print the JSON Schemas that editors use', async (which) =>
     (await import('./check.ts')).runSchema(which),
   ).argument('[which]', 'config (default) or protected-resources');
+  verb('openapi', 'print an OpenAPI document of what shopward answers by itself', async (options) =>
+    (await import('./check.ts')).runOpenApi(options),
+  ).addOption(configFile);
   verb('purge', 'forget URL mappings, in every replica', async (options) =>
     (await import('./admin-verbs.ts')).runPurge(options),
   )

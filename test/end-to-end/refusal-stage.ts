@@ -42,6 +42,19 @@ const issued = ({ signer }: Shopward) => {
   );
 };
 
+const self = 'http://shop.example/url-resolver?url=/en/found';
+const mapping = JSON.stringify({
+  data: [
+    {
+      type: 'url-resolver',
+      id: null,
+      attributes: { entityType: 'cms-pages', entityId: 'a1' },
+      links: { self },
+    },
+  ],
+  links: { self },
+});
+
 const json = (body: string) => ['Content-Type: application/json', `Content-Length: ${body.length}`];
 
 /** The shop, a proxy in front of it, and another one that is cut off from everything else. */
@@ -57,6 +70,8 @@ export async function startRefusalStage(options: RefusalStageOptions = {}): Prom
     }
     if (head.startsWith('POST /refresh-tokens')) return issued(shopward);
     if (head.startsWith('POST /access-tokens')) return answer('show({"refreshToken":"only-here"})');
+    if (/^GET \/url-resolver\?url=\S+found /.test(head))
+      return answer(mapping, 'Content-Type: application/vnd.api+json\r\n');
     const found = head.startsWith('GET /url-resolver');
     const error = '{"errors":[{"status":"404","code":"2802","detail":"Url not found."}]}';
     return found
