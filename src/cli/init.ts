@@ -190,7 +190,8 @@ function configText(
   { spryker, address, keys, secret, facts, algorithms, prefix }: Shop,
   shippedText: string,
 ): string {
-  const quoted = (text: string) => JSON.stringify(text);
+  // What a shop says is text: nothing of our environment or files may be put into it, and be sent somewhere.
+  const quoted = (text: string) => JSON.stringify(text).replaceAll('${', () => '$${');
   const [common = '', resolver = ''] = shippedText.split(/(?=\n# Answers GET \/url-resolver)/);
   let text = common
     .replace(/^mode: enforce\b/m, 'mode: observe')

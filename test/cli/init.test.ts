@@ -6,8 +6,10 @@ import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { runCheck } from '../../src/cli/check.ts';
+import { fileValidators } from '../../src/cli/file-validators.ts';
 import { probeShop } from '../../src/cli/init/probe-shop.ts';
 import { type InitOptions, runInit } from '../../src/cli/init.ts';
+import { loadConfig } from '../../src/config/load.ts';
 import { makeFolder } from '../config/config-folder.ts';
 import { runCommand } from './command-run.ts';
 import { document, secured } from './openapi-sample.ts';
@@ -186,6 +188,33 @@ describe('init', () => {
     );
     expect(asked.length).toBeLessThanOrEqual(8);
     expect(asked.every((line) => line.startsWith('GET '))).toBe(true);
+  });
+
+  it('takes what the shop says for text: no variable and no file of ours gets into an address', async () => {
+    const stolen = (at: string) => `${at}/keys/${'${'}MY_SECRET}/${'${'}file:public.pem}/$${'${'}MY_SECRET}`;
+    await withShop(
+      ({ url = '', headers }, response) => {
+        const at = `http://${headers.host}`;
+        const page = url.startsWith('/keys/')
+          ? { keys: [jwkOf('ec')] }
+          : { jwks_uri: stolen(at), issuer: stolen(at) };
+        response.end(JSON.stringify(page));
+      },
+      async (upstream) => {
+        const { cwd, out } = await initIn({ blank: true, upstream });
+        expect(out.join('\n')).toContain(stolen(upstream));
+        const env = { MY_SECRET: 'a-secret-of-ours' };
+        const loaded = await loadConfig({
+          file: 'config/shopward.yaml',
+          env,
+          cwd,
+          validators: fileValidators,
+        });
+        if ('problems' in loaded) throw new Error(JSON.stringify(loaded.problems));
+        const { keys, issuer } = loaded.config.auth;
+        expect({ keys, issuer }).toEqual({ keys: { jwks: stolen(upstream) }, issuer: stolen(upstream) });
+      },
+    );
   });
 
   it('writes the prefix of the shop into rows and examples', async () => {
