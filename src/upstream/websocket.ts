@@ -9,6 +9,7 @@ import { gatherPiecesOf } from '../lib/gathered-pieces.ts';
 import type { EngineOptions } from './engine.ts';
 import { fieldsToObject } from './request-framing.ts';
 import { endToEndFields } from './response-fields.ts';
+import { isBodiless } from './response-framing.ts';
 
 interface WebSocketOptions extends Pick<EngineOptions, 'upstream' | 'connectTimeoutMs' | 'tls'> {
   /** Milliseconds for the upstream to answer the handshake; 504 otherwise. */
@@ -190,7 +191,9 @@ class Handshake {
    * handshake's time for that. http-proxy-3 never waits for the client; that is done here.
    */
   #onDeclined(response: IncomingMessage): void {
-    setFields(response, response.statusCode ?? 0, { connection: 'close' });
+    const status = response.statusCode ?? 0;
+    setFields(response, status, { connection: 'close' });
+    if (isBodiless('GET', status)) hideFraming(response);
     const socket = this.#socket;
     response.on('error', () => socket.destroy());
     response.on('close', () => {
@@ -201,7 +204,7 @@ class Handshake {
       if (socket.writableNeedDrain) response.pause();
     });
     socket.on('drain', () => response.resume());
-    this.#end({ status: response.statusCode ?? 0, rejection: undefined, cause: undefined });
+    this.#end({ status, rejection: undefined, cause: undefined });
   }
 
   #end(result: WebSocketResult): void {
@@ -249,6 +252,16 @@ function watchPair(client: Socket, upstream: Socket, timeoutMs: number): void {
       if (client.destroyed && upstream.destroyed) clearTimeout(timer);
     });
   }
+}
+
+/**
+ * Where http-proxy-3 finds no length it writes chunks, and their end, also for a 204 or 304, which has neither (RFC 9112
+ * section 6.3): its client would read the end for the next response. A length that is looked up, and not copied, stops that.
+ */
+function hideFraming({ headers }: IncomingMessage): void {
+  const value = headers['content-length'] ?? '0';
+  const enumerable = headers['content-length'] !== undefined;
+  Object.defineProperty(headers, 'content-length', { value, enumerable });
 }
 
 /** Leaves http-proxy-3 the fields that may go on, as of every other response, and the `Connection` of our own. */

@@ -126,6 +126,19 @@ it.each([
 });
 
 it.each([
+  ['204 No Content', ''],
+  ['304 Not Modified', ''],
+  ['304 Not Modified', 'Content-Length: 5\r\n'],
+])('a handshake that is answered %s %j ends with the head: no chunk follows', async (status, fields) => {
+  const { port } = await start(() => `HTTP/1.1 ${status}\r\n${fields}\r\n`);
+  const client = await openRawConnection(port);
+  await client.write(handshake);
+  const received = await client.readAll();
+  const head = `HTTP/1.1 ${status}\r\n${fields.toLowerCase()}connection: close\r\n\r\n`;
+  expect(received.toString()).toBe(head);
+});
+
+it.each([
   ['an upgrade', accepted.replace('Connection: Upgrade', 'Connection: Upgrade, X-Hop'), 101],
   ['a refusal', answer('no', 'Connection: X-Hop\r\n', '403 Forbidden'), 403],
 ])(
