@@ -1,0 +1,142 @@
+import { describe, expect, test } from 'vitest';
+import { createEntityTagMatcher } from '../../src/entity-tags/filter.ts';
+import { MemoryTagStore } from '../../src/entity-tags/memory-store.ts';
+import { fingerprintWithout } from '../../src/entity-tags/representation.ts';
+import type { ClaimAnswer, TagStore } from '../../src/entity-tags/tag-store.ts';
+import type { CanonicalRequest } from '../../src/http/canonical-request.ts';
+import { isAnswer, isRejection } from '../../src/http/rejection.ts';
+import { RedisUnavailable } from '../../src/redis/faults.ts';
+import { runFilter } from '../harness/run-filter.ts';
+import { answered, ask, carts, createFilter, requestOf } from './tag-filter.ts';
+import { timesOf } from './tag-store.contract.ts';
+
+const tag = `"${'a'.repeat(32)}"`;
+const patch = requestOf('PATCH', '/carts/1', ['If-Match', tag]);
+const bare = requestOf('PATCH', '/carts/1');
+
+describe('what is known of a request before anybody is asked', () => {
+  const matcher = createEntityTagMatcher([carts], { ignoredPrefixes: [] });
+  const known = (request: CanonicalRequest, isObserved = false) => {
+    const match = matcher.match(request);
+    if (match === undefined) return 'none';
+    if (isRejection(match)) return match.rejection;
+    const foreseen = matcher.foresee?.(match, request, Buffer.alloc(0));
+    return [
+      matcher.refusal?.(match)?.rejection ?? 'goes on',
+      matcher.wantsBody?.(match, request, isObserved) ? 'whole body' : 'streams',
+      isRejection(foreseen as never) ? (foreseen as { rejection: string }).rejection : typeof foreseen,
+    ].join(', ');
+  };
+
+  test.each([
+    ['a read', requestOf('GET', '/carts/1'), 'goes on, streams, undefined', 'streams'],
+    ['a creation', requestOf('POST', '/carts'), 'goes on, streams, undefined', 'streams'],
+    ['a write', patch, 'goes on, whole body, string', 'whole body'],
+    ['a write without If-Match', bare, 'goes on, streams, if-match-missing', 'whole body'],
+    [
+      'a write below a member',
+      requestOf('POST', '/carts/1/items'),
+      'goes on, whole body, undefined',
+      'whole',
+    ],
+    [
+      'another spelling',
+      requestOf('PATCH', '/Carts/1', ['If-Match', tag]),
+      'lenient-spelling, streams, undefined',
+      'streams',
+    ],
+    ['an empty id', requestOf('PATCH', '/carts/'), 'resource-id-missing', ''],
+    ['the same', requestOf('DELETE', '/carts/'), 'resource-id-missing', ''],
+    ['another resource', requestOf('PATCH', '/wishlists/1'), 'none', ''],
+  ])('%s', (_, request, expected, observed) => {
+    expect(known(request)).toBe(expected);
+    expect(known(request, true)).toContain(observed);
+  });
+
+  test('a change of the whole collection is refused, and its body is read where that is only observed', () => {
+    const request = requestOf('DELETE', '/carts', ['If-Match', tag]);
+    expect(known(request)).toBe('goes on, streams, collection-write');
+    expect(known(request, true)).toBe('goes on, whole body, collection-write');
+  });
+});
+
+describe('a claim that is not granted', () => {
+  test.each<[ClaimAnswer, string, string]>([
+    [{ kind: 'cold-start', remainingMs: 2001 }, 'hold', 'tag-store-unavailable hold 3'],
+    [{ kind: 'indeterminate', remainingMs: 1 }, 'quiet', 'tag-store-unavailable quiet 1'],
+    [{ kind: 'busy', remainingMs: 0 }, 'lease-busy', 'resource-busy lease-busy 1'],
+    [{ kind: 'not-replicated' }, 'store-unavailable', 'tag-store-unavailable not-replicated 1'],
+    [{ kind: 'not-current' }, 'precondition-failed', 'if-match-invalid not-current undefined'],
+  ])('%j', async (answer, event, refusal) => {
+    const { filter, events } = open({ claim: () => answer });
+    const refused = await runFilter(filter, patch, { subject: 'anna' }, Buffer.from('{}'));
+    if (!isRejection(refused)) throw new Error('not refused');
+    expect(`${refused.rejection} ${refused.reason} ${refused.retryAfterSeconds}`).toBe(refusal);
+    expect(events).toEqual([event]);
+  });
+});
+
+test.each<[string, Partial<TagStore>, string[]]>([
+  [
+    'the store is away',
+    { markSent: () => Promise.reject(new RedisUnavailable('connection')) },
+    ['claimed', 'store-unavailable'],
+  ],
+  ['the lease is gone', { markSent: () => false }, ['claimed']],
+])('a write of which the store took no note is not sent: %s', async (_, calls, noted) => {
+  const { filter, events } = open({ claim: () => ({ kind: 'granted', shopTag: null }), ...calls });
+  const hooks = await runFilter(filter, patch, { subject: 'anna' }, Buffer.from('{}'));
+  if (hooks === undefined || isAnswer(hooks) || isRejection(hooks)) throw new Error('not granted');
+  expect(await hooks.beforeSend?.()).toBe(false);
+  expect(events).toEqual(noted);
+});
+
+test('a document that is digested in slices has a tag as any other has', async () => {
+  const { filter } = createFilter({}, { trackedResponseBytes: 1_000_000 });
+  const read = (last: string, fields: string[] = []) =>
+    ask(filter, requestOf('GET', '/carts/1', fields), answered(200, `{"x":"${'x'.repeat(300_000)}${last}"}`));
+  const first = await read('a');
+  expect(first.tag).toBeDefined();
+  expect((await read('a')).tag).toBe(first.tag);
+  expect((await read('a', ['If-None-Match', first.tag ?? ''])).status).toBe(304);
+  expect((await read('b')).tag).not.toBe(first.tag);
+});
+
+test('what cannot be told from its state has no tag, though the resource has one', async () => {
+  const { filter, events } = createFilter({ ignore: ['/data/x'] });
+  const read = (body: string) => ask(filter, requestOf('GET', '/carts/1'), answered(200, body));
+  expect((await read('{"data":{"x":1}}')).tag).toBeDefined();
+  expect((await read('{"data":')).tag).toBeUndefined();
+  expect(events).toEqual(['tagged', 'untracked-content']);
+});
+
+describe('a digest without what changes by itself', () => {
+  const digestOf = (text: string) => fingerprintWithout(Buffer.from(text), ['/x']);
+  const nested = (levels: number) => '['.repeat(levels) + ']'.repeat(levels);
+
+  test.each<[string, string, boolean]>([
+    ['as deep as may be', nested(256), true],
+    ['deeper', nested(257), false],
+    ['brackets of a text', `["${'['.repeat(300)}"]`, true],
+    ['brackets of a text behind an escaped quote', `["\\"${'['.repeat(300)}"]`, true],
+    ['closing ones of a text make room for none', `["${']'.repeat(300)}",${nested(256)}]`, false],
+    ['a text that ends with an escaped backslash', `["\\\\",${nested(256)}]`, false],
+    ['members side by side', `[${'[],'.repeat(300)}{}]`, true],
+    ['as long as may be', `"${'x'.repeat(262_142)}"`, true],
+    ['longer', `"${'x'.repeat(262_143)}"`, false],
+    ['no JSON', '{', false],
+  ])('%s', (_, text, hasOne) => {
+    expect(digestOf(text) !== null).toBe(hasOne);
+  });
+
+  test('leaves out the member that is named, and nothing else', () => {
+    const one = digestOf('{"x":1,"y":1}');
+    expect(digestOf('{"x":2,"y":1}')).toBe(one);
+    expect(digestOf('{"x":1,"y":2}')).not.toBe(one);
+  });
+});
+
+function open(calls: Partial<TagStore>) {
+  const store = new MemoryTagStore({ times: timesOf({ leaseMs: 120_000, sendByMs: 60_000 }) });
+  return createFilter({}, { store: Object.assign(store, calls) as never, waitMs: 0 });
+}
