@@ -1,7 +1,5 @@
 import type { ResourceRoute } from './http/resource.ts';
-import { cartContentRoutes } from './resources/cart-contents.ts';
 import { cartRoutes } from './resources/carts.ts';
-import { companyRoutes } from './resources/companies.ts';
 import { customerRoutes } from './resources/customers.ts';
 import { listRoutes } from './resources/lists.ts';
 import { orderRoutes } from './resources/orders.ts';
@@ -14,10 +12,8 @@ import { urlResolverRoutes } from './resources/url-resolver.ts';
 export const routes: readonly ResourceRoute[] = [
   ...customerRoutes,
   ...cartRoutes,
-  ...cartContentRoutes,
   ...orderRoutes,
   ...listRoutes,
-  ...companyRoutes,
   ...productRoutes,
   ...pageRoutes,
   ...urlResolverRoutes,

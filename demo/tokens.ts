@@ -1,7 +1,6 @@
 import { createCipheriv, createDecipheriv, randomBytes, scryptSync, timingSafeEqual } from 'node:crypto';
 import type { JWK } from 'jose';
 import { calculateJwkThumbprint, decodeJwt, exportJWK, exportSPKI, generateKeyPair, SignJWT } from 'jose';
-import { companyUsers } from './data/companies.ts';
 import type { ShopSettings } from './settings.ts';
 
 /** Who a token speaks for. The shop writes this object as a JSON string into `sub`. */
@@ -20,10 +19,6 @@ export function subjectOf(user: TokenUser): string {
     id_customer: Number(user.reference.replace(/\D/g, '')),
     permissions: null,
   });
-}
-
-export function defaultCompanyUserOf(reference: string): string | null {
-  return companyUsers.find((user) => user.customer === reference)?.id ?? null;
 }
 
 /** Claims and header as the shop's OAuth library writes them: fractional dates, no `iss`, no `kid`. */

@@ -1,55 +1,41 @@
-import {
-  businessUnitAddressIds,
-  businessUnitIds,
-  companyIds,
-  companyRoleIds,
-  companyUserIds,
-} from './ids.ts';
+import * as ids from './ids.ts';
 
-export const companies = [
-  { id: companyIds.harbourHotel, name: 'Harbour Hotel GmbH', status: 'approved', isActive: true },
-  { id: companyIds.cityPrint, name: 'City Print AG', status: 'approved', isActive: true },
-] as const;
+/** Everything of a company is seen by its own users only. There are two of them. */
+const { harbourHotel: hotel, cityPrint: print } = ids.companyIds;
 
-const companyId = companyIds.harbourHotel;
-const otherId = companyIds.cityPrint;
+type CompanyRow = { readonly id: string; readonly companyId: string; readonly name: string };
 
-export const businessUnits = [
-  { id: businessUnitIds.reception, companyId, name: 'Reception', email: 'reception@harbour.example' },
-  { id: businessUnitIds.press, companyId: otherId, name: 'Press', email: 'press@cityprint.example' },
-] as const;
+export const companies: readonly CompanyRow[] = [
+  { id: hotel, companyId: hotel, name: 'Harbour Hotel GmbH' },
+  { id: print, companyId: print, name: 'City Print AG' },
+];
 
-const reception = { address1: 'Hafenweg', address2: '12', city: 'Munich', zipCode: '80331', iso2Code: 'DE' };
-const press = { address1: 'Am Markt', address2: '1', city: 'Leipzig', zipCode: '04109', iso2Code: 'DE' };
-const addresses = businessUnitAddressIds;
+export const businessUnits: readonly CompanyRow[] = [
+  { id: ids.businessUnitIds.reception, companyId: hotel, name: 'Reception' },
+  { id: ids.businessUnitIds.press, companyId: print, name: 'Press' },
+];
 
-export const businessUnitAddresses = [
-  { id: addresses.reception, companyId, ...reception, comment: 'Ring twice.', isDefaultBilling: true },
-  {
-    ...{ id: addresses.cellar, companyId, ...reception, address2: '12, cellar' },
-    ...{ comment: '', isDefaultBilling: false },
-  },
-  { id: addresses.press, companyId: otherId, ...press, comment: '', isDefaultBilling: true },
-] as const;
+export const businessUnitAddresses: readonly CompanyRow[] = [
+  { id: ids.businessUnitAddressIds.reception, companyId: hotel, name: 'Hafenweg 12' },
+  { id: ids.businessUnitAddressIds.cellar, companyId: hotel, name: 'Hafenweg 12, cellar' },
+  { id: ids.businessUnitAddressIds.press, companyId: print, name: 'Am Markt 1' },
+];
 
-export const companyRoles = [
-  { id: companyRoleIds.admin, companyId: companyIds.harbourHotel, name: 'Admin', isDefault: false },
-  { id: companyRoleIds.buyer, companyId: companyIds.harbourHotel, name: 'Buyer', isDefault: true },
-  { id: companyRoleIds.foreign, companyId: companyIds.cityPrint, name: 'Admin', isDefault: true },
-] as const;
-
-const active = { isActive: true, isDefault: true };
+export const companyRoles: readonly CompanyRow[] = [
+  { id: ids.companyRoleIds.admin, companyId: hotel, name: 'Admin' },
+  { id: ids.companyRoleIds.buyer, companyId: hotel, name: 'Buyer' },
+  { id: ids.companyRoleIds.foreign, companyId: print, name: 'Admin' },
+];
 
 export const companyUsers = [
-  { id: companyUserIds.sonia, companyId, customer: 'DE--21', ...active },
-  { id: companyUserIds.karl, companyId, customer: 'DE--22', ...active },
-  { id: companyUserIds.nora, companyId, customer: 'DE--23', ...active },
-  { id: companyUserIds.spencor, companyId: otherId, customer: 'DE--5', ...active },
-] as const;
-
-export const cartPermissionGroups = [
-  { id: 1, name: 'READ_ONLY', isDefault: true },
-  { id: 2, name: 'FULL_ACCESS', isDefault: false },
-] as const;
+  { id: ids.companyUserIds.sonia, companyId: hotel, customer: 'DE--21' },
+  { id: ids.companyUserIds.karl, companyId: hotel, customer: 'DE--22' },
+  { id: ids.companyUserIds.nora, companyId: hotel, customer: 'DE--23' },
+  { id: ids.companyUserIds.spencor, companyId: print, customer: 'DE--5' },
+];
 
 export const readOnlyGroup = 1;
+export const cartPermissionGroups = [
+  { id: String(readOnlyGroup), name: 'READ_ONLY', isDefault: true },
+  { id: '2', name: 'FULL_ACCESS', isDefault: false },
+];

@@ -1,4 +1,4 @@
-import type { Localized } from '../entities.ts';
+import type { Localized } from './products.ts';
 
 export type CategoryNode = {
   readonly nodeId: number;
@@ -36,43 +36,18 @@ export const categoryNodes: readonly CategoryNode[] = [
   node(9, 1, 'Office', 'Büro', { en: '/en/office', de: '/de/buero' }),
 ];
 
-export type CmsPage = {
-  readonly id: string;
-  readonly pageKey: string;
-  readonly name: Localized;
-  readonly url: Localized;
-  /** A page is found in its stores only: the same URL can be 200 in one store and 404 in another. */
-  readonly stores: readonly string[];
-};
-
-function page(id: string, pageKey: string, name: Localized, url: Localized, ...stores: string[]): CmsPage {
-  return { id, pageKey, name, url, stores };
+/** A page is found in its stores only: the same URL can be 200 in one store and 404 in another. */
+function page(id: string, en: string, de: string, ...stores: readonly string[]) {
+  return { id, url: { en: `/en/${en}`, de: `/de/${de}` }, stores };
 }
 
-const policy = { en: '/en/return-policy', de: '/de/rueckgabe' };
-const privacy = { en: '/en/privacy', de: '/de/datenschutz' };
-const vienna = { en: '/en/pick-up-in-vienna', de: '/de/abholung-in-wien' };
-const titles = {
-  policy: { en: 'Return policy', de: 'Rückgabe' },
-  privacy: { en: 'Data privacy', de: 'Datenschutz' },
-  vienna: { en: 'Pick-up in Vienna', de: 'Abholung in Wien' },
-};
+export type CmsPage = ReturnType<typeof page>;
 
 export const cmsPages: readonly CmsPage[] = [
-  page('8d378933-22f9-54c7-b45e-db68f2d5d9a3', 'cms-page--2', titles.policy, policy, 'DE', 'AT'),
-  page('1e9fb640-9073-55f4-a2d2-535090c92025', 'cms-page--5', titles.privacy, privacy, 'DE', 'AT'),
-  page('10014bd9-4bba-5a54-b84f-31b4b7efd064', 'cms-page--7', titles.vienna, vienna, 'AT'),
+  page('8d378933-22f9-54c7-b45e-db68f2d5d9a3', 'return-policy', 'rueckgabe', 'DE', 'AT'),
+  page('1e9fb640-9073-55f4-a2d2-535090c92025', 'privacy', 'datenschutz', 'DE', 'AT'),
+  page('10014bd9-4bba-5a54-b84f-31b4b7efd064', 'pick-up-in-vienna', 'abholung-in-wien', 'AT'),
 ];
-
-function merchant(reference: string, name: string, slug: string) {
-  return { reference, name, slug, email: `info@${slug}.example` };
-}
-
-export const merchants = [
-  merchant('MER000001', 'Spryker', 'spryker'),
-  merchant('MER000005', 'Budget Cameras', 'budget-cameras'),
-  merchant('MER000006', 'Office King', 'office-king'),
-] as const;
 
 /** Old URL -> new URL, which may itself be unknown (then the old one is unknown too). */
 export const urlRedirects: Readonly<Record<string, string>> = {
@@ -81,9 +56,7 @@ export const urlRedirects: Readonly<Record<string, string>> = {
   '/en/elsewhere': '/en/nowhere',
 };
 
-const money = { defaultCurrency: 'EUR', currencies: ['EUR', 'CHF'] } as const;
-
 export const stores = [
-  { id: 'DE', ...money, country: 'Germany', iso2Code: 'DE', iso3Code: 'DEU' },
-  { id: 'AT', ...money, country: 'Austria', iso2Code: 'AT', iso3Code: 'AUT' },
-] as const;
+  { id: 'DE', country: 'Germany' },
+  { id: 'AT', country: 'Austria' },
+];

@@ -21,13 +21,8 @@ export const cartRules: readonly (Promotion & { readonly fromSubtotal: number })
 ];
 
 export const shipmentMethods = [
-  { id: 1, name: 'Standard', carrierName: 'Demo Dummy Shipment', price: 490 },
-  { id: 2, name: 'Express', carrierName: 'Demo Dummy Shipment', price: 590 },
-] as const;
-
-export const paymentMethods = [
-  { provider: 'DummyPayment', method: 'Invoice' },
-  { provider: 'DummyPayment', method: 'Credit Card' },
+  { id: 1, price: 490 },
+  { id: 2, price: 590 },
 ] as const;
 
 export const returnReasons = ['Damaged', 'Wrong item', 'No longer needed'] as const;

@@ -82,7 +82,7 @@ function writeElement(resource: Resource, call: ResourceCall, seen: Map<string, 
   const { type, id, attributes, related: known = {} } = resource;
   const self = resource.self ?? (id === null ? `/${type}` : `/${type}/${id}`);
   const wanted = call.query.items.get(`fields[${type}]`)?.split(',');
-  const thin = Object.entries(attributes ?? {}).filter(([name]) => wanted?.includes(name) ?? true);
+  const thin = Object.entries(attributes).filter(([name]) => wanted?.includes(name) ?? true);
   const relationships: Record<string, object> = {};
   for (const name of (call.query.values.get('include') ?? '').split(',')) {
     const found = Object.hasOwn(known, name) ? (known[name]?.() ?? []) : [];
@@ -96,7 +96,7 @@ function writeElement(resource: Resource, call: ResourceCall, seen: Map<string, 
     }
   }
   return {
-    ...{ type, id, attributes: attributes && Object.fromEntries(thin) },
+    ...{ type, id, attributes: Object.fromEntries(thin) },
     links: { self: call.settings.domain + self },
     ...(Object.keys(relationships).length > 0 && { relationships }),
   };

@@ -134,11 +134,12 @@ function checkIdentity(call: ResourceCall, firstType: string): void {
 function createCall(shop: Shop, request: ShopRequest, body: JsonApiBody): ResourceCall {
   const { pairs, fields, query, form } = request;
   const bearer = readBearer(fields.authorization);
+  const user = bearer ?? { reference: shop.settings.defaultCustomer, idCompanyUser: null };
+  const anonymousId = String(fields['x-anonymous-customer-unique-id'] ?? '');
   return {
-    ...{ ...shop, ...body, query, form },
-    user: bearer ?? { reference: shop.settings.defaultCustomer, idCompanyUser: null },
+    ...{ ...shop, ...body, query, form, user, anonymousId },
     hasBearer: bearer !== null,
-    anonymousId: String(fields['x-anonymous-customer-unique-id'] ?? ''),
+    owner: anonymousId === '' ? user.reference : `anonymous:${anonymousId}`,
     id: pairs.at(-1)?.id ?? null,
     parents: new Map(pairs.slice(0, -1).map(({ type, id }) => [type, id ?? ''])),
     locale: localeOf(fields),

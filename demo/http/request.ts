@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import Negotiator from 'negotiator';
-import type { Locale } from '../entities.ts';
+import type { Locale } from '../data/products.ts';
 import { PlainRefusal } from './refusals.ts';
 
 /** One step of a path: `/carts/ID` is the pair (carts, ID). `null`: no id was given; an empty string: an empty one. */

@@ -1,8 +1,8 @@
-import type { Customer, Locale } from '../entities.ts';
+import type { Locale } from '../data/products.ts';
 import type { ShopSettings } from '../settings.ts';
 import type { ShopState } from '../state.ts';
 import type { IssueToken, RefreshTokens, TokenUser } from '../tokens.ts';
-import { refuse, refuseAttributes } from './refusals.ts';
+import { refuseAttributes } from './refusals.ts';
 import type { PhpParameters } from './request.ts';
 
 export type ShopMethod = 'GET' | 'POST' | 'PATCH' | 'DELETE';
@@ -11,12 +11,14 @@ export type ShopMethod = 'GET' | 'POST' | 'PATCH' | 'DELETE';
 export type Resource = {
   readonly type: string;
   readonly id: string | null;
-  readonly attributes: object | null;
+  readonly attributes: object;
   /** Path of `links.self`; default `/type/id`. */
   readonly self?: string;
   /** What `include` may name. */
-  readonly related?: Readonly<Record<string, () => readonly Resource[]>>;
+  readonly related?: Relations;
 };
+
+export type Relations = Readonly<Record<string, () => readonly Resource[]>>;
 
 export type Answer = {
   readonly status: number;
@@ -44,6 +46,8 @@ export type ResourceCall = Shop & {
   readonly hasBearer: boolean;
   /** Value of `X-Anonymous-Customer-Unique-Id`, else an empty string. */
   readonly anonymousId: string;
+  /** Owner of the caller's records: a guest is nobody but the id in that field. */
+  readonly owner: string;
   /** Id of the last pair of the path. */
   readonly id: string | null;
   /** Ids of the pairs before it, by type; the last one of a type. */
@@ -79,31 +83,10 @@ export function answerOne(data: Resource, status = 200): Answer {
 
 export const noContent: Answer = { status: 204 };
 
-export function customerOf(call: ResourceCall): Customer {
-  const customer = call.state.customers.get(call.user.reference);
-  if (customer === undefined || customer.anonymized) refuse('customerNotFound');
-  return customer;
-}
-
-/** Those that belong to the caller. */
-export function ownRecords<T extends { readonly owner: string }>(
-  call: ResourceCall,
-  records: ReadonlyMap<string, T>,
-): T[] {
-  return [...records.values()].filter(({ owner }) => owner === call.user.reference);
-}
-
-/** The part of a list that `page[offset]` and `page[limit]` name. */
-export function pageOf<T>({ query }: ResourceCall, list: readonly T[], defaultLimit: number) {
-  const offset = Number(query.items.get('page[offset]') ?? 0) || 0;
-  const limit = Number(query.items.get('page[limit]') ?? defaultLimit) || defaultLimit;
-  return { offset, limit, page: list.slice(offset, offset + limit) };
-}
-
 export type Attributes = Readonly<Record<string, unknown>>;
 
 /** What must hold of a value, and what the shop's validator says where it does not. */
-type Rule = readonly [holds: (value: unknown) => boolean, message: string, isOptional?: true];
+export type Rule = readonly [holds: (value: unknown) => boolean, message: string, isOptional?: true];
 
 export type AttributeRules = Readonly<Record<string, Rule>>;
 
@@ -151,14 +134,4 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
 export function textOf(attributes: Attributes, name: string, fallback = ''): string {
   const value = attributes[name];
   return typeof value === 'string' ? value : fallback;
-}
-
-export function numberOf(attributes: Attributes, name: string): number {
-  const value = attributes[name];
-  return typeof value === 'number' ? value : 0;
-}
-
-export function objectOf(attributes: Attributes, name: string): Attributes {
-  const value = attributes[name];
-  return isRecord(value) ? value : {};
 }

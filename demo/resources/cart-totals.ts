@@ -1,8 +1,8 @@
 import { findOffer, unitPriceOf } from '../data/products.ts';
-import { cartRules, giftCards, type Voucher, vouchers } from '../data/promotions.ts';
-import type { Cart, Discount, PriceMode } from '../entities.ts';
+import { cartRules, giftCards, vouchers } from '../data/promotions.ts';
+import type { Cart, PriceMode } from '../data/seeds.ts';
 
-export type PricedItem = ReturnType<typeof priceCart>['items'][number];
+type Discount = { readonly displayName: string; readonly amount: number; readonly code: string | null };
 
 /** Every amount of a cart from its items and codes; nothing of it is stored. */
 export function priceCart(cart: Cart) {
@@ -12,7 +12,8 @@ export function priceCart(cart: Cart) {
     return { ...item, unitPrice, sumPrice: unitPrice * item.quantity, taxRate: product?.taxRate ?? 0 };
   });
   const subtotal = sum(lines.map((line) => line.sumPrice));
-  const discounts = discountsOf(subtotal, cart.codes);
+  const codes = cart.codes.map(({ id }) => id);
+  const discounts = discountsOf(subtotal, codes);
   const discountTotal = sum(discounts.map((discount) => discount.amount));
   let leftAmount = discountTotal;
   let leftWeight = subtotal;
@@ -27,7 +28,8 @@ export function priceCart(cart: Cart) {
     return { ...line, discount, tax, priceToPay };
   });
   const grandTotal = sum(items.map((item) => item.priceToPay));
-  const paidByGiftCards = Math.min(grandTotal, sum(giftCardsOf(cart.codes).map((card) => card.value)));
+  const cards = giftCards.filter((card) => codes.includes(card.code));
+  const paidByGiftCards = Math.min(grandTotal, sum(cards.map((card) => card.value)));
   const taxTotal = sum(items.map((item) => item.tax));
   const priceToPay = grandTotal - paidByGiftCards;
   /** What is to be paid is the grand total less what gift cards pay. */
@@ -35,18 +37,11 @@ export function priceCart(cart: Cart) {
   return { items, discounts, totals };
 }
 
-export function giftCardsOf(codes: readonly string[]) {
-  return giftCards.filter((card) => codes.includes(card.code));
-}
-
-export function vouchersOf(codes: readonly string[]): readonly Voucher[] {
-  return codes.flatMap((code) => vouchers.filter((voucher) => voucher.code === code));
-}
-
 /** Each is taken off the subtotal, in order, and none of them below zero. */
 function discountsOf(subtotal: number, codes: readonly string[]): Discount[] {
   const rules = cartRules.filter((rule) => subtotal >= rule.fromSubtotal);
-  const wanted = [...rules, ...vouchersOf(codes)].map(({ displayName, code = null, percent, amount = 0 }) => {
+  const given = codes.flatMap((code) => vouchers.filter((voucher) => voucher.code === code));
+  const wanted = [...rules, ...given].map(({ displayName, code = null, percent, amount = 0 }) => {
     return { displayName, amount: percent ? Math.round((subtotal * percent) / 100) : amount, code };
   });
   let left = subtotal;

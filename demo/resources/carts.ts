@@ -1,131 +1,193 @@
-import { cartPermissionGroups, companyUsers } from '../data/companies.ts';
+import { cartPermissionGroups, companyUsers, readOnlyGroup } from '../data/companies.ts';
 import { stores } from '../data/pages.ts';
 import { currencies, findOffer } from '../data/products.ts';
-import type { Cart, PriceMode, SharedCart } from '../entities.ts';
-import { collection, pick, reading } from '../http/collection.ts';
-import { refuse } from '../http/refusals.ts';
+import { giftCards, vouchers } from '../data/promotions.ts';
+import { type Cart, type Item, makeCart, makeSharedCart, type SharedCart } from '../data/seeds.ts';
+import { type Refusal, refuse, ShopError } from '../http/refusals.ts';
 import {
-  customerOf,
+  type Attributes,
+  answerOne,
   isBoolean,
   isInteger,
+  isQuantity,
   isText,
-  numberOf,
-  optional,
   type Resource,
   type ResourceCall,
   type ResourceRoute,
+  type ShopMethod,
   textOf,
 } from '../http/resource.ts';
-import { newId } from '../state.ts';
-import { callerOf, changeCart, isOwner, ownCart, readCart, visibleCarts } from './cart-access.ts';
-import { showCart, showSharedCart } from './cart-views.ts';
-import { showProduct } from './products.ts';
+import { fixed, reading, required, settable, shown, showRow, type Table, tableRoute } from '../http/table.ts';
+import { priceCart } from './cart-totals.ts';
+import { callerOf } from './customers.ts';
+import { showConcrete, showMerchantOf, showProduct } from './products.ts';
 
-export const cartRoutes: readonly ResourceRoute[] = [
-  collection<Cart>({
-    type: 'carts',
-    records: visibleCarts,
-    find: (call, id, method) => {
-      const find = { GET: readCart, POST: readCart, PATCH: changeCart, DELETE: ownCart }[method];
-      return find(call, id);
-    },
-    show: showCart,
-    create: {
-      attributes: { name: isText, priceMode: isText, currency: isText, store: isText },
-      run: (call) => {
-        customerOf(call);
-        const cart = newCart(call, textOf(call.attributes, 'name'));
-        applyChange(call, cart);
-        makeDefault(call, cart);
-        return cart;
-      },
-    },
-    change: {
-      attributes: {
-        ...{ name: optional(isText), priceMode: optional(isText), currency: optional(isText) },
-        ...{ store: optional(isText), isDefault: optional(isBoolean) },
-      },
-      run: (call, cart) => {
-        checkChange(call, cart);
-        applyChange(call, cart);
-      },
-    },
-    remove: deleteCart,
-  }),
-  reading(
-    'carts',
-    (call) => {
-      if (call.parents.get('customers') !== call.user.reference) refuse('ordersForbidden');
-      return visibleCarts(call).map((cart) => showCart(call, cart));
-    },
-    'customers',
-  ),
-  reading('up-selling-products', listUpSelling, 'carts'),
-  collection<SharedCart>({
-    type: 'shared-carts',
-    parent: 'carts',
-    records: (call) => [...call.state.sharedCarts.values()],
-    reads: 'never',
-    find: ownSharing,
-    show: showSharedCart,
-    create: { attributes: { idCompanyUser: isText, idCartPermissionGroup: isInteger }, run: shareCart },
-    change: {
-      attributes: { idCartPermissionGroup: isInteger },
-      run: (call, shared) => {
-        shared.idCartPermissionGroup = wantedGroup(call);
-      },
-    },
-    remove: (call, shared) => call.state.sharedCarts.delete(shared.id),
-  }),
-  collection<(typeof cartPermissionGroups)[number]>({
-    type: 'cart-permission-groups',
-    records: () => cartPermissionGroups,
-    missing: 'cartPermissionGroupUnknown',
-    show: (_, group) => {
-      const attributes = pick(group, 'name', 'isDefault');
-      return { type: 'cart-permission-groups', id: String(group.id), attributes };
-    },
-  }),
+const carts: Table<Cart> = {
+  type: 'carts',
+  methods: ['GET', 'POST', 'PATCH', 'DELETE'],
+  rows: ({ state }) => state.carts,
+  sees: (call, cart) => accessTo(call, cart) !== 'none',
+  missing: 'cartNotFound',
+  fields: {
+    ...{ name: required(isText), priceMode: required(isText), currency: required(isText) },
+    ...{ store: required(isText), isDefault: settable(isBoolean) },
+  },
+  computed: (_, cart) => {
+    const { totals, discounts } = priceCart(cart);
+    return { totals, discounts };
+  },
+  related: (call, cart) => ({ items: () => cart.items.map((item) => showRow(items, call, item, cart)) }),
+  make: (call, id) => ({ ...makeCart(id, callerOf(call).id, ''), isDefault: true }),
+  check: (call, cart, method) => {
+    checkAccess(call, cart, method);
+    for (const [name, known, refusal] of cartTerms) {
+      if (!known.includes(textOf(call.attributes, name, cart[name]))) refuse(refusal);
+    }
+    const isSwitched = textOf(call.attributes, 'priceMode', cart.priceMode) !== cart.priceMode;
+    if (isSwitched && cart.items.length > 0) refuse('cartPriceModeFixed');
+  },
+  after: ({ state }, cart) => {
+    const others = state.carts.filter((each) => each.owner === cart.owner && each !== cart);
+    if (state.carts.includes(cart)) {
+      if (cart.isDefault) for (const other of others) other.isDefault = false;
+      return;
+    }
+    state.sharedCarts = state.sharedCarts.filter((shared) => shared.cartId !== cart.id);
+    if (cart.isDefault && others[0] !== undefined) others[0].isDefault = true;
+  },
+};
+
+/** What the terms of a cart may say. */
+const cartTerms: readonly (readonly ['priceMode' | 'currency' | 'store', readonly string[], Refusal])[] = [
+  ['priceMode', ['GROSS_MODE', 'NET_MODE'], 'priceModeIncorrect'],
+  ['currency', currencies, 'currencyIncorrect'],
+  ['store', stores.map(({ id }) => id), 'storeInvalid'],
 ];
 
-/** An empty cart of whoever is calling. */
-export function newCart(call: ResourceCall, name: string): Cart {
-  const terms = { priceMode: 'GROSS_MODE', currency: 'EUR', store: 'DE' } as const;
-  const cart = { id: newId(), owner: callerOf(call), name, ...terms, isDefault: true, items: [], codes: [] };
-  checkChange(call, cart);
-  call.state.carts.set(cart.id, cart);
-  return cart;
+/** Public on purpose: the id in their field finds them. */
+const guestCarts: Table<Cart> = {
+  ...{ type: 'guest-carts', methods: ['GET'], rows: ({ state }) => state.carts, missing: 'cartNotFound' },
+  fields: carts.fields,
+  computed: (_, cart) => ({ totals: priceCart(cart).totals }),
+};
+
+/** A change of what is in a cart answers with the cart, as in a real shop. */
+const inCart = {
+  parent: 'carts',
+  parentOf: changeCart,
+  show: (call: ResourceCall, _: unknown, cart: Cart) => showRow(carts, call, cart, undefined),
+} as const;
+
+const items: Table<Item, Cart> = {
+  ...{ type: 'items', ...inCart, methods: ['PATCH', 'DELETE'], missing: 'cartItemNotFound' },
+  rows: (_, cart) => cart.items,
+  fields: { sku: shown, quantity: { PATCH: isQuantity } },
+  computed: (_, { sku }, cart) => {
+    const {
+      discount = 0,
+      priceToPay = 0,
+      ...item
+    } = priceCart(cart).items.find((each) => each.sku === sku) ?? {};
+    const calculations = {
+      ...item,
+      sumDiscountAmountAggregation: discount,
+      sumPriceToPayAggregation: priceToPay,
+    };
+    return { groupKey: sku, calculations };
+  },
+  related: (call, { sku }) => ({
+    'concrete-products': () => [showConcrete(call, sku)],
+    merchants: () => showMerchantOf(call, findOffer(sku)?.product),
+  }),
+  check: ({ attributes }, { sku, quantity }) => {
+    checkAvailability(sku, Number(attributes.quantity ?? quantity));
+  },
+};
+
+const sharedCarts: Table<SharedCart> = {
+  ...{ type: 'shared-carts', parent: 'carts', methods: ['POST', 'PATCH', 'DELETE'] },
+  rows: ({ state }) => state.sharedCarts,
+  missing: 'sharedCartNotFound',
+  fields: { idCompanyUser: fixed(isText), idCartPermissionGroup: { POST: isInteger, PATCH: isInteger } },
+  make: (call, id) => {
+    const cart = readCart(call, call.parents.get('carts'));
+    return makeSharedCart(id, cart.id, textOf(call.attributes, 'idCompanyUser'));
+  },
+  check: (call, shared, method) => {
+    const cart = call.state.carts.find(({ id }) => id === shared.cartId);
+    if (cart?.owner !== call.owner) refuse('sharingForbidden');
+    if (method === 'POST') checkColleague(call, shared);
+    const group = String(call.attributes.idCartPermissionGroup);
+    if (method !== 'DELETE' && !cartPermissionGroups.some(({ id }) => id === group))
+      refuse('cartPermissionGroupNotFound');
+  },
+};
+
+const permissionGroups: Table<(typeof cartPermissionGroups)[number]> = {
+  ...{ type: 'cart-permission-groups', methods: ['GET'], rows: () => cartPermissionGroups },
+  ...{ missing: 'cartPermissionGroupUnknown', fields: { name: shown, isDefault: shown } },
+};
+
+const addition = { sku: isText, quantity: isQuantity };
+
+export const cartRoutes: readonly ResourceRoute[] = [
+  tableRoute(carts),
+  reading('carts', listCustomersCarts, 'customers'),
+  reading('up-selling-products', listUpSelling, 'carts'),
+  withMethods(tableRoute(items), {
+    POST: {
+      attributes: addition,
+      handle: (call) => answerOne(addItem(call, carts, changeCart(call, call.parents.get('carts'))), 201),
+    },
+  }),
+  codesOf('vouchers', vouchers),
+  /** The contract has a GET that a real shop has not: it lists the codes of the cart. */
+  withMethods(codesOf('cart-codes', [...vouchers, ...giftCards]), reading('cart-codes', listCodes).methods),
+  tableRoute(sharedCarts),
+  tableRoute(permissionGroups),
+  tableRoute(guestCarts),
+  /** A guest has one cart, which need not be named and is made when it is needed. */
+  {
+    type: 'guest-cart-items',
+    methods: {
+      POST: {
+        attributes: addition,
+        handle: (call) => answerOne(addItem(call, guestCarts, guestCartOf(call)), 201),
+      },
+    },
+  },
+];
+
+function withMethods(route: ResourceRoute, methods: ResourceRoute['methods']): ResourceRoute {
+  return { ...route, methods: { ...route.methods, ...methods } };
 }
 
-function deleteCart({ state }: ResourceCall, cart: Cart): void {
-  state.carts.delete(cart.id);
-  for (const shared of state.sharedCarts.values()) {
-    if (shared.cartId === cart.id) state.sharedCarts.delete(shared.id);
-  }
-  const next = [...state.carts.values()].find((each) => each.owner === cart.owner);
-  if (cart.isDefault && next !== undefined) next.isDefault = true;
+function codesOf(type: string, known: readonly { readonly code: string }[]): ResourceRoute {
+  return tableRoute<Cart['codes'][number], Cart>({
+    ...{ type, ...inCart, methods: ['POST', 'DELETE'], missing: 'cartCodeNotInCart' },
+    rows: (_, cart) => cart.codes,
+    fields: { code: { POST: isText, isHidden: true } },
+    make: ({ attributes }, _, cart) => {
+      const id = textOf(attributes, 'code');
+      const isHeld = cart.codes.some((each) => each.id === id);
+      if (isHeld || cart.items.length === 0 || !known.some(({ code }) => code === id))
+        refuse('cartCodeRefused');
+      return { id };
+    },
+  });
 }
 
-function checkChange({ attributes }: ResourceCall, cart: Cart): void {
-  const priceMode = textOf(attributes, 'priceMode', cart.priceMode);
-  if (!['GROSS_MODE', 'NET_MODE'].includes(priceMode)) refuse('priceModeIncorrect');
-  if (!currencies.includes(textOf(attributes, 'currency', cart.currency))) refuse('currencyIncorrect');
-  if (!stores.some((store) => store.id === textOf(attributes, 'store', cart.store))) refuse('storeInvalid');
-  if (priceMode !== cart.priceMode && cart.items.length > 0) refuse('cartPriceModeFixed');
+function listCodes(call: ResourceCall): Resource[] {
+  const cart = readCart(call, call.parents.get('carts'));
+  return cart.codes.map(({ id }) => {
+    return { type: 'cart-codes', id, self: `/carts/${cart.id}/cart-codes/${id}`, attributes: { code: id } };
+  });
 }
 
-function applyChange(call: ResourceCall, cart: Cart): void {
-  const { attributes } = call;
-  cart.priceMode = textOf(attributes, 'priceMode', cart.priceMode) as PriceMode;
-  for (const name of ['name', 'currency', 'store'] as const)
-    cart[name] = textOf(attributes, name, cart[name]);
-  if (attributes.isDefault === true) makeDefault(call, cart);
-}
-
-function makeDefault(call: ResourceCall, cart: Cart): void {
-  for (const each of call.state.carts.values()) {
-    if (each.owner === cart.owner) each.isDefault = each === cart;
-  }
+function listCustomersCarts(call: ResourceCall): Resource[] {
+  if (call.parents.get('customers') !== call.user.reference) refuse('ordersForbidden');
+  const own = call.state.carts.filter((cart) => accessTo(call, cart) !== 'none');
+  return own.map((cart) => showRow(carts, call, cart, undefined));
 }
 
 /** What goes with the products of the cart and is not in it yet. */
@@ -137,29 +199,65 @@ function listUpSelling(call: ResourceCall): Resource[] {
   return [...skus].map((sku) => showProduct(call, sku));
 }
 
-function shareCart(call: ResourceCall): SharedCart {
-  const { state, attributes, user } = call;
-  const cart = readCart(call, call.parents.get('carts'));
-  if (!isOwner(call, cart)) refuse('sharingForbidden');
-  const idCompanyUser = textOf(attributes, 'idCompanyUser');
-  const target = companyUsers.find((each) => each.id === idCompanyUser) ?? refuse('companyUserNotFound');
+function guestCartOf({ state, owner }: ResourceCall): Cart {
+  const held = state.carts.find((cart) => cart.owner === owner);
+  const cart = held ?? makeCart(crypto.randomUUID(), owner, 'Shopping cart');
+  if (held === undefined) state.carts.push(cart);
+  return cart;
+}
+
+function addItem(call: ResourceCall, table: Table<Cart>, cart: Cart): Resource {
+  const { sku, quantity } = call.attributes as Attributes & Pick<Item, 'sku' | 'quantity'>;
+  const held = cart.items.find((each) => each.sku === sku);
+  checkAvailability(sku, quantity + (held?.quantity ?? 0));
+  if (held === undefined) cart.items.push({ id: sku, sku, quantity });
+  else held.quantity += quantity;
+  return showRow(table, call, cart, undefined);
+}
+
+function checkAvailability(sku: string, quantity: number): void {
+  const stock = findOffer(sku)?.stock;
+  const [detail, code] =
+    stock === undefined
+      ? [`Product "${sku}" not found`, '102']
+      : [`Item ${sku} only has availability of ${stock}.`, '113'];
+  if (stock === undefined || quantity > stock) throw new ShopError([{ detail, status: 422, code }]);
+}
+
+/** A cart is shared within a company, once with each colleague. */
+function checkColleague({ state, user }: ResourceCall, { cartId, ...shared }: SharedCart): void {
+  const target = companyUsers.find(({ id }) => id === shared.idCompanyUser) ?? refuse('companyUserNotFound');
   const colleagues = companyUsers.filter((each) => each.companyId === target.companyId);
   if (!colleagues.some((each) => each.customer === user.reference)) refuse('sharingOutsideCompany');
-  const sharings = [...state.sharedCarts.values()].filter((each) => each.cartId === cart.id);
-  if (sharings.some((each) => each.idCompanyUser === idCompanyUser)) refuse('cartAlreadyShared');
-  const shared = { id: newId(), cartId: cart.id, idCompanyUser, idCartPermissionGroup: wantedGroup(call) };
-  state.sharedCarts.set(shared.id, shared);
-  return shared;
+  const sharings = state.sharedCarts.filter((each) => each.cartId === cartId);
+  if (sharings.some((each) => each.idCompanyUser === target.id)) refuse('cartAlreadyShared');
 }
 
-function ownSharing(call: ResourceCall, id: string): SharedCart {
-  const shared = call.state.sharedCarts.get(id);
-  const cart = shared && call.state.carts.get(shared.cartId);
-  if (shared === undefined || cart === undefined) refuse('sharedCartNotFound');
-  return isOwner(call, cart) ? shared : refuse('sharingForbidden');
+/** The cart that a customer may see; a foreign one does not exist for anybody else. */
+function readCart(call: ResourceCall, id: string | undefined): Cart {
+  if (!id) refuse('cartIdMissing');
+  const cart = call.state.carts.find((each) => each.id === id);
+  return cart && accessTo(call, cart) !== 'none' ? cart : refuse('cartNotFound');
 }
 
-function wantedGroup(call: ResourceCall): number {
-  const id = numberOf(call.attributes, 'idCartPermissionGroup');
-  return cartPermissionGroups.some((group) => group.id === id) ? id : refuse('cartPermissionGroupNotFound');
+function changeCart(call: ResourceCall, id: string | undefined): Cart {
+  const cart = readCart(call, id);
+  checkAccess(call, cart, 'PATCH');
+  return cart;
+}
+
+/** A cart shared for reading may not be changed, and only its owner deletes it. */
+function checkAccess(call: ResourceCall, cart: Cart, method: ShopMethod): void {
+  const access = accessTo(call, cart);
+  if (access === 'read' || (access === 'write' && method === 'DELETE')) refuse('cartActionForbidden');
+}
+
+function accessTo({ state, user, owner, anonymousId }: ResourceCall, cart: Cart) {
+  if (cart.owner === owner) return 'owner';
+  const own = companyUsers.filter((each) => each.customer === user.reference).map(({ id }) => id);
+  const shared = state.sharedCarts.find(
+    (each) => each.cartId === cart.id && own.includes(each.idCompanyUser),
+  );
+  if (shared === undefined || anonymousId !== '') return 'none';
+  return shared.idCartPermissionGroup === readOnlyGroup ? 'read' : 'write';
 }

@@ -3,14 +3,14 @@ import { refuse } from '../http/refusals.ts';
 import {
   type Answer,
   answerOne,
-  customerOf,
   isText,
   noContent,
   type ResourceCall,
   type ResourceRoute,
   textOf,
 } from '../http/resource.ts';
-import { defaultCompanyUserOf, isPasswordOf, subjectOf, type TokenUser } from '../tokens.ts';
+import { isPasswordOf, subjectOf, type TokenUser } from '../tokens.ts';
+import { callerOf } from './customers.ts';
 
 export const tokenRoutes: readonly ResourceRoute[] = [
   {
@@ -51,7 +51,7 @@ async function exchange(call: ResourceCall) {
 }
 
 async function actAsCompanyUser(call: ResourceCall) {
-  const reference = customerOf(call).reference;
+  const reference = callerOf(call).id;
   const idCompanyUser = textOf(call.attributes, 'idCompanyUser');
   const companyUser = companyUsers.find((user) => user.id === idCompanyUser);
   if (companyUser?.customer !== reference) refuse('accessTokenInvalid');
@@ -105,10 +105,10 @@ function tokenAnswer(status: number, body: object): Answer {
 
 function authenticate({ state }: ResourceCall, username: string, password: string): TokenUser | null {
   const email = username.toLowerCase();
-  const customer = [...state.customers.values()].find((each) => each.email.toLowerCase() === email);
-  if (customer === undefined || customer.anonymized || !isPasswordOf(password, customer.passwordHash))
-    return null;
-  return { reference: customer.reference, idCompanyUser: defaultCompanyUserOf(customer.reference) };
+  const customer = state.customers.find((each) => each.email.toLowerCase() === email);
+  if (customer === undefined || !isPasswordOf(password, customer.passwordHash)) return null;
+  const companyUser = companyUsers.find((user) => user.customer === customer.id);
+  return { reference: customer.id, idCompanyUser: companyUser?.id ?? null };
 }
 
 /** Only the access token's lifetime is told; that of the refresh token is not, as in a real shop. */

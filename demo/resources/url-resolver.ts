@@ -1,7 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { categoryNodes, cmsPages, merchants, urlRedirects } from '../data/pages.ts';
-import { products, urlOf } from '../data/products.ts';
-import type { Locale } from '../entities.ts';
+import { categoryNodes, cmsPages, urlRedirects } from '../data/pages.ts';
+import { type Locale, merchants, products, urlOf } from '../data/products.ts';
 import { selfQuery } from '../http/answer.ts';
 import { refuse } from '../http/refusals.ts';
 import { phpDecode, rawPhpDecode } from '../http/request.ts';
@@ -62,6 +61,6 @@ function entitiesIn(locale: Locale): [string, Entity][] {
     ...cmsPages.map(({ url, id, stores }): [string, Entity] => {
       return [url[locale], { entityType: 'cms-pages', entityId: id, stores }];
     }),
-    ...merchants.map(({ slug, reference }) => of(`/${locale}/merchant/${slug}`, 'merchants', reference)),
+    ...merchants.map(({ slug, id }) => of(`/${locale}/merchant/${slug}`, 'merchants', id)),
   ];
 }
