@@ -19,7 +19,7 @@ const corsDefinition: FilterDefinition = {
   stage: 'endpoint',
   compile({ cors }) {
     if (cors === undefined || cors.origins.length === 0) return undefined;
-    const { isPreflight } = createCors(cors.origins);
+    const { isPreflight } = createCors(cors);
     return {
       name: 'cors',
       route: 'preflight',
@@ -28,7 +28,7 @@ const corsDefinition: FilterDefinition = {
     };
   },
   create(matcher, { config }) {
-    const { answerPreflight } = createCors(config.cors.origins);
+    const { answerPreflight } = createCors(config.cors);
     return { ...matcher, run: (_match, { request }) => answerPreflight(request) };
   },
 };

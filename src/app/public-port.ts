@@ -73,10 +73,9 @@ export function createPublicPort(input: PublicPortInput): PublicPort {
 }
 
 function createContext({ config, record, log }: PublicPortInput): ExchangeContext {
-  const { origins } = config.cors;
   return {
     rejections: new RejectionBodies(buildRejections(config.rejections), config.errors),
-    ownFields: createOwnFields(origins.length > 0 ? createCors(origins) : undefined),
+    ownFields: createOwnFields(config.cors.origins.length > 0 ? createCors(config.cors) : undefined),
     redactPath: createRedactPath(tokenWords(revocationPaths(config))),
     record,
     onFault: (fault, requestId) =>

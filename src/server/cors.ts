@@ -1,5 +1,5 @@
-import { type CanonicalRequest, methods } from '../http/canonical-request.ts';
-import { fieldValue } from '../http/field-list.ts';
+import { type CanonicalRequest, type Method, methods } from '../http/canonical-request.ts';
+import { type FieldList, fieldValue } from '../http/field-list.ts';
 import type { Answer } from '../http/rejection.ts';
 
 /** Cross-origin fields that are shopward's to set (Fetch standard, section 3.3); only where origins are configured. */
@@ -7,12 +7,30 @@ export interface Cors {
   /** Whether it is a preflight of a known origin. */
   isPreflight(request: CanonicalRequest): boolean;
   answerPreflight(preflight: CanonicalRequest): Answer;
-  /** Fields of every other answer to a request from `origin`, flat; without an allowed origin only `Vary`. */
-  fieldsFor(origin: string | undefined): readonly string[];
+  /**
+   * Fields of every other answer to a request from `origin`, flat; without an allowed origin only `Vary`. `exposed`: what
+   * the shop's own Access-Control-Expose-Headers name, which stays readable.
+   */
+  fieldsFor(origin: string | undefined, exposed?: readonly string[]): FieldList;
+}
+
+export interface CorsSettings {
+  /** As browsers send them; `*` alone: every origin, without credentials. */
+  readonly origins: readonly string[];
+  /** Whether pages may send cookies. Default: unless the origin is `*`. */
+  readonly credentials?: boolean | undefined;
+  /** Default: all that shopward knows. */
+  readonly methods?: readonly Method[] | undefined;
+  /** Request fields that pages may send. Default: those of this API, and whatever a preflight asks for. */
+  readonly fields?: readonly string[] | undefined;
+  /** Response fields that pages may read besides the shop's own. */
+  readonly exposedFields: readonly string[];
+  /** Milliseconds for which a browser keeps the answer to a preflight. */
+  readonly maxAge: number;
 }
 
 /** What clients of this API send besides what they ask for. */
-const allowedFields = [
+const usualFields = [
   'Accept',
   'Accept-Language',
   'Authorization',
@@ -22,49 +40,71 @@ const allowedFields = [
   'Store',
   'X-Anonymous-Customer-Unique-Id',
 ];
-const exposedFields = 'ETag, WWW-Authenticate, Retry-After, X-Request-Id';
-const preflightSeconds = 600;
 const fieldName = /^[A-Za-z0-9-]{1,100}$/;
 
-export function createCors(origins: readonly string[]): Cors {
+export function createCors(settings: CorsSettings): Cors {
+  const { origins, fields, exposedFields, maxAge } = settings;
   const known = new Set(origins);
+  const isEverybody = known.has('*');
   const isAllowed = (origin: string | undefined): origin is string =>
-    origin !== undefined && known.has(origin);
+    origin !== undefined && (isEverybody || known.has(origin));
+  const always = preflightFields(settings.methods ?? methods, maxAge);
+  const credentials =
+    settings.credentials !== false && !isEverybody ? ['Access-Control-Allow-Credentials', 'true'] : [];
+  const exposed = exposedFields.join(', ');
   return {
-    isPreflight: ({ method, fields }) =>
+    isPreflight: ({ method, fields: sent }) =>
       method === 'OPTIONS' &&
-      isAllowed(fieldValue(fields, 'origin')) &&
-      fieldValue(fields, 'access-control-request-method') !== undefined,
+      isAllowed(fieldValue(sent, 'origin')) &&
+      fieldValue(sent, 'access-control-request-method') !== undefined,
     answerPreflight(request) {
-      const asked = (fieldValue(request.fields, 'access-control-request-headers') ?? '')
-        .split(',')
-        .map((name) => name.trim())
-        .filter((name) => fieldName.test(name));
+      const asked = fieldValue(request.fields, 'access-control-request-headers') ?? '';
+      const allowed = fields ?? union(usualFields, namesIn(asked));
       return {
         status: 204,
-        fields: [
-          'Access-Control-Allow-Methods',
-          methods.join(', '),
-          'Access-Control-Allow-Headers',
-          [...new Set([...allowedFields, ...asked])].join(', '),
-          'Access-Control-Max-Age',
-          String(preflightSeconds),
-        ],
+        fields: ['Access-Control-Allow-Headers', allowed.join(', '), ...always],
         body: null,
       };
     },
-    fieldsFor(origin) {
-      if (!isAllowed(origin)) return ['Vary', 'Origin'];
+    fieldsFor(origin, ofShop = []) {
+      // One answer for everybody does not vary.
+      if (!isEverybody && !isAllowed(origin)) return ['Vary', 'Origin'];
+      const readable =
+        ofShop.length === 0 ? exposed : union(exposedFields, ofShop.flatMap(namesIn)).join(', ');
       return [
         'Access-Control-Allow-Origin',
-        origin,
-        'Access-Control-Allow-Credentials',
-        'true',
+        isEverybody ? '*' : (origin as string),
+        ...credentials,
         'Access-Control-Expose-Headers',
-        exposedFields,
-        'Vary',
-        'Origin',
+        readable,
+        ...(isEverybody ? [] : ['Vary', 'Origin']),
       ];
     },
   };
+}
+
+function preflightFields(allowed: readonly string[], maxAgeMs: number): FieldList {
+  return [
+    'Access-Control-Allow-Methods',
+    allowed.join(', '),
+    'Access-Control-Max-Age',
+    String(Math.floor(maxAgeMs / 1000)),
+  ];
+}
+
+function namesIn(list: string): string[] {
+  return list
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name === '*' || fieldName.test(name));
+}
+
+/** Each name once, whatever its case, in the order of the first. */
+function union(some: readonly string[], others: readonly string[]): readonly string[] {
+  const named = new Map<string, string>();
+  for (const name of [...some, ...others]) {
+    const key = name.toLowerCase();
+    if (!named.has(key)) named.set(key, name);
+  }
+  return [...named.values()];
 }

@@ -14,35 +14,39 @@ export interface OwnFields {
 
 /** Without `cors` the shop's own cross-origin fields stay, and ETag is named among what browsers may read. */
 export function createOwnFields(cors: Cors | undefined): OwnFields {
-  const of = (request: CanonicalRequest): FieldList =>
+  const of = (request: CanonicalRequest, exposed?: readonly string[]): FieldList =>
     cors === undefined
       ? ['X-Request-Id', request.requestId]
-      : ['X-Request-Id', request.requestId, ...cors.fieldsFor(fieldValue(request.fields, 'origin'))];
+      : ['X-Request-Id', request.requestId, ...cors.fieldsFor(fieldValue(request.fields, 'origin'), exposed)];
   return {
-    of,
+    of: (request) => of(request),
     ofUnread: (origin, requestId) => ['X-Request-Id', requestId, ...(cors?.fieldsFor(origin) ?? [])],
     editForwarded(fields, request) {
       const edited: string[] = [];
       const isShared = cors === undefined && fieldValue(fields, 'access-control-allow-origin') !== undefined;
-      let exposed = '';
+      const isRead = isShared || cors !== undefined;
+      let exposed: string[] | undefined;
       for (let i = 0; i < fields.length; i += 2) {
         const name = fields[i] as string;
         const value = fields[i + 1] as string;
         if (isNamed(name, 'x-request-id')) continue;
-        if (cors !== undefined && isCrossOrigin(name)) continue;
-        if (isShared && isNamed(name, 'access-control-expose-headers')) exposed += `${value}, `;
-        else edited.push(name, value);
+        if (isRead && isNamed(name, 'access-control-expose-headers')) {
+          exposed ??= [];
+          exposed.push(value);
+        } else if (cors === undefined || !isCrossOrigin(name)) edited.push(name, value);
       }
-      if (isShared) edited.push('Access-Control-Expose-Headers', exposed === '' ? 'ETag' : withTag(exposed));
-      for (const part of of(request)) edited.push(part);
+      if (isShared) edited.push('Access-Control-Expose-Headers', withTag(exposed ?? []));
+      for (const part of of(request, exposed)) edited.push(part);
       return edited;
     },
   };
 }
 
-function withTag(exposed: string): string {
-  const names = exposed.split(',').map((name) => name.trim().toLowerCase());
-  return names.includes('etag') || names.includes('*') ? exposed.slice(0, -2) : `${exposed}ETag`;
+function withTag(exposed: readonly string[]): string {
+  const list = exposed.join(', ');
+  const names = list.split(',').map((name) => name.trim().toLowerCase());
+  if (names.includes('etag') || names.includes('*')) return list;
+  return list === '' ? 'ETag' : `${list}, ETag`;
 }
 
 function isCrossOrigin(name: string): boolean {

@@ -174,8 +174,16 @@ describe('one mistake', () => {
     ['limits: { requestBody: 2MB }', `24: error: limits.requestBody ${sizeText}`],
     ['limits: { requestHeaders: 100 }', '27: error: limits.requestHeaders must be at least 1024 bytes'],
     [
-      'cors: { origins: ["*"] }',
-      '19: error: cors.origins[0] must be an origin as browsers send it: https://shop.example, in lower case, without a path',
+      'cors: { origins: ["https://shop.example/"] }',
+      '19: error: cors.origins[0] must be an origin as browsers send it (https://shop.example, in lower case, without a path), or * alone',
+    ],
+    [
+      'cors: { origins: ["*"], credentials: true }',
+      '38: error: cors.credentials must not be true with the origin *: every page could act with the cookies of its visitors',
+    ],
+    [
+      'cors: { origins: ["*", "https://shop.example"] }',
+      '18: error: cors.origins has * and other origins: * is every origin, and stands alone',
     ],
     [
       'rejections: { acces-token-missing: {} }',

@@ -84,6 +84,58 @@ test('in Node', async () => {
   }
 });
 
+test.each(['its own origin', '*'])(
+  'a page reads what a POST created, where origins are %s',
+  async (named) => {
+    const other = http.createServer((_incoming, response) => {
+      response.writeHead(201, {
+        Location: '/carts/9',
+        ETag: '"shop"',
+        'Access-Control-Expose-Headers': 'X-Total',
+        'X-Total': '17',
+        'X-Hidden': '1',
+      });
+      response.end('{}');
+    });
+    await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
+    const { port } = other.address() as AddressInfo;
+    const guarded = await startShopward({
+      upstream: `http://127.0.0.1:${port}`,
+      rows: ['GET /secret'],
+      config: { cors: { origins: [named === '*' ? '*' : origin] } },
+    });
+    let browser: Browser | undefined;
+    try {
+      browser = await startChromium();
+      const tab = await browser.newPage();
+      await tab.goto(`${origin}/`);
+      const read = (path: string, init: object) =>
+        tab.evaluate(
+          async ([url, options]) => {
+            const { status, headers } = await fetch(url as string, options as RequestInit);
+            return [status, Object.fromEntries(headers)];
+          },
+          [`${guarded.url}${path}`, init] as const,
+        );
+      const headers = { 'Content-Type': 'application/json', 'If-Match': '"x"', 'X-Of-The-Shop': '1' };
+      const [status, fields] = await read('/things', { method: 'POST', body: '{}', headers });
+      expect(status).toBe(201);
+      expect(fields).toMatchObject({ location: '/carts/9', etag: '"shop"', 'x-total': '17' });
+      expect(fields).toHaveProperty('x-request-id');
+      expect(fields).not.toHaveProperty('x-hidden');
+      const [refused, why] = await read('/secret', { headers: { Authorization: 'Bearer x' } });
+      expect([refused, Object.keys(why as object)]).toEqual([
+        401,
+        expect.arrayContaining(['www-authenticate', 'x-request-id']),
+      ]);
+    } finally {
+      await browser?.close();
+      await guarded.stop();
+      other.close();
+    }
+  },
+);
+
 test('in a page of another origin', async () => {
   let browser: Browser | undefined;
   try {

@@ -1,10 +1,15 @@
 import { describe, expect, test } from 'vitest';
 import type { CanonicalRequest, Method } from '../../src/http/canonical-request.ts';
 import type { FieldList } from '../../src/http/field-list.ts';
-import { createCors } from '../../src/server/cors.ts';
+import { type CorsSettings, createCors } from '../../src/server/cors.ts';
 import { createOwnFields } from '../../src/server/own-fields.ts';
 
 const shop = 'https://shop.example';
+const settings: CorsSettings = {
+  origins: [shop],
+  exposedFields: ['ETag', 'Location', 'Retry-After'],
+  maxAge: 600_000,
+};
 
 function request(method: Method, fields: FieldList): CanonicalRequest {
   return { method, fields, requestId: 'r1' } as unknown as CanonicalRequest;
@@ -15,7 +20,7 @@ const lines = (fields: FieldList) =>
   fields.flatMap((part, i) => (i % 2 === 0 ? [`${part}: ${fields[i + 1]}`] : []));
 
 describe('preflight', () => {
-  const { isPreflight, answerPreflight } = createCors([shop]);
+  const { isPreflight, answerPreflight } = createCors(settings);
   const preflight = ['Origin', shop, 'Access-Control-Request-Method', 'PATCH'];
 
   test('of a known origin is answered here, allowing what was asked', () => {
@@ -25,9 +30,9 @@ describe('preflight', () => {
     const answer = answerPreflight(asked);
     expect(answer?.status).toBe(204);
     expect(lines(answer?.fields ?? [])).toEqual([
-      'Access-Control-Allow-Methods: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS',
       'Access-Control-Allow-Headers: Accept, Accept-Language, Authorization, Content-Type, If-Match, If-None-Match, ' +
-        'Store, X-Anonymous-Customer-Unique-Id, if-match, x-mfa-code',
+        'Store, X-Anonymous-Customer-Unique-Id, x-mfa-code',
+      'Access-Control-Allow-Methods: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS',
       'Access-Control-Max-Age: 600',
     ]);
   });
@@ -52,23 +57,55 @@ describe('preflight', () => {
   });
 });
 
+describe('what is configured', () => {
+  test('is all that a preflight allows', () => {
+    const methods = ['GET', 'PATCH'] as const;
+    const cors = createCors({ ...settings, methods, fields: ['If-Match'], maxAge: 1500 });
+    const asked = request('OPTIONS', ['Origin', shop, 'Access-Control-Request-Headers', 'x-other']);
+    expect(lines(cors.answerPreflight(asked).fields)).toEqual([
+      'Access-Control-Allow-Headers: If-Match',
+      'Access-Control-Allow-Methods: GET, PATCH',
+      'Access-Control-Max-Age: 1',
+    ]);
+  });
+
+  test.each([false, undefined])('an origin of * is everybody, without credentials (%s)', (credentials) => {
+    const cors = createCors({ ...settings, origins: ['*'], credentials });
+    const asked = ['Origin', 'https://any.example', 'Access-Control-Request-Method', 'PATCH'];
+    expect(cors.isPreflight(request('OPTIONS', asked))).toBe(true);
+    const expected = [
+      'Access-Control-Allow-Origin: *',
+      'Access-Control-Expose-Headers: ETag, Location, Retry-After',
+    ];
+    expect(lines(cors.fieldsFor('https://any.example'))).toEqual(expected);
+    // The same for everybody: a cache may keep one answer.
+    expect(lines(cors.fieldsFor(undefined))).toEqual(expected);
+  });
+
+  test('named origins may be without credentials, too', () => {
+    const fields = lines(createCors({ ...settings, credentials: false }).fieldsFor(shop));
+    expect(fields).toContain(`Access-Control-Allow-Origin: ${shop}`);
+    expect(fields.join()).not.toContain('Credentials');
+  });
+});
+
 describe('fields of answers', () => {
-  test('with origins set the shop cannot grant anything', () => {
-    const own = createOwnFields(createCors([shop]));
+  test('with origins set the shop grants no origin; what it exposes stays readable', () => {
+    const own = createOwnFields(createCors(settings));
     const upstream = [
       'ETag',
       '"a"',
       'Access-Control-Allow-Origin',
       '*',
       'access-control-expose-headers',
-      'X-A',
+      'X-A, retry-after',
     ];
     expect(lines(own.editForwarded(upstream, request('GET', ['Origin', shop])))).toEqual([
       'ETag: "a"',
       'X-Request-Id: r1',
       `Access-Control-Allow-Origin: ${shop}`,
       'Access-Control-Allow-Credentials: true',
-      'Access-Control-Expose-Headers: ETag, WWW-Authenticate, Retry-After, X-Request-Id',
+      'Access-Control-Expose-Headers: ETag, Location, Retry-After, X-A',
       'Vary: Origin',
     ]);
     expect(lines(own.editForwarded(upstream, request('GET', ['Origin', 'https://evil.example'])))).toEqual([

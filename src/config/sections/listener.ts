@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { methods } from '../../http/canonical-request.ts';
 import { errorFormats, type RejectionName, rejectionTable } from '../../http/rejection.ts';
 import { defaultAdmin } from '../defaults.ts';
 import {
@@ -186,15 +187,54 @@ export const limits = z
   .prefault({})
   .meta({ description: 'What one request, and all of them, may take.' });
 
+const responseField = (what: string) =>
+  z.string().regex(/^[A-Za-z0-9-]{1,100}$/, { error: `must be the name of a field that pages may ${what}` });
+
 export const cors = z
   .strictObject({
     origins: distinct(
-      z.string().regex(/^https?:\/\/[a-z0-9.[\]:_-]+$/, {
-        error: 'must be an origin as browsers send it: https://shop.example, in lower case, without a path',
+      z.string().regex(/^(?:\*|https?:\/\/[a-z0-9.[\]:_-]+)$/, {
+        error:
+          'must be an origin as browsers send it (https://shop.example, in lower case, without a path), or * alone',
       }),
     )
       .prefault([])
-      .meta({ description: 'Origins whose browsers may call. Empty: preflights go to the shop.' }),
+      .meta({
+        description:
+          'Origins whose browsers may call; `*` alone: every origin, without cookies (an access token in `Authorization` is no cookie). Empty: preflights go to the shop.',
+      }),
+    credentials: z.boolean().optional().meta({
+      description:
+        'Whether pages may send cookies. Left out: yes for named origins; never with `*`, which browsers would refuse.',
+    }),
+    methods: distinct(z.enum(methods))
+      .optional()
+      .meta({ description: 'Methods that a preflight allows. Left out: all that shopward knows.' }),
+    fields: distinct(responseField('send')).optional().meta({
+      description:
+        'Request fields that a preflight allows. Left out: those that clients of such an API send, and whatever the preflight asks for.',
+    }),
+    exposedFields: distinct(responseField('read'))
+      .prefault(['ETag', 'Location', 'WWW-Authenticate', 'Retry-After', 'X-Request-Id'])
+      .meta({
+        description:
+          "Response fields that pages may read; those that the shop's own `Access-Control-Expose-Headers` names are added.",
+      }),
+    maxAge: duration({ from: '0s', to: '24h' })
+      .prefault('10m')
+      .meta({ description: 'How long browsers may keep the answer to a preflight.' }),
+  })
+  .check((context) => {
+    const { origins, credentials } = context.value;
+    if (!origins.includes('*')) return;
+    const refuse = (message: string, key: string) =>
+      context.issues.push({ code: 'custom', message, path: [key], input: context.value });
+    if (origins.length > 1) refuse('has * and other origins: * is every origin, and stands alone', 'origins');
+    if (credentials === true)
+      refuse(
+        'must not be true with the origin *: every page could act with the cookies of its visitors',
+        'credentials',
+      );
   })
   .prefault({})
   .meta({
