@@ -47,6 +47,7 @@ describe('what is known of a request before anybody is asked', () => {
     ],
     ['an empty id', requestOf('PATCH', '/carts/'), 'resource-id-missing', ''],
     ['the same', requestOf('DELETE', '/carts/'), 'resource-id-missing', ''],
+    ['a creation behind a slash', requestOf('POST', '/carts/'), 'goes on, streams, undefined', 'streams'],
     ['another resource', requestOf('PATCH', '/wishlists/1'), 'none', ''],
   ])('%s', (_, request, expected, observed) => {
     expect(known(request)).toBe(expected);

@@ -185,6 +185,13 @@ describe('a form', () => {
 });
 
 describe('multipart/form-data', () => {
+  test('a boundary that only lenient readers see, and a part without a blank line', () => {
+    const other = 'Content-Disposition: form-data; name=ab';
+    expect(findMultipart(part(other, 'x'))).toBe('none');
+    expect(findMultipart(part(other, 'x\n--b'))).toBe('not plain: syntax');
+    expect(findMultipart(`--b\r\n${other}\r\n--b--\r\n`)).toBe('not plain: syntax');
+  });
+
   const name = 'name="refresh_token"';
   test.each<[string, string, string]>([
     ['as curl, fetch and requests make it', partNamed(name), 'T'],
