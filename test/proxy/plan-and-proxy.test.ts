@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import http from 'node:http';
 import net, { type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -19,7 +19,7 @@ import { loadConfig } from '../../src/config/load.ts';
 import type { Config } from '../../src/config/schema.ts';
 import { buildRejections, isRejection } from '../../src/http/rejection.ts';
 import type { Matcher } from '../../src/proxy/filter.ts';
-import { type ForwardPlan, knownRefusal, type PlanRules, plan } from '../../src/proxy/plan.ts';
+import { type ForwardPlan, knownRefusal, type PlanRules, plan, planForward } from '../../src/proxy/plan.ts';
 import type { ExchangeRecord } from '../../src/telemetry/exchange-record.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 import { makeSigner, publicPem } from '../access/signing.ts';
@@ -32,6 +32,17 @@ const atOnce = 16;
 const signer = makeSigner('RS256');
 const reached = new Set<string>();
 const records = new Map<string, ExchangeRecord>();
+/** Of `/en`; whatever else is asked for, the shop answers in a form that is not understood. */
+const resolved = JSON.stringify({
+  data: [
+    {
+      type: 'url-resolver',
+      id: null,
+      attributes: { entityType: 'category-nodes', entityId: '5' },
+      links: { self: 'http://shop/url-resolver?url=/en' },
+    },
+  ],
+});
 let shop: http.Server;
 let folder: string;
 let app: App;
@@ -43,7 +54,9 @@ beforeAll(async () => {
   const note = ({ headers }: http.IncomingMessage) => void reached.add(String(headers['x-question']));
   shop = http.createServer((request, response) => {
     note(request);
-    request.resume().on('end', () => response.end('{}'));
+    const body = request.url?.includes('url=%2Fen') ? resolved : '{}';
+    response.setHeader('Content-Type', 'application/vnd.api+json');
+    request.resume().on('end', () => response.end(body));
   });
   shop.on('upgrade', (request, socket) => {
     note(request);
@@ -53,11 +66,19 @@ beforeAll(async () => {
   await once(shop, 'listening');
   folder = await mkdtemp(path.join(tmpdir(), 'shopward-plan-'));
   await writeFile(path.join(folder, 'public.pem'), publicPem(signer));
+  const shipped = path.join(import.meta.dirname, '../../config/protected-resources.yaml');
+  const text = await readFile(shipped, 'utf8');
+  // A row for what the resolver hands on: it is a request like any other then.
+  await writeFile(
+    path.join(folder, 'list.yaml'),
+    text.replace(/^groups:\n/m, '$&  Resolver:\n    - GET /url-resolver\n'),
+  );
   const settings = {
     listen: { host: '127.0.0.1', port: 0, drainDelay: '0s' },
     admin: false,
     upstream: { url: `http://127.0.0.1:${(shop.address() as AddressInfo).port}`, webSocket: true },
-    protectedResources: path.join(import.meta.dirname, '../../config/protected-resources.yaml'),
+    protectedResources: 'list.yaml',
+    urlResolver: {},
     auth: { keys: { files: ['public.pem'] } },
     trustedProxies: ['127.0.0.1'],
     cors: { origins: ['https://shop.example'] },
@@ -128,7 +149,10 @@ const ordinary = fc.record({
         fc.constantFrom('/carts/1', '/carts', '/carts/1/items', '/refresh-tokens/mine', '/url-resolver'),
         fc.constant('/.well-known/oauth-protected-resource'),
       ),
-      fc.constantFrom('', '', '', '?url=%2Fen', '?refreshToken=abc', '?_method=DELETE'),
+      fc.constantFrom(
+        ...['', '', '', '?url=%2Fen', '?url=%2Fother', '?url=/en&url=/x', '?url[]=%2Fen'],
+        ...['?refreshToken=abc', '?_method=DELETE'],
+      ),
     )
     .map(([where, query]) => where + query),
   token: fc.constantFrom('none' as const, 'good' as const),
@@ -138,6 +162,8 @@ const ordinary = fc.record({
         ['Content-Type', 'application/json'],
         ['Content-Type', 'application/x-www-form-urlencoded'],
         ['If-Match', '"t"'],
+        ['If-None-Match', '*'],
+        ['Accept', 'text/html'],
         ['X-HTTP-Method-Override', 'DELETE'],
         ['Origin', 'https://shop.example', 'Access-Control-Request-Method', 'PATCH'],
       ),
@@ -170,7 +196,10 @@ it(`the plan and the running proxy answer ${questions} questions alike`, async (
   expect(disagreements).toEqual([]);
   // The sample reaches every kind of plan.
   expect([...kinds]).toEqual(
-    expect.arrayContaining(['refused', 'endpoint', 'needs a token', 'refused behind the token', 'forwarded']),
+    expect.arrayContaining([
+      ...['refused', 'endpoint', 'needs a token', 'refused behind the token', 'forwarded'],
+      ...['resolver', 'handed on: needs a token', 'handed on: forwarded'],
+    ]),
   );
 }, 240_000);
 
@@ -196,30 +225,40 @@ function expectedOf(question: Question): { kind: string; allows(seen: Seen): boo
     socket: new net.Socket(),
   } as unknown as http.IncomingMessage;
   const request = canonicalise(incoming);
-  const refusedAs = (kind: string, name: string, route: string) => ({
-    kind,
-    allows: (seen: Seen) => !seen.isReached && seen.rejection === name && seen.route === route,
-  });
   if (isRejection(request)) return refusedAs('refused', request.rejection, '*');
   const planned = plan(request, rules);
   if (isRejection(planned)) return refusedAs('refused', planned.rejection, '*');
-  if ('endpoint' in planned) {
-    const { route } = planned.endpoint.filter;
-    // The resolver asks the shop by itself, with fields of its own.
-    return {
-      kind: 'endpoint',
-      allows: (seen) => !seen.isReached && seen.route === route && seen.status !== 401,
-    };
+  if (!('endpoint' in planned)) return forwardedAs('', question, planned);
+  const { name, route } = planned.endpoint.filter;
+  // The resolver asks the shop by itself, with fields of its own; what it does not understand it hands on.
+  if (name === 'url-resolver' && /\?url=(?:%2Fother|\/en&url=\/x)/.test(target)) {
+    const next = planForward(request, rules);
+    if (isRejection(next)) return refusedAs('handed on: refused', next.rejection, '*');
+    return forwardedAs('handed on: ', question, next);
   }
+  return {
+    kind: name === 'url-resolver' ? 'resolver' : 'endpoint',
+    allows: (seen) => !seen.isReached && seen.route === route && seen.status !== 401,
+  };
+}
+
+function refusedAs(kind: string, name: string, route: string) {
+  return {
+    kind,
+    allows: (seen: Seen) => !seen.isReached && seen.rejection === name && seen.route === route,
+  };
+}
+
+function forwardedAs(how: string, question: Question, planned: ForwardPlan<Matcher>) {
   if (planned.token !== 'none' && question.token === 'none') {
-    return refusedAs('needs a token', 'access-token-missing', planned.route);
+    return refusedAs(`${how}needs a token`, 'access-token-missing', planned.route);
   }
   const known = knownRefusal(planned);
-  if (known !== undefined) return refusedAs('refused behind the token', known.rejection, planned.route);
+  if (known !== undefined) return refusedAs(`${how}refused behind the token`, known.rejection, planned.route);
   const refusable = rejectionsOf(planned);
   return {
-    kind: 'forwarded',
-    allows: ({ isReached, route, rejection }) =>
+    kind: `${how}forwarded`,
+    allows: ({ isReached, route, rejection }: Seen) =>
       route === planned.route &&
       (isReached ? rejection === undefined : refusable.has(rejection ?? 'not answered')),
   };
