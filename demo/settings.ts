@@ -21,16 +21,10 @@ const defaults = {
   enforceTags: false,
   /** Methods on which `If-Match` is enforced; a real shop forgets DELETE. */
   tagMethods: ['PATCH'],
-  /** 406 without an Accept field, as a real shop does. */
-  requireAccept: true,
   /** JSON escaped as PHP does (`\/`, `\u0026`): equal in meaning, not in bytes. */
   phpJson: false,
   /** {base_url} of links; the Host field is ignored. Empty: the shop's own address. */
   domain: '',
-  /** Who calls when no readable bearer token says so. */
-  defaultCustomer: 'DE--21',
-  /** Largest request body in bytes, 413 above. */
-  maxBodyBytes: 2 * 1024 * 1024,
   /** Lifetime of the access tokens that are issued from now on; 8 hours. */
   accessTokenLifetimeSeconds: 28_800,
 };
@@ -44,8 +38,6 @@ export type ShopOptions = Partial<ShopSettings> & {
   readonly port?: number;
   /** Port of the control address, always on loopback; 0 takes a free one, `false` leaves it out. Default 0. */
   readonly controlPort?: number | false;
-  /** Idle time of a kept-alive connection in milliseconds. Default 75 s, as nginx in front of a real shop. */
-  readonly keepAliveTimeoutMs?: number;
   /** Default 2628000 (1 month). */
   readonly refreshTokenLifetimeSeconds?: number;
   /** How many received requests are remembered; counts go on. Default 10000. */
@@ -64,19 +56,22 @@ export function changeSettings(settings: ShopSettings, change: Readonly<Record<s
   return problems;
 }
 
+/** What a value must be, where its type does not say enough. */
+const values: Readonly<Record<string, readonly [holds: (value: unknown) => boolean, expected: string]>> = {
+  resetAt: [(value) => value === 'before-answer' || value === 'mid-body', 'before-answer or mid-body'],
+  tagMethods: [
+    (value) => Array.isArray(value) && value.every((method) => typeof method === 'string'),
+    'a list of methods',
+  ],
+  status: [(value) => Number(value) >= 200 && Number(value) <= 599, 'expected a status of 200 to 599'],
+  number: [(value) => Number.isFinite(value) && Number(value) >= 0, 'expected a number of at least 0'],
+};
+
 function problemOf(name: keyof ShopSettings, value: unknown): string | undefined {
-  const isNumber = typeof value === 'number';
-  if (name === 'resetAt') {
-    return value === 'before-answer' || value === 'mid-body' ? undefined : 'before-answer or mid-body';
-  }
-  if (name === 'tagMethods') {
-    const isList = Array.isArray(value) && value.every((method) => typeof method === 'string');
-    return isList ? undefined : 'a list of methods';
-  }
-  if (typeof value !== typeof defaults[name]) return `expected a ${typeof defaults[name]}`;
-  if (isNumber && !(Number.isFinite(value) && value >= 0)) return 'expected a number of at least 0';
-  const isStatus = isNumber && value >= 200 && value <= 599;
-  return name.endsWith('Status') && !isStatus ? 'expected a status of 200 to 599' : undefined;
+  const type = typeof defaults[name];
+  if (type !== 'object' && typeof value !== type) return `expected a ${type}`;
+  const [holds, expected] = values[name] ?? values[name.endsWith('Status') ? 'status' : type] ?? [];
+  return holds === undefined || holds(value) ? undefined : expected;
 }
 
 export function createSettings(options: ShopOptions): ShopSettings {

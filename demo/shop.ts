@@ -47,7 +47,7 @@ export async function startDemoShop(options: ShopOptions = {}): Promise<DemoShop
   const received = new Received(options.rememberedRequests ?? 10_000);
   const stopping = new AbortController();
   const shop = { state, settings, stopping: stopping.signal, issueToken, refreshTokens };
-  const server = createListener(shop, keys, received, options.keepAliveTimeoutMs ?? 75_000);
+  const server = createListener(shop, keys, received);
   const control = createControlServer({ settings, state, received, keys });
   const host = options.host ?? '127.0.0.1';
   const close = async () => {

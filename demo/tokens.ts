@@ -1,6 +1,7 @@
 import { createCipheriv, createDecipheriv, randomBytes, scryptSync, timingSafeEqual } from 'node:crypto';
 import type { JWK } from 'jose';
-import { calculateJwkThumbprint, decodeJwt, exportJWK, exportSPKI, generateKeyPair, SignJWT } from 'jose';
+import { calculateJwkThumbprint, decodeJwt, exportJWK, generateKeyPair, SignJWT } from 'jose';
+import { defaultCustomerReference } from './data/ids.ts';
 import type { ShopSettings } from './settings.ts';
 
 /** Who a token speaks for. The shop writes this object as a JSON string into `sub`. */
@@ -24,7 +25,7 @@ export function subjectOf(user: TokenUser): string {
 /** Claims and header as the shop's OAuth library writes them: fractional dates, no `iss`, no `kid`. */
 export function createTokenIssuer(
   keys: SigningKeys,
-  settings: Pick<ShopSettings, 'accessTokenLifetimeSeconds' | 'defaultCustomer'>,
+  settings: Pick<ShopSettings, 'accessTokenLifetimeSeconds'>,
 ): IssueToken {
   return (claims = {}) => {
     const now = Date.now() / 1000;
@@ -32,7 +33,7 @@ export function createTokenIssuer(
       aud: 'frontend',
       jti: randomBytes(40).toString('hex'),
       ...{ iat: now, nbf: now, exp: now + settings.accessTokenLifetimeSeconds },
-      sub: subjectOf({ reference: settings.defaultCustomer, idCompanyUser: null }),
+      sub: subjectOf({ reference: defaultCustomerReference, idCompanyUser: null }),
       scopes: ['customer'],
       ...claims,
     };
@@ -63,7 +64,6 @@ export function readBearer(authorization: string | undefined): TokenUser | null 
 export type SigningKey = {
   readonly privateKey: CryptoKey;
   readonly jwk: JWK;
-  readonly publicPem: string;
 };
 
 export class SigningKeys {
@@ -98,8 +98,7 @@ async function generateSigningKey(): Promise<SigningKey> {
   const { privateKey, publicKey } = await generateKeyPair('RS256', { extractable: true });
   const jwk = await exportJWK(publicKey);
   const kid = await calculateJwkThumbprint(jwk);
-  const publicPem = await exportSPKI(publicKey);
-  return { privateKey, jwk: { ...jwk, kid, use: 'sig', alg: 'RS256' }, publicPem };
+  return { privateKey, jwk: { ...jwk, kid, use: 'sig', alg: 'RS256' } };
 }
 
 const prefix = 'def50200';
@@ -119,12 +118,13 @@ export class RefreshTokens {
   seal(user: TokenUser): string {
     const iv = randomBytes(12);
     const cipher = createCipheriv('aes-256-gcm', this.#key, iv);
+    const expires = Math.floor(Date.now() / 1000) + this.#lifetimeSeconds;
+    const id = randomBytes(40).toString('hex');
     const content = JSON.stringify({
-      customer_reference: user.reference,
-      id_company_user: user.idCompanyUser,
-      refresh_token_id: randomBytes(40).toString('hex'),
+      user,
+      refresh_token_id: id,
       client_id: 'frontend',
-      expire_time: Math.floor(Date.now() / 1000) + this.#lifetimeSeconds,
+      expire_time: expires,
     });
     const sealed = Buffer.concat([cipher.update(content, 'utf8'), cipher.final()]);
     return prefix + Buffer.concat([iv, cipher.getAuthTag(), sealed]).toString('hex');
@@ -139,8 +139,7 @@ export class RefreshTokens {
       const decipher = createDecipheriv('aes-256-gcm', this.#key, bytes.subarray(0, 12));
       decipher.setAuthTag(bytes.subarray(12, 28));
       const content = Buffer.concat([decipher.update(bytes.subarray(28)), decipher.final()]);
-      const { customer_reference: reference, id_company_user: idCompanyUser } = JSON.parse(String(content));
-      return { reference, idCompanyUser };
+      return JSON.parse(String(content)).user;
     } catch {
       return null;
     }

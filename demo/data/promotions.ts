@@ -20,9 +20,11 @@ export const cartRules: readonly (Promotion & { readonly fromSubtotal: number })
   { displayName: '10% Discount for all orders above 1000 EUR', percent: 10, fromSubtotal: 100_000 },
 ];
 
-export const shipmentMethods = [
-  { id: 1, price: 490 },
-  { id: 2, price: 590 },
-] as const;
+export const standardPrice = 490;
+/** By the id of the method; 2 is express. */
+export const shipmentPrices: ReadonlyMap<unknown, number> = new Map([
+  [1, standardPrice],
+  [2, 590],
+]);
 
 export const returnReasons = ['Damaged', 'Wrong item', 'No longer needed'] as const;

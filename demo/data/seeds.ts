@@ -140,30 +140,34 @@ export function makeOrderItem(uuid: string, sku: string, quantity: number, unitP
 
 export type OrderItem = ReturnType<typeof makeOrderItem>;
 
-export type Order = {
-  readonly id: string;
-  readonly owner: string;
-  readonly createdAt: string;
-  readonly currencyIsoCode: string;
-  readonly priceMode: PriceMode;
-  readonly totals: Readonly<
-    Record<'expenseTotal' | 'discountTotal' | 'taxTotal' | 'subtotal' | 'grandTotal', number>
-  >;
-  readonly items: OrderItem[];
-  readonly billingAddress: object;
-  readonly shippingAddress: object;
-};
+const noTotals = { expenseTotal: 0, discountTotal: 0, taxTotal: 0, subtotal: 0, grandTotal: 0 };
+
+export function makeOrder(
+  id: string,
+  { owner, currency, priceMode }: Cart,
+  items: OrderItem[],
+  createdAt = then,
+) {
+  const addresses = { billingAddress: {}, shippingAddress: {} };
+  return {
+    id,
+    owner,
+    createdAt,
+    currencyIsoCode: currency,
+    priceMode,
+    items,
+    totals: noTotals,
+    ...addresses,
+  };
+}
+
+export type Order = ReturnType<typeof makeOrder>;
 
 function orderOf(id: string, owner: string, items: OrderItem[]): Order {
-  const [address] = addresses.slice(1);
   const subtotal = items.reduce((sum, each) => sum + each.sumPrice, 0);
-  const grandTotal = subtotal + 490;
-  const taxTotal = Math.round((grandTotal * 19) / 119);
-  return {
-    ...{ id, owner, items, createdAt: then, currencyIsoCode: 'EUR', priceMode: 'GROSS_MODE' },
-    totals: { expenseTotal: 490, discountTotal: 0, taxTotal, subtotal, grandTotal },
-    ...{ billingAddress: { ...address }, shippingAddress: { ...address } },
-  };
+  const taxTotal = Math.round((subtotal * 19) / 119);
+  const totals = { ...noTotals, taxTotal, subtotal, grandTotal: subtotal };
+  return { ...makeOrder(id, makeCart('', owner, ''), items), totals };
 }
 
 function sold(uuid: string, sku: string, price: number, state: ItemState): OrderItem {
@@ -182,20 +186,29 @@ const orders: Order[] = [
   orderOf(orderIds.foreign, karl, [sold(orderItemIds.foreign, '155_30149933', 21900, 'delivered')]),
 ];
 
-export type ReturnedItem = Readonly<
-  Record<'uuid' | 'orderItemUuid' | 'reason', string> & Record<'refund', number>
->;
+export function makeReturnItem(
+  uuid: string,
+  { uuid: orderItemUuid, refundableAmount }: OrderItem,
+  reason: string,
+) {
+  return { uuid, orderItemUuid, reason, refund: refundableAmount };
+}
 
-export function makeReturn(id: string, owner: string, items: readonly ReturnedItem[]) {
+export function makeReturn(id: string, owner: string, items: ReturnType<typeof makeReturnItem>[]) {
   return { id, owner, store: 'DE', items };
 }
 
 export type Return = ReturnType<typeof makeReturn>;
 
-const uuid = '7d8f6c1e-0a61-5f5e-8f0d-1b7f1a2b0001';
-const returned = { uuid, orderItemUuid: orderItemIds.returned, reason: 'Damaged', refund: 549 };
+const damaged = orders[0]?.items.slice(2) ?? [];
 
-const returns: Return[] = [makeReturn(ids.returnIds.seeded, sonia, [returned])];
+const returns: Return[] = [
+  makeReturn(
+    ids.returnIds.seeded,
+    sonia,
+    damaged.map((item) => makeReturnItem('7d8f6c1e-0a61-5f5e-8f0d-1b7f1a2b0001', item, 'Damaged')),
+  ),
+];
 
 /** A review is shown once somebody in the back office has approved it. */
 export function makeReview(id: string, abstractSku: string, isApproved: boolean) {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
-import type { ShopSettings } from '../settings.ts';
+import { defaultCustomerReference } from '../data/ids.ts';
 import { readBearer } from '../tokens.ts';
 import { PlainRefusal, refuse } from './refusals.ts';
 import { localeOf, type ResourcePair, type ShopRequest } from './request.ts';
@@ -83,7 +83,7 @@ export async function dispatch(
   request: ShopRequest,
   { action, route }: Match,
 ): Promise<{ answer: Answer; call: ResourceCall }> {
-  checkFields(shop.settings, request);
+  checkFields(request);
   const call = createCall(shop, request, readJsonApi(request, action, route.type));
   checkIds(request, action);
   checkIdentity(call, request.pairs[0]?.type ?? '');
@@ -95,8 +95,8 @@ export async function dispatch(
   return { answer: { ...answer, ...(fields && { fields }) }, call };
 }
 
-function checkFields(settings: ShopSettings, { fields }: ShopRequest): void {
-  if (settings.requireAccept && !fields.accept) throw new PlainRefusal(406, 'Not acceptable.');
+function checkFields({ fields }: ShopRequest): void {
+  if (!fields.accept) throw new PlainRefusal(406, 'Not acceptable.');
   if (fields['content-type'] === '') throw new PlainRefusal(415, 'Unsupported media type.');
   if (/;\s*version=/i.test(fields['content-type'] ?? '')) refuse('notFound');
 }
@@ -134,7 +134,7 @@ function checkIdentity(call: ResourceCall, firstType: string): void {
 function createCall(shop: Shop, request: ShopRequest, body: JsonApiBody): ResourceCall {
   const { pairs, fields, query, form } = request;
   const bearer = readBearer(fields.authorization);
-  const user = bearer ?? { reference: shop.settings.defaultCustomer, idCompanyUser: null };
+  const user = bearer ?? { reference: defaultCustomerReference, idCompanyUser: null };
   const anonymousId = String(fields['x-anonymous-customer-unique-id'] ?? '');
   return {
     ...{ ...shop, ...body, query, form, user, anonymousId },

@@ -17,15 +17,13 @@ import { refuse } from './refusals.ts';
 import { joinPairs, readPath, readRequest } from './request.ts';
 import type { Shop } from './resource.ts';
 
+/** Idle time of a connection, as nginx in front of a real shop has it. */
+const keepAliveTimeout = 75_000;
+
 const keySetPaths = ['/jwks.json', '/.well-known/jwks.json'];
 
 /** The shop's HTTP server: a request is noted the moment its head arrives, then delayed, perhaps failed, and answered. */
-export function createListener(
-  shop: Shop,
-  keys: SigningKeys,
-  received: Received,
-  keepAliveTimeout: number,
-): Server {
+export function createListener(shop: Shop, keys: SigningKeys, received: Received): Server {
   const options = { maxHeaderSize: 64 * 1024, keepAliveTimeout };
   const server = createServer(options, (request, response) => {
     response.on('error', () => response.destroy());
@@ -62,7 +60,7 @@ async function work(
   received: Received,
 ): Promise<Written> {
   try {
-    const request = await readRequest(incoming, shop.settings.maxBodyBytes);
+    const request = await readRequest(incoming);
     const { method, pairs, fields } = request;
     const last = pairs.at(-1);
     if (method === 'OPTIONS' && last !== undefined) {

@@ -29,8 +29,11 @@ export type ShopRequest = {
 
 const formTypes = ['application/x-www-form-urlencoded', 'multipart/form-data'];
 
-export async function readRequest(request: IncomingMessage, maxBytes: number): Promise<ShopRequest> {
-  const bytes = await readBytes(request, maxBytes);
+/** 413 above. */
+const mostBodyBytes = 2 * 1024 * 1024;
+
+export async function readRequest(request: IncomingMessage): Promise<ShopRequest> {
+  const bytes = await readBytes(request);
   const { headers: fields, method = '' } = request;
   const contentType = fields['content-type'] ?? '';
   const isForm = formTypes.some((type) => contentType.toLowerCase().startsWith(type));
@@ -130,12 +133,12 @@ export function rawPhpDecode(text: string): string {
   return Buffer.from(decoded, 'latin1').toString('utf8');
 }
 
-async function readBytes(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
+async function readBytes(request: IncomingMessage): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let length = 0;
   for await (const chunk of request.iterator({ destroyOnReturn: false })) {
     length += chunk.length;
-    if (length > maxBytes) throw new PlainRefusal(413, 'Request Entity Too Large');
+    if (length > mostBodyBytes) throw new PlainRefusal(413, 'Request Entity Too Large');
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);

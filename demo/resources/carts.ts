@@ -19,7 +19,7 @@ import {
 } from '../http/resource.ts';
 import { fixed, reading, required, settable, shown, showRow, type Table, tableRoute } from '../http/table.ts';
 import { priceCart } from './cart-totals.ts';
-import { callerOf } from './customers.ts';
+import { callerOf, checkOrders } from './customers.ts';
 import { showConcrete, showMerchantOf, showProduct } from './products.ts';
 
 const carts: Table<Cart> = {
@@ -132,7 +132,7 @@ const addition = { sku: isText, quantity: isQuantity };
 
 export const cartRoutes: readonly ResourceRoute[] = [
   tableRoute(carts),
-  reading('carts', listCustomersCarts, 'customers'),
+  tableRoute<Cart>({ ...carts, parent: 'customers', parentOf: checkOrders, methods: ['GET'] }),
   reading('up-selling-products', listUpSelling, 'carts'),
   withMethods(tableRoute(items), {
     POST: {
@@ -182,12 +182,6 @@ function listCodes(call: ResourceCall): Resource[] {
   return cart.codes.map(({ id }) => {
     return { type: 'cart-codes', id, self: `/carts/${cart.id}/cart-codes/${id}`, attributes: { code: id } };
   });
-}
-
-function listCustomersCarts(call: ResourceCall): Resource[] {
-  if (call.parents.get('customers') !== call.user.reference) refuse('ordersForbidden');
-  const own = call.state.carts.filter((cart) => accessTo(call, cart) !== 'none');
-  return own.map((cart) => showRow(carts, call, cart, undefined));
 }
 
 /** What goes with the products of the cart and is not in it yet. */

@@ -122,6 +122,11 @@ function ownCustomer(call: ResourceCall, reference: string | null | undefined): 
   return reference === call.user.reference ? callerOf(call) : refuse('customerForbidden');
 }
 
+/** What a customer has ordered or is about to lies under the own reference only. */
+export function checkOrders(call: ResourceCall, reference: string | undefined): undefined {
+  if (reference !== call.user.reference) refuse('ordersForbidden');
+}
+
 function changePassword(call: ResourceCall) {
   const customer = ownCustomer(call, call.id);
   const newPassword = textOf(call.attributes, 'newPassword');

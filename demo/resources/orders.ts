@@ -1,6 +1,14 @@
 import { randomUUID } from 'node:crypto';
-import { returnReasons, shipmentMethods } from '../data/promotions.ts';
-import { type Cart, makeOrderItem, makeReturn, type Order, type Return } from '../data/seeds.ts';
+import { returnReasons, shipmentPrices, standardPrice } from '../data/promotions.ts';
+import {
+  type Cart,
+  makeOrder,
+  makeOrderItem,
+  makeReturn,
+  makeReturnItem,
+  type Order,
+  type Return,
+} from '../data/seeds.ts';
 import { refuse } from '../http/refusals.ts';
 import {
   type Attributes,
@@ -17,6 +25,7 @@ import {
 import { hidden, reading, settable, shown, type Table, tableRoute } from '../http/table.ts';
 import { nextNumber, shopTime } from '../state.ts';
 import { priceCart } from './cart-totals.ts';
+import { checkOrders } from './customers.ts';
 
 const orders: Table<Order> = {
   ...{ type: 'orders', methods: ['GET'], rows: ({ state }) => state.orders, missing: 'orderNotFound' },
@@ -52,12 +61,7 @@ const returns: Table<Return> = {
 
 export const orderRoutes: readonly ResourceRoute[] = [
   tableRoute(orders),
-  tableRoute<Order>({
-    ...orders,
-    parent: 'customers',
-    parentOf: (call, reference) =>
-      reference === call.user.reference ? undefined : refuse('ordersForbidden'),
-  }),
+  tableRoute<Order>({ ...orders, parent: 'customers', parentOf: checkOrders }),
   tableRoute(returns),
   reading('return-reasons', () =>
     returnReasons.map((reason) => ({ type: 'return-reasons', id: null, attributes: { reason } })),
@@ -88,9 +92,9 @@ function createReturn({ state, attributes, owner }: ResourceCall): Return {
   });
   if (new Set(items).size !== items.length) refuse('returnRefused');
   for (const item of items) item.state = 'waiting for return';
-  const returned = items.map(({ uuid: orderItemUuid, refundableAmount: refund }, at) => {
-    return { uuid: randomUUID(), orderItemUuid, reason: textOf(wanted[at] ?? {}, 'reason'), refund };
-  });
+  const returned = items.map((item, at) =>
+    makeReturnItem(randomUUID(), item, textOf(wanted[at] ?? {}, 'reason')),
+  );
   return makeReturn(`${owner}-R${nextNumber(state)}`, owner, returned);
 }
 
@@ -109,18 +113,14 @@ function createOrder(id: string, attributes: Attributes, cart: Cart): Order {
   const { items, totals } = priceCart(cart);
   const { shipment, billingAddress, shippingAddress } = attributes;
   const wanted = isRecord(shipment) ? shipment.idShipmentMethod : undefined;
-  const { price } = shipmentMethods.find((method) => method.id === wanted) ?? shipmentMethods[0];
+  const expenseTotal = shipmentPrices.get(wanted) ?? standardPrice;
+  const taxTotal = totals.taxTotal + Math.round((expenseTotal * 19) / 119);
+  const sold = items.map(({ sku, quantity, unitPrice, priceToPay }) =>
+    makeOrderItem(randomUUID(), sku, quantity, unitPrice, priceToPay),
+  );
   return {
-    ...{ id, owner: cart.owner, createdAt: shopTime() },
-    ...{ currencyIsoCode: cart.currency, priceMode: cart.priceMode },
-    totals: {
-      ...{ expenseTotal: price, discountTotal: totals.discountTotal, subtotal: totals.subtotal },
-      taxTotal: totals.taxTotal + Math.round((price * 19) / 119),
-      grandTotal: totals.grandTotal + price,
-    },
-    items: items.map(({ sku, quantity, unitPrice, priceToPay }) =>
-      makeOrderItem(randomUUID(), sku, quantity, unitPrice, priceToPay),
-    ),
+    ...makeOrder(id, cart, sold, shopTime()),
+    totals: { ...totals, expenseTotal, taxTotal, grandTotal: totals.grandTotal + expenseTotal },
     ...{ billingAddress: billingAddress as object, shippingAddress: shippingAddress as object },
   };
 }

@@ -1,9 +1,9 @@
 import {
   findOffer,
   findProduct,
-  type Merchant,
   merchants,
   type Offer,
+  offersOf,
   type Product,
   products,
   unitPriceOf,
@@ -19,7 +19,7 @@ import { categoryTreeLinks } from './pages.ts';
 const abstractProducts = 'abstract-products';
 const concreteProducts = 'concrete-products';
 
-const merchantTable: Table<Merchant> = {
+const merchantTable: Table<(typeof merchants)[number]> = {
   ...{ type: 'merchants', methods: ['GET'], rows: () => merchants, missing: 'merchantNotFound', fields: {} },
   /** `merchantUrl`, not `url`, alone among the resources that have one. */
   computed: ({ locale }, { name, slug }) => ({
@@ -46,8 +46,8 @@ export const productRoutes: readonly ResourceRoute[] = [
   reading(abstractProducts, (call) => showProduct(call, productOf(call.id).sku)),
   reading(concreteProducts, (call) => showConcrete(call, offerOf(call.id).sku)),
   partOf(abstractProducts, 'abstract-product-prices', productOf, pricesOf),
-  partOf(abstractProducts, 'abstract-product-availabilities', productOf, ({ offers }) =>
-    availabilityOf(offers.reduce((total, { stock }) => total + stock, 0)),
+  partOf(abstractProducts, 'abstract-product-availabilities', productOf, (product) =>
+    availabilityOf(offersOf(product).reduce((total, { stock }) => total + stock, 0)),
   ),
   reading(
     'related-products',
@@ -102,7 +102,8 @@ function availabilityOf(quantity: number): object {
 
 export function showProduct(call: ResourceCall, sku: string): Resource {
   const product = productOf(sku);
-  const { merchantReference, offers } = product;
+  const { merchantReference } = product;
+  const offers = offersOf(product);
   const approved = call.state.reviews.filter((review) => review.abstractSku === sku && review.isApproved);
   const average = approved.reduce((total, { rating }) => total + rating, 0) / approved.length;
   return {

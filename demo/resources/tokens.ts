@@ -58,44 +58,30 @@ async function actAsCompanyUser(call: ResourceCall) {
   return showPair('company-user-access-tokens', await issuePair(call, { reference, idCompanyUser }));
 }
 
+type Grant = {
+  readonly needs: readonly string[];
+  readonly open: (call: ResourceCall, ...values: string[]) => TokenUser | null;
+};
+
+const grants: ReadonlyMap<string, Grant> = new Map([
+  ['password', { needs: ['username', 'password'], open: authenticate }],
+  ['refresh_token', { needs: ['refresh_token'], open: (call, token = '') => call.refreshTokens.open(token) }],
+]);
+
 /** RFC 6749, section 4.3 and 6, with the errors of section 5.2. */
 async function answerTokenRequest(call: ResourceCall): Promise<Answer> {
   const field = (name: string) => call.form?.values.get(name) ?? '';
-  switch (field('grant_type')) {
-    case 'password': {
-      if (field('username') === '' || field('password') === '') return tokenError('invalid_request');
-      return answerPair(call, authenticate(call, field('username'), field('password')));
-    }
-    case 'refresh_token':
-      if (field('refresh_token') === '') return tokenError('invalid_request');
-      return answerPair(call, call.refreshTokens.open(field('refresh_token')));
-    case '':
-      return tokenError('invalid_request');
-    default:
-      return tokenError('unsupported_grant_type');
-  }
-}
-
-async function answerPair(call: ResourceCall, user: TokenUser | null): Promise<Answer> {
-  if (user === null) return tokenError('invalid_grant');
+  const type = field('grant_type');
+  const grant = grants.get(type);
+  if (grant === undefined)
+    return tokenAnswer(400, { error: type ? 'unsupported_grant_type' : 'invalid_request' });
+  const values = grant.needs.map(field);
+  if (values.includes('')) return tokenAnswer(400, { error: 'invalid_request' });
+  const user = grant.open(call, ...values);
+  if (user === null) return tokenAnswer(400, { error: 'invalid_grant' });
   const { accessToken, refreshToken, expiresIn, tokenType } = await issuePair(call, user);
-  const body = {
-    token_type: tokenType,
-    expires_in: expiresIn,
-    access_token: accessToken,
-    refresh_token: refreshToken,
-  };
-  return tokenAnswer(200, body);
-}
-
-const descriptions = {
-  invalid_request: 'The request is missing a required parameter or is otherwise malformed.',
-  invalid_grant: 'The provided credentials or refresh token are invalid.',
-  unsupported_grant_type: 'The authorization grant type is not supported by the authorization server.',
-} as const;
-
-function tokenError(error: keyof typeof descriptions): Answer {
-  return tokenAnswer(400, { error, error_description: descriptions[error] });
+  const tokens = { access_token: accessToken, refresh_token: refreshToken };
+  return tokenAnswer(200, { token_type: tokenType, expires_in: expiresIn, ...tokens });
 }
 
 function tokenAnswer(status: number, body: object): Answer {
@@ -103,7 +89,7 @@ function tokenAnswer(status: number, body: object): Answer {
   return { status, plain, fields: { 'cache-control': 'no-store', pragma: 'no-cache' } };
 }
 
-function authenticate({ state }: ResourceCall, username: string, password: string): TokenUser | null {
+function authenticate({ state }: ResourceCall, username = '', password = ''): TokenUser | null {
   const email = username.toLowerCase();
   const customer = state.customers.find((each) => each.email.toLowerCase() === email);
   if (customer === undefined || !isPasswordOf(password, customer.passwordHash)) return null;

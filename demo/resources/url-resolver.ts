@@ -6,7 +6,7 @@ import { refuse } from '../http/refusals.ts';
 import { phpDecode, rawPhpDecode } from '../http/request.ts';
 import type { ResourceCall, ResourceRoute } from '../http/resource.ts';
 
-type Entity = { readonly entityType: string; readonly entityId: string; readonly stores?: readonly string[] };
+type Entity = ReturnType<typeof entity>;
 
 export const urlResolverRoutes: readonly ResourceRoute[] = [
   { type: 'url-resolver', methods: { GET: { handle: resolveUrl } } },
@@ -51,16 +51,18 @@ function keyOf(url: string): string {
     .replace(/["' \0\r\n]/g, '-');
 }
 
-function entitiesIn(locale: Locale): [string, Entity][] {
-  const of = (url: string, entityType: string, entityId: string): [string, Entity] => {
-    return [url, { entityType, entityId }];
-  };
+function entitiesIn(locale: Locale): (readonly [url: string, Entity])[] {
   return [
-    ...products.map((product) => of(urlOf(product, locale), 'abstract-products', product.sku)),
-    ...categoryNodes.map(({ url, nodeId }) => of(url[locale], 'category-nodes', String(nodeId))),
-    ...cmsPages.map(({ url, id, stores }): [string, Entity] => {
-      return [url[locale], { entityType: 'cms-pages', entityId: id, stores }];
-    }),
-    ...merchants.map(({ slug, id }) => of(`/${locale}/merchant/${slug}`, 'merchants', id)),
+    ...products.map((each) => [urlOf(each, locale), entity('abstract-products', each.sku)] as const),
+    ...categoryNodes.map(
+      ({ url, nodeId }) => [url[locale], entity('category-nodes', String(nodeId))] as const,
+    ),
+    ...cmsPages.map(({ url, id, stores }) => [url[locale], entity('cms-pages', id, stores)] as const),
+    ...merchants.map(({ slug, id }) => [`/${locale}/merchant/${slug}`, entity('merchants', id)] as const),
   ];
+}
+
+/** Found in every store unless it names some. */
+function entity(entityType: string, entityId: string, stores?: readonly string[]) {
+  return { entityType, entityId, stores };
 }
