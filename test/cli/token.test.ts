@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { Readable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { runToken } from '../../src/cli/token.ts';
@@ -37,6 +38,23 @@ describe('shopward token', () => {
       expect([code, out.at(-1), err]).toEqual([0, 'accepted', []]);
     },
   );
+
+  it('prints what docs/command-line.md shows of an expired one, whatever its length and times', async () => {
+    const page = readFileSync(new URL('../../docs/command-line.md', import.meta.url), 'utf8');
+    const shown = /^ {4}\$ shopward token --path .*\n((?: {4}.*\n)+)/m.exec(page)?.[1] ?? '';
+    expect(shown).toContain('FAILED   exp');
+    const blurred = (line: string) =>
+      line
+        .trim()
+        .replace(/\d{4}-[\d-]+T[\d:.]+Z/, 'TIME')
+        .replace(/\d+/g, 'N');
+    const expired = makeToken(signer, { ...good, iss: 'us', iat: now - 14_400, exp: now - 10_800 });
+    const { code, text } = await token('-', { input: expired, path: 'GET /carts' });
+    expect(code).toBe(1);
+    const printed = text.split('\n').map(blurred);
+    for (const line of shown.split('\n').map(blurred))
+      if (line !== '' && line !== '...') expect(printed).toContain(line);
+  });
 
   it('warns of a token among the arguments', async () => {
     const { code, err } = await token(accepted);
