@@ -38,7 +38,7 @@ const maxLogged = 500;
 export class ListHistory {
   readonly #options: ListHistoryOptions;
   #edits: readonly ListEdit[] = [];
-  #counts = { edits: 0, looser: 0 };
+  #counts = { edits: 0, looser: 0, stricter: 0 };
   #comparing: Promise<void> = Promise.resolve();
 
   constructor(options: ListHistoryOptions) {
@@ -51,6 +51,11 @@ export class ListHistory {
       'shopward_list_looser_rows',
       'Routes that an edit left without a row, or whose row asks for less.',
       () => this.#counts.looser,
+    ),
+    counter(
+      'shopward_list_stricter_rows',
+      'Routes that an edit gave a row, or whose row asks for more.',
+      () => this.#counts.stricter,
     ),
   ];
 
@@ -79,6 +84,7 @@ export class ListHistory {
     const looser = removed.length + changed.filter(({ isLooser }) => isLooser).length;
     this.#counts.edits++;
     this.#counts.looser += looser;
+    this.#counts.stricter += added.length + changed.filter(isStricter).length;
     const edit: ListEdit = {
       atMs,
       rows,
@@ -90,6 +96,11 @@ export class ListHistory {
     this.#edits = [edit, ...this.#edits].slice(0, maxEdits);
     logDifference(log, difference);
   }
+}
+
+/** Another group or another name of a parameter asks for neither more nor less. */
+function isStricter({ isLooser, what }: Difference['changed'][number]): boolean {
+  return !isLooser && (what.includes('scopes') || what.includes('observe'));
 }
 
 function changeText({ after, what, isLooser }: Difference['changed'][number]): string {

@@ -53,6 +53,11 @@ describe('the history of the list', () => {
       },
     ]);
     expect([count('shopward_list_edits'), count('shopward_list_looser_rows')]).toEqual([1, 2]);
+    expect(count('shopward_list_stricter_rows')).toBe(1);
+    // More scopes are stricter, another group is not.
+    await history.take(listOf('GET /scoped'), listOf(scoped));
+    await history.take(listOf('GET /scoped'), listOf('GET /scoped').replace('Test', 'Other'));
+    expect([count('shopward_list_looser_rows'), count('shopward_list_stricter_rows')]).toEqual([2, 2]);
   });
 
   it('says nothing of an edit that asks for the same', async () => {
