@@ -5,7 +5,7 @@ import { filterDefinitions } from './app/filters.ts';
 import { createProcessStatus, Drain, type ProcessStatus } from './app/process-status.ts';
 import { createPublicPort, type PublicPort } from './app/public-port.ts';
 import { type Secrets, SecretsInForce } from './app/secrets.ts';
-import { memoryStore, openStore } from './app/store.ts';
+import { createRollout, memoryStore, openStore } from './app/store.ts';
 import { createForwarding, type Forwarding, upstreamHostOf } from './app/upstream.ts';
 import type { Config } from './config/schema.ts';
 import type { Component } from './lib/component.ts';
@@ -58,7 +58,7 @@ const drainMs = 30_000;
 export async function createApp(input: AppInput): Promise<App> {
   const { config, log, worker, explain, version = '' } = input;
   const metrics = createMetrics();
-  const { list, keys, forwarding, store, filters, rules } = await createFeatures(input, metrics);
+  const { list, keys, forwarding, store, filters, rules, rollout } = await createFeatures(input, metrics);
   const tracing = await loadTracing();
   const accessLog = createAccessLog({ log });
   let admin: Admin | undefined;
@@ -67,9 +67,10 @@ export async function createApp(input: AppInput): Promise<App> {
     rules,
     forwarding,
     tls: input.secrets.tls,
-    record(record, request) {
+    record(record, request, subject) {
       metrics.observeExchange(record);
       tracing?.note(record, request);
+      rollout?.note(record, request, subject);
       forwarding.component.activity.note(record, Date.now());
       admin?.note(record);
       worker?.onExchange(record);
@@ -77,9 +78,7 @@ export async function createApp(input: AppInput): Promise<App> {
     },
     log,
   });
-  hearFaults((fault) =>
-    log.error({ event: 'fault', err: fault }, 'an exchange met a fault, and ended alone'),
-  );
+  logFaults(log);
   const secrets = new SecretsInForce(input.secrets);
   keys.useSecret(input.secrets.tokenSecret);
   const drain = new Drain();
@@ -95,9 +94,10 @@ export async function createApp(input: AppInput): Promise<App> {
     store ?? memoryStore,
     ...filters.components,
     forwarding.component,
+    ...(rollout === undefined ? [] : [rollout]),
   ];
   for (const component of components) metrics.register(...(component.metrics ?? []));
-  const status = createProcessStatus({ components, metrics, keys, store, filters });
+  const status = createProcessStatus({ components, metrics, keys, store, filters, rollout });
   if (worker === undefined) {
     admin = createAdmin({ config, explain, version, list, status, metrics, log, now: Date.now });
   }
@@ -134,7 +134,13 @@ async function createFeatures({ config, log, worker, ...input }: AppInput, metri
     filters: filters.filters,
     observe: config.mode === 'observe',
   };
-  return { ...access, forwarding, store, filters, rules };
+  return { ...access, forwarding, store, filters, rules, rollout: createRollout(config, list, store, log) };
+}
+
+function logFaults(log: Log): void {
+  hearFaults((fault) =>
+    log.error({ event: 'fault', err: fault }, 'an exchange met a fault, and ended alone'),
+  );
 }
 
 /** The ports open after everything else and close before it, but the admin port, which is there until the end. */

@@ -21,6 +21,7 @@ import { createSystemEndpoints } from '../admin/system-endpoints.ts';
 import { effectiveSettings } from '../config/effective-settings.ts';
 import type { Config } from '../config/schema.ts';
 import { gauge } from '../lib/component.ts';
+import { reportRollout } from '../rollout/report.ts';
 import type { ExchangeRecord } from '../telemetry/exchange-record.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
@@ -146,6 +147,7 @@ function createEndpoints(
 ): AdminEndpoint[] {
   const file = config.protectedResources;
   const rows = () => list.current().rows;
+  const { rollout: counted } = status;
   const endpoints: AdminEndpoint[] = [
     ...createStateEndpoints({
       version,
@@ -163,6 +165,8 @@ function createEndpoints(
     ...createSystemEndpoints({
       system: status.system,
       census: status.census,
+      rollout:
+        counted && (async () => reportRollout(await counted(), rows(), config.mode === 'observe', now())),
       settings: effectiveSettings(config),
     }),
     createDecisionsEndpoint({ log: decisions }),

@@ -6,6 +6,8 @@ import { type Component, type Health, healthOf } from '../lib/component.ts';
 import type { Eventually } from '../lib/eventually.ts';
 import type { RedisStore } from '../redis/store.ts';
 import type { TokenCensus } from '../refresh-tokens/census.ts';
+import { type Counting, combineStates } from '../rollout/report.ts';
+import type { Rollout, RolloutState } from '../rollout/rollout.ts';
 import type { Exposition, Metrics } from '../telemetry/metrics.ts';
 import type { UrlResolver } from '../url-resolver/filter.ts';
 import type { CreatedFilters } from './filter-definition.ts';
@@ -24,6 +26,10 @@ export interface ProcessStatus {
   system(): Promise<SystemState>;
   /** Undefined where refresh tokens are not watched. */
   readonly census: (() => Promise<TokenCensus | undefined>) | undefined;
+  /** What was refused, or would have been; undefined where that is not counted. */
+  readonly rollout: (() => Promise<Counting>) | undefined;
+  /** The same of this process alone. */
+  readonly ownRollout?: (() => Promise<RolloutState>) | undefined;
 }
 
 export interface ComponentHealth extends Health, Required<Pick<Component, 'name' | 'title'>> {}
@@ -42,11 +48,12 @@ interface ProcessStatusSources {
   readonly keys: Pick<SigningKeys, 'describe'>;
   readonly store: Pick<RedisStore, 'sharing'> | undefined;
   readonly filters: Pick<CreatedFilters, 'get'>;
+  readonly rollout: Rollout | undefined;
 }
 
 /** The answers of this process. */
 export function createProcessStatus(sources: ProcessStatusSources): ProcessStatus {
-  const { components, keys, store, filters } = sources;
+  const { components, keys, store, filters, rollout } = sources;
   const startedMs = Date.now();
   const resolver = filters.get(urlResolverDefinition)?.resolver;
   const tokens = filters.get(refreshTokensDefinition);
@@ -61,6 +68,8 @@ export function createProcessStatus(sources: ProcessStatusSources): ProcessStatu
       sharing: (await store?.sharing()) ?? null,
     }),
     census: tokens && (() => tokens.census()),
+    rollout: rollout && (async () => combineStates([await rollout.state()])),
+    ownRollout: rollout && (() => rollout.state()),
   };
 }
 

@@ -1,10 +1,12 @@
 import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import type { WatchedList } from '../access/watched-list.ts';
 import type { Config } from '../config/schema.ts';
 import type { Component } from '../lib/component.ts';
 import type { RedisTlsOptions } from '../redis/clients.ts';
 import type { Member } from '../redis/members.ts';
 import type { RedisStore } from '../redis/store.ts';
+import { Rollout } from '../rollout/rollout.ts';
 import type { Log } from '../telemetry/log.ts';
 
 /** The store of `store.url`: one Redis for all features, or undefined for this process's memory. */
@@ -55,4 +57,35 @@ function readTls(files: NonNullable<Config['store']['tls']>): RedisTlsOptions {
   const read = (file: string | undefined) => (file === undefined ? undefined : readFileSync(file));
   const { ca, cert, key } = { ca: read(files.ca), cert: read(files.cert), key: read(files.key) };
   return { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) };
+}
+
+/** Counts what is refused, or would be, in the store where there is one; undefined: it is switched off. */
+export function createRollout(
+  config: Config,
+  list: WatchedList,
+  store: RedisStore | undefined,
+  log: Log,
+): Rollout | undefined {
+  if (config.rollout === false) return undefined;
+  const { clients, keep: keepMs, interval: intervalMs } = config.rollout;
+  return new Rollout({
+    ...{
+      clients,
+      keepMs,
+      intervalMs,
+      isObserving: config.mode === 'observe',
+      rules: decidingSettings(config),
+    },
+    rows: () => list.current().rows,
+    store: store && { redis: store.redis, prefix: config.store.prefix },
+    onNewData: (listener) => store?.onNewData(listener),
+    onFault: (fault) => log.error({ event: 'fault', err: fault }, 'what is refused could not be counted'),
+  });
+}
+
+/** What a refusal depends on beside the row; keys may be renewed, and secrets stay out. */
+function decidingSettings({ mode, auth, entityTags, refreshTokens, request }: Config): string {
+  const { keys, ...token } = auth;
+  const tokens = refreshTokens === false ? false : { ...refreshTokens, digestKey: undefined };
+  return JSON.stringify({ mode, token, entityTags, tokens, request });
 }

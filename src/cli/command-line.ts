@@ -39,6 +39,7 @@ const large: Readonly<Record<string, () => Promise<(program: Command) => void>>>
   explain: async () => (await import('./explain.ts')).declareExplain,
   token: async () => (await import('./token.ts')).declareToken,
   protected: async () => (await import('./protected.ts')).declareProtected,
+  rollout: async () => (await import('./rollout.ts')).declareRollout,
   verify: async () => (await import('./verify.ts')).declareVerify,
 };
 

@@ -143,6 +143,20 @@ const helpTexts: Readonly<Record<string, HelpText>> = {
     ],
     exits: { 0: 'every check passed', 1: 'a check failed', 2: badUsage, 78: badConfiguration },
   },
+  rollout: {
+    before: [
+      'For each row and reason: how many requests would have been refused (and were, where it enforces), of how many clients, since when,',
+      'and what to do next. Of files it reads the access log, line by line; with --config the rows are those of its list.',
+    ],
+    examples: ['shopward rollout', 'shopward rollout --json', 'shopward rollout shopward.log shopward.log.1'],
+    exits: {
+      0: 'nobody would have been refused for seven days, counted without a gap; or everything is enforced',
+      1: 'somebody would have been refused',
+      2: 'bad usage, nobody to ask, nothing to read',
+      3: 'nobody so far, but that is not known for seven days (always so for files)',
+      78: badConfiguration,
+    },
+  },
   schema: {
     examples: ['shopward schema > shopward.schema.json', 'shopward schema protected-resources'],
     exits: { 0: 'printed', 2: badUsage },

@@ -1,6 +1,7 @@
 import type { KeyDescription, SystemState } from '../admin/system-endpoints.ts';
 import { type ComponentHealth, type Drain, healthOfAll, type ProcessStatus } from '../app/process-status.ts';
 import type { HealthDetail } from '../lib/component.ts';
+import { type Counting, combineStates } from '../rollout/report.ts';
 import {
   combineCounts,
   type Exposition,
@@ -18,6 +19,7 @@ interface ClusterStatusOptions {
   readonly metrics: Metrics;
   readonly hasResolver: boolean;
   readonly watchesTokens: boolean;
+  readonly countsRollout: boolean;
   readonly drain: Drain;
 }
 
@@ -46,7 +48,14 @@ export function createClusterStatus(options: ClusterStatusOptions): ProcessStatu
       ),
     // Their store is shared: one knows it for all.
     census: options.watchesTokens ? () => supervisor.askOne('census') : undefined,
+    rollout: options.countsRollout ? () => askRollout(options) : undefined,
   };
+}
+
+async function askRollout({ count, supervisor }: ClusterStatusOptions): Promise<Counting> {
+  const answers = await supervisor.askAll('rollout');
+  const states = answers.flatMap(({ answer }) => answer ?? []);
+  return combineStates(states, count - states.length);
 }
 
 /** All processes; each key once, as old as who has had it longest says. */

@@ -5,6 +5,7 @@ import type { Config } from '../config/schema.ts';
 import type { Eventually } from '../lib/eventually.ts';
 import type { FileBytes } from '../lib/watched-file.ts';
 import type { TokenCensus } from '../refresh-tokens/census.ts';
+import type { RolloutState } from '../rollout/rollout.ts';
 import type { ExchangeRecord } from '../telemetry/exchange-record.ts';
 import type { MetricValues } from '../telemetry/metrics.ts';
 import type { Purge } from '../url-resolver/purge-log.ts';
@@ -38,6 +39,7 @@ export interface WorkerCalls {
   metrics(): Promise<MetricValues>;
   system(): Promise<SystemState>;
   census(): Promise<TokenCensus | undefined>;
+  rollout(): Promise<RolloutState | undefined>;
   purge(which: Purge): Promise<'purged' | 'unavailable' | undefined>;
 }
 

@@ -62,6 +62,7 @@ export class Primary implements Running {
       metrics,
       hasResolver: config.urlResolver !== false,
       watchesTokens: config.refreshTokens !== false,
+      countsRollout: config.rollout !== false,
       drain: this.#drain,
     });
     const list = this.#list;

@@ -44,6 +44,7 @@ function runWorker(): void {
     metrics: () => started().metricValues(),
     system: () => started().status.system(),
     census: async () => started().status.census?.(),
+    rollout: async () => started().status.ownRollout?.(),
     purge: async (which) => started().status.purge?.(which),
   };
   const channel: Channel = createChannel(process as unknown as Line, { ...calls });

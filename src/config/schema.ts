@@ -15,6 +15,7 @@ import {
   workers,
 } from './sections/listener.ts';
 import { refreshTokens } from './sections/refresh-tokens.ts';
+import { rollout } from './sections/rollout.ts';
 import { publicUrl, store, upstream } from './sections/upstream.ts';
 import { urlResolver } from './sections/url-resolver.ts';
 import { filePath, path } from './values.ts';
@@ -47,6 +48,7 @@ export const configSchema = z.strictObject({
   entityTags,
   urlResolver,
   refreshTokens,
+  rollout,
   limits,
   cors,
   errors,

@@ -16,6 +16,8 @@ export interface PipelineExchange {
   readonly place: Pick<Place, 'takeFor' | 'takeForSubject'>;
   /** Template of the endpoint or row that decided. */
   route: string;
+  /** Whom its verified token names. */
+  subject: string | undefined;
   /** The request was understood. */
   setRequest(request: CanonicalRequest): void;
   /** A refusal that observe mode only notes. */
@@ -133,6 +135,7 @@ function admit<Exchange extends PipelineExchange>(
   if (isAnswer(verdict)) return exchange.answer(verdict);
   if (verdict !== undefined && 'identity' in verdict && verdict.identity !== undefined) {
     const { identity, canonicalAuthorization } = verdict;
+    exchange.subject = identity.subject;
     if (!exchange.place.takeForSubject(identity.subject)) return exchange.refuse(beyondShare);
     const request = withCredentials(planned.forward, canonicalAuthorization);
     return pass(dependencies, exchange, planned, request, identity);

@@ -22,8 +22,8 @@ export interface ExchangeContext {
   readonly rejections: RejectionBodies;
   readonly ownFields: OwnFields;
   readonly redactPath: RedactPath;
-  /** `request`: what it was about, where it was understood. */
-  record(record: ExchangeRecord, request?: CanonicalRequest): void;
+  /** `request`: what it was about, where it was understood; `subject`: whom its verified token names. */
+  record(record: ExchangeRecord, request?: CanonicalRequest, subject?: string): void;
   /** Something broke in a way that a person should look at. */
   onFault(fault: unknown, requestId: string): void;
 }
@@ -37,6 +37,7 @@ export abstract class RecordedExchange implements ExchangeMeta {
   /** Once it was understood. */
   request: CanonicalRequest | undefined;
   observed: Rejection | undefined;
+  subject: string | undefined;
   readonly startedMs = performance.now();
   protected readonly context: ExchangeContext;
   #isRecorded = false;

@@ -24,6 +24,7 @@ describe('reasons', () => {
     const endpoints = createSystemEndpoints({
       system: async () => ({}) as never,
       census: undefined,
+      rollout: undefined,
       settings: [],
     });
     const endpoint = endpoints.find((one) => one.path === '/api/reasons');
@@ -34,7 +35,7 @@ describe('reasons', () => {
 
 describe('refresh tokens', () => {
   const ask = (census: Parameters<typeof createSystemEndpoints>[0]['census']) =>
-    createSystemEndpoints({ system: async () => ({}) as never, census, settings: [] })
+    createSystemEndpoints({ system: async () => ({}) as never, census, rollout: undefined, settings: [] })
       .find((one) => one.path === '/api/refresh-tokens')
       ?.run(nothing);
 

@@ -53,6 +53,7 @@ async function play(scene: Scene): Promise<string[]> {
     incoming: {} as never,
     place: { takeFor: () => scene.takesClient ?? true, takeForSubject: () => scene.takesSubject ?? true },
     route: '',
+    subject: undefined,
     setRequest: () => {},
     observe: ({ reason }) => void done.push(`observed ${reason}`),
     refuse: ({ rejection, reason }) => end(`refused ${rejection} ${reason}`),

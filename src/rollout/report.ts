@@ -1,0 +1,268 @@
+import { type ProtectedResource, resourceId } from '../access/protected-list.ts';
+import type { RejectionName } from '../http/rejection.ts';
+import { combineEntries, dayMs, hourMs, type RolloutEntry } from './counts.ts';
+import { noRow, type RolloutState } from './rollout.ts';
+
+/** A row may be enforced when nobody would have been refused for so long. */
+export const safeAfterMs = 7 * dayMs;
+
+/** What the words of the report go by, wherever it was counted. */
+export interface Counting {
+  readonly entries: readonly RolloutEntry[];
+  /** Nothing is missing of what came since; null: that is not known. */
+  readonly wholeSinceMs: number | null;
+  /** Why not before, in words. */
+  readonly why: string;
+  /** Why nothing can be said of "0 would-be refusals", whatever was counted. */
+  readonly problems: readonly string[];
+  /** Since when a row is observed by the rule of now; undefined: not known. */
+  rowSinceMs(row: string): number | undefined;
+}
+
+/**
+ * `enforced`: its refusals are in earnest; `refuses`: enforcing it would refuse somebody; `safe`: nobody for seven days;
+ * `not-known`: nobody so far, but it was not counted whole for so long.
+ */
+export type Verdict = 'enforced' | 'refuses' | 'not-known' | 'safe';
+
+export interface RowReport {
+  /** `GET /carts/{id}`; `*`: requests that no row names. */
+  readonly row: string;
+  readonly verdict: Verdict;
+  /** The verdict in a sentence. */
+  readonly text: string;
+  /** Requests that would have been refused, and that were, as long as they are kept. */
+  readonly wouldBeRefused: number;
+  readonly refused: number;
+  readonly reasons: readonly ReasonReport[];
+}
+
+export interface ReasonReport {
+  readonly kind: 'observed' | 'refused';
+  readonly method: string;
+  readonly reason: RejectionName;
+  readonly requests: number;
+  /** Those that are told apart; `areMore`: there are more. The ones with most requests are named. */
+  readonly clients: {
+    readonly count: number;
+    readonly areMore: boolean;
+    readonly named: RolloutEntry['clients'];
+  };
+  readonly sinceMs: number;
+  readonly lastSeenMs: number;
+  /** Requests of the last seven days and 24 hours, the oldest first. */
+  readonly days: readonly number[];
+  readonly hours: readonly number[];
+  /** What to do about it, and where more is said. */
+  readonly next: string;
+  readonly more: string;
+}
+
+export interface RolloutReport {
+  readonly nowMs: number;
+  readonly verdict: Verdict;
+  readonly text: string;
+  readonly wholeSinceMs: number | null;
+  readonly why: string;
+  readonly problems: readonly string[];
+  readonly rows: readonly RowReport[];
+}
+
+/** What to do about a would-be refusal, so that enforcing it harms nobody. */
+const nextSteps: Readonly<Partial<Record<RejectionName, string>>> = {
+  'access-token-missing':
+    'These clients do not sign in. If they may call this, take the row off the list; if not, give them a token before you enforce.',
+  'access-token-invalid':
+    'The word behind the reason in the log says what is wrong: `expired` is a client to mend, `unknown-key` or `signature` a setting of `auth`.',
+  'insufficient-scope':
+    'Their tokens lack a scope of the row: give it to the client, or take it off the row.',
+  'if-match-missing':
+    'These clients change the resource without its tag: they have to send `If-Match` first.',
+  'if-match-invalid':
+    'These changes would have overwritten a newer state, which is what is to be refused; look for tags that a front weakens.',
+  'refresh-token-invalid':
+    'A used or revoked token came again: mend the client that keeps it, or set `refreshTokens.leeway`.',
+  'refresh-token-busy': 'Two exchanges of one token at once: tabs and threads have to share one refresh.',
+  'token-request-not-plain': 'The client has to send token requests as plain JSON or form first.',
+};
+const otherStep = 'Look at these requests, and mend the client or the row.';
+
+/** Clients that are named of each reason. */
+const mostNamed = 5;
+
+/** The states of all processes that share one store, or the one there is. `silent`: processes that did not answer. */
+export function combineStates(states: readonly RolloutState[], silent = 0): Counting {
+  const { shared } = states.find((state) => state.shared !== undefined) ?? { shared: undefined };
+  const [first] = states;
+  const problems = problemsOf(states, shared, silent);
+  const here = states.map((state) => state.here);
+  if (first === undefined || (first.hasStore && shared === undefined)) {
+    const entries = combineEntries(here);
+    return { entries, wholeSinceMs: null, why: '', problems, rowSinceMs: () => undefined };
+  }
+  const { rowsSince } = shared ?? first;
+  return {
+    entries: combineEntries([shared?.entries ?? [], ...here]),
+    wholeSinceMs: shared?.wholeSinceMs ?? first.startedMs,
+    why: shared?.why ?? 'the memory store counts since the start of the process',
+    problems,
+    rowSinceMs: (row) => rowsSince[row],
+  };
+}
+
+function problemsOf(
+  states: readonly RolloutState[],
+  shared: RolloutState['shared'],
+  silent: number,
+): string[] {
+  const problems: string[] = [];
+  if (silent > 0) problems.push(`${silent} of the workers did not answer`);
+  const [first] = states;
+  if (first?.hasStore && shared === undefined) {
+    const since = states.map(({ writtenMs }) => writtenMs ?? Number.NEGATIVE_INFINITY);
+    const sinceMs = Math.max(...since);
+    const when = sinceMs > 0 ? `; last written ${toText(sinceMs)}` : '';
+    problems.push(`the store cannot be read: only what is not written yet is shown${when}`);
+  }
+  const leftOut = states.flatMap(({ leftOutSinceMs }) => leftOutSinceMs ?? []);
+  if (leftOut.length > 0) problems.push(`incomplete since ${toText(Math.min(...leftOut))}`);
+  const rules = new Set([...states.map((state) => state.rules), ...(shared?.rules ?? [])]);
+  if (rules.size > 1) problems.push('the replicas do not observe by the same list and settings');
+  return problems;
+}
+
+type ListedRow = Pick<ProtectedResource, 'method' | 'template' | 'observe'>;
+
+/** Pure. Rows that are observed, or have refused somebody, those to look at first. */
+export function reportRollout(
+  counting: Counting,
+  rows: readonly ListedRow[],
+  isObserving: boolean,
+  nowMs: number,
+): RolloutReport {
+  const entriesOf = new Map<string, RolloutEntry[]>();
+  const find = rowFinder(rows);
+  for (const entry of counting.entries) {
+    const row = find(entry);
+    entriesOf.set(row, [...(entriesOf.get(row) ?? []), entry]);
+  }
+  const isObserved = new Map(rows.map((row) => [resourceId(row), isObserving || row.observe]));
+  if (isObserving) isObserved.set(noRow, true);
+  const names = new Set([...isObserved.keys(), ...entriesOf.keys()]);
+  const reports = [...names]
+    .map((row) => reportRow(row, isObserved.get(row) === true, entriesOf.get(row) ?? [], counting, nowMs))
+    .filter(({ verdict, reasons }) => verdict !== 'enforced' || reasons.length > 0)
+    .sort(
+      (a, b) => order.indexOf(a.verdict) - order.indexOf(b.verdict) || b.wouldBeRefused - a.wouldBeRefused,
+    );
+  const { wholeSinceMs, why, problems } = counting;
+  return { nowMs, ...judge(reports), wholeSinceMs, why, problems, rows: reports };
+}
+
+const order: readonly Verdict[] = ['refuses', 'not-known', 'safe', 'enforced'];
+
+/** The row of its own method and template, else the first of the template, which decided; none: what it says itself. */
+function rowFinder(rows: readonly ListedRow[]): (entry: RolloutEntry) => string {
+  const own = new Set(rows.map(resourceId));
+  const firsts = new Map<string, string>();
+  for (const row of rows) if (!firsts.has(row.template)) firsts.set(row.template, resourceId(row));
+  return ({ method, route }) => {
+    const name = `${method} ${route}`;
+    if (own.has(name)) return name;
+    return firsts.get(route) ?? (route === '*' ? noRow : name);
+  };
+}
+
+function reportRow(
+  row: string,
+  isObserved: boolean,
+  entries: readonly RolloutEntry[],
+  counting: Counting,
+  nowMs: number,
+): RowReport {
+  const sum = (kind: RolloutEntry['kind']) =>
+    entries.reduce((total, entry) => total + (entry.kind === kind ? entry.requests : 0), 0);
+  const counts = { wouldBeRefused: sum('observed'), refused: sum('refused') };
+  const reasons = entries.map((entry) => reportReason(entry, nowMs));
+  if (!isObserved) {
+    return {
+      row,
+      verdict: 'enforced',
+      text: `enforced: ${requests(counts.refused)} refused`,
+      ...counts,
+      reasons,
+    };
+  }
+  const sinceMs = counting.rowSinceMs(row);
+  const fromMs = Math.max(nowMs - safeAfterMs, sinceMs ?? 0);
+  const recent = entries.filter(({ kind, lastSeenMs }) => kind === 'observed' && lastSeenMs >= fromMs);
+  if (recent.length > 0) {
+    const many = recent.reduce((total, entry) => total + entry.requests, 0);
+    const text = `not safe: ${requests(many)} would have been refused, the last ${toText(lastOf(recent))}`;
+    return { row, verdict: 'refuses', text, ...counts, reasons };
+  }
+  return { row, ...judgeSilence(counting, sinceMs, nowMs), ...counts, reasons };
+}
+
+/** Nobody would have been refused: what that is worth depends on what was counted. */
+function judgeSilence(
+  { wholeSinceMs, why, problems }: Counting,
+  rowSinceMs: number | undefined,
+  nowMs: number,
+): Pick<RowReport, 'verdict' | 'text'> {
+  const [problem] = problems;
+  if (problem !== undefined) return { verdict: 'not-known', text: `not known: ${problem}` };
+  if (wholeSinceMs === null || rowSinceMs === undefined) {
+    return { verdict: 'not-known', text: 'not known: nobody can tell since when this is counted' };
+  }
+  const sinceMs = Math.max(wholeSinceMs, rowSinceMs);
+  if (nowMs - sinceMs >= safeAfterMs) {
+    return { verdict: 'safe', text: 'safe: 0 would-be refusals for seven days, counted without a gap' };
+  }
+  const reason = rowSinceMs > wholeSinceMs ? 'the row is observed so since then' : why;
+  const text = `not known: 0 would-be refusals, but counted without a gap only since ${toText(sinceMs)} (${reason})`;
+  return { verdict: 'not-known', text: `${text}; seven days are over at ${toText(sinceMs + safeAfterMs)}` };
+}
+
+function reportReason(entry: RolloutEntry, nowMs: number): ReasonReport {
+  const { kind, method, reason, clients, beyond, sinceMs, lastSeenMs } = entry;
+  const last = (buckets: RolloutEntry['days'], spanMs: number, count: number) => {
+    const newest = Math.floor(nowMs / spanMs);
+    return Array.from({ length: count }, (_, i) => buckets[String(newest - count + 1 + i)] ?? 0);
+  };
+  return {
+    ...{ kind, method, reason, requests: entry.requests, sinceMs, lastSeenMs },
+    clients: { count: clients.length, areMore: beyond > 0, named: clients.slice(0, mostNamed) },
+    days: last(entry.days, dayMs, 7),
+    hours: last(entry.hours, hourMs, 24),
+    next: nextSteps[reason] ?? otherStep,
+    more: `docs/reasons.md#${reason}`,
+  };
+}
+
+/** Of all rows together: as good as the worst of them. */
+function judge(rows: readonly RowReport[]): Pick<RolloutReport, 'verdict' | 'text'> {
+  const count = (verdict: Verdict) => rows.filter((row) => row.verdict === verdict).length;
+  const [refuses, notKnown, safe] = [count('refuses'), count('not-known'), count('safe')];
+  const parts = [
+    refuses > 0 && `${refuses} would refuse somebody`,
+    notKnown > 0 && `${notKnown} not known yet`,
+    safe > 0 && `${safe} safe to enforce`,
+  ].filter((part) => part !== false);
+  const verdict = refuses > 0 ? 'refuses' : notKnown > 0 ? 'not-known' : safe > 0 ? 'safe' : 'enforced';
+  const text = parts.length === 0 ? 'everything is enforced' : `of the observed rows: ${parts.join(', ')}`;
+  return { verdict, text };
+}
+
+function lastOf(entries: readonly RolloutEntry[]): number {
+  return Math.max(...entries.map(({ lastSeenMs }) => lastSeenMs));
+}
+
+function requests(count: number): string {
+  return count === 1 ? '1 request' : `${count} requests`;
+}
+
+/** UTC, to the minute. */
+export function toText(ms: number): string {
+  return `${new Date(ms).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
+}

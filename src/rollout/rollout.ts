@@ -1,0 +1,244 @@
+import { createHmac, hash, randomBytes, randomUUID } from 'node:crypto';
+import { type ProtectedResource, resourceId } from '../access/protected-list.ts';
+import { rejectionKind } from '../admin/outcome.ts';
+import type { CanonicalRequest } from '../http/canonical-request.ts';
+import { fieldValue } from '../http/field-list.ts';
+import type { Component } from '../lib/component.ts';
+import { RedisUnavailable } from '../redis/faults.ts';
+import type { Redis } from '../redis/redis.ts';
+import type { ExchangeRecord } from '../telemetry/exchange-record.ts';
+import { bounds, type Refusal, RolloutCounts, type RolloutEntry } from './counts.ts';
+import { type RolloutBatch, SharedCounts, type SharedRollout } from './shared-counts.ts';
+
+interface RolloutOptions {
+  /** Who is kept of clients: nobody, digests that only tell them apart, or subjects and addresses. */
+  readonly clients: 'off' | 'digest' | 'named';
+  /** How long a row and reason, or a client, is kept that is not seen again. Milliseconds. */
+  readonly keepMs: number;
+  /** Between two writes. Milliseconds. */
+  readonly intervalMs: number;
+  /** Everything is in observe mode. */
+  readonly isObserving: boolean;
+  /** What of the configuration decides, as text. */
+  readonly rules: string;
+  /** The same array as long as the list is the same. */
+  rows(): readonly Pick<ProtectedResource, 'method' | 'template' | 'scopes' | 'observe'>[];
+  /** Where all replicas count; undefined: this process alone. */
+  readonly store: { readonly redis: Redis; readonly prefix: string } | undefined;
+  /** The store's data may be another one from now on. */
+  onNewData?(listener: (why: string) => void): void;
+  /** A bug, or a store that does not do what it says. */
+  onFault(fault: unknown): void;
+  /** Milliseconds since the epoch. Default: `Date.now`. */
+  readonly now?: () => number;
+}
+
+/** What a process knows, for the report. */
+export interface RolloutState {
+  /** Undefined: there is no shared store, or it cannot be read now. */
+  readonly shared: SharedRollout | undefined;
+  readonly hasStore: boolean;
+  /** What is counted here and not in `shared`. */
+  readonly here: readonly RolloutEntry[];
+  /** What the counts of this process alone are whole since, with since when each row is observed. */
+  readonly startedMs: number;
+  readonly rowsSince: Readonly<Record<string, number>>;
+  /** What is counted here was last written at; null: never. */
+  readonly writtenMs: number | null;
+  /** Something that was counted here was left out since; null: nothing was. */
+  readonly leftOutSinceMs: number | null;
+  /** Digest of the rules. */
+  readonly rules: string;
+}
+
+/** Entries of one write: a script holds up the whole store. */
+const batchSize = 50;
+/** Row under which requests are told that no row names. */
+export const noRow = '*';
+
+/**
+ * Counts requests that were refused, or would have been, by row, reason and client; writes what was counted to the shared
+ * store every few seconds. No request ever waits for it: docs/decisions/rollout-counts.md.
+ */
+export class Rollout implements Component {
+  readonly name = 'rollout';
+  readonly title = false;
+  readonly #options: RolloutOptions;
+  readonly #shared: SharedCounts | undefined;
+  readonly #now: () => number;
+  readonly #id = randomUUID();
+  readonly #startedMs: number;
+  #salt = randomBytes(16).toString('hex');
+  /** Whether the salt is the store's. */
+  #isMet = false;
+  #counts: RolloutCounts;
+  /** What was not taken yet, the oldest first; the first may have been written without our hearing of it. */
+  #waiting: RolloutBatch[] = [];
+  #batches = 0;
+  #lost = '';
+  #leftOutSinceMs: number | null = null;
+  #writtenMs: number | null = null;
+  #rows: ReturnType<RolloutOptions['rows']> | undefined;
+  #ruleOfRows: ReadonlyMap<string, string> = new Map();
+  #rules = '';
+  #rowsSince: Record<string, number> = {};
+  #areRowsTold = false;
+  #timer: NodeJS.Timeout | undefined;
+  #flushing: Promise<void> | undefined;
+
+  constructor(options: RolloutOptions) {
+    const { store, keepMs, now = Date.now } = options;
+    this.#options = options;
+    this.#now = now;
+    this.#startedMs = now();
+    this.#counts = new RolloutCounts(keepMs);
+    if (store !== undefined) this.#shared = new SharedCounts(store.redis, store.prefix, keepMs);
+    options.onNewData?.((why) => {
+      // What was written last may not be in the data of now.
+      if (this.#writtenMs !== null) this.#lost ||= `the store's data may be older: ${why}`;
+      this.#areRowsTold = false;
+    });
+  }
+
+  async start(): Promise<void> {
+    this.#readRows();
+    if (this.#shared === undefined) return;
+    this.#timer = setInterval(() => void this.flush(), this.#options.intervalMs).unref();
+    void this.flush();
+  }
+
+  /** Nothing for what met no refusal; else a few additions. */
+  note(record: ExchangeRecord, request: CanonicalRequest | undefined, subject: string | undefined): void {
+    const { rejection, observed } = record;
+    if (rejection === undefined && observed === undefined) return;
+    const reason = rejection ?? observed;
+    if (reason === undefined || rejectionKind(reason) !== 'refusal') return;
+    const method = record.method === 'HEAD' ? 'GET' : record.method;
+    const kind = rejection === undefined ? 'observed' : 'refused';
+    const refusal: Refusal = { kind, method, route: record.route, reason };
+    this.#counts.note(refusal, this.#clientOf(record, request, subject), this.#now());
+  }
+
+  /** Writes what was counted; never rejects. What the store does not take is written the next time. */
+  flush(): Promise<void> {
+    this.#flushing ??= this.#tryToWrite(false).finally(() => {
+      this.#flushing = undefined;
+    });
+    return this.#flushing;
+  }
+
+  async #tryToWrite(isLast: boolean): Promise<void> {
+    try {
+      await this.#write(isLast);
+    } catch (fault) {
+      if (!(fault instanceof RedisUnavailable)) this.#options.onFault(fault);
+    }
+  }
+
+  /** What is known now, with what this process has not written yet. */
+  async state(): Promise<RolloutState> {
+    this.#readRows();
+    const shared = await this.#shared?.read().catch(() => undefined);
+    const waiting = this.#waiting.flatMap(({ entries }) => entries);
+    return {
+      shared,
+      hasStore: this.#shared !== undefined,
+      here: [...waiting, ...this.#entries()],
+      startedMs: this.#startedMs,
+      rowsSince: this.#rowsSince,
+      writtenMs: this.#writtenMs,
+      leftOutSinceMs: this.#leftOutSinceMs ?? this.#counts.leftOutSinceMs ?? null,
+      rules: this.#rules,
+    };
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#timer);
+    await this.#flushing;
+    await this.#tryToWrite(true);
+  }
+
+  #clientOf(
+    { clientAddress }: ExchangeRecord,
+    request: CanonicalRequest | undefined,
+    subject: string | undefined,
+  ) {
+    if (this.#options.clients === 'off') return undefined;
+    const userAgent = (request && fieldValue(request.fields, 'user-agent')) ?? '';
+    const client = subject === undefined ? clientAddress : `subject ${subject.slice(0, 200)}`;
+    return { client, userAgent: userAgent.slice(0, bounds.userAgent) };
+  }
+
+  #entries(): RolloutEntry[] {
+    if (this.#options.clients === 'named') return this.#counts.entries();
+    return this.#counts.entries((client) =>
+      createHmac('sha256', this.#salt).update(client).digest('hex').slice(0, 12),
+    );
+  }
+
+  async #write(isLast: boolean): Promise<void> {
+    if (this.#shared === undefined) return;
+    this.#readRows();
+    // Clients are digested with the salt of the store: it comes first.
+    if (!this.#isMet) {
+      this.#salt = await this.#shared.write(this.#batch([], false));
+      this.#isMet = true;
+    }
+    this.#gather();
+    if (!this.#areRowsTold) {
+      await this.#shared.tellRows(this.#ruleOfRows, this.#now());
+      this.#areRowsTold = true;
+    }
+    for (let next = this.#waiting[0]; next !== undefined; next = this.#waiting[0]) {
+      await this.#shared.write(next);
+      this.#waiting.shift();
+    }
+    const lost = this.#lost;
+    this.#salt = await this.#shared.write({ ...this.#batch([], isLast), lost });
+    this.#lost = '';
+    await this.#shared.keepRows();
+    this.#writtenMs = this.#now();
+    this.#leftOutSinceMs = null;
+  }
+
+  /** What was counted since the last time becomes batches; not before the last ones are written. */
+  #gather(): void {
+    if (this.#waiting.length > 0) return;
+    const { leftOutSinceMs } = this.#counts;
+    if (leftOutSinceMs !== undefined) {
+      this.#lost ||= 'there were more rows and reasons than a process keeps';
+      this.#leftOutSinceMs = leftOutSinceMs;
+    }
+    const entries = this.#entries();
+    this.#counts = new RolloutCounts(this.#options.keepMs);
+    for (let i = 0; i < entries.length; i += batchSize) {
+      this.#waiting.push(this.#batch(entries.slice(i, i + batchSize), false));
+    }
+  }
+
+  #batch(entries: readonly RolloutEntry[], isLast: boolean): RolloutBatch {
+    if (entries.length > 0) this.#batches++;
+    const common = { id: this.#id, number: this.#batches, rules: this.#rules, salt: this.#salt };
+    return { ...common, lost: '', isLast, entries };
+  }
+
+  /** What each row asks, where it is only observed; looked at when the list is another one. */
+  #readRows(): void {
+    const { rows, isObserving, rules } = this.#options;
+    const list = rows();
+    if (list === this.#rows) return;
+    this.#rows = list;
+    const observed = list.filter(({ observe }) => isObserving || observe);
+    const digest = (text: string) => hash('sha256', text, 'hex').slice(0, 16);
+    const ruleOfRows = new Map(
+      observed.map((row) => [resourceId(row), digest(JSON.stringify([row.scopes, rules]))]),
+    );
+    if (isObserving) ruleOfRows.set(noRow, digest(rules));
+    const sinceMs = (row: string, rule: string) =>
+      (this.#ruleOfRows.get(row) === rule ? this.#rowsSince[row] : undefined) ?? this.#now();
+    this.#rowsSince = Object.fromEntries([...ruleOfRows].map(([row, rule]) => [row, sinceMs(row, rule)]));
+    this.#ruleOfRows = ruleOfRows;
+    this.#rules = digest(JSON.stringify([...ruleOfRows]));
+    this.#areRowsTold = false;
+  }
+}

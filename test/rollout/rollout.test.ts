@@ -1,0 +1,121 @@
+import { writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { processIo } from '../../src/cli/command-io.ts';
+import { runRollout } from '../../src/cli/rollout.ts';
+import type { RolloutReport } from '../../src/rollout/report.ts';
+import { runCommand } from '../cli/command-run.ts';
+import { makeFolder } from '../config/config-folder.ts';
+import { eventually } from '../harness/eventually.ts';
+import { exchangeRaw } from '../harness/raw-client.ts';
+import { answer, type RecordingUpstream, startRecordingUpstream } from '../harness/recording-upstream.ts';
+import { type RedisProcess, startRedisProcess } from '../harness/redis-server.ts';
+import { type Shopward, startShopward } from '../harness/shopward.ts';
+
+let upstream: RecordingUpstream;
+let redis: RedisProcess;
+const running: Shopward[] = [];
+
+beforeAll(async () => {
+  redis = await startRedisProcess();
+  upstream = await startRecordingUpstream(() => answer('{}'));
+});
+afterAll(async () => {
+  for (const one of running) await one.kill();
+  await upstream?.close();
+  await redis?.close();
+});
+
+async function start(config: object = {}): Promise<Shopward> {
+  const one = await startShopward({
+    upstream: `http://127.0.0.1:${upstream.port}`,
+    rows: [{ match: 'GET /carts/{id}', observe: true }, 'GET /secret'],
+    config: { store: { url: `redis://127.0.0.1:${redis.port}` }, rollout: { interval: '1s' }, ...config },
+  });
+  running.push(one);
+  return one;
+}
+
+const send = (one: Shopward, target: string, fields: readonly string[] = []) =>
+  exchangeRaw(
+    one.port,
+    [`GET ${target} HTTP/1.1`, 'Host: shop.example', 'Connection: close', ...fields, '', ''].join('\r\n'),
+  );
+const ask = async (one: Shopward) =>
+  (await (await fetch(`${one.adminUrl}/api/rollout`)).json()) as RolloutReport;
+
+it('two replicas, a restart and workers count together; the verb prints it', async () => {
+  const owner = { publicUrl: 'https://shop.example' };
+  const [one, other] = [await start(owner), await start({ ...owner, workers: 2 })];
+  await send(one, '/carts/1', ['User-Agent: app/1']);
+  await send(one, '/carts/1', ['User-Agent: app/1']);
+  await send(one, '/secret');
+  await one.stop();
+  for (let i = 0; i < 4; i++) await send(other, '/carts/2', ['User-Agent: browser/2']);
+  const report = await eventually('all of them', async () => {
+    const told = await ask(other);
+    return told.rows[0]?.wouldBeRefused === 6 && told.rows.length === 2 ? told : undefined;
+  });
+  expect(report.rows[0]).toMatchObject({ row: 'GET /carts/{id}', verdict: 'refuses', refused: 0 });
+  expect(report.rows[0]?.reasons[0]?.clients.named.map(({ userAgent }) => userAgent).sort()).toEqual([
+    'app/1',
+    'browser/2',
+  ]);
+  expect(report.rows[1]).toMatchObject({ row: 'GET /secret', verdict: 'enforced', refused: 1 });
+
+  const config = path.join(makeFolder({ 'public.pem': '' }), 'other.yaml');
+  writeFileSync(
+    config,
+    `auth: { algorithms: [HS256], keys: { secret: "${'s'.repeat(40)}" } }\nadmin: { port: ${other.adminPort} }\nprotectedResources: ${other.listFile}\n`,
+  );
+  const { code, out } = await runCommand((io) => runRollout([], { config }, io));
+  expect(code).toBe(1);
+  expect(out[0]).toBe('NOT SAFE: of the observed rows: 1 would refuse somebody');
+  expect(out.join('\n')).toContain('next: These clients do not sign in.');
+}, 120_000);
+
+it('rollout: false counts nothing, and says so', async () => {
+  const one = await start({ rollout: false, store: { url: 'memory', prefix: 'odd' } });
+  expect((await fetch(`${one.adminUrl}/api/rollout`)).status).toBe(404);
+}, 60_000);
+
+const line = (more: object) =>
+  JSON.stringify({
+    ...{
+      level: 'info',
+      time: '2026-03-01T10:00:00.000Z',
+      event: 'request',
+      method: 'GET',
+      route: '/carts/{id}',
+    },
+    ...more,
+  });
+
+it('a log of 200,000 lines with broken ones is read in bounds; nothing in it commands the terminal', async () => {
+  const folder = makeFolder({});
+  const lines = Array.from({ length: 200_000 }, (_, i) => {
+    if (i % 1000 === 0) return '{"broken';
+    if (i % 7 === 0) return line({ status: 200 });
+    return line({ observed: 'access-token-missing', clientAddress: `\u001b[2J192.0.2.${i}` });
+  });
+  lines.push('x'.repeat(3_000_000));
+  writeFileSync(path.join(folder, 'shopward.log'), lines.join('\n'));
+  const printed: string[] = [];
+  const io = { ...processIo, cwd: folder, out: (text: string) => printed.push(text), err: () => {} };
+  expect(await runRollout(['shopward.log'], { json: true }, io)).toBe(1);
+  const report = JSON.parse(printed[0] ?? '') as RolloutReport;
+  expect(report.rows[0]).toMatchObject({ row: 'GET /carts/{id}', wouldBeRefused: 171_257 });
+  expect(report.rows[0]?.reasons[0]?.clients).toMatchObject({ count: 100, areMore: true });
+  expect(report.problems[0]).toContain('201 lines cannot be read');
+  printed.length = 0;
+  await runRollout(['shopward.log'], {}, io);
+  expect(printed.join('\n')).not.toContain('\u001b');
+}, 60_000);
+
+it('a log without would-be refusals is not known to be safe, and a file without lines is bad usage', async () => {
+  const folder = makeFolder({ 'good.log': `${line({ status: 200 })}\n`, 'empty.log': '' });
+  expect((await runCommand((io) => runRollout(['empty.log'], {}, io), { cwd: folder })).code).toBe(2);
+  expect((await runCommand((io) => runRollout(['none.log'], {}, io), { cwd: folder })).code).toBe(2);
+  const { code } = await runCommand((io) => runRollout(['good.log'], {}, io), { cwd: folder });
+  expect(code).toBe(3);
+});

@@ -1,0 +1,348 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { RejectionName } from '../../src/http/rejection.ts';
+import { RedisUnavailable } from '../../src/redis/faults.ts';
+import type { Redis } from '../../src/redis/redis.ts';
+import { bounds, dayMs } from '../../src/rollout/counts.ts';
+import { combineStates, reportRollout } from '../../src/rollout/report.ts';
+import { Rollout } from '../../src/rollout/rollout.ts';
+import { lostAfterMs } from '../../src/rollout/shared-counts.ts';
+import { type SingleRedis, startRedis } from '../harness/redis-processes.ts';
+import { connect } from '../refresh-tokens/stores.ts';
+
+const rows = [
+  { method: 'GET', template: '/carts/{id}', scopes: [], observe: true },
+  { method: 'POST', template: '/orders', scopes: [], observe: true },
+  { method: 'GET', template: '/enforced', scopes: [], observe: false },
+] as const;
+
+let server: SingleRedis;
+let redis: Redis;
+let prefix = '';
+let deployments = 0;
+const meta = () => `${prefix}:{rollout}`;
+
+beforeAll(async () => {
+  server = await startRedis({ settings: {} });
+  redis = await connect(server.url);
+});
+afterAll(async () => {
+  await redis.close();
+  await server.close();
+});
+beforeEach(() => {
+  prefix = `shop${++deployments}`;
+});
+
+interface Replica {
+  readonly rollout: Rollout;
+  newData(why: string): void;
+}
+
+function replica(more: Partial<ConstructorParameters<typeof Rollout>[0]> = {}): Replica {
+  let newData: (why: string) => void = () => {};
+  const rollout = new Rollout({
+    clients: 'digest',
+    keepMs: 30 * dayMs,
+    intervalMs: 3_600_000,
+    isObserving: false,
+    rules: 'the rules',
+    rows: () => rows,
+    store: { redis, prefix },
+    onNewData: (listener) => {
+      newData = listener;
+    },
+    onFault: (fault) => {
+      throw fault;
+    },
+    ...more,
+  });
+  return { rollout, newData: (why) => newData(why) };
+}
+
+interface Sent {
+  readonly route?: string;
+  readonly observed?: RejectionName;
+  readonly rejection?: RejectionName;
+  readonly userAgent?: string;
+  readonly address?: string;
+  readonly subject?: string;
+}
+
+function note(
+  { rollout }: Replica,
+  { route = '/carts/{id}', userAgent = 'app/1', address = '192.0.2.1', ...more }: Sent,
+): void {
+  const record = { route, method: 'GET', clientAddress: address, ...more };
+  rollout.note(record as never, { fields: ['User-Agent', userAgent] } as never, more.subject);
+}
+
+const missing = { observed: 'access-token-missing' } as const;
+
+async function report(...replicas: Replica[]) {
+  const states = await Promise.all(replicas.map(({ rollout }) => rollout.state()));
+  return reportRollout(combineStates(states), rows, false, Date.now());
+}
+const rowOf = async (name: string, ...replicas: Replica[]) =>
+  (await report(...replicas)).rows.find(({ row }) => row === name);
+
+/** As if the deployment had begun to count eight days before. */
+async function age(): Promise<void> {
+  const early = String(Date.now() - 8 * dayMs);
+  await redis.command('HSET', meta(), 'wholeSince', early);
+  const told = (await redis.command('HGETALL', `${meta()}:rows`)) as string[];
+  for (let i = 0; i < told.length; i += 2) {
+    await redis.command('HSET', `${meta()}:rows`, told[i] ?? '', `${told[i + 1]?.split('|')[0]}|${early}`);
+  }
+}
+
+/** As if nothing had been written for a while, by `id` or by anybody. */
+async function silence(ms: number, whose: 'everybody' | 'the first'): Promise<void> {
+  const beats = (await redis.command('HGETALL', `${meta()}:processes`)) as string[];
+  const [id = '', text = ''] = beats;
+  const [batch, , rules] = text.split('|');
+  const then = Date.now() - ms;
+  if (whose === 'the first')
+    await redis.command('HSET', `${meta()}:processes`, id, `${batch}|${then}|${rules}`);
+  else await redis.command('HSET', meta(), 'last', then);
+}
+
+describe('counted together', () => {
+  it('by two replicas, and across a restart', async () => {
+    const [one, other] = [replica(), replica()];
+    note(one, missing);
+    note(other, missing);
+    note(other, { ...missing, userAgent: 'browser' });
+    note(other, { rejection: 'access-token-missing' });
+    await one.rollout.close();
+    await other.rollout.flush();
+    const again = replica();
+    note(again, missing);
+    await again.rollout.flush();
+    const row = await rowOf('GET /carts/{id}', again, other);
+    expect(row).toMatchObject({ verdict: 'refuses', wouldBeRefused: 4, refused: 1 });
+    const observed = row?.reasons.find(({ kind }) => kind === 'observed');
+    expect(observed?.clients).toMatchObject({ count: 2, areMore: false });
+    expect(observed?.clients.named[0]).toMatchObject({ userAgent: 'app/1', requests: 3 });
+    expect(observed?.hours.at(-1) ?? 0).toBeGreaterThan(0);
+    expect(JSON.stringify(row)).not.toContain('192.0.2.1');
+  });
+
+  it('what is not written yet is told, too, and counts once afterwards', async () => {
+    const one = replica();
+    note(one, missing);
+    expect(await rowOf('GET /carts/{id}', one)).toMatchObject({ wouldBeRefused: 1 });
+    await one.rollout.flush();
+    await one.rollout.flush();
+    expect(await rowOf('GET /carts/{id}', one)).toMatchObject({ wouldBeRefused: 1 });
+  });
+
+  it('a batch whose answer was lost counts once', async () => {
+    let isLosing = false;
+    const losing = {
+      command: redis.command.bind(redis),
+      runScript: async (...args: Parameters<Redis['runScript']>) => {
+        const reply = await redis.runScript(...args);
+        if (!isLosing) return reply;
+        isLosing = false;
+        throw new RedisUnavailable('timeout');
+      },
+    } as Partial<Redis> as Redis;
+    const one = replica({ store: { redis: losing, prefix } });
+    await one.rollout.flush();
+    note(one, missing);
+    isLosing = true;
+    await one.rollout.flush();
+    note(one, missing);
+    await one.rollout.flush();
+    await one.rollout.flush();
+    expect(await rowOf('GET /carts/{id}', one)).toMatchObject({ wouldBeRefused: 2 });
+  });
+});
+
+describe('0 would-be refusals for seven days', () => {
+  const verdict = async (...replicas: Replica[]) => (await rowOf('POST /orders', ...replicas))?.verdict;
+
+  it('is said when it was counted for so long, without a gap', async () => {
+    const one = replica();
+    await one.rollout.flush();
+    expect(await verdict(one)).toBe('not-known');
+    await age();
+    expect(await rowOf('POST /orders', one)).toMatchObject({
+      verdict: 'safe',
+      text: 'safe: 0 would-be refusals for seven days, counted without a gap',
+    });
+    expect((await report(one)).rows.map(({ row }) => row)).not.toContain('GET /enforced');
+    // A clean restart is no gap.
+    await one.rollout.close();
+    const next = replica();
+    await next.rollout.flush();
+    expect(await verdict(next)).toBe('safe');
+  });
+
+  it.each<[string, string, (one: Replica, other: Replica) => Promise<unknown>]>([
+    [
+      'a replica ended without its last word',
+      'a process ended without its last word',
+      async (_, other) => {
+        await silence(2 * lostAfterMs, 'the first');
+        await other.rollout.flush();
+      },
+    ],
+    [
+      'nobody counted for a while',
+      'nobody counted before',
+      async (one, other) => {
+        await one.rollout.close();
+        await other.rollout.close();
+        await silence(2 * lostAfterMs, 'everybody');
+        await replica().rollout.flush();
+      },
+    ],
+    [
+      'the store was restarted',
+      "the store's data may be older",
+      async (one) => {
+        one.newData('it was restarted');
+        await one.rollout.flush();
+      },
+    ],
+    [
+      'there were more rows and reasons than are kept',
+      'more rows and reasons',
+      async (one) => {
+        for (let i = 0; i <= bounds.entries; i++) note(one, { ...missing, route: `/invented/${i}` });
+        await one.rollout.flush();
+      },
+    ],
+  ])('is not said when %s', async (_, why, happen) => {
+    const [one, other] = [replica(), replica()];
+    await one.rollout.flush();
+    await other.rollout.flush();
+    await age();
+    expect(await verdict(one)).toBe('safe');
+    await happen(one, other);
+    const told = await rowOf('POST /orders', replica({ store: { redis, prefix } }));
+    expect(told?.verdict).toBe('not-known');
+    expect(told?.text).toContain(why);
+  });
+
+  it('a store that nobody could reach for a while is no gap: what was counted is written afterwards', async () => {
+    const [one, other] = [replica(), replica()];
+    await one.rollout.flush();
+    await other.rollout.flush();
+    await age();
+    await silence(10 * lostAfterMs, 'everybody');
+    await silence(10 * lostAfterMs, 'the first');
+    await other.rollout.flush();
+    await one.rollout.flush();
+    expect(await verdict(one)).toBe('safe');
+  });
+
+  it('is not said of a row whose rule is younger, nor while replicas differ', async () => {
+    const one = replica();
+    await one.rollout.flush();
+    await age();
+    const stricter = rows.map((row) => (row.method === 'POST' ? { ...row, scopes: ['write'] } : row));
+    const other = replica({ rows: () => stricter });
+    await other.rollout.flush();
+    expect((await rowOf('GET /carts/{id}', one, other))?.text).toContain('do not observe by the same list');
+    await one.rollout.close();
+    const told = await report(other);
+    const ofRow = (name: string) => told.rows.find(({ row }) => row === name);
+    expect(ofRow('GET /carts/{id}')?.verdict).toBe('safe');
+    expect(ofRow('POST /orders')?.text).toContain('the row is observed so since then');
+  });
+
+  it('the memory store counts since the start of the process, and says so', async () => {
+    let nowMs = Date.now();
+    const one = replica({ store: undefined, now: () => nowMs });
+    await one.rollout.start();
+    note(one, { ...missing, route: '/enforced' });
+    expect((await report(one)).why).toBe('the memory store counts since the start of the process');
+    nowMs += 8 * dayMs;
+    const later = reportRollout(combineStates([await one.rollout.state()]), rows, false, nowMs);
+    expect(later.rows.find(({ row }) => row === 'POST /orders')?.verdict).toBe('safe');
+    await one.rollout.close();
+  });
+
+  it('a worker that did not answer is told', async () => {
+    const one = replica();
+    await one.rollout.flush();
+    await age();
+    const counting = combineStates([await one.rollout.state()], 1);
+    expect(reportRollout(counting, rows, false, Date.now()).rows[0]?.text).toContain('1 of the workers');
+  });
+});
+
+describe('bounds', () => {
+  it('100,000 invented clients and paths stay within them, in memory and in the store', async () => {
+    const one = replica();
+    await one.rollout.flush();
+    for (let i = 0; i < 100_000; i++) {
+      note(one, {
+        ...missing,
+        userAgent: `invented/${i} ${'x'.repeat(500)}`,
+        address: `2001:db8::${i.toString(16)}`,
+        route: i % 2 === 0 ? '/carts/{id}' : `/invented/${i}`,
+      });
+    }
+    await one.rollout.flush();
+    const keys = (await redis.command('KEYS', `${prefix}:*`)) as string[];
+    expect(keys.length).toBeLessThanOrEqual(bounds.entries + 4);
+    for (const key of keys) expect(await redis.command('PTTL', key)).toBeGreaterThan(0);
+    const entry = `${meta()}:entry:observed access-token-missing GET /carts/{id}`;
+    expect(await redis.command('HLEN', entry)).toBeLessThan(bounds.clients + 20);
+    const bytes = await Promise.all(keys.map((key) => redis.command('MEMORY', 'USAGE', key)));
+    expect(bytes.reduce((sum: number, one) => sum + Number(one), 0)).toBeLessThan(2 * 1024 * 1024);
+    const row = await rowOf('GET /carts/{id}', one);
+    expect(row).toMatchObject({ wouldBeRefused: 50_000 });
+    expect(row?.reasons[0]?.clients).toMatchObject({ count: bounds.clients, areMore: true });
+  }, 60_000);
+
+  it('clients: off keeps nothing of them, named keeps who they are', async () => {
+    const [off, named] = [replica({ clients: 'off' }), replica({ clients: 'named' })];
+    note(off, { ...missing, userAgent: 'secret-app' });
+    await off.rollout.flush();
+    const entry = `${meta()}:entry:observed access-token-missing GET /carts/{id}`;
+    expect(JSON.stringify(await redis.command('HGETALL', entry))).not.toContain('secret-app');
+    note(named, { observed: 'if-match-missing', subject: 'DE--21' });
+    await named.rollout.flush();
+    const row = await rowOf('GET /carts/{id}', named);
+    const ofSubject = row?.reasons.find(({ reason }) => reason === 'if-match-missing');
+    expect(ofSubject?.clients.named[0]?.client).toBe('subject DE--21');
+  });
+});
+
+describe('Redis away', () => {
+  it('is counted on, written when it is back; what is shown says so', async () => {
+    const own = await startRedis({ settings: {} });
+    const connection = await connect(own.url, 500);
+    const one = replica({ store: { redis: connection, prefix } });
+    await one.rollout.flush();
+    own.process?.pause();
+    try {
+      note(one, missing);
+      await one.rollout.flush();
+      note(one, missing);
+      const told = await report(one);
+      expect(told.problems.join()).toContain('the store cannot be read');
+      expect(told.rows.find(({ row }) => row === 'POST /orders')?.verdict).toBe('not-known');
+      expect(told.rows.map(({ wouldBeRefused }) => wouldBeRefused)).toContain(2);
+    } finally {
+      own.process?.resume();
+    }
+    await expect
+      .poll(
+        async () => {
+          await one.rollout.flush();
+          const { problems, rows: all } = await report(one);
+          return [problems.length, all.find(({ row }) => row === 'GET /carts/{id}')?.wouldBeRefused];
+        },
+        { timeout: 30_000 },
+      )
+      .toEqual([0, 2]);
+    await one.rollout.close();
+    await connection.close();
+    await own.close();
+  }, 60_000);
+});
