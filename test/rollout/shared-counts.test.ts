@@ -299,6 +299,16 @@ describe('bounds', () => {
     expect(row?.reasons[0]?.clients).toMatchObject({ count: bounds.clients, areMore: true });
   }, 60_000);
 
+  it('what two replicas count is beyond the bound together: the counts are not whole any more', async () => {
+    const both = [replica(), replica()];
+    for (const [i, one] of both.entries()) {
+      for (let n = 0; n < bounds.entries * 0.6; n++) note(one, { ...missing, route: `/invented/${i}/${n}` });
+      await one.rollout.flush();
+    }
+    const why = String(await redis.command('HGET', meta(), 'why'));
+    expect(why).toBe('there are more rows and reasons than are kept');
+  });
+
   it('clients: off keeps nothing of them, named keeps who they are', async () => {
     const [off, named] = [replica({ clients: 'off' }), replica({ clients: 'named' })];
     note(off, { ...missing, userAgent: 'secret-app' });
