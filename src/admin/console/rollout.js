@@ -1,115 +1,85 @@
-import { byId, el, showOnce } from './dom.js';
+import { byId, cut, el, showOnce } from './dom.js';
 import { addressOf } from './router.js';
-import { ago, count, fullTime, plural, span } from './words.js';
+import { ago, fullTime, plural } from './words.js';
 
-/** What to do about a would-be refusal, so that enforcing it harms nobody. */
-const nextSteps = {
-  'access-token-missing':
-    'Clients call this without signing in. If they may, take the row off the list; if they should not, give them a token before you enforce.',
-  'access-token-invalid':
-    'Their tokens are expired or of another issuer. Look at the word in brackets of a decision: one client to mend, or a setting of auth.',
-  'insufficient-scope':
-    'Their tokens lack a scope of the row. Give it to the client, or take it off the row.',
-  'if-match-missing':
-    'These clients change the resource without its tag. They have to send If-Match before you enforce.',
-  'if-match-invalid':
-    'These changes would have overwritten a newer state: refusing them is what this is for.',
-  'refresh-token-invalid':
-    'A used or revoked token came again. A client that keeps the old one has to be mended first.',
-  'token-request-not-plain': 'Send token requests as plain JSON or form before you enforce.',
+/** Status of the card, and what is said first, for each verdict of the report. */
+const verdicts = {
+  refuses: { status: 'limping', sentence: 'Not safe to enforce: somebody would be refused.' },
+  'not-known': { status: 'notice', sentence: 'Not known yet whether it is safe to enforce.' },
+  safe: { status: 'ok', sentence: 'Safe to enforce: 0 would-be refusals for seven days.' },
+  enforced: { status: 'ok', sentence: 'Everything is enforced.' },
 };
-const otherStep = 'Look at the requests, and mend the client or the row.';
 
-/** Is it safe to enforce? Who would be refused, where, since when, and what to do about each. */
+/** Is it safe to enforce? Who would be refused, where, since when, and what to do about each: `GET /api/rollout` in words. */
 export function startRollOut(api) {
   return {
     show() {},
-    async refresh(state) {
-      const entries = await readEntries(api);
-      const { status, sentence, more } = judge(state, entries);
+    async refresh() {
+      const report = await api.get('api/rollout').catch((fault) => {
+        if (fault.status !== 404) throw fault;
+        return undefined;
+      });
+      const { status, sentence, more } = report === undefined ? switchedOff : sentenceOf(report);
       const card = byId('roll-out-sentence');
       card.dataset.status = status;
       showOnce(card, sentence + more, () => [
         el('p', { class: 'say' }, sentence),
         el('p', { class: 'quiet' }, more),
       ]);
-      showOnce(byId('roll-out-list'), JSON.stringify([entries, Math.floor(state.nowMs / 10_000)]), () =>
-        entries.map((entry) => entryItem(entry, state)),
+      const rows = report?.rows ?? [];
+      const minute = Math.floor((report?.nowMs ?? 0) / 10_000);
+      showOnce(byId('roll-out-list'), JSON.stringify([rows, minute]), () =>
+        rows.flatMap((row) => itemsOf(row, report.nowMs)),
       );
     },
   };
 }
 
-/**
- * One entry for each row and reason, those with most requests first: `{ method, template, reason, requests, clients,
- * sinceMs, lastSeenMs }`. What the counters of this process do not know is undefined.
- */
-async function readEntries(api) {
-  const [{ rows }, kept] = await Promise.all([
-    api.get('api/rows'),
-    api.get('api/decisions/search?outcome=observed&limit=200'),
-  ]);
-  const counted = rows.flatMap(({ method, template, observed, lastSeenMs }) =>
-    Object.entries(observed).map(([reason, requests]) => {
-      const seen = kept.decisions.filter((one) => one.route === template && one.observed === reason);
-      return {
-        method,
-        template,
-        reason,
-        requests,
-        clients: new Set(seen.map(({ clientAddress }) => clientAddress)).size || undefined,
-        sinceMs: seen.at(-1)?.atMs,
-        lastSeenMs: seen[0]?.atMs ?? lastSeenMs,
-      };
-    }),
-  );
-  return counted.sort((a, b) => b.requests - a.requests);
+const switchedOff = {
+  status: 'notice',
+  sentence: 'Nothing is counted: rollout is false.',
+  more: 'Take that line out of the configuration to see who would be refused.',
+};
+
+function sentenceOf({ verdict, text, wholeSinceMs, why, problems }) {
+  const { status, sentence } = verdicts[verdict];
+  const whole =
+    wholeSinceMs === null ? '' : ` Counted without a gap since ${fullTime(wholeSinceMs)} (${why}).`;
+  const troubles = problems.map((problem) => ` ${problem}.`).join('');
+  return { status, sentence, more: `${text[0].toUpperCase()}${text.slice(1)}.${whole}${troubles}` };
 }
 
-function judge({ mode, list, startedMs, nowMs, total }, entries) {
-  const isWhole = mode === 'observe';
-  const upFor = span(nowMs - startedMs);
-  if (!isWhole && list.observing === 0) {
-    return {
-      status: 'ok',
-      sentence: `Everything is enforced: ${plural(list.rows, 'row')}.`,
-      more: 'To try out a row first, set observe: true on it; to try out everything, mode: observe.',
-    };
+/** A card for each reason for which somebody would be refused; one for a row of which there is only its verdict. */
+function itemsOf({ row, verdict, text, reasons }, nowMs) {
+  const observed = reasons.filter(({ kind }) => kind === 'observed');
+  if (verdict !== 'refuses' || observed.length === 0) {
+    return [card(row, verdict === 'not-known' ? 'notice' : 'ok', el('p', {}, text))];
   }
-  const what = isWhole
-    ? 'Nothing is enforced'
-    : `${plural(list.observing, 'row')} of ${count(list.rows)} not enforced`;
-  const wouldBe = Object.values(total.observed).reduce((a, b) => a + b, 0);
-  if (wouldBe === 0) {
-    const enough = nowMs - startedMs > 7 * 86_400_000;
-    return {
-      status: enough ? 'ok' : 'notice',
-      sentence: `${what}. 0 would-be refusals in ${upFor}.`,
-      more: enough
-        ? 'Nobody would have been refused for seven days or more: it is safe to enforce.'
-        : 'Nobody would have been refused so far. Wait until every client has been seen, a week is usual.',
-    };
-  }
-  return {
-    status: 'limping',
-    sentence: `${what}. ${plural(wouldBe, 'request')} would have been refused in ${upFor}.`,
-    more: `${plural(entries.length, 'pair')} of row and reason, below. Each says what to do before it is enforced.`,
-  };
+  return observed.map((reason) => reasonItem(row, reason, nowMs));
 }
 
-function entryItem({ method, template, reason, requests, clients, sinceMs, lastSeenMs }, { nowMs }) {
+function reasonItem(row, { reason, requests, clients, sinceMs, lastSeenMs, days, next, more }, nowMs) {
   const facts = [
     plural(requests, 'request'),
-    clients !== undefined && `of ${plural(clients, 'client')} in the decisions that are kept`,
-    sinceMs !== undefined && `first kept ${fullTime(sinceMs)}`,
-    lastSeenMs !== null && `last ${ago(lastSeenMs, nowMs)}`,
-  ].filter(Boolean);
-  return el(
-    'li',
-    { class: 'card concern', 'data-status': 'notice' },
-    el('h3', {}, `${method} ${template}: ${reason}`),
+    `of ${clients.areMore ? 'more than ' : ''}${plural(clients.count, 'client')}`,
+    `since ${fullTime(sinceMs)}`,
+    `last ${ago(lastSeenMs, nowMs)}`,
+  ];
+  const named = clients.named.map(({ client, userAgent, requests: of }) =>
+    el(
+      'li',
+      {},
+      `${cut(userAgent === '' ? 'no User-Agent' : userAgent)}, ${client}: ${plural(of, 'request')}`,
+    ),
+  );
+  const [, template = row] = row.split(' ');
+  return card(
+    `${row}: ${reason}`,
+    'notice',
     el('p', {}, facts.join(', ')),
-    el('p', {}, el('b', {}, 'Next: '), nextSteps[reason] ?? otherStep),
+    el('p', {}, `Requests a day, the last seven days: ${days.join(', ')} (today)`),
+    el('ul', {}, ...named),
+    el('p', {}, el('b', {}, 'Next: '), `${next} (${more})`),
     el(
       'p',
       {},
@@ -120,4 +90,8 @@ function entryItem({ method, template, reason, requests, clients, sinceMs, lastS
       ),
     ),
   );
+}
+
+function card(title, status, ...content) {
+  return el('li', { class: 'card concern', 'data-status': status }, el('h3', {}, title), ...content);
 }
