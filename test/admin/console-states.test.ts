@@ -136,6 +136,18 @@ describe('the first screen', () => {
       expect(await concern.textContent()).toMatch(/Next: .{30}/);
       expect(await concern.locator('a').getAttribute('href')).toMatch(/^#\/(requests|list|system|roll-out)/);
     }
+    if (name === 'observe') {
+      await show(page, 'roll-out');
+      expect(await page.locator('#roll-out-sentence').textContent()).toMatch(
+        /^Not safe to enforce: somebody would be refused\..* 2 would refuse somebody, \d+ not known yet\. Counted without a gap since/,
+      );
+      const refused = page.locator('#roll-out-list li', { hasText: 'access-token-invalid' }).first();
+      await expect
+        .poll(() => refused.textContent())
+        .toMatch(/: access-token-invalid12 requests, of 1 client, since/);
+      expect(await refused.textContent()).toMatch(/the last seven days: 0, 0, 0, 0, 0, 0, 12 \(today\)/);
+      await show(page, 'now');
+    }
     await page.waitForTimeout(300);
     // Every view where nothing is wrong and where most is; elsewhere the first one is what differs.
     const isWhole = pictures !== undefined || name === 'healthy' || name === 'Redis down';

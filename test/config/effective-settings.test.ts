@@ -67,6 +67,7 @@ describe('the configuration for people', () => {
     );
     const unmarked = sounds.filter(([, { secret }]) => secret === undefined).map(([name]) => name);
     const named: Readonly<Record<string, string>> = {
+      'cors.credentials': 'yes or no',
       'refreshTokens.endpoints.fields.accessToken': 'the name of a field',
       'refreshTokens.endpoints.fields.refreshToken': 'the name of a field',
     };
