@@ -21,24 +21,32 @@ const mostGrowth = 6;
 /** Where the growing begins: short enough that the square of it is no more than a second. */
 const firstLength = 16_384;
 const repetitions = 5;
+/** Milliseconds after which a text is not tried again, nor one of four times its length. */
+const hopelessMs = 500;
 
 /**
  * Undefined: the cost grows as the text does, and others wait no longer for it than is promised. Otherwise what it did.
- * The short text is read only when the long one cost so much that the two have to be compared.
+ * The short text is read only when the long one cost so much that the two have to be compared. One step may cost more than
+ * the lengths tell, where a list no longer fits into the young generation; what grows as a square does so at the next one, too.
  */
 export async function findFault(reader: Reader, kind: TextKind): Promise<string | undefined> {
   let length = reader.start ?? Math.min(firstLength, reader.limit / 4);
+  let wasTooMuch = false;
   while (length < reader.limit) {
     const next = Math.min(length * 4, reader.limit);
     const long = kind.make(next);
     const cost = await cpuMs(reader, long);
+    let isFault = false;
     if (isDear(cost) || isTooLong(reader, cost)) {
       const [least, most] = await leastOf(reader, kind.make(length), long, cost);
-      if (isTooMuch(reader, least, most)) {
+      isFault = isTooMuch(reader, least, most);
+      const isCertain = wasTooMuch || next === reader.limit || most > hopelessMs || isTooLong(reader, most);
+      if (isFault && isCertain) {
         const costs = `${least.toFixed(2)} ms at ${Math.round(length)}, ${most.toFixed(1)} ms at ${Math.round(next)}`;
         return `${reader.name}, ${kind.name}: ${costs} (at most ${yardstickMs.toFixed(0)})`;
       }
     }
+    wasTooMuch = isFault;
     length = next;
   }
   return undefined;
@@ -87,7 +95,7 @@ async function leastOf(
 ): Promise<readonly [number, number]> {
   let least = await cpuMs(reader, short);
   let most = first;
-  for (let i = 0; i < repetitions && isTooMuch(reader, least, most) && most <= 2000; i++) {
+  for (let i = 0; i < repetitions && isTooMuch(reader, least, most) && most <= hopelessMs; i++) {
     least = Math.min(least, await cpuMs(reader, short));
     most = Math.min(most, await cpuMs(reader, long));
   }
