@@ -21,32 +21,29 @@ const mostGrowth = 6;
 /** Where the growing begins: short enough that the square of it is no more than a second. */
 const firstLength = 16_384;
 const repetitions = 5;
-/** Milliseconds after which a text is not tried again, nor one of four times its length. */
+/** Milliseconds after which a text is not tried again. */
 const hopelessMs = 500;
 
 /**
  * Undefined: the cost grows as the text does, and others wait no longer for it than is promised. Otherwise what it did.
  * The short text is read only when the long one cost so much that the two have to be compared. One step may cost more than
- * the lengths tell, where a list no longer fits into the young generation; what grows as a square does so at the next one, too.
+ * the lengths tell, where a list no longer fits into the young generation; what grows as a square does so in both its halves.
  */
 export async function findFault(reader: Reader, kind: TextKind): Promise<string | undefined> {
   let length = reader.start ?? Math.min(firstLength, reader.limit / 4);
-  let wasTooMuch = false;
   while (length < reader.limit) {
     const next = Math.min(length * 4, reader.limit);
     const long = kind.make(next);
     const cost = await cpuMs(reader, long);
-    let isFault = false;
     if (isDear(cost) || isTooLong(reader, cost)) {
       const [least, most] = await leastOf(reader, kind.make(length), long, cost);
-      isFault = isTooMuch(reader, least, most);
-      const isCertain = wasTooMuch || next === reader.limit || most > hopelessMs || isTooLong(reader, most);
-      if (isFault && isCertain) {
+      const middle = kind.make(Math.sqrt(length * next));
+      const growsAlike = async () => growsInHalves(least, await leastCost(reader, middle), most);
+      if (isTooLong(reader, most) || (isTooMuch(reader, least, most) && (await growsAlike()))) {
         const costs = `${least.toFixed(2)} ms at ${Math.round(length)}, ${most.toFixed(1)} ms at ${Math.round(next)}`;
         return `${reader.name}, ${kind.name}: ${costs} (at most ${yardstickMs.toFixed(0)})`;
       }
     }
-    wasTooMuch = isFault;
     length = next;
   }
   return undefined;
@@ -100,6 +97,18 @@ async function leastOf(
     most = Math.min(most, await cpuMs(reader, long));
   }
   return [least, most];
+}
+
+/** Half a step may cost the root of `mostGrowth` times as much. */
+function growsInHalves(before: number, middle: number, after: number): boolean {
+  const most = Math.sqrt(mostGrowth);
+  return after > hopelessMs || (middle > most * before && after > most * middle);
+}
+
+async function leastCost(reader: Reader, text: string): Promise<number> {
+  let least = Infinity;
+  for (let i = 0; i < repetitions; i++) least = Math.min(least, await cpuMs(reader, text));
+  return least;
 }
 
 /** Of this process, whatever else the machine does. */
