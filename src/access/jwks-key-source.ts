@@ -30,7 +30,7 @@ export interface JwksKeySourceOptions {
   readonly refreshMs?: number;
   /** Of the document. Default 256 KiB. */
   readonly maxBytes?: number;
-  /** Requests that may wait for a fetch at one time; others are told to come again. Default 256. */
+  /** Requests that may wait for a fetch at one time; others are answered 503. Default 256. */
   readonly maxWaiting?: number;
   /** Called after each fetch, with why it failed. Must not throw. */
   readonly onLoad?: (error: JwksError | undefined) => void;

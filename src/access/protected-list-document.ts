@@ -85,7 +85,7 @@ function readGroups({ key, value }: Pair, source: ListSource, problems: Problem[
     if (!isSeq(pair.value) || pair.value.items.length === 0) {
       const fault = isAlias(pair.value)
         ? aliasProblem
-        : 'a group is a list of rows, at least one, each behind "- "';
+        : 'a group is a list of rows, at least one, each after "- "';
       complain(offsetOf(pair.value, offset), fault);
       return [];
     }

@@ -85,7 +85,7 @@ function changeOf(before: ProtectedResource, after: ProtectedResource | undefine
  *   only when the list knows its members at all
  * - an open GET of a member that PATCH, PUT or DELETE protects
  * - one of PATCH and DELETE open where the other one is protected
- * - a row whose form (with an id behind it, without its version, with a format suffix) has a row of its own that asks
+ * - a row whose form (with an id after it, without its version, with a format suffix) has a row of its own that asks
  *   for something else: to a shop that reads paths so, both are one
  * - the first row with ANY, which OPTIONS passes
  */
@@ -147,7 +147,7 @@ function differenceOf(
   return `${place} asks for something else, and may be the same to the shop (as ${resourceId(form)})`;
 }
 
-/** What a shop may take for the row's path: an id behind its name, no version in front, a format behind it. */
+/** What a shop may take for the row's path: an id after its name, no version in front, a format suffix. */
 function formsOf({ method, template }: ProtectedResource): Form[] {
   if (template.endsWith('**') || template === '/') return [];
   const [first = '', ...rest] = template.slice(1).split('/');

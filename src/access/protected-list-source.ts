@@ -68,7 +68,7 @@ export function textOf(node: unknown): { readonly text: string } | { readonly pr
   if (node.comment && /^\S/.test(node.comment) && node.type === 'PLAIN') {
     return { problem: 'the text ends before "#": a comment is written "# …", and a path has no "#"' };
   }
-  // An anchor is of no use without an alias; behind `- ` it is more likely a text that begins with &.
+  // An anchor is of no use without an alias; after `- ` it is more likely a text that begins with &.
   if (node.anchor !== undefined)
     return { problem: 'anchors are not allowed; put quotes around a text that begins with &' };
   return { text: node.value };

@@ -21,7 +21,7 @@ interface WatchedListOptions {
   readonly file: string;
   /** What `loadConfig` validated. */
   readonly text: string;
-  /** Whether the file is watched; a worker is told instead, so that all of them have one list. Default: true. */
+  /** Whether the file is watched; a worker gets it from its primary, so that all of them have one list. Default: true. */
   readonly isWatched?: boolean;
   /** Called with each content that differed from the one before, good or not. */
   readonly onContent?: (content: FileBytes) => void;
@@ -138,7 +138,7 @@ export class WatchedList implements Component {
     );
   }
 
-  /** A worker's primary has told it to people already. */
+  /** A worker's primary has logged it already. */
   get #isReported(): boolean {
     return this.#options.isWatched !== false;
   }
@@ -167,7 +167,7 @@ export class WatchedList implements Component {
     ];
   }
 
-  /** Edits of the list, counted once: by who follows its file, not by each worker that is told. */
+  /** Edits of the list, counted once: by who follows its file, not by each worker that gets it. */
   #counters(): MetricSpec[] {
     const { reloads } = this;
     return [

@@ -68,7 +68,7 @@ const backlog = 100;
 
 /**
  * `GET /api/decisions`: server-sent events, `decision` with a decision and `skipped` with a number. `?after=SEQ` goes
- * on behind one that was seen. Requests never wait for a console: they only write into the ring, from which a timer
+ * on after one that was seen. Requests never wait for a console: they only write into the ring, from which a timer
  * reads while somebody watches, and a console that takes nothing is given nothing.
  */
 export function createDecisionsEndpoint(options: DecisionsOptions): StreamEndpoint {

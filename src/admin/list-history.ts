@@ -26,7 +26,7 @@ export interface ListHistoryOptions {
   readonly compare?: typeof checkListInThread;
 }
 
-/** Edits that are kept, rows of each that are told, and rows of each that are logged. */
+/** Edits that are kept, rows of each that are reported, and rows of each that are logged. */
 const maxEdits = 50;
 const maxTold = 100;
 const maxLogged = 500;
@@ -64,7 +64,7 @@ export class ListHistory {
     return this.#edits;
   }
 
-  /** A text took effect in place of another. Resolves when it is told; never rejects. */
+  /** A text took effect in place of another. Resolves when it is recorded; never rejects. */
   take(before: string, after: string): Promise<void> {
     const atMs = this.#options.now();
     this.#comparing = this.#comparing

@@ -8,7 +8,7 @@ import type { ExchangeRecord } from '../telemetry/exchange-record.ts';
  */
 export type RejectionKind = 'refusal' | 'outage' | 'answer';
 
-/** Every name stands here, so that a new one has to be told apart before it compiles. */
+/** Every name stands here, so that a new one has to be classified before it compiles. */
 const rejectionKinds: Readonly<Record<RejectionName, RejectionKind>> = {
   'bad-request': 'refusal',
   'bad-request-target': 'refusal',

@@ -128,7 +128,7 @@ const unknownChange =
 /** Ends of cold starts that are this close are one end, heard over connections of different speed. */
 const sameEndMs = 1_000;
 
-/** Why a new store hands out nothing, told once, however many hear of it. */
+/** Why a new store hands out nothing, reported once, however many hear of it. */
 class ColdStart {
   why = 'it was not reached before';
   isStoreReached = false;
@@ -157,14 +157,14 @@ class ColdStart {
     if (coldStartMs > 0) this.#tell(coldStartMs);
   }
 
-  /** A script met other data before anybody was told why: of a Cluster, or before Redis's state was looked at. */
+  /** A script met other data before anybody learned why: of a Cluster, or before Redis's state was looked at. */
   onUnexplained(coldStartMs: number): void {
     if (this.#isWarming) return;
     this.why = unknownChange;
     this.#tell(coldStartMs);
   }
 
-  /** Several connections hear of one failover: a cold start is told once, one that ends later is another. */
+  /** Several connections hear of one failover: a cold start is reported once, one that ends later is another. */
   #tell(coldStartMs: number): void {
     const untilMs = performance.now() + coldStartMs;
     if (untilMs < this.#toldUntilMs + sameEndMs) return;

@@ -115,7 +115,7 @@ function describeResolver({ urlResolver }: Config, refusals: Refusals): [string,
   const mediaType = isContract ? errorMediaTypes.jsonapi : 'application/json';
   const operation = {
     tags: ['url-resolver'],
-    summary: 'The resource behind the path of a storefront page',
+    summary: 'The resource of a storefront page, by its path',
     parameters: [
       { name: 'url', in: 'query', required: true, schema: text, description: 'Path of the page.' },
       { name: 'Accept-Language', in: 'header', schema: text, description: 'Locale.' },

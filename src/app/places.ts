@@ -8,7 +8,7 @@ import { questionConnections } from './upstream.ts';
 
 /** Descriptors for Redis, files, pipes, the event loop itself, and the admin port with its connections. */
 const ownDescriptors = 96;
-/** Connections that one process takes unless it is told: what they cost in memory is then some hundred MiB. */
+/** Connections that one process takes by default: what they cost in memory is then some hundred MiB. */
 const mostByDefault = 10_000;
 /** A limit of open files below this is an oversight, or an old default. */
 const fewDescriptors = 1_024;

@@ -38,7 +38,7 @@ export interface PublicPort extends Pick<Listener, 'listen' | 'useCertificate' |
   readonly components: readonly Component[];
 }
 
-/** The listener, with the pipeline behind it for requests, and another one for WebSocket handshakes. */
+/** The listener, with one pipeline for requests, and another one for WebSocket handshakes. */
 export function createPublicPort(input: PublicPortInput): PublicPort {
   const { config, tls, log } = input;
   const { listen, limits } = config;

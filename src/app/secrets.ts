@@ -73,7 +73,7 @@ export function secretsOf({ config, files }: Pick<Loaded, 'config' | 'files'>): 
 
 /**
  * Follows the certificate's files and every file that `${file:…}` names. A change is checked as at start, all of it, and
- * is in force whole or not at all. What only a restart can change is told.
+ * is in force whole or not at all. What only a restart can change is reported.
  */
 export function watchSecrets(loaded: Loaded, onChange: (secrets: Secrets) => void, log: Log) {
   const known = new Map(loaded.secretFiles);

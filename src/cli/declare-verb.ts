@@ -7,7 +7,7 @@ export const configFile = new Option(
 export const listFile = new Option('--list <file>', 'a list file, instead of the one of the configuration');
 export const json = new Option('--json', 'print JSON instead of text');
 
-/** For an option that may stand several times; unlike commander's own lists it leaves the arguments behind it alone. */
+/** For an option that may stand several times; unlike commander's own lists it leaves the arguments after it alone. */
 export function collect(value: string, before: readonly string[] = []): string[] {
   return [...before, value];
 }

@@ -65,7 +65,7 @@ export async function runInit(options: InitOptions, io: CommandIo = processIo): 
 
   const shop = await findOut({ ...options, keys: await keysFrom(options.keys, io.cwd, folder) });
   await mkdir(folder, { recursive: true });
-  // The list first: a document that cannot be read leaves no half of a configuration behind.
+  // The list first: a document that cannot be read leaves no half of a configuration.
   if (options.openapi !== undefined) {
     const code = await runProtectedImport(
       options.openapi,
@@ -215,7 +215,7 @@ function configText(
     : text + otherShop(prefix);
 }
 
-/** What the shop told, in words. */
+/** What the shop's answers say, in words. */
 function findings({ address, facts, keys, secret, algorithms, prefix }: Shop): string[] {
   if (address === undefined || facts === undefined) return [];
   if (facts.fault !== undefined) {

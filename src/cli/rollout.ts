@@ -105,7 +105,7 @@ async function readLogs(
   return reportRollout(counted.counting(), rows, isObserving, counted.lastMs);
 }
 
-/** Progress is told so often. */
+/** Progress is printed so often. */
 const tellEveryMs = 2_000;
 /** A line of ours is shorter; more is passed over without being kept. */
 const longestLine = 65_536;
@@ -134,7 +134,7 @@ class LogCounts {
   requests = 0;
   readonly #counts = new RolloutCounts(90 * 86_400_000);
   #broken = 0;
-  /** Refusals that were told of in one line, without row or client. */
+  /** Refusals that were counted in one line, without row or client. */
   #untold = 0;
   #firstMs = Number.POSITIVE_INFINITY;
   /** Time of the newest line, which the report takes for now. */
@@ -177,7 +177,7 @@ class LogCounts {
   }
 
   counting(): Counting {
-    const told = [
+    const missing = [
       `${this.requests} requests were read, from ${toText(this.#firstMs)} to ${toText(this.lastMs)}`,
       this.#broken > 0 && `${this.#broken} lines cannot be read`,
       this.#untold > 0 && `${this.#untold} refusals were not logged one by one`,
@@ -187,7 +187,7 @@ class LogCounts {
       entries: this.#counts.entries(),
       wholeSinceMs: null,
       why: '',
-      problems: [`a log does not tell what is missing of it (${told.join('; ')})`],
+      problems: [`a log does not tell what is missing of it (${missing.join('; ')})`],
       rowSinceMs: () => undefined,
     };
   }

@@ -28,7 +28,7 @@ export interface WorkerStart {
 export interface WorkerCalls {
   /** Resolves to the public URL once requests are served. */
   start(start: WorkerStart): Promise<string>;
-  /** Drains; the process ends behind it. */
+  /** Drains; then the process ends. */
   stop(graceMs: number | undefined): void;
   /** Answered by whoever's event loop turns. */
   ping(): true;

@@ -24,7 +24,7 @@ interface PrimaryInput {
   readonly explain: Explain | undefined;
 }
 
-/** Behind the grace: a worker drains for 30 s at most, and closes its clients. */
+/** After the grace: a worker drains for 30 s at most, and closes its clients. */
 const stopWithinMs = 40_000;
 
 /**

@@ -8,7 +8,7 @@ export interface Running {
   close(graceMs?: number): Promise<void>;
 }
 
-/** A drain takes 30 s and its grace; behind a fault of its own it must end too. */
+/** A drain takes 30 s and its grace; after a fault of its own it must end too. */
 const crashLimitMs = 45_000;
 
 /** Resolves to the exit code once a signal, or a fault that nobody caught, has led to a drain. */
@@ -36,7 +36,7 @@ export function untilStopped(running: Running, log: Log): Promise<number> {
       log.info({ event: 'reload' }, 'SIGHUP: looking at lists and keys');
       running.reload().catch((fault) => log.error({ event: 'fault', err: fault }, 'a reload met a fault'));
     });
-    // Node's state is unknown behind such a fault: finish what is in flight, never go on.
+    // Node's state is unknown after such a fault: finish what is in flight, never go on.
     process.on('uncaughtException', (fault, origin) => {
       log.fatal({ event: 'crash', origin, err: fault }, 'a fault that nobody caught');
       setTimeout(() => process.exit(1), crashLimitMs).unref();

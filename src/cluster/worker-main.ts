@@ -1,14 +1,14 @@
-/** A worker: what `serve` does in one process, told by its primary when and with what. */
+/** A worker: what `serve` does in one process, when and with what its primary says. */
 import { type App, createApp } from '../app.ts';
 import type { ExchangeRecord } from '../telemetry/exchange-record.ts';
 import { createLog, type Log } from '../telemetry/log.ts';
 import { type Channel, createChannel, type Line, type WorkerCalls, type WorkerStart } from './channel.ts';
 import { watchEventLoop } from './event-loop-watch.ts';
 
-/** Longest that a worker may take to end behind a fault of its own. */
+/** Longest that a worker may take to end after a fault of its own. */
 const crashLimitMs = 45_000;
 
-/** Serves as the primary says. It ends by itself only behind a fault, or when the primary is gone. */
+/** Serves as the primary says. It ends by itself only after a fault, or when the primary is gone. */
 function runWorker(): void {
   let app: App | undefined;
   const { promise: ready, resolve: becomeReady } = Promise.withResolvers<App>();
@@ -37,7 +37,7 @@ function runWorker(): void {
     },
     ping: () => true,
     reload: () => started().reload(),
-    // A change that is told while this one starts must not be lost.
+    // A change that comes while this one starts must not be lost.
     list: async (content) => (await ready).applyList(content),
     secrets: async (secrets) => (await ready).applySecrets(secrets),
     health: () => started().status.health(),
@@ -65,7 +65,7 @@ async function createWorkerApp(start: WorkerStart, log: Log, channel: Channel): 
   return app;
 }
 
-/** Node's state is unknown behind such a fault: what is in flight is finished, and another worker takes the place. */
+/** Node's state is unknown after such a fault: what is in flight is finished, and another worker takes the place. */
 function stopOnFault(app: App, log: Log, channel: Channel): void {
   let isFailing = false;
   process.on('uncaughtException', (fault, origin) => {

@@ -80,7 +80,7 @@ interface ReadNamedFiles {
 
 /**
  * Reads and checks the files that a configuration names; relative names start at the configuration file. `textAt`: how
- * a setting stands there. A name that cannot be read may be a secret in the wrong place: it is told as it stands.
+ * a setting stands there. A name that cannot be read may be a secret in the wrong place: it is reported as it stands.
  */
 export async function readNamedFiles(
   config: PartialConfig,
@@ -94,8 +94,8 @@ export async function readNamedFiles(
       const file = { role, path, name: path === value ? value : join(dirname(configFile.name), value) };
       const result = await validateFile(file, config, validators);
       const standing = textAt(setting);
-      const told = standing?.includes('${') ? standing : file.name;
-      const fault = 'fault' in result ? [{ path: setting, text: `names ${told}: ${result.fault}` }] : [];
+      const shown = standing?.includes('${') ? standing : file.name;
+      const fault = 'fault' in result ? [{ path: setting, text: `names ${shown}: ${result.fault}` }] : [];
       const { text, problems = [] } = 'fault' in result ? {} : result;
       return { file: text === undefined ? file : { ...file, text }, fault, problems };
     }),
@@ -203,7 +203,7 @@ export interface Certificate {
 }
 
 const dayMs = 86_400_000;
-/** How long before its end a certificate is told of. */
+/** How long before its end a certificate is reported. */
 const noticeDays = 14;
 
 /** Why a certificate chain and a private key cannot be used; undefined when they can. Never a part of the key. */
@@ -229,7 +229,7 @@ export function certificateEndMs({ cert }: Pick<Certificate, 'cert'>): number {
   }
 }
 
-/** What is to be told of a certificate that ends within two weeks, or has ended: clients then refuse it. */
+/** The problem of a certificate that ends within two weeks, or has ended: clients then refuse it. */
 export function certificateNotice(endMs: number, nowMs: number): string | undefined {
   const days = Math.floor((endMs - nowMs) / dayMs);
   if (!(days < noticeDays)) return undefined;

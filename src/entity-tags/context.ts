@@ -14,9 +14,9 @@ export type EntityTagEvent =
   | 'untagged' // a read that no tag may be given for (a change in between, a cold start, an unknown write)
   | 'untracked-too-large' // passed through: too large, endless or stalling
   | 'untracked-content' // not JSON, or a content coding that we cannot undo
-  | 'untracked-aged' // `Age` above 0: a cache behind us, which writes do not reach
+  | 'untracked-aged' // `Age` above 0: a cache between us and the shop, which writes do not reach
   | 'untracked-stranger' // a collection that was read without a verified token
-  | 'replaced-state-read' // shows what an applied write has replaced: reads lag behind writes, or the write changed nothing
+  | 'replaced-state-read' // shows what an applied write has replaced: reads trail writes, or the write changed nothing
   | 'precondition-missing'
   | 'precondition-failed'
   | 'lenient-spelling'

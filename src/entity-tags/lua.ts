@@ -12,7 +12,7 @@ import { defineClaim, defineScript, type RedisScript } from '../redis/redis.ts';
  *
  * The identity of the data is the replication id, read inside the script: it changes with every restart and every
  * failover, at the very script that first meets the new primary. Redis propagates what a script writes, not the script.
- * Behind it stands the form of the records, 5: where two versions of this file share a store, each is new to the other,
+ * After it stands the form of the records, 5: where two versions of this file share a store, each is new to the other,
  * and nothing is handed out until one of them is gone.
  *
  * Beyond `protocol.ts`, whose clock is never set: somebody may set Redis's clock back. A marker from the future is

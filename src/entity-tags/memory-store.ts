@@ -22,7 +22,7 @@ const sweptFrom = 1_000;
 
 /**
  * Tags of one process: nothing survives it, and nothing is shared. No cold start, since leases of a process that ended
- * cannot be told from none: a kill in the middle of a write is the named limit of this store.
+ * cannot be distinguished from none: a kill in the middle of a write is the named limit of this store.
  */
 export class MemoryTagStore implements TagStore {
   readonly kind = 'memory';

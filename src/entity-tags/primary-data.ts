@@ -172,7 +172,7 @@ function closingQuote(octets: Buffer, from: number, until: number): number {
 const escapes = Buffer.from('"\\/bfnrt');
 const word = /^(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)$/;
 
-/** Index behind the number, `true`, `false` or `null` that begins at `start`. -1: it is none, or a longer number than anybody has. */
+/** Index after the number, `true`, `false` or `null` that begins at `start`. -1: it is none, or a longer number than anybody has. */
 function wordEnd(octets: Buffer, start: number): number {
   let end = start;
   while (isWordOctet(octets[end]) && end - start <= longestLeaf) end += 1;

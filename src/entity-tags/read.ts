@@ -172,7 +172,7 @@ async function tagOf(read: Read, fields: readonly string[], body: Buffer): Promi
   return { value: given.tag, isValidator: given.isUnchanged && memberId === undefined && !isHead };
 }
 
-/** RFC 9111 section 5.1: it lay in a cache behind us, where a write that came by here does not end it. */
+/** RFC 9111 section 5.1: it lay in a cache between us and the shop, where a write that came by here does not end it. */
 function isFromCache(fields: readonly string[]): boolean {
   return fieldValues(fields, 'age').some((age) => age.trim() !== '0');
 }

@@ -14,7 +14,7 @@ export interface TagStore {
    */
   readStampAt(key: ResourceKey, startedAt: number, earlier?: ReadStamp | null): ReadStamp | null;
   /**
-   * Whether the store told its clock within the last moments: only then is a stamp by time good enough for a read that
+   * Whether the store said its clock within the last moments: only then is a stamp by time good enough for a read that
    * follows a write at once. Else `lookUp` before the shop is asked.
    */
   hasHeard(key: ResourceKey): boolean;
@@ -31,7 +31,7 @@ export interface TagStore {
   end(key: ResourceKey, end: ClaimEnd): Eventually<string | null>;
   /** Begins the cold start of a new store, at a start or reconnect; resolves with the milliseconds that are left of it. */
   warmUp(): Promise<number>;
-  /** The rest of the cold start as the store last told it, in milliseconds; 0: none. */
+  /** The rest of the cold start as the store last said it, in milliseconds; 0: none. */
   coldStartLeftMs(): number;
   close(): Promise<void>;
 }
@@ -81,7 +81,7 @@ export interface ReadTag {
    * then may `If-None-Match` make a 304 of it: one tag stands for every variant, and the client may hold another.
    */
   readonly isUnchanged: boolean;
-  /** What was read is what an applied write has replaced: the shop's reads lag behind its writes, or nothing changed. */
+  /** What was read is what an applied write has replaced: the shop's reads trail its writes, or nothing changed. */
   readonly isReplaced: boolean;
 }
 

@@ -12,7 +12,7 @@ import { isMember } from './resources.ts';
 import type { ClaimAnswer, ResourceKey, WriteOutcome } from './tag-store.ts';
 
 /**
- * What an exchange says about the state behind it.
+ * What an exchange says about the resource's state.
  * - A complete 2xx is applied; 202 only promises it, 207 holds several results.
  * - A complete 4xx is refused; 408 is a time-out in disguise. The shop's own 412 or 428 shows that our idea of its tag
  *   was wrong: the tag goes, so that the next read learns the shop's anew, else nobody could ever write again.

@@ -5,7 +5,7 @@ export type Method = (typeof methods)[number];
 
 /**
  * The one request object: made once by `canonicaliseRequest`, then matched, keyed, authenticated and forwarded. No
- * step behind it looks at what came over the wire.
+ * later step looks at what came over the wire.
  */
 export interface CanonicalRequest {
   readonly method: Method;

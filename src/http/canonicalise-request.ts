@@ -76,7 +76,7 @@ export function canonicaliseRequest(
   };
 }
 
-/** Our own fields are set last, behind every removal, so that no nomination or repetition reaches them. */
+/** Our own fields are set last, after every removal, so that no nomination or repetition reaches them. */
 function buildFields(
   facts: FieldFacts,
   origin: Origin,

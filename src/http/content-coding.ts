@@ -32,7 +32,7 @@ const decodedHereBytes = 16_384;
 const expandedHereBytes = 65_536;
 
 /**
- * The octets behind one content coding (RFC 9110 section 8.4), at most `maxBytes` of them. Null: a coding that we do not
+ * The octets under one content coding (RFC 9110 section 8.4), at most `maxBytes` of them. Null: a coding that we do not
  * know (or several), a broken body, or a longer one.
  */
 export function decodeBody(
@@ -54,7 +54,7 @@ export function decodeBody(
 }
 
 /**
- * The octets behind all content codings of `fields`, at once. `too-long`: more than `maxBytes`, or more codings than
+ * The octets under all content codings of `fields`, at once. `too-long`: more than `maxBytes`, or more codings than
  * anybody needs; `unreadable`: an unknown coding, or a broken body.
  */
 export function decodeContent(

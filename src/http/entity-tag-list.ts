@@ -54,7 +54,7 @@ function parseLine(line: string, reading: TagReading, tags: EntityTag[]): boolea
   }
 }
 
-/** Reads one tag at `at`; the index behind it, or -1. */
+/** Reads one tag at `at`; the index after it, or -1. */
 function readTag(line: string, at: number, reading: TagReading, tags: EntityTag[]): number {
   const weak = line.startsWith('W/', at);
   const open = weak ? at + 2 : at;

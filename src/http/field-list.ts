@@ -101,7 +101,7 @@ const neverHopByHop = new Set([
 ]);
 
 /**
- * Trimming in linear time. `/[ \t]+$/` looks for an end behind every space of a run, so that 60 KB of spaces in front of
+ * Trimming in linear time. `/[ \t]+$/` looks for an end after every space of a run, so that 60 KB of spaces in front of
  * one letter would stop the process for seconds; `String#trim` takes U+00A0 and others for spaces, which no peer does.
  */
 

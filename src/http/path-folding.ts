@@ -61,7 +61,7 @@ const ascii = /^[\0-\x7f]*$/;
 
 /**
  * Normalises in linear time: a run of combining marks, which has to be sorted, takes the square of its length, so it is
- * cut by U+034F behind every 30 as the Stream-Safe Text Process does (UAX #15 section 13). No word has as many.
+ * cut by U+034F after every 30 as the Stream-Safe Text Process does (UAX #15 section 13). No word has as many.
  */
 export function normaliseLinearly(text: string, form: 'NFKC' | 'NFKD'): string {
   return text.replace(/\p{M}{1,30}/gu, (run) => (run.length < 30 ? run : `${run}\u034f`)).normalize(form);

@@ -20,7 +20,7 @@ export interface PathRules {
   readonly ignoredPrefixes: readonly string[];
   /** A first segment such as `v1` or `1.0` may be dropped. Default true. */
   readonly versionSegments?: boolean;
-  /** A row that ends in a name also covers one id behind it. Default true. */
+  /** A row that ends in a name also covers one id after it. Default true. */
   readonly itemForms?: boolean;
   /** Extensions that the shop may cut off the last segment, in any case; `*`: every one. Default none. */
   readonly formatSuffixes?: readonly string[];
@@ -64,7 +64,7 @@ export class PathInterpreter {
   readonly #suffixes: FormatSuffixes;
   /** A prefix of several segments begins with a known one; one of a single segment may be glued to the next. */
   readonly #gluable: readonly string[];
-  /** As many strips one behind the other as there are things to strip: one for each hop in front of the shop. */
+  /** As many strips one after the other as there are things to strip: one for each hop in front of the shop. */
   readonly #mostStrips: number;
 
   /** @throws {Error} when an ignored prefix is malformed. */

@@ -20,7 +20,7 @@ export interface PathTableRow<T> {
 /** What a request asks for: its method, or, as a form POST may override it in its body, any. */
 type Asked = Method | 'form';
 
-/** What a row means besides its own path: one id behind its name, or its path without the version in front. */
+/** What a row means besides its own path: one id after its name, or its path without the version in front. */
 export type RowForm = 'item-form' | 'without-version';
 
 export interface Row<T> {

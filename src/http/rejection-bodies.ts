@@ -13,11 +13,11 @@ import {
 export interface RejectionBodyOptions {
   /** One form for everybody, or what each client's `Accept` prefers. Default: `jsonapi`. */
   readonly format?: ErrorFormat | 'negotiate';
-  /** What the name of a refusal is put behind to make its `type`. Default: a URN that never changes. */
+  /** What stands in front of a refusal's name in its `type`. Default: a URN that never changes. */
   readonly typeBase?: string | undefined;
 }
 
-/** The same in every installation; docs/reasons.md has the row of the name that stands behind it. */
+/** The same in every installation; docs/reasons.md has the row of the name that stands after it. */
 const defaultTypeBase = 'urn:shopward:reason:';
 
 /** RFC 9110 renamed these. */

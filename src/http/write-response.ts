@@ -5,7 +5,7 @@ import type { FieldList } from './field-list.ts';
 import type { Answer, Rejection, RejectionName } from './rejection.ts';
 import { type RejectionBodies, reasonPhraseOf } from './rejection-bodies.ts';
 
-/** Refusals behind which the connection is not used again. */
+/** Refusals after which the connection is not used again. */
 const closing: ReadonlySet<RejectionName> = new Set([
   'transfer-encoding-unsupported',
   'http-version-unsupported',
@@ -14,7 +14,7 @@ const closing: ReadonlySet<RejectionName> = new Set([
 
 /**
  * Writes a refusal: its error body (in the form of `errors.format`), `Retry-After`, `WWW-Authenticate` and `Allow` where they belong, and `more` fields (CORS, request id). What is still to come of the request's body is
- * read away if it is short, else the connection closes behind the answer. A response that has begun is cut instead.
+ * read away if it is short, else the connection closes after the answer. A response that has begun is cut instead.
  *
  * Returns the status that was sent, 0 for none.
  */
@@ -70,7 +70,7 @@ export function isBodyPending(incoming: IncomingMessage): boolean {
 const drainableBytes = 65_536;
 
 /**
- * Whether a connection must end behind an answer that does not wait for the rest of its request's body: it is too long to
+ * Whether a connection must end after an answer that does not wait for the rest of its request's body: it is too long to
  * be read away, of unknown length, not sent before it is asked for, or was left by somebody who read it.
  */
 export function mustClose(incoming: IncomingMessage): boolean {

@@ -1,7 +1,7 @@
 import { endAlone } from './faults.ts';
 
 /**
- * Work that is put off to the end of the present turn of the event loop, behind everything that was read in it, in the
+ * Work that is put off to the end of the present turn of the event loop, after everything that was read in it, in the
  * order in which it came. Writes belong there: one that follows another costs less than one that wakes its reader up
  * by itself. A turn with one request in it ends at once, so nobody waits for anything but others' work.
  */

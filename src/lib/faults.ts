@@ -1,17 +1,17 @@
 /**
  * Faults that one exchange has met where nobody else may suffer from it: each was caught at the edge of that exchange,
- * which has ended. They are told here, since what catches them (a turn's end, an event of a socket) has no log.
+ * which has ended. They are reported here, since what catches them (a turn's end, an event of a socket) has no log.
  */
 let report: (fault: unknown) => void = () => {};
 
-/** Who is told from now on; a process has one. */
+/** Sets who hears of faults from now on; a process has one. */
 export function hearFaults(listener: (fault: unknown) => void): void {
   report = listener;
 }
 
 /**
  * Runs one exchange's part of what many share. What it throws ends here: `failed` ends that exchange, and the fault is
- * told. Neither may do harm in its turn: a log that throws is no reason to stop either.
+ * reported. Neither may do harm in its turn: a log that throws is no reason to stop either.
  */
 export function isolate(run: () => void, failed: () => void): void {
   try {
@@ -31,6 +31,6 @@ export function endAlone(fault: unknown, failed: () => void): void {
   try {
     report(fault);
   } catch {
-    // Nobody is left who could be told.
+    // Nobody is left who could hear of it.
   }
 }

@@ -60,7 +60,7 @@ export interface FilterDescription {
 
 /** What a filter is given beside its match. */
 export interface FilterContext {
-  /** Behind the access token's filter: with the verified credentials in their canonical spelling. */
+  /** After the access token's filter: with the verified credentials in their canonical spelling. */
   readonly request: CanonicalRequest;
   /** Undefined on an open route, and where observe mode let somebody unknown pass. */
   readonly identity: Identity | undefined;

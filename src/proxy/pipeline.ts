@@ -145,7 +145,7 @@ function admit<Exchange extends PipelineExchange>(
   return pass(dependencies, exchange, planned, planned.forward, undefined);
 }
 
-/** Behind the token: the filters, then the upstream. */
+/** After the token: the filters, then the upstream. */
 function pass<Exchange extends PipelineExchange>(
   dependencies: PipelineDependencies<Exchange>,
   exchange: Exchange,

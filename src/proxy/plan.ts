@@ -96,7 +96,7 @@ export function planForward<F extends Matcher>(
 
 /**
  * A change that two filters would have to watch, such as one of `/access-tokens/1/carts/2`, has no honest sender: asking
- * only one of them would let it pass the other unseen. Nor has a handshake that one would have to watch: behind it the
+ * only one of them would let it pass the other unseen. Nor has a handshake that one would have to watch: after it the
  * shop answers on a bare socket, where nobody hears of the outcome.
  */
 function conflictOf(request: CanonicalRequest, holder: object | undefined): Rejection | undefined {

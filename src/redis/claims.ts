@@ -16,7 +16,7 @@ export interface Claim {
   readonly startedMs: number;
   /** Moment at which its caller is answered, whatever has come until then. */
   readonly deadlineMs: number;
-  /** It was written to a connection, and no reply has told that it changed nothing. */
+  /** It was written to a connection, and no reply has said that it changed nothing. */
   mayHold: boolean;
   /** The deadline in the server's time as it was sent last, microseconds. */
   sentDeadline?: number;
@@ -30,12 +30,12 @@ export interface ClaimReply {
 
 /** Node's timers may fire this much before the moment that `performance.now` shows. Milliseconds. */
 const timerSlackMs = 2;
-/** A claim of which less than this share of its time is left would only be late behind its WAIT. */
+/** A claim of which less than this share of its time is left would only be late after its WAIT. */
 const leastShareLeft = 1 / 4;
 
 /**
  * Sends claims. Each goes to one server, is never redirected by the client, and carries its deadline in the time of that
- * very server: the connection has told it. So it takes effect before its caller is answered, or never.
+ * very server, which the connection has learned. So it takes effect before its caller is answered, or never.
  */
 export class Claims {
   readonly #client: Client;
@@ -89,7 +89,7 @@ interface Queued {
 
 /**
  * The claims on one connection. Where replicas have to confirm them, one WAIT confirms all that were sent before it, and
- * those that come meanwhile gather for the next one: WAIT holds up whatever is behind it on its connection.
+ * those that come meanwhile gather for the next one: WAIT holds up whatever is sent after it on its connection.
  */
 class Lane {
   readonly #server: RedisClient;
@@ -128,7 +128,7 @@ class Lane {
     return answer.promise;
   }
 
-  /** What has gathered, and one WAIT behind it. */
+  /** What has gathered, and one WAIT after it. */
   #sendRound(): void {
     if (this.#round !== undefined || this.#queue.length === 0 || this.#isOpening()) return;
     const round = {};
@@ -146,7 +146,7 @@ class Lane {
     }
     const batch = this.#queue.splice(0).filter(({ claim }) => hasTimeToWait(claim));
     const replies = batch.map(({ claim, isUnknown }) => this.#write(claim, isUnknown));
-    // Rejections are looked at behind that of WAIT.
+    // Rejections are looked at after that of WAIT.
     for (const reply of replies) reply.catch(() => {});
     this.#confirm(batch)
       .then(
@@ -161,7 +161,7 @@ class Lane {
   async #confirm(batch: readonly Queued[]): Promise<number> {
     if (batch.length === 0) return 0;
     const leftMs = Math.min(...batch.map(({ claim }) => claim.deadlineMs)) - performance.now();
-    // Replicas that do not answer must not eat all that is left: the callers have to be told in time.
+    // Replicas that do not answer must not eat all that is left: the callers need their answers in time.
     const waitMs = Math.max(1, Math.floor(leftMs / 2));
     return this.#server.wait(Math.max(...batch.map(({ claim }) => claim.replicas)), waitMs);
   }
@@ -225,7 +225,7 @@ class Lane {
     this.#clock.hear(Number(seconds) * 1_000_000 + Number(micros), askedMs, performance.now());
   }
 
-  /** A claim that was late by the server's clock, not by ours: that clock was set forward, and has told its time. */
+  /** A claim that was late by the server's clock, not by ours: that clock was set forward, and its time is known. */
   #isClockCorrected(error: unknown, { deadlineMs, sentDeadline = 0 }: Claim): boolean {
     const storeMicros = lateSince(error);
     if (storeMicros === undefined) return false;

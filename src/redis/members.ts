@@ -14,7 +14,7 @@ export interface Member {
   readonly digestKey: string;
 }
 
-/** What the store said when this process told it that it is there. */
+/** What the store answered when this process announced itself. */
 export interface Register {
   /** Nobody was there, not even this process: the store is new, or was emptied. */
   readonly isNew: boolean;
@@ -29,7 +29,7 @@ export interface Register {
 
 /** A process tells that it is there this often. */
 export const announceEveryMs = 2_000;
-/** Who has not told for so long is gone. */
+/** A process that has not announced itself for so long is gone. */
 export const memberTtlMs = 10_000;
 
 // KEYS members, marker; ARGV id, own text, liveMs
@@ -91,7 +91,7 @@ export function readRegister(reply: unknown): Register {
   };
 }
 
-/** What follows from what the processes that share a store told each other. */
+/** What follows from what the processes that share a store have announced. */
 export interface Agreement {
   /** A new store hands out nothing for so long: the longest lease of all, since any of them may have a write under way. */
   readonly coldStartMs: number;

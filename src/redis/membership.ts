@@ -18,7 +18,7 @@ interface MembershipOptions {
   readonly member: Member;
   /** Problems have come or gone. */
   readonly onProblems: (problems: readonly string[]) => void;
-  /** The store is new, or was emptied: nobody had told it anything. */
+  /** The store is new, or was emptied: nobody had announced anything in it. */
   readonly onNewStore: () => void;
   /** Milliseconds, monotonic. Default `performance.now`. */
   readonly now?: () => number;
@@ -64,7 +64,7 @@ export class Membership {
     return this.#agreement;
   }
 
-  /** How long a new store hands out nothing. Others have told of theirs before it is over. */
+  /** How long a new store hands out nothing. Others have announced theirs before it is over. */
   coldStartMs(): number {
     return Math.max(this.#longestColdStartMs, announceEveryMs * 2);
   }

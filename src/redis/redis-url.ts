@@ -31,8 +31,7 @@ export function parseRedisUrl(url: string): RedisAddress {
   const parts = path.split('/').slice(1);
   const primaryName = kind === 'sentinel' ? decode(parts.shift() ?? '') : undefined;
   if (primaryName === '') throw new Error('store.url names no primary: redis+sentinel://h1,h2/name');
-  if (kind !== 'sentinel' && parts.length > 1)
-    throw new Error('store.url has more than /db behind the hosts');
+  if (kind !== 'sentinel' && parts.length > 1) throw new Error('store.url has more than /db after the hosts');
   const parsed = hosts.split(',').map((host) => parseHost(host, kind === 'sentinel' ? 26379 : 6379));
   if (kind === 'single' && parsed.length > 1) {
     throw new Error('store.url names several hosts: use redis+cluster:// or redis+sentinel://');

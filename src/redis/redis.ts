@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import type { Health } from './store-health.ts';
 
 /**
- * The port to Redis, for every feature: single node, Cluster or Sentinel behind it make no difference. Each call ends
+ * The port to Redis, for every feature: a single node, a Cluster or Sentinel make no difference. Each call ends
  * within the connection's deadline: with the reply, or with `RedisUnavailable`. Nothing is ever queued while Redis is
  * away, nothing is ever sent twice.
  */
@@ -17,7 +17,7 @@ export interface Redis {
   runScript(script: RedisScript, keys: readonly string[], args: readonly RedisArgument[]): Promise<unknown>;
   /**
    * As `runScript` for a claim, then `WAIT` on the same connection: tells how many replicas hold what the script wrote.
-   * Uses a connection of its own, because `WAIT` blocks whatever is behind it; one `WAIT` confirms all that were sent
+   * Uses a connection of its own, because `WAIT` blocks whatever is sent after it; one `WAIT` confirms all that were sent
    * before it.
    */
   runScriptAndWait(
@@ -33,7 +33,7 @@ export interface Redis {
   subscribe(channel: string, onMessage: (message: string) => void, onReconnect?: () => void): () => void;
   /** For health and metrics; never asks the server. */
   state(): Health;
-  /** The same about what is behind it: replicas, claims, memory, rights. */
+  /** The same about what it relies on: replicas, claims, memory, rights. */
   status(): RedisStatus;
   /**
    * Waits until Redis was reached once and its eviction policy has been checked, at most `withinMs`. `false`: not
@@ -65,19 +65,19 @@ export interface RedisStatus {
     /** How many replicas confirmed the last one; undefined: none was asked. */
     readonly lastConfirmed: number | undefined;
   };
-  /** What the servers told last; undefined before the first word. */
+  /** What the servers said last; undefined before the first report. */
   readonly facts: ServerFacts | undefined;
   /** Commands that this user may not use and that are needed, by name. */
   readonly missingRights: readonly string[];
 }
 
-/** What the servers told about themselves last. */
+/** What the servers said about themselves last. */
 export interface ServerFacts {
   /** A `maxmemory-policy` that throws records away; undefined where none does. A lease that vanishes means two writers. */
   readonly evictingPolicy: string | undefined;
   /** Of the fullest node; `maxBytes` 0: it has no limit. */
   readonly memory: { readonly usedBytes: number; readonly maxBytes: number };
-  /** Replicas that have told within the last seconds that they are there; of the node that has the fewest. */
+  /** Replicas that have reported within the last seconds that they are there; of the node that has the fewest. */
   readonly connectedReplicas: number;
   /** Which process holds the data, and which history it is: either changes at a restart or a failover. */
   readonly runIds: string;
@@ -90,7 +90,7 @@ export interface RedisRecords {
   /** Begins every key; deployments that share a Redis need different ones. Default `shopward`. */
   readonly keyPrefix?: string;
   /**
-   * How many replicas must have a claim before it counts: all that could be promoted. Default 0, that is none: then a
+   * How many replicas must have a claim before it counts: all that could be promoted. Default 0: then a
    * failover may lose a claim that was granted.
    */
   readonly replicas?: number;
@@ -135,7 +135,7 @@ end
 
 /**
  * Names a script that takes something for its caller (a lease, an exchange). It is sent with its caller's deadline in the
- * time of the server that runs it, and when it is late it changes nothing: whoever has been told 503 does not hold
+ * time of the server that runs it, and when it is late it changes nothing: whoever was answered 503 does not hold
  * anything afterwards. docs/decisions/store-calls.md.
  */
 export function defineClaim(name: string, lua: string): RedisScript {

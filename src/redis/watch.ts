@@ -31,7 +31,7 @@ const beatMs = 1_000;
 const beatsAQuestion = 4;
 
 /**
- * What is known of the servers behind a client: whether they answer, what they may be used for, how claims fare. Calls
+ * What is known of the servers of a client: whether they answer, what they may be used for, how claims fare. Calls
  * say how they ended; what no traffic would tell is asked for.
  */
 export class RedisWatch {

@@ -41,7 +41,7 @@ export interface TokenRequest {
 }
 
 /**
- * Compiles the endpoints with the protected list's own lenient matching. A path that goes on behind an endpoint that
+ * Compiles the endpoints with the protected list's own lenient matching. A path that goes on after an endpoint that
  * issues or refreshes counts as well: shops ignore an id where none belongs.
  */
 export function compileTokenEndpoints(

@@ -10,8 +10,8 @@ import { foldName } from './token-request.ts';
 import type { FamilyId, Standing, SubjectDigest } from './token-store.ts';
 
 /**
- * What the shop did, as far as it can be told. `refused`: certainly nothing; `failed`: a complete answer, and it was not
- * what was asked (5xx, 3xx, 408), whatever happened behind it; `done`: what was asked; `unknown`: no answer came to its end.
+ * What the shop did, as far as anybody knows. `refused`: certainly nothing; `failed`: a complete answer, and it was not
+ * what was asked (5xx, 3xx, 408), whatever happened inside the shop; `done`: what was asked; `unknown`: no answer came to its end.
  */
 type ShopVerdict = 'refused' | 'failed' | 'done' | 'unknown';
 
@@ -125,7 +125,7 @@ type IssuedAnswer = readonly IssuedTokens[] | 'unreadable';
 const most = 8;
 
 /**
- * Reads the tokens out of a 2xx answer: JSON, in which they stand anywhere behind their names, however those are spelled,
+ * Reads the tokens out of a 2xx answer: JSON, in which they stand anywhere after their names, however those are spelled,
  * since some shops let the client choose the shape. Any other answer may hold a token unless it is empty, or a short text.
  */
 export function readIssuedTokens(
@@ -224,7 +224,7 @@ export async function recordIssued(
   const isRecorded = await retries.write(async (isLate) => {
     const restMs = Math.max(1, Math.floor(lifetimeMs - (isLate ? monotonicNow() - issuedAtMs : 0)));
     const standing = subject === null ? undefined : await store.addToSubject(subject, token, restMs);
-    // Asked for behind the store's answer, so that the time of issue is rather too early than too late.
+    // Asked for after the store's answer, so that the time of issue is rather too early than too late.
     const agoMs = monotonicNow() - issuedAtMs;
     const own = standing === undefined ? 0 : isLate ? generationAgo(standing, agoMs) : standing.generation;
     await store.record(token, { subject, generation: since ?? own, family, lifetimeMs: restMs });

@@ -8,7 +8,7 @@ interface MemoryTokenStoreOptions extends port.TokenStoreOptions {
   readonly maxRecords?: number;
   /** Milliseconds since 1970. Default `Date.now`. */
   readonly now?: () => number;
-  /** Told how many records went for want of room. */
+  /** Called with how many records went for want of room. */
   readonly onEvict?: (records: number) => void;
   /** The steps of the protocol; tests pass ones that they have broken. */
   readonly protocol?: TokenSteps;

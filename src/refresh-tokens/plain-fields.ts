@@ -161,7 +161,7 @@ function hexDigit(octet: number | undefined): number {
 }
 
 /**
- * multipart/form-data (RFC 7578) in its plainest form: nothing before the first boundary nor behind the last, no file,
+ * multipart/form-data (RFC 7578) in its plainest form: nothing before the first boundary nor after the last, no file,
  * no coding, names without quotes or escapes within.
  */
 export function readMultipart(text: string, boundary: string): readonly FormField[] | NotPlain {
@@ -174,7 +174,7 @@ export function readMultipart(text: string, boundary: string): readonly FormFiel
   const found: FormField[] = [];
   for (const part of parts) {
     const blank = part.indexOf('\r\n\r\n');
-    // A boundary that only lenient readers see, behind a bare line feed, say.
+    // A boundary that only lenient readers see, after a bare line feed, say.
     if (blank === -1 || part.includes(delimiter)) return 'syntax';
     const name = nameOfPart(part.slice(0, blank));
     if (name === undefined) return 'syntax';
@@ -249,7 +249,7 @@ const closeBrace = 0x7d;
 const openBracket = 0x5b;
 const closeBracket = 0x5d;
 
-/** Index behind the closing quote. */
+/** Index after the closing quote. */
 function literalEnd(text: string, start: number): number {
   let i = start + 1;
   while (i < text.length && text.charCodeAt(i) !== quote) i += text.charCodeAt(i) === backslash ? 2 : 1;

@@ -175,7 +175,7 @@ export function settleRevocation(
   return { ...record, pending, notes };
 }
 
-/** One more record about nothing, made by `who`; null: by a refresh. A page ends a day behind its first entry. */
+/** One more record about nothing, made by `who`; null: by a refresh. A page ends a day after its first entry. */
 export function admit(
   book: Book,
   who: SubjectDigest | null,

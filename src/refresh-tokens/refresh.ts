@@ -216,7 +216,7 @@ function releaseAll({ context: { store }, op }: Refresh, tokens: readonly TokenD
   return attemptAll(tokens, (token) => store.release(token, op));
 }
 
-/** Best effort: a claim that cannot be released, or told of, lapses. */
+/** Best effort: a claim that cannot be released, or marked as unknown, lapses. */
 async function attemptAll(
   tokens: readonly TokenDigest[],
   attempt: (token: TokenDigest) => unknown,

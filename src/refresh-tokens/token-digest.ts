@@ -89,7 +89,7 @@ function withoutLooseEnd(text: string): string {
   return isLoose ? text.slice(0, -1) : text;
 }
 
-/** RFC 7519 section 3, as far as it can be told from outside; other kinds of tokens have three segments too. */
+/** RFC 7519 section 3, as far as it can be seen from outside; other kinds of tokens have three segments too. */
 function isJwt(segments: readonly string[]): boolean {
   const [header = '', payload = ''] = segments;
   return segments.length === 3 && payload !== '' && header.startsWith('ey');

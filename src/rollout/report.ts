@@ -73,7 +73,7 @@ const nextSteps: Readonly<Partial<Record<RejectionName, string>>> = {
   'access-token-missing':
     'These clients do not sign in. If they may call this, take the row off the list; if not, give them a token before you enforce.',
   'access-token-invalid':
-    'The word behind the reason in the log says what is wrong: `expired` is a client to mend, `unknown-key` or `signature` a setting of `auth`.',
+    'The word after the reason in the log says what is wrong: `expired` is a client to mend, `unknown-key` or `signature` a setting of `auth`.',
   'insufficient-scope':
     'Their tokens lack a scope of the row: give it to the client, or take it off the row.',
   'if-match-missing':

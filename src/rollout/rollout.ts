@@ -53,7 +53,7 @@ export interface RolloutState {
 
 /** Entries of one write: a script holds up the whole store. */
 const batchSize = 50;
-/** Row under which requests are told that no row names. */
+/** Row under which requests are reported that no row names. */
 export const noRow = '*';
 
 /**

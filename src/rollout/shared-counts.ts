@@ -125,7 +125,7 @@ export interface RolloutBatch {
   readonly id: string;
   /** Counts up with each batch that is new; one that comes again is the same. */
   readonly number: number;
-  /** What of the list and the configuration decides, as a digest: replicas that differ are told. */
+  /** What of the list and the configuration decides, as a digest: replicas that differ are named. */
   readonly rules: string;
   /** Why what this process has counted is not whole; empty: it is. */
   readonly lost: string;

@@ -38,7 +38,7 @@ interface Waiting {
 export interface ClientConnectionOptions {
   handle(incoming: IncomingMessage, response: ServerResponse): Handled | undefined;
   readonly waiting: Waiting;
-  /** Told when the connection begins a request, and when it has none any more. */
+  /** Called when the connection begins a request, and when it has none any more. */
   readonly places?: Pick<ConnectionPlaces, 'busy' | 'idle'>;
   /** What could not be read as a request: the answer is to be written, and the socket ended. */
   rejectMalformed(why: RejectionName, socket: Duplex, head?: MalformedHead): void;
@@ -47,7 +47,7 @@ export interface ClientConnectionOptions {
 /** More requests than one read of node's (64 KiB) holds: it is parsed to its end, whatever is asked of the socket. */
 const maxWaiting = 4096;
 
-/** How long a connection stays behind a response that promised to keep it. */
+/** How long a connection stays open after a response that promised to keep it. */
 const lingerMs = 1_000;
 
 /**
@@ -127,7 +127,7 @@ export class ClientConnection {
     this.#handled = this.#options.handle(incoming, response);
   }
 
-  /** Node closes the connection behind a response that is marked so, whatever waits. */
+  /** Node closes the connection after a response that is marked so, whatever waits. */
   #markIfLast({ response }: Pair): void {
     if (this.#draining && this.#waiting.length === 0) response.shouldKeepAlive = false;
   }

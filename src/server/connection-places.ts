@@ -30,7 +30,7 @@ export class ConnectionPlaces {
   readonly limit: number;
   /** `performance.now()` of the last time that there was no place. */
   lastFullMs = Number.NEGATIVE_INFINITY;
-  /** Told each time that there was no place, or that a peer had its share. */
+  /** Called each time that there was no place, or that a peer had its share. */
   onShort: (() => void) | undefined;
   readonly #options: ConnectionPlacesOptions;
   readonly #peers: Shares;

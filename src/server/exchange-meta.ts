@@ -24,7 +24,7 @@ export function readUnread(method?: string, target?: string): UnreadRequest {
 const mostSegments = 16;
 const plain = /^[A-Za-z0-9._~-]*$/;
 
-/** What stands behind an escape or anything odd may be a token whose name is escaped, too: it is cut. */
+/** What comes after an escape or anything odd may be a token whose name is escaped, too: it is cut. */
 function plainSegments(target: string): string[] {
   const [path = ''] = target.slice(1, 4096).split('?', 1);
   const segments = path.split('/');

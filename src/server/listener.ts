@@ -216,7 +216,7 @@ class HttpListener implements Listener {
   }
 
   #take(incoming: IncomingMessage, response: ServerResponse): void {
-    // Node's parser stops behind it and drops what else came in the same read: whoever waits for an answer to that has to know.
+    // Node's parser stops after it and drops what else came in the same read: whoever waits for an answer to that must see the connection close.
     if (incoming === this.#declined) response.shouldKeepAlive = false;
     this.#declined = undefined;
     this.#connectionOf(incoming.socket).take(incoming, response);
@@ -292,7 +292,7 @@ function peerOf({ remoteAddress, remotePort }: Socket): string {
 
 /**
  * Takes no more connections, and ends those between two requests. Node counts a response among the sent ones as soon as
- * it is handed over, and would cut those that their clients still read: it is told otherwise meanwhile.
+ * it is handed over, and would cut those that their clients still read: those are marked as unsent meanwhile.
  */
 function closeListening(server: Server, connections: Iterable<ClientConnection>): Promise<void> {
   const unsent = [...connections].map((connection) => connection.unsent).filter((one) => one !== undefined);

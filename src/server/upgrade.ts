@@ -61,7 +61,7 @@ function endAt(expiresAtMs: number, socket: Duplex): void {
 /** One handshake and its end, and what is noted of it. */
 export class Handshake extends RecordedExchange {
   readonly #socket: Duplex;
-  /** What the client sent behind its head. */
+  /** What the client sent after its head. */
   readonly #sentEarly: Buffer;
 
   constructor(

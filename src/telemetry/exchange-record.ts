@@ -38,7 +38,7 @@ const longestSegment = 80;
 const cut = '/…';
 
 /**
- * Cuts segments that may hold a secret out of paths: over-long ones, and all those behind one of `words`, which stand
+ * Cuts segments that may hold a secret out of paths: over-long ones, and all those after one of `words`, which stand
  * before a token's id, however it is spelled or what stands between (`/REFRESH-TOKENS;x//ID`, `/index.phprefresh-tokens/ID`).
  */
 export function createRedactPath(words: readonly string[]): RedactPath {
@@ -52,7 +52,7 @@ export function createRedactPath(words: readonly string[]): RedactPath {
     let isBehind = false;
     for (const segment of segments) {
       const announces = announcesSecret(segment);
-      // Behind an encoded slash the id is in the same segment.
+      // After an encoded slash the id is in the same segment.
       const isSecret =
         (isBehind && segment !== '' && segment !== 'mine') || (announces && segment.includes('%2F'));
       path += isSecret || segment.length > longestSegment ? cut : `/${segment}`;
@@ -75,7 +75,7 @@ interface AccessLog {
 
 interface AccessLogOptions {
   readonly log: Log;
-  /** Lines a second of one and the same refusal; the rest of them is told in one line. Default: 200. */
+  /** Lines a second of one and the same refusal; the rest of them is counted in one line. Default: 200. */
   readonly maxRefusalLines?: number;
   /** Length of that second. Default: 1000. */
   readonly windowMs?: number;

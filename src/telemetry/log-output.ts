@@ -30,7 +30,7 @@ interface LogOutputOptions {
 
 /**
  * Where log lines go, which never makes anybody wait: what the reader does not take is kept up to a bound, and lines
- * beyond it are dropped, counted, and told of in a line of their own as soon as there is room. The lines of one turn of the event
+ * beyond it are dropped, counted, and reported in a line of their own as soon as there is room. The lines of one turn of the event
  * loop leave in few pieces, since a write costs more than a line; a process that is killed loses those of its last turn.
  */
 export class LogOutput {

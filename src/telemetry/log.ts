@@ -69,8 +69,8 @@ function openStdout(worker: number | undefined): DestinationStream {
   if (output === undefined) {
     const droppedLine = (count: number) => {
       const time = new Date().toISOString();
-      const told = { level: 'warn', time, worker, event: 'log-lines-dropped', count };
-      return `${JSON.stringify({ ...told, msg: `${count} log lines were dropped: nobody took them` })}\n`;
+      const line = { level: 'warn', time, worker, event: 'log-lines-dropped', count };
+      return `${JSON.stringify({ ...line, msg: `${count} log lines were dropped: nobody took them` })}\n`;
     };
     const opened = new LogOutput({ write: writeToStdout(), droppedLine });
     process.on('exit', () => opened.end());

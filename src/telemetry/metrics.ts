@@ -49,7 +49,7 @@ function combine(processes: readonly MetricValues[]): Registry {
   return AggregatorRegistry.aggregate(processes.map((values) => values.map(withBareName))) as Registry;
 }
 
-/** OpenMetrics puts `_total` behind the name of a counter; the library does so twice in what it aggregates. */
+/** OpenMetrics puts `_total` after the name of a counter; the library does so twice in what it aggregates. */
 function withBareName(metric: MetricValues[number]): MetricValues[number] {
   return wordOf(metric) === 'counter' ? { ...metric, name: metric.name.replace(/_total$/, '') } : metric;
 }
@@ -85,7 +85,7 @@ export function createMetrics({ ofProcess = true } = {}): Metrics {
   };
 }
 
-/** Events by feature. They are counted here, at no cost but an addition, and told at each scrape. */
+/** Events by feature. They are counted here, at no cost but an addition, and read at each scrape. */
 function createEvents(registry: Registry): (feature: string) => Map<string, number> {
   const features = new Map<string, Map<string, number>>();
   new Counter({

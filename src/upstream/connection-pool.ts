@@ -22,8 +22,8 @@ type Action<C extends PooledConnection> = PoolAction<C, ConnectionWaiter<C>, Con
 const sweepMs = 1_000;
 
 /**
- * Keep-alive connections to the one upstream, most recently used first, and the queue in front of them. What happens is
- * told to `PoolState`, which decides; this carries out, with sockets and timers. Written by hand, because `http.Agent`
+ * Keep-alive connections to the one upstream, most recently used first, and the queue in front of them. Whatever happens
+ * is an event of `PoolState`, which decides; this carries out, with sockets and timers. Written by hand, because `http.Agent`
  * hands out sockets that are still connecting, cannot be asked for a fresh one, counts connections only after they are
  * made, and keeps an idle socket on which the upstream speaks out of turn (then the next client would be answered
  * with those bytes).
@@ -82,7 +82,7 @@ export class ConnectionPool<C extends PooledConnection> {
 
   /**
    * Takes back what an exchange left whole. It is used again in the next turn of the event loop: what the upstream sent
-   * behind the answer may come in a read of its own (a TLS record), and would answer somebody else's request.
+   * after the answer may come in a read of its own (a TLS record), and would answer somebody else's request.
    */
   release(connection: C): void {
     if (!connection.socket.writable) return;

@@ -32,11 +32,11 @@ export interface UpstreamRequest {
 }
 
 /**
- * Told in this order: connection, sent?, informational*, head, data*, then exactly one of end and fault; after a fault
+ * Called in this order: connection, sent?, informational*, head, data*, then exactly one of end and fault; after a fault
  * of kind `internal` perhaps once more, since somebody here threw and may have been in the middle of anything.
  */
 export interface UpstreamHandler {
-  /** The exchange has left the queue; told once, also if the connection breaks and another is taken. */
+  /** The exchange has left the queue; called once, also if the connection breaks and another is taken. */
   onConnection?(): void;
   /** The connection had gone stale, and the request is on its way to be sent once more, on a new one. */
   onRetry?(): void;

@@ -38,7 +38,7 @@ export interface Settling {
   readonly isRetried: boolean;
 }
 
-/** The caller was told. */
+/** The caller knows the outcome. */
 interface Done {
   readonly name: 'done';
 }

@@ -48,7 +48,7 @@ export interface ForwardResult {
 /** Why an exchange failed: the engine's word, or ours when we ended it. */
 export type ForwardFault = UpstreamFault['kind'] | 'timeout' | 'late';
 
-/** What a client is told about a fault, when it can still be told anything. */
+/** The refusal that a client gets for a fault, as long as no byte of an answer was sent. */
 export function rejectionOfFault(fault: ForwardFault, answerBegun: boolean, cause?: unknown): Rejection {
   switch (fault) {
     case 'overloaded':
@@ -76,7 +76,7 @@ export function rejectionOfFault(fault: ForwardFault, answerBegun: boolean, caus
   }
 }
 
-/** What `onOutcome` is told about it: did a byte of the request leave? */
+/** The outcome that `onOutcome` receives for a fault: did a byte of the request leave? */
 export function outcomeOfFault(fault: ForwardFault, wasSent: boolean): ForwardOutcome {
   if (wasSent && fault !== 'overloaded') return { kind: 'unknown', fault };
   return { kind: 'unsent', fault: fault === 'timeout' || fault === 'late' ? 'aborted' : fault };

@@ -3,7 +3,7 @@ import type { Rejection } from '../http/rejection.ts';
 import type { UpstreamFault } from './engine.ts';
 
 /**
- * What a feature (entity tags, refresh tokens) wants of one forwarded request, and what it is told in the end. The
+ * What a feature (entity tags, refresh tokens) wants of one forwarded request, and how it learns the outcome. The
  * forwarder calls `onOutcome` exactly once, with whatever happened.
  */
 export interface UpstreamHooks {

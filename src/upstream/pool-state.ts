@@ -148,12 +148,12 @@ export class PoolState<C extends PoolMember, W, F> {
     this.#connectWhereMissing();
   }
 
-  /** An attempt to connect has failed. One waiter is told at most: the longest waiting, if nothing else is on its way. */
+  /** An attempt to connect has failed. At most one waiter is refused: the longest waiting, if nothing else is on its way. */
   connectFailed(fault: F): void {
     this.#connecting -= 1;
     this.#open -= 1;
-    const told = this.#waitingForNew.oldest ?? this.#waiting.oldest;
-    if (told !== undefined && this.#missing() > 0) this.#refuse(told, { kind: 'failed', fault });
+    const waiter = this.#waitingForNew.oldest ?? this.#waiting.oldest;
+    if (waiter !== undefined && this.#missing() > 0) this.#refuse(waiter, { kind: 'failed', fault });
     this.#connectWhereMissing();
     this.#noteClosed();
   }

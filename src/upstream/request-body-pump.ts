@@ -7,7 +7,7 @@ export interface BodySink {
    * be called in either case.
    */
   write(octets: Buffer, taken: (broken?: Error | null) => void): boolean;
-  /** What stands behind the last octet. */
+  /** What comes after the last octet. */
   end(): void;
 }
 

@@ -5,7 +5,7 @@ import { type FieldList, fieldValue, fieldValues } from '../http/field-list.ts';
  * takes for a field, a body or the end of a response, another reader (or the next client) may not.
  */
 
-/** A head, with the empty line behind it (RFC 9112 sections 4 and 5): no bare CR or LF, no folded line, no NUL. */
+/** A head, with the empty line after it (RFC 9112 sections 4 and 5): no bare CR or LF, no folded line, no NUL. */
 const head =
   /^HTTP\/1\.[01] \d{3}(?: [\t\x20-\x7e\x80-\xff]*)?\r\n(?:[!#$%&'*+.^_`|~0-9A-Za-z-]+:[\t\x20-\x7e\x80-\xff]*\r\n)*\r\n$/;
 
@@ -75,7 +75,7 @@ export class ResponseHeadCheck {
     return undefined;
   }
 
-  /** Behind the empty line at the end of a head, or beyond `length`. */
+  /** After the empty line at the end of a head, or beyond `length`. */
   #endOfHead(piece: Buffer, start: number, length: number): number {
     if (this.#pieces.length === 0) {
       const at = piece.indexOf(emptyLine, start, 'latin1');

@@ -80,7 +80,7 @@ export class ResponseRelay implements ResponseHead {
     return mayGoOn;
   }
 
-  /** What `onOutcome` is told of a whole response. */
+  /** What `onOutcome` receives of a whole response. */
   outcome(): ForwardOutcome {
     return { kind: 'answered', status: this.status, fields: this.fields, body: this.#heldBody() };
   }
@@ -123,7 +123,7 @@ function isCollectable(method: Method, head: ResponseHead, limitBytes: number): 
   return Number(fieldValue(head.fields, 'content-length') ?? 0) <= limitBytes;
 }
 
-/** The response that `onOutcome` leaves behind: its edits applied, its body framed by Content-Length. */
+/** The response as `onOutcome` leaves it: its edits applied, its body framed by Content-Length. */
 function answerFields(
   method: Method,
   head: ResponseHead,

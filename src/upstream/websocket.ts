@@ -30,7 +30,7 @@ export interface WebSocketResult {
 export interface WebSocketForwarder {
   /**
    * Hands over a client's socket whose request passed every check. `refuse` must write its refusal in the same call:
-   * the socket is ended right behind it. Resolves when the handshake is over; never rejects.
+   * the socket is ended right after it. Resolves when the handshake is over; never rejects.
    */
   forward(
     request: CanonicalRequest,
@@ -148,7 +148,7 @@ class Handshake {
 
   #onTimeout(upstream: ClientRequest): void {
     this.#isTooLate = true;
-    // Declined, and not to its end; or a client that does not take what it was told.
+    // Declined, and not to its end; or a client that does not take its answer.
     if (this.#isOver) this.#socket.destroy();
     else upstream.destroy(new Error('no answer to the handshake'));
   }
@@ -187,7 +187,7 @@ class Handshake {
   }
 
   /**
-   * An ordinary response: http-proxy-3 relays it, as we leave it, and ends the socket behind it. It has the rest of the
+   * An ordinary response: http-proxy-3 relays it, as we leave it, and then ends the socket. It has the rest of the
    * handshake's time for that. http-proxy-3 never waits for the client; that is done here.
    */
   #onDeclined(response: IncomingMessage): void {

@@ -125,10 +125,10 @@ const readScript = defineScript(
   'purge-read',
   `${begin}
 local line, seq, id = last(KEYS[1], ARGV[1])
-local behind = seq - tonumber(ARGV[2])
-if behind == 0 and id == ARGV[3] then return {'continues'} end
-if behind > 0 then
-  local lines = redis.call('LRANGE', KEYS[1], -(behind + 1), -1)
+local missing = seq - tonumber(ARGV[2])
+if missing == 0 and id == ARGV[3] then return {'continues'} end
+if missing > 0 then
+  local lines = redis.call('LRANGE', KEYS[1], -(missing + 1), -1)
   local firstSeq, firstId = string.match(lines[1], '^(%d+):([^:]*):')
   if tonumber(firstSeq) == tonumber(ARGV[2]) and firstId == ARGV[3] then
     lines[1] = 'continues'

@@ -97,7 +97,7 @@ const longestRemembered = 256;
 /**
  * Reads queries and remembers the last few thousand spellings that came more than once: most requests ask for what others
  * asked a moment ago, and decoding and escaping cost more than the look-up itself. A spelling has one slot, by its mark. What
- * comes once leaves no object behind, since the collector would pay for it with a walk over the whole cache. Nothing here
+ * comes once keeps no object, since the collector would pay for it with a walk over the whole cache. Nothing here
  * is ever stale.
  */
 export function createQueryReader(): (query: string) => ReadQuery {

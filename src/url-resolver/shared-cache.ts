@@ -23,7 +23,7 @@ interface SharedCacheOptions {
   /** A copy of another type is none. */
   readonly entityTypes: readonly string[];
   readonly now: () => number;
-  /** Told when the store goes away, and when it is back. */
+  /** Called when the store goes away, and when it is back. */
   readonly onChange: (isAway: boolean, cause?: unknown) => void;
 }
 

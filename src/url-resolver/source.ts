@@ -40,7 +40,7 @@ interface UpstreamSourceOptions {
   /** Look-ups under way at once; one more is a failure with fault `overloaded`. */
   readonly maxLookups: number;
   readonly envelope: Envelope;
-  /** Told of an exception of `ask`, which is a bug. */
+  /** Called with an exception of `ask`, which is a bug. */
   readonly onException: (cause: unknown) => void;
 }
 

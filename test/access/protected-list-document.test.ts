@@ -172,15 +172,15 @@ describe('a document that is refused', () => {
     ['groups: [GET /a]\ncomplete: true\n', ['1:9 error groups must be names with a list of rows each']],
     [
       'groups:\n  A:\ncomplete: true\n',
-      ['2:5 error a group is a list of rows, at least one, each behind "- "'],
+      ['2:5 error a group is a list of rows, at least one, each after "- "'],
     ],
     [
       'groups:\n  A: []\ncomplete: true\n',
-      ['2:6 error a group is a list of rows, at least one, each behind "- "'],
+      ['2:6 error a group is a list of rows, at least one, each after "- "'],
     ],
     [
       'groups:\n  A: GET /a\ncomplete: true\n',
-      ['2:6 error a group is a list of rows, at least one, each behind "- "'],
+      ['2:6 error a group is a list of rows, at least one, each after "- "'],
     ],
     [
       'groups:\n  1:\n    - GET /a\ncomplete: true\n',

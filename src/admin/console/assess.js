@@ -2,7 +2,7 @@ import { addressOf } from './router.js';
 import { count, plural } from './words.js';
 
 /**
- * What the first screen says: one sentence, and behind it what is wrong, since when, and what to do. Pure: from the
+ * What the first screen says: one sentence, then what is wrong, since when, and what to do. Pure: from the
  * answer of `/api/state` alone.
  *
  * Status: `down` (clients feel it), `limping` (it works, something is broken), `notice` (worth knowing), `ok`.
@@ -94,7 +94,7 @@ const advice = {
 /** What lives in the store, and is not well because the store is not. */
 const storeUsers = ['entity-tags', 'refresh-tokens', 'url-resolver'];
 
-/** A cause is told once, with what follows from it. */
+/** A cause is said once, with what follows from it. */
 function causesOf(incidents) {
   const store = incidents.find(({ id }) => id === 'store');
   if (store === undefined) return incidents;

@@ -60,7 +60,7 @@ export function cut(text, most = longest) {
   return text.length > most ? `${text.slice(0, most)}…` : text;
 }
 
-/** A path as code, which breaks behind its slashes where it must. */
+/** A path as code, which breaks after its slashes where it must. */
 export function pathCode(path) {
   const steps = cut(path).split('/').slice(1);
   return el(

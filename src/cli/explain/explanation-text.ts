@@ -72,7 +72,7 @@ const stepTexts: Readonly<Record<InterpretationStep, string>> = {
   version: 'without the version in front',
   'format-suffix': 'without its format suffix',
   'last-pair': 'its last type and id below an earlier one',
-  'item-form': 'with an id behind the row',
+  'item-form': 'with an id after the row',
   'without-version': "without the row's version",
   spelling: 'in another spelling',
   'empty-id': 'with an empty id',

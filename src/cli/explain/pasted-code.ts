@@ -97,7 +97,7 @@ class LiteralReader {
     return Object.hasOwn(words, word) ? words[word] : Number(word);
   }
 
-  /** Whether this sign is the next one, which is then behind. */
+  /** Whether this sign comes next; if so, it is taken. */
   take(sign: string): boolean {
     this.#skip();
     const isNext = this.stopped === undefined && this.#text.startsWith(sign, this.#at);

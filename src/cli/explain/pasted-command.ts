@@ -62,7 +62,7 @@ export function readCurl(text: string): PastedParts | undefined {
   return toParts(request);
 }
 
-/** Sets a text; `fixed`: whatever stands behind the option. */
+/** Sets a text; `fixed`: whatever stands after the option. */
 function setting(name: 'method' | 'target' | 'version', fixed?: '1.0'): Use {
   return (request, value) => {
     Object.assign(request, { [name]: fixed ?? value });

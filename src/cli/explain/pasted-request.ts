@@ -108,7 +108,7 @@ function readLine(text: string, notes: string[]): PastedRequest {
   return { method, target, host, notes };
 }
 
-/** Any number of pairs of quotes, and the commas behind them. One pass: quotes without end are pasted too. */
+/** Any number of pairs of quotes, and the commas after them. One pass: quotes without end are pasted too. */
 function withoutQuotes(text: string): string {
   let start = 0;
   let end = text.length;
@@ -229,7 +229,7 @@ function ownRecord({
   };
 }
 
-/** In front of a record there are a time, a level and a message; behind one perhaps the comma of a list. */
+/** In front of a record there are a time, a level and a message; after one perhaps the comma of a list. */
 function recordIn(text: string): JsonObject | undefined {
   const trimmed = text.trim();
   const start = trimmed.startsWith('{') ? 0 : trimmed.search(/\s\{"/);

@@ -188,7 +188,7 @@ function spellings({ row, path }: RowProbe, ignoredPrefixes: readonly string[]):
   const segments = path.slice(1).split('/');
   const template = row.template.slice(1).split('/');
   const firstFree = template.findIndex((part) => part.startsWith('{') || part === '**');
-  // The last name before the first id: behind `/api/v2`, say.
+  // The last name before the first id: the one after `/api/v2`, say.
   const place = Math.max(0, firstFree === -1 ? template.length - 1 : firstFree - 1);
   const withSegment = (at: number, text: string) => `/${segments.with(at, text).join('/')}`;
   const name = segments[place] ?? '';

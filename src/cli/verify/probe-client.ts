@@ -13,7 +13,7 @@ export interface Deployment {
 
 export interface Probe {
   readonly method: string;
-  /** Sent byte for byte behind the prefix. */
+  /** Sent byte for byte after the prefix. */
   readonly path: string;
   readonly fields?: Readonly<Record<string, string>>;
   /** JSON text. */

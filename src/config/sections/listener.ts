@@ -118,7 +118,7 @@ export const request = z
     }),
     itemForms: z.boolean().default(true).meta({
       description:
-        'A row that ends in a name also covers one id behind it: `GET /carts/{id}/up-selling-products` also `/carts/17/up-selling-products/x`, since a Spryker shop takes paths for pairs of type and id and runs the same action, whatever id stands there. A row that is written for that path and method says itself what holds there. `false` where the list alone should say it.',
+        'A row that ends in a name also covers one id after it: `GET /carts/{id}/up-selling-products` also `/carts/17/up-selling-products/x`, since a Spryker shop takes paths for pairs of type and id and runs the same action, whatever id stands there. A row that is written for that path and method says itself what holds there. `false` where the list alone should say it.',
     }),
     formatSuffixes: distinct(
       z.string().regex(/^(?:\*|[A-Za-z0-9]{1,16})$/, { error: 'must be an extension such as json, or *' }),
@@ -284,7 +284,7 @@ export const errors = z
       .optional()
       .meta({
         description:
-          'Address of your copy of docs/reasons.md, up to the `#` and with it: the name of the refusal is put behind it as its `type`, and as a link into `jsonapi`. Left out: `type` is `urn:shopward:reason:` and the name; `jsonapi` has none.',
+          'Address of your copy of docs/reasons.md, up to the `#` and with it: the name of the refusal is appended to it as its `type`, and as a link into `jsonapi`. Left out: `type` is `urn:shopward:reason:` and the name; `jsonapi` has none.',
       }),
   })
   .prefault({})

@@ -9,7 +9,7 @@ export const publicUrl = originUrl().optional().meta({
 
 const engines = ['llhttp', 'http-proxy-3'] as const;
 
-/** An engine that was there in 0.1 is told what took its place. */
+/** For an engine that was there in 0.1, the problem names what took its place. */
 function engineText({ input }: { readonly input?: unknown }): string | undefined {
   return input === 'undici' ? 'is no longer undici: use llhttp (the default), which replaces it' : undefined;
 }

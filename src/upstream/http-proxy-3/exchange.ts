@@ -145,7 +145,7 @@ export class HttpProxy3Exchange extends PooledExchange<HttpProxy3Connection> imp
     clientRequest.removeAllListeners('error').on('error', ignore).destroy();
   }
 
-  /** Same tick as the first write: node flushes right behind this event. */
+  /** Same tick as the first write: node flushes right after this event. */
   #onSocket(clientRequest: ClientRequest): void {
     const { connection } = this;
     if (this.isOver || connection === undefined) return;

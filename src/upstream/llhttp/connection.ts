@@ -102,7 +102,7 @@ export class LlhttpConnection extends PooledConnection {
 }
 
 /**
- * Pieces of connections that have ended, for those that come. Without them each connection leaves 64 KiB behind: while an
+ * Pieces of connections that have ended, for those that come. Without them each connection leaves 64 KiB to be collected: while an
  * upstream is away, or keeps no connections, 60 MiB gather before the collector sees to it, and the process stays that large.
  */
 const sparePieces: Buffer[] = [];

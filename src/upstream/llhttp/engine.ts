@@ -159,7 +159,7 @@ class LlhttpExchange extends PooledExchange<LlhttpConnection> implements Respons
   }
 }
 
-/** Octets as they are, behind a head that said how many. */
+/** Octets as they are, after a head that said how many. */
 function plainSink(socket: Socket): BodySink {
   return {
     write(octets, taken) {

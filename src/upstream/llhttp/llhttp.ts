@@ -42,7 +42,7 @@ class Llhttp {
   readonly #exports: Exports;
   readonly #piece: number;
   #memory: Uint8Array;
-  /** Who is told, while the parser runs: never two at a time. */
+  /** Who receives the events while the parser runs: never two at a time. */
   #events: ParserEvents = nobody;
 
   constructor() {

@@ -82,7 +82,7 @@ export class ResponseParser implements ParserEvents {
     }
     if (error === parserError.none) return;
     if (this.isComplete && error === parserError.paused) {
-      // Bytes behind the end are nobody's: were the connection used again, they would answer another request.
+      // Bytes after the end are nobody's: were the connection used again, they would answer another request.
       if (llhttp.consumed(this.#address) !== length) this.isReusable = false;
     } else this.fault ??= new Error(llhttp.reasonOf(this.#address));
   }
@@ -123,7 +123,7 @@ export class ResponseParser implements ParserEvents {
       return parserError.callback;
     }
     const fields = this.#fields;
-    // RFC 9112 section 5.1: space behind a value is no part of it; llhttp leaves it there.
+    // RFC 9112 section 5.1: space after a value is no part of it; llhttp leaves it there.
     for (let i = 1; i < fields.length; i += 2) fields[i] = trimEndWhile(fields[i] as string, isOws);
     const head = { status, reason: this.#reason, fields };
     this.#clearHead();

@@ -110,7 +110,7 @@ class CsvReader {
       this.#problems.add(this.#line, 1, 'the line is not UTF-8');
       return;
     }
-    // Splitting moves the bytes of a quoted record: columns are told on a copy.
+    // Splitting moves the bytes of a quoted record: columns are counted on a copy.
     const copy = isQuoted ? Buffer.from(this.#buffer.subarray(start, end)) : undefined;
     const fields = splitRecord(this.#buffer, start, end, isQuoted);
     const record = { start, end, copy };
