@@ -1,4 +1,5 @@
-import { isObject } from '../lib/json.ts';
+import type { Claims, ScopesReader, SubjectReader } from './claim-paths.ts';
+
 /**
  * Why a token was refused: for log, metrics and console only. On the wire all of these are one and the same answer, so
  * that nobody can feel his way to a valid token.
@@ -57,9 +58,8 @@ export interface ClaimRules extends TimeRules {
   /** Accepted `aud` values, one of which must be among the token's; unset: not checked. */
   readonly audience?: string | readonly string[] | undefined;
   readonly readSubject: SubjectReader;
+  readonly readScopes: ScopesReader;
 }
-
-export type Claims = Readonly<Record<string, unknown>>;
 
 /** Checks the claims of a token whose signature was good (RFC 7519 section 4.1); `exp` is required. */
 export function validateClaims(
@@ -77,7 +77,7 @@ export function validateClaims(
   if (refusal !== undefined) return refusal;
   const subject = rules.readSubject(claims);
   if (subject === undefined) return 'subject';
-  const identity: Identity = Object.freeze({ subject, scopes: readScopes(claims), expiresAtMs });
+  const identity: Identity = Object.freeze({ subject, scopes: rules.readScopes(claims), expiresAtMs });
   return { ...times, identity };
 }
 
@@ -113,17 +113,6 @@ function audienceNames(claim: unknown): readonly string[] {
   return Array.isArray(claim) && claim.every(isString) ? claim : [];
 }
 
-/** `scopes` (array or text) and `scope` (RFC 8693 section 4.2) together; members that are no text count for nothing. */
-function readScopes(claims: Claims): readonly string[] {
-  const scopes = new Set([...scopeNames(claims.scopes), ...scopeNames(claims.scope)]);
-  return Object.freeze([...scopes]);
-}
-
-function scopeNames(claim: unknown): readonly string[] {
-  if (isString(claim)) return claim.split(' ').filter((name) => name !== '');
-  return Array.isArray(claim) ? claim.filter(isString) : [];
-}
-
 function isString(value: unknown): value is string {
   return typeof value === 'string';
 }
@@ -142,43 +131,4 @@ function isNumericDateOrAbsent(value: unknown): value is number | undefined {
 
 function milliseconds(seconds: number | undefined): number | undefined {
   return seconds === undefined ? undefined : seconds * 1000;
-}
-
-/** Reads the user's name from claims; undefined where there is none. */
-type SubjectReader = (claims: Readonly<Record<string, unknown>>) => string | undefined;
-
-/**
- * Compiles `auth.subject`: a claim (`sub`), or a dotted path whose first name is a claim and whose other names reach
- * into that claim's object, or into the JSON text that the claim holds (`sub.customer_reference`).
- *
- * A subject is a non-empty, well-formed string; below the first name an integer is taken too (`sub.id_customer`). It
- * may hold any character: hash it or encode it before it becomes part of a key or a field.
- *
- * @throws TypeError where a name of the path is empty.
- */
-export function createSubjectReader(path: string): SubjectReader {
-  const names = path.split('.');
-  if (names.includes('')) throw new TypeError('A subject path is names with single dots between them.');
-  return (claims) => {
-    let value: unknown = claims;
-    for (const [depth, name] of names.entries()) {
-      const members = depth === 1 && typeof value === 'string' ? parseJson(value) : value;
-      if (!isObject(members) || !Object.hasOwn(members, name)) return undefined;
-      value = members[name];
-    }
-    return names.length > 1 && Number.isSafeInteger(value) ? String(value) : subjectText(value);
-  };
-}
-
-/** Lone surrogates would all become one and the same octets in a key. */
-function subjectText(value: unknown): string | undefined {
-  return typeof value === 'string' && value !== '' && value.isWellFormed() ? value : undefined;
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -1,7 +1,8 @@
 import { isRejection, type Rejection, reject } from '../http/rejection.ts';
 import { parseJsonObject } from '../lib/json.ts';
 import { maxTokenLength, readBearerCredentials } from './bearer-credentials.ts';
-import type { Claims, Identity } from './token-claims.ts';
+import { type Claims, claimPathText, defaultScopePaths } from './claim-paths.ts';
+import type { Identity } from './token-claims.ts';
 import { readTokenHeader, type TokenVerifier, type TokenVerifierOptions } from './token-verifier.ts';
 
 /** One check of the proxy, in words. */
@@ -94,15 +95,15 @@ const steps: readonly Step[] = [
     name: 'subject',
     reasons: ['subject'],
     say: ({ identity, rules }) =>
-      `${identity === undefined ? 'names nobody' : show(identity.subject)} (auth.subject: ${rules.subject})`,
+      `${identity === undefined ? 'names nobody' : show(identity.subject)} (auth.subject: ${claimPathText(rules.subject)})`,
   },
   {
     name: 'scopes',
     reasons: ['scope'],
-    say: ({ identity, scopes }) =>
+    say: ({ identity, scopes, rules }) =>
       scopes.length === 0
         ? undefined
-        : `has ${identity?.scopes.join(' ') || 'none'}, needs ${scopes.join(' ')}`,
+        : `has ${identity?.scopes.join(' ') || 'none'}, needs ${scopes.join(' ')} (auth.scopes: ${claimPathText(rules.scopes ?? defaultScopePaths)})`,
   },
 ];
 

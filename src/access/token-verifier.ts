@@ -4,10 +4,10 @@ import { compactVerify } from 'jose/jws/compact/verify';
 import { LRUCache } from 'lru-cache';
 import { type Rejection, reject } from '../http/rejection.ts';
 import { parseJsonObject } from '../lib/json.ts';
+import { type ClaimPath, createScopesReader, createSubjectReader, defaultScopePaths } from './claim-paths.ts';
 import type { KeySource, Keys, TokenHeader } from './key-source.ts';
 import {
   type ClaimRules,
-  createSubjectReader,
   type Identity,
   type TokenRefusal,
   type VerifiedToken,
@@ -15,12 +15,14 @@ import {
   validateTimes,
 } from './token-claims.ts';
 
-export interface TokenVerifierOptions extends Omit<ClaimRules, 'readSubject'> {
+export interface TokenVerifierOptions extends Omit<ClaimRules, 'readSubject' | 'readScopes'> {
   /** Accepted `alg` values; never `none`. */
   readonly algorithms: readonly string[];
   readonly keySource: KeySource;
-  /** The claim that names the user: see `createSubjectReader`. */
-  readonly subject: string;
+  /** The claim that names the user, or several: see `createSubjectReader`. */
+  readonly subject: string | readonly ClaimPath[];
+  /** The claims that hold scopes: see `createScopesReader`. Default: `scopes` and `scope`. */
+  readonly scopes?: readonly ClaimPath[];
   /** Default 10 000; 0 remembers nothing. */
   readonly maxRememberedTokens?: number;
   /**
@@ -54,12 +56,16 @@ export class TokenVerifier {
   /** A verification that began before the keys changed is not remembered. */
   #generation = 0;
 
-  /** @throws TypeError where an algorithm is `none`, or the subject is not a path. */
+  /** @throws TypeError where an algorithm is `none`, or the subject or a scope is no path. */
   constructor(options: TokenVerifierOptions) {
     const { algorithms, keySource, maxRememberedTokens = 10_000, maxVerifying = 1_000 } = options;
     if (algorithms.includes('none')) throw new TypeError('The algorithm none verifies nothing.');
     this.#options = options;
-    this.#rules = { ...options, readSubject: createSubjectReader(options.subject) };
+    this.#rules = {
+      ...options,
+      readSubject: createSubjectReader(options.subject),
+      readScopes: createScopesReader(options.scopes ?? defaultScopePaths),
+    };
     this.#maxVerifying = maxVerifying;
     if (maxRememberedTokens > 0) this.#remembered = new LRUCache({ max: maxRememberedTokens });
     this.#stopListening = keySource.onChange(() => this.forgetAll());

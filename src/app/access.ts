@@ -1,4 +1,5 @@
 import { createAuthenticate } from '../access/authenticate.ts';
+import { claimPathText, namesOf } from '../access/claim-paths.ts';
 import { createAccessTokenFilter, createAccessTokenMatcher } from '../access/filter.ts';
 import type { KeySource } from '../access/key-source.ts';
 import { createSigningKeys, type SigningKeys } from '../access/signing-keys.ts';
@@ -63,6 +64,7 @@ export function verifierOptions(
     algorithms: auth.algorithms,
     keySource,
     subject: auth.subject,
+    scopes: auth.scopes,
     issuer: auth.issuer,
     audience: auth.audience,
     clockToleranceMs: auth.clockTolerance,
@@ -77,14 +79,19 @@ export function verifierOptions(
  * Shops put an object into `sub`, as JSON text. Taken whole it names a token rather than its user: it works, but each
  * refresh makes another user of the same one. Nobody sees that in a configuration; the first token shows it.
  */
-function createSubjectWatch(path: string, log: Log): (identity: { readonly subject: string }) => void {
-  let isReported = path.includes('.');
+function createSubjectWatch(
+  setting: Config['auth']['subject'],
+  log: Log,
+): (identity: { readonly subject: string }) => void {
+  const paths = (typeof setting === 'string' ? [setting] : setting).map(namesOf);
+  let isReported = paths.some(({ length }) => length > 1);
   return ({ subject }) => {
     if (isReported || !/^\s*\{/.test(subject)) return;
     isReported = true;
+    const claim = claimPathText(setting);
     log.warn(
       { event: 'subject-is-json', setting: 'auth.subject' },
-      `the claim ${path} holds JSON: name the user in it, such as auth.subject: ${path}.customer_reference`,
+      `the claim ${claim} holds JSON: name the user in it, such as auth.subject: ${paths[0]?.[0]}.customer_reference`,
     );
   };
 }

@@ -1,4 +1,4 @@
-import { createSubjectReader } from '../access/token-claims.ts';
+import { createSubjectReader } from '../access/claim-paths.ts';
 import type { Config } from '../config/schema.ts';
 import { gauge, healthOf, type MetricSpec, total } from '../lib/component.ts';
 import type { Filter } from '../proxy/filter.ts';

@@ -1,9 +1,14 @@
 import { describe, expect, it } from 'vitest';
-import { type ClaimRules, createSubjectReader, validateClaims } from '../../src/access/token-claims.ts';
+import { createScopesReader, createSubjectReader, defaultScopePaths } from '../../src/access/claim-paths.ts';
+import { type ClaimRules, validateClaims } from '../../src/access/token-claims.ts';
 
 const nowSeconds = 1_700_000_000;
 const base = { sub: 'DE--21', exp: nowSeconds + 100, iat: nowSeconds - 100, nbf: nowSeconds - 100 };
-const loose: ClaimRules = { clockToleranceMs: 0, readSubject: createSubjectReader('sub') };
+const loose: ClaimRules = {
+  clockToleranceMs: 0,
+  readSubject: createSubjectReader('sub'),
+  readScopes: createScopesReader(defaultScopePaths),
+};
 
 function judge(claims: object, rules: Partial<ClaimRules> = {}) {
   const parsed = JSON.parse(JSON.stringify({ ...base, ...claims }));

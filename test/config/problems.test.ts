@@ -255,7 +255,7 @@ describe('keys and algorithms', () => {
     [
       'auth: { algorithms: [none], keys: { jwks: "https://a/b" } }',
       [
-        `1:22: error: ${kindText('must be one of RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512, EdDSA, HS256, HS384, HS512')}`,
+        `1:22: error: ${kindText('must be one of RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512, EdDSA, Ed25519, HS256, HS384, HS512')}`,
       ],
     ],
     [

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { makeSigner, publicJwk } from '../access/signing.ts';
+import { makeSigner, makeToken, publicJwk } from '../access/signing.ts';
 import { eventually } from '../harness/eventually.ts';
 import { exchangeRaw, type RawResponse } from '../harness/raw-client.ts';
 import { answer, type RecordingUpstream, startRecordingUpstream } from '../harness/recording-upstream.ts';
@@ -105,6 +105,38 @@ describe('auth', () => {
     expect(await ask({ iat: now - 650 })).toBe(200);
     expect(await ask({ iat: now - 900 })).toBe(401);
     expect(await ask({}, { alg: 'RS512' })).toBe(401);
+  });
+});
+
+describe('auth.subject and auth.scopes', () => {
+  it('lists of claims, with exact names, are asked of the token; Ed25519 is a name of its own', async () => {
+    const signer = makeSigner('EdDSA', 'odd');
+    const keyFile = path.join(folder, 'odd-key.json');
+    await writeFile(keyFile, JSON.stringify(publicJwk(signer)));
+    const one = await start(
+      {
+        auth: {
+          algorithms: ['Ed25519'],
+          keys: { files: [keyFile] },
+          subject: [['https://odd.example/id'], 'who'],
+          scopes: ['realm_access.roles', 'cognito:groups', ['https://odd.example/roles']],
+        },
+      },
+      { rows: [{ match: 'GET /secret', scopes: ['odd:scope'] }] },
+    );
+    const seconds = Math.floor(Date.now() / 1000);
+    const ask = async (claims: object, alg = 'Ed25519') => {
+      const token = makeToken(signer, { iat: seconds, exp: seconds + 60, ...claims }, { alg });
+      return (await send(one, 'GET /secret', [`Authorization: Bearer ${token}`])).status;
+    };
+    const roles = { 'https://odd.example/roles': ['odd:scope'] };
+    expect(await ask({ who: 'a', ...roles })).toBe(200);
+    expect(await ask({ 'https://odd.example/id': 'a', ...roles })).toBe(200);
+    expect(await ask({ sub: 'a', ...roles })).toBe(401);
+    expect(await ask({ who: 'a', realm_access: { roles: ['odd:scope'] } })).toBe(200);
+    expect(await ask({ who: 'a', 'cognito:groups': ['odd:scope'] })).toBe(200);
+    expect(await ask({ who: 'a', scopes: ['odd:scope'] })).toBe(403);
+    expect(await ask({ who: 'a', ...roles }, 'EdDSA')).toBe(401);
   });
 });
 

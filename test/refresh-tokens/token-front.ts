@@ -3,8 +3,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { type DemoShop, startDemoShop } from '../../demo/shop.ts';
 import { createAuthenticate } from '../../src/access/authenticate.ts';
+import { createSubjectReader } from '../../src/access/claim-paths.ts';
 import { JwksKeySource } from '../../src/access/jwks-key-source.ts';
-import { createSubjectReader } from '../../src/access/token-claims.ts';
 import { TokenVerifier } from '../../src/access/token-verifier.ts';
 import { refreshTokens as settings } from '../../src/config/sections/refresh-tokens.ts';
 import { buildRequestRules, canonicaliseRequest } from '../../src/http/canonicalise-request.ts';

@@ -12,6 +12,7 @@ const algorithms = [
   'ES384',
   'ES512',
   'EdDSA',
+  'Ed25519',
   'HS256',
   'HS384',
   'HS512',
@@ -52,6 +53,13 @@ const keys = z
     description: 'Keys that access tokens are verified with: exactly one of `jwks`, `files` and `secret`.',
   });
 
+const pathText =
+  'must be the name of a claim, such as sub or realm_access.roles, or a list of exact names, such as [https://shop.example/roles]';
+const dottedPath = z.string().regex(/^[^.\s]+(\.[^.\s]+)*$/, { error: pathText });
+/** Names with dots between them, or a list of names as they are: one of those may hold dots itself. */
+const claimPath = z.union([dottedPath, z.array(text()).min(1).max(8)], { error: pathText });
+const claimPaths = z.array(claimPath).min(1).max(16);
+
 export const auth = z
   .strictObject({
     algorithms: distinct(z.enum(algorithms)).min(1).prefault(['RS256']).meta({
@@ -79,14 +87,13 @@ export const auth = z
         description:
           'Oldest access token that is accepted, counted from `iat`; tokens without `iat` are then refused. `none`: only `exp` counts.',
       }),
-    subject: z
-      .string()
-      .regex(/^[^.\s]+(\.[^.\s]+)*$/, {
-        error: 'must be the name of a claim, such as sub or sub.customer_reference',
-      })
-      .default('sub')
-      .meta({
-        description: 'Claim that names the user; `sub.customer_reference` reaches into a JSON string.',
-      }),
+    subject: z.union([dottedPath, claimPaths], { error: pathText }).default('sub').meta({
+      description:
+        'Claim that names the user; `sub.customer_reference` reaches into an object or a JSON string. Of a list the first one that the token has: `[customer_id, sub]`; a name with dots stands in a list of its own: `[[https://shop.example/id], sub]`.',
+    }),
+    scopes: claimPaths.prefault(['scopes', 'scope']).meta({
+      description:
+        'Claims that hold scopes, all together, each a text with spaces or a list: `scp`, `permissions`, `realm_access.roles`, `cognito:groups`. A dot leads into an object; a name with dots stands in a list of its own: `[scope, [https://shop.example/roles]]`.',
+    }),
   })
   .meta({ description: 'How access tokens are verified.' });

@@ -1,0 +1,87 @@
+import { isObject, parseJson } from '../lib/json.ts';
+
+/**
+ * Where a claim stands, as it is written in the configuration: a text is names with dots between them
+ * (`realm_access.roles`), a list is the names as they are, so that one of them may hold a dot
+ * (`['https://shop.example/roles']`). A colon is a character like any other (`cognito:groups`).
+ */
+export type ClaimPath = string | readonly string[];
+
+export type Claims = Readonly<Record<string, unknown>>;
+
+/** Reads the user's name from claims; undefined where there is none. */
+export type SubjectReader = (claims: Claims) => string | undefined;
+
+export type ScopesReader = (claims: Claims) => readonly string[];
+
+/** `auth.scopes` where it is left out: RFC 8693 section 4.2, and what shops write. */
+export const defaultScopePaths: readonly ClaimPath[] = ['scopes', 'scope'];
+
+/**
+ * Compiles `auth.subject`: one path, or several, of which the first one that is there counts (`null` is not there).
+ *
+ * A subject is a non-empty, well-formed string; below the first name an integer is taken too (`sub.id_customer`). It
+ * may hold any character: hash it or encode it before it becomes part of a key or a field.
+ *
+ * @throws TypeError where a name of a path is empty.
+ */
+export function createSubjectReader(setting: string | readonly ClaimPath[]): SubjectReader {
+  const paths = (typeof setting === 'string' ? [setting] : setting).map(namesOf);
+  return (claims) => {
+    for (const names of paths) {
+      const value = readClaim(claims, names);
+      if (value === undefined || value === null) continue;
+      return names.length > 1 && Number.isSafeInteger(value) ? String(value) : subjectText(value);
+    }
+    return undefined;
+  };
+}
+
+/**
+ * Compiles `auth.scopes`: what stands at all of these paths together. Each is a text of names with spaces between them,
+ * or an array of names; members that are no text count for nothing.
+ *
+ * @throws TypeError where a name of a path is empty.
+ */
+export function createScopesReader(setting: readonly ClaimPath[]): ScopesReader {
+  const paths = setting.map(namesOf);
+  return (claims) => {
+    const scopes = new Set<string>();
+    for (const names of paths) for (const scope of scopeNames(readClaim(claims, names))) scopes.add(scope);
+    return Object.freeze([...scopes]);
+  };
+}
+
+/** As a person would write it. */
+export function claimPathText(setting: string | readonly ClaimPath[]): string {
+  if (typeof setting === 'string') return setting;
+  return setting.map((path) => (typeof path === 'string' ? path : JSON.stringify(path))).join(', ');
+}
+
+export function namesOf(path: ClaimPath): readonly string[] {
+  const names = typeof path === 'string' ? path.split('.') : path;
+  if (names.length === 0 || names.includes(''))
+    throw new TypeError('A claim path is names with single dots between them, or a list of names.');
+  return names;
+}
+
+/** The first name is a claim; the others reach into its object, or into the JSON text that the claim holds. */
+function readClaim(claims: Claims, names: readonly string[]): unknown {
+  let value: unknown = claims;
+  for (const [depth, name] of names.entries()) {
+    const members = depth === 1 && typeof value === 'string' ? parseJson(value) : value;
+    if (!isObject(members) || !Object.hasOwn(members, name)) return undefined;
+    value = members[name];
+  }
+  return value;
+}
+
+/** Lone surrogates would all become one and the same octets in a key. */
+function subjectText(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' && value.isWellFormed() ? value : undefined;
+}
+
+function scopeNames(claim: unknown): readonly string[] {
+  if (typeof claim === 'string') return claim.split(' ').filter((name) => name !== '');
+  return Array.isArray(claim) ? claim.filter((name): name is string => typeof name === 'string') : [];
+}
