@@ -1,8 +1,9 @@
 import type { Config } from '../config/schema.ts';
-import { type Origin, parseOrigin } from '../config/values.ts';
+import { parseUpstreamUrl, type UpstreamAddress } from '../config/values.ts';
 import { InFlight } from '../server/in-flight.ts';
 import type { UpstreamEngine } from '../upstream/engine.ts';
 import { createForwarder, type Forwarder } from '../upstream/forwarder.ts';
+import { PublicReferences } from '../upstream/public-references.ts';
 import { UpstreamComponent } from '../upstream/upstream-component.ts';
 import type { WebSocketForwarder } from '../upstream/websocket.ts';
 
@@ -28,12 +29,12 @@ export const questionConnections = 64;
 const writeStallTimeoutMs = 60_000;
 
 /** The way to the shop. */
-export async function createForwarding({ upstream, limits }: Config): Promise<Forwarding> {
-  const origin = upstreamOrigin(upstream.url);
+export async function createForwarding({ upstream, limits, publicUrl }: Config): Promise<Forwarding> {
+  const address = upstreamAddress(upstream.url);
   const createEngine = await engines[upstream.engine]();
-  const engineOf = (connections: number) =>
-    createEngine({
-      upstream: origin,
+  const engineOf = (connections: number) => {
+    const engine = createEngine({
+      upstream: address,
       connectTimeoutMs: upstream.connectTimeout,
       connections,
       queueLimit: limits.inFlight,
@@ -41,6 +42,11 @@ export async function createForwarding({ upstream, limits }: Config): Promise<Fo
       idleTimeoutMs: upstream.idleTimeout,
       connectionLifetimeMs: upstream.connectionLifetime,
     });
+    return address.path === '' ? engine : belowPath(engine, address.path);
+  };
+  const references = upstream.rewriteLocation
+    ? new PublicReferences({ upstream: address, publicUrl })
+    : undefined;
   const forwarder = createForwarder({
     engine: engineOf(upstream.connections),
     streamingBodies: new InFlight({
@@ -52,13 +58,16 @@ export async function createForwarding({ upstream, limits }: Config): Promise<Fo
     bodyTimeoutMs: limits.bodyTimeout,
     bodyBytesPerSecond: limits.bodyRate,
     writeStallTimeoutMs,
+    references,
   });
   return {
     forwarder,
     component: new UpstreamComponent(upstream.url, forwarder),
     webSockets: upstream.webSocket
       ? (await import('../upstream/websocket.ts')).createWebSocketForwarder({
-          upstream: origin,
+          upstream: address,
+          path: address.path,
+          references,
           connectTimeoutMs: upstream.connectTimeout,
           handshakeTimeoutMs: upstream.responseTimeout,
           limit: limits.inFlight,
@@ -68,14 +77,29 @@ export async function createForwarding({ upstream, limits }: Config): Promise<Fo
   };
 }
 
+/** The one place that knows of the path in `upstream.url`, for clients' requests and for questions of our own. */
+function belowPath(engine: UpstreamEngine, path: string): UpstreamEngine {
+  return {
+    dispatch: (request, handler) => engine.dispatch({ ...request, target: path + request.target }, handler),
+    get inFlight() {
+      return engine.inFlight;
+    },
+    get queued() {
+      return engine.queued;
+    },
+    close: () => engine.close(),
+  };
+}
+
 /** `host[:port]` of the upstream, as its Host field says it. */
 export function upstreamHostOf(config: Config): string {
-  const { origin, scheme } = upstreamOrigin(config.upstream.url);
+  const { origin, scheme } = upstreamAddress(config.upstream.url);
   return origin.slice(scheme.length + '://'.length);
 }
 
-function upstreamOrigin(url: string): Origin {
-  const origin = parseOrigin(url);
-  if (origin === undefined) throw new TypeError('upstream.url is no origin');
-  return origin;
+/** @throws {TypeError} for what the configuration's schema would have refused. */
+export function upstreamAddress(url: string): UpstreamAddress {
+  const address = parseUpstreamUrl(url);
+  if (address === undefined) throw new TypeError('upstream.url is no address');
+  return address;
 }

@@ -1,7 +1,7 @@
 import { entityTagTimes } from '../entity-tags/times.ts';
 import type { SettingProblem } from './issues.ts';
 import type { Config, PartialConfig } from './schema.ts';
-import { isLinkLocal, isLoopback, parseOrigin } from './values.ts';
+import { isLinkLocal, isLoopback, parseUpstreamUrl } from './values.ts';
 
 interface Rule {
   readonly sections: readonly (keyof Config)[];
@@ -65,14 +65,14 @@ const linkLocalText =
   'is a link-local address, where clouds hand out credentials of machines: is that meant?';
 
 function upstreamWarnings({ upstream }: Pick<Config, 'upstream'>): SettingProblem[] {
-  const origin = parseOrigin(upstream.url);
+  const origin = parseUpstreamUrl(upstream.url);
   if (origin === undefined || !isLinkLocal(origin.hostname)) return [];
   return [{ path: ['upstream', 'url'], text: linkLocalText, severity: 'warning' }];
 }
 
 /** A proxy that is its own upstream answers nothing, and takes all connections doing so. */
 function loopProblems({ listen, upstream }: Pick<Config, 'listen' | 'upstream'>): SettingProblem[] {
-  const origin = parseOrigin(upstream.url);
+  const origin = parseUpstreamUrl(upstream.url);
   const hosts = ['0.0.0.0', '::', listen.host];
   if (origin === undefined || listen.port !== origin.port) return [];
   if (!isLoopback(origin.hostname) && !hosts.includes(origin.hostname)) return [];

@@ -44,6 +44,19 @@ export function originUrl() {
   });
 }
 
+/** `scheme://host[:port][/path]`, read as its normal form without a closing slash. */
+export function upstreamUrl() {
+  return z.string().transform((value, context) => {
+    const address = parseUpstreamUrl(value);
+    if (address === undefined) {
+      context.addIssue(
+        'must be http:// or https:// with a host, perhaps a port and a path such as /api/v2, without query, user, escapes, empty and dot segments',
+      );
+    }
+    return address === undefined ? '' : address.origin + address.path;
+  });
+}
+
 /** An address range such as `10.0.0.0/8`, or one address. */
 export function cidr() {
   return z.string().refine(isCidr, { error: 'must be an IP address or a range such as 10.0.0.0/8' });
@@ -212,6 +225,26 @@ export function parseOrigin(text: string): Origin | undefined {
   const hostname = host.startsWith('[') ? host.slice(1, -1) : host;
   return { scheme, hostname, port, origin: `${scheme}://${host}${port === defaultPort ? '' : `:${port}`}` };
 }
+
+/** Where the shop's API is. */
+export interface UpstreamAddress extends Origin {
+  /** Put before every request target: `/api/v2`; empty where there is none. */
+  readonly path: string;
+}
+
+/**
+ * Reads an origin with a path that every reader takes for the same: no escapes, no `;`, no segment that is empty or of dots
+ * alone. One closing slash is forgiven. Undefined when it is anything else.
+ */
+export function parseUpstreamUrl(text: string): UpstreamAddress | undefined {
+  const start = text.indexOf('/', 'https://'.length);
+  const origin = parseOrigin(start === -1 ? text : text.slice(0, start));
+  const path = start === -1 ? '' : text.slice(start).replace(/\/$/, '');
+  if (origin === undefined || !upstreamPath.test(path)) return undefined;
+  return /\/\.+(?:\/|$)/.test(path) ? undefined : { ...origin, path };
+}
+
+const upstreamPath = /^(?:\/[A-Za-z0-9._~:@!$&'()*+,=-]+)*$/;
 
 const loopback = /^(localhost|127(\.\d{1,3}){3}|::1|0:0:0:0:0:0:0:1|::ffff:127(\.\d{1,3}){3})$/i;
 

@@ -29,7 +29,9 @@ import {
   rejectionOfFault,
 } from './forward.ts';
 import type { ForwardOutcome, ResponseEdits, UpstreamHooks } from './hooks.ts';
+import type { PublicReferences } from './public-references.ts';
 import { type BodyOptions, bodyLimits, sendContinue, watchBody } from './request-body.ts';
+import { endToEndFields } from './response-fields.ts';
 import { ResponseRelay } from './response-relay.ts';
 
 export interface ExchangeOptions extends BodyOptions {
@@ -38,6 +40,8 @@ export interface ExchangeOptions extends BodyOptions {
   readonly responseTimeoutMs: number;
   /** Milliseconds in which a client must take what was written to it; its connection is destroyed otherwise. */
   readonly writeStallTimeoutMs: number;
+  /** Default: `Location` and `Content-Location` stay as they are. */
+  readonly references?: PublicReferences | undefined;
 }
 
 /** Why we end an exchange ourselves; undefined: nobody waits for it any more. */
@@ -117,7 +121,8 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents,
 
   onHead(status: number, reason: string, fields: FieldList): void {
     const { sinceMs, stopWatching, isRetried } = expected(this.#state, 'sent');
-    const relay = new ResponseRelay(this.#input, this.#client, this.#caller, status, reason, fields);
+    const kept = endToEndFields(fields, status, this.#options.references, this.#input.request);
+    const relay = new ResponseRelay(this.#input, this.#client, this.#caller, status, reason, kept);
     this.#state = entered(this.#state, { name: 'streaming', sinceMs, stopWatching, isRetried, relay });
     this.#deadlines.progress();
     if (relay.begin()) this.#deadlines.collecting();

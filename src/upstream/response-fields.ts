@@ -1,12 +1,20 @@
+import type { CanonicalRequest } from '../http/canonical-request.ts';
 import type { FieldList } from '../http/field-list.ts';
 import { hopByHopNames, trimOws } from '../http/field-list.ts';
+import type { PublicReferences } from './public-references.ts';
 
 /**
  * Fields of an upstream's response as they may be sent on: without hop-by-hop fields, what `Connection` names, trailer
  * announcements and framing other than Content-Length (RFC 9110 section 7.6.1), without the upstream's `Server` and
- * `X-Debug*`, and without any line that could not be written. Order, spelling and repeats are kept.
+ * `X-Debug*`, and without any line that could not be written. Order, spelling and repeats are kept. With `references` what
+ * names the shop's own address names the public one.
  */
-export function endToEndFields(fields: FieldList, status: number): string[] {
+export function endToEndFields(
+  fields: FieldList,
+  status: number,
+  references?: PublicReferences,
+  request?: CanonicalRequest,
+): string[] {
   const named = namedByConnection(fields);
   const kept: string[] = [];
   for (let i = 0; i + 1 < fields.length; i += 2) {
@@ -21,10 +29,14 @@ export function endToEndFields(fields: FieldList, status: number): string[] {
     // RFC 9110 section 8.6: there is none on a 204.
     if (status === 204 && lower === 'content-length') continue;
     if (named?.has(lower) && !unnameable.has(lower)) continue;
-    if (isFieldName(name) && isFieldValue(value)) kept.push(name, value);
+    if (!isFieldName(name) || !isFieldValue(value)) continue;
+    const isRewritten = references !== undefined && request !== undefined && referenceNames.has(lower);
+    kept.push(name, isRewritten ? references.toPublic(value, request) : value);
   }
   return kept;
 }
+
+const referenceNames = new Set(['location', 'content-location']);
 
 /** Whether a field stays between the upstream and us, whatever `Connection` says. */
 function isHopByHop(lowerCaseName: string): boolean {

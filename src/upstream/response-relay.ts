@@ -4,7 +4,6 @@ import type { ClientResponse } from './client-response.ts';
 import type { ForwardCaller, ForwardInput } from './forward.ts';
 import type { ForwardOutcome, ResponseEdits } from './hooks.ts';
 import { CollectedBody } from './request-body.ts';
-import { endToEndFields } from './response-fields.ts';
 import { isBodiless } from './response-framing.ts';
 
 interface ResponseHead {
@@ -40,7 +39,7 @@ export class ResponseRelay implements ResponseHead {
     this.#caller = caller;
     this.status = status;
     this.reason = reason;
-    this.fields = endToEndFields(fields, status);
+    this.fields = fields;
   }
 
   /** Whether the body will be held back. */

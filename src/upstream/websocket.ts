@@ -7,6 +7,7 @@ import { editFields, fieldValue } from '../http/field-list.ts';
 import { type Rejection, reject } from '../http/rejection.ts';
 import { gatherPiecesOf } from '../lib/gathered-pieces.ts';
 import type { EngineOptions } from './engine.ts';
+import type { PublicReferences } from './public-references.ts';
 import { fieldsToObject } from './request-framing.ts';
 import { endToEndFields } from './response-fields.ts';
 import { isBodiless } from './response-framing.ts';
@@ -14,6 +15,10 @@ import { isBodiless } from './response-framing.ts';
 interface WebSocketOptions extends Pick<EngineOptions, 'upstream' | 'connectTimeoutMs' | 'tls'> {
   /** Milliseconds for the upstream to answer the handshake; 504 otherwise. */
   readonly handshakeTimeoutMs: number;
+  /** Put before every target. Default: nothing. */
+  readonly path?: string;
+  /** Default: `Location` of a shop that declines stays as it is. */
+  readonly references?: PublicReferences | undefined;
   /** Open WebSockets at a time; one more is 503. */
   readonly limit: number;
   /** Milliseconds for one end to take what is written to it, or to end when the other has. Default 30000. */
@@ -66,7 +71,7 @@ export function createWebSocketForwarder(options: WebSocketOptions): WebSocketFo
         sockets.add(socket);
         // http-proxy-3 writes heads as text; a field value is octets (RFC 9110 section 5.5).
         (socket as Socket).setDefaultEncoding('latin1');
-        const shape = requestShape(request);
+        const shape = requestShape(request, targetOf(request, options));
         const handshake = new Handshake(request, socket as Socket, options, refuse, resolve);
         handshakes.set(shape, handshake);
         // One for all there is to do then: Node takes more than ten listeners of an event for a leak.
@@ -97,10 +102,13 @@ export function createWebSocketForwarder(options: WebSocketOptions): WebSocketFo
 }
 
 /** What http-proxy-3 reads of a request: ours, with an upgrade of our own making. */
-function requestShape(request: CanonicalRequest): object {
+function requestShape(request: CanonicalRequest, url: string): object {
   const headers = { ...fieldsToObject(request.fields), connection: 'Upgrade', upgrade: 'websocket' };
-  const url = requestTarget(request);
   return { method: 'GET', url, headers, httpVersion: '1.1', httpVersionMajor: 1, on() {} };
+}
+
+function targetOf(request: CanonicalRequest, { path = '' }: WebSocketOptions): string {
+  return path + requestTarget(request);
 }
 
 class Handshake {
@@ -131,7 +139,7 @@ class Handshake {
 
   /** Node's request, before its head is written and before http-proxy-3 listens to it. */
   onRequest(upstream: ClientRequest): void {
-    upstream.path = requestTarget(this.#request);
+    upstream.path = targetOf(this.#request, this.#options);
     this.#timer = setTimeout(() => this.#onTimeout(upstream), this.#options.handshakeTimeoutMs);
     this.#upstream = upstream;
     upstream.once('upgrade', (response, upstreamSocket) =>
@@ -180,7 +188,7 @@ class Handshake {
     }
     this.#upstreamSocket = upstreamSocket;
     upstreamSocket.on('error', () => this.#socket.destroy());
-    setFields(response, 101, { connection: 'Upgrade', upgrade: 'websocket' });
+    this.#setFields(response, 101, { connection: 'Upgrade', upgrade: 'websocket' });
     watchPair(this.#socket, upstreamSocket, this.#options.stallTimeoutMs ?? defaultStallTimeoutMs);
     clearTimeout(this.#timer);
     this.#end({ status: 101, rejection: undefined, cause: undefined });
@@ -192,7 +200,7 @@ class Handshake {
    */
   #onDeclined(response: IncomingMessage): void {
     const status = response.statusCode ?? 0;
-    setFields(response, status, { connection: 'close' });
+    this.#setFields(response, status, { connection: 'close' });
     if (isBodiless('GET', status)) hideFraming(response);
     const socket = this.#socket;
     response.on('error', () => socket.destroy());
@@ -205,6 +213,19 @@ class Handshake {
     });
     socket.on('drain', () => response.resume());
     this.#end({ status, rejection: undefined, cause: undefined });
+  }
+
+  /** Leaves http-proxy-3 the fields that may go on, as of every other response, and the `Connection` of our own. */
+  #setFields(response: IncomingMessage, status: number, own: Readonly<Record<string, string>>): void {
+    const kept = endToEndFields(response.rawHeaders, status, this.#options.references, this.#request);
+    const length = fieldValue(kept, 'content-length');
+    // The shop's tags are for us alone; ours come with ordinary requests.
+    const fields = editFields(kept, { etag: null });
+    response.headers = {
+      ...fieldsToObject(fields),
+      ...(length !== undefined && { 'content-length': length }),
+      ...own,
+    };
   }
 
   #end(result: WebSocketResult): void {
@@ -262,17 +283,4 @@ function hideFraming({ headers }: IncomingMessage): void {
   const value = headers['content-length'] ?? '0';
   const enumerable = headers['content-length'] !== undefined;
   Object.defineProperty(headers, 'content-length', { value, enumerable });
-}
-
-/** Leaves http-proxy-3 the fields that may go on, as of every other response, and the `Connection` of our own. */
-function setFields(response: IncomingMessage, status: number, own: Readonly<Record<string, string>>): void {
-  const kept = endToEndFields(response.rawHeaders, status);
-  const length = fieldValue(kept, 'content-length');
-  // The shop's tags are for us alone; ours come with ordinary requests.
-  const fields = editFields(kept, { etag: null });
-  response.headers = {
-    ...fieldsToObject(fields),
-    ...(length !== undefined && { 'content-length': length }),
-    ...own,
-  };
 }

@@ -114,7 +114,7 @@ describe('check', () => {
       'config/shopward.yaml': `mode: enforce
 listen: { port: 8080, keepAliveTimeout: 75 }
 upstrem: { url: "http://shop.internal:9000" }
-upstream: { url: "http://shop.internal:9000/api" }
+upstream: { url: "http://shop.internal:9000/../api" }
 store: { url: "redis+sentinel://s1,s2/shop" }
 trustedProxies: [10.0.0.0/40]
 auth:
@@ -137,7 +137,7 @@ complete: true
     expect(out).toEqual([
       'config/shopward.yaml:2:41: error: listen.keepAliveTimeout must be a duration with a unit (ms, s, m, h or d), such as 250ms or 30s',
       'config/shopward.yaml:3:1: error: upstrem is not a known key; did you mean upstream?',
-      'config/shopward.yaml:4:18: error: upstream.url must be http:// or https:// with a host and perhaps a port, without path, query and user',
+      'config/shopward.yaml:4:18: error: upstream.url must be http:// or https:// with a host, perhaps a port and a path such as /api/v2, without query, user, escapes, empty and dot segments',
       'config/shopward.yaml:5:1: warning: store.replicas is 0 behind Sentinel: a failover may forget the claim of a write under way, and an update can be lost',
       'config/shopward.yaml:6:18: error: trustedProxies[0] must be an IP address or a range such as 10.0.0.0/8',
       'config/shopward.yaml:8:17: error: auth.keys.jwks needs the environment variable JWKS_URL, which is not set',

@@ -255,6 +255,15 @@ describe('explain prints', () => {
     });
   });
 
+  it("the upstream's own target where it has a path", async () => {
+    const config = 'upstream: { url: "http://shop:9000/api/v2/" }';
+    expect((await explain(['GET /orders?a=1'], { config })).out).toContain(
+      '  forwarded       GET /api/v2/orders?a=1 to http://shop:9000',
+    );
+    const { canonicalPath, rows } = await asData('GET /carts', { config });
+    expect([canonicalPath, rows[0]?.row]).toEqual(['/carts', 'GET /carts']);
+  });
+
   it('a refusal with its reason', async () => {
     expect((await explain(['POST /x?_method=DELETE'])).out).toEqual([
       'POST /x?_method=DELETE',

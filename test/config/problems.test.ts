@@ -3,6 +3,8 @@ import { keys, problemLines } from './config-folder.ts';
 
 const durationText = 'must be a duration with a unit (ms, s, m, h or d), such as 250ms or 30s';
 const sizeText = 'must be a size in bytes, or with a unit (B, KiB, MiB or GiB), such as 64KiB';
+const upstreamText =
+  'must be http:// or https:// with a host, perhaps a port and a path such as /api/v2, without query, user, escapes, empty and dot segments';
 const originText = 'must be http:// or https:// with a host and perhaps a port, without path, query and user';
 const templateText = 'must be a path of literals and {name}s such as /carts/{cart_id}';
 const pathText = 'must be a path such as /url-resolver: no closing slash, query or {name}';
@@ -71,10 +73,22 @@ describe('one mistake', () => {
     ],
     ['request: { ignoredPrefixes: [/] }', `30: error: request.ignoredPrefixes[0] ${pathText}`],
     ['publicUrl: https://shop.example/api', `12: error: publicUrl ${originText}`],
-    ['upstream: { url: "http://u:hunter2@shop" }', `18: error: upstream.url ${originText}`],
-    ['upstream: { url: "ftp://shop" }', `18: error: upstream.url ${originText}`],
-    ['upstream: { url: "http://shop?x" }', `18: error: upstream.url ${originText}`],
-    ['upstream: { url: "http://shop:0" }', `18: error: upstream.url ${originText}`],
+    ['upstream: { url: "http://u:hunter2@shop" }', `18: error: upstream.url ${upstreamText}`],
+    ['upstream: { url: "ftp://shop" }', `18: error: upstream.url ${upstreamText}`],
+    ['upstream: { url: "http://shop?x" }', `18: error: upstream.url ${upstreamText}`],
+    ['upstream: { url: "http://shop:0" }', `18: error: upstream.url ${upstreamText}`],
+    ['upstream: { url: "http://shop/a/../b" }', `18: error: upstream.url ${upstreamText}`],
+    ['upstream: { url: "http://shop/./a" }', `18: error: upstream.url ${upstreamText}`],
+    ['upstream: { url: "http://shop/a/..." }', `18: error: upstream.url ${upstreamText}`],
+    ['upstream: { url: "http://shop//a" }', `18: error: upstream.url ${upstreamText}`],
+    ['upstream: { url: "http://shop/a//" }', `18: error: upstream.url ${upstreamText}`],
+    ['upstream: { url: "http://shop/a%2fb" }', `18: error: upstream.url ${upstreamText}`],
+    ['upstream: { url: "http://shop/a;b" }', `18: error: upstream.url ${upstreamText}`],
+    ['upstream: { url: "http://shop/a\\\\b" }', `18: error: upstream.url ${upstreamText}`],
+    ['upstream: { url: "http://shop/a#b" }', `18: error: upstream.url ${upstreamText}`],
+    ['upstream: { url: "http://shop/a?b" }', `18: error: upstream.url ${upstreamText}`],
+    ['upstream: { url: "http://shop/a b" }', `18: error: upstream.url ${upstreamText}`],
+    ['upstream: { url: "/api" }', `18: error: upstream.url ${upstreamText}`],
     [
       'upstream: { url: "http://127.0.0.1:8080" }',
       '18: error: upstream.url is the public listener itself (listen.port)',

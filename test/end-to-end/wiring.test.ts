@@ -244,6 +244,16 @@ describe('upstream', () => {
     expect(lastHead).not.toMatch(/\r\nHost: odd\.example/i);
   });
 
+  it('a path in url, and rewriteLocation', async () => {
+    const url = `http://127.0.0.1:${upstream.port}/odd`;
+    const location = `Location: ${url}/made\r\n`;
+    shop.set('POST /odd/make', answer('', location, '201 Created'));
+    const one = await start({ upstream: { url } });
+    expect((await send(one, 'POST /make', [json], '{}')).field('location')).toBe('/made');
+    const asSent = await start({ upstream: { url, rewriteLocation: false } });
+    expect((await send(asSent, 'POST /make', [json], '{}')).field('location')).toBe(`${url}/made`);
+  });
+
   it('responseTimeout', async () => {
     const one = await start({
       upstream: { responseTimeout: '700ms' },

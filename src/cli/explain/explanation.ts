@@ -4,6 +4,7 @@ import type { TokenInspection } from '../../access/token-inspection.ts';
 import type { FilterDefinition } from '../../app/filter-definition.ts';
 import { compileRules } from '../../app/filter-definition.ts';
 import { filterDefinitions } from '../../app/filters.ts';
+import { upstreamAddress } from '../../app/upstream.ts';
 import type { Config, PartialConfig } from '../../config/schema.ts';
 import { type CanonicalRequest, requestTarget } from '../../http/canonical-request.ts';
 import { buildRequestRules, canonicaliseRequest } from '../../http/canonicalise-request.ts';
@@ -270,7 +271,8 @@ function explainForward(
 ): Pick<Explanation, 'refusal' | 'forward'> {
   const behindToken = knownRefusal(planned);
   if (behindToken !== undefined) return { refusal: refusalOf(behindToken, rejections), forward: null };
-  const forward = { upstream: upstream.url, method, target: requestTarget(planned.forward) };
+  const { origin, path } = upstreamAddress(upstream.url);
+  const forward = { upstream: origin, method, target: path + requestTarget(planned.forward) };
   return { refusal: null, forward };
 }
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { parseRedisUrl, type RedisAddress } from '../../redis/redis-url.ts';
-import { duration, filePath, originUrl, text } from '../values.ts';
+import { duration, filePath, originUrl, text, upstreamUrl } from '../values.ts';
 
 export const publicUrl = originUrl().optional().meta({
   description:
@@ -16,8 +16,9 @@ function engineText({ input }: { readonly input?: unknown }): string | undefined
 
 export const upstream = z
   .strictObject({
-    url: originUrl().prefault('http://127.0.0.1:9000').meta({
-      description: "Scheme, host and port of the shop's API; without a path.",
+    url: upstreamUrl().prefault('http://127.0.0.1:9000').meta({
+      description:
+        "Scheme, host and port of the shop's API, and a path where it lies below one: `/api` is put before every path that is asked for. Rows, tags and everything else here are written with the path that clients ask for, without it. There is one upstream: several shops stand behind a balancer of their own (docs/deployment.md).",
       reference: '${UPSTREAM_URL:-http://127.0.0.1:9000}',
     }),
     engine: z.enum(engines, { error: engineText }).default('llhttp').meta({
@@ -25,6 +26,10 @@ export const upstream = z
     }),
     forwardHost: z.boolean().default(false).meta({
       description: "Whether the shop sees the client's `Host`; otherwise its own.",
+    }),
+    rewriteLocation: z.boolean().default(true).meta({
+      description:
+        'Whether `Location` and `Content-Location` of the shop that name its own address (that of `url`) name the public one instead: `publicUrl`, or where that is not set a path alone, which clients read against the address that they asked. The path of `url` is taken off. Other hosts stay as they are, and so do bodies, `Link`, `Refresh` and the `Path` and `Domain` of cookies: what a shop says there it has to say for the public address, which `X-Forwarded-Host` and `X-Forwarded-Proto` tell it.',
     }),
     connectTimeout: duration().prefault('2s').meta({
       description:

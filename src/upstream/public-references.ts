@@ -1,0 +1,92 @@
+import type { CanonicalRequest } from '../http/canonical-request.ts';
+import { fieldValue } from '../http/field-list.ts';
+
+interface PublicReferencesOptions {
+  /** Where the shop is: an IPv6 address without its brackets, and the path that is put before every target. */
+  readonly upstream: { readonly hostname: string; readonly port: number; readonly path: string };
+  /** `scheme://host[:port]` by which clients know the API. Default: unknown, and a reference becomes a path alone. */
+  readonly publicUrl?: string | undefined;
+}
+
+/**
+ * `Location` and `Content-Location` (RFC 9110 sections 10.2.2 and 8.7) as clients may be told them: where the shop names
+ * its own address they name the public one, and its path is off. Without `publicUrl` a path alone is given, which each
+ * client reads against the address that it asked: nothing that a client sent says where others are led.
+ */
+export class PublicReferences {
+  readonly #own: string;
+  readonly #path: string;
+  readonly #publicUrl: string;
+  readonly #publicAuthority: string | undefined;
+
+  constructor({ upstream: { hostname, port, path }, publicUrl }: PublicReferencesOptions) {
+    this.#own = comparable(`${hostname.includes(':') ? `[${hostname}]` : hostname}:${port}`);
+    this.#path = path;
+    this.#publicUrl = publicUrl ?? '';
+    this.#publicAuthority =
+      publicUrl === undefined ? undefined : comparable(publicUrl.replace(/^.*\/\//, ''));
+  }
+
+  /** Never throws, whatever the shop said; what names another host, or nothing that we know, stays as it is. */
+  toPublic(reference: string, request: Pick<CanonicalRequest, 'host' | 'fields'>): string {
+    const start = startOfAuthority(reference);
+    if (start === -1) return reference.startsWith('/') ? (this.#below(reference) ?? reference) : reference;
+    const end = endOfAuthority(reference, start);
+    const authority = reference.slice(start, end);
+    const host = comparable(authority.slice(authority.lastIndexOf('@') + 1));
+    const target = reference.slice(end);
+    if (host === this.#own) return this.#publicUrl + plainTarget(this.#below(target) ?? target);
+    const below = this.#isPublic(host, request) ? this.#below(target) : undefined;
+    return below === undefined ? reference : reference.slice(0, end) + plainTarget(below);
+  }
+
+  /** A target without the upstream's path; undefined: it has none, or leaves it again by dot segments. */
+  #below(target: string): string | undefined {
+    if (this.#path === '' || !target.startsWith(this.#path)) return undefined;
+    const [path = ''] = target.split(/[?#]/, 1);
+    const rest = target.slice(this.#path.length);
+    if (path.length > this.#path.length && !rest.startsWith('/')) return undefined;
+    return dotSegment.test(path) ? undefined : plainTarget(rest);
+  }
+
+  /** A shop that was told of the public address, and says it with the path that only shopward adds. */
+  #isPublic(host: string, { host: asked, fields }: Pick<CanonicalRequest, 'host' | 'fields'>): boolean {
+    if (this.#path === '') return false;
+    return (
+      host === this.#publicAuthority ||
+      host === comparable(asked) ||
+      host === comparable(fieldValue(fields, 'x-forwarded-host') ?? asked)
+    );
+  }
+}
+
+const dotSegment = /\/(?:\.|%2e){1,2}(?:[/\\]|$)/i;
+
+/** Index behind `//` of `http://…`, `https://…` and `//…` (RFC 3986 section 4.2); -1: there is no authority. */
+function startOfAuthority(reference: string): number {
+  return /^(?:https?:)?\/\//i.exec(reference)?.[0].length ?? -1;
+}
+
+/** A backslash ends it as well: browsers take it for a slash. */
+function endOfAuthority(reference: string, start: number): number {
+  let end = start;
+  while (end < reference.length && !'/?#\\'.includes(reference.charAt(end))) end += 1;
+  return end;
+}
+
+/** `host[:port]` in lower case. The ports of http and https are one: a shop behind TLS may know of either. */
+function comparable(authority: string): string {
+  return authority.toLowerCase().replace(/:(?:80|443)?$/, '');
+}
+
+/**
+ * Path, query and fragment that no reader takes for more: one slash in front, since two begin an authority, and what is not
+ * visible ASCII, which browsers drop, or a backslash, which they take for a slash, escaped.
+ */
+function plainTarget(target: string): string {
+  const path = target.startsWith('/') ? target.replace(/^\/+/, '/') : `/${target}`;
+  return path.replace(
+    /[^\x21-\x5b\x5d-\x7e]/g,
+    (octet) => `%${octet.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`,
+  );
+}

@@ -1,0 +1,131 @@
+import { describe, expect, it } from 'vitest';
+import { PublicReferences } from '../../src/upstream/public-references.ts';
+
+const request = { host: 'api.shop.example', fields: ['X-Forwarded-Host', 'outer.shop.example'] };
+const shop = { hostname: 'shop', port: 9000, path: '' };
+
+type Row = readonly [said: string, told: string];
+
+/** What clients are told, and that they end up where the reference leads them to, in the eyes of a browser. */
+function table(rows: readonly Row[], references: PublicReferences): void {
+  it.each(rows)('%j -> %j', (said, told) => {
+    expect(references.toPublic(said, request)).toBe(told);
+  });
+}
+
+describe('without a public address', () => {
+  const references = new PublicReferences({ upstream: shop });
+  table(
+    [
+      ['http://shop:9000/carts/1?x=1#f', '/carts/1?x=1#f'],
+      ['HTTPS://SHOP:9000/carts/1', '/carts/1'],
+      ['//shop:9000/carts/1', '/carts/1'],
+      ['http://user:secret@shop:9000/carts', '/carts'],
+      ['http://a@b@shop:9000/carts', '/carts'],
+      ['http://shop:9000', '/'],
+      ['http://shop:9000?page=2', '/?page=2'],
+      ['http://shop:9000#f', '/#f'],
+      // Nothing of it may become an authority again.
+      ['http://shop:9000//evil.example/x', '/evil.example/x'],
+      ['http://shop:9000////evil.example', '/evil.example'],
+      ['http://shop:9000/\\evil.example', '/%5Cevil.example'],
+      ['http://shop:9000\\evil.example', '/%5Cevil.example'],
+      ['http://shop:9000/\t/evil.example', '/%09/evil.example'],
+      ['http://shop:9000\t//evil.example', 'http://shop:9000\t//evil.example'],
+      ['http://shop:9000/ /\u00e9', '/%20/%E9'],
+      // Others' addresses, and what only looks like the shop's.
+      ['https://evil.example/shop:9000/', 'https://evil.example/shop:9000/'],
+      ['http://shop:9000@evil.example/', 'http://shop:9000@evil.example/'],
+      ['http://shop:9000.evil.example/', 'http://shop:9000.evil.example/'],
+      ['http://shop.evil.example:9000/', 'http://shop.evil.example:9000/'],
+      ['http://shop:9001/', 'http://shop:9001/'],
+      ['http://shop/', 'http://shop/'],
+      ['ftp://shop:9000/', 'ftp://shop:9000/'],
+      ['//evil.example/', '//evil.example/'],
+      ['https://api.shop.example/carts/1', 'https://api.shop.example/carts/1'],
+      // Relative ones.
+      ['/carts/1', '/carts/1'],
+      ['//', '//'],
+      ['carts/1', 'carts/1'],
+      ['../carts/1', '../carts/1'],
+      ['?page=2', '?page=2'],
+      ['', ''],
+    ],
+    references,
+  );
+
+  it('leads no browser to another host, whatever stands behind the own one', () => {
+    const alphabet = ['/', '\\', '\t', '.', '%2f', '%5c', 'evil.example', '?', '#', '@', ':', ' ', '\u0085'];
+    let seed = 7;
+    const next = (below: number) => {
+      seed = (seed * 1_103_515_245 + 12_345) % 2_147_483_648;
+      return seed % below;
+    };
+    for (let i = 0; i < 20_000; i += 1) {
+      const tail = Array.from({ length: next(6) }, () => alphabet[next(alphabet.length)]).join('');
+      const told = references.toPublic(`http://shop:9000/${tail}`, request);
+      expect(new URL(told, 'https://api.shop.example/a/b').host, JSON.stringify(tail)).toBe(
+        'api.shop.example',
+      );
+    }
+  });
+});
+
+describe('with a public address', () => {
+  table(
+    [
+      ['http://shop:9000/carts/1', 'https://api.shop.example/carts/1'],
+      ['//shop:9000//evil.example', 'https://api.shop.example/evil.example'],
+      ['http://shop:9000', 'https://api.shop.example/'],
+      ['/carts/1', '/carts/1'],
+    ],
+    new PublicReferences({ upstream: shop, publicUrl: 'https://api.shop.example' }),
+  );
+});
+
+describe('the ports of http and https are one', () => {
+  const references = new PublicReferences({ upstream: { hostname: '::1', port: 443, path: '' } });
+  table(
+    [
+      ['http://[::1]/x', '/x'],
+      ['https://[::1]:443/x', '/x'],
+      ['http://[::1]:80/x', '/x'],
+      ['https://[::1]:8443/x', 'https://[::1]:8443/x'],
+    ],
+    references,
+  );
+});
+
+describe('with a path in front', () => {
+  const references = new PublicReferences({ upstream: { ...shop, path: '/api/v2' } });
+  table(
+    [
+      ['http://shop:9000/api/v2/carts/1', '/carts/1'],
+      ['http://shop:9000/api/v2', '/'],
+      ['http://shop:9000/api/v2?x', '/?x'],
+      ['http://shop:9000/api/v2//evil.example', '/evil.example'],
+      ['/api/v2/carts/1', '/carts/1'],
+      ['/api/v2//evil.example', '/evil.example'],
+      ['/api/v2/\\evil.example', '/%5Cevil.example'],
+      ['/api/v2', '/'],
+      ['/api/v2#/api/v2', '/#/api/v2'],
+      // It was told of the public address.
+      ['https://api.shop.example/api/v2/carts', 'https://api.shop.example/carts'],
+      ['https://api.shop.example:443/api/v2/carts', 'https://api.shop.example:443/carts'],
+      ['https://outer.shop.example/api/v2/carts', 'https://outer.shop.example/carts'],
+      ['https://other.example/api/v2/carts', 'https://other.example/api/v2/carts'],
+      // Beside it, or out of it again.
+      ['http://shop:9000/login', '/login'],
+      ['/login', '/login'],
+      ['/api/v2x/carts', '/api/v2x/carts'],
+      ['/api/v2%2Fcarts', '/api/v2%2Fcarts'],
+      ['/API/v2/carts', '/API/v2/carts'],
+      ['/api/v2/../admin', '/api/v2/../admin'],
+      ['/api/v2/%2E%2e/admin', '/api/v2/%2E%2e/admin'],
+      ['/api/v2/..', '/api/v2/..'],
+      ['/api/v2/x?back=/../y', '/x?back=/../y'],
+      ['carts/1', 'carts/1'],
+    ],
+    references,
+  );
+});
