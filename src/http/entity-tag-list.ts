@@ -21,8 +21,7 @@ export function parseEntityTags(
   lines: readonly string[],
   reading: TagReading,
 ): '*' | EntityTag[] | undefined {
-  const [only = ''] = lines;
-  if (lines.length === 1 && trimOws(only) === '*') return '*';
+  if (lines.length === 1 && trimOws(lines[0] as string) === '*') return '*';
   const tags: EntityTag[] = [];
   for (const line of lines) {
     if (!parseLine(line, reading, tags)) return undefined;
@@ -38,8 +37,8 @@ export function parseStrongTag(value: string | undefined): string | null {
   if (value === undefined) return null;
   const tags: EntityTag[] = [];
   if (!parseLine(value, 'strict', tags) || tags.length !== 1) return null;
-  const [tag] = tags;
-  return tag === undefined || tag.weak ? null : Buffer.from(tag.opaque, 'latin1').toString('latin1');
+  const { weak, opaque } = tags[0] as EntityTag;
+  return weak ? null : Buffer.from(opaque, 'latin1').toString('latin1');
 }
 
 function parseLine(line: string, reading: TagReading, tags: EntityTag[]): boolean {
@@ -72,9 +71,10 @@ function readBare(line: string, at: number, tags: EntityTag[]): number {
   return end;
 }
 
+/** Beyond the end there is NaN, which belongs to nothing. */
 function skip(line: string, from: number, belongs: (code: number) => boolean): number {
   let at = from;
-  while (at < line.length && belongs(line.charCodeAt(at))) at += 1;
+  while (belongs(line.charCodeAt(at))) at += 1;
   return at;
 }
 
@@ -97,7 +97,7 @@ function isBareCharacter(code: number): boolean {
  * the answer is 304. Malformed: no, the whole answer is never wrong.
  */
 export function namesTag(ifNoneMatch: readonly string[], current: string, reading: TagReading): boolean {
-  const parsed = ifNoneMatch.length === 0 ? undefined : parseEntityTags(ifNoneMatch, reading);
+  const parsed = parseEntityTags(ifNoneMatch, reading);
   if (parsed === undefined) return false;
   return parsed === '*' || parsed.some((tag) => meantTag(tag, reading) === current);
 }

@@ -33,6 +33,7 @@ describe('one field', () => {
     ['a leading space', ` Bearer ${token}`, 'scheme'],
     ['the scheme alone', 'Bearer', 'malformed'],
     ['the scheme and a space', 'Bearer ', 'malformed'],
+    ['no space', `Bearer${token}`, 'malformed'],
     ['a tab', `Bearer\t${token}`, 'malformed'],
     ['a tab after a space', `Bearer \t${token}`, 'malformed'],
     ['two tokens', `Bearer ${token} ${token}`, 'malformed'],

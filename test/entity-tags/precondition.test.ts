@@ -43,7 +43,11 @@ describe('parseEntityTags, strict (RFC 9110 sections 5.6.1, 8.8.3, 13.1)', () =>
     [['*, "a"'], undefined],
     [['"a"\t,\t"b"'], [strong('a'), strong('b')]],
     [['"caf\xe9"'], [strong('caf\xe9')]],
+    [['"\xff"'], [strong('\xff')]],
+    [['"!"'], [strong('!')]],
     [['"a\x7fb"'], undefined],
+    [['"a\x7f, "b"'], undefined],
+    [['"a , "b"'], undefined],
     [['"a\x00b"'], undefined],
     [['"a\u0100"'], undefined],
     [[], undefined],
@@ -56,6 +60,7 @@ describe('parseEntityTags, strict (RFC 9110 sections 5.6.1, 8.8.3, 13.1)', () =>
     [['W/abc'], [strong('abc')]],
     [['abc, "d"'], [strong('abc'), strong('d')]],
     [['W/"abc"'], [weak('abc')]],
+    [['a\\b'], undefined],
     [['abc"'], undefined],
     [['abc*'], undefined],
     [['a b'], undefined],
@@ -104,7 +109,9 @@ describe('parseEntityTags, strict (RFC 9110 sections 5.6.1, 8.8.3, 13.1)', () =>
 describe('parseStrongTag', () => {
   test.each([
     ['"a"', 'a'],
+    ['"caf\xe9"', 'caf\xe9'],
     ['W/"a"', null],
+    ['"a', null],
     ['a', null],
     ['"a", "b"', null],
     ['', null],
@@ -162,6 +169,8 @@ describe('namesTag (If-None-Match)', () => {
     [[A], 'lenient', true],
     [[`"${A}-gzip"`], 'strict', false],
     [[`"${A}-gzip"`], 'lenient', true],
+    [[`"-gzip${A}"`], 'lenient', false],
+    [[`"${A}---gzip"`], 'lenient', false],
     [[`"${A}`], 'strict', false],
   ] as const)('%j, %s: %s', (lines, reading, expected) => {
     expect(namesTag(lines, A, reading)).toBe(expected);

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { isSafe, methods } from '../../src/http/canonical-request.ts';
 import { buildFieldKinds, isTrustableField, kindOf } from '../../src/http/field-kinds.ts';
+import { hopByHopNames } from '../../src/http/field-list.ts';
 
 /** Once more by hand: who takes a name out of the list takes it out of here, too, and says why. */
 const words = (text: string) => text.trim().split(/\s+/);
@@ -19,7 +20,8 @@ const unlessTrusted = words(`
   x-secure x-server-name x-ssl x-true-client-ip x-true-ip x-url-scheme x-vhost
 `);
 const hopByHop = words(`
-
+  connection http2-settings keep-alive proxy-authenticate proxy-authentication-info proxy-authorization
+  proxy-connection te trailer transfer-encoding upgrade
 `);
 /** They frame, route, authorise, are conditions, or override the method: nobody's word makes them ordinary. */
 const neverTrusted = words(`
@@ -31,6 +33,16 @@ const spellings = (name: string) => [
   name.toUpperCase(),
   name.replace(/(?:^|-)[a-z]/g, (start) => start.toUpperCase()),
 ];
+
+test('no name has left its list without anybody here', () => {
+  expect([...hopByHop].toSorted()).toEqual([...hopByHopNames].toSorted());
+  const dropped = [...buildFieldKinds([])].flatMap(([name, kind]) =>
+    kind === 'dropped' && name === name.toLowerCase() ? [name] : [],
+  );
+  const ownKind = ['connection', 'transfer-encoding', 'upgrade'];
+  const expected = [...always, ...unlessTrusted, ...hopByHop.filter((name) => !ownKind.includes(name))];
+  expect(dropped.toSorted()).toEqual(expected.toSorted());
+});
 
 describe('a request field that some upstream takes for something else', () => {
   const kinds = buildFieldKinds([]);

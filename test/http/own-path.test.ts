@@ -9,6 +9,9 @@ test.each([
   ['/1/url-resolver', true],
   ['/index.php/url-resolver', true],
   ['/index.php/v0/url-resolver', true],
+  // As many strips as there are things to strip: one prefix and a version.
+  ['/v0/v1/url-resolver', true],
+  ['/v0/v1/v2/url-resolver', false],
   ['/x/url-resolver', false],
   ['/v0/x/url-resolver', false],
   ['/v0/my-url-resolver', false],
