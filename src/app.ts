@@ -107,19 +107,32 @@ export async function createApp(input: AppInput): Promise<App> {
     status,
     metricValues: metrics.values,
     applyList: list.apply,
-    applySecrets(changed) {
-      secrets.apply(changed);
-      keys.useSecret(changed.tokenSecret);
-      if (changed.tls) port.useCertificate(changed.tls);
-      if (changed.adminToken !== undefined) admin?.server.useToken(changed.adminToken);
-    },
+    applySecrets: (changed) => handOut(changed, { secrets, keys, port, forwarding, admin }),
   };
 }
 
+/** Secrets that have changed, to each part that goes by one. */
+function handOut(
+  changed: Secrets,
+  parts: {
+    readonly secrets: SecretsInForce;
+    readonly keys: Awaited<ReturnType<typeof createFeatures>>['keys'];
+    readonly port: PublicPort;
+    readonly forwarding: Forwarding;
+    readonly admin: Admin | undefined;
+  },
+): void {
+  parts.secrets.apply(changed);
+  parts.keys.useSecret(changed.tokenSecret);
+  if (changed.tls) parts.port.useCertificate(changed.tls);
+  if (changed.upstreamTls) parts.forwarding.useCertificates(changed.upstreamTls);
+  if (changed.adminToken !== undefined) parts.admin?.server.useToken(changed.adminToken);
+}
+
 /** What is protected, the way to the shop, the store, and every filter of them. */
-async function createFeatures({ config, log, worker, ...input }: AppInput, metrics: Metrics) {
+async function createFeatures({ config, secrets, log, worker, ...input }: AppInput, metrics: Metrics) {
   const access = createAccess(config, input.protectedList, worker === undefined, log);
-  const forwarding = await createForwarding(config);
+  const forwarding = await createForwarding(config, secrets.upstreamTls, log);
   const store = await openStore(config, log);
   const { list, accessToken } = access;
   const { createQuestionEngine } = forwarding;

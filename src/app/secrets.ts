@@ -1,15 +1,18 @@
+import { type Certificate, certificateEndMs, certificateNotice } from '../config/certificates.ts';
 import type { LoadedConfig, RefusedConfig } from '../config/load.ts';
-import { type Certificate, certificateEndMs, certificateNotice } from '../config/named-files.ts';
 import type { Config } from '../config/schema.ts';
 import { type Component, gauge, type Health, healthOf, type MetricSpec } from '../lib/component.ts';
 import { formatProblem, type Problem } from '../lib/problem.ts';
 import { FileWatch } from '../lib/watched-file.ts';
 import type { Log } from '../telemetry/log.ts';
+import type { UpstreamCertificates } from '../upstream/connection.ts';
 
 /** The settings that take effect without a restart when the files change that they come from. */
 export interface Secrets {
   /** `listen.tls`. */
   readonly tls: Certificate | undefined;
+  /** PEM texts of `upstream.tls`. */
+  readonly upstreamTls?: UpstreamCertificates | undefined;
   /** `auth.keys.secret`. */
   readonly tokenSecret: string | undefined;
   /** `admin.token`. */
@@ -25,10 +28,12 @@ export class SecretsInForce implements Component {
   readonly metrics: readonly MetricSpec[];
   #problems: readonly Problem[];
   #certificateEndMs: number | undefined;
+  #upstreamTls: Secrets['upstreamTls'];
 
-  constructor({ problems, tls }: Secrets) {
+  constructor({ problems, tls, upstreamTls }: Secrets) {
     this.#problems = problems;
     this.#certificateEndMs = tls && certificateEndMs(tls);
+    this.#upstreamTls = upstreamTls;
     const reload = gauge(
       'shopward_secrets_last_reload_success',
       'Whether the last change of a certificate or of a file with a secret is in force.',
@@ -49,13 +54,21 @@ export class SecretsInForce implements Component {
     const reasons = problems.map((problem) => `secrets: ${formatProblem(problem)}`);
     const notice = certificateNotice(this.#certificateEndMs ?? Number.NaN, Date.now());
     if (notice) reasons.push(`listen.tls: ${notice}`);
+    const upstreamNotice = clientCertificateNotice(this.#upstreamTls);
+    if (upstreamNotice) reasons.push(`upstream.tls: ${upstreamNotice}`);
     return healthOf(reasons, { problems });
   }
 
-  apply({ problems, tls }: Secrets): void {
+  apply({ problems, tls, upstreamTls }: Secrets): void {
     this.#problems = problems;
+    this.#upstreamTls = upstreamTls;
     if (tls) this.#certificateEndMs = certificateEndMs(tls);
   }
+}
+
+function clientCertificateNotice(tls: Secrets['upstreamTls']): string | undefined {
+  if (tls?.cert === undefined) return undefined;
+  return certificateNotice(certificateEndMs({ cert: tls.cert }), Date.now());
 }
 
 type Loaded = Pick<LoadedConfig, 'config' | 'files' | 'secretFiles' | 'reread'>;
@@ -63,7 +76,13 @@ type Loaded = Pick<LoadedConfig, 'config' | 'files' | 'secretFiles' | 'reread'>;
 export function secretsOf({ config, files }: Pick<Loaded, 'config' | 'files'>): Secrets {
   const textOf = (wanted: string) => files.find(({ role }) => role === wanted)?.text;
   const [cert, key] = [textOf('certificate'), textOf('certificate-key')];
+  const { upstream } = config;
   return {
+    upstreamTls: upstream.tls && {
+      ca: textOf('upstream-ca'),
+      cert: textOf('upstream-certificate'),
+      key: textOf('upstream-certificate-key'),
+    },
     tls: cert === undefined || key === undefined ? undefined : { ...config.listen.tls, cert, key },
     tokenSecret: 'secret' in config.auth.keys ? config.auth.keys.secret : undefined,
     adminToken: config.admin === false ? undefined : config.admin.token,
@@ -72,13 +91,13 @@ export function secretsOf({ config, files }: Pick<Loaded, 'config' | 'files'>): 
 }
 
 /**
- * Follows the certificate's files and every file that `${file:…}` names. A change is checked as at start, all of it, and
+ * Follows the files of certificates and every file that `${file:…}` names. A change is checked as at start, all of it, and
  * is in force whole or not at all. What only a restart can change is reported.
  */
 export function watchSecrets(loaded: Loaded, onChange: (secrets: Secrets) => void, log: Log) {
   const known = new Map(loaded.secretFiles);
   for (const { role, path, text } of loaded.files) {
-    if (role.startsWith('certificate') && text !== undefined) known.set(path, Buffer.from(text));
+    if (/^(?:upstream-|certificate)/.test(role) && text !== undefined) known.set(path, Buffer.from(text));
   }
   let inForce = secretsOf(loaded);
   let reading: Promise<void> = Promise.resolve();
@@ -86,6 +105,8 @@ export function watchSecrets(loaded: Loaded, onChange: (secrets: Secrets) => voi
   const reportCertificate = () => {
     const notice = inForce.tls && certificateNotice(certificateEndMs(inForce.tls), Date.now());
     if (notice) log.warn({ event: 'certificate-expires' }, `listen.tls: ${notice}`);
+    const upstreamNotice = clientCertificateNotice(inForce.upstreamTls);
+    if (upstreamNotice) log.warn({ event: 'certificate-expires' }, `upstream.tls: ${upstreamNotice}`);
   };
   reportCertificate();
   const daily = setInterval(reportCertificate, 86_400_000).unref();

@@ -1,6 +1,8 @@
 import type { Config } from '../config/schema.ts';
 import { parseUpstreamUrl, type UpstreamAddress } from '../config/values.ts';
 import { InFlight } from '../server/in-flight.ts';
+import type { Log } from '../telemetry/log.ts';
+import { type UpstreamCertificates, UpstreamTls } from '../upstream/connection.ts';
 import type { UpstreamEngine } from '../upstream/engine.ts';
 import { createForwarder, type Forwarder } from '../upstream/forwarder.ts';
 import { PublicReferences } from '../upstream/public-references.ts';
@@ -12,6 +14,8 @@ export interface Forwarding {
   /** Undefined: upgrades are ignored. */
   readonly webSockets: WebSocketForwarder | undefined;
   readonly component: UpstreamComponent;
+  /** Other authorities, or another client certificate, for connections to come; of no effect without `upstream.tls`. */
+  useCertificates(certificates: UpstreamCertificates): void;
   /** For questions of our own to the shop, with connections of its own. */
   createQuestionEngine(): UpstreamEngine;
 }
@@ -29,7 +33,13 @@ export const questionConnections = 64;
 const writeStallTimeoutMs = 60_000;
 
 /** The way to the shop. */
-export async function createForwarding({ upstream, limits, publicUrl }: Config): Promise<Forwarding> {
+export async function createForwarding(
+  { upstream, limits, publicUrl }: Config,
+  certificates: UpstreamCertificates | undefined,
+  log: Log,
+): Promise<Forwarding> {
+  const tls = upstream.tls && new UpstreamTls(upstream.tls.serverName);
+  if (certificates !== undefined) tls?.use(certificates);
   const address = upstreamAddress(upstream.url);
   const createEngine = await engines[upstream.engine]();
   const engineOf = (connections: number) => {
@@ -41,6 +51,7 @@ export async function createForwarding({ upstream, limits, publicUrl }: Config):
       queueTimeoutMs: upstream.connectTimeout,
       idleTimeoutMs: upstream.idleTimeout,
       connectionLifetimeMs: upstream.connectionLifetime,
+      tls,
     });
     return address.path === '' ? engine : belowPath(engine, address.path);
   };
@@ -62,12 +73,16 @@ export async function createForwarding({ upstream, limits, publicUrl }: Config):
   });
   return {
     forwarder,
-    component: new UpstreamComponent(upstream.url, forwarder),
+    component: new UpstreamComponent(upstream.url, forwarder, (fault, text) =>
+      log.error({ event: 'upstream-tls', fault }, `upstream.tls: the connection is refused, since ${text}`),
+    ),
+    useCertificates: (changed) => tls?.use(changed),
     webSockets: upstream.webSocket
       ? (await import('../upstream/websocket.ts')).createWebSocketForwarder({
           upstream: address,
           path: address.path,
           references,
+          tls,
           connectTimeoutMs: upstream.connectTimeout,
           handshakeTimeoutMs: upstream.responseTimeout,
           limit: limits.inFlight,

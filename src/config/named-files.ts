@@ -1,8 +1,7 @@
-import { X509Certificate } from 'node:crypto';
 import { dirname, join, resolve } from 'node:path';
-import { createSecureContext } from 'node:tls';
 import type { Problem } from '../lib/problem.ts';
 import { checkReadable, decodeText, readSettledFile } from '../lib/watched-file.ts';
+import { certificateProblems } from './certificates.ts';
 import type { SettingProblem } from './issues.ts';
 import type { SettingPath } from './json-schema.ts';
 import type { Config, PartialConfig } from './schema.ts';
@@ -14,6 +13,9 @@ export type FileRole =
   | 'mapping'
   | 'certificate'
   | 'certificate-key'
+  | 'upstream-ca'
+  | 'upstream-certificate'
+  | 'upstream-certificate-key'
   | 'store-tls';
 
 /** A file that the configuration names, as it was when it was checked. */
@@ -23,7 +25,7 @@ export interface ConfigFile {
   readonly path: string;
   /** As a person would give it; what problems are printed with. */
   readonly name: string;
-  /** What was checked, of the protected list and the certificate; the other files are read by their features. */
+  /** What was checked, of the protected list and of certificates; the other files are read by their features. */
   readonly text?: string;
 }
 
@@ -49,6 +51,7 @@ const maxBytes = 16 * 1024 * 1024;
 /** Every file that the valid sections name. */
 function listNamedFiles({
   listen,
+  upstream,
   protectedResources,
   auth,
   urlResolver,
@@ -60,6 +63,9 @@ function listNamedFiles({
   };
   add('certificate', listen?.tls?.cert, 'listen', 'tls', 'cert');
   add('certificate-key', listen?.tls?.key, 'listen', 'tls', 'key');
+  add('upstream-ca', upstream?.tls?.ca, 'upstream', 'tls', 'ca');
+  add('upstream-certificate', upstream?.tls?.cert, 'upstream', 'tls', 'cert');
+  add('upstream-certificate-key', upstream?.tls?.key, 'upstream', 'tls', 'key');
   add('protected-resources', protectedResources, 'protectedResources');
   if (auth !== undefined && 'files' in auth.keys) {
     for (const [index, file] of auth.keys.files.entries()) add('key', file, 'auth', 'keys', 'files', index);
@@ -153,36 +159,30 @@ async function validateKeyFiles(
   });
 }
 
-/** One that has expired is served all the same: a proxy that does not start serves nobody. */
-function certificateProblems(files: readonly ConfigFile[], { listen }: PartialConfig): SettingProblem[] {
-  const cert = files.find(({ role }) => role === 'certificate');
-  const key = files.find(({ role }) => role === 'certificate-key');
-  if (cert?.text === undefined || key?.text === undefined) return [];
-  const path = ['listen', 'tls'];
-  const tls = { ...listen?.tls, cert: cert.text, key: key.text };
-  const fault = validateCertificate(tls);
-  if (fault !== undefined) return [{ path, text: `names ${cert.name} and ${key.name}: ${fault}` }];
-  const notice = certificateNotice(certificateEndMs(tls), Date.now());
-  return notice === undefined ? [] : [{ path, text: `names ${cert.name}: ${notice}`, severity: 'warning' }];
-}
-
 /** The configuration with the absolute paths of its files. */
 export function resolveNamedFiles(config: Config, configPath: string): Config {
   const absolute = (path: string) => resolve(dirname(configPath), path);
-  const { listen, auth, urlResolver, store } = config;
+  const { listen, upstream, auth, urlResolver, store } = config;
+  const allAbsolute = (named: object | undefined) =>
+    named && Object.fromEntries(Object.entries(named).map(([part, file]) => [part, file && absolute(file)]));
   const tls = listen.tls && {
     ...listen.tls,
     cert: absolute(listen.tls.cert),
     key: absolute(listen.tls.key),
   };
   const keys = 'files' in auth.keys ? { files: auth.keys.files.map(absolute) } : auth.keys;
-  const storeTls =
-    store.tls &&
-    Object.fromEntries(Object.entries(store.tls).map(([part, file]) => [part, file && absolute(file)]));
+  const storeTls = allAbsolute(store.tls);
+  const { serverName, ...upstreamFiles } = upstream.tls ?? {};
   const source = urlResolver ? urlResolver.source : undefined;
   return {
     ...config,
     listen: tls ? { ...listen, tls } : listen,
+    upstream: upstream.tls
+      ? {
+          ...upstream,
+          tls: { ...allAbsolute(upstreamFiles), ...(serverName !== undefined && { serverName }) },
+        }
+      : upstream,
     store: storeTls ? { ...store, tls: storeTls } : store,
     protectedResources: absolute(config.protectedResources),
     auth: { ...auth, keys },
@@ -191,49 +191,4 @@ export function resolveNamedFiles(config: Config, configPath: string): Config {
         ? { ...urlResolver, source: { ...source, file: absolute(source.file) } }
         : urlResolver,
   };
-}
-
-/** What `listen.tls` serves: PEM texts, and what a handshake may use. */
-export interface Certificate {
-  readonly cert: string;
-  readonly key: string;
-  readonly minVersion?: 'TLSv1.2' | 'TLSv1.3';
-  /** Suites of TLS 1.2 in OpenSSL's names, separated by colons. */
-  readonly ciphers?: string;
-}
-
-const dayMs = 86_400_000;
-/** How long before its end a certificate is reported. */
-const noticeDays = 14;
-
-/** Why a certificate chain and a private key cannot be used; undefined when they can. Never a part of the key. */
-export function validateCertificate(tls: Certificate): string | undefined {
-  if (Number.isNaN(certificateEndMs(tls))) return 'the first one holds no certificate in PEM';
-  try {
-    createSecureContext(tls);
-    return undefined;
-  } catch (fault) {
-    const { code } = fault as NodeJS.ErrnoException;
-    if (code === 'ERR_OSSL_X509_KEY_VALUES_MISMATCH') return 'the private key is not that of the certificate';
-    if (code === 'ERR_SSL_NO_CIPHER_MATCH') return 'ciphers names no suite that is known';
-    return 'they cannot be used as certificate and private key';
-  }
-}
-
-/** When the certificate ends, in milliseconds since the epoch; NaN: it is none. */
-export function certificateEndMs({ cert }: Pick<Certificate, 'cert'>): number {
-  try {
-    return Date.parse(new X509Certificate(cert).validTo);
-  } catch {
-    return Number.NaN;
-  }
-}
-
-/** The problem of a certificate that ends within two weeks, or has ended: clients then refuse it. */
-export function certificateNotice(endMs: number, nowMs: number): string | undefined {
-  const days = Math.floor((endMs - nowMs) / dayMs);
-  if (!(days < noticeDays)) return undefined;
-  const date = new Date(endMs).toISOString().slice(0, 10);
-  if (endMs <= nowMs) return `the certificate has expired (${date})`;
-  return `the certificate expires in ${days} ${days === 1 ? 'day' : 'days'} (${date})`;
 }

@@ -15,6 +15,7 @@ const rules: readonly Rule[] = [
   rule(['admin', 'listen'], portProblems),
   rule(['listen', 'upstream'], loopProblems),
   rule(['upstream'], upstreamWarnings),
+  rule(['upstream'], upstreamTlsProblems),
   rule(['workers', 'store'], workerProblems),
   rule(['store'], failoverWarnings),
   rule(['auth'], authProblems),
@@ -68,6 +69,12 @@ function upstreamWarnings({ upstream }: Pick<Config, 'upstream'>): SettingProble
   const origin = parseUpstreamUrl(upstream.url);
   if (origin === undefined || !isLinkLocal(origin.hostname)) return [];
   return [{ path: ['upstream', 'url'], text: linkLocalText, severity: 'warning' }];
+}
+
+/** An authority that nobody is held against looks like one that is. */
+function upstreamTlsProblems({ upstream }: Pick<Config, 'upstream'>): SettingProblem[] {
+  if (upstream.tls === undefined || parseUpstreamUrl(upstream.url)?.scheme !== 'http') return [];
+  return [{ path: ['upstream', 'tls'], text: 'has no effect: upstream.url is http' }];
 }
 
 /** A proxy that is its own upstream answers nothing, and takes all connections doing so. */

@@ -1,5 +1,5 @@
 import { connect as connectTcp, type OnReadOpts, type Socket } from 'node:net';
-import { connect as connectTls } from 'node:tls';
+import { connect as connectTls, createSecureContext } from 'node:tls';
 import type { EngineOptions } from './engine.ts';
 import { PoolMember } from './pool-state.ts';
 
@@ -62,7 +62,7 @@ export function openConnection<C extends PooledConnection>(
   };
   const socket =
     scheme === 'https'
-      ? connectTls({ ...address, ALPNProtocols: ['http/1.1'], ...serverName(hostname), ...options.tls })
+      ? connectTls({ ...address, ALPNProtocols: ['http/1.1'], ...verification(options) })
       : connectTcp(address);
   const ready = scheme === 'https' ? 'secureConnect' : 'connect';
 
@@ -90,9 +90,42 @@ export function openConnection<C extends PooledConnection>(
   return () => fail('unreachable', new Error('given up'));
 }
 
-/** RFC 6066 section 3: an address is no server name. */
-function serverName(hostname: string): { servername?: string } {
-  return /[a-z]/i.test(hostname) && !hostname.includes(':') ? { servername: hostname } : {};
+/**
+ * What the certificate of the upstream is held against. Its name is always said: what is left out is taken from the `Host`
+ * field by node's client, and so by whoever wrote that.
+ */
+export function verification({ upstream: { hostname }, tls }: Pick<EngineOptions, 'upstream' | 'tls'>) {
+  return { rejectUnauthorized: true, servername: serverName(hostname), ...tls };
+}
+
+/** RFC 6066 section 3: an address is no server name; the certificate has to name the address then. */
+function serverName(hostname: string): string {
+  return /[a-z]/i.test(hostname) && !hostname.includes(':') ? hostname : '';
+}
+
+/** PEM texts: authorities in place of the system's, and a client certificate with its key. */
+export interface UpstreamCertificates {
+  readonly ca?: string | undefined;
+  readonly cert?: string | undefined;
+  readonly key?: string | undefined;
+}
+
+/** What engines are built with; `use` holds for every connection that is opened from then on. */
+export class UpstreamTls {
+  secureContext: NonNullable<EngineOptions['tls']>['secureContext'];
+  declare readonly servername?: string;
+
+  constructor(serverName: string | undefined) {
+    if (serverName !== undefined) this.servername = serverName;
+  }
+
+  /** One context for all connections: made for each, its authorities would be read each time. */
+  use({ ca, cert, key }: UpstreamCertificates): void {
+    this.secureContext = createSecureContext({
+      ...(ca !== undefined && { ca }),
+      ...(cert !== undefined && { cert, key }),
+    });
+  }
 }
 
 function ignore(): void {}

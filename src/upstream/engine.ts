@@ -69,8 +69,8 @@ export interface EngineOptions {
   readonly queueLimit: number;
   /** Milliseconds that one may wait for a connection: then `connect-timeout`, or `overloaded` where all are busy. */
   readonly queueTimeoutMs: number;
-  /** More for `tls.connect` (a CA, a client certificate); certificates are always verified. */
-  readonly tls?: Pick<ConnectionOptions, 'ca' | 'cert' | 'key' | 'servername'> | undefined;
+  /** More for `tls.connect`, looked at for each connection anew; certificates are always verified. */
+  readonly tls?: Pick<ConnectionOptions, 'ca' | 'cert' | 'key' | 'servername' | 'secureContext'> | undefined;
   /** Milliseconds for which an idle connection is used again when the upstream does not say. Default 4000. */
   readonly idleTimeoutMs?: number | undefined;
   /** Milliseconds after which a connection takes no new exchange. Default: no end. */

@@ -6,6 +6,7 @@ import { type CanonicalRequest, requestTarget } from '../http/canonical-request.
 import { editFields, fieldValue } from '../http/field-list.ts';
 import { type Rejection, reject } from '../http/rejection.ts';
 import { gatherPiecesOf } from '../lib/gathered-pieces.ts';
+import { verification } from './connection.ts';
 import type { EngineOptions } from './engine.ts';
 import type { PublicReferences } from './public-references.ts';
 import { fieldsToObject } from './request-framing.ts';
@@ -84,7 +85,7 @@ export function createWebSocketForwarder(options: WebSocketOptions): WebSocketFo
             shape as unknown as IncomingMessage,
             socket as Socket,
             head,
-            { connectTimeout: options.connectTimeoutMs, ssl: { ...options.tls } },
+            { connectTimeout: options.connectTimeoutMs, ssl: verification(options) },
             (error: Error) => handshake.onFault(error),
           );
         } catch (error) {

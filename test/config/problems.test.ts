@@ -72,6 +72,18 @@ describe('one mistake', () => {
       `65: error: refreshTokens.endpoints[0].path ${templateText}; "x%2Fy" can never match: an encoded "/" is refused`,
     ],
     ['request: { ignoredPrefixes: [/] }', `30: error: request.ignoredPrefixes[0] ${pathText}`],
+    [
+      'upstream: { url: "https://shop", tls: { cert: gone.pem } }',
+      '34: error: upstream.tls.key is needed as well: a client certificate has a private key',
+    ],
+    [
+      'upstream: { url: "http://shop", tls: { serverName: shop.example } }',
+      '38: error: upstream.tls has no effect: upstream.url is http',
+    ],
+    [
+      'upstream: { url: "https://shop", tls: { serverName: "shop:443" } }',
+      '53: error: upstream.tls.serverName must be a host name',
+    ],
     ['publicUrl: https://shop.example/api', `12: error: publicUrl ${originText}`],
     ['upstream: { url: "http://u:hunter2@shop" }', `18: error: upstream.url ${upstreamText}`],
     ['upstream: { url: "ftp://shop" }', `18: error: upstream.url ${upstreamText}`],

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { type ConnectionOptions, connect } from 'node:tls';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { certificateNotice } from '../../src/config/named-files.ts';
+import { certificateNotice } from '../../src/config/certificates.ts';
 import { startJwksServer } from '../access/jwks-server.ts';
 import { makeHmacToken, makeSigner } from '../access/signing.ts';
 import { type EchoUpstream, startEchoUpstream } from '../harness/echo-upstream.ts';

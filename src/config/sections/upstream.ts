@@ -50,6 +50,34 @@ export const upstream = z
       description:
         'For how long a connection to the shop takes new requests (a quarter less for some): by then, a changed DNS record is followed everywhere.',
     }),
+    tls: z
+      .strictObject({
+        ca: filePath().optional().meta({
+          description:
+            "PEM file with the authorities that may have signed the shop's certificate. Left out: the system's.",
+        }),
+        cert: filePath().optional().meta({ description: 'PEM file with a client certificate.' }),
+        key: filePath().optional().meta({ description: 'PEM file with its private key.' }),
+        serverName: text()
+          .regex(/^(?=.{1,253}$)[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*$/, { error: 'must be a host name' })
+          .optional()
+          .meta({
+            description:
+              "Name that is asked for (SNI), and that the shop's certificate must have. Left out: the host of `url`.",
+          }),
+      })
+      .check((context) => {
+        const { cert, key } = context.value;
+        if ((cert === undefined) === (key === undefined)) return;
+        const missing = cert === undefined ? 'cert' : 'key';
+        const message = 'is needed as well: a client certificate has a private key';
+        context.issues.push({ code: 'custom', message, path: [missing], input: context.value });
+      })
+      .optional()
+      .meta({
+        description:
+          'For `https`. A changed file is in force for every connection that is opened then, the last one within `connectionLifetime`; one that cannot be used leaves the last good one in force.',
+      }),
     via: z.boolean().default(false).meta({
       description: 'Whether to add `Via`; it stops nginx shops from compressing.',
     }),

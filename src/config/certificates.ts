@@ -1,0 +1,94 @@
+import { X509Certificate } from 'node:crypto';
+import { createSecureContext } from 'node:tls';
+import type { SettingProblem } from './issues.ts';
+import type { PartialConfig } from './schema.ts';
+
+/** What `listen.tls` serves: PEM texts, and what a handshake may use. */
+export interface Certificate {
+  readonly cert: string;
+  readonly key: string;
+  readonly minVersion?: 'TLSv1.2' | 'TLSv1.3';
+  /** Suites of TLS 1.2 in OpenSSL's names, separated by colons. */
+  readonly ciphers?: string;
+}
+
+const dayMs = 86_400_000;
+/** How long before its end a certificate is reported. */
+const noticeDays = 14;
+
+/** Why a certificate chain and a private key cannot be used; undefined when they can. Never a part of the key. */
+export function validateCertificate(tls: Certificate): string | undefined {
+  if (Number.isNaN(certificateEndMs(tls))) return 'the first one holds no certificate in PEM';
+  try {
+    createSecureContext(tls);
+    return undefined;
+  } catch (fault) {
+    const { code } = fault as NodeJS.ErrnoException;
+    if (code === 'ERR_OSSL_X509_KEY_VALUES_MISMATCH') return 'the private key is not that of the certificate';
+    if (code === 'ERR_SSL_NO_CIPHER_MATCH') return 'ciphers names no suite that is known';
+    return 'they cannot be used as certificate and private key';
+  }
+}
+
+/** When the certificate ends, in milliseconds since the epoch; NaN: it is none. */
+export function certificateEndMs({ cert }: Pick<Certificate, 'cert'>): number {
+  try {
+    return Date.parse(new X509Certificate(cert).validTo);
+  } catch {
+    return Number.NaN;
+  }
+}
+
+/** The problem of a certificate that ends within two weeks, or has ended: clients then refuse it. */
+export function certificateNotice(endMs: number, nowMs: number): string | undefined {
+  const days = Math.floor((endMs - nowMs) / dayMs);
+  if (!(days < noticeDays)) return undefined;
+  const date = new Date(endMs).toISOString().slice(0, 10);
+  if (endMs <= nowMs) return `the certificate has expired (${date})`;
+  return `the certificate expires in ${days} ${days === 1 ? 'day' : 'days'} (${date})`;
+}
+
+const pemCertificate = /-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\r\n]+-----END CERTIFICATE-----/g;
+
+/** Why a text is no list of authorities; undefined when each certificate in it can be read. */
+function validateAuthorities(text: string): string | undefined {
+  const certificates = text.match(pemCertificate) ?? [];
+  if (certificates.length === 0) return 'it holds no certificate in PEM';
+  const isReadable = (cert: string) => !Number.isNaN(certificateEndMs({ cert }));
+  return certificates.every(isReadable) ? undefined : 'a certificate in it cannot be read';
+}
+
+interface PemFile {
+  readonly role: string;
+  /** What problems are printed with. */
+  readonly name: string;
+  readonly text?: string;
+}
+
+/** One that has expired is used all the same: a proxy that does not start serves nobody. */
+export function certificateProblems(files: readonly PemFile[], { listen }: PartialConfig): SettingProblem[] {
+  const fileOf = (wanted: string) => files.find(({ role }) => role === wanted);
+  const ca = fileOf('upstream-ca');
+  const caFault = ca?.text === undefined ? undefined : validateAuthorities(ca.text);
+  return [
+    ...pairProblems(['listen', 'tls'], fileOf('certificate'), fileOf('certificate-key'), listen?.tls),
+    ...pairProblems(['upstream', 'tls'], fileOf('upstream-certificate'), fileOf('upstream-certificate-key')),
+    ...(caFault === undefined
+      ? []
+      : [{ path: ['upstream', 'tls', 'ca'], text: `names ${ca?.name}: ${caFault}` }]),
+  ];
+}
+
+function pairProblems(
+  path: SettingProblem['path'],
+  cert: PemFile | undefined,
+  key: PemFile | undefined,
+  more: object | undefined = {},
+): SettingProblem[] {
+  if (cert?.text === undefined || key?.text === undefined) return [];
+  const tls = { ...more, cert: cert.text, key: key.text };
+  const fault = validateCertificate(tls);
+  if (fault !== undefined) return [{ path, text: `names ${cert.name} and ${key.name}: ${fault}` }];
+  const notice = certificateNotice(certificateEndMs(tls), Date.now());
+  return notice === undefined ? [] : [{ path, text: `names ${cert.name}: ${notice}`, severity: 'warning' }];
+}

@@ -1,0 +1,180 @@
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
+import { createServer, type Server } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import type { TLSSocket } from 'node:tls';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { eventually } from '../harness/eventually.ts';
+import { exchangeRaw, openRawConnection } from '../harness/raw-client.ts';
+import { type Shopward, startShopward } from '../harness/shopward.ts';
+import {
+  expiredCertificate,
+  expiredKey,
+  nextCertificate,
+  nextKey,
+  testCertificate,
+  testKey,
+} from '../harness/tls-fixture.ts';
+
+/** A shop behind TLS that takes clients of `testCertificate` and `nextCertificate`, and says whom it sees. */
+let server: Server;
+let folder: string;
+let names: string[] = [];
+const running: Shopward[] = [];
+
+const ours = { cert: testCertificate, key: testKey };
+const others = { cert: nextCertificate, key: nextKey };
+const ended = { cert: expiredCertificate, key: expiredKey };
+
+function seenBy(socket: TLSSocket): string {
+  names.push(String(socket.servername));
+  const { raw } = socket.getPeerCertificate();
+  if (raw === undefined) return 'nobody';
+  const pem = raw.toString('base64');
+  return [testCertificate, nextCertificate].map((one) => one.replaceAll('\n', '').includes(pem)).join();
+}
+
+beforeAll(async () => {
+  const clients = { requestCert: true, rejectUnauthorized: false, ca: [testCertificate, nextCertificate] };
+  // No connection outlives its answer, so that each request meets the certificates of now.
+  server = createServer({ ...ours, ...clients }, (incoming, response) => {
+    response.setHeader('Connection', 'close').end(seenBy(incoming.socket as TLSSocket));
+  });
+  server.on('upgrade', (incoming, socket) => {
+    const key = `${incoming.headers['sec-websocket-key']}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`;
+    const accept = createHash('sha1').update(key).digest('base64');
+    const head = 'HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n';
+    socket.write(`${head}Sec-WebSocket-Accept: ${accept}\r\nX-Seen: ${seenBy(socket as TLSSocket)}\r\n\r\n`);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+});
+beforeEach(async () => {
+  folder = await mkdtemp(path.join(tmpdir(), 'shopward-upstream-tls-'));
+  server.setSecureContext({ ...ours, ca: [testCertificate, nextCertificate] });
+  names = [];
+});
+afterEach(async () => {
+  for (const one of running.splice(0)) await one.kill();
+  await rm(folder, { recursive: true, force: true });
+});
+afterAll(() => {
+  server.closeAllConnections();
+  server.close();
+});
+
+async function put(name: string, text: string): Promise<string> {
+  const file = path.join(folder, name);
+  await writeFile(`${file}.new`, text);
+  await rename(`${file}.new`, file);
+  return file;
+}
+
+async function start(tls: object | undefined, more: object = {}, host = '127.0.0.1'): Promise<Shopward> {
+  const one = await startShopward({
+    upstream: `https://${host}:${(server.address() as AddressInfo).port}`,
+    config: { upstream: { webSocket: true, ...(tls && { tls }), ...more } },
+  });
+  running.push(one);
+  return one;
+}
+
+const ask = ({ port }: Shopward, host = 'shop.example') =>
+  exchangeRaw(port, `GET /a HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`);
+
+async function shake({ port }: Shopward, host = 'shop.example') {
+  const connection = await openRawConnection(port);
+  await connection.write(
+    `GET /a HTTP/1.1\r\nHost: ${host}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n` +
+      'Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n',
+  );
+  const response = await connection.readResponse();
+  connection.close();
+  return response;
+}
+
+describe.each(['llhttp', 'http-proxy-3'])('upstream.tls (%s)', (engine) => {
+  it('an authority and a client certificate, in force when their files change', async () => {
+    const files = {
+      ca: await put('ca.pem', testCertificate),
+      cert: await put('client.pem', testCertificate),
+      key: await put('client.key', testKey),
+    };
+    const one = await start(files, { engine });
+    expect(String((await ask(one)).body)).toBe('true,false');
+    const joined = await shake(one);
+    expect([joined.status, joined.field('x-seen')]).toEqual([101, 'true,false']);
+
+    // Half of a pair is no pair: the last good one stays, and that is said.
+    await put('client.pem', nextCertificate);
+    await one.waitForLog(({ event }) => event === 'secrets-refused');
+    expect(String((await ask(one)).body)).toBe('true,false');
+    await put('client.key', nextKey);
+    await eventually(
+      'the other client certificate',
+      async () => String((await ask(one)).body) === 'false,true' || undefined,
+    );
+    expect((await shake(one)).field('x-seen')).toBe('false,true');
+
+    server.setSecureContext({ ...others, ca: [testCertificate, nextCertificate] });
+    expect([(await ask(one)).status, (await shake(one)).status]).toEqual([502, 502]);
+    await put('ca.pem', testCertificate + nextCertificate);
+    await eventually('the other authority', async () => (await ask(one)).status === 200 || undefined);
+    expect((await shake(one)).status).toBe(101);
+  });
+
+  it('without the authority, with an expired certificate or for another name: 502, and why is said', async () => {
+    const ca = await put('ca.pem', testCertificate + expiredCertificate);
+    const untrusted = await start(undefined, { engine });
+    const misnamed = await start({ ca, serverName: 'other.example' }, { engine });
+    const expired = await start({ ca, serverName: 'localhost' }, { engine });
+    expect((await ask(expired)).status).toBe(200);
+    server.setSecureContext({ ...ended, ca: [testCertificate] });
+    const seen: [Shopward, string, string][] = [
+      [expired, 'CERT_HAS_EXPIRED', 'has expired'],
+      [misnamed, 'ERR_TLS_CERT_ALTNAME_INVALID', 'another name'],
+      [untrusted, 'DEPTH_ZERO_SELF_SIGNED_CERT', 'upstream.tls.ca'],
+    ];
+    for (const [one, fault, words] of seen) {
+      if (one !== expired) server.setSecureContext({ ...ours, ca: [testCertificate] });
+      const refused = await ask(one);
+      expect([refused.status, String(refused.body)]).toEqual([
+        502,
+        expect.stringContaining('upstream-unreachable'),
+      ]);
+      // What broke is for operators alone.
+      expect(String(refused.body)).not.toContain('certificate');
+      expect((await shake(one)).status).toBe(502);
+      const line = await one.waitForLog(({ event }) => event === 'upstream-tls');
+      expect(line).toMatchObject({ level: 'error', fault, msg: expect.stringContaining(words) });
+      const readyz = await fetch(`${one.adminUrl}/readyz`);
+      expect([readyz.status, await readyz.text()]).toEqual([
+        200,
+        expect.stringMatching(new RegExp(`upstream: .*${fault}.*${words}`)),
+      ]);
+      expect(one.log().filter(({ event }) => event === 'upstream-tls')).toHaveLength(1);
+    }
+    expect((await ask(untrusted)).status).toBe(502);
+  });
+
+  it("asks for its own name, never for the client's", async () => {
+    const ca = await put('ca.pem', testCertificate);
+    const byName = await start({ ca }, { engine, forwardHost: true }, 'localhost');
+    const byAddress = await start({ ca }, { engine, forwardHost: true });
+    const named = await start({ ca, serverName: 'localhost' }, { engine, forwardHost: true });
+    for (const [one, name] of [
+      [byName, 'localhost'],
+      [byAddress, 'false'],
+      [named, 'localhost'],
+    ] as const) {
+      names = [];
+      expect([(await ask(one, 'evil.example')).status, (await shake(one, 'evil.example')).status]).toEqual([
+        200, 101,
+      ]);
+      expect(names).toEqual([name, name]);
+    }
+  });
+});
