@@ -100,8 +100,11 @@ export class ClientResponse {
     this.#response.write(first ?? noOctets);
   }
 
-  /** `false`: wait for `onDrain`. A client that has gone swallows everything. */
-  write(chunk: Buffer): boolean {
+  /**
+   * `false`: wait for `onDrain`. A client that has gone swallows everything. `release` is called when the kernel has
+   * the chunk; never when the connection broke, since who still reads it is then unknown.
+   */
+  write(chunk: Buffer, release?: () => void): boolean {
     if (this.isGone) return true;
     this.bytes += chunk.length;
     if (this.#head !== undefined && this.#first === undefined && chunk.length <= smallBytes) {
@@ -115,10 +118,13 @@ export class ClientResponse {
     this.#writeHead();
     if (first !== undefined) response.write(first);
     if (!isWaiting) {
-      response.write(chunk);
+      response.write(chunk, release && ((broken) => broken || release()));
       return true;
     }
-    response.write(chunk, this.#taken);
+    response.write(chunk, (broken) => {
+      if (!broken) release?.();
+      this.#taken(broken);
+    });
     this.#watchStall();
     return false;
   }

@@ -45,8 +45,11 @@ export interface UpstreamHandler {
   /** 1xx other than 101 (RFC 9110 section 15.2). */
   onInformational?(status: number, fields: FieldList): void;
   onHead(status: number, reason: string, fields: FieldList): void;
-  /** `false` pauses the upstream until `resume()`. */
-  onData(chunk: Buffer): boolean;
+  /**
+   * `false` pauses the upstream until `resume()`. Whoever has written `chunk` out, and knows that nobody will read it
+   * again, may call `release`: other octets are then read into its memory. Whoever keeps it never does.
+   */
+  onData(chunk: Buffer, release?: () => void): boolean;
   /** The body is complete as framed. */
   onEnd(): void;
   onFault(fault: UpstreamFault): void;

@@ -128,10 +128,10 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents,
     if (relay.begin()) this.#deadlines.collecting();
   }
 
-  onData(chunk: Buffer): boolean {
+  onData(chunk: Buffer, release?: () => void): boolean {
     const { relay } = expected(this.#state, 'streaming');
     this.#deadlines.progress();
-    return relay.write(chunk);
+    return relay.write(chunk, release);
   }
 
   onEnd(): void {

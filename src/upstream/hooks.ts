@@ -32,8 +32,6 @@ export interface UpstreamHooks {
    * was to be collected and is passed through (the shop's own `ETag` is taken off, say).
    */
   readonly streamedHeaderEdits?: FieldEdits;
-  /** Shown each piece of a body that streams, after the client was given it; must not throw nor keep the client waiting. */
-  readonly onChunk?: (chunk: Buffer) => void;
   /** The exchange goes on to its end even if the client leaves (a write whose outcome must be known). */
   readonly ignoreClientAbort?: boolean;
   onOutcome(outcome: ForwardOutcome): ResponseEdits | Promise<ResponseEdits>;

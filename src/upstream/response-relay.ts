@@ -51,10 +51,10 @@ export class ResponseRelay implements ResponseHead {
     return isHeld;
   }
 
-  /** `false`: wait until the client has drained. */
-  write(chunk: Buffer): boolean {
+  /** `false`: wait until the client has drained. `release`: see `UpstreamHandler.onData`. */
+  write(chunk: Buffer, release?: () => void): boolean {
     if (this.#isWithheld) return true;
-    if (this.#held === undefined) return this.#stream(chunk);
+    if (this.#held === undefined) return this.#client.write(chunk, release);
     this.#held.add(chunk);
     return this.#held.length <= (this.#input.hooks?.bufferLimit ?? 0) || this.passThrough();
   }
@@ -71,12 +71,6 @@ export class ResponseRelay implements ResponseHead {
   /** Whether a refusal may still take the response's place. */
   get mayBeReplaced(): boolean {
     return this.#held !== undefined || this.#isWithheld;
-  }
-
-  #stream(chunk: Buffer): boolean {
-    const mayGoOn = this.#client.write(chunk);
-    this.#input.hooks?.onChunk?.(chunk);
-    return mayGoOn;
   }
 
   /** What `onOutcome` receives of a whole response. */

@@ -50,10 +50,10 @@ class LlhttpExchange extends PooledExchange<LlhttpConnection> implements Respons
     if (!this.isOver) this.connection?.socket.resume();
   }
 
-  onPiece(response: ResponseParser, piece: Buffer, isKept: boolean): void {
+  onPiece(response: ResponseParser, piece: Buffer, release: (() => void) | undefined): void {
     this.#answerBegun = true;
     try {
-      this.#take(response, piece, isKept);
+      this.#take(response, piece, release);
     } catch (cause) {
       this.fail('internal', cause);
     }
@@ -126,7 +126,7 @@ class LlhttpExchange extends PooledExchange<LlhttpConnection> implements Respons
   }
 
   /** What the piece held, in its order; the handler may end the exchange at any step. */
-  #take(response: ResponseParser, piece: Buffer, isKept: boolean): void {
+  #take(response: ResponseParser, piece: Buffer, release: (() => void) | undefined): void {
     const { handler } = this;
     for (const { status, fields } of response.informational) {
       if (!this.isOver) handler.onInformational?.(status, fields);
@@ -136,7 +136,7 @@ class LlhttpExchange extends PooledExchange<LlhttpConnection> implements Respons
     let mayGoOn = true;
     if (bodyEnd > bodyStart && !this.isOver) {
       const body = piece.subarray(bodyStart, bodyEnd);
-      mayGoOn = handler.onData(isKept ? body : Buffer.from(body));
+      mayGoOn = release === undefined ? handler.onData(Buffer.from(body)) : handler.onData(body, release);
     }
     if (this.isOver) return;
     if (response.fault !== undefined) this.fail('malformed', response.fault);
