@@ -1,24 +1,27 @@
 import type { CanonicalRequest } from '../http/canonical-request.ts';
 import { isRejection, type Rejection, reject } from '../http/rejection.ts';
 import { readBearerCredentials } from './bearer-credentials.ts';
+import { createWithIdentity, type IdentityForwarding } from './identity-fields.ts';
 import type { Identity } from './token-claims.ts';
 import type { TokenVerifier } from './token-verifier.ts';
 
-/** What of the request authentication looks at. */
-type AuthenticatedRequest = Pick<CanonicalRequest, 'fields' | 'scheme' | 'host'>;
+/** What of the request a challenge depends on. */
+type ChallengedRequest = Pick<CanonicalRequest, 'scheme' | 'host'>;
 
 interface AuthenticatorOptions {
   readonly verifier: Pick<TokenVerifier, 'verify'>;
   /** Default: the shop's own. */
   readonly realm?: string;
   /** Where the RFC 9728 metadata are, named in challenges; unset: not named. */
-  readonly resourceMetadataUrl?: (request: AuthenticatedRequest) => string;
+  readonly resourceMetadataUrl?: (request: ChallengedRequest) => string;
+  /** What the shop is told. Default: the token alone. */
+  readonly forwarding?: IdentityForwarding;
 }
 
 export interface Authenticated {
   readonly identity: Identity;
-  /** Goes on to the upstream as the one `Authorization` field. */
-  readonly canonicalAuthorization: string;
+  /** What goes on: with the verified credentials in their canonical spelling, and whom they name. */
+  readonly request: CanonicalRequest;
 }
 
 /**
@@ -27,18 +30,15 @@ export interface Authenticated {
  * `keys-unavailable`, `overloaded`.
  */
 export type Authenticate = (
-  request: AuthenticatedRequest,
+  request: CanonicalRequest,
   requiredScopes: readonly string[],
 ) => Authenticated | Rejection | Promise<Authenticated | Rejection>;
 
 export function createAuthenticate(options: AuthenticatorOptions): Authenticate {
   const { verifier, realm = 'Access to shop API', resourceMetadataUrl } = options;
+  const withIdentity = createWithIdentity(options.forwarding ?? tokenAlone);
 
-  function challenge(
-    rejection: Rejection,
-    request: AuthenticatedRequest,
-    scopes: readonly string[],
-  ): Rejection {
+  function challenge(rejection: Rejection, request: ChallengedRequest, scopes: readonly string[]): Rejection {
     const more = challengeFor(rejection, scopes);
     if (more === undefined) return rejection;
     const metadata = resourceMetadataUrl?.(request);
@@ -48,13 +48,16 @@ export function createAuthenticate(options: AuthenticatorOptions): Authenticate 
   function conclude(
     verdict: Identity | Rejection,
     canonicalAuthorization: string,
-    request: AuthenticatedRequest,
+    request: CanonicalRequest,
     scopes: readonly string[],
   ): Authenticated | Rejection {
     if (isRejection(verdict)) return challenge(verdict, request, scopes);
-    return scopes.every((scope) => verdict.scopes.includes(scope))
-      ? { identity: verdict, canonicalAuthorization }
-      : challenge(reject('insufficient-scope', { reason: 'scope' }), request, scopes);
+    if (!scopes.every((scope) => verdict.scopes.includes(scope)))
+      return challenge(reject('insufficient-scope', { reason: 'scope' }), request, scopes);
+    const named = withIdentity(request, verdict, canonicalAuthorization);
+    return named === 'too-long'
+      ? challenge(reject('access-token-invalid', { reason: 'identity-too-long' }), request, scopes)
+      : { identity: verdict, request: named };
   }
 
   return (request, requiredScopes) => {
@@ -67,6 +70,8 @@ export function createAuthenticate(options: AuthenticatorOptions): Authenticate 
       : conclude(verdict, canonicalValue, request, requiredScopes);
   };
 }
+
+const tokenAlone: IdentityForwarding = { forward: {}, forwardAuthorization: true };
 
 /** The part of a challenge that depends on the refusal (RFC 6750 section 3.1); undefined: none is sent. */
 function challengeFor(

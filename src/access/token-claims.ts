@@ -34,6 +34,8 @@ export interface Identity {
   /** Any non-empty text; hash or encode it before it becomes part of a key. */
   readonly subject: string;
   readonly scopes: readonly string[];
+  /** The claim `iss` as it stands; undefined: there is none. */
+  readonly issuer?: string | undefined;
   /** When the token says it expires: milliseconds since the epoch, without the clock tolerance. */
   readonly expiresAtMs: number;
 }
@@ -77,7 +79,13 @@ export function validateClaims(
   if (refusal !== undefined) return refusal;
   const subject = rules.readSubject(claims);
   if (subject === undefined) return 'subject';
-  const identity: Identity = Object.freeze({ subject, scopes: rules.readScopes(claims), expiresAtMs });
+  const issuer = isString(claims.iss) ? claims.iss : undefined;
+  const identity: Identity = Object.freeze({
+    subject,
+    scopes: rules.readScopes(claims),
+    issuer,
+    expiresAtMs,
+  });
   return { ...times, identity };
 }
 

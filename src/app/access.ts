@@ -34,7 +34,11 @@ export function createAccess(config: Config, protectedList: string, isWatched: b
   });
   const accessToken = createAccessTokenFilter(
     createAccessTokenMatcher(list.current),
-    createAuthenticate({ verifier, resourceMetadataUrl: createMetadata(config, list).url }),
+    createAuthenticate({
+      verifier,
+      resourceMetadataUrl: createMetadata(config, list).url,
+      forwarding: auth,
+    }),
   );
   return {
     list,

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
+import { identityFieldNames } from '../access/identity-fields.ts';
 import type { Config } from '../config/schema.ts';
 import type { CanonicalRequest } from '../http/canonical-request.ts';
 import { buildRequestRules, canonicaliseRequest } from '../http/canonicalise-request.ts';
@@ -155,6 +156,7 @@ export function createCanonicalise(config: Config, upstreamHost: string): Canoni
     forwardHost: upstream.forwardHost,
     trustedProxies: config.trustedProxies,
     trustedFields: config.trustedFields,
+    ownFields: identityFieldNames(config.auth.forward),
     encodedSlash: request.encodedSlash,
     requestBodyBytes: limits.requestBody,
     viaName: upstream.via ? 'shopward' : undefined,

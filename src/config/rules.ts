@@ -19,6 +19,7 @@ const rules: readonly Rule[] = [
   rule(['workers', 'store'], workerProblems),
   rule(['store'], failoverWarnings),
   rule(['auth'], authProblems),
+  rule(['auth', 'trustedFields'], identityFieldProblems),
   rule(['entityTags', 'store', 'upstream'], entityTagTimeProblems),
   rule(['entityTags'], entityTagResourceProblems),
   rule(['urlResolver', 'protectedResourcesPath'], resolverProblems),
@@ -153,6 +154,19 @@ function jwksWarnings(jwks: string): SettingProblem[] {
   }
   if (isLinkLocal(host)) problems.push({ path, text: linkLocalText, severity: 'warning' });
   return problems;
+}
+
+/** What a front may send cannot be what shopward alone says. */
+function identityFieldProblems({
+  auth,
+  trustedFields,
+}: Pick<Config, 'auth' | 'trustedFields'>): SettingProblem[] {
+  const trusted = new Set(trustedFields.map((name) => name.toLowerCase()));
+  return Object.entries(auth.forward).flatMap(([key, name]) =>
+    name !== undefined && trusted.has(name.toLowerCase())
+      ? [{ path: ['auth', 'forward', key], text: 'must not be one of trustedFields' }]
+      : [],
+  );
 }
 
 type EntityTagSections = Pick<Config, 'entityTags' | 'store' | 'upstream'>;

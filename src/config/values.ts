@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
-import { isTrustableField } from '../http/field-kinds.ts';
+import { isIdentityField, isTrustableField } from '../http/field-kinds.ts';
 import { isTemplateProblem, parsePathTemplate } from '../http/path-template.ts';
 
 /** Printable text that is not empty. */
@@ -101,6 +101,14 @@ export function trustableField() {
     .string()
     .regex(/^[A-Za-z0-9-]+$/, { error: 'must be a field name of letters, digits and -', abort: true })
     .refine(isTrustableField, { error: 'must not be a field that frames, routes or authorises a request' });
+}
+
+/** The name of a field that is shopward's to set. */
+export function identityField() {
+  return z
+    .string()
+    .regex(/^[A-Za-z0-9-]{1,64}$/, { error: 'must be a field name of letters, digits and -', abort: true })
+    .refine(isIdentityField, { error: 'must not be a field that has a meaning of its own' });
 }
 
 /** A list without repetitions. */

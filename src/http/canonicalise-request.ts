@@ -111,6 +111,8 @@ export interface RequestRulesOptions {
   readonly trustedProxies?: readonly string[];
   /** Further fields that pass from a trusted peer and are dropped from anybody else. Default none. */
   readonly trustedFields?: readonly string[];
+  /** Fields that are ours alone to set, and are dropped whoever sends them. Default none. */
+  readonly ownFields?: readonly string[];
   /** Path templates in whose parameters `%2F` may stand. Default none. */
   readonly encodedSlash?: readonly string[];
   /** Bytes of an announced request body; more is 413. */
@@ -140,7 +142,7 @@ export function buildRequestRules(options: RequestRulesOptions): RequestRules {
     upstreamHost: options.upstreamHost,
     forwardHost: options.forwardHost ?? false,
     isTrusted: compileTrust(options.trustedProxies ?? []),
-    fieldKinds: buildFieldKinds(options.trustedFields ?? []),
+    fieldKinds: buildFieldKinds(options.trustedFields ?? [], options.ownFields),
     encodedSlash: compileEncodedSlash(options.encodedSlash ?? []),
     requestBodyBytes: options.requestBodyBytes,
     viaName: options.viaName,

@@ -157,10 +157,14 @@ const ownKinds = [
 ] as const;
 
 /**
- * Kinds by field name, in lower case and as-it-is-mostly-spelled. Throws a TypeError that names the entry of
- * `trustedFields` which cannot be trusted (see `isTrustableField`).
+ * Kinds by field name, in lower case and as-it-is-mostly-spelled. `ownFields` are ours to set: whoever sends one, it is
+ * dropped. Throws a TypeError that names the entry of `trustedFields` which cannot be trusted (see `isTrustableField`), or
+ * the one of `ownFields` that cannot be ours (see `isIdentityField`).
  */
-export function buildFieldKinds(trustedFields: readonly string[]): FieldKinds {
+export function buildFieldKinds(
+  trustedFields: readonly string[],
+  ownFields: readonly string[] = [],
+): FieldKinds {
   const kinds = new Map<string, FieldKind>();
   const put = (names: readonly string[], kind: FieldKind) => {
     for (const name of names) kinds.set(name, kind).set(titleCase(name), kind);
@@ -175,6 +179,10 @@ export function buildFieldKinds(trustedFields: readonly string[]): FieldKinds {
     const name = field.toLowerCase();
     if (name === 'x-forwarded-host') put([name], name);
     else if (!believedAnyway.has(name)) put([name], 'trusted');
+  }
+  for (const field of ownFields) {
+    if (!isIdentityField(field)) throw new TypeError(`cannot be a field of the identity: ${field}`);
+    put([field.toLowerCase()], 'dropped');
   }
   return kinds;
 }
@@ -201,6 +209,49 @@ const untrustable = new Set([
   'x-http-method-override',
   'x-method-override',
 ]);
+
+/**
+ * Whether `auth.forward` may name it: a plain field name that has no meaning of its own. What backends fold into it (`_`
+ * and `.` for `-`) is no plain name, and dropped of everybody anyway.
+ */
+export function isIdentityField(field: string): boolean {
+  const name = field.toLowerCase();
+  if (remoteUserNames.includes(name)) return true;
+  return (
+    !meaningful.has(name) && !meaningfulStart.test(name) && kindOf(withoutSettings, name) === 'end-to-end'
+  );
+}
+
+/** Of anybody but us they are spoofed; they are made for what is said here. */
+const remoteUserNames = ['remote-user', 'x-remote-user'];
+
+/** Request fields of the IANA registry, and what frameworks and proxies act upon. */
+const meaningful = new Set([
+  ...ordinary,
+  ...['alt-used', 'available-dictionary', 'baggage', 'date', 'destination', 'depth', 'dpop', 'early-data'],
+  ...[
+    'from',
+    'host',
+    'idempotency-key',
+    'if',
+    'last-event-id',
+    'last-modified',
+    'lock-token',
+    'max-forwards',
+  ],
+  ...['overwrite', 'prefer', 'priority', 'range', 'referrer', 'server', 'set-cookie', 'signature'],
+  ...[
+    'signature-input',
+    'soapaction',
+    'timeout',
+    'tracestate',
+    'trailers',
+    'upgrade-insecure-requests',
+    'vary',
+  ],
+  ...['via', 'warning', 'x-agent-authorization', 'x-csrf-token', 'x-requested-with', 'x-xsrf-token'],
+]);
+const meaningfulStart = /^(?:access-control-|accept|content-|http-|if-|proxy-|sec-|x-accel-|x-sendfile)/;
 
 /** The kind of a field as it is spelled in the request. */
 export function kindOf(kinds: FieldKinds, sent: string): FieldKind {
@@ -229,3 +280,6 @@ function isPlainName(name: string): boolean {
 function titleCase(name: string): string {
   return name.replace(/(?:^|-)[a-z]/g, (start) => start.toUpperCase());
 }
+
+/** What a name means where nothing is configured. */
+const withoutSettings = buildFieldKinds([]);

@@ -8,6 +8,8 @@ import type { UpstreamHooks } from '../upstream/hooks.ts';
 export interface Identity {
   readonly subject: string;
   readonly scopes: readonly string[];
+  /** Who says so; undefined: the token does not tell. */
+  readonly issuer?: string | undefined;
   /** Milliseconds since the epoch. */
   readonly expiresAtMs: number;
 }
@@ -77,8 +79,8 @@ export type Continue =
       readonly bufferLimit?: never;
       /** Whom the request's token names. */
       readonly identity?: Identity;
-      /** What goes on as the one `Authorization` field. */
-      readonly canonicalAuthorization?: string;
+      /** The request as it goes on: with the credentials that were verified, and no others. */
+      readonly request?: CanonicalRequest;
       /** What observe mode let pass. */
       readonly observed?: Rejection;
     }

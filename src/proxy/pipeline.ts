@@ -1,7 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Requirement } from '../access/protected-list.ts';
 import type { CanonicalRequest } from '../http/canonical-request.ts';
-import { editFields, fieldValue } from '../http/field-list.ts';
 import { type Answer, isAnswer, isRejection, type Rejection } from '../http/rejection.ts';
 import type { Eventually } from '../lib/eventually.ts';
 import { beyondShare, type Place } from '../server/in-flight.ts';
@@ -134,10 +133,9 @@ function admit<Exchange extends PipelineExchange>(
   if (isRejection(verdict)) return exchange.refuse(verdict);
   if (isAnswer(verdict)) return exchange.answer(verdict);
   if (verdict !== undefined && 'identity' in verdict && verdict.identity !== undefined) {
-    const { identity, canonicalAuthorization } = verdict;
+    const { identity, request = planned.forward } = verdict;
     exchange.subject = identity.subject;
     if (!exchange.place.takeForSubject(identity.subject)) return exchange.refuse(beyondShare);
-    const request = withCredentials(planned.forward, canonicalAuthorization);
     return pass(dependencies, exchange, planned, request, identity);
   }
   if (verdict?.observed === undefined) throw new TypeError('a token was neither good nor refused');
@@ -191,12 +189,4 @@ async function runFilters<Exchange extends PipelineExchange>(
 function hooksOf({ name, hooksUpstream }: Filter, hooks: UpstreamHooks): UpstreamHooks {
   if (hooksUpstream !== true) throw new TypeError(`${name} gives hooks, and does not say so`);
   return hooks;
-}
-
-/** What was verified is what goes on: the canonical spelling of the credentials. */
-function withCredentials(request: CanonicalRequest, authorization: string | undefined): CanonicalRequest {
-  if (authorization === undefined || fieldValue(request.fields, 'authorization') === authorization) {
-    return request;
-  }
-  return { ...request, fields: editFields(request.fields, { Authorization: authorization }) };
 }

@@ -1,12 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import { createAuthenticate } from '../../src/access/authenticate.ts';
 import { TokenVerifier } from '../../src/access/token-verifier.ts';
+import { accepted, sampleHead } from '../http/sample-request.ts';
 import { makeSigner, makeToken } from './signing.ts';
 import { createStubKeySource, verificationKey } from './stub-key-source.ts';
 
 const ec = makeSigner('ES256', 'ec');
 const claims = { sub: 'DE--21', exp: 2_000, scopes: ['customer', 'analyst'] };
 const token = makeToken(ec, claims);
+
+const sample = accepted(sampleHead());
 
 function setUp() {
   const keySource = createStubKeySource([verificationKey(ec)]);
@@ -23,7 +26,7 @@ function setUp() {
     resourceMetadataUrl: ({ scheme, host }) => `${scheme}://${host}/.well-known/oauth-protected-resource`,
   });
   const ask = (fields: string[], scopes: string[] = []) =>
-    authenticate({ fields, scheme: 'https', host: 'api.shop.example' }, scopes);
+    authenticate({ ...sample, fields, scheme: 'https', host: 'api.shop.example' }, scopes);
   return { ask, keySource };
 }
 
@@ -34,10 +37,16 @@ describe('authenticate', () => {
     const { ask } = setUp();
     const expected = {
       identity: { subject: 'DE--21', scopes: ['customer', 'analyst'], expiresAtMs: 2_000_000 },
-      canonicalAuthorization: `Bearer ${token}`,
     };
-    expect(await ask(['Authorization', `bearer   ${token}`])).toEqual(expected);
-    expect(ask(['authorization', `Bearer ${token}`], ['analyst', 'customer'])).toEqual(expected);
+    const canonical = `Bearer ${token}`;
+    expect(await ask(['Authorization', `bearer   ${token}`])).toMatchObject({
+      ...expected,
+      request: { fields: ['Authorization', canonical] },
+    });
+    expect(ask(['authorization', canonical], ['analyst', 'customer'])).toMatchObject({
+      ...expected,
+      request: { fields: ['authorization', canonical] },
+    });
   });
 
   it.each<[string, string[], string[], object]>([

@@ -55,6 +55,9 @@ const written: fc.Arbitrary<object> = fc.oneof(
   somePath.map((one) => ({ entityTags: { resources: [{ collection: one, member: `${one}/{of}` }] } })),
   endpoint.map((one) => ({ refreshTokens: { endpoints: [one] } })),
   someField.map((one) => ({ trustedFields: [one] })),
+  someField.map((subject) => ({
+    auth: { keys: { jwks: 'https://shop.example/keys' }, forward: { subject } },
+  })),
   someSecret.map((secret) => ({ auth: { algorithms: ['HS256'], keys: { secret } } })),
   fc.string().map((subject) => ({ auth: { keys: { jwks: 'https://shop.example/keys' }, subject } })),
 );

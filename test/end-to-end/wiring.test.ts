@@ -140,6 +140,39 @@ describe('auth.subject and auth.scopes', () => {
   });
 });
 
+describe('auth.forward, auth.forwardAuthorization', () => {
+  const named = (name: string) =>
+    lastHead
+      .split('\r\n')
+      .filter((line) => line.toLowerCase().startsWith(`${name.toLowerCase()}:`))
+      .map((line) => line.slice(name.length + 2));
+
+  it('name the fields with the identity, and take Authorization off', async () => {
+    const forward = { subject: 'X-User', scopes: 'X-Can', issuer: 'X-By' };
+    const one = await start({ auth: { forward, forwardAuthorization: false } });
+    const token = one.issueToken({ sub: 'DE--21', scopes: ['a', 'b'], iss: 'shop' });
+    await send(one, 'GET /secret', ['X-User: evil', 'x_user: evil', `Authorization: Bearer ${token}`]);
+    expect(['X-User', 'X-Can', 'X-By', 'Authorization'].map(named)).toEqual([
+      ['DE--21'],
+      ['a b'],
+      ['shop'],
+      [],
+    ]);
+    expect(lastHead).not.toContain('evil');
+    const long = one.issueToken({ sub: 'a'.repeat(2049) });
+    const refused = await send(one, 'GET /secret', [`Authorization: Bearer ${long}`]);
+    expect([refused.status, codeOf(refused)]).toEqual([401, '001']);
+    await one.waitForLog(({ reason }) => reason === 'identity-too-long');
+  });
+
+  it('are nothing by default: no field, and the one Authorization', async () => {
+    const one = await start({});
+    const authorization = `Bearer ${one.issueToken()}`;
+    await send(one, 'GET /secret', ['X-User: mine', `Authorization: ${authorization}`]);
+    expect(['X-User', 'Authorization'].map(named)).toEqual([['mine'], [authorization]]);
+  });
+});
+
 describe('mode', () => {
   it('observe passes nobody while keys cannot be had', async () => {
     const one = await start({ mode: 'observe', auth: { keys: { jwks: 'http://127.0.0.1:1/keys' } } });

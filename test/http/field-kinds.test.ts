@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { isSafe, methods } from '../../src/http/canonical-request.ts';
-import { buildFieldKinds, isTrustableField, kindOf } from '../../src/http/field-kinds.ts';
+import { buildFieldKinds, isIdentityField, isTrustableField, kindOf } from '../../src/http/field-kinds.ts';
 import { hopByHopNames } from '../../src/http/field-list.ts';
 
 /** Once more by hand: who takes a name out of the list takes it out of here, too, and says why. */
@@ -63,6 +63,42 @@ describe('a request field that some upstream takes for something else', () => {
   test.each(unlessTrusted)('%s can', (name) => {
     expect(kindOf(buildFieldKinds([name.toUpperCase()]), name)).toBe('trusted');
   });
+});
+
+test.each([...['X-Auth-Subject', 'x-shop-user', 'Auth-Issuer', 'X-Remote-User', 'Remote-User', 'X-1']])(
+  '%s can be a field of the identity, and is then dropped of everybody',
+  (name) => {
+    expect(spellings(name.toLowerCase()).map(isIdentityField)).toEqual([true, true, true]);
+    const kinds = buildFieldKinds([], [name]);
+    expect([...spellings(name.toLowerCase()), name].map((one) => kindOf(kinds, one))).toEqual([
+      'dropped',
+      'dropped',
+      'dropped',
+      'dropped',
+    ]);
+  },
+);
+
+test.each([
+  ...[
+    'host',
+    'content-length',
+    'content-type',
+    'content-x',
+    'transfer-encoding',
+    'connection',
+    'upgrade',
+    'te',
+  ],
+  ...['authorization', 'cookie', 'proxy-authorization', 'proxy', 'expect', 'range', 'date', 'via', 'from'],
+  ...['if-match', 'if-none-match', 'if-x', 'accept', 'accept-language', 'origin', 'referer', 'user-agent'],
+  ...['x-forwarded-for', 'x-forwarded-user', 'x-original-url', 'x-rewrite-url', 'x-request-id', 'forwarded'],
+  ...['x-http-method-override', 'x-real-ip', 'sec-fetch-site', 'sec-websocket-protocol', 'access-control-x'],
+  ...['x-accel-redirect', 'x-sendfile', 'store', 'traceparent', 'x-csrf-token', 'x-agent-authorization'],
+  ...['x-anonymous-customer-unique-id', 'a_b', 'a.b', '', '__proto__'],
+])('%s cannot be a field of the identity', (name) => {
+  expect(isIdentityField(name)).toBe(false);
+  expect(() => buildFieldKinds([], [name])).toThrow(`cannot be a field of the identity: ${name}`);
 });
 
 test.each([

@@ -23,6 +23,8 @@ function requestOf(method: string, more: Partial<CanonicalRequest> = {}): Canoni
 }
 
 const post = requestOf('POST');
+/** As the token's filter hands it on. */
+const verified = requestOf('POST', { fields: ['Host', 'a', 'Authorization', 'Bearer t'] });
 
 function filterOf(name: string, more: Partial<Filter> = {}): Filter {
   return { name, match: () => true, describe: () => ({ text: name }), run: () => undefined, ...more };
@@ -205,12 +207,12 @@ describe('the pipeline', () => {
     ['an answer in place of a verdict', { token: answer }, ['/row', 'answered 200']],
     [
       'a good token: its canonical spelling is sent',
-      { token: { identity, canonicalAuthorization: 'Bearer t' } },
+      { token: { identity, request: verified } },
       ['/row', 'sent Bearer t, DE--21, undefined, no hooks'],
     ],
     [
       "a good token, and the user's share is used up",
-      { token: late({ identity, canonicalAuthorization: 'Bearer t' }), takesSubject: false },
+      { token: late({ identity, request: verified }), takesSubject: false },
       ['/row', 'refused overloaded client-share'],
     ],
     [

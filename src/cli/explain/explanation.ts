@@ -1,4 +1,5 @@
 import { readBearerCredentials } from '../../access/bearer-credentials.ts';
+import { identityFieldNames } from '../../access/identity-fields.ts';
 import { type ProtectedList, resourceId } from '../../access/protected-list.ts';
 import type { TokenInspection } from '../../access/token-inspection.ts';
 import type { FilterDefinition } from '../../app/filter-definition.ts';
@@ -279,10 +280,11 @@ function explainForward(
 /** As it would come over the wire, from a machine that nobody trusts. */
 export function canonicaliseAsked(
   { method, target, host, fields = [], body, version, isWhole = false }: AskedRequest,
-  config: Pick<PartialConfig, 'request' | 'limits'>,
+  config: Pick<PartialConfig, 'auth' | 'request' | 'limits'>,
 ) {
   const rules = buildRequestRules({
     upstreamHost: 'upstream',
+    ownFields: identityFieldNames(config.auth?.forward),
     encodedSlash: config.request?.encodedSlash ?? [],
     requestBodyBytes: config.limits?.requestBody ?? 0,
   });
@@ -355,7 +357,7 @@ const tokenReasons: ReadonlySet<string> = new Set([
     ' ',
   ),
   ...'no-expiry claims expired not-before issued-in-future no-issue-time too-old issuer audience'.split(' '),
-  ...'subject scope'.split(' '),
+  ...'subject identity-too-long scope'.split(' '),
 ]);
 
 /** Where a refusal has its paragraph. */

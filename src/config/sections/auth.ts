@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { distinct, duration, filePath, text } from '../values.ts';
+import { distinct, duration, filePath, identityField, text } from '../values.ts';
 
 const algorithms = [
   'RS256',
@@ -60,6 +60,36 @@ const dottedPath = z.string().regex(/^[^.\s]+(\.[^.\s]+)*$/, { error: pathText }
 const claimPath = z.union([dottedPath, z.array(text()).min(1).max(8)], { error: pathText });
 const claimPaths = z.array(claimPath).min(1).max(16);
 
+const forwardedIdentity = z
+  .strictObject({
+    subject: identityField().optional().meta({
+      description: 'Field with the user whom the token names (`auth.subject`), such as `X-Auth-Subject`.',
+    }),
+    scopes: identityField().optional().meta({
+      description: 'Field with the scopes of the token, a space between two; no field where it has none.',
+    }),
+    issuer: identityField().optional().meta({
+      description: 'Field with the claim `iss`; no field where the token has none.',
+    }),
+  })
+  .check((context) => {
+    const names = new Set<string>();
+    for (const [key, name] of Object.entries(context.value)) {
+      const folded = name?.toLowerCase();
+      if (folded === undefined) continue;
+      if (names.has(folded)) {
+        const message = 'names a field that another one names';
+        context.issues.push({ code: 'custom', message, path: [key], input: name });
+      }
+      names.add(folded);
+    }
+  })
+  .prefault({})
+  .meta({
+    description:
+      'Fields by which the shop learns whom a verified token names, only where a row of the protected list asked for one. Whoever else sends such a field, on any path and in any spelling, it is dropped. What is not visible US-ASCII stands percent-encoded in UTF-8, and so do `%`, `,`, `;`, `"` and `\\`; a value of more than 2048 octets is refused with 401. Left out: the shop learns nothing of it.',
+  });
+
 export const auth = z
   .strictObject({
     algorithms: distinct(z.enum(algorithms)).min(1).prefault(['RS256']).meta({
@@ -94,6 +124,11 @@ export const auth = z
     scopes: claimPaths.prefault(['scopes', 'scope']).meta({
       description:
         'Claims that hold scopes, all together, each a text with spaces or a list: `scp`, `permissions`, `realm_access.roles`, `cognito:groups`. A dot leads into an object; a name with dots stands in a list of its own: `[scope, [https://shop.example/roles]]`.',
+    }),
+    forward: forwardedIdentity,
+    forwardAuthorization: z.boolean().default(true).meta({
+      description:
+        'Whether the shop gets the verified token, as the one `Authorization` field. `false`: on rows of the protected list it is taken off; on open paths `Authorization` is passed on as it came.',
     }),
   })
   .meta({ description: 'How access tokens are verified.' });

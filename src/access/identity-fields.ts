@@ -1,0 +1,71 @@
+import type { CanonicalRequest } from '../http/canonical-request.ts';
+import { editFields, fieldValue } from '../http/field-list.ts';
+import type { Identity } from './token-claims.ts';
+
+/** What the shop is told of a verified token, and by which fields. */
+export interface IdentityForwarding {
+  /** Names of the fields; left out: it is not told. */
+  readonly forward: {
+    readonly subject?: string | undefined;
+    readonly scopes?: string | undefined;
+    readonly issuer?: string | undefined;
+  };
+  /** Whether the token itself goes on, as the one `Authorization` field. */
+  readonly forwardAuthorization: boolean;
+}
+
+/** The names that `auth.forward` takes for shopward: nobody else may send them. */
+export function identityFieldNames(forward: IdentityForwarding['forward'] = {}): readonly string[] {
+  return [forward.subject, forward.scopes, forward.issuer].filter((name) => name !== undefined);
+}
+
+/** Octets of one such field. A head of more than 8 KiB is refused by many servers, and with it every request of this user. */
+export const maxIdentityOctets = 2048;
+
+/** The request as it goes on behind a verified token; `too-long`: the identity does not fit into a field. */
+export type WithIdentity = (
+  request: CanonicalRequest,
+  identity: Identity,
+  authorization: string,
+) => CanonicalRequest | 'too-long';
+
+/** Compiles `auth.forward` and `auth.forwardAuthorization`; where they are left at their defaults, nothing is copied. */
+export function createWithIdentity({ forward, forwardAuthorization }: IdentityForwarding): WithIdentity {
+  const { subject, scopes, issuer } = forward;
+  const isNamed = identityFieldNames(forward).length > 0;
+  return (request, identity, authorization) => {
+    const isCanonical = forwardAuthorization && fieldValue(request.fields, 'authorization') === authorization;
+    if (isCanonical && !isNamed) return request;
+    const edits: Record<string, string | null> = isCanonical
+      ? {}
+      : { Authorization: forwardAuthorization ? authorization : null };
+    if (subject !== undefined) edits[subject] = encodeIdentity(identity.subject);
+    if (scopes !== undefined && identity.scopes.length > 0)
+      edits[scopes] = identity.scopes.map(encodeIdentity).join(' ');
+    if (issuer !== undefined && identity.issuer !== undefined)
+      edits[issuer] = encodeIdentity(identity.issuer);
+    if (Object.values(edits).some(isTooLong(authorization))) return 'too-long';
+    return { ...request, fields: editFields(request.fields, edits) };
+  };
+}
+
+function isTooLong(authorization: string): (value: string | null) => boolean {
+  return (value) => value !== null && value !== authorization && value.length > maxIdentityOctets;
+}
+
+/** Space, `%`, and what separates the members of a list; what is not visible US-ASCII at all. */
+const encoded = /[^\x21-\x7e]|[%,;"\\]/gu;
+
+/**
+ * A claim as a field value. Visible US-ASCII stands for itself but for `%`, `,`, `;`, `"` and `\`; all other characters
+ * become `%XX` for each octet of their UTF-8 (RFC 3986 section 2.1). So a value holds no line break, is never taken for two
+ * values, and `decodeURIComponent` gives the claim back. A lone surrogate, which has no UTF-8, becomes U+FFFD.
+ */
+export function encodeIdentity(claim: string): string {
+  return claim.replace(encoded, (character) => {
+    let text = '';
+    for (const octet of Buffer.from(character))
+      text += `%${octet.toString(16).toUpperCase().padStart(2, '0')}`;
+    return text;
+  });
+}
