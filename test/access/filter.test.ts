@@ -10,7 +10,7 @@ const request = { path: '/carts' } as CanonicalRequest;
 const row = { scopes: ['a', 'b'] } as unknown as Requirement;
 const somebody = {
   identity: { subject: 'DE--21', scopes: [], expiresAtMs: 1 },
-  canonicalAuthorization: 'Bearer x',
+  request,
 } satisfies Authenticated;
 
 function run(verdict: Authenticated | Rejection | Promise<Authenticated | Rejection>, isObserved: boolean) {
