@@ -43,7 +43,7 @@ const ticksPerSecond = 100;
 
 function tickMicroseconds(pid: number): number {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-  // The name in brackets may hold spaces; fields are counted behind it: utime and stime are the 14th and 15th.
+  // The name in brackets may hold spaces; fields are counted after it: utime and stime are the 14th and 15th.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   return ((Number(fields[11]) + Number(fields[12])) * 1_000_000) / ticksPerSecond;
 }

@@ -22,7 +22,7 @@ const badUsage = 2;
 
 /**
  * The arguments of a script of this repository. `--help` prints what there is and exits 0; whatever is unknown, or no
- * number, is told in one line on stderr, exit 2: before the script has started anything.
+ * number, is reported in one line on stderr, exit 2: before the script has started anything.
  */
 export function readArguments<Values extends object>(usage: Usage): Values & { readonly words: string[] } {
   const { name, about, options = [], words } = usage;

@@ -97,7 +97,7 @@ function authenticate({ state }: ResourceCall, username = '', password = ''): To
   return { reference: customer.id, idCompanyUser: companyUser?.id ?? null };
 }
 
-/** Only the access token's lifetime is told; that of the refresh token is not, as in a real shop. */
+/** Only the access token's lifetime is given; that of the refresh token is not, as in a real shop. */
 async function issuePair(call: ResourceCall, user: TokenUser) {
   const scopes = user.idCompanyUser === null ? ['customer'] : ['customer', 'company_user'];
   return {

@@ -84,7 +84,7 @@ function parse(text: string, lineCounter: LineCounter): Document.Parsed | undefi
       uniqueKeys: true,
       strict: true,
       merge: false,
-      // Not 'silent', which would also hush up a second document.
+      // Not 'silent', which would also hide a second document.
       logLevel: 'error',
     });
   } catch (cause) {

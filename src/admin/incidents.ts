@@ -2,11 +2,11 @@ import type { HealthDetail } from '../lib/component.ts';
 import type { Problem } from '../lib/problem.ts';
 
 /** A dependency or feature as operators see it: one tile of the page. */
-export interface PartState {
+export interface Tile {
   /** Stable name: `keys`, `store`, `upstream`, `entity-tags`, `url-resolver`, `refresh-tokens`. */
   readonly id: string;
   readonly title: string;
-  readonly status: 'ok' | 'limping' | 'down' | 'off';
+  readonly status: 'ok' | 'degraded' | 'down' | 'off';
   /** One line in words. */
   readonly text: string;
   readonly facts: readonly HealthDetail[];
@@ -17,7 +17,7 @@ export interface Incident {
   /** Id of the part, `list` for edits that are not in force, `process` for what no part says. */
   readonly id: string;
   readonly title: string;
-  readonly status: 'limping' | 'down';
+  readonly status: 'degraded' | 'down';
   readonly text: string;
   readonly sinceMs: number;
   /** Null: it is still so. */
@@ -28,7 +28,7 @@ export interface Incident {
 export interface Condition {
   readonly ready: boolean;
   readonly reasons: readonly string[];
-  readonly parts: readonly PartState[];
+  readonly parts: readonly Tile[];
   readonly problems: readonly Problem[];
 }
 
@@ -73,7 +73,7 @@ export class Incidents {
 function incidentsOf({ ready, reasons, parts, problems }: Condition, nowMs: number): Incident[] {
   const found: Incident[] = [];
   for (const { id, title, status, text, facts } of parts) {
-    if (status !== 'limping' && status !== 'down') continue;
+    if (status !== 'degraded' && status !== 'down') continue;
     const since = facts.find(
       ({ label, unit }) => unit === 'time' && (label === 'since' || label === 'failing since'),
     );
@@ -86,7 +86,7 @@ function incidentsOf({ ready, reasons, parts, problems }: Condition, nowMs: numb
     found.push({
       id: 'list',
       title: 'Followed files',
-      status: 'limping',
+      status: 'degraded',
       text,
       sinceMs: nowMs,
       untilMs: null,
@@ -102,7 +102,7 @@ function incidentsOf({ ready, reasons, parts, problems }: Condition, nowMs: numb
   );
   const [first] = others;
   if (first !== undefined) {
-    const status = ready ? 'limping' : 'down';
+    const status = ready ? 'degraded' : 'down';
     found.push({
       id: 'process',
       title: 'shopward',

@@ -1,6 +1,6 @@
 import type { SigningKeys } from '../access/signing-keys.ts';
 import type { Readiness } from '../admin/admin-server.ts';
-import type { Condition, PartState } from '../admin/incidents.ts';
+import type { Condition, Tile } from '../admin/incidents.ts';
 import type { SystemState } from '../admin/system-endpoints.ts';
 import { type Component, type Health, healthOf } from '../lib/component.ts';
 import type { Eventually } from '../lib/eventually.ts';
@@ -109,19 +109,12 @@ export function conditionOf(healths: readonly ComponentHealth[]): Condition {
   };
 }
 
-function toTile({
-  name,
-  title,
-  status,
-  reasons,
-  text,
-  details = [],
-}: ComponentHealth): PartState | undefined {
+function toTile({ name, title, status, reasons, text, details = [] }: ComponentHealth): Tile | undefined {
   if (title === false) return undefined;
   return {
     id: name,
     title,
-    status: status === 'degraded' ? 'limping' : status,
+    status,
     text: text ?? reasons[0] ?? 'it is well',
     facts: details.map(({ combine, ...fact }) => fact),
   };

@@ -128,7 +128,7 @@ function believe(
 }
 
 /**
- * What a trusted peer says cannot be nominated away: a client behind it could have written the nomination. Fields that
+ * What a trusted peer says cannot be nominated away: a client of its could have written the nomination. Fields that
  * are ours are set again later, so nominating them changes nothing.
  */
 function removeNominated(facts: Mutable<FieldFacts>, kinds: FieldKinds): FieldFacts | Rejection {

@@ -156,7 +156,7 @@ export function reportRollout(
       (a, b) => order.indexOf(a.verdict) - order.indexOf(b.verdict) || b.wouldBeRefused - a.wouldBeRefused,
     );
   const { wholeSinceMs, why, problems } = counting;
-  return { nowMs, ...judge(reports), wholeSinceMs, why, problems, rows: reports };
+  return { nowMs, ...summarise(reports), wholeSinceMs, why, problems, rows: reports };
 }
 
 const order: readonly Verdict[] = ['refuses', 'not-known', 'safe', 'enforced'];
@@ -201,11 +201,11 @@ function reportRow(
     const text = `not safe: ${requests(many)} would have been refused, the last ${toText(lastOf(recent))}`;
     return { row, verdict: 'refuses', text, ...counts, reasons };
   }
-  return { row, ...judgeSilence(counting, sinceMs, nowMs), ...counts, reasons };
+  return { row, ...assessSilence(counting, sinceMs, nowMs), ...counts, reasons };
 }
 
 /** Nobody would have been refused: what that is worth depends on what was counted. */
-function judgeSilence(
+function assessSilence(
   { wholeSinceMs, why, problems }: Counting,
   rowSinceMs: number | undefined,
   nowMs: number,
@@ -241,7 +241,7 @@ function reportReason(entry: RolloutEntry, nowMs: number): ReasonReport {
 }
 
 /** Of all rows together: as good as the worst of them. */
-function judge(rows: readonly RowReport[]): Pick<RolloutReport, 'verdict' | 'text'> {
+function summarise(rows: readonly RowReport[]): Pick<RolloutReport, 'verdict' | 'text'> {
   const count = (verdict: Verdict) => rows.filter((row) => row.verdict === verdict).length;
   const [refuses, notKnown, safe] = [count('refuses'), count('not-known'), count('safe')];
   const parts = [

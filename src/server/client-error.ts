@@ -6,7 +6,7 @@ import { reasonPhraseOf } from '../http/rejection-bodies.ts';
 import { renderRejection } from '../http/write-response.ts';
 import type { MalformedHead } from './client-connection.ts';
 import type { ExchangeContext } from './exchange.ts';
-import { readUnread, toExchangeRecord } from './exchange-meta.ts';
+import { readMalformedRequest, toExchangeRecord } from './exchange-meta.ts';
 
 /** What a fault of node's parser is to the client. */
 export function rejectionOfParserFault(code: string | undefined): RejectionName {
@@ -69,18 +69,18 @@ export function createRejectMalformed({
     // RFC 9110 section 9.3.2.
     const answer = head.method === 'HEAD' ? { ...rendered, body: null } : rendered;
     const { remoteAddress: peerAddress = '', bytesRead } = socket as Socket;
-    const unread = readUnread(head.method, head.target);
-    const noted = {
+    const malformed = readMalformedRequest(head.method, head.target);
+    const meta = {
       request: undefined,
-      unread,
+      malformed,
       route: '*',
       observed: undefined,
       startedMs: performance.now(),
     };
-    endWithAnswer(socket, answer, ['X-Request-Id', unread.requestId]);
+    endWithAnswer(socket, answer, ['X-Request-Id', malformed.requestId]);
     // A browser opens connections ahead of need, and lets them time out: nobody asked for anything.
     if (bytesRead === 0) return;
     const outcome = { decision: 'refused', status: answer.status, rejection } as const;
-    record(toExchangeRecord({ ...noted, peerAddress }, outcome, redactPath));
+    record(toExchangeRecord({ ...meta, peerAddress }, outcome, redactPath));
   };
 }

@@ -4,7 +4,7 @@ import type { Rejection } from '../http/rejection.ts';
 import type { ExchangeRecord, RedactPath } from '../telemetry/exchange-record.ts';
 
 /** A request that was refused before it was understood, as far as it may be logged. */
-export interface UnreadRequest {
+export interface MalformedRequest {
   /** Ours: what a client or a proxy sent was not read. */
   readonly requestId: string;
   readonly method: ExchangeRecord['method'];
@@ -13,7 +13,7 @@ export interface UnreadRequest {
 }
 
 /** `target`: undefined where not even a request line was read. */
-export function readUnread(method?: string, target?: string): UnreadRequest {
+export function readMalformedRequest(method?: string, target?: string): MalformedRequest {
   return {
     requestId: generateRequestId(),
     method: methods.find((one) => one === method) ?? 'other',
@@ -33,15 +33,15 @@ function plainSegments(target: string): string[] {
   return end === segments.length ? segments : [...segments.slice(0, end), '…'];
 }
 
-/** What is noted of one request on its way. */
+/** What is known of one request on its way. */
 export interface ExchangeMeta {
   /** Undefined: it was not understood. */
   readonly request: CanonicalRequest | undefined;
   /** What can be said of one that was not understood. */
-  readonly unread: UnreadRequest;
+  readonly malformed: MalformedRequest;
   /** Template of the own endpoint or row that decided; `*` until one did. */
   readonly route: string;
-  /** What observe mode only noted. */
+  /** What observe mode only recorded. */
   readonly observed: Rejection | undefined;
   /** `performance.now()` at its head. */
   readonly startedMs: number;
@@ -61,25 +61,25 @@ export interface Outcome {
 
 /** The one record of a request, whatever way it went. */
 export function toExchangeRecord(
-  noted: ExchangeMeta,
+  meta: ExchangeMeta,
   outcome: Outcome,
   redactPath: RedactPath,
 ): ExchangeRecord {
-  const { request, observed } = noted;
+  const { request, observed } = meta;
   const { rejection } = outcome;
   return {
-    requestId: request?.requestId ?? noted.unread.requestId,
-    method: request?.method ?? noted.unread.method,
-    route: noted.route,
-    path: redactPath(request?.segments ?? noted.unread.segments),
+    requestId: request?.requestId ?? meta.malformed.requestId,
+    method: request?.method ?? meta.malformed.method,
+    route: meta.route,
+    path: redactPath(request?.segments ?? meta.malformed.segments),
     decision: outcome.decision,
     status: outcome.status,
     rejection: rejection?.rejection,
     reason: (rejection ?? observed)?.reason,
     observed: observed?.rejection,
-    durationMs: performance.now() - noted.startedMs,
+    durationMs: performance.now() - meta.startedMs,
     upstreamMs: outcome.upstreamMs,
-    clientAddress: request?.clientAddress ?? noted.peerAddress,
+    clientAddress: request?.clientAddress ?? meta.peerAddress,
     fault: outcome.fault,
   };
 }

@@ -10,10 +10,10 @@ import type { Handled } from './client-connection.ts';
 import {
   codeOf,
   type ExchangeMeta,
+  type MalformedRequest,
   type Outcome,
-  readUnread,
+  readMalformedRequest,
   toExchangeRecord,
-  type UnreadRequest,
 } from './exchange-meta.ts';
 import type { Place } from './in-flight.ts';
 import type { OwnFields } from './own-fields.ts';
@@ -28,7 +28,7 @@ export interface ExchangeContext {
   onFault(fault: unknown, requestId: string): void;
 }
 
-/** What an exchange of HTTP and the handshake of a WebSocket have in common: what is noted of them, and their one record. */
+/** What an exchange of HTTP and the handshake of a WebSocket have in common: what is known of them, and their one record. */
 export abstract class RecordedExchange implements ExchangeMeta {
   readonly incoming: IncomingMessage;
   /** Among all that is under way. */
@@ -41,7 +41,7 @@ export abstract class RecordedExchange implements ExchangeMeta {
   readonly startedMs = performance.now();
   protected readonly context: ExchangeContext;
   #isRecorded = false;
-  #unread: UnreadRequest | undefined;
+  #malformed: MalformedRequest | undefined;
 
   constructor(incoming: IncomingMessage, place: Place, context: ExchangeContext) {
     this.incoming = incoming;
@@ -50,9 +50,9 @@ export abstract class RecordedExchange implements ExchangeMeta {
   }
 
   /** Looked at only for what was not understood. */
-  get unread(): UnreadRequest {
-    this.#unread ??= readUnread(this.incoming.method, this.incoming.url);
-    return this.#unread;
+  get malformed(): MalformedRequest {
+    this.#malformed ??= readMalformedRequest(this.incoming.method, this.incoming.url);
+    return this.#malformed;
   }
 
   get peerAddress(): string {
@@ -75,7 +75,7 @@ export abstract class RecordedExchange implements ExchangeMeta {
 
   /** A bug or an impossible state: the client gets 500, or its connection ends. */
   fail(fault: unknown): void {
-    this.context.onFault(fault, this.request?.requestId ?? this.unread.requestId);
+    this.context.onFault(fault, this.request?.requestId ?? this.malformed.requestId);
     this.refuse(reject('internal-error', { reason: codeOf(fault) ?? 'fault' }));
   }
 
@@ -85,7 +85,7 @@ export abstract class RecordedExchange implements ExchangeMeta {
   protected ownFields(): FieldList {
     const { ownFields } = this.context;
     return this.request === undefined
-      ? ownFields.ofUnread(this.incoming.headers.origin, this.unread.requestId)
+      ? ownFields.ofMalformed(this.incoming.headers.origin, this.malformed.requestId)
       : ownFields.of(this.request);
   }
 
@@ -97,7 +97,7 @@ export abstract class RecordedExchange implements ExchangeMeta {
   }
 }
 
-/** One request and its one response, and what is noted of them. The only place that ends an exchange. */
+/** One request and its one response, and what is known of them. The only place that ends an exchange. */
 export class Exchange extends RecordedExchange implements ForwardCaller, Handled {
   readonly response: ServerResponse;
 

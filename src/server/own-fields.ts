@@ -7,7 +7,7 @@ export interface OwnFields {
   /** For an answer of our own. */
   of(request: CanonicalRequest): FieldList;
   /** For the refusal of a request that was not understood, or not even read: a browser may see what it is. */
-  ofUnread(origin: string | undefined, requestId: string): FieldList;
+  ofMalformed(origin: string | undefined, requestId: string): FieldList;
   /** The upstream's fields with ours in the place of theirs. */
   editForwarded(fields: FieldList, request: CanonicalRequest): FieldList;
 }
@@ -20,7 +20,7 @@ export function createOwnFields(cors: Cors | undefined): OwnFields {
       : ['X-Request-Id', request.requestId, ...cors.fieldsFor(fieldValue(request.fields, 'origin'), exposed)];
   return {
     of: (request) => of(request),
-    ofUnread: (origin, requestId) => ['X-Request-Id', requestId, ...(cors?.fieldsFor(origin) ?? [])],
+    ofMalformed: (origin, requestId) => ['X-Request-Id', requestId, ...(cors?.fieldsFor(origin) ?? [])],
     editForwarded(fields, request) {
       const edited: string[] = [];
       const isShared = cors === undefined && fieldValue(fields, 'access-control-allow-origin') !== undefined;

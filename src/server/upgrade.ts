@@ -58,7 +58,7 @@ function endAt(expiresAtMs: number, socket: Duplex): void {
   look();
 }
 
-/** One handshake and its end, and what is noted of it. */
+/** One handshake and its end, and what is known of it. */
 export class Handshake extends RecordedExchange {
   readonly #socket: Duplex;
   /** What the client sent after its head. */

@@ -43,7 +43,7 @@ describe('rows', () => {
     });
   });
 
-  it('may have a comment behind them', () => {
+  it('may have a comment after them', () => {
     expect(problemsOf(inGroup('GET /a # for b', 'GET /b'))).toEqual([]);
   });
 
@@ -299,7 +299,7 @@ describe('any text', () => {
 });
 
 describe('ten thousand rows', () => {
-  it('are parsed and judged', () => {
+  it('are parsed and checked', () => {
     const rows = Array.from({ length: 10_000 }, (_, i) => `GET /type-${i % 100}/{id}/part-${i}/{part}`);
     const { list, problems } = parseProtectedList(
       inGroup(...rows, 'GET /type-1/{id}/{any}/{part}'),

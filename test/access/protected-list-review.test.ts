@@ -99,7 +99,7 @@ describe('what a list leaves open', () => {
       ['GET /a', 'GET /a/{id}', '{ match: GET /A.json, observe: true }'],
       ['3: GET /A.json in line 5 asks for something else, and may be the same to the shop (as GET /a.json)'],
     ],
-    // The first word of a path is no version: what is behind it is another resource.
+    // The first word of a path is no version: what is after it is another resource.
     [
       ['GET /x/a', 'GET /x/a/{id}', '{ match: GET /a, scopes: [x] }', '{ match: "GET /a/{x}", scopes: [x] }'],
       [],

@@ -84,7 +84,7 @@ describe('GET /protected-resources', () => {
     ['*', [' * '], 304],
     ['another', ['"other"'], 200],
     ['without quotes', [tag.slice(1, -1)], 200],
-    ['a broken list behind it', [`${tag}, nonsense`], 200],
+    ['a broken list after it', [`${tag}, nonsense`], 200],
     ['empty', [''], 200],
   ])('If-None-Match: %s', (_, lines, status) => {
     const fields = lines.flatMap((line) => ['If-None-Match', line]);

@@ -10,7 +10,7 @@ const loose: ClaimRules = {
   readScopes: createScopesReader(defaultScopePaths),
 };
 
-function judge(claims: object, rules: Partial<ClaimRules> = {}) {
+function validate(claims: object, rules: Partial<ClaimRules> = {}) {
   const parsed = JSON.parse(JSON.stringify({ ...base, ...claims }));
   return validateClaims(parsed, { ...loose, ...rules }, nowSeconds * 1000);
 }
@@ -36,7 +36,7 @@ describe('time', () => {
     ['exp a string', { exp: `${nowSeconds + 100}` }, {}, 'claims'],
     ['exp an array', { exp: [nowSeconds + 100] }, {}, 'claims'],
     ['exp beyond any date', { exp: 1e300 }, {}, 'claims'],
-    ['exp a second behind the last date', { exp: 8.64e12 + 1 }, {}, 'claims'],
+    ['exp a second after the last date', { exp: 8.64e12 + 1 }, {}, 'claims'],
     ['nbf now', { nbf: nowSeconds }, {}, undefined],
     ['nbf ahead', { nbf: nowSeconds + 0.001 }, {}, 'not-before'],
     ['nbf within the tolerance', { nbf: nowSeconds + 5 }, tolerant, undefined],
@@ -55,7 +55,7 @@ describe('time', () => {
     ['older, within the tolerance', { iat: nowSeconds - 3604.9 }, { ...hour, ...tolerant }, undefined],
     ['expired and too old', { exp: nowSeconds - 1, iat: nowSeconds - 9999 }, hour, 'expired'],
   ])('%s', (_, claims, rules, reason) => {
-    const verdict = judge(claims, rules);
+    const verdict = validate(claims, rules);
     if (reason === undefined) expect(verdict).toHaveProperty('identity.subject', 'DE--21');
     else expect(verdict).toBe(reason);
   });
@@ -68,7 +68,7 @@ describe('time', () => {
   ])('%s', (_, text, reason) => expect(validateText(text)).toBe(reason));
 
   it('keeps fractions and says when the token itself expires', () => {
-    expect(judge({ exp: nowSeconds + 1.5, iat: nowSeconds - 0.5, nbf: undefined }, tolerant)).toEqual({
+    expect(validate({ exp: nowSeconds + 1.5, iat: nowSeconds - 0.5, nbf: undefined }, tolerant)).toEqual({
       identity: { subject: 'DE--21', scopes: [], expiresAtMs: nowSeconds * 1000 + 1500 },
       issuedAtMs: nowSeconds * 1000 - 500,
       notBeforeMs: undefined,
@@ -95,7 +95,7 @@ describe('issuer and audience', () => {
     ['audience array with a number', { aud: ['frontend', 1] }, { audience: 'frontend' }, 'audience'],
     ['audience object', { aud: { frontend: true } }, { audience: 'frontend' }, 'audience'],
   ])('%s', (_, claims, rules, reason) => {
-    const verdict = judge(claims, rules);
+    const verdict = validate(claims, rules);
     if (reason === undefined) expect(verdict).toHaveProperty('identity');
     else expect(verdict).toBe(reason);
   });
@@ -112,10 +112,10 @@ describe('scopes', () => {
     [{ scopes: { customer: true } }, []],
     [{ scope: 7 }, []],
   ])('%j', (claims, scopes) => {
-    expect(judge(claims)).toHaveProperty('identity.scopes', scopes);
+    expect(validate(claims)).toHaveProperty('identity.scopes', scopes);
   });
 });
 
 it('refuses a token that names nobody', () => {
-  expect(judge({ sub: undefined })).toBe('subject');
+  expect(validate({ sub: undefined })).toBe('subject');
 });

@@ -29,7 +29,7 @@ function open() {
 
 const usual = { rows: 1, isFirst: true, reloads: [0, 0], status: 'ok' };
 
-test('a list takes effect whole, and who asked is told the text of before and of now', async () => {
+test('a list takes effect whole, and who asked gets the text of before and of now', async () => {
   const { list, state, logged } = open();
   expect(state()).toEqual(usual);
   const heard: string[][] = [];
@@ -41,12 +41,12 @@ test('a list takes effect whole, and who asked is told the text of before and of
 });
 
 test.each<[string, FileBytes, string]>([
-  ['a row that is none', bytesOf(listOf('GET a')), ''],
+  ['what is not a row', bytesOf(listOf('GET a')), ''],
   ['no list', bytesOf('complete: true'), ''],
   ['no UTF-8', { bytes: Buffer.from([0xff]) }, 'cannot be read: '],
   ['a file that is gone', { fault: 'ENOENT' }, 'cannot be read: ENOENT'],
 ])(
-  'what is no list leaves the one in force, and is told until a good one comes: %s',
+  'what is no list leaves the one in force, and is reported until a good one comes: %s',
   async (_, content, text) => {
     const { list, state, logged } = open();
     await list.apply(content);

@@ -265,7 +265,7 @@ describe('the admin port', () => {
       expect((await exchangeRaw(port, endless)).status).toBe(413);
     });
 
-    it('that meets a bug is answered with 500, and the bug is told', async () => {
+    it('that meets a bug is answered with 500, and the bug is reported', async () => {
       const answer = await ask(await start(), 'POST /api/broken', {}, '{}');
       expect([answer.status, answer.text]).toEqual([500, '{"error":"internal error"}\n']);
       expect(faults).toEqual([new Error('a bug')]);

@@ -65,8 +65,8 @@ describe('the first screen', () => {
     ['a part is down', { incidents: [incident({})] }, 'down', 'Redis cannot be used'],
     [
       'a part is degraded',
-      { incidents: [incident({ id: 'keys', title: 'Keys', status: 'limping' })] },
-      'limping',
+      { incidents: [incident({ id: 'keys', title: 'Keys', status: 'degraded' })] },
+      'degraded',
       'Serving, but the signing keys were not refreshed',
     ],
     ['a part nobody knew of', { incidents: [incident({ id: 'x', title: 'Xyz' })] }, 'down', 'Xyz: down'],
@@ -78,8 +78,8 @@ describe('the first screen', () => {
   it('tells a cause once, with what follows from it', () => {
     const incidents = [
       incident({}),
-      incident({ id: 'entity-tags', title: 'Entity tags', status: 'limping', text: 'no tags' }),
-      incident({ id: 'keys', title: 'Keys', status: 'limping', text: 'old' }),
+      incident({ id: 'entity-tags', title: 'Entity tags', status: 'degraded', text: 'no tags' }),
+      incident({ id: 'keys', title: 'Keys', status: 'degraded', text: 'old' }),
     ];
     const { concerns } = assess(state({ incidents }));
     expect(concerns.map(({ id, text }) => [id, text])).toEqual([

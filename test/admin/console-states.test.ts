@@ -81,7 +81,7 @@ describe('the first screen', () => {
         for (let i = 0; i < 200; i++) await ask(`/orders/DE--${i}`, { Authorization: 'Bearer abc' });
       },
       /^Serving, but most requests are refused: \d\d % of the last 5 minutes$/,
-      'limping',
+      'degraded',
     ],
     [
       'shop down',
@@ -130,7 +130,7 @@ describe('the first screen', () => {
     const said = await page.locator('#sentence .say').textContent();
     expect(said?.replace(/^(well|not well|degraded) /, '')).toMatch(sentence);
     expect(await page.locator('#announcement').textContent()).toMatch(sentence);
-    if (status === 'down' || status === 'limping') {
+    if (status === 'down' || status === 'degraded') {
       const concern = page.locator('#concerns li').first();
       expect(await concern.textContent()).toMatch(/since .* ago|since .* just now/);
       expect(await concern.textContent()).toMatch(/Next: .{30}/);

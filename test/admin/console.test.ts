@@ -459,7 +459,7 @@ describe('the console', () => {
       },
       admin: { token: 'planted-admin-token' },
       refreshTokens: { digestKey: 'planted-digest-key' },
-      // Nobody answers there: its password is used, and told to nobody, all the same.
+      // Nobody answers there: its password is used, and shown to nobody, all the same.
       store: { url: `redis://planted-user:planted-password@127.0.0.1:${await freePort()}` },
     };
     const guarded = await start(secrets);

@@ -37,7 +37,7 @@ describe('routes that the shop refuses and no row names', () => {
     ]);
   });
 
-  it('are told once each', () => {
+  it('are reported once each', () => {
     const told: string[] = [];
     const drift = createDrift(({ method, template, forbidden }) =>
       told.push(`${forbidden} ${method} ${template}`),

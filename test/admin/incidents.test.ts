@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { type Condition, Incidents, type PartState } from '../../src/admin/incidents.ts';
+import { type Condition, Incidents, type Tile } from '../../src/admin/incidents.ts';
 
-const part = (more: Partial<PartState> = {}): PartState => ({
+const part = (more: Partial<Tile> = {}): Tile => ({
   id: 'store',
   title: 'Store',
   status: 'ok',
@@ -70,8 +70,8 @@ describe('what is not well', () => {
 
   it('has the gravest first, and a bounded past', () => {
     const incidents = new Incidents();
-    const limping = part({ id: 'keys', title: 'Keys', status: 'limping', text: 'old' });
-    incidents.look(condition({ parts: [limping, down] }), 1_000);
+    const degraded = part({ id: 'keys', title: 'Keys', status: 'degraded', text: 'old' });
+    incidents.look(condition({ parts: [degraded, down] }), 1_000);
     expect(incidents.current().map(({ id }) => id)).toEqual(['store', 'keys']);
     for (let i = 0; i < 200; i++) {
       incidents.look(condition({ parts: [down] }), 2_000 + 2 * i);

@@ -67,7 +67,7 @@ it('refusals, would-be refusals and outages have their names, each in a place of
 });
 
 describe('latency', () => {
-  it('is told for the whole, for the shop, and for what is left', () => {
+  it('is given for the whole, for the shop, and for what is left', () => {
     const series = new Series();
     for (let i = 0; i < 100; i++) series.note(exchangeRecord({ durationMs: 30, upstreamMs: 20 }), 1_000);
     const { latency } = series.read('5m', 1_000);

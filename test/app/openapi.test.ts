@@ -36,7 +36,7 @@ describe('the OpenAPI document', () => {
     expect(Object.keys(responses)).toEqual(expect.arrayContaining(Object.keys(rejectionTable)));
   });
 
-  it('says of a token endpoint what clients of OAuth are told', () => {
+  it('says of a token endpoint what clients of OAuth are answered', () => {
     const { paths } = buildOpenApi(configOf({ refreshTokens: { endpoints: form } }), '1.2.3');
     const operation = JSON.stringify((paths as Record<string, unknown>)['/token']);
     expect(operation).toContain('oauth.refresh-token-invalid');

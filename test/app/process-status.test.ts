@@ -26,7 +26,7 @@ it('readiness, tiles and problems are what components say, and nothing else', ()
       {
         id: 'keys',
         title: 'Keys',
-        status: 'limping',
+        status: 'degraded',
         text: 'not refreshed',
         // How workers are combined is nothing for the page.
         facts: [{ label: 'loads', value: 3 }],

@@ -3,7 +3,7 @@ import { eachEngine } from '../harness/each-engine.ts';
 import { exchangeRaw } from '../harness/raw-client.ts';
 import { answer } from '../harness/recording-upstream.ts';
 
-/** F1, F2: what WHATWG `URL` would make of a target must not happen behind the decision, on any version of node. */
+/** F1, F2: what WHATWG `URL` would make of a target must not happen after the decision, on any version of node. */
 eachEngine('F1: targets that a URL parser rewrites', (start) => {
   it.each([
     '/a/../orders',

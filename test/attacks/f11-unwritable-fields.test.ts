@@ -18,7 +18,7 @@ eachEngine('F11: requests that cannot be written', (start) => {
     ['an empty name', { fields: ['Host', 's', '', '1'] }],
     ['CR LF in the target', { path: '/a HTTP/1.1\r\nX-Admin: 1\r\n\r\nGET /b' }],
     ['a space in the target', { path: '/a b' }],
-    ['a method that is none', { method: 'GET /x' as 'GET' }],
+    ['what is not a method', { method: 'GET /x' as 'GET' }],
   ])('%s', async (_what, change) => {
     const outcomes: ForwardOutcome[] = [];
     const { port, upstream, front } = await start(() => answer(), {

@@ -42,7 +42,7 @@ it.each(['constructor', 'prototype', 'hasOwnProperty', 'toString', 'valueOf'])(
   },
 );
 
-it('H11: what a guest is known by goes on, and is told to nobody', async () => {
+it('H11: what a guest is known by goes on, and is shown to nobody', async () => {
   const { fields } = await stage.passes(
     request('GET /guest-carts', ['X-Anonymous-Customer-Unique-Id: c4nary-guest']),
   );

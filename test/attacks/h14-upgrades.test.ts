@@ -45,7 +45,7 @@ it.each(['h2c', 'TLS/1.0', 'websocket2', 'h2c, websocket'])(
   },
 );
 
-it('H14: a handshake behind another request does not write into its response', async () => {
+it('H14: a handshake after another request does not write into its response', async () => {
   const { length } = stage.upstream.requestLines;
   const connection = await stage.send(request('GET /slow') + handshake('/socket'));
   await expect.poll(() => stage.upstream.requestLines.length).toBe(length + 1);
@@ -56,7 +56,7 @@ it('H14: a handshake behind another request does not write into its response', a
   connection.close();
 });
 
-it('H14: a CONNECT behind another request does not either', async () => {
+it('H14: a CONNECT after another request does not either', async () => {
   const { length } = stage.upstream.requestLines;
   const connection = await stage.send(request('GET /slow') + request('CONNECT shop.example:443'));
   await expect.poll(() => stage.upstream.requestLines.length).toBe(length + 1);

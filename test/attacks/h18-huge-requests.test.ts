@@ -42,7 +42,7 @@ describe('H18: requests that are too large', () => {
     await stage.refuses(bytes, status, code);
   });
 
-  /** H6: node used to drop the fields behind the thousandth, framing fields too. CVE-2026-58044. */
+  /** H6: node used to drop the fields after the thousandth, framing fields too. CVE-2026-58044. */
   it('more than a thousand fields', async () => {
     const fields = [...Array(1001).fill('a:b'), 'Content-Length: 37'];
     await stage.refuses(

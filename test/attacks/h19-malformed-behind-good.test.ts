@@ -21,7 +21,7 @@ const garbage = [
 ] as const;
 
 /** H19: an error answer of ours written into the response that is on its way would be read as a part of it. */
-describe('H19: a malformed request behind a good one', () => {
+describe('H19: a malformed request after a good one', () => {
   it.each(garbage)('%j: the first response is whole, then the connection ends', async (bad, status, code) => {
     const { length } = stage.upstream.requestLines;
     const connection = await stage.send(request('GET /slow') + bad);
@@ -58,7 +58,7 @@ describe('H19: a malformed request behind a good one', () => {
     },
   );
 
-  it('a bad Host behind a good request waits for its turn', async () => {
+  it('a bad Host after a good request waits for its turn', async () => {
     const { length } = stage.upstream.requestLines;
     const bad = 'GET /stores HTTP/1.1\r\nHost: a@b\r\n\r\n';
     const connection = await stage.send(request('GET /slow') + bad);

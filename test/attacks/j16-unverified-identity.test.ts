@@ -3,7 +3,7 @@ import { request, useAttackStage } from '../harness/attack-stage.ts';
 
 const stage = useAttackStage();
 
-/** J16: on an open route the one field passes as it came, for the shop to judge, and identifies nobody here. */
+/** J16: on an open route the one field passes as it came, for the shop to decide, and identifies nobody here. */
 it.each(['Bearer x.y.z', 'Bearer x', 'Basic dTpw', 'bearer   a', 'anything at all'])(
   'J16: %s',
   async (value) => {

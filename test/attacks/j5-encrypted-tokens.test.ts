@@ -23,7 +23,7 @@ it.each([
   }
 });
 
-it('J5: a token within a token is judged by its own signature', async () => {
+it('J5: a token within a token is verified by its own signature', async () => {
   const inner = stage.shopward.issueToken();
   const outer = `${encode({ alg: 'RS256', cty: 'JWT' })}.${encode(inner)}.${inner.split('.')[2]}`;
   await stage.refuses(request('GET /orders', [`Authorization: Bearer ${outer}`]), 401, '001');

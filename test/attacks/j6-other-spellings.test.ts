@@ -21,7 +21,7 @@ describe('J6: other spellings of a good token', () => {
   });
 
   it.each(['=', '==', '\t', ' ', '+', '/', '.', '%3D', '\xa0', '%20', ',', '"'])(
-    '%j behind it or within',
+    '%j after it or within',
     async (more) => {
       const token = stage.shopward.issueToken();
       const middle = token.lastIndexOf('.') + 9;

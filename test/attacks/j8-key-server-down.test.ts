@@ -77,7 +77,7 @@ describe('J8: the key server', () => {
     expect(upstream.bytes()).not.toContain('unknown');
   });
 
-  it('neither tokens nor key ids are told to anybody', () => {
+  it('neither tokens nor key ids are shown to anybody', () => {
     expect(shopward.output()).not.toMatch(/eyJ|unknown-\d/);
   });
 });

@@ -41,7 +41,7 @@ it.each<[string, string, readonly string[], string?]>([
   ['two credentials', 'GET /orders', [`Authorization: ${secret}`, `Authorization: ${secret}`]],
   ['a refresh token in the path', `DELETE /refresh-tokens/${secret}`, []],
   ['a refresh token in a longer path', `DELETE /x/y/refresh-tokens/${secret}`, []],
-  ['a refresh token behind another spelling', `DELETE /REFRESH-TOKENS;x/${secret}/`, []],
+  ['a refresh token after another spelling', `DELETE /REFRESH-TOKENS;x/${secret}/`, []],
   ['its script before it', `DELETE /index.phprefresh-tokens/${secret}`, []],
   ['an empty segment before it', `DELETE /refresh-tokens//${secret}`, []],
   [

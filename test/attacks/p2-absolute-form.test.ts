@@ -44,7 +44,7 @@ describe('P2: an absolute-form', () => {
   });
 
   it.each(['http://shop.example/orders', 'HTTPS://SHOP.example/orders?x', 'http://shop.example//orders'])(
-    '%s is the path behind its authority',
+    '%s is the path after its authority',
     async (target) => {
       await stage.demandsToken(request(`GET ${target}`));
     },

@@ -75,7 +75,7 @@ describe('P20: neighbours of each row of the contract', () => {
   });
 
   const named = contractCalls.filter(({ row }) => !row.endsWith('}'));
-  it.each(named)('$row, with an id behind it', async ({ method, path }) => {
+  it.each(named)('$row, with an id after it', async ({ method, path }) => {
     for (const behind of ['/x', '/x/', '/x.html', '//x']) {
       await stage.demandsToken(request(`${method} ${path}${behind}`, json));
       await stage.demandsToken(request(`${method} /v0${path}${behind}`, json));

@@ -31,7 +31,7 @@ it.each([
 });
 
 it.each(['POST /carts//items', 'POST /carts//vouchers', 'POST /carts/', 'PATCH /carts/1/items/'])(
-  'P5: %s with a token is for the shop to judge',
+  'P5: %s with a token is for the shop to decide',
   async (line) => {
     const fields = ['Content-Type: application/json', 'Content-Length: 0', goodToken()];
     expect((await stage.passes(request(line, fields))).requestLine).toBe(`${line} HTTP/1.1`);

@@ -14,7 +14,7 @@ it.each([
     '/%2F%2Forders',
   ],
   ...['/orders%2f', '/carts/1%2fitems', '/orders%252f1', '/orders%25%32%66', '/catalog/%2e%2e%2forders'],
-  // Where it may stand, both readings are judged.
+  // Where it may stand, both interpretations are checked.
   ...[
     '/stores/..%2forders',
     '/stores/x%2f..%2forders',

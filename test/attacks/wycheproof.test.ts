@@ -28,7 +28,7 @@ function read(name: string): Group[] {
 }
 const secretAlgorithms = ['HS256', 'HS384', 'HS512'];
 
-/** Judged otherwise than the suite says, and why. */
+/** Decided otherwise than the suite says, and why. */
 const signatureExceptions = new Map([
   ...[259, 264, 268, 272, 320, 325].map((tcId) => [tcId, 'an empty payload has no claims'] as const),
   [346, "the key is PS256's, the token PS384's"],

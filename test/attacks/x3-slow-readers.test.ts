@@ -8,8 +8,8 @@ const stage = useAttackStage({
   script: ({ head }) => (head.startsWith('GET /big') ? answer('x'.repeat(50_000_000)) : undefined),
 });
 
-/** X3: two clients that do not read hold every connection to the upstream; nobody may wait behind them for ever. */
-it('X3: who finds no connection is told so, and the connections come back', async () => {
+/** X3: two clients that do not read hold every connection to the upstream; nobody may wait for them for ever. */
+it('X3: who finds no connection is answered 503, and the connections come back', async () => {
   const readers = await Promise.all(
     Array.from({ length: 2 }, async () => {
       const connection = await openRawConnection(stage.port);

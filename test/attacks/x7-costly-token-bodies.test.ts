@@ -10,7 +10,7 @@ it.each([
   ['NULs, which may be UTF-16', 'a&\0'.repeat(1_300_000)],
   ['fields', 'a&'.repeat(2_000_000)],
   ['names of JSON', '"a":'.repeat(1_000_000)],
-])('X7: %s are not looked for a token behind a coding', async (_, text) => {
+])('X7: %s are not looked for a token after a coding', async (_, text) => {
   const body = gzipSync(text).toString('latin1');
   const fields = [
     'Content-Type: application/json',

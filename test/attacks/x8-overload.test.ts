@@ -11,7 +11,7 @@ const stage = useAttackStage({
 });
 
 /** X8: more than is allowed in flight is refused at once, and operators still see what is going on. */
-it('X8: overload is told, and over when it is over', async () => {
+it('X8: overload is reported, and over when it is over', async () => {
   const busy = await Promise.all(Array.from({ length: 20 }, () => openRawConnection(stage.port)));
   for (const connection of busy) await connection.write(request('GET /hold'));
   await expect.poll(() => held.length).toBe(20);

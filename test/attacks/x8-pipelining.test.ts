@@ -114,7 +114,7 @@ describe('X8: pipelining', () => {
     for (;;) {
       const response = await connection.readResponse().catch(() => undefined);
       if (response === undefined) break;
-      // The refusal is the last; the reset behind it may overtake it.
+      // The refusal is the last; the reset after it may overtake it.
       if (response.status !== 200) {
         expectRejection(response, 503, 'overloaded');
         expect(await connection.readResponse().catch(() => undefined)).toBe(undefined);

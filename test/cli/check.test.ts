@@ -96,7 +96,7 @@ describe('check', () => {
     expect(out.at(-1)).toBe('checked nothing: 1 error');
   });
 
-  it('judges key files', async () => {
+  it('checks key files', async () => {
     const { publicKey: weak } = generateKeyPairSync('rsa', { modulusLength: 1024 });
     const files = {
       'config/shopward.yaml': 'auth: { keys: { files: [weak.pem] } }\n',

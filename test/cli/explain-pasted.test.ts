@@ -261,7 +261,7 @@ describe('a record of our log', () => {
     expect(explained.notes.join()).toContain('malformed: it was not understood');
   });
 
-  it('is told beside what the list says', async () => {
+  it('stands beside what the list says', async () => {
     const text = `[16:03:53] INFO: GET /carts/17 401 ${record({ method: 'GET', path: '/carts/17', status: 401, rejection: 'access-token-invalid', reason: 'expired' })}`;
     const { explained } = await explain(text);
     expect(explained.record).toMatchObject({ rejection: 'access-token-invalid', reason: 'expired' });

@@ -84,7 +84,7 @@ describe('verify of a deployment that is as it should be', () => {
 });
 
 describe('verify of a shop that nothing guards', () => {
-  it('fails, and sends nothing that could change anything, whatever it was told', async () => {
+  it('fails, and sends nothing that could change anything, whatever the arguments', async () => {
     const start = stage.shop.received.requests.length;
     const report = await stage.verify(stage.shop.url, {
       unsafeMethods: true,

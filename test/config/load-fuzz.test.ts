@@ -81,7 +81,7 @@ const yamlish = fc
 const sources = { variables: { A: '5' }, readFile: () => ({ text: 'secret' }) };
 
 /** What the loader does between reading the text and the named files. */
-function judge(text: string) {
+function validate(text: string) {
   const document = parseSourceDocument(text, 'c.yaml');
   const plain = readPlainValue(document.root, sources);
   const { problems } = validateConfig(plain.value, plain.problems);
@@ -92,7 +92,7 @@ it('no text throws, and every problem has a place in it and one line of words', 
   fc.assert(
     fc.property(yamlish, (text) => {
       const lines = text.split(/\r\n|\n|\r/).length;
-      for (const problem of judge(text)) {
+      for (const problem of validate(text)) {
         expect(problem.line).toBeGreaterThanOrEqual(1);
         expect(problem.line).toBeLessThanOrEqual(lines);
         expect(problem.column).toBeGreaterThanOrEqual(1);
@@ -128,7 +128,7 @@ it('the loader never rejects, whatever the bytes', async () => {
 it('a configuration that was cut off anywhere is refused, or says the same', async () => {
   const whole = 'auth: { keys: { jwks: "https://shop.example/jwks.json" } }\nlisten: { port: 8443 }\n';
   for (let length = 0; length < whole.length; length++) {
-    const problems = judge(whole.slice(0, length));
+    const problems = validate(whole.slice(0, length));
     const isWithoutListener = whole.slice(0, length).trimEnd().endsWith('} }');
     expect(
       problems.length > 0 || isWithoutListener || length >= whole.length - 1,

@@ -202,7 +202,7 @@ limits: { requestBody: "\${BODY}", requestHeaders: "\${HEADERS}" }
     expect(await problemLines(text, given)).toEqual([`c.yaml:3:11: error: auth.issuer ${problem}`]);
   });
 
-  it('that were meant for another place are told as they stand, not with what they hold', async () => {
+  it('that were meant for another place are reported as they stand, not with what they hold', async () => {
     const given = { env: { SECRET: 'hunter2' }, files: { token: 'hunter3' } };
     const text =
       'auth: { keys: { files: ["${SECRET}", "x/${file:token}"] } }\nprotectedResources: "${SECRET}"\n';
@@ -261,7 +261,7 @@ listen: { tls: { cert: c.pem, key: k.pem } }
     expect(files.find(({ role }) => role === 'protected-resources')?.text).toBe('list');
   });
 
-  it('are judged by their features, and their problems stand beside ours', async () => {
+  it('are checked by their features, and their problems stand beside ours', async () => {
     const problem = { line: 2, column: 3, severity: 'error', text: 'no such method' } as const;
     const validators = {
       protectedResources: (text: string, file: string) => (text === 'list' ? [{ ...problem, file }] : []),

@@ -10,7 +10,7 @@ const templateText = 'must be a path of literals and {name}s such as /carts/{car
 const pathText = 'must be a path such as /url-resolver: no closing slash, query or {name}';
 
 describe('one mistake', () => {
-  // [what stands in the second line, behind valid keys; column and text of the one problem]
+  // [what stands in the second line, after valid keys; column and text of the one problem]
   const table: readonly (readonly [string, string])[] = [
     ['mode: enforced', '7: error: mode must be one of enforce, observe'],
     ['mode:', '1: error: mode has no value'],

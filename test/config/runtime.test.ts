@@ -8,7 +8,7 @@ it.each([
   ['this very process', { version: process.version, execArgv: process.execArgv }, []],
   ['the oldest Node', { version: 'v24.0.0' }, []],
   ['an older Node', { version: 'v22.23.2' }, ['error']],
-  ['a version that is none', { version: 'deno' }, ['error']],
+  ['what is not a version', { version: 'deno' }, ['error']],
   ['the lax parser as flag', { execArgv: ['--insecure-http-parser'] }, ['error']],
   ['the lax parser with underscores', { execArgv: ['--insecure_http_parser'] }, ['error']],
   [

@@ -18,7 +18,7 @@ import { makeFolder } from './config-folder.ts';
 /** Far beyond any test: what comes in spite of it comes by the directory's events. */
 const never = 10 * 60_000;
 
-/** Watches a file and lets a test wait until it was told some content. */
+/** Watches a file and lets a test wait until it got some content. */
 function watchInTest(file: string, options: WatchOptions = {}) {
   const told: string[] = [];
   const waiting = new Set<() => void>();
@@ -33,7 +33,7 @@ function watchInTest(file: string, options: WatchOptions = {}) {
     ...options,
   });
   onTestFinished(() => fileWatch.close());
-  /** Resolves once the last thing told is `text`; the test's own time-out bounds it. */
+  /** Resolves once the last thing reported is `text`; the test's own time-out bounds it. */
   const until = async (text: string) => {
     while (told.at(-1) !== text) {
       await new Promise<void>((resolve) => {
@@ -150,7 +150,7 @@ describe('by looks at intervals alone', () => {
   });
 });
 
-it('a file that is being written is told when two looks agree', async () => {
+it('a file that is being written is reported when two looks agree', async () => {
   const file = path.join(makeFolder({ list: 'zero' }), 'list');
   const looks = ['zero', '', 'row', 'row\nrow', 'row\nrow\n', 'row\nrow\n'];
   const read = async () => ({
@@ -161,7 +161,7 @@ it('a file that is being written is told when two looks agree', async () => {
   expect(told).toEqual(['row\nrow\n']);
 });
 
-it('what changed between reading and watching is told, and nothing is told twice', async () => {
+it('what changed between reading and watching is reported, and nothing twice', async () => {
   const file = path.join(makeFolder({ list: 'new' }), 'list');
   const { told, until } = watchInTest(file, { known: Buffer.from('old'), pollMs: 5 });
   await until('new');
@@ -172,7 +172,7 @@ it('what changed between reading and watching is told, and nothing is told twice
   expect(told).toEqual(['new', 'last']);
 });
 
-it('of many quick edits the last one is told last', async () => {
+it('of many quick edits the last one is reported last', async () => {
   const file = path.join(makeFolder({ list: 'zero' }), 'list');
   const { until } = watchInTest(file);
   for (let edit = 0; edit <= 50; edit++) {

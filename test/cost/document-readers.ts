@@ -47,7 +47,7 @@ const verifier = new TokenVerifier({
 });
 const encode = (text: string) => Buffer.from(text).toString('base64url');
 
-/** Signed, so that what comes behind the signature is read too. */
+/** Signed, so that what comes after the signature is read too. */
 function verify(header: string, claims: string): unknown {
   const input = `${encode(header)}.${encode(claims)}`;
   const token = `${input}.${createHmac('sha256', secret).update(input).digest('base64url')}`;

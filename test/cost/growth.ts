@@ -14,7 +14,7 @@ export interface Reader {
   read(text: string): unknown;
 }
 
-/** Milliseconds of CPU below which nothing is judged: it disturbs nobody, and is lost in the noise. */
+/** Milliseconds of CPU below which nothing is compared: it disturbs nobody, and is lost in the noise. */
 const floorMs = 5;
 /** Four times the text may cost so many times as much. Linear is 4. */
 const mostGrowth = 6;

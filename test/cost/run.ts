@@ -42,7 +42,7 @@ async function leastOf(run: () => Promise<unknown>): Promise<number> {
   for (let i = 0; i < repetitions; i++) {
     await longestTurnMs();
     await run();
-    // What is left to do behind the answer counts too.
+    // What is left to do after the answer counts too.
     await sleep(50);
     least = Math.min(least, await longestTurnMs());
   }

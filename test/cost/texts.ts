@@ -85,7 +85,7 @@ export const textKinds: readonly TextKind[] = units.flatMap((unit) => {
   return [
     { name: `a run of ${name}`, make: run },
     { name: `a run of ${name} in front of a letter`, make: (length) => run(length - 1) + stray },
-    { name: `a run of ${name} behind a letter`, make: (length) => stray + run(length - 1) },
+    { name: `a run of ${name} after a letter`, make: (length) => stray + run(length - 1) },
     { name: `a run of ${name} between two letters`, make: (length) => stray + run(length - 2) + stray },
     {
       name: `a run of ${name} around a letter`,

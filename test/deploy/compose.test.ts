@@ -32,7 +32,7 @@ function onHost(inContainer: string): string | undefined {
 }
 
 test('the configuration that is mounted passes shopward check, with its variables and its secret', () => {
-  // What the image reads unless it is told otherwise; its health check reads it too.
+  // What the image reads by default; its health check reads it too.
   const config = onHost('/etc/shopward/shopward.yaml') ?? '';
   const token = path.join(folder, 'admin-token');
   writeFileSync(token, `${'x'.repeat(64)}\n`);

@@ -23,7 +23,7 @@ export interface Behind {
 interface Kind {
   readonly name: string;
   readonly program: string | undefined;
-  /** The program's own judgement of a file, then the program in the foreground. */
+  /** The program's own check of a file, then the program in the foreground. */
   readonly check: (file: string, folder: string) => string[];
   readonly run: (file: string, folder: string) => string[];
   write(folder: string, port: number, behind: Behind): string;

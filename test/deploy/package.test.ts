@@ -58,7 +58,7 @@ test('the command runs', () => {
   expect(shopward('--help')).toContain('explain');
 });
 
-test('an older Node is told which one is needed', () => {
+test('an older Node gets the version that is needed', () => {
   const asNode20 = `Object.defineProperty(process.versions, 'node', { value: '20.20.2' });
     import(${JSON.stringify(path.join(installed, 'dist/main.js'))})`;
   const { status, stderr } = spawnSync(process.execPath, ['-e', asNode20], { encoding: 'utf8' });

@@ -41,8 +41,8 @@ describe.skipIf(startPairShop === undefined)("a shop of pairs on Symfony's route
 
   it('runs what such a shop runs', async () => {
     const asked = async (method: string, target: string, fields: string[] = []) => {
-      const [judgement] = await shop.judge([{ method, target, fields, body: '' }]);
-      const met = judgement?.actions.filter((action) => isProtectedBy('hardened', action)) ?? [];
+      const [interpretation] = await shop.interpret([{ method, target, fields, body: '' }]);
+      const met = interpretation?.actions.filter((action) => isProtectedBy('hardened', action)) ?? [];
       return [...new Set(met.map(({ versions, reading }) => `${versions}, ${reading}`))];
     };
     const everywhere = ['off', 'v', 'any'].flatMap((mode) => [`${mode}, as it came`, `${mode}, decoded`]);

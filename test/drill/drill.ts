@@ -75,7 +75,7 @@ export async function runDrill(drill: Drill, length: Length): Promise<DrillResul
     await one.stop().catch((fault) => ended.push(`ended badly: ${firstLine(fault)}`));
   }
   await stage.close().catch((fault) => ended.push(`the stage did not close: ${firstLine(fault)}`));
-  wrongs.push(...judge(drill, tally, operators, stage.shop), ...ended);
+  wrongs.push(...validate(drill, tally, operators, stage.shop), ...ended);
   return { name: drill.name, tally, operators, wrongs };
 }
 
@@ -140,7 +140,7 @@ async function awaitTags(fronts: () => readonly Front[], shop: DrillShop): Promi
   }
 }
 
-function judge(
+function validate(
   { maySee, told, linesAtMost, eventAtMost = {} }: Drill,
   tally: Tally,
   operators: readonly Operator[],

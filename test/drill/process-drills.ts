@@ -163,7 +163,7 @@ async function withLogPipe(
   };
 }
 
-/** Reads a pipe as long as it is told to. */
+/** Reads a pipe as long as it is asked to. */
 class LogPipe {
   readonly lines: LogLine[] = [];
   readonly #descriptor: number;

@@ -8,7 +8,7 @@ export interface DrillShop {
   readonly lostUpdates: number;
   /** Refresh tokens that arrived again though their first answer was not lost. */
   readonly doubleExchanges: number;
-  /** Whether the shop has exchanged it: only then may its owner be told that it is used up. */
+  /** Whether the shop has exchanged it: only then may its owner be answered that it is used up. */
   hasExchanged(refreshToken: string): boolean;
   /** A client has no answer, or one that leaves it open: it may come again with the token, later. */
   noteLost(refreshToken: string): void;

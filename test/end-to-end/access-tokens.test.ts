@@ -115,7 +115,7 @@ describe('a user who is named by JSON text', () => {
   const start = (auth: object) =>
     startShopward({ upstream: `http://127.0.0.1:${upstream.port}`, config: { auth }, rows: ['GET /secret'] });
 
-  it('is told of once in the log, with the setting that names the user in it', async () => {
+  it('stands once in the log, with the setting that names the user in it', async () => {
     const shopward = await start({});
     for (const jti of ['1', '2', '3']) {
       const token = shopward.issueToken({ sub, jti });

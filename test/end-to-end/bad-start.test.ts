@@ -63,7 +63,7 @@ async function writeConfig(config: string): Promise<string> {
 }
 
 /** The same without a process of its own, for the many ways of being wrong: the verb's exit code is the process's. */
-async function judge(config: string, env: Record<string, string> = {}): Promise<Ended> {
+async function tryToStart(config: string, env: Record<string, string> = {}): Promise<Ended> {
   const lines: string[] = [];
   const io = { out: () => {}, err: (line: string) => void lines.push(line), cwd: folder, env };
   const code = await runServe({ config: await writeConfig(config) }, io);
@@ -99,7 +99,7 @@ describe('a bad configuration ends with 78 and every problem', () => {
       /token/,
     ],
   ])('%s', async (_, config, text) => {
-    const { code, stderr } = await judge(config);
+    const { code, stderr } = await tryToStart(config);
     expect(stderr).toMatch(text);
     expect(stderr).not.toMatch(/\n {4}at /);
     expect(code).toBe(78);
@@ -113,7 +113,7 @@ describe('a bad configuration ends with 78 and every problem', () => {
     ['that is cut off in a row', 'groups:\n  Test:\n    - GET /orders\n    - DEL', /error:/],
   ])('a list %s', async (_, list, text) => {
     await writeFile(path.join(folder, 'bad.yaml'), list);
-    const { code, stderr } = await judge(good.replace('list.yaml', 'bad.yaml'));
+    const { code, stderr } = await tryToStart(good.replace('list.yaml', 'bad.yaml'));
     expect(stderr).toMatch(text);
     expect(stderr).toMatch(/bad\.yaml:\d+:\d+: error: /);
     expect(code).toBe(78);
@@ -140,7 +140,7 @@ describe('a bad configuration ends with 78 and every problem', () => {
 });
 
 describe('a port that is taken', () => {
-  it.each(['listen', 'admin'])('of %s is told in one line', async (which) => {
+  it.each(['listen', 'admin'])('of %s is reported in one line', async (which) => {
     const taker = createServer().listen(0, '127.0.0.1');
     await once(taker, 'listening');
     const { port } = taker.address() as { port: number };

@@ -106,7 +106,7 @@ describe.each(['config/protected-resources.yaml', 'config/protected-resources.ha
       expect(shop.received.requests.map(({ method }) => method)).toEqual(['HEAD']);
     });
 
-    it('no token was told to the log', () => {
+    it('no token was written to the log', () => {
       expect(shopward.output()).not.toContain('eyJ');
     });
   },

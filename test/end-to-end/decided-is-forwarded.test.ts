@@ -52,7 +52,7 @@ afterAll(async () => {
 });
 
 /** Without a token first, then, where one is wanted, with it. */
-async function judge(client: KeptClient, sample: SampleRequest, token: string): Promise<void> {
+async function compare(client: KeptClient, sample: SampleRequest, token: string): Promise<void> {
   const { method, target, isForm } = sample;
   const type = isForm ? [] : ['Content-Type: application/json'];
   sent += 1;
@@ -93,7 +93,7 @@ describe('what is decided on is what is forwarded', () => {
       await Promise.all(
         clients.map(async (client, n) => {
           for (let i = n; i < samples.length; i += clients.length)
-            await judge(client, samples[i] as SampleRequest, token);
+            await compare(client, samples[i] as SampleRequest, token);
         }),
       );
     });

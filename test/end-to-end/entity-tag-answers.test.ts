@@ -202,7 +202,7 @@ describe('freshFor', () => {
       await ask();
       expect(heads, what).toHaveLength(1);
     }
-    // Whoever may not read it is told so first.
+    // Whoever may not read it is answered so first.
     expect(outcomeOf(await read(tag, 'DE--21', { token: undefined }))).toBe('401 002');
     expect((await call('POST /fresh/1/items', { body: {} })).status).toBe(200);
     expect((await read(tag)).status).toBe(200);

@@ -208,7 +208,7 @@ describe.each([
   it('a change behind shopward’s back makes the tag an old one', async () => {
     const tag = await tagOf();
     const direct = await callShop(shop.port, `GET ${cart}`, { token });
-    const options = { token, ifMatch: direct.field('etag') ?? [], body: rename(`Behind ${Date.now()}`) };
+    const options = { token, ifMatch: direct.field('etag') ?? [], body: rename(`After ${Date.now()}`) };
     expect((await callShop(shop.port, `PATCH ${cart}`, options)).status).toBe(200);
     // A shop that enforces its own tags refuses at once; of another one the next GET sees it.
     if (enforceTags) expect((await patch(tag)).status).toBe(412);

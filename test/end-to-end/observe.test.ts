@@ -145,7 +145,7 @@ describe('observe mode', () => {
   });
   afterAll(stop);
 
-  it('is told loudly at the start', () => {
+  it('is said loudly at the start', () => {
     expect(shopward.output()).toMatch(/mode is observe: refusals are logged and counted, not enforced/);
     const line = shopward.log().find(({ event }) => event === 'observe');
     expect(line).toMatchObject({ level: 'warn' });

@@ -131,7 +131,7 @@ describe('the contract’s token table, in front of a shop that enforces none of
   it.each([
     ['nothing', '', 400],
     ['no token', '{"data":{"type":"refresh-tokens","attributes":{}}}', 422],
-  ])('a body with %s goes to the shop, which judges', async (_, body, status) => {
+  ])('a body with %s goes to the shop, which decides', async (_, body, status) => {
     const before = shop.received.total;
     expect((await call('POST /refresh-tokens', { body })).status).toBe(status);
     expect(shop.received.total).toBe(before + 1);
@@ -142,7 +142,7 @@ describe('the contract’s token table, in front of a shop that enforces none of
     expect(outcomeOf(await call('POST /refresh-tokens', { body }))).toBe('413 payload-too-large');
   });
 
-  it('no token was told to the log', () => {
+  it('no token was written to the log', () => {
     expect(shopward.output()).not.toMatch(/eyJ|def50200/);
   });
 });
@@ -192,7 +192,7 @@ describe('two replicas over one Redis', () => {
     const outcomes = await Promise.all(
       Array.from({ length: 20 }, async () => outcomeOf(await exchange(refreshToken))),
     );
-    // Who comes while it is under way is told to come again; behind its end it is used.
+    // Who comes while it is under way is answered 503; after its end it is used.
     expect(outcomes.filter((outcome) => outcome === '201')).toHaveLength(1);
     const known = ['201', '401 004', '503 refresh-token-busy'];
     expect(outcomes.filter((outcome) => !known.includes(outcome))).toEqual([]);

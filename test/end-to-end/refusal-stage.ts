@@ -17,7 +17,7 @@ export const provokedElsewhere: readonly RejectionName[] = [
 export interface RefusalStage {
   /** What refuses by this name; one of them knows no keys, and its Redis is not there. */
   shopwardOf(name: string): Shopward;
-  /** The refusal; asked once, since some leave a state behind. */
+  /** The refusal; asked once, since some leave a state. */
   provoke(name: string): Promise<RawResponse>;
   readonly provoked: readonly string[];
   close(): Promise<void>;

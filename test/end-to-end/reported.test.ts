@@ -76,7 +76,7 @@ it('a key set that cannot be had, and can be had again', async () => {
   ]);
   expect([await metric('shopward_keys'), await metric('shopward_keys_last_load_success')]).toEqual([1, 0]);
   expect(await metric('shopward_key_load_failures_total')).toBeGreaterThan(0);
-  expect(await tile('keys')).toMatchObject({ status: 'limping' });
+  expect(await tile('keys')).toMatchObject({ status: 'degraded' });
   status = 200;
   keys.push(publicJwk(makeSigner('RS256', 'next'), { alg: 'RS256', kid: 'next' }));
   shopward.signal('SIGHUP');
@@ -107,7 +107,7 @@ it('a Redis that is new hands out no tag for a while', async () => {
   const [reason = '', ...others] = await reasons();
   expect([reason.replace(/^entity tags: /, ''), others]).toEqual([expect.stringMatching(text), []]);
   expect(await tile('entity-tags')).toEqual(
-    expect.objectContaining({ status: 'limping', text: expect.stringMatching(text) }),
+    expect.objectContaining({ status: 'degraded', text: expect.stringMatching(text) }),
   );
 });
 

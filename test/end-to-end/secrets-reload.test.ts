@@ -250,7 +250,7 @@ describe('listen.tls', () => {
     expect(await agreed(cipher('ECDHE-ECDSA-AES128-GCM-SHA256'))).toBe('refused');
   });
 
-  it('one that has expired is served, and told of everywhere', async () => {
+  it('one that has expired is served, and reported everywhere', async () => {
     await mount({ cert: expiredCertificate, key: expiredKey });
     shopward = await start({
       listen: { tls: { cert: path.join(folder, 'cert'), key: path.join(folder, 'key') } },
@@ -275,7 +275,7 @@ describe('listen.tls', () => {
     [1.5, 'the certificate expires in 1 day (2030-01-02)'],
     [0, 'the certificate has expired (2030-01-01)'],
     [Number.NaN, undefined],
-  ])('that ends in %d days is told of in time', (days, notice) => {
+  ])('that ends in %d days is reported in time', (days, notice) => {
     const now = Date.UTC(2030, 0, 1);
     expect(certificateNotice(now + days * 86_400_000, now)).toBe(notice);
   });

@@ -164,7 +164,7 @@ describe('several shops on one Redis', () => {
     expect(other.output()).toContain('belongs to \\"shop\\", and this is \\"stage\\"');
   });
 
-  it('under one prefix without names: both are told', async () => {
+  it('under one prefix without names: both report it', async () => {
     await start({});
     const elsewhere = await startCarelessShop();
     const other = await startShopward({
@@ -200,7 +200,7 @@ describe('several shops on one Redis', () => {
   });
 });
 
-describe('a hold is told', () => {
+describe('a hold is reported', () => {
   it('after FLUSHALL, and when the replication id changes on a living primary: why, and the rest', async () => {
     await ageRedis(redis.port);
     const one = await start({});
@@ -229,7 +229,7 @@ describe('a hold is told', () => {
 });
 
 describe('a store that fills up', () => {
-  it('is told from four fifths on, before it is full', async () => {
+  it('is reported from four fifths on, before it is full', async () => {
     const one = await start({});
     expect(await reasonsOf(one)).not.toContain('full');
     const used = Number(/used_memory:(\d+)/.exec(await direct.info('memory'))?.[1]);

@@ -70,7 +70,7 @@ test.each([1, 2])('a reader that stops holds up no request (workers: %i)', async
       /^shopward_log_dropped_lines_total [1-9]/m,
     );
 
-    // Read again: every line is whole, and those that are missing are told of.
+    // Read again: every line is whole, and those that are missing are counted.
     const lines = await readUntil(reader, (seen) => count(seen) >= requests);
     expect(count(lines)).toBe(requests);
     expect(lines.some(({ event }) => event === 'log-lines-dropped')).toBe(true);

@@ -84,7 +84,7 @@ it('Sentinel, before and after a failover, with a replica that must confirm each
   await use(shopward);
 });
 
-it('TLS with a password; the password is told to nobody', async () => {
+it('TLS with a password; the password is shown to nobody', async () => {
   const [cert, key] = [path.join(folder, 'cert.pem'), path.join(folder, 'key.pem')];
   const settings = {
     'tls-cert-file': cert,

@@ -55,7 +55,7 @@ const disguises: ReadonlyArray<readonly [string, Sent]> = [
       ] as const,
   ),
   [
-    'a gzip of something, and the form behind it',
+    'a gzip of something, and the form after it',
     {
       path: '/token',
       type: form,

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { openRawConnection } from '../harness/raw-client.ts';
 import { type LogLine, type Shopward, startShopward } from '../harness/shopward.ts';
 
-/** An upstream that speaks enough of RFC 6455 to shake hands, and echoes what comes behind the handshake. */
+/** An upstream that speaks enough of RFC 6455 to shake hands, and echoes what comes after the handshake. */
 const seen: string[] = [];
 const upstream = http.createServer((_, response) => response.end('plain'));
 upstream.on('upgrade', (request, socket) => {

@@ -353,7 +353,7 @@ describe('collections', () => {
     );
     expect((await ask(under.filter, patch('"x"', '/carts'), answered(200))).status).toBe('if-match-invalid');
     expect(under.events).toContain('collection-write');
-    // No member was changed behind its tag.
+    // No member was changed without its tag.
     expect((await ask(under.filter, patch(member), answered(200, cart('b')))).status).toBe(200);
   });
 
@@ -415,7 +415,7 @@ describe('writes', () => {
     expect((await ask(under.filter, patch(`"x", ${next}`), answered(200, cart('c')))).status).toBe(200);
   });
 
-  test('a deleted member has no tag; the answer carries one that is none', async () => {
+  test('a deleted member has no tag; the answer carries one that is not a tag', async () => {
     const under = createFilter();
     const tag = await tagOf(under);
     const remove = (value: string) => requestOf('DELETE', '/carts/1', ['If-Match', value]);

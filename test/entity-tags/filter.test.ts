@@ -47,7 +47,7 @@ describe('what is known of a request before anybody is asked', () => {
     ],
     ['an empty id', requestOf('PATCH', '/carts/'), 'resource-id-missing', ''],
     ['the same', requestOf('DELETE', '/carts/'), 'resource-id-missing', ''],
-    ['a creation behind a slash', requestOf('POST', '/carts/'), 'goes on, streams, undefined', 'streams'],
+    ['a creation after a slash', requestOf('POST', '/carts/'), 'goes on, streams, undefined', 'streams'],
     ['another resource', requestOf('PATCH', '/wishlists/1'), 'none', ''],
   ])('%s', (_, request, expected, observed) => {
     expect(known(request)).toBe(expected);
@@ -103,7 +103,7 @@ test('a document that is digested in slices has a tag as any other has', async (
   expect((await read('b')).tag).not.toBe(first.tag);
 });
 
-test('what cannot be told from its state has no tag, though the resource has one', async () => {
+test('what cannot be read from its state has no tag, though the resource has one', async () => {
   const { filter, events } = createFilter({ ignore: ['/data/x'] });
   const read = (body: string) => ask(filter, requestOf('GET', '/carts/1'), answered(200, body));
   expect((await read('{"data":{"x":1}}')).tag).toBeDefined();
@@ -119,7 +119,7 @@ describe('a digest without what changes by itself', () => {
     ['as deep as may be', nested(256), true],
     ['deeper', nested(257), false],
     ['brackets of a text', `["${'['.repeat(300)}"]`, true],
-    ['brackets of a text behind an escaped quote', `["\\"${'['.repeat(300)}"]`, true],
+    ['brackets of a text after an escaped quote', `["\\"${'['.repeat(300)}"]`, true],
     ['closing ones of a text make room for none', `["${']'.repeat(300)}",${nested(256)}]`, false],
     ['a text that ends with an escaped backslash', `["\\\\",${nested(256)}]`, false],
     ['members side by side', `[${'[],'.repeat(300)}{}]`, true],

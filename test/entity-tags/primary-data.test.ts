@@ -130,7 +130,7 @@ describe('the primary data of a document that is too long to be parsed at once',
     ['one string of escapes', `{"data":{"id":"${'\\\\'.repeat(megabyte / 2)}"}}`],
     ['one name', `{"${'\\u0061'.repeat(megabyte / 6)}":1}`],
     ['spaces', `{"data":${' '.repeat(megabyte)}1}`],
-    ['spaces behind it', `{"data":1}${'\n'.repeat(megabyte)}`],
+    ['spaces after it', `{"data":1}${'\n'.repeat(megabyte)}`],
   ])('is found in slices of the document: %s', (_, text) => {
     // The step at which it is noticed that a slice is over may be a little longer than one.
     expect(stepsOf(Buffer.from(text))).toBeGreaterThan(megabyte / 16_384 - 4);

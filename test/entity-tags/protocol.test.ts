@@ -48,7 +48,7 @@ describe('a read', () => {
     expect(endOf(null, startedAt(moment)).answer?.tag).toBe(tag);
   });
 
-  test('that began with the last change sets no tag, one that began right behind it does', () => {
+  test('that began with the last change sets no tag, one that began right after it does', () => {
     const changed = { ...record, tag: null, changedAt: now - 10 };
     expect(endOf(changed, startedAt(now - 10)).answer).toBeNull();
     expect(endOf(changed, startedAt(now - 9)).answer?.tag).toBe(B);
@@ -172,7 +172,7 @@ describe('a write with a tag', () => {
     expect(at(unknown, now).record).toMatchObject({ indeterminateUntil: 0, indeterminateTagged: false });
   });
 
-  test('is told how long it waits', () => {
+  test('is answered how long it waits', () => {
     const cold = at(record, now, now - times.coldStart + 2_500_000);
     expect(claim(cold, { token, tags: [A] }, times)).toEqual({
       record,

@@ -72,8 +72,8 @@ async function runOnce(shopward: Shopward, row: FaultRow): Promise<RowResult> {
   const sick = await findSick(front, endedMs + recoveryMs);
   const wellAfterMs = Math.round(performance.now() - endedMs);
   const wrongs = [
-    ...routeNames.flatMap((route) => judge(route, cells[route], row.but?.[route] ?? row.seen)),
-    ...judge('the tag of before', oldTag, row.oldTag),
+    ...routeNames.flatMap((route) => validate(route, cells[route], row.but?.[route] ?? row.seen)),
+    ...validate('the tag of before', oldTag, row.oldTag),
     ...sick.map((one) => `after the fault: ${one}`),
     ...(shopward.exitCode === null ? [] : [`shopward ended (${shopward.exitCode})`]),
     ...bugsOf(shopward),
@@ -100,7 +100,7 @@ async function findSick(front: Front, deadlineMs: number): Promise<string[]> {
   }
 }
 
-function judge(what: string, is: string, allowed: string | readonly string[]): string[] {
+function validate(what: string, is: string, allowed: string | readonly string[]): string[] {
   const all = typeof allowed === 'string' ? [allowed] : allowed;
   const isAllowed = is.split(between).every((words) => all.includes(words));
   return isAllowed ? [] : [`${what}: ${is}, instead of ${all.join(' or ')}`];

@@ -26,7 +26,7 @@ export const healthy: Cells = {
   'token exchange': '201',
 };
 
-/** Ids of their own for each row, so that no row sees what another has left behind. */
+/** Ids of their own for each row, so that no row sees what another has left. */
 export interface Prepared {
   readonly name: string;
   readonly tag: string | undefined;

@@ -88,7 +88,7 @@ export async function runUpstreamFaults(): Promise<RowResult[]> {
       oldTag: held,
     },
     {
-      name: 'RST behind the head',
+      name: 'RST after the head',
       begin: () => proxy.set({ toClient: { cut: { behind: head, bytes: 0, by: 'reset' } } }),
       seen: 'cut',
       but: collected(invalid),
@@ -126,7 +126,7 @@ export async function runUpstreamFaults(): Promise<RowResult[]> {
       oldTag: held,
     },
     {
-      name: 'RST behind half a head of the request',
+      name: 'RST after half a head of the request',
       begin: () => proxy.set({ toUpstream: { cut: { bytes: 20, by: 'reset' } } }),
       seen: unreachable,
       but: known,
@@ -140,7 +140,7 @@ export async function runUpstreamFaults(): Promise<RowResult[]> {
       oldTag: held,
     },
     {
-      name: 'half-close behind half a head of the request',
+      name: 'half-close after half a head of the request',
       begin: () => proxy.set({ toUpstream: { cut: { bytes: 20, by: 'half-close' } } }),
       // It says so itself, and has done nothing.
       seen: '400',

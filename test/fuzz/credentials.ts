@@ -52,7 +52,7 @@ export const credentials: readonly FuzzTarget[] = [
     'token-mutations',
     fc.oneof(
       mutations.map((steps) => mutate(token, steps)),
-      // Any letter in the last place, or behind it: of these, some decode to the same octets.
+      // Any letter in the last place, or after it: of these, some decode to the same octets.
       fc.tuple(fc.constantFrom(0, -1), fc.constantFrom(...base64)).map(([end, last]) => {
         return (end === 0 ? token : token.slice(0, end)) + last;
       }),
@@ -93,7 +93,7 @@ export const credentials: readonly FuzzTarget[] = [
   ),
 ];
 
-/** Texts behind the name, wherever it stands, as JSON.parse reads them. */
+/** Texts after the name, wherever it stands, as JSON.parse reads them. */
 function valuesBehind(value: unknown): string[] {
   if (typeof value !== 'object' || value === null) return [];
   return Object.entries(value).flatMap(([name, inner]) => {

@@ -67,7 +67,7 @@ const cases: readonly (readonly [string, Faults, string, string, string])[] = [
   ['stalled', { toClient: { cut: { bytes: 2, by: 'stall' } } }, 'ab', 'open', 'abcdef'],
   ['stalled on the way', { toUpstream: { cut: { bytes: 4, by: 'stall' } } }, 'abcd', 'open', 'abcd'],
   [
-    'cut behind a mark',
+    'cut after a mark',
     { toClient: { cut: { behind: 'cd', bytes: 1, by: 'fin' } } },
     'abcde',
     'fin',

@@ -38,13 +38,13 @@ export interface RecordingUpstream {
 
 export interface RecordingUpstreamOptions {
   readonly host?: string;
-  /** The script runs when a request's body is there, instead of right behind its head. */
+  /** The script runs when a request's body is there, instead of right after its head. */
   readonly answersWhole?: boolean;
 }
 
 /**
  * A raw TCP upstream that records every byte and answers as scripted. It frames requests by Content-Length and chunked
- * only, and takes everything behind a framed end for the next request: a smuggled one shows as a request line.
+ * only, and takes everything after a framed end for the next request: a smuggled one shows as a request line.
  */
 export async function startRecordingUpstream(
   script: Script,

@@ -32,7 +32,7 @@ export interface RedisProcessOptions {
   readonly port?: number;
   /** Added to its environment. */
   readonly env?: Readonly<Record<string, string>>;
-  /** The port speaks TLS: readiness is judged by the TCP connection only. */
+  /** The port speaks TLS: readiness is seen by the TCP connection only. */
   readonly tls?: boolean;
 }
 

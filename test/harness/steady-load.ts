@@ -14,7 +14,7 @@ export interface SteadyLoad {
   readonly total: number;
   /** Resolves when so many more requests have been answered. */
   more(count: number): Promise<void>;
-  /** Ends behind the requests that are under way. */
+  /** Ends after the requests that are under way. */
   stop(): Promise<void>;
 }
 

@@ -203,7 +203,7 @@ describe('each of them can be switched off', () => {
   });
 });
 
-describe('the reading that met a row is told', () => {
+describe('the reading that met a row is named', () => {
   it.each([
     ['GET /carts', []],
     ['GET /v0/carts', ['version']],

@@ -80,7 +80,7 @@ function fold(segments: readonly string[]): string[] {
   return foldEach(segments, (segment) => withoutParams(decode(decode(segment))));
 }
 
-/** The same where an encoded slash stands behind the `;`: the parameters end with the segment, not with it. */
+/** The same where an encoded slash stands after the `;`: the parameters end with the segment, not with it. */
 function foldParamsFirst(segments: readonly string[]): string[] {
   return foldEach(segments, (segment) => withoutParams(decode(decode(withoutParams(segment)))));
 }

@@ -172,7 +172,7 @@ describe('canonicaliseTarget', () => {
     expect('rejection' in result ? result.rejection : undefined).toBe(rejection);
   });
 
-  it('judges long runs of dots in linear time: anything worse runs into the time-out', () => {
+  it('reads long runs of dots in linear time: anything worse runs into the time-out', () => {
     const target = `/${'.'.repeat(8000)}x`;
     for (let i = 0; i < 2000; i++) {
       expect(canonicaliseTarget(target, 'shop.example', none)).toMatchObject({ path: target });

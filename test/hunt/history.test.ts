@@ -58,7 +58,7 @@ describe('the checker', () => {
   const lost = applied('x', 2, 4);
   const cases: readonly (readonly [string, readonly Applied[], readonly Write[], object])[] = [
     ['a lost update', [...good, lost], [told('x', 'accepted', 5)], { lost: [lost] }],
-    ['a lost update that nobody was told of', [...good, lost], [told('x', 'unknown')], { lost: [lost] }],
+    ['a lost update of which nobody heard', [...good, lost], [told('x', 'unknown')], { lost: [lost] }],
     [
       'accepted, and not applied',
       good,
@@ -86,7 +86,7 @@ describe('the checker', () => {
   test.each([
     ['for what was replaced before it was asked', notModified(1, 1001, 1002)],
     ['for what was replaced long before', notModified(1, 9000, 9001)],
-    ['for what was made behind its answer', notModified(3, 1990, 1999)],
+    ['for what was made after its answer', notModified(3, 1990, 1999)],
   ])('finds: a 304 %s', (_, stale) => {
     expect(checkHistory(good, [], [notModified(4, 4000, 4001), stale]).stale).toEqual([stale]);
   });

@@ -20,7 +20,7 @@ export function clockMs(): number {
   return Number(process.hrtime.bigint()) / 1e6;
 }
 
-/** What the client of a write was told. `unknown`: nothing, or something that promises nothing (5xx of the shop). */
+/** What the client of a write was answered. `unknown`: nothing, or something that promises nothing (5xx of the shop). */
 export type Told = 'accepted' | 'refused' | 'unknown';
 
 export interface Write {
@@ -48,9 +48,9 @@ export interface NotModified {
 export interface Verdict {
   /** Applied through a tag, on another state than the one that it was based on. */
   readonly lost: readonly Applied[];
-  /** The client was told 2xx, and the shop knows nothing of it, or of another result. */
+  /** The client was answered 2xx, and the shop knows nothing of it, or of another result. */
   readonly invented: readonly Write[];
-  /** The client was told that nothing was done. */
+  /** The client was answered that nothing was done. */
   readonly appliedThoughRefused: readonly Write[];
   /** One request of a client, applied more than once. */
   readonly appliedTwice: readonly string[];
@@ -61,7 +61,7 @@ export interface Verdict {
   readonly needless: number;
 }
 
-/** Holds what clients were told against what the shop did. */
+/** Holds what clients were answered against what the shop did. */
 export function checkHistory(
   applied: readonly Applied[],
   writes: readonly Write[],

@@ -127,7 +127,7 @@ it('a filter of one file is seen in requests, /readyz, the console, metrics and 
   expect(JSON.stringify(await readyz())).toContain('sundays: the shop is closed');
   const { parts } = (await (await fetch(`${adminUrl}/api/state`)).json()) as { parts: object[] };
   expect(parts).toContainEqual(
-    expect.objectContaining({ id: 'sundays', text: 'sundays: the shop is closed', status: 'limping' }),
+    expect.objectContaining({ id: 'sundays', text: 'sundays: the shop is closed', status: 'degraded' }),
   );
   expect(await (await fetch(`${adminUrl}/metrics`)).text()).toMatch(/^shopward_sunday_refusals_total 1$/m);
 });

@@ -197,7 +197,7 @@ it(`the plan and the running proxy answer ${questions} questions alike`, async (
   // The sample reaches every kind of plan.
   expect([...kinds]).toEqual(
     expect.arrayContaining([
-      ...['refused', 'endpoint', 'needs a token', 'refused behind the token', 'forwarded'],
+      ...['refused', 'endpoint', 'needs a token', 'refused after the token', 'forwarded'],
       ...['resolver', 'handed on: needs a token', 'handed on: forwarded'],
     ]),
   );
@@ -254,7 +254,7 @@ function forwardedAs(how: string, question: Question, planned: ForwardPlan<Match
     return refusedAs(`${how}needs a token`, 'access-token-missing', planned.route);
   }
   const known = knownRefusal(planned);
-  if (known !== undefined) return refusedAs(`${how}refused behind the token`, known.rejection, planned.route);
+  if (known !== undefined) return refusedAs(`${how}refused after the token`, known.rejection, planned.route);
   const refusable = rejectionsOf(planned);
   return {
     kind: `${how}forwarded`,

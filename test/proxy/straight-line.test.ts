@@ -221,7 +221,7 @@ describe('the pipeline', () => {
       ['/row', 'observed made-up', sentOpen],
     ],
     [
-      'a verdict that is none: nothing is sent',
+      'neither good nor refused: nothing is sent',
       { token: {} as never },
       ['/row', 'failed: a token was neither good nor refused'],
     ],

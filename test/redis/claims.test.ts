@@ -153,7 +153,7 @@ describe('a claim never takes effect after its caller was answered', () => {
     expect(performance.now()).toBeGreaterThanOrEqual(fault.mayTakeEffectUntilMs ?? Number.POSITIVE_INFINITY);
   });
 
-  test('nothing is sent for who has been answered: while the connection is made, and behind an unknown script', async () => {
+  test('nothing is sent for who has been answered: while the connection is made, and after an unknown script', async () => {
     const server = open(await startRedis({}));
     const direct = await raw(server.process as RedisProcess);
     const proxy = open(await startFaultProxy(server.process?.port ?? 0));

@@ -109,7 +109,7 @@ describe('a single Redis', () => {
     ['oom', ['SET', 'k', 'v'], { maxmemory: 1 }],
     ['readonly', ['SET', 'k', 'v'], { replicaof: '127.0.0.1 1' }],
     ['noreplicas', ['SET', 'k', 'v'], { 'min-replicas-to-write': 1 }],
-  ] as const)('the reply behind the word %s', async (word, [name, ...args], settings) => {
+  ] as const)('the reply after the word %s', async (word, [name, ...args], settings) => {
     const redis = await connect(open(await startRedis({ settings })).url);
     expect(await fault(redis.command(name, ...args))).toBe(word);
     // A replica makes the client connect anew, since another server may be the primary by now.
@@ -184,7 +184,7 @@ describe('a single Redis', () => {
     const relay = open(await startRelay(server.process?.port ?? 0));
     const redis = open(connectRedis({ url: `redis://127.0.0.1:${relay.port}`, timeoutMs: 100 }));
     await relay.asked;
-    // Asked behind the question, with the same deadline: when this one has passed, the first one has.
+    // Asked after the question, with the same deadline: when this one has passed, the first one has.
     expect(await fault(redis.command('PING'))).toBe('timeout');
     relay.release();
     await expect(redis.ready(patientMs)).rejects.toMatchObject({ word: 'evicting' });

@@ -72,7 +72,7 @@ describe('processes that share a store', () => {
     expect(short.membership.coldStartMs()).toBe(60_000);
   });
 
-  test('a short lease holds for long enough that the others have told of theirs', async () => {
+  test('a short lease holds for long enough that the others have announced theirs', async () => {
     expect((await join(await single(), { leaseMs: 1000 })).membership.coldStartMs()).toBe(4000);
   });
 

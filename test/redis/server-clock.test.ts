@@ -25,14 +25,14 @@ describe('what is known of a server’s clock', () => {
   test.each([
     ['one word', [[0, 1, 2]]],
     [
-      'a slow reply behind a quick one',
+      'a slow reply after a quick one',
       [
         [0, 1, 2],
         [10, 11, 400],
       ],
     ],
     [
-      'a quick reply behind a slow one',
+      'a quick reply after a slow one',
       [
         [0, 1, 300],
         [310, 311, 312],

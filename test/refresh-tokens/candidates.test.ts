@@ -59,7 +59,7 @@ describe('JSON', () => {
     ['a long s', '{"refre\u017fhToken":"T"}', 'not plain: other-spelling'],
     ['letters of full width', '{"\uff52efreshToken":"T"}', 'not plain: other-spelling'],
     ['accents', '{"r\u00e9freshToken":"T"}', 'not plain: other-spelling'],
-    ['a NUL behind the name', '{"refreshToken\\u0000":"T"}', 'not plain: other-spelling'],
+    ['a NUL after the name', '{"refreshToken\\u0000":"T"}', 'not plain: other-spelling'],
     ['a lone surrogate in the name', '{"refreshToken\\ud800":"T"}', 'not plain: other-spelling'],
     ['twice', '{"refreshToken":"U","refreshToken":"T"}', 'not plain: repeated'],
     ['in two places', `[${good},${good}]`, 'not plain: repeated'],
@@ -72,7 +72,7 @@ describe('JSON', () => {
     ['a byte order mark', `\ufeff${good}`, 'not plain: syntax'],
     ['a comma too many', '{"refreshToken":"T",}', 'not plain: syntax'],
     ['single quotes', "{'refreshToken':'T'}", 'not plain: syntax'],
-    ['something behind it', `${good}{}`, 'not plain: syntax'],
+    ['something after it', `${good}{}`, 'not plain: syntax'],
     ['NaN', '{"refreshToken":"T","x":NaN}', 'not plain: syntax'],
     ['a NUL', `${good}\0`, 'not plain: charset'],
     ['33 levels', `${'['.repeat(33)}${']'.repeat(33)}`, 'not plain: too-many-fields'],
@@ -170,11 +170,11 @@ describe('a form', () => {
     ['two grants', 'grant_type=password&grant_type=refresh_token&refresh_token=T', 'not plain: repeated'],
     ['JSON', '{"refresh_token":"T"}', 'not plain: syntax'],
     ['JSON with an escape', '{"refresh_t\\u006fken":"T"}', 'not plain: syntax'],
-    ['JSON behind a comment', '/**/{"refresh_t\\u006fken":"T"}', 'not plain: syntax'],
+    ['JSON after a comment', '/**/{"refresh_t\\u006fken":"T"}', 'not plain: syntax'],
     ['XML', '<refresh_token>T</refresh_token>', 'not plain: syntax'],
     ['JSON in a value', 'x={"refresh_token":"T"}', 'not plain: other-spelling'],
     ['a part in a value', 'x=name="refresh_token"\r\n\r\nT', 'not plain: other-spelling'],
-    ['behind more than PHP reads', `${'a=b&'.repeat(300)}refresh_token=T`, 'not plain: too-many-fields'],
+    ['after more than PHP reads', `${'a=b&'.repeat(300)}refresh_token=T`, 'not plain: too-many-fields'],
   ])('%s', (_, body, expected) => {
     expect(findForm(body)).toBe(expected);
   });
@@ -223,12 +223,12 @@ describe('multipart/form-data', () => {
     ],
     ['bare line feeds', partNamed(name).replaceAll('\r\n', '\n'), 'not plain: syntax'],
     [
-      'a part behind a bare line feed',
+      'a part after a bare line feed',
       partNamed('name="x"').replace('T\r\n', `T\n${partNamed(name)}`),
       'not plain: syntax',
     ],
     ['something in front', `x\r\n${partNamed(name)}`, 'not plain: syntax'],
-    ['something behind', `${partNamed(name)}${partNamed(name)}`, 'not plain: syntax'],
+    ['something after', `${partNamed(name)}${partNamed(name)}`, 'not plain: syntax'],
     ['no end', partNamed(name).replace('--b--', '--b'), 'not plain: syntax'],
   ])('%s', (_, body, expected) => {
     expect(findMultipart(body)).toBe(expected);
@@ -373,7 +373,7 @@ describe('one token, one digest', () => {
   test.each([
     ['upper case hexadecimal', 'def50200ab', 'DEF50200AB'],
     ['white space around', 'def50200ab', ' def50200ab\r\n'],
-    ['a NUL behind', 'def50200ab', 'def50200ab\0'],
+    ['a NUL after', 'def50200ab', 'def50200ab\0'],
     ["a JWT's other signature", `${jwt}.MEUCIQ`, `${jwt}.MEUCIR`],
     ["a JWT's padding", `${jwt}.MEUCIQ`, 'eyJhbGciOiJFUzI1NiJ9=.eyJqdGkiOiIxIn0=.MEUCIQ=='],
     ["a JWT's loose bits", `${jwt}.MEUCIQ`, 'eyJhbGciOiJFUzI1NiJ9.eyJqdGkiOiIxIn1.MEUCIQ'],

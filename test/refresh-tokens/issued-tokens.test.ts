@@ -42,7 +42,7 @@ describe('every refresh token of an answer', () => {
 
   test.each<[string, string | Buffer, readonly string[] | 'unreadable']>([
     ['at the top', '{"refreshToken":"T"}', ['T']],
-    ['behind a byte order mark', `\ufeff${document}`, ['T']],
+    ['after a byte order mark', `\ufeff${document}`, ['T']],
     ['in another spelling', '{"Refresh-token":"T"}', ['T']],
     ['anywhere', '[{"x":[{"y":{"refresh_token":"T"}}]}]', ['T']],
     ['a number', '{"refreshToken":17}', ['17']],
@@ -64,7 +64,7 @@ describe('every refresh token of an answer', () => {
     expect(read(body)).toEqual(expected);
   });
 
-  test('behind a coding that nobody asked for', () => {
+  test('after a coding that nobody asked for', () => {
     expect(read(gzipSync(document), ['Content-Encoding', 'gzip'])).toEqual(['T']);
     expect(read(gzipSync(document), ['Content-Encoding', 'x'])).toBe('unreadable');
     expect(read(document, ['Content-Encoding', 'gzip'])).toBe('unreadable');

@@ -82,7 +82,7 @@ test('one hundred thousand records: room is made rarely, since it costs a look a
   expect(clock.evictions).toBeLessThanOrEqual(3);
 });
 
-test('a customer who revokes 120,000 inventions pushes out no token, and is told that the book is full', () => {
+test('a customer who revokes 120,000 inventions pushes out no token, and hears that the book is full', () => {
   const { store, clock, issue } = open(100);
   const used = Array.from({ length: 50 }, () => issue(lifetimeMs));
   for (const token of used) store.markUsed(token, { owner: null, family, isProven: true, answer: null });

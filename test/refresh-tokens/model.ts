@@ -55,7 +55,7 @@ interface Token {
   /** The store has its mark. */
   markedAtMs: number;
   recordedAtMs: number;
-  /** The record was written behind a first try that failed. */
+  /** The record was written after a first try that failed. */
   isLate: boolean;
   exchangedAtMs: number;
   /** When the refresh that succeeded began. */

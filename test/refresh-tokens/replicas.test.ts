@@ -68,7 +68,7 @@ describe.each([
       );
       const statuses = answers.map(({ status }) => status).sort();
       expect(statuses[0]).toBe(201);
-      // Who comes while it is under way comes again; who comes behind its end hears that it is used.
+      // Who comes while it is under way comes again; who comes after its end hears that it is used.
       expect(statuses.slice(1).filter((status) => status !== 401 && status !== 503)).toEqual([]);
       expect(statuses).toContain(503);
       expect(asked(shop, 'POST', '/refresh-tokens')).toBe(1);

@@ -61,7 +61,7 @@ describe('one replica of ours is cut off from Redis, another is not', () => {
     await path.set({ connections: 'refuse' });
     const unrecorded = await cut.signIn();
     expect(cut.front.filter.stats()).toMatchObject({ delayedWrites: 1, events: { 'record-delayed': 1 } });
-    // Longer than the doubt about two clocks: this `mine` is certainly behind the issue.
+    // Longer than the doubt about two clocks: this `mine` is certainly after the issue.
     expect((await near.revoke(first.accessToken, 'mine')).status).toBe(204);
     await path.heal();
     await expect.poll(() => cut.front.filter.stats().delayedWrites).toBe(0);

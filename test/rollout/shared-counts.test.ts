@@ -265,7 +265,7 @@ describe('0 would-be refusals for seven days', () => {
     await one.rollout.close();
   });
 
-  it('a worker that did not answer is told', async () => {
+  it('a worker that did not answer is reported', async () => {
     const one = replica();
     await one.rollout.flush();
     await age();

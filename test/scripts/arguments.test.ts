@@ -42,7 +42,7 @@ test.each(files)('%s says what it takes, and takes nothing else', { timeout: 120
   ]);
   expect(help).toMatchObject({ code: 0, err: '' });
   expect(help.out).toMatch(/^Usage: (npm run \S+|node \S+)/);
-  // Every option that its source declares is told of.
+  // Every option that its source declares is listed.
   const declared = readFileSync(path.join(root, file), 'utf8').matchAll(/\['(--[a-z]+)[ ']/g);
   for (const [, option] of declared) expect(help.out).toContain(option);
   expect(refused).toMatchObject({ code: 2, out: '' });

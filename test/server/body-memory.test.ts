@@ -126,7 +126,7 @@ interface Cut {
 interface Kind {
   readonly line: string;
   readonly cuts: typeof cuts;
-  /** The connection ends behind its refusal. */
+  /** The connection ends after its refusal. */
   readonly isRefused?: boolean;
   /** Connections that are there first. */
   before?(port: number): Promise<RawConnection[]>;

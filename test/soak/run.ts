@@ -35,7 +35,7 @@ for (let tenth = 1; tenth <= 10; tenth += 1) {
   if (one !== undefined) console.log(row(`after ${(one.atMs / 60_000).toFixed(1)} min`, one));
 }
 console.log(row('at rest', after));
-console.log(`\n${requests} requests, ${disturbances} faults; behind the first third RSS grew by`);
+console.log(`\n${requests} requests, ${disturbances} faults; after the first third RSS grew by`);
 console.log(
   `${(rssBytesPerMinute / 2 ** 20).toFixed(2)} MiB a minute, without V8's heap by ${(report.outsideHeapBytesPerMinute / 2 ** 20).toFixed(2)}, open files by ${openFilesPerMinute.toFixed(2)}.`,
 );

@@ -27,7 +27,7 @@ export interface SoakReport {
   /** Before the first request, and when nobody has asked anything for a while. */
   readonly before: Figures;
   readonly after: Figures;
-  /** Behind the warm-up, that is the first third. */
+  /** After the warm-up, that is the first third. */
   readonly rssBytesPerMinute: number;
   /** The same without what V8's heap takes: Buffers, and what the C library keeps of what was given back to it. */
   readonly outsideHeapBytesPerMinute: number;

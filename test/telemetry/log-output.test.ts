@@ -30,7 +30,7 @@ test('lines of one turn leave at its end, in order', () => {
   expect(reader.taken).toBe('a\nä\n');
 });
 
-test('what a reader does not take is kept, whole, and the rest is dropped, counted and told', () => {
+test('what a reader does not take is kept, whole, and the rest is dropped, counted and reported', () => {
   const { output, reader } = setUp(20);
   reader.room = 3;
   for (let i = 0; i < 10; i++) output.write(`line ${i}\n`);
@@ -47,7 +47,7 @@ test('what a reader does not take is kept, whole, and the rest is dropped, count
   expect(output.status).toEqual({ failures: 0, droppedLines: 13, fault: undefined });
 });
 
-test('unless it is told, 1 MiB of lines is kept, and not an octet more', () => {
+test('by default, 1 MiB of lines is kept, and not an octet more', () => {
   const { output, reader } = setUp();
   reader.room = 0;
   const line = `${'x'.repeat(1023)}\n`;

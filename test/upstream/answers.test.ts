@@ -41,7 +41,7 @@ const bodiless = (
   ).map(([how, script]) => [`${method} ${head.slice(9, 12)} ${how}`, method, script, head] as const),
 );
 
-/** Answers that are none, whatever a forgiving reader would make of them. */
+/** Responses that are malformed, whatever a forgiving reader would make of them. */
 const broken: readonly (readonly [string, string])[] = [
   ...[
     'chunked\xa0',
@@ -86,7 +86,7 @@ const broken: readonly (readonly [string, string])[] = [
     `${ok}Transfer-Encoding:\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nevil\r\n0\r\n\r\n`,
   ],
   [
-    'a length behind a coding',
+    'a length after a coding',
     `${ok}Transfer-Encoding: chunked\r\nContent-Length: 14\r\n\r\n4\r\nevil\r\n0\r\n\r\n`,
   ],
   [
@@ -99,14 +99,14 @@ const broken: readonly (readonly [string, string])[] = [
   ['a length in hexadecimal', `${ok}Content-Length: 0x4\r\n\r\nevil`],
   ['a length with a no-break space', `${ok}Content-Length: 4\xa0\r\n\r\nevil`],
   ['a length beyond 64 bits', `${ok}Content-Length: 18446744073709551620\r\n\r\nevil`],
-  ['a bare CR behind the status line', 'HTTP/1.1 200 OK\r\rX-Foo: 4\r\n\r\nevil'],
-  ['a bare CR behind the status line, and a length', 'HTTP/1.1 200 OK\r\rContent-Length: 4\r\n\r\nevil'],
+  ['a bare CR after the status line', 'HTTP/1.1 200 OK\r\rX-Foo: 4\r\n\r\nevil'],
+  ['a bare CR after the status line, and a length', 'HTTP/1.1 200 OK\r\rContent-Length: 4\r\n\r\nevil'],
   ['nothing but bare CRs', 'HTTP/1.1 200 OK\r\r\r\r\nevil'],
   ['a bare CR for the line end of a head without fields', 'HTTP/1.1 200 OK\r\r\r\nevil'],
   ['a bare CR in a value', `${ok}X-A: b\rContent-Length: 4\r\n\r\nevil`],
-  ['a bare CR behind a value', `${ok}Content-Length: 4\r\r\n\r\nevil`],
+  ['a bare CR after a value', `${ok}Content-Length: 4\r\r\n\r\nevil`],
   ['bare LFs', 'HTTP/1.1 200 OK\nContent-Length: 4\n\nevil'],
-  ['a bare LF behind the status line', 'HTTP/1.1 200 OK\nContent-Length: 4\r\n\r\nevil'],
+  ['a bare LF after the status line', 'HTTP/1.1 200 OK\nContent-Length: 4\r\n\r\nevil'],
   ['a bare LF at the end of the head', `${ok}Content-Length: 4\r\n\nevil`],
   ['a folded line', `${ok}X-A: b\r\n Content-Length: 9\r\nContent-Length: 4\r\n\r\nevil`],
   ['a line of spaces', `${ok}Content-Length: 4\r\n  \r\n\r\nevil`],
@@ -128,7 +128,7 @@ const broken: readonly (readonly [string, string])[] = [
     `HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: h2c\r\n\r\n${evil}`,
   ],
   ['a 101 without a word of upgrades', `HTTP/1.1 101 Switching Protocols\r\n\r\n${evil}`],
-  ['a body behind an interim answer', `HTTP/1.1 103 Early\r\nContent-Length: 4\r\n\r\nevil${evil}`],
+  ['a body after an interim answer', `HTTP/1.1 103 Early\r\nContent-Length: 4\r\n\r\nevil${evil}`],
   [
     'an interim answer in chunks',
     `HTTP/1.1 103 Early\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nevil\r\n0\r\n\r\n${evil}`,
@@ -147,7 +147,7 @@ const broken: readonly (readonly [string, string])[] = [
 /** Answers that are unusual and right. */
 const fine: readonly (readonly [string, Script, string])[] = [
   [
-    'a coding in other letters, behind OWS',
+    'a coding in other letters, after OWS',
     [`${ok}Transfer-Encoding: \tCHUNKED\r\n\r\n4\r\ngood\r\n0\r\n\r\n`],
     'good',
   ],
@@ -194,7 +194,7 @@ describe.each(engines)('what the shop answers ($name)', ({ createEngine }) => {
     server.close();
   });
 
-  /** The final answer, behind any interim ones. */
+  /** The final answer, after any interim ones. */
   async function ask(method: string, path: string): Promise<RawResponse> {
     const client = await openRawConnection(front.port);
     await client.write(`${method} ${path} HTTP/1.1\r\nHost: s\r\n\r\n`);
@@ -229,7 +229,7 @@ describe.each(engines)('what the shop answers ($name)', ({ createEngine }) => {
   it.each(broken)('%s: 502', async (_, bytes) => {
     script = [bytes];
     const seen = await ask('GET', '/odd');
-    // Behind a head that is one, a body that is none ends the client's connection.
+    // After a good head, a malformed body ends the client's connection.
     expect(seen.status === 502 || !seen.complete, JSON.stringify(seen)).toBe(true);
     if (seen.status !== 502) expect(seen.body.toString('latin1')).not.toMatch(/\r\n|4/);
     await expectOwnAnswers();

@@ -57,7 +57,7 @@ const stageEvents: Readonly<Record<string, (stage: Stage) => void>> = {
   'no connection': (stage) => stage.refuseConnection(),
   'end of turn': () => void vi.advanceTimersByTime(0),
   'may send': (stage) => stage.allow?.(true),
-  'a bug is told again': ({ upstream }) => upstream?.tellAgain(),
+  'a bug reports its fault again': ({ upstream }) => upstream?.tellAgain(),
   'some time': () => void vi.advanceTimersByTime(400),
   'a long time': () => void vi.advanceTimersByTime(10_000),
   'client leaves': ({ client, response }) => {
@@ -207,7 +207,7 @@ class Stage {
   upstream: ScriptedExchange | undefined;
   hear: ((edits: ResponseEdits | Promise<ResponseEdits>) => void) | undefined;
   allow: ((may: boolean) => void) | undefined;
-  /** What the client had received when the caller was told. */
+  /** What the client had received when the caller got the outcome. */
   receivedAtEnd = '';
 
   constructor(setup: Setup) {

@@ -14,7 +14,7 @@ interface Heard {
 interface Response {
   readonly bytes: string;
   readonly isHeadRequest?: boolean;
-  /** The connection ends behind it. */
+  /** The connection ends after it. */
   readonly ends?: boolean;
 }
 
@@ -28,7 +28,7 @@ function hear({ bytes, isHeadRequest = false, ends = false }: Response, cuts: re
     if (parser.head !== undefined) heard.head = parser.head;
     heard.body += piece.toString('latin1', parser.bodyStart, parser.bodyEnd);
     if (parser.fault !== undefined) heard.end = 'broken';
-    // Bytes behind the end that come in a piece of their own are the connection's business.
+    // Bytes after the end that come in a piece of their own are the connection's business.
     else if (parser.isComplete) heard.end = parser.isReusable && isLast ? 'whole' : 'whole, last';
   };
   parser.begin(isHeadRequest);
@@ -142,7 +142,7 @@ const responses: readonly (readonly [string, Response, Heard])[] = [
     whole(200, '', ['Content-Length', '0']),
   ],
   [
-    'bytes behind the end',
+    'bytes after the end',
     { bytes: `${ok}Content-Length: 1\r\n\r\na${ok}Content-Length: 1\r\n\r\nb` },
     { ...whole(200, 'OK', ['Content-Length', '1'], 'a'), end: 'whole, last' },
   ],
@@ -186,7 +186,7 @@ test.each([
   ['a LF in front', `\n${ok}Content-Length: 0\r\n\r\n`],
   ['lower case', 'http/1.1 200 OK\r\nContent-Length: 0\r\n\r\n'],
   ['HTTP/1.2', 'HTTP/1.2 200 OK\r\nContent-Length: 0\r\n\r\n'],
-  ['a tab behind the version', 'HTTP/1.1\t200 OK\r\nContent-Length: 0\r\n\r\n'],
+  ['a tab after the version', 'HTTP/1.1\t200 OK\r\nContent-Length: 0\r\n\r\n'],
   ['a folded line', `${ok}A: b\r\n c\r\n\r\n`],
   ['HTTP/3.0', 'HTTP/3.0 200 OK\r\n\r\n'],
   ['another coding than chunks', `${ok}Transfer-Encoding: gzip, chunked\r\n\r\n1\r\na\r\n0\r\n\r\n`],

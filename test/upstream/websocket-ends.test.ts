@@ -19,7 +19,7 @@ interface Ends {
 }
 
 let forwarder: WebSocketForwarder;
-/** As the product has it: it is told of no patience. */
+/** As the product has it: it sets no patience. */
 let usualForwarder: WebSocketForwarder;
 let isUsual = false;
 let act: (shop: Socket) => void = () => {};

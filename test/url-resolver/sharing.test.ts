@@ -226,7 +226,7 @@ describe('purge', () => {
     expect(new Set(await ids(others))).toEqual(new Set(['134']));
   });
 
-  it('the log keeps as many entries as its readers do; who stands before them is told of another past', async () => {
+  it('the log keeps as many entries as its readers do; who stands before them hears of another past', async () => {
     const { redis } = await startReplica();
     const log = createRedisPurgeLog(redis, 'long');
     const first = await log.append({ url: '/0' });

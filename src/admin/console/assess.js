@@ -5,7 +5,7 @@ import { count, plural } from './words.js';
  * What the first screen says: one sentence, then what is wrong, since when, and what to do. Pure: from the
  * answer of `/api/state` alone.
  *
- * Status: `down` (clients feel it), `limping` (it works, something is broken), `notice` (worth knowing), `ok`.
+ * Status: `down` (clients feel it), `degraded` (it works, something is broken), `notice` (worth knowing), `ok`.
  */
 export function assess(state) {
   const concerns = [
@@ -14,7 +14,7 @@ export function assess(state) {
     ...modeConcerns(state),
     ...driftConcerns(state),
   ];
-  const rank = ['down', 'limping', 'notice'];
+  const rank = ['down', 'degraded', 'notice'];
   concerns.sort((a, b) => rank.indexOf(a.status) - rank.indexOf(b.status));
   return { ...sentenceOf(concerns, state), concerns };
 }
@@ -26,8 +26,12 @@ function sentenceOf([first], { mode, list, total, ready }) {
       : `${plural(list.rows - list.observing, 'row')} enforced`;
   if (first?.status === 'down') return { status: 'down', sentence: first.title, sinceMs: first.sinceMs };
   if (!ready) return { status: 'down', sentence: 'Not ready to serve' };
-  if (first?.status === 'limping') {
-    return { status: 'limping', sentence: `Serving, but ${lowerFirst(first.title)}`, sinceMs: first.sinceMs };
+  if (first?.status === 'degraded') {
+    return {
+      status: 'degraded',
+      sentence: `Serving, but ${lowerFirst(first.title)}`,
+      sinceMs: first.sinceMs,
+    };
   }
   if (total.requests === 0)
     return { status: 'ok', sentence: `Ready, and waiting for the first request. ${protects}.` };
@@ -45,31 +49,31 @@ const book = (chapter) => `docs/operations.md, "${chapter}"`;
 /** For each part: what it means when it is broken, what to do, where to look. */
 const advice = {
   upstream: {
-    title: { down: 'The shop does not answer', limping: 'The shop failed a moment ago' },
+    title: { down: 'The shop does not answer', degraded: 'The shop failed a moment ago' },
     next: 'Requests get 502 or 504 until it answers. Look whether the shop runs, and whether it can be reached from here.',
     link: { text: 'Failed requests', href: addressOf('requests', { outcome: 'failed' }) },
     book: book('By symptom'),
   },
   store: {
-    title: { down: 'Redis cannot be used', limping: 'Redis works, but not well' },
+    title: { down: 'Redis cannot be used', degraded: 'Redis works, but not well' },
     next: 'Look whether Redis runs and can be reached from here. Until it is back reads go on without tags, and changes of tracked resources and refreshes of tokens get 503: nothing is changed unchecked.',
     link: { text: 'State of the store', href: addressOf('system') },
     book: book('Redis'),
   },
   keys: {
-    title: { down: 'No keys to verify access tokens with', limping: 'The signing keys were not refreshed' },
+    title: { down: 'No keys to verify access tokens with', degraded: 'The signing keys were not refreshed' },
     next: 'Look at the source of the keys. Known keys stay in use; without any, protected requests get 503.',
     link: { text: 'Signing keys', href: addressOf('system') },
     book: book('By symptom'),
   },
   'entity-tags': {
-    title: { down: 'Entity tags cannot be kept', limping: 'Entity tags are not given out' },
+    title: { down: 'Entity tags cannot be kept', degraded: 'Entity tags are not given out' },
     next: 'Changes of tracked resources get 503 where nobody can check them. The cause is usually the store.',
     link: { text: 'State of the store', href: addressOf('system') },
     book: book('Redis'),
   },
   'url-resolver': {
-    title: { down: 'The URL resolver is down', limping: 'The URL resolver works with what it has' },
+    title: { down: 'The URL resolver is down', degraded: 'The URL resolver works with what it has' },
     next: 'Known URLs are still answered. Look at the mapping file, or at the store that the replicas share.',
     link: { text: 'State of the resolver', href: addressOf('system') },
     book: book('By symptom'),
@@ -77,14 +81,14 @@ const advice = {
   'refresh-tokens': {
     title: {
       down: 'Refresh tokens cannot be checked',
-      limping: 'States of refresh tokens wait for the store',
+      degraded: 'States of refresh tokens wait for the store',
     },
     next: 'A refresh that nobody can check gets 503. The cause is usually the store.',
     link: { text: 'State of the store', href: addressOf('system') },
     book: book('Refresh tokens'),
   },
   list: {
-    title: { limping: 'The last edit of a file is not in force' },
+    title: { degraded: 'The last edit of a file is not in force' },
     next: 'The last good version is in force. Mend the line that is named; the file is read again by itself.',
     link: { text: 'The list', href: addressOf('list') },
     book: book('By symptom'),
@@ -137,7 +141,7 @@ function trafficConcerns({ timeline, incidents }) {
   if (all >= leastRequests && refused / all >= manyRefused) {
     concerns.push({
       id: 'many-refusals',
-      status: 'limping',
+      status: 'degraded',
       title: `Most requests are refused: ${share(refused, all)} of the last 5 minutes`,
       text: `${count(refused)} of ${plural(all, 'request')}. An attack, or a client that broke.`,
       sinceMs: since('refused'),
@@ -150,7 +154,7 @@ function trafficConcerns({ timeline, incidents }) {
   if (all >= leastRequests && failed / all >= manyFailed && !incidents.some(({ id }) => id === 'upstream')) {
     concerns.push({
       id: 'many-failures',
-      status: 'limping',
+      status: 'degraded',
       title: `Requests fail: ${share(failed, all)} of the last 5 minutes`,
       text: `${count(failed)} of ${plural(all, 'request')} ended with 5xx, or broke off.`,
       sinceMs: since('failed'),

@@ -2,7 +2,7 @@ import { byId, cut, el, show } from './dom.js';
 
 const verdicts = {
   protected: ['Protected', 'ok'],
-  open: ['Open', 'limping'],
+  open: ['Open', 'degraded'],
   refused: ['Refused', 'down'],
   'own-endpoint': ['Answered by shopward', 'ok'],
 };

@@ -29,7 +29,7 @@ async function refresh() {
 
 function showHealth({ ready, incidents }) {
   const health = byId('health');
-  health.dataset.status = ready ? (incidents.length > 0 ? 'limping' : 'ok') : 'down';
+  health.dataset.status = ready ? (incidents.length > 0 ? 'degraded' : 'ok') : 'down';
   const remark = incidents.length > 0 ? ', not all well' : '';
   say(health, ready ? `ready${remark}` : 'not ready');
 }

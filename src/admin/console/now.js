@@ -135,7 +135,7 @@ function reasonSeries({ refusals, observed, outages }) {
   return shown.map((one, i) => ({ ...one, mark: reasonMarks[i], dash: reasonDashes[i] }));
 }
 
-const words = { ok: 'well', notice: 'well', limping: 'degraded', down: 'not well', unknown: 'unknown' };
+const words = { ok: 'well', notice: 'well', degraded: 'degraded', down: 'not well', unknown: 'unknown' };
 
 function showAssessment({ status, sentence, sinceMs, concerns }, { nowMs, total, startedMs }) {
   const refused = Object.values(total.refusals).reduce((a, b) => a + b, 0);

@@ -4,7 +4,7 @@ import { ago, fullTime, plural } from './words.js';
 
 /** Status of the card, and what is said first, for each verdict of the report. */
 const verdicts = {
-  refuses: { status: 'limping', sentence: 'Not safe to enforce: somebody would be refused.' },
+  refuses: { status: 'degraded', sentence: 'Not safe to enforce: somebody would be refused.' },
   'not-known': { status: 'notice', sentence: 'Not known yet whether it is safe to enforce.' },
   safe: { status: 'ok', sentence: 'Safe to enforce: 0 would-be refusals for seven days.' },
   enforced: { status: 'ok', sentence: 'Everything is enforced.' },

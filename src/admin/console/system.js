@@ -23,8 +23,6 @@ export function startSystem(api) {
   };
 }
 
-const statusWords = { ok: 'ok', limping: 'degraded', down: 'down', off: 'off' };
-
 function showTiles({ parts, nowMs, incidents }) {
   const text = (part) =>
     JSON.stringify([part.status, part.text, part.facts.map((fact) => factText(fact, nowMs))]);
@@ -38,13 +36,7 @@ function tile({ title, status, text, facts }, sinceMs, nowMs) {
   return el(
     'article',
     { class: 'card tile', 'data-status': status },
-    el(
-      'h3',
-      {},
-      title,
-      ' ',
-      el('span', { class: 'pill', 'data-status': status }, statusWords[status] ?? status),
-    ),
+    el('h3', {}, title, ' ', el('span', { class: 'pill', 'data-status': status }, status)),
     el('p', {}, cut(text), sinceMs !== undefined && ` (since ${fullTime(sinceMs)})`),
     el(
       'dl',

@@ -94,11 +94,11 @@ export async function openStage(
       await Promise.all(clients.map(sendSome));
       if (shopward.exitCode !== null) throw new Error(`shopward ended:\n${shopward.output().slice(-2000)}`);
       const arrived = upstream.arrived.splice(0);
-      const judgements = await shop.judge(arrived);
+      const interpretations = await shop.interpret(arrived);
       counts.requests += requests.length;
       counts.forwarded += arrived.length;
-      counts.acted += judgements.filter(({ actions }) => actions.length > 0).length;
-      return judgements.flatMap(({ actions, tokens }, i) =>
+      counts.acted += interpretations.filter(({ actions }) => actions.length > 0).length;
+      return interpretations.flatMap(({ actions, tokens }, i) =>
         findingsOf(arrived[i] as ArrivedRequest, actions, tokens),
       );
     },

@@ -28,7 +28,7 @@ export interface Action {
   readonly hasEmptyId: boolean;
 }
 
-export interface Judgement {
+export interface Interpretation {
   /** In every mode; none: the shop's 404. */
   readonly actions: readonly Action[];
   /** Texts that the shop may take for a refresh token. */
@@ -37,7 +37,7 @@ export interface Judgement {
 
 /** A shop of resource and id pairs on Symfony's Request and routers, in a process of its own. */
 export interface PairShop {
-  judge(requests: readonly ArrivedRequest[]): Promise<readonly Judgement[]>;
+  interpret(requests: readonly ArrivedRequest[]): Promise<readonly Interpretation[]>;
   close(): Promise<void>;
 }
 
@@ -61,20 +61,20 @@ function start(program: string, matcherFile: string): PairShop {
   const kill = () => child.kill('SIGKILL');
   process.once('exit', kill);
   const exited = once(child, 'exit');
-  // A shop that ended is told where its answer is missed.
+  // A shop that ended is reported where its answer is missed.
   stdin.on('error', () => undefined);
   stdin.write(`${JSON.stringify(shopRoutes.map(({ method, parents, type }) => [method, parents, type]))}\n`);
   const lines = createInterface({ input: stdout })[Symbol.asyncIterator]();
   return {
-    async judge(requests) {
+    async interpret(requests) {
       stdin.write(requests.map((request) => `${JSON.stringify(request)}\n`).join(''));
-      const judgements: Judgement[] = [];
+      const interpretations: Interpretation[] = [];
       for (const request of requests) {
         const { value, done } = await lines.next();
         if (done === true) throw new Error(`the shop ended at ${JSON.stringify(request)}`);
-        judgements.push(JSON.parse(value) as Judgement);
+        interpretations.push(JSON.parse(value) as Interpretation);
       }
-      return judgements;
+      return interpretations;
     },
     async close() {
       stdin.end();

@@ -71,7 +71,7 @@ const mutationKinds: Readonly<Record<string, Mutation>> = {
     ...segments.slice(1),
   ],
   'an item form': (segments, at) => [...segments, ['x', 'mine', '1', ''][at % 4] ?? ''],
-  'two more behind': (segments, at, piece) => [...segments, 'x', at % 2 === 0 ? 'y' : piece],
+  'two more after': (segments, at, piece) => [...segments, 'x', at % 2 === 0 ? 'y' : piece],
   'a suffix': (segments, at) =>
     segments.with(-1, segments.at(-1) + (['.json', '.xml', '.php', '.', '%2ejson', '.json;x'][at % 6] ?? '')),
   'an empty or odd segment': (segments, at, piece) =>
@@ -83,9 +83,9 @@ const mutationKinds: Readonly<Record<string, Mutation>> = {
   'all letters escaped': within((segment) => segment.replace(/[a-z]/g, escapeOf)),
   'escaped twice': within((segment) => segment.replace(/[a-z]/, (one) => escapeOf(one).replace('%', '%25'))),
   'a long s': within((segment) => segment.replace('s', '%C5%BF')),
-  'something behind a segment': within((segment, piece) => segment + piece),
+  'something after a segment': within((segment, piece) => segment + piece),
   'something before a segment': within((segment, piece) => piece + segment),
-  'params behind a segment': within((segment) => `${segment};a=b`),
+  'params after a segment': within((segment) => `${segment};a=b`),
   'an alias of itself': (segments) => [segments[0] ?? '', 'x', ...segments],
   'a pair of something else in front': (segments, at) => [
     ['stores', 'x', 'guest-carts', '', 'url-resolver', 'access-tokens'][at % 6] ?? '',
@@ -94,9 +94,9 @@ const mutationKinds: Readonly<Record<string, Mutation>> = {
   ],
   'a pair in the middle': (segments, at, piece) => segments.toSpliced(2 * (at % 3), 0, 'y', piece),
   'slashes in front': (segments, at) => [...Array<string>((at % 3) + 1).fill(''), ...segments],
-  'slashes behind': (segments, at) => [...segments, ...Array<string>((at % 3) + 1).fill('')],
+  'slashes after': (segments, at) => [...segments, ...Array<string>((at % 3) + 1).fill('')],
   'a backslash in front': (segments) => [`\\${segments[0]}`, ...segments.slice(1)],
-  'a backslash behind': (segments) => segments.with(-1, `${segments.at(-1)}\\`),
+  'a backslash after': (segments) => segments.with(-1, `${segments.at(-1)}\\`),
   'a dot segment': (segments, at) =>
     segments.toSpliced(at % (segments.length + 1), 0, ...(at % 2 === 0 ? ['.'] : ['x', '..'])),
 };

@@ -85,7 +85,7 @@ export function pathOf({ parents, type }: ShopRoute, ids: readonly string[], has
   return hasId ? pairs : pairs.slice(0, -1);
 }
 
-/** Whether a list says that the action needs a token. An id behind a row that ends in a name changes nothing. */
+/** Whether a list says that the action needs a token. An id after a row that ends in a name changes nothing. */
 export function isProtectedBy(list: ListName, action: Action): boolean {
   const route = shopRoutes[action.route];
   if (route === undefined || isRefusedByShop(route, action)) return false;

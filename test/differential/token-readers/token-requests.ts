@@ -147,7 +147,7 @@ const codings: Readonly<Record<string, (body: Buffer) => Buffer>> = {
   identity: asItIs,
   gzip: gzipSync,
   'gzip, over plain': asItIs,
-  'gzip, with more behind': (body) => Buffer.concat([gzipSync('x'), body]),
+  'gzip, with more after': (body) => Buffer.concat([gzipSync('x'), body]),
   deflate: deflateSync,
   'deflate, raw': deflateRawSync,
 };

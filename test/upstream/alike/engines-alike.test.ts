@@ -104,7 +104,7 @@ afterAll(async () => {
 function mayRefuse(name: string, script: UpstreamScript): boolean {
   // The reset may overtake the answer.
   if (script.ending === 'reset') return true;
-  // Octets behind the end are an error, even in the read that holds the end.
+  // Octets after the end are an error, even in the read that holds the end.
   if (name === 'http-proxy-3') return saysMore(script);
   // Another transfer coding than `chunked`.
   return script.damage !== undefined;

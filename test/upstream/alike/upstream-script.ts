@@ -13,7 +13,7 @@ export interface UpstreamScript {
   readonly framing: 'length' | 'too short' | 'too long' | 'chunks' | 'both' | 'end';
   /** A body in its chunks. */
   readonly body: readonly string[];
-  /** Stands in the last write, behind everything. */
+  /** Stands in the last write, after everything. */
   readonly extra: string;
   /** Where a write ends, in thousandths of the answer. */
   readonly cuts: readonly number[];
@@ -102,7 +102,7 @@ function bodyOf({ framing, body }: UpstreamScript): string {
 }
 
 /**
- * The writes. What a reader may take for the end of the answer and what stands behind it are never in two of them:
+ * The writes. What a reader may take for the end of the answer and what stands after it are never in two of them:
  * bytes that come once the connection is used again are the next answer, and nobody can tell.
  */
 export function writesOf(script: UpstreamScript): string[] {
@@ -116,7 +116,7 @@ export function writesOf(script: UpstreamScript): string[] {
   return [0, ...places].map((at, i) => all.slice(at, places[i])).filter((piece) => piece !== '');
 }
 
-/** Whether octets stand behind what a reader takes for the end. */
+/** Whether octets stand after what a reader takes for the end. */
 export function saysMore(script: UpstreamScript): boolean {
   if (script.extra !== '' || script.damage !== undefined) return true;
   return (isBodiless(script) && bodyOf(script) !== '') || script.framing === 'too short';
