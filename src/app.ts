@@ -67,10 +67,10 @@ export async function createApp(input: AppInput): Promise<App> {
     rules,
     forwarding,
     tls: input.secrets.tls,
-    record(record, request, subject) {
+    record(record, request, sender) {
       metrics.observeExchange(record);
       tracing?.note(record, request);
-      rollout?.note(record, request, subject);
+      rollout?.note(record, request, sender);
       forwarding.component.activity.note(record, Date.now());
       admin?.note(record);
       worker?.onExchange(record);

@@ -53,7 +53,7 @@ export function createAuthenticate(options: AuthenticatorOptions): Authenticate 
   ): Authenticated | Rejection {
     if (isRejection(verdict)) return challenge(verdict, request, scopes);
     if (!scopes.every((scope) => verdict.scopes.includes(scope)))
-      return challenge(reject('insufficient-scope', { reason: 'scope' }), request, scopes);
+      return challenge(reject('insufficient-scope', { reason: 'scope', sender: verdict }), request, scopes);
     const named = withIdentity(request, verdict, canonicalAuthorization);
     return named === 'too-long'
       ? challenge(reject('access-token-invalid', { reason: 'identity-too-long' }), request, scopes)

@@ -33,6 +33,8 @@ export type TokenRefusal =
 export interface Identity {
   /** Any non-empty text; hash or encode it before it becomes part of a key. */
   readonly subject: string;
+  /** The application that the token was issued to, where a claim of it is named; for counts alone. */
+  readonly clientId?: string | undefined;
   readonly scopes: readonly string[];
   /** The claim `iss` as it stands; undefined: there is none. */
   readonly issuer?: string | undefined;
@@ -61,6 +63,8 @@ export interface ClaimRules extends TimeRules {
   readonly audience?: string | readonly string[] | undefined;
   readonly readSubject: SubjectReader;
   readonly readScopes: ScopesReader;
+  /** Unset: nobody asks which application it is. */
+  readonly readClientId?: SubjectReader | undefined;
 }
 
 /** Checks the claims of a token whose signature was good (RFC 7519 section 4.1); `exp` is required. */
@@ -80,8 +84,10 @@ export function validateClaims(
   const subject = rules.readSubject(claims);
   if (subject === undefined) return 'subject';
   const issuer = isString(claims.iss) ? claims.iss : undefined;
+  const clientId = rules.readClientId?.(claims);
   const identity: Identity = Object.freeze({
     subject,
+    clientId,
     scopes: rules.readScopes(claims),
     issuer,
     expiresAtMs,

@@ -15,7 +15,8 @@ import {
   validateTimes,
 } from './token-claims.ts';
 
-export interface TokenVerifierOptions extends Omit<ClaimRules, 'readSubject' | 'readScopes'> {
+export interface TokenVerifierOptions
+  extends Omit<ClaimRules, 'readSubject' | 'readClientId' | 'readScopes'> {
   /** Accepted `alg` values; never `none`. */
   readonly algorithms: readonly string[];
   readonly keySource: KeySource;
@@ -23,6 +24,8 @@ export interface TokenVerifierOptions extends Omit<ClaimRules, 'readSubject' | '
   readonly subject: string | readonly ClaimPath[];
   /** The claims that hold scopes: see `createScopesReader`. Default: `scopes` and `scope`. */
   readonly scopes?: readonly ClaimPath[];
+  /** The claim that names the application, read as a subject is; a token without it is as good. Unset: none. */
+  readonly clientId?: string | undefined;
   /** Default 10 000; 0 remembers nothing. */
   readonly maxRememberedTokens?: number;
   /**
@@ -65,6 +68,7 @@ export class TokenVerifier {
       ...options,
       readSubject: createSubjectReader(options.subject),
       readScopes: createScopesReader(options.scopes ?? defaultScopePaths),
+      readClientId: options.clientId === undefined ? undefined : createSubjectReader(options.clientId),
     };
     this.#maxVerifying = maxVerifying;
     if (maxRememberedTokens > 0) this.#remembered = new LRUCache({ max: maxRememberedTokens });

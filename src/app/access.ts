@@ -60,7 +60,7 @@ export function createAccess(config: Config, protectedList: string, isWatched: b
 
 /** What a configuration asks of access tokens; for whoever verifies one. */
 export function verifierOptions(
-  { auth, limits }: Pick<Config, 'auth' | 'limits'>,
+  { auth, limits, rollout }: Pick<Config, 'auth' | 'limits'> & Partial<Pick<Config, 'rollout'>>,
   keySource: KeySource,
   now: () => number,
 ): TokenVerifierOptions {
@@ -69,6 +69,7 @@ export function verifierOptions(
     keySource,
     subject: auth.subject,
     scopes: auth.scopes,
+    clientId: rollout === false ? undefined : rollout?.clientId,
     issuer: auth.issuer,
     audience: auth.audience,
     clockToleranceMs: auth.clockTolerance,

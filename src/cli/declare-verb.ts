@@ -153,7 +153,7 @@ const helpTexts: Readonly<Record<string, HelpText>> = {
       0: 'nobody would have been refused for seven days, counted without a gap; or everything is enforced',
       1: 'somebody would have been refused',
       2: 'bad usage, nobody to ask, nothing to read',
-      3: 'nobody so far, but that is not known for seven days (always so for files)',
+      3: 'nobody so far, but that is not known for seven days (always so for files), or nobody asked for a row',
       78: badConfiguration,
     },
   },

@@ -45,11 +45,13 @@ const exitCodes: Readonly<Record<Verdict, number>> = {
   enforced: 0,
   refuses: 1,
   'not-known': notKnown,
+  'not-asked': notKnown,
 };
 
 /**
  * Is it safe to enforce? Asks the running proxy, or reads its log where files are given. Exit code 0: every observed row
- * may be enforced; 1: one of them would refuse somebody; 3: none would so far, but that is not known for seven days;
+ * may be enforced; 1: one of them would refuse somebody; 3: none would so far, but that is not known for seven days, or
+ * nobody asked for a row in them;
  * 2 on bad usage, or where there is nobody to ask or nothing to read; 78 for a configuration with problems.
  */
 export async function runRollout(
@@ -185,6 +187,7 @@ class LogCounts {
     ].filter((text) => text !== false);
     return {
       entries: this.#counts.entries(),
+      asked: undefined,
       wholeSinceMs: null,
       why: '',
       problems: [`a log does not tell what is missing of it (${missing.join('; ')})`],
@@ -196,6 +199,7 @@ class LogCounts {
 const marks: Readonly<Record<Verdict, string>> = {
   refuses: 'NOT SAFE',
   'not-known': 'NOT KNOWN',
+  'not-asked': 'NOT ASKED',
   safe: 'SAFE',
   enforced: 'ENFORCED',
 };

@@ -16,6 +16,15 @@ export interface Rejection {
   readonly fields?: FieldList;
   /** Given instead of the table's row where clients expect another protocol's errors (RFC 6749 section 5.2, say). */
   readonly answer?: Answer;
+  /** Who sent it, where its token is good and does not suffice; for counts alone, written nowhere. */
+  readonly sender?: Sender;
+}
+
+/** Who a verified token says has sent a request. */
+export interface Sender {
+  readonly subject: string;
+  /** What the claim of `rollout.clientId` names. */
+  readonly clientId?: string | undefined;
 }
 
 export function reject(rejection: RejectionName, more: Omit<Rejection, 'rejection'> = {}): Rejection {

@@ -7,6 +7,8 @@ import type { UpstreamHooks } from '../upstream/hooks.ts';
 /** Whom a verified access token names. */
 export interface Identity {
   readonly subject: string;
+  /** What the claim of `rollout.clientId` names: the application, for counts alone. */
+  readonly clientId?: string | undefined;
   readonly scopes: readonly string[];
   /** Who says so; undefined: the token does not tell. */
   readonly issuer?: string | undefined;

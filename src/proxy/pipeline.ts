@@ -16,7 +16,7 @@ export interface PipelineExchange {
   /** Template of the endpoint or row that decided. */
   route: string;
   /** Whom its verified token names. */
-  subject: string | undefined;
+  sender: Pick<Identity, 'subject' | 'clientId'> | undefined;
   /** The request was understood. */
   setRequest(request: CanonicalRequest): void;
   /** A refusal that observe mode only notes. */
@@ -134,7 +134,7 @@ function admit<Exchange extends PipelineExchange>(
   if (isAnswer(verdict)) return exchange.answer(verdict);
   if (verdict !== undefined && 'identity' in verdict && verdict.identity !== undefined) {
     const { identity, request = planned.forward } = verdict;
-    exchange.subject = identity.subject;
+    exchange.sender = identity;
     if (!exchange.place.takeForSubject(identity.subject)) return exchange.refuse(beyondShare);
     return pass(dependencies, exchange, planned, request, identity);
   }

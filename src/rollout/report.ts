@@ -1,7 +1,15 @@
-import { type ProtectedResource, resourceId } from '../access/protected-list.ts';
+import { resourceId } from '../access/protected-list.ts';
 import type { RejectionName } from '../http/rejection.ts';
 import { combineEntries, dayMs, hourMs, type RolloutEntry } from './counts.ts';
-import { noRow, type RolloutState } from './rollout.ts';
+import {
+  type Asked,
+  type AskedRows,
+  combineAsked,
+  type ListedRow,
+  noRow,
+  RowIndex,
+} from './observed-rows.ts';
+import type { RolloutState } from './rollout.ts';
 
 /** A row may be enforced when nobody would have been refused for so long. */
 export const safeAfterMs = 7 * dayMs;
@@ -9,6 +17,8 @@ export const safeAfterMs = 7 * dayMs;
 /** What the words of the report go by, wherever it was counted. */
 export interface Counting {
   readonly entries: readonly RolloutEntry[];
+  /** Undefined: nobody counts it. */
+  readonly asked: AskedRows | undefined;
   /** Nothing is missing of what came since; null: that is not known. */
   readonly wholeSinceMs: number | null;
   /** Why not before, in words. */
@@ -20,10 +30,11 @@ export interface Counting {
 }
 
 /**
- * `enforced`: its refusals are in earnest; `refuses`: enforcing it would refuse somebody; `safe`: nobody for seven days;
- * `not-known`: nobody so far, but it was not counted whole for so long.
+ * `enforced`: its refusals are in earnest; `refuses`: enforcing it would refuse somebody; `safe`: nobody for seven days, of
+ * those who asked; `not-known`: nobody so far, but it was not counted whole for so long; `not-asked`: nobody, and nobody
+ * asked either.
  */
-export type Verdict = 'enforced' | 'refuses' | 'not-known' | 'safe';
+export type Verdict = 'enforced' | 'refuses' | 'not-known' | 'not-asked' | 'safe';
 
 export interface RowReport {
   /** `GET /carts/{id}`; `*`: requests that no row names. */
@@ -34,6 +45,8 @@ export interface RowReport {
   /** Requests that would have been refused, and that were, as long as they are kept. */
   readonly wouldBeRefused: number;
   readonly refused: number;
+  /** Requests that the row let pass, or would have refused, in the days (UTC) that the last seven touch; null: not counted. */
+  readonly asked: number | null;
   readonly reasons: readonly ReasonReport[];
 }
 
@@ -98,11 +111,12 @@ export function combineStates(states: readonly RolloutState[], silent = 0): Coun
   const here = states.map((state) => state.here);
   if (first === undefined || (first.hasStore && shared === undefined)) {
     const entries = combineEntries(here);
-    return { entries, wholeSinceMs: null, why: '', problems, rowSinceMs: () => undefined };
+    return { entries, asked: undefined, wholeSinceMs: null, why: '', problems, rowSinceMs: () => undefined };
   }
   const { rowsSince } = shared ?? first;
   return {
     entries: combineEntries([shared?.entries ?? [], ...here]),
+    asked: combineAsked([shared?.asked ?? {}, ...states.map(({ askedHere }) => askedHere)]),
     wholeSinceMs: shared?.wholeSinceMs ?? first.startedMs,
     why: shared?.why ?? 'the memory store counts since the start of the process',
     problems,
@@ -131,26 +145,28 @@ function problemsOf(
   return problems;
 }
 
-type ListedRow = Pick<ProtectedResource, 'method' | 'template' | 'observe'>;
-
 /** Pure. Rows that are observed, or have refused somebody, those to look at first. */
 export function reportRollout(
   counting: Counting,
-  rows: readonly ListedRow[],
+  rows: readonly Omit<ListedRow, 'scopes'>[],
   isObserving: boolean,
   nowMs: number,
 ): RolloutReport {
   const entriesOf = new Map<string, RolloutEntry[]>();
-  const find = rowFinder(rows);
+  const index = new RowIndex();
+  for (const row of rows) index.add(row);
   for (const entry of counting.entries) {
-    const row = find(entry);
+    const row = index.find(entry.method, entry.route) ?? `${entry.method} ${entry.route}`;
     entriesOf.set(row, [...(entriesOf.get(row) ?? []), entry]);
   }
   const isObserved = new Map(rows.map((row) => [resourceId(row), isObserving || row.observe]));
   if (isObserving) isObserved.set(noRow, true);
   const names = new Set([...isObserved.keys(), ...entriesOf.keys()]);
   const reports = [...names]
-    .map((row) => reportRow(row, isObserved.get(row) === true, entriesOf.get(row) ?? [], counting, nowMs))
+    .map((row) => {
+      const state = { isListed: isObserved.has(row), isObserved: isObserved.get(row) === true };
+      return reportRow(row, state, entriesOf.get(row) ?? [], counting, nowMs);
+    })
     .filter(({ verdict, reasons }) => verdict !== 'enforced' || reasons.length > 0)
     .sort(
       (a, b) => order.indexOf(a.verdict) - order.indexOf(b.verdict) || b.wouldBeRefused - a.wouldBeRefused,
@@ -159,39 +175,31 @@ export function reportRollout(
   return { nowMs, ...summarise(reports), wholeSinceMs, why, problems, rows: reports };
 }
 
-const order: readonly Verdict[] = ['refuses', 'not-known', 'safe', 'enforced'];
-
-/** The row of its own method and template, else the first of the template, which decided; none: what it says itself. */
-function rowFinder(rows: readonly ListedRow[]): (entry: RolloutEntry) => string {
-  const own = new Set(rows.map(resourceId));
-  const firsts = new Map<string, string>();
-  for (const row of rows) if (!firsts.has(row.template)) firsts.set(row.template, resourceId(row));
-  return ({ method, route }) => {
-    const name = `${method} ${route}`;
-    if (own.has(name)) return name;
-    return firsts.get(route) ?? (route === '*' ? noRow : name);
-  };
-}
+const order: readonly Verdict[] = ['refuses', 'not-known', 'not-asked', 'safe', 'enforced'];
 
 function reportRow(
   row: string,
-  isObserved: boolean,
+  { isListed, isObserved }: { readonly isListed: boolean; readonly isObserved: boolean },
   entries: readonly RolloutEntry[],
   counting: Counting,
   nowMs: number,
 ): RowReport {
   const sum = (kind: RolloutEntry['kind']) =>
     entries.reduce((total, entry) => total + (entry.kind === kind ? entry.requests : 0), 0);
-  const counts = { wouldBeRefused: sum('observed'), refused: sum('refused') };
+  const asked = counting.asked?.[row];
+  const counts = {
+    wouldBeRefused: sum('observed'),
+    refused: sum('refused'),
+    asked: counting.asked && isObserved ? askedLately(asked, nowMs) : null,
+  };
   const reasons = entries.map((entry) => reportReason(entry, nowMs));
   if (!isObserved) {
-    return {
-      row,
-      verdict: 'enforced',
-      text: `enforced: ${requests(counts.refused)} refused`,
-      ...counts,
-      reasons,
-    };
+    const past = `${requests(counts.refused)} refused`;
+    const text =
+      counts.wouldBeRefused > 0
+        ? `${isListed ? 'enforced by now' : 'no row any more'}: ${past}, ${counts.wouldBeRefused} would have been before`
+        : `enforced: ${past}`;
+    return { row, verdict: 'enforced', text, ...counts, reasons };
   }
   const sinceMs = counting.rowSinceMs(row);
   const fromMs = Math.max(nowMs - safeAfterMs, sinceMs ?? 0);
@@ -201,12 +209,13 @@ function reportRow(
     const text = `not safe: ${requests(many)} would have been refused, the last ${toText(lastOf(recent))}`;
     return { row, verdict: 'refuses', text, ...counts, reasons };
   }
-  return { row, ...assessSilence(counting, sinceMs, nowMs), ...counts, reasons };
+  return { row, ...assessSilence(counting, asked, sinceMs, nowMs), ...counts, reasons };
 }
 
-/** Nobody would have been refused: what that is worth depends on what was counted. */
+/** Nobody would have been refused: what that is worth depends on what was counted, and on whether anybody asked. */
 function assessSilence(
   { wholeSinceMs, why, problems }: Counting,
+  asked: Asked | undefined,
   rowSinceMs: number | undefined,
   nowMs: number,
 ): Pick<RowReport, 'verdict' | 'text'> {
@@ -216,12 +225,28 @@ function assessSilence(
     return { verdict: 'not-known', text: 'not known: nobody can tell since when this is counted' };
   }
   const sinceMs = Math.max(wholeSinceMs, rowSinceMs);
-  if (nowMs - sinceMs >= safeAfterMs) {
-    return { verdict: 'safe', text: 'safe: 0 would-be refusals for seven days, counted without a gap' };
+  if (nowMs - sinceMs < safeAfterMs) {
+    const reason = rowSinceMs > wholeSinceMs ? 'the row is observed so since then' : why;
+    const many = asked === undefined ? 'nobody asked for it so far' : 'nobody would have been refused so far';
+    const text = `not known: ${many}, but counted without a gap only since ${toText(sinceMs)} (${reason})`;
+    return { verdict: 'not-known', text: `${text}; seven days are over at ${toText(sinceMs + safeAfterMs)}` };
   }
-  const reason = rowSinceMs > wholeSinceMs ? 'the row is observed so since then' : why;
-  const text = `not known: 0 would-be refusals, but counted without a gap only since ${toText(sinceMs)} (${reason})`;
-  return { verdict: 'not-known', text: `${text}; seven days are over at ${toText(sinceMs + safeAfterMs)}` };
+  if (asked === undefined || asked.lastSeenMs < nowMs - safeAfterMs) {
+    const text = `not known: nobody asked for it since ${toText(asked?.lastSeenMs ?? sinceMs)}`;
+    return { verdict: 'not-asked', text };
+  }
+  const many = requests(askedLately(asked, nowMs));
+  return {
+    verdict: 'safe',
+    text: `safe: 0 would-be refusals for seven days, counted without a gap; ${many} asked for it`,
+  };
+}
+
+/** Of the days that the last seven days touch: a few hours more, but never too little. */
+function askedLately(asked: Asked | undefined, nowMs: number): number {
+  const first = Math.floor((nowMs - safeAfterMs) / dayMs);
+  const days = Object.entries(asked?.days ?? {});
+  return days.reduce((sum, [day, count]) => sum + (Number(day) >= first ? count : 0), 0);
 }
 
 function reportReason(entry: RolloutEntry, nowMs: number): ReasonReport {
@@ -243,13 +268,15 @@ function reportReason(entry: RolloutEntry, nowMs: number): ReasonReport {
 /** Of all rows together: as good as the worst of them. */
 function summarise(rows: readonly RowReport[]): Pick<RolloutReport, 'verdict' | 'text'> {
   const count = (verdict: Verdict) => rows.filter((row) => row.verdict === verdict).length;
-  const [refuses, notKnown, safe] = [count('refuses'), count('not-known'), count('safe')];
+  const [refuses, notKnown, notAsked] = [count('refuses'), count('not-known'), count('not-asked')];
+  const safe = count('safe');
   const parts = [
     refuses > 0 && `${refuses} would refuse somebody`,
     notKnown > 0 && `${notKnown} not known yet`,
+    notAsked > 0 && `${notAsked} that nobody asked for`,
     safe > 0 && `${safe} safe to enforce`,
   ].filter((part) => part !== false);
-  const verdict = refuses > 0 ? 'refuses' : notKnown > 0 ? 'not-known' : safe > 0 ? 'safe' : 'enforced';
+  const verdict = order.find((one) => count(one) > 0) ?? 'enforced';
   const text = parts.length === 0 ? 'everything is enforced' : `of the observed rows: ${parts.join(', ')}`;
   return { verdict, text };
 }

@@ -1,13 +1,14 @@
-import { createHmac, hash, randomBytes, randomUUID } from 'node:crypto';
-import { type ProtectedResource, resourceId } from '../access/protected-list.ts';
+import { createHmac, randomBytes, randomUUID } from 'node:crypto';
 import { rejectionKind } from '../admin/outcome.ts';
 import type { CanonicalRequest } from '../http/canonical-request.ts';
 import { fieldValue } from '../http/field-list.ts';
+import type { Sender } from '../http/rejection.ts';
 import type { Component } from '../lib/component.ts';
 import { RedisUnavailable } from '../redis/faults.ts';
 import type { Redis } from '../redis/redis.ts';
 import type { ExchangeRecord } from '../telemetry/exchange-record.ts';
-import { bounds, type Refusal, RolloutCounts, type RolloutEntry } from './counts.ts';
+import { bounds, type Refusal, type RolloutClient, RolloutCounts, type RolloutEntry } from './counts.ts';
+import { type AskedRows, combineAsked, type ListedRow, ObservedRows } from './observed-rows.ts';
 import { type RolloutBatch, SharedCounts, type SharedRollout } from './shared-counts.ts';
 
 interface RolloutOptions {
@@ -22,7 +23,7 @@ interface RolloutOptions {
   /** What of the configuration decides, as text. */
   readonly rules: string;
   /** The same array as long as the list is the same. */
-  rows(): readonly Pick<ProtectedResource, 'method' | 'template' | 'scopes' | 'observe'>[];
+  rows(): readonly ListedRow[];
   /** Where all replicas count; undefined: this process alone. */
   readonly store: { readonly redis: Redis; readonly prefix: string } | undefined;
   /** The store's data may be another one from now on. */
@@ -40,6 +41,7 @@ export interface RolloutState {
   readonly hasStore: boolean;
   /** What is counted here and not in `shared`. */
   readonly here: readonly RolloutEntry[];
+  readonly askedHere: AskedRows;
   /** What the counts of this process alone are whole since, with since when each row is observed. */
   readonly startedMs: number;
   readonly rowsSince: Readonly<Record<string, number>>;
@@ -53,8 +55,20 @@ export interface RolloutState {
 
 /** Entries of one write: a script holds up the whole store. */
 const batchSize = 50;
-/** Row under which requests are reported that no row names. */
-export const noRow = '*';
+/** Rows that were asked of one write: each is one field. */
+const askedSize = 500;
+
+/** Before what names an application: it is no person, and is shown with `clients: digest`, too. */
+const applicationPrefix = 'client ';
+const longestName = 200;
+
+function nameSender(sender: Sender | undefined): string | undefined {
+  if (sender === undefined) return undefined;
+  const { subject, clientId } = sender;
+  return clientId === undefined
+    ? `subject ${subject.slice(0, longestName)}`
+    : `${applicationPrefix}${clientId.slice(0, longestName)}`;
+}
 
 /**
  * Counts requests that were refused, or would have been, by row, reason and client; writes what was counted to the shared
@@ -78,11 +92,9 @@ export class Rollout implements Component {
   #lost = '';
   #leftOutSinceMs: number | null = null;
   #writtenMs: number | null = null;
-  #rows: ReturnType<RolloutOptions['rows']> | undefined;
-  #ruleOfRows: ReadonlyMap<string, string> = new Map();
-  #rules = '';
-  #rowsSince: Record<string, number> = {};
-  #areRowsTold = false;
+  readonly #rows: ObservedRows;
+  /** As they were written last; undefined: the store's data may be another one. */
+  #rowsWritten: ObservedRows['rules'] | undefined;
   #timer: NodeJS.Timeout | undefined;
   #flushing: Promise<void> | undefined;
 
@@ -92,31 +104,33 @@ export class Rollout implements Component {
     this.#now = now;
     this.#startedMs = now();
     this.#counts = new RolloutCounts(keepMs);
+    this.#rows = new ObservedRows({ ...options, now });
     if (store !== undefined) this.#shared = new SharedCounts(store.redis, store.prefix, keepMs);
     options.onNewData?.((why) => {
       // What was written last may not be in the data of now.
       if (this.#writtenMs !== null) this.#lost ||= `the store's data may be older: ${why}`;
-      this.#areRowsTold = false;
+      this.#rowsWritten = undefined;
     });
   }
 
   async start(): Promise<void> {
-    this.#readRows();
-    if (this.#shared === undefined) return;
+    await this.#rows.refresh();
     this.#timer = setInterval(() => void this.flush(), this.#options.intervalMs).unref();
     void this.flush();
   }
 
-  /** Nothing for what met no refusal; else a few additions. */
-  note(record: ExchangeRecord, request: CanonicalRequest | undefined, subject: string | undefined): void {
+  /** A few look-ups where rows only observe; a few additions for what met a refusal; else nothing. */
+  note(record: ExchangeRecord, request: CanonicalRequest | undefined, sender: Sender | undefined): void {
     const { rejection, observed } = record;
+    const method = record.method === 'HEAD' ? 'GET' : record.method;
+    // What was refused in earnest, or nobody waited for, says nothing of what the row would do: keys may be out of reach.
+    if (rejection === undefined && record.decision !== 'aborted') this.#rows.note(method, record.route);
     if (rejection === undefined && observed === undefined) return;
     const reason = rejection ?? observed;
     if (reason === undefined || rejectionKind(reason) !== 'refusal') return;
-    const method = record.method === 'HEAD' ? 'GET' : record.method;
     const kind = rejection === undefined ? 'observed' : 'refused';
     const refusal: Refusal = { kind, method, route: record.route, reason };
-    this.#counts.note(refusal, this.#clientOf(record, request, subject), this.#now());
+    this.#counts.note(refusal, this.#clientOf(record, request, sender), this.#now());
   }
 
   /** Writes what was counted; never rejects. What the store does not take is written the next time. */
@@ -137,18 +151,20 @@ export class Rollout implements Component {
 
   /** What is known now, with what this process has not written yet. */
   async state(): Promise<RolloutState> {
-    this.#readRows();
+    await this.#rows.refresh();
     const shared = await this.#shared?.read().catch(() => undefined);
     const waiting = this.#waiting.flatMap(({ entries }) => entries);
+    const askedWaiting = this.#waiting.map(({ asked }) => asked);
     return {
       shared,
       hasStore: this.#shared !== undefined,
       here: [...waiting, ...this.#entries()],
+      askedHere: combineAsked([...askedWaiting, this.#rows.asked()]),
       startedMs: this.#startedMs,
-      rowsSince: this.#rowsSince,
+      rowsSince: this.#rows.since,
       writtenMs: this.#writtenMs,
       leftOutSinceMs: this.#leftOutSinceMs ?? this.#counts.leftOutSinceMs ?? null,
-      rules: this.#rules,
+      rules: this.#rows.digest,
     };
   }
 
@@ -161,40 +177,43 @@ export class Rollout implements Component {
   #clientOf(
     { clientAddress }: ExchangeRecord,
     request: CanonicalRequest | undefined,
-    subject: string | undefined,
-  ) {
+    sender: Sender | undefined,
+  ): RolloutClient | undefined {
     if (this.#options.clients === 'off') return undefined;
     const userAgent = (request && fieldValue(request.fields, 'user-agent')) ?? '';
-    const client = subject === undefined ? clientAddress : `subject ${subject.slice(0, 200)}`;
+    const client = nameSender(sender) ?? clientAddress;
     return { client, userAgent: userAgent.slice(0, bounds.userAgent) };
   }
 
   #entries(): RolloutEntry[] {
     if (this.#options.clients === 'named') return this.#counts.entries();
     return this.#counts.entries((client) =>
-      createHmac('sha256', this.#salt).update(client).digest('hex').slice(0, 12),
+      client.startsWith(applicationPrefix)
+        ? client
+        : createHmac('sha256', this.#salt).update(client).digest('hex').slice(0, 12),
     );
   }
 
   async #write(isLast: boolean): Promise<void> {
+    await this.#rows.refresh();
     if (this.#shared === undefined) return;
-    this.#readRows();
     // Clients are digested with the salt of the store: it comes first.
     if (!this.#isMet) {
-      this.#salt = await this.#shared.write(this.#batch([], false));
+      this.#salt = await this.#shared.write(this.#batch({}));
       this.#isMet = true;
     }
     this.#gather();
-    if (!this.#areRowsTold) {
-      await this.#shared.tellRows(this.#ruleOfRows, this.#now());
-      this.#areRowsTold = true;
+    const { rules } = this.#rows;
+    if (this.#rowsWritten !== rules) {
+      await this.#shared.tellRows(rules, this.#now());
+      this.#rowsWritten = rules;
     }
     for (let next = this.#waiting[0]; next !== undefined; next = this.#waiting[0]) {
       await this.#shared.write(next);
       this.#waiting.shift();
     }
     const lost = this.#lost;
-    this.#salt = await this.#shared.write({ ...this.#batch([], isLast), lost });
+    this.#salt = await this.#shared.write(this.#batch({ isLast, lost }));
     this.#lost = '';
     await this.#shared.keepRows();
     this.#writtenMs = this.#now();
@@ -212,33 +231,18 @@ export class Rollout implements Component {
     const entries = this.#entries();
     this.#counts = new RolloutCounts(this.#options.keepMs);
     for (let i = 0; i < entries.length; i += batchSize) {
-      this.#waiting.push(this.#batch(entries.slice(i, i + batchSize), false));
+      this.#waiting.push(this.#batch({ entries: entries.slice(i, i + batchSize) }));
+    }
+    const asked = Object.entries(this.#rows.takeAsked());
+    for (let i = 0; i < asked.length; i += askedSize) {
+      this.#waiting.push(this.#batch({ asked: Object.fromEntries(asked.slice(i, i + askedSize)) }));
     }
   }
 
-  #batch(entries: readonly RolloutEntry[], isLast: boolean): RolloutBatch {
-    if (entries.length > 0) this.#batches++;
-    const common = { id: this.#id, number: this.#batches, rules: this.#rules, salt: this.#salt };
-    return { ...common, lost: '', isLast, entries };
-  }
-
-  /** What each row asks, where it is only observed; looked at when the list is another one. */
-  #readRows(): void {
-    const { rows, isObserving, rules } = this.#options;
-    const list = rows();
-    if (list === this.#rows) return;
-    this.#rows = list;
-    const observed = list.filter(({ observe }) => isObserving || observe);
-    const digest = (text: string) => hash('sha256', text, 'hex').slice(0, 16);
-    const ruleOfRows = new Map(
-      observed.map((row) => [resourceId(row), digest(JSON.stringify([row.scopes, rules]))]),
-    );
-    if (isObserving) ruleOfRows.set(noRow, digest(rules));
-    const sinceMs = (row: string, rule: string) =>
-      (this.#ruleOfRows.get(row) === rule ? this.#rowsSince[row] : undefined) ?? this.#now();
-    this.#rowsSince = Object.fromEntries([...ruleOfRows].map(([row, rule]) => [row, sinceMs(row, rule)]));
-    this.#ruleOfRows = ruleOfRows;
-    this.#rules = digest(JSON.stringify([...ruleOfRows]));
-    this.#areRowsTold = false;
+  /** What is counted has a number of its own, and counts once; what only says who is there has none. */
+  #batch(content: Partial<Pick<RolloutBatch, 'entries' | 'asked' | 'isLast' | 'lost'>>): RolloutBatch {
+    if (content.entries !== undefined || content.asked !== undefined) this.#batches++;
+    const common = { id: this.#id, number: this.#batches, rules: this.#rows.digest, salt: this.#salt };
+    return { ...common, lost: '', isLast: false, entries: [], asked: {}, ...content };
   }
 }

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { CanonicalRequest } from '../http/canonical-request.ts';
 import type { FieldList } from '../http/field-list.ts';
-import { type Answer, type Rejection, reject } from '../http/rejection.ts';
+import { type Answer, type Rejection, reject, type Sender } from '../http/rejection.ts';
 import type { RejectionBodies } from '../http/rejection-bodies.ts';
 import { endResponse, mustClose, writeRejection } from '../http/write-response.ts';
 import type { ExchangeRecord, RedactPath } from '../telemetry/exchange-record.ts';
@@ -22,8 +22,8 @@ export interface ExchangeContext {
   readonly rejections: RejectionBodies;
   readonly ownFields: OwnFields;
   readonly redactPath: RedactPath;
-  /** `request`: what it was about, where it was understood; `subject`: whom its verified token names. */
-  record(record: ExchangeRecord, request?: CanonicalRequest, subject?: string): void;
+  /** `request`: what it was about, where it was understood; `sender`: whom its verified token names. */
+  record(record: ExchangeRecord, request?: CanonicalRequest, sender?: Sender): void;
   /** Something broke in a way that a person should look at. */
   onFault(fault: unknown, requestId: string): void;
 }
@@ -37,7 +37,7 @@ export abstract class RecordedExchange implements ExchangeMeta {
   /** Once it was understood. */
   request: CanonicalRequest | undefined;
   observed: Rejection | undefined;
-  subject: string | undefined;
+  sender: Sender | undefined;
   readonly startedMs = performance.now();
   protected readonly context: ExchangeContext;
   #isRecorded = false;
@@ -66,9 +66,11 @@ export abstract class RecordedExchange implements ExchangeMeta {
   /** A refusal that observe mode only notes; the first one counts. */
   observe(rejection: Rejection): void {
     this.observed ??= rejection;
+    this.sender ??= rejection.sender;
   }
 
   refuse(rejection: Rejection): void {
+    this.sender ??= rejection.sender;
     const status = this.writeRejection(rejection);
     this.record({ decision: status === 0 ? 'aborted' : 'refused', status, rejection });
   }
@@ -93,7 +95,7 @@ export abstract class RecordedExchange implements ExchangeMeta {
   protected record(outcome: Outcome): void {
     if (this.#isRecorded) return;
     this.#isRecorded = true;
-    this.context.record(toExchangeRecord(this, outcome, this.context.redactPath), this.request);
+    this.context.record(toExchangeRecord(this, outcome, this.context.redactPath), this.request, this.sender);
   }
 }
 

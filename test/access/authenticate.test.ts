@@ -94,6 +94,7 @@ describe('authenticate', () => {
         rejection: 'insufficient-scope',
         reason: 'scope',
         challenge: `Bearer realm="shop", error="insufficient_scope", scope="analyst admin", ${metadata}`,
+        sender: expect.objectContaining({ subject: 'DE--21', clientId: undefined }),
       },
     ],
   ])('%s', async (_, fields, scopes, rejection) => {

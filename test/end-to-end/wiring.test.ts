@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { RolloutReport } from '../../src/rollout/report.ts';
 import { makeSigner, makeToken, publicJwk } from '../access/signing.ts';
 import { eventually } from '../harness/eventually.ts';
 import { exchangeRaw, type RawResponse } from '../harness/raw-client.ts';
@@ -529,5 +530,41 @@ describe('cors, rejections and protectedResourcesPath', () => {
     expect(refused.field('access-control-allow-origin')).toBe('https://odd.example');
     const list = JSON.parse((await send(one, 'GET /odd-list')).body.toString()) as { data: { id: string }[] };
     expect(list.data.map(({ id }) => id)).toContain('GET /secret');
+  });
+});
+
+describe('rollout', () => {
+  it('clientId, clients, interval and keep are what is counted of whom, written how soon, kept how long', async () => {
+    const one = await start(
+      {
+        store: { url: `redis://127.0.0.1:${redis.port}/2`, prefix: 'odd' },
+        rollout: { clientId: 'act.odd_client', clients: 'named', interval: '1s', keep: '9d' },
+      },
+      { rows: [{ match: 'GET /secret', scopes: ['odd'], observe: true }] },
+    );
+    const ask = (claims: object) =>
+      send(one, 'GET /secret', ['User-Agent: odd/1', `Authorization: Bearer ${one.issueToken(claims)}`]);
+    expect((await ask({ act: { odd_client: 'mobile-app' }, sub: 'DE--21' })).status).toBe(200);
+    expect((await ask({ sub: 'DE--22' })).status).toBe(200);
+    await send(one, 'GET /secret', ['User-Agent: odd/1']);
+    const { Redis } = await import('ioredis');
+    const client = new Redis(redis.port, '127.0.0.1', { db: 2 });
+    // Not half of an interval of the default.
+    const [key = ''] = await eventually('what was counted in the store', async () => {
+      const keys = await client.keys('odd:{rollout}:entry:observed insufficient-scope *');
+      return keys.length > 0 ? keys : undefined;
+    });
+    const day = 86_400_000;
+    for (const each of [key, 'odd:{rollout}', 'odd:{rollout}:asked', 'odd:{rollout}:rows']) {
+      const leftMs = await client.pttl(each);
+      expect([each, leftMs > 8.9 * day, leftMs <= 9 * day]).toEqual([each, true, true]);
+    }
+    await client.quit();
+    const { rows } = (await (await fetch(`${one.adminUrl}/api/rollout`)).json()) as RolloutReport;
+    const clientsOf = (reason: string) =>
+      rows[0]?.reasons.find((each) => each.reason === reason)?.clients.named.map(({ client: name }) => name);
+    expect(clientsOf('insufficient-scope')?.sort()).toEqual(['client mobile-app', 'subject DE--22']);
+    expect(clientsOf('access-token-missing')).toEqual(['127.0.0.1']);
+    expect(rows[0]).toMatchObject({ row: 'GET /secret', asked: 3, wouldBeRefused: 3 });
   });
 });

@@ -8,7 +8,7 @@ import { knownRefusal, plan } from '../../src/proxy/plan.ts';
 import { canonicaliseSample, sampleHead } from '../http/sample-request.ts';
 
 /** The pipeline among filters and exchanges made up here: what is asked, in which order, and what comes of it. */
-const identity: Identity = { subject: 'DE--21', scopes: [], expiresAtMs: 1 };
+const identity: Identity = { subject: 'DE--21', clientId: undefined, scopes: [], expiresAtMs: 1 };
 const requirement = { route: '/row', observe: false } as unknown as Requirement;
 const refusal = reject('overloaded', { reason: 'made-up', retryAfterSeconds: 1 });
 const answer = { status: 200, fields: [], body: 'here' };
@@ -55,7 +55,7 @@ async function play(scene: Scene): Promise<string[]> {
     incoming: {} as never,
     place: { takeFor: () => scene.takesClient ?? true, takeForSubject: () => scene.takesSubject ?? true },
     route: '',
-    subject: undefined,
+    sender: undefined,
     setRequest: () => {},
     observe: ({ reason }) => void done.push(`observed ${reason}`),
     refuse: ({ rejection, reason }) => end(`refused ${rejection} ${reason}`),

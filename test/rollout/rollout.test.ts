@@ -1,9 +1,12 @@
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { processIo } from '../../src/cli/command-io.ts';
 import { runRollout } from '../../src/cli/rollout.ts';
-import type { RolloutReport } from '../../src/rollout/report.ts';
+import { dayMs } from '../../src/rollout/counts.ts';
+import { type Counting, type RolloutReport, reportRollout } from '../../src/rollout/report.ts';
 import { runCommand } from '../cli/command-run.ts';
 import { makeFolder } from '../config/config-folder.ts';
 import { eventually } from '../harness/eventually.ts';
@@ -78,6 +81,58 @@ it('rollout: false counts nothing, and says so', async () => {
   const one = await start({ rollout: false, store: { url: 'memory', prefix: 'odd' } });
   expect((await fetch(`${one.adminUrl}/api/rollout`)).status).toBe(404);
 }, 60_000);
+
+it('docs/rollout.md shows what the verb prints', async () => {
+  const at = (text: string) => Date.parse(`2026-03-${text}Z`);
+  const day = (text: string) => String(Math.floor(at(text) / dayMs));
+  const nowMs = at('09T08:00');
+  const row = (method: 'GET' | 'PATCH', template: string) => ({ method, template, observe: true });
+  const rows = [
+    row('PATCH', '/carts/{cart_id}'),
+    row('GET', '/orders/{order_id}'),
+    row('GET', '/ssp-assets/{id}'),
+    row('GET', '/customers/{id}'),
+  ];
+  const counting: Counting = {
+    entries: [
+      {
+        ...{ kind: 'observed', reason: 'if-match-missing', method: 'PATCH', route: '/carts/{cart_id}' },
+        ...{ requests: 41, sinceMs: at('01T08:12'), lastSeenMs: at('09T07:58'), beyond: 0, hours: {} },
+        days: Object.fromEntries([6, 5, 4, 7, 3, 2, 1].map((count, i) => [day(`0${i + 3}T00:00`), count])),
+        clients: [
+          { client: 'client mobile-app', userAgent: 'ShopApp/3.1', requests: 40, lastSeenMs: 0 },
+          { client: 'a3f9c04e11d2', userAgent: 'curl/8.5.0', requests: 1, lastSeenMs: 0 },
+        ],
+      },
+    ],
+    asked: {
+      'GET /orders/{order_id}': { lastSeenMs: nowMs, days: { [day('09T00:00')]: 5 } },
+      'GET /customers/{id}': { lastSeenMs: nowMs, days: { [day('08T00:00')]: 12_304 } },
+    },
+    wholeSinceMs: at('01T08:00'),
+    why: 'counting began then',
+    problems: [],
+    rowSinceMs: (name) => at(name === 'GET /orders/{order_id}' ? '05T16:20' : '01T08:00'),
+  };
+  const report = reportRollout(counting, rows, false, nowMs);
+  const admin = http.createServer((_incoming, response) => response.end(JSON.stringify(report)));
+  await new Promise<void>((resolve) => admin.listen(0, '127.0.0.1', resolve));
+  const { port } = admin.address() as AddressInfo;
+  const config = path.join(
+    makeFolder({ 'list.yaml': 'groups: { A: [GET /a] }\ncomplete: true\n' }),
+    'shopward.yaml',
+  );
+  writeFileSync(
+    config,
+    `auth: { algorithms: [HS256], keys: { secret: "${'s'.repeat(40)}" } }\nadmin: { port: ${port} }\nprotectedResources: list.yaml\n`,
+  );
+  const { out, err } = await runCommand((io) => runRollout([], { config }, io));
+  expect(err).toEqual([]);
+  admin.close();
+  const page = readFileSync(path.join(import.meta.dirname, '../../docs/rollout.md'), 'utf8');
+  const shown = /\$ shopward rollout\n((?: {4}.*\n|\n)+)/.exec(page)?.[1] ?? '';
+  expect(out).toEqual(shown.trimEnd().replaceAll(/^ {4}/gm, '').split('\n'));
+});
 
 const line = (more: object) =>
   JSON.stringify({

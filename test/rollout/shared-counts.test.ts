@@ -66,16 +66,24 @@ interface Sent {
   readonly userAgent?: string;
   readonly address?: string;
   readonly subject?: string;
+  readonly clientId?: string;
+  readonly method?: string;
+  readonly decision?: string;
 }
 
 function note(
   { rollout }: Replica,
   { route = '/carts/{id}', userAgent = 'app/1', address = '192.0.2.1', ...more }: Sent,
 ): void {
-  const record = { route, method: 'GET', clientAddress: address, ...more };
-  rollout.note(record as never, { fields: ['User-Agent', userAgent] } as never, more.subject);
+  const { subject, clientId, ...outcome } = more;
+  const decision = more.rejection === undefined ? 'forwarded' : 'refused';
+  const record = { route, method: 'GET', decision, clientAddress: address, ...outcome };
+  const sender = subject === undefined ? undefined : { subject, clientId };
+  rollout.note(record as never, { fields: ['User-Agent', userAgent] } as never, sender);
 }
 
+/** What the row lets pass. */
+const order = { route: '/orders', method: 'POST' } as const;
 const missing = { observed: 'access-token-missing' } as const;
 
 async function report(...replicas: Replica[]) {
@@ -164,12 +172,15 @@ describe('0 would-be refusals for seven days', () => {
 
   it('is said when it was counted for so long, without a gap', async () => {
     const one = replica();
+    await one.rollout.start();
+    note(one, order);
     await one.rollout.flush();
     expect(await verdict(one)).toBe('not-known');
     await age();
     expect(await rowOf('POST /orders', one)).toMatchObject({
       verdict: 'safe',
-      text: 'safe: 0 would-be refusals for seven days, counted without a gap',
+      text: 'safe: 0 would-be refusals for seven days, counted without a gap; 1 request asked for it',
+      asked: 1,
     });
     expect((await report(one)).rows.map(({ row }) => row)).not.toContain('GET /enforced');
     // A clean restart is no gap.
@@ -216,6 +227,8 @@ describe('0 would-be refusals for seven days', () => {
     ],
   ])('is not said when %s', async (_, why, happen) => {
     const [one, other] = [replica(), replica()];
+    await one.rollout.start();
+    note(one, order);
     await one.rollout.flush();
     await other.rollout.flush();
     await age();
@@ -228,6 +241,8 @@ describe('0 would-be refusals for seven days', () => {
 
   it('a store that nobody could reach for a while is no gap: what was counted is written afterwards', async () => {
     const [one, other] = [replica(), replica()];
+    await one.rollout.start();
+    note(one, order);
     await one.rollout.flush();
     await other.rollout.flush();
     await age();
@@ -240,6 +255,8 @@ describe('0 would-be refusals for seven days', () => {
 
   it('is not said of a row whose rule is younger, nor while replicas differ', async () => {
     const one = replica();
+    await one.rollout.start();
+    note(one, {});
     await one.rollout.flush();
     await age();
     const stricter = rows.map((row) => (row.method === 'POST' ? { ...row, scopes: ['write'] } : row));
@@ -256,13 +273,111 @@ describe('0 would-be refusals for seven days', () => {
   it('the memory store counts since the start of the process, and says so', async () => {
     let nowMs = Date.now();
     const one = replica({ store: undefined, now: () => nowMs });
+    const told = async () =>
+      reportRollout(combineStates([await one.rollout.state()]), rows, false, nowMs).rows.find(
+        ({ row }) => row === 'POST /orders',
+      );
     await one.rollout.start();
     note(one, { ...missing, route: '/enforced' });
     expect((await report(one)).why).toBe('the memory store counts since the start of the process');
+    note(one, order);
     nowMs += 8 * dayMs;
-    const later = reportRollout(combineStates([await one.rollout.state()]), rows, false, nowMs);
-    expect(later.rows.find(({ row }) => row === 'POST /orders')?.verdict).toBe('safe');
+    expect(await told()).toMatchObject({ verdict: 'not-asked' });
+    note(one, order);
+    expect(await told()).toMatchObject({ verdict: 'safe', asked: 1 });
     await one.rollout.close();
+  });
+
+  describe('of 0 requests proves nothing', () => {
+    it('a row that nobody asked for is reported so, with since when; together they are no better', async () => {
+      const one = replica();
+      await one.rollout.start();
+      note(one, order);
+      await one.rollout.flush();
+      await age();
+      const told = await report(one);
+      expect([told.verdict, told.text]).toEqual([
+        'not-asked',
+        'of the observed rows: 1 that nobody asked for, 1 safe to enforce',
+      ]);
+      const row = told.rows.find((each) => each.row === 'GET /carts/{id}');
+      const since = `${new Date(told.wholeSinceMs ?? 0).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
+      expect(row).toMatchObject({ asked: 0, text: `not known: nobody asked for it since ${since}` });
+    });
+
+    it('what was asked before the seven days counts no more, and is shown as the last time', async () => {
+      const one = replica();
+      await one.rollout.start();
+      note(one, order);
+      await one.rollout.flush();
+      await age();
+      const lastMs = Date.now() - 7 * dayMs - 60_000;
+      await redis.command(
+        'HSET',
+        `${meta()}:asked`,
+        'POST /orders',
+        `${lastMs}|${Math.floor(lastMs / dayMs)}=3`,
+      );
+      const row = await rowOf('POST /orders', one);
+      expect(row?.verdict).toBe('not-asked');
+      expect(row?.text).toContain(new Date(lastMs).toISOString().slice(0, 10));
+    });
+
+    it.each<[string, Sent]>([
+      [
+        'was refused in earnest, so that its token was never looked at',
+        { ...order, rejection: 'overloaded' },
+      ],
+      ['met keys that could not be had', { ...order, rejection: 'keys-unavailable' }],
+      ['had no client any more', { ...order, decision: 'aborted' }],
+      ['another row decided', { route: '/enforced' }],
+    ])('a request that %s is none', async (_, sent) => {
+      const one = replica();
+      await one.rollout.start();
+      note(one, sent);
+      await one.rollout.flush();
+      await age();
+      expect(await rowOf('POST /orders', one)).toMatchObject({ verdict: 'not-asked', asked: 0 });
+    });
+
+    it('is counted by replicas together, once each, for nine days at most', async () => {
+      const [one, other] = [replica(), replica()];
+      const old = Math.floor(Date.now() / dayMs) - 30;
+      await one.rollout.flush();
+      await redis.command('HSET', `${meta()}:asked`, 'POST /orders', `5|${old}=7`);
+      for (const each of [one, other]) {
+        await each.rollout.start();
+        note(each, order);
+        note(each, { ...order, observed: 'if-match-missing' });
+        await each.rollout.flush();
+        await each.rollout.flush();
+      }
+      note(other, order);
+      expect(await rowOf('POST /orders', one, other)).toMatchObject({ asked: 5, wouldBeRefused: 2 });
+      expect(await redis.command('HGET', `${meta()}:asked`, 'POST /orders')).not.toContain(`${old}=`);
+    });
+
+    it('a row of any method is asked by each; one that leaves the list is forgotten', async () => {
+      const any = [{ method: 'ANY', template: '/orders', scopes: [], observe: true }] as const;
+      const one = replica({ rows: () => any });
+      await one.rollout.start();
+      note(one, { ...order, method: 'DELETE' });
+      await one.rollout.flush();
+      const told = reportRollout(combineStates([await one.rollout.state()]), any, false, Date.now());
+      expect(told.rows.find(({ row }) => row === 'ANY /orders')?.asked).toBe(1);
+      await one.rollout.close();
+      const next = replica();
+      await next.rollout.flush();
+      expect(await redis.command('HKEYS', `${meta()}:asked`)).toEqual([]);
+    });
+  });
+
+  it('what would have been refused is not called enforced where its row is gone', async () => {
+    const one = replica();
+    note(one, { ...missing, route: '/gone' });
+    expect((await rowOf('GET /gone', one))?.text).toBe(
+      'no row any more: 0 requests refused, 1 would have been before',
+    );
   });
 
   it('a worker that did not answer is reported', async () => {
@@ -288,7 +403,7 @@ describe('bounds', () => {
     }
     await one.rollout.flush();
     const keys = (await redis.command('KEYS', `${prefix}:*`)) as string[];
-    expect(keys.length).toBeLessThanOrEqual(bounds.entries + 4);
+    expect(keys.length).toBeLessThanOrEqual(bounds.entries + 5);
     for (const key of keys) expect(await redis.command('PTTL', key)).toBeGreaterThan(0);
     const entry = `${meta()}:entry:observed access-token-missing GET /carts/{id}`;
     expect(await redis.command('HLEN', entry)).toBeLessThan(bounds.clients + 20);
@@ -320,6 +435,18 @@ describe('bounds', () => {
     const row = await rowOf('GET /carts/{id}', named);
     const ofSubject = row?.reasons.find(({ reason }) => reason === 'if-match-missing');
     expect(ofSubject?.clients.named[0]?.client).toBe('subject DE--21');
+  });
+
+  it('an application is named, with digests too, and takes the place of its users', async () => {
+    const one = replica();
+    for (const subject of ['DE--21', 'DE--22'])
+      note(one, { observed: 'if-match-missing', subject, clientId: 'mobile-app' });
+    await one.rollout.flush();
+    const reason = (await rowOf('GET /carts/{id}', one))?.reasons[0];
+    expect(reason?.clients).toMatchObject({
+      count: 1,
+      named: [{ client: 'client mobile-app', requests: 2 }],
+    });
   });
 });
 

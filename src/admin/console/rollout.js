@@ -6,6 +6,7 @@ import { ago, fullTime, plural } from './words.js';
 const verdicts = {
   refuses: { status: 'degraded', sentence: 'Not safe to enforce: somebody would be refused.' },
   'not-known': { status: 'notice', sentence: 'Not known yet whether it is safe to enforce.' },
+  'not-asked': { status: 'notice', sentence: 'Nobody would be refused, but some rows nobody asked for.' },
   safe: { status: 'ok', sentence: 'Safe to enforce: 0 would-be refusals for seven days.' },
   enforced: { status: 'ok', sentence: 'Everything is enforced.' },
 };
@@ -53,7 +54,7 @@ function sentenceOf({ verdict, text, wholeSinceMs, why, problems }) {
 function itemsOf({ row, verdict, text, reasons }, nowMs) {
   const observed = reasons.filter(({ kind }) => kind === 'observed');
   if (verdict !== 'refuses' || observed.length === 0) {
-    return [card(row, verdict === 'not-known' ? 'notice' : 'ok', el('p', {}, text))];
+    return [card(row, verdicts[verdict].status, el('p', {}, text))];
   }
   return observed.map((reason) => reasonItem(row, reason, nowMs));
 }
