@@ -67,8 +67,6 @@ export function isCompactToken(text: string): boolean {
   const first = text.indexOf('.');
   const second = text.indexOf('.', first + 1);
   return (
-    first > 0 &&
-    second > 0 &&
     text.indexOf('.', second + 1) === -1 &&
     !foreign.test(text) &&
     isCanonicalSegment(text, 0, first) &&
@@ -82,11 +80,11 @@ const foreign = /[^A-Za-z0-9_.-]/;
 
 const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
 
-/** Checks the last character: 2 characters hold one octet and 4 loose bits, 3 hold two octets and 2. */
+/** Where a dot is missing, `end` is -1. Checks the last character: 2 hold one octet and 4 loose bits, 3 two octets and 2. */
 function isCanonicalSegment(text: string, start: number, end: number): boolean {
   const length = end - start;
   const remainder = length % 4;
-  if (length === 0 || remainder === 1) return false;
+  if (length < 1 || remainder === 1) return false;
   if (remainder === 0) return true;
   const looseBits = remainder === 2 ? 0b1111 : 0b11;
   return (alphabet.indexOf(text.charAt(end - 1)) & looseBits) === 0;

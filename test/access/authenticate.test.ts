@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { createAuthenticate } from '../../src/access/authenticate.ts';
 import { TokenVerifier } from '../../src/access/token-verifier.ts';
+import { reject } from '../../src/http/rejection.ts';
 import { accepted, sampleHead } from '../http/sample-request.ts';
 import { makeSigner, makeToken } from './signing.ts';
 import { createStubKeySource, verificationKey } from './stub-key-source.ts';
@@ -101,6 +102,14 @@ describe('authenticate', () => {
     const { ask } = setUp();
     expect(await ask(fields, scopes)).toEqual(rejection);
     expect(await ask(fields, scopes)).toEqual(rejection);
+  });
+
+  it('names the shop and no metadata where nothing else was configured', () => {
+    const authenticate = createAuthenticate({ verifier: { verify: () => reject('keys-unavailable') } });
+    expect(authenticate({ fields: [], scheme: 'http', host: 'a' }, [])).toHaveProperty(
+      'challenge',
+      'Bearer realm="Access to shop API"',
+    );
   });
 
   it('sends no challenge where the fault is ours', async () => {

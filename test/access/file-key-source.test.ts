@@ -134,7 +134,9 @@ describe('readKeyFiles', () => {
   });
 
   it('does not read what is too large for a key file', async () => {
-    const file = await write(publicPem(first).padEnd(300_000));
+    const ofSize = (bytes: number) => write(publicPem(first).padEnd(bytes));
+    expect(await readKeyFiles([await ofSize(262_144)], ['ES256'])).toMatchObject({ problems: [] });
+    const file = await ofSize(262_145);
     expect(await readKeyFiles([file], ['ES256'])).toMatchObject({
       problems: [{ file, text: 'is larger than 256 KiB' }],
     });

@@ -176,6 +176,27 @@ describe('a document that would keep everybody waiting', () => {
     expect([isKeySet, problems]).toEqual([false, ['holds more than 100 keys']]);
   });
 
+  it('names a key by the first 64 characters of its kid', () => {
+    const named = (length: number) => read({ keys: [{ kty: 'RSA', kid: 'k'.repeat(length) }] }).problems;
+    expect(named(64)).toEqual([`key 1 (kid "${'k'.repeat(64)}") cannot be read as a public key`]);
+    expect(named(65)).toEqual(named(64));
+  });
+
+  it('is a set of keys or not, whatever the keys are', () => {
+    const isSet = (text: string) => readKeyDocument(text, algorithms).isKeySet;
+    expect([
+      isSet('{"keys":[]}'),
+      isSet(` \n${JSON.stringify(publicJwk(ec))}`),
+      isSet(publicPem(ec)),
+    ]).toEqual([...[true, true, true]]);
+    expect([isSet('{"keys":{}}'), isSet('{'), isSet(''), isSet('{"a":1}')]).toEqual([
+      false,
+      false,
+      false,
+      false,
+    ]);
+  });
+
   it('holds no RSA key with which nobody could verify', () => {
     const n = Buffer.alloc(2049, 0xff).toString('base64url');
     expect(read({ kty: 'RSA', e: 'AQAB', n }).problems).toEqual([

@@ -24,12 +24,23 @@ describe('a set of keys', () => {
   it('is the same in another order, and another with one key less', () => {
     expect(new KeySet(keys).isSameAs(new KeySet(keys.toReversed()))).toBe(true);
     expect(new KeySet(keys).isSameAs(new KeySet(keys.slice(1)))).toBe(false);
+    const [one, ...rest] = keys as [(typeof keys)[0]];
+    for (const change of [{ kid: 'b' }, { kid: undefined }, { algorithms: ['x'] }, { fingerprint: 'f' }])
+      expect(new KeySet([{ ...one, ...change }, ...rest]).isSameAs(new KeySet(keys))).toBe(false);
   });
 
   it('counts a key once, and names a kid that two keys bear', () => {
     const [one, other] = keys as [(typeof keys)[0], (typeof keys)[0]];
     expect(mergeKeys([one, one])).toEqual({ keys: [one], ambiguousKids: [] });
     expect(mergeKeys([one, { ...other, kid: one.kid }]).ambiguousKids).toEqual([one.kid]);
+    const [renamed, otherwise] = [
+      { ...one, kid: 'b' },
+      { ...one, algorithms: ['x'] },
+    ];
+    expect(mergeKeys([one, renamed])).toEqual({ keys: [one, renamed], ambiguousKids: [] });
+    expect(mergeKeys([one, otherwise])).toEqual({ keys: [one, otherwise], ambiguousKids: [] });
+    const nameless = [one, other].map((key) => ({ ...key, kid: undefined }));
+    expect(mergeKeys(nameless)).toEqual({ keys: nameless, ambiguousKids: [] });
   });
 });
 

@@ -45,6 +45,7 @@ describe('rows', () => {
 
   it('may have a comment after them', () => {
     expect(problemsOf(inGroup('GET /a # for b', 'GET /b'))).toEqual([]);
+    expect(problemsOf(inGroup('"GET /a" #b'))).toEqual([]);
   });
 
   it('are frozen', () => {
@@ -103,6 +104,15 @@ describe('a row that is refused', () => {
     ],
     ['{ match: GET /a, scopes: [a, a] }', '3:36 error the same scope stands twice'],
     ['{ match: GET /a, scopes: [a b] }', /^3:33 error a scope is printable ASCII/],
+    [
+      '{ match: GET /a, scopes: [a, 1] }',
+      '3:36 error a text is needed here; put quotes around numbers, true, false and null',
+    ],
+    [
+      '{ match: GET /a, scopes: [a, [b]] }',
+      /^3:36 error a text is needed here; put quotes around what holds/,
+    ],
+    ['{ match: GET /a, scopes: [a, null] }', /^3:36 error a text is needed here/],
     ['{ match: GET /a, observe: yes }', '3:33 error observe is true or false'],
   ])('%s', (row, problem) => {
     const problems = problemsOf(inGroup(row));
