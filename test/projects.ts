@@ -31,7 +31,7 @@ export const slow = [
   'test/{soak,faults}/**',
   'test/end-to-end/{entity-tags,entity-tag-store,store-kinds,contract,url-resolver-sources}.test.ts',
   'test/attacks/{h3-queue,x10-leases-of-strangers}.test.ts',
-  'test/entity-tags/tag-store.test.ts',
+  'test/entity-tags/{tag-store,scripts}.test.ts',
   'test/refresh-tokens/{crashes,replicas,store-faults,store-contract,broken-protocol,record-size,token-states,scripts}.test.ts',
   'test/{end-to-end,redis}/**',
   'test/upstream/{answers,stale-connections}.test.ts',

@@ -106,7 +106,7 @@ describe('authenticate', () => {
 
   it('names the shop and no metadata where nothing else was configured', () => {
     const authenticate = createAuthenticate({ verifier: { verify: () => reject('keys-unavailable') } });
-    expect(authenticate({ fields: [], scheme: 'http', host: 'a' }, [])).toHaveProperty(
+    expect(authenticate(accepted(sampleHead()), [])).toHaveProperty(
       'challenge',
       'Bearer realm="Access to shop API"',
     );

@@ -280,6 +280,32 @@ describe('redis: what happens to the data', () => {
       expect((await store.lookUp(key, null)).unsettled).toBe(null);
     });
 
+    test('back while a writer waits, or somebody has a turn: both are over after as long as they last', async () => {
+      const { store, advance } = await start(4 * hourMs);
+      const open = (token: string) => store.claim(key, { token, tags: null, isOpen: true });
+      expect(await readTag(store)).toBe(tag);
+      await store.claim(key, { token: 'child', tags: null });
+      // It waits for the one below: for half a second nobody is let in before it.
+      expect(await store.claim(key, { token: 't', tags: [tag] })).toMatchObject({ kind: 'busy' });
+      await store.end(key, { token: 'child', tagged: false, outcome: 'unsent', newTag: null, shopTag: null });
+      await advance(-hourMs);
+      expect(await open('s')).toMatchObject({ kind: 'busy', remainingMs: expect.closeTo(500, -3) });
+      expect(await store.claim(key, { token: 'u', tags: null })).toMatchObject({ kind: 'busy' });
+      await advance(500);
+      expect(await open('s')).toMatchObject({ kind: 'granted' });
+
+      const early = await timedStamp(store);
+      const write = { token: 's', tagged: false, outcome: 'applied', newTag: null, shopTag: null } as const;
+      await store.end(key, { ...write, isOpen: true });
+      // A stranger got in its way: for a third of a lease others wait.
+      expect(await endRead(store, early)).toBeNull();
+      expect(await open('s')).toMatchObject({ kind: 'busy' });
+      await advance(-hourMs);
+      expect(await open('s')).toMatchObject({ kind: 'busy' });
+      await advance(leaseMs / 3);
+      expect(await open('s')).toMatchObject({ kind: 'granted' });
+    });
+
     test('forward: leases are over at once, and what they held has no tag', async () => {
       const { store, advance } = await start(leaseMs + 1000);
       expect(await readTag(store)).toBe(tag);

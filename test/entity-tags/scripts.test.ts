@@ -1,0 +1,223 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { digest } from '../../src/entity-tags/keys.ts';
+import { buildTagScripts } from '../../src/entity-tags/lua.ts';
+import * as steps from '../../src/entity-tags/protocol.ts';
+import { RedisTagStore } from '../../src/entity-tags/redis-store.ts';
+import type { TagRecord } from '../../src/entity-tags/tag-record.ts';
+import type { ClaimEnd, LookUp, ReadStamp } from '../../src/entity-tags/tag-store.ts';
+import { connectRedis } from '../../src/redis/connect-redis.ts';
+import type { Redis } from '../../src/redis/redis.ts';
+import { type SingleRedis, startRedis, until } from '../harness/redis-processes.ts';
+import { swap } from './clocked-scripts.ts';
+
+/**
+ * The scripts say what `protocol.ts` says, to the microsecond. The model plays what clients do; here any call comes at any
+ * time, so that each condition is met from both sides.
+ */
+let server: SingleRedis;
+let redis: Redis;
+beforeAll(async () => {
+  server = await startRedis({});
+  redis = connectRedis({ url: server.url, timeoutMs: 20_000 });
+  await until(async () => redis.ready(2000));
+});
+afterAll(async () => {
+  await redis.close();
+  await server.close();
+});
+
+const [lease, sendBy, coldStart, longestRead] = [30_000, 8_000, 30_000, 60_000] as const;
+const times = { lease, sendBy, coldStart, longestRead };
+const storeTimes = {
+  leaseMs: lease / 1000,
+  sendByMs: sendBy / 1000,
+  coldStartMs: coldStart / 1000,
+  longestReadMs: longestRead / 1000,
+  recordExpiryMs: 86_400_000,
+  strangersExpiryMs: 3_600_000,
+};
+/** The turns of waiting writers and of owners, sendBy, what is left of a lease behind it, lease and longest read; a little. */
+const spans = [lease / 30, lease / 3, sendBy, lease - sendBy, lease, longestRead, 1, 1];
+const key = digest(['one']);
+const tags = ['a', 'b', 'c'].map((letter) => letter.repeat(32));
+
+/** A store whose clock stands still until a test moves it, and what the steps make of the same calls. */
+class Pair {
+  nowMicros = 1_000_000_000_000;
+  readonly store: RedisTagStore;
+  readonly stamps: ReadStamp[] = [];
+  tokens = 0;
+  /** Of a resource that has a `freshFor`; the age of what has none is nobody's business, and not kept up. */
+  readonly fields: string | null;
+  readonly #clockKey: string;
+  readonly #since = this.nowMicros;
+  #record: TagRecord | null = null;
+
+  constructor(keyPrefix: string, fields: string | null) {
+    this.fields = fields;
+    this.#clockKey = `${keyPrefix}-clock`;
+    const clock = `return tonumber(redis.call('GET', '${this.#clockKey}'))`;
+    const id = "return string.match(redis.call('INFO', 'replication'), 'master_replid:(%w+)') .. '/5'";
+    const scripts = buildTagScripts((lua) =>
+      swap(swap(lua, { search: 'return time[1] * 1000000 + time[2]', replace: clock }), {
+        search: id,
+        replace: "return 'x'",
+      }),
+    );
+    this.store = new RedisTagStore({ redis, times: storeTimes, keyPrefix, scripts });
+  }
+
+  async pass(micros: number): Promise<void> {
+    this.nowMicros += micros;
+    await redis.command('SET', this.#clockKey, this.nowMicros);
+  }
+
+  open(): steps.Opened {
+    const moment = { now: this.nowMicros, epoch: `x:${this.#since}`, since: this.#since };
+    return steps.open(this.#record, moment, times);
+  }
+
+  step<T>(run: (opened: steps.Opened) => steps.Step<T>): T {
+    const { record, answer } = run(this.open());
+    this.#record = record;
+    return answer;
+  }
+
+  /** As far as it is promised. */
+  comparable({ recorded, ...looked }: LookUp): object {
+    return { ...looked, recorded: this.fields === null ? recorded !== null : recorded };
+  }
+
+  /** One of the last claims. */
+  token(ago: number): string {
+    return `t${Math.max(0, this.tokens - ago)}`;
+  }
+}
+
+type Call = (pair: Pair) => Promise<void>;
+const one = <T>(all: readonly T[]) => fc.constantFrom(...all);
+const outcomes = ['unsent', 'refused', 'applied', 'applied', 'invalidated', 'unknown'] as const;
+const flag = one([undefined, true] as const);
+
+const lookUp = one([null, 'v', 'w']).map(
+  (variant): Call =>
+    async (pair) => {
+      const expected = steps.lookUp(pair.open(), variant);
+      expect(pair.comparable(await pair.store.lookUp(key, variant))).toEqual(pair.comparable(expected));
+      if (expected.stamp !== null) pair.stamps.push(expected.stamp);
+    },
+);
+
+const endRead = fc
+  .record({
+    ago: one([1, 1, 2, 3]),
+    isTimed: fc.boolean(),
+    variant: one(['v', 'v', 'w']),
+    fingerprint: one(['f', 'f', 'g', null]),
+    newTag: one(tags),
+    shopTag: one([null, 's', 'z']),
+    isOfCollection: fc.boolean(),
+    isOfStranger: flag,
+  })
+  .map(
+    ({ ago, isTimed, isOfStranger, ...rest }): Call =>
+      async (pair) => {
+        const known = pair.stamps.at(-ago);
+        if (known === undefined) return;
+        const stamp = isTimed ? { ...known, generation: null } : known;
+        const read = { ...rest, stamp, fields: pair.fields, ...(isOfStranger && { isOfStranger }) };
+        const expected = pair.step((opened) => steps.endRead(opened, read, times));
+        expect(await pair.store.endRead(key, read)).toEqual(expected);
+      },
+  );
+
+const claim = fc
+  .record({
+    named: one([null, null, [tags[0]], [tags[1]], tags] as (string[] | null)[]),
+    isOfStranger: flag,
+    isOpen: flag,
+  })
+  .map(
+    ({ named, isOfStranger, isOpen }): Call =>
+      async (pair) => {
+        pair.tokens += 1;
+        const isOpenClaim = isOpen === true && named === null;
+        const wanted = {
+          ...{ token: pair.token(0), tags: named },
+          ...(isOfStranger && { isOfStranger }),
+          ...(isOpenClaim && { isOpen: true }),
+        };
+        const expected = pair.step((opened) => steps.claim(opened, wanted, times));
+        expect(await pair.store.claim(key, wanted)).toEqual(expected);
+      },
+  );
+
+const markSent = one([0, 0, 1]).map(
+  (ago): Call =>
+    async (pair) => {
+      const expected = pair.step((opened) => steps.markSent(opened, pair.token(ago), times));
+      expect(await pair.store.markSent(key, pair.token(ago))).toBe(expected);
+    },
+);
+
+const end = fc
+  .record({
+    ago: one([0, 0, 1, 2]),
+    tagged: fc.boolean(),
+    outcome: one(outcomes),
+    newTag: one([null, ...tags]),
+    shopTag: one([null, 's']),
+    isOpen: flag,
+  })
+  .map(
+    ({ ago, isOpen, ...rest }): Call =>
+      async (pair) => {
+        const isOpenEnd = isOpen === true && !rest.tagged;
+        const write: ClaimEnd = { ...rest, token: pair.token(ago), ...(isOpenEnd && { isOpen: true }) };
+        const expected = pair.step((opened) => steps.end(opened, write, times));
+        expect(await pair.store.end(key, write)).toBe(expected);
+      },
+  );
+
+const pass = one(spans).map(
+  (micros): Call =>
+    (pair) =>
+      pair.pass(micros),
+);
+
+/** A call that comes with what has to be before it: alone it would rarely meet anything. */
+const inARow = (...calls: readonly fc.Arbitrary<Call>[]) =>
+  fc.tuple(...calls).map(
+    (all): Call =>
+      async (pair) => {
+        for (const call of all) await call(pair);
+      },
+  );
+
+test('every script answers as the step of the same name does', async () => {
+  let runs = 0;
+  const call = fc.oneof(
+    { arbitrary: inARow(lookUp, endRead, lookUp), weight: 3 },
+    { arbitrary: inARow(claim, markSent), weight: 2 },
+    ...[lookUp, endRead, claim, markSent, end, pass].map((arbitrary) => ({ arbitrary, weight: 2 })),
+    { arbitrary: inARow(pass, lookUp), weight: 1 },
+  );
+  const sequence = fc.array(call, { minLength: 6, maxLength: 40 });
+  await fc.assert(
+    fc.asyncProperty(sequence, fc.boolean(), one([null, '[]']), async (calls, isCold, fields) => {
+      runs += 1;
+      const pair = new Pair(`twin-${runs}`, fields);
+      await pair.pass(0);
+      await pair.store.warmUp();
+      // One microsecond before its cold start is over, or after that.
+      await pair.pass(isCold ? coldStart - 1 : coldStart + 1);
+      for (const each of calls) await each(pair);
+      for (const variant of ['v', 'w']) {
+        const looked = await pair.store.lookUp(key, variant);
+        expect(pair.comparable(looked)).toEqual(pair.comparable(steps.lookUp(pair.open(), variant)));
+      }
+    }),
+    { numRuns: 400, endOnFailure: true },
+  );
+});
