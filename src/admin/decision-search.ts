@@ -1,5 +1,5 @@
 import type { JsonEndpoint } from './admin-endpoint.ts';
-import type { Decision, DecisionLog } from './decisions.ts';
+import type { Decision, DecisionLog } from './decision-log.ts';
 import { outcomeOf, outcomes } from './outcome.ts';
 
 /** Decisions of one answer: by default, and at most. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { createDecisionLog } from '../../src/admin/decision-log.ts';
 import { createDecisionSearchEndpoint } from '../../src/admin/decision-search.ts';
-import { createDecisionLog } from '../../src/admin/decisions.ts';
 import type { ExchangeRecord } from '../../src/telemetry/exchange-record.ts';
 import { exchangeRecord } from './exchange-records.ts';
 

@@ -3,31 +3,9 @@ import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import { type AdminServer, createAdminServer } from '../../src/admin/admin-server.ts';
-import {
-  createDecisionLog,
-  createDecisionsEndpoint,
-  type Decision,
-  type DecisionLog,
-  type DecisionsOptions,
-} from '../../src/admin/decisions.ts';
+import { createDecisionLog, type Decision, type DecisionLog } from '../../src/admin/decision-log.ts';
+import { createDecisionsEndpoint, type DecisionsOptions } from '../../src/admin/decisions.ts';
 import { exchangeRecord } from './exchange-records.ts';
-
-describe('the ring of decisions', () => {
-  it('keeps the last ones, in order', () => {
-    const log = createDecisionLog(3);
-    expect(log.since(0)).toEqual([]);
-    for (let i = 1; i <= 5; i++) log.note(exchangeRecord({ path: `/${i}` }), i);
-    expect(log.last).toBe(5);
-    expect(log.since(0).map(({ seq, atMs, path }) => [seq, atMs, path])).toEqual([
-      [3, 3, '/3'],
-      [4, 4, '/4'],
-      [5, 5, '/5'],
-    ]);
-    expect(log.since(4).map(({ seq }) => seq)).toEqual([5]);
-    expect(log.since(5)).toEqual([]);
-    expect(log.since(99)).toEqual([]);
-  });
-});
 
 describe('/api/decisions', () => {
   let server: AdminServer | undefined;
