@@ -97,6 +97,7 @@ describe('keys that nobody should use', () => {
     ['kid that is no string', { keys: [publicJwk(ec, { kid: 7 })] }, 'key 1 has a kid'],
     ['point off the curve', publicJwk(ec, { y: publicJwk(makeSigner('ES256')).y }), 'the key cannot be read'],
     ['no members', { keys: [{ kty: 'RSA', kid: 'x' }] }, 'key 1 (kid "x") cannot be read'],
+    ['a type that is no text', { keys: [{ kty: 7 }] }, 'key 1 is not a JSON Web Key'],
     ['no key at all', { keys: [null] }, 'key 1 is not a JSON Web Key'],
     ['broken PEM', publicPem(rsa).replace(/MII/, 'AAA'), 'PEM block 1 cannot be read'],
     ['other PEM', '-----BEGIN X509 CRL-----\nAAAA\n-----END X509 CRL-----', 'PEM block 1 is a X509 CRL'],
@@ -198,6 +199,8 @@ describe('a document that would keep everybody waiting', () => {
   });
 
   it('holds no RSA key with which nobody could verify', () => {
+    const longest = Buffer.alloc(2048, 0xff).toString('base64url');
+    expect(read({ kty: 'RSA', e: 'AQAB', n: longest }).problems).toEqual([]);
     const n = Buffer.alloc(2049, 0xff).toString('base64url');
     expect(read({ kty: 'RSA', e: 'AQAB', n }).problems).toEqual([
       expect.stringContaining('is an RSA key of 16392 bits'),

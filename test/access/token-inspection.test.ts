@@ -96,6 +96,40 @@ describe('a token is inspected as the proxy checks it', () => {
     expect(checks.find(({ name }) => name === 'exp')?.text).toContain('in 100 s');
   });
 
+  const textOf = async (name: string, changed: object, source?: object) =>
+    (await inspect(makeToken(rsa, { ...good, ...changed }), [], source)).checks.find(
+      (one) => one.name === name,
+    )?.text;
+
+  it.each([
+    [0, 'in 0 s'],
+    [119, 'in 119 s'],
+    [120, 'in 2 min'],
+    [119 * 60, 'in 119 min'],
+    [120 * 60, 'in 2 h'],
+    [47 * 3600, 'in 47 h'],
+    [48 * 3600, 'in 2 days'],
+    [-1, '1 s ago'],
+    [-48 * 3600, '2 days ago'],
+  ])('an exp that is %i s away is told to be %s', async (seconds, distance) => {
+    const date = new Date((nowSeconds + seconds) * 1000).toISOString();
+    expect(await textOf('exp', { exp: nowSeconds + seconds })).toBe(
+      `${date}, ${distance} by the clock here, 5 s of tolerance`,
+    );
+  });
+
+  it('the age that is allowed is told, and what is no date is none', async () => {
+    expect(await textOf('iat', {})).toMatch(/, 17 min old at most \(auth\.maxTokenAge\)$/);
+    expect(await textOf('nbf', { nbf: undefined })).toBe('none');
+    expect(await textOf('exp', { exp: 8.64e12 })).toContain('+275760-09-13');
+  });
+
+  it('a long value is cut at 120 characters', async () => {
+    const shown = async (length: number) => textOf('subject', { sub: 's'.repeat(length) });
+    expect(await shown(118)).toContain(`"${'s'.repeat(118)}" (`);
+    expect(await shown(119)).toContain(`"${'s'.repeat(119)}... (`);
+  });
+
   it('keys that are away fail at the key', async () => {
     const away = { keysFor: () => ({ retryAfterSeconds: 1 }) };
     const found = await inspect(makeToken(rsa, good), [], away);

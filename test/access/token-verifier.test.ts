@@ -231,3 +231,48 @@ it('says nothing of a token in a refusal', async () => {
 it('never takes none as an algorithm', () => {
   expect(() => createVerifier({ algorithms: ['none'] })).toThrow(TypeError);
 });
+
+describe('a signature that no key fits', () => {
+  const own = makeSigner('RS256', 'k1');
+  const bad = makeToken({ ...otherRsa, kid: 'k1' }, claims);
+  const nameless = makeToken(otherRsa, claims);
+  const ask = async (token: string, newer: object = { keys: [] }) => {
+    let renewals = 0;
+    const source = createStubKeySource([verificationKey(own), verificationKey(ec)]);
+    const keySource = {
+      ...source,
+      renew: () => {
+        renewals += 1;
+        return newer as never;
+      },
+    };
+    const { verifier } = createVerifier({ keySource });
+    return [await verifier.verify(token), renewals];
+  };
+
+  it('is bad where the token names its key; else there may be a newer one', async () => {
+    expect(await ask(bad)).toEqual([invalid('signature'), 0]);
+    expect(await ask(nameless)).toEqual([invalid('signature'), 1]);
+    expect(await ask(nameless, { keys: [verificationKey(otherRsa)] })).toEqual([identity, 1]);
+    const away = { rejection: 'keys-unavailable', reason: 'keys', retryAfterSeconds: 3 };
+    expect(await ask(nameless, { retryAfterSeconds: 3 })).toEqual([away, 1]);
+  });
+
+  it('and a fault of ours is no refusal', async () => {
+    const broken = { ...verificationKey(ec), material: {} as never };
+    const { verifier } = createVerifier({ keySource: createStubKeySource([broken]) });
+    await expect(verifier.verify(makeToken(ec, claims))).rejects.toThrow(TypeError);
+  });
+});
+
+it('nothing is remembered where nothing may be, and a closed verifier forgets', async () => {
+  const { verifier } = createVerifier({ maxRememberedTokens: 0 });
+  expect(await verifier.verify(makeToken(ec, claims))).toEqual(identity);
+  verifier.forgetAll();
+  expect(verifier.status()).toEqual({ remembered: 0, verifying: 0 });
+  const remembering = createVerifier().verifier;
+  await remembering.verify(makeToken(ec, claims));
+  expect(remembering.status().remembered).toBe(1);
+  remembering.close();
+  expect(remembering.status().remembered).toBe(0);
+});

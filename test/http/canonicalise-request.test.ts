@@ -1,6 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { methods } from '../../src/http/canonical-request.ts';
+import { buildRequestRules, canonicaliseRequest } from '../../src/http/canonicalise-request.ts';
+import { createPeer } from '../../src/http/peer.ts';
 import { isRejection } from '../../src/http/rejection.ts';
 import { refusalOf } from './request-facts.ts';
 import { accepted, canonicaliseSample, sampleHead } from './sample-request.ts';
@@ -117,9 +119,19 @@ describe('canonicaliseRequest', () => {
     expect(request.fields).not.toContain('Upgrade');
   });
 
+  it('no WebSocket handshake where nobody said that there are any', () => {
+    const rules = buildRequestRules({ upstreamHost: 'a', requestBodyBytes: 1 });
+    const fields = ['Host', 'a', 'Connection', 'upgrade', 'Upgrade', 'websocket'];
+    const head = { method: 'GET', url: '/', rawHeaders: fields, httpVersionMajor: 1, httpVersionMinor: 1 };
+    const peer = createPeer('192.0.2.1', false, () => false);
+    expect(canonicaliseRequest(head, peer, rules)).toHaveProperty('isWebSocketUpgrade', false);
+  });
+
   it.each([
     ['h2c', ['Connection', 'Upgrade, HTTP2-Settings', 'Upgrade', 'h2c', 'HTTP2-Settings', 'x']],
     ['no nomination', ['Upgrade', 'websocket']],
+    ['a nomination of nothing', ['Connection', 'upgrade']],
+    ['nothing of it', []],
     ['two protocols', ['Connection', 'upgrade', 'Upgrade', 'websocket, h2c']],
   ])('no WebSocket handshake: %s', (_name, fields) => {
     const request = accepted(sampleHead({ fields }), { webSocket: true });

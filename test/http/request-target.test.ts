@@ -47,6 +47,8 @@ const refused: Record<string, readonly string[]> = {
     '/orders%7f',
     '/orders%1F',
     '/orders%C2%85',
+    '/orders\x7f',
+    '/?orders\x7f',
     '/a b',
     '/a\tb',
     '/a\u0000b',
@@ -121,6 +123,11 @@ const canonical: readonly (readonly [string, string, readonly string[], string])
   ['HTTPS://SHOP.example/orders', '/orders', ['orders'], ''],
   ['http://shop.example', '/', [''], ''],
   ['http://shop.example?x', '/', [''], '?x'],
+  ['http://shop.example?x/', '/', [''], '?x/'],
+  ['/.a%20.', '/.a%20.', ['.a%20.'], ''],
+  ['/%20a%20.', '/%20a%20.', ['%20a%20.'], ''],
+  ['/!/~', '/!/~', ['!', '~'], ''],
+  ['/?!~', '/', [''], '?!~'],
   ['http://shop.example//a', '/a', ['a'], ''],
 ];
 
@@ -198,6 +205,14 @@ describe('encoded slashes', () => {
       path: `/${path(segments).join('/')}`,
       alternativeSegments: path(alternative),
     });
+  });
+
+  it('has 64 segments at most, read either way', () => {
+    const target = `/abstract-products/${'%2F'.repeat(62)}`;
+    expect(canonicaliseTarget(target, 'shop.example', rules)).toHaveProperty(
+      'alternativeSegments.length',
+      64,
+    );
   });
 
   it('has one reading where there is no encoded slash', () => {

@@ -235,9 +235,9 @@ test('every script answers as the step of the same name does', async () => {
   let runs = 0;
   const sequence = fc.array(fc.oneof(...calls), { minLength: 4, maxLength: 40 });
   await fc.assert(
-    fc.asyncProperty(sequence, one([1, 2]), async (sent, perSubject) => {
+    fc.asyncProperty(sequence, one([1, 2]), one([1, 3]), async (sent, perSubject, inAll) => {
       runs += 1;
-      const limits = { perSubject, inAll: 3 };
+      const limits = { perSubject, inAll };
       const { store, setClock } = frozenStore(`twin-${runs}`, limits);
       // Behind the real clock by more than any sequence takes: what is purged is bounded by that one.
       const twin = new Steps((Math.floor(Date.now() / second) - 200 * 86_400) * second, limits);
@@ -261,6 +261,87 @@ test('every script answers as the step of the same name does', async () => {
     }),
     { numRuns: 250, endOnFailure: true },
   );
+});
+
+describe('to the millisecond', () => {
+  const [token, other] = tokens as [TokenDigest, TokenDigest];
+  const [mine, theirs] = subjects as [SubjectDigest, SubjectDigest];
+  const [family] = families as [FamilyId];
+  const use = { owner: null, family, isProven: true, answer: { sealed: 's', leewayMs: day } };
+  const issued = { subject: mine, generation: 0, family, lifetimeMs: day };
+  let opened = 0;
+  const start = async () => {
+    opened += 1;
+    const { store, setClock } = frozenStore(`exact-${opened}`, { perSubject: 1, inAll: 3 });
+    const startedMs = 1_600_000_000_000;
+    let nowMs = startedMs;
+    await setClock(nowMs);
+    const pass = async (ms: number) => {
+      nowMs += ms;
+      await setClock(nowMs);
+    };
+    const entries = async (subject?: SubjectDigest) => {
+      const all: TokenEntry[] = [];
+      for await (const entry of store.list(subject)) all.push(entry);
+      return all;
+    };
+    return { store, pass, entries, startedMs };
+  };
+
+  test('a page of the book ends', async () => {
+    const { store, pass } = await start();
+    expect(await store.noteRevocation(token, mine, 'r')).toBe('noted');
+    await pass(day - second);
+    expect(await store.noteRevocation(other, mine, 's')).toBe('full');
+    await pass(second);
+    expect(await store.noteRevocation(other, mine, 's')).toBe('noted');
+  });
+
+  test('the leeway ends', async () => {
+    const { store, pass } = await start();
+    await store.markUsed(token, use);
+    await pass(day - second);
+    expect(await store.claim(token, 'o', second)).toMatchObject({ sealed: 's', usedForMs: day - second });
+    await pass(second);
+    expect(await store.claim(token, 'o', second)).toMatchObject({ sealed: null, usedForMs: day });
+  });
+
+  test('who has noted a token that turns out to be another one’s is not named', async () => {
+    const { store } = await start();
+    await store.noteRevocation(token, theirs, 'r');
+    await store.settleRevocation(token, theirs, 'r', true);
+    expect(await store.claim(token, 'o', day)).toMatchObject({ kind: 'granted', revokedBy: [theirs] });
+    await store.release(token, 'o');
+    await store.record(token, issued);
+    expect(await store.claim(token, 'o', day)).toMatchObject({ kind: 'granted', revokedBy: [] });
+  });
+
+  test('the first of several revocations counts', async () => {
+    const { store, pass, entries, startedMs } = await start();
+    await store.record(token, issued);
+    for (const op of ['r', 's']) {
+      await store.noteRevocation(token, mine, op);
+      await store.settleRevocation(token, mine, op, true);
+      await pass(second);
+    }
+    expect(await entries()).toMatchObject([{ state: 'revoked', revokedAtMs: startedMs }]);
+  });
+
+  test('what was put into an index and never recorded is nothing', async () => {
+    const { store, entries } = await start();
+    await store.addToSubject(mine, token, day);
+    await store.claim(token, 'o', day);
+    expect([await entries(mine), await store.purgeExpired(mine)]).toEqual([[], 0]);
+  });
+
+  test('what is purged leaves every index', async () => {
+    const { store, pass } = await start();
+    await store.addToSubject(mine, token, day);
+    await store.record(token, issued);
+    await pass(day);
+    expect(await store.purgeExpired()).toBe(1);
+    expect(await redis.command('KEYS', `exact-${opened}:*`)).toEqual([]);
+  });
 });
 
 describe('how long what is written lives', () => {
@@ -396,6 +477,14 @@ describe('how long what is written lives', () => {
       },
       { of: days(3) + 60, subject: days(3) + 60 },
     ],
+    [
+      'a note about all to which a token comes for less',
+      async (store) => {
+        await store.noteRevocationOfAll(subject, 'r');
+        await store.addToSubject(subject, token, 20 * second);
+      },
+      { of: 80, subject: days(2) + 60 },
+    ],
     ['a family of long tokens', (store) => store.endFamily(family, 3 * day), { family: days(3) + 60 }],
     ['a family of short ones', (store) => store.endFamily(family, second), { family: days(2) + 60 }],
     [
@@ -439,5 +528,13 @@ describe('how long what is written lives', () => {
     };
     expect(await indexesAfter(day)).toBe(3);
     expect(await indexesAfter('keep')).toBe(4);
+  });
+
+  test('and so does that of all tokens', async () => {
+    const store = new RedisTokenStore({ redis, lifetimeMs, retentionMs: day, keyPrefix: 'expiry' });
+    for (const [i, ms] of [-10 * day, -second, day, day].entries())
+      await store.record(String(i).padStart(32, '0') as TokenDigest, { ...issued, lifetimeMs: ms });
+    const [index = ''] = (await redis.command('KEYS', 'expiry:*:expiry')) as string[];
+    expect(await redis.command('ZCARD', index)).toBe(3);
   });
 });
