@@ -9,7 +9,7 @@ import { createRollout, memoryStore, openStore } from './app/store.ts';
 import { createForwarding, type Forwarding, upstreamHostOf } from './app/upstream.ts';
 import type { Config } from './config/schema.ts';
 import type { Component } from './lib/component.ts';
-import { hearFaults } from './lib/faults.ts';
+import { hearFaults, isolated } from './lib/faults.ts';
 import type { FileBytes } from './lib/watched-file.ts';
 import { createAccessLog, type ExchangeRecord } from './telemetry/exchange-record.ts';
 import { type Log, logComponent } from './telemetry/log.ts';
@@ -189,7 +189,10 @@ function createLifeCycle(
     async close(graceMs = config.listen.drainDelay) {
       drain.begin();
       // Not before the end of the grace: new ones may still be opened in it.
-      setTimeout(() => webSockets?.close(), graceMs);
+      setTimeout(
+        isolated(() => webSockets?.close()),
+        graceMs,
+      );
       await port.drain({ graceMs, withinMs: drainMs });
       for (const component of components.toReversed()) await component.close?.();
       await admin?.server.close();

@@ -1,4 +1,5 @@
 import { setImmediate, setTimeout } from 'node:timers/promises';
+import { isolated, isolateLate } from '../lib/faults.ts';
 import { FetchBudget, fetchJwks, type JwksError } from './jwks-fetch.ts';
 import { readJwks } from './key-document.ts';
 import {
@@ -178,7 +179,7 @@ export class JwksKeySource implements KeySource {
   #plan(delayMs: number): void {
     this.#stopTimer();
     const { schedule = scheduleTimer } = this.#options;
-    if (!this.#closing.signal.aborted) this.#stopTimer = schedule(() => void this.refresh(), delayMs);
+    if (!this.#closing.signal.aborted) this.#stopTimer = schedule(() => isolateLate(this.refresh()), delayMs);
   }
 
   #backoffMs(): number {
@@ -234,6 +235,6 @@ export class JwksKeySource implements KeySource {
 }
 
 function scheduleTimer(run: () => void, delayMs: number): () => void {
-  const timer = globalThis.setTimeout(run, delayMs).unref();
+  const timer = globalThis.setTimeout(isolated(run), delayMs).unref();
   return () => clearTimeout(timer);
 }

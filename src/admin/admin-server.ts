@@ -6,6 +6,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createServer } from '../http/node-http.ts';
 import { endResponse } from '../http/write-response.ts';
+import { isolate } from '../lib/faults.ts';
 import { type AdminEndpoint, readJsonBody } from './admin-endpoint.ts';
 import { type Admission, type AdmissionOptions, boundConnections, createAdmission } from './admission.ts';
 
@@ -58,8 +59,13 @@ export function createAdminServer(options: AdminOptions): AdminServer {
     response.setHeader('Cache-Control', 'no-store');
     response.setHeader('Cross-Origin-Resource-Policy', 'same-origin');
     answer(incoming, response).catch((fault) => {
-      if (!incoming.destroyed || incoming.complete) options.onFault?.(fault);
-      send(response, 500, { error: 'internal error' });
+      isolate(
+        () => {
+          if (!incoming.destroyed || incoming.complete) options.onFault?.(fault);
+          send(response, 500, { error: 'internal error' });
+        },
+        () => response.destroy(),
+      );
     });
   });
   const connections = boundConnections(server, maxConnections);

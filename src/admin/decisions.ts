@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { isolate } from '../lib/faults.ts';
 import type { StreamEndpoint } from './admin-endpoint.ts';
 import type { Decision, DecisionLog } from './decision-log.ts';
 
@@ -43,7 +44,10 @@ export function createDecisionsEndpoint(options: DecisionsOptions): StreamEndpoi
       } else {
         one.stalledTicks = 0;
         one.allowance = Math.min(one.allowance + perTick, maxPerSecond * 2);
-        flush(one, log);
+        isolate(
+          () => flush(one, log),
+          () => one.response.destroy(),
+        );
       }
     }
   };

@@ -22,6 +22,7 @@ import { createSystemEndpoints } from '../admin/system-endpoints.ts';
 import { effectiveSettings } from '../config/effective-settings.ts';
 import type { Config } from '../config/schema.ts';
 import { gauge } from '../lib/component.ts';
+import { isolateLate } from '../lib/faults.ts';
 import { reportRollout } from '../rollout/report.ts';
 import type { ExchangeRecord } from '../telemetry/exchange-record.ts';
 import type { Log } from '../telemetry/log.ts';
@@ -104,7 +105,7 @@ export function createAdmin(input: AdminInput): Admin | undefined {
     server: {
       ...server,
       listen() {
-        timer = setInterval(() => void look().catch(() => {}), lookEveryMs).unref();
+        timer = setInterval(() => isolateLate(look()), lookEveryMs).unref();
         return server.listen();
       },
       close() {
@@ -125,7 +126,7 @@ export function createAdmin(input: AdminInput): Admin | undefined {
 /** Remembers what each edit of the list changed: also where there is no admin port to show it. */
 function followHistory({ config, list, metrics, log, now }: AdminInput): ListHistory {
   const history = new ListHistory({ file: config.protectedResources, log, now });
-  list.onApplied((before, after) => void history.take(before, after));
+  list.onApplied((before, after) => isolateLate(history.take(before, after)));
   metrics.register(...history.metrics);
   return history;
 }

@@ -9,6 +9,7 @@ import { MemoryTagStore } from '../entity-tags/memory-store.ts';
 import { RedisTagStore } from '../entity-tags/redis-store.ts';
 import { type EntityTagTimes, entityTagTimes } from '../entity-tags/times.ts';
 import { type Component, gauge, type HealthDetail, healthOf, total } from '../lib/component.ts';
+import { isolateLate } from '../lib/faults.ts';
 import type { RedisStore } from '../redis/store.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { FilterDefinition, FilterDependencies } from './filter-definition.ts';
@@ -56,7 +57,7 @@ function createEntityTagsFilter(
   const warmUp = () => coldStart.warmUp(store).catch(() => {});
   redis?.onNewData((reason) => {
     coldStart.why = reason;
-    void warmUp();
+    isolateLate(warmUp());
   });
   return {
     ...filter,

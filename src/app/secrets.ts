@@ -2,6 +2,7 @@ import { type Certificate, certificateEndMs, certificateNotice } from '../config
 import type { LoadedConfig, RefusedConfig } from '../config/load.ts';
 import type { Config } from '../config/schema.ts';
 import { type Component, gauge, type Health, healthOf, type MetricSpec } from '../lib/component.ts';
+import { isolated } from '../lib/faults.ts';
 import { formatProblem, type Problem } from '../lib/problem.ts';
 import { FileWatch } from '../lib/watched-file.ts';
 import type { Log } from '../telemetry/log.ts';
@@ -109,7 +110,7 @@ export function watchSecrets(loaded: Loaded, onChange: (secrets: Secrets) => voi
     if (upstreamNotice) log.warn({ event: 'certificate-expires' }, `upstream.tls: ${upstreamNotice}`);
   };
   reportCertificate();
-  const daily = setInterval(reportCertificate, 86_400_000).unref();
+  const daily = setInterval(isolated(reportCertificate), 86_400_000).unref();
 
   const take = (read: LoadedConfig | RefusedConfig) => {
     if ('problems' in read) {

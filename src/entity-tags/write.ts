@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { parseStrongTag } from '../http/entity-tag-list.ts';
 import { type FieldEdits, fieldValue } from '../http/field-list.ts';
 import { type Rejection, reject } from '../http/rejection.ts';
+import { isolateLate } from '../lib/faults.ts';
 import { mayHoldAfter } from '../redis/faults.ts';
 import type { ForwardOutcome, ResponseEdits, UpstreamHooks } from '../upstream/hooks.ts';
 import { answerOctets, type EntityTagContext, type EntityTagEvent, type TrackedExchange } from './context.ts';
@@ -75,9 +76,10 @@ export async function takeLease(
     try {
       answer = await store.claim(key, { token, tags, isOfStranger, isOpen });
     } catch (fault) {
-      void mayHoldAfter(fault).then((mayHold) => {
-        if (mayHold) void giveBack(context, key, token, tags !== null);
-      });
+      const givenBack = mayHoldAfter(fault).then((mayHold) =>
+        mayHold ? giveBack(context, key, token, tags !== null) : undefined,
+      );
+      isolateLate(givenBack);
       onEvent('store-unavailable');
       return reject('tag-store-unavailable', { reason: 'store-unavailable', retryAfterSeconds: 1 });
     }
@@ -85,7 +87,7 @@ export async function takeLease(
       if (!isOpen) onEvent('claimed');
       return { token, shopTag: answer.shopTag, claimedAt };
     }
-    if (answer.kind === 'not-replicated') void giveBack(context, key, token, tags !== null);
+    if (answer.kind === 'not-replicated') isolateLate(giveBack(context, key, token, tags !== null));
     const left = giveUpAt - monotonic();
     if (answer.kind !== 'busy' || left <= 0) return refusalOf(answer, onEvent);
     await sleep(Math.min(pollMs * (0.5 + Math.random()), left, Math.max(1, answer.remainingMs)));

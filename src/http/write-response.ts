@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { EndOfTurn } from '../lib/end-of-turn.ts';
+import { isolate } from '../lib/faults.ts';
 import { methods } from './canonical-request.ts';
 import type { FieldList } from './field-list.ts';
 import type { Answer, Rejection, RejectionName } from './rejection.ts';
@@ -148,7 +149,7 @@ function drainBody(incoming: IncomingMessage, drained: () => void): void {
   const end = () => {
     clearTimeout(timer);
     incoming.off('data', count).off('end', end).off('close', end).pause();
-    drained();
+    isolate(drained, () => incoming.destroy());
   };
   const count = (piece: Buffer) => {
     bytes += piece.length;

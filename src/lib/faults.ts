@@ -13,7 +13,7 @@ export function hearFaults(listener: (fault: unknown) => void): void {
  * Runs one exchange's part of what many share. What it throws ends here: `failed` ends that exchange, and the fault is
  * reported. Neither may do harm in its turn: a log that throws is no reason to stop either.
  */
-export function isolate(run: () => void, failed: () => void): void {
+export function isolate(run: () => void, failed: () => void = nothing): void {
   try {
     run();
   } catch (fault) {
@@ -21,8 +21,41 @@ export function isolate(run: () => void, failed: () => void): void {
   }
 }
 
+/**
+ * `act` as a listener, or as what a timer calls: nothing is above these, so that a throw would end the process. `failed` is
+ * given what comes first.
+ */
+export function isolated(act: () => void, failed?: () => void): () => void;
+export function isolated<A>(act: (first: A) => void, failed?: (first: A) => void): (first: A) => void;
+export function isolated<A, B>(
+  act: (first: A, second: B) => void,
+  failed?: (first: A) => void,
+): (first: A, second: B) => void;
+export function isolated<A, B, C>(
+  act: (first: A, second: B, third: C) => void,
+  failed?: (first: A) => void,
+): (first: A, second: B, third: C) => void;
+export function isolated(
+  act: (first: unknown, second: unknown, third: unknown) => void,
+  failed: (first: unknown) => void = nothing,
+): (first: unknown, second: unknown, third: unknown) => void {
+  // No list of arguments is made for an event that goes well.
+  return (first, second, third) => {
+    try {
+      act(first, second, third);
+    } catch (fault) {
+      endAlone(fault, () => failed(first));
+    }
+  };
+}
+
+/** The same for a promise that nobody awaits. */
+export function isolateLate(work: Promise<unknown>, failed: () => void = nothing): void {
+  work.catch((fault: unknown) => endAlone(fault, failed));
+}
+
 /** As `isolate`, for what was caught already. */
-export function endAlone(fault: unknown, failed: () => void): void {
+export function endAlone(fault: unknown, failed: () => void = nothing): void {
   try {
     failed();
   } catch {
@@ -34,3 +67,6 @@ export function endAlone(fault: unknown, failed: () => void): void {
     // Nobody is left who could hear of it.
   }
 }
+
+/** What has failed has nothing that would have to be ended. */
+function nothing(): void {}

@@ -2,6 +2,7 @@ import { type FSWatcher, readFileSync, watch } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { isolated, isolateLate } from './faults.ts';
 
 export interface WatchOptions {
   /** Between two readings of the file when no event comes. Default: 2000. */
@@ -48,7 +49,7 @@ export class FileWatch {
 
   /** Checks now (SIGHUP). */
   reload(): void {
-    void this.#check();
+    isolateLate(this.#check());
   }
 
   /** No change is reported after this. */
@@ -62,12 +63,15 @@ export class FileWatch {
     this.#mustCheckAgain = true;
     if (this.#isChecking) return;
     this.#isChecking = true;
-    while (this.#mustCheckAgain && !this.#isClosed) {
-      this.#mustCheckAgain = false;
-      await this.#watchDirectory();
-      await this.#compare();
+    try {
+      while (this.#mustCheckAgain && !this.#isClosed) {
+        this.#mustCheckAgain = false;
+        await this.#watchDirectory();
+        await this.#compare();
+      }
+    } finally {
+      this.#isChecking = false;
     }
-    this.#isChecking = false;
   }
 
   async #compare(): Promise<void> {
@@ -101,10 +105,11 @@ export class FileWatch {
       const watcher = watch(dirname(this.#path), { persistent: false }, (_event, name) => {
         if (name === null || name === basename(this.#path) || name.startsWith('..')) this.reload();
       });
-      watcher.on('error', () => {
-        watcher.close();
+      const broken = isolated(() => {
         this.#directory = undefined;
+        watcher.close();
       });
+      watcher.on('error', broken);
       return { watcher, inode };
     } catch {
       // No watch to be had (limits of the platform): the readings at intervals remain.

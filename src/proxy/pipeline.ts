@@ -3,6 +3,7 @@ import type { Requirement } from '../access/protected-list.ts';
 import type { CanonicalRequest } from '../http/canonical-request.ts';
 import { type Answer, isAnswer, isRejection, type Rejection } from '../http/rejection.ts';
 import type { Eventually } from '../lib/eventually.ts';
+import { isolate } from '../lib/faults.ts';
 import { beyondShare, type Place } from '../server/in-flight.ts';
 import type { UpstreamHooks } from '../upstream/hooks.ts';
 import type { Continue, Filter, FilterContext, Identity } from './filter.ts';
@@ -48,7 +49,7 @@ export function createPipeline<Exchange extends PipelineExchange>(
   return (exchange) => {
     try {
       const pending = handle(dependencies, exchange);
-      if (pending instanceof Promise) pending.catch((fault: unknown) => exchange.fail(fault));
+      if (pending instanceof Promise) pending.catch((fault: unknown) => isolate(() => exchange.fail(fault)));
     } catch (fault) {
       exchange.fail(fault);
     }

@@ -1,5 +1,6 @@
 import calculateSlot from 'cluster-key-slot';
 import { Cluster, type Redis as RedisClient } from 'ioredis';
+import { isolated, isolateLate } from '../lib/faults.ts';
 import type { Client } from './clients.ts';
 import { isMoved, isUnknownScript, lateSince, RedisUnavailable, wasNotRun } from './faults.ts';
 import type { RedisArgument, RedisScript } from './redis.ts';
@@ -101,12 +102,13 @@ class Lane {
 
   constructor(server: RedisClient) {
     this.#server = server;
-    server.on('ready', () => this.#sendRound());
-    server.on('close', () => {
+    const ready = isolated(() => this.#sendRound());
+    const closed = isolated(() => {
       this.#clock.forget();
       this.#round = undefined;
       this.#rejectAll(new RedisUnavailable('connection'));
     });
+    server.on('ready', ready).on('close', closed);
   }
 
   async send(claim: Claim): Promise<ClaimReply> {
@@ -139,23 +141,27 @@ class Lane {
       this.#sendRound();
     };
     if (!this.#isClockKnown()) {
-      this.#learn()
+      const learned = this.#learn()
         .catch((error: unknown) => this.#rejectAll(error))
         .then(next);
+      isolateLate(learned);
       return;
     }
     const batch = this.#queue.splice(0).filter(({ claim }) => hasTimeToWait(claim));
     const replies = batch.map(({ claim, isUnknown }) => this.#write(claim, isUnknown));
     // Rejections are looked at after that of WAIT.
     for (const reply of replies) reply.catch(() => {});
-    this.#confirm(batch)
+    const confirmed = this.#confirm(batch)
       .then(
-        (replicas) => batch.forEach((each, i) => void this.#settle(each, replies[i], replicas)),
+        (replicas) => {
+          for (const [i, each] of batch.entries()) isolateLate(this.#settle(each, replies[i], replicas));
+        },
         (error: unknown) => {
           for (const { answer } of batch) answer.reject(error);
         },
       )
       .then(next);
+    isolateLate(confirmed);
   }
 
   async #confirm(batch: readonly Queued[]): Promise<number> {

@@ -1,6 +1,7 @@
 import { connect as connectTcp } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { Cluster, Redis as RedisClient, type RedisOptions } from 'ioredis';
+import { isolate, isolated, isolateLate } from '../lib/faults.ts';
 import { isNotPrimary } from './faults.ts';
 import type { RedisAddress } from './redis-url.ts';
 
@@ -31,12 +32,15 @@ export function createClient(options: ClientOptions): Client {
   const client = buildClient(options);
   // ioredis 6.0.0 gives up for good when a Sentinel announces the next primary while a connection is being made: its
   // failover detector then breaks the attempt, which ends the client without asking the retry strategy.
-  client.on('end', () => {
-    if (closed.has(client)) return;
-    setTimeout(() => {
-      if (!closed.has(client)) client.connect().catch(() => {});
-    }, retryDelay(1));
+  const connectAgain = isolated(() => {
+    if (!closed.has(client)) client.connect().catch(() => {});
   });
+  client.on(
+    'end',
+    isolated(() => {
+      if (!closed.has(client)) setTimeout(connectAgain, retryDelay(1));
+    }),
+  );
   return client;
 }
 
@@ -179,11 +183,12 @@ export class Subscriptions {
   #open(): Client {
     // ioredis' own re-subscription tells nobody when it is done: ours confirms each channel on every new connection.
     const opened = createClient({ ...this.#options, autoResubscribe: false });
-    const subscribeAll = () => this.#subscribeAll();
+    const subscribeAll = isolated(() => this.#subscribeAll());
     opened.on('error', () => {});
-    opened.on('message', (channel: string, message: string) => {
-      for (const listener of this.#listeners.get(channel) ?? []) listener.onMessage(message);
-    });
+    const heard = (channel: string, message: string) => {
+      for (const listener of this.#listeners.get(channel) ?? []) isolate(() => listener.onMessage(message));
+    };
+    opened.on('message', heard);
     opened.on('ready', subscribeAll);
     if (opened instanceof Cluster) {
       // The Cluster's subscriber connection moves between nodes without a word.
@@ -198,10 +203,11 @@ export class Subscriptions {
   }
 
   #subscribeOne(channel: string): void {
-    this.#client?.subscribe(channel).then(
+    const subscribed = this.#client?.subscribe(channel).then(
       () => this.#confirm(channel),
       () => this.#retryLater(),
     );
+    if (subscribed !== undefined) isolateLate(subscribed);
   }
 
   #confirm(channel: string): void {
@@ -215,10 +221,11 @@ export class Subscriptions {
   #retryLater(): void {
     // Not connected: `ready` comes. Connected but refused: ask again.
     if (this.#client?.status !== 'ready' || this.#retry !== undefined) return;
-    this.#retry = setTimeout(() => {
+    const again = isolated(() => {
       this.#retry = undefined;
       this.#subscribeAll();
-    }, retryMs);
+    });
+    this.#retry = setTimeout(again, retryMs);
     this.#retry.unref();
   }
 }

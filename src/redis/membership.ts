@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { isolated, isolateLate } from '../lib/faults.ts';
 import { type RedisFaultWord, RedisUnavailable } from './faults.ts';
 import {
   type Agreement,
@@ -48,7 +49,10 @@ export class Membership {
     this.#text = JSON.stringify(options.member);
     this.#now = options.now ?? (() => performance.now());
     this.#longestColdStartMs = options.member.leaseMs;
-    this.#timer = setInterval(() => void this.announce().catch(() => {}), announceEveryMs).unref();
+    this.#timer = setInterval(
+      isolated(() => isolateLate(this.announce().catch(() => {}))),
+      announceEveryMs,
+    ).unref();
   }
 
   /** Rejects with the store's fault. One at a time. */

@@ -1,4 +1,5 @@
 import { Cluster } from 'ioredis';
+import { isolated, isolateLate } from '../lib/faults.ts';
 import { type Client, type ClientOptions, findConnectError } from './clients.ts';
 import {
   type Cause,
@@ -60,16 +61,18 @@ export class RedisWatch {
     this.#now = now;
     this.#health = new StoreHealth(now(), (line) => onLine?.('store', line));
     this.#replication = new StoreHealth(now(), (line) => onLine?.('replicas', line));
-    client.on('ready', () => {
+    const ready = isolated(() => {
       this.#whenReached.resolve();
       this.#policyChecked = this.#checkPolicy();
       this.#policyChecked.catch(() => {});
     });
-    client.on('error', (error) => this.#health.fail(causeOf(error), this.#now()));
+    const failed = isolated((error: unknown) => this.#health.fail(causeOf(error), this.#now()));
+    const closed = isolated(() => this.#health.fail({ word: 'connection', text: undefined }, this.#now()));
+    client.on('ready', ready).on('error', failed).on('close', closed);
     // Of a Cluster: why one of its nodes cannot be reached.
-    client.on('node error', (error) => this.#health.fail(causeOf(error), this.#now()));
-    client.on('close', () => this.#health.fail({ word: 'connection', text: undefined }, this.#now()));
-    this.#beats = setInterval(() => this.#onBeat(), beatMs).unref();
+    client.on('node error', failed);
+    const beat = isolated(() => this.#onBeat());
+    this.#beats = setInterval(beat, beatMs).unref();
   }
 
   state(): Health {
@@ -142,7 +145,7 @@ export class RedisWatch {
     this.#replication.tick(now);
     if (this.#beat % beatsAQuestion !== 0) return;
     this.#learnFacts().catch(() => {});
-    void this.#nameCause();
+    isolateLate(this.#nameCause());
     const { replicas = 0 } = this.#options;
     const connected = this.#facts?.connectedReplicas;
     if (replicas === 0 || connected === undefined || now - this.#lastConfirmedAt < beatMs * beatsAQuestion)

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { CanonicalRequest } from '../http/canonical-request.ts';
 import type { Answer, Rejection } from '../http/rejection.ts';
+import { isolateLate } from '../lib/faults.ts';
 import { mayHoldAfter, RedisUnavailable } from '../redis/faults.ts';
 import type { ForwardOutcome, ResponseEdits, UpstreamHooks } from '../upstream/hooks.ts';
 import type { RefreshTokenContext } from './context.ts';
@@ -77,7 +78,7 @@ export async function beginRefresh(
   } catch (fault) {
     if (!(fault instanceof RedisUnavailable)) throw fault;
     // The store may have granted a claim whose answer was lost; what cannot be released lapses.
-    void mayHoldAfter(fault).then(() => releaseAll(refresh, asked));
+    isolateLate(mayHoldAfter(fault).then(() => releaseAll(refresh, asked)));
     emit('store-unavailable');
     return refuseUnknown(endpoint.format);
   }

@@ -1,3 +1,4 @@
+import { endAlone, isolated, isolateLate } from '../lib/faults.ts';
 import { RedisUnavailable } from '../redis/faults.ts';
 
 /** A write that bears repetition. `isLate`: an earlier try got no answer. */
@@ -64,18 +65,30 @@ export class RetryQueue {
   async #drain(): Promise<void> {
     while (this.#waiting.size > 0) {
       const writes = [...this.#waiting.values().take(batch)];
-      const taken = await Promise.all(writes.map((write) => isTaken(write, true)));
+      const taken = await Promise.all(writes.map((write) => this.#isDone(write)));
       for (const [i, write] of writes.entries()) if (taken[i]) this.#waiting.delete(write);
       if (taken.includes(false)) return;
     }
   }
 
+  /** One that throws for another reason than the store's would throw every time: it is lost, and the others go on. */
+  async #isDone(write: RetriedWrite): Promise<boolean> {
+    try {
+      return await isTaken(write, true);
+    } catch (fault) {
+      endAlone(fault, this.#options.onLost);
+      return true;
+    }
+  }
+
   #schedule(): void {
     if (this.#isClosed || this.#waiting.size === 0) return;
-    this.#timer ??= setTimeout(() => {
+    const tryAgain = isolated(() => {
       this.#timer = undefined;
-      void this.flush()?.then(() => this.#schedule());
-    }, this.#options.retryMs ?? 250).unref();
+      const flushed = this.flush();
+      if (flushed !== undefined) isolateLate(flushed.then(() => this.#schedule()));
+    });
+    this.#timer ??= setTimeout(tryAgain, this.#options.retryMs ?? 250).unref();
   }
 }
 

@@ -4,6 +4,7 @@ import type { CanonicalRequest } from '../http/canonical-request.ts';
 import { fieldValue } from '../http/field-list.ts';
 import type { Sender } from '../http/rejection.ts';
 import type { Component } from '../lib/component.ts';
+import { isolateLate } from '../lib/faults.ts';
 import { RedisUnavailable } from '../redis/faults.ts';
 import type { Redis } from '../redis/redis.ts';
 import type { ExchangeRecord } from '../telemetry/exchange-record.ts';
@@ -115,8 +116,8 @@ export class Rollout implements Component {
 
   async start(): Promise<void> {
     await this.#rows.refresh();
-    this.#timer = setInterval(() => void this.flush(), this.#options.intervalMs).unref();
-    void this.flush();
+    this.#timer = setInterval(() => isolateLate(this.flush()), this.#options.intervalMs).unref();
+    isolateLate(this.flush());
   }
 
   /** A few look-ups where rows only observe; a few additions for what met a refusal; else nothing. */

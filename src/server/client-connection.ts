@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { IncomingMessage as NodeMessage } from '../http/node-http.ts';
 import type { RejectionName } from '../http/rejection.ts';
-import { endAlone } from '../lib/faults.ts';
+import { endAlone, isolated } from '../lib/faults.ts';
 import { boundWaiting, GatheredPieces, wholeBytes } from '../lib/gathered-pieces.ts';
 import type { ConnectionPlaces } from './connection-places.ts';
 
@@ -173,9 +173,9 @@ export class ClientConnection {
 
   /** The response did not say that it is the last one: what its client sends at once is still answered. */
   #endSoon(): void {
-    const end = () => {
+    const end = isolated(() => {
       if (this.isIdle) this.#socket.end(() => this.#socket.destroy());
-    };
+    });
     setTimeout(end, lingerMs).unref();
   }
 

@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { isolated } from '../lib/faults.ts';
 import { networkOf, Shares } from './in-flight.ts';
 
 interface ConnectionPlacesOptions {
@@ -79,7 +80,7 @@ export class ConnectionPlaces {
       this.#idle.delete(socket);
       if (share !== undefined) this.#peers.giveBack(share);
     };
-    socket.once('close', leave);
+    socket.once('close', isolated(leave));
     return true;
   }
 

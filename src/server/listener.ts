@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { TLSSocket } from 'node:tls';
 import { createServer } from '../http/node-http.ts';
 import type { RejectionName } from '../http/rejection.ts';
-import { endAlone } from '../lib/faults.ts';
+import { isolated } from '../lib/faults.ts';
 import {
   ClientConnection,
   type ClientConnectionOptions,
@@ -140,7 +140,10 @@ class HttpListener implements Listener {
     };
     // Node has ended those between two requests. It waits for ever for those that never sent one, or half of one.
     end((socket, connection) => !connection.isIdle || (socket as Socket).bytesRead === 0);
-    const halves = setTimeout(() => end(() => true), lateHeadMs);
+    const halves = setTimeout(
+      isolated(() => end(() => true)),
+      lateHeadMs,
+    );
     const deadline = setTimeout(() => {
       for (const socket of this.#sockets) socket.destroy();
     }, withinMs);
@@ -151,21 +154,21 @@ class HttpListener implements Listener {
 
   #hear(): void {
     const { server } = this;
-    const take = guarded(
+    const take = isolated(
       (incoming: IncomingMessage, response: ServerResponse) => this.#take(incoming, response),
-      ofRequest,
+      destroySocketOf,
     );
-    const refuseBytes = guarded(
+    const refuseBytes = isolated(
       (socket: Duplex, fault: NodeJS.ErrnoException) => this.#refuseBytes(socket, fault),
-      itself,
+      destroy,
     );
     server.on(
       'connection',
-      guarded((socket: Socket) => this.#accept(socket), itself),
+      isolated((socket: Socket) => this.#accept(socket), destroy),
     );
     server.on(
       'secureConnection',
-      guarded((socket: TLSSocket) => this.#secure(socket), itself),
+      isolated((socket: TLSSocket) => this.#secure(socket), destroy),
     );
     server.on('request', take);
     // Without these two node answers 100 and 417 by itself, before anybody was asked for a token.
@@ -174,7 +177,7 @@ class HttpListener implements Listener {
     server.on('clientError', (fault, socket) => refuseBytes(socket, fault));
     server.on(
       'connect',
-      guarded((incoming: IncomingMessage) => this.#refuseTunnel(incoming), ofRequest),
+      isolated((incoming: IncomingMessage) => this.#refuseTunnel(incoming), destroySocketOf),
     );
     const { handleUpgrade } = this.#options;
     if (handleUpgrade === undefined) return;
@@ -186,7 +189,7 @@ class HttpListener implements Listener {
       this.#options.places?.busy(socket);
       handleUpgrade(incoming, socket, head);
     };
-    server.on('upgrade', guarded(upgrade, ofRequest));
+    server.on('upgrade', isolated(upgrade, destroySocketOf));
   }
 
   #shouldUpgrade(incoming: IncomingMessage): boolean {
@@ -245,10 +248,11 @@ class HttpListener implements Listener {
     const connection = new ClientConnection(socket, this.#perConnection);
     if (this.#draining) connection.drain();
     this.#connections.set(socket, connection);
-    socket.once('close', () => {
+    const forget = isolated(() => {
       this.#connections.delete(socket);
       this.#options.places?.busy(socket);
     });
+    socket.once('close', forget);
     return connection;
   }
 }
@@ -260,30 +264,13 @@ function isHandshake({ method, headers, httpVersion }: IncomingMessage): boolean
   return method === 'GET' && httpVersion === '1.1' && isWebSocket && !hasBody;
 }
 
-/**
- * What an event of one connection throws ends that connection: all others share the process. No list of arguments and no
- * closure is made for an event that goes well.
- */
-function guarded<Subject, Second, Third>(
-  act: (subject: Subject, second: Second, third: Third) => void,
-  socketOf: (subject: NoInfer<Subject>) => Duplex,
-): (subject: Subject, second?: Second, third?: Third) => void {
-  return (subject, second, third) => {
-    try {
-      act(subject, second as Second, third as Third);
-    } catch (fault) {
-      const socket = socketOf(subject);
-      endAlone(fault, () => socket.destroy());
-    }
-  };
+/** What an event of one connection throws ends that connection: all others share the process. */
+function destroy(socket: Duplex): void {
+  socket.destroy();
 }
 
-function itself(socket: Duplex): Duplex {
-  return socket;
-}
-
-function ofRequest({ socket }: IncomingMessage): Duplex {
-  return socket;
+function destroySocketOf({ socket }: IncomingMessage): void {
+  socket.destroy();
 }
 
 function peerOf({ remoteAddress, remotePort }: Socket): string {

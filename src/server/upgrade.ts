@@ -3,6 +3,7 @@ import type { Duplex } from 'node:stream';
 import type { CanonicalRequest } from '../http/canonical-request.ts';
 import { type Answer, isRejection, type Rejection, reject } from '../http/rejection.ts';
 import { renderRejection } from '../http/write-response.ts';
+import { isolated } from '../lib/faults.ts';
 import type { WebSocketForwarder } from '../upstream/websocket.ts';
 import { endWithAnswer } from './client-error.ts';
 import { type ExchangeContext, RecordedExchange } from './exchange.ts';
@@ -21,7 +22,8 @@ export function createUpgradeHandler({ inFlight, handle }: UpgradeOptions, conte
   return (incoming: IncomingMessage, socket: Duplex, head: Buffer): void => {
     socket.on('error', () => socket.destroy());
     const place = inFlight.enter();
-    socket.once('close', () => place.leave());
+    const leave = isolated(() => place.leave());
+    socket.once('close', leave);
     if (socket.destroyed) place.leave();
     const handshake = new Handshake(incoming, socket, head, place, context);
     if (place.isBeyond) handshake.refuse(noPlace);

@@ -1,5 +1,6 @@
 import { constants, fstatSync, openSync, writeSync } from 'node:fs';
 import { Socket } from 'node:net';
+import { isolated } from '../lib/faults.ts';
 
 /** Bytes of lines that are kept while nobody takes them; further lines are dropped, and counted. */
 const keptBytes = 1024 * 1024;
@@ -101,12 +102,12 @@ export class LogOutput {
     setImmediate(this.#flush);
   }
 
-  readonly #flush = (): void => {
+  readonly #flush = isolated((): void => {
     this.#isScheduled = false;
     this.#endPiece();
     // While the way is blocked, the next attempt is the timer's.
     if (this.#fault === undefined) this.#writePieces();
-  };
+  });
 
   #endPiece(): void {
     if (this.#lines === '') return;
@@ -155,11 +156,11 @@ export class LogOutput {
     setTimeout(this.#tryAgain, pauseMs).unref();
   }
 
-  readonly #tryAgain = (): void => {
+  readonly #tryAgain = isolated((): void => {
     this.#willTryAgain = false;
     if (this.#pieces.length > 0) this.#writePieces();
     else if (this.#fault !== undefined) this.#tryAgainLater();
-  };
+  });
 
   #dropWaiting(): void {
     for (const { lines } of this.#pieces.splice(0)) this.#drop(lines);

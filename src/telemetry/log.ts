@@ -1,6 +1,7 @@
 import { isatty } from 'node:tty';
 import { type DestinationStream, type Logger, type LoggerOptions, pino } from 'pino';
 import { type Component, counter, healthOf } from '../lib/component.ts';
+import { isolated } from '../lib/faults.ts';
 import { LogOutput, type LogOutputStatus, writeToStdout } from './log-output.ts';
 
 export type Log = Logger;
@@ -73,7 +74,10 @@ function openStdout(worker: number | undefined): DestinationStream {
       return `${JSON.stringify({ ...line, msg: `${count} log lines were dropped: nobody took them` })}\n`;
     };
     const opened = new LogOutput({ write: writeToStdout(), droppedLine });
-    process.on('exit', () => opened.end());
+    process.on(
+      'exit',
+      isolated(() => opened.end()),
+    );
     output = opened;
   }
   return output as DestinationStream;

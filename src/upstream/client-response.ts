@@ -3,6 +3,7 @@ import { TLSSocket } from 'node:tls';
 import type { FieldList } from '../http/field-list.ts';
 import { endResponse, isBodyPending } from '../http/write-response.ts';
 import { EndOfTurn } from '../lib/end-of-turn.ts';
+import { endAlone, isolate } from '../lib/faults.ts';
 import { endToEndFields, reasonPhrase } from './response-fields.ts';
 import { isBodiless } from './response-framing.ts';
 
@@ -118,11 +119,11 @@ export class ClientResponse {
     this.#writeHead();
     if (first !== undefined) response.write(first);
     if (!isWaiting) {
-      response.write(chunk, release && ((broken) => broken || release()));
+      response.write(chunk, release && ((broken) => broken || isolate(release)));
       return true;
     }
     response.write(chunk, (broken) => {
-      if (!broken) release?.();
+      if (!broken && release !== undefined) isolate(release);
       this.#taken(broken);
     });
     this.#watchStall();
@@ -192,7 +193,12 @@ export class ClientResponse {
     }
     clearTimeout(this.#stallTimer);
     this.#stallTimer = undefined;
-    if (!broken) this.#events.onDrain();
+    if (broken) return;
+    try {
+      this.#events.onDrain();
+    } catch (fault) {
+      endAlone(fault, () => this.abandon());
+    }
   };
 
   /** Until `#taken`; of a response that was ended, until it has left. */
@@ -213,7 +219,7 @@ export class ClientResponse {
     clearTimeout(this.#stallTimer);
     if (this.isGone || this.#response.writableFinished) return;
     this.isGone = true;
-    this.#events.onGone();
+    isolate(() => this.#events.onGone());
   }
 }
 

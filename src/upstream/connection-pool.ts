@@ -1,4 +1,4 @@
-import { endAlone } from '../lib/faults.ts';
+import { endAlone, isolated } from '../lib/faults.ts';
 import type { ConnectionFault, PooledConnection } from './connection.ts';
 import type { EngineOptions } from './engine.ts';
 import { defaultIdleTimeoutMs, IdleTimeout } from './idle-timeout.ts';
@@ -46,7 +46,7 @@ export class ConnectionPool<C extends PooledConnection> {
     this.#now = now;
     this.#lifetimeMs = options.connectionLifetimeMs ?? Number.POSITIVE_INFINITY;
     this.#idleTimeout = new IdleTimeout(options.idleTimeoutMs ?? defaultIdleTimeoutMs);
-    this.#sweeper = setInterval(() => this.#timePassed(), sweepMs).unref();
+    this.#sweeper = setInterval(this.#timePassed, sweepMs).unref();
   }
 
   /** Connections that carry an exchange. */
@@ -110,14 +110,18 @@ export class ConnectionPool<C extends PooledConnection> {
   #act(): void {
     if (this.#isActing) return;
     this.#isActing = true;
-    for (let action = this.#state.nextAction(); action !== undefined; action = this.#state.nextAction()) {
-      try {
-        this.#carryOut(action);
-      } catch (fault) {
-        endAlone(fault, nothing);
+    try {
+      for (let action = this.#state.nextAction(); action !== undefined; action = this.#state.nextAction()) {
+        try {
+          this.#carryOut(action);
+        } catch (fault) {
+          // A waiter ends by itself what it has begun.
+          endAlone(fault);
+        }
       }
+    } finally {
+      this.#isActing = false;
     }
-    this.#isActing = false;
     this.#watchDeadline();
   }
 
@@ -172,15 +176,19 @@ export class ConnectionPool<C extends PooledConnection> {
     connection.retireAtMs = this.#now() + this.#lifetimeMs * (1 - Math.random() / 4);
     this.#rest(connection);
     // Errors of a socket in use are for its exchange.
-    socket.on('error', () => {
-      this.#endedByUpstream(connection);
-      socket.destroy();
-    });
-    socket.once('end', () => this.#endedByUpstream(connection));
-    socket.once('close', () => {
+    const ended = isolated(
+      () => this.#endedByUpstream(connection),
+      () => socket.destroy(),
+    );
+    const closed = isolated(() => {
       this.#state.closed(connection);
       this.#act();
     });
+    socket.on('error', () => {
+      ended();
+      socket.destroy();
+    });
+    socket.once('end', ended).once('close', closed);
   }
 
   /** From now on it may be idle. */
@@ -217,15 +225,15 @@ export class ConnectionPool<C extends PooledConnection> {
     this.#timePassed();
   };
 
-  #timePassed(): void {
+  readonly #timePassed = isolated((): void => {
     this.#state.timePassed(this.#now());
     this.#act();
-  }
+  });
 
-  readonly #turnEnded = (): void => {
+  readonly #turnEnded = isolated((): void => {
     this.#state.turnEnded();
     this.#act();
-  };
+  });
 }
 
 function faultOf(reason: RefusalReason<ConnectionFault>): ConnectionFault {
@@ -238,6 +246,3 @@ function faultOf(reason: RefusalReason<ConnectionFault>): ConnectionFault {
       return { kind: reason.kind, cause: undefined };
   }
 }
-
-/** A waiter ends by itself what it has begun. */
-function nothing(): void {}

@@ -1,5 +1,6 @@
 import { connect as connectTcp, type OnReadOpts, type Socket } from 'node:net';
 import { connect as connectTls, createSecureContext } from 'node:tls';
+import { endAlone, isolate } from '../lib/faults.ts';
 import type { EngineOptions } from './engine.ts';
 import { PoolMember } from './pool-state.ts';
 
@@ -39,48 +40,44 @@ export function openConnection<C extends PooledConnection>(
   opened: (connection: C) => void,
   failed: (fault: ConnectionFault) => void,
 ): () => void {
-  const { scheme, hostname, port } = options.upstream;
+  const { scheme } = options.upstream;
   let connection: C | undefined;
   let spokeFirst = false;
   const onread: OnReadOpts = {
     buffer: () => connection?.piece ?? first,
     callback(length) {
-      if (connection !== undefined) return connection.read(length);
-      spokeFirst = true;
-      return true;
+      spokeFirst = connection === undefined;
+      try {
+        return connection?.read(length) ?? true;
+      } catch (fault) {
+        endAlone(fault, () => socket.destroy());
+        return true;
+      }
     },
   };
-  const address = {
-    host: hostname,
-    port,
-    noDelay: true,
-    keepAlive: true,
-    keepAliveInitialDelay: 30_000,
-    // A socket that is held up reads no further ahead than a piece, where its pieces go through its own queue.
-    highWaterMark: first.length,
-    onread,
-  };
-  const socket =
-    scheme === 'https'
-      ? connectTls({ ...address, ALPNProtocols: ['http/1.1'], ...verification(options) })
-      : connectTcp(address);
+  const socket = connectTo(options, onread, first.length);
   const ready = scheme === 'https' ? 'secureConnect' : 'connect';
 
   const fail = (kind: ConnectionFault['kind'], cause: unknown) => {
     release();
     socket.on('error', ignore);
     socket.destroy();
-    failed({ kind, cause });
+    isolate(() => failed({ kind, cause }));
   };
   const onError = (cause: Error) => fail('unreachable', cause);
   const onClose = () => fail('unreachable', new Error('closed while connecting'));
   const timer = setTimeout(() => fail('connect-timeout', undefined), options.connectTimeoutMs);
   const onReady = () => {
     release();
-    connection = adopt(socket);
-    // What an upstream says before it was asked would be somebody's answer.
-    if (spokeFirst) socket.destroy();
-    opened(connection);
+    try {
+      connection = adopt(socket);
+      // What an upstream says before it was asked would be somebody's answer.
+      if (spokeFirst) socket.destroy();
+      opened(connection);
+    } catch (fault) {
+      endAlone(fault, () => socket.destroy());
+      if (connection === undefined) fail('unreachable', fault);
+    }
   };
   const release = () => {
     clearTimeout(timer);
@@ -88,6 +85,23 @@ export function openConnection<C extends PooledConnection>(
   };
   socket.once(ready, onReady).once('error', onError).once('close', onClose);
   return () => fail('unreachable', new Error('given up'));
+}
+
+function connectTo(options: EngineOptions, onread: OnReadOpts, pieceBytes: number): Socket {
+  const { scheme, hostname, port } = options.upstream;
+  const address = {
+    host: hostname,
+    port,
+    noDelay: true,
+    keepAlive: true,
+    keepAliveInitialDelay: 30_000,
+    // A socket that is held up reads no further ahead than a piece, where its pieces go through its own queue.
+    highWaterMark: pieceBytes,
+    onread,
+  };
+  return scheme === 'https'
+    ? connectTls({ ...address, ALPNProtocols: ['http/1.1'], ...verification(options) })
+    : connectTcp(address);
 }
 
 /**

@@ -1,3 +1,5 @@
+import { isolate } from '../lib/faults.ts';
+
 export interface DeadlineEvents {
   /** The upstream made no progress, or did not answer in time. */
   onTimeout(): void;
@@ -5,6 +7,8 @@ export interface DeadlineEvents {
   onLate(): void;
   /** A body was held back for long enough. */
   onCollectedTooLong(): void;
+  /** One of the others threw: the exchange is to end. */
+  onBroken(): void;
 }
 
 /** Milliseconds for which a body is held back for hooks without a deadline of their own. */
@@ -42,7 +46,7 @@ export class Deadlines {
 
   sending(withinMs: number): void {
     clearTimeout(this.#send);
-    this.#send = setTimeout(() => this.#events.onLate(), withinMs);
+    this.#send = setTimeout(() => this.#ring('onLate'), withinMs);
   }
 
   sent(): void {
@@ -52,7 +56,7 @@ export class Deadlines {
 
   collecting(): void {
     if (this.#answerWithinMs !== undefined) return;
-    this.#collect = setTimeout(() => this.#events.onCollectedTooLong(), collectTimeoutMs);
+    this.#collect = setTimeout(() => this.#ring('onCollectedTooLong'), collectTimeoutMs);
   }
 
   stop(): void {
@@ -62,6 +66,13 @@ export class Deadlines {
   }
 
   #startAnswer(ms: number): void {
-    this.#answer = setTimeout(() => this.#events.onTimeout(), ms);
+    this.#answer = setTimeout(() => this.#ring('onTimeout'), ms);
+  }
+
+  #ring(event: Exclude<keyof DeadlineEvents, 'onBroken'>): void {
+    isolate(
+      () => this.#events[event](),
+      () => this.#events.onBroken(),
+    );
   }
 }

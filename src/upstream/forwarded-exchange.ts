@@ -1,7 +1,7 @@
 import { requestTarget } from '../http/canonical-request.ts';
 import { editFields, type FieldList } from '../http/field-list.ts';
 import { isRejection, type Rejection } from '../http/rejection.ts';
-import { endAlone } from '../lib/faults.ts';
+import { endAlone, isolate } from '../lib/faults.ts';
 import { ClientResponse, type ClientResponseEvents } from './client-response.ts';
 import { type DeadlineEvents, Deadlines } from './deadlines.ts';
 import type {
@@ -161,13 +161,11 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents,
   }
 
   onCollectedTooLong(): void {
-    const { relay } = expected(this.#state, 'streaming');
-    // A clock has nobody above it: what is thrown here would end the process.
-    try {
-      relay.passThrough();
-    } catch (fault) {
-      endAlone(fault, () => this.#abort('internal'));
-    }
+    expected(this.#state, 'streaming').relay.passThrough();
+  }
+
+  onBroken(): void {
+    this.#abort('internal');
   }
 
   onDrain(): void {
@@ -237,13 +235,14 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents,
 
   /** The upstream's response is complete, and `onOutcome` has its say. */
   async #answer(settling: Settling, relay: ResponseRelay): Promise<void> {
-    const edits = await this.#askForEdits(relay.outcome());
-    if (this.#state !== settling) return;
     try {
+      const edits = await this.#askForEdits(relay.outcome());
+      if (this.#state !== settling) return;
       if ('failure' in edits) throw edits.failure;
       this.#finish(settling, relay, edits);
     } catch (cause) {
-      this.#refuseFault(cause);
+      if (this.#state === settling) isolate(() => this.#refuseFault(cause), this.#giveUp);
+      else endAlone(cause, this.#giveUp);
     }
   }
 
@@ -256,11 +255,23 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents,
     this.#report(settling, this.#client.isGone ? 'client-gone' : 'sent');
   }
 
-  /** There will be no (whole) response. */
+  /** There will be no (whole) response. Never rejects: nobody waits for it. */
   async #conclude(
     fault: ForwardFault,
-    { sent, answerBegun, cause }: Pick<UpstreamFault, 'sent' | 'answerBegun' | 'cause'>,
+    seen: Pick<UpstreamFault, 'sent' | 'answerBegun' | 'cause'>,
     rejection?: Rejection,
+  ): Promise<void> {
+    try {
+      await this.#endWithout(fault, seen, rejection);
+    } catch (thrown) {
+      endAlone(thrown, this.#giveUp);
+    }
+  }
+
+  async #endWithout(
+    fault: ForwardFault,
+    { sent, answerBegun, cause }: Pick<UpstreamFault, 'sent' | 'answerBegun' | 'cause'>,
+    rejection: Rejection | undefined,
   ): Promise<void> {
     const settling = this.#settle();
     let why = cause;
@@ -280,6 +291,25 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents,
       return { failure };
     }
   }
+
+  /** Even the end of the exchange threw: its client sees the connection end, and its caller hears of it, once. */
+  readonly #giveUp = (): void => {
+    const isConcluded = this.#state.name === 'done';
+    this.#state = done;
+    this.#deadlines.stop();
+    this.#client.abandon();
+    if (isConcluded) return;
+    const nothingKnown = { upstreamStatus: 0, queuedMs: 0, upstreamMs: 0, bytes: 0, retried: false };
+    const cause = undefined;
+    this.#caller.conclude({
+      end: 'cut',
+      rejection: undefined,
+      status: 0,
+      fault: 'internal',
+      cause,
+      ...nothingKnown,
+    });
+  };
 
   /** Something of ours threw once the upstream had answered. */
   #refuseFault(cause: unknown): void {

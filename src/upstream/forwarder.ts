@@ -1,4 +1,5 @@
 import { isRejection, type Rejection, reject } from '../http/rejection.ts';
+import { isolated } from '../lib/faults.ts';
 import type { UpstreamRequest } from './engine.ts';
 import type { ForwardCaller, ForwardInput } from './forward.ts';
 import { type ExchangeOptions, ForwardedExchange } from './forwarded-exchange.ts';
@@ -86,10 +87,10 @@ function enterStreaming(
     place.leave();
     return undefined;
   }
-  const leave = () => {
+  const leave = isolated(() => {
     incoming.off('end', leave);
     place.leave();
-  };
+  });
   incoming.on('end', leave);
   return leave;
 }

@@ -55,7 +55,7 @@ export abstract class PooledExchange<C extends PooledConnection = PooledConnecti
 
   /** The connection may break meanwhile: `send` looks at it, and whoever ends the exchange gives it back. */
   async #prepare(beforeSend: () => Promise<boolean>): Promise<void> {
-    const may = await beforeSend().catch(() => false);
+    const may = await isTrue(beforeSend);
     if (!may) this.fail('not-sent');
     if (!this.isOver) sendings.add(this);
   }
@@ -131,10 +131,14 @@ export abstract class PooledExchange<C extends PooledConnection = PooledConnecti
     if (this.isOver) return;
     this.isOver = true;
     const { connection, answerBegun } = this;
-    this.detach();
-    if (connection !== undefined) {
-      if (isReusable) this.#pool.release(connection);
-      else this.#pool.discard(connection);
+    try {
+      this.detach();
+      if (connection !== undefined) {
+        if (isReusable) this.#pool.release(connection);
+        else this.#pool.discard(connection);
+      }
+    } catch (thrown) {
+      endAlone(thrown, () => this.#discardConnection(connection));
     }
     try {
       this.handler.onEnd();
@@ -145,15 +149,19 @@ export abstract class PooledExchange<C extends PooledConnection = PooledConnecti
 
   #end(fault: UpstreamFault): void {
     this.isOver = true;
-    this.#pool.leave(this);
-    this.#drop();
+    try {
+      this.#pool.leave(this);
+      this.#drop();
+    } catch (thrown) {
+      endAlone(thrown, () => this.connection?.socket.destroy());
+    }
     this.#tell(fault);
   }
 
   #tell(fault: UpstreamFault): void {
     const tell = () => this.handler.onFault(fault);
     if (fault.kind === 'internal') endAlone(fault.cause, tell);
-    else isolate(tell, () => {});
+    else isolate(tell);
   }
 
   /** The client's stream is read once there is a connection, and what is not read waits in it; it is not ours to destroy. */
@@ -182,8 +190,12 @@ export abstract class PooledExchange<C extends PooledConnection = PooledConnecti
     try {
       this.detach();
     } finally {
-      if (connection !== undefined) this.#pool.discard(connection);
+      this.#discardConnection(connection);
     }
+  }
+
+  #discardConnection(connection: C | undefined): void {
+    if (connection !== undefined) this.#pool.discard(connection);
   }
 
   /** RFC 9110 section 9.2.2: only what is safe and has no body, and once. */
@@ -198,6 +210,15 @@ export abstract class PooledExchange<C extends PooledConnection = PooledConnecti
  */
 function needOf(request: UpstreamRequest): ConnectionNeed {
   return isSafeAndEmpty(request) ? 'any' : 'recent';
+}
+
+/** It may throw as well as reject. */
+async function isTrue(ask: () => Promise<boolean>): Promise<boolean> {
+  try {
+    return await ask();
+  } catch {
+    return false;
+  }
 }
 
 function isSafeAndEmpty({ method, body }: UpstreamRequest): boolean {

@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import { isolated } from '../lib/faults.ts';
 
 /** Where a body goes: a connection to the upstream, with the framing that its head said. */
 export interface BodySink {
@@ -36,17 +37,21 @@ export function pumpBody(
   const goOn = (broken?: Error | null) => {
     if (!isOver && !broken && stream.isPaused()) stream.resume();
   };
-  const move = (piece: Buffer) => {
+  const broken = () => {
+    stop();
+    events.onBroken(new Error('cannot be sent on'));
+  };
+  const move = isolated((piece: Buffer) => {
     left -= piece.length;
     if (left < 0) events.onBroken(new Error('longer than announced'));
     else if (piece.length > 0 && !sink.write(piece, goOn)) stream.pause();
-  };
-  const finish = () => {
+  }, broken);
+  const finish = isolated(() => {
     stop();
     if (length !== undefined && left > 0) return events.onBroken(new Error('shorter than announced'));
     sink.end();
     events.onWritten();
-  };
+  }, broken);
   const stop = () => {
     isOver = true;
     stream.off('data', move).off('end', finish).pause();

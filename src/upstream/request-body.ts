@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { CanonicalRequest } from '../http/canonical-request.ts';
 import { type Rejection, reject } from '../http/rejection.ts';
+import { isolated } from '../lib/faults.ts';
 
 interface BodyLimits {
   /** Bytes of one body; more is 413. */
@@ -59,8 +60,14 @@ export function readWholeBody(
       if (!Buffer.isBuffer(result)) incoming.pause();
       resolve(result);
     };
-    const onData = (chunk: Buffer) => collected.add(chunk);
-    const onEnd = () => settle(collected.octets());
+    const onData = isolated(
+      (chunk: Buffer) => collected.add(chunk),
+      () => incoming.destroy(),
+    );
+    const onEnd = isolated(
+      () => settle(collected.octets()),
+      () => incoming.destroy(),
+    );
     const onCut = () => settle(reject('bad-request', { reason: 'body-cut' }));
     const stop = watchBody(incoming, limits, settle);
     incoming.on('data', onData).on('end', onEnd).on('error', onCut).on('close', onCut).resume();
@@ -129,22 +136,24 @@ export function watchBody(
     clearInterval(timer);
     incoming.off('data', count).off('end', stop).off('close', stop);
   };
+  const cut = () => void incoming.destroy();
   const refuse = (rejection: Rejection) => {
     stop();
     refused(rejection);
   };
-  const count = (chunk: Buffer) => {
+  const count = isolated((chunk: Buffer) => {
     bytes += chunk.length;
     leftMs = Math.min(timeoutMs, leftMs + (chunk.length / bytesPerSecond) * 1_000);
     onProgress?.();
     if (bytes > limitBytes) refuse(reject('payload-too-large'));
-  };
-  const timer = setInterval(() => {
+  }, cut);
+  const tick = isolated(() => {
     // A paused reader is the upstream's slowness, not the client's.
     if (incoming.isPaused()) return;
     leftMs -= tickMs;
     if (leftMs <= 0) refuse(reject('request-timeout', { reason: 'slow-body' }));
-  }, tickMs);
+  }, cut);
+  const timer = setInterval(tick, tickMs);
   incoming.on('data', count).once('end', stop).once('close', stop);
   return stop;
 }

@@ -5,6 +5,7 @@ import { createProxyServer } from 'http-proxy-3';
 import { type CanonicalRequest, requestTarget } from '../http/canonical-request.ts';
 import { editFields, fieldValue } from '../http/field-list.ts';
 import { type Rejection, reject } from '../http/rejection.ts';
+import { isolated } from '../lib/faults.ts';
 import { gatherPiecesOf } from '../lib/gathered-pieces.ts';
 import { verification } from './connection.ts';
 import type { EngineOptions } from './engine.ts';
@@ -58,7 +59,13 @@ export function createWebSocketForwarder(options: WebSocketOptions): WebSocketFo
   const sockets = new Set<Duplex>();
   // A client's broken socket: its `close` tells all there is to know.
   proxy.on('error', () => {});
-  proxy.on('proxyReqWs', (upstream, request) => handshakes.get(request)?.onRequest(upstream));
+  proxy.on(
+    'proxyReqWs',
+    isolated(
+      (upstream: ClientRequest, request: IncomingMessage) => handshakes.get(request)?.onRequest(upstream),
+      (upstream) => upstream.destroy(new Error('not sent')),
+    ),
+  );
 
   return {
     forward: (request, socket, head, refuse) =>
@@ -76,10 +83,11 @@ export function createWebSocketForwarder(options: WebSocketOptions): WebSocketFo
         const handshake = new Handshake(request, socket as Socket, options, refuse, resolve);
         handshakes.set(shape, handshake);
         // One for all there is to do then: Node takes more than ten listeners of an event for a leak.
-        socket.once('close', () => {
+        const closed = isolated(() => {
           sockets.delete(socket);
           handshake.onClientGone();
         });
+        socket.once('close', closed);
         try {
           proxy.ws(
             shape as unknown as IncomingMessage,
@@ -141,13 +149,35 @@ class Handshake {
   /** Node's request, before its head is written and before http-proxy-3 listens to it. */
   onRequest(upstream: ClientRequest): void {
     upstream.path = targetOf(this.#request, this.#options);
+    // Ours and those of http-proxy-3: what one of them throws is a fault of this handshake alone.
+    const { on } = upstream;
+    // biome-ignore lint/suspicious/noExplicitAny: as node has it
+    upstream.on = (event: string, listener: (...given: any[]) => void) =>
+      on.call(upstream, event, isolated(listener, this.#onThrown));
     this.#timer = setTimeout(() => this.#onTimeout(upstream), this.#options.handshakeTimeoutMs);
     this.#upstream = upstream;
-    upstream.once('upgrade', (response, upstreamSocket) =>
-      this.#onUpgrade(response, upstreamSocket as Socket),
+    upstream.once(
+      'upgrade',
+      isolated((response: IncomingMessage, upstreamSocket: Duplex) => {
+        this.#upstreamSocket = upstreamSocket as Socket;
+        this.#onUpgrade(response, upstreamSocket as Socket);
+      }, this.#onThrown),
     );
-    upstream.once('response', (response) => this.#onDeclined(response));
+    upstream.once(
+      'response',
+      isolated((response: IncomingMessage) => this.#onDeclined(response), this.#onThrown),
+    );
   }
+
+  /** In the middle of the handshake, or behind it: nothing that the client could read is certain any more. */
+  readonly #onThrown = (): void => {
+    clearTimeout(this.#timer);
+    this.#socket.destroy();
+    this.#upstreamSocket?.destroy();
+    this.#upstream?.destroy();
+    const rejection = reject('internal-error', { reason: 'websocket' });
+    this.#end({ status: 0, rejection, cause: undefined });
+  };
 
   onClientGone(): void {
     clearTimeout(this.#timer);
@@ -187,7 +217,6 @@ class Handshake {
       upstreamSocket.destroy();
       return;
     }
-    this.#upstreamSocket = upstreamSocket;
     upstreamSocket.on('error', () => this.#socket.destroy());
     this.#setFields(response, 101, { connection: 'Upgrade', upgrade: 'websocket' });
     watchPair(this.#socket, upstreamSocket, this.#options.stallTimeoutMs ?? defaultStallTimeoutMs);

@@ -1,4 +1,5 @@
 import { withinTime } from '../lib/eventually.ts';
+import { isolateLate } from '../lib/faults.ts';
 import type { Mapping } from './envelope.ts';
 import {
   type CachedMapping,
@@ -124,7 +125,7 @@ export class MappingCache {
     if (copy === undefined) return undefined;
     if (!follower.history.accepts(copy.stamp, lookup.url)) {
       // Whoever wrote it has seen more of the log than this process.
-      if (copy.stamp.seq > follower.history.position.seq) void follower.catchUp();
+      if (copy.stamp.seq > follower.history.position.seq) isolateLate(follower.catchUp());
       return undefined;
     }
     const nowMs = now();
@@ -287,9 +288,10 @@ class SingleFlight<T> {
     const stamp = this.#history.position;
     const flight: InFlight<T> = { stamp, outcome: ask(stamp) };
     this.#underWay.set(key, flight);
-    void flight.outcome.finally(() => {
+    const forgotten = flight.outcome.finally(() => {
       if (this.#underWay.get(key) === flight) this.#underWay.delete(key);
     });
+    isolateLate(forgotten);
     return flight;
   }
 }

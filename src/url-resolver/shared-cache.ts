@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { withinTime } from '../lib/eventually.ts';
+import { isolateLate } from '../lib/faults.ts';
 import type { Redis } from '../redis/redis.ts';
 import { type Mapping, toMapping } from './envelope.ts';
 import type { Lifetimes } from './local-cache.ts';
@@ -65,10 +66,11 @@ export class SharedCache {
       copy.mapping === null
         ? lifetimes.notFoundTtlMs
         : lifetimes.ttlMs + Math.max(lifetimes.staleIfErrorMs, lifetimes.staleWhileRevalidateMs);
-    store.write(slotOf(key, slots), writeSharedCopy(key, copy), ttlMs).then(
+    const written = store.write(slotOf(key, slots), writeSharedCopy(key, copy), ttlMs).then(
       () => this.#settle(false),
       (cause) => this.#settle(true, cause),
     );
+    isolateLate(written);
   }
 
   async #read(slots: readonly string[]): Promise<readonly (string | null)[]> {

@@ -32,6 +32,7 @@ it('a body is held back for a second at most, where the hooks have no deadline',
     onTimeout: note('timeout'),
     onLate: note('late'),
     onCollectedTooLong: note('long enough'),
+    onBroken: note('broken'),
   };
   const deadlines = new Deadlines(heard, undefined, 60_000);
   deadlines.dispatched();

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { Readable } from 'node:stream';
 import { afterEach, describe, expect, it } from 'vitest';
 import { hearFaults } from '../../src/lib/faults.ts';
 import type { UpstreamEngine, UpstreamFault, UpstreamHandler } from '../../src/upstream/engine.ts';
@@ -91,6 +92,31 @@ describe.each(engines)('one exchange that throws ends alone ($name)', ({ createE
     exchange.abort();
     expect(await Promise.all(others)).toEqual(Array(20).fill('200 whole'));
     expect(faults).toMatchObject([{ message: 'a bug' }]);
+  });
+
+  it('in what takes its hands off the connection', async () => {
+    const { engine, faults } = await start();
+    const stream = new Readable({ read() {} });
+    // The first byte leaves, and whoever stops the body throws.
+    stream.pause = () => {
+      throw new Error('a bug');
+    };
+    const ended = new Promise<string>((resolve) =>
+      engine.dispatch(
+        { method: 'POST', target: '/', fields: ['Host', 's'], body: { stream, length: undefined } },
+        {
+          onHead() {},
+          onData: () => true,
+          onEnd: () => resolve('whole'),
+          onFault: ({ kind }) => resolve(kind),
+        },
+      ),
+    );
+    stream.push('x');
+    expect(await ended).toBe('whole');
+    expect(faults[0]).toMatchObject({ message: 'a bug' });
+    expect(await ask(engine)).toBe('200 whole');
+    expect([engine.inFlight, engine.queued]).toEqual([0, 0]);
   });
 
   it('in what reads the answer', async () => {

@@ -6,6 +6,7 @@ import type { CanonicalRequest } from '../../src/http/canonical-request.ts';
 import { buildRejections } from '../../src/http/rejection.ts';
 import { RejectionBodies } from '../../src/http/rejection-bodies.ts';
 import { renderRejection } from '../../src/http/write-response.ts';
+import { hearFaults } from '../../src/lib/faults.ts';
 import { endWithAnswer } from '../../src/server/client-error.ts';
 import {
   createWebSocketForwarder,
@@ -40,6 +41,8 @@ interface StageOptions {
   readonly limit?: number;
   readonly upstreamPort?: number;
   readonly handshakeTimeoutMs?: number;
+  /** To listen to this event of the client's socket throws. */
+  readonly breaksOn?: string;
 }
 
 async function start(script: Script, more: StageOptions = {}): Promise<Stage> {
@@ -65,6 +68,7 @@ async function start(script: Script, more: StageOptions = {}): Promise<Stage> {
       '1',
     ];
     const request = { method: 'GET', path: '/ws', query: '?', fields } as unknown as CanonicalRequest;
+    if (more.breaksOn !== undefined) breakListening(socket, more.breaksOn);
     results.push(
       await forwarder.forward(request, socket, head, (rejection) =>
         endWithAnswer(socket, renderRejection(rejection, rejections)),
@@ -79,6 +83,16 @@ async function start(script: Script, more: StageOptions = {}): Promise<Stage> {
     server.closeAllConnections();
   });
   return { port: (server.address() as AddressInfo).port, upstream, forwarder, results };
+}
+
+function breakListening(socket: Socket, broken: string): void {
+  const { addListener } = socket;
+  const on = (event: string, listener: () => void) => {
+    if (event === broken) throw new Error('a bug');
+    return addListener.call(socket, event, listener);
+  };
+  // Node puts back its own behind the upgrade.
+  Object.defineProperty(socket, 'on', { get: () => on, set() {} });
 }
 
 const accepted =
@@ -207,4 +221,20 @@ it('a client that leaves during the handshake leaves nothing behind, once the ha
   client.close();
   await upstream.connections[0]?.closed;
   while (forwarder.open > 0) await new Promise((resolve) => setTimeout(resolve, 2));
+});
+
+it.each([
+  ['joins both sides', accepted, 'pause'],
+  ['declines', answer('no', '', '403 Forbidden'), 'drain'],
+])('what throws while the upstream %s ends this handshake alone', async (_how, bytes, breaksOn) => {
+  const faults: unknown[] = [];
+  hearFaults((fault) => faults.push(fault));
+  ends.push(() => hearFaults(() => {}));
+  const { port, forwarder, results } = await start(() => bytes, { breaksOn });
+  const client = await openRawConnection(port);
+  await client.write(handshake);
+  await client.readAll();
+  await expect.poll(() => results[0]?.rejection?.rejection).toBe('internal-error');
+  expect(faults).toMatchObject([{ message: 'a bug' }]);
+  await expect.poll(() => forwarder.open).toBe(0);
 });

@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import { isolated } from '../../lib/faults.ts';
 import { PooledConnection } from '../connection.ts';
 import { ResponseHeadCheck } from '../response-framing.ts';
 
@@ -28,7 +29,13 @@ export class HttpProxy3Connection extends PooledConnection {
     super(socket, piece);
     this.#heads = new ResponseHeadCheck(responseHeadBytes);
     // Before node's client listens: what it would forgive is seen here first.
-    socket.on('data', (piece: Buffer) => this.#check(piece));
+    socket.on(
+      'data',
+      isolated(
+        (piece: Buffer) => this.#check(piece),
+        () => socket.destroy(),
+      ),
+    );
   }
 
   begin(user: ConnectionUser): void {

@@ -3,6 +3,7 @@ import { createRequire } from 'node:module';
 import type { Socket } from 'node:net';
 import type { Stream } from 'node:stream';
 import { createProxyServer } from 'http-proxy-3';
+import { isolated } from '../../lib/faults.ts';
 import { openConnection } from '../connection.ts';
 import { ConnectionPool } from '../connection-pool.ts';
 import type { EngineOptions, UpstreamEngine } from '../engine.ts';
@@ -34,7 +35,13 @@ export function createHttpProxy3Engine(options: EngineOptions): UpstreamEngine {
     selfHandleResponse: true,
     secure: true,
   });
-  proxy.on('proxyRes', (response, request) => exchangeOf(request).onResponse(response));
+  proxy.on(
+    'proxyRes',
+    isolated(
+      (response: IncomingMessage, request: IncomingMessage) => exchangeOf(request).onResponse(response),
+      (response) => response.destroy(),
+    ),
+  );
   const onError = (error: Error, request: IncomingMessage) => exchangeOf(request).onError(error);
   const send: SendThroughProxy = (exchange) =>
     proxy.web(

@@ -74,7 +74,7 @@ export class HttpProxy3Exchange extends PooledExchange<HttpProxy3Connection> imp
       'socket',
       mine(() => this.#onSocket(clientRequest)),
     );
-    clientRequest.on('information', (information) => mine(() => this.#onInformation(information))());
+    clientRequest.on('information', (information) => this.#guard(() => this.#onInformation(information)));
     clientRequest.on('upgrade', (response, socket) => {
       socket.destroy();
       this.fail('malformed', new Error(`unasked ${response.statusCode}`));

@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
 import { EndOfTurn } from '../../lib/end-of-turn.ts';
+import { isolated } from '../../lib/faults.ts';
 import { PooledConnection } from '../connection.ts';
 import type { EngineOptions } from '../engine.ts';
 import { longestPiece } from './llhttp.ts';
@@ -41,12 +42,13 @@ export class LlhttpConnection extends PooledConnection {
     socket.on('error', (cause) => {
       this.#broken = cause;
     });
-    socket.on('end', () => this.#tellClosed(this.#response));
-    socket.on('close', () => {
+    const ended = isolated(() => this.#tellClosed(this.#response));
+    const closed = isolated(() => {
       this.#tellClosed(undefined);
       this.#response.free();
       giveBackPiece(this.piece);
     });
+    socket.on('end', ended).on('close', closed);
   }
 
   /** The next response is for `reader`. */

@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads';
+import { isolated } from '../../lib/faults.ts';
 import type { Problem } from '../../lib/problem.ts';
 import { FileWatch, readStamp, type WatchOptions } from '../../lib/watched-file.ts';
 import { contractEntityTypes, type Mapping } from '../envelope.ts';
@@ -120,7 +121,7 @@ export function loadMappingFile({
 }: Omit<MappingFileOptions, 'onEvent'>): Promise<LoadedFile> {
   return new Promise((resolve, reject) => {
     const worker = new Worker(workerFile, { workerData: { path, settleMs, entityTypes }, execArgv: [] });
-    worker.once('message', (reading: FileReading) => {
+    const read = isolated((reading: FileReading) => {
       if (reading.kind === 'table') resolve({ kind: 'table', table: new MappingTable(reading.data) });
       else
         resolve({
@@ -128,6 +129,7 @@ export function loadMappingFile({
           problems: reading.problems.map((problem) => ({ file: path, ...problem })),
         });
     });
+    worker.once('message', read);
     worker.once('error', reject);
     worker.once('exit', (code) => reject(new Error(`reading ${path} ended with ${code}`)));
   });
