@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { request, useAttackStage } from '../harness/attack-stage.ts';
 import { exchangeRaw } from '../harness/raw-client.ts';
 
-const stage = useAttackStage();
+const stage = useAttackStage({ config: {} });
 
 /** O6: what operators see is on a port of its own; nothing that is asked of the public one leads there. */
 describe('O6: the admin port', () => {

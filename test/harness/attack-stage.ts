@@ -1,4 +1,6 @@
-import { afterAll, afterEach, beforeAll, expect } from 'vitest';
+import { readdirSync, readlinkSync } from 'node:fs';
+import path from 'node:path';
+import { afterAll, afterEach, test as base, beforeAll, expect, vi } from 'vitest';
 import { exchangeRaw, openRawConnection, type RawConnection, type RawResponse } from './raw-client.ts';
 import { answer, type RecordingUpstream, type Script, startRecordingUpstream } from './recording-upstream.ts';
 import { type Shopward, type ShopwardOptions, startShopward } from './shopward.ts';
@@ -41,8 +43,13 @@ export const bareChallenge = `Bearer realm="Access to shop API", ${metadata}`;
 export const invalidTokenChallenge = `Bearer realm="Access to shop API", error="invalid_token", ${metadata}`;
 
 /** A request without anything suspicious. */
-export function request(line: string, fields: readonly string[] = [], body = ''): string {
-  return [`${line} HTTP/1.1`, 'Host: shop.example', ...fields, '', body].join('\r\n');
+export function request(
+  line: string,
+  fields: readonly string[] = [],
+  body = '',
+  host = 'shop.example',
+): string {
+  return [`${line} HTTP/1.1`, `Host: ${host}`, ...fields, '', body].join('\r\n');
 }
 
 /** Of every JSON Web Token the first letters. */
@@ -51,23 +58,114 @@ const marker = 'GET /is-still-alive';
 /** Path of requests that may have begun to arrive at the upstream when their body turns out to be malformed. */
 export const streamed = '/streamed';
 
+/** A proxy, its upstream, and what is counted of it where nobody asks it anything. */
+export interface Pair {
+  readonly shopward: Shopward;
+  readonly upstream: RecordingUpstream;
+  /** Of the file that runs. */
+  script: Script;
+  readonly socketsAtRest: number;
+}
+
+export async function startPair(options: Omit<ShopwardOptions, 'upstream'> = {}): Promise<Pair> {
+  const upstream = await startRecordingUpstream((received) => pair.script(received));
+  const shopward = await startShopward({ ...options, upstream: `http://127.0.0.1:${upstream.port}` });
+  const pair: Pair = { shopward, upstream, script: () => undefined, socketsAtRest: countSockets(shopward) };
+  return pair;
+}
+
+async function stopPair({ shopward, upstream }: Pair): Promise<void> {
+  await upstream.close();
+  await shopward.stop();
+}
+
 /**
- * Starts the stage for the tests of a file. After each test the same process must answer, and the upstream must have
- * got nothing behind the test's back; at the end the process must drain cleanly, and none of the secrets be printed.
+ * Files that configure nothing share one pair in a worker: to start it costs more than their tests. What fails when the
+ * worker ends is not told by Vitest: so whatever has to hold is looked at when a file ends (`expectRest`).
+ */
+const test = base.extend<{ sharedPair: Pair }>({
+  sharedPair: [
+    // biome-ignore lint/correctness/noEmptyPattern: Vitest reads from the pattern what a fixture needs.
+    async ({}, use) => {
+      const pair = await startPair();
+      await use(pair);
+      await stopPair(pair);
+    },
+    { scope: 'worker' },
+  ],
+});
+
+/**
+ * When clients and shop have gone, nothing is left of them: no exchange, no place, no one who waits, no socket. It is
+ * what a drain waits for, and the next file begins with nothing of this one.
+ */
+export async function expectRest(
+  { shopward, upstream, socketsAtRest }: Pair,
+  patienceMs = 30_000,
+): Promise<void> {
+  const connections = upstream.connections.splice(0);
+  for (const { socket } of connections) socket.destroy();
+  await Promise.all(connections.map(({ closed }) => closed));
+  const look = async () => {
+    const { body } = await exchangeRaw(shopward.adminPort, request('GET /metrics', [], '', 'localhost'));
+    const left = gaugesOfRest.map((name) => {
+      const value = new RegExp(`^${name} (\\S+)$`, 'm').exec(body.toString())?.[1];
+      return value === '0' ? [] : [`${name} ${value}`];
+    });
+    const sockets = countSockets(shopward) - socketsAtRest;
+    const all = [...left.flat(), ...(sockets === 0 ? [] : [`sockets ${sockets}`])];
+    if (all.length > 0) throw new Error(`left of the file: ${all.join(', ')}`);
+  };
+  await vi.waitFor(look, { timeout: patienceMs, interval: 20 });
+  upstream.requestLines.length = 0;
+}
+
+const gaugesOfRest = [
+  'http_server_active_requests',
+  'shopward_connections',
+  'shopward_upstream_active_requests',
+  'shopward_upstream_queue',
+];
+
+function countSockets({ pid }: Shopward): number {
+  const folder = `/proc/${pid}/fd`;
+  return readdirSync(folder).filter((name) => isSocket(path.join(folder, name))).length;
+}
+
+/** One that is closed meanwhile is none. */
+function isSocket(file: string): boolean {
+  try {
+    return readlinkSync(file).startsWith('socket:');
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * The stage for the tests of a file. After each test the same process must answer, and the upstream must have got
+ * nothing behind the test's back. At the end nothing may be left of the file's requests, and none of the secrets be
+ * printed; a process of the file's own, which it has where it configures anything, must drain cleanly.
  */
 export function useAttackStage({ script, secrets = [], ...options }: AttackStageOptions = {}): AttackStage {
+  let pair: Pair;
   let shopward: Shopward;
   let upstream: RecordingUpstream;
   const heads: string[] = [];
+  const opened: RawConnection[] = [];
+  const isShared = Object.keys(options).length === 0;
 
-  beforeAll(async () => {
-    upstream = await startRecordingUpstream((received) => {
+  const begin = async (its: Pair) => {
+    pair = its;
+    upstream = its.upstream;
+    its.script = (received) => {
       heads.push(received.head);
       if (received.head.startsWith(marker)) return answer();
       return script?.(received) ?? answer(received.head.startsWith('HEAD ') ? '' : 'ok');
-    });
-    shopward = await startShopward({ ...options, upstream: `http://127.0.0.1:${upstream.port}` });
-  });
+    };
+    shopward = isShared ? await sinceNow(its.shopward) : its.shopward;
+  };
+  if (isShared) test.beforeAll(({ sharedPair }) => begin(sharedPair));
+  else beforeAll(async () => begin(await startPair(options)));
   afterEach(async () => {
     expect(shopward.exitCode, shopward.output()).toBe(null);
     const { length } = upstream.requestLines;
@@ -76,9 +174,10 @@ export function useAttackStage({ script, secrets = [], ...options }: AttackStage
     expect(late).toEqual([`${marker} HTTP/1.1`]);
   });
   afterAll(async () => {
-    await upstream?.close();
-    if (shopward === undefined) return;
-    await shopward.stop();
+    if (pair === undefined) return;
+    for (const connection of opened) connection.close();
+    if (isShared) await expectRest(pair);
+    else await stopPair(pair);
     for (const secret of [tokenStart, ...secrets]) expect(shopward.output()).not.toContain(secret);
     expect(shopward.log().filter(({ event }) => event === 'crash' || event === 'fault')).toEqual([]);
   });
@@ -95,6 +194,7 @@ export function useAttackStage({ script, secrets = [], ...options }: AttackStage
     },
     send: async (bytes) => {
       const connection = await openRawConnection(shopward.port);
+      if (isShared) opened.push(connection);
       await connection.write(bytes);
       return connection;
     },
@@ -124,6 +224,23 @@ export function useAttackStage({ script, secrets = [], ...options }: AttackStage
     },
   };
   return stage;
+}
+
+/** The process, with a log that begins here: everything that was asked before has been logged before. */
+async function sinceNow(shopward: Shopward): Promise<Shopward> {
+  const { length } = shopward.log();
+  const beginning = '/a-file-begins';
+  expect((await exchangeRaw(shopward.port, request(`GET ${beginning}`))).status).toBe(200);
+  const line = await shopward.waitForLog(({ path: asked }) => asked === beginning, length);
+  const skipped = shopward.log().findLastIndex(({ requestId }) => requestId === line.requestId) + 1;
+  return {
+    ...shopward,
+    get exitCode() {
+      return shopward.exitCode;
+    },
+    log: () => shopward.log(skipped),
+    waitForLog: (isWanted) => shopward.waitForLog(isWanted, skipped),
+  };
 }
 
 /** The one error body (design, section 11). */

@@ -39,10 +39,10 @@ export interface Shopward {
   /** Null while it runs. */
   readonly exitCode: number | null;
   readonly exited: Promise<number | null>;
-  /** Whole lines of stdout so far. */
-  log(): readonly LogLine[];
-  /** The first line, past or to come, that `isWanted`. */
-  waitForLog(isWanted: (line: LogLine) => boolean): Promise<LogLine>;
+  /** Whole lines of stdout so far, without the first `skipped`. */
+  log(skipped?: number): readonly LogLine[];
+  /** The first line, past or to come, that `isWanted`; the first `skipped` do not count. */
+  waitForLog(isWanted: (line: LogLine) => boolean, skipped?: number): Promise<LogLine>;
   /** Everything that was printed, on either stream. */
   output(): string;
   /** A good access token; `claims` replace its own or, as `undefined`, remove them. */
@@ -112,7 +112,10 @@ export async function startShopward(options: ShopwardOptions): Promise<Shopward>
       await Promise.race([streams.more(), ended, rejected(deadline, `no ${what}:\n${streams.output()}`)]);
     }
   };
-  const log = () => streams.lines().map((line) => JSON.parse(line) as LogLine);
+  const log = (skipped = 0) => {
+    const lines = streams.lines().slice(skipped);
+    return lines.map((line) => JSON.parse(line) as LogLine);
+  };
 
   let urls: readonly [string, string] = ['', ''];
   if (options.awaitListening ?? true) {
@@ -139,7 +142,7 @@ export async function startShopward(options: ShopwardOptions): Promise<Shopward>
     },
     exited,
     log,
-    waitForLog: (isWanted) => waitFor('that log line', () => log().find(isWanted)),
+    waitForLog: (isWanted, skipped) => waitFor('that log line', () => log(skipped).find(isWanted)),
     output: streams.output,
     issueToken: (claims = {}, header = {}) => issueToken(signer, claims, header),
     signer,
