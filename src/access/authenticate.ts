@@ -1,8 +1,10 @@
 import type { CanonicalRequest } from '../http/canonical-request.ts';
 import { isRejection, type Rejection, reject } from '../http/rejection.ts';
-import { readBearerCredentials } from './bearer-credentials.ts';
+import { type BearerCredentials, readBearerCredentials } from './bearer-credentials.ts';
 import { createWithIdentity, type IdentityForwarding } from './identity-fields.ts';
+import type { Requirement } from './protected-list.ts';
 import type { Identity } from './token-claims.ts';
+import { readPresentedToken } from './token-places.ts';
 import type { TokenVerifier } from './token-verifier.ts';
 
 /** What of the request a challenge depends on. */
@@ -14,7 +16,9 @@ interface AuthenticatorOptions {
   readonly realm?: string;
   /** Where the RFC 9728 metadata are, named in challenges; unset: not named. */
   readonly resourceMetadataUrl?: (request: ChallengedRequest) => string;
-  /** What the shop is told. Default: the token alone. */
+  /** Origins whose pages may make changes with a token in a cookie, beside those of the request's own host. */
+  readonly cookieOrigins?: readonly string[];
+  /** What the shop learns. Default: the token alone. */
   readonly forwarding?: IdentityForwarding;
 }
 
@@ -26,16 +30,17 @@ export interface Authenticated {
 
 /**
  * Credentials, then the token, then the scopes (all of which are required). A value at once where nothing has to be
- * verified anew. Rejections: `access-token-missing`, `access-token-invalid`, `insufficient-scope` (with a challenge),
+ * verified anew. Rejections: `access-token-missing`, `access-token-invalid`,
+ * `access-token-repeated`, `insufficient-scope` (with a challenge), `cross-site-request`,
  * `keys-unavailable`, `overloaded`.
  */
 export type Authenticate = (
   request: CanonicalRequest,
-  requiredScopes: readonly string[],
+  requirement: Pick<Requirement, 'scopes' | 'tokenIn'>,
 ) => Authenticated | Rejection | Promise<Authenticated | Rejection>;
 
 export function createAuthenticate(options: AuthenticatorOptions): Authenticate {
-  const { verifier, realm = 'Access to shop API', resourceMetadataUrl } = options;
+  const { verifier, realm = 'Access to shop API', resourceMetadataUrl, cookieOrigins = [] } = options;
   const withIdentity = createWithIdentity(options.forwarding ?? tokenAlone);
 
   function challenge(rejection: Rejection, request: ChallengedRequest, scopes: readonly string[]): Rejection {
@@ -60,14 +65,17 @@ export function createAuthenticate(options: AuthenticatorOptions): Authenticate 
       : { identity: verdict, request: named };
   }
 
-  return (request, requiredScopes) => {
-    const credentials = readBearerCredentials(request.fields);
-    if (isRejection(credentials)) return challenge(credentials, request, requiredScopes);
-    const { token, canonicalValue } = credentials;
+  return (sent, { scopes, tokenIn }) => {
+    const presented: (BearerCredentials & { request?: CanonicalRequest }) | Rejection =
+      tokenIn === undefined
+        ? readBearerCredentials(sent.fields)
+        : readPresentedToken(sent, tokenIn, cookieOrigins);
+    if (isRejection(presented)) return challenge(presented, sent, scopes);
+    const { token, canonicalValue, request = sent } = presented;
     const verdict = verifier.verify(token);
     return verdict instanceof Promise
-      ? verdict.then((late) => conclude(late, canonicalValue, request, requiredScopes))
-      : conclude(verdict, canonicalValue, request, requiredScopes);
+      ? verdict.then((late) => conclude(late, canonicalValue, request, scopes))
+      : conclude(verdict, canonicalValue, request, scopes);
   };
 }
 
@@ -81,6 +89,8 @@ function challengeFor(
   switch (rejection) {
     case 'access-token-missing':
       return {};
+    case 'access-token-repeated':
+      return { error: 'invalid_request' };
     case 'access-token-invalid':
       // Credentials of another scheme are no token that could be called invalid.
       return reason === 'other-scheme' ? {} : { error: 'invalid_token' };
@@ -95,7 +105,7 @@ function challengeFor(
 interface Challenge {
   readonly realm: string;
   /** Left out when no credentials came at all. */
-  readonly error?: 'invalid_token' | 'insufficient_scope';
+  readonly error?: 'invalid_request' | 'invalid_token' | 'insufficient_scope';
   /** The scopes that the request needs. */
   readonly scopes?: readonly string[];
   /** Where the metadata of the protected resource are (RFC 9728 section 5.1). */

@@ -4,7 +4,7 @@ import { type Rejection, reject } from '../http/rejection.ts';
 /** Longest token that is looked at, in characters; shops' tokens reach 3 KiB. */
 export const maxTokenLength = 16 * 1024;
 
-interface BearerCredentials {
+export interface BearerCredentials {
   /** A JWS in compact serialisation, in the one spelling it can have. */
   readonly token: string;
   /** What is forwarded as the one `Authorization` field. */

@@ -2,9 +2,9 @@ import type { CanonicalRequest } from '../http/canonical-request.ts';
 import { editFields, fieldValue } from '../http/field-list.ts';
 import type { Identity } from './token-claims.ts';
 
-/** What the shop is told of a verified token, and by which fields. */
+/** What the shop learns of a verified token, and by which fields. */
 export interface IdentityForwarding {
-  /** Names of the fields; left out: it is not told. */
+  /** Names of the fields; left out: it does not learn it. */
   readonly forward: {
     readonly subject?: string | undefined;
     readonly scopes?: string | undefined;
@@ -22,7 +22,7 @@ export function identityFieldNames(forward: IdentityForwarding['forward'] = {}):
 /** Octets of one such field. A head of more than 8 KiB is refused by many servers, and with it every request of this user. */
 export const maxIdentityOctets = 2048;
 
-/** The request as it goes on behind a verified token; `too-long`: the identity does not fit into a field. */
+/** The request as it goes on with a verified token; `too-long`: the identity does not fit into a field. */
 export type WithIdentity = (
   request: CanonicalRequest,
   identity: Identity,

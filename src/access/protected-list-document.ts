@@ -9,6 +9,7 @@ import {
 } from './protected-list.ts';
 import { type ReadResource, resourceProblems } from './protected-list-overlaps.ts';
 import { type ListSource, offsetOf, parseListSource, textOf } from './protected-list-source.ts';
+import { isTokenPlace, type TokenPlace } from './token-places.ts';
 
 /** The list with its warnings, or every problem with at least one error among them. */
 type ParsedProtectedList =
@@ -41,17 +42,20 @@ function readDocument(source: ListSource, problems: Problem[]): ReadResource[] {
   const { root } = source;
   const complain = (offset: number, text: string) => problems.push(source.problemAt(offset, text));
   if (!isMap(root)) {
-    if (source.problems.length === 0) complain(offsetOf(root), 'a list has the keys groups and complete');
+    if (source.problems.length === 0)
+      complain(offsetOf(root), 'a list has the keys tokenIn, groups and complete');
     return [];
   }
   const read: ReadResource[] = [];
   const keys = new Map<unknown, Pair>();
+  const places = root.items.find(({ key }) => isScalar(key) && key.value === 'tokenIn');
+  const tokenIn = places && readTokenIn(places.value, offsetOf(places.key), complain);
   for (const pair of root.items) {
     const key = isScalar(pair.key) ? pair.key.value : undefined;
     keys.set(key, pair);
-    if (key === 'groups') read.push(...readGroups(pair, source, problems));
-    else if (key !== 'complete')
-      complain(offsetOf(pair.key), unknownKey(key, 'a list', ['groups', 'complete']));
+    if (key === 'groups') read.push(...readGroups(pair, source, problems, tokenIn));
+    else if (key !== 'complete' && key !== 'tokenIn')
+      complain(offsetOf(pair.key), unknownKey(key, 'a list', ['tokenIn', 'groups', 'complete']));
   }
   const misspelled = [...keys.keys()].flatMap(
     (key) => nearestName(String(key), ['groups', 'complete']) ?? [],
@@ -70,7 +74,12 @@ function readDocument(source: ListSource, problems: Problem[]): ReadResource[] {
   return read;
 }
 
-function readGroups({ key, value }: Pair, source: ListSource, problems: Problem[]): ReadResource[] {
+function readGroups(
+  { key, value }: Pair,
+  source: ListSource,
+  problems: Problem[],
+  tokenIn: RowPlaces,
+): ReadResource[] {
   const complain = (offset: number, text: string) => problems.push(source.problemAt(offset, text));
   if (!isMap(value) || value.items.length === 0) {
     const fault = isAlias(value) ? aliasProblem : 'groups must be names with a list of rows each';
@@ -90,7 +99,7 @@ function readGroups({ key, value }: Pair, source: ListSource, problems: Problem[
       return [];
     }
     const group = 'text' in name ? name.text : '';
-    return pair.value.items.flatMap((item) => readResource(item, group, source, problems) ?? []);
+    return pair.value.items.flatMap((item) => readResource(item, group, source, problems, tokenIn) ?? []);
   });
 }
 
@@ -115,6 +124,7 @@ export function readResource(
   group: string,
   source: ListSource,
   problems: Problem[],
+  tokenIn?: RowPlaces,
 ): ReadResource | undefined {
   let isFaulty = false;
   const complain: Complain = (offset, text) => {
@@ -131,6 +141,7 @@ export function readResource(
     template: text.path.text,
     group,
     scopes: Object.freeze(fields.scopes ?? []),
+    tokenIn: fields.hasTokenIn ? fields.tokenIn : tokenIn,
     observe: fields.observe ?? false,
     source: Object.freeze({ file: source.file, line, column }),
   });
@@ -154,6 +165,8 @@ function readText(node: unknown, complain: Complain): ResourceText | undefined {
 interface LongForm {
   match?: unknown;
   scopes?: string[];
+  tokenIn?: RowPlaces;
+  hasTokenIn?: boolean;
   observe?: boolean;
 }
 
@@ -163,9 +176,13 @@ function readLongForm(pairs: readonly Pair[], offset: number, complain: Complain
     const name = isScalar(key) ? key.value : undefined;
     if (name === 'match') fields.match = value;
     else if (name === 'scopes') fields.scopes = readScopes(value, offsetOf(key), complain);
-    else if (name === 'observe') fields.observe = readObserve(value, offsetOf(key), complain);
+    else if (name === 'tokenIn') {
+      fields.tokenIn = readTokenIn(value, offsetOf(key), complain);
+      fields.hasTokenIn = true;
+    } else if (name === 'observe') fields.observe = readObserve(value, offsetOf(key), complain);
     else if (name === '<<') complain(offsetOf(key, offset), aliasProblem);
-    else complain(offsetOf(key, offset), unknownKey(name, 'a row', ['match', 'scopes', 'observe']));
+    else
+      complain(offsetOf(key, offset), unknownKey(name, 'a row', ['match', 'scopes', 'tokenIn', 'observe']));
   }
   if (fields.match === undefined) complain(offset, 'the key match is missing, such as match: "GET /carts"');
   return fields;
@@ -186,6 +203,31 @@ function readScopes(value: unknown, offset: number, complain: Complain): string[
     else scopes.add(read.text);
   }
   return [...scopes];
+}
+
+/** Undefined: the field `Authorization` alone. */
+type RowPlaces = ProtectedResource['tokenIn'];
+
+function readTokenIn(value: unknown, offset: number, complain: Complain): RowPlaces {
+  const items = isSeq(value) ? value.items : [value];
+  if (items.length === 0) complain(offset, 'tokenIn is a place, or a list of places, at least one');
+  const places: TokenPlace[] = [];
+  for (const item of items) {
+    const read = textOf(item);
+    if ('problem' in read) complain(offsetOf(item, offset), read.problem);
+    else if (!isTokenPlace(read.text)) {
+      const text =
+        'a place is header, cookie:NAME, query:NAME or subprotocol:NAME (letters, digits, _ and -)';
+      complain(offsetOf(item, offset), text);
+    } else if (places.some((place) => kindOf(place) === kindOf(read.text))) {
+      complain(offsetOf(item, offset), `the token has one ${kindOf(read.text)} at most`);
+    } else places.push(read.text);
+  }
+  return places.length === 1 && places[0] === 'header' ? undefined : Object.freeze(places);
+}
+
+function kindOf(place: string): string {
+  return place.split(':', 1)[0] ?? '';
 }
 
 function readObserve(value: unknown, offset: number, complain: Complain): boolean {

@@ -8,6 +8,7 @@ import {
   type ResourceMethod,
   resourceId,
 } from './protected-list.ts';
+import { commonPlaces, headerAlone, type TokenPlace } from './token-places.ts';
 
 /** How the second of two lists differs from the first; each part in the order of its list. */
 interface ListDifference {
@@ -22,7 +23,7 @@ interface ListDifference {
 export interface RouteChange {
   readonly before: ProtectedResource;
   readonly after: ProtectedResource;
-  readonly what: readonly ('scopes' | 'observe' | 'group' | 'template')[];
+  readonly what: readonly ('scopes' | 'tokenIn' | 'observe' | 'group' | 'template')[];
   /** Whether the second list asks for less than the first. */
   readonly isLooser: boolean;
 }
@@ -59,7 +60,8 @@ function byRoute({ rows }: ProtectedResources): Map<string, ProtectedResource> {
 
 function union(one: ProtectedResource, other: ProtectedResource): ProtectedResource {
   const scopes = [...new Set([...one.scopes, ...other.scopes])];
-  return { ...one, scopes, observe: one.observe && other.observe };
+  const tokenIn = commonPlaces(one.tokenIn, other.tokenIn);
+  return { ...one, scopes, tokenIn, observe: one.observe && other.observe };
 }
 
 function changeOf(before: ProtectedResource, after: ProtectedResource | undefined): RouteChange | undefined {
@@ -67,14 +69,29 @@ function changeOf(before: ProtectedResource, after: ProtectedResource | undefine
   const kept = before.scopes.filter((scope) => after.scopes.includes(scope));
   const differs = {
     scopes: kept.length !== before.scopes.length || kept.length !== after.scopes.length,
+    tokenIn: !hasSamePlaces(before, after),
     observe: before.observe !== after.observe,
     group: before.group !== after.group,
     template: before.template !== after.template,
   };
-  const what = (['scopes', 'observe', 'group', 'template'] as const).filter((part) => differs[part]);
+  const what = (['scopes', 'tokenIn', 'observe', 'group', 'template'] as const).filter(
+    (part) => differs[part],
+  );
   if (what.length === 0) return undefined;
-  const isLooser = kept.length < before.scopes.length || (after.observe && !before.observe);
+  const isTakenElsewhere = !placesOf(after).every((place) => placesOf(before).includes(place));
+  const isLooser =
+    kept.length < before.scopes.length || isTakenElsewhere || (after.observe && !before.observe);
   return { before, after, what, isLooser };
+}
+
+type Placed = Pick<ProtectedResource, 'tokenIn'>;
+
+function placesOf({ tokenIn = headerAlone }: Placed): readonly TokenPlace[] {
+  return tokenIn;
+}
+
+function hasSamePlaces(one: Placed, other: Placed): boolean {
+  return placesOf(one).toSorted().join(' ') === placesOf(other).toSorted().join(' ');
 }
 
 /**
@@ -140,6 +157,7 @@ function differenceOf(
   if (other === undefined) return undefined;
   const isSame =
     row.observe === other.observe &&
+    hasSamePlaces(row, other) &&
     row.scopes.length === other.scopes.length &&
     row.scopes.every((scope) => other.scopes.includes(scope));
   if (isSame) return undefined;

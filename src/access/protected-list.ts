@@ -9,6 +9,7 @@ import {
 } from '../http/path-table.ts';
 import { isTemplateProblem, type PathTemplate, parsePathTemplate } from '../http/path-template.ts';
 import { finish, type Steps } from '../lib/slices.ts';
+import { commonPlaces, type TokenPlace } from './token-places.ts';
 
 export type ResourceMethod = Exclude<Method, 'HEAD' | 'OPTIONS'>;
 
@@ -21,6 +22,8 @@ export interface ProtectedResource {
   readonly group: string;
   /** All of them are required; none: any valid token will do. */
   readonly scopes: readonly string[];
+  /** Where the token stands; undefined: in the field `Authorization`. */
+  readonly tokenIn?: readonly TokenPlace[] | undefined;
   /** Refusals are logged and counted, and the request is forwarded all the same. */
   readonly observe: boolean;
   readonly source: { readonly file: string; readonly line: number; readonly column: number };
@@ -85,6 +88,8 @@ export interface Requirement {
   readonly rows: readonly ProtectedResource[];
   /** Of all rows together. */
   readonly scopes: readonly string[];
+  /** Places that all rows know; undefined: the field `Authorization`. */
+  readonly tokenIn?: readonly TokenPlace[] | undefined;
   /** Only when every row observes. */
   readonly observe: boolean;
 }
@@ -99,6 +104,8 @@ interface MatchedRow {
 /** The protected list, compiled: immutable, so that a request finishes under the list it began with. */
 export interface ProtectedList {
   readonly rows: readonly ProtectedResource[];
+  /** Names of query parameters that some row takes a token from. */
+  readonly tokenParameters: readonly string[];
   /** Undefined: no row is met by any interpretation of the request, it needs no token. Deterministic. */
   match(request: PathTableRequest): Requirement | undefined;
   /** Each row that is met, exact ones first; for explanations. */
@@ -126,6 +133,7 @@ export function* compileInSteps(
   const table = yield* buildPathTableInSteps(tableRows, rules);
   return {
     rows,
+    tokenParameters: parametersOf(rows),
     match(request) {
       const met = table.match(request);
       // Nearly every request meets one row or none, and its requirement is ready.
@@ -150,6 +158,14 @@ function requirementOf(rows: readonly ProtectedResource[], row: ProtectedResourc
     route: row.template,
     rows,
     scopes: [...new Set(rows.flatMap(({ scopes }) => scopes))],
+    tokenIn: rows.map(({ tokenIn }) => tokenIn).reduce(commonPlaces),
     observe: rows.every(({ observe }) => observe),
   });
+}
+
+function parametersOf(rows: readonly ProtectedResource[]): readonly string[] {
+  const names = new Set<string>();
+  for (const { tokenIn = [] } of rows)
+    for (const place of tokenIn) if (place.startsWith('query:')) names.add(place.slice('query:'.length));
+  return [...names];
 }

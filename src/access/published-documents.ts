@@ -53,11 +53,11 @@ function renderOnce(list: ProtectedResourcesDocumentOptions['list']): () => Rend
 }
 
 function describeRow(row: ProtectedResource): object {
-  const { group, method, template, scopes } = row;
+  const { group, method, template, scopes, tokenIn } = row;
   return {
     type: 'protected-resources',
     id: resourceId(row),
-    attributes: { group, method, path: template, scopes },
+    attributes: { group, method, path: template, scopes, ...(tokenIn && { tokenIn }) },
   };
 }
 
@@ -68,7 +68,7 @@ interface ResourceMetadataOptions {
   readonly authorizationServers?: readonly string[];
   /** Address of a page for developers. */
   readonly documentation?: string | undefined;
-  readonly list: () => Pick<ProtectedList, 'rows'>;
+  readonly list: () => BearerRows;
 }
 
 interface ResourceMetadata extends DocumentEndpoint {
@@ -103,7 +103,7 @@ export function createResourceMetadata(options: ResourceMetadataOptions): Resour
           resource: resourceOf(request),
           ...(authorizationServers.length > 0 && { authorization_servers: authorizationServers }),
           ...(scopes.length > 0 && { scopes_supported: scopes }),
-          bearer_methods_supported: ['header'],
+          bearer_methods_supported: bearerMethodsOf(list()),
           ...(documentation !== undefined && { resource_documentation: documentation }),
         }),
       );
@@ -112,6 +112,14 @@ export function createResourceMetadata(options: ResourceMetadataOptions): Resour
     },
   };
 }
+
+/** RFC 9728 section 2 knows no cookies and no subprotocols. */
+function bearerMethodsOf({ rows, tokenParameters = [] }: BearerRows): string[] {
+  const isInHeader = rows.some(({ tokenIn }) => tokenIn === undefined || tokenIn.includes('header'));
+  return [...(isInHeader ? ['header'] : []), ...(tokenParameters.length > 0 ? ['query'] : [])];
+}
+
+type BearerRows = Pick<ProtectedList, 'rows'> & Partial<Pick<ProtectedList, 'tokenParameters'>>;
 
 /** A small document that shopward answers itself, ready to be sent. */
 export interface RenderedDocument {

@@ -69,6 +69,6 @@ export function checkList({ file, text, inForce }: ListCheckInput): ListCheck {
 }
 
 function describe(row: ProtectedResource) {
-  const { group, scopes, observe, source } = row;
-  return { id: resourceId(row), group, scopes, observe, line: source.line };
+  const { group, scopes, tokenIn, observe, source } = row;
+  return { id: resourceId(row), group, scopes, ...(tokenIn && { tokenIn }), observe, line: source.line };
 }

@@ -100,7 +100,7 @@ export class ListHistory {
 
 /** Another group or another name of a parameter asks for neither more nor less. */
 function isStricter({ isLooser, what }: Difference['changed'][number]): boolean {
-  return !isLooser && (what.includes('scopes') || what.includes('observe'));
+  return !isLooser && (what.includes('scopes') || what.includes('tokenIn') || what.includes('observe'));
 }
 
 function changeText({ after, what, isLooser }: Difference['changed'][number]): string {

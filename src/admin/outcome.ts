@@ -28,6 +28,8 @@ const rejectionKinds: Readonly<Record<RejectionName, RejectionKind>> = {
   'http-version-unsupported': 'refusal',
   'access-token-missing': 'refusal',
   'access-token-invalid': 'refusal',
+  'access-token-repeated': 'refusal',
+  'cross-site-request': 'refusal',
   'insufficient-scope': 'refusal',
   'keys-unavailable': 'outage',
   'if-match-missing': 'refusal',

@@ -108,8 +108,17 @@ async function describeState(options: StateOptions) {
 }
 
 function describeRow(row: ProtectedResource) {
-  const { method, template, group, scopes, observe, source } = row;
-  return { id: resourceId(row), method, template, group, scopes, observe, line: source.line };
+  const { method, template, group, scopes, tokenIn, observe, source } = row;
+  return {
+    id: resourceId(row),
+    method,
+    template,
+    group,
+    scopes,
+    ...(tokenIn && { tokenIn }),
+    observe,
+    line: source.line,
+  };
 }
 
 function describe(count: ExchangeCount | undefined) {

@@ -38,6 +38,7 @@ export function createAccess(config: Config, protectedList: string, isWatched: b
       verifier,
       resourceMetadataUrl: createMetadata(config, list).url,
       forwarding: auth,
+      cookieOrigins: auth.cookieOrigins,
     }),
   );
   return {

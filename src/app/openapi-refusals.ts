@@ -34,6 +34,8 @@ const scopes: Readonly<Record<RejectionName, readonly Scope[]>> = {
   'http-version-unsupported': ['every'],
   'access-token-missing': ['protected'],
   'access-token-invalid': ['protected'],
+  'access-token-repeated': ['protected'],
+  'cross-site-request': ['protected'],
   'insufficient-scope': ['protected'],
   'keys-unavailable': ['protected'],
   'if-match-missing': ['tracked'],

@@ -75,12 +75,16 @@ function describeDocuments(config: Config, refusals: Refusals): [string, unknown
       },
     },
   });
-  const attributes = objectOf({
-    group: text,
-    method: text,
-    path: text,
-    scopes: { type: 'array', items: text },
-  });
+  const attributes = objectOf(
+    {
+      group: text,
+      method: text,
+      path: text,
+      scopes: { type: 'array', items: text },
+      tokenIn: { type: 'array', items: text },
+    },
+    ['tokenIn'],
+  );
   const row = objectOf({ type: { const: 'protected-resources' }, id: text, attributes });
   const names = { type: 'array', items: text };
   const metadata = objectOf(
@@ -88,7 +92,7 @@ function describeDocuments(config: Config, refusals: Refusals): [string, unknown
       resource: { type: 'string', format: 'uri' },
       authorization_servers: names,
       scopes_supported: names,
-      bearer_methods_supported: { const: ['header'] },
+      bearer_methods_supported: { type: 'array', items: { enum: ['header', 'query'] } },
     },
     ['authorization_servers', 'scopes_supported'],
   );

@@ -73,7 +73,7 @@ export async function runExplain(
 }
 
 async function inspectIfNeeded(answer: ReturnType<typeof explainPasted>, config: Config) {
-  if (tokenToInspect(answer.asked, answer.explained) === undefined) return answer.explained;
+  if (tokenToInspect(answer.asked, answer.explained, config) === undefined) return answer.explained;
   const inspector = await openTokenInspector(config);
   try {
     return await explainToken(answer, config, inspector.inspect);

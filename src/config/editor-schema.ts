@@ -55,12 +55,23 @@ function isFreeText({ type, pattern, enum: choices, const: only }: JsonSchema): 
 
 const row = '^(GET|POST|PUT|PATCH|DELETE|ANY) /\\S*$';
 
+const place = {
+  type: 'string',
+  pattern: '^(header|(cookie|query|subprotocol):[A-Za-z0-9_-]{1,64})$',
+} as const;
+const tokenIn = {
+  description:
+    'Where the token stands: header (Authorization, the default), cookie:NAME, query:NAME, or subprotocol:NAME of a WebSocket (NAME, <token>). Of several places a request may use one.',
+  anyOf: [place, { type: 'array', minItems: 1, uniqueItems: true, items: place }],
+} as const;
+
 /** The schema that editors use for the protected list. What a row means is checked by its own reader. */
 export const protectedListSchema = {
   $schema: 'https://json-schema.org/draft/2020-12/schema',
   title: 'Protected list of shopward',
   type: 'object',
   properties: {
+    tokenIn,
     groups: {
       description: 'Rows by group. The order and the names of groups are for people.',
       type: 'object',
@@ -87,6 +98,7 @@ export const protectedListSchema = {
                   uniqueItems: true,
                   items: { type: 'string', minLength: 1 },
                 },
+                tokenIn,
                 observe: {
                   description: 'Log and count what this row would refuse, and forward all the same.',
                   type: 'boolean',

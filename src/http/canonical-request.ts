@@ -42,6 +42,8 @@ export interface CanonicalRequest {
   readonly expectsContinue: boolean;
   /** A WebSocket handshake (RFC 6455 section 4.2.1) where upgrades are switched on; Sec-WebSocket-* are in `fields`. */
   readonly isWebSocketUpgrade?: boolean;
+  /** A subprotocol that the client has offered and that is not forwarded: the answer where the shop chooses none. */
+  readonly offeredSubprotocol?: string;
 }
 
 /** What is forwarded as the request target, byte for byte. */

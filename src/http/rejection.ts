@@ -84,6 +84,8 @@ export const rejectionTable = {
   // who asks (contract: Authentication; RFC 6750)
   'access-token-missing': row(401, 'Missing access token.', '002'),
   'access-token-invalid': row(401, 'Invalid access token.', '001'),
+  'access-token-repeated': row(400, 'The access token must stand in one place.'),
+  'cross-site-request': row(403, 'A change with a cookie must come from a page of this site.'),
   'insufficient-scope': row(403, 'The access token does not carry a required scope.'),
   'keys-unavailable': row(503, 'Access tokens cannot be verified at the moment.'),
   // entity tags (contract: Endpoints supporting ETags; RFC 9110 section 13, RFC 6585)

@@ -18,6 +18,8 @@ export interface PipelineExchange {
   route: string;
   /** Whom its verified token names. */
   sender: Pick<Identity, 'subject' | 'clientId'> | undefined;
+  /** Its answer depends on a token that shared caches know nothing of. */
+  isPrivate: boolean;
   /** The request was understood. */
   setRequest(request: CanonicalRequest): void;
   /** A refusal that observe mode only notes. */
@@ -69,18 +71,18 @@ function handle<Exchange extends PipelineExchange>(
   if (isRejection(planned)) return exchange.refuse(planned);
   return 'endpoint' in planned
     ? answerHere(dependencies, exchange, planned.endpoint, request)
-    : follow(dependencies, exchange, planned, request);
+    : follow(dependencies, exchange, planned);
 }
 
 function follow<Exchange extends PipelineExchange>(
   dependencies: PipelineDependencies<Exchange>,
   exchange: Exchange,
   planned: ForwardPlan,
-  request: CanonicalRequest,
 ): Eventually<void> | undefined {
   exchange.route = planned.route;
+  if (planned.token !== 'none' && planned.token.tokenIn !== undefined) exchange.isPrivate = true;
   return planned.token === 'none'
-    ? pass(dependencies, exchange, planned, request, undefined)
+    ? pass(dependencies, exchange, planned, planned.forward, undefined)
     : authenticate(dependencies, exchange, planned, planned.token);
 }
 
@@ -107,7 +109,7 @@ function respond<Exchange extends PipelineExchange>(
   if (isRejection(answer)) return exchange.refuse(answer);
   if (isAnswer(answer)) return exchange.answer(answer);
   const planned = planForward(request, dependencies.rules);
-  return isRejection(planned) ? exchange.refuse(planned) : follow(dependencies, exchange, planned, request);
+  return isRejection(planned) ? exchange.refuse(planned) : follow(dependencies, exchange, planned);
 }
 
 /** Protected: only with a valid access token that carries every scope. */

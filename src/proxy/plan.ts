@@ -8,7 +8,11 @@ export interface PlanRules<F extends Matcher = Filter> {
   /** What shopward answers itself, whatever the list says; the first one that matches. */
   readonly endpoints: readonly F[];
   /** The row of the protected list that a request meets, under the list in force now. */
-  readonly accessToken: { match(request: CanonicalRequest): Requirement | undefined };
+  readonly accessToken: {
+    match(request: CanonicalRequest): Requirement | undefined;
+    /** Default: the request as it is. */
+    withoutReferredToken?(request: CanonicalRequest): CanonicalRequest;
+  };
   /** What has a say in a request that is forwarded, in this order; one that hooks the upstream comes last. */
   readonly filters: readonly F[];
   /** The whole proxy is in observe mode. */
@@ -90,7 +94,7 @@ export function planForward<F extends Matcher>(
     isObserved: rules.observe || requirement?.observe === true,
     filters: filters ?? noFilters,
     refusal,
-    forward: request,
+    forward: rules.accessToken.withoutReferredToken?.(request) ?? request,
   };
 }
 

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { CanonicalRequest } from '../http/canonical-request.ts';
 import type { FieldList } from '../http/field-list.ts';
+import { toPrivate } from '../http/private-response.ts';
 import { type Answer, type Rejection, reject, type Sender } from '../http/rejection.ts';
 import type { RejectionBodies } from '../http/rejection-bodies.ts';
 import { endResponse, mustClose, writeRejection } from '../http/write-response.ts';
@@ -38,6 +39,7 @@ export abstract class RecordedExchange implements ExchangeMeta {
   request: CanonicalRequest | undefined;
   observed: Rejection | undefined;
   sender: Sender | undefined;
+  isPrivate = false;
   readonly startedMs = performance.now();
   protected readonly context: ExchangeContext;
   #isRecorded = false;
@@ -91,6 +93,11 @@ export abstract class RecordedExchange implements ExchangeMeta {
       : ownFields.of(this.request);
   }
 
+  /** The fields of an answer, with shared caches kept from it where that is needed. */
+  protected withheld(fields: FieldList): string[] {
+    return this.isPrivate ? toPrivate(fields) : (fields as string[]);
+  }
+
   /** The first one counts. */
   protected record(outcome: Outcome): void {
     if (this.#isRecorded) return;
@@ -119,7 +126,7 @@ export class Exchange extends RecordedExchange implements ForwardCaller, Handled
       return;
     }
     if (mustClose(incoming)) response.shouldKeepAlive = false;
-    response.writeHead(status, [...fields, ...this.ownFields()]);
+    response.writeHead(status, this.withheld([...fields, ...this.ownFields()]));
     endResponse(incoming, response, body ?? undefined);
     this.record({ decision: 'answered', status });
   }
@@ -147,11 +154,18 @@ export class Exchange extends RecordedExchange implements ForwardCaller, Handled
 
   /** Changes to the fields of every forwarded response. */
   editResponse(fields: FieldList): FieldList {
-    return this.request === undefined ? fields : this.context.ownFields.editForwarded(fields, this.request);
+    if (this.request === undefined) return fields;
+    return this.withheld(this.context.ownFields.editForwarded(fields, this.request));
   }
 
   protected writeRejection(rejection: Rejection): number {
     const { rejections } = this.context;
-    return writeRejection(this.incoming, this.response, rejection, rejections, this.ownFields());
+    return writeRejection(
+      this.incoming,
+      this.response,
+      rejection,
+      rejections,
+      this.withheld(this.ownFields()),
+    );
   }
 }

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { CanonicalRequest } from '../http/canonical-request.ts';
+import type { FieldList } from '../http/field-list.ts';
 import { type Answer, isRejection, type Rejection, reject } from '../http/rejection.ts';
 import { renderRejection } from '../http/write-response.ts';
 import { isolated } from '../lib/faults.ts';
@@ -94,7 +95,8 @@ export class Handshake extends RecordedExchange {
     const refuse = (rejection: Rejection) => {
       refused = this.writeRejection(rejection);
     };
-    const result = await forwarder.forward(request, this.#socket, this.#sentEarly, refuse);
+    const edit = (fields: FieldList) => this.withheld(fields);
+    const result = await forwarder.forward(request, this.#socket, this.#sentEarly, refuse, edit);
     const { rejection } = result;
     const fault = codeOf(result.cause);
     const status = rejection === undefined ? result.status : refused;
@@ -113,7 +115,7 @@ export class Handshake extends RecordedExchange {
       socket.destroy();
       return 0;
     }
-    endWithAnswer(socket, answer, this.ownFields());
+    endWithAnswer(socket, answer, this.withheld(this.ownFields()));
     return answer.status;
   }
 }

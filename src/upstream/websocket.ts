@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { createProxyServer } from 'http-proxy-3';
 import { type CanonicalRequest, requestTarget } from '../http/canonical-request.ts';
-import { editFields, fieldValue } from '../http/field-list.ts';
+import { editFields, type FieldList, fieldValue } from '../http/field-list.ts';
 import { type Rejection, reject } from '../http/rejection.ts';
 import { isolated } from '../lib/faults.ts';
 import { gatherPiecesOf } from '../lib/gathered-pieces.ts';
@@ -44,6 +44,7 @@ export interface WebSocketForwarder {
     socket: Duplex,
     head: Buffer,
     refuse: (rejection: Rejection) => void,
+    editResponse?: (fields: FieldList) => FieldList,
   ): Promise<WebSocketResult>;
   readonly open: number;
   /** Ends every open WebSocket. */
@@ -68,7 +69,7 @@ export function createWebSocketForwarder(options: WebSocketOptions): WebSocketFo
   );
 
   return {
-    forward: (request, socket, head, refuse) =>
+    forward: (request, socket, head, refuse, editResponse) =>
       new Promise((resolve) => {
         if (sockets.size >= options.limit) {
           const rejection = reject('overloaded', { reason: 'websockets', retryAfterSeconds: 1 });
@@ -80,7 +81,7 @@ export function createWebSocketForwarder(options: WebSocketOptions): WebSocketFo
         // http-proxy-3 writes heads as text; a field value is octets (RFC 9110 section 5.5).
         (socket as Socket).setDefaultEncoding('latin1');
         const shape = requestShape(request, targetOf(request, options));
-        const handshake = new Handshake(request, socket as Socket, options, refuse, resolve);
+        const handshake = new Handshake(request, socket as Socket, options, refuse, resolve, editResponse);
         handshakes.set(shape, handshake);
         // One for all there is to do then: Node takes more than ten listeners of an event for a leak.
         const closed = isolated(() => {
@@ -120,12 +121,16 @@ function targetOf(request: CanonicalRequest, { path = '' }: WebSocketOptions): s
   return path + requestTarget(request);
 }
 
+type EditFields = (fields: FieldList) => FieldList;
+const unchanged: EditFields = (fields) => fields;
+
 class Handshake {
   readonly #request: CanonicalRequest;
   readonly #socket: Socket;
   readonly #options: WebSocketOptions;
   readonly #refuse: (rejection: Rejection) => void;
   readonly #resolve: (result: WebSocketResult) => void;
+  readonly #edit: EditFields;
   #timer: NodeJS.Timeout | undefined;
   #upstream: ClientRequest | undefined;
   #upstreamSocket: Socket | undefined;
@@ -138,12 +143,14 @@ class Handshake {
     options: WebSocketOptions,
     refuse: (rejection: Rejection) => void,
     resolve: (result: WebSocketResult) => void,
+    edit: EditFields = unchanged,
   ) {
     this.#request = request;
     this.#socket = socket;
     this.#options = options;
     this.#refuse = refuse;
     this.#resolve = resolve;
+    this.#edit = edit;
   }
 
   /** Node's request, before its head is written and before http-proxy-3 listens to it. */
@@ -218,10 +225,22 @@ class Handshake {
       return;
     }
     upstreamSocket.on('error', () => this.#socket.destroy());
-    this.#setFields(response, 101, { connection: 'Upgrade', upgrade: 'websocket' });
+    this.#setFields(response, 101, {
+      ...this.#ownSubprotocol(response),
+      ...{ connection: 'Upgrade', upgrade: 'websocket' },
+    });
     watchPair(this.#socket, upstreamSocket, this.#options.stallTimeoutMs ?? defaultStallTimeoutMs);
     clearTimeout(this.#timer);
     this.#end({ status: 101, rejection: undefined, cause: undefined });
+  }
+
+  /** A browser that has offered subprotocols gives up where none is chosen (RFC 6455 section 4.1, WHATWG WebSockets). */
+  #ownSubprotocol({ headers }: IncomingMessage): Readonly<Record<string, string>> {
+    const { offeredSubprotocol } = this.#request;
+    const isChosen = headers['sec-websocket-protocol'] !== undefined;
+    return offeredSubprotocol === undefined || isChosen
+      ? {}
+      : { 'sec-websocket-protocol': offeredSubprotocol };
   }
 
   /**
@@ -252,7 +271,7 @@ class Handshake {
     // The shop's tags are for us alone; ours come with ordinary requests.
     const fields = editFields(kept, { etag: null });
     response.headers = {
-      ...fieldsToObject(fields),
+      ...fieldsToObject(this.#edit(fields)),
       ...(length !== undefined && { 'content-length': length }),
       ...own,
     };

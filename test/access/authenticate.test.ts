@@ -27,7 +27,7 @@ function setUp() {
     resourceMetadataUrl: ({ scheme, host }) => `${scheme}://${host}/.well-known/oauth-protected-resource`,
   });
   const ask = (fields: string[], scopes: string[] = []) =>
-    authenticate({ ...sample, fields, scheme: 'https', host: 'api.shop.example' }, scopes);
+    authenticate({ ...sample, fields, scheme: 'https', host: 'api.shop.example' }, { scopes });
   return { ask, keySource };
 }
 
@@ -106,7 +106,7 @@ describe('authenticate', () => {
 
   it('names the shop and no metadata where nothing else was configured', () => {
     const authenticate = createAuthenticate({ verifier: { verify: () => reject('keys-unavailable') } });
-    expect(authenticate(accepted(sampleHead()), [])).toHaveProperty(
+    expect(authenticate(accepted(sampleHead()), { scopes: [] })).toHaveProperty(
       'challenge',
       'Bearer realm="Access to shop API"',
     );

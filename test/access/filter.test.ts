@@ -23,12 +23,15 @@ function run(verdict: Authenticated | Rejection | Promise<Authenticated | Reject
     },
   );
   const said = filter.run(row, { request, isObserved } as FilterContext);
-  expect(asked).toEqual([[request, ['a', 'b']]]);
+  expect(asked).toEqual([[request, row]]);
   return said;
 }
 
 /** Which refusals of this filter observe mode lets pass: those for the token. The rest are faults of ours, or limits. */
-const soft: readonly RejectionName[] = ['access-token-missing', 'access-token-invalid', 'insufficient-scope'];
+const soft: readonly RejectionName[] = [
+  ...(['access-token-missing', 'access-token-invalid', 'insufficient-scope'] as const),
+  ...(['access-token-repeated', 'cross-site-request'] as const),
+];
 
 describe('what is said of a token', () => {
   test.each(Object.keys(rejectionTable) as RejectionName[])('%s', async (name) => {

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parseProtectedList } from '../../src/access/protected-list-document.ts';
+import { diffProtectedLists } from '../../src/access/protected-list-review.ts';
 
 function problemsOf(text: string): string[] {
   const { list, problems } = parseProtectedList(text, 'list.yaml');
@@ -72,7 +73,7 @@ describe('a row that is refused', () => {
     ['"GET /a/ü"', /^3:7 error "ü" can never match/],
     ['GET /a /b', /^3:12 error "a " can never match/],
     ['GET /a #b', '3:7 error the text ends before "#": a comment is written "# …", and a path has no "#"'],
-    ['GET /a: b', '3:7 error unknown key: a row has the keys match, scopes and observe'],
+    ['GET /a: b', '3:7 error unknown key: a row has the keys match, scopes, tokenIn and observe'],
     ['12', '3:7 error a text is needed here; put quotes around numbers, true, false and null'],
     ['0123', '3:7 error a text is needed here; put quotes around numbers, true, false and null'],
     ['null', '3:7 error a text is needed here; put quotes around numbers, true, false and null'],
@@ -88,11 +89,11 @@ describe('a row that is refused', () => {
     ['{ match: GET /a, match: GET /b }', '3:24 error this key stands twice'],
     [
       '{ match: GET /a, scope: a }',
-      '3:24 error unknown key: did you mean scopes? a row has the keys match, scopes and observe',
+      '3:24 error unknown key: did you mean scopes? a row has the keys match, scopes, tokenIn and observe',
     ],
     [
       '{ match: GET /a, __proto__: a }',
-      '3:24 error unknown key: a row has the keys match, scopes and observe',
+      '3:24 error unknown key: a row has the keys match, scopes, tokenIn and observe',
     ],
     [
       '{ match: GET /a, scopes: a }',
@@ -173,9 +174,9 @@ describe('rows beside one another', () => {
 
 describe('a document that is refused', () => {
   it.each([
-    ['', ['1:1 error a list has the keys groups and complete']],
-    ['# nothing\n', ['1:1 error a list has the keys groups and complete']],
-    ['- GET /a\n', ['1:1 error a list has the keys groups and complete']],
+    ['', ['1:1 error a list has the keys tokenIn, groups and complete']],
+    ['# nothing\n', ['1:1 error a list has the keys tokenIn, groups and complete']],
+    ['- GET /a\n', ['1:1 error a list has the keys tokenIn, groups and complete']],
     ['complete: true\n', ['1:1 error the key groups is missing']],
     ['groups:\ncomplete: true\n', ['1:8 error groups must be names with a list of rows each']],
     ['groups: {}\ncomplete: true\n', ['1:9 error groups must be names with a list of rows each']],
@@ -213,11 +214,11 @@ describe('a document that is refused', () => {
     ['groups:\n  A:\n    - GET /a\ncomplete:\n', ['4:10 error complete must be true']],
     [
       'groups:\n  A:\n    - GET /a\nrows: 1\ncomplete: true\n',
-      ['4:1 error unknown key: a list has the keys groups and complete'],
+      ['4:1 error unknown key: a list has the keys tokenIn, groups and complete'],
     ],
     [
       'groups:\n  A:\n    - GET /a\n<<: {}\ncomplete: true\n',
-      ['4:1 error unknown key: a list has the keys groups and complete'],
+      ['4:1 error unknown key: a list has the keys tokenIn, groups and complete'],
     ],
     [
       'groups:\n  A:\n    - GET /a\n  A:\n    - GET /b\ncomplete: true\n',
@@ -320,6 +321,63 @@ describe('ten thousand rows', () => {
   });
 });
 
+describe('tokenIn', () => {
+  const placesOf = (text: string) =>
+    parseProtectedList(text, 'list.yaml').list?.rows.map(({ tokenIn }) => tokenIn);
+  const list = (places: string, ...rows: string[]) =>
+    `${places}groups:\n  A:\n${rows.map((row) => `    - ${row}\n`).join('')}complete: true\n`;
+
+  it('of a row, or else of the list; the header alone is the default', () => {
+    const rows = [
+      'GET /a',
+      '{ match: GET /b, tokenIn: header }',
+      '{ match: GET /c, tokenIn: [cookie:a, header] }',
+    ];
+    expect(placesOf(list('', ...rows))).toEqual([undefined, undefined, ['cookie:a', 'header']]);
+    expect(placesOf(list('tokenIn: query:t\n', ...rows))).toEqual([
+      ['query:t'],
+      undefined,
+      ['cookie:a', 'header'],
+    ]);
+  });
+
+  it.each([
+    ['body', 'a place is header, cookie:NAME, query:NAME or subprotocol:NAME (letters, digits, _ and -)'],
+    ['[cookie:a, cookie:b]', 'the token has one cookie at most'],
+    ['[]', 'tokenIn is a place, or a list of places, at least one'],
+  ])('%s is an error', (places, problem) => {
+    for (const text of [
+      list('', `{ match: GET /a, tokenIn: ${places} }`),
+      list(`tokenIn: ${places}\n`, 'GET /a'),
+    ]) {
+      const { list: read, problems } = parseProtectedList(text, 'list.yaml');
+      expect(read).toBe(undefined);
+      expect(problems.map((one) => one.text)).toContain(problem);
+    }
+  });
+
+  it.each([
+    ['header', 'cookie:a', true],
+    ['cookie:a', 'header', true],
+    ['[header, cookie:a]', 'header', false],
+    ['header', '[header, query:a]', true],
+    ['query:a', 'query:b', true],
+  ])('from %s to %s: looser: %s', (before, after, isLooser) => {
+    const read = (places: string) => {
+      const { list: rows } = parseProtectedList(
+        list('', `{ match: GET /a, tokenIn: ${places} }`),
+        'list.yaml',
+      );
+      if (rows === undefined) throw new Error(places);
+      return rows;
+    };
+    expect(diffProtectedLists(read(before), read(after)).changed).toMatchObject([
+      { what: ['tokenIn'], isLooser },
+    ]);
+    expect(diffProtectedLists(read(before), read(before)).changed).toEqual([]);
+  });
+});
+
 describe('what people do to a list has its true cause', () => {
   const problemsOf = (text: string) =>
     parseProtectedList(text, 'l').problems.map(({ line, column, text }) => `${line}:${column} ${text}`);
@@ -334,15 +392,15 @@ describe('what people do to a list has its true cause', () => {
     ],
     [
       'groups:\n  A:\n    - GET /x\ncomplte: true\n',
-      ['4:1 unknown key: did you mean complete? a list has the keys groups and complete'],
+      ['4:1 unknown key: did you mean complete? a list has the keys tokenIn, groups and complete'],
     ],
     [
       'group:\n  A:\n    - GET /x\ncomplete: true\n',
-      ['1:1 unknown key: did you mean groups? a list has the keys groups and complete'],
+      ['1:1 unknown key: did you mean groups? a list has the keys tokenIn, groups and complete'],
     ],
     [
       'groups:\n  A:\n    - { match: "GET /x", scope: [a] }\ncomplete: true\n',
-      ['3:26 unknown key: did you mean scopes? a row has the keys match, scopes and observe'],
+      ['3:26 unknown key: did you mean scopes? a row has the keys match, scopes, tokenIn and observe'],
     ],
     ['groups:\n  A: &rows\n    - GET /x\n  B: *rows\ncomplete: true\n', [`4:6 ${alias}`]],
     [

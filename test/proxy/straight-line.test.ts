@@ -56,6 +56,7 @@ async function play(scene: Scene): Promise<string[]> {
     place: { takeFor: () => scene.takesClient ?? true, takeForSubject: () => scene.takesSubject ?? true },
     route: '',
     sender: undefined,
+    isPrivate: false,
     setRequest: () => {},
     observe: ({ reason }) => void done.push(`observed ${reason}`),
     refuse: ({ rejection, reason }) => end(`refused ${rejection} ${reason}`),

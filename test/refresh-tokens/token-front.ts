@@ -92,7 +92,7 @@ export async function startTokenFront(
     const wish = wishOf(filter, request);
     let identity: { readonly subject: string } | undefined;
     if (request.method === 'DELETE') {
-      const verdict = await authenticate(request, []);
+      const verdict = await authenticate(request, { scopes: [] });
       if (isRejection(verdict)) return refuse(verdict);
       identity = verdict.identity;
     }

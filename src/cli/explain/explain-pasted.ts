@@ -97,7 +97,7 @@ export async function explainToken(
   config: Config,
   inspect: (token: string, scopes: readonly string[]) => Promise<TokenInspection>,
 ): Promise<ExplainedPaste> {
-  const token = tokenToInspect(asked, explained);
+  const token = tokenToInspect(asked, explained, config);
   if (token === undefined) return explained;
   const inspection = await inspect(token, explained.token.scopes);
   return { ...explained, ...withInspection(explained, inspection, config) };
@@ -110,7 +110,7 @@ export const explainForConsole: Explain = (method, text, config, list) => {
   const notes = [
     ...explained.notes,
     ...(isToken ? ['this is an access token: `shopward token` says which of its checks fails'] : []),
-    ...(tokenToInspect(asked, explained) === undefined
+    ...(tokenToInspect(asked, explained, config) === undefined
       ? []
       : ['its token was not checked here: `shopward token` does']),
   ];

@@ -48,9 +48,10 @@ function verdictText({ token }: Explanation): string {
   }
   const scopes = token.scopes.length > 0 ? ` with the scopes ${token.scopes.join(', ')}` : '';
   const { missing, invalid } = token;
+  const places = token.in.every((place) => place === 'header') ? '' : `, in one of ${token.in.join(', ')}`;
   const refusals = `${missing.status} code ${missing.code} without, ${invalid.status} code ${invalid.code} with a bad one`;
   const observed = token.observed ? '; observe mode: refusals are only logged and counted' : '';
-  return `needs a valid access token${scopes}; ${refusals}${observed}`;
+  return `needs a valid access token${scopes}${places}; ${refusals}${observed}`;
 }
 
 function rowText({ row, group, file, line, scopes, observe, exact, reading }: ExplainedRow): string {

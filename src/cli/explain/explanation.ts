@@ -1,7 +1,12 @@
-import { readBearerCredentials } from '../../access/bearer-credentials.ts';
 import { identityFieldNames } from '../../access/identity-fields.ts';
-import { type ProtectedList, resourceId } from '../../access/protected-list.ts';
+import { type ProtectedList, type Requirement, resourceId } from '../../access/protected-list.ts';
 import type { TokenInspection } from '../../access/token-inspection.ts';
+import {
+  headerAlone,
+  type PresentedToken,
+  readPresentedToken,
+  type TokenPlace,
+} from '../../access/token-places.ts';
 import type { FilterDefinition } from '../../app/filter-definition.ts';
 import { compileRules } from '../../app/filter-definition.ts';
 import { filterDefinitions } from '../../app/filters.ts';
@@ -62,6 +67,8 @@ export interface Explanation {
     readonly needed: boolean;
     /** All of them are required. */
     readonly scopes: readonly string[];
+    /** Where it stands. */
+    readonly in: readonly TokenPlace[];
     /** Refusals are only logged and counted: the proxy, or every row that is met, is in observe mode. */
     readonly observed: boolean;
     readonly missing: Refusal | null;
@@ -125,7 +132,7 @@ function emptyExplanation({ method, target, host }: AskedRequest): Explanation {
 }
 
 const noToken = {
-  ...{ needed: false, scopes: [], observed: false },
+  ...{ needed: false, scopes: [], in: [], observed: false },
   ...{ missing: null, invalid: null, inspection: null },
 } as const;
 
@@ -164,7 +171,7 @@ export function explainRequest(
       filters: [filter],
     };
   }
-  const foreseen = asked.isWhole ? foresee(planned, request, asked.body) : noForesight;
+  const foreseen = asked.isWhole ? foresee(planned, request, config, asked.body) : noForesight;
   const filters = planned.filters.map((one) => {
     const found = foreseen.found.get(one.filter.name);
     return found === undefined ? describe(one) : { ...describe(one), found };
@@ -199,9 +206,14 @@ interface Foreseen {
 const noForesight: Foreseen = { found: new Map() };
 
 /** What fields and body decide, in the order of the pipeline: the credentials' form, then the filters. */
-function foresee(planned: ForwardPlan<Matcher>, request: CanonicalRequest, body = ''): Foreseen {
+function foresee(
+  planned: ForwardPlan<Matcher>,
+  request: CanonicalRequest,
+  config: Config,
+  body = '',
+): Foreseen {
   const found = new Map<string, string>();
-  const credentials = planned.token === 'none' ? undefined : readBearerCredentials(request.fields);
+  const credentials = planned.token === 'none' ? undefined : presentedBy(request, planned.token, config);
   let refusal = isRejection(credentials) ? credentials : undefined;
   for (const { filter, match } of planned.filters) {
     const seen = filter.foresee?.(match, request, Buffer.from(body));
@@ -211,11 +223,25 @@ function foresee(planned: ForwardPlan<Matcher>, request: CanonicalRequest, body 
   return { refusal, found };
 }
 
+/** As the token's filter reads it. */
+function presentedBy(
+  request: CanonicalRequest,
+  { tokenIn = headerAlone }: Pick<Requirement, 'tokenIn'>,
+  { auth }: Config,
+): PresentedToken | Rejection {
+  return readPresentedToken(request, tokenIn, auth.cookieOrigins);
+}
+
 /** The access token of a request that is known whole, where one is needed. */
-export function tokenToInspect(asked: AskedRequest, { token, verdict }: Explanation): string | undefined {
+export function tokenToInspect(
+  asked: AskedRequest,
+  { token, verdict }: Explanation,
+  config: Config,
+): string | undefined {
   if (!asked.isWhole || !token.needed || verdict !== 'protected') return undefined;
-  const credentials = readBearerCredentials(asked.fields ?? []);
-  return isRejection(credentials) ? undefined : credentials.token;
+  const request = canonicaliseAsked(asked, config);
+  const presented = isRejection(request) ? request : presentedBy(request, { tokenIn: token.in }, config);
+  return isRejection(presented) ? undefined : presented.token;
 }
 
 /** The same with what the verifier says of its token: a bad one is refused before any filter is asked. */
@@ -267,26 +293,35 @@ function explainFilters(
 function explainForward(
   planned: ForwardPlan<Matcher>,
   { method }: CanonicalRequest,
-  { upstream }: Config,
+  config: Config,
   rejections: Rejections,
 ): Pick<Explanation, 'refusal' | 'forward'> {
   const behindToken = knownRefusal(planned);
   if (behindToken !== undefined) return { refusal: refusalOf(behindToken, rejections), forward: null };
-  const { origin, path } = upstreamAddress(upstream.url);
-  const forward = { upstream: origin, method, target: path + requestTarget(planned.forward) };
+  const { origin, path } = upstreamAddress(config.upstream.url);
+  const target = path + requestTarget(forwardedOf(planned, config));
+  const forward = { upstream: origin, method, target };
   return { refusal: null, forward };
+}
+
+/** Without the token, where it stands in the query. */
+function forwardedOf({ token, forward }: ForwardPlan<Matcher>, config: Config): CanonicalRequest {
+  if (token === 'none' || token.tokenIn === undefined) return forward;
+  const presented = presentedBy(forward, token, config);
+  return isRejection(presented) ? forward : presented.request;
 }
 
 /** As it would come over the wire, from a machine that nobody trusts. */
 export function canonicaliseAsked(
   { method, target, host, fields = [], body, version, isWhole = false }: AskedRequest,
-  config: Pick<PartialConfig, 'auth' | 'request' | 'limits'>,
+  config: Pick<PartialConfig, 'auth' | 'request' | 'limits' | 'upstream'>,
 ) {
   const rules = buildRequestRules({
     upstreamHost: 'upstream',
     ownFields: identityFieldNames(config.auth?.forward),
     encodedSlash: config.request?.encodedSlash ?? [],
     requestBodyBytes: config.limits?.requestBody ?? 0,
+    webSocket: config.upstream?.webSocket ?? false,
   });
   const has = (name: string) => fields.some((part, i) => i % 2 === 0 && part.toLowerCase() === name);
   const rawHeaders = [...fields];
@@ -326,6 +361,7 @@ function explainToken(
     token: {
       needed: true,
       scopes: token.scopes,
+      in: token.tokenIn ?? headerAlone,
       observed: isObserved,
       missing: refusalOf({ rejection: 'access-token-missing' }, rejections),
       invalid: refusalOf({ rejection: 'access-token-invalid' }, rejections),

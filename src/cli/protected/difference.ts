@@ -79,11 +79,16 @@ function changeText({ before, after, what, isLooser }: RouteChange): string {
   const texts = what.map((part) => {
     if (part === 'scopes')
       return `scopes ${before.scopes.join(' ') || 'none'} -> ${after.scopes.join(' ') || 'none'}`;
+    if (part === 'tokenIn') return `token in ${placesText(before)} -> ${placesText(after)}`;
     if (part === 'observe') return after.observe ? 'only observed now' : 'enforced now';
     if (part === 'group') return `group ${before.group} -> ${after.group}`;
     return `was ${before.template}`;
   });
   return `${isLooser ? 'LOOSER: ' : ''}${texts.join(', ')}`;
+}
+
+function placesText({ tokenIn = ['header'] }: ProtectedResource): string {
+  return tokenIn.join(' ');
 }
 
 /** Where a list and a document disagree. */

@@ -40,13 +40,22 @@ export async function runProtectedList(
 }
 
 /** A row as data; the same in every verb. */
-export function jsonRow({ method, template, group, scopes, observe, source }: ProtectedResource): object {
+export function jsonRow({
+  method,
+  template,
+  group,
+  scopes,
+  tokenIn,
+  observe,
+  source,
+}: ProtectedResource): object {
   return {
     row: resourceId({ method, template }),
     method,
     path: template,
     group,
     scopes,
+    ...(tokenIn && { tokenIn }),
     observe,
     file: source.file,
     line: source.line,

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { distinct, duration, filePath, identityField, text } from '../values.ts';
+import { distinct, duration, filePath, identityField, originUrl, text } from '../values.ts';
 
 const algorithms = [
   'RS256',
@@ -124,6 +124,10 @@ export const auth = z
     scopes: claimPaths.prefault(['scopes', 'scope']).meta({
       description:
         'Claims that hold scopes, all together, each a text with spaces or a list: `scp`, `permissions`, `realm_access.roles`, `cognito:groups`. A dot leads into an object; a name with dots stands in a list of its own: `[scope, [https://shop.example/roles]]`.',
+    }),
+    cookieOrigins: distinct(originUrl()).prefault([]).meta({
+      description:
+        "Origins whose pages may make changes with a token in a cookie (`tokenIn: cookie:NAME` in the list), beside pages of the request's own host; needed where shopward does not know the public scheme or host.",
     }),
     forward: forwardedIdentity,
     forwardAuthorization: z.boolean().default(true).meta({

@@ -1,0 +1,196 @@
+import { type CanonicalRequest, isSafe } from '../http/canonical-request.ts';
+import { editFields, fieldValues, trimOws } from '../http/field-list.ts';
+import { isRejection, type Rejection, reject } from '../http/rejection.ts';
+import { type BearerCredentials, readBearerCredentials } from './bearer-credentials.ts';
+
+/**
+ * Where a row of the protected list takes its token from, as the list writes it: `header` (the field `Authorization`),
+ * `cookie:NAME`, `query:NAME`, or `subprotocol:NAME`, where the handshake of a WebSocket offers `NAME, <token>`.
+ */
+export type TokenPlace = 'header' | `${NamedPlace}:${string}`;
+type NamedPlace = 'cookie' | 'query' | 'subprotocol';
+
+const placePattern = /^(?:header|(?:cookie|query|subprotocol):[A-Za-z0-9_-]{1,64})$/;
+
+export function isTokenPlace(text: string): text is TokenPlace {
+  return placePattern.test(text);
+}
+
+/** Places that both know, for a request that meets two rows; undefined: the field `Authorization` alone. */
+export function commonPlaces(
+  one: readonly TokenPlace[] | undefined,
+  other: readonly TokenPlace[] | undefined,
+): readonly TokenPlace[] | undefined {
+  if (one === undefined && other === undefined) return undefined;
+  const common = (one ?? headerAlone).filter((place) => (other ?? headerAlone).includes(place));
+  return common.length === 1 && common[0] === 'header' ? undefined : common;
+}
+
+export const headerAlone: readonly TokenPlace[] = ['header'];
+
+/** The one token of a request, and the request without it. */
+export interface PresentedToken extends BearerCredentials {
+  readonly request: CanonicalRequest;
+}
+
+/**
+ * Reads the token from the one place where it stands, and takes it out of the request. Any spelling of the place's name
+ * that some backend folds into it counts as a token there, so that no shop finds another one. Pure.
+ *
+ * Rejections: `access-token-missing`, `access-token-invalid`, `access-token-repeated` (tokens in two places), and
+ * `cross-site-request`: a change, or the handshake of a WebSocket, whose token a browser has sent by itself.
+ *
+ * @param pageOrigins Origins whose pages may send it as well as those of the request's own host.
+ */
+export function readPresentedToken(
+  request: CanonicalRequest,
+  places: readonly TokenPlace[],
+  pageOrigins: readonly string[],
+): PresentedToken | Rejection {
+  const found: (Found & { readonly place: TokenPlace })[] = [];
+  for (const place of places) {
+    const at = place === 'header' ? undefined : findAt(place, request);
+    if (at !== undefined) found.push({ ...at, place });
+  }
+  const isInHeader = fieldValues(request.fields, 'authorization').some((value) => trimOws(value) !== '');
+  if (found.length + Number(isInHeader) > 1) return reject('access-token-repeated', { reason: 'two-places' });
+  const [only] = found;
+  if (only === undefined) {
+    if (!places.includes('header'))
+      return reject('access-token-missing', { reason: isInHeader ? 'other-place' : 'missing' });
+    const credentials = readBearerCredentials(request.fields);
+    return isRejection(credentials) ? credentials : { ...credentials, request };
+  }
+  if (only.token === undefined) return reject('access-token-invalid', { reason: only.reason });
+  if (only.place.startsWith('cookie:') && isChange(request) && !isOfOwnPage(request, pageOrigins))
+    return reject('cross-site-request', { reason: 'origin' });
+  const credentials = readBearerCredentials(['Authorization', `Bearer ${only.token}`]);
+  return isRejection(credentials) ? credentials : { ...credentials, request: only.request };
+}
+
+/** A token, or what looks like one to somebody; then the request is refused. */
+type Found =
+  | { readonly token: string; readonly request: CanonicalRequest }
+  | { readonly token?: undefined; readonly reason: 'repeated' | 'malformed' };
+
+function findAt(place: TokenPlace, request: CanonicalRequest): Found | undefined {
+  const separator = place.indexOf(':');
+  const name = place.slice(separator + 1);
+  switch (place.slice(0, separator) as NamedPlace) {
+    case 'cookie':
+      return findCookie(name, request);
+    case 'query':
+      return findParameter(name, request);
+    case 'subprotocol':
+      return findSubprotocol(name, request);
+  }
+}
+
+/**
+ * Pairs of a text, those that mean `name` apart from the others. PHP decodes escapes in names, ends them at `[` and folds
+ * spaces and dots into `_`; others do not tell case apart, or take `also` for a separator as well.
+ */
+function splitPairs(text: string, separator: string, also: RegExp, name: string) {
+  const folded = foldName(name);
+  const rest: string[] = [];
+  const meant: string[] = [];
+  for (const pair of text.split(separator)) {
+    const isMeant = pair.split(also).some((part) => foldName(part.split('=', 1)[0] ?? '') === folded);
+    (isMeant ? meant : rest).push(pair);
+  }
+  return { rest, meant };
+}
+
+function foldName(name: string): string {
+  const decoded = name
+    .replaceAll('+', ' ')
+    .replace(/%([0-9a-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
+  const [bare = ''] = decoded.trim().split(/[[\0]/, 1);
+  return bare.replace(/[ .]/g, '_').toLowerCase();
+}
+
+/** The value of the one pair `name=value`, where it is spelled so. */
+function onlyValue(meant: readonly string[], name: string): { token: string } | Found {
+  if (meant.length > 1) return { reason: 'repeated' };
+  const pair = trimOws(meant[0] ?? '');
+  return pair.startsWith(`${name}=`) ? { token: pair.slice(name.length + 1) } : { reason: 'malformed' };
+}
+
+function findCookie(name: string, request: CanonicalRequest): Found | undefined {
+  const lines = fieldValues(request.fields, 'cookie').map((line) => splitPairs(line, ';', /,/, name));
+  const meant = lines.flatMap((line) => line.meant);
+  if (meant.length === 0) return undefined;
+  const value = onlyValue(meant, name);
+  if (value.token === undefined) return value;
+  const rest = lines.flatMap((line) => line.rest.map(trimOws)).filter((pair) => pair !== '');
+  const fields = editFields(request.fields, { Cookie: rest.length === 0 ? null : rest.join('; ') });
+  return { token: value.token, request: { ...request, fields } };
+}
+
+function findParameter(name: string, request: CanonicalRequest): Found | undefined {
+  if (request.query.length < 2) return undefined;
+  const { rest, meant } = splitPairs(request.query.slice(1), '&', /;/, name);
+  if (meant.length === 0) return undefined;
+  const value = onlyValue(meant, name);
+  if (value.token === undefined) return value;
+  const query = rest.length === 0 ? '' : `?${rest.join('&')}`;
+  return { token: value.token, request: { ...request, query } };
+}
+
+function findSubprotocol(name: string, request: CanonicalRequest): Found | undefined {
+  if (request.isWebSocketUpgrade !== true) return undefined;
+  const offered = fieldValues(request.fields, 'sec-websocket-protocol').flatMap((line) =>
+    line.split(',').map(trimOws),
+  );
+  const at = offered.findIndex((one) => one.toLowerCase() === name.toLowerCase());
+  if (at === -1) return undefined;
+  if (offered.findLastIndex((one) => one.toLowerCase() === name.toLowerCase()) !== at)
+    return { reason: 'repeated' };
+  const token = offered[at + 1];
+  if (offered[at] !== name || token === undefined) return { reason: 'malformed' };
+  const rest = offered.filter((_, i) => i !== at && i !== at + 1);
+  const fields = editFields(request.fields, {
+    'Sec-WebSocket-Protocol': rest.length === 0 ? null : rest.join(', '),
+  });
+  return { token, request: { ...request, fields, offeredSubprotocol: name } };
+}
+
+/** What a page of somebody else must not make a browser do with its user's cookie. */
+function isChange({ method, isWebSocketUpgrade }: CanonicalRequest): boolean {
+  return !isSafe(method) || isWebSocketUpgrade === true;
+}
+
+/**
+ * Whether a page of ours has sent it: `Origin` (RFC 6454) and `Sec-Fetch-Site` (W3C Fetch Metadata), of which one is there
+ * at least, and neither says otherwise.
+ */
+function isOfOwnPage(request: CanonicalRequest, pageOrigins: readonly string[]): boolean {
+  const origins = fieldValues(request.fields, 'origin');
+  const sites = fieldValues(request.fields, 'sec-fetch-site');
+  const [origin] = origins;
+  const [site] = sites;
+  if (origins.length > 1 || sites.length > 1) return false;
+  if (origin === undefined) return site === 'same-origin';
+  if (pageOrigins.includes(origin)) return true;
+  return origin === originOf(request) && (site === undefined || site === 'same-origin');
+}
+
+/** As a browser writes it: without the port that the scheme has anyway. */
+function originOf({ scheme, host }: CanonicalRequest): string {
+  return `${scheme}://${host.replace(scheme === 'https' ? /:443$/ : /:80$/, '')}`;
+}
+
+/**
+ * The request without tokens in the query of its `Referer`, which the page before it may have had. `names`: of all
+ * parameters that the list takes a token from.
+ */
+export function withoutReferredToken(request: CanonicalRequest, names: readonly string[]): CanonicalRequest {
+  const referers = fieldValues(request.fields, 'referer');
+  if (!referers.some((referer) => mentions(referer, names))) return request;
+  return { ...request, fields: editFields(request.fields, { Referer: null }) };
+}
+
+function mentions(referer: string, names: readonly string[]): boolean {
+  const query = referer.slice(referer.search(/[?#]/) + 1);
+  return names.some((name) => splitPairs(query, '&', /[;?#]/, name).meant.length > 0);
+}

@@ -1,0 +1,34 @@
+import { type FieldList, fieldValues, trimOws } from './field-list.ts';
+
+/** What lets a shared cache keep an answer, whatever `Cache-Control` says: targeted fields (RFC 9213) and their like. */
+const sharedCacheFields = /^(?:[a-z0-9-]+-cache-control|surrogate-control|x-accel-expires)$/i;
+const sharing =
+  /^(?:public|private|s-maxage|proxy-revalidate|stale-while-revalidate|stale-if-error)(?:$|[=\s])/i;
+
+/**
+ * Fields of an answer that is for one user, whose token no shared cache looks at: it stands in a cookie, in the query or in
+ * a subprotocol. Caches go by the field `Authorization` (RFC 9111 section 3.5), and by `Vary`; so the answer is `private`,
+ * and varies by `Cookie`. What its own user's browser may keep stays as it was said.
+ */
+export function toPrivate(fields: FieldList): string[] {
+  const kept: string[] = [];
+  for (let i = 0; i < fields.length; i += 2) {
+    const name = fields[i] as string;
+    if (name.toLowerCase() === 'cache-control' || sharedCacheFields.test(name)) continue;
+    kept.push(name, fields[i + 1] as string);
+  }
+  kept.push('Cache-Control', privately(fieldValues(fields, 'cache-control').join(',')));
+  const varies = fieldValues(fields, 'vary').join(',').toLowerCase().split(',').map(trimOws);
+  if (!varies.includes('cookie') && !varies.includes('*')) kept.push('Vary', 'Cookie');
+  return kept;
+}
+
+/** Quoted names (`private="Set-Cookie"`) would make only those fields private: then nobody keeps anything. */
+function privately(directives: string): string {
+  if (directives.includes('"')) return 'private, no-store';
+  const kept = directives
+    .split(',')
+    .map(trimOws)
+    .filter((directive) => directive !== '' && !sharing.test(directive));
+  return ['private', ...kept].join(', ');
+}
