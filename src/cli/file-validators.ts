@@ -9,6 +9,7 @@ import type { FileValidators } from '../config/named-files.ts';
 import type { PartialConfig } from '../config/schema.ts';
 import { isRejection } from '../http/rejection.ts';
 import type { Problem } from '../lib/problem.ts';
+import { namesToken } from '../refresh-tokens/endpoints.ts';
 import { loadMappingFile } from '../url-resolver/mapping-file/mapping-file.ts';
 import { canonicaliseAsked } from './explain/explanation.ts';
 
@@ -70,7 +71,7 @@ function findUnownedRevocations(list: ProtectedResources, config: PartialConfig)
   if (!refreshTokens) return [];
   const compiled = compileProtectedList(list, request ?? { ignoredPrefixes: [] });
   return refreshTokens.endpoints.flatMap(({ kind, method, path }) => {
-    if (kind !== 'revoke') return [];
+    if (kind !== 'revoke' || !namesToken({ path })) return [];
     const target = path.replace(/\{[^{}]*\}|\*\*$/g, 'x');
     const asked = canonicaliseAsked({ method, target, host: 'localhost' }, config);
     if (isRejection(asked) || compiled.match(asked) !== undefined) return [];

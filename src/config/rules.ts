@@ -241,9 +241,6 @@ function refreshTokenProblems({ refreshTokens }: Pick<Config, 'refreshTokens'>):
   const found = refreshTokens.endpoints.flatMap(({ kind, method, path: template }, index) => {
     const path = ['refreshTokens', 'endpoints', index];
     const problems: SettingProblem[] = [];
-    if (kind === 'revoke' && !template.endsWith('}')) {
-      problems.push({ path: [...path, 'path'], text: 'must end with a {name}: the refresh token to revoke' });
-    }
     const key = `${kind} ${method} ${shape(template)}`;
     if (seen.has(key)) problems.push({ path, text: 'names an endpoint that an earlier row names' });
     seen.add(key);

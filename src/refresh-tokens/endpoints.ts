@@ -12,7 +12,7 @@ import { buildPathTable, type PathRules, type PathTableRow } from '../http/path-
 export interface TokenEndpoint {
   readonly kind: 'issue' | 'exchange' | 'revoke';
   readonly method: Method;
-  /** Path template; the last parameter of a `revoke` endpoint is the token, or `mine`. */
+  /** Path template. The last parameter of a `revoke` endpoint is the token, or `mine`; without one, the body has the token. */
   readonly path: string;
   /** Whose errors and grants: `form` those of RFC 6749, `json-api` the shop's own. */
   readonly format: 'json-api' | 'form';
@@ -38,6 +38,8 @@ export interface TokenRequest {
   readonly otherMethod: readonly TokenEndpoint[];
   /** The token of the path, decoded, or `mine`. */
   readonly revokes: string | undefined;
+  /** Endpoints that end the token which the request shows. */
+  readonly endsShown: readonly TokenEndpoint[];
 }
 
 /**
@@ -61,24 +63,36 @@ export function compileTokenEndpoints(
     const refreshes = new Set<TokenEndpoint>();
     const issues = new Set<TokenEndpoint>();
     const others = new Set<TokenEndpoint>();
+    let endsShown: readonly TokenEndpoint[] = none;
     let revokes: string | undefined;
     for (const { data, params } of met) {
       const isOwn = data.method === request.method || (request.isFormPost && request.method === 'POST');
-      if (data.kind === 'revoke') revokes ??= nameOfToken(Object.values(params).at(-1) ?? '', suffixes);
+      if (data.kind === 'revoke' && !namesToken(data)) endsShown = [...endsShown, data];
+      else if (data.kind === 'revoke') revokes ??= nameOfToken(Object.values(params).at(-1) ?? '', suffixes);
       else if (data.kind === 'issue') {
         // By any method that carries credentials: what a shop issues that ignores the method is recorded, too.
         if (isOwn || hasBody(request)) issues.add(data);
       } else if (isOwn) refreshes.add(data);
       else if (!hasNothing) others.add(data);
     }
-    if (refreshes.size + issues.size + others.size === 0 && !revokes) return undefined;
+    // Ended and refreshed by one path, a shop that ignores the method may do the other: to be refreshed asks for more.
+    if (endsShown.length > 0) for (const other of others) if (others.delete(other)) refreshes.add(other);
+    if (refreshes.size + issues.size + others.size + endsShown.length === 0 && !revokes) return undefined;
     return {
       refreshes: [...refreshes],
       issues: [...issues],
       otherMethod: [...others],
       revokes: revokes || undefined,
+      endsShown,
     };
   };
+}
+
+const none: readonly never[] = [];
+
+/** Whether the path of a `revoke` endpoint ends in the token; otherwise it is in the body (RFC 7009). */
+export function namesToken({ path }: Pick<TokenEndpoint, 'path'>): boolean {
+  return path.endsWith('}');
 }
 
 /** A user who ends all tokens ends them here, too, however leniently the shop reads the word. */

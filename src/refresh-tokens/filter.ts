@@ -2,7 +2,7 @@ import type { CanonicalRequest } from '../http/canonical-request.ts';
 import type { PathRules } from '../http/path-table.ts';
 import { type Answer, isAnswer, isRejection, type Rejection } from '../http/rejection.ts';
 import type { FilterContext, Matcher } from '../proxy/filter.ts';
-import type { ObservedHooks } from '../upstream/hooks.ts';
+import type { ObservedHooks, UpstreamHooks } from '../upstream/hooks.ts';
 import {
   type RefreshTokenContext,
   type RefreshTokenEvent,
@@ -51,20 +51,23 @@ export function createTokenMatcher(endpoints: readonly TokenEndpoint[], paths: P
     name: 'refresh-tokens',
     hooksUpstream: true,
     match: compileTokenEndpoints(endpoints, paths),
-    wantsBody: ({ refreshes, otherMethod }, request) =>
-      refreshes.length > 0 || (otherMethod.length > 0 && hasBody(request)),
+    wantsBody: ({ refreshes, otherMethod, endsShown }, request) =>
+      refreshes.length + endsShown.length > 0 || (otherMethod.length > 0 && hasBody(request)),
     foresee(meaning, request, body) {
-      const candidate = candidateOf(request, body, meaning);
-      if ('notPlain' in candidate) return notPlainRefusal(meaning, candidate.notPlain);
-      if (meaning.refreshes.length === 0) return undefined;
-      return candidate.token === undefined
-        ? 'the request holds no refresh token'
-        : 'the request holds a refresh token; whether it is still good, the store knows';
+      const tokens = readTokens(request, body, meaning);
+      if ('notPlain' in tokens) return refuseNotPlain(formatOf(meaning), tokens.notPlain);
+      if (tokens.refreshed !== undefined)
+        return 'the request holds a refresh token; whether it is still good, the store knows';
+      if (tokens.shown !== undefined) return 'the request holds a token to end';
+      return meaning.refreshes.length + meaning.endsShown.length === 0
+        ? undefined
+        : 'the request holds no refresh token';
     },
-    describe({ issues, refreshes, revokes }) {
+    describe({ issues, refreshes, revokes, endsShown }) {
       const kinds = [
         ...(issues.length > 0 ? (['issue'] as const) : []),
         ...(refreshes.length > 0 ? (['exchange'] as const) : []),
+        ...(endsShown.length > 0 ? (['revoke-shown'] as const) : []),
         ...(revokes === undefined ? [] : (['revoke'] as const)),
       ];
       return {
@@ -82,6 +85,7 @@ export function createTokenMatcher(endpoints: readonly TokenEndpoint[], paths: P
 const kindTexts = {
   issue: 'a refresh token in the answer is remembered',
   exchange: 'a refresh token in the request is used up; refused when it was used, revoked or has expired',
+  'revoke-shown': 'ends the refresh token that the request shows, whosever it is',
   revoke: "revokes the user's own refresh token",
 } as const;
 const nobodyRevokes = 'revokes nothing: no row asks for a token, and so nobody is known to be its user';
@@ -117,39 +121,76 @@ export function createRefreshTokens(matcher: TokenMatcher, options: RefreshToken
     ...matcher,
     async run(meaning, { request, identity, body = Buffer.alloc(0), isObserved }) {
       const { refreshes, issues, revokes } = meaning;
-      const candidate = candidateOf(request, body, meaning);
-      if ('notPlain' in candidate) {
+      const tokens = readTokens(request, body, meaning);
+      const issue = () => issueHooks(context, [...issues, ...refreshes], request, isObserved);
+      if ('notPlain' in tokens) {
         emit('refused-not-plain');
-        const refusal = notPlainRefusal(meaning, candidate.notPlain);
-        if (!isObserved) return refusal;
-        return {
-          ...issueHooks(context, [...issues, ...refreshes], request, isObserved),
-          observed: refusal,
-        };
+        const refusal = refuseNotPlain(formatOf(meaning), tokens.notPlain);
+        return isObserved ? { ...issue(), observed: refusal } : refusal;
       }
       const [exact, ...more] = refreshes;
-      if (exact !== undefined && candidate.token !== undefined) {
+      if (exact !== undefined && tokens.refreshed !== undefined) {
         const endpoints = [exact, ...more] as const;
-        const verdict = await beginRefresh(context, endpoints, request, candidate.token, isObserved);
+        const verdict = await beginRefresh(context, endpoints, request, tokens.refreshed, isObserved);
         if (!isObserved || isAnswer(verdict) || !isRejection(verdict)) return verdict;
-        return { ...issueHooks(context, refreshes, request, isObserved), observed: verdict };
+        return { ...issue(), observed: verdict };
+      }
+      const mayIssue = refreshes.length + issues.length > 0;
+      if (tokens.shown !== undefined) {
+        const hooks = await beginRevocation(context, { shown: tokens.shown, format: formatOf(meaning) });
+        if (isRejection(hooks) || !mayIssue) return hooks;
+        return hooks === undefined ? issue() : both(hooks, issue());
       }
       // Without an identity (no row protects the endpoint) nobody can say whose wish it is.
       if (revokes !== undefined && identity !== undefined)
-        return beginRevocation(context, revokes, identity.subject);
-      if (refreshes.length + issues.length === 0) return undefined;
-      if (issues.length === 0) emit('exchange-without-token');
-      return issueHooks(context, [...issues, ...refreshes], request, isObserved);
+        return beginRevocation(context, { named: revokes, subject: identity.subject });
+      if (!mayIssue) return undefined;
+      if (issues.length + meaning.endsShown.length === 0) emit('exchange-without-token');
+      return issue();
     },
     stats: () => ({ events: { ...events }, delayedWrites: retries.waiting }),
     close: () => retries.close(),
   };
 }
 
-/** In the words of the endpoint that the request seems to mean. */
-function notPlainRefusal({ refreshes, otherMethod, issues }: TokenRequest, why: NotPlain): Rejection {
-  const [endpoint] = [...refreshes, ...otherMethod, ...issues];
-  return refuseNotPlain(endpoint?.format ?? 'json-api', why);
+/** A path below an endpoint that issues may be that endpoint to the shop: its answer is read, whatever else it is. */
+function both(revocation: UpstreamHooks, issue: UpstreamHooks): UpstreamHooks {
+  return {
+    ...issue,
+    ignoreClientAbort: true,
+    async onOutcome(outcome) {
+      await revocation.onOutcome(outcome);
+      return issue.onOutcome(outcome);
+    },
+  };
+}
+
+/** Whose words a refusal has: those of the endpoint that the request seems to mean. */
+function formatOf({ endsShown, refreshes, otherMethod, issues }: TokenRequest): TokenEndpoint['format'] {
+  const [endpoint] = [...endsShown, ...refreshes, ...otherMethod, ...issues];
+  return endpoint?.format ?? 'json-api';
+}
+
+interface RequestTokens {
+  /** To be refreshed. */
+  readonly refreshed: string | undefined;
+  /** To be ended. */
+  readonly shown: string | undefined;
+}
+
+/** What the request shows; two tokens in one request mean two things at once. */
+function readTokens(
+  request: CanonicalRequest,
+  body: Buffer,
+  meaning: TokenRequest,
+): RequestTokens | { readonly notPlain: NotPlain } {
+  const refreshed = candidateOf(request, body, meaning);
+  if ('notPlain' in refreshed) return refreshed;
+  if (meaning.endsShown.length === 0) return { refreshed: refreshed.token, shown: undefined };
+  const shown = findCandidate(request, body, meaning.endsShown);
+  if ('notPlain' in shown) return shown;
+  const isOne = refreshed.token === undefined || shown.token === undefined || shown.token === refreshed.token;
+  return isOne ? { refreshed: refreshed.token, shown: shown.token } : { notPlain: 'repeated' };
 }
 
 /** What the request gives the shop to refresh; by another method than the endpoint's that is nothing. */

@@ -1,4 +1,5 @@
 import { defineClaim, defineScript, type RedisScript } from '../redis/redis.ts';
+import { holder } from './token-store.ts';
 
 /** Redis' own clock: `micros`, and `now` in milliseconds. */
 const clock = `
@@ -24,6 +25,7 @@ const prelude = `
 local TOKEN, EXPIRY, ANSWER, BOOK = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local RETENTION, LIFETIME, STRAY = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local DIGEST = ARGV[6]
+local HOLDER = '${Buffer.from(holder, 'hex').toString('base64url')}'
 
 local f = {}
 local flat = redis.call('HGETALL', TOKEN)
@@ -82,9 +84,15 @@ local function notes()
   return by
 end
 
+-- when it was revoked: by its own subject, or by whoever has shown it
+local function revoked()
+  local by = notes()
+  return math.min(f.s and by[f.s] or math.huge, by[HOLDER] or math.huge)
+end
+
 local function state()
   if f.u then return 'used' end
-  if f.s and notes()[f.s] then return 'revoked' end
+  if revoked() < math.huge then return 'revoked' end
   if f.e and tonumber(f.e) <= now then return 'expired' end
   if f.c and tonumber(f.cu) > now then return 'in-exchange' end
   return 'valid'
@@ -166,7 +174,7 @@ return {}
 `,
   // ARGV by, op
   noteRevocation: `
-if f.s and f.s ~= ARGV[7] then return {'foreign'} end
+if f.s and f.s ~= ARGV[7] and ARGV[7] ~= HOLDER then return {'foreign'} end
 if not f.e and not f['n:' .. ARGV[7]] and not admit(ARGV[7]) then return {'full'} end
 set('p:' .. ARGV[8], int(now) .. ':' .. ARGV[7])
 if not f.e then outlive(STRAY) end
@@ -185,8 +193,8 @@ return {}
 `,
   look: `
 if not f.e then return {} end
-local at = f.s and notes()[f.s]
-return {state(), f.s or '', f.g or '0', f.f or '', f.i, f.e, f.u or '', at and int(at) or ''}
+local at = revoked()
+return {state(), f.s or '', f.g or '0', f.f or '', f.i, f.e, f.u or '', at < math.huge and int(at) or ''}
 `,
   purge: `
 if f.e and tonumber(f.e) > now then return {'0'} end

@@ -1,12 +1,13 @@
-import type {
-  BookLimits,
-  ClaimAnswer,
-  FamilyId,
-  IssuedRecord,
-  NoteAnswer,
-  SubjectDigest,
-  TokenState,
-  Use,
+import {
+  type BookLimits,
+  type ClaimAnswer,
+  type FamilyId,
+  holder,
+  type IssuedRecord,
+  type NoteAnswer,
+  type SubjectDigest,
+  type TokenState,
+  type Use,
 } from './token-store.ts';
 
 /**
@@ -154,7 +155,8 @@ export function noteRevocation(
   now: number,
   isAdmitted: () => boolean,
 ): Step<NoteAnswer> {
-  if (record.subject !== null && record.subject !== by) return { record, answer: 'foreign' };
+  const isForeign = record.subject !== null && record.subject !== by && by !== holder;
+  if (isForeign) return { record, answer: 'foreign' };
   if (record.life === null && !record.notes.has(by) && !isAdmitted()) return { record, answer: 'full' };
   const pending = new Map(record.pending).set(op, { by, atMs: now });
   return { record: { ...record, pending }, answer: 'noted' };
@@ -201,12 +203,13 @@ export function stateOf(record: TokenRecord, now: number): TokenState {
   return record.claim !== null && record.claim.untilMs > now ? 'in-exchange' : 'valid';
 }
 
-/** Only a note of the token's own subject revokes it. */
+/** Only a note of the token's own subject revokes it, or one of whoever has shown it. */
 export function revokedAt({ subject, notes, pending }: TokenRecord): number | null {
-  if (subject === null) return null;
-  const times = [...pending.values()].filter(({ by }) => by === subject).map(({ atMs }) => atMs);
-  const settled = notes.get(subject);
-  if (settled !== undefined) times.push(settled);
+  const counts = (by: SubjectDigest) => by === subject || by === holder;
+  const times = [
+    ...[...pending.values()].filter(({ by }) => counts(by)).map(({ atMs }) => atMs),
+    ...[...notes].filter(([by]) => counts(by)).map(([, atMs]) => atMs),
+  ];
   return times.length === 0 ? null : Math.min(...times);
 }
 

@@ -4,9 +4,10 @@ import type { Eventually } from '../lib/eventually.ts';
 import { RedisUnavailable } from '../redis/faults.ts';
 import type { UpstreamHooks } from '../upstream/hooks.ts';
 import type { RefreshTokenContext } from './context.ts';
+import type { TokenEndpoint } from './endpoints.ts';
 import { verdictOf } from './issue.ts';
 import { refuseUnknown } from './refusals.ts';
-import type { NoteAnswer } from './token-store.ts';
+import { holder, type NoteAnswer } from './token-store.ts';
 
 /** A note in the store that is pending until the shop's verdict is known. */
 interface Note {
@@ -14,15 +15,19 @@ interface Note {
   settle(op: string, stands: boolean): Eventually<void>;
 }
 
+/** A token of the user's own, or `mine`, in the path; or one that is shown in the body, whosever it is. */
+export type Revocation =
+  | { readonly named: string; readonly subject: string }
+  | { readonly shown: string; readonly format: TokenEndpoint['format'] };
+
 /** Notes the revocation with the time of this request, and takes it back only if the shop certainly refused it. */
 export async function beginRevocation(
   context: RefreshTokenContext,
-  named: string,
-  subject: string,
+  revocation: Revocation,
 ): Promise<UpstreamHooks | Rejection | undefined> {
   const { emit, retries } = context;
   const op = randomUUID();
-  const { note, settle } = noteOf(context, named, subject);
+  const { note, settle } = noteOf(context, revocation);
   // A token that was issued while the store was away, and is not recorded yet, would be missed by a `mine`.
   await retries.flush();
   try {
@@ -34,7 +39,7 @@ export async function beginRevocation(
   } catch (fault) {
     if (!(fault instanceof RedisUnavailable)) throw fault;
     emit('store-unavailable');
-    return refuseUnknown('json-api');
+    return refuseUnknown('format' in revocation ? revocation.format : 'json-api');
   }
   emit('revocation-noted');
   return {
@@ -49,9 +54,11 @@ export async function beginRevocation(
   };
 }
 
-function noteOf({ store, digests }: RefreshTokenContext, named: string, subject: string): Note {
-  const by = digests.ofSubject(subject);
-  if (named === 'mine') {
+function noteOf({ store, digests }: RefreshTokenContext, revocation: Revocation): Note {
+  const isShown = 'shown' in revocation;
+  const by = isShown ? holder : digests.ofSubject(revocation.subject);
+  const text = isShown ? revocation.shown : revocation.named;
+  if (!isShown && text === 'mine') {
     let noted = 0;
     return {
       async note(op) {
@@ -61,7 +68,7 @@ function noteOf({ store, digests }: RefreshTokenContext, named: string, subject:
       settle: (op, stands) => store.settleRevocationOfAll(by, op, noted, stands),
     };
   }
-  const token = digests.ofToken(named);
+  const token = digests.ofToken(text);
   return {
     note: (op) => store.noteRevocation(token, by, op),
     settle: (op, stands) => store.settleRevocation(token, by, op, stands),

@@ -27,7 +27,7 @@ export interface TokenStore {
   /** Ends every token of the family, those too that are yet to be recorded. May be repeated. */
   endFamily(family: FamilyId, lifetimeMs: number): Eventually<void>;
   isFamilyEnded(family: FamilyId): Eventually<boolean>;
-  /** `foreign`: it is another subject's, `full`: it is nobody's, and the book of such is full; nothing was noted. */
+  /** `foreign`: it is another subject's, and `by` is not the `holder`; `full`: it is nobody's, and the book of such is full; nothing was noted. */
   noteRevocation(token: TokenDigest, by: SubjectDigest, op: string): Eventually<NoteAnswer>;
   /** Makes a pending note final, or takes it back. May be repeated. */
   settleRevocation(token: TokenDigest, by: SubjectDigest, op: string, stands: boolean): Eventually<void>;
@@ -43,6 +43,9 @@ export interface TokenStore {
 /** Hexadecimal; nothing of a token can be read or chosen in it. */
 export type TokenDigest = string & { readonly tokenDigest: true };
 export type SubjectDigest = string & { readonly subjectDigest: true };
+
+/** Whoever shows the token itself; notes a revocation whosever it is. No digest of a name is this one. */
+export const holder = 'f'.repeat(32) as SubjectDigest;
 
 /** Random; names all tokens that descend from one login. */
 export type FamilyId = string & { readonly familyId: true };

@@ -3,6 +3,7 @@ import type { Redis } from '../../src/redis/redis.ts';
 import { buildTokenScripts } from '../../src/refresh-tokens/lua.ts';
 import type { TokenSteps } from '../../src/refresh-tokens/memory-store.ts';
 import * as steps from '../../src/refresh-tokens/protocol.ts';
+import { holder, type SubjectDigest } from '../../src/refresh-tokens/token-store.ts';
 import { type SingleRedis, startRedis } from '../harness/redis-processes.ts';
 import { contract, type Subject } from './store-contract.ts';
 import { connect, memorySubject, redisSubject } from './stores.ts';
@@ -120,6 +121,24 @@ const brokenSteps: Readonly<Record<string, Partial<TokenSteps>>> = {
     noteRevocation: (record, _, ...rest) =>
       steps.noteRevocation(record, record.subject ?? ('' as never), ...rest),
   },
+  'the holder is a stranger': {
+    noteRevocation: (record, by, ...rest) =>
+      by === holder && record.subject !== null
+        ? { record, answer: 'foreign' }
+        : steps.noteRevocation(record, by, ...rest),
+  },
+  'what its holder ended goes on': {
+    claim: (record, ...rest) => {
+      const isOwn = ([by]: readonly [SubjectDigest, unknown]) => by !== holder;
+      return steps.claim(
+        { ...record, notes: new Map([...record.notes].filter(isOwn)), pending: new Map() },
+        ...rest,
+      );
+    },
+  },
+  "every note counts as its holder's": {
+    noteRevocation: (record, _, ...rest) => steps.noteRevocation(record, holder, ...rest),
+  },
   'a pending revocation does not count': {
     claim: (record, ...rest) => steps.claim({ ...record, pending: new Map() }, ...rest),
   },
@@ -162,7 +181,7 @@ const brokenScripts: Readonly<Record<string, readonly [string, string, string]>>
     'if not f.e then outlive(hold) end',
     "redis.call('DEL', TOKEN)",
   ],
-  'a revocation does not overtake a claim': ['confirm', 'if f.s and notes()[f.s]', 'if false'],
+  'a revocation does not overtake a claim': ['confirm', 'if revoked() < math.huge', 'if false'],
   'an unknown outcome reads as a refresh under way': ['markIndeterminate', "set('ci', '1')", ''],
   'anybody says that the outcome is unknown': ['markIndeterminate', 'if f.c == ARGV[7]', 'if f.c'],
   'the word that an outcome is unknown stays with the next claim': [
@@ -204,7 +223,14 @@ const brokenScripts: Readonly<Record<string, readonly [string, string, string]>>
   ],
   'a token that is issued again changes hands': ['record', 'if f.e then', 'f.s = nil\nif false then'],
   'expiry does not count': ['claim', "if f.e and tonumber(f.e) <= now then return 'expired' end", ''],
-  'anybody revokes': ['noteRevocation', 'if f.s and f.s ~= ARGV[7]', 'ARGV[7] = f.s or ARGV[7]\nif false'],
+  'anybody revokes': [
+    'noteRevocation',
+    'if f.s and f.s ~= ARGV[7] and',
+    'ARGV[7] = f.s or ARGV[7]\nif false and',
+  ],
+  'the holder is a stranger': ['noteRevocation', 'and ARGV[7] ~= HOLDER', ''],
+  'what its holder ended goes on': ['claim', 'by[HOLDER] or math.huge', 'math.huge'],
+  'anybody is the holder': ['noteRevocation', 'if f.s and f.s', 'ARGV[7] = HOLDER\nif f.s and f.s'],
   'a pending revocation does not count': ['claim', "elseif kind == 'p:' then", "elseif kind == 'never' then"],
   'a refused revocation stands': ['settleRevocation', "if ARGV[9] == '1' then", 'if true then'],
   'a settled revocation is lost': [

@@ -100,6 +100,7 @@ class Play {
   readonly #store: TokenStore;
   readonly #tokens: Token[] = [];
   readonly #replicas: Replica[];
+  #revocations = 0;
   readonly #mine = new Map<string, { fromMs: number; byMs: number }[]>();
   readonly #ended = new Map<FamilyId, number>();
   #count = 0;
@@ -309,7 +310,13 @@ class Play {
     // One that fails may have been noted, or be noted yet: it counts as made, and not as acknowledged.
     const entry = { fromMs, byMs: Infinity };
     if (named === 'mine') this.#mine.set(token.user, [...this.#mineOf(token.user), entry]);
-    const hooks = await beginRevocation(context, named, token.user);
+    // Every other one shows the token, as RFC 7009 has it.
+    this.#revocations += 1;
+    const isShown = named !== 'mine' && this.#revocations % 2 === 0;
+    const hooks = await beginRevocation(
+      context,
+      isShown ? { shown: named, format: 'form' } : { named, subject: token.user },
+    );
     if (hooks === undefined || isRejection(hooks)) return;
     entry.byMs = this.#world.nowMs;
     if (named !== 'mine' && isKnown) token.revokedByMs = Math.min(token.revokedByMs, this.#world.nowMs);

@@ -1,15 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { newFamily } from '../../src/refresh-tokens/issue.ts';
 import { createDigests } from '../../src/refresh-tokens/token-digest.ts';
-import type {
-  BookLimits,
-  ClaimAnswer,
-  FamilyId,
-  SubjectDigest,
-  TokenDigest,
-  TokenEntry,
-  TokenStore,
-  Use,
+import {
+  type BookLimits,
+  type ClaimAnswer,
+  type FamilyId,
+  holder,
+  type SubjectDigest,
+  type TokenDigest,
+  type TokenEntry,
+  type TokenStore,
+  type Use,
 } from '../../src/refresh-tokens/token-store.ts';
 
 /** One store under test, whose clock the test moves; another machine's clock goes on by itself as well. */
@@ -330,6 +331,40 @@ export const contract: Readonly<Record<string, (subject: Subject) => Promise<voi
     await one.settleRevocation(token, stranger, 'r', true);
     await one.record(token, { subject, generation: 0, family, lifetimeMs });
     same((await other.claim(token, 'b', holdMs)).kind, 'granted');
+  },
+  async 'whoever shows a token ends it: a known one, one without subject, one that nobody knows'({
+    stores: [one, other],
+  }) {
+    for (const subject of [newSubject(), null, undefined]) {
+      const token = newToken();
+      if (subject !== undefined) await one.record(token, { subject, generation: 0, family, lifetimeMs });
+      same(await one.noteRevocation(token, holder, 'r'), 'noted');
+      same((await other.claim(token, 'a', holdMs)).kind, 'revoked');
+      await other.settleRevocation(token, holder, 'r', false);
+      same((await one.claim(token, 'b', holdMs)).kind, 'granted');
+      await one.release(token, 'b');
+      await one.settleRevocation(token, holder, 's', true);
+      same((await other.claim(token, 'c', holdMs)).kind, 'revoked');
+      await one.record(token, { subject: newSubject(), generation: 0, family, lifetimeMs });
+      same((await other.claim(token, 'd', holdMs)).kind, 'revoked');
+      const listed = (await all(other.list())).find((each) => each.token === token);
+      same([listed?.state, typeof listed?.revokedAtMs], ['revoked', 'number']);
+    }
+  },
+  async 'its holder overtakes a claim, and what was used stays so'({ stores: [one, other] }) {
+    const [token, used] = [newToken(), newToken()];
+    await one.claim(token, 'a', holdMs);
+    same(await other.noteRevocation(token, holder, 'r'), 'noted');
+    same(await one.confirm(token, 'a', holdMs), 'lost');
+    await one.markUsed(used, use);
+    same(await other.noteRevocation(used, holder, 'r'), 'noted');
+    same((await one.claim(used, 'a', holdMs)).kind, 'used');
+  },
+  async 'the holder fills no more of the book than one subject'({ stores: [one, other] }) {
+    const { includes, tokens } = await noteMany(one, holder, 40 * book.perSubject);
+    same(includes('full'), true);
+    const full = Object.keys(tokens).find((token) => tokens[token] === 'full') as TokenDigest;
+    same(await other.noteRevocation(full, newSubject(), 'm'), 'noted');
   },
   async 'mine: the generation rises with each, at once, and falls back when refused'({
     stores: [one, other],

@@ -23,7 +23,7 @@ const endpoint = z
   .strictObject({
     kind: z.enum(['issue', 'exchange', 'revoke']).meta({
       description:
-        "What it does: `issue` gives a first pair of tokens, `exchange` a new pair for a refresh token, `revoke` ends the token whose id is the path's last parameter (`mine`: all of the user's).",
+        "What it does: `issue` gives a first pair of tokens, `exchange` a new pair for a refresh token, `revoke` ends the token whose id is the path's last parameter (`mine`: all of the user's), which takes a row that names its user; or, where the path does not end in a `{name}`, the token that the body shows (RFC 7009, and other products' logout), whosever it is.",
     }),
     method: z.enum(['POST', 'PUT', 'PATCH', 'DELETE']).meta({ description: 'Method of the endpoint.' }),
     path: pathTemplate().meta({ description: 'Path of the endpoint.' }),
@@ -35,7 +35,7 @@ const endpoint = z
       .strictObject({
         accessToken: field('Name of the field with the access token.'),
         refreshToken: field(
-          'Name of the field with the refresh token: a request has to spell it so; in an answer case, `_` and `-` do not count.',
+          'Name of the field with the refresh token, wherever it stands in the JSON or form: a request has to spell it so; in an answer case, `_` and `-` do not count. Of a `revoke` endpoint with the format `form` it is `token`, unless another is given.',
         ),
         expiresIn: field("Name of the field with the access token's lifetime in seconds."),
         refreshExpiresIn: field("Name of the field with the refresh token's lifetime in seconds."),
@@ -47,11 +47,16 @@ const endpoint = z
     ...row,
     fields: {
       accessToken: fields.accessToken ?? fieldNames[row.format].accessToken,
-      refreshToken: fields.refreshToken ?? fieldNames[row.format].refreshToken,
+      refreshToken: fields.refreshToken ?? tokenFieldOf(row),
       expiresIn: fields.expiresIn ?? fieldNames[row.format].expiresIn,
       refreshExpiresIn: fields.refreshExpiresIn ?? fieldNames[row.format].refreshExpiresIn,
     },
   }));
+
+/** RFC 7009 section 2.1 has a name of its own for it. */
+function tokenFieldOf({ kind, format }: { readonly kind: string; readonly format: keyof typeof fieldNames }) {
+  return kind === 'revoke' && format === 'form' ? 'token' : fieldNames[format].refreshToken;
+}
 
 type EndpointInput = z.input<typeof endpoint>;
 

@@ -1,0 +1,227 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { exchangeRaw, openRawConnection } from '../harness/raw-client.ts';
+import { answer, type RecordingUpstream, startRecordingUpstream } from '../harness/recording-upstream.ts';
+import { type Shopward, startShopward } from '../harness/shopward.ts';
+
+/** A shop that answers every refresh with a new pair, and revocations with what is said here: it keeps no state at all. */
+let revocation = answer('');
+let pairs = 0;
+let upstream: RecordingUpstream;
+let shopward: Shopward;
+let off: Shopward;
+
+const form = 'Content-Type: application/x-www-form-urlencoded;charset=UTF-8';
+const json = 'Content-Type: application/json';
+
+beforeAll(async () => {
+  upstream = await startRecordingUpstream(
+    ({ head }) => {
+      if (!head.startsWith('POST /token ')) return revocation;
+      pairs += 1;
+      const pair = {
+        access_token: 'a',
+        token_type: 'Bearer',
+        refresh_token: `next-${'x'.repeat(20)}${pairs}`,
+      };
+      return answer(JSON.stringify(pair), `${json}\r\n`);
+    },
+    { answersWhole: true },
+  );
+  const url = `http://127.0.0.1:${upstream.port}`;
+  shopward = await startShopward({
+    upstream: url,
+    rows: ['GET /secret'],
+    config: {
+      refreshTokens: {
+        endpoints: [
+          { kind: 'issue', method: 'POST', path: '/token', format: 'form' },
+          { kind: 'exchange', method: 'POST', path: '/token', format: 'form' },
+          { kind: 'revoke', method: 'POST', path: '/token/revocation', format: 'form' },
+          { kind: 'revoke', method: 'POST', path: '/auth/logout' },
+        ],
+      },
+    },
+  });
+  off = await startShopward({ upstream: url, rows: ['GET /secret'] });
+});
+afterAll(async () => {
+  await shopward?.kill();
+  await off?.kill();
+  await upstream?.close();
+});
+
+let tokens = 0;
+let token = '';
+beforeEach(() => {
+  revocation = answer('');
+  tokens += 1;
+  token = `kH0n2Q7xVb9sYt4LmPz1RgkH0n2Q7xVb9sYt4LmPz${String(tokens).padStart(3, '0')}aB`;
+});
+
+const asked = () => upstream.requestLines.length;
+
+async function send(path: string, body: string | Buffer, fields: readonly string[] = [form], one = shopward) {
+  const octets = Buffer.from(body);
+  const lines = [`POST ${path} HTTP/1.1`, 'Host: s', 'Connection: close', ...fields];
+  const head = `${lines.join('\r\n')}\r\nContent-Length: ${octets.length}\r\n\r\n`;
+  return exchangeRaw(one.port, Buffer.concat([Buffer.from(head), octets]));
+}
+
+const refresh = (one: Shopward = shopward) =>
+  send('/token', `grant_type=refresh_token&refresh_token=${token}`, [form], one);
+
+/** What a refresh with the token is from now on. */
+async function expectEnded(isEnded: boolean): Promise<void> {
+  const before = asked();
+  const { status, body } = await refresh();
+  if (!isEnded) expect([status, asked()]).toEqual([200, before + 1]);
+  else {
+    expect([status, JSON.parse(String(body)).error, asked()]).toEqual([400, 'invalid_grant', before]);
+  }
+}
+
+const plain: readonly (readonly [string, () => [string, string, string[]]])[] = [
+  ['RFC 7009', () => ['/token/revocation', `token=${token}&token_type_hint=refresh_token`, [form]]],
+  [
+    'with a hint that is wrong',
+    () => ['/token/revocation', `token_type_hint=access_token&token=${token}`, [form]],
+  ],
+  [
+    'with the credentials of its client',
+    () => ['/token/revocation', `client_id=a&client_secret=b&token=${token}`, [form]],
+  ],
+  ['JSON', () => ['/auth/logout', `{"refreshToken":"${token}"}`, [json]]],
+  [
+    'deep in JSON',
+    () => ['/auth/logout', `{"a":[{"session":{"refreshToken":"${token}"}}],"all":true}`, [json]],
+  ],
+];
+
+describe('a token that is shown to be ended', () => {
+  it.each(plain)('%s: forwarded byte for byte, then refused', async (_, make) => {
+    const [path, body, fields] = make();
+    const before = asked();
+    expect((await send(path, body, fields)).status).toBe(200);
+    expect(asked()).toBe(before + 1);
+    expect(upstream.connections.some((one) => one.received().includes(`\r\n\r\n${body}`))).toBe(true);
+    await expectEnded(true);
+    // Again, as RFC 7009 has it: the shop says what it likes.
+    expect((await send(path, body, fields)).status).toBe(200);
+    await expectEnded(true);
+  });
+
+  it('also one that shopward saw issued, and what descends from it goes on', async () => {
+    const issued = JSON.parse(
+      String((await send('/token', 'grant_type=password&username=u&password=p')).body),
+    );
+    const first = String(issued.refresh_token);
+    token = first;
+    const next = JSON.parse(String((await refresh()).body)).refresh_token as string;
+    expect((await send('/token/revocation', `token=${next}`)).status).toBe(200);
+    token = next;
+    await expectEnded(true);
+    token = first;
+    await expectEnded(true);
+  });
+
+  it.each([
+    ['400 Bad Request', false],
+    ['401 Unauthorized', false],
+    ['403 Forbidden', false],
+    ['408 Request Timeout', true],
+    ['200 OK', true],
+    ['204 No Content', true],
+    ['302 Found', true],
+    ['503 Service Unavailable', true],
+  ])('the shop says %s: ended %s', async (status, isEnded) => {
+    revocation = status.startsWith('204') ? 'HTTP/1.1 204 No Content\r\n\r\n' : answer('', '', status);
+    await send('/token/revocation', `token=${token}`);
+    await expectEnded(isEnded);
+  });
+
+  it('a shop that is away: 502, and not ended where nothing was sent', async () => {
+    revocation = '';
+    const dead = await startShopward({
+      upstream: 'http://127.0.0.1:1',
+      rows: ['GET /secret'],
+      config: {
+        refreshTokens: { endpoints: [{ kind: 'revoke', method: 'POST', path: '/revoke', format: 'form' }] },
+      },
+    });
+    expect((await send('/revoke', `token=${token}`, [form], dead)).status).toBe(502);
+    await dead.kill();
+  });
+
+  it.each([
+    ['the field twice', () => [`token=${token}&token=x`, [form]]],
+    ['in the query as well', () => [`token=${token}`, [form], '?token=x']],
+    ['another spelling', () => [`to%6ben=${token}`, [form]]],
+    ['with a bracket', () => [`token[=${token}`, [form]]],
+    ['in capitals', () => [`TOKEN=${token}`, [form]]],
+    ['under a content coding', () => [`token=${token}`, [form, 'Content-Encoding: gzip']]],
+    ['under the identity', () => [`token=${token}`, [form, 'Content-Encoding: identity']]],
+    [
+      'in another charset',
+      () => [`token=${token}`, ['Content-Type: application/x-www-form-urlencoded; charset=utf-16']],
+    ],
+    ['without a type', () => [`token=${token}`, []]],
+    ['of another type', () => [`token=${token}`, ['Content-Type: text/plain']]],
+    ['not text', () => [`{"token":["${token}"]}`, [json]]],
+    ['twice in JSON', () => [`{"token":"${token}","token":"x"}`, [json]]],
+    ['odd characters', () => [`token=${token}%20x`, [form]]],
+    ['one to end, another to refresh', () => [`token=${token}&refresh_token=another${token}`, [form]]],
+  ] as readonly [string, () => [string, string[], string?]][])(
+    '%s: 400, the shop is not asked',
+    async (_, make) => {
+      const [body, fields, query = ''] = make();
+      const before = asked();
+      const { status, body: said } = await send(`/token/revocation${query}`, body, fields);
+      expect([status, JSON.parse(String(said)).error, asked()]).toEqual([400, 'invalid_request', before]);
+      await expectEnded(false);
+    },
+  );
+
+  it('without a token the shop decides; a long body is refused', async () => {
+    expect((await send('/token/revocation', 'client_id=a')).status).toBe(200);
+    const before = asked();
+    expect((await send('/token/revocation', `token=${token}&a=${'x'.repeat(140_000)}`)).status).toBe(413);
+    expect((await send('/token/revocation', `token=${token}&a=${'x'.repeat(70_000)}`)).status).toBe(400);
+    expect(asked()).toBe(before);
+  });
+
+  it('a chunked body is the same wherever it is cut', async () => {
+    const body = `token=${token}`;
+    const connection = await openRawConnection(shopward.port);
+    for (let at = 1; at < body.length; at += 1) {
+      const head = `POST /token/revocation HTTP/1.1\r\nHost: s\r\n${form}\r\nTransfer-Encoding: chunked\r\n\r\n`;
+      await connection.write(`${head}${at.toString(16)}\r\n${body.slice(0, at)}`);
+      await connection.write(`\r\n${(body.length - at).toString(16)}\r\n${body.slice(at)}\r\n0\r\n\r\n`);
+      expect((await connection.readResponse('POST')).status).toBe(200);
+    }
+    connection.close();
+    expect(upstream.bytes().split(`\r\n\r\n${body}`).length).toBe(body.length);
+    await expectEnded(true);
+  });
+
+  it('stays out of log, metrics and console', async () => {
+    await send('/token/revocation', `token=${token}`);
+    await send(`/token/revocation?token=${token}`, '');
+    await shopward.waitForLog(({ event }) => event === 'request');
+    const pages = ['/metrics', '/api/state', '/api/decisions', '/api/system'];
+    const told = await Promise.all(pages.map(async (page) => (await fetch(shopward.adminUrl + page)).text()));
+    expect(shopward.output() + told.join('')).not.toContain(token);
+  });
+
+  it('is off by default: nothing is held back, and nothing ended', async () => {
+    const connection = await openRawConnection(off.port);
+    const head = `POST /oauth/revoke HTTP/1.1\r\nHost: s\r\n${form}\r\nContent-Encoding: x\r\nTransfer-Encoding: chunked\r\n\r\n`;
+    const before = upstream.connections.length;
+    await connection.write(`${head}6\r\ntoken=\r\n`);
+    await expect
+      .poll(() => upstream.connections.slice(before).some((one) => one.received().includes('token=')))
+      .toBe(true);
+    connection.close();
+    await send('/oauth/revoke', `token=${token}`, [form], off);
+    expect((await refresh(off)).status).toBe(200);
+  });
+});

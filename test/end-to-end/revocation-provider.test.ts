@@ -1,0 +1,124 @@
+import { once } from 'node:events';
+import { createServer, type RequestListener } from 'node:http';
+import { createRequire } from 'node:module';
+import type { AddressInfo } from 'node:net';
+import * as openid from 'openid-client';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { type Shopward, startShopward } from '../harness/shopward.ts';
+
+// It has no types of its own.
+const { default: Provider } = createRequire(import.meta.url)('oidc-provider');
+
+/** A real provider (oidc-provider) behind shopward, and a real client of it (openid-client) in front. */
+let provider: InstanceType<typeof Provider>;
+let shopward: Shopward;
+let client: openid.Configuration;
+const asked: string[] = [];
+let handle: RequestListener = () => {};
+const server = createServer((incoming, response) => {
+  asked.push(`${incoming.method} ${incoming.url}`);
+  handle(incoming, response);
+});
+
+beforeAll(async () => {
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  shopward = await startShopward({
+    upstream: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    rows: ['GET /secret'],
+    config: {
+      refreshTokens: {
+        endpoints: [
+          { kind: 'issue', method: 'POST', path: '/token', format: 'form' },
+          { kind: 'exchange', method: 'POST', path: '/token', format: 'form' },
+          { kind: 'revoke', method: 'POST', path: '/token/revocation', format: 'form' },
+        ],
+      },
+    },
+  });
+  provider = new Provider(shopward.url, {
+    clients: [
+      {
+        client_id: 'app',
+        client_secret: 'a secret of the app',
+        grant_types: ['authorization_code', 'refresh_token'],
+        redirect_uris: ['https://app.example/back'],
+      },
+    ],
+    features: { revocation: { enabled: true }, devInteractions: { enabled: false } },
+    rotateRefreshToken: true,
+    findAccount: (_: unknown, id: string) => ({ accountId: id, claims: () => ({ sub: id }) }),
+  });
+  provider.proxy = true;
+  handle = provider.callback();
+  client = await openid.discovery(new URL(shopward.url), 'app', 'a secret of the app', undefined, {
+    execute: [openid.allowInsecureRequests],
+  });
+});
+afterAll(async () => {
+  await shopward?.stop();
+  server.closeAllConnections();
+  server.close();
+});
+
+/** What a login would have given; the browser's part of it is none of ours. */
+async function logIn(): Promise<string> {
+  const app = await provider.Client.find('app');
+  if (app === undefined) throw new Error('no client');
+  const grant = new provider.Grant({ accountId: 'DE--21', clientId: 'app' });
+  grant.addOIDCScope('openid offline_access');
+  const grantId = await grant.save();
+  const token = new provider.RefreshToken({
+    accountId: 'DE--21',
+    client: app,
+    grantId,
+    scope: 'openid offline_access',
+    gty: 'authorization_code',
+    iiat: Math.floor(Date.now() / 1000),
+    rotations: 0,
+  });
+  return token.save();
+}
+
+const refresh = async (token: string) => (await openid.refreshTokenGrant(client, token)).refresh_token ?? '';
+const errorOf = (act: Promise<unknown>) =>
+  act.then(
+    () => 'none',
+    (fault: { error?: string; status?: number }) => `${fault.status} ${fault.error}`,
+  );
+
+it('finds its endpoints at the public address', () => {
+  const { token_endpoint, revocation_endpoint } = client.serverMetadata();
+  expect([token_endpoint, revocation_endpoint]).toEqual([
+    `${shopward.url}/token`,
+    `${shopward.url}/token/revocation`,
+  ]);
+});
+
+it('refresh, reuse refused, revoke, refused: the provider is not asked about what has ended', async () => {
+  const first = await logIn();
+  const second = await refresh(first);
+  expect(second).toMatch(/./);
+  expect(second).not.toBe(first);
+  const before = asked.length;
+  // The provider would end the whole grant: shopward refuses first, and the rightful client goes on.
+  expect(await errorOf(refresh(first))).toBe('400 invalid_grant');
+  expect(asked.length).toBe(before);
+  const third = await refresh(second);
+  await openid.tokenRevocation(client, third, { token_type_hint: 'refresh_token' });
+  expect(asked.at(-1)).toBe('POST /token/revocation');
+  const ended = asked.length;
+  expect(await errorOf(refresh(third))).toBe('400 invalid_grant');
+  expect(asked.length).toBe(ended);
+  // So it is for the provider itself.
+  expect(await provider.RefreshToken.find(third)).toBeUndefined();
+  await openid.tokenRevocation(client, third);
+});
+
+it('who is not the client of a token ends nothing', async () => {
+  const token = await logIn();
+  const stranger = new openid.Configuration(client.serverMetadata(), 'app', 'a wrong secret');
+  openid.allowInsecureRequests(stranger);
+  expect(await errorOf(openid.tokenRevocation(stranger, token))).toBe('401 invalid_client');
+  expect(await refresh(token)).toMatch(/./);
+});
