@@ -58,7 +58,7 @@ const drainMs = 30_000;
 export async function createApp(input: AppInput): Promise<App> {
   const { config, log, worker, explain, version = '' } = input;
   const metrics = createMetrics();
-  const { list, keys, forwarding, store, filters, rules, rollout } = await createFeatures(input, metrics);
+  const { list, tokens, forwarding, store, filters, rules, rollout } = await createFeatures(input, metrics);
   const tracing = await loadTracing();
   const accessLog = createAccessLog({ log });
   let admin: Admin | undefined;
@@ -80,12 +80,12 @@ export async function createApp(input: AppInput): Promise<App> {
   });
   logFaults(log);
   const secrets = new SecretsInForce(input.secrets);
-  keys.useSecret(input.secrets.tokenSecret);
+  tokens.useSecrets(input.secrets.issuers);
   const drain = new Drain();
   /** In the order of their start, and of their reasons in `/readyz`; they are let go in the other one. */
   const components: readonly Component[] = [
     drain,
-    keys,
+    ...tokens.components,
     rules.accessToken,
     list,
     secrets,
@@ -97,7 +97,7 @@ export async function createApp(input: AppInput): Promise<App> {
     ...(rollout === undefined ? [] : [rollout]),
   ];
   for (const component of components) metrics.register(...(component.metrics ?? []));
-  const status = createProcessStatus({ components, metrics, keys, store, filters, rollout });
+  const status = createProcessStatus({ components, metrics, tokens, store, filters, rollout });
   if (worker === undefined) {
     admin = createAdmin({ config, explain, version, list, status, metrics, log, now: Date.now });
   }
@@ -107,7 +107,7 @@ export async function createApp(input: AppInput): Promise<App> {
     status,
     metricValues: metrics.values,
     applyList: list.apply,
-    applySecrets: (changed) => handOut(changed, { secrets, keys, port, forwarding, admin }),
+    applySecrets: (changed) => handOut(changed, { secrets, tokens, port, forwarding, admin }),
   };
 }
 
@@ -116,14 +116,14 @@ function handOut(
   changed: Secrets,
   parts: {
     readonly secrets: SecretsInForce;
-    readonly keys: Awaited<ReturnType<typeof createFeatures>>['keys'];
+    readonly tokens: Awaited<ReturnType<typeof createFeatures>>['tokens'];
     readonly port: PublicPort;
     readonly forwarding: Forwarding;
     readonly admin: Admin | undefined;
   },
 ): void {
   parts.secrets.apply(changed);
-  parts.keys.useSecret(changed.tokenSecret);
+  parts.tokens.useSecrets(changed.issuers);
   if (changed.tls) parts.port.useCertificate(changed.tls);
   if (changed.upstreamTls) parts.forwarding.useCertificates(changed.upstreamTls);
   if (changed.adminToken !== undefined) parts.admin?.server.useToken(changed.adminToken);

@@ -4,14 +4,16 @@ import { type BearerCredentials, readBearerCredentials } from './bearer-credenti
 import { createWithIdentity, type IdentityForwarding } from './identity-fields.ts';
 import type { Requirement } from './protected-list.ts';
 import type { Identity } from './token-claims.ts';
+import type { AccessTokenVerifier } from './token-issuers.ts';
 import { readPresentedToken } from './token-places.ts';
-import type { TokenVerifier } from './token-verifier.ts';
 
 /** What of the request a challenge depends on. */
 type ChallengedRequest = Pick<CanonicalRequest, 'scheme' | 'host'>;
 
 interface AuthenticatorOptions {
-  readonly verifier: Pick<TokenVerifier, 'verify'>;
+  readonly verifier: AccessTokenVerifier;
+  /** Whether a token may have any form. Default: that of a JSON Web Token alone. */
+  readonly takesOpaque?: boolean;
   /** Default: the shop's own. */
   readonly realm?: string;
   /** Where the RFC 9728 metadata are, named in challenges; unset: not named. */
@@ -40,7 +42,8 @@ export type Authenticate = (
 ) => Authenticated | Rejection | Promise<Authenticated | Rejection>;
 
 export function createAuthenticate(options: AuthenticatorOptions): Authenticate {
-  const { verifier, realm = 'Access to shop API', resourceMetadataUrl, cookieOrigins = [] } = options;
+  const { verifier, realm = 'Access to shop API', resourceMetadataUrl } = options;
+  const { takesOpaque = false, cookieOrigins = [] } = options;
   const withIdentity = createWithIdentity(options.forwarding ?? tokenAlone);
 
   function challenge(rejection: Rejection, request: ChallengedRequest, scopes: readonly string[]): Rejection {
@@ -68,8 +71,8 @@ export function createAuthenticate(options: AuthenticatorOptions): Authenticate 
   return (sent, { scopes, tokenIn }) => {
     const presented: (BearerCredentials & { request?: CanonicalRequest }) | Rejection =
       tokenIn === undefined
-        ? readBearerCredentials(sent.fields)
-        : readPresentedToken(sent, tokenIn, cookieOrigins);
+        ? readBearerCredentials(sent.fields, takesOpaque)
+        : readPresentedToken(sent, tokenIn, cookieOrigins, takesOpaque);
     if (isRejection(presented)) return challenge(presented, sent, scopes);
     const { token, canonicalValue, request = sent } = presented;
     const verdict = verifier.verify(token);

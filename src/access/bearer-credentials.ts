@@ -5,7 +5,7 @@ import { type Rejection, reject } from '../http/rejection.ts';
 export const maxTokenLength = 16 * 1024;
 
 export interface BearerCredentials {
-  /** A JWS in compact serialisation, in the one spelling it can have. */
+  /** A JWS in compact serialisation, in the one spelling it can have; or, where that is asked for, any token. */
   readonly token: string;
   /** What is forwarded as the one `Authorization` field. */
   readonly canonicalValue: string;
@@ -15,14 +15,15 @@ export interface BearerCredentials {
  * Reads the one `Authorization` field (RFC 6750 section 2.1). The scheme is case-insensitive, one or more spaces
  * follow it, and nothing follows the token. Absent or empty: `access-token-missing`; anything else that is not exactly
  * that: `access-token-invalid`. Tokens elsewhere (query, body, cookies, other fields) are not credentials.
+ * `takesOpaque`: whether a token may have another form than that of a JWS.
  */
-export function readBearerCredentials(fields: FieldList): BearerCredentials | Rejection {
+export function readBearerCredentials(fields: FieldList, takesOpaque = false): BearerCredentials | Rejection {
   const values = fieldValues(fields, 'authorization');
   const value = values[0];
   if (value === undefined) return reject('access-token-missing', { reason: 'missing' });
   // Two lines would let the upstream verify another token than ours.
   if (values.length > 1) return reject('access-token-invalid', { reason: 'repeated' });
-  return isBlank(value) ? reject('access-token-missing', { reason: 'missing' }) : parse(value);
+  return isBlank(value) ? reject('access-token-missing', { reason: 'missing' }) : parse(value, takesOpaque);
 }
 
 const scheme = 'bearer';
@@ -30,7 +31,7 @@ const canonicalStart = 'Bearer ';
 /** Credentials of some scheme (RFC 9110 section 11.4), not a token that stands alone. */
 const schemeAndMore = /^[!#$%&'*+.^_`|~\w-]+ +[^ ]/;
 
-function parse(value: string): BearerCredentials | Rejection {
+function parse(value: string, takesOpaque: boolean): BearerCredentials | Rejection {
   const afterScheme = scheme.length;
   if (value.slice(0, afterScheme).toLowerCase() !== scheme) {
     return invalid(schemeAndMore.test(value) ? 'other-scheme' : 'scheme');
@@ -40,12 +41,14 @@ function parse(value: string): BearerCredentials | Rejection {
   if (start === afterScheme) return invalid('malformed');
   if (value.length - start > maxTokenLength) return invalid('too-long');
   const token = value.slice(start);
-  if (!isCompactToken(token)) return invalid('malformed');
+  if (!(takesOpaque ? opaqueToken.test(token) : isCompactToken(token))) return invalid('malformed');
   // As it came, where it is canonical: a long text of its own for each request would be compared, and thrown away.
   const isCanonical = start === canonicalStart.length && value.startsWith(canonicalStart);
   return { token, canonicalValue: isCanonical ? value : `${canonicalStart}${token}` };
 }
 
+/** `b64token` of RFC 6750 section 2.1. */
+const opaqueToken = /^[A-Za-z0-9._~+/-]+=*$/;
 const blank = /^[ \t]*$/;
 
 function isBlank(value: string): boolean {

@@ -39,7 +39,7 @@ export function createWithIdentity({ forward, forwardAuthorization }: IdentityFo
     const edits: Record<string, string | null> = isCanonical
       ? {}
       : { Authorization: forwardAuthorization ? authorization : null };
-    if (subject !== undefined) edits[subject] = encodeIdentity(identity.subject);
+    if (subject !== undefined) edits[subject] = encodeIdentity(identity.claimedSubject);
     if (scopes !== undefined && identity.scopes.length > 0)
       edits[scopes] = identity.scopes.map(encodeIdentity).join(' ');
     if (issuer !== undefined && identity.issuer !== undefined)

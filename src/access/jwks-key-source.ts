@@ -1,6 +1,6 @@
 import { setImmediate, setTimeout } from 'node:timers/promises';
 import { isolated, isolateLate } from '../lib/faults.ts';
-import { FetchBudget, fetchJwks, type JwksError } from './jwks-fetch.ts';
+import type { LocateKeySet } from './discovery.ts';
 import { readJwks } from './key-document.ts';
 import {
   KeyListeners,
@@ -12,14 +12,15 @@ import {
   mergeKeys,
   type TokenHeader,
 } from './key-source.ts';
+import { FetchBudget, type Fetched, fetchJson, type ProviderError } from './provider-fetch.ts';
 
 export interface JwksKeySourceOptions {
-  /** `http` or `https`, without user and fragment: the configuration has seen to it. */
-  readonly url: string;
+  /** `http` or `https`, without user and fragment: the configuration has seen to it. Or who says where it is. */
+  readonly url: string | LocateKeySet;
   readonly algorithms: readonly string[];
   /** Milliseconds since the epoch. */
   readonly now: () => number;
-  /** For one fetch. Default 5 s. */
+  /** For one fetch, and asking where the keys are. Default 5 s. */
   readonly timeoutMs?: number;
   /** Fetches that requests may ask for in a row, before `fetchIntervalMs` holds. Default 8. */
   readonly fetchBurst?: number;
@@ -34,7 +35,7 @@ export interface JwksKeySourceOptions {
   /** Requests that may wait for a fetch at one time; others are answered 503. Default 256. */
   readonly maxWaiting?: number;
   /** Called after each fetch, with why it failed. Must not throw. */
-  readonly onLoad?: (error: JwksError | undefined) => void;
+  readonly onLoad?: (error: ProviderError | undefined) => void;
   /** Runs something later; returns the way to stop it. Default: a timer that keeps no process alive. */
   readonly schedule?: (run: () => void, delayMs: number) => () => void;
 }
@@ -60,7 +61,7 @@ export class JwksKeySource implements KeySource {
   readonly #count = { loads: 0, failures: 0, unusableKeys: 0 };
   #set: KeySet | undefined;
   #lastSuccessMs: number | undefined;
-  #lastError: JwksError | undefined;
+  #lastError: ProviderError | undefined;
   #failuresInARow = 0;
   #flight: Promise<void> | undefined;
   /** Fetches that have begun, and the number of the last one that was good. */
@@ -191,11 +192,11 @@ export class JwksKeySource implements KeySource {
   }
 
   async #load(delayMs: number): Promise<void> {
-    const { url, timeoutMs = 5_000, maxBytes = 256 * 1024, onLoad, now } = this.#options;
+    const { onLoad, now } = this.#options;
     // With the next turn of the event loop at the earliest: the requests of this one share the fetch.
     await (delayMs > 0 ? setTimeout(delayMs) : setImmediate());
     const fetchNumber = ++this.#begun;
-    const fetched = await fetchJwks({ url, timeoutMs, maxBytes, signal: this.#closing.signal });
+    const fetched = await this.#fetch();
     this.#count.loads++;
     this.#lastError = 'error' in fetched ? fetched.error : this.#tryAccept(fetched.value);
     onLoad?.(this.#lastError);
@@ -210,8 +211,18 @@ export class JwksKeySource implements KeySource {
     this.#budget.close(now(), this.#set === undefined ? this.#backoffMs() : this.#maxBackoffMs);
   }
 
+  async #fetch(): Promise<Fetched> {
+    const { url, timeoutMs = 5_000, maxBytes = 256 * 1024 } = this.#options;
+    const bounds = { maxBytes, deadline: AbortSignal.timeout(timeoutMs), signal: this.#closing.signal };
+    const get = (from: string, accept = 'application/json') => fetchJson(from, { accept, ...bounds });
+    const located = typeof url === 'string' ? { url } : await url(get);
+    return 'error' in located
+      ? located
+      : get(located.url, 'application/jwk-set+json, application/json;q=0.9');
+  }
+
   /** Nothing that a source sends may end the process. */
-  #tryAccept(value: unknown): JwksError | undefined {
+  #tryAccept(value: unknown): ProviderError | undefined {
     try {
       return this.#accept(value);
     } catch {
@@ -220,7 +231,7 @@ export class JwksKeySource implements KeySource {
   }
 
   /** Takes a key set over, or says why the last good one stays. */
-  #accept(value: unknown): JwksError | undefined {
+  #accept(value: unknown): ProviderError | undefined {
     const document = readJwks(value, this.#options.algorithms);
     const { keys, ambiguousKids } = mergeKeys(document.keys);
     if (keys.length === 0) return document.isKeySet ? 'empty' : 'malformed';

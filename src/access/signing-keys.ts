@@ -9,21 +9,28 @@ import {
   total,
 } from '../lib/component.ts';
 import { FileWatch, readOnce } from '../lib/watched-file.ts';
+import { createDiscovery, type LocateKeySet } from './discovery.ts';
 import { FileKeySource, maxKeyFileBytes } from './file-key-source.ts';
 import { JwksKeySource } from './jwks-key-source.ts';
 import type { KeySource } from './key-source.ts';
+import { faultText } from './provider-fetch.ts';
 import { SecretKeySource } from './secret-key-source.ts';
 
-/** `auth`: where keys come from, and what they may verify. */
+/** Of one issuer: where its keys come from, and what they may verify. */
 interface SigningKeysOptions {
   readonly keys:
     | { readonly secret: string }
     | { readonly files: readonly string[] }
-    | { readonly jwks: string };
+    | { readonly jwks: string }
+    | { readonly discover: true };
   readonly algorithms: readonly string[];
+  /** `iss` of its tokens; needed to discover keys. */
+  readonly issuer?: string | undefined;
+  /** Undefined: it is the only one. */
+  readonly name?: string | undefined;
 }
 
-/** The keys that access tokens are verified with, from the one source that the configuration names. */
+/** The keys that access tokens of one issuer are verified with, from the one source that the configuration names. */
 export interface SigningKeys extends Component {
   readonly source: KeySource;
   health(): Health;
@@ -34,7 +41,9 @@ export interface SigningKeys extends Component {
 }
 
 /** A key, as far as it is public. */
-interface KeyDescription {
+export interface KeyDescription {
+  /** Name of its issuer; null: it is the only one. */
+  readonly issuer: string | null;
   readonly kid: string | null;
   readonly algorithms: readonly string[];
   readonly fingerprint: string | null;
@@ -46,28 +55,38 @@ type Source = Pick<SigningKeys, 'source'> &
 
 /** Key files are followed, a key set is fetched anew. `start` rejects as the source does: for files that hold no key. */
 export function createSigningKeys(
-  { keys, algorithms }: SigningKeysOptions,
+  options: SigningKeysOptions,
   now: () => number,
-  log: ComponentLog,
+  componentLog: ComponentLog,
 ): SigningKeys {
+  const { keys, algorithms, issuer = '', name } = options;
+  const log = name === undefined ? componentLog : logOfIssuer(name, componentLog);
   const own: Source =
     'secret' in keys
       ? watchSecret(keys.secret, algorithms)
       : 'files' in keys
         ? watchKeyFiles(keys.files, new FileKeySource({ files: keys.files, algorithms, now }), log)
-        : fetchKeySet(keys.jwks, algorithms, now, log);
+        : fetchKeySet('jwks' in keys ? keys.jwks : createDiscovery(issuer), algorithms, now, log);
   const { source } = own;
   return {
-    name: 'keys',
-    title: 'Keys',
+    name: name === undefined ? 'keys' : `keys-${name}`,
+    title: name === undefined ? 'Keys' : `Keys of ${name}`,
     start: () => source.start(),
     useSecret: () => {},
     close: () => source.close(),
     ...own,
-    health: () => keyHealth(source),
-    describe: createDescribe(source),
-    metrics: keyMetrics(source),
+    health: () => keyHealth(source, name),
+    describe: createDescribe(source, name),
+    metrics: keyMetrics(source, name),
   };
+}
+
+function logOfIssuer(issuer: string, log: ComponentLog): ComponentLog {
+  const of =
+    (level: keyof ComponentLog): ComponentLog[typeof level] =>
+    (fields, text) =>
+      log[level]({ ...fields, issuer }, `${issuer}: ${text}`);
+  return { info: of('info'), warn: of('warn'), error: of('error'), debug: of('debug') };
 }
 
 function watchSecret(first: string, algorithms: readonly string[]): Source {
@@ -112,7 +131,7 @@ function watchKeyFiles(files: readonly string[], source: FileKeySource, log: Com
 }
 
 function fetchKeySet(
-  url: string,
+  url: string | LocateKeySet,
   algorithms: readonly string[],
   now: () => number,
   log: ComponentLog,
@@ -139,7 +158,7 @@ function createLoadLog(log: ComponentLog): (error: string | undefined) => void {
 }
 
 /** Without any key nobody with a token gets in: clients are better sent to another process. */
-function keyHealth(source: KeySource): Health {
+function keyHealth(source: KeySource, issuer: string | undefined): Health {
   const { kind, keys, unusableKeys, loads, failures, lastSuccessMs, lastError } = source.status();
   const fault = lastError === undefined ? undefined : faultText(lastError);
   const details: HealthDetail[] = [
@@ -150,16 +169,16 @@ function keyHealth(source: KeySource): Health {
     total('failures', failures),
     { label: 'last load', value: lastSuccessMs ?? null, unit: 'time', combine: 'max' },
   ];
+  const of = issuer === undefined ? '' : ` of ${issuer}`;
   if (keys === 0) {
     const why = fault ?? 'loading';
-    const reasons = [`no keys for access tokens yet: ${why}`];
+    const reasons = [`no keys for access tokens${of} yet: ${why}`];
     return { status: 'down', reasons, text: `no keys were ever had: ${why}`, details, isUnready: true };
   }
   if (fault !== undefined) {
-    const reasons = [`keys were not refreshed, the last good ones are used: ${fault}`];
     return {
       status: 'degraded',
-      reasons,
+      reasons: [`keys${of} were not refreshed, the last good ones are used: ${fault}`],
       text: `not refreshed, the last good keys are used: ${fault}`,
       details,
     };
@@ -167,26 +186,9 @@ function keyHealth(source: KeySource): Health {
   return { status: 'ok', reasons: [], text: keys === 1 ? 'one usable key' : `${keys} usable keys`, details };
 }
 
-/** Each word says what to look at first. */
-const faultTexts: Readonly<Record<string, string>> = {
-  unreachable: 'unreachable: no connection to the source, or it broke',
-  timeout: 'timeout: the source does not answer',
-  status: 'status: the source answers with another status than 200',
-  redirect: 'redirect: the source sends elsewhere, which is never followed',
-  'too-large': 'too-large: the answer is larger than any key set',
-  malformed: 'malformed: the answer is no key set',
-  empty: 'empty: no key of the set can verify a configured algorithm',
-  ambiguous: 'ambiguous: two different keys of one kid',
-  unusable: 'unusable: the log (keys-refused) names the file',
-};
-
-function faultText(error: string): string {
-  return faultTexts[error] ?? error;
-}
-
 /** The worker that is worst off is shown. */
-function keyMetrics(source: KeySource): MetricSpec[] {
-  return [
+function keyMetrics(source: KeySource, issuer: string | undefined): MetricSpec[] {
+  const specs = [
     gauge('shopward_keys', 'Usable verification keys.', 'min', () => source.status().keys),
     gauge(
       'shopward_keys_last_load_success',
@@ -206,9 +208,10 @@ function keyMetrics(source: KeySource): MetricSpec[] {
       () => source.status().failures,
     ),
   ];
+  return issuer === undefined ? specs : specs.map((spec) => ({ ...spec, labels: { issuer } }));
 }
 
-function createDescribe(source: KeySource): () => KeyDescription[] {
+function createDescribe(source: KeySource, issuer: string | undefined): () => KeyDescription[] {
   const seen = new Map<string, number>();
   const note = () => {
     const before = new Map(seen);
@@ -222,6 +225,7 @@ function createDescribe(source: KeySource): () => KeyDescription[] {
     note();
     const isSecret = source.status().kind === 'secret';
     return source.current().map(({ kid, algorithms, fingerprint }) => ({
+      issuer: issuer ?? null,
       kid: kid ?? null,
       algorithms,
       fingerprint: isSecret ? null : fingerprint.slice(0, 12),

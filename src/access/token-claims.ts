@@ -27,14 +27,20 @@ export type TokenRefusal =
   | 'issuer'
   | 'audience'
   /** The claim of `auth.subject` names nobody. */
-  | 'subject';
+  | 'subject'
+  /** The issuer, asked, says that it is not active. */
+  | 'inactive'
+  /** The issuer, asked, says that it is no access token: a refresh token, say. */
+  | 'other-kind';
 
 /** Who asks, as a verified token says. */
 export interface Identity {
-  /** Any non-empty text; hash or encode it before it becomes part of a key. */
+  /** One user, over all issuers (`subjectOfIssuer`). Any non-empty text; hash or encode it before it becomes part of a key. */
   readonly subject: string;
   /** The application that the token was issued to, where a claim of it is named; for counts alone. */
   readonly clientId?: string | undefined;
+  /** What the token itself calls the user. */
+  readonly claimedSubject: string;
   readonly scopes: readonly string[];
   /** The claim `iss` as it stands; undefined: there is none. */
   readonly issuer?: string | undefined;
@@ -57,6 +63,8 @@ interface TimeRules {
 }
 
 export interface ClaimRules extends TimeRules {
+  /** Of the issuer; unset: it is the only one. */
+  readonly name?: string | undefined;
   /** Accepted `iss` values, compared octet for octet; unset: not checked. */
   readonly issuer?: string | readonly string[] | undefined;
   /** Accepted `aud` values, one of which must be among the token's; unset: not checked. */
@@ -81,18 +89,24 @@ export function validateClaims(
   const refusal =
     validateTimes({ ...times, identity: { expiresAtMs } }, rules, nowMs) ?? validateParties(claims, rules);
   if (refusal !== undefined) return refusal;
-  const subject = rules.readSubject(claims);
-  if (subject === undefined) return 'subject';
+  const claimedSubject = rules.readSubject(claims);
+  if (claimedSubject === undefined) return 'subject';
   const issuer = isString(claims.iss) ? claims.iss : undefined;
   const clientId = rules.readClientId?.(claims);
   const identity: Identity = Object.freeze({
-    subject,
+    subject: subjectOfIssuer(rules.name, claimedSubject),
+    claimedSubject,
     clientId,
     scopes: rules.readScopes(claims),
     issuer,
     expiresAtMs,
   });
   return { ...times, identity };
+}
+
+/** A user's name over all issuers: of several, each has its own users, also where two call theirs the same. */
+export function subjectOfIssuer(name: string | undefined, claimedSubject: string): string {
+  return name === undefined ? claimedSubject : `${name} ${claimedSubject}`;
 }
 
 type Times = Omit<VerifiedToken, 'identity'> & { readonly identity: Pick<Identity, 'expiresAtMs'> };

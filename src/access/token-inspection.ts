@@ -2,8 +2,10 @@ import { isRejection, type Rejection, reject } from '../http/rejection.ts';
 import { parseJsonObject } from '../lib/json.ts';
 import { maxTokenLength, readBearerCredentials } from './bearer-credentials.ts';
 import { type Claims, claimPathText, defaultScopePaths } from './claim-paths.ts';
+import type { KeySource } from './key-source.ts';
 import type { Identity } from './token-claims.ts';
-import { readTokenHeader, type TokenVerifier, type TokenVerifierOptions } from './token-verifier.ts';
+import type { ChosenIssuer, TokenIssuer, TokenIssuers } from './token-issuers.ts';
+import { readTokenHeader, refuseToken, type TokenVerifierOptions } from './token-verifier.ts';
 
 /** One check of the proxy, in words. */
 export interface TokenCheck {
@@ -21,10 +23,11 @@ export interface TokenInspection {
   readonly verdict: Identity | Rejection;
 }
 
-/** What the verifier goes by, and the verifier. */
-export type InspectionRules = Omit<TokenVerifierOptions, 'maxVerifying'> & {
-  readonly verifier: Pick<TokenVerifier, 'verify'>;
-};
+/** What the verifiers of an issuer go by. */
+export interface InspectedIssuer extends TokenIssuer {
+  readonly rules: Omit<TokenVerifierOptions, 'keySource'>;
+  readonly keys: { readonly source: Pick<KeySource, 'status'> } | undefined;
+}
 
 /** The token as far as it can be read, for the words; nothing is decided by it. */
 interface Read {
@@ -33,18 +36,32 @@ interface Read {
   readonly claims: Claims;
   readonly identity: Identity | undefined;
   readonly scopes: readonly string[];
-  readonly rules: InspectionRules;
+  /** Who verifies it; undefined: nobody. */
+  readonly chosen: ChosenIssuer<InspectedIssuer> | undefined;
+  readonly issuers: TokenIssuers<InspectedIssuer>;
+  /** Those of the chosen one. */
+  readonly rules: InspectedIssuer['rules'];
 }
 
 interface Step {
   readonly name: string;
   /** Reasons that say that this check has failed. */
   readonly reasons: readonly string[];
-  /** Undefined: the proxy does not look at it, as it is configured. */
-  say(read: Read): string | undefined;
+  /** Undefined: the proxy does not look at it, as it is configured. Null: there is no such check for this token. */
+  say(read: Read): string | undefined | null;
 }
 
-/** In the order of `readBearerCredentials`, `readTokenHeader`, `TokenVerifier` and `validateClaims`; a test holds them to it. */
+/** Of a token that is verified by keys. */
+function ofSigned(say: (read: Read) => string | undefined): Step['say'] {
+  return (read) => (read.chosen?.by === 'introspection' ? null : say(read));
+}
+
+/** Of a claim, which the token itself holds, or its issuer tells. */
+function ofClaims(say: (read: Read) => string | undefined): Step['say'] {
+  return (read) => (read.chosen?.by === 'introspection' ? 'as its issuer says' : say(read));
+}
+
+/** In the order of `readBearerCredentials`, `TokenIssuers`, `readTokenHeader`, `TokenVerifier` and `validateClaims`; a test holds them to it. */
 const steps: readonly Step[] = [
   {
     name: 'size',
@@ -54,43 +71,63 @@ const steps: readonly Step[] = [
   {
     name: 'form',
     reasons: ['form'],
-    say: () => 'three parts of base64url with dots between them, in their one spelling',
+    say: ({ issuers }) =>
+      issuers.takesOpaque
+        ? 'letters, digits and -._~+/'
+        : 'three parts of base64url with dots between them, in their one spelling',
   },
-  { name: 'header', reasons: ['header'], say: () => 'a JSON object, its kid a text' },
+  { name: 'issuer', reasons: ['choice'], say: choiceText },
+  {
+    name: 'active',
+    reasons: ['inactive', 'other-kind', 'introspection'],
+    say: ({ chosen }) =>
+      chosen?.by === 'introspection' ? 'its issuer is asked, and calls it an active access token' : null,
+  },
+  { name: 'header', reasons: ['header'], say: ofSigned(() => 'a JSON object, its kid a text') },
   {
     name: 'alg',
     reasons: ['algorithm'],
-    say: ({ header, rules }) => `${show(header.alg)}, ${oneOf(rules.algorithms)} is accepted`,
+    say: ofSigned(({ header, rules }) => `${show(header.alg)}, ${oneOf(rules.algorithms)} is accepted`),
   },
-  { name: 'crit', reasons: ['critical'], say: () => 'no extension that must be understood' },
+  { name: 'crit', reasons: ['critical'], say: ofSigned(() => 'no extension that must be understood') },
   {
     name: 'key',
     reasons: ['unknown-key', 'keys'],
-    say: ({ header, rules }) =>
-      `kid ${show(header.kid)}; of ${rules.keySource.status().keys} keys one must bear it and fit ${show(header.alg)}`,
+    say: ofSigned(
+      ({ header, chosen }) =>
+        `kid ${show(header.kid)}; of ${chosen?.issuer.keys?.source.status().keys ?? 0} keys one must bear it and fit ${show(header.alg)}`,
+    ),
   },
-  { name: 'signature', reasons: ['signature'], say: () => 'made by that key' },
-  { name: 'typ', reasons: [], say: () => undefined },
-  { name: 'payload', reasons: ['payload'], say: () => 'a JSON object' },
+  { name: 'signature', reasons: ['signature'], say: ofSigned(() => 'made by that key') },
+  { name: 'typ', reasons: [], say: ofSigned(() => undefined) },
+  { name: 'payload', reasons: ['payload'], say: ofSigned(() => 'a JSON object') },
   {
     name: 'times',
     reasons: ['no-expiry', 'claims'],
-    say: () => 'exp is there; exp, nbf and iat are numbers',
+    say: ofClaims(() => 'exp is there; exp, nbf and iat are numbers'),
   },
-  { name: 'exp', reasons: ['expired'], say: (read) => timeText(read, 'exp') },
-  { name: 'nbf', reasons: ['not-before'], say: (read) => timeText(read, 'nbf') },
+  { name: 'exp', reasons: ['expired'], say: ofClaims((read) => timeText(read, 'exp')) },
+  { name: 'nbf', reasons: ['not-before'], say: ofClaims((read) => timeText(read, 'nbf')) },
   {
     name: 'iat',
     reasons: ['issued-in-future', 'no-issue-time', 'too-old'],
-    say(read) {
+    say: ofClaims((read) => {
       const { maxTokenAgeMs } = read.rules;
       const age =
         maxTokenAgeMs === undefined ? '' : `, ${duration(maxTokenAgeMs)} old at most (auth.maxTokenAge)`;
       return timeText(read, 'iat') + age;
-    },
+    }),
   },
-  { name: 'iss', reasons: ['issuer'], say: ({ claims, rules }) => partyText(claims.iss, rules.issuer) },
-  { name: 'aud', reasons: ['audience'], say: ({ claims, rules }) => partyText(claims.aud, rules.audience) },
+  {
+    name: 'iss',
+    reasons: ['issuer'],
+    say: ofClaims(({ claims, rules }) => partyText(claims.iss, rules.issuer)),
+  },
+  {
+    name: 'aud',
+    reasons: ['audience'],
+    say: ofClaims(({ claims, rules }) => partyText(claims.aud, rules.audience)),
+  },
   {
     name: 'subject',
     reasons: ['subject'],
@@ -111,28 +148,29 @@ const steps: readonly Step[] = [
 export const inspectionReasons: readonly string[] = steps.flatMap(({ reasons }) => reasons);
 
 /**
- * Asks the proxy's own verifier, and says which of its checks passed and which one failed. The texts name no claim but
- * those that the configuration checks, and nothing of the signature. Rejects only for a fault of ours.
+ * Asks the proxy's own verifiers, and says which of their checks passed and which one failed. The texts name no claim
+ * but those that the configuration checks, and nothing of the signature. Rejects only for a fault of ours.
  */
 export async function inspectToken(
   token: string,
-  rules: InspectionRules,
+  issuers: TokenIssuers<InspectedIssuer>,
   scopes: readonly string[] = [],
 ): Promise<TokenInspection> {
-  const { verdict, reason, identity } = await decide(token, rules, scopes);
-  const failed = steps.findIndex(({ reasons }) => reason !== undefined && reasons.includes(reason));
+  const { verdict, reason, identity, chosen } = await decide(token, issuers, scopes);
   const [header = '', payload = ''] = token.slice(0, maxTokenLength).split('.', 2);
   const read: Read = {
     length: token.length,
     header: readPart(header),
     claims: readPart(payload),
-    ...{ identity, scopes, rules },
+    ...{ identity, scopes, chosen, issuers },
+    rules: (chosen?.issuer ?? (issuers.all[0] as InspectedIssuer)).rules,
   };
-  const checks = steps.map((step, at): TokenCheck => {
-    if (failed !== -1 && at > failed) return { name: step.name, outcome: 'skipped', text: 'not reached' };
-    const text = step.say(read);
-    if (text === undefined) return { name: step.name, outcome: 'skipped', text: 'not checked' };
-    return { name: step.name, outcome: at === failed ? 'failed' : 'passed', text };
+  const said = steps.map((step) => ({ step, text: step.say(read) })).filter(({ text }) => text !== null);
+  const failed = said.findIndex(({ step }) => reason !== undefined && step.reasons.includes(reason));
+  const checks = said.map(({ step: { name }, text }, at): TokenCheck => {
+    if (failed !== -1 && at > failed) return { name, outcome: 'skipped', text: 'not reached' };
+    if (text === undefined || text === null) return { name, outcome: 'skipped', text: 'not checked' };
+    return { name, outcome: at === failed ? 'failed' : 'passed', text };
   });
   return { checks, verdict };
 }
@@ -143,27 +181,45 @@ interface Decision {
   readonly reason?: string | undefined;
   /** Whom it names, though it may lack a scope. */
   readonly identity?: Identity;
+  readonly chosen?: ChosenIssuer<InspectedIssuer>;
 }
 
-/** The verdict of the proxy, and at which step it fell: `malformed` is a word of three of them. */
+/** The verdict of the proxy, and at which step it fell: `malformed` and `issuer` are words of several of them. */
 async function decide(
   token: string,
-  { verifier, algorithms }: InspectionRules,
+  issuers: TokenIssuers<InspectedIssuer>,
   scopes: readonly string[],
 ): Promise<Decision> {
-  const credentials = readBearerCredentials(['Authorization', `Bearer ${token}`]);
+  const credentials = readBearerCredentials(['Authorization', `Bearer ${token}`], issuers.takesOpaque);
   if (isRejection(credentials)) {
     return { verdict: credentials, reason: credentials.reason === 'too-long' ? 'too-long' : 'form' };
   }
-  const verdict = await verifier.verify(credentials.token);
+  const chosen = issuers.choose(credentials.token);
+  if (typeof chosen === 'string') return { verdict: refuseToken(chosen), reason: 'choice' };
+  const verdict = await chosen.verifier.verify(credentials.token);
   if (!isRejection(verdict)) {
-    if (scopes.every((scope) => verdict.scopes.includes(scope))) return { verdict, identity: verdict };
+    if (scopes.every((scope) => verdict.scopes.includes(scope)))
+      return { verdict, identity: verdict, chosen };
     const refusal = reject('insufficient-scope', { reason: 'scope' });
-    return { verdict: refusal, reason: 'scope', identity: verdict };
+    return { verdict: refusal, reason: 'scope', identity: verdict, chosen };
   }
+  const { algorithms } = chosen.issuer.rules;
   const isHeader = readTokenHeader(credentials.token, algorithms) === 'malformed';
   const { reason } = verdict;
-  return { verdict, reason: reason === 'malformed' ? (isHeader ? 'header' : 'payload') : reason };
+  return { verdict, reason: reason === 'malformed' ? (isHeader ? 'header' : 'payload') : reason, chosen };
+}
+
+/** Which issuer the token is given to, where there are several. */
+function choiceText({ claims, chosen, issuers }: Read): string | null {
+  const { all } = issuers;
+  if (all.length === 1) return null;
+  if (chosen === undefined) {
+    const known = all.map(({ name, issuer }) => `${issuer} (${name})`).join(', ');
+    return `iss ${show(claims.iss)} is none of ${known}`;
+  }
+  return chosen.by === 'introspection' && claims.iss === undefined
+    ? `no JSON Web Token: ${chosen.issuer.name} is asked`
+    : `iss ${show(claims.iss)}: ${chosen.issuer.name}, whose keys alone count`;
 }
 
 function readPart(part: string): Claims {

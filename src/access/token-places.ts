@@ -41,11 +41,13 @@ export interface PresentedToken extends BearerCredentials {
  * `cross-site-request`: a change, or the handshake of a WebSocket, whose token a browser has sent by itself.
  *
  * @param pageOrigins Origins whose pages may send it as well as those of the request's own host.
+ * @param takesOpaque Whether it may have another form than that of a JWS.
  */
 export function readPresentedToken(
   request: CanonicalRequest,
   places: readonly TokenPlace[],
   pageOrigins: readonly string[],
+  takesOpaque = false,
 ): PresentedToken | Rejection {
   const found: (Found & { readonly place: TokenPlace })[] = [];
   for (const place of places) {
@@ -58,13 +60,13 @@ export function readPresentedToken(
   if (only === undefined) {
     if (!places.includes('header'))
       return reject('access-token-missing', { reason: isInHeader ? 'other-place' : 'missing' });
-    const credentials = readBearerCredentials(request.fields);
+    const credentials = readBearerCredentials(request.fields, takesOpaque);
     return isRejection(credentials) ? credentials : { ...credentials, request };
   }
   if (only.token === undefined) return reject('access-token-invalid', { reason: only.reason });
   if (only.place.startsWith('cookie:') && isChange(request) && !isOfOwnPage(request, pageOrigins))
     return reject('cross-site-request', { reason: 'origin' });
-  const credentials = readBearerCredentials(['Authorization', `Bearer ${only.token}`]);
+  const credentials = readBearerCredentials(['Authorization', `Bearer ${only.token}`], takesOpaque);
   return isRejection(credentials) ? credentials : { ...credentials, request: only.request };
 }
 

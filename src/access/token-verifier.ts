@@ -64,12 +64,7 @@ export class TokenVerifier {
     const { algorithms, keySource, maxRememberedTokens = 10_000, maxVerifying = 1_000 } = options;
     if (algorithms.includes('none')) throw new TypeError('The algorithm none verifies nothing.');
     this.#options = options;
-    this.#rules = {
-      ...options,
-      readSubject: createSubjectReader(options.subject),
-      readScopes: createScopesReader(options.scopes ?? defaultScopePaths),
-      readClientId: options.clientId === undefined ? undefined : createSubjectReader(options.clientId),
-    };
+    this.#rules = compileClaimRules(options);
     this.#maxVerifying = maxVerifying;
     if (maxRememberedTokens > 0) this.#remembered = new LRUCache({ max: maxRememberedTokens });
     this.#stopListening = keySource.onChange(() => this.forgetAll());
@@ -131,6 +126,18 @@ export class TokenVerifier {
     onVerified?.(verified.identity);
     return verified.identity;
   }
+}
+
+/** @throws TypeError where the subject or a scope is no path. */
+export function compileClaimRules(
+  options: Omit<TokenVerifierOptions, 'algorithms' | 'keySource' | 'now'>,
+): ClaimRules {
+  return {
+    ...options,
+    readSubject: createSubjectReader(options.subject),
+    readScopes: createScopesReader(options.scopes ?? defaultScopePaths),
+    readClientId: options.clientId === undefined ? undefined : createSubjectReader(options.clientId),
+  };
 }
 
 /** Reads and checks the header of a compact token before any cryptography (RFC 7515 section 4.1). */

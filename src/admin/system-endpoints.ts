@@ -6,6 +6,8 @@ import type { JsonEndpoint } from './admin-endpoint.ts';
 
 /** A key that access tokens are verified with, as far as it is public. */
 export interface KeyDescription {
+  /** Name of its issuer; null: it is the only one. */
+  readonly issuer: string | null;
   readonly kid: string | null;
   readonly algorithms: readonly string[];
   /** Begins the digest of its public octets; null for a shared secret. */

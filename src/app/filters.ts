@@ -6,6 +6,7 @@ import {
   metadataPath,
 } from '../access/published-documents.ts';
 import type { WatchedList } from '../access/watched-list.ts';
+import { listIssuers } from '../config/issuers.ts';
 import type { Config } from '../config/schema.ts';
 import { createCors } from '../server/cors.ts';
 import { entityTagsDefinition } from './entity-tags.ts';
@@ -74,7 +75,9 @@ export const filterDefinitions: readonly FilterDefinition[] = [
 export function createMetadata({ auth, publicUrl }: Config, list: WatchedList) {
   return createResourceMetadata({
     publicUrl,
-    authorizationServers: auth.issuer?.startsWith('https://') ? [auth.issuer] : [],
+    authorizationServers: listIssuers(auth).flatMap(({ issuer }) =>
+      issuer?.startsWith('https://') ? [issuer] : [],
+    ),
     list: list.current,
   });
 }

@@ -1,4 +1,3 @@
-import type { SigningKeys } from '../access/signing-keys.ts';
 import type { Readiness } from '../admin/admin-server.ts';
 import type { Condition, Tile } from '../admin/incidents.ts';
 import type { SystemState } from '../admin/system-endpoints.ts';
@@ -45,7 +44,8 @@ export function healthOfAll(components: readonly Component[]): ComponentHealth[]
 interface ProcessStatusSources {
   readonly components: readonly Component[];
   readonly metrics: Pick<Metrics, 'expose'>;
-  readonly keys: Pick<SigningKeys, 'describe'>;
+  /** What access tokens are verified with. */
+  readonly tokens: { describe(): SystemState['keys'] };
   readonly store: Pick<RedisStore, 'sharing'> | undefined;
   readonly filters: Pick<CreatedFilters, 'get'>;
   readonly rollout: Rollout | undefined;
@@ -53,10 +53,10 @@ interface ProcessStatusSources {
 
 /** The answers of this process. */
 export function createProcessStatus(sources: ProcessStatusSources): ProcessStatus {
-  const { components, keys, store, filters, rollout } = sources;
+  const { components, tokens, store, filters, rollout } = sources;
   const startedMs = Date.now();
   const resolver = filters.get(urlResolverDefinition)?.resolver;
-  const tokens = filters.get(refreshTokensDefinition);
+  const refreshTokens = filters.get(refreshTokensDefinition);
   return {
     health: () => healthOfAll(components),
     metrics: sources.metrics.expose,
@@ -64,10 +64,10 @@ export function createProcessStatus(sources: ProcessStatusSources): ProcessStatu
     system: async () => ({
       processes: [{ pid: process.pid, startedMs, memoryBytes: process.memoryUsage.rss() }],
       workers: 1,
-      keys: keys.describe(),
+      keys: tokens.describe(),
       sharing: (await store?.sharing()) ?? null,
     }),
-    census: tokens && (() => tokens.census()),
+    census: refreshTokens && (() => refreshTokens.census()),
     rollout: rollout && (async () => combineStates([await rollout.state()])),
     ownRollout: rollout && (() => rollout.state()),
   };

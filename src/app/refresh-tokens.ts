@@ -1,4 +1,3 @@
-import { createSubjectReader } from '../access/claim-paths.ts';
 import type { Config } from '../config/schema.ts';
 import { gauge, healthOf, type MetricSpec, total } from '../lib/component.ts';
 import type { Filter } from '../proxy/filter.ts';
@@ -11,6 +10,7 @@ import { MemoryTokenStore } from '../refresh-tokens/memory-store.ts';
 import { RedisTokenStore } from '../refresh-tokens/redis-store.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { FilterDefinition } from './filter-definition.ts';
+import { createShopSubject } from './issuers.ts';
 
 interface RefreshTokensFilter extends Filter<TokenRequest> {
   /** Counts what the store knows; undefined: it cannot be reached. */
@@ -50,7 +50,7 @@ function createFilter(
     });
   const filter = createRefreshTokens(matcher, {
     store,
-    subjectOf: createAccessTokenSubject(createSubjectReader(config.auth.subject)),
+    subjectOf: createAccessTokenSubject(createShopSubject(config.auth)),
     lifetimeMs: settings.lifetime,
     answerWithinMs: config.upstream.responseTimeout,
     claimMs: Math.max(2000, 3 * config.store.timeout),

@@ -1,4 +1,5 @@
 import { type Certificate, certificateEndMs, certificateNotice } from '../config/certificates.ts';
+import { listIssuers } from '../config/issuers.ts';
 import type { LoadedConfig, RefusedConfig } from '../config/load.ts';
 import type { Config } from '../config/schema.ts';
 import { type Component, gauge, type Health, healthOf, type MetricSpec } from '../lib/component.ts';
@@ -7,6 +8,7 @@ import { formatProblem, type Problem } from '../lib/problem.ts';
 import { FileWatch } from '../lib/watched-file.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { UpstreamCertificates } from '../upstream/connection.ts';
+import type { IssuerSecrets } from './issuers.ts';
 
 /** The settings that take effect without a restart when the files change that they come from. */
 export interface Secrets {
@@ -14,8 +16,8 @@ export interface Secrets {
   readonly tls: Certificate | undefined;
   /** PEM texts of `upstream.tls`. */
   readonly upstreamTls?: UpstreamCertificates | undefined;
-  /** `auth.keys.secret`. */
-  readonly tokenSecret: string | undefined;
+  /** Of each issuer of `auth`: its `keys.secret` and `introspection.clientSecret`. */
+  readonly issuers: readonly IssuerSecrets[];
   /** `admin.token`. */
   readonly adminToken: string | undefined;
   /** Why the last change is not in force; empty when it is. */
@@ -85,7 +87,10 @@ export function secretsOf({ config, files }: Pick<Loaded, 'config' | 'files'>): 
       key: textOf('upstream-certificate-key'),
     },
     tls: cert === undefined || key === undefined ? undefined : { ...config.listen.tls, cert, key },
-    tokenSecret: 'secret' in config.auth.keys ? config.auth.keys.secret : undefined,
+    issuers: listIssuers(config.auth).map(({ keys, introspection }) => ({
+      key: keys && 'secret' in keys ? keys.secret : undefined,
+      client: introspection?.clientSecret,
+    })),
     adminToken: config.admin === false ? undefined : config.admin.token,
     problems: [],
   };
@@ -148,16 +153,24 @@ export function watchSecrets(loaded: Loaded, onChange: (secrets: Secrets) => voi
   };
 }
 
-const followed = new Set(['auth.keys', 'admin.token']);
+const followed = new Set(['admin.token']);
+/** The same below a setting. */
+const followedParts = new Set(['secret', 'clientSecret']);
 
 /** Settings that differ and cannot be changed while the proxy runs. */
 function findBound(before: Config, after: Config): string[] {
   const flat = (config: Config) =>
     Object.entries(config).flatMap(([section, value]) =>
-      Object.entries(Object(value)).map(([key, one]) => [`${section}.${key}`, JSON.stringify(one)] as const),
+      Object.entries(Object(value)).map(
+        ([key, one]) => [`${section}.${key}`, JSON.stringify(one, withoutFollowed)] as const,
+      ),
     );
   const known = new Map(flat(before));
   return flat(after)
     .filter(([name, value]) => !followed.has(name) && known.get(name) !== value)
     .map(([name]) => name);
+}
+
+function withoutFollowed(key: string, value: unknown): unknown {
+  return followedParts.has(key) ? undefined : value;
 }

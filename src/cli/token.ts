@@ -1,15 +1,12 @@
 import type { Command } from 'commander';
 import { isCompactToken } from '../access/bearer-credentials.ts';
-import { FileKeySource } from '../access/file-key-source.ts';
-import { JwksKeySource } from '../access/jwks-key-source.ts';
 import { compileProtectedList } from '../access/protected-list.ts';
-import { SecretKeySource } from '../access/secret-key-source.ts';
 import { inspectToken, type TokenInspection } from '../access/token-inspection.ts';
-import { TokenVerifier } from '../access/token-verifier.ts';
-import { verifierOptions } from '../app/access.ts';
+import { createIssuers } from '../app/issuers.ts';
 import type { Config } from '../config/schema.ts';
 import { trimOws } from '../http/field-list.ts';
 import { isRejection } from '../http/rejection.ts';
+import type { ComponentLog } from '../lib/component.ts';
 import { parseJsonObject } from '../lib/json.ts';
 import {
   badConfiguration,
@@ -35,30 +32,21 @@ export interface TokenInspector {
   close(): void;
 }
 
-/** With the keys of the configuration; where they cannot be had, the verdict is `keys-unavailable`. */
-export async function openTokenInspector({
-  auth,
-  limits,
-}: Pick<Config, 'auth' | 'limits'>): Promise<TokenInspector> {
-  const { keys, algorithms } = auth;
-  const now = Date.now;
-  const keySource =
-    'secret' in keys
-      ? new SecretKeySource({ secret: keys.secret, algorithms })
-      : 'files' in keys
-        ? new FileKeySource({ files: keys.files, algorithms, now })
-        : new JwksKeySource({ url: keys.jwks, algorithms, now });
-  await keySource.start();
-  const options = verifierOptions({ auth, limits }, keySource, now);
-  const verifier = new TokenVerifier(options);
+/** With the keys and the endpoint of the configuration; where they cannot be had, the verdict is `keys-unavailable`. */
+export async function openTokenInspector(config: Pick<Config, 'auth' | 'limits'>): Promise<TokenInspector> {
+  const { issuers, components } = createIssuers(config, Date.now, noLog);
+  for (const component of components) await component.start?.();
   return {
-    inspect: (token, scopes) => inspectToken(token, { ...options, verifier }, scopes),
+    inspect: (token, scopes) => inspectToken(token, issuers, scopes),
     close() {
-      verifier.close();
-      keySource.close();
+      for (const { signed } of issuers.all) signed?.close();
+      for (const component of components) void component.close?.();
     },
   };
 }
+
+/** What there is to say is said of the token. */
+const noLog: ComponentLog = { info() {}, warn() {}, error() {}, debug() {} };
 
 interface TokenChoice extends CommonChoice {
   readonly scope?: readonly string[];

@@ -62,7 +62,7 @@ async function askRollout({ count, supervisor }: ClusterStatusOptions): Promise<
 export function mergeSystem(workers: number, answers: readonly SystemState[]): SystemState {
   const keys = new Map<string, KeyDescription>();
   for (const key of answers.flatMap((answer) => answer.keys)) {
-    const name = JSON.stringify([key.kid, key.algorithms, key.fingerprint]);
+    const name = JSON.stringify([key.issuer, key.kid, key.algorithms, key.fingerprint]);
     const known = keys.get(name);
     if (known === undefined || key.sinceMs < known.sinceMs) keys.set(name, key);
   }

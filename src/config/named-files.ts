@@ -2,9 +2,11 @@ import { dirname, join, resolve } from 'node:path';
 import type { Problem } from '../lib/problem.ts';
 import { checkReadable, decodeText, readSettledFile } from '../lib/watched-file.ts';
 import { certificateProblems } from './certificates.ts';
+import { listIssuers } from './issuers.ts';
 import type { SettingProblem } from './issues.ts';
 import type { SettingPath } from './json-schema.ts';
 import type { Config, PartialConfig } from './schema.ts';
+import type { KeysConfig } from './sections/auth.ts';
 
 export type FileRole =
   | 'config'
@@ -67,8 +69,9 @@ function listNamedFiles({
   add('upstream-certificate', upstream?.tls?.cert, 'upstream', 'tls', 'cert');
   add('upstream-certificate-key', upstream?.tls?.key, 'upstream', 'tls', 'key');
   add('protected-resources', protectedResources, 'protectedResources');
-  if (auth !== undefined && 'files' in auth.keys) {
-    for (const [index, file] of auth.keys.files.entries()) add('key', file, 'auth', 'keys', 'files', index);
+  for (const { path, keys } of auth === undefined ? [] : listIssuers(auth)) {
+    if (keys === undefined || !('files' in keys)) continue;
+    for (const [index, file] of keys.files.entries()) add('key', file, ...path, 'keys', 'files', index);
   }
   for (const part of ['ca', 'cert', 'key'] as const)
     add('store-tls', store?.tls?.[part], 'store', 'tls', part);
@@ -96,8 +99,7 @@ export async function readNamedFiles(
 ): Promise<ReadNamedFiles> {
   const read = await Promise.all(
     listNamedFiles(config).map(async ({ setting, role, value }) => {
-      const path = resolve(dirname(configFile.path), value);
-      const file = { role, path, name: path === value ? value : join(dirname(configFile.name), value) };
+      const file = { role, ...nameFile(value, configFile) };
       const result = await validateFile(file, config, validators);
       const standing = textAt(setting);
       const shown = standing?.includes('${') ? standing : file.name;
@@ -108,8 +110,7 @@ export async function readNamedFiles(
   );
   const files = read.map(({ file }) => file);
   const faults = read.flatMap(({ fault }) => fault);
-  const algorithms = config.auth?.algorithms ?? [];
-  const keys = faults.length === 0 ? await validateKeyFiles(files, algorithms, validators) : [];
+  const keys = faults.length === 0 ? await validateKeyFiles(config, configFile, validators) : [];
   return {
     files,
     settings: [...faults, ...keys, ...certificateProblems(files, config)],
@@ -142,21 +143,36 @@ async function validateFile(
   };
 }
 
-/** Keys are checked together: two of one `kid` may stand in two files. */
+/** The keys of an issuer are checked together: two of one `kid` may stand in two files. */
 async function validateKeyFiles(
-  files: readonly ConfigFile[],
-  algorithms: readonly string[],
+  { auth }: PartialConfig,
+  configFile: { readonly path: string; readonly name: string },
   validators: FileValidators,
 ): Promise<SettingProblem[]> {
-  const paths = files.filter(({ role }) => role === 'key').map(({ path }) => path);
-  if (paths.length === 0) return [];
-  const problems = (await validators.keyFiles?.(paths, algorithms)) ?? [];
-  return problems.map(({ file, text }) => {
-    const all = ['auth', 'keys', 'files'];
-    if (file === undefined) return { path: all, text: `cannot be used: ${text}` };
-    const index = paths.indexOf(file);
-    return { path: [...all, index], text: `names ${files.find(({ path }) => path === file)?.name}: ${text}` };
-  });
+  const found = (auth === undefined ? [] : listIssuers(auth)).map(
+    async ({ path: at, keys, algorithms }): Promise<SettingProblem[]> => {
+      if (keys === undefined || !('files' in keys)) return [];
+      const named = keys.files.map((file) => nameFile(file, configFile));
+      const problems =
+        (await validators.keyFiles?.(
+          named.map(({ path }) => path),
+          algorithms,
+        )) ?? [];
+      return problems.map(({ file, text }) => {
+        const all = [...at, 'keys', 'files'];
+        if (file === undefined) return { path: all, text: `cannot be used: ${text}` };
+        const index = named.findIndex(({ path }) => path === file);
+        return { path: [...all, index], text: `names ${named[index]?.name}: ${text}` };
+      });
+    },
+  );
+  return (await Promise.all(found)).flat();
+}
+
+/** Where a file is that stands in the configuration, and how a person would give it. */
+function nameFile(value: string, configFile: { readonly path: string; readonly name: string }) {
+  const path = resolve(dirname(configFile.path), value);
+  return { path, name: path === value ? value : join(dirname(configFile.name), value) };
 }
 
 /** The configuration with the absolute paths of its files. */
@@ -170,7 +186,8 @@ export function resolveNamedFiles(config: Config, configPath: string): Config {
     cert: absolute(listen.tls.cert),
     key: absolute(listen.tls.key),
   };
-  const keys = 'files' in auth.keys ? { files: auth.keys.files.map(absolute) } : auth.keys;
+  const withFiles = <T extends { readonly keys?: KeysConfig | undefined }>(of: T): T =>
+    of.keys && 'files' in of.keys ? { ...of, keys: { files: of.keys.files.map(absolute) } } : of;
   const storeTls = allAbsolute(store.tls);
   const { serverName, ...upstreamFiles } = upstream.tls ?? {};
   const source = urlResolver ? urlResolver.source : undefined;
@@ -185,7 +202,7 @@ export function resolveNamedFiles(config: Config, configPath: string): Config {
       : upstream,
     store: storeTls ? { ...store, tls: storeTls } : store,
     protectedResources: absolute(config.protectedResources),
-    auth: { ...auth, keys },
+    auth: withFiles({ ...auth, ...(auth.issuers && { issuers: auth.issuers.map(withFiles) }) }),
     urlResolver:
       urlResolver && source && source.file !== undefined
         ? { ...urlResolver, source: { ...source, file: absolute(source.file) } }

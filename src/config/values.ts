@@ -267,3 +267,6 @@ const linkLocal = /^(169\.254\.|fe[89ab][0-9a-f]:|metadata\.google\.internal$)/i
 export function isLinkLocal(hostname: string): boolean {
   return linkLocal.test(hostname);
 }
+
+export const linkLocalText =
+  'is a link-local address, where clouds hand out credentials of machines: is that meant?';

@@ -53,6 +53,8 @@ export interface MetricSpec {
   readonly kind: 'gauge' | 'counter';
   /** What the numbers of several workers are together; those of counters are added up. */
   readonly combine: 'sum' | 'min' | 'max';
+  /** Of this series, where several components have a metric of one name. Closed words of ours alone. */
+  readonly labels?: Readonly<Record<string, string>>;
   value(): number;
 }
 

@@ -70,6 +70,7 @@ export function createMetrics({ ofProcess = true } = {}): Metrics {
   if (ofProcess) collectDefaultMetrics({ register: registry });
   const observeExchange = createExchangeMetrics(registry);
   const events = createEvents(registry);
+  const register = createRegister(registry);
   return {
     observeExchange,
     countEvent(feature, event) {
@@ -78,7 +79,7 @@ export function createMetrics({ ofProcess = true } = {}): Metrics {
     },
     eventCounts: events,
     register(...specs) {
-      for (const spec of specs) register(spec, registry);
+      for (const spec of specs) register(spec);
     },
     expose: async () => ({ contentType: registry.contentType, body: await registry.metrics() }),
     values: () => registry.getMetricsAsJSON(),
@@ -107,26 +108,41 @@ function createEvents(registry: Registry): (feature: string) => Map<string, numb
   };
 }
 
-function register({ name, help, kind, combine, value }: MetricSpec, registry: Registry): void {
-  const registers = [registry];
+/** Specs of one name are series of one metric: their labels tell them apart. */
+function createRegister(registry: Registry): (spec: MetricSpec) => void {
+  const known = new Map<string, MetricSpec[]>();
+  return (spec) => {
+    const series = known.get(spec.name);
+    if (series !== undefined) {
+      series.push(spec);
+      return;
+    }
+    const first = [spec];
+    known.set(spec.name, first);
+    registerSeries(spec, first, registry);
+  };
+}
+
+function registerSeries(
+  { name, help, kind, combine, labels = {} }: MetricSpec,
+  series: readonly MetricSpec[],
+  registry: Registry,
+): void {
+  const common = { name, help, labelNames: Object.keys(labels), registers: [registry] };
   if (kind === 'gauge') {
     new Gauge({
-      name,
-      help,
+      ...common,
       aggregator: combine,
-      registers,
       collect() {
-        this.set(value());
+        for (const one of series) this.set(one.labels ?? {}, one.value());
       },
     });
   } else {
     new Counter({
-      name,
-      help,
-      registers,
+      ...common,
       collect() {
         this.reset();
-        this.inc(value());
+        for (const one of series) this.inc(one.labels ?? {}, one.value());
       },
     });
   }

@@ -37,7 +37,11 @@ describe('authenticate', () => {
   it('gives the identity and the one value to forward, at once when the token is remembered', async () => {
     const { ask } = setUp();
     const expected = {
-      identity: { subject: 'DE--21', scopes: ['customer', 'analyst'], expiresAtMs: 2_000_000 },
+      identity: {
+        ...{ subject: 'DE--21', claimedSubject: 'DE--21' },
+        scopes: ['customer', 'analyst'],
+        expiresAtMs: 2_000_000,
+      },
     };
     const canonical = `Bearer ${token}`;
     expect(await ask(['Authorization', `bearer   ${token}`])).toMatchObject({

@@ -9,7 +9,7 @@ import type { FilterContext } from '../../src/proxy/filter.ts';
 const request = { path: '/carts' } as CanonicalRequest;
 const row = { scopes: ['a', 'b'] } as unknown as Requirement;
 const somebody = {
-  identity: { subject: 'DE--21', scopes: [], expiresAtMs: 1 },
+  identity: { subject: 'DE--21', claimedSubject: 'DE--21', scopes: [], expiresAtMs: 1 },
   request,
 } satisfies Authenticated;
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { FetchBudget } from '../../src/access/jwks-fetch.ts';
 import { KeySet, maxCandidates, mergeKeys } from '../../src/access/key-source.ts';
+import { FetchBudget } from '../../src/access/provider-fetch.ts';
 import { makeSigner } from './signing.ts';
 import { verificationKey } from './stub-key-source.ts';
 

@@ -59,8 +59,8 @@ describe('a secret', () => {
   test('shows nothing by which it could be guessed', () => {
     const { keys } = build();
     expect(keys.describe()).toEqual([
-      { kid: null, algorithms: ['HS256'], fingerprint: null, sinceMs: expect.any(Number) },
-      { kid: null, algorithms: ['HS384'], fingerprint: null, sinceMs: expect.any(Number) },
+      { issuer: null, kid: null, algorithms: ['HS256'], fingerprint: null, sinceMs: expect.any(Number) },
+      { issuer: null, kid: null, algorithms: ['HS384'], fingerprint: null, sinceMs: expect.any(Number) },
     ]);
     expect(valuesOf(keys)).toEqual({
       shopward_keys: 1,

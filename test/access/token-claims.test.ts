@@ -69,7 +69,12 @@ describe('time', () => {
 
   it('keeps fractions and says when the token itself expires', () => {
     expect(validate({ exp: nowSeconds + 1.5, iat: nowSeconds - 0.5, nbf: undefined }, tolerant)).toEqual({
-      identity: { subject: 'DE--21', scopes: [], expiresAtMs: nowSeconds * 1000 + 1500 },
+      identity: {
+        subject: 'DE--21',
+        claimedSubject: 'DE--21',
+        scopes: [],
+        expiresAtMs: nowSeconds * 1000 + 1500,
+      },
       issuedAtMs: nowSeconds * 1000 - 500,
       notBeforeMs: undefined,
     });

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { inspectionReasons, inspectToken } from '../../src/access/token-inspection.ts';
+import { TokenIssuers } from '../../src/access/token-issuers.ts';
 import { isRejection } from '../../src/http/rejection.ts';
 import { makeSigner, makeToken, signSegments } from './signing.ts';
 import { createStubKeySource, verificationKey } from './stub-key-source.ts';
@@ -21,7 +22,9 @@ async function inspect(token: string, scopes: readonly string[] = [], source?: o
     keySource: { ...keySource, ...source },
   };
   const { verifier } = createVerifier(rules);
-  const inspection = await inspectToken(token, { ...rules, verifier }, scopes);
+  const only = { name: undefined, issuer: 'us', introspected: undefined, signed: verifier };
+  const issuers = new TokenIssuers([{ ...only, rules, keys: { source: rules.keySource } }]);
+  const inspection = await inspectToken(token, issuers, scopes);
   const { checks, verdict } = inspection;
   return {
     failed: checks.find(({ outcome }) => outcome === 'failed')?.name,
@@ -65,7 +68,17 @@ describe('a token is inspected as the proxy checks it', () => {
   });
 
   it('every reason of its table is one that the verifier gives', () => {
-    const internal = ['form', 'header', 'payload', 'keys'];
+    // `choice` and those of introspection: below, and in real-provider.test.ts.
+    const internal = [
+      'form',
+      'header',
+      'payload',
+      'keys',
+      'choice',
+      'inactive',
+      'other-kind',
+      'introspection',
+    ];
     const given = new Set(faults.map(([, reason]) => reason));
     expect(inspectionReasons.filter((reason) => !given.has(reason)).toSorted()).toEqual(internal.toSorted());
   });

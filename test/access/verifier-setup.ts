@@ -4,7 +4,12 @@ import { createStubKeySource, hmacKey, type StubKeySource, verificationKey } fro
 
 export const nowSeconds = 1_700_000_000;
 export const claims = { sub: 'DE--21', exp: nowSeconds + 100, iat: nowSeconds, scopes: ['customer'] };
-export const identity = { subject: 'DE--21', scopes: ['customer'], expiresAtMs: (nowSeconds + 100) * 1000 };
+export const identity = {
+  subject: 'DE--21',
+  claimedSubject: 'DE--21',
+  scopes: ['customer'],
+  expiresAtMs: (nowSeconds + 100) * 1000,
+};
 export const secret = '0123456789abcdef0123456789abcdef';
 
 export const rsa = makeSigner('RS256');

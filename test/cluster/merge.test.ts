@@ -71,7 +71,7 @@ it('who does not last is replaced later each time, and who has lasted at once', 
 });
 
 it('the system is all processes, and each key once, as old as who has had it longest says', () => {
-  const key = { kid: 'one', algorithms: ['RS256'], fingerprint: 'abc', sinceMs: 20 };
+  const key = { issuer: null, kid: 'one', algorithms: ['RS256'], fingerprint: 'abc', sinceMs: 20 };
   const process = { pid: 1, startedMs: 5, memoryBytes: 7 };
   const merged = mergeSystem(3, [
     { processes: [process], workers: 1, keys: [key], sharing: null },

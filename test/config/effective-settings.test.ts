@@ -6,6 +6,7 @@ import type { Config } from '../../src/config/schema.ts';
 
 const planted = {
   'auth.keys.secret': 'planted-hmac-secret-of-more-than-32-octets',
+  'auth.introspection.clientSecret': 'planted-client-secret',
   'admin.token': 'planted-admin-token',
   'refreshTokens.digestKey': 'planted-digest-key-0',
   'store.sentinelPassword': 'planted-sentinel-password',
@@ -14,7 +15,15 @@ const planted = {
 
 const configOf = (more: object = {}) => {
   const { config, problems } = validateConfig({
-    auth: { keys: { secret: planted['auth.keys.secret'] }, algorithms: ['HS256'] },
+    auth: {
+      keys: { secret: planted['auth.keys.secret'] },
+      algorithms: ['HS256'],
+      introspection: {
+        url: 'https://id.example/introspect?key=planted-in-a-query',
+        clientId: 'shopward',
+        clientSecret: planted['auth.introspection.clientSecret'],
+      },
+    },
     admin: { token: planted['admin.token'] },
     refreshTokens: { digestKey: planted['refreshTokens.digestKey'] },
     store: {
@@ -50,6 +59,27 @@ describe('the configuration for people', () => {
     expect(settingOf(config, 'store.url')?.value).toContain('one:1 two:2');
   });
 
+  it('holds none of several issuers', () => {
+    const secrets = ['planted-hmac-secret-of-more-than-32-octets', 'planted-client-secret'];
+    const introspection = {
+      url: 'https://b.example/?planted-query',
+      clientId: 'id',
+      clientSecret: secrets[1],
+    };
+    const config = configOf({
+      auth: {
+        issuers: [
+          { issuer: 'https://a.example', algorithms: ['HS256'], keys: { secret: secrets[0] } },
+          { issuer: 'https://b.example', introspection },
+        ],
+      },
+    });
+    const value = settingOf(config, 'auth.issuers')?.value ?? '';
+    expect(JSON.stringify(effectiveSettings(config))).not.toMatch(/planted/);
+    expect(value).toContain('issuer https://a.example, keys.secret (secret, set), algorithms HS256;');
+    expect(value).toContain('introspection.clientSecret (secret, set)');
+  });
+
   it('cuts a secret that stands in another setting too, and what a URL holds beside its place', () => {
     const config = configOf({
       auth: {
@@ -75,7 +105,11 @@ describe('the configuration for people', () => {
     const marked = leaves(configJsonSchema()).filter(([, { secret }]) => secret !== undefined);
     expect(marked.map(([name]) => name)).toEqual(expect.arrayContaining(Object.keys(planted)));
     // A new mark wants a planted value above.
-    expect(marked.map(([name]) => name).filter((name) => !Object.hasOwn(planted, name))).toEqual([]);
+    expect(marked.map(([name]) => name).filter((name) => !Object.hasOwn(planted, name))).toEqual([
+      // Of several issuers: the test above.
+      'auth.issuers.keys.secret',
+      'auth.issuers.introspection.clientSecret',
+    ]);
   });
 
   it('writes values as a file would, and tells defaults apart', () => {

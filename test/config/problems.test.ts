@@ -252,10 +252,13 @@ describe('keys and algorithms', () => {
   const table: readonly (readonly [string, readonly string[]])[] = [
     ['mode: enforce', ['1:1: error: auth is required']],
     ['auth: {}', ['1:1: error: auth.keys is required']],
-    ['auth: { keys: {} }', ['1:15: error: auth.keys must hold exactly one of jwks, files and secret']],
+    [
+      'auth: { keys: {} }',
+      ['1:15: error: auth.keys must hold exactly one of jwks, files, secret and discover'],
+    ],
     [
       `auth: { keys: { jwks: "https://a/b", secret: ${long} } }`,
-      ['1:15: error: auth.keys must hold exactly one of jwks, files and secret'],
+      ['1:15: error: auth.keys must hold exactly one of jwks, files, secret and discover'],
     ],
     ['auth: { keys: { files: [] } }', ['1:24: error: auth.keys.files must have at least one item']],
     [

@@ -73,7 +73,7 @@ it('what is taken can be built: no configuration passes the check and keeps the 
       const app = await createApp({
         config: { ...config, protectedResources: listFile } as Config,
         protectedList,
-        secrets: { tls: undefined, tokenSecret: undefined, adminToken: undefined, problems: [] },
+        secrets: { tls: undefined, issuers: [], adminToken: undefined, problems: [] },
         log,
       });
       await app.close(0);

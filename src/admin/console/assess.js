@@ -66,6 +66,12 @@ const advice = {
     link: { text: 'Signing keys', href: addressOf('system') },
     book: book('By symptom'),
   },
+  introspection: {
+    title: { limping: 'Nobody says whether access tokens are active' },
+    next: 'Requests with such tokens get 503 unless their answer is still known. Look at the introspection endpoint.',
+    link: { text: 'State of the system', href: addressOf('system') },
+    book: book('By symptom'),
+  },
   'entity-tags': {
     title: { down: 'Entity tags cannot be kept', degraded: 'Entity tags are not given out' },
     next: 'Changes of tracked resources get 503 where nobody can check them. The cause is usually the store.',
@@ -110,11 +116,14 @@ function causesOf(incidents) {
 }
 
 function incidentConcern({ id, title, status, text, sinceMs }, { problems }) {
-  const known = advice[id];
+  // The keys of each of several issuers are a part of their own: `keys-customers`.
+  const isOfOne = id.startsWith('keys-');
+  const known = advice[isOfOne ? 'keys' : id];
+  const knownTitle = known?.title[status] && `${known.title[status]}${isOfOne ? ` (${title})` : ''}`;
   return {
     id,
     status,
-    title: known?.title[status] ?? `${title}: ${status === 'down' ? 'down' : 'degraded'}`,
+    title: knownTitle ?? `${title}: ${status === 'down' ? 'down' : 'degraded'}`,
     text: id === 'list' ? '' : text,
     problems: id === 'list' ? problems : [],
     sinceMs,

@@ -88,18 +88,26 @@ function showSystem({ processes, workers, keys, sharing }, settings, { parts, no
       ),
     ),
   );
-  const source = parts.find(({ id }) => id === 'keys');
-  const fact = (label) => source?.facts.find((one) => one.label === label)?.value;
-  const loaded = fact('last load') ? `, last loaded ${ago(fact('last load'), nowMs)}` : '';
+  const sources = parts.filter(({ id }) => id === 'keys' || id.startsWith('keys-'));
   const from = settings.find(({ name }) => name.startsWith('auth.keys.'));
   const place = from === undefined ? '' : `, ${from.name}: ${cut(from.value)}`;
-  say(byId('keys-about'), `${source?.text ?? ''}${loaded}${place}.`);
+  const about = sources.map(({ title, text, facts }) => {
+    const loadedMs = facts.find(({ label }) => label === 'last load')?.value;
+    const loaded = loadedMs ? `, last loaded ${ago(loadedMs, nowMs)}` : '';
+    return `${sources.length > 1 ? `${title}: ` : ''}${text}${loaded}${place}.`;
+  });
+  say(byId('keys-about'), about.join(' ') || 'There are none: each token is asked about.');
   showOnce(byId('keys-body'), JSON.stringify([keys, Math.floor(nowMs / 10_000)]), () =>
-    keys.map(({ kid, algorithms, fingerprint, sinceMs }) =>
+    keys.map(({ issuer, kid, algorithms, fingerprint, sinceMs }) =>
       el(
         'tr',
         {},
-        el('th', { scope: 'row' }, el('code', {}, kid === null ? '(none)' : cut(kid, 80))),
+        el(
+          'th',
+          { scope: 'row' },
+          issuer === null ? '' : `${issuer}: `,
+          el('code', {}, kid === null ? '(none)' : cut(kid, 80)),
+        ),
         el('td', {}, algorithms.join(', ')),
         el('td', { class: 'secondary' }, el('code', {}, fingerprint ?? '(shared secret)')),
         el('td', { title: fullTime(sinceMs) }, ago(sinceMs, nowMs)),

@@ -11,6 +11,7 @@ import type { FilterDefinition } from '../../app/filter-definition.ts';
 import { compileRules } from '../../app/filter-definition.ts';
 import { filterDefinitions } from '../../app/filters.ts';
 import { upstreamAddress } from '../../app/upstream.ts';
+import { takesOpaqueTokens } from '../../config/issuers.ts';
 import type { Config, PartialConfig } from '../../config/schema.ts';
 import { type CanonicalRequest, requestTarget } from '../../http/canonical-request.ts';
 import { buildRequestRules, canonicaliseRequest } from '../../http/canonicalise-request.ts';
@@ -229,7 +230,7 @@ function presentedBy(
   { tokenIn = headerAlone }: Pick<Requirement, 'tokenIn'>,
   { auth }: Config,
 ): PresentedToken | Rejection {
-  return readPresentedToken(request, tokenIn, auth.cookieOrigins);
+  return readPresentedToken(request, tokenIn, auth.cookieOrigins, takesOpaqueTokens(auth));
 }
 
 /** The access token of a request that is known whole, where one is needed. */
@@ -393,7 +394,7 @@ const tokenReasons: ReadonlySet<string> = new Set([
     ' ',
   ),
   ...'no-expiry claims expired not-before issued-in-future no-issue-time too-old issuer audience'.split(' '),
-  ...'subject identity-too-long scope'.split(' '),
+  ...'subject identity-too-long scope inactive other-kind introspection'.split(' '),
 ]);
 
 /** Where a refusal has its paragraph. */

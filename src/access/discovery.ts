@@ -1,0 +1,54 @@
+import { isObject } from '../lib/json.ts';
+import type { Fetched, ProviderError } from './provider-fetch.ts';
+
+type Located = { readonly url: string } | { readonly error: ProviderError };
+
+/** Says where a key set is, each time that it is fetched; `get` is bounded by whoever fetches. */
+export type LocateKeySet = (get: (url: string) => Promise<Fetched>) => Promise<Located>;
+
+/**
+ * Finds the key set of an issuer in its metadata: RFC 8414 section 3, else OpenID Connect Discovery 1.0 section 4. The
+ * place that had a good document last is asked first. A document counts only where its `issuer` is the configured one
+ * octet for octet (RFC 8414 section 3.3): whoever serves another's metadata could choose its keys.
+ */
+export function createDiscovery(issuer: string): LocateKeySet {
+  let places = metadataUrls(issuer);
+  return async (get) => {
+    let error: ProviderError = 'status';
+    for (const place of places) {
+      const fetched = await get(place);
+      const located = 'error' in fetched ? fetched : readMetadata(fetched.value, issuer);
+      if ('url' in located) {
+        places = [place, ...places.filter((other) => other !== place)];
+        return located;
+      }
+      // A place where there is nothing says less than one where there is something else.
+      if (error === 'status') error = located.error;
+    }
+    return { error };
+  };
+}
+
+/** Both places, from an issuer without query and fragment. */
+export function metadataUrls(issuer: string): readonly string[] {
+  const { origin, pathname } = new URL(issuer);
+  const path = pathname.replace(/\/$/, '');
+  return [
+    `${origin}/.well-known/oauth-authorization-server${path}`,
+    `${origin}${path}/.well-known/openid-configuration`,
+  ];
+}
+
+function readMetadata(value: unknown, issuer: string): Located {
+  if (!isObject(value)) return { error: 'malformed' };
+  if (value.issuer !== issuer) return { error: 'other-issuer' };
+  const { jwks_uri: url } = value;
+  return typeof url === 'string' && isTrusted(url, issuer) ? { url } : { error: 'key-set-url' };
+}
+
+/** As safe as the metadata themselves: with TLS, or from the same server. */
+function isTrusted(text: string, issuer: string): boolean {
+  const url = URL.parse(text);
+  if (url === null || url.username !== '' || url.password !== '') return false;
+  return url.protocol === 'https:' || url.origin === new URL(issuer).origin;
+}

@@ -1,0 +1,242 @@
+import { hash } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
+import { Agent } from 'undici';
+import { type Rejection, reject } from '../http/rejection.ts';
+import { type Component, counter, gauge, healthOf, total } from '../lib/component.ts';
+import { isObject } from '../lib/json.ts';
+import type { Claims } from './claim-paths.ts';
+import { faultText, type ProviderError, postForm } from './provider-fetch.ts';
+import {
+  type ClaimRules,
+  type Identity,
+  type TokenRefusal,
+  type VerifiedToken,
+  validateClaims,
+  validateTimes,
+} from './token-claims.ts';
+import { compileClaimRules, refuseToken, type TokenVerifierOptions } from './token-verifier.ts';
+
+/** How an issuer is asked, and what of its answer counts. */
+export interface IntrospectionOptions
+  extends Pick<
+    TokenVerifierOptions,
+    | 'name'
+    | 'audience'
+    | 'clockToleranceMs'
+    | 'maxTokenAgeMs'
+    | 'subject'
+    | 'scopes'
+    | 'clientId'
+    | 'now'
+    | 'onVerified'
+  > {
+  readonly url: string;
+  /** Of ours, at the endpoint. */
+  readonly credentials: { readonly id: string; readonly secret: string };
+  /** `iss` of an answer that has one; unset: not checked. */
+  readonly issuer?: string | undefined;
+  readonly timeoutMs: number;
+  /** Milliseconds for which an active token is believed, its `exp` at most; 0: each request asks. */
+  readonly ttlMs: number;
+  /** The same for one that is refused. */
+  readonly inactiveTtlMs: number;
+  readonly maxTokens: number;
+  readonly connections: number;
+  /** Whether an answer without `token_type` is no word on an access token. */
+  readonly requireTokenType: boolean;
+  /** Tokens that may be asked about at one time; others are refused as `overloaded`. */
+  readonly maxAsking: number;
+  /** Monotonic milliseconds. Default: `performance.now`. */
+  readonly monotonicNow?: () => number;
+  /** Called after each question, with why there is no answer. Must not throw. */
+  readonly onAnswer?: (error: ProviderError | undefined) => void;
+}
+
+type Verdict = { readonly verified: VerifiedToken } | { readonly refusal: TokenRefusal };
+type Remembered = Verdict & { readonly untilMs: number };
+
+/** Of an answer; what introspection says of one token is a few hundred. */
+const maxAnswerBytes = 64 * 1024;
+/** So many questions without an answer, and nobody asks for `restMs`. */
+const failuresBeforeRest = 5;
+const restMs = 1_000;
+/** A token whose end nobody names ends for a WebSocket after so long. */
+const leastLifetimeMs = 60_000;
+
+/**
+ * Verifies tokens by asking their issuer (RFC 7662), who alone knows what an opaque token means. What is known of a
+ * token is kept under its digest for a short time: the active ones apart from the others, so that nobody can push good
+ * tokens out with bad ones. Where there is no answer, a token is neither good nor bad: `keys-unavailable`.
+ * docs/decisions/introspection.md has the states.
+ */
+export class TokenIntrospector {
+  readonly #options: IntrospectionOptions;
+  readonly #rules: ClaimRules;
+  /** For an answer without `iat`: the issuer vouches for the token now, whenever it was made. */
+  readonly #agelessRules: ClaimRules;
+  readonly #agent: Agent;
+  readonly #active: LRUCache<string, Remembered>;
+  readonly #refused: LRUCache<string, Remembered>;
+  /** One question per token, however many requests carry it. */
+  readonly #underWay = new Map<string, Promise<Identity | Rejection>>();
+  readonly #monotonicNow: () => number;
+  readonly #count = { questions: 0, failures: 0 };
+  #authorization: string;
+  #failuresInARow = 0;
+  #lastError: ProviderError | undefined;
+  #restUntilMs = 0;
+  /** An answer to a question from before `forgetAll` is not remembered. */
+  #generation = 0;
+
+  constructor(options: IntrospectionOptions) {
+    const { maxTokens: max, connections, timeoutMs } = options;
+    this.#options = options;
+    this.#rules = compileClaimRules(options);
+    this.#agelessRules = { ...this.#rules, maxTokenAgeMs: undefined };
+    this.#active = new LRUCache({ max });
+    this.#refused = new LRUCache({ max });
+    this.#agent = new Agent({ connections, pipelining: 1, connect: { timeout: timeoutMs } });
+    this.#monotonicNow = options.monotonicNow ?? (() => performance.now());
+    this.#authorization = basicCredentials(options.credentials.id, options.credentials.secret);
+  }
+
+  /** A value at once where the answer is known, else a promise, which rejects only for a fault of ours. */
+  verify(token: string): Identity | Rejection | Promise<Identity | Rejection> {
+    const digest = hash('sha256', token, 'base64url');
+    const known = this.#active.get(digest) ?? this.#refused.get(digest);
+    if (known !== undefined && this.#monotonicNow() < known.untilMs) return this.#conclude(known);
+    const shared = this.#underWay.get(digest);
+    if (shared !== undefined) return shared;
+    if (this.#monotonicNow() < this.#restUntilMs) return unavailable();
+    if (this.#underWay.size >= this.#options.maxAsking)
+      return reject('overloaded', { reason: 'verifications', retryAfterSeconds: 1 });
+    const question = this.#ask(token, digest).finally(() => {
+      if (this.#underWay.get(digest) === question) this.#underWay.delete(digest);
+    });
+    this.#underWay.set(digest, question);
+    return question;
+  }
+
+  /** Every token is asked about anew. */
+  forgetAll(): void {
+    this.#generation++;
+    this.#active.clear();
+    this.#refused.clear();
+    this.#underWay.clear();
+  }
+
+  /** Another `clientSecret`, from the next question on. */
+  useSecret(secret: string): void {
+    this.#authorization = basicCredentials(this.#options.credentials.id, secret);
+  }
+
+  readonly status = () => {
+    const { size: active } = this.#active;
+    return { ...this.#count, active, refused: this.#refused.size, lastError: this.#lastError };
+  };
+
+  async close(): Promise<void> {
+    this.forgetAll();
+    await this.#agent.destroy();
+  }
+
+  async #ask(token: string, digest: string): Promise<Identity | Rejection> {
+    const { url, timeoutMs, ttlMs, inactiveTtlMs, now, onAnswer, onVerified } = this.#options;
+    const startedIn = this.#generation;
+    this.#count.questions++;
+    const answer = await postForm(this.#agent, {
+      ...{ url, timeoutMs, authorization: this.#authorization, maxBytes: maxAnswerBytes },
+      form: new URLSearchParams({ token, token_type_hint: 'access_token' }).toString(),
+    });
+    const verdict = 'error' in answer ? answer : this.#read(answer.value);
+    this.#lastError = 'error' in verdict ? verdict.error : undefined;
+    onAnswer?.(this.#lastError);
+    if ('error' in verdict) return this.#fail();
+    this.#failuresInARow = 0;
+    const isGood = 'verified' in verdict;
+    const leftMs = isGood ? verdict.verified.identity.expiresAtMs - now() : inactiveTtlMs;
+    const untilMs = this.#monotonicNow() + Math.min(ttlMs, leftMs);
+    if (untilMs > this.#monotonicNow() && startedIn === this.#generation) {
+      (isGood ? this.#active : this.#refused).set(digest, { ...verdict, untilMs });
+      (isGood ? this.#refused : this.#active).delete(digest);
+    }
+    if (isGood) onVerified?.(verdict.verified.identity);
+    return this.#conclude(verdict);
+  }
+
+  #fail(): Rejection {
+    this.#count.failures++;
+    this.#failuresInARow++;
+    if (this.#failuresInARow >= failuresBeforeRest) this.#restUntilMs = this.#monotonicNow() + restMs;
+    return unavailable();
+  }
+
+  #conclude(verdict: Verdict): Identity | Rejection {
+    if ('refusal' in verdict) return refuseToken(verdict.refusal);
+    const rules = verdict.verified.issuedAtMs === undefined ? this.#agelessRules : this.#rules;
+    const refusal = validateTimes(verdict.verified, rules, this.#options.now());
+    return refusal === undefined ? verdict.verified.identity : refuseToken(refusal);
+  }
+
+  /** What an answer says; one that is no plain yes or no is none. */
+  #read(answer: unknown): Verdict | { readonly error: ProviderError } {
+    if (!isObject(answer) || typeof answer.active !== 'boolean') return { error: 'malformed' };
+    if (!answer.active) return { refusal: 'inactive' };
+    const { requireTokenType, ttlMs, issuer, now } = this.#options;
+    if (!isOfAccessToken(answer, requireTokenType)) return { refusal: 'other-kind' };
+    // What RFC 7662 section 2.2 leaves to the issuer, and what the issuer that was asked has said just now.
+    const exp = answer.exp ?? (now() + Math.max(ttlMs, leastLifetimeMs)) / 1000;
+    const iss = answer.iss ?? issuer;
+    const rules = answer.iat === undefined ? this.#agelessRules : this.#rules;
+    const verified = validateClaims({ ...answer, exp, iss }, rules, now());
+    return typeof verified === 'string' ? { refusal: verified } : { verified };
+  }
+}
+
+/** A refresh token is active, too: an answer about one must never let anybody in. */
+function isOfAccessToken({ token_type: type, token_use: use, typ }: Claims, isRequired: boolean): boolean {
+  if (type === undefined ? isRequired : !(typeof type === 'string' && /^(bearer|access_token)$/i.test(type)))
+    return false;
+  return ![use, typ].some((kind) => typeof kind === 'string' && otherKind.test(kind));
+}
+
+const otherKind = /refresh|offline|logout|^id(_token)?$/i;
+
+/** RFC 6749 section 2.3.1: form-encoded first, then as RFC 7617 joins them. */
+function basicCredentials(id: string, secret: string): string {
+  const encode = (text: string) => new URLSearchParams({ _: text }).toString().slice(2);
+  return `Basic ${Buffer.from(`${encode(id)}:${encode(secret)}`).toString('base64')}`;
+}
+
+/** As a component: how the issuer answers. Tokens that it was asked about pass or fall by it alone. */
+export function introspectionComponent(introspector: TokenIntrospector): Component {
+  const { status } = introspector;
+  return {
+    name: 'introspection',
+    title: 'Introspection',
+    reload: () => introspector.forgetAll(),
+    close: () => introspector.close(),
+    health() {
+      const { questions, failures, active, lastError } = status();
+      const reasons =
+        lastError === undefined ? [] : [`introspection of access tokens: ${faultText(lastError)}`];
+      return healthOf(reasons, {
+        text: reasons[0] ?? (questions === 0 ? 'nobody was asked yet' : 'the issuer answers'),
+        details: [total('questions', questions), total('failures', failures), total('active tokens', active)],
+      });
+    },
+    metrics: [
+      counter(
+        'shopward_introspections',
+        'Questions to the introspection endpoint.',
+        () => status().questions,
+      ),
+      counter('shopward_introspection_failures', 'Questions without an answer.', () => status().failures),
+      gauge('shopward_introspected_tokens', 'Active tokens in memory.', 'sum', () => status().active),
+    ],
+  };
+}
+
+function unavailable(): Rejection {
+  return reject('keys-unavailable', { reason: 'introspection', retryAfterSeconds: 1 });
+}

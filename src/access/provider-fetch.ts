@@ -1,0 +1,198 @@
+import { type Dispatcher, request } from 'undici';
+import { parseJson } from '../lib/json.ts';
+
+/** Why nothing usable came of an identity provider: stable words for log, metrics and `/readyz`. */
+export type ProviderError =
+  /** No connection, or it broke. */
+  | 'unreachable'
+  | 'timeout'
+  /** Another status than 200. */
+  | 'status'
+  /** 3xx: never followed, since whoever can redirect could choose our keys. */
+  | 'redirect'
+  | 'too-large'
+  /** Not JSON, or JSON of another shape. */
+  | 'malformed'
+  /** No usable key in it. */
+  | 'empty'
+  /** 401 or 403: it knows shopward's `clientId` and `clientSecret` not, or not for this. */
+  | 'credentials'
+  /** Two different keys of one `kid`. */
+  | 'ambiguous'
+  /** Metadata of another issuer. */
+  | 'other-issuer'
+  /** Metadata whose `jwks_uri` is missing, or is neither `https://` nor at the issuer's own origin. */
+  | 'key-set-url';
+
+/** In words; each says what to look at first. */
+const faultTexts: Readonly<Record<string, string>> = {
+  unreachable: 'unreachable: no connection to the source, or it broke',
+  timeout: 'timeout: the source does not answer',
+  status: 'status: the source answers with another status than 200',
+  credentials: 'credentials: the source does not know clientId and clientSecret, or not for this (401, 403)',
+  redirect: 'redirect: the source sends elsewhere, which is never followed',
+  'too-large': 'too-large: the answer is larger than any key set',
+  malformed: 'malformed: the answer is not what was asked for',
+  empty: 'empty: no key of the set can verify a configured algorithm',
+  ambiguous: 'ambiguous: two different keys of one kid',
+  'other-issuer': 'other-issuer: the metadata are those of another issuer than the configured one',
+  'key-set-url': 'key-set-url: the metadata name no jwks_uri with https:// or at the origin of the issuer',
+  unusable: 'unusable: the log (keys-refused) names the file',
+};
+
+export function faultText(error: string): string {
+  return faultTexts[error] ?? error;
+}
+
+export type Fetched = { readonly value: unknown } | { readonly error: ProviderError };
+
+interface FetchOptions {
+  readonly accept: string;
+  /** Bytes of the document, after content decoding. */
+  readonly maxBytes: number;
+  /** Ends the exchange: time is up. */
+  readonly deadline: AbortSignal;
+  /** Ends the exchange: nobody waits any more. */
+  readonly signal: AbortSignal;
+}
+
+/** Gets a JSON document; never rejects. */
+export async function fetchJson(
+  url: string,
+  { accept, maxBytes, deadline, signal }: FetchOptions,
+): Promise<Fetched> {
+  try {
+    const response = await fetch(url, {
+      headers: { accept },
+      redirect: 'manual',
+      signal: AbortSignal.any([deadline, signal]),
+    });
+    if (response.status !== 200) {
+      await response.body?.cancel();
+      const error = statusError(response.status);
+      return { error: error === 'credentials' ? 'status' : error };
+    }
+    const text = await readText(response.body ?? [], maxBytes);
+    return text === undefined ? { error: 'too-large' } : parse(text);
+  } catch {
+    return { error: deadline.aborted ? 'timeout' : 'unreachable' };
+  }
+}
+
+/** Undefined as soon as there are too many bytes; the rest is not read. */
+export async function readText(
+  body: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+  maxBytes: number,
+): Promise<string | undefined> {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for await (const chunk of body) {
+    length += chunk.byteLength;
+    if (length > maxBytes) return undefined;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+interface FormRequest {
+  readonly url: string;
+  readonly authorization: string;
+  readonly form: string;
+  readonly timeoutMs: number;
+  readonly maxBytes: number;
+}
+
+/**
+ * Sends a form and gets a JSON document, over a connection of the agent; never rejects. The form must be one that may be
+ * sent twice: a kept connection that turns out to be closed is replaced, once.
+ */
+export async function postForm(agent: Dispatcher, options: FormRequest): Promise<Fetched> {
+  const deadline = AbortSignal.timeout(options.timeoutMs);
+  const first = await tryPost(agent, options, deadline);
+  const isBroken = 'error' in first && first.error === 'unreachable';
+  return isBroken ? tryPost(agent, options, deadline) : first;
+}
+
+async function tryPost(
+  agent: Dispatcher,
+  { url, authorization, form, maxBytes }: FormRequest,
+  deadline: AbortSignal,
+): Promise<Fetched> {
+  try {
+    const { statusCode, body } = await request(url, {
+      dispatcher: agent,
+      method: 'POST',
+      headers: {
+        authorization,
+        accept: 'application/json',
+        'content-type': 'application/x-www-form-urlencoded',
+      },
+      body: form,
+      signal: deadline,
+    });
+    if (statusCode !== 200) {
+      body.on('error', () => {}).destroy();
+      return { error: statusError(statusCode) };
+    }
+    const text = await readText(body, maxBytes);
+    return text === undefined ? { error: 'too-large' } : parse(text);
+  } catch {
+    return { error: deadline.aborted ? 'timeout' : 'unreachable' };
+  }
+}
+
+function statusError(status: number): ProviderError {
+  if (status === 401 || status === 403) return 'credentials';
+  return status >= 300 && status < 400 ? 'redirect' : 'status';
+}
+
+function parse(text: string): Fetched {
+  const value = parseJson(text);
+  return value === undefined ? { error: 'malformed' } : { value };
+}
+
+/** A token bucket: `burst` fetches, and one more for each `intervalMs`. A clock that is set back costs nothing. */
+export class FetchBudget {
+  readonly #burst: number;
+  readonly #intervalMs: number;
+  #left: number;
+  #countedMs = Number.NEGATIVE_INFINITY;
+  #closed: { readonly fromMs: number; readonly untilMs: number } | undefined;
+
+  constructor(burst: number, intervalMs: number) {
+    this.#burst = burst;
+    this.#left = burst;
+    this.#intervalMs = intervalMs;
+  }
+
+  /** Milliseconds until a fetch may be asked for; 0: now. */
+  restMs(nowMs: number): number {
+    this.#count(nowMs);
+    const closedMs = this.#closed === undefined ? 0 : this.#closed.untilMs - nowMs;
+    return Math.max(0, closedMs, (1 - this.#left) * this.#intervalMs);
+  }
+
+  isClosed(nowMs: number): boolean {
+    this.#count(nowMs);
+    return this.#closed !== undefined;
+  }
+
+  spend(nowMs: number): void {
+    this.#count(nowMs);
+    this.#left -= 1;
+  }
+
+  /** No fetch for so long, whatever is left. */
+  close(nowMs: number, durationMs: number): void {
+    this.#closed = { fromMs: nowMs, untilMs: nowMs + durationMs };
+  }
+
+  #count(nowMs: number): void {
+    const passedMs = Math.max(0, nowMs - this.#countedMs);
+    this.#left = Math.min(this.#burst, this.#left + passedMs / this.#intervalMs);
+    this.#countedMs = nowMs;
+    if (this.#closed !== undefined && (nowMs >= this.#closed.untilMs || nowMs < this.#closed.fromMs)) {
+      this.#closed = undefined;
+    }
+  }
+}

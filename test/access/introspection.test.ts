@@ -1,0 +1,352 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import {
+  type IntrospectionOptions,
+  introspectionComponent,
+  TokenIntrospector,
+} from '../../src/access/introspection.ts';
+import { isRejection } from '../../src/http/rejection.ts';
+import { eventually } from '../harness/eventually.ts';
+import { serveJson } from './jwks-server.ts';
+
+const nowSeconds = 1_700_000_000;
+const active = {
+  ...{ active: true, sub: 'DE--21', scope: 'customer', token_type: 'Bearer' },
+  ...{ iss: 'https://id.example', aud: 'shop', exp: nowSeconds + 600, iat: nowSeconds - 10 },
+};
+
+interface Asked {
+  readonly fields: IncomingMessage['headers'];
+  readonly form: URLSearchParams;
+}
+
+/** A real endpoint whose answer a test chooses, and an introspector on clocks that move by hand. */
+async function setUp(options: Partial<IntrospectionOptions> = {}) {
+  const asked: Asked[] = [];
+  let respond: (response: ServerResponse, form: URLSearchParams) => void = serveJson(active);
+  const server = createServer(async (request, response) => {
+    let body = '';
+    for await (const chunk of request) body += chunk;
+    const form = new URLSearchParams(body);
+    asked.push({ fields: request.headers, form });
+    respond(response, form);
+  }).listen(0, '127.0.0.1');
+  await new Promise((resolve) => server.once('listening', resolve));
+  const clock = { nowMs: nowSeconds * 1000, monotonicMs: 5000 };
+  const introspector = new TokenIntrospector({
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/introspect`,
+    ...{
+      credentials: { id: 'shop ward', secret: 'p:ä+ss word' },
+      issuer: 'https://id.example',
+      audience: 'shop',
+    },
+    ...{ subject: 'sub', clockToleranceMs: 5000, maxTokenAgeMs: 28_800_000, maxTokens: 100, connections: 4 },
+    ...{ timeoutMs: 20_000, ttlMs: 30_000, inactiveTtlMs: 5_000, requireTokenType: true, maxAsking: 50 },
+    now: () => clock.nowMs,
+    monotonicNow: () => clock.monotonicMs,
+    ...options,
+  });
+  onTestFinished(async () => {
+    await introspector.close();
+    server.closeAllConnections();
+    server.close();
+  });
+  return {
+    asked,
+    clock,
+    introspector,
+    server,
+    answer(next: typeof respond) {
+      respond = next;
+    },
+    pass(ms: number) {
+      clock.nowMs += ms;
+      clock.monotonicMs += ms;
+    },
+    say: async (token: string) => word(await introspector.verify(token)),
+  };
+}
+
+function word(verdict: object & { subject?: string }): string {
+  if (!isRejection(verdict)) return String(verdict.subject);
+  const { rejection, reason, retryAfterSeconds } = verdict;
+  return [rejection, reason, retryAfterSeconds].filter((part) => part !== undefined).join(' ');
+}
+
+const noAnswer = 'keys-unavailable introspection 1';
+
+describe('a question', () => {
+  it('is a form with form-encoded Basic credentials, and its answer goes through the checks of every token', async () => {
+    const { asked, introspector } = await setUp();
+    expect(await introspector.verify('a+b/c~==')).toMatchObject({
+      ...{ subject: 'DE--21', claimedSubject: 'DE--21', scopes: ['customer'] },
+      expiresAtMs: (nowSeconds + 600) * 1000,
+    });
+    expect(Object.fromEntries(asked[0]?.form ?? [])).toEqual({
+      token: 'a+b/c~==',
+      token_type_hint: 'access_token',
+    });
+    const basic = Buffer.from('shop+ward:p%3A%C3%A4%2Bss+word').toString('base64');
+    expect(asked[0]?.fields).toMatchObject({
+      authorization: `Basic ${basic}`,
+      'content-type': 'application/x-www-form-urlencoded',
+      accept: 'application/json',
+    });
+  });
+
+  it('is asked with another secret after it has changed', async () => {
+    const { asked, introspector, say } = await setUp();
+    introspector.useSecret('next');
+    await say('t');
+    expect(asked[0]?.fields.authorization).toBe(`Basic ${Buffer.from('shop+ward:next').toString('base64')}`);
+  });
+});
+
+describe('an answer', () => {
+  it.each<[string, object, string]>([
+    ['inactive', { active: false }, 'access-token-invalid inactive'],
+    ['another issuer', { iss: 'https://other.example' }, 'access-token-invalid issuer'],
+    ['an issuer that is a list', { iss: ['https://id.example'] }, 'access-token-invalid issuer'],
+    ['no issuer', { iss: undefined }, 'DE--21'],
+    ['another audience', { aud: 'other' }, 'access-token-invalid audience'],
+    ['no audience', { aud: undefined }, 'access-token-invalid audience'],
+    ['several audiences', { aud: ['x', 'shop'] }, 'DE--21'],
+    ['expired', { exp: nowSeconds - 60 }, 'access-token-invalid expired'],
+    ['an end that is a text', { exp: '9999999999' }, 'access-token-invalid claims'],
+    ['no end', { exp: undefined }, 'DE--21'],
+    ['too old', { iat: nowSeconds - 90_000 }, 'access-token-invalid too-old'],
+    ['no time of issue', { iat: undefined }, 'DE--21'],
+    ['nobody', { sub: undefined, username: 'x' }, 'access-token-invalid subject'],
+    ['small letters of the type', { token_type: 'bearer' }, 'DE--21'],
+    ['no type, as of a refresh token', { token_type: undefined }, 'access-token-invalid other-kind'],
+    ['bound to a key', { token_type: 'DPoP' }, 'access-token-invalid other-kind'],
+    ['a type that is a list', { token_type: ['Bearer'] }, 'access-token-invalid other-kind'],
+    ['a refresh token of Keycloak', { typ: 'Refresh' }, 'access-token-invalid other-kind'],
+    ['an id token', { typ: 'ID' }, 'access-token-invalid other-kind'],
+    ['a refresh token of Hydra', { token_use: 'refresh_token' }, 'access-token-invalid other-kind'],
+    ['an access token of Hydra', { token_use: 'access_token' }, 'DE--21'],
+    // What is no plain yes or no is no answer, and never a yes.
+    ['active as a text', { active: 'true' }, noAnswer],
+    ['active as a number', { active: 1 }, noAnswer],
+    ['active missing', { active: undefined }, noAnswer],
+    ['active null', { active: null }, noAnswer],
+  ])('%s', async (_, more, expected) => {
+    const { answer, say } = await setUp();
+    answer(serveJson({ ...active, ...more }));
+    expect(await say('t')).toBe(expected);
+  });
+
+  it.each<[string, (response: ServerResponse) => void, string]>([
+    ['HTML', (response) => response.end('<html>active: true</html>'), 'malformed'],
+    ['nothing', (response) => response.end(), 'malformed'],
+    ['a list', serveJson([active]), 'malformed'],
+    ['true', serveJson('true'), 'malformed'],
+    ['half of it', (response) => response.end(JSON.stringify(active).slice(0, -9)), 'malformed'],
+    ['a broken connection', (response) => response.destroy(), 'unreachable'],
+    [
+      'a body that breaks',
+      (response) => {
+        response.writeHead(200, { 'Content-Length': 1000 });
+        response.write(JSON.stringify(active));
+        setImmediate(() => response.destroy());
+      },
+      'unreachable',
+    ],
+    [
+      'something huge',
+      (response) => response.end(JSON.stringify({ ...active, x: 'x'.repeat(70_000) })),
+      'too-large',
+    ],
+    [
+      'a redirect',
+      (response) => response.writeHead(307, { Location: '/elsewhere' }).end(JSON.stringify(active)),
+      'redirect',
+    ],
+    ['404', (response) => response.writeHead(404).end(JSON.stringify(active)), 'status'],
+    ['201', (response) => response.writeHead(201).end(JSON.stringify(active)), 'status'],
+    ['500', (response) => response.writeHead(500).end('{"active":true}'), 'status'],
+    ['401', (response) => response.writeHead(401).end(), 'credentials'],
+  ])('%s lets nobody in, and is no word against the token', async (_, respond, error) => {
+    const { answer, introspector, say } = await setUp();
+    answer(respond);
+    expect(await say('t')).toBe(noAnswer);
+    expect(introspector.status()).toMatchObject({
+      questions: 1,
+      failures: 1,
+      active: 0,
+      refused: 0,
+      lastError: error,
+    });
+    const { health } = introspectionComponent(introspector);
+    expect(health?.()).toMatchObject({ status: 'degraded', reasons: [expect.stringContaining(error)] });
+    answer(serveJson(active));
+    expect(await say('t')).toBe('DE--21');
+    expect(health?.()).toMatchObject({ status: 'ok' });
+  });
+
+  it('that does not come in time is none, also where it comes byte by byte', async () => {
+    const { answer, say, introspector } = await setUp({ timeoutMs: 300 });
+    const timers: NodeJS.Timeout[] = [];
+    answer((response) => {
+      response.writeHead(200, { 'Content-Type': 'application/json' });
+      timers.push(setInterval(() => response.write(' '), 20));
+    });
+    expect(await say('t')).toBe(noAnswer);
+    expect(introspector.status().lastError).toBe('timeout');
+    answer(() => {});
+    expect(await say('u')).toBe(noAnswer);
+    for (const timer of timers) clearInterval(timer);
+  });
+});
+
+describe('what is remembered', () => {
+  it('an active token for ttl, under its digest alone, whatever becomes of it meanwhile', async () => {
+    const { asked, answer, pass, say } = await setUp();
+    expect(await say('t')).toBe('DE--21');
+    answer(serveJson({ active: false }));
+    pass(29_999);
+    expect(await say('t')).toBe('DE--21');
+    pass(1);
+    expect(await say('t')).toBe('access-token-invalid inactive');
+    expect(asked).toHaveLength(2);
+  });
+
+  it('an active token no longer than its exp', async () => {
+    const { asked, answer, pass, say } = await setUp();
+    answer(serveJson({ ...active, exp: nowSeconds + 10 }));
+    await say('t');
+    pass(9_999);
+    expect(await say('t')).toBe('DE--21');
+    expect(asked).toHaveLength(1);
+    pass(1);
+    answer(serveJson({ active: false }));
+    expect(await say('t')).toBe('access-token-invalid inactive');
+  });
+
+  it('a refused token for less long; a token that is active again passes then', async () => {
+    const { asked, answer, pass, say } = await setUp();
+    answer(serveJson({ active: false }));
+    await say('t');
+    answer(serveJson(active));
+    pass(4_999);
+    expect([await say('t'), asked.length]).toEqual(['access-token-invalid inactive', 1]);
+    pass(1);
+    expect([await say('t'), asked.length]).toEqual(['DE--21', 2]);
+  });
+
+  it('nothing with a ttl of 0, and nothing of an outage', async () => {
+    const { asked, say } = await setUp({ ttlMs: 0 });
+    for (let i = 0; i < 3; i++) expect(await say('t')).toBe('DE--21');
+    expect(asked).toHaveLength(3);
+    const other = await setUp();
+    other.answer((response) => response.destroy());
+    expect(await other.say('t')).toBe(noAnswer);
+    expect(other.introspector.status()).toMatchObject({ active: 0, refused: 0 });
+  });
+
+  it('an outage does not lengthen it: 503 once it is over', async () => {
+    const { answer, pass, say } = await setUp();
+    await say('t');
+    answer((response) => response.destroy());
+    pass(29_999);
+    expect(await say('t')).toBe('DE--21');
+    pass(1);
+    expect(await say('t')).toBe(noAnswer);
+  });
+
+  it('a set-back clock does not lengthen it', async () => {
+    const { answer, clock, say } = await setUp();
+    await say('t');
+    answer(serveJson({ active: false }));
+    clock.nowMs -= 3_600_000;
+    clock.monotonicMs += 30_000;
+    expect(await say('t')).toBe('access-token-invalid inactive');
+  });
+
+  it('bad tokens push no good one out, and there is room for so many alone', async () => {
+    const { asked, answer, introspector, say } = await setUp({ maxTokens: 10 });
+    await say('good');
+    answer(serveJson({ active: false }));
+    for (let i = 0; i < 30; i++) await say(`bad${i}`);
+    expect(introspector.status()).toMatchObject({ active: 1, refused: 10 });
+    const before = asked.length;
+    expect([await say('good'), asked.length]).toEqual(['DE--21', before]);
+  });
+
+  it('a reload forgets it, also what was asked before and is answered after', async () => {
+    const { asked, answer, introspector, say } = await setUp();
+    const held: ServerResponse[] = [];
+    await say('t');
+    answer((response) => void held.push(response));
+    const late = say('u');
+    await eventually('the question', () => held.length === 1 || undefined);
+    await introspectionComponent(introspector).reload?.();
+    answer(serveJson({ active: false }));
+    for (const response of held) serveJson(active)(response);
+    expect(await late).toBe('DE--21');
+    expect(await say('t')).toBe('access-token-invalid inactive');
+    expect(await say('u')).toBe('access-token-invalid inactive');
+    expect(asked).toHaveLength(4);
+  });
+
+  it('a remembered token costs no promise', async () => {
+    const { introspector, say } = await setUp();
+    await say('t');
+    expect(introspector.verify('t')).not.toBeInstanceOf(Promise);
+  });
+});
+
+describe('under load', () => {
+  it('one token is asked about once, however many requests carry it', async () => {
+    const { asked, answer, say } = await setUp();
+    const held: ServerResponse[] = [];
+    answer((response) => void held.push(response));
+    const words = Array.from({ length: 20 }, () => say('t'));
+    await eventually('the question', () => held.length === 1 || undefined);
+    for (const response of held) serveJson(active)(response);
+    expect(new Set(await Promise.all(words))).toEqual(new Set(['DE--21']));
+    expect(asked).toHaveLength(1);
+  });
+
+  it('no more than maxAsking wait, over no more than connections', async () => {
+    const { answer, asked, say, server } = await setUp({ maxAsking: 10, connections: 3 });
+    const held: ServerResponse[] = [];
+    answer((response) => void held.push(response));
+    const words = Array.from({ length: 12 }, (_, i) => say(`t${i}`));
+    await eventually('the questions', () => held.length === 3 || undefined);
+    const open = await new Promise((resolve) => server.getConnections((_, count) => resolve(count)));
+    expect([open, asked.length]).toEqual([3, 3]);
+    answer(serveJson(active));
+    for (const response of held) serveJson(active)(response);
+    const said = await Promise.all(words);
+    expect(said.filter((one) => one === 'overloaded verifications 1')).toHaveLength(2);
+    expect(said.filter((one) => one === 'DE--21')).toHaveLength(10);
+  });
+
+  it('after five failures in a row nobody asks for a second; known tokens pass', async () => {
+    const { asked, answer, pass, say } = await setUp();
+    await say('known');
+    answer((response) => response.writeHead(500).end());
+    for (let i = 0; i < 5; i++) expect(await say(`t${i}`)).toBe(noAnswer);
+    const before = asked.length;
+    for (let i = 0; i < 50; i++) expect(await say(`u${i}`)).toBe(noAnswer);
+    expect([await say('known'), asked.length]).toEqual(['DE--21', before]);
+    pass(1000);
+    answer(serveJson(active));
+    expect([await say('u'), asked.length]).toEqual(['DE--21', before + 1]);
+  });
+
+  it('a kept connection that the endpoint has closed is replaced, once', async () => {
+    const { answer, say, server } = await setUp();
+    expect(await say('t')).toBe('DE--21');
+    let isFirst = true;
+    answer((response) => {
+      if (isFirst) response.destroy();
+      else serveJson(active)(response);
+      isFirst = false;
+    });
+    server.closeIdleConnections();
+    expect(await say('u')).toBe('DE--21');
+  });
+});
