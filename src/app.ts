@@ -1,6 +1,6 @@
 import { createAccess } from './app/access.ts';
 import { type Admin, addressUrl, createAdmin, type Explain } from './app/admin.ts';
-import { createFilters, type FilterDefinition } from './app/filter-definition.ts';
+import { createFilters, createRouteLimits, type FilterDefinition } from './app/filter-definition.ts';
 import { filterDefinitions } from './app/filters.ts';
 import { createProcessStatus, Drain, type ProcessStatus } from './app/process-status.ts';
 import { createPublicPort, type PublicPort } from './app/public-port.ts';
@@ -146,6 +146,7 @@ async function createFeatures({ config, secrets, log, worker, ...input }: AppInp
     accessToken,
     filters: filters.filters,
     observe: config.mode === 'observe',
+    limitsOf: createRouteLimits(config),
   };
   return { ...access, forwarding, store, filters, rules, rollout: createRollout(config, list, store, log) };
 }

@@ -5,6 +5,7 @@ import type { Config, PartialConfig } from '../config/schema.ts';
 import type { Component } from '../lib/component.ts';
 import type { Filter, Matcher } from '../proxy/filter.ts';
 import type { PlanRules } from '../proxy/plan.ts';
+import { compileRouteLimits } from '../proxy/route-limits.ts';
 import type { RedisStore } from '../redis/store.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
@@ -69,7 +70,19 @@ export function compileRules(
     accessToken: createAccessTokenMatcher(() => list),
     filters: compiled.flatMap(({ definition, matcher }) => (definition.stage === 'forward' ? matcher : [])),
     observe: config.mode === 'observe',
+    limitsOf: createRouteLimits(config),
   };
+}
+
+/** Undefined: every request has the same. */
+export function createRouteLimits({ limits, upstream, request }: Config): PlanRules['limitsOf'] {
+  const usual = { requestBodyBytes: limits.requestBody, responseTimeoutMs: upstream.responseTimeout };
+  return compileRouteLimits(limits.routes, usual, request);
+}
+
+/** Bytes of the longest body that any route takes: an announced one that is longer is refused before it is planned. */
+export function largestBody({ requestBody, routes }: Config['limits']): number {
+  return Math.max(requestBody, ...routes.map((route) => route.requestBody ?? 0));
 }
 
 /** The filters of a running proxy, each around the pure half that `compileRules` would have made. */

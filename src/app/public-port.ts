@@ -20,6 +20,7 @@ import { createUpgradeHandler, type Handshake, refuseOtherThanHandshake } from '
 import { createRedactPath, tokenWords } from '../telemetry/exchange-record.ts';
 import type { Log } from '../telemetry/log.ts';
 import { readWholeBody, sendContinue } from '../upstream/request-body.ts';
+import { largestBody } from './filter-definition.ts';
 import { createPlaces } from './places.ts';
 import type { Secrets } from './secrets.ts';
 import { type Forwarding, upstreamHostOf } from './upstream.ts';
@@ -101,20 +102,20 @@ function createRequestHandler(
   const run = createPipeline<Exchange>({
     canonicalise,
     rules: input.rules,
-    readBody: ({ incoming, response }, canonical) =>
+    readBody: ({ incoming, response }, canonical, own) =>
       readWholeBody(
         incoming,
         canonical.body,
         {
-          limitBytes: Math.min(limits.requestBody, limits.wholeBody),
+          limitBytes: Math.min(own?.requestBodyBytes ?? limits.requestBody, limits.wholeBody),
           timeoutMs: limits.bodyTimeout,
           bytesPerSecond: limits.bodyRate,
         },
         () => sendContinue(canonical, response),
       ),
-    forward: (exchange, request, _identity, body, hooks) =>
+    forward: (exchange, request, _identity, body, hooks, own) =>
       forwarder.forward(
-        { request, incoming: exchange.incoming, response: exchange.response, body, hooks },
+        { request, incoming: exchange.incoming, response: exchange.response, body, hooks, limits: own },
         exchange,
       ),
   });
@@ -158,7 +159,7 @@ export function createCanonicalise(config: Config, upstreamHost: string): Canoni
     trustedFields: config.trustedFields,
     ownFields: identityFieldNames(config.auth.forward),
     encodedSlash: request.encodedSlash,
-    requestBodyBytes: limits.requestBody,
+    requestBodyBytes: largestBody(limits),
     viaName: upstream.via ? 'shopward' : undefined,
     webSocket: upstream.webSocket,
   });

@@ -84,12 +84,18 @@ export function pathTemplate() {
     .transform(canonicalTemplate('must be a path of literals and {name}s such as /carts/{cart_id}'));
 }
 
+/** The same, or all that lies below a path: `/uploads/**`. */
+export function pathTemplateOrBelow() {
+  const error = 'must be a path of literals and {name}s, perhaps with ** at its end, such as /uploads/**';
+  return z.string().transform(canonicalTemplate(error, true));
+}
+
 /** Checked, and read in its canonical spelling, as the paths of the protected list are: what is taken can be met. */
-function canonicalTemplate(error: string) {
+function canonicalTemplate(error: string, mayEndInRest = false) {
   return (value: string, context: z.core.$RefinementCtx): string => {
     const parsed = parsePathTemplate(value);
     if (isTemplateProblem(parsed)) context.addIssue(`${error}; ${parsed.problem}`);
-    else if (parsed.rest || parsed.segments.length === 0) context.addIssue(error);
+    else if ((parsed.rest && !mayEndInRest) || parsed.segments.length === 0) context.addIssue(error);
     else return parsed.text;
     return value;
   };

@@ -8,6 +8,7 @@ import { beyondShare, type Place } from '../server/in-flight.ts';
 import type { UpstreamHooks } from '../upstream/hooks.ts';
 import type { Continue, Filter, FilterContext, Identity } from './filter.ts';
 import { type ForwardPlan, type PlannedFilter, type PlanRules, plan, planForward } from './plan.ts';
+import type { RouteLimits } from './route-limits.ts';
 
 /** One request and its one end, as the pipeline sees them: an exchange of HTTP, or the handshake of a WebSocket. */
 export interface PipelineExchange {
@@ -33,7 +34,7 @@ export interface PipelineExchange {
 export interface PipelineDependencies<Exchange extends PipelineExchange> {
   canonicalise(incoming: IncomingMessage): CanonicalRequest | Rejection;
   readonly rules: PlanRules & { readonly accessToken: Filter<Requirement> };
-  readBody(exchange: Exchange, request: CanonicalRequest): Promise<Buffer | Rejection>;
+  readBody(exchange: Exchange, request: CanonicalRequest, limits?: RouteLimits): Promise<Buffer | Rejection>;
   /** Hands the request over to the upstream; every hook that was given hears of its outcome. */
   forward(
     exchange: Exchange,
@@ -41,6 +42,7 @@ export interface PipelineDependencies<Exchange extends PipelineExchange> {
     identity: Identity | undefined,
     body?: Buffer,
     hooks?: UpstreamHooks,
+    limits?: RouteLimits,
   ): Eventually<void> | undefined;
 }
 
@@ -155,7 +157,9 @@ function pass<Exchange extends PipelineExchange>(
   identity: Identity | undefined,
 ): Eventually<void> | undefined {
   if (planned.refusal !== undefined) return exchange.refuse(planned.refusal);
-  if (planned.filters.length === 0) return dependencies.forward(exchange, request, identity);
+  const { limits } = planned;
+  if (planned.filters.length === 0)
+    return dependencies.forward(exchange, request, identity, undefined, undefined, limits);
   return runFilters(dependencies, exchange, planned, {
     request,
     identity,
@@ -167,14 +171,14 @@ function pass<Exchange extends PipelineExchange>(
 async function runFilters<Exchange extends PipelineExchange>(
   dependencies: PipelineDependencies<Exchange>,
   exchange: Exchange,
-  { filters }: ForwardPlan,
+  { filters, limits }: ForwardPlan,
   context: FilterContext & { body: Buffer | undefined },
 ): Promise<void> {
   const { request, identity, isObserved } = context;
   let hooks: UpstreamHooks | undefined;
   for (const { filter, match } of filters) {
     if (context.body === undefined && filter.wantsBody?.(match, request, isObserved)) {
-      const read = await dependencies.readBody(exchange, request);
+      const read = await dependencies.readBody(exchange, request, limits);
       if (isRejection(read)) return exchange.refuse(read);
       context.body = read;
     }
@@ -185,7 +189,7 @@ async function runFilters<Exchange extends PipelineExchange>(
     if (verdict?.observed !== undefined) exchange.observe(verdict.observed);
     if (verdict?.bufferLimit !== undefined) hooks = hooksOf(filter, verdict);
   }
-  await dependencies.forward(exchange, request, identity, context.body, hooks);
+  await dependencies.forward(exchange, request, identity, context.body, hooks, limits);
 }
 
 /** Only the last filter may have hooks: what it has begun is then never left without an outcome by another's refusal. */

@@ -2,6 +2,7 @@ import type { Requirement } from '../access/protected-list.ts';
 import { type CanonicalRequest, isSafe } from '../http/canonical-request.ts';
 import { isRejection, type Rejection, reject } from '../http/rejection.ts';
 import type { Filter, Matcher } from './filter.ts';
+import type { RouteLimits } from './route-limits.ts';
 
 /** What a plan is made by: the configuration and the list in force, compiled. */
 export interface PlanRules<F extends Matcher = Filter> {
@@ -17,6 +18,8 @@ export interface PlanRules<F extends Matcher = Filter> {
   readonly filters: readonly F[];
   /** The whole proxy is in observe mode. */
   readonly observe: boolean;
+  /** Limits of a request, where there are some by route. Default: the same for all, which the upstream's side knows. */
+  readonly limitsOf?: ((request: CanonicalRequest) => RouteLimits) | undefined;
 }
 
 /** All that is decided of a request before anybody is asked anything. */
@@ -37,6 +40,8 @@ export interface ForwardPlan<F extends Matcher = Filter> {
   readonly filters: readonly PlannedFilter<F>[];
   /** What follows a good token in place of the filters. */
   readonly refusal: Rejection | undefined;
+  /** Undefined: those of every request. */
+  readonly limits: RouteLimits | undefined;
   /** What goes to the upstream but for the filters' edits: the very request that was decided on. */
   readonly forward: CanonicalRequest;
 }
@@ -68,6 +73,8 @@ export function planForward<F extends Matcher>(
   request: CanonicalRequest,
   rules: PlanRules<F>,
 ): Rejection | ForwardPlan<F> {
+  const limits = rules.limitsOf?.(request);
+  if (limits !== undefined && announcedBytes(request) > limits.requestBodyBytes) return tooLarge;
   let filters: PlannedFilter<F>[] | undefined;
   let holder: PlannedFilter<F> | undefined;
   let refusal: Rejection | undefined;
@@ -94,8 +101,15 @@ export function planForward<F extends Matcher>(
     isObserved: rules.observe || requirement?.observe === true,
     filters: filters ?? noFilters,
     refusal,
+    limits,
     forward: rules.accessToken.withoutReferredToken?.(request) ?? request,
   };
+}
+
+const tooLarge = reject('payload-too-large');
+
+function announcedBytes({ body }: CanonicalRequest): number {
+  return typeof body === 'object' ? body.length : 0;
 }
 
 /**

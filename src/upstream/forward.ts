@@ -13,6 +13,8 @@ export interface ForwardInput {
   /** The body, if somebody has read it already. */
   readonly body?: Buffer | undefined;
   readonly hooks?: UpstreamHooks | undefined;
+  /** In place of those of every request. */
+  readonly limits?: { readonly requestBodyBytes: number; readonly responseTimeoutMs: number } | undefined;
 }
 
 /** Who wants a request forwarded. */

@@ -72,7 +72,11 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents,
     this.#input = input;
     this.#body = body;
     this.#caller = caller;
-    this.#deadlines = new Deadlines(this, input.hooks?.answerWithinMs, options.responseTimeoutMs);
+    const responseTimeoutMs = input.limits?.responseTimeoutMs ?? options.responseTimeoutMs;
+    // What a feature has promised of its end holds; a route may only make it earlier.
+    const answerWithinMs =
+      input.hooks?.answerWithinMs && Math.min(input.hooks.answerWithinMs, responseTimeoutMs);
+    this.#deadlines = new Deadlines(this, answerWithinMs, responseTimeoutMs);
     this.#client = new ClientResponse(input.incoming, input.response, options.writeStallTimeoutMs, this);
   }
 
@@ -217,7 +221,10 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents,
     sendContinue(this.#input.request, this.#input.response);
     return watchBody(
       this.#input.incoming,
-      bodyLimits(this.#options),
+      {
+        ...bodyLimits(this.#options),
+        limitBytes: this.#input.limits?.requestBodyBytes ?? this.#options.bodyLimitBytes,
+      },
       (rejection) => this.#abort(rejection),
       () => this.#deadlines.progress(),
     );

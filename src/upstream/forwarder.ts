@@ -28,7 +28,9 @@ export interface Forwarder {
 
 /** Sends a decided request on, and its response back. Everything that engines must not differ in is in here. */
 export function createForwarder(options: ForwarderOptions): Forwarder {
-  const limits = bodyLimits(options);
+  const usual = bodyLimits(options);
+  const limitsOf = ({ limits }: ForwardInput) =>
+    limits === undefined ? usual : { ...usual, limitBytes: limits.requestBodyBytes };
   const wholeBodyBytes = options.wholeBodyBytes ?? 65_536;
   const start = (input: ForwardInput, body: UpstreamRequest['body'] | Rejection, caller: ForwardCaller) => {
     if (isRejection(body)) new ForwardedExchange(options, input, null, caller).refuse(body);
@@ -39,6 +41,7 @@ export function createForwarder(options: ForwarderOptions): Forwarder {
       const { request, incoming } = input;
       const { body } = request;
       const length = typeof body === 'object' ? body.length : undefined;
+      const limits = limitsOf(input);
       if (body === 'none' || input.body !== undefined) start(input, input.body ?? null, caller);
       else if (length !== undefined && length > limits.limitBytes) {
         start(input, reject('payload-too-large'), caller);

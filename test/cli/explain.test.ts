@@ -264,6 +264,14 @@ describe('explain prints', () => {
     expect([canonicalPath, rows[0]?.row]).toEqual(['/carts', 'GET /carts']);
   });
 
+  it('limits, where there are some by route', async () => {
+    const config = 'limits: { routes: [{ path: "/uploads/**", requestBody: 5MiB }] }';
+    expect((await explain(['POST /uploads/1'], { config })).out).toContain(
+      '  limits          5242880 bytes of body, 60000 ms for the shop',
+    );
+    expect((await asData('POST /uploads/1')).limits).toBeNull();
+  });
+
   it('a refusal with its reason', async () => {
     expect((await explain(['POST /x?_method=DELETE'])).out).toEqual([
       'POST /x?_method=DELETE',
@@ -279,6 +287,7 @@ describe('explain prints', () => {
       'entityTags',
       'filters',
       'forward',
+      'limits',
       'notes',
       'observed',
       'ownEndpoint',

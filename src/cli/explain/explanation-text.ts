@@ -30,6 +30,9 @@ export function explanationText(explanation: Explanation, notes: readonly string
     say(label, text);
     if (found !== undefined) say(label, found);
   }
+  const { limits } = explanation;
+  if (limits !== null)
+    say('limits', `${limits.requestBodyBytes} bytes of body, ${limits.responseTimeoutMs} ms for the shop`);
   const { inspection } = explanation.token;
   if (inspection !== null) say('its token', tokenText(inspection));
   if (observed !== null) say('only noted', `${speak(observed)}${because(observed)}, see ${observed.see}`);

@@ -8,7 +8,7 @@ import {
   type TokenPlace,
 } from '../../access/token-places.ts';
 import type { FilterDefinition } from '../../app/filter-definition.ts';
-import { compileRules } from '../../app/filter-definition.ts';
+import { compileRules, largestBody } from '../../app/filter-definition.ts';
 import { filterDefinitions } from '../../app/filters.ts';
 import { upstreamAddress } from '../../app/upstream.ts';
 import { takesOpaqueTokens } from '../../config/issuers.ts';
@@ -26,6 +26,7 @@ import {
 } from '../../http/rejection.ts';
 import type { FilterDescription, Matcher } from '../../proxy/filter.ts';
 import { type ForwardPlan, knownRefusal, type PlannedFilter, plan } from '../../proxy/plan.ts';
+import type { RouteLimits } from '../../proxy/route-limits.ts';
 import { explainMiss } from './nearest-rows.ts';
 
 export interface AskedRequest {
@@ -88,6 +89,8 @@ export interface Explanation {
   readonly entityTags: EntityTagExplanation | null;
   /** What it may do to refresh tokens: of `issue`, `exchange` and `revoke` several, where one path does. */
   readonly refreshTokens: readonly unknown[];
+  /** What it may take, where `limits.routes` says something of any request; bytes and milliseconds. */
+  readonly limits: RouteLimits | null;
   /** Null: nothing that passes the checks above would be forwarded either. */
   readonly forward: { readonly upstream: string; readonly method: string; readonly target: string } | null;
 }
@@ -128,6 +131,7 @@ function emptyExplanation({ method, target, host }: AskedRequest): Explanation {
     filters: [],
     entityTags: null,
     refreshTokens: [],
+    limits: null,
     forward: null,
   };
 }
@@ -180,6 +184,7 @@ export function explainRequest(
   const explanation: Explanation = {
     ...nothing,
     canonicalPath,
+    limits: planned.limits ?? null,
     ...explainToken(planned, request, list, rejections),
     ...explainFilters(planned, filters, rejections),
     ...explainForward(planned, request, config, rejections),
@@ -321,7 +326,7 @@ export function canonicaliseAsked(
     upstreamHost: 'upstream',
     ownFields: identityFieldNames(config.auth?.forward),
     encodedSlash: config.request?.encodedSlash ?? [],
-    requestBodyBytes: config.limits?.requestBody ?? 0,
+    requestBodyBytes: config.limits === undefined ? 0 : largestBody(config.limits),
     webSocket: config.upstream?.webSocket ?? false,
   });
   const has = (name: string) => fields.some((part, i) => i % 2 === 0 && part.toLowerCase() === name);

@@ -10,6 +10,7 @@ import {
   listenHost,
   path,
   pathTemplate,
+  pathTemplateOrBelow,
   port,
   size,
   text,
@@ -152,6 +153,32 @@ export const limits = z
     requestBody: size({ from: 0 }).prefault('2MiB').meta({
       description: 'Body of a request; more is refused with 413.',
     }),
+    routes: z
+      .array(
+        z.strictObject({
+          method: z
+            .enum(['ANY', ...methods])
+            .default('ANY')
+            .meta({ description: 'Method, or `ANY` for all but OPTIONS.' }),
+          path: pathTemplateOrBelow().meta({
+            description:
+              'Path template, with `**` at its end for all that lies below it. Only the path as it is written meets it, no other spelling.',
+          }),
+          requestBody: size({ from: 0 }).optional().meta({
+            description:
+              'In place of `limits.requestBody`. What must be here whole (`wholeBody`) keeps that bound, and every request has five minutes to arrive.',
+          }),
+          responseTimeout: duration().optional().meta({
+            description:
+              'In place of `upstream.responseTimeout`, not for WebSockets. A write to a tracked resource and a call of a token endpoint may only have less.',
+          }),
+        }),
+      )
+      .prefault([])
+      .meta({
+        description:
+          'Other limits for some routes, whether the protected list names them or not. Of several that a request meets the smallest value counts. Who gets in is not decided here.',
+      }),
     wholeBody: size({ from: 1024 }).prefault('128KiB').meta({
       description:
         'Body of a request that must be here whole before it is forwarded (a write to a tracked resource, a call of a token endpoint): it is kept in memory; more is refused with 413.',

@@ -1,0 +1,51 @@
+import type { CanonicalRequest, Method } from '../http/canonical-request.ts';
+import { buildPathTable, type PathRules } from '../http/path-table.ts';
+
+/** What one request may take. */
+export interface RouteLimits {
+  readonly requestBodyBytes: number;
+  readonly responseTimeoutMs: number;
+}
+
+export interface LimitedRoute {
+  readonly method: Method | 'ANY';
+  /** Path template; may end in `**`. */
+  readonly path: string;
+  readonly requestBody?: number | undefined;
+  readonly responseTimeout?: number | undefined;
+}
+
+/**
+ * Limits by route; undefined where none is written: nobody asks then. A route counts for the path as it is written, and
+ * for no other spelling: what is looser must not be had by one. Of several routes that a request meets the smallest value
+ * counts.
+ */
+export function compileRouteLimits(
+  routes: readonly LimitedRoute[],
+  usual: RouteLimits,
+  rules: PathRules,
+): ((request: CanonicalRequest) => RouteLimits) | undefined {
+  if (routes.length === 0) return undefined;
+  const table = buildPathTable(
+    routes.map((route) => ({ method: route.method, template: route.path, data: route })),
+    rules,
+  );
+  return (request) => {
+    const met = table.match(request).filter(({ exact }) => exact);
+    if (met.length === 0) return usual;
+    const least = (values: readonly (number | undefined)[], other: number) => {
+      const set = values.filter((value) => value !== undefined);
+      return set.length === 0 ? other : Math.min(...set);
+    };
+    return {
+      requestBodyBytes: least(
+        met.map(({ data }) => data.requestBody),
+        usual.requestBodyBytes,
+      ),
+      responseTimeoutMs: least(
+        met.map(({ data }) => data.responseTimeout),
+        usual.responseTimeoutMs,
+      ),
+    };
+  };
+}
