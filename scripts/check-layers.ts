@@ -6,7 +6,7 @@ import { globSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 
 const ground = ['lib', 'http', 'redis'];
-const features = ['access', 'entity-tags', 'url-resolver', 'refresh-tokens', 'upstream'];
+const features = ['access', 'entity-tags', 'rate-limits', 'url-resolver', 'refresh-tokens', 'upstream'];
 /** What features agree on with the pipeline, which runs them, and with the forwarder. */
 const ports = ['proxy/filter', 'upstream/hooks', 'upstream/engine'];
 

@@ -51,6 +51,6 @@ export const slow = [
   'test/attacks/x*.test.ts',
   'test/admin/{admin-connections,list-endpoints,console-states,workers-api}.test.ts',
   'test/cli/token.test.ts',
-  'test/rollout/**',
+  'test/{rollout,rate-limits}/**',
   'test/refresh-tokens/memory-store.test.ts',
 ];

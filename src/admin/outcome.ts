@@ -48,6 +48,7 @@ const rejectionKinds: Readonly<Record<RejectionName, RejectionKind>> = {
   'upstream-unreachable': 'outage',
   'upstream-invalid': 'outage',
   'upstream-timeout': 'outage',
+  'rate-limited': 'refusal',
   overloaded: 'refusal',
   'internal-error': 'outage',
 };

@@ -11,6 +11,7 @@ import type { Config } from '../config/schema.ts';
 import { createCors } from '../server/cors.ts';
 import { entityTagsDefinition } from './entity-tags.ts';
 import type { FilterDefinition } from './filter-definition.ts';
+import { rateLimitsDefinition } from './rate-limits.ts';
 import { refreshTokensDefinition } from './refresh-tokens.ts';
 import { urlResolverDefinition } from './url-resolver.ts';
 
@@ -67,6 +68,7 @@ export const filterDefinitions: readonly FilterDefinition[] = [
   urlResolverDefinition,
   protectedResourcesDefinition,
   metadataDefinition,
+  rateLimitsDefinition,
   refreshTokensDefinition,
   entityTagsDefinition,
 ];

@@ -54,6 +54,7 @@ const scopes: Readonly<Record<RejectionName, readonly Scope[]>> = {
   'upstream-unreachable': ['forwarded'],
   'upstream-invalid': ['forwarded'],
   'upstream-timeout': ['forwarded'],
+  'rate-limited': ['forwarded'],
   overloaded: ['every'],
   'internal-error': ['every'],
 };

@@ -14,6 +14,7 @@ import {
   trustedProxies,
   workers,
 } from './sections/listener.ts';
+import { rateLimits } from './sections/rate-limits.ts';
 import { refreshTokens } from './sections/refresh-tokens.ts';
 import { rollout } from './sections/rollout.ts';
 import { publicUrl, store, upstream } from './sections/upstream.ts';
@@ -48,6 +49,7 @@ export const configSchema = z.strictObject({
   entityTags,
   urlResolver,
   refreshTokens,
+  rateLimits,
   rollout,
   limits,
   cors,

@@ -115,6 +115,7 @@ export const rejectionTable = {
   'upstream-unreachable': row(502, 'The upstream cannot be reached.'),
   'upstream-invalid': row(502, 'The upstream sent an invalid response.'),
   'upstream-timeout': row(504, 'The upstream did not answer in time.'),
+  'rate-limited': row(429, 'Too many requests.'),
   overloaded: row(503, 'Too many requests are in flight.'),
   'internal-error': row(500, 'Internal error.'),
 } as const satisfies Record<string, Row>;

@@ -1,4 +1,5 @@
 import type { CanonicalRequest } from '../http/canonical-request.ts';
+import type { FieldList } from '../http/field-list.ts';
 import type { Answer, Rejection, RejectionName } from '../http/rejection.ts';
 import type { Component } from '../lib/component.ts';
 import type { Eventually } from '../lib/eventually.ts';
@@ -83,6 +84,8 @@ export type Continue =
       readonly identity?: Identity;
       /** The request as it goes on: with the credentials that were verified, and no others. */
       readonly request?: CanonicalRequest;
+      /** Fields of the response, flat, whoever answers. */
+      readonly responseFields?: FieldList;
       /** What observe mode let pass. */
       readonly observed?: Rejection;
     }

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Requirement } from '../access/protected-list.ts';
 import type { CanonicalRequest } from '../http/canonical-request.ts';
+import type { FieldList } from '../http/field-list.ts';
 import { type Answer, isAnswer, isRejection, type Rejection } from '../http/rejection.ts';
 import type { Eventually } from '../lib/eventually.ts';
 import { isolate } from '../lib/faults.ts';
@@ -21,6 +22,8 @@ export interface PipelineExchange {
   sender: Pick<Identity, 'subject' | 'clientId'> | undefined;
   /** Its answer depends on a token that shared caches know nothing of. */
   isPrivate: boolean;
+  /** Further fields of its response. */
+  responseFields: FieldList | undefined;
   /** The request was understood. */
   setRequest(request: CanonicalRequest): void;
   /** A refusal that observe mode only notes. */
@@ -187,6 +190,8 @@ async function runFilters<Exchange extends PipelineExchange>(
     if (isRejection(verdict)) return exchange.refuse(verdict);
     if (isAnswer(verdict)) return exchange.answer(verdict);
     if (verdict?.observed !== undefined) exchange.observe(verdict.observed);
+    if (verdict !== undefined && 'responseFields' in verdict)
+      exchange.responseFields = verdict.responseFields;
     if (verdict?.bufferLimit !== undefined) hooks = hooksOf(filter, verdict);
   }
   await dependencies.forward(exchange, request, identity, context.body, hooks, limits);

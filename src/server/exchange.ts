@@ -40,6 +40,7 @@ export abstract class RecordedExchange implements ExchangeMeta {
   observed: Rejection | undefined;
   sender: Sender | undefined;
   isPrivate = false;
+  responseFields: FieldList | undefined;
   readonly startedMs = performance.now();
   protected readonly context: ExchangeContext;
   #isRecorded = false;
@@ -88,9 +89,10 @@ export abstract class RecordedExchange implements ExchangeMeta {
 
   protected ownFields(): FieldList {
     const { ownFields } = this.context;
-    return this.request === undefined
-      ? ownFields.ofMalformed(this.incoming.headers.origin, this.malformed.requestId)
-      : ownFields.of(this.request);
+    if (this.request === undefined)
+      return ownFields.ofMalformed(this.incoming.headers.origin, this.malformed.requestId);
+    const own = ownFields.of(this.request);
+    return this.responseFields === undefined ? own : [...own, ...this.responseFields];
   }
 
   /** The fields of an answer, with shared caches kept from it where that is needed. */
@@ -155,7 +157,8 @@ export class Exchange extends RecordedExchange implements ForwardCaller, Handled
   /** Changes to the fields of every forwarded response. */
   editResponse(fields: FieldList): FieldList {
     if (this.request === undefined) return fields;
-    return this.withheld(this.context.ownFields.editForwarded(fields, this.request));
+    const edited = this.context.ownFields.editForwarded(fields, this.request);
+    return this.withheld(this.responseFields === undefined ? edited : [...edited, ...this.responseFields]);
   }
 
   protected writeRejection(rejection: Rejection): number {

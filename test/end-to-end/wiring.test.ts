@@ -174,6 +174,28 @@ describe('auth.forward, auth.forwardAuthorization', () => {
   });
 });
 
+describe('rateLimits', () => {
+  it('rows and tokenEndpoints limit each client, in the mode of each', async () => {
+    const rows = [
+      { method: 'GET', path: '/odd', requests: 1, per: '1d', mode: 'enforce' },
+      { method: 'GET', path: '/noted', requests: 1, per: '1d' },
+    ];
+    const one = await start({
+      rateLimits: { rows, tokenEndpoints: { requests: 1, per: '1d', mode: 'enforce' } },
+    });
+    const ask = async (line: string) =>
+      (await send(one, line, [json], line.startsWith('P') ? '{}' : '')).status;
+    expect([await ask('GET /odd'), await ask('GET /odd')]).toEqual([200, 429]);
+    expect([await ask('GET /noted'), await ask('GET /noted')]).toEqual([200, 200]);
+    await one.waitForLog(({ observed }) => observed === 'rate-limited');
+    await ask('POST /token');
+    expect(await ask('POST /token')).toBe(429);
+    const off = await start({ rateLimits: false });
+    await ask('POST /token');
+    expect((await send(off, 'GET /odd')).field('ratelimit')).toBe(undefined);
+  });
+});
+
 describe('mode', () => {
   it('observe passes nobody while keys cannot be had', async () => {
     const one = await start({ mode: 'observe', auth: { keys: { jwks: 'http://127.0.0.1:1/keys' } } });

@@ -57,6 +57,7 @@ async function play(scene: Scene): Promise<string[]> {
     route: '',
     sender: undefined,
     isPrivate: false,
+    responseFields: undefined,
     setRequest: () => {},
     observe: ({ reason }) => void done.push(`observed ${reason}`),
     refuse: ({ rejection, reason }) => end(`refused ${rejection} ${reason}`),

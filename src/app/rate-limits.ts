@@ -1,0 +1,73 @@
+import type { PartialConfig } from '../config/schema.ts';
+import { healthOf, total } from '../lib/component.ts';
+import { createMemoryBuckets, createRedisBuckets } from '../rate-limits/buckets.ts';
+import {
+  createRateLimitMatcher,
+  createRateLimits,
+  limitName,
+  type RateLimit,
+  type RateLimitMatcher,
+} from '../rate-limits/filter.ts';
+import { networkOf } from '../server/in-flight.ts';
+import type { FilterDefinition } from './filter-definition.ts';
+
+/** Milliseconds for which `/readyz` says that a limit could not be counted. */
+const unavailableForMs = 10_000;
+
+/** Buckets of requests, by client and row; in Redis where there is one. */
+export const rateLimitsDefinition: FilterDefinition<RateLimitMatcher> = {
+  name: 'rate-limits',
+  title: 'Rate limits',
+  stage: 'forward',
+  compile(config) {
+    const limits = limitsOf(config);
+    return limits.length === 0
+      ? undefined
+      : createRateLimitMatcher(limits, config.request ?? { ignoredPrefixes: [] });
+  },
+  create(matcher, { config, redis, metrics }) {
+    let unavailableAtMs = Number.NEGATIVE_INFINITY;
+    const { refreshTokens } = config;
+    const filter = createRateLimits(matcher, {
+      takeToken: redis ? createRedisBuckets(redis.redis, config.store.prefix) : createMemoryBuckets(),
+      networkOf,
+      digestKey: (refreshTokens === false ? undefined : refreshTokens.digestKey) ?? '',
+      onEvent(event) {
+        metrics.countEvent('rate-limits', event);
+        if (event === 'unavailable') unavailableAtMs = performance.now();
+      },
+    });
+    return {
+      ...filter,
+      health() {
+        const isAway = performance.now() - unavailableAtMs < unavailableForMs;
+        const reasons = isAway ? ['rate limits: the store does not count, every request passes'] : [];
+        const events = [...metrics.eventCounts('rate-limits')];
+        return healthOf(reasons, {
+          text: reasons[0] ?? (events.length === 0 ? 'nothing seen yet' : 'requests are counted by client'),
+          details: events.map(([event, times]) => total(event, times)),
+        });
+      },
+    };
+  },
+};
+
+function limitsOf({ rateLimits, refreshTokens }: PartialConfig): RateLimit[] {
+  if (!rateLimits) return [];
+  const own = rateLimits.rows.map(({ per, mode, ...row }) => ({
+    ...row,
+    perMs: per,
+    observe: mode === 'observe',
+  }));
+  const { tokenEndpoints } = rateLimits;
+  if (!tokenEndpoints || !refreshTokens) return own;
+  const { requests, per: perMs, mode } = tokenEndpoints;
+  const named = new Set(own.map(limitName));
+  const ofTokens = refreshTokens.endpoints.flatMap(({ kind, method, path }) => {
+    const limit = { method, path, requests, perMs, observe: mode === 'observe' };
+    if (kind === 'revoke' || named.has(limitName(limit))) return [];
+    named.add(limitName(limit));
+    return limit;
+  });
+  return [...own, ...ofTokens];
+}

@@ -1,0 +1,52 @@
+import { z } from 'zod';
+import { duration, pathTemplate } from '../values.ts';
+
+const requests = z.int().min(1).max(1_000_000).meta({
+  description: 'Requests of one client that pass, at once or spread over `per`.',
+});
+const per = duration({ from: '1s', to: '1d' }).meta({
+  description: 'Time in which they come back, one after the other.',
+});
+const mode = z.enum(['observe', 'enforce']).default('observe').meta({
+  description: '`observe`: what is over the limit is logged and counted, and passes; `enforce`: it is 429.',
+});
+
+export const rateLimits = z
+  .union([
+    z.literal(false),
+    z.strictObject({
+      tokenEndpoints: z
+        .union([
+          z.literal(false),
+          z.strictObject({
+            requests: requests.default(30),
+            per: per.prefault('1m'),
+            mode,
+          }),
+        ])
+        .prefault({})
+        .meta({
+          description:
+            'The limit of each endpoint that issues or refreshes tokens (`refreshTokens.endpoints`). `false`: none.',
+        }),
+      rows: z
+        .array(
+          z.strictObject({
+            method: z.enum(['ANY', 'GET', 'POST', 'PUT', 'PATCH', 'DELETE']).meta({
+              description: 'Method; GET covers HEAD, `ANY` all but OPTIONS.',
+            }),
+            path: pathTemplate().meta({ description: 'Path, as a row of the protected list has it.' }),
+            requests,
+            per,
+            mode,
+          }),
+        )
+        .default([])
+        .meta({ description: 'Limits of further routes; one of them goes before that of a token endpoint.' }),
+    }),
+  ])
+  .prefault({})
+  .meta({
+    description:
+      'How many requests one client may send in a time, as a token bucket in the store. A client is the subject of the verified token, else its address (IPv6: the first 64 bits). While the store is away, all pass. `false`: no limits.',
+  });

@@ -1,0 +1,101 @@
+import { LRUCache } from 'lru-cache';
+import { defineScript, type Redis, type RedisScript } from '../redis/redis.ts';
+
+/** How many requests one client may send in which time. */
+export interface Rate {
+  readonly requests: number;
+  readonly perMs: number;
+}
+
+/** What became of one request for a token of a bucket; times in microseconds. */
+export interface Taken {
+  readonly isAllowed: boolean;
+  /** Tokens that are left. */
+  readonly remaining: number;
+  /** Until the next token, where it was refused; else until the bucket is full. */
+  readonly waitUs: number;
+}
+
+/** Takes a token of the bucket of this name. Rejects where the store does not answer. */
+export type TakeToken = (bucket: string, rate: Rate) => Taken | Promise<Taken>;
+
+/** Microseconds until one token comes back; rounded up, so that never too many do. */
+function costOf({ requests, perMs }: Rate): number {
+  return Math.ceil((perMs * 1000) / requests);
+}
+
+/**
+ * One step of a bucket, of which only the time is kept at which it is full: docs/decisions/rate-limits.md. `fullAtUs`: 0 where
+ * nothing is known. Undefined as its new value: nothing changes.
+ */
+export function takeToken(
+  fullAtUs: number,
+  nowUs: number,
+  rate: Rate,
+): Taken & { readonly fullAtUs: number | undefined } {
+  const cost = costOf(rate);
+  const size = cost * rate.requests;
+  // More than a whole bucket cannot be missing: somebody has set the clock back.
+  const isAhead = fullAtUs > nowUs + size;
+  const from = isAhead ? nowUs + size : Math.max(fullAtUs, nowUs);
+  const next = from + cost;
+  if (next - nowUs > size) {
+    const waitUs = next - size - nowUs;
+    return { isAllowed: false, remaining: 0, waitUs, fullAtUs: isAhead ? from : undefined };
+  }
+  const remaining = Math.floor((size - (next - nowUs)) / cost);
+  return { isAllowed: true, remaining, waitUs: next - nowUs, fullAtUs: next };
+}
+
+/** The same in Redis, by its clock. KEYS: the bucket; ARGV: cost and number of tokens. */
+export const takeTokenScript = defineScript(
+  'take-token',
+  `
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+local cost, requests = tonumber(ARGV[1]), tonumber(ARGV[2])
+local size = cost * requests
+local full_at = tonumber(redis.call('GET', KEYS[1]) or '0')
+local function keep(time)
+  redis.call('SET', KEYS[1], string.format('%.0f', time), 'PX', math.ceil((time - now) / 1000))
+end
+-- More than a whole bucket cannot be missing: somebody has set the clock back.
+if full_at > now + size then
+  full_at = now + size
+  keep(full_at)
+end
+local next = math.max(full_at, now) + cost
+if next - now > size then
+  return {0, 0, next - size - now}
+end
+keep(next)
+return {1, math.floor((size - (next - now)) / cost), next - now}
+`,
+);
+
+/** Buckets that all replicas share. */
+export function createRedisBuckets(
+  redis: Pick<Redis, 'runScript'>,
+  keyPrefix: string,
+  script: RedisScript = takeTokenScript,
+): TakeToken {
+  return async (bucket, rate) => {
+    const args = [costOf(rate), rate.requests];
+    const reply = await redis.runScript(script, [`${keyPrefix}:rate:${bucket}`], args);
+    const [isAllowed, remaining, waitUs] = reply as [number, number, number];
+    return { isAllowed: isAllowed === 1, remaining, waitUs };
+  };
+}
+
+/** Buckets of one process: 100 bytes each, 5 MB at most. */
+const mostBuckets = 50_000;
+
+/** `nowUs`: default the process's monotonic clock. */
+export function createMemoryBuckets(nowUs = () => Math.round(performance.now() * 1000)): TakeToken {
+  const fullAt = new LRUCache<string, number>({ max: mostBuckets });
+  return (bucket, rate) => {
+    const { fullAtUs, ...taken } = takeToken(fullAt.get(bucket) ?? 0, nowUs(), rate);
+    if (fullAtUs !== undefined) fullAt.set(bucket, fullAtUs);
+    return taken;
+  };
+}
