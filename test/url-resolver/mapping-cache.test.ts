@@ -1,0 +1,216 @@
+import { describe, expect, test } from 'vitest';
+import { cacheMapping, LocalCache } from '../../src/url-resolver/local-cache.ts';
+import { MappingCache } from '../../src/url-resolver/mapping-cache.ts';
+import { startCounts } from '../../src/url-resolver/options.ts';
+import type { Partition } from '../../src/url-resolver/partition.ts';
+import { PurgeFollower, PurgeHistory } from '../../src/url-resolver/purge-history.ts';
+import { MemoryPurgeLog } from '../../src/url-resolver/purge-log.ts';
+import { refuseFailure } from '../../src/url-resolver/response.ts';
+import type { SharedCache } from '../../src/url-resolver/shared-cache.ts';
+import { fail, type LookupOutcome, type UpstreamSource } from '../../src/url-resolver/source.ts';
+
+const mapping = { entityType: 'abstract-products', entityId: '134' };
+const found: LookupOutcome = { kind: 'found', mapping, keep: true };
+const unknown: LookupOutcome = { kind: 'unknown', keep: true };
+const failed = fail('unreachable', 'refused');
+const url = '/en/acer';
+const query = { url, partition: { locale: 'en' } as Partition, key: 'k' };
+/** Milliseconds; each is met from both sides below. */
+const lifetimes = {
+  ttlMs: 10_000,
+  notFoundTtlMs: 4000,
+  staleWhileRevalidateMs: 5000,
+  staleIfErrorMs: 20_000,
+};
+
+type Copy = Awaited<ReturnType<SharedCache['get']>>;
+
+function open(shared?: Copy) {
+  const log = new MemoryPurgeLog();
+  const follower = new PurgeFollower(log, () => {});
+  const local = new LocalCache(10, follower.history);
+  const counts = startCounts();
+  const clock = { nowMs: 1_000_000 };
+  const source = { isFull: false, outcome: found as LookupOutcome | Promise<LookupOutcome> };
+  const put: object[] = [];
+  const cache = new MappingCache({
+    ...{ local, follower, lifetimes, counts, staleWaitMs: 60_000, now: () => clock.nowMs },
+    shared: (shared && {
+      get: async () => shared,
+      put: (_key: string, copy: object) => put.push(copy),
+    }) as SharedCache | undefined,
+    source: {
+      get isFull() {
+        return source.isFull;
+      },
+      ask: async () => source.outcome,
+    } as unknown as UpstreamSource,
+    tagOf: () => '"t"',
+    onFailure: () => {},
+  });
+  const ask = async (more: object = {}) => {
+    const result = await cache.find({ ...query, ...more });
+    // What was begun beside it.
+    await new Promise((resolve) => setImmediate(resolve));
+    return 'provenance' in result
+      ? `${result.kind}, max-age=${result.provenance.maxAgeSeconds}, ${result.provenance.cacheStatus}`
+      : result;
+  };
+  const pass = (ms: number) => {
+    clock.nowMs += ms;
+  };
+  return { ask, pass, counts, clock, source, local, follower, put, cache };
+}
+
+describe('a mapping', () => {
+  test('is fresh for its time, then stale while it is asked anew, then waited for', async () => {
+    const { ask, pass, counts, source } = open();
+    expect(await ask()).toBe('known, max-age=10, shopward; fwd=miss; stored; ttl=10');
+    pass(9999);
+    expect(await ask()).toBe('known, max-age=0, shopward; hit; ttl=0');
+    expect([counts.lookups, counts.hits]).toEqual([1, 1]);
+    source.outcome = failed;
+    pass(1);
+    expect(await ask()).toBe('known, max-age=0, shopward; hit; ttl=0; detail=revalidating');
+    expect([counts.lookups, counts.staleHits, counts.failures]).toEqual([2, 1, 1]);
+    // Asked again when the failure is five seconds old, and that is when it is not stale enough any more.
+    pass(4999);
+    expect(await ask()).toBe('known, max-age=0, shopward; hit; ttl=-5; detail=revalidating');
+    expect(counts.lookups).toBe(2);
+    pass(1);
+    expect(await ask()).toBe('known, max-age=0, shopward; hit; ttl=-5; detail=error');
+    expect([counts.lookups, counts.misses]).toEqual([3, 2]);
+    pass(4999);
+    expect(await ask()).toBe('known, max-age=0, shopward; hit; ttl=-10; detail=error');
+    expect(counts.lookups).toBe(3);
+    source.outcome = found;
+    pass(1);
+    expect(await ask()).toBe('known, max-age=10, shopward; fwd=stale; stored; ttl=10');
+    expect(counts).toMatchObject({ lookups: 4, staleHits: 4, failures: 2, collapsed: 0 });
+  });
+
+  test('is given out for so long where the source fails, and not a moment longer', async () => {
+    const { ask, pass, source } = open();
+    await ask();
+    source.outcome = failed;
+    pass(29_999);
+    expect(await ask()).toBe('known, max-age=0, shopward; hit; ttl=-20; detail=error');
+    pass(1);
+    expect(await ask()).toEqual(failed);
+  });
+
+  test('is asked anew by one request, and by none where the source is full', async () => {
+    const { ask, pass, counts, source } = open();
+    await ask();
+    pass(10_000);
+    source.isFull = true;
+    expect(await ask()).toContain('detail=revalidating');
+    expect(counts.lookups).toBe(1);
+    source.isFull = false;
+    let answer = (_: LookupOutcome) => {};
+    source.outcome = new Promise((resolve) => {
+      answer = resolve;
+    });
+    await Promise.all([ask(), ask(), ask()]);
+    expect(counts.lookups).toBe(2);
+    answer(found);
+  });
+
+  test('that is not to be kept is not, nor is one that a purge came before', async () => {
+    const { ask, counts, source, follower, local } = open();
+    source.outcome = { ...found, keep: false };
+    expect(await ask()).toBe('known, max-age=0, shopward; fwd=miss');
+    let answer = (_: LookupOutcome) => {};
+    source.outcome = new Promise((resolve) => {
+      answer = resolve;
+    });
+    const asking = ask();
+    await new Promise((resolve) => setImmediate(resolve));
+    const { seq, id } = follower.history.position;
+    follower.history.append({ seq: seq + 1, id: 'p', previousId: id, purge: { url } });
+    answer(found);
+    expect(await asking).toBe('known, max-age=0, shopward; fwd=miss');
+    expect([counts.notKept, local.size]).toEqual([2, 0]);
+  });
+
+  test('of a partition that has no key is asked uncached', async () => {
+    const { ask, counts, local } = open();
+    expect(await ask({ key: undefined })).toBe('known, max-age=0, shopward; fwd=bypass');
+    expect([counts.bypasses, counts.lookups, local.size]).toEqual([1, 1, 0]);
+  });
+});
+
+test('not found is fresh for its own time, and never stale', async () => {
+  const { ask, pass, counts, source } = open();
+  source.outcome = unknown;
+  expect(await ask()).toBe('unknown, max-age=4, shopward; fwd=miss; stored; ttl=4');
+  pass(3999);
+  expect(await ask()).toBe('unknown, max-age=0, shopward; hit; ttl=0');
+  expect(counts).toMatchObject({ hits: 0, notFoundHits: 1 });
+  source.outcome = failed;
+  pass(1);
+  expect(await ask()).toEqual(failed);
+});
+
+describe('the copy that replicas share', () => {
+  /** Where the log of this process stands. */
+  const withStamp = (opened: ReturnType<typeof open>, shared: Copy) =>
+    Object.assign(shared as object, { stamp: opened.follower.history.position });
+
+  test.each([
+    [0, 'known, max-age=10, shopward; hit; ttl=10; detail=shared', 0],
+    [9999, 'known, max-age=0, shopward; hit; ttl=0; detail=shared', 0],
+    // From the future of a clock that is ahead: as if it were new.
+    [-5000, 'known, max-age=10, shopward; hit; ttl=10; detail=shared', 0],
+    [10_000, 'known, max-age=0, shopward; hit; ttl=0; detail=revalidating', 1],
+    [15_000, 'known, max-age=10, shopward; fwd=stale; stored; ttl=10', 1],
+    [30_000, 'known, max-age=10, shopward; fwd=miss; stored; ttl=10', 1],
+  ])('%i ms old: %s', async (ageMs, said, lookups) => {
+    const shared = { mapping, storedAtMs: 1_000_000 - ageMs, stamp: { seq: 0, id: '' } } as Copy;
+    const opened = open(shared);
+    withStamp(opened, shared);
+    expect([await opened.ask(), opened.counts.lookups]).toEqual([said, lookups]);
+    expect(opened.counts.sharedHits).toBe(lookups === 0 ? 1 : 0);
+    expect(opened.put).toHaveLength(lookups);
+  });
+
+  test('of another past of the log is not believed', async () => {
+    const { ask, counts } = open({ mapping, storedAtMs: 1_000_000, stamp: { seq: 0, id: '' } } as Copy);
+    expect([await ask(), counts.sharedHits]).toEqual([
+      'known, max-age=10, shopward; fwd=miss; stored; ttl=10',
+      0,
+    ]);
+  });
+});
+
+test('what is found and what is not have room of their own, a tenth for the latter', () => {
+  const cache = new LocalCache(10, new PurgeHistory({ seq: 0, id: 'i' }));
+  const entry = (is: boolean) => cacheMapping(is ? mapping : null, '', 0, 0);
+  for (let i = 0; i < 20; i += 1) cache.set(`found ${i}`, entry(true));
+  for (let i = 0; i < 20; i += 1) cache.set(`not ${i}`, entry(false));
+  expect(cache.size).toBe(11);
+  expect([cache.get('found 19', url), cache.get('found 10', url), cache.get('found 9', url)]).toEqual([
+    ...[expect.anything(), expect.anything(), undefined],
+  ]);
+  // Of one key there is one of them.
+  cache.set('found 19', entry(false));
+  cache.set('not 19', entry(true));
+  expect([cache.get('found 19', url)?.entityType, cache.get('not 19', url)?.entityType]).toEqual([
+    ...[null, 'abstract-products'],
+  ]);
+  cache.clear();
+  expect(cache.size).toBe(0);
+});
+
+test.each([
+  ['timeout', 'upstream-timeout', undefined],
+  ['overloaded', 'overloaded', 1],
+  ['invalid', 'upstream-invalid', undefined],
+  ['unreachable', 'upstream-unreachable', undefined],
+] as const)('%s is refused as %s, and kept by nobody', (fault, rejection, retryAfterSeconds) => {
+  const refused = refuseFailure(fail(fault, 'why'));
+  expect(refused).toMatchObject({ rejection, reason: 'why' });
+  expect(refused?.retryAfterSeconds).toBe(retryAfterSeconds);
+  expect(refused?.fields).toEqual(['Cache-Control', 'no-store', 'X-Content-Type-Options', 'nosniff']);
+  expect(refuseFailure(fail('unrecognized', 'why'))).toBeUndefined();
+});
