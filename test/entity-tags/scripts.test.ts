@@ -221,3 +221,99 @@ test('every script answers as the step of the same name does', async () => {
     { numRuns: 400, endOnFailure: true },
   );
 });
+
+/** The same of what random calls seldom come to: what is said is what the steps say, and what stands here. */
+async function start(): Promise<Pair> {
+  const pair = new Pair(`exact-${Math.random()}`, null);
+  await pair.pass(0);
+  await pair.store.warmUp();
+  await pair.pass(coldStart + 1);
+  return pair;
+}
+const ownTurn = lease / 3;
+const turn = lease / 30;
+
+async function looks(pair: Pair): Promise<ReadStamp> {
+  const { stamp } = await pair.store.lookUp(key, null);
+  expect(stamp).toEqual(steps.lookUp(pair.open(), null).stamp);
+  return stamp as ReadStamp;
+}
+
+async function reads(pair: Pair, stamp: ReadStamp, more: object = {}) {
+  const read = { ...{ variant: 'v', fingerprint: 'f', newTag: tags[0] as string, shopTag: null }, ...more };
+  const whole = { ...read, stamp, isOfCollection: false, fields: null };
+  const expected = pair.step((opened) => steps.endRead(opened, whole, times));
+  expect(await pair.store.endRead(key, whole)).toEqual(expected);
+  return expected;
+}
+
+async function claims(pair: Pair, token: string, wanted: { tags?: string[]; isOpen?: true } = {}) {
+  const whole = { token, tags: null, ...wanted };
+  const expected = pair.step((opened) => steps.claim(opened, whole, times));
+  expect(await pair.store.claim(key, whole)).toEqual(expected);
+  return 'remainingMs' in expected ? [expected.kind, expected.remainingMs * 1000] : expected.kind;
+}
+
+async function ends(pair: Pair, token: string, more: Partial<ClaimEnd> = {}) {
+  const write = { token, tagged: false, outcome: 'applied', newTag: null, shopTag: null, ...more } as const;
+  const expected = pair.step((opened) => steps.end(opened, write, times));
+  expect(await pair.store.end(key, write)).toBe(expected);
+  return expected;
+}
+
+test('a turn that strangers leave lasts for a third of a lease, and so does the time until the next one', async () => {
+  const pair = await start();
+  const stamp = await looks(pair);
+  await ends(pair, 'stranger', { isOpen: true });
+  // A stranger's own read gets none.
+  expect(await reads(pair, stamp, { isOfStranger: true })).toBeNull();
+  expect(await claims(pair, 'a', { isOpen: true })).toBe('granted');
+  expect(await reads(pair, stamp)).toBeNull();
+  await pair.pass(ownTurn - 1);
+  expect(await reads(pair, stamp)).toBeNull();
+  expect(await claims(pair, 'b', { isOpen: true })).toEqual(['busy', 1]);
+  await pair.pass(1);
+  expect(await claims(pair, 'c', { isOpen: true })).toBe('granted');
+  await pair.pass(ownTurn - 1);
+  expect(await reads(pair, stamp)).toBeNull();
+  expect(await claims(pair, 'd', { isOpen: true })).toBe('granted');
+  await pair.pass(1);
+  expect(await reads(pair, stamp)).toBeNull();
+  expect(await claims(pair, 'e', { isOpen: true })).toEqual(['busy', ownTurn]);
+});
+
+test('who waits for a write without a tag has the next turn, to the microsecond', async () => {
+  const pair = await start();
+  await reads(pair, await looks(pair));
+  await claims(pair, 'a');
+  expect(await claims(pair, 'b', { tags })).toEqual(['busy', sendBy]);
+  await ends(pair, 'a', { outcome: 'unsent' });
+  await pair.pass(turn - 1);
+  expect(await claims(pair, 'c')).toEqual(['busy', 1]);
+  await pair.pass(1);
+  expect(await claims(pair, 'd')).toBe('granted');
+});
+
+test('of two writes at a time neither says what the state is', async () => {
+  for (const [first, second] of [
+    ['a', 'b'],
+    ['b', 'a'],
+  ] as const) {
+    const pair = await start();
+    await claims(pair, 'a');
+    await claims(pair, 'b');
+    expect(await ends(pair, first, { newTag: tags[0] as string })).toBeNull();
+    expect(await ends(pair, second, { newTag: tags[1] as string })).toBeNull();
+  }
+});
+
+test('what a write has replaced is what was seen last, of whichever variant', async () => {
+  for (const last of ['v', 'w']) {
+    const pair = await start();
+    for (const variant of ['v', 'w', last]) await reads(pair, await looks(pair), { variant });
+    await claims(pair, 'a', { tags });
+    await ends(pair, 'a', { tagged: true, newTag: tags[1] as string });
+    const read = await reads(pair, await looks(pair), { variant: last });
+    expect(read).toEqual({ tag: tags[1], isUnchanged: false, isReplaced: true });
+  }
+});
