@@ -13,6 +13,7 @@ describe('the deadlines of an exchange', () => {
         onTimeout: () => events.push('timeout'),
         onLate: () => events.push('late'),
         onCollectedTooLong: () => events.push('collected'),
+        onBroken: () => events.push('broken'),
       },
       answerWithinMs,
       1000,
