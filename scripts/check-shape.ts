@@ -45,7 +45,6 @@ const singleImporters: readonly (readonly [pattern: RegExp, why: string])[] = [
   [/^src\/entity-tags\/(read|unleased-write)\.ts$/, 'one kind of request that the filter tells apart'],
   [/^src\/refresh-tokens\/replay\.ts$/, 'what a used token is answered; the refresh itself is another path'],
   [/^src\/rollout\/lua\.ts$/, 'what runs in Redis; who calls it is another thought'],
-  [/^src\/url-resolver\/mapping-cache\.ts$/, 'both caches and the source as one; the resolver speaks HTTP'],
 ];
 
 interface Source {
