@@ -10,9 +10,9 @@ let upstream: RecordingUpstream;
 let redis: RedisProcess;
 
 beforeAll(async () => {
-  // Slow enough that requests are always in flight when a replica is told to end.
+  // Slow, so that of eight clients seven wait for an answer at any time, also when a replica is told to end.
   upstream = await startRecordingUpstream(async () => {
-    await sleep(5);
+    await sleep(60);
     return answer();
   });
   redis = await startRedisProcess();
@@ -25,16 +25,17 @@ afterAll(async () => {
 const startReplica = (workers: number) =>
   startShopward({
     upstream: `http://127.0.0.1:${upstream.port}`,
-    // Much longer than the balancer takes to look.
+    // A hundred times as long as the balancer waits between two looks.
     config: {
-      listen: { drainDelay: '5s' },
+      listen: { drainDelay: '10s' },
       workers,
       store: { url: `redis://127.0.0.1:${redis.port}` },
     },
     rows: ['GET /secret'],
   });
 
-it.each([
+// Side by side: most of it is the wait before a drain.
+it.concurrent.each([
   ['one process', 1, 2],
   ['two workers', 2, 1],
 ])(
@@ -43,7 +44,7 @@ it.each([
     const balancer: Balancer = await startBalancer();
     let replicas: Shopward[] = [await startReplica(workers), await startReplica(workers)];
     for (const replica of replicas) await balancer.add(replica);
-    const load = startSteadyLoad(balancer.port, 16, (n) =>
+    const load = startSteadyLoad(balancer.port, 8, (n) =>
       n % 4 === 0
         ? { method: 'POST', path: '/orders', body: `{"n":${n}}` }
         : { method: 'GET', path: '/open' },

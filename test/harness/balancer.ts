@@ -1,5 +1,6 @@
 import http, { type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 export interface Replica {
   readonly port: number;
@@ -38,9 +39,14 @@ export async function startBalancer(): Promise<Balancer> {
     if (!isReady && place >= 0) ready.splice(place, 1);
     return isReady;
   };
-  const timer = setInterval(() => {
-    for (const replica of known) void look(replica);
-  }, pollMs);
+  // One after the other: a word that is late must not be believed over one that is newer.
+  const watch = async (replica: Replica) => {
+    for (;;) {
+      await sleep(pollMs);
+      if (!known.has(replica)) return;
+      await look(replica);
+    }
+  };
 
   const forward = (incoming: IncomingMessage, response: ServerResponse, body: Buffer, tries: number) => {
     const replica = ready[next++ % ready.length];
@@ -80,7 +86,8 @@ export async function startBalancer(): Promise<Balancer> {
     async add(replica) {
       known.add(replica);
       agents.set(replica, new http.Agent({ keepAlive: true, maxSockets: 16 }));
-      while (!(await look(replica))) await new Promise((resolve) => setTimeout(resolve, pollMs));
+      while (!(await look(replica))) await sleep(pollMs);
+      void watch(replica);
     },
     remove(replica) {
       known.delete(replica);
@@ -88,7 +95,7 @@ export async function startBalancer(): Promise<Balancer> {
     },
     failures,
     async close() {
-      clearInterval(timer);
+      known.clear();
       for (const agent of agents.values()) agent.destroy();
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
