@@ -1,0 +1,117 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import Provider from 'oidc-provider';
+import * as openid from 'openid-client';
+import type { Signer } from '../access/signing.ts';
+
+/** A real identity provider on loopback, and a real client of it. */
+export interface IdentityProvider {
+  readonly issuer: string;
+  /** Issues one by the grant of client credentials; `format` is that of the resource that is asked for. */
+  issue(format: 'jwt' | 'opaque'): Promise<string>;
+  revoke(token: string): Promise<void>;
+  /** Times that it was asked for a path. */
+  hits(path: string): number;
+  /** Signs with another key from now on, under the same issuer. */
+  rotate(signer: Signer): void;
+  goDown(): Promise<void>;
+  comeBack(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export const client = { id: 'shop:ward', secret: 'a secret + of the client' };
+
+export async function startIdentityProvider(signer: Signer): Promise<IdentityProvider> {
+  const counts = new Map<string, number>();
+  let handle: ReturnType<Provider['callback']> = (_, response) => response.end();
+  let server: Server;
+  const listen = async (port: number) => {
+    server = createServer((request, response) => {
+      const path = request.url ?? '';
+      counts.set(path, (counts.get(path) ?? 0) + 1);
+      handle(request, response);
+    }).listen(port, '127.0.0.1');
+    await new Promise((resolve) => server.once('listening', resolve));
+    return (server.address() as AddressInfo).port;
+  };
+  const close = async () => {
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  };
+  const port = await listen(0);
+  const issuer = `http://127.0.0.1:${port}`;
+  const store = memoryAdapter();
+  const use = (key: Signer) => {
+    handle = new Provider(issuer, configurationOf(key, store)).callback();
+  };
+  use(signer);
+  const config = await openid.discovery(new URL(issuer), client.id, client.secret, undefined, {
+    execute: [openid.allowInsecureRequests],
+  });
+  return {
+    issuer,
+    async issue(format) {
+      const parameters = { scope: 'customer', resource: `urn:shop:${format}` };
+      return (await openid.clientCredentialsGrant(config, parameters)).access_token;
+    },
+    revoke: (token) => openid.tokenRevocation(config, token),
+    hits: (path) => counts.get(path) ?? 0,
+    rotate: use,
+    goDown: close,
+    comeBack: async () => void (await listen(port)),
+    close,
+  };
+}
+
+function configurationOf({ privateKey, kid, alg }: Signer, adapter: unknown): object {
+  return {
+    adapter,
+    jwks: { keys: [{ ...privateKey.export({ format: 'jwk' }), kid, alg, use: 'sig' }] },
+    cookies: { keys: ['of no use here'] },
+    clients: [
+      {
+        ...{ client_id: client.id, client_secret: client.secret, grant_types: ['client_credentials'] },
+        ...{ redirect_uris: [], response_types: [], scope: 'customer' },
+      },
+    ],
+    scopes: ['customer'],
+    features: {
+      devInteractions: { enabled: false },
+      clientCredentials: { enabled: true },
+      introspection: { enabled: true, allowedPolicy: () => true },
+      revocation: { enabled: true, allowedPolicy: () => true },
+      resourceIndicators: {
+        enabled: true,
+        getResourceServerInfo: (_: unknown, resource: string) => ({
+          ...{ scope: 'customer', audience: 'shop', accessTokenTTL: 600 },
+          accessTokenFormat: resource.slice('urn:shop:'.length),
+          jwt: { sign: { alg } },
+        }),
+      },
+    },
+  };
+}
+
+/** What the provider knows outlives its rotation. */
+function memoryAdapter() {
+  const known = new Map<string, object>();
+  return class {
+    readonly #kind: string;
+    constructor(kind: string) {
+      this.#kind = kind;
+    }
+    async upsert(id: string, payload: object) {
+      known.set(`${this.#kind} ${id}`, payload);
+    }
+    async find(id: string) {
+      return known.get(`${this.#kind} ${id}`);
+    }
+    async destroy(id: string) {
+      known.delete(`${this.#kind} ${id}`);
+    }
+    async findByUid() {}
+    async findByUserCode() {}
+    async consume() {}
+    async revokeByGrantId() {}
+  };
+}
