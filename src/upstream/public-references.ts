@@ -9,7 +9,7 @@ interface PublicReferencesOptions {
 }
 
 /**
- * `Location` and `Content-Location` (RFC 9110 sections 10.2.2 and 8.7) as clients may be told them: where the shop names
+ * `Location` and `Content-Location` (RFC 9110 sections 10.2.2 and 8.7) as clients may see them: where the shop names
  * its own address they name the public one, and its path is off. Without `publicUrl` a path alone is given, which each
  * client reads against the address that it asked: nothing that a client sent says where others are led.
  */
@@ -49,7 +49,7 @@ export class PublicReferences {
     return dotSegment.test(path) ? undefined : plainTarget(rest);
   }
 
-  /** A shop that was told of the public address, and says it with the path that only shopward adds. */
+  /** A shop that knows the public address, and says it with the path that only shopward adds. */
   #isPublic(host: string, { host: asked, fields }: Pick<CanonicalRequest, 'host' | 'fields'>): boolean {
     if (this.#path === '') return false;
     return (
@@ -62,7 +62,7 @@ export class PublicReferences {
 
 const dotSegment = /\/(?:\.|%2e){1,2}(?:[/\\]|$)/i;
 
-/** Index behind `//` of `http://…`, `https://…` and `//…` (RFC 3986 section 4.2); -1: there is no authority. */
+/** Index after `//` of `http://…`, `https://…` and `//…` (RFC 3986 section 4.2); -1: there is no authority. */
 function startOfAuthority(reference: string): number {
   return /^(?:https?:)?\/\//i.exec(reference)?.[0].length ?? -1;
 }
@@ -74,7 +74,7 @@ function endOfAuthority(reference: string, start: number): number {
   return end;
 }
 
-/** `host[:port]` in lower case. The ports of http and https are one: a shop behind TLS may know of either. */
+/** `host[:port]` in lower case. The ports of http and https are one: a shop to which TLS ends elsewhere may know of either. */
 function comparable(authority: string): string {
   return authority.toLowerCase().replace(/:(?:80|443)?$/, '');
 }

@@ -176,7 +176,7 @@ class Handshake {
     );
   }
 
-  /** In the middle of the handshake, or behind it: nothing that the client could read is certain any more. */
+  /** In the middle of the handshake, or after it: nothing that the client could read is certain any more. */
   readonly #onThrown = (): void => {
     clearTimeout(this.#timer);
     this.#socket.destroy();

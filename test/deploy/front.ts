@@ -27,10 +27,12 @@ interface Kind {
   readonly check: (file: string, folder: string) => string[];
   readonly run: (file: string, folder: string) => string[];
   write(folder: string, port: number, behind: Behind): string;
+  /** Between shopward and two shops. */
+  writeBalancer(folder: string, port: number, shops: readonly [number, number]): string;
 }
 
-const shipped = (name: string) =>
-  readFileSync(path.join(import.meta.dirname, '../../deploy/front', name), 'utf8');
+const shipped = (name: string, place = 'front') =>
+  readFileSync(path.join(import.meta.dirname, '../../deploy', place, name), 'utf8');
 
 /** Replaces text that must be there: a snippet that was edited must not slip through unchanged. */
 function swap(text: string, pairs: readonly (readonly [string, string])[]): string {
@@ -54,11 +56,17 @@ const kinds: readonly Kind[] = [
         ['server 127.0.0.1:8080;', `server 127.0.0.1:${behind.port};`],
         ['/etc/ssl/', `${folder}/`],
       ]);
-      const temp = nginxFolders.map((name) => `${name}_temp_path ${folder}/${name};`).join(' ');
-      return `daemon off; master_process off; pid ${folder}/pid;
-        events { worker_connections 64; }
-        http { access_log off; ${temp}\n${snippet} }`;
+      return wholeNginx(folder, snippet);
     },
+    writeBalancer: (folder, port, shops) =>
+      wholeNginx(
+        folder,
+        swap(shipped('nginx.conf', 'balancer'), [
+          ['127.0.0.1:9000;', `127.0.0.1:${port};`],
+          ['10.0.0.21:8000', `127.0.0.1:${shops[0]}`],
+          ['10.0.0.22:8000', `127.0.0.1:${shops[1]}`],
+        ]),
+      ),
   },
   {
     name: 'HAProxy',
@@ -73,25 +81,60 @@ const kinds: readonly Kind[] = [
         ['check port 8081', `check port ${behind.adminPort}`],
         ['/etc/ssl/', `${folder}/`],
       ]),
+    writeBalancer: (_folder, port, shops) =>
+      swap(shipped('haproxy.cfg', 'balancer'), [
+        ['bind 127.0.0.1:9000', `bind 127.0.0.1:${port}`],
+        ['10.0.0.21:8000', `127.0.0.1:${shops[0]}`],
+        ['10.0.0.22:8000', `127.0.0.1:${shops[1]}`],
+      ]),
   },
 ];
+
+function wholeNginx(folder: string, snippet: string): string {
+  const temp = nginxFolders.map((name) => `${name}_temp_path ${folder}/${name};`).join(' ');
+  return `daemon off; master_process off; pid ${folder}/pid;
+        events { worker_connections 64; }
+        http { access_log off; ${temp}\n${snippet} }`;
+}
 
 /** How each is started; undefined where its program cannot be had. */
 export const fronts: Readonly<Record<string, ((behind: Behind) => Promise<Front>) | undefined>> =
   Object.fromEntries(
     kinds.map((kind) => {
       const { name, program } = kind;
-      return [name, program === undefined ? undefined : (behind: Behind) => start(kind, program, behind)];
+      const write = (behind: Behind) => (folder: string, port: number) => kind.write(folder, port, behind);
+      return [
+        name,
+        program === undefined ? undefined : (behind: Behind) => start(kind, program, write(behind)),
+      ];
     }),
   );
 
-async function start(kind: Kind, program: string, behind: Behind): Promise<Front> {
+type StartBalancer = (shops: readonly [number, number]) => Promise<Front>;
+
+/** The same programs between shopward and two machines of a shop. */
+export const balancers: Readonly<Record<string, StartBalancer | undefined>> = Object.fromEntries(
+  kinds.map((kind) => {
+    const { name, program } = kind;
+    const write = (shops: readonly [number, number]) => (folder: string, port: number) =>
+      kind.writeBalancer(folder, port, shops);
+    const begin: StartBalancer | undefined =
+      program === undefined ? undefined : (shops) => start(kind, program, write(shops));
+    return [name, begin];
+  }),
+);
+
+async function start(
+  kind: Kind,
+  program: string,
+  write: (folder: string, port: number) => string,
+): Promise<Front> {
   const folder = mkdtempSync(path.join(os.tmpdir(), 'shopward-front-'));
   const port = await freePort();
   writeFileSync(path.join(folder, 'api.shop.example.pem'), testCertificate + testKey);
   writeFileSync(path.join(folder, 'api.shop.example.key'), testKey);
   const file = path.join(folder, 'front.conf');
-  writeFileSync(file, kind.write(folder, port, behind));
+  writeFileSync(file, write(folder, port));
   execFileSync(program, kind.check(file, folder), { stdio: 'pipe' });
   const child = spawn(program, kind.run(file, folder), { stdio: 'ignore' });
   const kill = () => child.kill('SIGKILL');

@@ -1,9 +1,12 @@
+import { connect } from 'node:http2';
 import { request } from 'node:https';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { eventually } from '../harness/eventually.ts';
+import { exchangeRaw } from '../harness/raw-client.ts';
 import { answer, type RecordingUpstream, startRecordingUpstream } from '../harness/recording-upstream.ts';
 import { type Shopward, startShopward } from '../harness/shopward.ts';
 import { testCertificate } from '../harness/tls-fixture.ts';
-import { type Front, fronts } from './front.ts';
+import { balancers, type Front, fronts } from './front.ts';
 
 /** Another address of this machine: the front's own is a trusted one. */
 const clientAddress = '127.0.0.9';
@@ -75,6 +78,29 @@ describe.each(Object.entries(fronts))('%s with the shipped snippet', (_, start) 
       expect(line).toMatchObject({ clientAddress, status: 200 });
     });
 
+    it('gives clients HTTP/2, under which the same is decided', async () => {
+      const session = connect(`https://127.0.0.1:${front.port}`, {
+        ca: testCertificate,
+        servername: 'localhost',
+      });
+      const status = (fields: Readonly<Record<string, string>>) =>
+        new Promise<number>((resolve, reject) => {
+          const stream = session.request({ ':authority': 'api.shop.example', ...fields });
+          stream.on('response', (head) => resolve(Number(head[':status']))).on('error', reject);
+          stream.resume();
+          stream.end();
+        });
+      const authorization = `Bearer ${shopward.issueToken()}`;
+      expect([
+        await status({ ':path': '/orders' }),
+        await status({ ':path': '/orders', authorization }),
+        await status({ ':path': '/stores/%2e%2e/orders' }),
+        await status({ ':path': '/carts/1', ':method': 'PATCH', authorization }),
+      ]).toEqual([401, 200, 400, 428]);
+      expect(session.alpnProtocol).toBe('h2');
+      await new Promise<void>((resolve) => session.close(resolve));
+    });
+
     it('lets shopward decide on what was sent, not on what the front makes of it', async () => {
       expect((await ask(front.port, '//orders')).status).toBe(401);
       expect((await ask(front.port, '/stores/%2e%2e/orders')).status).toBe(400);
@@ -95,3 +121,54 @@ describe.each(Object.entries(fronts))('%s with the shipped snippet', (_, start) 
     });
   });
 });
+
+describe.each(Object.entries(balancers))(
+  '%s between shopward and two shops, by the shipped snippet',
+  (_, start) => {
+    describe.skipIf(start === undefined)('with two of them', () => {
+      const shops: RecordingUpstream[] = [];
+      let balancer: Front;
+      let shopward: Shopward;
+
+      beforeAll(async () => {
+        for (let i = 0; i < 2; i += 1)
+          shops.push(
+            await startRecordingUpstream(() => answer(body, 'Content-Type: application/vnd.api+json\r\n')),
+          );
+        const [one, two] = shops.map(({ port }) => port) as [number, number];
+        balancer = (await start?.([one, two])) as Front;
+        shopward = await startShopward({ upstream: `http://127.0.0.1:${balancer.port}` });
+      });
+      afterAll(async () => {
+        await shopward?.kill();
+        await balancer?.close();
+        for (const shop of shops) await shop.close();
+      });
+
+      const send = (line: string, fields: readonly string[] = [], content = '') => {
+        const length = content === '' ? [] : [`Content-Length: ${content.length}`];
+        const lines = [`${line} HTTP/1.1`, 'Host: s', 'Connection: close', ...length, ...fields, '', content];
+        return exchangeRaw(shopward.port, lines.join('\r\n'));
+      };
+
+      it('spreads requests, and changes neither target nor tags', async () => {
+        const target = '/stores/a%2Bb;c//d?url=%2Fen&q=a%5Cb';
+        const asked = await Promise.all(Array.from({ length: 16 }, () => send(`GET ${target}`)));
+        expect(new Set(asked.map(({ status }) => status))).toEqual(new Set([200]));
+        for (const shop of shops) expect(shop.requestLines).toContain(`GET ${target} HTTP/1.1`);
+        const token = `Authorization: Bearer ${shopward.issueToken()}`;
+        const etag = (await send('GET /carts/1', [token])).field('etag');
+        const write = () => send('PATCH /carts/1', [token, `If-Match: ${etag}`], '{}');
+        expect([(await write()).status, (await write()).status]).toEqual([200, 412]);
+      });
+
+      it('goes on with one of them when the other is gone', async () => {
+        await shops.shift()?.close();
+        await eventually('ten answers in a row', async () => {
+          for (let i = 0; i < 10; i += 1) if ((await send('GET /open')).status !== 200) return undefined;
+          return true;
+        });
+      });
+    });
+  },
+);
