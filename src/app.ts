@@ -58,7 +58,8 @@ const drainMs = 30_000;
 export async function createApp(input: AppInput): Promise<App> {
   const { config, log, worker, explain, version = '' } = input;
   const metrics = createMetrics();
-  const { list, tokens, forwarding, store, filters, rules, rollout } = await createFeatures(input, metrics);
+  const features = await createFeatures(input, metrics);
+  const { list, tokens, forwarding, store, filters, rules, rollout } = features;
   const tracing = await loadTracing();
   const accessLog = createAccessLog({ log });
   let admin: Admin | undefined;
@@ -97,7 +98,7 @@ export async function createApp(input: AppInput): Promise<App> {
     ...(rollout === undefined ? [] : [rollout]),
   ];
   for (const component of components) metrics.register(...(component.metrics ?? []));
-  const status = createProcessStatus({ components, metrics, tokens, store, filters, rollout });
+  const status = createProcessStatus({ ...features, components, metrics });
   if (worker === undefined) {
     admin = createAdmin({ config, explain, version, list, status, metrics, log, now: Date.now });
   }

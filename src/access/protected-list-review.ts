@@ -8,14 +8,15 @@ import {
   type ResourceMethod,
   resourceId,
 } from './protected-list.ts';
+import { createRowCover } from './protected-list-cover.ts';
 import { commonPlaces, headerAlone, type TokenPlace } from './token-places.ts';
 
 /** How the second of two lists differs from the first; each part in the order of its list. */
 interface ListDifference {
   /** Routes that only the second list protects. */
   readonly added: readonly ProtectedResource[];
-  /** Routes that only the first list protects: these are open from now on, unless another row covers them. */
-  readonly removed: readonly ProtectedResource[];
+  /** Rows that only the first list has; `isLooser`: no other row of the second asks their requests for as much. */
+  readonly removed: readonly { readonly row: ProtectedResource; readonly isLooser: boolean }[];
   /** Routes of both that ask for something else. */
   readonly changed: readonly RouteChange[];
 }
@@ -35,9 +36,11 @@ export interface RouteChange {
 export function diffProtectedLists(a: ProtectedResources, b: ProtectedResources): ListDifference {
   const before = byRoute(a);
   const after = byRoute(b);
+  const gone = [...before].filter(([route]) => !after.has(route)).map(([, row]) => row);
+  const cover = gone.length === 0 ? undefined : createRowCover(b.rows);
   return {
     added: [...after].filter(([route]) => !before.has(route)).map(([, row]) => row),
-    removed: [...before].filter(([route]) => !after.has(route)).map(([, row]) => row),
+    removed: gone.map((row) => ({ row, isLooser: !row.observe && cover?.asksAsMuch(row) !== true })),
     changed: [...before].flatMap(([route, row]) => changeOf(row, after.get(route)) ?? []),
   };
 }

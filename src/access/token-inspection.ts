@@ -29,6 +29,9 @@ export interface InspectedIssuer extends TokenIssuer {
   readonly keys: { readonly source: Pick<KeySource, 'status'> } | undefined;
 }
 
+/** `scopes`: what the row asks for. Rejects only for a fault of ours. */
+export type InspectToken = (token: string, scopes?: readonly string[]) => Promise<TokenInspection>;
+
 /** The token as far as it can be read, for the words; nothing is decided by it. */
 interface Read {
   readonly length: number;

@@ -36,7 +36,8 @@ export interface ListCheck {
   readonly difference:
     | {
         readonly added: readonly DescribedRow[];
-        readonly removed: readonly DescribedRow[];
+        /** `isLooser`: no other row asks their requests for as much. */
+        readonly removed: readonly (DescribedRow & { readonly isLooser: boolean })[];
         readonly changed: readonly (Omit<RouteChange, 'before' | 'after'> & {
           readonly before: DescribedRow;
           readonly after: DescribedRow;
@@ -58,7 +59,7 @@ export function checkList({ file, text, inForce }: ListCheckInput): ListCheck {
     problems,
     difference: {
       added: added.map(describe),
-      removed: removed.map(describe),
+      removed: removed.map(({ row, isLooser }) => ({ ...describe(row), isLooser })),
       changed: changed.map((change) => ({
         ...change,
         before: describe(change.before),

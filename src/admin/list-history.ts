@@ -81,7 +81,7 @@ export class ListHistory {
     if (difference === undefined) return;
     const { added, removed, changed } = difference;
     if (added.length + removed.length + changed.length === 0) return;
-    const looser = removed.length + changed.filter(({ isLooser }) => isLooser).length;
+    const looser = [...removed, ...changed].filter(({ isLooser }) => isLooser).length;
     this.#counts.edits++;
     this.#counts.looser += looser;
     this.#counts.stricter += added.length + changed.filter(isStricter).length;
@@ -89,7 +89,9 @@ export class ListHistory {
       atMs,
       rows,
       added: added.slice(0, maxTold).map(({ id }) => id),
-      removed: removed.slice(0, maxTold).map(({ id }) => id),
+      removed: removed
+        .slice(0, maxTold)
+        .map(({ id, isLooser }) => (isLooser ? id : `${id} (as much is asked)`)),
       changed: changed.slice(0, maxTold).map(changeText),
       looser,
     };
@@ -109,7 +111,7 @@ function changeText({ after, what, isLooser }: Difference['changed'][number]): s
 
 function logDifference(log: Log, { added, removed, changed }: Difference): void {
   const lines = [
-    ...removed.map(({ id }) => ({ row: id, change: 'removed', isLooser: true })),
+    ...removed.map(({ id, isLooser }) => ({ row: id, change: 'removed', isLooser })),
     ...changed.map(({ after, what, isLooser }) => ({ row: after.id, change: what.join(', '), isLooser })),
     ...added.map(({ id }) => ({ row: id, change: 'added', isLooser: false })),
   ].sort((a, b) => Number(b.isLooser) - Number(a.isLooser));

@@ -166,22 +166,49 @@ function readPurge(body: unknown): Purge | undefined {
   return all === true ? 'all' : undefined;
 }
 
-/** `POST /api/explain` with `{"method": …, "url": …}`: what would happen to that request under the list in force. */
+/** What somebody wants explained. */
+export interface ExplainQuestion {
+  /** In upper case; where the text names one itself, that counts. */
+  readonly method: string;
+  /** Whatever was pasted: a path, a command, a record, a token. */
+  readonly text: string;
+  /** Lines `Name: value`. */
+  readonly fields: readonly string[];
+  readonly body: string | undefined;
+}
+
+const longestText = 32_768;
+const mostFields = 100;
+
+/**
+ * `POST /api/explain` with `{"method", "url"}`, and perhaps `"fields"` (lines) and `"body"`: what would happen to that request
+ * under the list in force, or what is wrong with that token. Nothing of it is logged or kept.
+ */
 export function createExplainEndpoint({
   explain,
 }: {
-  readonly explain: (method: string, url: string) => unknown;
+  readonly explain: (question: ExplainQuestion) => Promise<unknown>;
 }): JsonEndpoint {
   return {
     method: 'POST',
     path: '/api/explain',
-    run({ body }) {
-      const { method, url } = fieldsOf(body);
+    async run({ body: asked }) {
+      const { method, url: text, fields = [], body } = fieldsOf(asked);
       const isMethod = typeof method === 'string' && /^[A-Za-z]{1,20}$/.test(method);
-      if (!isMethod || typeof url !== 'string' || url === '' || url.length > 16_384) {
-        return { status: 400, body: { error: '{"method": text, "url": text} is needed' } };
+      const areFields = Array.isArray(fields) && fields.length <= mostFields && fields.every(isText);
+      if (!isMethod || !isText(text) || text === '' || !areFields || !(body === undefined || isText(body))) {
+        return {
+          status: 400,
+          body: {
+            error: '{"method": text, "url": text} is needed, "fields": [text] and "body": text may be',
+          },
+        };
       }
-      return { status: 200, body: explain(method.toUpperCase(), url) };
+      return { status: 200, body: await explain({ method: method.toUpperCase(), text, fields, body }) };
     },
   };
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string' && value.length <= longestText;
 }

@@ -1,5 +1,6 @@
 import { createAuthenticate } from '../access/authenticate.ts';
 import { createAccessTokenFilter, createAccessTokenMatcher } from '../access/filter.ts';
+import { type InspectToken, inspectToken } from '../access/token-inspection.ts';
 import { WatchedList } from '../access/watched-list.ts';
 import type { Config } from '../config/schema.ts';
 import { gauge } from '../lib/component.ts';
@@ -11,6 +12,7 @@ import { createIssuers } from './issuers.ts';
 interface Access {
   readonly list: WatchedList;
   readonly tokens: Omit<ReturnType<typeof createIssuers>, 'issuers'>;
+  readonly inspectToken: InspectToken;
   readonly accessToken: ReturnType<typeof createAccessTokenFilter> & Filter;
 }
 
@@ -37,6 +39,7 @@ export function createAccess(config: Config, protectedList: string, isWatched: b
   return {
     list,
     tokens,
+    inspectToken: (token, scopes) => inspectToken(token, issuers, scopes),
     accessToken: {
       ...accessToken,
       metrics: [

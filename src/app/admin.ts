@@ -1,5 +1,6 @@
 import type { AddressInfo } from 'node:net';
 import type { ProtectedList } from '../access/protected-list.ts';
+import type { InspectToken } from '../access/token-inspection.ts';
 import type { WatchedList } from '../access/watched-list.ts';
 import { type Activity, createActivity } from '../admin/activity.ts';
 import type { AdminEndpoint } from '../admin/admin-endpoint.ts';
@@ -17,6 +18,7 @@ import {
   createExplainEndpoint,
   createPurgeEndpoint,
   createStateEndpoints,
+  type ExplainQuestion,
 } from '../admin/state-endpoints.ts';
 import { createSystemEndpoints } from '../admin/system-endpoints.ts';
 import { effectiveSettings } from '../config/effective-settings.ts';
@@ -30,8 +32,13 @@ import type { Metrics } from '../telemetry/metrics.ts';
 import { buildOpenApi } from './openapi.ts';
 import { conditionOf, type ProcessStatus, readinessOf } from './process-status.ts';
 
-/** What would happen to a request under a list; the answer is shown as it is. */
-export type Explain = (method: string, url: string, config: Config, list: ProtectedList) => unknown;
+/** What would happen to a request under a list, or what is wrong with a token; the answer is shown as it is. */
+export type Explain = (
+  question: ExplainQuestion,
+  config: Config,
+  list: ProtectedList,
+  inspect: InspectToken,
+) => Promise<unknown>;
 
 interface AdminInput {
   readonly config: Config;
@@ -185,7 +192,8 @@ function createEndpoints(
     }),
   ];
   if (explain !== undefined) {
-    const explainNow = (method: string, url: string) => explain(method, url, config, list.current());
+    const explainNow = (question: ExplainQuestion) =>
+      explain(question, config, list.current(), status.inspectToken);
     endpoints.push(createExplainEndpoint({ explain: explainNow }));
   }
   const { purge } = status;

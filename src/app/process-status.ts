@@ -1,3 +1,4 @@
+import type { InspectToken } from '../access/token-inspection.ts';
 import type { Readiness } from '../admin/admin-server.ts';
 import type { Condition, Tile } from '../admin/incidents.ts';
 import type { SystemState } from '../admin/system-endpoints.ts';
@@ -21,6 +22,8 @@ export interface ProcessStatus {
   metrics(): Promise<Exposition>;
   /** Undefined without URL resolver. */
   readonly purge: UrlResolver['purge'] | undefined;
+  /** What the verifier that is in force makes of a token, check by check. */
+  readonly inspectToken: InspectToken;
   /** Processes, keys, and who shares the store. */
   system(): Promise<SystemState>;
   /** Undefined where refresh tokens are not watched. */
@@ -49,6 +52,7 @@ interface ProcessStatusSources {
   readonly store: Pick<RedisStore, 'sharing'> | undefined;
   readonly filters: Pick<CreatedFilters, 'get'>;
   readonly rollout: Rollout | undefined;
+  readonly inspectToken: InspectToken;
 }
 
 /** The answers of this process. */
@@ -60,6 +64,7 @@ export function createProcessStatus(sources: ProcessStatusSources): ProcessStatu
   return {
     health: () => healthOfAll(components),
     metrics: sources.metrics.expose,
+    inspectToken: sources.inspectToken,
     purge: resolver && ((which) => resolver.purge(which)),
     system: async () => ({
       processes: [{ pid: process.pid, startedMs, memoryBytes: process.memoryUsage.rss() }],

@@ -4,7 +4,6 @@ import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { compileProtectedList } from '../access/protected-list.ts';
 import type { Config } from '../config/schema.ts';
-import { trimOws } from '../http/field-list.ts';
 import { findDecision } from './admin-verbs.ts';
 import {
   badConfiguration,
@@ -15,7 +14,7 @@ import {
   readInput,
 } from './command-io.ts';
 import { collect, configFile, declareVerb, json } from './declare-verb.ts';
-import { explainPasted, explainToken } from './explain/explain-pasted.ts';
+import { explainPasted, explainToken, readFieldLine } from './explain/explain-pasted.ts';
 import { tokenToInspect } from './explain/explanation.ts';
 import { explanationText } from './explain/explanation-text.ts';
 import { readPastedToken } from './explain/pasted-request.ts';
@@ -44,7 +43,7 @@ export async function runExplain(
   io: CommandIo = processIo,
 ): Promise<number> {
   const given = words.length === 1 && words[0] === '-' ? await readInput(io, maxInput) : words.join(' ');
-  const header = (options.header ?? []).map((line) => readHeader(line));
+  const header = (options.header ?? []).map((line) => readFieldLine(line));
   if (!/\s/.test(given.trim()) && /^[A-Z]*$/.test(given.trim())) {
     io.err('a request is needed, such as: shopward explain GET /carts/1');
     return badUsage;
@@ -150,12 +149,6 @@ async function findRecord(file: string, id: string): Promise<string | undefined>
   }
   look(rest);
   return found;
-}
-
-/** Name and value of `Name: value`; undefined: it is no field line. */
-function readHeader(line: string): string[] | undefined {
-  const [, name, value] = /^([^\s:]+):(.*)$/.exec(line) ?? [];
-  return name === undefined || value === undefined ? undefined : [name, trimOws(value)];
 }
 
 export function declareExplain(program: Command): void {

@@ -1,5 +1,6 @@
 import type { KeyDescription, SystemState } from '../admin/system-endpoints.ts';
 import { type ComponentHealth, type Drain, healthOfAll, type ProcessStatus } from '../app/process-status.ts';
+import { reject } from '../http/rejection.ts';
 import type { HealthDetail } from '../lib/component.ts';
 import { type Counting, combineStates } from '../rollout/report.ts';
 import {
@@ -46,6 +47,11 @@ export function createClusterStatus(options: ClusterStatusOptions): ProcessStatu
         count,
         (await supervisor.askAll('system')).map(({ answer }) => answer),
       ),
+    // Each has the same keys.
+    async inspectToken(token, scopes = []) {
+      const inspection = await supervisor.askOne('inspectToken', { token, scopes });
+      return inspection ?? { checks: [], verdict: reject('keys-unavailable', { reason: 'no-worker' }) };
+    },
     // Their store is shared: one knows it for all.
     census: options.watchesTokens ? () => supervisor.askOne('census') : undefined,
     rollout: options.countsRollout ? () => askRollout(options) : undefined,

@@ -1,3 +1,4 @@
+import type { TokenInspection } from '../access/token-inspection.ts';
 import type { SystemState } from '../admin/system-endpoints.ts';
 import type { ComponentHealth } from '../app/process-status.ts';
 import type { Secrets } from '../app/secrets.ts';
@@ -40,6 +41,10 @@ export interface WorkerCalls {
   system(): Promise<SystemState>;
   census(): Promise<TokenCensus | undefined>;
   rollout(): Promise<RolloutState | undefined>;
+  inspectToken(question: {
+    readonly token: string;
+    readonly scopes: readonly string[];
+  }): Promise<TokenInspection>;
   purge(which: Purge): Promise<'purged' | 'unavailable' | undefined>;
 }
 

@@ -55,7 +55,7 @@ const workerFile = new URL(
 const startTimeoutMs = 60_000;
 /** An admin answer waits for no worker any longer: probes have a second. */
 const askTimeoutMs = 400;
-const purgeTimeoutMs = 2_000;
+const patientTimeoutMs = 2_000;
 const lookMs = 1_000;
 /** A worker ends itself when its event loop stands still, and then says what it was doing: it goes first. */
 const stallGraceMs = 2_000;
@@ -120,7 +120,8 @@ export class Supervisor {
     name: Name,
     argument?: Parameters<WorkerCalls[Name]>[0],
   ): Promise<Awaited<ReturnType<WorkerCalls[Name]>> | undefined> {
-    const timeoutMs = name === 'purge' ? purgeTimeoutMs : askTimeoutMs;
+    // A purge waits for the store, a token perhaps for the key server.
+    const timeoutMs = name === 'purge' || name === 'inspectToken' ? patientTimeoutMs : askTimeoutMs;
     for (const { channel } of this.#serving()) {
       const answer = await channel.ask(name, argument, timeoutMs).catch(() => undefined);
       if (answer !== undefined) return answer as never;

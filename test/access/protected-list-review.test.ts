@@ -18,7 +18,7 @@ describe('the difference of two lists', () => {
       'rows come and go',
       ['GET /a', 'GET /b'],
       ['GET /c', 'GET /a'],
-      { added: ['GET /c'], removed: ['GET /b'], changed: [] },
+      { added: ['GET /c'], removed: ['GET /b, looser'], changed: [] },
     ],
     ['a name', ['GET /a/{x}'], ['GET /A/{y}'], { added: [], removed: [], changed: ['GET /a/{x}: template'] }],
     ['a second name', ['GET /a/{x}', 'GET /a/{y}'], ['GET /a/{x}'], { added: [], removed: [], changed: [] }],
@@ -62,7 +62,7 @@ describe('the difference of two lists', () => {
     const { added, removed, changed } = diffProtectedLists(listOf(...before), listOf(...after));
     expect({
       added: added.map(resourceId),
-      removed: removed.map(resourceId),
+      removed: removed.map(({ row, isLooser }) => `${resourceId(row)}${isLooser ? ', looser' : ''}`),
       changed: changed.map(
         ({ before: row, what, isLooser }) =>
           `${resourceId(row)}: ${what.join(', ')}${isLooser ? ', looser' : ''}`,

@@ -178,14 +178,60 @@ describe('the admin API', () => {
     expect((await post('/api/explain', { method: 'GET', url: '/nothing' })).body.verdict).toBe('open');
   });
 
+  it('explains with fields and a body, as they would be sent', async () => {
+    const ask = async (more: object) =>
+      (await post('/api/explain', { method: 'GET', url: '/carts/1', ...more })).body;
+    const read = (fields: readonly string[]) => ask({ fields });
+    const good = shopward.issueToken();
+    expect((await read([`Authorization: Bearer ${good}`])).text.join('\n')).toContain('every check passes');
+    const expired = shopward.issueToken({ exp: 1 });
+    expect((await read([`Authorization: Bearer ${expired}`])).text.join('\n')).toContain(
+      'refused by its exp',
+    );
+    expect((await read(['no field'])).text.join('\n')).toContain('field 1 is no "Name: value"');
+    const withBody = await ask({ fields: ['Content-Type: text/plain'], body: 'x' });
+    expect(withBody).toMatchObject({ verdict: 'refused' });
+    expect(withBody.text.join('\n')).toContain('A GET or HEAD request must not have a body.');
+  });
+
+  it.each<[string, object, object, string, string]>([
+    ['good', {}, {}, 'token-accepted', 'every check passes'],
+    ['expired', { exp: 1 }, {}, 'token-refused', 'access-token-invalid, expired'],
+    ['of another algorithm', {}, { alg: 'RS512' }, 'token-refused', 'access-token-invalid, algorithm'],
+  ])(
+    'says of a token that is %s what its checks say; of it nothing is logged or answered',
+    async (_, claims, header, verdict, why) => {
+      const token = shopward.issueToken(claims, header);
+      const [, , signature = ''] = token.split('.');
+      for (const url of [token, `Authorization: Bearer ${token}`]) {
+        const { body } = await post('/api/explain', { method: 'GET', url });
+        expect(body.verdict).toBe(verdict);
+        expect(body.text.join('\n')).toContain(why);
+        expect(JSON.stringify(body)).not.toContain(signature);
+      }
+      const { body } = await post('/api/explain', {
+        method: 'GET',
+        url: `curl ${shopward.url}/carts/1 -H 'Authorization: Bearer ${token}'`,
+      });
+      const isGood = verdict === 'token-accepted';
+      expect(body.text.join('\n').includes('every check passes')).toBe(isGood);
+      expect(JSON.stringify(body)).not.toContain(signature);
+      expect(shopward.output()).not.toContain(signature);
+    },
+  );
+
   it.each([
     {},
     { method: 'GET' },
+    { method: 'GET', url: '/a', fields: 'Accept: x' },
+    { method: 'GET', url: '/a', fields: [1] },
+    { method: 'GET', url: '/a', fields: Array(101).fill('A: b') },
+    { method: 'GET', url: '/a', body: {} },
     { url: '/a' },
     { method: 1, url: '/a' },
     { method: 'GET', url: '' },
     { method: 'G T', url: '/' },
-    { method: 'GET', url: 'x'.repeat(20_000) },
+    { method: 'GET', url: 'x'.repeat(40_000) },
     [],
     null,
   ])('explains nothing for %j', async (body) => {

@@ -277,6 +277,34 @@ describe('the console', () => {
     expect(await page.locator('#explain-result').textContent()).toContain(text);
   });
 
+  it('says which check of a pasted token fails, and keeps the token nowhere', async () => {
+    await open('requests');
+    await page.getByText('Explain a request').click();
+    const token = shopward.issueToken({ exp: 1 });
+    await page.locator('#explain-url').fill(token);
+    await page.locator('#explain-url').press('Enter');
+    await page.locator('#explain-result .pill', { hasText: 'Token refused' }).waitFor();
+    expect(await page.locator('#explain-result').textContent()).toContain('FAILED');
+    const kept = await page.evaluate(
+      'JSON.stringify([location.href, { ...localStorage }, { ...sessionStorage }, document.cookie, history.state])',
+    );
+    expect(kept).not.toContain(token.slice(0, 20));
+    expect(await page.locator('#explain-result').textContent()).not.toContain(token.slice(-20));
+  });
+
+  it('explains a request with its fields and its body', async () => {
+    await open('requests');
+    await page.getByText('Explain a request').click();
+    await page.locator('#explain-url').fill('/carts/1');
+    await page.getByLabel('Method').selectOption('PATCH');
+    await page.getByText('Header fields and body').click();
+    await page.getByLabel('Header fields').fill(`Authorization: Bearer ${shopward.issueToken()}\n`);
+    await page.getByLabel('Body').fill('{"data":{}}');
+    await page.getByRole('button', { name: 'Explain' }).click();
+    await page.locator('#explain-result', { hasText: 'every check passes' }).waitFor();
+    await page.locator('#explain-result', { hasText: '428' }).waitFor();
+  });
+
   it('shows what is wrong with an edit, with its place, until it is mended', async () => {
     await open('list');
     const good = await readFile(shopward.listFile, 'utf8');

@@ -46,6 +46,19 @@ describe('the admin API of several workers', () => {
     expect(outcomes.refused.reduce((sum, times) => sum + times, 0)).toBe(20);
   });
 
+  it('has a worker check a token with the keys in force', async () => {
+    const explain = async (url: string) => {
+      const body = JSON.stringify({ method: 'GET', url });
+      return (await fetch(`${shopward.adminUrl}/api/explain`, { method: 'POST', body })).json();
+    };
+    expect(await explain(shopward.issueToken())).toMatchObject({ verdict: 'token-accepted' });
+    const expired = await explain(shopward.issueToken({ exp: 1 }));
+    expect(expired).toMatchObject({
+      verdict: 'token-refused',
+      inspection: { verdict: { rejection: 'access-token-invalid', reason: 'expired' } },
+    });
+  });
+
   it('names both processes, the keys once, and who shares the store', async () => {
     const { processes, workers, keys, sharing } = await get('/api/system');
     expect([new Set(processes.map(({ pid }) => pid)).size, workers, keys.length, sharing]).toEqual([

@@ -3,7 +3,8 @@ import path from 'node:path';
 import { readKeyDocument } from '../../src/access/key-document.ts';
 import { compileProtectedList } from '../../src/access/protected-list.ts';
 import { parseProtectedList } from '../../src/access/protected-list-document.ts';
-import { explainForConsole } from '../../src/cli/explain/explain-pasted.ts';
+import { explainPasted } from '../../src/cli/explain/explain-pasted.ts';
+import { explanationText } from '../../src/cli/explain/explanation-text.ts';
 import { readPastedToken } from '../../src/cli/explain/pasted-request.ts';
 import { validateConfig } from '../../src/config/load.ts';
 import type { Config } from '../../src/config/schema.ts';
@@ -57,6 +58,11 @@ const references = { variables: {}, readFile: () => ({ fault: 'none' }) };
 /** What the text is put into. */
 type Frame = (text: string) => string;
 const json: Frame = (text) => JSON.stringify({ data: { type: 'carts', id: text } });
+/** All of `shopward explain`, of the console too, but a token's cryptography. */
+const explainText = (text: string) => {
+  const { explained } = explainPasted(text, { method: 'GET' }, config, list);
+  return explanationText(explained, explained.notes);
+};
 const listRow: Frame = (text) => `groups:\n  A:\n    - GET ${text}\ncomplete: true\n`;
 const listValue: Frame = (text) =>
   `groups:\n  A:\n    - { match: ${JSON.stringify(`GET /${text}`)} }\ncomplete: true\n`;
@@ -146,22 +152,14 @@ const rows: readonly Row[] = [
   ],
   ['a fault of Redis', body, (text) => toRedisFault(Object.assign(new Error(text), { name: 'ReplyError' }))],
   ['an address of Redis', 16_384, (text) => attempt(() => parseRedisUrl(`redis://${text}`))],
-  ['a text pasted for explain', 16_384, (text) => explainForConsole('GET', text, config, list)],
-  ['a curl command', 16_384, (text) => explainForConsole('GET', `curl ${text}`, config, list)],
-  [
-    'a curl command in quotes',
-    16_384,
-    (text) => explainForConsole('GET', `curl -H '${text}' "${text}`, config, list),
-  ],
-  ['a curl command of cmd', 16_384, (text) => explainForConsole('GET', `curl ^"${text}^"`, config, list)],
-  ['a call of fetch', 16_384, (text) => explainForConsole('GET', `fetch(${text}`, config, list)],
-  [
-    'the options of fetch',
-    16_384,
-    (text) => explainForConsole('GET', `fetch("/",{"a":${text}`, config, list),
-  ],
-  ['a HAR entry', 16_384, (text) => explainForConsole('GET', harEntry(text), config, list)],
-  ['a record of our log', 16_384, (text) => explainForConsole('GET', logRecord(text), config, list)],
+  ['a text pasted for explain', 32_768, (text) => explainText(text)],
+  ['a curl command', 32_768, (text) => explainText(`curl ${text}`)],
+  ['a curl command in quotes', 32_768, (text) => explainText(`curl -H '${text}' "${text}`)],
+  ['a curl command of cmd', 32_768, (text) => explainText(`curl ^"${text}^"`)],
+  ['a call of fetch', 32_768, (text) => explainText(`fetch(${text}`)],
+  ['the options of fetch', 32_768, (text) => explainText(`fetch("/",{"a":${text}`)],
+  ['a HAR entry', 32_768, (text) => explainText(harEntry(text))],
+  ['a record of our log', 32_768, (text) => explainText(logRecord(text))],
   ['a pasted token', 16_384, readPastedToken],
 ];
 
@@ -201,9 +199,9 @@ export const pureReaders: readonly Reader[] = [
   },
   {
     name: 'a line pasted for explain',
-    limit: 16_384,
+    limit: 32_768,
     kinds: lineKinds,
-    read: (text) => explainForConsole('GET', `GET /${text} HTTP/1.1`, config, list),
+    read: (text) => explainText(`GET /${text} HTTP/1.1`),
   },
 ];
 

@@ -73,7 +73,10 @@ async function fillDetail(api, decision, detail) {
   try {
     // As a record of the log, so that what was malformed is explained by what was said of it.
     const { outcome: _, ...record } = decision;
-    show(explained, await explainRequest(api, method === 'other' ? 'GET' : method, JSON.stringify(record)));
+    show(
+      explained,
+      await explainRequest(api, { method: method === 'other' ? 'GET' : method, url: JSON.stringify(record) }),
+    );
   } catch (fault) {
     show(explained, el('p', { class: 'fault' }, fault.message));
   }

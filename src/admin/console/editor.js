@@ -132,7 +132,7 @@ export function startEditor(api, notify) {
 }
 
 function openedRoutes({ removed, changed }) {
-  return [...removed, ...changed.filter(({ isLooser }) => isLooser)];
+  return [...removed, ...changed].filter(({ isLooser }) => isLooser);
 }
 
 function problemsElement(problems, textarea) {
@@ -181,9 +181,14 @@ function differenceElement({ added, removed, changed }, rows) {
     el('h3', {}, `Against the list in force: ${plural(rows, 'row')} afterwards`),
     isSame && el('p', {}, 'No route is protected differently.'),
     part(
-      'No longer protected by a row',
+      'No longer protected by a row, or by one that asks for less',
       'removed',
-      removed.map((row) => el('li', {}, rowText(row))),
+      removed.filter(({ isLooser }) => isLooser).map((row) => el('li', {}, rowText(row))),
+    ),
+    part(
+      'Removed; other rows ask for as much',
+      'changed',
+      removed.filter(({ isLooser }) => !isLooser).map((row) => el('li', {}, rowText(row))),
     ),
     part(
       'Protected from now on',

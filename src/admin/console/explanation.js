@@ -5,6 +5,8 @@ const verdicts = {
   open: ['Open', 'degraded'],
   refused: ['Refused', 'down'],
   'own-endpoint': ['Answered by shopward', 'ok'],
+  'token-accepted': ['Token accepted', 'ok'],
+  'token-refused': ['Token refused', 'down'],
 };
 
 /** A line of the text for terminals: a name in a column of its own, then what is said of it. */
@@ -13,9 +15,12 @@ function factElement(line) {
   return el('div', {}, el('dt', {}, name.trim()), el('dd', {}, cut(text, 600)));
 }
 
-/** What `shopward explain` says of a request under the list in force, as elements. */
-export async function explainRequest(api, method, url) {
-  const { verdict, text } = await api.post('api/explain', { method, url });
+/**
+ * What `shopward explain` says of a request, or `shopward token` of a token, as elements. `question`: `method`, `url` (whatever
+ * was pasted), perhaps `fields` (lines) and `body`. It is sent in the body of a POST, and kept nowhere.
+ */
+export async function explainRequest(api, question) {
+  const { verdict, text } = await api.post('api/explain', question);
   const [word, status] = verdicts[verdict] ?? [verdict, 'off'];
   return [
     el('p', {}, el('span', { class: 'pill', 'data-status': status }, word)),
@@ -45,12 +50,20 @@ export function startExplainBox(api) {
     event.preventDefault();
     byId('explain-form').requestSubmit();
   });
+  const more = () => {
+    const fields = byId('explain-fields')
+      .value.split('\n')
+      .map((line) => line.trim())
+      .filter((line) => line !== '');
+    const body = byId('explain-body').value;
+    return { ...(fields.length > 0 && { fields }), ...(body !== '' && { body }) };
+  };
   byId('explain-form').addEventListener('submit', async (event) => {
     event.preventDefault();
     const url = text.value.trim();
     if (url === '') return;
     try {
-      show(result, await explainRequest(api, byId('explain-method').value, url));
+      show(result, await explainRequest(api, { method: byId('explain-method').value, url, ...more() }));
     } catch (fault) {
       show(result, el('p', { class: 'fault' }, fault.message));
     }

@@ -2,8 +2,8 @@ import type { ProtectedList } from '../../access/protected-list.ts';
 import type { TokenInspection } from '../../access/token-inspection.ts';
 import type { Explain } from '../../app/admin.ts';
 import type { Config } from '../../config/schema.ts';
-import type { FieldList } from '../../http/field-list.ts';
-import { type RejectionName, rejectionTable } from '../../http/rejection.ts';
+import { type FieldList, fieldValue, trimOws } from '../../http/field-list.ts';
+import { isRejection, type RejectionName, rejectionTable } from '../../http/rejection.ts';
 import {
   type AskedRequest,
   type Explanation,
@@ -13,7 +13,7 @@ import {
   tokenToInspect,
   withInspection,
 } from './explanation.ts';
-import { explanationText } from './explanation-text.ts';
+import { explanationText, inspectionFacts } from './explanation-text.ts';
 import { type PastedRecord, readPastedRequest, readPastedToken } from './pasted-request.ts';
 
 /** The answer of `explain --json`, of the console, and of whoever else asks. */
@@ -27,8 +27,9 @@ export interface ExplainedPaste extends Explanation {
 export interface PastedQuestion {
   /** Where the text names none; left out: GET, and a note says so. */
   readonly method?: string;
-  /** Further fields, flat. */
+  /** Further fields, flat. With `Authorization`, `Cookie` or a body the request is whole: nothing else is guessed. */
   readonly fields?: FieldList;
+  readonly body?: string | undefined;
 }
 
 /** What is refused before a request is understood. */
@@ -67,8 +68,11 @@ export function explainPasted(
   const method = pasted.method ?? question.method ?? 'GET';
   if (question.method !== undefined && method !== question.method)
     notes.push(`the text says ${method}: that is explained, not ${question.method}`);
-  const { target, host, body, version, isWhole } = pasted;
+  const { target, host, version } = pasted;
   const fields = [...(pasted.fields ?? []), ...(question.fields ?? [])];
+  const body = question.body ?? pasted.body;
+  const hasToken = ['authorization', 'cookie'].some((name) => fieldValue(fields, name) !== undefined);
+  const isWhole = pasted.isWhole === true || question.body !== undefined || hasToken;
   const asked: AskedRequest = { method, target, host, fields, body, version, isWhole };
   if (record !== null) notes.push(recordText(record));
   const explanation = isMalformed
@@ -103,16 +107,33 @@ export async function explainToken(
   return { ...explained, ...withInspection(explained, inspection, config) };
 }
 
-/** `shopward explain` for the console, under the list in force, with its text for people. */
-export const explainForConsole: Explain = (method, text, config, list) => {
-  const { explained, asked } = explainPasted(text, { method }, config, list);
-  const isToken = readPastedToken(text) !== undefined;
-  const notes = [
-    ...explained.notes,
-    ...(isToken ? ['this is an access token: `shopward token` says which of its checks fails'] : []),
-    ...(tokenToInspect(asked, explained, config) === undefined
-      ? []
-      : ['its token was not checked here: `shopward token` does']),
-  ];
+/** Name and value of `Name: value`; undefined: it is no field line. */
+export function readFieldLine(line: string): [name: string, value: string] | undefined {
+  const [, name, value] = /^([^\s:]+):(.*)$/.exec(line) ?? [];
+  return name === undefined || value === undefined ? undefined : [name, trimOws(value)];
+}
+
+/**
+ * `shopward explain` and `shopward token` for the console, under the list in force and with the keys of the running proxy.
+ * Nothing of a token or a field is in the answer but what the checks name.
+ */
+export const explainForConsole: Explain = async ({ method, text, fields, body }, config, list, inspect) => {
+  const token = readPastedToken(text);
+  if (token !== undefined) {
+    const inspection = await inspect(token, []);
+    const isGood = !isRejection(inspection.verdict);
+    return {
+      verdict: isGood ? 'token-accepted' : 'token-refused',
+      inspection,
+      text: inspectionFacts(inspection),
+    };
+  }
+  const lines = fields.map((line) => readFieldLine(line));
+  const odd = lines.flatMap((line, i) =>
+    line === undefined ? [`field ${i + 1} is no "Name: value": left out`] : [],
+  );
+  const question = { method, fields: lines.flatMap((line) => line ?? []), body };
+  const explained = await explainToken(explainPasted(text, question, config, list), config, inspect);
+  const notes = [...odd, ...explained.notes];
   return { ...explained, notes, text: explanationText(explained, notes) };
 };

@@ -1,7 +1,7 @@
 import type { TokenInspection } from '../../access/token-inspection.ts';
 import type { InterpretationStep } from '../../http/path-table.ts';
 import { isRejection } from '../../http/rejection.ts';
-import type { ExplainedRow, Explanation, Refusal } from './explanation.ts';
+import { type ExplainedRow, type Explanation, type Refusal, reasonPlace } from './explanation.ts';
 
 /** The explanation for people: one fact a line, its name in front. */
 export function explanationText(explanation: Explanation, notes: readonly string[]): string[] {
@@ -42,6 +42,21 @@ export function explanationText(explanation: Explanation, notes: readonly string
   }
   if (forward === null) say('forwarded', 'no: the upstream is not asked');
   else say('forwarded', `${forward.method} ${forward.target} to ${forward.upstream}`);
+  return lines;
+}
+
+/** Each check of a token as a fact, under what the proxy makes of it. */
+export function inspectionFacts({ checks, verdict }: TokenInspection): string[] {
+  const isGood = !isRejection(verdict);
+  const lines = ['an access token'];
+  const say = (name: string, text: string) => lines.push(`  ${name.padEnd(15)} ${text}`);
+  if (isGood) say('accepted', 'every check passes; whether its scopes suffice depends on the row');
+  else {
+    say('refused', [verdict.rejection, ...(verdict.reason === undefined ? [] : [verdict.reason])].join(', '));
+    say('see', reasonPlace(verdict.rejection, verdict.reason));
+  }
+  for (const { name, outcome, text } of checks)
+    say(name, outcome === 'failed' ? `FAILED: ${text}` : `${outcome}: ${text}`);
   return lines;
 }
 

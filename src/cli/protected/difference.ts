@@ -1,7 +1,6 @@
 import { type ProtectedResource, resourceId } from '../../access/protected-list.ts';
+import { createRowCover, type RowCover } from '../../access/protected-list-cover.ts';
 import { diffProtectedLists, type RouteChange } from '../../access/protected-list-review.ts';
-import { type Method, methods } from '../../http/canonical-request.ts';
-import { buildPathTable } from '../../http/path-table.ts';
 import { badConfiguration, badUsage, type CommandIo, processIo, textTable } from '../command-io.ts';
 import { findList, type ListChoice, readList } from '../load-configuration.ts';
 import { jsonRow } from './list.ts';
@@ -23,9 +22,8 @@ export async function runProtectedDiff(
   if (a === undefined || b === undefined) return badConfiguration;
   const { added, removed, changed } = diffProtectedLists(a, b);
   const cover = createRowCover(b.rows);
-  const gone = removed.map((row) => ({ row, isLooser: !row.observe && !cover.isCovered(rowRoute(row)) }));
   const loosenings =
-    gone.filter(({ isLooser }) => isLooser).length + changed.filter(({ isLooser }) => isLooser).length;
+    removed.filter(({ isLooser }) => isLooser).length + changed.filter(({ isLooser }) => isLooser).length;
   if (options.json) {
     io.out(
       JSON.stringify(
@@ -33,7 +31,7 @@ export async function runProtectedDiff(
           same: added.length + removed.length + changed.length === 0,
           loosenings,
           added: added.map(jsonRow),
-          removed: gone.map(({ row, isLooser }) => ({ ...jsonRow(row), isLooser })),
+          removed: removed.map(({ row, isLooser }) => ({ ...jsonRow(row), isLooser })),
           changed: changed.map(({ before, after, what, isLooser }) => ({
             before: jsonRow(before),
             after: jsonRow(after),
@@ -47,9 +45,7 @@ export async function runProtectedDiff(
     );
   } else {
     const rows = [
-      ...gone.map(({ row, isLooser }) =>
-        line('-', row, isLooser ? 'LOOSER: open now' : coveredBy(row, cover)),
-      ),
+      ...removed.map(({ row, isLooser }) => line('-', row, removedText(row, isLooser, cover))),
       ...added.map((row) => line('+', row, row.observe ? 'observed only' : '')),
       ...changed.map((change) => line('~', change.after, changeText(change))),
     ];
@@ -61,18 +57,16 @@ export async function runProtectedDiff(
   return added.length + removed.length + changed.length === 0 ? 0 : 1;
 }
 
-function rowRoute({ method, template }: ProtectedResource) {
-  return { method, template };
-}
-
 function line(sign: string, row: ProtectedResource, text: string): string[] {
   return [sign, resourceId(row), `${row.source.file}:${row.source.line}`, text];
 }
 
-function coveredBy(row: ProtectedResource, cover: RowCover): string {
-  const other = cover.rowsOf(rowRoute(row)).find(({ row: { observe } }) => !observe);
-  if (other === undefined) return 'it was observed only';
-  return `still met by ${resourceId(other.row)} in line ${other.row.source.line}`;
+function removedText(row: ProtectedResource, isLooser: boolean, cover: RowCover): string {
+  const other = cover.rowsOf(row).find(({ row: { observe } }) => !observe);
+  if (other === undefined) return isLooser ? 'LOOSER: open now' : 'it was observed only';
+  const by = `${resourceId(other.row)} in line ${other.row.source.line}`;
+  if (!isLooser) return `still met by ${by}`;
+  return cover.isCovered(row) ? `LOOSER: ${by} asks for less` : 'LOOSER: open now';
 }
 
 function changeText({ before, after, what, isLooser }: RouteChange): string {
@@ -189,46 +183,4 @@ function jsonReport({ missing, looser, stricter, extra }: Comparison): object {
     stricter: stricter.map(rowOf),
     extra: extra.map(rowOf),
   };
-}
-
-/** A method and a path template. */
-interface Route {
-  readonly method: ProtectedResource['method'];
-  readonly template: string;
-}
-
-/** Which rows of a list meet the requests of a route; `exact`: by the plain interpretation of the path. */
-interface RowCover {
-  rowsOf(route: Route): readonly { readonly row: ProtectedResource; readonly exact: boolean }[];
-  /** Whether every method of the route meets a row that refuses. */
-  isCovered(route: Route): boolean;
-}
-
-/** Matches one sample request per route: its parameters stand for ids that no row has as a literal. */
-export function createRowCover(rows: readonly ProtectedResource[]): RowCover {
-  const table = buildPathTable(
-    rows.map((row) => ({ method: row.method, template: row.template, data: row })),
-    { ignoredPrefixes: [] },
-  );
-  const match = (method: Method, template: string) =>
-    table.match({ method, segments: sampleSegments(template), isFormPost: false });
-  return {
-    rowsOf: ({ method, template }) =>
-      methodsOf(method).flatMap((one) =>
-        match(one, template).map(({ data, exact }) => ({ row: data, exact })),
-      ),
-    isCovered: ({ method, template }) =>
-      methodsOf(method).every((one) => match(one, template).some(({ data }) => !data.observe)),
-  };
-}
-
-function methodsOf(method: Route['method']): readonly Method[] {
-  return method === 'ANY' ? methods.filter((one) => one !== 'OPTIONS' && one !== 'HEAD') : [method];
-}
-
-function sampleSegments(template: string): string[] {
-  return template
-    .slice(1)
-    .split('/')
-    .map((segment) => (segment.startsWith('{') || segment === '**' ? 'sample-id-0' : segment));
 }

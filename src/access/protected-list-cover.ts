@@ -1,0 +1,69 @@
+import { type Method, methods } from '../http/canonical-request.ts';
+import { buildPathTable } from '../http/path-table.ts';
+import type { ProtectedResource } from './protected-list.ts';
+import { commonPlaces, headerAlone } from './token-places.ts';
+
+/** A method and a path template. */
+type Route = Pick<ProtectedResource, 'method' | 'template'>;
+
+/** Which rows of a list meet the requests of a route; `exact`: by the plain interpretation of the path. */
+export interface RowCover {
+  rowsOf(route: Route): readonly { readonly row: ProtectedResource; readonly exact: boolean }[];
+  /** Whether every method of the route meets a row that refuses. */
+  isCovered(route: Route): boolean;
+  /** Whether every request of the row, were it gone, would be refused for as much: by a row that refuses, with all its scopes, and a token from no other place. */
+  asksAsMuch(row: Route & Pick<ProtectedResource, 'scopes' | 'tokenIn'>): boolean;
+}
+
+/** Matches sample requests of a route: its parameters stand for ids that no row has as a literal. */
+export function createRowCover(rows: readonly ProtectedResource[]): RowCover {
+  const table = buildPathTable(
+    rows.map((row) => ({ method: row.method, template: row.template, data: row })),
+    { ignoredPrefixes: [] },
+  );
+  const match = (method: Method, segments: readonly string[]) =>
+    table.match({ method, segments: [...segments], isFormPost: false });
+  return {
+    rowsOf: ({ method, template }) =>
+      methodsOf(method).flatMap((one) =>
+        match(one, sampleSegments(template)).map(({ data, exact }) => ({ row: data, exact })),
+      ),
+    isCovered: ({ method, template }) =>
+      methodsOf(method).every((one) =>
+        match(one, sampleSegments(template)).some(({ data }) => !data.observe),
+      ),
+    asksAsMuch: ({ method, template, scopes, tokenIn = headerAlone }) =>
+      methodsOf(method).every((one) =>
+        samplesOf(template).every((segments) => {
+          const met = match(one, segments).map(({ data }) => data);
+          const asked = new Set(met.flatMap((row) => row.scopes));
+          const refuses = met.some(({ observe }) => !observe);
+          if (!refuses || !scopes.every((scope) => asked.has(scope))) return false;
+          const places = met.map((row) => row.tokenIn).reduce(commonPlaces) ?? headerAlone;
+          return places.every((place) => tokenIn.includes(place));
+        }),
+      ),
+  };
+}
+
+function methodsOf(method: Route['method']): readonly Method[] {
+  return method === 'ANY' ? methods.filter((one) => one !== 'OPTIONS' && one !== 'HEAD') : [method];
+}
+
+function sampleSegments(template: string): string[] {
+  return template
+    .slice(1)
+    .split('/')
+    .map((segment) => (segment.startsWith('{') || segment === '**' ? 'sample-id-0' : segment));
+}
+
+/** Segments below a `**`: as many as other rows may have, and more than any has. */
+const depths = [1, 2, 3, 40];
+
+/** A row with `**` has requests of any depth. */
+function samplesOf(template: string): string[][] {
+  const sample = sampleSegments(template);
+  if (!template.endsWith('**')) return [sample];
+  const above = sample.slice(0, -1);
+  return depths.map((depth) => [...above, ...Array.from({ length: depth }, (_, i) => `sample-id-${i}`)]);
+}
