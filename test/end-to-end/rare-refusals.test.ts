@@ -1,0 +1,142 @@
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { stringify } from 'yaml';
+import type { FilterDefinition } from '../../src/app/filter-definition.ts';
+import { filterDefinitions } from '../../src/app/filters.ts';
+import { secretsOf } from '../../src/app/secrets.ts';
+import { type App, createApp } from '../../src/app.ts';
+import { fileValidators } from '../../src/cli/file-validators.ts';
+import { loadConfig } from '../../src/config/load.ts';
+import { createLog } from '../../src/telemetry/log.ts';
+import { makeSigner, publicPem } from '../access/signing.ts';
+import { eventually } from '../harness/eventually.ts';
+import { exchangeRaw, type RawResponse } from '../harness/raw-client.ts';
+import { provokedElsewhere } from './refusal-stage.ts';
+
+/** The refusals that need time, a crowd or a bug: each has an id on its answer, and a record that is found by it. */
+
+/** A bug of ours, to be met by whoever asks for it. */
+const buggy: FilterDefinition = {
+  name: 'buggy',
+  stage: 'forward',
+  compile: () => ({
+    name: 'buggy',
+    match: ({ path: asked }) => (asked.includes('/buggy') ? true : undefined),
+    describe: () => ({ text: 'breaks' }),
+  }),
+  create: (matcher) => ({
+    ...matcher,
+    run() {
+      throw Object.assign(new Error('a bug'), { code: 'ERR_BUG' });
+    },
+  }),
+};
+
+const inFlight = 2;
+let shop: http.Server;
+let folder: string;
+let app: App;
+let port: number;
+let adminUrl: string;
+const held: http.ServerResponse[] = [];
+
+beforeAll(async () => {
+  shop = http.createServer((request, response) => {
+    if (request.url?.startsWith('/slow')) held.push(response);
+    else request.resume().on('end', () => response.end('{}'));
+  });
+  shop.listen(0, '127.0.0.1');
+  await once(shop, 'listening');
+  folder = await mkdtemp(path.join(tmpdir(), 'shopward-refusals-'));
+  await writeFile(path.join(folder, 'public.pem'), publicPem(makeSigner('RS256')));
+  const settings = {
+    listen: { host: '127.0.0.1', port: 0, drainDelay: '0s' },
+    admin: { host: '127.0.0.1', port: 0 },
+    limits: { inFlight, clientShare: 100, bodyTimeout: '1s' },
+    upstream: { url: `http://127.0.0.1:${(shop.address() as AddressInfo).port}` },
+    protectedResources: path.join(import.meta.dirname, '../../config/protected-resources.yaml'),
+    auth: { keys: { files: ['public.pem'] } },
+  };
+  await writeFile(path.join(folder, 'shopward.yaml'), stringify(settings));
+  const loaded = await loadConfig({
+    file: 'shopward.yaml',
+    env: {},
+    cwd: folder,
+    validators: fileValidators,
+  });
+  if ('problems' in loaded) throw new Error(JSON.stringify(loaded.problems));
+  app = await createApp({
+    config: loaded.config,
+    protectedList: loaded.files.find(({ role }) => role === 'protected-resources')?.text ?? '',
+    secrets: secretsOf(loaded),
+    log: createLog('silent'),
+    filters: [...filterDefinitions, buggy],
+  });
+  const addresses = await app.listen();
+  port = Number(new URL(addresses.url).port);
+  adminUrl = addresses.adminUrl ?? '';
+});
+afterAll(async () => {
+  for (const response of held) response.end();
+  await app?.close();
+  shop?.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+const post = (start: string, length: number, sent: string) =>
+  exchangeRaw(
+    port,
+    `POST ${start} HTTP/1.1\r\nHost: shop.example\r\nContent-Type: text/plain\r\nContent-Length: ${length}\r\n\r\n${sent}`,
+  );
+/** Escaped, too long, and with the id of a token. */
+const odd = `/%c3%a4/${'x'.repeat(90)}/refresh-tokens/my-secret`;
+
+const provocations: Readonly<Record<string, () => Promise<RawResponse>>> = {
+  'request-timeout': () => post(`${odd}?query=secret`, 10, 'x'),
+  async overloaded() {
+    // What was refused before may still be on its way out.
+    await eventually('no place is left', async () => {
+      for (let i = held.length; i < inFlight; i++)
+        void exchangeRaw(port, 'GET /slow HTTP/1.1\r\nHost: shop.example\r\n\r\n').catch(() => {});
+      await sleep(100);
+      return held.length === inFlight || undefined;
+    });
+    const refused = await post(`${odd}?query=secret`, 1, 'x');
+    for (const response of held.splice(0)) response.end();
+    return refused;
+  },
+  'internal-error': () => post(`/buggy${odd}?query=secret`, 1, 'x'),
+};
+
+it('are all that are provoked nowhere else', () => {
+  expect(Object.keys(provocations).sort()).toEqual([...provokedElsewhere].sort());
+});
+
+it.each([
+  ['request-timeout', 408, 'slow-body', '/%C3%A4/…/refresh-tokens/…'],
+  // Before it was read: what is plain of its path.
+  ['overloaded', 503, 'in-flight', '/…'],
+  ['internal-error', 500, 'ERR_BUG', '/buggy/%C3%A4/…/refresh-tokens/…'],
+])('%s has an id, and a record with method, cut path and the rule', async (name, status, reason, cutPath) => {
+  const response = await provocations[name]?.();
+  expect(response?.status).toBe(status);
+  const [id = '', ...more] = response?.fields('x-request-id') ?? [];
+  expect([id, more]).toEqual([expect.stringMatching(/^[\w-]{36}$/), []]);
+  expect(response?.body.toString()).not.toContain('bug');
+  const found = await eventually('its record', async () => {
+    const answer = await fetch(`${adminUrl}/api/decisions/search?id=${id}`);
+    const { decisions } = (await answer.json()) as { decisions: readonly Record<string, unknown>[] };
+    return decisions[0];
+  });
+  expect(found).toMatchObject({
+    ...{ requestId: id, decision: 'refused', status, rejection: name, reason },
+    ...{ method: 'POST', path: cutPath },
+  });
+  expect(JSON.stringify(found)).not.toContain('secret');
+});
