@@ -5,9 +5,10 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { cartIds, seedPassword } from '../../demo/data/ids.ts';
 import { type DemoShop, startDemoShop } from '../../demo/shop.ts';
+import { rejectionTable } from '../../src/http/rejection.ts';
 import { startChromium } from '../harness/chromium.ts';
 import { type Shopward, startShopward } from '../harness/shopward.ts';
 
@@ -37,16 +38,8 @@ beforeAll(async () => {
   await new Promise<void>((resolve) => page.listen(0, '127.0.0.1', resolve));
   origin = `http://127.0.0.1:${(page.address() as AddressInfo).port}`;
   shop = await startDemoShop();
-  shopward = await startShopward({
-    upstream: shop.url,
-    config: {
-      cors: { origins: [origin] },
-      auth: { keys: { jwks: `${shop.url}/.well-known/jwks.json` }, subject: 'sub.customer_reference' },
-    },
-  });
 });
 afterAll(async () => {
-  await shopward?.stop();
   await shop?.close();
   page?.close();
 });
@@ -58,29 +51,86 @@ const account = () => ({
   cart: cartIds.everyday,
 });
 
-const expected = {
-  refused: { status: 401, code: '002', hasRequestId: true },
-  edits: 2,
-  isNewTag: true,
-  axiosTag: true,
-  readings: [200, 304],
-  isSameCopy: true,
-  isOnePair: true,
-  usedAgain: { status: 401, code: '004', hasRequestId: true },
+/** The three forms of errors, by setting, and as a client may choose. */
+const forms = ['jsonapi', 'problem', 'json', 'negotiate'] as const;
+
+const expectedOf = (form: (typeof forms)[number]) => {
+  // The default form has no type; where the client may choose, fetch says that it takes anything, and axios prefers JSON.
+  const hasType = { fetch: form === 'problem' || form === 'json', axios: form !== 'jsonapi' };
+  const refusal = (library: 'fetch' | 'axios', status: number, code: string, reason: string) => ({
+    ...{ status, code, hasRequestId: true },
+    reason: hasType[library] ? reason : null,
+  });
+  return {
+    refused: refusal('fetch', 401, '002', 'access-token-missing'),
+    refusedByAxios: refusal('axios', 401, '002', 'access-token-missing'),
+    untagged: refusal('fetch', 428, '005', 'if-match-missing'),
+    untaggedByAxios: refusal('axios', 428, '005', 'if-match-missing'),
+    edits: [2, 2],
+    names: ['By axios, edited', 'By fetch, edited'],
+    areTags: true,
+    readings: [200, 304],
+    isSameCopy: true,
+    isOnePair: true,
+    usedAgain: refusal('fetch', 401, '004', 'refresh-token-invalid'),
+    refreshedByAxios: [200, 200, true],
+    spentByAxios: refusal('axios', 401, '004', 'refresh-token-invalid'),
+  };
 };
 
-test('in Node', async () => {
-  const folder = await mkdtemp(path.join(tmpdir(), 'shopward-clients-'));
-  try {
-    await writeFile(path.join(folder, 'package.json'), '{"type":"module"}');
-    await symlink(path.join(root, 'node_modules'), path.join(folder, 'node_modules'));
-    for (const [name, code] of files) {
-      if (name !== '' && name !== 'axios.js') await writeFile(path.join(folder, name), code);
+describe.each(forms)('errors as %s', (form) => {
+  beforeAll(async () => {
+    shopward = await startShopward({
+      upstream: shop.url,
+      config: {
+        cors: { origins: [origin] },
+        errors: { format: form },
+        auth: { keys: { jwks: `${shop.url}/.well-known/jwks.json` }, subject: 'sub.customer_reference' },
+      },
+    });
+  });
+  afterAll(() => shopward.stop());
+
+  test('in Node', async () => {
+    const folder = await mkdtemp(path.join(tmpdir(), 'shopward-clients-'));
+    try {
+      await writeFile(path.join(folder, 'package.json'), '{"type":"module"}');
+      await symlink(path.join(root, 'node_modules'), path.join(folder, 'node_modules'));
+      for (const [name, code] of files) {
+        if (name !== '' && name !== 'axios.js') await writeFile(path.join(folder, name), code);
+      }
+      const { run } = await import(pathToFileURL(path.join(folder, 'scenario.js')).href);
+      expect(await run(account())).toEqual(expectedOf(form));
+    } finally {
+      await rm(folder, { recursive: true });
     }
-    const { run } = await import(pathToFileURL(path.join(folder, 'scenario.js')).href);
-    expect(await run(account())).toEqual(expected);
-  } finally {
-    await rm(folder, { recursive: true });
+  });
+
+  test('in a page of another origin', async () => {
+    const browser = await startChromium();
+    try {
+      const tab = await browser.newPage();
+      await tab.goto(`${origin}/`);
+      const play = `import('./scenario.js').then(({ run }) => run(${JSON.stringify(account())}))`;
+      expect(await tab.evaluate(play)).toEqual(expectedOf(form));
+    } finally {
+      await browser.close();
+    }
+  });
+});
+
+test('what ApiError reads as the reason has its paragraph', async () => {
+  const reasons = await readFile(path.join(root, 'docs/reasons.md'), 'utf8');
+  const { ApiError } = await import(
+    `data:text/javascript,${encodeURIComponent(files.get('api-error.js') ?? '')}`
+  );
+  for (const name of Object.keys(rejectionTable)) {
+    for (const type of [`urn:shopward:reason:${name}`, `https://docs.shop.example/reasons#${name}`]) {
+      for (const body of [{ type }, { errors: [{ links: { type } }] }]) {
+        expect(new ApiError(400, body, () => undefined).reason).toBe(name);
+      }
+    }
+    expect(reasons).toContain(`<a id="${name}"></a>`);
   }
 });
 
@@ -135,17 +185,3 @@ test.each(['its own origin', '*'])(
     }
   },
 );
-
-test('in a page of another origin', async () => {
-  let browser: Browser | undefined;
-  try {
-    browser = await startChromium();
-    const tab = await browser.newPage();
-    await tab.goto(`${origin}/`);
-    expect(
-      await tab.evaluate(`import('./scenario.js').then(({ run }) => run(${JSON.stringify(account())}))`),
-    ).toEqual(expected);
-  } finally {
-    await browser?.close();
-  }
-});

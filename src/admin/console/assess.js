@@ -138,14 +138,18 @@ const leastRequests = 30;
 const manyRefused = 0.5;
 const manyFailed = 0.05;
 
-function trafficConcerns({ timeline, incidents }) {
+function trafficConcerns({ timeline, incidents, startedMs }) {
   const sum = (name) => timeline[name].reduce((a, b) => a + b, 0);
   const [passed, refused, observed, failed] = ['passed', 'refused', 'observed', 'failed'].map(sum);
   const all = passed + refused + observed + failed;
   const concerns = [];
-  const since = (name) => {
-    const first = timeline[name].findIndex((times) => times > 0);
-    return timeline.endMs - (timeline[name].length - first) * timeline.stepMs;
+  /** The first step in which the share was so; a step may have begun before the process did. */
+  const since = (name, least) => {
+    const inStep = (i) =>
+      timeline.passed[i] + timeline.refused[i] + timeline.observed[i] + timeline.failed[i];
+    const first = timeline[name].findIndex((times, i) => times > 0 && times / inStep(i) >= least);
+    const beganMs = timeline.endMs - (timeline[name].length - first) * timeline.stepMs;
+    return Math.max(beganMs, startedMs ?? beganMs);
   };
   if (all >= leastRequests && refused / all >= manyRefused) {
     concerns.push({
@@ -153,7 +157,7 @@ function trafficConcerns({ timeline, incidents }) {
       status: 'degraded',
       title: `Most requests are refused: ${share(refused, all)} of the last 5 minutes`,
       text: `${count(refused)} of ${plural(all, 'request')}. An attack, or a client that broke.`,
-      sinceMs: since('refused'),
+      sinceMs: since('refused', manyRefused),
       next: 'Look which reason and which client it is. shopward refuses them by itself; a single address is best stopped in front of it.',
       link: { text: 'Refused requests', href: addressOf('requests', { outcome: 'refused' }) },
       book: 'docs/reasons.md',
@@ -166,7 +170,7 @@ function trafficConcerns({ timeline, incidents }) {
       status: 'degraded',
       title: `Requests fail: ${share(failed, all)} of the last 5 minutes`,
       text: `${count(failed)} of ${plural(all, 'request')} ended with 5xx, or broke off.`,
-      sinceMs: since('failed'),
+      sinceMs: since('failed', manyFailed),
       next: 'Look which requests they are, and whether the shop or a part of shopward answered them so.',
       link: { text: 'Failed requests', href: addressOf('requests', { outcome: 'failed' }) },
       book: book('By symptom'),

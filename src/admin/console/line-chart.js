@@ -150,11 +150,19 @@ export class LineChart {
     this.#tell();
   }
 
+  /** The last whole step; the one that goes on, where only that has values: what is drawn must not be called nothing. */
+  #newest() {
+    const { times, series } = this.#data;
+    const last = times.length - 1;
+    const isEmpty = (at) => series.every(({ values }) => !values[at]);
+    return isEmpty(last - 1) && !isEmpty(last) ? last : last - 1;
+  }
+
   /** The values of the moment, in the legend and for whoever cannot see it. */
   #tell() {
     if (this.#data === undefined) return;
     const { times, series, stepMs } = this.#data;
-    const at = this.#index ?? times.length - 2;
+    const at = this.#index ?? this.#newest();
     const time =
       times[at] === undefined
         ? ''

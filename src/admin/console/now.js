@@ -11,7 +11,7 @@ const outcomes = [
 ];
 const shares = [
   { name: 'whole', label: 'whole request', mark: 'passed' },
-  { name: 'shop', label: "the shop's share", mark: 'observed', dash: [6, 3] },
+  { name: 'shop', label: "the shop's share, where it was asked", mark: 'observed', dash: [6, 3] },
   { name: 'own', label: "shopward's own share", mark: 'failed', dash: [2, 3] },
 ];
 const reasonMarks = ['refused', 'passed', 'observed', 'failed', 'other'];
@@ -27,7 +27,7 @@ export function startNow(api) {
       choice: latencyChoice(),
     }),
     refusals: new LineChart(byId('chart-refusals'), {
-      title: 'Refusals by reason',
+      title: 'Refusals and outages',
       format: count,
       isWhole: true,
     }),
