@@ -27,7 +27,7 @@ export function parseProtectedList(text: string, file: string): ParsedProtectedL
   const source = parseListSource(text, file);
   const problems: Problem[] = [];
   const read = readDocument(source, problems);
-  problems.push(...resourceProblems(read, source));
+  for (const problem of resourceProblems(read, source)) problems.push(problem);
   const all = sortProblems([...source.problems, ...problems.filter((one) => !isOnFaultyLine(one, source))]);
   if (hasErrors(all)) return { problems: all };
   return { list: Object.freeze({ file, rows: Object.freeze(read.map(({ row }) => row)) }), problems: all };
@@ -53,7 +53,8 @@ function readDocument(source: ListSource, problems: Problem[]): ReadResource[] {
   for (const pair of root.items) {
     const key = isScalar(pair.key) ? pair.key.value : undefined;
     keys.set(key, pair);
-    if (key === 'groups') read.push(...readGroups(pair, source, problems, tokenIn));
+    if (key === 'groups')
+      for (const row of readGroups(pair, source, problems, tokenIn)) read.push(row);
     else if (key !== 'complete' && key !== 'tokenIn')
       complain(offsetOf(pair.key), unknownKey(key, 'a list', ['tokenIn', 'groups', 'complete']));
   }

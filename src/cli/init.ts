@@ -225,8 +225,14 @@ function findings({ address, facts, keys, secret, algorithms, prefix }: Shop): s
   }
   const found = [`found: the shop answers at ${address.origin} (${facts.status})`];
   if (prefix !== '') found.push(`found: its paths begin with ${prefix}; rows and endpoints name them whole`);
+  if (facts.isEndless)
+    found.push('found: its answer to that does not end within 2 s; shopward passes such on as they come');
   if (facts.jwks !== undefined) found.push(`found: its keys, ${facts.jwks} (${algorithms.join(', ')})`);
-  else if (keys === undefined && secret === undefined) {
+  else if (facts.foreignJwks !== undefined && keys === undefined && secret === undefined) {
+    found.push(
+      `found, not taken: keys at ${facts.foreignJwks}, which is another host or http in place of https; if it is right: --keys ${facts.foreignJwks}`,
+    );
+  } else if (keys === undefined && secret === undefined) {
     found.push(
       'not found: its keys. --keys names a key set or a file, --secret a variable with a shared secret',
     );

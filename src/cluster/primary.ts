@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import { WatchedList } from '../access/watched-list.ts';
 import { addressUrl, createAdmin, type Explain } from '../app/admin.ts';
 import { Drain } from '../app/process-status.ts';
@@ -40,6 +42,8 @@ export class Primary implements Running {
   /** The newest text of the list, where it has errors. */
   #refusedList: FileBytes | undefined;
   #secrets: Secrets;
+  /** Of all workers, those included that come when none is left. */
+  #port = 0;
 
   constructor(input: PrimaryInput) {
     const { config, count, log, explain, version } = input;
@@ -71,7 +75,8 @@ export class Primary implements Running {
   }
 
   async listen(): Promise<{ readonly url: string; readonly adminUrl: string | undefined }> {
-    const { count, log } = this.#input;
+    const { config, count, log } = this.#input;
+    this.#port = await chosenPort(config.listen);
     const url = await this.#supervisor.start();
     const address = await this.#admin?.server.listen();
     log.info({ event: 'workers', count }, `${count} workers serve`);
@@ -104,7 +109,7 @@ export class Primary implements Running {
       count,
       startOf: (number) => ({
         number,
-        config,
+        config: { ...config, listen: { ...config.listen, port: this.#port } },
         protectedList: this.#list.text(),
         refusedList: this.#refusedList,
         secrets: this.#secrets,
@@ -122,6 +127,17 @@ export class Primary implements Running {
     this.#refusedList = this.#list.problems().length > 0 ? content : undefined;
     this.#supervisor.emitAll('list', content);
   }
+}
+
+/** Port 0: a free one, chosen once. Each worker would get another when all have ended. */
+async function chosenPort({ host, port }: Config['listen']): Promise<number> {
+  if (port !== 0) return port;
+  const server = createServer().listen(0, host);
+  await once(server, 'listening');
+  const { port: free } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return free;
 }
 
 function supervisorMetrics(count: number, supervisor: Supervisor): MetricSpec[] {

@@ -155,7 +155,8 @@ export function validateConfig(plain: unknown, unknown: readonly SettingProblem[
   }
   for (const [key, schema] of Object.entries(configSchema.shape)) {
     const result = schema.safeParse(given[key], { error: issueText });
-    if (!result.success) problems.push(...settingProblems(result.error.issues, [key]));
+    if (!result.success)
+      for (const problem of settingProblems(result.error.issues, [key])) problems.push(problem);
     else if (result.data !== undefined && !unknown.some(({ path }) => path[0] === key))
       config[key] = result.data;
   }

@@ -48,7 +48,7 @@ interface NamedFile {
   readonly value: string;
 }
 
-const maxBytes = 16 * 1024 * 1024;
+export const maxNamedFileBytes = 16 * 1024 * 1024;
 
 /** Every file that the valid sections name. */
 function listNamedFiles({
@@ -132,7 +132,7 @@ async function validateFile(
     if (fault !== undefined) return { fault };
     return { problems: role === 'mapping' ? ((await validators.mapping?.(path, name, config)) ?? []) : [] };
   }
-  const read = await readSettledFile(path, { maxBytes });
+  const read = await readSettledFile(path, { maxBytes: maxNamedFileBytes });
   const decoded = 'fault' in read ? read : decodeText(read.bytes);
   if ('fault' in decoded) return decoded;
   const { text } = decoded;

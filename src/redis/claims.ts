@@ -166,10 +166,16 @@ class Lane {
 
   async #confirm(batch: readonly Queued[]): Promise<number> {
     if (batch.length === 0) return 0;
-    const leftMs = Math.min(...batch.map(({ claim }) => claim.deadlineMs)) - performance.now();
+    let deadlineMs = Number.POSITIVE_INFINITY;
+    let replicas = 0;
+    for (const { claim } of batch) {
+      deadlineMs = Math.min(deadlineMs, claim.deadlineMs);
+      replicas = Math.max(replicas, claim.replicas);
+    }
+    const leftMs = deadlineMs - performance.now();
     // Replicas that do not answer must not eat all that is left: the callers need their answers in time.
     const waitMs = Math.max(1, Math.floor(leftMs / 2));
-    return this.#server.wait(Math.max(...batch.map(({ claim }) => claim.replicas)), waitMs);
+    return this.#server.wait(replicas, waitMs);
   }
 
   /** The reply has come before that of WAIT. */

@@ -159,7 +159,7 @@ function tokensOf(document: object, names: readonly TokenFields[]): readonly Iss
     for (const [name, value] of Object.entries(next)) {
       if (typeof value === 'object' && value !== null) waiting.push(value);
       const folded = foldName(name);
-      if (refresh.has(folded)) texts.push(...textsOf(value));
+      if (refresh.has(folded)) for (const text of textsOf(value)) texts.push(text);
       else if (access.has(folded)) accessToken ??= typeof value === 'string' ? value : undefined;
       else if (lifetime.has(folded)) lifetimeMs ??= lifetimeOf(value);
     }

@@ -282,7 +282,7 @@ function summarise(rows: readonly RowReport[]): Pick<RolloutReport, 'verdict' | 
 }
 
 function lastOf(entries: readonly RolloutEntry[]): number {
-  return Math.max(...entries.map(({ lastSeenMs }) => lastSeenMs));
+  return entries.reduce((last, { lastSeenMs }) => Math.max(last, lastSeenMs), Number.NEGATIVE_INFINITY);
 }
 
 function requests(count: number): string {

@@ -229,6 +229,35 @@ describe('init', () => {
     );
   });
 
+  it('takes no keys of another host, and asks that host nothing', async () => {
+    let asked = 0;
+    await withShop(
+      (_, response) => {
+        asked += 1;
+        response.end(JSON.stringify({ keys: [jwkOf('ec')] }));
+      },
+      async (elsewhere) => {
+        const jwks = elsewhere.replace('127.0.0.1', 'localhost');
+        const done = await withShop(
+          (_, response) => void response.end(JSON.stringify({ jwks_uri: `${jwks}/keys` })),
+          (upstream) => initIn({ blank: true, upstream }),
+        );
+        expect(asked).toBe(0);
+        expect(done.read('shopward.yaml')).toContain('${JWKS_URL}');
+        expect(done.out.join('\n')).toContain(`if it is right: --keys ${jwks}/keys`);
+      },
+    );
+  });
+
+  it('says of a shop whose answer does not end that it is there', async () => {
+    const { out } = await withShop(
+      (_, response) => void response.writeHead(200).write('for ever'),
+      (upstream) => initIn({ blank: true, upstream }),
+    );
+    expect(out.join('\n')).toContain('the shop answers at');
+    expect(out.join('\n')).toContain('does not end within 2 s');
+  });
+
   it('is not held up by a shop that hangs, floods, redirects or speaks no HTTP', async () => {
     const flood = Buffer.alloc(512 * 1024, 'x');
     for (const answer of [
@@ -290,6 +319,8 @@ it('a shop that answers with anything but keys tells that it is there, and nothi
     status: 200,
     fault: undefined,
     jwks: undefined,
+    foreignJwks: undefined,
+    isEndless: false,
     algorithms: [],
     issuer: undefined,
   });

@@ -205,6 +205,26 @@ describe('protected import', () => {
     expect(err[0]).toMatch(/^api\.yaml: error: /);
   });
 
+  it('says of more operations than a list can hold that they are too many', async () => {
+    const long = 'x'.repeat(450);
+    const paths = Object.fromEntries(
+      Array.from({ length: 40_000 }, (_, i) => [`/a${i}/${long}`, { get: secured }]),
+    );
+    const { code, err, out } = await importOf(document(paths));
+    expect([code, out.join('')]).toEqual([2, '']);
+    expect(err.join('\n')).toContain('longer than 16 MiB');
+  });
+
+  it('writes as many rows as no function takes arguments', () => {
+    const rows = Array.from({ length: 150_000 }, (_, i) => ({
+      method: 'GET' as const,
+      template: `/a${i}`,
+      group: 'a',
+      scopes: [],
+    }));
+    expect(listText(rows, 'x').length).toBeGreaterThan(150_000 * 10);
+  }, 120_000);
+
   it('exits 1 when nothing needs a token', async () => {
     expect(await importOf(document({ '/a': { get: {} } }))).toMatchObject({ code: 1, out: [''] });
   });

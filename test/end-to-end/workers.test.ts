@@ -160,6 +160,13 @@ describe('workers', () => {
     expect(ends.map(({ why }) => why)).toEqual(Array(rounds).fill('SIGKILL'));
   });
 
+  it('come back at the port that they had when all of them end at once', async () => {
+    const before = replacements();
+    for (const pid of workers()) process.kill(pid, 'SIGKILL');
+    await eventually('three replacements', () => replacements() >= before + 3 || undefined);
+    expect((await exchangeRaw(shopward.port, get('/open'))).status).toBe(200);
+  });
+
   it('drain together on SIGTERM, and end with 0', async () => {
     const pids = workers();
     shopward.signal('SIGTERM');

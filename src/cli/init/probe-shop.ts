@@ -8,6 +8,10 @@ export interface ShopFacts {
   /** Why nobody answers. */
   readonly fault: string | undefined;
   readonly jwks: string | undefined;
+  /** A key set that its discovery document names and that was not asked for: who signs in is up to whoever has that address. */
+  readonly foreignJwks: string | undefined;
+  /** It answers, and does not end its answer. */
+  readonly isEndless: boolean;
   /** Of the keys there, as far as shopward takes them. */
   readonly algorithms: readonly string[];
   /** By the discovery document. */
@@ -29,13 +33,18 @@ export async function probeShop(address: URL): Promise<ShopFacts> {
   const base = address.href.replace(/\/$/, '');
   const found = await get(base);
   if ('fault' in found) {
-    return { status: undefined, fault: found.fault, jwks: undefined, algorithms: [], issuer: undefined };
+    return { ...nothing, fault: found.fault };
   }
-  const facts = { status: found.status, fault: undefined };
+  const facts: ShopFacts = { ...nothing, status: found.status, isEndless: found.isEndless };
+  let foreignJwks: string | undefined;
   const bases = [...new Set([base, address.origin])];
   for (const one of bases.flatMap((place) => discoveryPaths.map((path) => place + path))) {
     const document = await getJson(one);
     const { jwks_uri: jwks, issuer } = document ?? {};
+    if (isForeign(jwks, address)) {
+      foreignJwks ??= jwks;
+      continue;
+    }
     const algorithms = await algorithmsAt(jwks);
     if (typeof jwks === 'string' && algorithms.length > 0) {
       return { ...facts, jwks, algorithms, issuer: typeof issuer === 'string' ? issuer : undefined };
@@ -43,9 +52,26 @@ export async function probeShop(address: URL): Promise<ShopFacts> {
   }
   for (const place of bases) {
     const algorithms = await algorithmsAt(place + jwksPath);
-    if (algorithms.length > 0) return { ...facts, jwks: place + jwksPath, algorithms, issuer: undefined };
+    if (algorithms.length > 0) return { ...facts, jwks: place + jwksPath, algorithms };
   }
-  return { ...facts, jwks: undefined, algorithms: [], issuer: undefined };
+  return { ...facts, foreignJwks };
+}
+
+const nothing: ShopFacts = {
+  status: undefined,
+  fault: undefined,
+  jwks: undefined,
+  foreignJwks: undefined,
+  isEndless: false,
+  algorithms: [],
+  issuer: undefined,
+};
+
+/** At another host, or by http where the shop has https: somebody else's, or anybody's who is on the way. */
+function isForeign(jwks: unknown, address: URL): jwks is string {
+  if (typeof jwks !== 'string' || !URL.canParse(jwks)) return false;
+  const { protocol, hostname } = new URL(jwks);
+  return hostname !== address.hostname || (address.protocol === 'https:' && protocol !== 'https:');
 }
 
 /** What the keys of a set sign with; empty: there is no set, or no key of it can be used. */
@@ -67,24 +93,33 @@ function algorithmOf({ alg, kty, crv }: JsonObject): string | undefined {
 
 async function getJson(url: string): Promise<JsonObject | undefined> {
   const reply = await get(url);
-  return 'fault' in reply || reply.status !== 200 ? undefined : parseJsonObject(reply.body);
+  const isWhole = !('fault' in reply) && reply.status === 200 && !reply.isEndless;
+  return isWhole ? parseJsonObject(reply.body) : undefined;
 }
 
-async function get(
-  url: string,
-): Promise<{ readonly status: number; readonly body: Buffer } | { readonly fault: string }> {
+interface Reply {
+  readonly status: number;
+  readonly body: Buffer;
+  /** Its end did not come in time. */
+  readonly isEndless: boolean;
+}
+
+async function get(url: string): Promise<Reply | { readonly fault: string }> {
+  let status: number | undefined;
   try {
     const signal = AbortSignal.timeout(timeoutMs);
-    const { status, body } = await fetch(url, { redirect: 'manual', signal });
+    const response = await fetch(url, { redirect: 'manual', signal });
+    status = response.status;
     const chunks: Uint8Array[] = [];
     let length = 0;
-    for await (const chunk of body ?? []) {
+    for await (const chunk of response.body ?? []) {
       length += chunk.length;
-      if (length > maxBytes) return { status, body: Buffer.alloc(0) };
+      if (length > maxBytes) return { status, body: Buffer.alloc(0), isEndless: false };
       chunks.push(chunk);
     }
-    return { status, body: Buffer.concat(chunks) };
+    return { status, body: Buffer.concat(chunks), isEndless: false };
   } catch (cause) {
+    if (status !== undefined) return { status, body: Buffer.alloc(0), isEndless: true };
     const { name, cause: reason } = cause as Error & { readonly cause?: { readonly code?: string } };
     return { fault: name === 'TimeoutError' ? 'no answer in 2 s' : (reason?.code ?? 'no HTTP') };
   }

@@ -4,6 +4,7 @@ import { basename, resolve } from 'node:path';
 import { Document } from 'yaml';
 import { type ProtectedResource, resourceId } from '../../access/protected-list.ts';
 import { parseProtectedList } from '../../access/protected-list-document.ts';
+import { maxNamedFileBytes } from '../../config/named-files.ts';
 import { isObject, type JsonObject } from '../../lib/json.ts';
 import {
   badConfiguration,
@@ -93,6 +94,15 @@ export async function runProtectedImport(
   if (rows.length === 0) {
     io.err(`${name}: ${counts}: there is nothing to list`);
     return 1;
+  }
+  // Of YAML each row has two spaces of indent at least, a dash and a line end.
+  const leastBytes = rows.reduce((sum, row) => sum + Buffer.byteLength(resourceId(row)) + 5, 0);
+  if (leastBytes > maxNamedFileBytes) {
+    const most = `${maxNamedFileBytes / 1024 / 1024} MiB`;
+    io.err(
+      `${name}: error: ${counts}: their list is longer than ${most}, which is what shopward reads of one`,
+    );
+    return badUsage;
   }
   const text = listText(rows, ` ${titleOf(document, name)}: ${counts}.`);
   if (out === undefined) io.out(text.trimEnd());
