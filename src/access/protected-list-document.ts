@@ -53,8 +53,7 @@ function readDocument(source: ListSource, problems: Problem[]): ReadResource[] {
   for (const pair of root.items) {
     const key = isScalar(pair.key) ? pair.key.value : undefined;
     keys.set(key, pair);
-    if (key === 'groups')
-      for (const row of readGroups(pair, source, problems, tokenIn)) read.push(row);
+    if (key === 'groups') for (const row of readGroups(pair, source, problems, tokenIn)) read.push(row);
     else if (key !== 'complete' && key !== 'tokenIn')
       complain(offsetOf(pair.key), unknownKey(key, 'a list', ['tokenIn', 'groups', 'complete']));
   }
