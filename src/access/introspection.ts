@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import { Agent } from 'undici';
+import type { Agent } from 'undici';
 import { type Rejection, reject } from '../http/rejection.ts';
 import { type Component, counter, gauge, healthOf, total } from '../lib/component.ts';
 import { isObject } from '../lib/json.ts';
@@ -74,7 +74,8 @@ export class TokenIntrospector {
   readonly #rules: ClaimRules;
   /** For an answer without `iat`: the issuer vouches for the token now, whenever it was made. */
   readonly #agelessRules: ClaimRules;
-  readonly #agent: Agent;
+  /** Made for the first question: a start loads nothing of undici. */
+  #agent: Promise<Agent> | undefined;
   readonly #active: LRUCache<string, Remembered>;
   readonly #refused: LRUCache<string, Remembered>;
   /** One question per token, however many requests carry it. */
@@ -89,13 +90,12 @@ export class TokenIntrospector {
   #generation = 0;
 
   constructor(options: IntrospectionOptions) {
-    const { maxTokens: max, connections, timeoutMs } = options;
+    const { maxTokens: max } = options;
     this.#options = options;
     this.#rules = compileClaimRules(options);
     this.#agelessRules = { ...this.#rules, maxTokenAgeMs: undefined };
     this.#active = new LRUCache({ max });
     this.#refused = new LRUCache({ max });
-    this.#agent = new Agent({ connections, pipelining: 1, connect: { timeout: timeoutMs } });
     this.#monotonicNow = options.monotonicNow ?? (() => performance.now());
     this.#authorization = basicCredentials(options.credentials.id, options.credentials.secret);
   }
@@ -137,14 +137,15 @@ export class TokenIntrospector {
 
   async close(): Promise<void> {
     this.forgetAll();
-    await this.#agent.destroy();
+    await (await this.#agent)?.destroy();
   }
 
   async #ask(token: string, digest: string): Promise<Identity | Rejection> {
     const { url, timeoutMs, ttlMs, inactiveTtlMs, now, onAnswer, onVerified } = this.#options;
     const startedIn = this.#generation;
     this.#count.questions++;
-    const answer = await postForm(this.#agent, {
+    this.#agent ??= createAgent(this.#options);
+    const answer = await postForm(await this.#agent, {
       ...{ url, timeoutMs, authorization: this.#authorization, maxBytes: maxAnswerBytes },
       form: new URLSearchParams({ token, token_type_hint: 'access_token' }).toString(),
     });
@@ -191,6 +192,11 @@ export class TokenIntrospector {
     const verified = validateClaims({ ...answer, exp, iss }, rules, now());
     return typeof verified === 'string' ? { refusal: verified } : { verified };
   }
+}
+
+async function createAgent({ connections, timeoutMs }: IntrospectionOptions): Promise<Agent> {
+  const { Agent } = await import('undici');
+  return new Agent({ connections, pipelining: 1, connect: { timeout: timeoutMs } });
 }
 
 /** A refresh token is active, too: an answer about one must never let anybody in. */

@@ -1,4 +1,4 @@
-import { type Dispatcher, request } from 'undici';
+import type { Dispatcher } from 'undici';
 import { parseJson } from '../lib/json.ts';
 
 /** Why nothing usable came of an identity provider: stable words for log, metrics and `/readyz`. */
@@ -119,8 +119,10 @@ async function tryPost(
   deadline: AbortSignal,
 ): Promise<Fetched> {
   try {
-    const { statusCode, body } = await request(url, {
-      dispatcher: agent,
+    const { origin, pathname, search } = new URL(url);
+    const { statusCode, body } = await agent.request({
+      origin,
+      path: pathname + search,
       method: 'POST',
       headers: {
         authorization,
