@@ -378,6 +378,81 @@ it('gives up on nesting that no configuration has', async () => {
   expect(lines).toEqual([expect.stringMatching(/^c\.yaml:1:\d+: error: this is nested too deeply$/)]);
 });
 
+describe('issuers', () => {
+  const a = 'issuer: "https://a", keys: { jwks: "https://a/k" }';
+  const asked = 'introspection: { url: "https://b/i", clientId: x, clientSecret: y }';
+  const table: readonly [string, readonly string[]][] = [
+    [`auth: { issuers: [{ ${a} }, { issuer: "https://b", ${asked} }] }`, []],
+    ['auth: { issuers: [] }', ['auth.issuers must have at least one item']],
+    [
+      'auth: { issuers: [{ issuer: "https://a" }] }',
+      ['auth.issuers[0].keys is required, or introspection is'],
+    ],
+    [
+      `auth: { ${a}, issuers: [{ ${a} }] }`,
+      [
+        'auth.keys must not stand beside auth.issuers: put it into an entry',
+        'auth.issuer must not stand beside auth.issuers: put it into an entry',
+      ],
+    ],
+    [`auth: { issuers: [{ ${a} }, { ${a} }] }`, ['auth.issuers[1].issuer is that of an earlier entry']],
+    [
+      `auth: { issuers: [{ ${a}, name: issuer-2 }, { issuer: "https://b", keys: { discover: true } }] }`,
+      ['auth.issuers[1].name is that of an earlier entry'],
+    ],
+    [
+      `auth: { issuers: [{ ${a}, name: "A b" }] }`,
+      ['auth.issuers[0].name must be up to 31 small letters, digits and -'],
+    ],
+    [
+      `auth: { issuers: [{ issuer: "https://a", ${asked} }, { issuer: "https://b", ${asked} }] }`,
+      [
+        'auth.issuers[1].introspection must stand in one entry only, and issuer-1 has it: a token that names no issuer would be shown to both',
+      ],
+    ],
+    [
+      `auth: { issuers: [{ ${a}, algorithms: [HS256] }] }`,
+      ['auth.issuers[0].algorithms[0] HS256 needs keys.secret'],
+    ],
+    [
+      'auth: { keys: { discover: true } }',
+      [
+        'auth.keys.discover needs auth.issuer to be an https:// URL without query and fragment (RFC 8414 section 2)',
+      ],
+    ],
+    [
+      'auth: { issuers: [{ issuer: shop, keys: { discover: true } }] }',
+      [
+        'auth.issuers[0].keys.discover needs auth.issuers[0].issuer to be an https:// URL without query and fragment (RFC 8414 section 2)',
+      ],
+    ],
+    [
+      'auth: { issuer: "http://id.example", keys: { discover: true } }',
+      ['auth.issuer is asked for its keys without TLS: whoever can change that traffic can sign tokens'],
+    ],
+    [
+      'auth: { introspection: { url: "http://id.example", clientId: x, clientSecret: y } }',
+      [
+        'auth.introspection.url is asked without TLS: whoever can change that traffic can let anybody in, and reads tokens and clientSecret',
+      ],
+    ],
+    [
+      `auth: { issuers: [{ ${a}, keys: { files: [gone.pem] } }] }`.replace(
+        'keys: { jwks: "https://a/k" }, ',
+        '',
+      ),
+      ['auth.issuers[0].keys.files[0] names gone.pem: there is no such file'],
+    ],
+  ];
+
+  it.each(table)('%s', async (text, problems) => {
+    const lines = await problemLines(`${text}\n`);
+    expect(lines.map((line) => line.replace(/^c\.yaml:\d+:\d+: (error|warning): /, '')).toSorted()).toEqual(
+      problems.toSorted(),
+    );
+  });
+});
+
 it('finds ten mistakes at once, in the order of the file', async () => {
   const text = `mode: observed
 listen:

@@ -196,6 +196,50 @@ describe('rateLimits', () => {
   });
 });
 
+describe('auth.introspection', () => {
+  it('each setting reaches the question or its answer; the secret is followed', async () => {
+    const file = path.join(folder, 'client-secret');
+    await writeFile(file, 'odd secret');
+    const asked: string[] = [];
+    let answer: object | undefined = { active: true, sub: 'a', exp: 4e9 };
+    const endpoint = createServer((request, response) => {
+      asked.push(`${request.url} ${request.headers.authorization}`);
+      request.resume();
+      if (answer !== undefined) response.end(JSON.stringify(answer));
+    }).listen(0, '127.0.0.1');
+    await new Promise((resolve) => endpoint.once('listening', resolve));
+    const one = await start({
+      auth: {
+        keys: undefined,
+        introspection: {
+          url: `http://127.0.0.1:${(endpoint.address() as AddressInfo).port}/odd/place`,
+          ...{ clientId: 'odd:id', clientSecret: `\${file:${file}}`, requireTokenType: false },
+          ...{ timeout: '150ms', ttl: '1h', inactiveTtl: '0s', maxTokens: 1, connections: 2 },
+        },
+      },
+    });
+    const ask = async (token: string) =>
+      (await send(one, 'GET /secret', [`Authorization: Bearer ${token}`])).status;
+    const basic = (secret: string) => `Basic ${Buffer.from(`odd%3Aid:${secret}`).toString('base64')}`;
+    expect([await ask('t1'), await ask('t1')]).toEqual([200, 200]);
+    expect(asked).toEqual([`/odd/place ${basic('odd+secret')}`]);
+    // Room for one: another pushes it out.
+    expect([await ask('t2'), await ask('t1'), asked.length]).toEqual([200, 200, 3]);
+    answer = { active: false };
+    expect([await ask('t3'), await ask('t3'), asked.length]).toEqual([401, 401, 5]);
+    answer = undefined;
+    expect(await ask('t4')).toBe(503);
+    await writeFile(file, 'next');
+    answer = { active: true, sub: 'a', exp: 4e9 };
+    await eventually('the next secret', async () => {
+      await ask(`t${asked.length + 10}`);
+      return asked.at(-1)?.endsWith(basic('next')) || undefined;
+    });
+    endpoint.closeAllConnections();
+    endpoint.close();
+  });
+});
+
 describe('mode', () => {
   it('observe passes nobody while keys cannot be had', async () => {
     const one = await start({ mode: 'observe', auth: { keys: { jwks: 'http://127.0.0.1:1/keys' } } });
