@@ -10,18 +10,23 @@ import type { HealthLine } from '../../src/redis/store-health.ts';
 import { startRedis, until } from '../harness/redis-processes.ts';
 import { freePort } from '../harness/redis-server.ts';
 
-const closing: Array<{ close(): Promise<void> }> = [];
+type Closing = Array<{ close(): Promise<void> }>;
+const closing: Closing = [];
+async function closeAll(all: Closing): Promise<void> {
+  for (const each of all.splice(0).reverse()) await each.close();
+}
 afterEach(async () => {
   vi.useRealTimers();
-  for (const each of closing.splice(0).reverse()) await each.close();
+  await closeAll(closing);
 });
 
-function open<T extends { close(): Promise<void> }>(each: T): T {
-  closing.push(each);
+/** Closed when the test ends; those that run side by side have a list of their own. */
+function open<T extends { close(): Promise<void> }>(each: T, list = closing): T {
+  list.push(each);
   return each;
 }
 
-function connect(url: string, more: { replicas?: number; prefix?: string } = {}) {
+function connect(url: string, more: { replicas?: number; prefix?: string } = {}, list = closing) {
   const lines: { about: string; line: HealthLine }[] = [];
   const redis = open(
     connectRedis({
@@ -30,14 +35,15 @@ function connect(url: string, more: { replicas?: number; prefix?: string } = {})
       onLine: (about, line) => void lines.push({ about, line }),
       ...more,
     }),
+    list,
   );
   return { redis, lines };
 }
 
-function direct(url: string): RawClient {
+function direct(url: string, list = closing): RawClient {
   const client = new RawClient(url, { retryStrategy: () => 50 });
   client.on('error', () => {});
-  open({ close: async () => client.disconnect() });
+  open({ close: async () => client.disconnect() }, list);
   return client;
 }
 
@@ -60,18 +66,24 @@ describe('an eviction policy that throws records away', () => {
     'volatile-ttl',
   ];
 
-  test.each(policies)('%s is refused at the start, and seen when it is set while it runs', async (policy) => {
-    const server = open(await startRedis({ settings: { 'maxmemory-policy': policy } }));
-    const admin = direct(server.url);
-    const { redis } = connect(server.url);
-    await expect(redis.ready(20_000)).rejects.toMatchObject({ word: 'evicting' });
-    expect(await word(redis.command('PING'))).toBe('evicting');
-    await admin.config('SET', 'maxmemory-policy', 'noeviction');
-    await until(async () => (await redis.command('PING')) === 'PONG');
-    await admin.config('SET', 'maxmemory-policy', policy);
-    await until(async () => (await word(redis.command('PING'))) === 'evicting', 60_000);
-    await until(async () => causeOf(redis) === `maxmemory-policy ${policy}`);
-  });
+  // Each waits for the checks of a Redis of its own: side by side.
+  test.concurrent.for(policies)(
+    '%s is refused at the start, and seen when it is set while it runs',
+    async (policy, { expect, onTestFinished }) => {
+      const own: Closing = [];
+      onTestFinished(() => closeAll(own));
+      const server = open(await startRedis({ settings: { 'maxmemory-policy': policy } }), own);
+      const admin = direct(server.url, own);
+      const { redis } = connect(server.url, {}, own);
+      await expect(redis.ready(20_000)).rejects.toMatchObject({ word: 'evicting' });
+      expect(await word(redis.command('PING'))).toBe('evicting');
+      await admin.config('SET', 'maxmemory-policy', 'noeviction');
+      await until(async () => (await redis.command('PING')) === 'PONG');
+      await admin.config('SET', 'maxmemory-policy', policy);
+      await until(async () => (await word(redis.command('PING'))) === 'evicting', 60_000);
+      await until(async () => causeOf(redis) === `maxmemory-policy ${policy}`);
+    },
+  );
 });
 
 test('an eviction policy that is set while it runs is seen within four seconds', async () => {
