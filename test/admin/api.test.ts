@@ -119,6 +119,7 @@ describe('the admin API', () => {
       keys: 'ok',
       store: 'ok',
       'entity-tags': 'ok',
+      'rate-limits': 'ok',
       'url-resolver': 'ok',
       'refresh-tokens': 'ok',
     });
