@@ -45,24 +45,18 @@ export interface LoadResult {
 const run = promisify(execFile);
 
 /** One run of a load generator on `processor`, for `seconds`, over `connections` kept-alive connections. */
-export function load(
+export type Load = (
   url: string,
   request: LoadRequest,
   connections: number,
   seconds: number,
   processor: number,
-): Promise<LoadResult> {
-  const by = request.perSecond === undefined ? runWrk : runOpenLoop;
-  return by(url, request, connections, seconds, processor);
-}
+) => Promise<LoadResult>;
 
-async function runOpenLoop(
-  url: string,
-  request: LoadRequest,
-  connections: number,
-  seconds: number,
-  processor: number,
-): Promise<LoadResult> {
+export const load: Load = (url, request, ...more) =>
+  (request.perSecond === undefined ? runWrk : runOpenLoop)(url, request, ...more);
+
+const runOpenLoop: Load = async (url, request, connections, seconds, processor) => {
   const program = path.join(import.meta.dirname, 'open-loop.ts');
   const file = path.join(folder, 'request.json');
   writeFileSync(file, JSON.stringify(request));
@@ -70,15 +64,9 @@ async function runOpenLoop(
   const args = ['-c', String(processor), process.execPath, program, url, ...numbers, file];
   const { stdout } = await run('taskset', args);
   return JSON.parse(stdout) as LoadResult;
-}
+};
 
-async function runWrk(
-  url: string,
-  request: LoadRequest,
-  connections: number,
-  seconds: number,
-  processor: number,
-): Promise<LoadResult> {
+const runWrk: Load = async (url, request, connections, seconds, processor) => {
   const wrk = findProgram('wrk', 'wrk');
   if (!wrk) throw new Error('bench: wrk is needed; install it with: apt-get install wrk');
   const script = path.join(folder, 'case.lua');
@@ -98,7 +86,7 @@ async function runWrk(
     latencyMs: { p50: p50 / 1000, p99: p99 / 1000, p999: p999 / 1000, max: max / 1000 },
     errors,
   };
-}
+};
 
 const quote = (text: string) => `"${text.replace(/[\\"]/g, '\\$&').replace(/\n/g, '\\n')}"`;
 

@@ -1,7 +1,7 @@
 import type { BenchCase } from '../case.ts';
 import { type Contestant, type ShopwardSettings, startShopward } from '../contestants.ts';
 import { bearers, get, type Stage } from '../stage.ts';
-import { rows, tracked, untilTagged } from './entity-tags.ts';
+import { noRedis, patchOfCarts, rows, tracked, untilTagged } from './entity-tags.ts';
 
 /** No worse than before, beyond what a busy machine makes of two equal programs. */
 const most = 1.05;
@@ -25,7 +25,7 @@ export function baselineCases(stage: Stage, baseline: string): BenchCase[] {
     pair({ rows, more: `store: { url: '${store}' }\n${tags}\n` }, isReady);
   const targets = [{ row: 'now', against: 'before', of: 'cpu', most } as const];
   const tagged = async (store: string | undefined) => {
-    if (store === undefined) return { entries: [], leftOut: ['Redis: not to be had here'] };
+    if (store === undefined) return { entries: [], leftOut: [noRedis] };
     const request = { ...get('/carts/1'), authorizations: await bearers(1) };
     return {
       entries: (await ofCarts(store, tracked('0s'))).map((contestant) => ({ contestant, request })),
@@ -74,14 +74,8 @@ export function baselineCases(stage: Stage, baseline: string): BenchCase[] {
       targets,
       async prepare() {
         const redis = await stage.redis();
-        if (redis === undefined) return { entries: [], leftOut: ['Redis: not to be had here'] };
-        const request = {
-          ...get('/carts/', { 'Content-Type': 'application/json' }),
-          method: 'PATCH',
-          body: JSON.stringify({ data: { type: 'carts', attributes: { name: 'x' } } }),
-          authorizations: await bearers(1),
-          tagField: 'If-Match' as const,
-        };
+        if (redis === undefined) return { entries: [], leftOut: [noRedis] };
+        const request = { ...(await patchOfCarts()), tagField: 'If-Match' as const };
         const both = await ofCarts(redis.url, tracked('0s'));
         return { entries: both.map((contestant) => ({ contestant, request })) };
       },

@@ -20,7 +20,17 @@ export async function untilTagged({ url }: Contestant): Promise<void> {
   throw new Error('bench: nothing is tagged');
 }
 
-const noRedis = 'Redis: not to be had here';
+export const noRedis = 'Redis: not to be had here';
+
+/** A PATCH of a cart; the load generator names the cart and the tag. */
+export async function patchOfCarts() {
+  return {
+    ...get('/carts/', { 'Content-Type': 'application/json' }),
+    method: 'PATCH',
+    body: JSON.stringify({ data: { type: 'carts', attributes: { name: 'x' } } }),
+    authorizations: await bearers(1),
+  };
+}
 
 /** What tags cost beside the same request without. */
 export function entityTagCases(stage: Stage): BenchCase[] {
@@ -78,12 +88,7 @@ export function entityTagCases(stage: Stage): BenchCase[] {
       name: 'PATCH with If-Match, each after the other',
       connections: 16,
       async prepare() {
-        const request = {
-          ...get('/carts/', { 'Content-Type': 'application/json' }),
-          method: 'PATCH',
-          body: JSON.stringify({ data: { type: 'carts', attributes: { name: 'x' } } }),
-          authorizations: await bearers(1),
-        };
+        const request = await patchOfCarts();
         const passing = { ...request, path: '/carts/1' };
         const without = {
           contestant: await start('untracked', 'memory', untracked),
@@ -107,13 +112,7 @@ export function entityTagCases(stage: Stage): BenchCase[] {
         await startRedis(way.port);
         const shop = await startFaultProxy(Number(new URL(stage.upstream).port));
         await shop.set({ toUpstream: { delayMs: 20 } });
-        const request = {
-          ...get('/carts/', { 'Content-Type': 'application/json' }),
-          method: 'PATCH',
-          body: JSON.stringify({ data: { type: 'carts', attributes: { name: 'x' } } }),
-          authorizations: await bearers(1),
-          tagField: 'If-Match' as const,
-        };
+        const request = { ...(await patchOfCarts()), tagField: 'If-Match' as const };
         const entries: Entry[] = [];
         for (const replicas of [0, 1]) {
           const name = `replicas: ${replicas}`;

@@ -1,9 +1,9 @@
 import { type ProtectedResource, resourceId } from '../access/protected-list.ts';
 import { routeKey } from '../access/protected-list-review.ts';
 import type { RejectionName } from '../http/rejection.ts';
+import { rejectionKind } from '../http/rejection-kind.ts';
 import type { ExchangeRecord } from '../telemetry/exchange-record.ts';
 import { UpstreamActivity } from '../upstream/upstream-component.ts';
-import { rejectionKind } from './outcome.ts';
 
 /** What the proxy did since its start. Counts of rows outlive reloads of the list. */
 export interface Activity {

@@ -1,6 +1,7 @@
 import type { RejectionName } from '../http/rejection.ts';
+import { rejectionKind, rejectionNames } from '../http/rejection-kind.ts';
 import type { ExchangeRecord } from '../telemetry/exchange-record.ts';
-import { type Outcome, outcomeOf, outcomes, rejectionKind, rejectionNames } from './outcome.ts';
+import { type Outcome, outcomeOf, outcomes } from './outcome.ts';
 
 /** How far back the charts look: rings of steps, the coarser the longer. */
 export const ranges = {

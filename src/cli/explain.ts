@@ -15,11 +15,11 @@ import {
 } from './command-io.ts';
 import { collect, configFile, declareVerb, json } from './declare-verb.ts';
 import { explainPasted, explainToken, readFieldLine } from './explain/explain-pasted.ts';
-import { tokenToInspect } from './explain/explanation.ts';
+import { tokenToInspect } from './explain/explain-request.ts';
 import { explanationText } from './explain/explanation-text.ts';
 import { readPastedToken } from './explain/pasted-request.ts';
 import { loadConfiguration } from './load-configuration.ts';
-import { inspectionText, openTokenInspector } from './token.ts';
+import { inspectionText, withTokenInspector } from './token.ts';
 
 interface ExplainChoice extends CommonChoice {
   /** Further fields of the request, each `Name: value`. */
@@ -73,12 +73,7 @@ export async function runExplain(
 
 async function inspectIfNeeded(answer: ReturnType<typeof explainPasted>, config: Config) {
   if (tokenToInspect(answer.asked, answer.explained, config) === undefined) return answer.explained;
-  const inspector = await openTokenInspector(config);
-  try {
-    return await explainToken(answer, config, inspector.inspect);
-  } finally {
-    inspector.close();
-  }
+  return withTokenInspector(config, (inspect) => explainToken(answer, config, inspect));
 }
 
 async function explainTokenAlone(
@@ -87,14 +82,9 @@ async function explainTokenAlone(
   asJson: boolean,
   io: CommandIo,
 ): Promise<number> {
-  const inspector = await openTokenInspector(config);
-  try {
-    const inspection = await inspector.inspect(token);
-    io.out(asJson ? JSON.stringify(inspection, null, 2) : inspectionText(inspection).join('\n'));
-    return 0;
-  } finally {
-    inspector.close();
-  }
+  const inspection = await withTokenInspector(config, (inspect) => inspect(token));
+  io.out(asJson ? JSON.stringify(inspection, null, 2) : inspectionText(inspection).join('\n'));
+  return 0;
 }
 
 const requestId = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;

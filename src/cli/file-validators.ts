@@ -11,7 +11,7 @@ import { isRejection } from '../http/rejection.ts';
 import type { Problem } from '../lib/problem.ts';
 import { namesToken } from '../refresh-tokens/endpoints.ts';
 import { loadMappingFile } from '../url-resolver/mapping-file/mapping-file.ts';
-import { canonicaliseAsked } from './explain/explanation.ts';
+import { canonicaliseAsked } from './explain/explain-request.ts';
 
 /** The features' own check of the files that the configuration names. */
 export const fileValidators: FileValidators = {

@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { Command } from 'commander';
-import { rejectionKind, rejectionNames } from '../admin/outcome.ts';
+import { rejectionKind, rejectionNames } from '../http/rejection-kind.ts';
 import { isObject, parseJson } from '../lib/json.ts';
 import { RolloutCounts } from '../rollout/counts.ts';
 import {

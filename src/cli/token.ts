@@ -18,7 +18,8 @@ import {
   textTable,
 } from './command-io.ts';
 import { collect, configFile, declareVerb, json } from './declare-verb.ts';
-import { explainRequest, reasonPlace } from './explain/explanation.ts';
+import { explainRequest } from './explain/explain-request.ts';
+import { reasonPlace } from './explain/explanation.ts';
 import { loadConfiguration } from './load-configuration.ts';
 
 /** EX_UNAVAILABLE of sysexits.h. */
@@ -26,23 +27,25 @@ const keysAway = 69;
 /** Longest text that is read for a token: 16 KiB of one, and what stands around it. */
 const maxInput = 65_536;
 
-/** Asks the verifier that a configuration makes. */
-export interface TokenInspector {
-  inspect(token: string, scopes?: readonly string[]): Promise<TokenInspection>;
-  close(): void;
-}
+/** Asks the verifier that a configuration makes about one token. */
+type InspectToken = (token: string, scopes?: readonly string[]) => Promise<TokenInspection>;
 
-/** With the keys and the endpoint of the configuration; where they cannot be had, the verdict is `keys-unavailable`. */
-export async function openTokenInspector(config: Pick<Config, 'auth' | 'limits'>): Promise<TokenInspector> {
+/**
+ * Runs `use` with the keys and the endpoint of the configuration, and closes them after it. Where they cannot be had, the
+ * verdict is `keys-unavailable`.
+ */
+export async function withTokenInspector<T>(
+  config: Pick<Config, 'auth' | 'limits'>,
+  use: (inspect: InspectToken) => Promise<T>,
+): Promise<T> {
   const { issuers, components } = createIssuers(config, Date.now, noLog);
-  for (const component of components) await component.start?.();
-  return {
-    inspect: (token, scopes) => inspectToken(token, issuers, scopes),
-    close() {
-      for (const { signed } of issuers.all) signed?.close();
-      for (const component of components) void component.close?.();
-    },
-  };
+  try {
+    for (const component of components) await component.start?.();
+    return await use((token, scopes) => inspectToken(token, issuers, scopes));
+  } finally {
+    for (const { signed } of issuers.all) signed?.close();
+    for (const component of components) void component.close?.();
+  }
 }
 
 /** What there is to say is said of the token. */
@@ -91,21 +94,16 @@ export async function runToken(
     return badUsage;
   }
   const scopes = [...new Set([...(options.scope ?? []), ...(rows?.token.scopes ?? [])])];
-  const inspector = await openTokenInspector(config);
-  try {
-    const inspection = await inspector.inspect(token, scopes);
-    const claims = options.claims ? claimsOf(token) : undefined;
-    if (options.json) io.out(JSON.stringify({ ...jsonOf(inspection), ...(claims && { claims }) }, null, 2));
-    else {
-      for (const line of inspectionText(inspection)) io.out(line);
-      if (claims) io.out(JSON.stringify(claims, null, 2));
-    }
-    const { verdict } = inspection;
-    if (!isRejection(verdict)) return 0;
-    return verdict.rejection === 'keys-unavailable' ? keysAway : 1;
-  } finally {
-    inspector.close();
+  const inspection = await withTokenInspector(config, (inspect) => inspect(token, scopes));
+  const claims = options.claims ? claimsOf(token) : undefined;
+  if (options.json) io.out(JSON.stringify({ ...jsonOf(inspection), ...(claims && { claims }) }, null, 2));
+  else {
+    for (const line of inspectionText(inspection)) io.out(line);
+    if (claims) io.out(JSON.stringify(claims, null, 2));
   }
+  const { verdict } = inspection;
+  if (!isRejection(verdict)) return 0;
+  return verdict.rejection === 'keys-unavailable' ? keysAway : 1;
 }
 
 /** The token alone, of a field line too. */

@@ -1,8 +1,8 @@
 import { createHmac, randomBytes, randomUUID } from 'node:crypto';
-import { rejectionKind } from '../admin/outcome.ts';
 import type { CanonicalRequest } from '../http/canonical-request.ts';
 import { fieldValue } from '../http/field-list.ts';
 import type { Sender } from '../http/rejection.ts';
+import { rejectionKind } from '../http/rejection-kind.ts';
 import type { Component } from '../lib/component.ts';
 import { isolateLate } from '../lib/faults.ts';
 import { RedisUnavailable } from '../redis/faults.ts';

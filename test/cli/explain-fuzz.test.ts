@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { compileProtectedList } from '../../src/access/protected-list.ts';
 import { parseProtectedList } from '../../src/access/protected-list-document.ts';
-import { explainRequest } from '../../src/cli/explain/explanation.ts';
+import { explainRequest } from '../../src/cli/explain/explain-request.ts';
 import { explanationText } from '../../src/cli/explain/explanation-text.ts';
 import { readPastedRequest } from '../../src/cli/explain/pasted-request.ts';
 import { keys, loadGood } from '../config/config-folder.ts';

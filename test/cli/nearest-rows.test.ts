@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { compileProtectedList } from '../../src/access/protected-list.ts';
 import { parseProtectedList } from '../../src/access/protected-list-document.ts';
-import { canonicaliseAsked } from '../../src/cli/explain/explanation.ts';
+import { canonicaliseAsked } from '../../src/cli/explain/explain-request.ts';
 import { explainMiss } from '../../src/cli/explain/nearest-rows.ts';
 import { isRejection } from '../../src/http/rejection.ts';
 import { listOf } from './openapi-sample.ts';

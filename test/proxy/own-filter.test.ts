@@ -12,7 +12,7 @@ import type { FilterDefinition } from '../../src/app/filter-definition.ts';
 import { filterDefinitions } from '../../src/app/filters.ts';
 import { secretsOf } from '../../src/app/secrets.ts';
 import { type App, createApp } from '../../src/app.ts';
-import { explainRequest } from '../../src/cli/explain/explanation.ts';
+import { explainRequest } from '../../src/cli/explain/explain-request.ts';
 import { explanationText } from '../../src/cli/explain/explanation-text.ts';
 import { fileValidators } from '../../src/cli/file-validators.ts';
 import { loadConfig } from '../../src/config/load.ts';

@@ -4,15 +4,8 @@ import type { Explain } from '../../app/admin.ts';
 import type { Config } from '../../config/schema.ts';
 import { type FieldList, fieldValue, trimOws } from '../../http/field-list.ts';
 import { isRejection, type RejectionName, rejectionTable } from '../../http/rejection.ts';
-import {
-  type AskedRequest,
-  type Explanation,
-  explainMalformed,
-  explainRequest,
-  reasonPlace,
-  tokenToInspect,
-  withInspection,
-} from './explanation.ts';
+import { type AskedRequest, explainRequest, tokenToInspect } from './explain-request.ts';
+import { type Explanation, explainMalformed, reasonPlace, withInspection } from './explanation.ts';
 import { explanationText, inspectionFacts } from './explanation-text.ts';
 import { type PastedRecord, readPastedRequest, readPastedToken } from './pasted-request.ts';
 

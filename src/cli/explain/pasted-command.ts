@@ -1,4 +1,4 @@
-import { trimOws } from '../../http/field-list.ts';
+import { type CurlRequest, curlOptions, longOf, otherWithValue, removed } from './curl-options.ts';
 import { splitCmd, splitShell } from './shell-words.ts';
 
 /** A request as its command or code spells it. */
@@ -16,30 +16,6 @@ export interface PastedParts {
   readonly version?: '1.0' | '1.1';
   /** How the text was read, and what of it was not used. */
   readonly notes: readonly string[];
-}
-
-/** What one option of curl does to the request; undefined: it was understood, and changes nothing. */
-type Use = (request: CurlRequest, value: string) => void;
-
-/** What curl makes of its options, before its defaults are added. */
-interface CurlRequest {
-  method: string | undefined;
-  readonly urls: string[];
-  /** Name and value of each -H; an empty value takes curl's own field away. */
-  readonly fields: [name: string, value: string][];
-  /** Parts of -d, joined by `&`, and of --json, joined by nothing. */
-  data: string | undefined;
-  /** Names and values of -F. */
-  readonly parts: [name: string, value: string][];
-  type: string | undefined;
-  query: string | undefined;
-  isQuery: boolean;
-  isHead: boolean;
-  isUpload: boolean;
-  keepsPath: boolean;
-  version: '1.0' | '1.1';
-  target: string | undefined;
-  readonly notes: string[];
 }
 
 /**
@@ -62,93 +38,6 @@ export function readCurl(text: string): PastedParts | undefined {
   return toParts(request);
 }
 
-/** Sets a text; `fixed`: whatever stands after the option. */
-function setting(name: 'method' | 'target' | 'version', fixed?: '1.0'): Use {
-  return (request, value) => {
-    Object.assign(request, { [name]: fixed ?? value });
-  };
-}
-
-function flag(name: 'isQuery' | 'isHead' | 'keepsPath'): Use {
-  return (request) => {
-    request[name] = true;
-  };
-}
-
-/** The options that say something about the request, by their long and their short name. */
-const uses: Readonly<Record<string, { readonly short?: string; readonly isFlag?: true; readonly use: Use }>> =
-  {
-    request: { short: 'X', use: setting('method') },
-    url: { use: ({ urls }, value) => void urls.push(value) },
-    header: { short: 'H', use: addField },
-    data: { short: 'd', use: (request, value) => addData(request, value, '&', '@') },
-    'data-ascii': { use: (request, value) => addData(request, value, '&', '@') },
-    'data-binary': { use: (request, value) => addData(request, value, '&', '@') },
-    'data-raw': { use: (request, value) => addData(request, value, '&') },
-    'data-urlencode': { use: (request, value) => addData(request, encodeData(value), '&') },
-    json: {
-      use(request, value) {
-        addData(request, value, '', '@');
-        request.type = 'application/json';
-      },
-    },
-    form: { short: 'F', use: addPart },
-    'form-string': { use: addPart },
-    get: { short: 'G', isFlag: true, use: flag('isQuery') },
-    head: { short: 'I', isFlag: true, use: flag('isHead') },
-    'upload-file': {
-      short: 'T',
-      use(request, value) {
-        request.isUpload = true;
-        request.notes.push(`-T ${value}: what that file holds is not known`);
-      },
-    },
-    cookie: {
-      short: 'b',
-      use({ fields, notes }, value) {
-        if (value.includes('=')) fields.push(['Cookie', value]);
-        else notes.push(`-b ${value}: the cookies of that file are not known`);
-      },
-    },
-    user: {
-      short: 'u',
-      use: ({ fields }, value) => void fields.push(['Authorization', `Basic ${btoaUtf8(value)}`]),
-    },
-    'oauth2-bearer': { use: ({ fields }, value) => void fields.push(['Authorization', `Bearer ${value}`]) },
-    'user-agent': { short: 'A', use: ({ fields }, value) => void fields.push(['User-Agent', value]) },
-    referer: { short: 'e', use: ({ fields }, value) => void fields.push(['Referer', value]) },
-    range: { short: 'r', use: ({ fields }, value) => void fields.push(['Range', `bytes=${value}`]) },
-    compressed: {
-      isFlag: true,
-      use: ({ fields }) => void fields.push(['Accept-Encoding', 'deflate, gzip, br, zstd']),
-    },
-    'path-as-is': { isFlag: true, use: flag('keepsPath') },
-    'request-target': { use: setting('target') },
-    'url-query': {
-      use(request, value) {
-        request.query = joinWith('&', request.query, encodeData(value));
-      },
-    },
-    'http1.0': { short: '0', isFlag: true, use: setting('version', '1.0') },
-  };
-
-const longOf = new Map(Object.entries(uses).flatMap(([name, { short }]) => (short ? [[short, name]] : [])));
-
-/** Letters and names of other options that are followed by a value. */
-const otherWithValue: ReadonlySet<string> = new Set([
-  ...'oxmwcDKEQtyYzCPUh',
-  ...'output proxy max-time write-out cookie-jar dump-header config cert quote speed-time speed-limit'.split(
-    ' ',
-  ),
-  ...'time-cond continue-at ftp-port proxy-user connect-timeout retry retry-delay retry-max-time'.split(' '),
-  ...'cacert capath key cert-type key-type pass ciphers tls13-ciphers resolve connect-to interface'.split(
-    ' ',
-  ),
-  ...'limit-rate max-redirs max-filesize noproxy socks5 socks5-hostname socks4 proto proto-redir'.split(' '),
-  ...'local-port dns-servers doh-url expect100-timeout keepalive-time stderr trace trace-ascii'.split(' '),
-  ...'aws-sigv4 netrc-file tls-max unix-socket abstract-unix-socket output-dir rate variable'.split(' '),
-]);
-
 /** Gives every word that changed nothing. */
 function applyOptions(words: readonly string[], request: CurlRequest): string[] {
   const unused: string[] = [];
@@ -167,7 +56,7 @@ function applyOptions(words: readonly string[], request: CurlRequest): string[] 
 function applyLong(word: string, next: string | undefined, request: CurlRequest, unused: string[]): 0 | 1 {
   const equals = word.indexOf('=');
   const name = equals === -1 ? word.slice(2) : word.slice(2, equals);
-  const known = Object.hasOwn(uses, name) ? uses[name] : undefined;
+  const known = Object.hasOwn(curlOptions, name) ? curlOptions[name] : undefined;
   if (known?.isFlag) {
     known.use(request, '');
     return 0;
@@ -184,7 +73,7 @@ function applyLong(word: string, next: string | undefined, request: CurlRequest,
 function applyShort(word: string, next: string | undefined, request: CurlRequest, unused: string[]): 0 | 1 {
   for (let at = 1; at < word.length; at++) {
     const letter = word.charAt(at);
-    const known = uses[longOf.get(letter) ?? ''];
+    const known = curlOptions[longOf.get(letter) ?? ''];
     if (known?.isFlag) known.use(request, '');
     else if (known === undefined && !otherWithValue.has(letter)) unused.push(`-${letter}`);
     else {
@@ -196,47 +85,6 @@ function applyShort(word: string, next: string | undefined, request: CurlRequest
     }
   }
   return 0;
-}
-
-function addField({ fields, notes }: CurlRequest, line: string): void {
-  const end = line.search(/[:;]/);
-  if (line.startsWith('@')) notes.push(`-H ${line}: the fields of that file are not known`);
-  else if (end < 1) notes.push(`-H ${line}: it is no field`);
-  // `Name;` is a field without a value, `Name:` takes one of curl's own away.
-  else if (line.charAt(end) === ';') fields.push([line.slice(0, end), '']);
-  else fields.push([line.slice(0, end), trimOws(line.slice(end + 1)) || removed]);
-}
-
-/** No field can have it as its value. */
-const removed = '\n';
-
-function addData(request: CurlRequest, value: string, joint: string, fileSign?: string): void {
-  if (fileSign !== undefined && value.startsWith(fileSign)) {
-    request.notes.push(`-d ${value}: what that file holds is not known`);
-    request.data = joinWith(joint, request.data, '');
-  } else request.data = joinWith(joint, request.data, value);
-}
-
-function addPart({ parts, notes }: CurlRequest, value: string): void {
-  const equals = value.indexOf('=');
-  const content = value.slice(equals + 1);
-  if (/^[@<]/.test(content)) notes.push(`-F ${value}: what that file holds is not known`);
-  parts.push([value.slice(0, Math.max(0, equals)), /^[@<]/.test(content) ? '' : content]);
-}
-
-function joinWith(joint: string, before: string | undefined, more: string): string {
-  return before === undefined ? more : before + joint + more;
-}
-
-/** `name=content` and `=content`; the name is taken as it is. */
-function encodeData(value: string): string {
-  const equals = value.indexOf('=');
-  const name = equals > 0 ? `${value.slice(0, equals)}=` : '';
-  return name + encodeURIComponent(value.slice(equals + 1).toWellFormed());
-}
-
-function btoaUtf8(text: string): string {
-  return Buffer.from(text).toString('base64');
 }
 
 /** What curl sends: its own defaults for the method, the type and the path. */

@@ -1,0 +1,251 @@
+import { identityFieldNames } from '../../access/identity-fields.ts';
+import { type ProtectedList, type Requirement, resourceId } from '../../access/protected-list.ts';
+import { headerAlone, type PresentedToken, readPresentedToken } from '../../access/token-places.ts';
+import type { FilterDefinition } from '../../app/filter-definition.ts';
+import { compileRules, largestBody } from '../../app/filter-definition.ts';
+import { filterDefinitions } from '../../app/filters.ts';
+import { upstreamAddress } from '../../app/upstream.ts';
+import { takesOpaqueTokens } from '../../config/issuers.ts';
+import type { Config, PartialConfig } from '../../config/schema.ts';
+import { type CanonicalRequest, requestTarget } from '../../http/canonical-request.ts';
+import { buildRequestRules, canonicaliseRequest } from '../../http/canonicalise-request.ts';
+import type { FieldList } from '../../http/field-list.ts';
+import {
+  buildRejections,
+  isRejection,
+  type Rejection,
+  type RejectionName,
+  type Rejections,
+} from '../../http/rejection.ts';
+import type { Matcher } from '../../proxy/filter.ts';
+import { type ForwardPlan, knownRefusal, type PlannedFilter, plan } from '../../proxy/plan.ts';
+import {
+  type EntityTagExplanation,
+  type Explanation,
+  emptyExplanation,
+  noToken,
+  refusalOf,
+  withRefusal,
+} from './explanation.ts';
+import { explainMiss } from './nearest-rows.ts';
+
+export interface AskedRequest {
+  readonly method: string;
+  readonly target: string;
+  readonly host: string;
+  /** Further fields, flat. */
+  readonly fields?: FieldList | undefined;
+  readonly body?: string | undefined;
+  readonly version?: '1.0' | '1.1' | undefined;
+  /** Fields and body are all that there are, and what they decide is decided; otherwise they are not known. */
+  readonly isWhole?: boolean | undefined;
+}
+
+/** Pure: the proxy's own canonical request and its own plan, without a request being made. */
+export function explainRequest(
+  asked: AskedRequest,
+  config: Config,
+  list: ProtectedList,
+  definitions: readonly FilterDefinition[] = filterDefinitions,
+): Explanation {
+  const rejections = buildRejections(config.rejections);
+  const nothing = emptyExplanation(asked);
+  const request = canonicaliseAsked(asked, config);
+  if (isRejection(request))
+    return { ...nothing, verdict: 'refused', refusal: refusalOf(request, rejections) };
+  const canonicalPath = request.path;
+  const planned = plan(request, compileRules(config, list, definitions));
+  if (isRejection(planned)) {
+    return { ...nothing, verdict: 'refused', canonicalPath, refusal: refusalOf(planned, rejections) };
+  }
+  const isOpen = !('endpoint' in planned) && planned.token === 'none';
+  const describe = ({ filter, match }: PlannedFilter<Matcher>) => {
+    const name = (rejection: RejectionName) =>
+      `${rejections[rejection].status} code ${rejections[rejection].code}`;
+    const { whenOpen, ...description } = filter.describe(match, request, name);
+    const text = isOpen ? (whenOpen ?? description.text) : description.text;
+    return { name: filter.name, ...description, text };
+  };
+  if ('endpoint' in planned) {
+    const filter = describe(planned.endpoint);
+    return {
+      ...nothing,
+      verdict: 'own-endpoint',
+      canonicalPath,
+      ownEndpoint: filter.name,
+      filters: [filter],
+    };
+  }
+  const foreseen = asked.isWhole ? foresee(planned, request, config, asked.body) : noForesight;
+  const filters = planned.filters.map((one) => {
+    const found = foreseen.found.get(one.filter.name);
+    return found === undefined ? describe(one) : { ...describe(one), found };
+  });
+  const explanation: Explanation = {
+    ...nothing,
+    canonicalPath,
+    limits: planned.limits ?? null,
+    ...explainToken(planned, request, list, rejections),
+    ...explainFilters(planned, filters, rejections),
+    ...explainForward(planned, request, config, rejections),
+  };
+  const { refusal } = foreseen;
+  return refusal === undefined
+    ? explanation
+    : withRefusal(explanation, refusalOf(refusal, rejections), planned.isObserved);
+}
+
+interface Foreseen {
+  readonly refusal?: Rejection | undefined;
+  /** Name of a filter -> what it finds in fields and body. */
+  readonly found: ReadonlyMap<string, string>;
+}
+
+const noForesight: Foreseen = { found: new Map() };
+
+/** What fields and body decide, in the order of the pipeline: the credentials' form, then the filters. */
+function foresee(
+  planned: ForwardPlan<Matcher>,
+  request: CanonicalRequest,
+  config: Config,
+  body = '',
+): Foreseen {
+  const found = new Map<string, string>();
+  const credentials = planned.token === 'none' ? undefined : presentedBy(request, planned.token, config);
+  let refusal = isRejection(credentials) ? credentials : undefined;
+  for (const { filter, match } of planned.filters) {
+    const seen = filter.foresee?.(match, request, Buffer.from(body));
+    if (typeof seen === 'string') found.set(filter.name, seen);
+    else refusal ??= seen;
+  }
+  return { refusal, found };
+}
+
+/** As the token's filter reads it. */
+function presentedBy(
+  request: CanonicalRequest,
+  { tokenIn = headerAlone }: Pick<Requirement, 'tokenIn'>,
+  { auth }: Config,
+): PresentedToken | Rejection {
+  return readPresentedToken(request, tokenIn, auth.cookieOrigins, takesOpaqueTokens(auth));
+}
+
+/** The access token of a request that is known whole, where one is needed. */
+export function tokenToInspect(
+  asked: AskedRequest,
+  { token, verdict }: Explanation,
+  config: Config,
+): string | undefined {
+  if (!asked.isWhole || !token.needed || verdict !== 'protected') return undefined;
+  const request = canonicaliseAsked(asked, config);
+  const presented = isRejection(request) ? request : presentedBy(request, { tokenIn: token.in }, config);
+  return isRejection(presented) ? undefined : presented.token;
+}
+
+function explainFilters(
+  { refusal }: ForwardPlan<Matcher>,
+  filters: Explanation['filters'],
+  rejections: Rejections,
+): Pick<Explanation, 'filters' | 'entityTags' | 'refreshTokens'> {
+  const detailsOf = (wanted: string) => filters.find(({ name }) => name === wanted)?.details;
+  const conflict = refusal && refusalOf(refusal, rejections);
+  return {
+    filters,
+    entityTags: conflict
+      ? { rule: conflict.rejection, resource: null, text: conflict.detail }
+      : ((detailsOf('entity-tags') ?? null) as EntityTagExplanation | null),
+    refreshTokens: (detailsOf('refresh-tokens') ?? []) as readonly unknown[],
+  };
+}
+
+function explainForward(
+  planned: ForwardPlan<Matcher>,
+  { method }: CanonicalRequest,
+  config: Config,
+  rejections: Rejections,
+): Pick<Explanation, 'refusal' | 'forward'> {
+  const afterToken = knownRefusal(planned);
+  if (afterToken !== undefined) return { refusal: refusalOf(afterToken, rejections), forward: null };
+  const { origin, path } = upstreamAddress(config.upstream.url);
+  const target = path + requestTarget(forwardedOf(planned, config));
+  const forward = { upstream: origin, method, target };
+  return { refusal: null, forward };
+}
+
+/** Without the token, where it stands in the query. */
+function forwardedOf({ token, forward }: ForwardPlan<Matcher>, config: Config): CanonicalRequest {
+  if (token === 'none' || token.tokenIn === undefined) return forward;
+  const presented = presentedBy(forward, token, config);
+  return isRejection(presented) ? forward : presented.request;
+}
+
+/** As it would come over the wire, from a machine that nobody trusts. */
+export function canonicaliseAsked(
+  { method, target, host, fields = [], body, version, isWhole = false }: AskedRequest,
+  config: Pick<PartialConfig, 'auth' | 'request' | 'limits' | 'upstream'>,
+) {
+  const rules = buildRequestRules({
+    upstreamHost: 'upstream',
+    ownFields: identityFieldNames(config.auth?.forward),
+    encodedSlash: config.request?.encodedSlash ?? [],
+    requestBodyBytes: config.limits === undefined ? 0 : largestBody(config.limits),
+    webSocket: config.upstream?.webSocket ?? false,
+  });
+  const has = (name: string) => fields.some((part, i) => i % 2 === 0 && part.toLowerCase() === name);
+  const rawHeaders = [...fields];
+  if (!has('host')) rawHeaders.push('Host', host);
+  if (body !== undefined && !has('content-length') && !has('transfer-encoding'))
+    rawHeaders.push('Content-Length', String(Buffer.byteLength(body)));
+  // Without a type a POST counts as a form, and as every method of its path: not what is meant.
+  if (!has('content-type') && method !== 'GET' && !isWhole)
+    rawHeaders.push('Content-Type', 'application/vnd.api+json');
+  const head = {
+    method,
+    url: target,
+    rawHeaders,
+    httpVersionMajor: 1,
+    httpVersionMinor: version === '1.0' ? 0 : 1,
+  };
+  return canonicaliseRequest(head, { address: '127.0.0.1', isTls: false, isTrusted: false }, rules);
+}
+
+function explainToken(
+  { token, isObserved }: ForwardPlan<Matcher>,
+  request: CanonicalRequest,
+  list: ProtectedList,
+  rejections: Rejections,
+): Pick<Explanation, 'verdict' | 'token' | 'rows' | 'whyNot'> {
+  if (token === 'none') {
+    return {
+      verdict: 'open',
+      token: noToken,
+      rows: [],
+      whyNot: explainMiss(request, list),
+    };
+  }
+  const interpretations = new Map(list.matchRows(request).map((met) => [met.row, met.interpretation]));
+  return {
+    verdict: 'protected',
+    token: {
+      needed: true,
+      scopes: token.scopes,
+      in: token.tokenIn ?? headerAlone,
+      observed: isObserved,
+      missing: refusalOf({ rejection: 'access-token-missing' }, rejections),
+      invalid: refusalOf({ rejection: 'access-token-invalid' }, rejections),
+      inspection: null,
+    },
+    rows: token.rows.map((row) => ({
+      row: resourceId(row),
+      group: row.group,
+      file: row.source.file,
+      line: row.source.line,
+      scopes: row.scopes,
+      observe: row.observe,
+      exact: interpretations.get(row)?.length === 0,
+      reading: interpretations.get(row) ?? [],
+      decides: row === token.row,
+    })),
+    whyNot: [],
+  };
+}
