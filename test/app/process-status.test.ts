@@ -46,11 +46,11 @@ it('who drains is not ready, and says so first', () => {
 });
 
 it('a filter with a tile that is switched off says that', () => {
-  const config = { entityTags: false, urlResolver: false, refreshTokens: false } as unknown as Config;
+  const config = { entityTags: false, urlResolver: false, refreshTokens: false, rateLimits: false } as unknown as Config;
   const wanted = filterDefinitions.filter(({ title }) => title !== undefined);
   const { components: off } = createFilters({ config } as FilterDependencies, wanted);
   expect(conditionOf(healthOfAll(off)).parts.map(({ id, status, text }) => [id, status, text])).toEqual(
-    ['url-resolver', 'refresh-tokens', 'entity-tags'].map((id) => [id, 'off', 'switched off']),
+    ['url-resolver', 'rate-limits', 'refresh-tokens', 'entity-tags'].map((id) => [id, 'off', 'switched off']),
   );
 });
 
