@@ -123,10 +123,22 @@ function describe(text: string, status: number, more: Json, answers: readonly An
   };
 }
 
+const challenged: readonly RejectionName[] = [
+  ...(['access-token-invalid', 'access-token-missing', 'access-token-repeated'] as const),
+  'insufficient-scope',
+];
+/** draft-ietf-httpapi-ratelimit-headers-11. */
+const rateLimit = {
+  'Retry-After': retryAfter,
+  RateLimit: { schema: { type: 'string' } },
+  'RateLimit-Policy': { schema: { type: 'string' } },
+};
+
 function headersOf(name: RejectionName): Json {
   if (name === 'method-not-allowed') return { Allow: { schema: { type: 'string' } } };
-  if (name === 'access-token-invalid' || name === 'access-token-missing' || name === 'insufficient-scope')
+  if (challenged.includes(name))
     return { 'WWW-Authenticate': { description: 'RFC 6750 section 3.', schema: { type: 'string' } } };
+  if (name === 'rate-limited') return rateLimit;
   return name === 'overloaded' || /-(?:unavailable|busy)$/.test(name) ? { 'Retry-After': retryAfter } : {};
 }
 

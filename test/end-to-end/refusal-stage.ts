@@ -80,12 +80,17 @@ export async function startRefusalStage(options: RefusalStageOptions = {}): Prom
   });
   const common = {
     upstream: `http://127.0.0.1:${upstream.port}`,
-    rows: ['GET /secret', 'GET /notes', 'PATCH /notes', { match: 'GET /reports', scopes: ['analyst'] }],
+    rows: [
+      ...['GET /secret', 'GET /notes', 'PATCH /notes'],
+      { match: 'GET /reports', scopes: ['analyst'] },
+      { match: 'ANY /basket', tokenIn: ['header', 'cookie:sid'] },
+    ],
   };
   const config = {
     ...options.config,
     limits: { requestBody: '1KiB', requestHeaders: '16KiB' },
     upstream: { responseTimeout: '5s' },
+    rateLimits: { rows: [{ method: 'GET', path: '/limited', requests: 1, per: '1d', mode: 'enforce' }] },
     entityTags: {
       lease: '30s',
       sendBy: '10s',
@@ -159,6 +164,12 @@ function provocations({
     'http-version-unsupported': () => send(`GET /a HTTP/3.0\r\nHost: a\r\n${more}\r\n`),
     'access-token-missing': () => send(line('GET /secret')),
     'access-token-invalid': () => send(line('GET /secret', ['Authorization: Bearer x'])),
+    'access-token-repeated': () => send(line('GET /basket', [bearer(), 'Cookie: sid=x'])),
+    'cross-site-request': () => send(line('POST /basket', ['Cookie: sid=x', ...json('{}')], '{}')),
+    'rate-limited': async () => {
+      await send(line('GET /limited'));
+      return send(line('GET /limited'));
+    },
     'insufficient-scope': () => send(line('GET /reports', [bearer()])),
     'keys-unavailable': () => send(line('GET /secret', [bearer()]), cutOff),
     'if-match-missing': () => send(line('PATCH /carts/1', json('{}'), '{}')),
