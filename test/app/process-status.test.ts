@@ -46,7 +46,12 @@ it('who drains is not ready, and says so first', () => {
 });
 
 it('a filter with a tile that is switched off says that', () => {
-  const config = { entityTags: false, urlResolver: false, refreshTokens: false, rateLimits: false } as unknown as Config;
+  const config = {
+    entityTags: false,
+    urlResolver: false,
+    refreshTokens: false,
+    rateLimits: false,
+  } as unknown as Config;
   const wanted = filterDefinitions.filter(({ title }) => title !== undefined);
   const { components: off } = createFilters({ config } as FilterDependencies, wanted);
   expect(conditionOf(healthOfAll(off)).parts.map(({ id, status, text }) => [id, status, text])).toEqual(
