@@ -1,6 +1,8 @@
 import { hash } from 'node:crypto';
+import type { Agent } from 'node:http';
+import https from 'node:https';
 import { LRUCache } from 'lru-cache';
-import type { Agent } from 'undici';
+import * as http from '../http/node-http.ts';
 import { type Rejection, reject } from '../http/rejection.ts';
 import { type Component, counter, gauge, healthOf, total } from '../lib/component.ts';
 import { isObject } from '../lib/json.ts';
@@ -74,8 +76,7 @@ export class TokenIntrospector {
   readonly #rules: ClaimRules;
   /** For an answer without `iat`: the issuer vouches for the token now, whenever it was made. */
   readonly #agelessRules: ClaimRules;
-  /** Made for the first question: a start loads nothing of undici. */
-  #agent: Promise<Agent> | undefined;
+  readonly #agent: Agent;
   readonly #active: LRUCache<string, Remembered>;
   readonly #refused: LRUCache<string, Remembered>;
   /** One question per token, however many requests carry it. */
@@ -90,12 +91,14 @@ export class TokenIntrospector {
   #generation = 0;
 
   constructor(options: IntrospectionOptions) {
-    const { maxTokens: max } = options;
+    const { url, maxTokens: max, connections: maxSockets } = options;
     this.#options = options;
     this.#rules = compileClaimRules(options);
     this.#agelessRules = { ...this.#rules, maxTokenAgeMs: undefined };
     this.#active = new LRUCache({ max });
     this.#refused = new LRUCache({ max });
+    const { Agent } = url.startsWith('https:') ? https : http;
+    this.#agent = new Agent({ keepAlive: true, maxSockets });
     this.#monotonicNow = options.monotonicNow ?? (() => performance.now());
     this.#authorization = basicCredentials(options.credentials.id, options.credentials.secret);
   }
@@ -137,15 +140,14 @@ export class TokenIntrospector {
 
   async close(): Promise<void> {
     this.forgetAll();
-    await (await this.#agent)?.destroy();
+    this.#agent.destroy();
   }
 
   async #ask(token: string, digest: string): Promise<Identity | Rejection> {
     const { url, timeoutMs, ttlMs, inactiveTtlMs, now, onAnswer, onVerified } = this.#options;
     const startedIn = this.#generation;
     this.#count.questions++;
-    this.#agent ??= createAgent(this.#options);
-    const answer = await postForm(await this.#agent, {
+    const answer = await postForm(this.#agent, {
       ...{ url, timeoutMs, authorization: this.#authorization, maxBytes: maxAnswerBytes },
       form: new URLSearchParams({ token, token_type_hint: 'access_token' }).toString(),
     });
@@ -192,11 +194,6 @@ export class TokenIntrospector {
     const verified = validateClaims({ ...answer, exp, iss }, rules, now());
     return typeof verified === 'string' ? { refusal: verified } : { verified };
   }
-}
-
-async function createAgent({ connections, timeoutMs }: IntrospectionOptions): Promise<Agent> {
-  const { Agent } = await import('undici');
-  return new Agent({ connections, pipelining: 1, connect: { timeout: timeoutMs } });
 }
 
 /** A refresh token is active, too: an answer about one must never let anybody in. */

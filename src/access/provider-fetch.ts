@@ -1,4 +1,7 @@
-import type { Dispatcher } from 'undici';
+import { once } from 'node:events';
+import type { Agent, IncomingMessage } from 'node:http';
+import https from 'node:https';
+import * as http from '../http/node-http.ts';
 import { parseJson } from '../lib/json.ts';
 
 /** Why nothing usable came of an identity provider: stable words for log, metrics and `/readyz`. */
@@ -104,39 +107,41 @@ interface FormRequest {
 
 /**
  * Sends a form and gets a JSON document, over a connection of the agent; never rejects. The form must be one that may be
- * sent twice: a kept connection that turns out to be closed is replaced, once.
+ * sent twice: a kept connection that turns out to be closed is replaced by a new one, once.
  */
-export async function postForm(agent: Dispatcher, options: FormRequest): Promise<Fetched> {
+export async function postForm(agent: Agent, options: FormRequest): Promise<Fetched> {
   const deadline = AbortSignal.timeout(options.timeoutMs);
   const first = await tryPost(agent, options, deadline);
   const isBroken = 'error' in first && first.error === 'unreachable';
-  return isBroken ? tryPost(agent, options, deadline) : first;
+  return isBroken ? tryPost(false, options, deadline) : first;
 }
 
 async function tryPost(
-  agent: Dispatcher,
+  agent: Agent | false,
   { url, authorization, form, maxBytes }: FormRequest,
   deadline: AbortSignal,
 ): Promise<Fetched> {
   try {
-    const { origin, pathname, search } = new URL(url);
-    const { statusCode, body } = await agent.request({
-      origin,
-      path: pathname + search,
+    const { request: post } = url.startsWith('https:') ? https : http;
+    const request = post(url, {
+      agent,
       method: 'POST',
       headers: {
         authorization,
         accept: 'application/json',
         'content-type': 'application/x-www-form-urlencoded',
+        'content-length': Buffer.byteLength(form),
       },
-      body: form,
       signal: deadline,
     });
+    request.on('error', () => {}).end(form);
+    const [response] = (await once(request, 'response')) as [IncomingMessage];
+    const { statusCode = 0 } = response;
     if (statusCode !== 200) {
-      body.on('error', () => {}).destroy();
+      response.on('error', () => {}).destroy();
       return { error: statusError(statusCode) };
     }
-    const text = await readText(body, maxBytes);
+    const text = await readText(response, maxBytes);
     return text === undefined ? { error: 'too-large' } : parse(text);
   } catch {
     return { error: deadline.aborted ? 'timeout' : 'unreachable' };

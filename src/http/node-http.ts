@@ -3,4 +3,5 @@
  * node:http's (`WebSocket` and its events) load Node's own undici: a sixth of the CPU of a start, in every worker, for
  * nothing. This way no export is read but these.
  */
-export const { createServer, IncomingMessage, STATUS_CODES } = process.getBuiltinModule('node:http');
+export const { Agent, createServer, IncomingMessage, request, STATUS_CODES } =
+  process.getBuiltinModule('node:http');

@@ -337,16 +337,23 @@ describe('under load', () => {
     expect([await say('u'), asked.length]).toEqual(['DE--21', before + 1]);
   });
 
-  it('a kept connection that the endpoint has closed is replaced, once', async () => {
-    const { answer, say, server } = await setUp();
+  it('a kept connection that the endpoint has closed is replaced', async () => {
+    const { say, server } = await setUp();
     expect(await say('t')).toBe('DE--21');
-    let isFirst = true;
-    answer((response) => {
-      if (isFirst) response.destroy();
-      else serveJson(active)(response);
-      isFirst = false;
-    });
     server.closeIdleConnections();
     expect(await say('u')).toBe('DE--21');
+  });
+
+  it('a question whose connection broke is asked once more, and not twice', async () => {
+    const { answer, say } = await setUp();
+    let broken = 0;
+    answer((response) => {
+      broken += 1;
+      if (broken === 1 || broken > 2) response.destroy();
+      else serveJson(active)(response);
+    });
+    expect(await say('t')).toBe('DE--21');
+    expect(await say('u')).toBe('keys-unavailable introspection 1');
+    expect(broken).toBe(4);
   });
 });
