@@ -59,9 +59,12 @@ type Remembered = Verdict & { readonly untilMs: number };
 
 /** Of an answer; what introspection says of one token is a few hundred. */
 const maxAnswerBytes = 64 * 1024;
-/** So many questions without an answer, and nobody asks for `restMs`. */
-const failuresBeforeRest = 5;
-const restMs = 1_000;
+/**
+ * So many questions without an answer in a row, and no more wait for one than have a connection. None has to stay unasked:
+ * a token can be such that the endpoint, or what guards it, gives no answer, and whoever shows some of these must not stop
+ * everybody else's.
+ */
+const failuresBeforeFew = 5;
 /** A token whose end nobody names ends for a WebSocket after so long. */
 const leastLifetimeMs = 60_000;
 
@@ -86,7 +89,6 @@ export class TokenIntrospector {
   #authorization: string;
   #failuresInARow = 0;
   #lastError: ProviderError | undefined;
-  #restUntilMs = 0;
   /** An answer to a question from before `forgetAll` is not remembered. */
   #generation = 0;
 
@@ -110,8 +112,9 @@ export class TokenIntrospector {
     if (known !== undefined && this.#monotonicNow() < known.untilMs) return this.#conclude(known);
     const shared = this.#underWay.get(digest);
     if (shared !== undefined) return shared;
-    if (this.#monotonicNow() < this.#restUntilMs) return unavailable();
-    if (this.#underWay.size >= this.#options.maxAsking)
+    const { maxAsking, connections } = this.#options;
+    if (this.#failuresInARow >= failuresBeforeFew && this.#underWay.size >= connections) return unavailable();
+    if (this.#underWay.size >= maxAsking)
       return reject('overloaded', { reason: 'verifications', retryAfterSeconds: 1 });
     const question = this.#ask(token, digest).finally(() => {
       if (this.#underWay.get(digest) === question) this.#underWay.delete(digest);
@@ -170,7 +173,6 @@ export class TokenIntrospector {
   #fail(): Rejection {
     this.#count.failures++;
     this.#failuresInARow++;
-    if (this.#failuresInARow >= failuresBeforeRest) this.#restUntilMs = this.#monotonicNow() + restMs;
     return unavailable();
   }
 

@@ -324,17 +324,35 @@ describe('under load', () => {
     expect(said.filter((one) => one === 'DE--21')).toHaveLength(10);
   });
 
-  it('after five failures in a row nobody asks for a second; known tokens pass', async () => {
-    const { asked, answer, pass, say } = await setUp();
+  it('while nobody answers no more wait than have a connection; known tokens pass', async () => {
+    const { asked, answer, say } = await setUp({ connections: 3 });
     await say('known');
     answer((response) => response.writeHead(500).end());
     for (let i = 0; i < 5; i++) expect(await say(`t${i}`)).toBe(noAnswer);
     const before = asked.length;
-    for (let i = 0; i < 50; i++) expect(await say(`u${i}`)).toBe(noAnswer);
-    expect([await say('known'), asked.length]).toEqual(['DE--21', before]);
-    pass(1000);
-    answer(serveJson(active));
-    expect([await say('u'), asked.length]).toEqual(['DE--21', before + 1]);
+    const held: ServerResponse[] = [];
+    answer((response) => void held.push(response));
+    const words = Array.from({ length: 50 }, (_, i) => say(`u${i}`));
+    expect(await Promise.all(words.slice(3))).toEqual(new Array(47).fill(noAnswer));
+    expect(await say('known')).toBe('DE--21');
+    await eventually('the questions', () => held.length === 3 || undefined);
+    expect(asked.length).toBe(before + 3);
+    for (const response of held) serveJson(active)(response);
+    expect(await Promise.all(words.slice(0, 3))).toEqual(new Array(3).fill('DE--21'));
+  });
+
+  it.each<[string, (response: ServerResponse) => void]>([
+    ['refuses', (response) => response.writeHead(403).end('blocked')],
+    ['fails on', (response) => response.writeHead(500).end()],
+    ['hangs up on', (response) => response.destroy()],
+    ['answers with a page', (response) => response.end('<html>')],
+  ])('tokens that the endpoint %s stop nobody else', async (_, poisoned) => {
+    const { answer, say } = await setUp();
+    answer((response, form) =>
+      (form.get('token')?.startsWith('../') ? poisoned : serveJson(active))(response),
+    );
+    for (let i = 0; i < 12; i++) expect(await say(`../etc/passwd${i}`)).toBe(noAnswer);
+    expect(await say('good')).toBe('DE--21');
   });
 
   it('a kept connection that the endpoint has closed is replaced', async () => {
