@@ -57,6 +57,7 @@ export function issuerProblems(auth: Auth): SettingProblem[] {
   const issuers = listIssuers(auth);
   return [
     ...severalProblems(auth, issuers),
+    ...forwardProblems(auth, issuers),
     ...issuers.flatMap((issuer) => [...sourceProblems(issuer), ...keyProblems(issuer)]),
   ];
 }
@@ -84,6 +85,14 @@ function severalProblems(auth: Auth, issuers: readonly IssuerConfig[]): SettingP
     if (one.introspection !== undefined) opaque ??= one;
   }
   return problems;
+}
+
+/** Each issuer has its own users: by `sub` alone one of them could pass for another's at the shop. */
+function forwardProblems({ forward }: Auth, issuers: readonly IssuerConfig[]): SettingProblem[] {
+  if (issuers.length < 2 || forward.subject === undefined || forward.issuer !== undefined) return [];
+  const text =
+    'is required beside auth.forward.subject where there are several issuers: two of them may call different users the same';
+  return [{ path: ['auth', 'forward', 'issuer'], text }];
 }
 
 function sourceProblems({ path, keys, introspection, issuer }: IssuerConfig): SettingProblem[] {

@@ -248,6 +248,8 @@ describe('access to the admin port off loopback', () => {
 
 describe('keys and algorithms', () => {
   const long = 'x'.repeat(32);
+  const twoIssuers =
+    'issuers: [{ issuer: "a", keys: { jwks: "https://a/b" } }, { issuer: "b", keys: { jwks: "https://b/b" } }]';
   const kindText = (one: string) => `auth.algorithms[0] ${one}`;
   const table: readonly (readonly [string, readonly string[]])[] = [
     ['mode: enforce', ['1:1: error: auth is required']],
@@ -318,6 +320,14 @@ describe('keys and algorithms', () => {
       ],
     ],
     [`auth: { algorithms: [HS256], keys: { secret: ${long} } }`, []],
+    [
+      `auth: { forward: { subject: X-User }, ${twoIssuers} }`,
+      [
+        '1:9: error: auth.forward.issuer is required beside auth.forward.subject where there are several issuers: two of them may call different users the same',
+      ],
+    ],
+    [`auth: { forward: { subject: X-User, issuer: X-Issuer }, ${twoIssuers} }`, []],
+    [`auth: { forward: { scopes: X-Scopes }, ${twoIssuers} }`, []],
   ];
 
   it.each(table)('%s', async (text, problems) => {

@@ -110,7 +110,8 @@ const forwardedIdentity = z
       description: 'Field with the scopes of the token, a space between two; no field where it has none.',
     }),
     issuer: identityField().optional().meta({
-      description: 'Field with the claim `iss`; no field where the token has none.',
+      description:
+        'Field with the claim `iss`; no field where the token has none. Required beside `subject` where there are several issuers, since two of them may call different users the same.',
     }),
   })
   .check((context) => {
