@@ -1,3 +1,4 @@
+import { copyText } from '../lib/copy-text.ts';
 import type { ExchangeRecord } from '../telemetry/exchange-record.ts';
 
 /** A decision as the console shows it. */
@@ -20,7 +21,7 @@ export interface DecisionLog {
 /** Every field of a record: one that is added and not kept does not compile. */
 type Kept = { [K in keyof Required<ExchangeRecord>]: ExchangeRecord[K] };
 
-/** Octets for a text that is new with each request; a longer one is kept as it is. */
+/** Octets for a text that is new with each request; of a longer one a copy is kept. */
 const textBytes = 128;
 
 export const createDecisionLog = (capacity = 5_000): DecisionLog => new DecisionRing(capacity);
@@ -129,7 +130,7 @@ class TextColumn {
     // In UTF-8 a character takes three octets at most, in as many as it has units.
     const fits =
       text.length * 3 <= textBytes || (text.length <= textBytes && Buffer.byteLength(text) <= textBytes);
-    this.#long[at] = fits ? undefined : text;
+    this.#long[at] = fits ? undefined : copyText(text);
     if (fits) this.#lengths[at] = this.#octets.write(text, at * textBytes, textBytes, 'utf8');
   }
 

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { isIP } from 'node:net';
 import proxyAddr from '@fastify/proxy-addr';
+import { copyText } from '../lib/copy-text.ts';
 import type { CanonicalRequest } from './canonical-request.ts';
 import type { FieldFacts } from './request-fields.ts';
 import { canonicaliseHost } from './request-target.ts';
@@ -73,13 +74,18 @@ function readHops(forwardedFor: string | undefined, peer: Peer, isTrusted: Trust
   const hops = [peer.address];
   if (forwardedFor === undefined) return hops;
   for (const entry of forwardedFor.split(',').reverse()) {
-    const address = readAddress(entry.trim());
-    if (address === undefined) break;
+    const found = readAddress(entry.trim());
+    if (found === undefined) break;
+    // The address is kept for long, of a list that a client may have begun with 60 KiB of its own.
+    const address = forwardedFor.length > shortOctets ? copyText(found) : found;
     hops.unshift(address);
     if (!isTrusted(address)) break;
   }
   return hops;
 }
+
+/** A list of so many octets may be kept alive by its members. */
+const shortOctets = 256;
 
 /** A list of schemes says nothing certain; then the connection's own counts. */
 function readScheme(forwardedProto: string | undefined, isTls: boolean): 'http' | 'https' {

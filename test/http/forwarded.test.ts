@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
 import { buildRequestRules } from '../../src/http/canonicalise-request.ts';
 import { fieldValues } from '../../src/http/field-list.ts';
@@ -183,4 +185,19 @@ describe('Via', () => {
     expect(fieldValues(accepted(head, { viaName: 'edge' }).fields, 'via')).toEqual(['1.1 client', value]);
     expect(fieldValues(accepted(head).fields, 'via')).toEqual(['1.1 client']);
   });
+});
+
+it('an address that is kept keeps nothing of what a client put before it', () => {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  collect();
+  const before = process.memoryUsage().heapUsed;
+  const kept = Array.from({ length: 500 }, (_, i) => {
+    const list = Buffer.from(`${'y'.repeat(60_000)}, 2001:db8::abcd:${1000 + i}`).toString('latin1');
+    return accepted(sampleHead({ fields: ['X-Forwarded-For', list] }), trusting).clientAddress;
+  });
+  collect();
+  // The lists have 30 MB.
+  expect(process.memoryUsage().heapUsed - before).toBeLessThan(5_000_000);
+  expect(kept[7]).toBe('2001:db8::abcd:1007');
 });
