@@ -21,11 +21,12 @@ export function findCandidate(
 ): Candidate {
   const fields = readFields(request, body);
   if (typeof fields === 'string') return { notPlain: fields };
-  const isForm = endpoints.every(({ format }) => format === 'form');
+  // RFC 7009 knows no grants: a token that is shown to be ended is ended, whatever stands beside it.
+  const hasGrant = endpoints.every(({ format, kind }) => format === 'form' && kind === 'exchange');
   const names = [...new Set(endpoints.map(({ fields: { refreshToken } }) => refreshToken))].map(fieldNameOf);
   const token = oneValue(fields, names);
   if ('notPlain' in token) return token;
-  const grant = isForm ? oneValue(fields, [grantType]) : absent;
+  const grant = hasGrant ? oneValue(fields, [grantType]) : absent;
   if ('notPlain' in grant) return grant;
   // Elsewhere than the token it is not what the shop looks at, or not all that it looks at.
   const isOther = grant.place === token.place && isAnotherGrant(grant.value);

@@ -90,6 +90,10 @@ const plain: readonly (readonly [string, () => [string, string, string[]]])[] = 
     'with the credentials of its client',
     () => ['/token/revocation', `client_id=a&client_secret=b&token=${token}`, [form]],
   ],
+  [
+    'with a grant, of which RFC 7009 knows nothing',
+    () => ['/token/revocation', `grant_type=password&token=${token}`, [form]],
+  ],
   ['JSON', () => ['/auth/logout', `{"refreshToken":"${token}"}`, [json]]],
   [
     'deep in JSON',
