@@ -151,6 +151,7 @@ function findSubprotocol(name: string, request: CanonicalRequest): Found | undef
   const token = offered[at + 1];
   if (offered[at] !== name || token === undefined) return { reason: 'malformed' };
   const rest = offered.filter((_, i) => i !== at && i !== at + 1);
+  if (rest.includes(token)) return { reason: 'repeated' };
   const fields = editFields(request.fields, {
     'Sec-WebSocket-Protocol': rest.length === 0 ? null : rest.join(', '),
   });

@@ -117,6 +117,7 @@ describe('what some backend reads as the same place', () => {
     [`Bearer, ${token}`, 'malformed'],
     [`bearer, ${token}, bearer, ${other}`, 'repeated'],
     [`bearer, ${token}, BEARER`, 'repeated'],
+    [`bearer, ${token}, ${token}`, 'repeated'],
     ['bearer, chat', 'malformed'],
   ])('subprotocols %j: %s', (offered, reason) => {
     const sent = { isHandshake: true, fields: ['Sec-WebSocket-Protocol', offered] };
