@@ -43,15 +43,24 @@ export interface IntrospectionOptions
   /** The same for one that is refused. */
   readonly inactiveTtlMs: number;
   readonly maxTokens: number;
+  /** For tokens that nobody knows; a quarter as many again for those that were active when last asked. */
   readonly connections: number;
   /** Whether an answer without `token_type` is no word on an access token. */
   readonly requireTokenType: boolean;
-  /** Tokens that may be asked about at one time; others are refused as `overloaded`. */
+  /** Tokens of a lane that may be asked about at one time; others are refused as `overloaded`. */
   readonly maxAsking: number;
   /** Monotonic milliseconds. Default: `performance.now`. */
   readonly monotonicNow?: () => number;
   /** Called after each question, with why there is no answer. Must not throw. */
   readonly onAnswer?: (error: ProviderError | undefined) => void;
+}
+
+/** Questions of one kind, with connections of their own. */
+interface Lane {
+  readonly agent: Agent;
+  readonly connections: number;
+  asking: number;
+  failuresInARow: number;
 }
 
 type Verdict = { readonly verified: VerifiedToken } | { readonly refusal: TokenRefusal };
@@ -79,7 +88,8 @@ export class TokenIntrospector {
   readonly #rules: ClaimRules;
   /** For an answer without `iat`: the issuer vouches for the token now, whenever it was made. */
   readonly #agelessRules: ClaimRules;
-  readonly #agent: Agent;
+  /** Tokens that nobody knows, and those that were active when last asked: a flood of the former leaves these their way. */
+  readonly #lanes: { readonly unknown: Lane; readonly known: Lane };
   readonly #active: LRUCache<string, Remembered>;
   readonly #refused: LRUCache<string, Remembered>;
   /** One question per token, however many requests carry it. */
@@ -87,20 +97,21 @@ export class TokenIntrospector {
   readonly #monotonicNow: () => number;
   readonly #count = { questions: 0, failures: 0 };
   #authorization: string;
-  #failuresInARow = 0;
   #lastError: ProviderError | undefined;
   /** An answer to a question from before `forgetAll` is not remembered. */
   #generation = 0;
 
   constructor(options: IntrospectionOptions) {
-    const { url, maxTokens: max, connections: maxSockets } = options;
+    const { url, maxTokens: max, connections } = options;
     this.#options = options;
     this.#rules = compileClaimRules(options);
     this.#agelessRules = { ...this.#rules, maxTokenAgeMs: undefined };
     this.#active = new LRUCache({ max });
     this.#refused = new LRUCache({ max });
-    const { Agent } = url.startsWith('https:') ? https : http;
-    this.#agent = new Agent({ keepAlive: true, maxSockets });
+    this.#lanes = {
+      unknown: createLane(url, connections),
+      known: createLane(url, Math.ceil(connections / 4)),
+    };
     this.#monotonicNow = options.monotonicNow ?? (() => performance.now());
     this.#authorization = basicCredentials(options.credentials.id, options.credentials.secret);
   }
@@ -108,15 +119,19 @@ export class TokenIntrospector {
   /** A value at once where the answer is known, else a promise, which rejects only for a fault of ours. */
   verify(token: string): Identity | Rejection | Promise<Identity | Rejection> {
     const digest = hash('sha256', token, 'base64url');
-    const known = this.#active.get(digest) ?? this.#refused.get(digest);
+    const active = this.#active.get(digest);
+    const known = active ?? this.#refused.get(digest);
     if (known !== undefined && this.#monotonicNow() < known.untilMs) return this.#conclude(known);
     const shared = this.#underWay.get(digest);
     if (shared !== undefined) return shared;
-    const { maxAsking, connections } = this.#options;
-    if (this.#failuresInARow >= failuresBeforeFew && this.#underWay.size >= connections) return unavailable();
-    if (this.#underWay.size >= maxAsking)
+    const lane = active === undefined ? this.#lanes.unknown : this.#lanes.known;
+    const { asking, connections, failuresInARow } = lane;
+    if (failuresInARow >= failuresBeforeFew && asking >= connections) return unavailable();
+    if (asking >= this.#options.maxAsking)
       return reject('overloaded', { reason: 'verifications', retryAfterSeconds: 1 });
-    const question = this.#ask(token, digest).finally(() => {
+    lane.asking++;
+    const question = this.#ask(token, digest, lane).finally(() => {
+      lane.asking--;
       if (this.#underWay.get(digest) === question) this.#underWay.delete(digest);
     });
     this.#underWay.set(digest, question);
@@ -143,22 +158,26 @@ export class TokenIntrospector {
 
   async close(): Promise<void> {
     this.forgetAll();
-    this.#agent.destroy();
+    for (const { agent } of [this.#lanes.unknown, this.#lanes.known]) agent.destroy();
   }
 
-  async #ask(token: string, digest: string): Promise<Identity | Rejection> {
+  async #ask(token: string, digest: string, lane: Lane): Promise<Identity | Rejection> {
     const { url, timeoutMs, ttlMs, inactiveTtlMs, now, onAnswer, onVerified } = this.#options;
     const startedIn = this.#generation;
     this.#count.questions++;
-    const answer = await postForm(this.#agent, {
+    const answer = await postForm(lane.agent, {
       ...{ url, timeoutMs, authorization: this.#authorization, maxBytes: maxAnswerBytes },
       form: new URLSearchParams({ token, token_type_hint: 'access_token' }).toString(),
     });
     const verdict = 'error' in answer ? answer : this.#read(answer.value);
     this.#lastError = 'error' in verdict ? verdict.error : undefined;
     onAnswer?.(this.#lastError);
-    if ('error' in verdict) return this.#fail();
-    this.#failuresInARow = 0;
+    if ('error' in verdict) {
+      this.#count.failures++;
+      lane.failuresInARow++;
+      return unavailable();
+    }
+    lane.failuresInARow = 0;
     const isGood = 'verified' in verdict;
     const leftMs = isGood ? verdict.verified.identity.expiresAtMs - now() : inactiveTtlMs;
     const untilMs = this.#monotonicNow() + Math.min(ttlMs, leftMs);
@@ -168,12 +187,6 @@ export class TokenIntrospector {
     }
     if (isGood) onVerified?.(verdict.verified.identity);
     return this.#conclude(verdict);
-  }
-
-  #fail(): Rejection {
-    this.#count.failures++;
-    this.#failuresInARow++;
-    return unavailable();
   }
 
   #conclude(verdict: Verdict): Identity | Rejection {
@@ -196,6 +209,12 @@ export class TokenIntrospector {
     const verified = validateClaims({ ...answer, exp, iss }, rules, now());
     return typeof verified === 'string' ? { refusal: verified } : { verified };
   }
+}
+
+function createLane(url: string, connections: number): Lane {
+  const { Agent } = url.startsWith('https:') ? https : http;
+  const agent = new Agent({ keepAlive: true, maxSockets: connections });
+  return { agent, connections, asking: 0, failuresInARow: 0 };
 }
 
 /** A refresh token is active, too: an answer about one must never let anybody in. */

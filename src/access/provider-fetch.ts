@@ -135,7 +135,8 @@ async function tryPost(
       signal: deadline,
     });
     request.on('error', () => {}).end(form);
-    const [response] = (await once(request, 'response')) as [IncomingMessage];
+    // The deadline here as well: what an answer of 101 ends has neither response nor error.
+    const [response] = (await once(request, 'response', { signal: deadline })) as [IncomingMessage];
     const { statusCode = 0 } = response;
     if (statusCode !== 200) {
       response.on('error', () => {}).destroy();

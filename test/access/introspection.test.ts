@@ -196,6 +196,11 @@ describe('an answer', () => {
     expect(introspector.status().lastError).toBe('timeout');
     answer(() => {});
     expect(await say('u')).toBe(noAnswer);
+    // Node ends such a request without any event that says so.
+    answer(({ socket }) => {
+      socket?.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n');
+    });
+    expect(await say('v')).toBe(noAnswer);
     for (const timer of timers) clearInterval(timer);
   });
 });
@@ -322,6 +327,23 @@ describe('under load', () => {
     const said = await Promise.all(words);
     expect(said.filter((one) => one === 'overloaded verifications 1')).toHaveLength(2);
     expect(said.filter((one) => one === 'DE--21')).toHaveLength(10);
+  });
+
+  it('unknown tokens without end hold up none that was active when last asked', async () => {
+    const { answer, pass, say } = await setUp({ maxAsking: 5, connections: 2 });
+    expect(await say('known')).toBe('DE--21');
+    pass(30_001);
+    const held: ServerResponse[] = [];
+    answer((response, form) => {
+      if (form.get('token') === 'known') serveJson(active)(response);
+      else held.push(response);
+    });
+    const words = Array.from({ length: 8 }, (_, i) => say(`t${i}`));
+    await eventually('the questions', () => held.length === 2 || undefined);
+    expect(await say('known')).toBe('DE--21');
+    answer(serveJson(active));
+    for (const response of held) serveJson(active)(response);
+    expect((await Promise.all(words)).filter((one) => one === 'DE--21')).toHaveLength(5);
   });
 
   it('while nobody answers no more wait than have a connection; known tokens pass', async () => {

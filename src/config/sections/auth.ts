@@ -83,7 +83,8 @@ const introspection = z.strictObject({
     description: 'Active tokens in memory, as digests; as many again that are not active.',
   }),
   connections: z.int().min(1).max(1_000).default(16).meta({
-    description: 'Connections to the endpoint; requests beyond that wait for one within `timeout`.',
+    description:
+      'Connections to the endpoint; requests beyond that wait for one within `timeout`. A quarter as many more are for tokens that were active when last asked, so that a flood of unknown ones does not hold these up.',
   }),
   requireTokenType: z.boolean().default(true).meta({
     description:
