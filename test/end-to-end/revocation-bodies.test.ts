@@ -211,7 +211,7 @@ describe('a token that is shown to be ended', () => {
     await send('/token/revocation', `token=${token}`);
     await send(`/token/revocation?token=${token}`, '');
     await shopward.waitForLog(({ event }) => event === 'request');
-    const pages = ['/metrics', '/api/state', '/api/decisions', '/api/system'];
+    const pages = ['/metrics', '/api/state', '/api/decisions/search', '/api/system'];
     const told = await Promise.all(pages.map(async (page) => (await fetch(shopward.adminUrl + page)).text()));
     expect(shopward.output() + told.join('')).not.toContain(token);
   });
