@@ -1,4 +1,5 @@
 import { readFile, stat } from 'node:fs/promises';
+import { forReading } from '../lib/watched-file.ts';
 import { type KeyDocument, readKeyDocument } from './key-document.ts';
 import {
   KeyListeners,
@@ -149,7 +150,7 @@ async function readKeyFile(file: string, algorithms: readonly string[]): Promise
   try {
     const { size } = await stat(file);
     if (size > maxKeyFileBytes) return unreadable('is larger than 256 KiB');
-    return readKeyDocument(await readFile(file, 'utf8'), algorithms);
+    return readKeyDocument(await readFile(file, { encoding: 'utf8', flag: forReading }), algorithms);
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? ` (${String(error.code)})` : '';
     return unreadable(`cannot be read${code}`);

@@ -2,14 +2,9 @@
 import { Session } from 'node:inspector';
 import { workerData } from 'node:worker_threads';
 import { writeToStdout } from '../telemetry/log-output.ts';
-import type { WatchedEventLoop } from './event-loop-watch.ts';
+import { stackWithinMs, type WatchedEventLoop } from './event-loop-watch.ts';
 
 const { beats, beatMs, stallMs, worker } = workerData as WatchedEventLoop;
-/**
- * The debugger never answers where a system call does not return. Where JavaScript runs it first names every script
- * of the process, which takes a busy machine more than a second.
- */
-const stackWithinMs = 5_000;
 const stackFrames = 12;
 const write = writeToStdout();
 

@@ -18,6 +18,13 @@ export interface WatchedEventLoop extends EventLoopWatchOptions {
   readonly beatMs: number;
 }
 
+/**
+ * Milliseconds in which the thread has to learn what the event loop is doing. The debugger never answers where a system
+ * call does not return; where JavaScript runs it first names every script of the process, which takes a busy machine
+ * more than a second.
+ */
+export const stackWithinMs = 4_000;
+
 // A URL is not rewritten when the sources are compiled, so the name follows the one of this file.
 const threadFile = new URL(
   import.meta.url.endsWith('.ts') ? './event-loop-watch-thread.ts' : './event-loop-watch-thread.js',

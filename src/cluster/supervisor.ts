@@ -9,6 +9,7 @@ import {
   type WorkerCalls,
   type WorkerStart,
 } from './channel.ts';
+import { stackWithinMs } from './event-loop-watch.ts';
 
 interface SupervisorOptions {
   readonly count: number;
@@ -58,7 +59,7 @@ const askTimeoutMs = 400;
 const patientTimeoutMs = 2_000;
 const lookMs = 1_000;
 /** A worker ends itself when its event loop stands still, and then says what it was doing: it goes first. */
-const stallGraceMs = 2_000;
+const stallGraceMs = stackWithinMs + 2_000;
 /** While nobody serves, the next start is no further away. */
 const longestOutageMs = 1_000;
 

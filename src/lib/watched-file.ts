@@ -1,4 +1,4 @@
-import { type FSWatcher, readFileSync, watch } from 'node:fs';
+import { constants, type FSWatcher, readFileSync, watch } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -149,10 +149,13 @@ function isSame(a: FileBytes, b: FileBytes): boolean {
   return 'fault' in a && 'fault' in b && a.fault === b.fault;
 }
 
+/** A pipe in the file's place must not be waited for until somebody writes to it: that may be never. */
+export const forReading = constants.O_RDONLY | constants.O_NONBLOCK;
+
 /** One look at a file. Never throws. */
 export async function readOnce(path: string, maxBytes: number): Promise<FileBytes> {
   try {
-    const file = await open(path, 'r');
+    const file = await open(path, forReading);
     try {
       const stat = await file.stat();
       if (!stat.isFile()) return { fault: 'it is not a regular file' };
@@ -170,7 +173,7 @@ export async function readOnce(path: string, maxBytes: number): Promise<FileByte
 /** Whether a file is there and may be read, whatever its size. */
 export async function checkReadable(path: string): Promise<string | undefined> {
   try {
-    const file = await open(path, 'r');
+    const file = await open(path, forReading);
     const isFile = await file
       .stat()
       .then((stat) => stat.isFile())

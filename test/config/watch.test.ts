@@ -150,6 +150,18 @@ describe('by looks at intervals alone', () => {
   });
 });
 
+it('a pipe in its place, to which nobody writes, is a fault and keeps nobody waiting', async () => {
+  const file = path.join(makeFolder(), 'file');
+  writeFileSync(file, 'old');
+  const { until } = watchInTest(file, { pollMs: 20 });
+  rmSync(file);
+  execFileSync('mkfifo', [file]);
+  await until('fault: it is not a regular file');
+  rmSync(file);
+  writeFileSync(file, 'new');
+  await until('new');
+});
+
 it('a file that is being written is reported when two looks agree', async () => {
   const file = path.join(makeFolder({ list: 'zero' }), 'list');
   const looks = ['zero', '', 'row', 'row\nrow', 'row\nrow\n', 'row\nrow\n'];
