@@ -34,7 +34,8 @@ export function startList(api) {
         inForceSinceMs = state.list.inForceSinceMs;
         takeRows(await api.get('api/rows'), state.nowMs);
       }
-      if (isNew || rounds === 0) await showHistory(api, state);
+      // An edit is in force before it has been compared, and so before the history has it.
+      if (isNew || rounds % longListEvery === 0) await showHistory(api, state);
       rounds++;
     },
   };
