@@ -1,4 +1,4 @@
-import { type Method, methods } from '../http/canonical-request.ts';
+import { methods, type UsualMethod } from '../http/canonical-request.ts';
 import {
   buildPathTableInSteps,
   type InterpretationStep,
@@ -11,7 +11,7 @@ import { isTemplateProblem, type PathTemplate, parsePathTemplate } from '../http
 import { finish, type Steps } from '../lib/slices.ts';
 import { commonPlaces, type TokenPlace } from './token-places.ts';
 
-export type ResourceMethod = Exclude<Method, 'HEAD' | 'OPTIONS'>;
+export type ResourceMethod = Exclude<UsualMethod, 'HEAD' | 'OPTIONS'>;
 
 /** A row of the protected list. */
 export interface ProtectedResource {

@@ -160,6 +160,7 @@ export function createCanonicalise(config: Config, upstreamHost: string): Canoni
     ownFields: identityFieldNames(config.auth.forward),
     encodedSlash: request.encodedSlash,
     requestBodyBytes: largestBody(limits),
+    extensionMethods: request.methods,
     viaName: upstream.via ? 'shopward' : undefined,
     webSocket: upstream.webSocket,
   });

@@ -1,7 +1,20 @@
 import type { FieldList } from './field-list.ts';
 
 export const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
-export type Method = (typeof methods)[number];
+export type UsualMethod = (typeof methods)[number];
+
+/**
+ * Methods that are taken where the configuration names them, and count as changes: RFC 5323, RFC 4918, RFC 3253 and QUERY.
+ * What acts on a second resource that a field names (COPY, MOVE, BIND) is none of them: no row would be asked about that one.
+ */
+export const extensionMethods = ['SEARCH', 'QUERY', 'PROPFIND', 'REPORT'] as const;
+
+export type Method = UsualMethod | (typeof extensionMethods)[number];
+
+/** Whether no row can be written for it: every row of a path holds for it, whatever that row's method. */
+export function isExtensionMethod(method: Method): method is (typeof extensionMethods)[number] {
+  return (extensionMethods as readonly Method[]).includes(method);
+}
 
 /**
  * The one request object: made once by `canonicaliseRequest`, then matched, keyed, authenticated and forwarded. No

@@ -38,7 +38,7 @@ export function canonicaliseRequest(
   const isHttp10 = head.httpVersionMinor === 0;
 
   const { method } = head;
-  if (!isMethod(method)) return reject('method-not-allowed');
+  if (!isMethod(method, rules.extensionMethods)) return reject('method-not-allowed');
 
   const facts = readFields(head.rawHeaders, rules.fieldKinds, peer.isTrusted);
   if (isRejection(facts)) return facts;
@@ -98,8 +98,8 @@ function asksForWebSocket({ upgrade, nominated }: FieldFacts): boolean {
   return upgrade?.toLowerCase() === 'websocket' && nominated.includes('upgrade');
 }
 
-function isMethod(sent: string | undefined): sent is Method {
-  return (methods as readonly (string | undefined)[]).includes(sent);
+function isMethod(sent: string | undefined, more: readonly (string | undefined)[]): sent is Method {
+  return (methods as readonly (string | undefined)[]).includes(sent) || more.includes(sent);
 }
 
 export interface RequestRulesOptions {
@@ -121,6 +121,8 @@ export interface RequestRulesOptions {
   readonly viaName?: string | undefined;
   /** WebSocket upgrades are recognised. Default false. */
   readonly webSocket?: boolean;
+  /** Methods beyond the usual ones that are taken. Default: none. */
+  readonly extensionMethods?: readonly Method[];
   /** Default: a random UUID. */
   readonly generateRequestId?: () => string;
 }
@@ -134,6 +136,7 @@ interface RequestRules extends OriginRules {
   readonly requestBodyBytes: number;
   readonly viaName: string | undefined;
   readonly webSocket: boolean;
+  readonly extensionMethods: readonly Method[];
 }
 
 /** Throws a TypeError that names the option's bad entry. */
@@ -147,6 +150,7 @@ export function buildRequestRules(options: RequestRulesOptions): RequestRules {
     requestBodyBytes: options.requestBodyBytes,
     viaName: options.viaName,
     webSocket: options.webSocket ?? false,
+    extensionMethods: options.extensionMethods ?? [],
     generateRequestId: options.generateRequestId ?? generateRequestId,
   };
 }

@@ -1,5 +1,5 @@
 import type { Steps } from '../lib/slices.ts';
-import { type Method, methods } from './canonical-request.ts';
+import { isExtensionMethod, type Method, methods, type UsualMethod } from './canonical-request.ts';
 import type { SegmentInterner } from './path-folding.ts';
 import { isVersionSegment } from './path-folding.ts';
 import type { PathRules } from './path-interpretations.ts';
@@ -17,8 +17,14 @@ export interface PathTableRow<T> {
   readonly data: T;
 }
 
-/** What a request asks for: its method, or, as a form POST may override it in its body, any. */
-type Asked = Method | 'form';
+/** What a request asks for: its method; or any, as a form POST may override it in its body, and as rows know no other methods. */
+type Asked = UsualMethod | 'form';
+
+/** Rows know no other methods than the usual ones: whoever comes by another asks for any. */
+export const askedOf: Readonly<Record<Method, Asked>> = {
+  ...{ GET: 'GET', HEAD: 'HEAD', POST: 'POST', PUT: 'PUT', PATCH: 'PATCH', DELETE: 'DELETE' },
+  ...{ OPTIONS: 'OPTIONS', SEARCH: 'form', QUERY: 'form', PROPFIND: 'form', REPORT: 'form' },
+};
 
 /** What a row means besides its own path: one id after its name, or its path without the version in front. */
 export type RowForm = 'item-form' | 'without-version';
@@ -113,6 +119,7 @@ function withoutVersion<T>(row: Row<T>): Row<T> | undefined {
 function askedBy(method: Method | 'ANY'): Asked[] {
   if (method === 'ANY') return [...methods.filter((each) => each !== 'OPTIONS'), 'form'];
   if (method === 'OPTIONS') return ['OPTIONS'];
+  if (isExtensionMethod(method)) return ['form'];
   return method === 'GET' ? ['GET', 'HEAD', 'form'] : [method, 'form'];
 }
 

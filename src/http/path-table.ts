@@ -8,7 +8,7 @@ import {
   type PathRules,
   type PathStep,
 } from './path-interpretations.ts';
-import { type PathTableRow, type Row, type RowForm, routesOf } from './path-routes.ts';
+import { askedOf, type PathTableRow, type Row, type RowForm, routesOf } from './path-routes.ts';
 
 export type { PathRules } from './path-interpretations.ts';
 export type { PathTableRow } from './path-routes.ts';
@@ -63,7 +63,7 @@ export interface PathTable<T> {
  *   pair for the resource and any earlier one for its parent: `/carts/1/x/y/items/2` is `/carts/1/items/2`.
  *
  * HEAD meets rows of GET too. `ANY` is every method but OPTIONS, which is never authenticated and meets only rows of
- * its own name. A form POST meets the rows of every method but OPTIONS.
+ * its own name. A form POST, and a method that no row can be written for, meet the rows of every method but OPTIONS.
  * @throws {Error} when a template or an ignored prefix is malformed; check them with `parsePathTemplate` first.
  */
 export function buildPathTable<T>(rows: readonly PathTableRow<T>[], rules: PathRules): PathTable<T> {
@@ -82,7 +82,7 @@ export function* buildPathTableInSteps<T>(
   return {
     match(request) {
       if (!index.isMetByAnything && interpreter.hasNoKnownSegment(request)) return none;
-      const asked = request.isFormPost && request.method === 'POST' ? 'form' : request.method;
+      const asked = request.isFormPost && request.method === 'POST' ? 'form' : askedOf[request.method];
       let met: Map<number, PathMatch<T>> | undefined;
       const meet: Meet<T> = (route, interpretation, start) => {
         for (const row of route.rows[asked]) {

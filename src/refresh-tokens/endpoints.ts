@@ -67,6 +67,7 @@ export function compileTokenEndpoints(
     let revokes: string | undefined;
     for (const { data, params } of met) {
       const isOwn = data.method === request.method || (request.isFormPost && request.method === 'POST');
+      if (data.kind === 'revoke' && !isOwn) continue;
       if (data.kind === 'revoke' && !namesToken(data)) endsShown = [...endsShown, data];
       else if (data.kind === 'revoke') revokes ??= nameOfToken(Object.values(params).at(-1) ?? '', suffixes);
       else if (data.kind === 'issue') {

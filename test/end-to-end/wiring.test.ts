@@ -387,6 +387,38 @@ describe('upstream', () => {
   });
 });
 
+describe.each(['llhttp', 'http-proxy-3'])('request.methods (%s)', (engine) => {
+  const extensions = ['SEARCH', 'QUERY', 'PROPFIND', 'REPORT'];
+
+  it('pass where they are named, under every row of a path, and as changes', async () => {
+    const one = await start({ upstream: { engine }, request: { methods: extensions } });
+    const usual = await start({ upstream: { engine } });
+    const token = `Authorization: Bearer ${one.issueToken()}`;
+    for (const method of extensions) {
+      expect((await send(usual, `${method} /open`)).status).toBe(405);
+      for (const body of ['', '<a/>']) {
+        expect((await send(one, `${method} /open?a=1`, [], body)).status).toBe(200);
+        expect(lastHead).toMatch(new RegExp(`^${method} /open\\?a=1 HTTP/1\\.1\\r\\n`));
+      }
+      // The rows are GET /secret and PATCH /carts/{id}.
+      expect((await send(one, `${method} /secret`)).status).toBe(401);
+      expect((await send(one, `${method} /SECRET/`)).status).toBe(401);
+      expect((await send(one, `${method} /carts/1`)).status).toBe(401);
+      expect((await send(one, `${method} /secret`, [token])).status).toBe(200);
+      // It may have changed the cart: the tag of before is dead.
+      const etag = (await send(one, 'GET /carts/1')).field('etag');
+      expect((await send(one, `${method} /carts/1`, [token, json], '{}')).status).toBe(200);
+      const write = await send(one, 'PATCH /carts/1', [token, json, `If-Match: ${etag}`], '{}');
+      expect(write.status).toBe(412);
+      expect((await send(one, `${method} /carts`, [token, json], '{}')).status).toBe(400);
+    }
+    for (const method of ['LOCK', 'MOVE', 'COPY', 'TRACE', 'NONSENSE', 'Search'])
+      expect((await send(one, `${method} /open`)).status).toBe(405);
+    const refresh = '{"data":{"attributes":{"refreshToken":"kH0n2Q7xVb9sYt4LmPz1Rg"}}}';
+    expect((await send(one, 'SEARCH /refresh-tokens', [json], refresh)).status).toBe(400);
+  });
+});
+
 describe.each(['llhttp', 'http-proxy-3'])('limits.routes (%s)', (engine) => {
   it('a body may be longer or shorter, and the shop slower or faster, for one route alone', async () => {
     const one = await start({

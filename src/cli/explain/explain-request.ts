@@ -190,6 +190,7 @@ export function canonicaliseAsked(
     encodedSlash: config.request?.encodedSlash ?? [],
     requestBodyBytes: config.limits === undefined ? 0 : largestBody(config.limits),
     webSocket: config.upstream?.webSocket ?? false,
+    extensionMethods: config.request?.methods ?? [],
   });
   const has = (name: string) => fields.some((part, i) => i % 2 === 0 && part.toLowerCase() === name);
   const rawHeaders = [...fields];

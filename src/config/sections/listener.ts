@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { methods } from '../../http/canonical-request.ts';
+import { extensionMethods, methods } from '../../http/canonical-request.ts';
 import { errorFormats, type RejectionName, rejectionTable } from '../../http/rejection.ts';
 import { defaultAdmin } from '../defaults.ts';
 import {
@@ -121,6 +121,10 @@ export const request = z
       description:
         'A row that ends in a name also covers one id after it: `GET /carts/{id}/up-selling-products` also `/carts/17/up-selling-products/x`, since a Spryker shop takes paths for pairs of type and id and runs the same action, whatever id stands there. A row that is written for that path and method says itself what holds there. `false` where the list alone should say it.',
     }),
+    methods: distinct(z.enum(extensionMethods)).prefault([]).meta({
+      description:
+        'Methods that are taken beside GET, HEAD, POST, PUT, PATCH, DELETE and OPTIONS; any other is refused with 405. A row of the list holds for them whatever its own method, so that a list that was written without them loses nothing. They count as changes: of a tracked resource they take its lease, and its tag becomes a new one.',
+    }),
     formatSuffixes: distinct(
       z.string().regex(/^(?:\*|[A-Za-z0-9]{1,16})$/, { error: 'must be an extension such as json, or *' }),
     )
@@ -234,9 +238,11 @@ export const cors = z
       description:
         'Whether pages may send cookies. Left out: yes for named origins; never with `*`, which browsers would refuse.',
     }),
-    methods: distinct(z.enum(methods))
+    methods: distinct(z.enum([...methods, ...extensionMethods]))
       .optional()
-      .meta({ description: 'Methods that a preflight allows. Left out: all that shopward knows.' }),
+      .meta({
+        description: `Methods that a preflight allows. Left out: ${methods.join(', ')}.`,
+      }),
     fields: distinct(responseField('send')).optional().meta({
       description:
         'Request fields that a preflight allows. Left out: those that clients of such an API send, and whatever the preflight asks for.',
