@@ -97,7 +97,12 @@ function splitPairs(text: string, separator: string, also: RegExp, name: string)
   const rest: string[] = [];
   const meant: string[] = [];
   for (const pair of text.split(separator)) {
-    const isMeant = pair.split(also).some((part) => foldName(part.split('=', 1)[0] ?? '') === folded);
+    // Folding makes no text longer: what is too short for the name, as in a long run of separators, costs nothing more.
+    const isMeant =
+      pair.length >= name.length &&
+      pair
+        .split(also)
+        .some((part) => part.length >= name.length && foldName(part.split('=', 1)[0] ?? '') === folded);
     (isMeant ? meant : rest).push(pair);
   }
   return { rest, meant };
