@@ -40,13 +40,21 @@ export function startPinned(
 }
 
 const running = new Set<ChildProcess>();
+const closers: (() => Promise<void>)[] = [];
 
-/** Ends everything that was started here, by id. */
+/** For what listens in this process: an open server would keep the process alive for ever. */
+export function closeAtEnd<T extends { close(): Promise<void> }>(server: T): T {
+  closers.push(() => server.close());
+  return server;
+}
+
+/** Ends every program that was started here, by id, and closes what listens in this process. */
 export async function stopAll(): Promise<void> {
   const children = [...running];
-  await Promise.all(
-    children.map((child) => new Promise((resolve) => child.once('exit', resolve).kill('SIGKILL'))),
-  );
+  await Promise.all([
+    ...children.map((child) => new Promise((resolve) => child.once('exit', resolve).kill('SIGKILL'))),
+    ...closers.map((close) => close()),
+  ]);
 }
 
 /** The first line of a child's output that matches; the rest is read and dropped. */

@@ -3,6 +3,7 @@ import { startFaultProxy } from '../../test/harness/fault-proxy.ts';
 import type { BenchCase } from '../case.ts';
 import { type Contestant, startRedis, startShopward } from '../contestants.ts';
 import type { Entry } from '../measure.ts';
+import { closeAtEnd } from '../programs.ts';
 import { bearers, get, type Stage } from '../stage.ts';
 
 export const rows = ['ANY /carts/{cart_id}'];
@@ -107,10 +108,10 @@ export function entityTagCases(stage: Stage): BenchCase[] {
       async prepare() {
         const primary = await startRedis();
         if (primary === undefined) return { entries: [], leftOut: [noRedis] };
-        const way = await startFaultProxy(Number(new URL(primary.url).port));
+        const way = closeAtEnd(await startFaultProxy(Number(new URL(primary.url).port)));
         await way.set({ toUpstream: { delayMs: 5 } });
         await startRedis(way.port);
-        const shop = await startFaultProxy(Number(new URL(stage.upstream).port));
+        const shop = closeAtEnd(await startFaultProxy(Number(new URL(stage.upstream).port)));
         await shop.set({ toUpstream: { delayMs: 20 } });
         const request = { ...(await patchOfCarts()), tagField: 'If-Match' as const };
         const entries: Entry[] = [];
