@@ -31,26 +31,37 @@ export type WithIdentity = (
 
 /** Compiles `auth.forward` and `auth.forwardAuthorization`; where they are left at their defaults, nothing is copied. */
 export function createWithIdentity({ forward, forwardAuthorization }: IdentityForwarding): WithIdentity {
-  const { subject, scopes, issuer } = forward;
   const isNamed = identityFieldNames(forward).length > 0;
   return (request, identity, authorization) => {
     const isCanonical = forwardAuthorization && fieldValue(request.fields, 'authorization') === authorization;
     if (isCanonical && !isNamed) return request;
-    const edits: Record<string, string | null> = isCanonical
-      ? {}
-      : { Authorization: forwardAuthorization ? authorization : null };
-    if (subject !== undefined) edits[subject] = encodeIdentity(identity.claimedSubject);
-    if (scopes !== undefined && identity.scopes.length > 0)
-      edits[scopes] = identity.scopes.map(encodeIdentity).join(' ');
-    if (issuer !== undefined && identity.issuer !== undefined)
-      edits[issuer] = encodeIdentity(identity.issuer);
-    if (Object.values(edits).some(isTooLong(authorization))) return 'too-long';
+    const named = isNamed ? identityFields(forward, identity) : noFields;
+    if (areTooLong(named)) return 'too-long';
+    const edits = isCanonical
+      ? named
+      : { Authorization: forwardAuthorization ? authorization : null, ...named };
     return { ...request, fields: editFields(request.fields, edits) };
   };
 }
 
-function isTooLong(authorization: string): (value: string | null) => boolean {
-  return (value) => value !== null && value !== authorization && value.length > maxIdentityOctets;
+const noFields: Readonly<Record<string, string>> = {};
+
+/** The fields that `auth.forward` names, each with its value for this identity. A token without scopes or issuer has no such field. */
+export function identityFields(
+  { subject, scopes, issuer }: IdentityForwarding['forward'],
+  identity: Identity,
+): Readonly<Record<string, string>> {
+  const fields: Record<string, string> = {};
+  if (subject !== undefined) fields[subject] = encodeIdentity(identity.claimedSubject);
+  if (scopes !== undefined && identity.scopes.length > 0)
+    fields[scopes] = identity.scopes.map(encodeIdentity).join(' ');
+  if (issuer !== undefined && identity.issuer !== undefined) fields[issuer] = encodeIdentity(identity.issuer);
+  return fields;
+}
+
+/** Whether one of the fields is longer than `maxIdentityOctets`. */
+export function areTooLong(fields: Readonly<Record<string, string>>): boolean {
+  return Object.values(fields).some(({ length }) => length > maxIdentityOctets);
 }
 
 /** Space, `%`, and what separates the members of a list; what is not visible US-ASCII at all. */

@@ -199,7 +199,7 @@ function readScopes(value: unknown, offset: number, complain: Complain): string[
     if ('problem' in read) complain(offsetOf(item, offset), read.problem);
     else if (!scopeToken.test(read.text)) {
       complain(offsetOf(item), 'a scope is printable ASCII without spaces, quotes and backslashes');
-    } else if (scopes.has(read.text)) complain(offsetOf(item), 'the same scope stands twice');
+    } else if (scopes.has(read.text)) complain(offsetOf(item), 'the same scope appears twice');
     else scopes.add(read.text);
   }
   return [...scopes];

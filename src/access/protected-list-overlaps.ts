@@ -24,14 +24,14 @@ export function resourceProblems(read: readonly ReadResource[], source: ListSour
     const same = byText.get(resourceId(row));
     const route = byShape.get(shape);
     if (same) {
-      problems.push(source.problemAt(offset, `the same row stands in line ${same.source.line}`));
+      problems.push(source.problemAt(offset, `the same row is in line ${same.source.line}`));
     } else if (route) {
-      const text = `the same route as ${resourceId(route)} in line ${route.source.line}: a request meets both`;
+      const text = `the same route as ${resourceId(route)} in line ${route.source.line}: a request matches both`;
       problems.push(source.problemAt(offset, text, 'warning'));
     } else {
       const other = overlaps.add(row, path);
       if (other) {
-        const text = `overlaps with ${resourceId(other)} in line ${other.source.line}: a request may meet both`;
+        const text = `overlaps with ${resourceId(other)} in line ${other.source.line}: a request may match both`;
         problems.push(source.problemAt(offset, text, 'warning'));
       }
       byShape.set(shape, row);

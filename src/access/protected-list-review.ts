@@ -141,7 +141,7 @@ export function findSuspicious(
         ? [
             {
               severity: 'note' as const,
-              text: 'ANY is every method but OPTIONS, which no row asks for a token',
+              text: 'ANY means every method but OPTIONS, which never needs a token',
             },
           ]
         : []),

@@ -2,6 +2,7 @@ import { isRejection, type Rejection, reject } from '../http/rejection.ts';
 import { parseJsonObject } from '../lib/json.ts';
 import { maxTokenLength, readBearerCredentials } from './bearer-credentials.ts';
 import { type Claims, claimPathText, defaultScopePaths } from './claim-paths.ts';
+import { areTooLong, type IdentityForwarding, identityFields, maxIdentityOctets } from './identity-fields.ts';
 import type { KeySource } from './key-source.ts';
 import type { Identity } from './token-claims.ts';
 import type { ChosenIssuer, TokenIssuer, TokenIssuers } from './token-issuers.ts';
@@ -39,6 +40,7 @@ interface Read {
   readonly claims: Claims;
   readonly identity: Identity | undefined;
   readonly scopes: readonly string[];
+  readonly forward: IdentityForwarding['forward'];
   /** Who verifies it; undefined: nobody. */
   readonly chosen: ChosenIssuer<InspectedIssuer> | undefined;
   readonly issuers: TokenIssuers<InspectedIssuer>;
@@ -64,7 +66,7 @@ function ofClaims(say: (read: Read) => string | undefined): Step['say'] {
   return (read) => (read.chosen?.by === 'introspection' ? 'as its issuer says' : say(read));
 }
 
-/** In the order of `readBearerCredentials`, `TokenIssuers`, `readTokenHeader`, `TokenVerifier` and `validateClaims`; a test holds them to it. */
+/** In the order of `readBearerCredentials`, `TokenIssuers`, `readTokenHeader`, `TokenVerifier`, `validateClaims` and `createAuthenticate`; a test holds them to it. */
 const steps: readonly Step[] = [
   {
     name: 'size',
@@ -145,6 +147,7 @@ const steps: readonly Step[] = [
         ? undefined
         : `has ${identity?.scopes.join(' ') || 'none'}, needs ${scopes.join(' ')} (auth.scopes: ${claimPathText(rules.scopes ?? defaultScopePaths)})`,
   },
+  { name: 'fields', reasons: ['identity-too-long'], say: fieldsText },
 ];
 
 /** Every reason that a check can fail for, as the docs list them. */
@@ -153,19 +156,22 @@ export const inspectionReasons: readonly string[] = steps.flatMap(({ reasons }) 
 /**
  * Asks the proxy's own verifiers, and says which of their checks passed and which one failed. The texts name no claim
  * but those that the configuration checks, and nothing of the signature. Rejects only for a fault of ours.
+ * @param scopes What the row asks for.
+ * @param forward The fields in which the shop gets the identity (`auth.forward`).
  */
 export async function inspectToken(
   token: string,
   issuers: TokenIssuers<InspectedIssuer>,
   scopes: readonly string[] = [],
+  forward: IdentityForwarding['forward'] = {},
 ): Promise<TokenInspection> {
-  const { verdict, reason, identity, chosen } = await decide(token, issuers, scopes);
+  const { verdict, reason, identity, chosen } = await decide(token, issuers, scopes, forward);
   const [header = '', payload = ''] = token.slice(0, maxTokenLength).split('.', 2);
   const read: Read = {
     length: token.length,
     header: readPart(header),
     claims: readPart(payload),
-    ...{ identity, scopes, chosen, issuers },
+    ...{ identity, scopes, forward, chosen, issuers },
     rules: (chosen?.issuer ?? (issuers.all[0] as InspectedIssuer)).rules,
   };
   const said = steps.map((step) => ({ step, text: step.say(read) })).filter(({ text }) => text !== null);
@@ -192,6 +198,7 @@ async function decide(
   token: string,
   issuers: TokenIssuers<InspectedIssuer>,
   scopes: readonly string[],
+  forward: IdentityForwarding['forward'],
 ): Promise<Decision> {
   const credentials = readBearerCredentials(['Authorization', `Bearer ${token}`], issuers.takesOpaque);
   if (isRejection(credentials)) {
@@ -201,15 +208,34 @@ async function decide(
   if (typeof chosen === 'string') return { verdict: refuseToken(chosen), reason: 'choice' };
   const verdict = await chosen.verifier.verify(credentials.token);
   if (!isRejection(verdict)) {
-    if (scopes.every((scope) => verdict.scopes.includes(scope)))
-      return { verdict, identity: verdict, chosen };
-    const refusal = reject('insufficient-scope', { reason: 'scope' });
-    return { verdict: refusal, reason: 'scope', identity: verdict, chosen };
+    const refusal = refuseIdentity(verdict, scopes, forward);
+    return { verdict: refusal ?? verdict, reason: refusal?.reason, identity: verdict, chosen };
   }
   const { algorithms } = chosen.issuer.rules;
   const isHeader = readTokenHeader(credentials.token, algorithms) === 'malformed';
   const { reason } = verdict;
   return { verdict, reason: reason === 'malformed' ? (isHeader ? 'header' : 'payload') : reason, chosen };
+}
+
+/** What `createAuthenticate` refuses of a verified token. */
+function refuseIdentity(
+  identity: Identity,
+  scopes: readonly string[],
+  forward: IdentityForwarding['forward'],
+): Rejection | undefined {
+  if (!scopes.every((scope) => identity.scopes.includes(scope)))
+    return reject('insufficient-scope', { reason: 'scope' });
+  return areTooLong(identityFields(forward, identity))
+    ? reject('access-token-invalid', { reason: 'identity-too-long' })
+    : undefined;
+}
+
+/** How long the fields of `auth.forward` are; null where it names none. */
+function fieldsText({ identity, forward }: Read): string | null {
+  const fields = Object.entries(identity === undefined ? {} : identityFields(forward, identity));
+  if (fields.length === 0) return null;
+  const lengths = fields.map(([name, { length }]) => `${name} has ${length} octets`);
+  return `${lengths.join(', ')}; ${maxIdentityOctets} at most (auth.forward)`;
 }
 
 /** Which issuer the token is given to, where there are several. */

@@ -39,7 +39,7 @@ export function createAccess(config: Config, protectedList: string, isWatched: b
   return {
     list,
     tokens,
-    inspectToken: (token, scopes) => inspectToken(token, issuers, scopes),
+    inspectToken: (token, scopes) => inspectToken(token, issuers, scopes, config.auth.forward),
     accessToken: {
       ...accessToken,
       metrics: [

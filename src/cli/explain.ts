@@ -17,7 +17,7 @@ import { collect, configFile, declareVerb, json } from './declare-verb.ts';
 import { explainPasted, explainToken, readFieldLine } from './explain/explain-pasted.ts';
 import { tokenToInspect } from './explain/explain-request.ts';
 import { explanationText } from './explain/explanation-text.ts';
-import { readPastedToken } from './explain/pasted-request.ts';
+import { readPastedToken, tokenHint } from './explain/pasted-request.ts';
 import { loadConfiguration } from './load-configuration.ts';
 import { inspectionText, withTokenInspector } from './token.ts';
 
@@ -105,7 +105,9 @@ async function readNamed(
     const line = config.admin === false ? undefined : await findDecision(config.admin, name);
     if (line !== undefined) return { text: line };
     const places = logs.length > 0 ? logs.join(', ') : 'no log (--log FILE)';
-    return { fault: `nobody knows a request ${name}: looked into ${places}, and asked the admin port` };
+    return {
+      fault: `no record of this request is in ${places}, nor among the last decisions of the admin port; ${tokenHint}`,
+    };
   }
   if (!/\.har$/i.test(name) || /[\n{]/.test(name)) return { text: given };
   const file = resolve(io.cwd, name);

@@ -41,7 +41,7 @@ export async function withTokenInspector<T>(
   const { issuers, components } = createIssuers(config, Date.now, noLog);
   try {
     for (const component of components) await component.start?.();
-    return await use((token, scopes) => inspectToken(token, issuers, scopes));
+    return await use((token, scopes) => inspectToken(token, issuers, scopes, config.auth.forward));
   } finally {
     for (const { signed } of issuers.all) signed?.close();
     for (const component of components) void component.close?.();

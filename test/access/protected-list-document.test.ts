@@ -103,7 +103,7 @@ describe('a row that is refused', () => {
       '{ match: GET /a, scopes: [] }',
       '3:32 error scopes is a list of scopes, at least one; leave it out for none',
     ],
-    ['{ match: GET /a, scopes: [a, a] }', '3:36 error the same scope stands twice'],
+    ['{ match: GET /a, scopes: [a, a] }', '3:36 error the same scope appears twice'],
     ['{ match: GET /a, scopes: [a b] }', /^3:33 error a scope is printable ASCII/],
     [
       '{ match: GET /a, scopes: [a, 1] }',
@@ -124,38 +124,38 @@ describe('a row that is refused', () => {
 
 describe('rows beside one another', () => {
   it.each([
-    [['GET /a', 'GET /a'], ['4:7 error the same row stands in line 3']],
-    [['GET /a', 'GET /%61'], ['4:7 error the same row stands in line 3']],
+    [['GET /a', 'GET /a'], ['4:7 error the same row is in line 3']],
+    [['GET /a', 'GET /%61'], ['4:7 error the same row is in line 3']],
     [['GET /a', 'POST /a'], []],
     [
       ['GET /a/{x}', 'GET /a/{y}'],
-      ['4:7 warning the same route as GET /a/{x} in line 3: a request meets both'],
+      ['4:7 warning the same route as GET /a/{x} in line 3: a request matches both'],
     ],
-    [['GET /a', 'GET /A'], ['4:7 warning the same route as GET /a in line 3: a request meets both']],
+    [['GET /a', 'GET /A'], ['4:7 warning the same route as GET /a in line 3: a request matches both']],
     [
       ['GET /a/{x}', 'GET /a/mine'],
-      ['4:7 warning overlaps with GET /a/{x} in line 3: a request may meet both'],
+      ['4:7 warning overlaps with GET /a/{x} in line 3: a request may match both'],
     ],
     [
       ['GET /a/mine', 'GET /a/{x}'],
-      ['4:7 warning overlaps with GET /a/mine in line 3: a request may meet both'],
+      ['4:7 warning overlaps with GET /a/mine in line 3: a request may match both'],
     ],
     [
       ['GET /a/{x}/c/d', 'GET /a/b/{y}/d'],
-      ['4:7 warning overlaps with GET /a/{x}/c/d in line 3: a request may meet both'],
+      ['4:7 warning overlaps with GET /a/{x}/c/d in line 3: a request may match both'],
     ],
     [
       ['GET /a/{x}', 'ANY /a/{x}'],
-      ['4:7 warning overlaps with GET /a/{x} in line 3: a request may meet both'],
+      ['4:7 warning overlaps with GET /a/{x} in line 3: a request may match both'],
     ],
-    [['ANY /a/**', 'GET /a'], ['4:7 warning overlaps with ANY /a/** in line 3: a request may meet both']],
+    [['ANY /a/**', 'GET /a'], ['4:7 warning overlaps with ANY /a/** in line 3: a request may match both']],
     [
       ['GET /a/b/c', 'GET /a/{x}/**'],
-      ['4:7 warning overlaps with GET /a/b/c in line 3: a request may meet both'],
+      ['4:7 warning overlaps with GET /a/b/c in line 3: a request may match both'],
     ],
     [
       ['GET /a/b/**', 'GET /{x}/**'],
-      ['4:7 warning overlaps with GET /a/b/** in line 3: a request may meet both'],
+      ['4:7 warning overlaps with GET /a/b/** in line 3: a request may match both'],
     ],
     [['GET /a/b/**', 'GET /a'], []],
     [['GET /a/{x}', 'GET /b/{x}', 'GET /a/{x}/c'], []],
@@ -163,8 +163,8 @@ describe('rows beside one another', () => {
     [
       ['GET /q/1', 'GET /a/b', 'GET /a/{x}', 'GET /{y}/b'],
       [
-        '5:7 warning overlaps with GET /a/b in line 4: a request may meet both',
-        '6:7 warning overlaps with GET /a/b in line 4: a request may meet both',
+        '5:7 warning overlaps with GET /a/b in line 4: a request may match both',
+        '6:7 warning overlaps with GET /a/b in line 4: a request may match both',
       ],
     ],
   ])('%j', (rows, problems) => {

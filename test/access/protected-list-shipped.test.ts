@@ -37,7 +37,7 @@ describe('config/protected-resources.yaml', () => {
   it('has the one warning that the contract has: a route with two names', () => {
     const texts = shipped?.problems.map(({ severity, text }) => `${severity}: ${text}`);
     expect(texts).toEqual([
-      'warning: the same route as GET /customers/{customer_reference} in line 17: a request meets both',
+      'warning: the same route as GET /customers/{customer_reference} in line 17: a request matches both',
     ]);
   });
 

@@ -14,7 +14,7 @@ const good = {
   ...{ scope: 'customer', secretClaim: 'not for print' },
 };
 
-async function inspect(token: string, scopes: readonly string[] = [], source?: object) {
+async function inspect(token: string, scopes: readonly string[] = [], source?: object, forward = {}) {
   const keySource = createStubKeySource([verificationKey(rsa), verificationKey(named)]);
   const rules = {
     ...{ algorithms: ['RS256'], issuer: 'us', audience: 'shop', subject: 'sub' },
@@ -24,7 +24,7 @@ async function inspect(token: string, scopes: readonly string[] = [], source?: o
   const { verifier } = createVerifier(rules);
   const only = { name: undefined, issuer: 'us', introspected: undefined, signed: verifier };
   const issuers = new TokenIssuers([{ ...only, rules, keys: { source: rules.keySource } }]);
-  const inspection = await inspectToken(token, issuers, scopes);
+  const inspection = await inspectToken(token, issuers, scopes, forward);
   const { checks, verdict } = inspection;
   return {
     failed: checks.find(({ outcome }) => outcome === 'failed')?.name,
@@ -68,8 +68,9 @@ describe('a token is inspected as the proxy checks it', () => {
   });
 
   it('every reason of its table is one that the verifier gives', () => {
-    // `choice` and those of introspection: below, and in real-provider.test.ts.
+    // `identity-too-long`, `choice` and those of introspection: below, and in real-provider.test.ts.
     const internal = [
+      'identity-too-long',
       'form',
       'header',
       'payload',
@@ -107,6 +108,27 @@ describe('a token is inspected as the proxy checks it', () => {
     expect(text).not.toContain('not for print');
     expect(text).not.toContain(token.split('.')[2]);
     expect(checks.find(({ name }) => name === 'exp')?.text).toContain('in 100 s');
+  });
+
+  it.each([
+    [2048, undefined],
+    [2049, 'identity-too-long'],
+  ])('a field of auth.forward with %i octets: %s', async (octets, reason) => {
+    // Each % takes three octets as it is forwarded.
+    const sub = `%${'x'.repeat(octets - 3)}`;
+    const found = await inspect(makeToken(rsa, { ...good, sub }), ['customer'], undefined, {
+      subject: 'X-Sub',
+    });
+    expect([found.failed, found.reason]).toEqual([reason && 'fields', reason]);
+    expect(found.checks.at(-1)).toMatchObject({
+      name: 'fields',
+      text: `X-Sub has ${octets} octets; 2048 at most (auth.forward)`,
+    });
+    // A missing scope is found first, as the proxy finds it.
+    const both = await inspect(makeToken(rsa, { ...good, sub }), ['analyst'], undefined, {
+      subject: 'X-Sub',
+    });
+    expect(both.reason).toBe('scope');
   });
 
   const textOf = async (name: string, changed: object, source?: object) =>

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import type { ExplainedPaste } from '../../src/cli/explain/explain-pasted.ts';
 import { readFetch, readHar } from '../../src/cli/explain/pasted-code.ts';
 import { readCurl } from '../../src/cli/explain/pasted-command.ts';
-import { readPastedRequest } from '../../src/cli/explain/pasted-request.ts';
+import { readPastedRequest, tokenHint } from '../../src/cli/explain/pasted-request.ts';
 import { splitCmd, splitShell } from '../../src/cli/explain/shell-words.ts';
 import { runExplain } from '../../src/cli/explain.ts';
 import { makeFolder } from '../config/config-folder.ts';
@@ -281,8 +281,31 @@ describe('a record of our log', () => {
     writeFileSync(path.join(cwd, 'shopward.log'), `${'x'.repeat(200_000)}\n{"requestId":"other"}\n${line}\n`);
     expect((await explain(id, { cwd, log: ['shopward.log'] })).explained.request.target).toBe('/carts/9');
     const unknown = await explain(id.replace('1', '2'), { cwd, log: ['shopward.log'] });
-    expect([unknown.code, unknown.err[0]]).toEqual([1, expect.stringContaining('nobody knows a request')]);
+    expect([unknown.code, unknown.err[0]]).toEqual([1, expect.stringContaining('no record of this request')]);
   });
+});
+
+describe('an opaque token', () => {
+  const opaque = '2YotnFZFEjr1zCsicMWpAA==';
+
+  it.each([`Bearer ${opaque}`, `Authorization: Bearer ${opaque}`])('is inspected: %s', async (text) => {
+    const { code, explained } = await explain(text);
+    const { checks } = explained as unknown as { checks: { name: string; outcome: string }[] };
+    expect([code, checks.find(({ outcome }) => outcome === 'failed')?.name]).toEqual([0, 'form']);
+  });
+
+  it('alone could be a path: the answer says what to do', async () => {
+    expect((await explain(opaque)).explained.notes).toContain(tokenHint);
+    const uuid = await explain('1b4e28ba-2fa1-4d2b-883f-0016d3cca427', {
+      cwd: folderWith({}, 'admin: false\n'),
+    });
+    expect([uuid.code, uuid.err[0]]).toEqual([1, expect.stringContaining(tokenHint)]);
+  });
+
+  it.each(['/carts/2YotnFZFEjr1zCsicMWpAA', 'catalog-search-suggestions', 'carts/17'])(
+    'is not suspected in %s',
+    async (text) => expect((await explain(text)).explained.notes).not.toContain(tokenHint),
+  );
 });
 
 describe('whatever is pasted', () => {

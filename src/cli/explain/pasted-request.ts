@@ -45,13 +45,23 @@ const enclosing: ReadonlyMap<string, string> = new Map([
   ['(', ')'],
 ]);
 
-/** The access token that a text is, alone or with its scheme; undefined: it is something else. */
+/**
+ * The access token that a text is: a JSON Web Token, or a token of any form (RFC 6750 section 2.1) with `Bearer` in front.
+ * Undefined: the text is something else. A token of another form without `Bearer` could as well be a path.
+ */
 export function readPastedToken(pasted: string): string | undefined {
   const text = pasted.trim();
-  const start = /^(?:authorization: *)?(?:bearer +)?/i.exec(text)?.[0].length ?? 0;
-  const token = text.slice(start);
-  return start + token.length > 0 && token.startsWith('ey') && isCompactToken(token) ? token : undefined;
+  const start = /^(?:authorization: *)?(?:bearer +)?/i.exec(text)?.[0] ?? '';
+  const token = text.slice(start.length);
+  if (/bearer/i.test(start) && opaqueToken.test(token)) return token;
+  return token.startsWith('ey') && isCompactToken(token) ? token : undefined;
 }
+
+const opaqueToken = /^[\w.~+-][\w.~+/-]*=*$/;
+/** One word, too long and too odd for the first segment of a path. */
+const maybeToken = /^(?=.*\d)[\w.~+-]{20,}=*$/;
+/** What to do with a text that may be an opaque token. */
+export const tokenHint = 'if this is an access token: shopward token';
 
 /**
  * Reads a request as people copy it: `GET /x`, a request line with its version, a line of an access log or of curl's
@@ -179,6 +189,7 @@ function readTarget(text: string, notes: string[]): { target: string; host: stri
     return { target: rest.startsWith('/') ? rest : `/${rest}`, host };
   }
   notes.push('a "/" was put in front');
+  if (maybeToken.test(text)) notes.push(tokenHint);
   return { target: `/${text}`, host: 'localhost' };
 }
 
