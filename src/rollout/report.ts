@@ -84,19 +84,20 @@ export interface RolloutReport {
 /** What to do about a would-be refusal, so that enforcing it harms nobody. */
 const nextSteps: Readonly<Partial<Record<RejectionName, string>>> = {
   'access-token-missing':
-    'These clients do not sign in. If they may call this, take the row off the list; if not, give them a token before you enforce.',
+    'These clients send no token. If they may call this without one, remove the row; if not, let them sign in before you enforce.',
   'access-token-invalid':
-    'The word after the reason in the log says what is wrong: `expired` is a client to mend, `unknown-key` or `signature` a setting of `auth`.',
+    '`reason` in the log says what is wrong: `expired` is a client to mend, `unknown-key` or `signature` a setting of `auth`.',
   'insufficient-scope':
-    'Their tokens lack a scope of the row: give it to the client, or take it off the row.',
+    'Their tokens lack a scope of the row: give it to the client, or remove it from the row.',
   'if-match-missing':
     'These clients change the resource without its tag: they have to send `If-Match` first.',
   'if-match-invalid':
-    'These changes would have overwritten a newer state, which is what is to be refused; look for tags that a front weakens.',
+    'These changes would have overwritten a newer state: refusing them is right, unless a front weakens the tags.',
   'refresh-token-invalid':
-    'A used or revoked token came again: mend the client that keeps it, or set `refreshTokens.leeway`.',
-  'refresh-token-busy': 'Two exchanges of one token at once: tabs and threads have to share one refresh.',
-  'token-request-not-plain': 'The client has to send token requests as plain JSON or form first.',
+    'A client sent a used or revoked token again: mend the client that keeps it, or set `refreshTokens.leeway`.',
+  'refresh-token-busy': 'Two refreshes with one token at once: let tabs and threads share one refresh.',
+  'token-request-not-plain':
+    'Let the client send token requests as plain JSON or as a form before you enforce.',
 };
 const otherStep = 'Look at these requests, and mend the client or the row.';
 
@@ -197,7 +198,7 @@ function reportRow(
     const past = `${requests(counts.refused)} refused`;
     const text =
       counts.wouldBeRefused > 0
-        ? `${isListed ? 'enforced by now' : 'no row any more'}: ${past}, ${counts.wouldBeRefused} would have been before`
+        ? `${isListed ? 'enforced now' : 'the list has no such row any more'}: ${past}, ${counts.wouldBeRefused} would have been refused before`
         : `enforced: ${past}`;
     return { row, verdict: 'enforced', text, ...counts, reasons };
   }
@@ -222,14 +223,14 @@ function assessSilence(
   const [problem] = problems;
   if (problem !== undefined) return { verdict: 'not-known', text: `not known: ${problem}` };
   if (wholeSinceMs === null || rowSinceMs === undefined) {
-    return { verdict: 'not-known', text: 'not known: nobody can tell since when this is counted' };
+    return { verdict: 'not-known', text: 'not known: nothing says since when this is counted' };
   }
   const sinceMs = Math.max(wholeSinceMs, rowSinceMs);
   if (nowMs - sinceMs < safeAfterMs) {
-    const reason = rowSinceMs > wholeSinceMs ? 'the row is observed so since then' : why;
-    const many = asked === undefined ? 'nobody asked for it so far' : 'nobody would have been refused so far';
-    const text = `not known: ${many}, but counted without a gap only since ${toText(sinceMs)} (${reason})`;
-    return { verdict: 'not-known', text: `${text}; seven days are over at ${toText(sinceMs + safeAfterMs)}` };
+    const reason = rowSinceMs > wholeSinceMs ? 'the row, or a setting that it depends on, changed then' : why;
+    const many = asked === undefined ? 'nobody has asked for it yet' : 'nobody would have been refused yet';
+    const text = `not known: ${many}, but the counts are complete only since ${toText(sinceMs)} (${reason})`;
+    return { verdict: 'not-known', text: `${text}; the seven days end ${toText(sinceMs + safeAfterMs)}` };
   }
   if (asked === undefined || asked.lastSeenMs < nowMs - safeAfterMs) {
     const text = `not known: nobody asked for it since ${toText(asked?.lastSeenMs ?? sinceMs)}`;

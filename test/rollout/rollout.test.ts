@@ -74,7 +74,7 @@ it('two replicas, a restart and workers count together; the verb prints it', asy
   const { code, out } = await runCommand((io) => runRollout([], { config }, io));
   expect(code).toBe(1);
   expect(out[0]).toBe('NOT SAFE: of the observed rows: 1 would refuse somebody');
-  expect(out.join('\n')).toContain('next: These clients do not sign in.');
+  expect(out.join('\n')).toContain('next: These clients send no token.');
 }, 120_000);
 
 it('rollout: false counts nothing, and says so', async () => {

@@ -267,7 +267,7 @@ describe('0 would-be refusals for seven days', () => {
     const told = await report(other);
     const ofRow = (name: string) => told.rows.find(({ row }) => row === name);
     expect(ofRow('GET /carts/{id}')?.verdict).toBe('safe');
-    expect(ofRow('POST /orders')?.text).toContain('the row is observed so since then');
+    expect(ofRow('POST /orders')?.text).toContain('the row, or a setting that it depends on, changed then');
   });
 
   it('the memory store counts since the start of the process, and says so', async () => {
@@ -376,7 +376,7 @@ describe('0 would-be refusals for seven days', () => {
     const one = replica();
     note(one, { ...missing, route: '/gone' });
     expect((await rowOf('GET /gone', one))?.text).toBe(
-      'no row any more: 0 requests refused, 1 would have been before',
+      'the list has no such row any more: 0 requests refused, 1 would have been refused before',
     );
   });
 
