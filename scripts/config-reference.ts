@@ -8,14 +8,14 @@ This page is generated from the schema (\`npm run docs\`); edit \`src/config/sec
 \`shopward\` reads \`config/shopward.yaml\`, else \`/etc/shopward/shopward.yaml\`, or the file of \`--config FILE\`.
 \`shopward check\` prints every mistake as \`file:line:col: error: text\` and exits 0 or 1; \`serve\` exits 78 on any of them.
 
-- Unknown keys are errors. What is left out has its default.
+- Unknown keys are errors. A key that is left out has its default.
 - A **duration** is a number with a unit: \`250ms\`, \`30s\`, \`5m\`, \`8h\`, \`30d\`.
 - A **size** is a number of bytes, or a number with a unit: \`65536\`, \`64KiB\`, \`2MiB\`.
 - \`\${VAR}\` and \`\${VAR:-default}\` are replaced by environment variables, \`\${file:/run/secrets/name}\` by the text of a
-  file (without its last line end). A value that is one reference takes the type that belongs there (\`port: \${PORT}\`);
-  a list is then written with commas. Inside \`{ }\` it needs quotes: \`{ port: "\${PORT}" }\`. \`$\${\` stands for \`\${\`.
+  file (without its last line end). A value that is a single reference is converted to the type of the key (\`port: \${PORT}\`);
+  a list is written with commas. Inside \`{ }\` a reference needs quotes: \`{ port: "\${PORT}" }\`. \`$\${\` stands for \`\${\`.
 - Files are named relative to the configuration file.
-- A problem never repeats a value: it may be a secret.
+- An error message never contains a value, because it may be a secret.
 `;
 
 /** docs/configuration.md: every key with its type, default and meaning, from the schema alone. */

@@ -32,7 +32,7 @@ export async function runCheck(options: CommonChoice, io: CommandIo = processIo)
 function costsOf({ refreshTokens, store }: Config): string[] {
   if (refreshTokens === false || refreshTokens.retention !== 'keep' || store.url.kind === 'memory') return [];
   return [
-    'note: refreshTokens.retention is keep: Redis grows by some 400 bytes a login and 310 a refresh for good, 26 GB a year at 100,000 of each a day; with a time, such as 0s, a token goes so long after its expiry',
+    'note: refreshTokens.retention is keep: Redis grows by some 400 bytes for each login and 310 for each refresh, 26 GB a year at 100,000 of each a day; with a time, such as 0s, a token is deleted that long after its expiry',
   ];
 }
 
@@ -63,7 +63,7 @@ export async function runSchema(which = 'config', io: CommandIo = processIo): Pr
     'protected-resources': () => protectedListSchema,
   };
   if (!Object.hasOwn(schemas, which)) {
-    io.err(`there is no schema of that name: ${Object.keys(schemas).join(' or ')} is meant`);
+    io.err(`there is no such schema: choose ${Object.keys(schemas).join(' or ')}`);
     return badUsage;
   }
   io.out(JSON.stringify(schemas[which]?.(), null, 2));

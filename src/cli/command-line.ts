@@ -54,8 +54,8 @@ async function declareVerbs(program: Command, called: string): Promise<void> {
     .option('--openapi <file>', 'any shop with an OpenAPI document: its operations become the rows')
     .option('--blank', 'any shop; the rows are written by hand')
     .option('--upstream <url>', 'address of the shop, with the prefix of its paths if there is one')
-    .option('--keys <source>', 'URL of its JSON Web Key Set, or a file (default: what the shop tells)')
-    .option('--secret <variable>', 'environment variable with its secret, if it signs with HS256')
+    .option('--keys <source>', 'URL of its JSON Web Key Set, or a file (default: found at the shop)')
+    .option('--secret <variable>', 'environment variable that holds its secret, if it signs with HS256')
     .option('--dir <folder>', 'where the files go (default: config)')
     .option('--force', 'replace files that are there');
   verb('check', 'validate every file and print all problems', async (options) =>
@@ -70,23 +70,23 @@ async function declareVerbs(program: Command, called: string): Promise<void> {
   verb('schema', 'print the JSON Schemas that editors use', async (which) =>
     (await import('./check.ts')).runSchema(which),
   ).argument('[which]', 'config (default) or protected-resources');
-  verb('openapi', 'print an OpenAPI document of what shopward answers by itself', async (options) =>
+  verb('openapi', 'print an OpenAPI document of what shopward itself answers', async (options) =>
     (await import('./check.ts')).runOpenApi(options),
   ).addOption(configFile);
-  verb('purge', 'forget URL mappings, in every replica', async (options) =>
+  verb('purge', 'delete cached URL mappings, in every replica', async (options) =>
     (await import('./admin-verbs.ts')).runPurge(options),
   )
     .addOption(configFile)
     .option('--url <url>', 'one URL')
-    .option('--prefix <prefix>', 'every URL that begins so')
+    .option('--prefix <prefix>', 'every URL that begins with it')
     .option('--all', 'every URL')
     .addOption(json);
-  verb('tokens', 'list, revoke or tidy up refresh tokens', async (action, options) =>
+  verb('tokens', 'list or revoke refresh tokens, or delete expired ones', async (action, options) =>
     (await import('./tokens.ts')).runTokens(action, options),
   )
     .argument('<action>', 'list, revoke or purge-expired')
     .addOption(configFile)
-    .option('--subject <name>', 'only tokens of this user; revoke needs it')
+    .option('--subject <name>', 'only tokens of this user; required for revoke')
     .addOption(json);
   verb('health', 'ask /livez of the running proxy (for container health checks)', async (options) =>
     (await import('./admin-verbs.ts')).runHealth(options),

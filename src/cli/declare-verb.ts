@@ -43,16 +43,16 @@ const helpTexts: Readonly<Record<string, HelpText>> = {
   serve: {
     examples: ['shopward', 'shopward serve --config /etc/shopward/shopward.yaml'],
     exits: {
-      0: 'stopped by SIGTERM or SIGINT, drained',
+      0: 'drained after SIGTERM or SIGINT',
       1: 'a fault',
       2: badUsage,
-      75: 'an address is taken or not there: start again',
+      75: 'an address is in use or does not exist yet: start again',
       78: badConfiguration,
     },
   },
   init: {
     before: [
-      'Asks the shop at --upstream, with a few GET requests, whether it is there and where its keys are. Nothing that is there is',
+      'Sends a few GET requests to --upstream, to find out whether the shop answers and where its keys are. No existing file is',
       'replaced without --force.',
     ],
     examples: [
@@ -61,7 +61,7 @@ const helpTexts: Readonly<Record<string, HelpText>> = {
       'shopward init --blank --upstream http://127.0.0.1:9000 --secret JWT_SECRET',
       'shopward init --blank --dir /etc/shopward',
     ],
-    exits: { 0: 'written', 1: 'no operation needs a token', 2: 'bad usage, or files that are there already' },
+    exits: { 0: 'written', 1: 'no operation needs a token', 2: 'bad usage, or a file exists already' },
   },
   check: {
     examples: ['shopward check', 'shopward check --json --config staging.yaml'],
@@ -75,31 +75,36 @@ const helpTexts: Readonly<Record<string, HelpText>> = {
       `shopward explain POST /carts/17 -H 'Content-Type: text/plain' --json`,
       'shopward explain 1b4e28ba-2fa1-4d2b-883f-0016d3cca427 --log /var/log/shopward.log',
       'shopward explain session.har',
-      'pbpaste | shopward explain -',
+      'pbpaste | shopward explain -        # the clipboard; on Linux: wl-paste, or xclip -o',
     ],
-    exits: { 0: 'explained, whatever would happen', 1: 'no such request', 2: badUsage, 78: badConfiguration },
+    exits: {
+      0: 'explained, whatever would happen',
+      1: 'no record has the id',
+      2: badUsage,
+      78: badConfiguration,
+    },
   },
   token: {
     before: [
-      'The checks are those of the proxy, in its order, by the clock of this machine and with the keys of the configuration.',
-      'Neither the signature nor a claim that the configuration does not check is printed, unless --claims asks for claims.',
+      "Makes the proxy's checks in the proxy's order, with the clock of this machine and the keys of the configuration. Prints only",
+      'the claims that the configuration checks (--claims: all of them), and never the signature.',
     ],
     examples: [
       'shopward token < token.txt',
-      "pbpaste | shopward token --path 'PATCH /carts/17'",
+      "pbpaste | shopward token --path 'PATCH /carts/17'    # on Linux: wl-paste, or xclip -o",
       'shopward token --scope analyst --json -',
     ],
     exits: {
       0: 'accepted',
       1: 'refused',
       2: badUsage,
-      69: 'its keys cannot be had',
+      69: 'the keys cannot be loaded',
       78: badConfiguration,
     },
   },
   protected: {
     examples: ['shopward protected list', 'shopward protected diff old.yaml new.yaml'],
-    exits: { 0: 'done, no difference', 1: 'a difference, or nothing found', 2: badUsage, 78: 'bad list' },
+    exits: { 0: 'done, or no difference', 1: 'a difference, or nothing found', 2: badUsage, 78: 'bad list' },
   },
   'protected list': {
     examples: [
@@ -131,9 +136,9 @@ const helpTexts: Readonly<Record<string, HelpText>> = {
   },
   verify: {
     before: [
-      'The deployment is held against the local configuration and list. Without --unsafe-methods and --write only GET requests are',
-      'sent. With it, rows of other methods are tried too: with an id that does not exist and an empty JSON object as body,',
-      'one at a time, only after reads were refused, and no more after one that was not. DELETE without an id is never sent.',
+      'Compares the deployment with the local configuration and list. Without --unsafe-methods and --write only GET requests are',
+      'sent. --unsafe-methods also tries rows of other methods, with an id that does not exist and an empty JSON object as body:',
+      'one at a time, only if all reads were refused, until one is not refused. DELETE without an id is never sent.',
     ],
     examples: [
       'shopward verify https://api.shop.example',
@@ -145,15 +150,15 @@ const helpTexts: Readonly<Record<string, HelpText>> = {
   },
   rollout: {
     before: [
-      'For each row and reason: how many requests would have been refused (and were, where it enforces), of how many clients, since when,',
-      'and what to do next. Of files it reads the access log, line by line; with --config the rows are those of its list.',
+      'Prints for each row and reason how many requests would have been refused, or were refused if the row enforces, of how many',
+      'clients, since when, and what to do next. Files are access logs; with --config the rows are those of its list.',
     ],
     examples: ['shopward rollout', 'shopward rollout --json', 'shopward rollout shopward.log shopward.log.1'],
     exits: {
       0: 'nobody would have been refused for seven days, counted without a gap; or everything is enforced',
       1: 'somebody would have been refused',
-      2: 'bad usage, nobody to ask, nothing to read',
-      3: 'nobody so far, but that is not known for seven days (always so for files), or nobody asked for a row',
+      2: 'bad usage, no proxy that answers, nothing to read',
+      3: 'nobody so far, but not for seven days yet (always for files), or nobody asked for a row',
       78: badConfiguration,
     },
   },
@@ -177,12 +182,17 @@ const helpTexts: Readonly<Record<string, HelpText>> = {
     exits: { 0: 'purged', 1: 'the proxy could not be asked', 2: badUsage, 78: badConfiguration },
   },
   tokens: {
-    examples: ['shopward tokens list --subject DE--21', 'shopward tokens revoke --subject DE--21'],
+    before: ['Works on the Redis of the configuration. --subject limits list and purge-expired to one user.'],
+    examples: [
+      'shopward tokens list --subject DE--21',
+      'shopward tokens revoke --subject DE--21    # ends all refresh tokens of this user',
+      'shopward tokens purge-expired              # deletes what has expired, whatever refreshTokens.retention says',
+    ],
     exits: { 0: 'done', 1: 'the store could not do it', 2: badUsage, 78: badConfiguration },
   },
   health: {
     examples: ['shopward health'],
-    exits: { 0: 'it lives', 1: 'it does not, or cannot be asked', 2: badUsage },
+    exits: { 0: '/livez is 200', 1: '/livez is not 200, or nothing answers', 2: badUsage },
   },
   version: { examples: ['shopward version'], exits: { 0: 'printed', 2: badUsage } },
 };

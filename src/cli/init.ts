@@ -224,13 +224,14 @@ function findings({ address, facts, keys, secret, algorithms, prefix }: Shop): s
     ];
   }
   const found = [`found: the shop answers at ${address.origin} (${facts.status})`];
-  if (prefix !== '') found.push(`found: its paths begin with ${prefix}; rows and endpoints name them whole`);
+  if (prefix !== '')
+    found.push(`found: its paths begin with ${prefix}; rows and endpoints are written with it`);
   if (facts.isEndless)
-    found.push('found: its answer to that does not end within 2 s; shopward passes such on as they come');
+    found.push('found: its answer does not end within 2 s; shopward forwards such answers as they arrive');
   if (facts.jwks !== undefined) found.push(`found: its keys, ${facts.jwks} (${algorithms.join(', ')})`);
   else if (facts.foreignJwks !== undefined && keys === undefined && secret === undefined) {
     found.push(
-      `found, not taken: keys at ${facts.foreignJwks}, which is another host or http in place of https; if it is right: --keys ${facts.foreignJwks}`,
+      `found, but not used: keys at ${facts.foreignJwks}, which is another host or http in place of https; if they are right: --keys ${facts.foreignJwks}`,
     );
   } else if (keys === undefined && secret === undefined) {
     found.push(

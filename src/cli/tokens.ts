@@ -31,11 +31,11 @@ export async function runTokens(
 ): Promise<number> {
   const act = Object.hasOwn(actions, action) ? actions[action] : undefined;
   if (act === undefined) {
-    io.err(`there is no such action: ${Object.keys(actions).join(', ')} are meant`);
+    io.err(`there is no such action; the actions are ${Object.keys(actions).join(', ')}`);
     return badUsage;
   }
   if (action === 'revoke' && !options.subject) {
-    io.err('revoke needs --subject: the name of the user whose refresh tokens end');
+    io.err('revoke needs --subject: the name of the user whose refresh tokens are revoked');
     return badUsage;
   }
   const loaded = await loadConfig({ file: options.config, env: io.env, cwd: io.cwd });

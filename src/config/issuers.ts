@@ -68,18 +68,22 @@ function severalProblems(auth: Auth, issuers: readonly IssuerConfig[]): SettingP
   const problems: SettingProblem[] = [];
   for (const key of ['keys', 'introspection', 'issuer'] as const) {
     if (auth[key] === undefined) continue;
-    problems.push({ path: ['auth', key], text: 'must not stand beside auth.issuers: put it into an entry' });
+    problems.push({
+      path: ['auth', key],
+      text: 'must not be set together with auth.issuers: move it into an entry',
+    });
   }
   const seen = new Set<string | undefined>();
   let opaque: IssuerConfig | undefined;
   for (const one of issuers) {
     for (const key of ['issuer', 'name'] as const) {
       const known = `${key} ${one[key]}`;
-      if (seen.has(known)) problems.push({ path: [...one.path, key], text: 'is that of an earlier entry' });
+      if (seen.has(known))
+        problems.push({ path: [...one.path, key], text: 'is the same as in an earlier entry' });
       seen.add(known);
     }
     if (one.introspection !== undefined && opaque !== undefined) {
-      const text = `must stand in one entry only, and ${opaque.name} has it: a token that names no issuer would be shown to both`;
+      const text = `must be in one entry only, and ${opaque.name} has it: a token without an issuer would be sent to both`;
       problems.push({ path: [...one.path, 'introspection'], text });
     }
     if (one.introspection !== undefined) opaque ??= one;

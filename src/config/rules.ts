@@ -203,7 +203,7 @@ function refreshTokenProblems({ refreshTokens }: Pick<Config, 'refreshTokens'>):
   });
   if (refreshTokens.replay === 'end-family' && refreshTokens.leeway === 0) {
     const text =
-      'is 0s while replay is end-family: two tabs that send one token sign their user out; 10s spares them';
+      'is 0s while replay is end-family: two tabs that send the same token sign their user out; 10s prevents this';
     found.push({ path: ['refreshTokens', 'leeway'], text, severity: 'warning' });
   }
   return found;

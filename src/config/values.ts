@@ -125,7 +125,7 @@ export function distinct<T extends z.ZodType>(item: T) {
       if (seen.has(value)) {
         context.issues.push({
           code: 'custom',
-          message: 'stands twice in this list',
+          message: 'is in this list twice',
           path: [index],
           input: value,
         });

@@ -143,7 +143,7 @@ complete: true
       'config/shopward.yaml:8:17: error: auth.keys.jwks needs the environment variable JWKS_URL, which is not set',
       'config/shopward.yaml:9:1: error: admin.token is required when admin.host is not a loopback address',
       'config/protected-resources.yaml:5:7: error: methods are written in upper case: PATCH',
-      'config/protected-resources.yaml:7:7: error: the same row stands in line 3',
+      'config/protected-resources.yaml:7:7: error: the same row is in line 3',
       'config/protected-resources.yaml:8:7: error: HEAD is matched as GET: write GET',
       'config/protected-resources.yaml:9:19: error: ".." can never match: dot segments are refused',
       'checked config/shopward.yaml, config/protected-resources.yaml: 10 errors, 1 warning',

@@ -105,12 +105,12 @@ describe('protected import', () => {
     [
       'an optional token',
       { get: { security: [{ B: [] }, {}] }, post: secured },
-      'GET /a: its token is optional: it is not listed',
+      'GET /a: its token is optional, so it is not listed',
     ],
     [
       'another scheme',
       { get: { security: [{ K: [] }] } },
-      'GET /a: K is no bearer token; listed all the same',
+      'GET /a: K is not a bearer token; it is listed all the same',
     ],
     [
       'a method without rows',

@@ -57,7 +57,7 @@ complete: true
     expect(await list({ group: 'x' })).toEqual({
       code: 1,
       out: [''],
-      err: ['no group is named like "x": there are Carts, Orders'],
+      err: ['no group has a name like "x": there are Carts, Orders'],
     });
   });
 

@@ -64,7 +64,7 @@ describe('schema', () => {
     expect(await runCommand((io) => runSchema(which, io))).toEqual({
       code: 2,
       out: [''],
-      err: ['there is no schema of that name: config or protected-resources is meant'],
+      err: ['there is no such schema: choose config or protected-resources'],
     });
   });
 });

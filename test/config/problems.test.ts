@@ -123,7 +123,7 @@ describe('one mistake', () => {
       'trustedProxies: [10.0.0.1, "::1/129"]',
       '28: error: trustedProxies[1] must be an IP address or a range such as 10.0.0.0/8',
     ],
-    ['trustedProxies: [::1, ::1]', '23: error: trustedProxies[1] stands twice in this list'],
+    ['trustedProxies: [::1, ::1]', '23: error: trustedProxies[1] is in this list twice'],
     ['trustedProxies: 10.0.0.0/8', '17: error: trustedProxies must be a list'],
     [
       'trustedFields: [Authorization]',
@@ -401,14 +401,17 @@ describe('issuers', () => {
     [
       `auth: { ${a}, issuers: [{ ${a} }] }`,
       [
-        'auth.keys must not stand beside auth.issuers: put it into an entry',
-        'auth.issuer must not stand beside auth.issuers: put it into an entry',
+        'auth.keys must not be set together with auth.issuers: move it into an entry',
+        'auth.issuer must not be set together with auth.issuers: move it into an entry',
       ],
     ],
-    [`auth: { issuers: [{ ${a} }, { ${a} }] }`, ['auth.issuers[1].issuer is that of an earlier entry']],
+    [
+      `auth: { issuers: [{ ${a} }, { ${a} }] }`,
+      ['auth.issuers[1].issuer is the same as in an earlier entry'],
+    ],
     [
       `auth: { issuers: [{ ${a}, name: issuer-2 }, { issuer: "https://b", keys: { discover: true } }] }`,
-      ['auth.issuers[1].name is that of an earlier entry'],
+      ['auth.issuers[1].name is the same as in an earlier entry'],
     ],
     [
       `auth: { issuers: [{ ${a}, name: "A b" }] }`,
@@ -417,7 +420,7 @@ describe('issuers', () => {
     [
       `auth: { issuers: [{ issuer: "https://a", ${asked} }, { issuer: "https://b", ${asked} }] }`,
       [
-        'auth.issuers[1].introspection must stand in one entry only, and issuer-1 has it: a token that names no issuer would be shown to both',
+        'auth.issuers[1].introspection must be in one entry only, and issuer-1 has it: a token without an issuer would be sent to both',
       ],
     ],
     [

@@ -62,7 +62,7 @@ export function inspectionFacts({ checks, verdict }: TokenInspection): string[] 
 
 function verdictText({ token }: Explanation): string {
   if (!token.needed || token.missing === null || token.invalid === null) {
-    return 'no row of the protected list is met, no token is needed';
+    return 'no row of the protected list matches, no token is needed';
   }
   const scopes = token.scopes.length > 0 ? ` with the scopes ${token.scopes.join(', ')}` : '';
   const { missing, invalid } = token;
@@ -98,7 +98,7 @@ const stepTexts: Readonly<Record<InterpretationStep, string>> = {
   'longer-path': 'as the end of a longer path',
 };
 
-/** The check that failed, in the words of `shopward token`. */
+/** The check that failed, as `shopward token` prints it. */
 function tokenText({ checks, verdict }: TokenInspection): string {
   const failed = checks.find(({ outcome }) => outcome === 'failed');
   if (failed !== undefined) return `refused by its ${failed.name}: ${failed.text}`;

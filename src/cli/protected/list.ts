@@ -36,7 +36,7 @@ export async function runProtectedList(
   }
   if (rows.length > 0) return 0;
   const groups = [...new Set(list.rows.map(({ group }) => group))];
-  io.err(`no group is named like "${options.group}": there are ${groups.join(', ')}`);
+  io.err(`no group has a name like "${options.group}": there are ${groups.join(', ')}`);
   return 1;
 }
 

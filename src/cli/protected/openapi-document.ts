@@ -31,10 +31,11 @@ export function parseOpenApi(bytes: Buffer): { readonly document: JsonMap } | { 
   const parsed = parseText(bytes.toString('utf8').replace(/^\ufeff/, ''));
   if ('fault' in parsed) return parsed;
   const { value } = parsed;
-  if (!isMap(value)) return { fault: 'it is no OpenAPI document: a map is needed' };
-  if (value.swagger !== undefined) return { fault: 'Swagger 2 is not understood: convert it to OpenAPI 3' };
+  if (!isMap(value)) return { fault: 'it is not an OpenAPI document: its top level must be a map' };
+  if (value.swagger !== undefined) return { fault: 'Swagger 2 is not supported: convert it to OpenAPI 3' };
   const version = String(value.openapi ?? '');
-  if (!version.startsWith('3.')) return { fault: 'it is no OpenAPI 3 document: the key openapi is missing' };
+  if (!version.startsWith('3.'))
+    return { fault: 'it is not an OpenAPI 3 document: the key openapi is missing' };
   if (!isMap(value.paths)) return { fault: 'it has no paths' };
   return { document: value };
 }

@@ -45,7 +45,9 @@ export function readOperations(document: JsonObject, options: Base = {}): ReadOp
     if (!path.startsWith('/')) continue;
     const item = followReference(document, value);
     if (item === undefined) {
-      faults.push(`${path}: its path item is elsewhere, or is none: bundle the document into one file first`);
+      faults.push(
+        `${path}: its path item is in another place, or is not a map: bundle the document into one file first`,
+      );
       continue;
     }
     for (const [key, operation] of Object.entries(item)) {
@@ -62,10 +64,10 @@ export function readOperations(document: JsonObject, options: Base = {}): ReadOp
         const route = { method, template };
         if (security.otherSchemes.length > 0)
           notes.add(
-            `${method} ${route.template}: ${security.otherSchemes.join(', ')} is no bearer token; listed all the same`,
+            `${method} ${route.template}: ${security.otherSchemes.join(', ')} is not a bearer token; it is listed all the same`,
           );
         if (security.needs === 'optional')
-          notes.add(`${method} ${route.template}: its token is optional: it is not listed`);
+          notes.add(`${method} ${route.template}: its token is optional, so it is not listed`);
         add(operations, { ...route, ...security, group: groupOf(operation, path) });
       }
     }

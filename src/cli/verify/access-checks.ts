@@ -39,13 +39,13 @@ export async function checkOpenRoutes(
     const isOk = !isGatewayFault && !isRefusal(reply, rejections['access-token-missing']);
     const advice = isGatewayFault
       ? 'the shop was not reached'
-      : 'it needs a token there, and none by the list';
+      : 'it needs a token, but no row of the list says so';
     checks.push(createCheck('open', name, isOk, 'an answer of the shop', replyText(reply), advice));
   }
   return checks;
 }
 
-const isOpenAdvice = 'nothing refuses it: the proxy has another list, or requests reach the shop around it';
+const isOpenAdvice = 'it was not refused: the proxy has another list, or requests reach the shop around it';
 
 /** Each GET row, asked without a token. */
 export function checkRows(verification: Verification): Promise<Check[]> {
@@ -90,7 +90,7 @@ export async function checkUnsafeRows(
   ];
   for (const probe of inTurn) {
     const name = nameOf(probe);
-    if (isUnguarded) checks.push(skip('unsafe', name, 'one before it was not refused'));
+    if (isUnguarded) checks.push(skip('unsafe', name, 'an earlier request was not refused'));
     else if (!isRefused(probe.method, probe.path))
       checks.push(skip('unsafe', name, 'observe mode: it would reach the shop'));
     else if (probe.method === 'DELETE' && !probe.hasId)
@@ -150,7 +150,7 @@ export async function checkSpellings(
     const name = `GET ${path.replaceAll(verification.id, 'ID')}`;
     const status = 'fault' in reply ? 0 : reply.status;
     if (status >= 300 && status < 400) {
-      return skip('spelling', name, `${status}: what stands in front redirects it; not followed`);
+      return skip('spelling', name, `${status}: a front redirects it; redirects are not followed`);
     }
     const isOk = isRefusal(reply, expected) || status === 400;
     const advice = 'fault' in reply ? undefined : 'it went past the list without a token';
@@ -247,7 +247,7 @@ export async function checkTokens(verification: Verification): Promise<Check[]> 
     reply.status !== 401 &&
     refusals.every((name) => !isRefusal(reply, rejections[name]));
   const advice =
-    'the token is not taken: has it expired, is it of another issuer, or does the proxy lack its key?';
+    'the token is refused: has it expired, is it from another issuer, or does the proxy not have its key?';
   const name = `GET ${probe.row.template} with the given token`;
   return [bad, createCheck('token', name, isTaken, 'an answer of the shop', replyText(reply), advice)];
 }

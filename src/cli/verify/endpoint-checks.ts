@@ -19,7 +19,7 @@ export async function checkPublishedList(verification: Verification): Promise<Ch
   const reply = await client.ask({ method: 'GET', path });
   const published = 'fault' in reply || reply.status !== 200 ? undefined : readRows(reply);
   if (published === undefined) {
-    const advice = 'the proxy does not answer it: does the request reach it?';
+    const advice = 'the proxy has not answered this: does the request reach it?';
     return [
       createCheck('list', name, false, '200 with the list', replyText(reply), advice),
       await checkMetadata(verification),

@@ -55,7 +55,7 @@ async function findMember(
   if ('fault' in reply || reply.status !== 200) return `GET ${collection} answered ${replyText(reply)}`;
   const document = parseJson(reply.body) as { data?: readonly { id?: unknown }[] } | undefined;
   const id = Array.isArray(document?.data) ? document.data[0]?.id : undefined;
-  if (typeof id !== 'string') return `the user has none in ${collection}: name a member with --resource PATH`;
+  if (typeof id !== 'string') return `the user has no member in ${collection}: name one with --resource PATH`;
   return [`${collection}/${encodeURIComponent(id)}`];
 }
 
@@ -160,7 +160,7 @@ async function timeWrites(
     });
     slowestMs = Math.max(slowestMs, performance.now() - startedMs);
     const isDone = !('fault' in reply) && reply.status >= 200 && reply.status < 300;
-    if (!isDone) return createCheck('tags', name, false, 'a change that the shop takes', replyText(reply));
+    if (!isDone) return createCheck('tags', name, false, 'a change that the shop accepts', replyText(reply));
   }
   const neededMs = slowestMs + sendBy + marginMs;
   return createCheck(

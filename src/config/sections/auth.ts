@@ -42,11 +42,11 @@ const keys = z
     secret: text().optional().meta({
       secret: true,
       description:
-        'Shared secret for HS256, HS384 or HS512, at least as long as the hash. Taken from a file it is followed: tokens of the old one are refused from then on.',
+        'Shared secret for HS256, HS384 or HS512, at least as long as the hash. If it comes from a file, the file is watched: after a change, tokens of the old secret are refused.',
     }),
     discover: z.literal(true).optional().meta({
       description:
-        "The issuer's metadata say where its key set is (RFC 8414, else OpenID Connect Discovery): asked for with each fetch of the keys, and only believed where they name this very `issuer`. The key set is at `https://`, or at the issuer's own origin.",
+        "The address of the key set comes from the issuer's metadata (RFC 8414, else OpenID Connect Discovery). They are read before each fetch of the keys, and must name exactly this `issuer`. The key set must be at `https://` or at the issuer's own origin.",
     }),
   })
   .transform((given, context): KeysConfig => {
@@ -63,37 +63,37 @@ const keysText =
 
 const introspection = z.strictObject({
   url: providerUrl.meta({ description: 'Introspection endpoint of the issuer.' }),
-  clientId: text().meta({ description: 'Name by which shopward is known there.' }),
+  clientId: text().meta({ description: 'Client id of shopward at the issuer.' }),
   clientSecret: text().meta({
     secret: true,
     description:
-      'Password that goes with it, sent as Basic credentials (RFC 6749 section 2.3.1). Taken from a file it is followed.',
+      'Password of this client, sent as Basic credentials (RFC 6749 section 2.3.1). If it comes from a file, the file is watched.',
   }),
   timeout: duration({ to: '30s' }).prefault('2s').meta({
-    description: 'For one answer; then the request is 503.',
+    description: 'Longest wait for an answer. Then the request gets 503.',
   }),
   ttl: duration({ from: '0s', to: '1h' }).prefault('30s').meta({
     description:
-      'How long an active token is believed without another question, and never beyond its `exp`: for so long a revoked token still works. `0s`: each request asks.',
+      'How long the answer about an active token is kept, at most until its `exp`. A revoked token keeps working for this time. `0s`: the issuer is asked for each request.',
   }),
   inactiveTtl: duration({ from: '0s', to: '5m' }).prefault('5s').meta({
-    description: 'The same for a token that is not active; never longer than `ttl`.',
+    description: 'How long the answer about a token that is not active is kept, at most `ttl`.',
   }),
   maxTokens: z.int().min(1).max(1_000_000).default(10_000).meta({
-    description: 'Active tokens in memory, as digests; as many again that are not active.',
+    description: 'Active tokens that are kept in memory, as digests; and as many that are not active.',
   }),
   connections: z.int().min(1).max(1_000).default(16).meta({
     description:
-      'Connections to the endpoint; requests beyond that wait for one within `timeout`. A quarter as many more are for tokens that were active when last asked, so that a flood of unknown ones does not hold these up.',
+      'Connections to the endpoint; further requests wait for one within `timeout`. There are a quarter as many more for tokens that were active when last asked, so that a flood of unknown tokens does not delay these.',
   }),
   requireTokenType: z.boolean().default(true).meta({
     description:
-      'Only what the answer calls `token_type: Bearer` counts. `false`: an answer without a type, too; at many issuers a refresh token has none, and would then pass as an access token.',
+      'Whether the answer must have `token_type: Bearer`. `false`: an answer without a type counts too. At many issuers a refresh token has none, and would then pass as an access token.',
   }),
 });
 
 const introspectionText =
-  'The issuer is asked about each token that is not a JSON Web Token, or about every token where there are no `keys` (RFC 7662). Only `active: true` passes; while nobody answers, such tokens are 503.';
+  'The issuer is asked about each token that is not a JSON Web Token, or about every token if there are no `keys` (RFC 7662). Only `active: true` passes; while the issuer does not answer, such tokens get 503.';
 
 const pathText =
   'must be the name of a claim, such as sub or realm_access.roles, or a list of exact names, such as [https://shop.example/roles]';
@@ -105,14 +105,14 @@ const claimPaths = z.array(claimPath).min(1).max(16);
 const forwardedIdentity = z
   .strictObject({
     subject: identityField().optional().meta({
-      description: 'Field with the user whom the token names (`auth.subject`), such as `X-Auth-Subject`.',
+      description: 'Field with the user of the token (`auth.subject`), such as `X-Auth-Subject`.',
     }),
     scopes: identityField().optional().meta({
-      description: 'Field with the scopes of the token, a space between two; no field where it has none.',
+      description: 'Field with the scopes of the token, separated by spaces; absent if it has none.',
     }),
     issuer: identityField().optional().meta({
       description:
-        'Field with the claim `iss`; no field where the token has none. Required beside `subject` where there are several issuers, since two of them may call different users the same.',
+        'Field with the claim `iss`; absent if the token has none. With several issuers it is required beside `subject`, because two issuers may use the same name for different users.',
     }),
   })
   .check((context) => {
@@ -130,7 +130,7 @@ const forwardedIdentity = z
   .prefault({})
   .meta({
     description:
-      'Fields by which the shop learns whom a verified token names, only where a row of the protected list asked for one. Whoever else sends such a field, on any path and in any spelling, it is dropped. What is not visible US-ASCII stands percent-encoded in UTF-8, and so do `%`, `,`, `;`, `"` and `\\`; a value of more than 2048 octets is refused with 401. Left out: the shop learns nothing of it.',
+      'Fields in which the shop gets the identity of a verified token, on requests for which a row of the protected list asked for a token. If anybody else sends such a field, on any path and in any spelling, it is dropped. Characters that are not visible US-ASCII, and `%`, `,`, `;`, `"` and `\\`, are percent-encoded in UTF-8. A value of more than 2048 octets is refused with 401. Left out: no such fields.',
   });
 const algorithmNames = distinct(z.enum(algorithms)).min(1);
 const audience = z.union([text(), distinct(text()).min(1)]);
@@ -170,7 +170,7 @@ export const auth = z
   .strictObject({
     algorithms: algorithmNames.prefault(['RS256']).meta({
       description:
-        'Signature algorithms that are accepted; HS* only with `keys.secret`, the others only without.',
+        'Signature algorithms that are accepted. HS* need `keys.secret`; the others cannot be used with it.',
     }),
     keys: keys.optional().meta({ description: keysText }),
     introspection: introspection.optional().meta({ description: introspectionText }),
@@ -179,35 +179,35 @@ export const auth = z
       .meta({ description: 'Required value of the claim `iss`. Left out: not checked.' }),
     audience: audience.optional().meta({
       description:
-        'Required value of the claim `aud`, or several of which one must be met. Left out: not checked.',
+        'Required value of the claim `aud`, or a list of values of which the token must have one. Left out: not checked.',
     }),
     clockTolerance: clockTolerance.prefault('5s').meta({
       description: "How far the shop's clock may be off when `exp`, `nbf` and `iat` are checked.",
     }),
     maxTokenAge: maxTokenAge.prefault('8h').meta({
       description:
-        'Oldest access token that is accepted, counted from `iat`; tokens without `iat` are then refused. `none`: only `exp` counts.',
+        'Greatest age of an access token, counted from `iat`; tokens without `iat` are refused. `none`: only `exp` counts.',
     }),
     subject: z.union([dottedPath, claimPaths], { error: pathText }).default('sub').meta({
       description:
-        'Claim that names the user; `sub.customer_reference` reaches into an object or a JSON string. Of a list the first one that the token has: `[customer_id, sub]`; a name with dots stands in a list of its own: `[[https://shop.example/id], sub]`.',
+        'Claim that names the user. `sub.customer_reference` is a member of an object, or of a JSON string. With a list the first claim that the token has counts: `[customer_id, sub]`. Put a name that contains dots into a list of its own: `[[https://shop.example/id], sub]`.',
     }),
     scopes: claimPaths.prefault(['scopes', 'scope']).meta({
       description:
-        'Claims that hold scopes, all together, each a text with spaces or a list: `scp`, `permissions`, `realm_access.roles`, `cognito:groups`. A dot leads into an object; a name with dots stands in a list of its own: `[scope, [https://shop.example/roles]]`.',
+        'Claims that contain scopes, such as `scp`, `permissions`, `realm_access.roles`, `cognito:groups`. The scopes of all of them count; each is a text with spaces or a list. A dot leads into an object; put a name that contains dots into a list of its own: `[scope, [https://shop.example/roles]]`.',
     }),
     cookieOrigins: distinct(originUrl()).prefault([]).meta({
       description:
-        "Origins whose pages may make changes with a token in a cookie (`tokenIn: cookie:NAME` in the list), beside pages of the request's own host; needed where shopward does not know the public scheme or host.",
+        "Origins whose pages may make changes with a token in a cookie (`tokenIn: cookie:NAME` in the list), besides pages of the request's own host. Needed if shopward does not know the public scheme or host.",
     }),
     forward: forwardedIdentity,
     forwardAuthorization: z.boolean().default(true).meta({
       description:
-        'Whether the shop gets the verified token, as the one `Authorization` field. `false`: on rows of the protected list it is taken off; on open paths `Authorization` is passed on as it came.',
+        'Whether the shop gets the verified token, as the only `Authorization` field. `false`: it is removed from requests that match the protected list; on open paths `Authorization` is forwarded unchanged.',
     }),
     issuers: issuers.min(1).max(16).optional().meta({
       description:
-        'Several issuers at once, instead of `keys`, `introspection` and `issuer`. A token is verified by the entry of its `iss` alone. What an entry leaves out is as it stands here.',
+        'Several issuers, instead of `keys`, `introspection` and `issuer`. Only the entry with the `iss` of a token verifies it. The settings of `auth` are the defaults of each entry.',
     }),
   })
   .refine((auth) => auth?.keys ?? auth?.introspection ?? auth?.issuers, {

@@ -33,15 +33,15 @@ export const listen = z
     port: port().default(8080).meta({ description: 'Port of the public listener; 0 takes a free one.' }),
     keepAliveTimeout: duration().prefault('75s').meta({
       description:
-        "How long an idle connection of a client stays open. Longer than the load balancer's own idle time, or it meets closed connections.",
+        "How long an idle connection of a client stays open. It must be longer than the load balancer's own idle time-out, or the balancer uses connections that are already closed.",
     }),
     maxConnections: z.int().min(1).max(1_000_000).optional().meta({
       description:
-        'Connections of clients at once, of one process; the one that is idle the longest makes room for another. Left out: what the limit of open files leaves beside the upstream, Redis, files and the admin port, 10000 at most.',
+        'Connections of clients at once in one process. When there are more, the one that has been idle the longest is closed. Left out: the limit of open files, less what the upstream, Redis, files and the admin port need, 10000 at most.',
     }),
     drainDelay: duration({ from: '0s', to: '10m' }).prefault('1s').meta({
       description:
-        'After SIGTERM `/readyz` says 503 at once; for this long requests are still taken, so that balancers can look elsewhere first. A little longer than they take to notice.',
+        'After SIGTERM `/readyz` is 503 at once. For this time requests are still accepted, until the load balancers have noticed. Choose a little more than they need.',
     }),
     tls: z
       .strictObject({
@@ -53,24 +53,25 @@ export const listen = z
           .meta({ description: 'Oldest version of TLS that a handshake may agree on.' }),
         ciphers: text().default(forwardSecretCiphers.join(':')).meta({
           description:
-            'Suites of TLS 1.2, in the names of OpenSSL and separated by colons; those of TLS 1.3 are always good. The default ones have forward secrecy and authenticated encryption.',
+            'Cipher suites of TLS 1.2: names of OpenSSL, separated by colons. The suites of TLS 1.3 are always allowed. The default suites have forward secrecy and authenticated encryption.',
         }),
       })
       .optional()
       .meta({
         description:
-          'Serve HTTPS. Left out: plain HTTP, for a listener behind a front that ends TLS. Both files are followed: a renewed pair is served to new connections.',
+          'Serves HTTPS. Left out: plain HTTP, for a listener behind a front that terminates TLS. Both files are watched: new connections get a renewed certificate.',
       }),
   })
   .prefault({})
-  .meta({ description: 'The public listener, where clients of the shop arrive.' });
+  .meta({ description: 'The public listener, to which clients of the shop connect.' });
 
 export const admin = z
   .union([
     z.literal(false),
     z.strictObject({
       host: listenHost().default(defaultAdmin.host).meta({
-        description: 'Address of the admin port. Off loopback, `token` and `hosts` are required.',
+        description:
+          'Address of the admin port. If it is not a loopback address, `token` and `hosts` are required.',
       }),
       port: port()
         .default(defaultAdmin.port)
@@ -85,7 +86,7 @@ export const admin = z
         .meta({
           secret: true,
           description:
-            'Bearer token for everything but `/livez` and `/readyz`. Best taken from a file or a variable.',
+            'Bearer token for everything but `/livez` and `/readyz`. Take it from a file or a variable.',
         }),
       hosts: distinct(listenHost()).prefault([]).meta({
         description:
@@ -94,36 +95,36 @@ export const admin = z
     }),
   ])
   .prefault({})
-  .meta({ description: 'Health, metrics and console, on a port of its own. `false`: none of them.' });
+  .meta({ description: 'Health, metrics and console, on a port of their own. `false`: none of them.' });
 
 export const workers = z
   .union([z.int().min(1).max(256), z.literal('auto')])
   .default(1)
   .meta({
     description:
-      'Processes that serve: a number, or `auto` for one a core. More than one needs a shared store.',
+      'Number of processes that serve, or `auto` for one process for each core. More than one needs a shared store.',
   });
 
 export const request = z
   .strictObject({
     encodedSlash: distinct(pathTemplate()).prefault([]).meta({
       description:
-        'Path templates in whose parameters an encoded slash (`%2F`) may stand. Such a path is matched twice, as it is and with a slash there, and the stricter row counts. Elsewhere it is refused.',
+        'Path templates whose parameters may contain an encoded slash (`%2F`). Such a path is matched twice, unchanged and with a decoded slash, and the stricter row counts. In any other path an encoded slash is refused.',
     }),
     ignoredPrefixes: distinct(path()).prefault(['/index.php']).meta({
       description: 'Prefixes that the shop ignores: paths are matched with and without them.',
     }),
     versionSegments: z.boolean().default(true).meta({
       description:
-        'A first segment of letters, or none, and a number (`v1`, `1.0`, `v0.42`) may be a version that the shop drops before it routes; in a Spryker shop `getPathVersionResolving()` and `getPathVersionPrefix()`. Paths are matched with and without it, and so are rows that begin with one: `GET /orders` also protects `/v1/orders`, `GET /v1/orders` also `/orders` and `/v2/orders`. A change of a tracked resource must use the path of `entityTags.resources` exactly: where clients say `/v1/carts`, name that one. `false` where first segments such as `shop1` and `shop2` are different things.',
+        'A first segment of optional letters and a number (`v1`, `1.0`, `v0.42`) may be a version that the shop removes before it routes (in a Spryker shop: `getPathVersionResolving()` and `getPathVersionPrefix()`). Paths are matched with and without it, and so are rows that begin with one: `GET /orders` also protects `/v1/orders`, and `GET /v1/orders` also protects `/orders` and `/v2/orders`. A change of a tracked resource must use the exact path of `entityTags.resources`: if clients use `/v1/carts`, name that path there. Set `false` if first segments such as `shop1` and `shop2` are different things.',
     }),
     itemForms: z.boolean().default(true).meta({
       description:
-        'A row that ends in a name also covers one id after it: `GET /carts/{id}/up-selling-products` also `/carts/17/up-selling-products/x`, since a Spryker shop takes paths for pairs of type and id and runs the same action, whatever id stands there. A row that is written for that path and method says itself what holds there. `false` where the list alone should say it.',
+        'A row that ends in a name also covers one id after it: `GET /carts/{id}/up-selling-products` also protects `/carts/17/up-selling-products/x`. A Spryker shop reads a path as pairs of type and id, and runs the same action for any id. If the list has a row for that path and method, only that row counts. `false`: the list alone decides.',
     }),
     methods: distinct(z.enum(extensionMethods)).prefault([]).meta({
       description:
-        'Methods that are taken beside GET, HEAD, POST, PUT, PATCH, DELETE and OPTIONS; any other is refused with 405. A row of the list holds for them whatever its own method, so that a list that was written without them loses nothing. They count as changes: of a tracked resource they take its lease, and its tag becomes a new one.',
+        'Methods that are accepted beside GET, HEAD, POST, PUT, PATCH, DELETE and OPTIONS; any other is refused with 405. Every row applies to these methods, whatever its own method is, so a list that does not know them still protects its paths. They count as changes: on a tracked resource they take its lease, and it gets a new tag.',
     }),
     formatSuffixes: distinct(
       z.string().regex(/^(?:\*|[A-Za-z0-9]{1,16})$/, { error: 'must be an extension such as json, or *' }),
@@ -131,7 +132,7 @@ export const request = z
       .prefault([])
       .meta({
         description:
-          'Extensions that the shop cuts off the end of a path (Rails and older Spring do, Spryker does not), such as `json`: then `GET /orders` also protects `/orders.json`. `*` is every extension. A change of a tracked member whose id ends in one is refused, since it may be two members.',
+          'Extensions that the shop cuts off the end of a path (Rails and older Spring do, Spryker does not). With `json`, `GET /orders` also protects `/orders.json`. `*` means every extension. A change of a tracked member whose id ends in such an extension is refused, because the path may mean two members.',
       }),
   })
   .prefault({})
@@ -139,12 +140,12 @@ export const request = z
 
 export const trustedProxies = distinct(cidr()).prefault([]).meta({
   description:
-    'Addresses of peers whose `X-Forwarded-For`, `X-Forwarded-Proto` and `X-Request-Id` are believed.',
+    'Addresses of peers whose `X-Forwarded-For`, `X-Forwarded-Proto` and `X-Request-Id` are accepted.',
 });
 
 export const trustedFields = distinct(trustableField()).prefault([]).meta({
   description:
-    'More fields that are believed of those peers, and otherwise dropped, such as `CF-Connecting-IP`.',
+    'Further fields, such as `CF-Connecting-IP`, that are accepted from those peers and dropped from all others.',
 });
 
 export const limits = z
@@ -152,10 +153,10 @@ export const limits = z
     requestHeaders: size({ from: 1024, to: 1024 ** 2 })
       .prefault('64KiB')
       .meta({
-        description: 'All fields of a request together, with the request line; more is refused with 431.',
+        description: 'Size of the request line and all fields together; a larger head is refused with 431.',
       }),
     requestBody: size({ from: 0 }).prefault('2MiB').meta({
-      description: 'Body of a request; more is refused with 413.',
+      description: 'Size of a request body; a larger one is refused with 413.',
     }),
     routes: z
       .array(
@@ -166,57 +167,57 @@ export const limits = z
             .meta({ description: 'Method, or `ANY` for all but OPTIONS.' }),
           path: pathTemplateOrBelow().meta({
             description:
-              'Path template, with `**` at its end for all that lies below it. Only the path as it is written meets it, no other spelling.',
+              'Path template; `**` at its end stands for everything below. Only the exact path matches it, no other spelling.',
           }),
           requestBody: size({ from: 0 }).optional().meta({
             description:
-              'In place of `limits.requestBody`. What must be here whole (`wholeBody`) keeps that bound, and every request has five minutes to arrive.',
+              'Replaces `limits.requestBody`. A body that is read whole (`wholeBody`) keeps that limit, and every request has five minutes to arrive.',
           }),
           responseTimeout: duration().optional().meta({
             description:
-              'In place of `upstream.responseTimeout`, not for WebSockets. A write to a tracked resource and a call of a token endpoint may only have less.',
+              'Replaces `upstream.responseTimeout`, except for WebSockets. For a write to a tracked resource and a request to a token endpoint it can only be shorter.',
           }),
         }),
       )
       .prefault([])
       .meta({
         description:
-          'Other limits for some routes, whether the protected list names them or not. Of several that a request meets the smallest value counts. Who gets in is not decided here.',
+          'Other limits for some routes, whether the protected list names them or not. If several match a request, the smallest value counts. They do not decide who gets in.',
       }),
     wholeBody: size({ from: 1024 }).prefault('128KiB').meta({
       description:
-        'Body of a request that must be here whole before it is forwarded (a write to a tracked resource, a call of a token endpoint): it is kept in memory; more is refused with 413.',
+        'Size of a request body that is read whole into memory before it is forwarded (a write to a tracked resource, a request to a token endpoint). A larger one is refused with 413.',
     }),
     bodyTimeout: duration({ from: '1s', to: '10m' }).prefault('20s').meta({
       description:
-        'How long a request body may keep its reader waiting beyond what its bytes account for (`bodyRate`): then 408.',
+        'Time for a request body, in addition to one second for every `bodyRate` bytes that have arrived. Then 408.',
     }),
     bodyRate: size({ from: 1 }).prefault('500B').meta({
       description:
-        'Bytes of a request body that account for a second of waiting: its least rate in the long run.',
+        'Bytes of a request body that give it another second; in the long run the lowest rate in bytes a second.',
     }),
     trackedResponse: size({ to: 64 * 1024 ** 2 })
       .prefault('1MiB')
       .meta({
-        description: 'Body of a response that may get an entity tag; a longer one passes without a tag.',
+        description: 'Size of a response body that may get an entity tag; a larger one passes without a tag.',
       }),
     inFlight: z.int().min(1).max(1_000_000).default(2000).meta({
-      description: 'Requests under way at once in one process; more are refused with 503.',
+      description: 'Requests in progress at once in one process; more are refused with 503.',
     }),
     clientShare: z.int().min(1).max(100).default(50).meta({
       description:
-        'Percent of `inFlight` that one client may hold (its address behind `trustedProxies`, an IPv6 network of 64 bits, and the subject of its access token), of the places of request bodies that still arrive (half of `upstream.connections`), and of `listen.maxConnections` that one peer may hold unless it is one of `trustedProxies`. 100: no bound. Where all clients come through a balancer that `trustedProxies` does not name, they are one.',
+        'Percent that one client may hold: of `inFlight`, of the places for request bodies that are still arriving (half of `upstream.connections`), and of `listen.maxConnections` (there a peer, unless it is one of `trustedProxies`). A client is an address (behind `trustedProxies` the one that they name, of IPv6 the first 64 bits), and also the subject of an access token. 100: no limit. If all clients come through a balancer that `trustedProxies` does not name, they count as one.',
     }),
     eventLoopStall: z
       .union([duration({ from: '1s', to: '5m' }), z.literal('none')])
       .prefault('5s')
       .meta({
         description:
-          'How long the event loop may stand still. A process whose event loop does is logged with what it was doing (`event-loop-stuck`) and ended, so that its supervisor starts another one. `none`: nobody watches it.',
+          'How long the event loop may be blocked. Then the log says in which function (`event-loop-stuck`), and the process is killed, so that its supervisor starts another one. `none`: it is not watched.',
       }),
   })
   .prefault({})
-  .meta({ description: 'What one request, and all of them, may take.' });
+  .meta({ description: 'Limits of one request, and of all requests together.' });
 
 const responseField = (what: string) =>
   z.string().regex(/^[A-Za-z0-9-]{1,100}$/, { error: `must be the name of a field that pages may ${what}` });
@@ -232,11 +233,11 @@ export const cors = z
       .prefault([])
       .meta({
         description:
-          'Origins whose browsers may call; `*` alone: every origin, without cookies (an access token in `Authorization` is no cookie). Empty: preflights go to the shop.',
+          'Origins whose pages may call the API. `*` alone: every origin, without cookies (an access token in `Authorization` is not a cookie). Empty: preflights go to the shop.',
       }),
     credentials: z.boolean().optional().meta({
       description:
-        'Whether pages may send cookies. Left out: yes for named origins; never with `*`, which browsers would refuse.',
+        'Whether pages may send cookies. Left out: yes for named origins, no with `*`, for which browsers do not allow it.',
     }),
     methods: distinct(z.enum([...methods, ...extensionMethods]))
       .optional()
@@ -245,13 +246,13 @@ export const cors = z
       }),
     fields: distinct(responseField('send')).optional().meta({
       description:
-        'Request fields that a preflight allows. Left out: those that clients of such an API send, and whatever the preflight asks for.',
+        'Request fields that a preflight allows. Left out: the usual fields of such an API, and every field that the preflight asks for.',
     }),
     exposedFields: distinct(responseField('read'))
       .prefault(['ETag', 'Location', 'WWW-Authenticate', 'Retry-After', 'X-Request-Id'])
       .meta({
         description:
-          "Response fields that pages may read; those that the shop's own `Access-Control-Expose-Headers` names are added.",
+          "Response fields that pages may read, in addition to those in the shop's own `Access-Control-Expose-Headers`.",
       }),
     maxAge: duration({ from: '0s', to: '24h' })
       .prefault('10m')
@@ -271,7 +272,8 @@ export const cors = z
   })
   .prefault({})
   .meta({
-    description: "Cross-origin fields. With origins set they are shopward's to answer, on every response.",
+    description:
+      'Cross-origin requests (CORS). If `origins` is not empty, shopward answers preflights itself and sets the fields of every response.',
   });
 
 export const log = z
@@ -279,10 +281,12 @@ export const log = z
     level: z
       .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
       .default('info')
-      .meta({ description: 'Least important line that is written.' }),
+      .meta({ description: 'Least severe level that is written.' }),
   })
   .prefault({})
-  .meta({ description: 'The log: one JSON line an event on standard output, pretty on a terminal.' });
+  .meta({
+    description: 'The log on standard output: one line of JSON for each event; on a terminal readable text.',
+  });
 
 const override = z
   .strictObject({
@@ -307,7 +311,7 @@ export const errors = z
       .default('jsonapi')
       .meta({
         description:
-          'Form of the body of a refusal: `jsonapi` (`application/vnd.api+json`, as the shop writes it), `problem` (`application/problem+json`, RFC 9457), `json` (flat), or `negotiate`: the one that `Accept` prefers, `jsonapi` where it prefers none. Status, `code` and `detail` are the same in all.',
+          'Format of the body of a refusal: `jsonapi` (`application/vnd.api+json`, as the shop writes it), `problem` (`application/problem+json`, RFC 9457), `json` (flat), or `negotiate` (the one that `Accept` prefers, else `jsonapi`). Status, `code` and `detail` are the same in all formats.',
       }),
     typeBase: z
       .string()
@@ -317,7 +321,7 @@ export const errors = z
       .optional()
       .meta({
         description:
-          'Address of your copy of docs/reasons.md, up to the `#` and with it: the name of the refusal is appended to it as its `type`, and as a link into `jsonapi`. Left out: `type` is `urn:shopward:reason:` and the name; `jsonapi` has none.',
+          'Address of your copy of docs/reasons.md, including the `#`. The `type` of a refusal is this address and the name of the refusal; in `jsonapi` it is a link. Left out: `type` is `urn:shopward:reason:` and the name, and `jsonapi` has no link.',
       }),
   })
   .prefault({})
@@ -325,5 +329,5 @@ export const errors = z
 
 export const rejections = z.strictObject(shape).prefault({}).meta({
   description:
-    'Other status, code or detail for a rejection, by its name: `{ access-token-missing: { status: 403 } }`.',
+    'Another status, code or detail for a rejection, by its name: `{ access-token-missing: { status: 403 } }`.',
 });

@@ -2,13 +2,14 @@ import { z } from 'zod';
 import { duration, pathTemplate } from '../values.ts';
 
 const requests = z.int().min(1).max(1_000_000).meta({
-  description: 'Requests of one client that pass, at once or spread over `per`.',
+  description: 'Requests of one client that pass in the time `per`, all at once or one after the other.',
 });
 const per = duration({ from: '1s', to: '1d' }).meta({
-  description: 'Time in which they come back, one after the other.',
+  description: 'Time after which a client that used all its `requests` has all of them again.',
 });
 const mode = z.enum(['observe', 'enforce']).default('observe').meta({
-  description: '`observe`: what is over the limit is logged and counted, and passes; `enforce`: it is 429.',
+  description:
+    '`observe`: a request above the limit is logged and counted, and passes. `enforce`: it gets 429.',
 });
 
 export const rateLimits = z
@@ -42,11 +43,11 @@ export const rateLimits = z
           }),
         )
         .default([])
-        .meta({ description: 'Limits of further routes; one of them goes before that of a token endpoint.' }),
+        .meta({ description: 'Limits of further routes. Such a limit replaces that of a token endpoint.' }),
     }),
   ])
   .prefault({})
   .meta({
     description:
-      'How many requests one client may send in a time, as a token bucket in the store. A client is the subject of the verified token, else its address (IPv6: the first 64 bits). While the store is away, all pass. `false`: no limits.',
+      'How many requests one client may send in a time, by a token bucket in the store. A client is the subject of the verified token, else an address (of IPv6 the first 64 bits). While the store is away, all requests pass. `false`: no limits.',
   });

@@ -23,13 +23,13 @@ const endpoint = z
   .strictObject({
     kind: z.enum(['issue', 'exchange', 'revoke']).meta({
       description:
-        "What it does: `issue` gives a first pair of tokens, `exchange` a new pair for a refresh token, `revoke` ends the token whose id is the path's last parameter (`mine`: all of the user's), which takes a row that names its user; or, where the path does not end in a `{name}`, the token that the body shows (RFC 7009, and other products' logout), whosever it is.",
+        'What the endpoint does. `issue` returns a first pair of tokens, `exchange` a new pair for a refresh token. `revoke` ends a token. If the path ends in a `{name}`, that parameter is the id of the token (`mine`: all tokens of the user), and the path needs a row in the protected list, so that the user is known. Otherwise the token is in the body, and its user does not matter (RFC 7009, and the logout of other products).',
     }),
     method: z.enum(['POST', 'PUT', 'PATCH', 'DELETE']).meta({ description: 'Method of the endpoint.' }),
     path: pathTemplate().meta({ description: 'Path of the endpoint.' }),
     format: z.enum(['json-api', 'form']).default('json-api').meta({
       description:
-        "Whose errors it speaks: `json-api` the shop's own; `form` those of RFC 6749, and its `grant_type` says whether a request refreshes. Either takes JSON and forms, where they are plain.",
+        'Format of its errors: `json-api` as the shop writes them, `form` as in RFC 6749; with `form` the `grant_type` says whether a request refreshes. Both accept plain JSON and plain forms.',
     }),
     fields: z
       .strictObject({
@@ -41,7 +41,7 @@ const endpoint = z
         refreshExpiresIn: field("Name of the field with the refresh token's lifetime in seconds."),
       })
       .prefault({})
-      .meta({ description: 'Names of the fields; left out: the usual ones of the format.' }),
+      .meta({ description: 'Names of the fields. Left out: the usual ones of the format.' }),
   })
   .transform(({ fields, ...row }) => ({
     ...row,
@@ -76,29 +76,31 @@ export const refreshTokens = z
     z.strictObject({
       endpoints: z.array(endpoint).prefault(shopEndpoints).meta({
         description:
-          'Where tokens are issued, refreshed and revoked. One path may both issue and refresh: it refreshes when the request carries a refresh token. `[]`: none.',
+          'Endpoints that issue, refresh and revoke tokens. A path may both issue and refresh: it refreshes if the request has a refresh token. `[]`: none.',
       }),
       lifetime: duration({ from: '1s', to: '36500d' }).prefault('2628000s').meta({
-        description: 'Lifetime of a refresh token when the shop names none.',
+        description: 'Lifetime of a refresh token if the answer of the shop does not contain one.',
       }),
       retention: z
         .union([duration({ from: '0s', to: '36500d' }), z.literal('keep')])
         .prefault('keep')
-        .meta({ description: 'How long a token is remembered after its expiry; `keep`: for good.' }),
+        .meta({
+          description: 'How long the state of a token is kept after it has expired. `keep`: for ever.',
+        }),
       replay: z.enum(['refuse', 'forward', 'end-family']).default('refuse').meta({
         description:
-          'What becomes of a used token that comes again (RFC 9700 section 4.14.2), besides a 401 with code `004`. `refuse`: nothing. `end-family`: every token that descends from the same login is ended. `forward`: the shop is asked, so that a provider can detect the reuse; a success is withheld, and ends the family.',
+          'What happens when a used token is sent again (RFC 9700 section 4.14.2). `refuse`: 401 with code `004`. `end-family`: every token that descends from the same login is revoked, then 401 `004`. `forward`: the request goes to the shop, so that a provider can detect the reuse; if the shop accepts it, its answer is withheld and the family is ended: 401 `004`.',
       }),
       leeway: duration({ from: '0s', to: '60s' }).prefault('0s').meta({
         description:
-          'How long a used token gets the same answer again, for two tabs and lost answers; `0s`: never. The answer is kept sealed with a key that only the token yields.',
+          'How long a used token gets the same answer again (two tabs, or an answer that was lost). `0s`: never. The stored answer is encrypted; its key is derived from the token, which is not stored.',
       }),
       digestKey: text().min(16).optional().meta({
         secret: true,
         description:
-          'Key of the digests that stand in the store for tokens and users; without it names of users can be found out by trying. A change makes every token unknown.',
+          'Key of the digests of tokens and users in the store. Without it names of users can be found by trying. A change makes every token unknown.',
       }),
     }),
   ])
   .prefault({})
-  .meta({ description: "The life cycle of refresh tokens. `false`: it is the shop's alone." });
+  .meta({ description: 'The life cycle of refresh tokens. `false`: only the shop keeps it.' });

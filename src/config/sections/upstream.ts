@@ -4,7 +4,7 @@ import { duration, filePath, originUrl, text, upstreamUrl } from '../values.ts';
 
 export const publicUrl = originUrl().optional().meta({
   description:
-    'Address by which clients know the API: `{base_url}` of `links.self`. Left out: scheme and `Host` of the request.',
+    'Public address of the API: `{base_url}` of `links.self`. Left out: scheme and `Host` of the request.',
 });
 
 const engines = ['llhttp', 'http-proxy-3'] as const;
@@ -18,43 +18,43 @@ export const upstream = z
   .strictObject({
     url: upstreamUrl().prefault('http://127.0.0.1:9000').meta({
       description:
-        "Scheme, host and port of the shop's API, and a path where it lies below one: `/api` is put before every path that is asked for. Rows, tags and everything else here are written with the path that clients ask for, without it. There is one upstream: several shops stand behind a balancer of their own (docs/deployment.md).",
+        "Scheme, host and port of the shop's API, and a path if the API is below one: `/api` is then put in front of every path. Rows and all other settings use the path that clients send, without this prefix. There is one upstream: put a load balancer in front of several shops (docs/deployment.md).",
       reference: '${UPSTREAM_URL:-http://127.0.0.1:9000}',
     }),
     engine: z.enum(engines, { error: engineText }).default('llhttp').meta({
-      description: 'What does the request to the shop. WebSockets always go through http-proxy-3.',
+      description: 'The HTTP client for requests to the shop. WebSockets always use http-proxy-3.',
     }),
     forwardHost: z.boolean().default(false).meta({
-      description: "Whether the shop sees the client's `Host`; otherwise its own.",
+      description: 'Whether the shop gets the `Host` of the client. `false`: the host of `url`.',
     }),
     rewriteLocation: z.boolean().default(true).meta({
       description:
-        'Whether `Location` and `Content-Location` of the shop that name its own address (that of `url`) name the public one instead: `publicUrl`, or where that is not set a path alone, which clients read against the address that they asked. The path of `url` is taken off. Other hosts stay as they are, and so do bodies, `Link`, `Refresh` and the `Path` and `Domain` of cookies: what a shop says there it has to say for the public address, which `X-Forwarded-Host` and `X-Forwarded-Proto` tell it.',
+        "Whether the shop's own address (that of `url`) in `Location` and `Content-Location` is replaced by the public one: by `publicUrl`, or, if that is not set, by a path without a host. The path of `url` is removed. Addresses of other hosts are unchanged, and so are bodies, `Link`, `Refresh` and the `Path` and `Domain` of cookies. There the shop has to use the public address, which it gets in `X-Forwarded-Host` and `X-Forwarded-Proto`.",
     }),
     connectTimeout: duration().prefault('2s').meta({
       description:
-        'Longest wait for a connection: then 504, or 503 while all are busy; a refused one is 502 at once.',
+        'Longest wait for a connection to the shop. Then 504, or 503 if all connections are busy. If the shop refuses the connection: 502 at once.',
     }),
     responseTimeout: duration().prefault('60s').meta({
-      description: 'Longest wait for the shop, from the start of the request: then 504.',
+      description: 'Longest wait for the answer of the shop, from the start of the request. Then 504.',
     }),
     connections: z.int().min(1).max(65_535).default(256).meta({
       description:
-        'Connections to the shop at once, of one process; request bodies that still arrive get half of them at most.',
+        'Connections to the shop at once in one process. Requests whose bodies are still arriving get at most half of them.',
     }),
     idleTimeout: duration({ to: '10m' }).prefault('4s').meta({
       description:
-        'For how long an idle connection to the shop is used again, where the shop does not say (`Keep-Alive: timeout`, less a second). What the shop shows to be shorter counts. What is not safe or has a body takes a connection that was idle for a quarter of that and 250 ms at most, or a new one.',
+        'For how long an idle connection to the shop may be used again. A time that the shop sends (`Keep-Alive: timeout`, less a second) counts instead, and so does a shorter one at which the shop closes connections. A request that is not safe, or has a body, gets a connection that was idle for at most a quarter of that time and at most 250 ms, or a new one.',
     }),
     connectionLifetime: duration({ to: '24h' }).prefault('60s').meta({
       description:
-        'For how long a connection to the shop takes new requests (a quarter less for some): by then, a changed DNS record is followed everywhere.',
+        'For how long a connection to the shop takes new requests (for some up to a quarter less). After this time all connections use a changed DNS record.',
     }),
     tls: z
       .strictObject({
         ca: filePath().optional().meta({
           description:
-            "PEM file with the authorities that may have signed the shop's certificate. Left out: the system's.",
+            "PEM file with the certificate authorities that are trusted for the shop's certificate. Left out: those of the system.",
         }),
         cert: filePath().optional().meta({ description: 'PEM file with a client certificate.' }),
         key: filePath().optional().meta({ description: 'PEM file with its private key.' }),
@@ -63,7 +63,7 @@ export const upstream = z
           .optional()
           .meta({
             description:
-              "Name that is asked for (SNI), and that the shop's certificate must have. Left out: the host of `url`.",
+              "Server name that is sent (SNI), and that the shop's certificate must contain. Left out: the host of `url`.",
           }),
       })
       .check((context) => {
@@ -76,13 +76,15 @@ export const upstream = z
       .optional()
       .meta({
         description:
-          'For `https`. A changed file is in force for every connection that is opened then, the last one within `connectionLifetime`; one that cannot be used leaves the last good one in force.',
+          'TLS to the shop, for `https`. New connections use a changed file; after `connectionLifetime` all connections do. If a file cannot be used, the last good one stays in force.',
       }),
     via: z.boolean().default(false).meta({
-      description: 'Whether to add `Via`; it stops nginx shops from compressing.',
+      description:
+        'Whether to add `Via` to requests. nginx in front of a shop does not compress answers to requests with `Via`.',
     }),
     webSocket: z.boolean().default(false).meta({
-      description: 'Whether WebSocket upgrades pass, under the same list; otherwise upgrades are ignored.',
+      description:
+        'Whether WebSocket upgrades are forwarded, under the same list. `false`: `Upgrade` is ignored.',
     }),
   })
   .prefault({})
@@ -118,17 +120,18 @@ export const store = z
       .meta({ secret: true, description: 'Password of the Sentinels themselves.' }),
     replicas: z.int().min(0).max(16).default(0).meta({
       description:
-        'Replicas of Redis that must have confirmed the claim of a write or a refresh (`WAIT`) before it is forwarded; fewer: 503. With three nodes: 1.',
+        'Number of replicas of Redis that must confirm the claim of a write or a refresh (`WAIT`) before it is forwarded. If fewer confirm: 503. With three nodes set 1.',
     }),
     prefix: text()
       .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, { error: 'may have letters, digits, `.`, `_` and `-`' })
       .default('shopward')
       .meta({
-        description: 'Begins every key and channel. Shops and stages that share a Redis need different ones.',
+        description:
+          'Prefix of every key and channel. Shops and stages that share a Redis need different ones.',
       }),
     owner: text().optional().meta({
       description:
-        'Name of the shop and stage whose data is kept under `prefix`. It is noted in the store: a start under another name is refused. Left out: `publicUrl` or `upstream.url` is noted, and another one only warned about.',
+        'Name of the shop and stage that own the data under `prefix`. The store keeps it: a start with another name is refused. Left out: `publicUrl` or `upstream.url` is kept instead, and another one only causes a warning.',
     }),
   })
   .prefault({})

@@ -61,7 +61,7 @@ const envelope = z
   .default('jsonapi')
   .meta({
     description:
-      "Form of the shop's answer, and of the cached one. `jsonapi`: the contract's. Or JSON pointers (RFC 6901) to the members of a plain JSON document, `0` being the one element of a list: `{ entityType: /type, entityId: /id }`. What holds other members, or has another form, is the shop's: it is passed on as it is, and never kept.",
+      "Format of the shop's answer, and of the cached one. `jsonapi`: the contract's. Or JSON pointers (RFC 6901) to the members of a plain JSON document, such as `{ entityType: /type, entityId: /id }`; `0` is the only element of a list. An answer that has other members or another format is passed on unchanged and never cached.",
   });
 
 export const urlResolver = z
@@ -71,7 +71,7 @@ export const urlResolver = z
       path: path().prefault('/url-resolver').meta({ description: 'Path of the resolver.' }),
       source,
       locales: distinct(locale()).min(1).prefault(['en', 'de']).meta({
-        description: 'Locales of the shop; `Accept-Language` is negotiated to one of them.',
+        description: 'Locales of the shop; `Accept-Language` chooses one of them.',
       }),
       defaultLocale: locale()
         .default('en')
@@ -81,30 +81,30 @@ export const urlResolver = z
         .max(255)
         .prefault([...contractEntityTypes])
         .meta({
-          description: 'Types that a URL may lead to; an answer with another one is passed on as it is.',
+          description: 'Types to which a URL may lead. An answer with another type is passed on unchanged.',
         }),
       envelope,
       stores: distinct(text()).prefault([]).meta({
         description:
-          'Known values of `Store`, `_store` or the host; requests of other stores are asked uncached.',
+          'Known values of `Store`, `_store` or the host. Requests for other stores are forwarded and not cached.',
       }),
       ttl: duration().prefault('5m').meta({ description: 'How long a mapping is fresh.' }),
       notFoundTtl: duration({ from: '0s' })
         .prefault('30s')
-        .meta({ description: 'How long a 404 is remembered.' }),
+        .meta({ description: 'How long a 404 is cached.' }),
       staleWhileRevalidate: duration({ from: '0s' }).prefault('1m').meta({
-        description: 'How long after `ttl` a mapping is still answered while it is asked anew (RFC 5861).',
+        description: 'How long after `ttl` a mapping is still used while the shop is asked again (RFC 5861).',
       }),
       staleIfError: duration({ from: '0s', to: '365d' }).prefault('24h').meta({
-        description: 'How long after `ttl` a mapping is still answered while the shop is down (RFC 5861).',
+        description: 'How long after `ttl` a mapping is still used while the shop is down (RFC 5861).',
       }),
       maxEntries: z.int().min(1).max(10_000_000).default(100_000).meta({
-        description: 'Mappings kept in one process; the least recently used go first.',
+        description: 'Mappings in the memory of one process; the least recently used are removed first.',
       }),
     }),
   ])
   .default(false)
   .meta({
     description:
-      'The resolver of SEF URLs, answered from a cached mapping. `false`, as is the default: requests pass to the shop, under the list like any others. `{}` switches it on with the defaults below.',
+      'The resolver of SEF URLs, which shopward answers from a cache. `false` (the default): requests are forwarded to the shop, under the list like any others. `{}` switches it on with the defaults below.',
   });
