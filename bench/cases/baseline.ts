@@ -1,5 +1,5 @@
 import type { BenchCase } from '../case.ts';
-import { type Contestant, type ShopwardSettings, startShopward } from '../contestants.ts';
+import { type Contestant, startRedis, startShopward } from '../contestants.ts';
 import { bearers, get, type Stage } from '../stage.ts';
 import { noRedis, patchOfCarts, rows, tracked, untilTagged } from './entity-tags.ts';
 
@@ -8,28 +8,36 @@ const most = 1.05;
 
 /** `--baseline`: this checkout beside another one, in turn, in one run. */
 export function baselineCases(stage: Stage, baseline: string): BenchCase[] {
-  const pair = async (settings: ShopwardSettings, isReady?: (one: Contestant) => Promise<void>) => {
-    const both = [
-      await startShopward('before', stage.upstream, { ...settings, checkout: baseline }),
-      await startShopward('now', stage.upstream, settings),
-    ];
-    for (const contestant of both) await isReady?.(contestant);
-    return both;
-  };
   let plain: Promise<Contestant[]> | undefined;
   const withoutTags = () => {
-    plain ??= pair({});
+    plain ??= Promise.all([
+      startShopward('before', stage.upstream, { checkout: baseline }),
+      startShopward('now', stage.upstream),
+    ]);
     return plain;
   };
-  const ofCarts = async (store: string, tags: string, isReady = untilTagged) =>
-    pair({ rows, more: `store: { url: '${store}' }\n${tags}\n` }, isReady);
+  /** A store for each: what one version has written may be nothing to the other, which would begin anew with every call. */
+  const ofCarts = async (stores: readonly string[]) => {
+    const both: Contestant[] = [];
+    for (const [i, store] of stores.entries()) {
+      const more = `store: { url: '${store}' }\n${tracked('0s')}\n`;
+      const checkout = i === 0 ? { checkout: baseline } : {};
+      const name = i === 0 ? 'before' : 'now';
+      const contestant = await startShopward(name, stage.upstream, { rows, more, ...checkout });
+      await untilTagged(contestant);
+      both.push(contestant);
+    }
+    return both;
+  };
+  const twoRedis = async () => {
+    const [first, second] = [await startRedis(), await startRedis()];
+    return first === undefined || second === undefined ? undefined : [first.url, second.url];
+  };
   const targets = [{ row: 'now', against: 'before', of: 'cpu', most } as const];
-  const tagged = async (store: string | undefined) => {
-    if (store === undefined) return { entries: [], leftOut: [noRedis] };
+  const tagged = async (stores: readonly string[] | undefined) => {
+    if (stores === undefined) return { entries: [], leftOut: [noRedis] };
     const request = { ...get('/carts/1'), authorizations: await bearers(1) };
-    return {
-      entries: (await ofCarts(store, tracked('0s'))).map((contestant) => ({ contestant, request })),
-    };
+    return { entries: (await ofCarts(stores)).map((contestant) => ({ contestant, request })) };
   };
   const post = {
     ...get('/small', { 'Content-Type': 'application/json' }),
@@ -62,21 +70,21 @@ export function baselineCases(stage: Stage, baseline: string): BenchCase[] {
         return { entries: await entriesOf(request) };
       },
     },
-    { name: 'before and now: tracked GET, memory', targets, prepare: () => tagged('memory') },
+    { name: 'before and now: tracked GET, memory', targets, prepare: () => tagged(['memory', 'memory']) },
     {
       name: 'before and now: tracked GET, Redis',
       targets,
-      prepare: async () => tagged((await stage.redis())?.url),
+      prepare: async () => tagged(await twoRedis()),
     },
     {
       name: 'before and now: PATCH with If-Match, Redis',
       connections: 16,
       targets,
       async prepare() {
-        const redis = await stage.redis();
-        if (redis === undefined) return { entries: [], leftOut: [noRedis] };
+        const stores = await twoRedis();
+        if (stores === undefined) return { entries: [], leftOut: [noRedis] };
         const request = { ...(await patchOfCarts()), tagField: 'If-Match' as const };
-        const both = await ofCarts(redis.url, tracked('0s'));
+        const both = await ofCarts(stores);
         return { entries: both.map((contestant) => ({ contestant, request })) };
       },
     },

@@ -1,10 +1,10 @@
 import { defineClaim, defineScript, type RedisScript } from '../redis/redis.ts';
 
 /**
- * The claim protocol for Redis: `protocol.ts`, line by line, one script per operation. KEYS: the epoch marker of
- * the slot, the record. ARGV begins with lease, cold start and longest read (microseconds) and the record's expiry
- * (milliseconds). Every answer is one text of lines, quicker to read than a list: the epoch, the clock, the end of the
- * cold start, then what the operation tells.
+ * The claim protocol for Redis: `protocol.ts`, line by line. A claim is a script of its own; the other operations of one
+ * turn share one, and each is as if it ran alone after the one before it. KEYS: the epoch marker of the slot, the records.
+ * ARGV begins with lease, cold start and longest read (microseconds). Every reply is one text of JSON, quicker to read than
+ * a list: the epoch, the clock, the end of the cold start, the answers of the operations.
  *
  * The record is a hash: e(poch) g(eneration) t(ag) s(hop tag) ls (leases: token | until | tagged | tainted | sent,
  * each with a comma) w(anted until) sw (strangers wrote) o (turn of owners until, 0: none) q qg (indeterminate until, tagged) c(hanged at) l(ast seen) b (what was replaced), all of them always
@@ -20,10 +20,12 @@ import { defineClaim, defineScript, type RedisScript } from '../redis/redis.ts';
  * after the longest lease that can be configured; else it would wait for as long as the clock needs.
  */
 const prelude = `
-local LEASE, COLD_START, LONGEST, EXPIRY = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local LEASE, COLD_START, LONGEST = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local MAX_VARIANTS, MAX_LEASES, FIELDS, LONGEST_LEASE = 32, 64, 13, 600000000
 local TURN, OWN_TURN = math.min(500000, math.floor(LEASE / 30)), math.floor(LEASE / 3)
-local MARKER, RECORD = KEYS[1], KEYS[2]
+local MARKER = KEYS[1]
+-- Of the call that runs: its record's key, that record's expiry, and what stands there.
+local RECORD, EXPIRY, record, indeterminate, leased
 
 local function clock()
   local time = redis.call('TIME')
@@ -134,23 +136,29 @@ local function give_turn(r)
   save(r)
 end
 
-local function answer(...) return table.concat({ marker, int(now), int(cold_start_until), ... }, '\\n') end
+local function open(key, expiry)
+  RECORD, EXPIRY = key, tonumber(expiry)
+  record = load()
+  indeterminate = record ~= nil and record.indeterminate ~= 0
+  leased = record ~= nil and #record.leases > 0
+end
 
-local record = load()
-local indeterminate = record ~= nil and record.indeterminate ~= 0
-local leased = record ~= nil and #record.leases > 0
+local function answer(...) return { ... } end
+
+local function reply(answers) return cjson.encode({ marker, int(now), int(cold_start_until), answers }) end
 `;
 
 const lookUp = `
+local variant = ...
 local why = cold and 'cold-start' or indeterminate and 'indeterminate' or leased and 'lease' or ''
 local generation = record and record.generation or 0
-local known = why == '' and record and not record.variants_gone and ARGV[5] ~= '' and redis.call('HGET', RECORD, 'v:' .. ARGV[5])
-return answer(why, int(generation), record and record.tag or '', known or '')
+local known = why == '' and record and not record.variants_gone and variant ~= '' and redis.call('HGET', RECORD, 'v:' .. variant)
+return answer(marker, int(now), why, int(generation), record and record.tag or '', known or '')
 `;
 
 const endRead = `
-local stamp_epoch, stamp_generation, stamp_started = ARGV[5], ARGV[6], tonumber(ARGV[7])
-local variant, fingerprint, new_tag, shop, of_collection, fields = 'v:' .. ARGV[8], ARGV[9], ARGV[10], ARGV[11], ARGV[12], ARGV[13]
+local stamp_epoch, stamp_generation, stamp_started, name, fingerprint, new_tag, shop, of_collection, fields, of_owner = ...
+local variant = 'v:' .. name
 
 local function unchanged()
   if stamp_epoch ~= marker or now - stamp_started > LONGEST or stamp_started > now then return false end
@@ -160,7 +168,7 @@ end
 
 if cold or indeterminate then return answer('') end
 if not unchanged() then
-  if ARGV[14] == '1' then give_turn(record) end
+  if of_owner then give_turn(record) end
   return answer('')
 end
 local known = record and not record.variants_gone and redis.call('HGET', RECORD, variant)
@@ -170,7 +178,7 @@ if fingerprint == '' or leased then return answer(record and record.tag or '', s
 
 local entry = fingerprint .. '|' .. int(stamp_started) .. '|' .. fields
 local r = record or create()
-local seen = string.sub(ARGV[8] .. '|' .. fingerprint, 1, 60)
+local seen = string.sub(name .. '|' .. fingerprint, 1, 60)
 local replaced = r.replaced == seen and '1' or '0'
 local news = r.last ~= seen or r.replaced ~= ''
 r.last, r.replaced = seen, ''
@@ -187,7 +195,7 @@ if differs then
   redis.call('HSET', RECORD, variant, entry)
   return answer(new_tag, '0', replaced)
 end
-if of_collection == '1' and r.shop ~= '' then shop = r.shop end
+if of_collection and r.shop ~= '' then shop = r.shop end
 local full = not known and redis.call('HLEN', RECORD) >= FIELDS + MAX_VARIANTS
 if not known or news or fields ~= '' or shop ~= r.shop then
   r.shop, r.variants_gone = shop, full
@@ -199,16 +207,18 @@ end
 return answer(r.tag, same, replaced)
 `;
 
-/** ARGV[7] = '1': one of the tags from ARGV[9] has to be current; 'o': a stranger's write without one. */
+/** `tagged` = '1': one of the tags has to be current; 'o': a stranger's write without one. */
 const claim = `
-local token, send_by, tagged = ARGV[5], tonumber(ARGV[6]), ARGV[7]
+local token, send_by, tagged, of_owner = ...
+send_by = tonumber(send_by)
+local tags = { select(5, ...) }
 if cold then return answer('cold-start', int(cold_start_until - now)) end
 if tagged == '1' then
   local current = false
-  for i = 9, #ARGV do current = current or (record ~= nil and record.tag ~= '' and ARGV[i] == record.tag) end
+  for _, tag in ipairs(tags) do current = current or (record ~= nil and record.tag ~= '' and tag == record.tag) end
   if not current then
     if indeterminate then return answer('indeterminate', int(record.indeterminate - now)) end
-    if ARGV[8] == '1' then give_turn(record) end
+    if of_owner == '1' then give_turn(record) end
     return answer('not-current', '0')
   end
 end
@@ -244,7 +254,7 @@ return answer('granted', '0', r.shop)
 `;
 
 const markSent = `
-local token, send_by = ARGV[5], tonumber(ARGV[6])
+local token, send_by = ...
 local own = find_lease(record, token)
 if not own then return answer('0') end
 local lease = record.leases[own]
@@ -256,7 +266,7 @@ return answer('1')
 `;
 
 const end = `
-local token, tagged, outcome, new_tag, shop = ARGV[5], ARGV[6], ARGV[7], ARGV[8], ARGV[9]
+local token, tagged, outcome, new_tag, shop = ...
 local changes_nothing = outcome == 'unsent' or outcome == 'refused'
 
 local function mark_indeterminate(r, until_, tagged_)
@@ -294,16 +304,57 @@ save(r)
 return answer(r.tag)
 `;
 
-export type TagScripts = Readonly<Record<'lookUp' | 'endRead' | 'claim' | 'markSent' | 'end', RedisScript>>;
+/**
+ * All that one process asks of a slot in one turn: KEYS[2] and on are the records, one for each operation; ARGV[4] holds the
+ * operations as JSON: name, expiry (milliseconds), what it takes. What a broken record is to blame for is its own caller's (`false`); any other
+ * error, such as the READONLY of a replica, is everybody's.
+ */
+const operations = `
+local operations = {
+  lookUp = function(...)${lookUp}end,
+  endRead = function(...)${endRead}end,
+  markSent = function(...)${markSent}end,
+  ['end'] = function(...)${end}end,
+}
+
+local function run(key, name, expiry, ...)
+  open(key, expiry)
+  return operations[name](...)
+end
+
+local function is_of_record(fault)
+  local text = type(fault) == 'table' and fault.err or fault
+  for _, part in ipairs({ 'WRONGTYPE', 'attempt to ', 'bad argument ' }) do
+    if string.find(text, part, 1, true) then return true end
+  end
+  return false
+end
+
+local answers = {}
+for i, operation in ipairs(cjson.decode(ARGV[4])) do
+  local is_done, given = pcall(run, KEYS[i + 1], unpack(operation))
+  if not is_done and not is_of_record(given) then error(given) end
+  answers[i] = is_done and given
+end
+return reply(answers)
+`;
+
+const claimAlone = `
+local function take(...)${claim}end
+open(KEYS[2], ARGV[4])
+return reply({ take(unpack(ARGV, 5)) })
+`;
+
+export interface TagScripts {
+  /** All but claims. */
+  readonly operations: RedisScript;
+  readonly claim: RedisScript;
+}
 
 /** The scripts; `edit` is for tests, which break one line of them and look for the update that gets lost. */
 export function buildTagScripts(edit: (lua: string) => string = (lua) => lua): TagScripts {
-  const build = (name: string, lua: string) => defineScript(`tags.${name}`, edit(prelude + lua));
   return {
-    lookUp: build('lookUp', lookUp),
-    endRead: build('endRead', endRead),
-    claim: defineClaim('tags.claim', edit(prelude + claim)),
-    markSent: build('markSent', markSent),
-    end: build('end', end),
+    operations: { ...defineScript('tags.operations', edit(prelude + operations)), isGathered: true },
+    claim: defineClaim('tags.claim', edit(prelude + claimAlone)),
   };
 }

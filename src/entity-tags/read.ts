@@ -2,13 +2,14 @@ import type { CanonicalRequest } from '../http/canonical-request.ts';
 import { namesTag, parseEntityTags, parseStrongTag } from '../http/entity-tag-list.ts';
 import { type FieldEdits, fieldValue, fieldValues } from '../http/field-list.ts';
 import type { Answer } from '../http/rejection.ts';
+import type { Eventually } from '../lib/eventually.ts';
 import type { ForwardOutcome, ResponseEdits, UpstreamHooks } from '../upstream/hooks.ts';
 import { answerOctets, recordRead, type TrackedExchange } from './context.ts';
 import { singleMemberId } from './json-api.ts';
 import { coversVary, randomTag, variantOf, varyNames } from './keys.ts';
 import { fingerprintOf, fingerprintWithout } from './representation.ts';
 import { memberKeyOf } from './resources.ts';
-import type { ReadStamp } from './tag-store.ts';
+import type { LookUp, ReadStamp } from './tag-store.ts';
 
 /** The shop's tags are for us alone. */
 const withoutTag: FieldEdits = { etag: null };
@@ -27,7 +28,7 @@ interface Read extends TrackedExchange {
 }
 
 /** GET or HEAD of a collection or a member: a 304 from the store, or what is wanted of the exchange with the shop. */
-export function beginRead(exchange: TrackedExchange): UpstreamHooks | Promise<UpstreamHooks | Answer> {
+export function beginRead(exchange: TrackedExchange): Eventually<UpstreamHooks | Answer> {
   const { context, request, tracked, subject, isOfStranger, key } = exchange;
   const startedAt = context.monotonic();
   const read: Read = {
@@ -46,28 +47,35 @@ export function beginRead(exchange: TrackedExchange): UpstreamHooks | Promise<Up
   return mayBeFresh || !context.store.hasHeard(key) ? askStore(read, mayBeFresh) : hooksOf(read);
 }
 
-async function askStore(read: Read, mayBeFresh: boolean): Promise<UpstreamHooks | Answer> {
-  const { context, request, tracked, variant, key } = read;
-  const { ifMatch, freshForMs } = tracked.resource;
-  try {
-    const { tag, recorded, stamp } = await context.store.lookUp(key, mayBeFresh ? variant : null);
-    // Below 0: somebody has set the store's clock back.
-    const isFresh = recorded !== null && recorded.ageMs >= 0 && recorded.ageMs < freshForMs;
-    if (tag !== null && isFresh && recorded.fields !== '') {
-      if (namesTag(fieldValues(request.fields, 'if-none-match'), tag, ifMatch)) {
-        context.onEvent('fresh-not-modified');
-        return {
-          status: 304,
-          fields: [...parseRecordedFields(recorded.fields), 'ETag', `"${tag}"`],
-          body: null,
-        };
-      }
-    }
-    return hooksOf({ ...read, stamp, startedAt: context.monotonic() });
-  } catch {
-    context.onEvent('store-unavailable');
+/** At once where the store is at hand: a 304 from memory costs no promise. */
+function askStore(read: Read, mayBeFresh: boolean): Eventually<UpstreamHooks | Answer> {
+  const withoutStore = () => {
+    read.context.onEvent('store-unavailable');
     return hooksOf({ ...read, isStoreAway: true });
+  };
+  try {
+    const looked = read.context.store.lookUp(read.key, mayBeFresh ? read.variant : null);
+    return looked instanceof Promise
+      ? looked.then((late) => heedStore(read, late)).catch(withoutStore)
+      : heedStore(read, looked);
+  } catch {
+    return withoutStore();
   }
+}
+
+function heedStore(read: Read, { tag, recorded, stamp }: LookUp): UpstreamHooks | Answer {
+  const { context, request, tracked } = read;
+  const { ifMatch, freshForMs } = tracked.resource;
+  // Below 0: somebody has set the store's clock back.
+  const isFresh = recorded !== null && recorded.ageMs >= 0 && recorded.ageMs < freshForMs;
+  if (tag !== null && isFresh && recorded.fields !== '') {
+    if (namesTag(fieldValues(request.fields, 'if-none-match'), tag, ifMatch)) {
+      const fields = [...parseRecordedFields(recorded.fields), 'ETag', `"${tag}"`];
+      context.onEvent('fresh-not-modified');
+      return { status: 304, fields, body: null };
+    }
+  }
+  return hooksOf({ ...read, stamp, startedAt: context.monotonic() });
 }
 
 function hooksOf(read: Read): UpstreamHooks {

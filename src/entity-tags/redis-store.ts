@@ -1,5 +1,7 @@
+import { EndOfTurn } from '../lib/end-of-turn.ts';
+import { isolateLate } from '../lib/faults.ts';
 import { RedisUnavailable } from '../redis/faults.ts';
-import { bucketOf, type RedisArgument, type RedisRecords, runConfirmed, slotOf } from '../redis/redis.ts';
+import { bucketOf, type RedisRecords, runConfirmed, slotOf } from '../redis/redis.ts';
 import { buildTagScripts, type TagScripts } from './lua.ts';
 import { StoreClock } from './store-clock.ts';
 import type {
@@ -33,7 +35,17 @@ interface RedisTagStoreOptions extends RedisRecords {
 /** Markers of a Cluster: enough to spread over the nodes, few enough to warm up at the start. */
 const clusterBuckets = 64;
 
-type Reply = readonly string[];
+/** Operations in one script: Redis does nothing else meanwhile. */
+const maxGathered = 64;
+
+type Answer = readonly string[];
+
+/** As `lua.ts` names and reads them: the operation, its record's expiry in milliseconds, what it takes. */
+type Operation = readonly [
+  'lookUp' | 'endRead' | 'markSent' | 'end',
+  number,
+  ...(string | number | boolean)[],
+];
 
 /** Tags shared by every replica, in a Redis of one node, behind Sentinels, or in a Cluster. */
 export class RedisTagStore implements TagStore {
@@ -43,6 +55,7 @@ export class RedisTagStore implements TagStore {
   /** When the cold start of each marker ends, by our clock. */
   readonly #coldStartUntilMs = new Map<number, number>();
   readonly #clock: StoreClock;
+  readonly #gathered = new Map<number, GatheredOperations>();
 
   constructor(options: RedisTagStoreOptions) {
     this.#options = {
@@ -59,8 +72,8 @@ export class RedisTagStore implements TagStore {
   }
 
   async lookUp(key: ResourceKey, variant: string | null): Promise<LookUp> {
-    const reply = await this.#run('lookUp', key, [variant ?? '']);
-    const [epoch = '', now = '', , why = '', generation = '', tag = '', recorded = ''] = reply;
+    const answer = await this.#ask(key, ['lookUp', 0, variant ?? '']);
+    const [epoch = '', now = '', why = '', generation = '', tag = '', recorded = ''] = answer;
     return {
       stamp:
         why === 'cold-start' || why === 'indeterminate'
@@ -83,8 +96,10 @@ export class RedisTagStore implements TagStore {
   }
 
   async endRead(key: ResourceKey, read: ReadEnd): Promise<ReadTag | null> {
-    const { stamp } = read;
-    const args = [
+    const { stamp, isOfStranger = false } = read;
+    const [tag = '', unchanged, replaced] = await this.#ask(key, [
+      'endRead',
+      this.#expiryMs(isOfStranger),
       stamp.epoch,
       stamp.generation ?? '',
       stamp.startedAt,
@@ -92,11 +107,10 @@ export class RedisTagStore implements TagStore {
       read.fingerprint ?? '',
       read.newTag,
       read.shopTag ?? '',
-      read.isOfCollection ? '1' : '0',
+      read.isOfCollection,
       read.fields ?? '',
-      read.isOfStranger === true ? '0' : '1',
-    ];
-    const [, , , tag = '', unchanged, replaced] = await this.#run('endRead', key, args, read.isOfStranger);
+      !isOfStranger,
+    ]);
     return tag === '' ? null : { tag, isUnchanged: unchanged === '1', isReplaced: replaced === '1' };
   }
 
@@ -106,24 +120,26 @@ export class RedisTagStore implements TagStore {
     const kind = isOpen === true ? 'o' : tags === null ? '0' : '1';
     const mayHaveTurn = isOfStranger === true ? '0' : '1';
     const args = [token, times.sendByMs * 1000, kind, mayHaveTurn, ...(tags ?? [])];
-    const all = [...this.#timeArgs(isOfStranger), ...args];
+    const all = [...this.#timeArgs(), this.#expiryMs(isOfStranger), ...args];
     const askedAt = now();
-    const keys = this.#keys(bucket, key);
+    const keys = this.#keys(bucket, [key]);
     const { reply, isConfirmed } = await runConfirmed(redis, scripts.claim, keys, all, replicas);
-    const answer = readClaim(this.#hear(bucket, reply, askedAt));
+    const [granted] = this.#hear(bucket, reply, askedAt);
+    const answer = readClaim(granted || []);
     return answer.kind === 'granted' && !isConfirmed ? { kind: 'not-replicated' } : answer;
   }
 
   async markSent(key: ResourceKey, token: string): Promise<boolean> {
-    const args = [token, this.#options.times.sendByMs * 1000];
-    const [, , , isOwn] = await this.#run('markSent', key, args);
+    const sendBy = this.#options.times.sendByMs * 1000;
+    const [isOwn] = await this.#ask(key, ['markSent', this.#expiryMs(), token, sendBy]);
     return isOwn === '1';
   }
 
   async end(key: ResourceKey, write: ClaimEnd): Promise<string | null> {
     const { token, tagged, outcome, newTag, shopTag, isOfStranger, isOpen } = write;
-    const args = [token, isOpen === true ? 'o' : tagged ? '1' : '0', outcome, newTag ?? '', shopTag ?? ''];
-    const [, , , tag] = await this.#run('end', key, args, isOfStranger);
+    const expiryMs = this.#expiryMs(isOfStranger);
+    const kind = isOpen === true ? 'o' : tagged ? '1' : '0';
+    const [tag] = await this.#ask(key, ['end', expiryMs, token, kind, outcome, newTag ?? '', shopTag ?? '']);
     return tag || null;
   }
 
@@ -131,10 +147,10 @@ export class RedisTagStore implements TagStore {
     const nowhere = '-' as ResourceKey;
     const buckets = Array.from({ length: this.#buckets }, (_, bucket) => bucket);
     const left = buckets.map(async (bucket) => {
-      const [, now, coldStartUntil] = await this.#run('lookUp', nowhere, [''], false, bucket);
-      return (Number(coldStartUntil) - Number(now)) / 1000;
+      await this.#ask(nowhere, ['lookUp', 0, ''], bucket);
     });
-    return Math.max(0, ...(await Promise.all(left)));
+    await Promise.all(left);
+    return this.coldStartLeftMs();
   }
 
   coldStartLeftMs(): number {
@@ -146,44 +162,52 @@ export class RedisTagStore implements TagStore {
   async close(): Promise<void> {}
 
   /** First arguments of every script. */
-  #timeArgs(isOfStranger = false): number[] {
+  #timeArgs(): number[] {
     const { times, coldStartMs } = this.#options;
-    const expiryMs = isOfStranger ? times.strangersExpiryMs : times.recordExpiryMs;
-    return [times.leaseMs * 1000, coldStartMs() * 1000, times.longestReadMs * 1000, expiryMs];
+    return [times.leaseMs * 1000, coldStartMs() * 1000, times.longestReadMs * 1000];
   }
 
-  async #run(
-    name: keyof TagScripts,
-    key: ResourceKey,
-    args: readonly RedisArgument[],
-    isOfStranger = false,
-    bucket = this.#bucketOf(key),
-  ): Promise<Reply> {
+  #expiryMs(isOfStranger = false): number {
+    const { recordExpiryMs, strangersExpiryMs } = this.#options.times;
+    return isOfStranger ? strangersExpiryMs : recordExpiryMs;
+  }
+
+  #ask(key: ResourceKey, operation: Operation, bucket = this.#bucketOf(key)): Promise<Answer> {
+    let gathered = this.#gathered.get(bucket);
+    if (gathered === undefined) {
+      gathered = new GatheredOperations((keys, operations) => this.#run(bucket, keys, operations));
+      this.#gathered.set(bucket, gathered);
+    }
+    return gathered.ask(key, operation);
+  }
+
+  async #run(bucket: number, keys: readonly ResourceKey[], operations: readonly Operation[]) {
     const { redis, scripts, now } = this.#options;
-    const all = [...this.#timeArgs(isOfStranger), ...args];
+    const args = [...this.#timeArgs(), JSON.stringify(operations)];
     const askedAt = now();
-    return this.#hear(bucket, await redis.runScript(scripts[name], this.#keys(bucket, key), all), askedAt);
+    const reply = await redis.runScript(scripts.operations, this.#keys(bucket, keys), args);
+    return this.#hear(bucket, reply, askedAt);
   }
 
-  /** Marker and record share a slot. */
-  #keys(bucket: number, key: ResourceKey): [string, string] {
+  /** Marker and records share a slot. */
+  #keys(bucket: number, keys: readonly ResourceKey[]): string[] {
     const slot = slotOf(this.#options.keyPrefix, 'tags', bucket);
-    return [`${slot}:epoch`, `${slot}:${key}`];
+    return [`${slot}:epoch`, ...keys.map((key) => `${slot}:${key}`)];
   }
 
   #bucketOf(key: ResourceKey): number {
     return bucketOf(key, this.#buckets);
   }
 
-  #hear(bucket: number, reply: unknown, askedAt: number): Reply {
+  /** The answers of a script's operations; `false`: the operation's record is broken. */
+  #hear(bucket: number, reply: unknown, askedAt: number): readonly (Answer | false)[] {
     if (typeof reply !== 'string') throw new RedisUnavailable('error');
-    const lines = reply.split('\n');
-    const [epoch = '', now, coldStartUntil] = lines;
+    const [epoch, now, coldStartUntil, answers] = JSON.parse(reply) as [string, string, string, Answer[]];
     this.#clock.hear(bucket, epoch, Number(now), askedAt);
     const coldStartMs = (Number(coldStartUntil) - Number(now)) / 1000;
     if (coldStartMs > 0) this.#startCold(bucket, coldStartMs);
     else this.#coldStartUntilMs.delete(bucket);
-    return lines;
+    return answers;
   }
 
   #startCold(bucket: number, coldStartMs: number): void {
@@ -193,8 +217,65 @@ export class RedisTagStore implements TagStore {
   }
 }
 
-function readClaim(reply: Reply): ClaimAnswer {
-  const [, , , kind, micros, shopTag = ''] = reply;
+interface PendingOperation {
+  readonly key: ResourceKey;
+  readonly operation: Operation;
+  resolve(answer: Answer): void;
+  reject(fault: unknown): void;
+}
+
+/** Rejects, and never throws. */
+type RunOperations = (
+  keys: readonly ResourceKey[],
+  operations: readonly Operation[],
+) => Promise<readonly (Answer | false)[]>;
+
+/** What one turn of the event loop asks of one slot: it leaves at the turn's end, as one script. */
+class GatheredOperations {
+  readonly #run: RunOperations;
+  #pending: PendingOperation[] = [];
+
+  constructor(run: RunOperations) {
+    this.#run = run;
+  }
+
+  ask(key: ResourceKey, operation: Operation): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      const count = this.#pending.push({ key, operation, resolve, reject });
+      if (count === 1) endOfTurn.add(this);
+      else if (count === maxGathered) this.send();
+    });
+  }
+
+  send(): void {
+    const pending = this.#pending;
+    // As many as one script may hold had left before.
+    if (pending.length === 0) return;
+    this.#pending = [];
+    const keys = pending.map(({ key }) => key);
+    const operations = pending.map(({ operation }) => operation);
+    const sent = this.#run(keys, operations).then(
+      (answers) => {
+        for (const [i, { resolve, reject }] of pending.entries()) {
+          const answer = answers[i];
+          if (answer) resolve(answer);
+          else reject(new RedisUnavailable('error'));
+        }
+      },
+      (fault: unknown) => {
+        for (const { reject } of pending) reject(fault);
+      },
+    );
+    isolateLate(sent);
+  }
+}
+
+const endOfTurn = new EndOfTurn<GatheredOperations>(
+  (gathered) => gathered.send(),
+  () => {},
+);
+
+function readClaim([kind, micros, shopTag = '']: Answer): ClaimAnswer {
   const remainingMs = Number(micros) / 1000;
   switch (kind) {
     case 'granted':

@@ -171,34 +171,52 @@ function pass<Exchange extends PipelineExchange>(
   });
 }
 
-async function runFilters<Exchange extends PipelineExchange>(
+/** From filter number `at` on. What a filter knows at once is heeded in this very call: nobody waits for a promise of it. */
+function runFilters<Exchange extends PipelineExchange>(
   dependencies: PipelineDependencies<Exchange>,
   exchange: Exchange,
-  { filters, limits }: ForwardPlan,
+  planned: ForwardPlan,
   context: FilterContext & { body: Buffer | undefined },
-): Promise<void> {
-  const { request, identity, isObserved } = context;
-  let hooks: UpstreamHooks | undefined;
-  for (const { filter, match } of filters) {
-    if (context.body === undefined && filter.wantsBody?.(match, request, isObserved)) {
-      const read = await dependencies.readBody(exchange, request, limits);
+  at = 0,
+): Eventually<void> | undefined {
+  const { filter, match } = planned.filters[at] as PlannedFilter;
+  const { request, isObserved } = context;
+  if (context.body === undefined && filter.wantsBody?.(match, request, isObserved)) {
+    return dependencies.readBody(exchange, request, planned.limits).then((read) => {
       if (isRejection(read)) return exchange.refuse(read);
       context.body = read;
-    }
-    const pending = filter.run(match, context);
-    const verdict = pending instanceof Promise ? await pending : pending;
-    if (isRejection(verdict)) return exchange.refuse(verdict);
-    if (isAnswer(verdict)) return exchange.answer(verdict);
-    if (verdict?.observed !== undefined) exchange.observe(verdict.observed);
-    if (verdict !== undefined && 'responseFields' in verdict)
-      exchange.responseFields = verdict.responseFields;
-    if (verdict?.bufferLimit !== undefined) hooks = hooksOf(filter, verdict);
+      return runFilters(dependencies, exchange, planned, context, at);
+    });
   }
-  await dependencies.forward(exchange, request, identity, context.body, hooks, limits);
+  const pending = filter.run(match, context);
+  return pending instanceof Promise
+    ? pending.then((late) => heedFilter(dependencies, exchange, planned, context, at, late))
+    : heedFilter(dependencies, exchange, planned, context, at, pending);
+}
+
+function heedFilter<Exchange extends PipelineExchange>(
+  dependencies: PipelineDependencies<Exchange>,
+  exchange: Exchange,
+  planned: ForwardPlan,
+  context: FilterContext & { body: Buffer | undefined },
+  at: number,
+  verdict: Continue | Answer | Rejection,
+): Eventually<void> | undefined {
+  if (isRejection(verdict)) return exchange.refuse(verdict);
+  if (isAnswer(verdict)) return exchange.answer(verdict);
+  if (verdict?.observed !== undefined) exchange.observe(verdict.observed);
+  if (verdict !== undefined && 'responseFields' in verdict) exchange.responseFields = verdict.responseFields;
+  const isLast = at + 1 === planned.filters.length;
+  const hooks = verdict?.bufferLimit === undefined ? undefined : hooksOf(planned, at, verdict);
+  if (!isLast) return runFilters(dependencies, exchange, planned, context, at + 1);
+  const { request, identity, body } = context;
+  return dependencies.forward(exchange, request, identity, body, hooks, planned.limits);
 }
 
 /** Only the last filter may have hooks: what it has begun is then never left without an outcome by another's refusal. */
-function hooksOf({ name, hooksUpstream }: Filter, hooks: UpstreamHooks): UpstreamHooks {
+function hooksOf({ filters }: ForwardPlan, at: number, hooks: UpstreamHooks): UpstreamHooks {
+  const { name, hooksUpstream } = (filters[at] as PlannedFilter).filter;
   if (hooksUpstream !== true) throw new TypeError(`${name} gives hooks, and does not say so`);
+  if (at + 1 < filters.length) throw new TypeError(`${name} gives hooks, and is not the last`);
   return hooks;
 }

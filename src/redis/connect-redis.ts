@@ -73,7 +73,7 @@ class ConnectedRedis implements Redis {
     const deadlineMs = performance.now() + this.#timeoutMs;
     return this.#call(() => {
       const client = this.#client;
-      this.#gatherWrites();
+      if (script.isGathered !== true) this.#gatherWrites();
       return client.evalsha(script.sha1, keys.length, ...keys, ...args).catch((error: unknown) => {
         // Whose time is over has been answered.
         if (!isUnknownScript(error) || performance.now() >= deadlineMs) throw error;

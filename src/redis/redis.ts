@@ -52,6 +52,8 @@ export interface RedisScript {
   readonly sha1: string;
   /** Made by `defineClaim`: it refuses itself when it is late. */
   readonly isClaim: boolean;
+  /** One call holds all that its caller asks in a turn of the event loop: it leaves at once. Default: no. */
+  readonly isGathered?: boolean;
 }
 
 export interface RedisStatus {

@@ -142,6 +142,76 @@ describe('redis: what happens to the data', () => {
     expect(await redis.command('DBSIZE')).toBe(before);
   });
 
+  /** How often Redis was asked to run a script since it started. */
+  const countScripts = async (redis: Redis) =>
+    Number(/cmdstat_evalsha:calls=(\d+)/.exec(String(await redis.command('INFO', 'commandstats')))?.[1] ?? 0);
+
+  test('what one turn asks is one script, of at most 64 operations; each answer is of its own record', async () => {
+    const redis = await connect(open(await startRedis({})).url);
+    const store = new RedisTagStore({ redis, times, scripts });
+    await store.warmUp();
+    await passColdStart(redis);
+    const named = Array.from({ length: 100 }, (_, i) => ({ one: digest([`${i}`]), newTag: randomTag() }));
+    const { stamp } = await store.lookUp(key, null);
+    if (stamp === null) throw new Error('still cold');
+    const timed = { ...stamp, generation: null };
+    const read = { stamp: timed, variant: 'v', fingerprint: 'f', shopTag: null, isOfCollection: false };
+    const before = await countScripts(redis);
+    const given = await Promise.all(
+      named.map(({ one, newTag }) => store.endRead(one, { ...read, newTag, fields: null })),
+    );
+    expect(given.map((each) => each?.tag)).toEqual(named.map(({ newTag }) => newTag));
+    expect((await countScripts(redis)) - before).toBe(2);
+    // In the order in which they were asked: the change comes between the two looks.
+    const one = named[0]?.one ?? key;
+    const [tagged, , untagged] = await Promise.all([
+      store.lookUp(one, 'v'),
+      store.end(one, { token: 't', tagged: false, outcome: 'applied', newTag: null, shopTag: null }),
+      store.lookUp(one, 'v'),
+    ]);
+    expect([tagged.tag, untagged.tag]).toEqual([named[0]?.newTag, null]);
+  });
+
+  test('a broken record is a fault of its own readers, not of whoever asks in the same turn', async () => {
+    const redis = await connect(open(await startRedis({})).url);
+    const store = new RedisTagStore({ redis, times, scripts });
+    await store.warmUp();
+    await passColdStart(redis);
+    expect(await readTag(store)).toBe(tag);
+    const [otherType, otherForm] = [digest(['type']), digest(['form'])];
+    await redis.command('SET', `shopward:{tags-0}:${otherType}`, 'x');
+    const epoch = await redis.command('GET', 'shopward:{tags-0}:epoch');
+    await redis.command('HSET', `shopward:{tags-0}:${otherForm}`, 'e', String(epoch));
+    const looks = [key, otherType, key, otherForm, key].map((each) => store.lookUp(each, null));
+    const settled = await Promise.allSettled(looks);
+    expect(settled.map((each) => (each.status === 'fulfilled' ? each.value.tag : each.reason.word))).toEqual([
+      tag,
+      'error',
+      tag,
+      'error',
+      tag,
+    ]);
+  });
+
+  test('what no record is to blame for is a fault of all that asked in that turn', async () => {
+    const server = open(await startRedis({}));
+    const redis = await connect(server.url);
+    const store = new RedisTagStore({ redis, times, scripts });
+    await store.warmUp();
+    await passColdStart(redis);
+    expect(await readTag(store)).toBe(tag);
+    const { stamp } = await store.lookUp(key, null);
+    if (stamp === null) throw new Error('not settled');
+    await redis.command('CONFIG', 'SET', 'maxmemory', '1');
+    const read = { stamp, variant: 'w', fingerprint: 'f', newTag: tag, shopTag: null, fields: null };
+    const recorded = store.endRead(key, { ...read, isOfCollection: false });
+    const settled = await Promise.allSettled([store.lookUp(key, null), recorded]);
+    expect(settled.map((each) => (each.status === 'rejected' ? each.reason.word : each.value))).toEqual([
+      'oom',
+      'oom',
+    ]);
+  });
+
   test('a claim that Redis meets after its caller gave up takes nothing', async () => {
     const server = open(await startRedis({}));
     const redis = await connect(server.url, 300);

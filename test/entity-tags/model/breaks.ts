@@ -258,7 +258,7 @@ export const brokenRules: readonly BrokenRule[] = [
     steps: [
       { search: 'record?.leases.find(({ token }) => token === write.token)', replace: 'record?.leases[0]' },
     ],
-    lua: [{ search: 'find_lease(record, token)', replace: 'leased and 1' }],
+    lua: [{ search: 'if lease.token == token then return i end', replace: 'if true then return i end' }],
     isCalm: true,
     programs: ['reader', 'child', 'child', 'writer'],
     maxTicks: 8,
