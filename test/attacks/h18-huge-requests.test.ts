@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { expectRejection, request, useAttackStage } from '../harness/attack-stage.ts';
+import { expectRejection, request, streamed, useAttackStage } from '../harness/attack-stage.ts';
 import { exchangeRaw } from '../harness/raw-client.ts';
 
 const stage = useAttackStage({ config: { limits: { requestBody: '100KiB' } } });
@@ -55,7 +55,8 @@ describe('H18: requests that are too large', () => {
 
   it('a chunked body that turns out to be', async () => {
     const chunk = `${(64 * 1024).toString(16)}\r\n${kib(64)}\r\n`;
-    const bytes = request('POST /stores', [json, 'Transfer-Encoding: chunked'], `${chunk}${chunk}0\r\n\r\n`);
+    const fields = [json, 'Transfer-Encoding: chunked'];
+    const bytes = request(`POST ${streamed}`, fields, `${chunk}${chunk}0\r\n\r\n`);
     expectRejection(await exchangeRaw(stage.port, bytes), 413, 'payload-too-large');
   });
 

@@ -1,11 +1,11 @@
 import { expect, it } from 'vitest';
-import { request, useAttackStage } from '../harness/attack-stage.ts';
+import { request, streamed, useAttackStage } from '../harness/attack-stage.ts';
 import { exchangeRaw, openRawConnection } from '../harness/raw-client.ts';
 
 const never = new Promise<undefined>(() => {});
 const stage = useAttackStage({
   config: { upstream: { connections: 4 } },
-  script: ({ head }) => (head.startsWith('POST /streamed') ? never : undefined),
+  script: ({ head }) => (head.startsWith(`POST ${streamed}/slowly`) ? never : undefined),
 });
 
 /** X2: a body that is not read whole first has a connection of the upstream's for as long as its client likes. */
@@ -15,10 +15,10 @@ it.each(['Content-Length: 100000', 'Transfer-Encoding: chunked'])(
     const slow = await Promise.all(Array.from({ length: 12 }, () => openRawConnection(stage.port)));
     for (const connection of slow) {
       await connection.write(
-        request('POST /streamed', ['Content-Type: application/json', framing], '1\r\na'),
+        request(`POST ${streamed}/slowly`, ['Content-Type: application/json', framing], '1\r\na'),
       );
     }
-    await expect.poll(() => stage.upstream.bytes()).toContain('POST /streamed');
+    await expect.poll(() => stage.upstream.bytes()).toContain(`POST ${streamed}/slowly`);
     for (let i = 0; i < 3; i++) {
       expect((await exchangeRaw(stage.port, request('GET /stores'))).status).toBe(200);
       const short = ['Content-Type: application/json', 'Content-Length: 2'];
@@ -31,7 +31,7 @@ it.each(['Content-Length: 100000', 'Transfer-Encoding: chunked'])(
 
 /** X2: Node tells nothing more of a request that was answered before its end, and what is counted must not wait for it. */
 it.each([
-  ['too large', 'POST /stores', 'x'.repeat(3_000_000)],
+  ['too large', `POST ${streamed}`, 'x'.repeat(3_000_000)],
   ['refused by the shop', 'POST /early', 'x'.repeat(100_000)],
 ])('X2: bodies that are %s leave room for others', async (_, line, octets) => {
   const chunk = `${octets.length.toString(16)}\r\n${octets}\r\n`;

@@ -55,7 +55,7 @@ export function request(
 /** Of every JSON Web Token the first letters. */
 const tokenStart = 'eyJ';
 const marker = 'GET /is-still-alive';
-/** Path of requests that may have begun to arrive at the upstream when their body turns out to be malformed. */
+/** Path of requests that may have begun to arrive at the upstream when their body turns out to be malformed or too large. */
 export const streamed = '/streamed';
 
 /** A proxy, its upstream, and what is counted of it where nobody asks it anything. */
