@@ -14,7 +14,7 @@ export interface Tile {
 
 /** Something that is, or was, not well. */
 export interface Incident {
-  /** Id of the part, `list` for edits that are not in force, `process` for what no part says. */
+  /** Id of the part, `list` for edits that are not in force, `process` for what no part says, or of a rule of the traffic. */
   readonly id: string;
   readonly title: string;
   readonly status: 'degraded' | 'down';
@@ -35,33 +35,53 @@ export interface Condition {
 /** Those that are over, kept for whoever comes later. */
 const maxPast = 50;
 
+/** How it is, and how it was when it was gravest: what is over is told by that. */
+interface Known {
+  readonly now: Incident;
+  readonly gravest: Incident;
+}
+
 /**
  * Since when something is not well, and what was not well before. It is looked at every few seconds, whether or not
  * anybody watches: the time of a start is that of the first look that saw it, or what the part itself knows.
  */
 export class Incidents {
-  readonly #current = new Map<string, Incident>();
+  readonly #startedMs: number;
+  readonly #current = new Map<string, Known>();
   #past: Incident[] = [];
 
-  /** Takes what is so now. */
-  look(condition: Condition, nowMs: number): void {
-    const seen = incidentsOf(condition, nowMs);
-    for (const [id, incident] of this.#current) {
-      if (seen.some((one) => one.id === id)) continue;
+  constructor(startedMs = 0) {
+    this.#startedMs = startedMs;
+  }
+
+  has(id: string): boolean {
+    return this.#current.has(id);
+  }
+
+  /** Takes what is so now; `traffic`: what the requests say by themselves. */
+  look(condition: Condition, nowMs: number, traffic: readonly Incident[] = []): void {
+    const seen = [...incidentsOf(condition, nowMs), ...traffic];
+    for (const [id, { gravest }] of this.#current) {
+      const found = seen.find((one) => one.id === id);
+      if (found !== undefined && found.untilMs === null) continue;
       this.#current.delete(id);
-      this.#past = [{ ...incident, untilMs: nowMs }, ...this.#past].slice(0, maxPast);
+      this.#past = [{ ...gravest, untilMs: found?.untilMs ?? nowMs }, ...this.#past].slice(0, maxPast);
     }
     for (const incident of seen) {
+      if (incident.untilMs !== null) continue;
       const known = this.#current.get(incident.id);
-      this.#current.set(incident.id, { ...incident, sinceMs: known?.sinceMs ?? incident.sinceMs });
+      const sinceMs = known?.now.sinceMs ?? Math.max(incident.sinceMs, this.#startedMs);
+      const now = { ...incident, sinceMs };
+      const isGraver = known?.gravest.status !== 'down' || now.status === 'down';
+      this.#current.set(incident.id, { now, gravest: isGraver ? now : known.gravest });
     }
   }
 
   /** The gravest first. */
   current(): readonly Incident[] {
-    return [...this.#current.values()].sort(
-      (a, b) => Number(a.status !== 'down') - Number(b.status !== 'down'),
-    );
+    return [...this.#current.values()]
+      .map(({ now }) => now)
+      .sort((a, b) => Number(a.status !== 'down') - Number(b.status !== 'down'));
   }
 
   /** The newest first. */

@@ -19,12 +19,16 @@ export function isRange(text: string): text is Range {
 export const shares = ['whole', 'shop', 'own'] as const;
 export type Share = (typeof shares)[number];
 
-/** Counts and latencies in steps, the oldest first; the last step is still filling. */
-export interface SeriesReading {
+/** Counts in steps, the oldest first; the last step is still filling. */
+export interface OutcomeReading {
   readonly stepMs: number;
   /** End of the last step, in milliseconds since the epoch. */
   readonly endMs: number;
   readonly outcomes: Readonly<Record<Outcome, readonly number[]>>;
+}
+
+/** The same with latencies. */
+export interface SeriesReading extends OutcomeReading {
   /** By name, those alone that occurred: refused, would have been refused, and broken. */
   readonly refusals: Readonly<Record<string, readonly number[]>>;
   readonly observed: Readonly<Record<string, readonly number[]>>;
@@ -79,22 +83,25 @@ export class Series {
     }
   }
 
-  read(range: Range, nowMs: number): SeriesReading {
+  readOutcomes(range: Range, nowMs: number): OutcomeReading {
     const ring = this.#rings[range];
     const endMs = ring.advance(nowMs);
-    const column = (i: number) => ring.column(i);
+    return { stepMs: ranges[range].stepMs, endMs, outcomes: recordOf(outcomes, (i) => ring.column(i)) };
+  }
+
+  read(range: Range, nowMs: number): SeriesReading {
+    const whole = this.readOutcomes(range, nowMs);
+    const ring = this.#rings[range];
     const named = (offset: number, isWanted: (name: RejectionName) => boolean) =>
       Object.fromEntries(
         rejectionNames.flatMap((name, i) => {
           if (!isWanted(name)) return [];
-          const counts = column(outcomes.length + offset + i);
+          const counts = ring.column(outcomes.length + offset + i);
           return counts.some((count) => count > 0) ? [[name, counts] as const] : [];
         }),
       );
     return {
-      stepMs: ranges[range].stepMs,
-      endMs,
-      outcomes: recordOf(outcomes, column),
+      ...whole,
       refusals: named(0, (name) => rejectionKind(name) === 'refusal'),
       observed: named(names, () => true),
       outages: named(0, (name) => rejectionKind(name) === 'outage'),
@@ -107,7 +114,10 @@ function recordOf<Name extends string, T>(names: readonly Name[], of: (i: number
   return Object.fromEntries(names.map((name, i) => [name, of(i)])) as unknown as Record<Name, T>;
 }
 
-/** Steps of time, each a line of counts. A clock that is set back only blurs it. */
+/**
+ * Steps of time, each a line of counts. A clock that is set back a little only blurs it; by more than all its steps, and it
+ * begins anew: else everything would be counted as one moment of a time that is yet to come.
+ */
 class Ring {
   readonly cells: Uint32Array;
   readonly #stepMs: number;
@@ -123,13 +133,14 @@ class Ring {
   }
 
   step(nowMs: number): this {
-    if (Math.floor(nowMs / this.#stepMs) > this.#current) this.advance(nowMs);
+    if (Math.floor(nowMs / this.#stepMs) !== this.#current) this.advance(nowMs);
     return this;
   }
 
   /** Begins the step of now, empty, and gives its end. */
   advance(nowMs: number): number {
     const step = Math.floor(nowMs / this.#stepMs);
+    if (step < this.#current - this.#steps) this.#current = step - this.#steps;
     if (step > this.#current) {
       for (let past = Math.max(this.#current + 1, step - this.#steps + 1); past <= step; past++) {
         const from = (past % this.#steps) * width;

@@ -74,7 +74,7 @@ async function describeState(options: StateOptions) {
   const nowMs = now();
   const rows = list.rows();
   const { succeeded, failed, lastSuccessMs } = list.reloads;
-  const { stepMs, endMs, outcomes } = series.read('5m', nowMs);
+  const { stepMs, endMs, outcomes } = series.readOutcomes('5m', nowMs);
   const met = activity.countRows(rows);
   return {
     version: options.version,

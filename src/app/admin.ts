@@ -21,6 +21,7 @@ import {
   type ExplainQuestion,
 } from '../admin/state-endpoints.ts';
 import { createSystemEndpoints } from '../admin/system-endpoints.ts';
+import { findTrafficIncidents } from '../admin/traffic.ts';
 import { effectiveSettings } from '../config/effective-settings.ts';
 import type { Config } from '../config/schema.ts';
 import { gauge } from '../lib/component.ts';
@@ -83,12 +84,13 @@ export function createAdmin(input: AdminInput): Admin | undefined {
     series: new Series(),
     drift,
     decisions: createDecisionLog(),
-    incidents: new Incidents(),
+    incidents: new Incidents(now()),
   };
-  const { activity, series, decisions } = observed;
+  const { activity, series, decisions, incidents } = observed;
   const look = async () => {
     const condition = conditionOf(await status.health());
-    observed.incidents.look(condition, now());
+    const traffic = findTrafficIncidents(series.readOutcomes('5m', now()), (id) => incidents.has(id));
+    incidents.look(condition, now(), traffic);
     return condition;
   };
   input.metrics.register(

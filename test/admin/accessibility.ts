@@ -1,4 +1,26 @@
+import axe from 'axe-core';
 import type { Page } from 'playwright-core';
+
+/** What axe-core finds against WCAG 2.2 A and AA and its own advice, each with its element. */
+export async function findAxeFaults(page: Page): Promise<string[]> {
+  // Not as a script of the page, which its policy would not run.
+  if (!(await page.evaluate('globalThis.axe !== undefined'))) await page.evaluate(axe.source);
+  const found = await page.evaluate<Pick<axe.AxeResults, 'violations'>>(
+    `axe.run(document, ${JSON.stringify(axeOptions)}).then(({ violations }) => ({ violations }))`,
+  );
+  return found.violations.flatMap(({ id, help, nodes }) =>
+    nodes.map(({ html, any, all, none }) => {
+      const why = [...any, ...all, ...none].map(({ message }) => message).join('; ');
+      return `${id}: ${help}: ${html.slice(0, 200)} (${why})`;
+    }),
+  );
+}
+
+const axeOptions: axe.RunOptions = {
+  runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'],
+  rules: { 'target-size': { enabled: true } },
+  resultTypes: ['violations'],
+};
 
 /**
  * Basic checks of WCAG 2.2 on the page as it is drawn: names of controls, landmarks, headings, ids, tables, contrast AA

@@ -12,33 +12,27 @@ interface Concern {
 // A module of the page, without types of its own.
 const place: string = '../../src/admin/console/assess.js';
 const { assess } = (await import(place)) as {
-  assess(state: object): { status: string; sentence: string; sinceMs?: number; concerns: readonly Concern[] };
-};
-
-const timeline = (more: object = {}) => {
-  const none = () => new Array(60).fill(0);
-  return {
-    stepMs: 5_000,
-    endMs: 1_000_000,
-    passed: none(),
-    refused: none(),
-    observed: none(),
-    failed: none(),
-    ...more,
+  assess(state: object): {
+    status: string;
+    sentence: string;
+    said?: Concern;
+    concerns: readonly Concern[];
+    over?: { id: string };
   };
 };
-const at = (times: number) => [...new Array(58).fill(0), times, 0];
+
 const state = (more: object = {}) => ({
   mode: 'enforce',
   ready: true,
   nowMs: 1_000_000,
   startedMs: 0,
   incidents: [],
+  pastIncidents: [],
   problems: [],
+  parts: [],
   list: { rows: 56, observing: 0 },
   total: { requests: 9, refusals: {}, observed: {}, outages: {} },
   drift: { unlisted: [] },
-  timeline: timeline(),
   ...more,
 });
 const incident = (more: object) => ({
@@ -49,7 +43,11 @@ const incident = (more: object) => ({
   sinceMs: 5,
   ...more,
 });
-const idsOf = (more: object) => assess(state(more)).concerns.map(({ id }) => id);
+/** The one that the sentence speaks of, if there is one, and the others. */
+const allOf = (more: object) => {
+  const { said, concerns } = assess(state(more));
+  return [...(said === undefined ? [] : [said]), ...concerns];
+};
 
 describe('the first screen', () => {
   it.each([
@@ -79,24 +77,42 @@ describe('the first screen', () => {
     const incidents = [
       incident({}),
       incident({ id: 'entity-tags', title: 'Entity tags', status: 'degraded', text: 'no tags' }),
+      incident({ id: 'many-failures', title: 'Requests fail', status: 'degraded', text: '40 %' }),
       incident({ id: 'keys', title: 'Keys', status: 'degraded', text: 'old' }),
     ];
-    const { concerns } = assess(state({ incidents }));
-    expect(concerns.map(({ id, text }) => [id, text])).toEqual([
-      ['store', 'away. Entity tags: no tags'],
+    expect(allOf({ incidents }).map(({ id, text }) => [id, text])).toEqual([
+      ['store', 'away. Entity tags: no tags. Requests fail: 40 %'],
       ['keys', 'old'],
     ]);
   });
 
-  it('knows many refusals and many failures from few', () => {
-    expect(idsOf({ timeline: timeline({ refused: at(40), passed: at(10) }) })).toEqual(['many-refusals']);
-    expect(idsOf({ timeline: timeline({ refused: at(10), passed: at(40) }) })).toEqual([]);
-    expect(idsOf({ timeline: timeline({ refused: at(20) }) })).toEqual([]);
-    expect(idsOf({ timeline: timeline({ failed: at(10), passed: at(40) }) })).toEqual(['many-failures']);
-    const incidents = [incident({ id: 'upstream' })];
-    expect(idsOf({ timeline: timeline({ failed: at(50) }), incidents })).toEqual(['upstream']);
-    const { sinceMs } = assess(state({ timeline: timeline({ refused: at(40) }) }));
-    expect(sinceMs).toBe(990_000);
+  it('says that there is more than one thing, and each of them once', () => {
+    const down = incident({});
+    const two = [down, incident({ id: 'keys', title: 'Keys', status: 'degraded', text: 'old' })];
+    const three = [...two, incident({ id: 'many-refusals', title: 'x', status: 'degraded', text: '91 %' })];
+    expect(assess(state({ incidents: two })).sentence).toBe(
+      'Redis cannot be used, and 1 more thing is not well',
+    );
+    const found = assess(state({ incidents: three, mode: 'observe' }));
+    expect(found.sentence).toBe('Redis cannot be used, and 2 more things are not well');
+    expect(found.said?.id).toBe('store');
+    expect(found.concerns.map(({ id }) => id)).toEqual(['keys', 'many-refusals', 'observe']);
+    const observing = assess(state({ mode: 'observe' }));
+    expect([observing.said?.id, observing.concerns]).toEqual(['observe', []]);
+  });
+
+  it('says what is over, but not beside what is not', () => {
+    const pastIncidents = [{ ...incident({ id: 'upstream' }), untilMs: 9 }, incident({ untilMs: 4 })];
+    expect(assess(state({ pastIncidents })).over?.id).toBe('upstream');
+    expect(assess(state({ pastIncidents, mode: 'observe' })).over?.id).toBe('upstream');
+    expect(assess(state({ pastIncidents, incidents: [incident({})] })).over).toBeUndefined();
+  });
+
+  it('knows each part by a title of its own, also those of several issuers', () => {
+    const titles = (id: string, status: string) =>
+      allOf({ incidents: [incident({ id, title: 'Customers', status })] }).map(({ title }) => title);
+    expect(titles('introspection', 'degraded')).toEqual(['Nobody says whether access tokens are active']);
+    expect(titles('keys-customers', 'down')).toEqual(['No keys to verify access tokens with (Customers)']);
   });
 
   it('gives each concern a next step, a place of the page and a page of the run book', () => {
@@ -110,11 +126,12 @@ describe('the first screen', () => {
       'refresh-tokens',
       'list',
       'process',
+      'many-refusals',
+      'many-failures',
     ];
     for (const id of ids) {
-      const { concerns } = assess(
-        state({ mode: 'observe', incidents: [incident({ id })], drift: { unlisted } }),
-      );
+      const concerns = allOf({ mode: 'observe', incidents: [incident({ id })], drift: { unlisted } });
+      expect(concerns.length).toBe(3);
       for (const { title, next, link, book } of concerns) {
         expect(title).toBeTruthy();
         expect(next.length).toBeGreaterThan(20);

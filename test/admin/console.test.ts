@@ -7,7 +7,8 @@ import { type DemoShop, startDemoShop } from '../../demo/shop.ts';
 import { startChromium } from '../harness/chromium.ts';
 import { freePort } from '../harness/redis-server.ts';
 import { type Shopward, startShopward } from '../harness/shopward.ts';
-import { findAccessibilityFaults } from './accessibility.ts';
+import { findAccessibilityFaults, findAxeFaults } from './accessibility.ts';
+import { filled } from './console-states.ts';
 
 /** The page in a real Chromium, on the real proxy, in front of the demo shop. */
 describe('the console', () => {
@@ -27,13 +28,6 @@ describe('the console', () => {
         ...config,
       },
     });
-  const filled: Readonly<Record<string, string>> = {
-    now: '#totals dd',
-    requests: '#search-state:not(:text("loading"))',
-    list: '#row-body tr',
-    'roll-out': '#roll-out-sentence .say',
-    system: '#config-list dt',
-  };
   const open = async (place = 'now', url = shopward.adminUrl) => {
     await page.goto(`${url}/#/${place}`);
     await page
@@ -75,6 +69,37 @@ describe('the console', () => {
   afterEach(async () => {
     await page.close();
     expect(complaints).toEqual([]);
+  });
+
+  it('shows what was made to mislead by its letters: nothing turns the text around it', async () => {
+    const reversed = 'shop\u202Egnp.exe\u2066</script><b>';
+    const long = 'x'.repeat(10_000);
+    const hostile = await startShopward({
+      upstream: shop.url,
+      rows: ['GET /orders', { match: 'GET /long', scopes: [`s${long}`] }],
+      config: {
+        mode: 'observe',
+        rollout: { clientId: 'azp' },
+        admin: { edit: true },
+        auth: { keys: { files: ['public.pem'] } },
+      },
+    });
+    const token = hostile.issueToken({ azp: reversed, exp: 1 });
+    const fields = { 'User-Agent': '="=1+1",</script>', 'X-Request-Id': long.slice(0, 2_000) };
+    await fetch(`${hostile.url}/orders`, { headers: { ...fields, Authorization: `Bearer ${token}` } });
+    await fetch(`${hostile.url}/${'%E2%80%AE'.repeat(500)}`, { headers: fields });
+    await page.setViewportSize({ width: 320, height: 800 });
+    for (const view of ['roll-out', 'requests', 'list', 'now', 'system']) {
+      await open(view, hostile.adminUrl);
+      const { text, width } = await page.evaluate<{ text: string; width: number }>(
+        '({ text: document.body.textContent, width: document.documentElement.scrollWidth })',
+      );
+      expect(text, view).not.toMatch(/[\u202a-\u202e\u2066-\u2069]/);
+      expect(width, view).toBe(320);
+      expect(await page.locator('#main b:text-is("x"), #main script').count(), view).toBe(0);
+    }
+    await page.goto('about:blank');
+    await hostile.stop();
   });
 
   describe('requests', () => {
@@ -166,19 +191,33 @@ describe('the console', () => {
     });
   });
 
-  it('goes on after the connection was lost', async () => {
+  it('says wherever it is that no answer comes, and goes on with another process', async () => {
     // Ports that nobody takes while there is no process behind them.
     const ports = { admin: { port: await freePort() }, listen: { port: await freePort() } };
     const other = await start(ports);
+    await fetch(`${other.url}/returns`);
     await open('requests', other.adminUrl);
+    await decisions().filter({ hasText: '/returns' }).first().waitFor();
     await other.stop();
-    await page.locator('#health', { hasText: 'shopward does not answer' }).waitFor();
+    const silence = page.getByRole('alert').filter({ hasText: 'shopward does not answer' });
+    await silence.getByText(/What is shown is of \d+ \w+ \d{4}, [\d:]{8} \S+\. Look whether/).waitFor();
+    expect(await page.locator('#health').textContent()).toBe('no answer');
+    // What was well a moment ago is not said to be.
+    await page.getByRole('link', { name: 'Now' }).click();
+    await page.locator('#sentence[data-status="unknown"]', { hasText: 'does not answer' }).waitFor();
+    expect(await page.locator('#announcement').textContent()).toBe('shopward does not answer');
+    await page.getByRole('link', { name: 'Requests' }).click();
     // What the browser says of connections that were refused is no fault of the page.
     complaints = complaints.filter((text) => !text.includes('net::ERR'));
-    const again = await start(ports);
+    const again = await start({ ...ports, mode: 'observe' });
     await page.locator('#health', { hasText: 'ready' }).waitFor();
+    await silence.waitFor({ state: 'hidden' });
+    // It counts from 1 again, as the one before it did.
     await fetch(`${again.url}/orders`);
-    await decisions().filter({ hasText: 'access-token-missing' }).first().waitFor();
+    await decisions().filter({ hasText: '/orders' }).first().waitFor();
+    expect(await decisions().filter({ hasText: '/returns' }).count()).toBe(0);
+    await page.getByRole('link', { name: 'System' }).click();
+    await page.locator('#config-list > div', { hasText: 'mode' }).getByText('observe').first().waitFor();
     await page.goto('about:blank');
     await again.stop();
     complaints = complaints.filter((text) => !text.includes('net::ERR'));
@@ -224,9 +263,9 @@ describe('the console', () => {
         .poll(() => chart('Latency').getAttribute('aria-valuetext'))
         .toMatch(/whole request .*, the shop's share, where it was asked .*, shopward's own share /);
       await latency.getByLabel('Percentile').selectOption('p99');
-      await page.getByLabel('1 hour').check();
+      await page.getByLabel('1 h', { exact: true }).check();
       await page.locator('#chart-outcomes figcaption', { hasText: 'in steps of 30 s' }).waitFor();
-      await page.getByLabel('24 hours').check();
+      await page.getByLabel('24 h', { exact: true }).check();
       await page.locator('#chart-outcomes figcaption', { hasText: 'in steps of 10 min' }).waitFor();
     });
   });
@@ -287,13 +326,13 @@ describe('the console', () => {
     await banner.getByText('error: an unknown method').waitFor();
     await page.locator('#health', { hasText: 'ready, not all well' }).waitFor();
     await page.getByRole('link', { name: 'Now' }).click();
-    await page.locator('#concerns > li', { hasText: `${shopward.listFile}:${line}:7` }).waitFor();
+    await page.locator('#sentence', { hasText: `${shopward.listFile}:${line}:7` }).waitFor();
     await writeFile(shopward.listFile, good);
     await page
-      .locator('#concerns > li', { hasText: 'The last edit of a file' })
-      .waitFor({ state: 'detached' });
+      .locator('#sentence[data-status="ok"]', { hasText: /Over since .* \(.*\): The last edit of a file/ })
+      .waitFor();
     await page.locator('#past summary').click();
-    await page.locator('#past-list', { hasText: 'the last edit is not in force' }).waitFor();
+    await page.locator('#past-list', { hasText: 'The last edit is not in force' }).waitFor();
   });
 
   describe('the editor', () => {
@@ -374,6 +413,11 @@ describe('the console', () => {
       await save().click();
       await page.getByRole('alert').filter({ hasText: 'the file changed meanwhile' }).waitFor();
       expect(await readFile(shopward.listFile, 'utf8')).toBe(theirs);
+      // What was typed stays, and shows what it would undo.
+      await page.getByRole('button', { name: 'Keep my text, and compare it' }).click();
+      await page.locator('#edit-result .diff.removed', { hasText: '# theirs' }).waitFor();
+      expect(await textarea().inputValue()).toContain('# mine');
+      await page.locator('#edit-save:enabled').waitFor();
       await writeFile(shopward.listFile, before);
       complaints = complaints.filter((text) => !text.includes('412'));
     });
@@ -389,19 +433,29 @@ describe('the console', () => {
     it('asks for the token once, keeps it in the tab, and warns loudly', async () => {
       await page.goto(`${guarded.adminUrl}/`);
       const dialog = page.getByRole('dialog', { name: 'Admin token' });
+      // No key closes it, and no text is taken that no field could carry.
+      for (const _ of [1, 2, 3]) await page.keyboard.press('Escape');
+      await dialog.getByLabel('Token').fill('“wrong”');
+      await dialog.getByLabel('Token').press('Enter');
+      await dialog.getByText('A token has letters, digits and marks of ASCII alone').waitFor();
       await dialog.getByLabel('Token').fill('wrong');
       await dialog.getByLabel('Token').press('Enter');
-      await dialog.getByText('That token was not accepted.').waitFor();
+      await dialog.getByText('That token is not accepted.').waitFor();
       await dialog.getByLabel('Token').fill(token);
       await dialog.getByRole('button').click();
       await page.locator('#totals dd').first().waitFor();
       await page.locator('#sentence', { hasText: 'Observe mode: nothing is enforced' }).waitFor();
       await fetch(`${guarded.url}/orders`);
-      await page.locator('#concerns', { hasText: '1 request would have been refused' }).waitFor();
-      await page.getByRole('link', { name: 'Is it safe to enforce?' }).click();
+      await page.locator('#sentence', { hasText: '1 request would have been refused' }).waitFor();
+      // What is counted anew takes nobody's focus away.
+      await page.getByRole('link', { name: 'Is it safe to enforce?' }).focus();
+      await fetch(`${guarded.url}/orders`);
+      await page.locator('#sentence', { hasText: '2 requests would have been refused' }).waitFor();
+      expect(await page.evaluate('document.activeElement.textContent')).toBe('Is it safe to enforce?');
+      await page.keyboard.press('Enter');
       await page.getByRole('heading', { name: 'GET /orders: access-token-missing' }).waitFor();
       await page.getByRole('link', { name: 'Look at these requests' }).click();
-      await page.getByText('would be refused: access-token-missing').waitFor();
+      await page.getByText('would be refused: access-token-missing').first().waitFor();
       await page.getByRole('link', { name: 'List' }).click();
       await page.locator('#row-body tr').first().waitFor();
       expect(await page.locator('#edit').isVisible()).toBe(false);
@@ -425,7 +479,7 @@ describe('the console', () => {
       await open('system');
       await page.locator('#keys-body tr', { hasText: 'RS256' }).waitFor();
       await page.locator('#keys-about', { hasText: shop.jwksUrl }).waitFor();
-      await page.getByText('1 of 1 process serve here').waitFor();
+      await page.getByText('1 of 1 process serves here').waitFor();
       await page.getByRole('button', { name: 'Count them' }).click();
       await page.locator('#tokens-result', { hasText: '0 logins' }).waitFor();
       await page.getByLabel('Search settings').fill('upstream.url');
@@ -524,7 +578,7 @@ describe('the console', () => {
       return visited;
     };
     // What the first screen says comes before the charts, whatever it is at the moment.
-    const links = await page.locator('#concerns a').count();
+    const links = await page.locator('#sentence a, #concerns a').count();
     expect((await walk(links + 5)).slice(links)).toEqual([
       '',
       'Requests: values over time',
@@ -568,6 +622,7 @@ describe('the console', () => {
       const fits = async () => {
         expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(320);
         expect(await findAccessibilityFaults(page)).toEqual([]);
+        expect(await findAxeFaults(page)).toEqual([]);
       };
       await fits();
       await open('list');

@@ -85,4 +85,34 @@ describe('what is not well', () => {
     incidents.look(condition({ ready: false, reasons: ['draining'] }), 1_000);
     expect(incidents.current()).toMatchObject([{ id: 'process', status: 'down', text: 'draining' }]);
   });
+
+  it('that is over is told as it was when it was gravest', () => {
+    const incidents = new Incidents();
+    incidents.look(condition({ parts: [down] }), 1_000);
+    incidents.look(condition({ parts: [{ ...down, status: 'degraded', text: 'slow' }] }), 2_000);
+    expect(incidents.current()).toMatchObject([{ status: 'degraded', text: 'slow', sinceMs: 1_000 }]);
+    incidents.look(condition(), 3_000);
+    expect(incidents.past()).toMatchObject([
+      { status: 'down', text: 'Redis is away: refused', sinceMs: 1_000, untilMs: 3_000 },
+    ]);
+  });
+
+  it('of the traffic is over when it says so, and did not begin before the process', () => {
+    const incidents = new Incidents(1_500);
+    const attack = {
+      id: 'many-refusals',
+      title: 'Most requests are refused',
+      status: 'degraded' as const,
+      text: '91 %',
+      sinceMs: 1_000,
+      untilMs: null,
+    };
+    incidents.look(condition(), 2_000, [attack]);
+    expect(incidents.current()).toMatchObject([{ id: 'many-refusals', sinceMs: 1_500 }]);
+    expect(incidents.has('many-refusals')).toBe(true);
+    incidents.look(condition(), 9_000, [{ ...attack, untilMs: 7_000 }]);
+    incidents.look(condition(), 9_500, [{ ...attack, untilMs: 7_000 }]);
+    expect(incidents.current()).toEqual([]);
+    expect(incidents.past()).toMatchObject([{ id: 'many-refusals', sinceMs: 1_500, untilMs: 7_000 }]);
+  });
 });

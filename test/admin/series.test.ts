@@ -47,6 +47,17 @@ describe('outcomes over time', () => {
     for (const range of ['5m', '1h', '24h'] as const)
       expect(series.read(range, at(90_000)).outcomes.passed.at(-1), range).toBe(1);
   });
+
+  it('begin anew when the clock was far ahead, and is set right', () => {
+    const series = new Series();
+    const nowMs = 1_000_000_000;
+    series.note(exchangeRecord(), nowMs + 3_600_000);
+    for (const ms of [0, 6_000, 60_000]) series.note(refused({}), nowMs + ms);
+    const { endMs, outcomes } = series.read('5m', nowMs + 60_000);
+    expect(endMs).toBeLessThanOrEqual(nowMs + 65_000);
+    expect(outcomes.refused.filter((count) => count > 0)).toEqual([1, 1, 1]);
+    expect(sum(outcomes.passed)).toBe(0);
+  });
 });
 
 it('refusals, would-be refusals and outages have their names, each in a place of its own', () => {

@@ -2,6 +2,11 @@
 
 const tokenName = 'shopward-admin-token';
 
+/** A process that takes a request and says nothing must not look like one that is well. */
+const patienceMs = 15_000;
+/** A list of thousands of rows takes a while to be checked and compared. */
+const longPatienceMs = 120_000;
+
 /** An answer that is no success; `status` 0: there was none. */
 export class ApiFault extends Error {
   constructor(status, body, text) {
@@ -28,8 +33,8 @@ export function createApi(askToken) {
     for (;;) {
       const token = sessionStorage.getItem(tokenName);
       const headers = { ...options.headers, ...(token !== null && { Authorization: `Bearer ${token}` }) };
-      const response = await fetch(path, { ...options, headers }).catch((fault) => {
-        if (options.signal?.aborted) throw fault;
+      const signal = AbortSignal.timeout(options.method === 'POST' ? longPatienceMs : patienceMs);
+      const response = await fetch(path, { ...options, headers, signal }).catch(() => {
         throw new ApiFault(0, undefined, 'shopward does not answer');
       });
       if (response.status !== 401) return response;
@@ -41,6 +46,8 @@ export function createApi(askToken) {
   const json = async (path, options) => {
     const response = await request(path, options);
     const body = await response.json().catch(() => undefined);
+    // What broke off half-way is no answer.
+    if (response.ok && body === undefined) throw new ApiFault(0, undefined, 'shopward does not answer');
     if (response.ok) return body;
     throw new ApiFault(response.status, body, body?.error ?? `the answer was ${response.status}`);
   };

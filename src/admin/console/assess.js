@@ -1,42 +1,49 @@
 import { addressOf } from './router.js';
-import { count, plural } from './words.js';
+import { plural } from './words.js';
 
 /**
  * What the first screen says: one sentence, then what is wrong, since when, and what to do. Pure: from the
  * answer of `/api/state` alone.
  *
  * Status: `down` (clients feel it), `degraded` (it works, something is broken), `notice` (worth knowing), `ok`.
+ * `said`: the concern that the sentence speaks of; `concerns`: all others. `over`: what was not well last, where nothing is now.
  */
 export function assess(state) {
-  const concerns = [
+  const all = [
     ...causesOf(state.incidents).map((incident) => incidentConcern(incident, state)),
-    ...trafficConcerns(state),
     ...modeConcerns(state),
     ...driftConcerns(state),
   ];
   const rank = ['down', 'degraded', 'notice'];
-  concerns.sort((a, b) => rank.indexOf(a.status) - rank.indexOf(b.status));
-  return { ...sentenceOf(concerns, state), concerns };
+  all.sort((a, b) => rank.indexOf(a.status) - rank.indexOf(b.status));
+  const isSaid = all[0] !== undefined && (all[0].status !== 'notice' || all[0].isWhole === true);
+  return {
+    ...sentenceOf(all, state),
+    said: isSaid ? all[0] : undefined,
+    concerns: isSaid ? all.slice(1) : all,
+    over: isBroken(all[0]) ? undefined : state.pastIncidents[0],
+  };
 }
 
-function sentenceOf([first], { mode, list, total, ready }) {
+const isBroken = (concern) => concern?.status === 'down' || concern?.status === 'degraded';
+
+function sentenceOf(concerns, { mode, list, total, ready }) {
+  const [first] = concerns;
   const protects =
     mode === 'observe'
       ? 'Observe mode: nothing is enforced'
       : `${plural(list.rows - list.observing, 'row')} enforced`;
-  if (first?.status === 'down') return { status: 'down', sentence: first.title, sinceMs: first.sinceMs };
+  const others = concerns.filter(isBroken).length - 1;
+  const more =
+    others > 0 ? `, and ${plural(others, 'more thing')} ${others === 1 ? 'is' : 'are'} not well` : '';
+  if (first?.status === 'down') return { status: 'down', sentence: `${first.title}${more}` };
   if (!ready) return { status: 'down', sentence: 'Not ready to serve' };
   if (first?.status === 'degraded') {
-    return {
-      status: 'degraded',
-      sentence: `Serving, but ${lowerFirst(first.title)}`,
-      sinceMs: first.sinceMs,
-    };
+    return { status: 'degraded', sentence: `Serving, but ${lowerFirst(first.title)}${more}` };
   }
   if (total.requests === 0)
     return { status: 'ok', sentence: `Ready, and waiting for the first request. ${protects}.` };
-  if (mode === 'observe') return { status: 'notice', sentence: `All is well. ${protects}.` };
-  return { status: 'ok', sentence: `All is well. ${protects}.` };
+  return { status: mode === 'observe' ? 'notice' : 'ok', sentence: `All is well. ${protects}.` };
 }
 
 /** Names of a system keep their capital. */
@@ -67,7 +74,7 @@ const advice = {
     book: book('By symptom'),
   },
   introspection: {
-    title: { limping: 'Nobody says whether access tokens are active' },
+    title: { degraded: 'Nobody says whether access tokens are active' },
     next: 'Requests with such tokens get 503 unless their answer is still known. Look at the introspection endpoint.',
     link: { text: 'State of the system', href: addressOf('system') },
     book: book('By symptom'),
@@ -99,88 +106,68 @@ const advice = {
     link: { text: 'The list', href: addressOf('list') },
     book: book('By symptom'),
   },
+  'many-refusals': {
+    title: { degraded: 'Most requests are refused' },
+    next: 'An attack, or a client that broke: look which reason and which client it is. shopward refuses them by itself; a single address is best stopped in front of it.',
+    link: { text: 'Refused requests', href: addressOf('requests', { outcome: 'refused' }) },
+    book: 'docs/reasons.md',
+  },
+  'many-failures': {
+    title: { degraded: 'Requests fail' },
+    next: 'Look which requests they are, and whether the shop or a part of shopward answered them so.',
+    link: { text: 'Failed requests', href: addressOf('requests', { outcome: 'failed' }) },
+    book: book('By symptom'),
+  },
 };
 
-/** What lives in the store, and is not well because the store is not. */
-const storeUsers = ['entity-tags', 'refresh-tokens', 'url-resolver'];
+/** What follows from a part that is not well, and needs no word of its own; the first of the causes counts. */
+const consequences = {
+  store: ['entity-tags', 'refresh-tokens', 'url-resolver', 'many-failures'],
+  upstream: ['many-failures'],
+  keys: ['many-failures'],
+  introspection: ['many-failures'],
+};
 
 /** A cause is said once, with what follows from it. */
 function causesOf(incidents) {
-  const store = incidents.find(({ id }) => id === 'store');
-  if (store === undefined) return incidents;
-  const follows = incidents.filter(({ id }) => storeUsers.includes(id));
-  const text = [store.text, ...follows.map((one) => `${one.title}: ${one.text}`)].join('. ');
-  return incidents.flatMap((one) =>
-    follows.includes(one) ? [] : one === store ? [{ ...store, text }] : [one],
-  );
+  const causeOf = (one) => incidents.find((cause) => consequences[adviceId(cause.id)]?.includes(one.id));
+  return incidents
+    .filter((one) => causeOf(one) === undefined)
+    .map((cause) => {
+      const follows = incidents.filter((one) => causeOf(one) === cause);
+      return {
+        ...cause,
+        text: [cause.text, ...follows.map((one) => `${one.title}: ${one.text}`)].join('. '),
+      };
+    });
 }
 
-function incidentConcern({ id, title, status, text, sinceMs }, { problems }) {
+/** In the words of this page. */
+export function titleOf({ id, title, status }) {
   // The keys of each of several issuers are a part of their own: `keys-customers`.
-  const isOfOne = id.startsWith('keys-');
-  const known = advice[isOfOne ? 'keys' : id];
-  const knownTitle = known?.title[status] && `${known.title[status]}${isOfOne ? ` (${title})` : ''}`;
+  const known = advice[adviceId(id)]?.title[status];
+  if (known === undefined) return `${title}: ${status}`;
+  return id === adviceId(id) ? known : `${known} (${title})`;
+}
+
+const adviceId = (id) => (id.startsWith('keys-') ? 'keys' : id);
+
+function incidentConcern(incident, { problems, parts }) {
+  const { id, status, sinceMs } = incident;
+  const address = parts.find((part) => part.id === id)?.facts.find(({ label }) => label === 'address')?.value;
+  const text = address ? `${incident.text}. It is asked at ${address}` : incident.text;
+  const known = advice[adviceId(id)];
   return {
     id,
     status,
-    title: knownTitle ?? `${title}: ${status === 'down' ? 'down' : 'degraded'}`,
+    title: titleOf(incident),
     text: id === 'list' ? '' : text,
     problems: id === 'list' ? problems : [],
     sinceMs,
     next: known?.next ?? 'Look at the part that says so.',
-    link: known?.link ?? { text: 'state of the system', href: addressOf('system') },
+    link: known?.link ?? { text: 'State of the system', href: addressOf('system') },
     book: known?.book ?? book('By symptom'),
   };
-}
-
-/** Of the last minutes; fewer than this say nothing. */
-const leastRequests = 30;
-const manyRefused = 0.5;
-const manyFailed = 0.05;
-
-function trafficConcerns({ timeline, incidents, startedMs }) {
-  const sum = (name) => timeline[name].reduce((a, b) => a + b, 0);
-  const [passed, refused, observed, failed] = ['passed', 'refused', 'observed', 'failed'].map(sum);
-  const all = passed + refused + observed + failed;
-  const concerns = [];
-  /** The first step in which the share was so; a step may have begun before the process did. */
-  const since = (name, least) => {
-    const inStep = (i) =>
-      timeline.passed[i] + timeline.refused[i] + timeline.observed[i] + timeline.failed[i];
-    const first = timeline[name].findIndex((times, i) => times > 0 && times / inStep(i) >= least);
-    const beganMs = timeline.endMs - (timeline[name].length - first) * timeline.stepMs;
-    return Math.max(beganMs, startedMs ?? beganMs);
-  };
-  if (all >= leastRequests && refused / all >= manyRefused) {
-    concerns.push({
-      id: 'many-refusals',
-      status: 'degraded',
-      title: `Most requests are refused: ${share(refused, all)} of the last 5 minutes`,
-      text: `${count(refused)} of ${plural(all, 'request')}. An attack, or a client that broke.`,
-      sinceMs: since('refused', manyRefused),
-      next: 'Look which reason and which client it is. shopward refuses them by itself; a single address is best stopped in front of it.',
-      link: { text: 'Refused requests', href: addressOf('requests', { outcome: 'refused' }) },
-      book: 'docs/reasons.md',
-    });
-  }
-  // What the shop's own incident says need not be said twice.
-  if (all >= leastRequests && failed / all >= manyFailed && !incidents.some(({ id }) => id === 'upstream')) {
-    concerns.push({
-      id: 'many-failures',
-      status: 'degraded',
-      title: `Requests fail: ${share(failed, all)} of the last 5 minutes`,
-      text: `${count(failed)} of ${plural(all, 'request')} ended with 5xx, or broke off.`,
-      sinceMs: since('failed', manyFailed),
-      next: 'Look which requests they are, and whether the shop or a part of shopward answered them so.',
-      link: { text: 'Failed requests', href: addressOf('requests', { outcome: 'failed' }) },
-      book: book('By symptom'),
-    });
-  }
-  return concerns;
-}
-
-function share(part, all) {
-  return `${Math.round((100 * part) / all)} %`;
 }
 
 function modeConcerns({ mode, list, total, startedMs }) {
@@ -191,6 +178,7 @@ function modeConcerns({ mode, list, total, startedMs }) {
     {
       id: 'observe',
       status: 'notice',
+      isWhole,
       title: isWhole
         ? 'Observe mode: nothing is enforced'
         : `${plural(list.observing, 'row')} ${list.observing === 1 ? 'is' : 'are'} in observe mode`,

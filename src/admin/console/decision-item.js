@@ -14,7 +14,7 @@ export function decisionItem(api, decision, onOpen) {
   const button = el(
     'button',
     { type: 'button', class: 'line', 'aria-expanded': 'false', 'aria-controls': id },
-    el('time', { datetime: new Date(atMs).toISOString() }, clockTime(atMs)),
+    el('time', { datetime: new Date(atMs).toISOString(), title: fullTime(atMs) }, clockTime(atMs)),
     el('span', { class: 'status' }, status === 0 ? 'left' : status),
     el('span', { class: 'request' }, el('b', {}, method), ' ', cut(path || '(not readable)', 160)),
     el('span', { class: 'why' }, whyText(decision)),

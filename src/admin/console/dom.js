@@ -47,7 +47,7 @@ export function el(name, given = {}, ...children) {
   for (const [name, value] of Object.entries(given)) {
     if (value === undefined || value === false) continue;
     if (!attributes.has(name) && !name.startsWith('data-')) throw new Error(`no such attribute: ${name}`);
-    element.setAttribute(name, String(value));
+    element.setAttribute(name, visible(String(value)));
   }
   element.append(...nodes(children));
   return element;
@@ -55,9 +55,20 @@ export function el(name, given = {}, ...children) {
 
 const longest = 300;
 
-/** A text of whatever length, short enough for a page. */
+/** A text of whatever length, short enough for a page; half a character at its end is left out. */
 export function cut(text, most = longest) {
-  return text.length > most ? `${text.slice(0, most)}…` : text;
+  return text.length > most ? `${text.slice(0, most).replace(/[\ud800-\udbff]$/, '')}…` : text;
+}
+
+/**
+ * What cannot be seen, or turns the text around it the other way: controls, marks of direction, spaces without width, and
+ * halves of characters. A name of a client or a row must not read as another one. Lines and tabs stay.
+ */
+const unseen = /(?![\n\t])[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]/gu;
+
+/** The same text, with what cannot be seen by its number. */
+export function visible(text) {
+  return text.replace(unseen, (one) => `\\u{${one.codePointAt(0).toString(16)}}`);
 }
 
 /** A path as code, which breaks after its slashes where it must. */
@@ -70,23 +81,48 @@ export function pathCode(path) {
   );
 }
 
-/** Replaces what is in an element. */
+/** Replaces what is in an element: for what has listeners of its own. */
 export function show(element, ...children) {
   element.replaceChildren(...nodes(children));
 }
 
 /** Changes a text only where it differs: selections and screen readers stay where they are. */
 export function say(element, text) {
-  if (element.textContent !== text) element.textContent = text;
+  const wanted = visible(text);
+  if (element.textContent !== wanted) element.textContent = wanted;
 }
 
-const shown = new WeakMap();
+/**
+ * The same as `show`, but of what is there already only what differs is touched: the focus, a selection and a screen reader
+ * stay where they are, however often this is called. What it is given must have no listeners.
+ */
+export function renew(element, ...children) {
+  match(element, nodes(children));
+}
 
-/** Builds anew only what differs, so that a selection or a screen reader is not thrown out every other second. */
-export function showOnce(element, fingerprint, build) {
-  if (shown.get(element) === fingerprint) return;
-  shown.set(element, fingerprint);
-  show(element, build());
+function match(place, wanted) {
+  for (const [i, node] of wanted.entries()) {
+    const old = place.childNodes[i];
+    if (old === undefined) place.append(node);
+    else if (old.nodeName !== node.nodeName) old.replaceWith(node);
+    else if (node.nodeType === Node.TEXT_NODE) {
+      if (old.data !== node.data) old.data = node.data;
+    } else {
+      matchAttributes(old, node);
+      match(old, [...node.childNodes]);
+    }
+  }
+  while (place.childNodes.length > wanted.length) place.lastChild.remove();
+}
+
+function matchAttributes(old, wanted) {
+  // Whether details are open is up to whoever looks.
+  const names = old.getAttributeNames().filter((name) => name !== 'open' && !wanted.hasAttribute(name));
+  for (const name of names) old.removeAttribute(name);
+  for (const name of wanted.getAttributeNames()) {
+    const value = wanted.getAttribute(name);
+    if (old.getAttribute(name) !== value) old.setAttribute(name, value);
+  }
 }
 
 /** One child for each entry: made once, then only changed. */
@@ -104,5 +140,5 @@ function nodes(children) {
   return children
     .flat(2)
     .filter((child) => child !== null && child !== undefined && child !== false)
-    .map((child) => (child instanceof Node ? child : document.createTextNode(String(child))));
+    .map((child) => (child instanceof Node ? child : document.createTextNode(visible(String(child)))));
 }

@@ -1,4 +1,4 @@
-import { byId, el, say, show } from './dom.js';
+import { byId, cut, el, say, show } from './dom.js';
 import { diffLines } from './line-diff.js';
 import { problemItem } from './now.js';
 import { count, plural } from './words.js';
@@ -94,17 +94,30 @@ export function startEditor(api, notify) {
     open.focus();
   };
 
+  /** Somebody else saved first: what was typed stays, and is compared with what they made of it. */
+  const compareAnew = async () => {
+    const read = await api.get('api/list');
+    file = { ...read, usesCrLf: read.text.includes('\r\n') };
+    await check();
+  };
+
   /** Faults are said where they happen. */
   const attempt = (action) => async (event) => {
     event.preventDefault();
     try {
       await action();
     } catch (fault) {
-      const problems = fault.body?.problems ?? [];
+      const anew = el(
+        'button',
+        { type: 'button' },
+        'Keep my text, and compare it with the file as it is now',
+      );
+      anew.addEventListener('click', attempt(compareAnew));
       show(
         result,
         el('p', { class: 'banner bad', role: 'alert' }, fault.message),
-        problemsElement(problems, textarea),
+        fault.status === 412 && el('p', {}, anew),
+        problemsElement(fault.body?.problems ?? [], textarea),
       );
       save.disabled = true;
       notify('');
@@ -168,6 +181,7 @@ function differenceElement({ added, removed, changed }, rows) {
   const rowText = ({ id, group, scopes, observe }) =>
     [id, `group ${group}`, scopes.length > 0 && `scopes ${scopes.join(' ')}`, observe && 'observe']
       .filter(Boolean)
+      .map((part) => cut(part))
       .join(', ');
   const part = (title, kind, items) =>
     items.length > 0 && [

@@ -178,6 +178,7 @@ export class LineChart {
       () => [el('span', { class: 'swatch', 'aria-hidden': 'true' }), el('span', {}), ' ', el('b', {})],
       (one, item) => {
         item.firstElementChild.dataset.mark = one.mark;
+        item.firstElementChild.dataset.dash = (one.dash ?? []).join(' ');
         say(item.children[1], one.label);
         say(item.lastElementChild, valueText(one));
         item.title = titleOf(one, at, this.#format);

@@ -1,4 +1,4 @@
-import { byId, cut, el, pathCode, say, show, showOnce } from './dom.js';
+import { byId, cut, el, pathCode, renew, say } from './dom.js';
 import { startEditor } from './editor.js';
 import { problemItem } from './now.js';
 import { startRows } from './rows.js';
@@ -7,6 +7,8 @@ import { ago, count, fullTime, plural } from './words.js';
 /** A list of thousands of rows is worth some milliseconds of the proxy; it is asked for less often. */
 const longListRows = 1_000;
 const longListEvery = 15;
+/** Two long lists are compared within this time. */
+const comparedWithinMs = 20_000;
 
 /** The protected list: its rows and what they met, where the shop disagrees, who changed it, and the editor. */
 export function startList(api) {
@@ -35,14 +37,16 @@ export function startList(api) {
         takeRows(await api.get('api/rows'), state.nowMs);
       }
       // An edit is in force before it has been compared, and so before the history has it.
-      if (isNew || rounds % longListEvery === 0) await showHistory(api, state);
+      const isFresh = state.nowMs - inForceSinceMs < comparedWithinMs;
+      if (isFresh || rounds % longListEvery === 0) await showHistory(api, state);
       rounds++;
     },
   };
 }
 
 function showProblems({ problems }) {
-  showOnce(byId('list-problems'), JSON.stringify(problems), () =>
+  renew(
+    byId('list-problems'),
     problems.length === 0
       ? []
       : [
@@ -60,7 +64,7 @@ function showProblems({ problems }) {
 function showDrift({ drift: { unlisted }, nowMs }) {
   byId('drift-none').hidden = unlisted.length > 0;
   byId('drift-some').hidden = unlisted.length === 0;
-  show(
+  renew(
     byId('drift-body'),
     unlisted
       .slice(0, 50)
@@ -88,7 +92,7 @@ function showDrift({ drift: { unlisted }, nowMs }) {
 async function showHistory(api, { nowMs }) {
   const { edits } = await api.get('api/list/history');
   byId('history-none').hidden = edits.length > 0;
-  show(
+  renew(
     byId('history-list'),
     edits.map((edit) => editItem(edit, nowMs)),
   );

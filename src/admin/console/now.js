@@ -1,7 +1,7 @@
-import { assess } from './assess.js';
-import { byId, cut, el, keep, say, showOnce } from './dom.js';
+import { assess, titleOf } from './assess.js';
+import { byId, cut, el, keep, renew, say } from './dom.js';
 import { LineChart } from './line-chart.js';
-import { ago, clockTime, count, fullTime, millis, span } from './words.js';
+import { ago, clockTime, count, fullTime, millis, plural, sentence, span } from './words.js';
 
 const outcomes = [
   { name: 'passed', label: 'passed', mark: 'passed' },
@@ -16,6 +16,9 @@ const shares = [
 ];
 const reasonMarks = ['refused', 'passed', 'observed', 'failed', 'other'];
 const reasonDashes = [[], [6, 3], [2, 3], [10, 3, 2, 3], [4, 4]];
+
+/** A broken list may have thousands; the page of the list has them all. */
+const mostProblems = 10;
 
 /** The first screen: is anything wrong, since when, what to do; then what happens at the moment. */
 export function startNow(api) {
@@ -69,6 +72,13 @@ export function startNow(api) {
   });
   return {
     show() {},
+    /** Whatever was said is old: nothing may look well that is not known. */
+    lose(text) {
+      showSentence('unknown', text, [
+        el('p', { class: 'quiet' }, 'Nothing is known of the shop or its clients.'),
+      ]);
+      renew(byId('concerns'));
+    },
     async refresh(state) {
       showAssessment(await withSuspects(api, assess(state)), state);
       showTotals(state);
@@ -97,7 +107,7 @@ function latencyChoice() {
 
 /** Who it is that is refused most, where most are: that is what tells an attack from a client that broke. */
 async function withSuspects(api, assessment) {
-  const concern = assessment.concerns.find(({ id }) => id === 'many-refusals');
+  const concern = [assessment.said, ...assessment.concerns].find((one) => one?.id === 'many-refusals');
   if (concern === undefined) return assessment;
   const { counts } = await api.get(`api/decisions/search?outcome=refused&limit=0&sinceMs=${concern.sinceMs}`);
   const first = (values) =>
@@ -105,7 +115,8 @@ async function withSuspects(api, assessment) {
       .slice(0, 2)
       .map(([value, times]) => `${cut(value, 60)} (${count(times)})`)
       .join(', ');
-  concern.text += ` Mostly ${first(counts.reasons)}, from ${first(counts.clients)}.`;
+  if (counts.reasons.length > 0)
+    concern.text += `. Mostly ${first(counts.reasons)}, from ${first(counts.clients)}`;
   return assessment;
 }
 
@@ -137,47 +148,58 @@ function reasonSeries({ refusals, observed, outages }) {
 
 const words = { ok: 'well', notice: 'well', degraded: 'degraded', down: 'not well', unknown: 'unknown' };
 
-function showAssessment({ status, sentence, sinceMs, concerns }, { nowMs, total, startedMs }) {
+function showAssessment(assessment, { nowMs, total, startedMs }) {
+  const { status, said, concerns, over } = assessment;
   const refused = Object.values(total.refusals).reduce((a, b) => a + b, 0);
-  const card = byId('sentence');
-  card.dataset.status = status;
-  const quiet = `${count(total.requests)} requests in ${span(nowMs - startedMs)}, ${count(refused)} of them refused.`;
-  const since = sinceMs === undefined ? quiet : `Since ${clockTime(sinceMs)}, for ${span(nowMs - sinceMs)}.`;
-  showOnce(card, [status, sentence, since].join('\n'), () => [
-    el(
-      'p',
-      { class: 'say' },
-      el('span', { class: 'pill', 'data-status': status }, words[status]),
-      ' ',
-      sentence,
-    ),
-    el('p', { class: 'quiet' }, since),
+  const quiet = `${plural(total.requests, 'request')} in ${span(nowMs - startedMs)}, ${count(refused)} of them refused.`;
+  showSentence(status, assessment.sentence, [
+    ...(said === undefined ? [el('p', { class: 'quiet' }, quiet)] : concernParts(said, nowMs)),
+    over && el('p', { class: 'quiet' }, `Over since ${overText(over, nowMs)}`),
   ]);
-  // Heard once for each change of state, not for the minutes that it lasts.
-  say(byId('announcement'), sentence);
-  showOnce(byId('concerns'), JSON.stringify([concerns, Math.floor(nowMs / 10_000)]), () =>
+  renew(
+    byId('concerns'),
     concerns.map((concern) => concernItem(concern, nowMs)),
   );
 }
 
+/** The one sentence. Heard once for each change of state, not for the minutes that it lasts. */
+function showSentence(status, text, more) {
+  const card = byId('sentence');
+  card.dataset.status = status;
+  renew(
+    card,
+    el('p', { class: 'say' }, el('span', { class: 'pill', 'data-status': status }, words[status]), ' ', text),
+    more,
+  );
+  say(byId('announcement'), text);
+}
+
 /** One thing to know: what, since when, what to do, where to look. */
-export function concernItem({ status, title, text, problems = [], sinceMs, next, link, book }, nowMs) {
+function concernItem(concern, nowMs) {
   return el(
     'li',
-    { class: 'card concern', 'data-status': status },
-    el('h3', {}, title),
+    { class: 'card concern', 'data-status': concern.status },
+    el('h3', {}, concern.title),
+    concernParts(concern, nowMs),
+  );
+}
+
+function concernParts({ text, problems = [], sinceMs, next, link, book }, nowMs) {
+  return [
     sinceMs !== undefined &&
-      el('p', { class: 'quiet' }, `since ${fullTime(sinceMs)}, ${ago(sinceMs, nowMs)}`),
-    text && el('p', {}, cut(text)),
-    problems.length > 0 && el('ul', { class: 'problems' }, problems.map(problemItem)),
-    el('p', {}, el('b', {}, 'Next: '), next, ' '),
+      el('p', { class: 'quiet' }, `Since ${fullTime(sinceMs)}, ${ago(sinceMs, nowMs)}`),
+    text && el('p', {}, sentence(cut(text, 600))),
+    problems.length > 0 && el('ul', { class: 'problems' }, problems.slice(0, mostProblems).map(problemItem)),
+    problems.length > mostProblems &&
+      el('p', {}, `and ${plural(problems.length - mostProblems, 'more mistake')}`),
+    el('p', {}, el('b', {}, 'Next: '), next),
     el(
       'p',
       {},
       el('a', { href: link.href }, link.text),
       el('span', { class: 'quiet' }, ` · run book: ${book}`),
     ),
-  );
+  ];
 }
 
 export function problemItem({ file, line, column, severity, text }) {
@@ -189,15 +211,18 @@ export function problemItem({ file, line, column, severity, text }) {
   );
 }
 
-function showTotals({ mode, total, startedMs, nowMs }) {
+function showTotals({ mode, list, total, startedMs, nowMs }) {
   const sum = (counts) => Object.values(counts).reduce((a, b) => a + b, 0);
   const entries = [
     ['Requests', count(total.requests)],
     ['Refused', count(sum(total.refusals))],
     ['Would be refused', count(sum(total.observed))],
     ['Broken by an outage', count(sum(total.outages))],
-    ['Mode', mode === 'observe' ? 'observe' : 'enforce'],
-    ['Up for', span(nowMs - startedMs)],
+    [
+      list.observing > 0 && mode !== 'observe' ? `Mode, ${plural(list.observing, 'row')} observe` : 'Mode',
+      mode,
+    ],
+    ['Since the start', span(nowMs - startedMs)],
   ];
   keep(
     byId('totals'),
@@ -209,14 +234,22 @@ function showTotals({ mode, total, startedMs, nowMs }) {
 
 function showPast({ pastIncidents, nowMs }) {
   byId('past').hidden = pastIncidents.length === 0;
-  showOnce(byId('past-list'), JSON.stringify(pastIncidents), () =>
-    pastIncidents.map(({ title, text, sinceMs, untilMs }) =>
+  say(byId('past-summary'), `What was not well before (${count(pastIncidents.length)})`);
+  renew(
+    byId('past-list'),
+    pastIncidents.map((incident) =>
       el(
         'li',
         {},
-        el('time', { datetime: new Date(sinceMs).toISOString() }, fullTime(sinceMs)),
-        ` for ${span(untilMs - sinceMs)}: ${title}, ${cut(text)} (over ${ago(untilMs, nowMs)})`,
+        overText(incident, nowMs),
+        el('span', { class: 'quiet' }, ` ${sentence(cut(incident.text))}`),
       ),
     ),
   );
+}
+
+/** `05:31:10 UTC (3 min ago): the shop does not answer, for 5 min.` */
+function overText(incident, nowMs) {
+  const { sinceMs, untilMs } = incident;
+  return `${fullTime(untilMs)} (${ago(untilMs, nowMs)}): ${titleOf(incident)}, for ${span(untilMs - sinceMs)} since ${clockTime(sinceMs)}.`;
 }

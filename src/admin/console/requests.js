@@ -1,5 +1,5 @@
 import { decisionItem } from './decision-item.js';
-import { byId, cut, el, say, showOnce } from './dom.js';
+import { byId, cut, el, renew, say } from './dom.js';
 import { startExplainBox } from './explanation.js';
 import { addressOf } from './router.js';
 import { count, fullTime, plural } from './words.js';
@@ -9,14 +9,15 @@ const pageSize = matchMedia('(max-width: 40rem)').matches ? 20 : 50;
 
 /**
  * Decisions, searched on the server over all workers. The search stands in the address. Following shows what is new
- * every other second; it rests while a decision is open or older ones are looked at, since nothing must move then.
+ * every other second; it rests while a decision is open, older ones are looked at, or somebody points at one, since nothing
+ * must move then.
  */
 export function startRequests(api) {
   const form = byId('search-form');
   const list = byId('decisions');
   const follow = byId('follow');
   const older = byId('older');
-  /** Number of a decision -> its element, so that what is open stays open. */
+  /** A decision -> its element, so that what is open stays open. */
   let items = new Map();
   let params = new URLSearchParams();
   let isFollowing = true;
@@ -34,11 +35,11 @@ export function startRequests(api) {
   const search = (more) =>
     api.get(`api/decisions/search?${new URLSearchParams([...params, ...Object.entries(more)])}`);
   const itemOf = (decision) => {
-    const known = items.get(decision.seq);
+    const known = items.get(keyOf(decision));
     return known ?? decisionItem(api, decision, () => setFollowing(false));
   };
   const place = (found, kept) => {
-    const fresh = new Map(found.decisions.map((decision) => [decision.seq, itemOf(decision)]));
+    const fresh = new Map(found.decisions.map((decision) => [keyOf(decision), itemOf(decision)]));
     items = new Map([...kept, ...fresh]);
     const wanted = [...items.values()];
     // What stays is not touched: focus and selection live in it.
@@ -55,15 +56,16 @@ export function startRequests(api) {
     const nothing = kept === 0 ? 'No requests yet.' : 'No decision fits.';
     const text = `${plural(found, 'decision')} of the last ${count(kept)}${since}; older ones are in the log.`;
     say(byId('search-state'), found === 0 ? nothing : text);
-    showOnce(byId('search-common'), JSON.stringify([counts, params.toString()]), () =>
-      chips(counts, found, params),
-    );
+    renew(byId('search-common'), chips(counts, found, params));
   };
   const load = async () => {
     const mine = ++asked;
     const found = await search({ limit: pageSize });
     if (mine === asked) place(found, new Map());
   };
+
+  /** For what nobody waits for; a fault is said where the result would stand. */
+  const attempt = (work) => void work.catch((fault) => say(byId('search-state'), fault.message));
 
   const apply = () => {
     const data = new FormData(form);
@@ -75,7 +77,7 @@ export function startRequests(api) {
     apply();
     // The same search once more is no other address.
     setFollowing(true);
-    load().catch(() => {});
+    attempt(load());
   });
   byId('search-q').addEventListener('input', () => {
     const text = byId('search-q').value.trim();
@@ -83,16 +85,16 @@ export function startRequests(api) {
     if (text === '') params.delete('q');
     else params.set('q', text);
     history.replaceState(null, '', addressOf('requests', Object.fromEntries(params)));
-    load().catch(() => {});
+    attempt(load());
   });
   byId('search-outcome').addEventListener('change', apply);
   follow.addEventListener('click', () => {
     setFollowing(!isFollowing);
-    if (isFollowing) load().catch(() => {});
+    if (isFollowing) attempt(load());
   });
-  older.addEventListener('click', async () => {
+  older.addEventListener('click', () => {
     setFollowing(false);
-    place(await search({ limit: pageSize, before: next }), items);
+    attempt(search({ limit: pageSize, before: next }).then((found) => place(found, items)));
   });
   startExplainBox(api);
 
@@ -105,13 +107,18 @@ export function startRequests(api) {
       byId('search-more').open ||= ['id', 'path', 'row', 'reason', 'client'].some((name) => params.has(name));
       items = new Map();
       setFollowing(true);
-      load().catch(() => {});
+      attempt(load());
     },
     async refresh() {
-      if (isFollowing) await load();
+      const isPointedAt = list.matches(':hover, :focus-within');
+      if (isFollowing) say(follow, isPointedAt ? 'Following (held)' : 'Following');
+      if (isFollowing && !isPointedAt) await load();
     },
   };
 }
+
+/** A process that was started anew counts from 1 again: the number alone would show an old decision for a new one. */
+const keyOf = ({ seq, atMs, requestId }) => `${seq} ${atMs} ${requestId}`;
 
 /** What most of the found ones share, as the next step of the search. */
 function chips({ reasons, clients, rows }, found, params) {

@@ -1,4 +1,4 @@
-import { byId, el, pathCode, say, show } from './dom.js';
+import { byId, cut, el, pathCode, say, show } from './dom.js';
 import { ago, count, fullTime, plural } from './words.js';
 
 /** What is shown at first, so that the rest of the page stays in reach; and at most: longer lists are searched. */
@@ -78,11 +78,16 @@ function rowElement(row) {
       el('span', { class: 'method', 'data-method': row.method }, row.method),
       ' ',
       pathCode(row.template),
-      row.scopes.length > 0 && el('span', { class: 'tag' }, `scopes ${row.scopes.join(' ')}`),
+      row.scopes.length > 0 && el('span', { class: 'tag' }, cut(`scopes ${row.scopes.join(' ')}`, 160)),
       row.observe && el('span', { class: 'tag observe' }, 'observe'),
       narrow,
     ),
-    el('td', { class: 'secondary' }, row.group, el('span', { class: 'quiet' }, ` line ${row.line}`)),
+    el(
+      'td',
+      { class: 'secondary' },
+      el('bdi', {}, cut(row.group, 160)),
+      el('span', { class: 'quiet' }, ` · line ${row.line}`),
+    ),
     requests,
     refusals,
     seen,

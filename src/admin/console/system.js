@@ -1,6 +1,6 @@
 import { confirmAction } from './dialogs.js';
-import { byId, cut, el, say, show, showOnce } from './dom.js';
-import { ago, bytes, count, fullTime, plural, span } from './words.js';
+import { byId, cut, el, renew, say, show } from './dom.js';
+import { ago, bytes, count, fullTime, plural, sentence, span } from './words.js';
 
 /** What it is made of: parts, processes, keys, refresh tokens, configuration; and the one thing to do here, a purge. */
 export function startSystem(api) {
@@ -8,26 +8,28 @@ export function startSystem(api) {
   startCensus(api);
   startPurge(api);
   let settings;
-  const readSettings = async () => {
-    const { settings } = await api.get('api/config');
+  /** Another process may have another configuration. */
+  let startedMs;
+  const readSettings = async (state) => {
+    if (startedMs === state.startedMs) return;
+    ({ settings } = await api.get('api/config'));
     takeSettings(settings);
-    return settings;
+    startedMs = state.startedMs;
   };
   return {
     show() {},
     async refresh(state) {
       showTiles(state);
-      settings ??= await readSettings();
+      await readSettings(state);
       showSystem(await api.get('api/system'), settings, state);
     },
   };
 }
 
 function showTiles({ parts, nowMs, incidents }) {
-  const text = (part) =>
-    JSON.stringify([part.status, part.text, part.facts.map((fact) => factText(fact, nowMs))]);
   const sinceOf = ({ id }) => incidents.find((one) => one.id === id)?.sinceMs;
-  showOnce(byId('tiles'), parts.map(text).join(), () =>
+  renew(
+    byId('tiles'),
     parts.map((part) => tile(part, sinceOf(part), nowMs)),
   );
 }
@@ -75,9 +77,10 @@ function showSystem({ processes, workers, keys, sharing }, settings, { parts, no
     sharing === null ? none : `${plural(sharing, 'process', 'processes')} of all replicas share the store.`;
   say(
     byId('processes-about'),
-    `${count(processes.length)} of ${plural(workers, 'process', 'processes')} serve here. ${others}`,
+    `${count(processes.length)} of ${plural(workers, 'process', 'processes')} ${processes.length === 1 ? 'serves' : 'serve'} here. ${others}`,
   );
-  showOnce(byId('processes-body'), JSON.stringify([processes, Math.floor(nowMs / 10_000)]), () =>
+  renew(
+    byId('processes-body'),
     processes.map(({ pid, startedMs, memoryBytes }) =>
       el(
         'tr',
@@ -94,10 +97,11 @@ function showSystem({ processes, workers, keys, sharing }, settings, { parts, no
   const about = sources.map(({ title, text, facts }) => {
     const loadedMs = facts.find(({ label }) => label === 'last load')?.value;
     const loaded = loadedMs ? `, last loaded ${ago(loadedMs, nowMs)}` : '';
-    return `${sources.length > 1 ? `${title}: ` : ''}${text}${loaded}${place}.`;
+    return `${sources.length > 1 ? `${title}: ` : ''}${text}${loaded}${place}`;
   });
-  say(byId('keys-about'), about.join(' ') || 'There are none: each token is asked about.');
-  showOnce(byId('keys-body'), JSON.stringify([keys, Math.floor(nowMs / 10_000)]), () =>
+  say(byId('keys-about'), about.map(sentence).join(' ') || 'There are none: each token is asked about.');
+  renew(
+    byId('keys-body'),
     keys.map(({ issuer, kid, algorithms, fingerprint, sinceMs }) =>
       el(
         'tr',
@@ -190,6 +194,11 @@ function startPurge(api) {
   });
 }
 
+/** Descriptions are written for a page with links. */
+function withoutMarks(text) {
+  return text.replaceAll('`', '').replace(/\[([^\][]*)\]\([^()]*\)/g, '$1');
+}
+
 /** The configuration in force; secrets were cut out before it came here. */
 function startSettings() {
   let settings = [];
@@ -213,7 +222,7 @@ function startSettings() {
             {},
             el('code', { 'data-secret': isSecret }, value),
             isDefault && el('span', { class: 'tag' }, 'default'),
-            el('span', { class: 'quiet about' }, description.replaceAll('`', '')),
+            el('span', { class: 'quiet about' }, withoutMarks(description)),
           ),
         ),
       ),

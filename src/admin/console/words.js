@@ -2,11 +2,26 @@
 
 const numbers = new Intl.NumberFormat('en');
 const clock = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', second: '2-digit' });
-const date = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'medium' });
+/** With the zone: logs and run books are in UTC, and whoever looks may be elsewhere. */
+const date = new Intl.DateTimeFormat('en-GB', {
+  day: 'numeric',
+  month: 'short',
+  year: 'numeric',
+  hour: '2-digit',
+  minute: '2-digit',
+  second: '2-digit',
+  timeZoneName: 'short',
+});
 
 export const count = (value) => numbers.format(value);
 export const clockTime = (ms) => clock.format(ms);
 export const fullTime = (ms) => date.format(ms);
+
+/** As a sentence of its own, whatever it was cut from. */
+export function sentence(text) {
+  const whole = `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
+  return /[.?!…]$/.test(whole) ? whole : `${whole}.`;
+}
 
 export function plural(value, one, many = `${one}s`) {
   return `${count(value)} ${value === 1 ? one : many}`;

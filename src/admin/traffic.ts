@@ -1,0 +1,81 @@
+import type { Incident } from './incidents.ts';
+import type { Outcome } from './outcome.ts';
+import type { OutcomeReading } from './series.ts';
+
+/** Of the minutes that are looked at; fewer requests than this say nothing. */
+const leastRequests = 30;
+/** So long without a step that is as bad: it is over. */
+const calmMs = 60_000;
+
+interface Rule {
+  readonly id: string;
+  readonly title: string;
+  readonly outcome: Outcome;
+  /** Share of all requests from which on it is an incident; of the whole time, and of a step of it. */
+  readonly least: number;
+  readonly text: string;
+}
+
+const rules: readonly Rule[] = [
+  {
+    id: 'many-refusals',
+    title: 'Most requests are refused',
+    outcome: 'refused',
+    least: 0.5,
+    text: 'were refused',
+  },
+  {
+    id: 'many-failures',
+    title: 'Requests fail',
+    outcome: 'failed',
+    least: 0.05,
+    text: 'ended with 5xx, or broke off',
+  },
+];
+
+/**
+ * What the requests of the last minutes say by themselves, whatever the parts say: most are refused, or some fail. Since the
+ * first step that was so, until there was none for a minute (then with `untilMs`). What `isKnown` (by its id) goes on until
+ * then, so that a share around the bound is one incident and not many. Pure.
+ */
+export function findTrafficIncidents(
+  { stepMs, endMs, outcomes }: OutcomeReading,
+  isKnown: (id: string) => boolean,
+): readonly Incident[] {
+  const all = outcomes.passed.map((_, i) =>
+    Object.values(outcomes).reduce((sum, counts) => sum + (counts[i] ?? 0), 0),
+  );
+  const whole = sumOf(all);
+  return rules.flatMap(({ id, title, outcome, least, text }) => {
+    const times = sumOf(outcomes[outcome]);
+    if (!isKnown(id) && (whole < leastRequests || times / whole < least)) return [];
+    const spell = lastSpell(
+      all.map((count, i) => count > 0 && (outcomes[outcome][i] ?? 0) / count >= least),
+      calmMs / stepMs,
+    );
+    if (spell === undefined) return [];
+    const minutes = Math.round((all.length * stepMs) / 60_000);
+    const share = `${Math.round((100 * times) / whole)} %`;
+    return {
+      id,
+      title,
+      status: 'degraded' as const,
+      text: `${share} of the last ${minutes} minutes: ${times} of ${whole} requests ${text}`,
+      sinceMs: endMs - (all.length - spell.first) * stepMs,
+      untilMs: spell.isOver ? endMs - (all.length - spell.last - 1) * stepMs : null,
+    };
+  });
+}
+
+/** The bad steps that came last, with no more than `calm` good ones between two of them. */
+function lastSpell(isBad: readonly boolean[], calm: number) {
+  const last = isBad.lastIndexOf(true);
+  if (last < 0) return undefined;
+  let first = last;
+  for (let i = last; i >= 0 && first - i <= calm; i--) if (isBad[i]) first = i;
+  return { first, last, isOver: isBad.length - 1 - last > calm };
+}
+
+function sumOf(counts: readonly number[]): number {
+  return counts.reduce((sum, count) => sum + count, 0);
+}
