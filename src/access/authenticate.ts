@@ -75,7 +75,7 @@ export function createAuthenticate(options: AuthenticatorOptions): Authenticate 
         : readPresentedToken(sent, tokenIn, cookieOrigins, takesOpaque);
     if (isRejection(presented)) return challenge(presented, sent, scopes);
     const { token, canonicalValue, request = sent } = presented;
-    const verdict = verifier.verify(token);
+    const verdict = verifier.verify(token, sent.clientAddress);
     return verdict instanceof Promise
       ? verdict.then((late) => conclude(late, canonicalValue, request, scopes))
       : conclude(verdict, canonicalValue, request, scopes);

@@ -7,6 +7,7 @@ import { type Rejection, reject } from '../http/rejection.ts';
 import { type Component, counter, gauge, healthOf, total } from '../lib/component.ts';
 import { isObject } from '../lib/json.ts';
 import type { Claims } from './claim-paths.ts';
+import { FairTurns, type Place } from './fair-turns.ts';
 import { faultText, type ProviderError, postForm } from './provider-fetch.ts';
 import {
   type ClaimRules,
@@ -43,23 +44,24 @@ export interface IntrospectionOptions
   /** The same for one that is refused. */
   readonly inactiveTtlMs: number;
   readonly maxTokens: number;
-  /** For tokens that nobody knows; a quarter as many again for those that were active when last asked. */
+  /** For tokens that nobody knows; a quarter as many again for those that were active when last asked. One client has half. */
   readonly connections: number;
+  /** What of an address is one client. Default: all of it. */
+  readonly clientOf?: (address: string) => string;
   /** Whether an answer without `token_type` is no word on an access token. */
   readonly requireTokenType: boolean;
   /** Tokens of a lane that may be asked about at one time; others are refused as `overloaded`. */
   readonly maxAsking: number;
   /** Monotonic milliseconds. Default: `performance.now`. */
   readonly monotonicNow?: () => number;
-  /** Called after each question, with why there is no answer. Must not throw. */
+  /** Called after each question, with why the endpoint counts as away. Must not throw. */
   readonly onAnswer?: (error: ProviderError | undefined) => void;
 }
 
 /** Questions of one kind, with connections of their own. */
 interface Lane {
   readonly agent: Agent;
-  readonly connections: number;
-  asking: number;
+  readonly turns: FairTurns;
   failuresInARow: number;
 }
 
@@ -69,11 +71,11 @@ type Remembered = Verdict & { readonly untilMs: number };
 /** Of an answer; what introspection says of one token is a few hundred. */
 const maxAnswerBytes = 64 * 1024;
 /**
- * So many questions without an answer in a row, and no more wait for one than have a connection. None has to stay unasked:
- * a token can be such that the endpoint, or what guards it, gives no answer, and whoever shows some of these must not stop
- * everybody else's.
+ * So many questions without an answer in a row, and the endpoint counts as away: no client then has more questions than its share
+ * of connections. None has to stay unasked: a token can be such that the endpoint, or what guards it, gives no answer, and
+ * whoever shows some of these must not stop everybody else's.
  */
-const failuresBeforeFew = 5;
+const failuresOfAnOutage = 5;
 /** A token whose end nobody names ends for a WebSocket after so long. */
 const leastLifetimeMs = 60_000;
 
@@ -96,28 +98,37 @@ export class TokenIntrospector {
   readonly #underWay = new Map<string, Promise<Identity | Rejection>>();
   readonly #monotonicNow: () => number;
   readonly #count = { questions: 0, failures: 0 };
+  readonly #clientOf: (address: string) => string;
   #authorization: string;
   #lastError: ProviderError | undefined;
+  #failuresInARow = 0;
+  #hasAnswered = false;
+  /** Why the endpoint counts as away; undefined: it does not. */
+  #awayFor: ProviderError | undefined;
   /** An answer to a question from before `forgetAll` is not remembered. */
   #generation = 0;
 
   constructor(options: IntrospectionOptions) {
-    const { url, maxTokens: max, connections } = options;
+    const { url, maxTokens: max, connections, maxAsking, clientOf = (address) => address } = options;
     this.#options = options;
+    this.#clientOf = clientOf;
     this.#rules = compileClaimRules(options);
     this.#agelessRules = { ...this.#rules, maxTokenAgeMs: undefined };
     this.#active = new LRUCache({ max });
     this.#refused = new LRUCache({ max });
     this.#lanes = {
-      unknown: createLane(url, connections),
-      known: createLane(url, Math.ceil(connections / 4)),
+      unknown: createLane(url, connections, maxAsking),
+      known: createLane(url, Math.ceil(connections / 4), maxAsking),
     };
     this.#monotonicNow = options.monotonicNow ?? (() => performance.now());
     this.#authorization = basicCredentials(options.credentials.id, options.credentials.secret);
   }
 
-  /** A value at once where the answer is known, else a promise, which rejects only for a fault of ours. */
-  verify(token: string): Identity | Rejection | Promise<Identity | Rejection> {
+  /**
+   * A value at once where the answer is known, else a promise, which rejects only for a fault of ours. `clientAddress`: who shows
+   * it, for the shares of connections.
+   */
+  verify(token: string, clientAddress = ''): Identity | Rejection | Promise<Identity | Rejection> {
     const digest = hash('sha256', token, 'base64url');
     const active = this.#active.get(digest);
     const known = active ?? this.#refused.get(digest);
@@ -125,13 +136,12 @@ export class TokenIntrospector {
     const shared = this.#underWay.get(digest);
     if (shared !== undefined) return shared;
     const lane = active === undefined ? this.#lanes.unknown : this.#lanes.known;
-    const { asking, connections, failuresInARow } = lane;
-    if (failuresInARow >= failuresBeforeFew && asking >= connections) return unavailable();
-    if (asking >= this.#options.maxAsking)
-      return reject('overloaded', { reason: 'verifications', retryAfterSeconds: 1 });
-    lane.asking++;
-    const question = this.#ask(token, digest, lane).finally(() => {
-      lane.asking--;
+    const isAway = lane.failuresInARow >= failuresOfAnOutage;
+    const place = lane.turns.enter(this.#clientOf(clientAddress), isAway, this.#options.timeoutMs);
+    if (place === undefined)
+      return isAway ? unavailable() : reject('overloaded', { reason: 'verifications', retryAfterSeconds: 1 });
+    const question = this.#askInTurn(token, digest, lane, place).finally(() => {
+      place.leave();
       if (this.#underWay.get(digest) === question) this.#underWay.delete(digest);
     });
     this.#underWay.set(digest, question);
@@ -151,14 +161,27 @@ export class TokenIntrospector {
     this.#authorization = basicCredentials(this.#options.credentials.id, secret);
   }
 
-  readonly status = () => {
-    const { size: active } = this.#active;
-    return { ...this.#count, active, refused: this.#refused.size, lastError: this.#lastError };
-  };
+  readonly status = () => ({
+    ...this.#count,
+    active: this.#active.size,
+    refused: this.#refused.size,
+    lastError: this.#lastError,
+    awayFor: this.#awayFor,
+  });
 
   async close(): Promise<void> {
     this.forgetAll();
     for (const { agent } of [this.#lanes.unknown, this.#lanes.known]) agent.destroy();
+  }
+
+  async #askInTurn(
+    token: string,
+    digest: string,
+    lane: Lane,
+    { turn }: Place,
+  ): Promise<Identity | Rejection> {
+    const hasTurn = turn === undefined || (await turn);
+    return hasTurn ? this.#ask(token, digest, lane) : unavailable();
   }
 
   async #ask(token: string, digest: string, lane: Lane): Promise<Identity | Rejection> {
@@ -170,14 +193,9 @@ export class TokenIntrospector {
       form: new URLSearchParams({ token, token_type_hint: 'access_token' }).toString(),
     });
     const verdict = 'error' in answer ? answer : this.#read(answer.value);
-    this.#lastError = 'error' in verdict ? verdict.error : undefined;
-    onAnswer?.(this.#lastError);
-    if ('error' in verdict) {
-      this.#count.failures++;
-      lane.failuresInARow++;
-      return unavailable();
-    }
-    lane.failuresInARow = 0;
+    this.#note('error' in verdict ? verdict.error : undefined, lane);
+    onAnswer?.(this.#awayFor);
+    if ('error' in verdict) return unavailable();
     const isGood = 'verified' in verdict;
     const leftMs = isGood ? verdict.verified.identity.expiresAtMs - now() : inactiveTtlMs;
     const untilMs = this.#monotonicNow() + Math.min(ttlMs, leftMs);
@@ -187,6 +205,24 @@ export class TokenIntrospector {
     }
     if (isGood) onVerified?.(verdict.verified.identity);
     return this.#conclude(verdict);
+  }
+
+  /**
+   * One failure says nothing of the endpoint: it may be of that token. Several in a row do, and so does the first, as long as nobody
+   * has seen it answer.
+   */
+  #note(error: ProviderError | undefined, lane: Lane): void {
+    this.#lastError = error;
+    if (error === undefined) {
+      lane.failuresInARow = this.#failuresInARow = 0;
+      this.#hasAnswered = true;
+      this.#awayFor = undefined;
+      return;
+    }
+    this.#count.failures++;
+    lane.failuresInARow++;
+    this.#failuresInARow++;
+    if (!this.#hasAnswered || this.#failuresInARow >= failuresOfAnOutage) this.#awayFor = error;
   }
 
   #conclude(verdict: Verdict): Identity | Rejection {
@@ -211,10 +247,10 @@ export class TokenIntrospector {
   }
 }
 
-function createLane(url: string, connections: number): Lane {
+function createLane(url: string, connections: number, places: number): Lane {
   const { Agent } = url.startsWith('https:') ? https : http;
   const agent = new Agent({ keepAlive: true, maxSockets: connections });
-  return { agent, connections, asking: 0, failuresInARow: 0 };
+  return { agent, turns: new FairTurns({ turns: connections, places }), failuresInARow: 0 };
 }
 
 /** A refresh token is active, too: an answer about one must never let anybody in. */
@@ -241,11 +277,12 @@ export function introspectionComponent(introspector: TokenIntrospector): Compone
     reload: () => introspector.forgetAll(),
     close: () => introspector.close(),
     health() {
-      const { questions, failures, active, lastError } = status();
-      const reasons =
-        lastError === undefined ? [] : [`introspection of access tokens: ${faultText(lastError)}`];
+      const { questions, failures, active, lastError, awayFor } = status();
+      const reasons = awayFor === undefined ? [] : [`introspection of access tokens: ${faultText(awayFor)}`];
+      const ofOneToken =
+        lastError === undefined ? '' : `, but not for the last token: ${faultText(lastError)}`;
       return healthOf(reasons, {
-        text: reasons[0] ?? (questions === 0 ? 'nobody was asked yet' : 'the issuer answers'),
+        text: reasons[0] ?? (questions === 0 ? 'nobody was asked yet' : `the issuer answers${ofOneToken}`),
         details: [total('questions', questions), total('failures', failures), total('active tokens', active)],
       });
     },

@@ -6,7 +6,8 @@ import { refuseToken } from './token-verifier.ts';
 
 /** Says whom a token names, or why it names nobody. */
 export interface AccessTokenVerifier {
-  verify(token: string): Identity | Rejection | Promise<Identity | Rejection>;
+  /** `clientAddress`: who shows it. */
+  verify(token: string, clientAddress?: string): Identity | Rejection | Promise<Identity | Rejection>;
 }
 
 /** Who issues access tokens. Nothing of it is shared with another: no key, no remembered token, no limit. */
@@ -56,9 +57,9 @@ export class TokenIssuers<Issuer extends TokenIssuer = TokenIssuer> implements A
     );
   }
 
-  verify(token: string): Identity | Rejection | Promise<Identity | Rejection> {
+  verify(token: string, clientAddress?: string): Identity | Rejection | Promise<Identity | Rejection> {
     const chosen = this.choose(token);
-    return typeof chosen === 'string' ? refuseToken(chosen) : chosen.verifier.verify(token);
+    return typeof chosen === 'string' ? refuseToken(chosen) : chosen.verifier.verify(token, clientAddress);
   }
 
   choose(token: string): ChosenIssuer<Issuer> | TokenRefusal {

@@ -7,6 +7,7 @@ import { TokenVerifier, type TokenVerifierOptions } from '../access/token-verifi
 import { type IssuerConfig, listIssuers } from '../config/issuers.ts';
 import type { Config } from '../config/schema.ts';
 import type { Component, ComponentLog } from '../lib/component.ts';
+import { networkOf } from '../server/in-flight.ts';
 
 /** An issuer as the configuration makes it. */
 export interface ConfiguredIssuer extends TokenIssuer {
@@ -88,6 +89,7 @@ function createIssuer(
       inactiveTtlMs: introspection.inactiveTtl,
       maxTokens: introspection.maxTokens,
       connections: introspection.connections,
+      clientOf: networkOf,
       requireTokenType: introspection.requireTokenType,
       maxAsking: rules.maxVerifying,
       onAnswer: createAnswerLog(log),

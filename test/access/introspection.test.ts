@@ -64,7 +64,7 @@ async function setUp(options: Partial<IntrospectionOptions> = {}) {
       clock.nowMs += ms;
       clock.monotonicMs += ms;
     },
-    say: async (token: string) => word(await introspector.verify(token)),
+    say: async (token: string, client?: string) => word(await introspector.verify(token, client)),
   };
 }
 
@@ -205,6 +205,37 @@ describe('an answer', () => {
   });
 });
 
+describe('health', () => {
+  it('one failure is of its token, five in a row are of the endpoint, and an answer ends that', async () => {
+    const reported: unknown[] = [];
+    const { answer, introspector, say } = await setUp({ onAnswer: (error) => void reported.push(error) });
+    const { health } = introspectionComponent(introspector);
+    await say('first');
+    answer((response) => response.writeHead(403).end('blocked'));
+    await say('blocked');
+    expect(health?.()).toMatchObject({ status: 'ok', reasons: [] });
+    expect(health?.().text).toMatch(/^the issuer answers, but not for the last token: credentials/);
+    for (let i = 0; i < 3; i++) await say(`blocked ${i}`);
+    expect(health?.().status).toBe('ok');
+    await say('the fifth');
+    expect(health?.()).toMatchObject({
+      status: 'degraded',
+      reasons: [expect.stringContaining('credentials')],
+    });
+    answer(serveJson({ active: false }));
+    await say('none');
+    expect(health?.()).toMatchObject({ status: 'ok', text: 'the issuer answers' });
+    expect(reported).toEqual([...new Array(5).fill(undefined), 'credentials', undefined]);
+  });
+
+  it('one that has never answered is away at once', async () => {
+    const { answer, introspector, say } = await setUp();
+    answer((response) => response.writeHead(401).end());
+    await say('t');
+    expect(introspector.status().awayFor).toBe('credentials');
+  });
+});
+
 describe('what is remembered', () => {
   it('an active token for ttl, under its digest alone, whatever becomes of it meanwhile', async () => {
     const { asked, answer, pass, say } = await setUp();
@@ -318,7 +349,7 @@ describe('under load', () => {
     const { answer, asked, say, server } = await setUp({ maxAsking: 10, connections: 3 });
     const held: ServerResponse[] = [];
     answer((response) => void held.push(response));
-    const words = Array.from({ length: 12 }, (_, i) => say(`t${i}`));
+    const words = Array.from({ length: 12 }, (_, i) => say(`t${i}`, `client ${i}`));
     await eventually('the questions', () => held.length === 3 || undefined);
     const open = await new Promise((resolve) => server.getConnections((_, count) => resolve(count)));
     expect([open, asked.length]).toEqual([3, 3]);
@@ -338,7 +369,7 @@ describe('under load', () => {
       if (form.get('token') === 'known') serveJson(active)(response);
       else held.push(response);
     });
-    const words = Array.from({ length: 8 }, (_, i) => say(`t${i}`));
+    const words = Array.from({ length: 8 }, (_, i) => say(`t${i}`, `client ${i}`));
     await eventually('the questions', () => held.length === 2 || undefined);
     expect(await say('known')).toBe('DE--21');
     answer(serveJson(active));
@@ -346,7 +377,7 @@ describe('under load', () => {
     expect((await Promise.all(words)).filter((one) => one === 'DE--21')).toHaveLength(5);
   });
 
-  it('while nobody answers no more wait than have a connection; known tokens pass', async () => {
+  it('while nobody answers no client has more questions than its share; known tokens pass', async () => {
     const { asked, answer, say } = await setUp({ connections: 3 });
     await say('known');
     answer((response) => response.writeHead(500).end());
@@ -355,12 +386,13 @@ describe('under load', () => {
     const held: ServerResponse[] = [];
     answer((response) => void held.push(response));
     const words = Array.from({ length: 50 }, (_, i) => say(`u${i}`));
-    expect(await Promise.all(words.slice(3))).toEqual(new Array(47).fill(noAnswer));
+    expect(await Promise.all(words.slice(2))).toEqual(new Array(48).fill(noAnswer));
     expect(await say('known')).toBe('DE--21');
+    const other = say('v', 'another client');
     await eventually('the questions', () => held.length === 3 || undefined);
     expect(asked.length).toBe(before + 3);
     for (const response of held) serveJson(active)(response);
-    expect(await Promise.all(words.slice(0, 3))).toEqual(new Array(3).fill('DE--21'));
+    expect(await Promise.all([other, ...words.slice(0, 2)])).toEqual(new Array(3).fill('DE--21'));
   });
 
   it.each<[string, (response: ServerResponse) => void]>([
@@ -375,6 +407,40 @@ describe('under load', () => {
     );
     for (let i = 0; i < 12; i++) expect(await say(`../etc/passwd${i}`)).toBe(noAnswer);
     expect(await say('good')).toBe('DE--21');
+  });
+
+  it('tokens on which it hangs hold up nobody but who shows them', async () => {
+    const { answer, say } = await setUp();
+    answer((response, form) => {
+      if (!form.get('token')?.startsWith('tarpit')) serveJson(active)(response);
+    });
+    const hanging = Array.from({ length: 40 }, (_, i) => say(`tarpit ${i}`, '192.0.2.1'));
+    const good = Array.from({ length: 20 }, (_, i) => say(`good ${i}`, '192.0.2.2'));
+    expect(new Set(await Promise.all(good))).toEqual(new Set(['DE--21']));
+    // Beyond its half of the places it is refused at once.
+    expect(await Promise.all(hanging.slice(25))).toEqual(new Array(15).fill('overloaded verifications 1'));
+  });
+
+  it('nor does it where several clients show them, as long as they are fewer than the connections', async () => {
+    const { answer, introspector, say } = await setUp({ timeoutMs: 400, maxAsking: 500 });
+    answer((response, form) => {
+      if (!form.get('token')?.startsWith('tarpit')) serveJson(active)(response);
+    });
+    const ids = Array.from({ length: 3000 }, (_, i) => `tarpit ${i}`);
+    const hostile = ['192.0.2.1', '192.0.2.2', '192.0.2.3'];
+    const flood = setInterval(() => {
+      for (const client of hostile) void say(ids.pop() ?? 'tarpit', client);
+    }, 20);
+    onTestFinished(() => clearInterval(flood));
+    await eventually('an outage, as it seems', () => introspector.status().failures > 8 || undefined);
+    for (let i = 0; i < 6; i++) expect(await say(`good ${i}`, '192.0.2.9')).toBe('DE--21');
+  });
+
+  it('one client is what the network of an address says', async () => {
+    const { answer, say } = await setUp({ clientOf: (address) => address.slice(0, 9), maxAsking: 4 });
+    answer(() => {});
+    for (const end of [1, 2]) void say(`t${end}`, `2001:db8:${end}`);
+    expect(await say('t3', '2001:db8:3')).toBe('overloaded verifications 1');
   });
 
   it('a kept connection that the endpoint has closed is replaced', async () => {

@@ -70,7 +70,7 @@ const introspection = z.strictObject({
       'Password of this client, sent as Basic credentials (RFC 6749 section 2.3.1). If it comes from a file, the file is watched.',
   }),
   timeout: duration({ to: '30s' }).prefault('2s').meta({
-    description: 'Longest wait for an answer. Then the request gets 503.',
+    description: 'Longest wait for a connection, and again for an answer. Then the request gets 503.',
   }),
   ttl: duration({ from: '0s', to: '1h' }).prefault('30s').meta({
     description:
@@ -84,7 +84,7 @@ const introspection = z.strictObject({
   }),
   connections: z.int().min(1).max(1_000).default(16).meta({
     description:
-      'Connections to the endpoint; further requests wait for one within `timeout`. There are a quarter as many more for tokens that were active when last asked, so that a flood of unknown tokens does not delay these.',
+      'Connections to the endpoint; further requests wait for one, no longer than `timeout`. One client (its address, or an IPv6 network of 64 bits) gets at most half of them, and a free connection goes to the client that has the fewest. There are a quarter as many more for tokens that were active when last asked, so that a flood of unknown tokens does not delay these.',
   }),
   requireTokenType: z.boolean().default(true).meta({
     description:

@@ -1,0 +1,133 @@
+interface FairTurnsOptions {
+  /** Turns at one time. */
+  readonly turns: number;
+  /** Turns and waiters of all clients together. */
+  readonly places: number;
+}
+
+/** What one client has. */
+interface Holder {
+  readonly client: string;
+  running: number;
+  /** The one that came first is the first of them. */
+  readonly waiting: Set<() => void>;
+}
+
+/** A place among those that have a turn or wait for one. */
+export interface Place {
+  /** Resolves to true with a turn, to false when it has waited for too long; undefined: it has a turn now. */
+  readonly turn: Promise<boolean> | undefined;
+  /** Its turn is over, or it was given up. To be called once. */
+  leave(): void;
+}
+
+/**
+ * Turns at something scarce that clients can keep busy, shared so that none of them shuts out the others:
+ *
+ * - One client has at most half of the turns, rounded up, and half of the places.
+ * - A turn that is free goes to the client that has the fewest, and of these to the one that has waited the longest.
+ *
+ * So whoever has none gets one within the time that a turn lasts, as long as the others are fewer than the turns. What there is
+ * to do for each turn grows with the clients that wait, of which there are no more than places.
+ */
+export class FairTurns {
+  readonly #turns: number;
+  readonly #places: number;
+  /** Those with a turn or a waiter; the longest unserved first. */
+  readonly #holders = new Map<string, Holder>();
+  #running = 0;
+  #taken = 0;
+
+  constructor({ turns, places }: FairTurnsOptions) {
+    this.#turns = turns;
+    this.#places = places;
+  }
+
+  /** Turns that one client has at most. */
+  get share(): number {
+    return Math.ceil(this.#turns / 2);
+  }
+
+  /** Places that are taken, and clients that have one. */
+  get size(): { readonly places: number; readonly clients: number } {
+    return { places: this.#taken, clients: this.#holders.size };
+  }
+
+  /**
+   * A place for one more of this client; undefined: there is none. `isStrict`: one that has as many as it may have turns gets no
+   * further place. `waitMs`: the longest wait for a turn.
+   */
+  enter(client: string, isStrict: boolean, waitMs: number): Place | undefined {
+    const holder = this.#holders.get(client) ?? { client, running: 0, waiting: new Set() };
+    const most = isStrict ? this.share : Math.ceil(this.#places / 2);
+    if (this.#taken >= this.#places || holder.running + holder.waiting.size >= most) return undefined;
+    this.#taken += 1;
+    this.#holders.set(client, holder);
+    if (this.#mayRun(holder)) {
+      this.#start(holder);
+      return { turn: undefined, leave: () => this.#end(holder) };
+    }
+    return this.#wait(holder, waitMs);
+  }
+
+  #wait(holder: Holder, waitMs: number): Place {
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    const timer = setTimeout(() => resolve(false), waitMs);
+    let hasTurn = false;
+    const begin = () => {
+      clearTimeout(timer);
+      hasTurn = true;
+      resolve(true);
+    };
+    holder.waiting.add(begin);
+    return {
+      turn: promise,
+      leave: () => {
+        // It may have come in the same moment as the end of the wait.
+        if (hasTurn) return this.#end(holder);
+        clearTimeout(timer);
+        holder.waiting.delete(begin);
+        this.#vacate(holder);
+      },
+    };
+  }
+
+  #mayRun({ running }: Holder): boolean {
+    return this.#running < this.#turns && running < this.share;
+  }
+
+  #start(holder: Holder): void {
+    this.#running += 1;
+    holder.running += 1;
+    // Served last.
+    this.#holders.delete(holder.client);
+    this.#holders.set(holder.client, holder);
+  }
+
+  #end(holder: Holder): void {
+    this.#running -= 1;
+    holder.running -= 1;
+    this.#vacate(holder);
+    const next = this.#nextHolder();
+    if (next === undefined) return;
+    const [begin] = next.waiting;
+    if (begin === undefined) return;
+    next.waiting.delete(begin);
+    this.#start(next);
+    begin();
+  }
+
+  #vacate(holder: Holder): void {
+    this.#taken -= 1;
+    if (holder.running + holder.waiting.size === 0) this.#holders.delete(holder.client);
+  }
+
+  #nextHolder(): Holder | undefined {
+    let next: Holder | undefined;
+    for (const holder of this.#holders.values()) {
+      if (holder.waiting.size === 0 || !this.#mayRun(holder)) continue;
+      if (next === undefined || holder.running < next.running) next = holder;
+    }
+    return next;
+  }
+}
