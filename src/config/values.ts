@@ -95,7 +95,7 @@ function canonicalTemplate(error: string, mayEndInRest = false) {
   return (value: string, context: z.core.$RefinementCtx): string => {
     const parsed = parsePathTemplate(value);
     if (isTemplateProblem(parsed)) context.addIssue(`${error}; ${parsed.problem}`);
-    else if ((parsed.rest && !mayEndInRest) || parsed.segments.length === 0) context.addIssue(error);
+    else if (parsed.rest ? !mayEndInRest : parsed.segments.length === 0) context.addIssue(error);
     else return parsed.text;
     return value;
   };

@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import type { Method } from '../http/canonical-request.ts';
+import { isExtensionMethod, type Method } from '../http/canonical-request.ts';
 import { buildPathTable, type PathRules } from '../http/path-table.ts';
 import { type Rejection, reject } from '../http/rejection.ts';
 import type { Continue, Filter, Matcher } from '../proxy/filter.ts';
@@ -13,9 +13,10 @@ export interface RateLimit extends Rate {
   readonly observe: boolean;
 }
 
-export type RateLimitMatcher = Matcher<RateLimit>;
+/** All limits that a request meets, in the order in which they are written. */
+export type RateLimitMatcher = Matcher<readonly RateLimit[]>;
 
-/** What became of requests that a limit was asked for; stable words for metrics. */
+/** What became of a request by one limit; stable words for metrics. */
 export type RateLimitEvent = 'passed' | 'refused' | 'observed' | 'unavailable';
 
 interface RateLimitOptions {
@@ -32,7 +33,10 @@ export function limitName({ method, path }: Pick<RateLimit, 'method' | 'path'>):
   return `${method} ${path}`;
 }
 
-/** Rows are matched as those of the protected list; of several that a request meets the first exact one counts. */
+/**
+ * Rows are matched as those of the protected list. All that a request meets count, so that neither another spelling nor a wider row
+ * leads around a narrow one.
+ */
 export function createRateLimitMatcher(limits: readonly RateLimit[], paths: PathRules): RateLimitMatcher {
   const rows = limits.map((data) => ({ method: data.method, template: data.path, data }));
   const table = buildPathTable(rows, paths);
@@ -41,61 +45,122 @@ export function createRateLimitMatcher(limits: readonly RateLimit[], paths: Path
   if (methods.has('GET')) methods.add('HEAD');
   return {
     name: 'rate-limits',
-    match: (request) =>
-      isAny || methods.has(request.method) || request.isFormPost ? table.match(request)[0]?.data : undefined,
-    describe({ requests, perMs, observe }, _request, name) {
-      const rate = `${requests} requests in ${perMs / 1000} s for each client`;
-      const more = observe ? 'more are only counted' : `more are ${name('rate-limited')}`;
-      return { label: 'rate limit', text: `${rate}; ${more}` };
+    match(request) {
+      // A method that no row can be written for meets the rows of any.
+      if (!isAny && !methods.has(request.method) && !request.isFormPost && !isExtensionMethod(request.method))
+        return undefined;
+      const met = table.match(request);
+      return met.length === 0 ? undefined : met.map(({ data }) => data);
     },
+    describe: (met, _request, name) => ({
+      label: 'rate limit',
+      text: met
+        .map((limit) => {
+          const named = met.length === 1 ? '' : `${limitName(limit)}: `;
+          return `${named}${describeLimit(limit, name('rate-limited'))}`;
+        })
+        .join('; '),
+    }),
   };
+}
+
+function describeLimit(limit: RateLimit, refusal: string): string {
+  const rate = `${limit.requests} requests in ${limit.perMs / 1000} s for each client`;
+  return `${rate}; ${limit.observe ? 'more are only counted' : `more are ${refusal}`}`;
+}
+
+/** What became of one request by one limit; `taken` is undefined where the store did not answer. */
+interface Asked {
+  readonly limit: RateLimit;
+  readonly taken: Taken | undefined;
 }
 
 /** Rejection: `rate-limited`. Where the store does not answer, requests pass. */
 export function createRateLimits(
   matcher: RateLimitMatcher,
   { takeToken, networkOf, digestKey, onEvent }: RateLimitOptions,
-): Filter<RateLimit> & RateLimitMatcher {
-  const conclude = (limit: RateLimit, taken: Taken, isObserved: boolean): Continue | Rejection => {
-    const isSoft = limit.observe || isObserved;
-    onEvent(taken.isAllowed ? 'passed' : isSoft ? 'observed' : 'refused');
-    if (taken.isAllowed) return isSoft ? undefined : { responseFields: rateFields(limit, taken) };
-    const retryAfterSeconds = Math.max(1, secondsOf(taken.waitUs));
-    const fields = isSoft ? [] : rateFields(limit, taken);
-    const rejection = reject('rate-limited', { reason: limitName(limit), retryAfterSeconds, fields });
-    return isSoft ? { observed: rejection } : rejection;
+): Filter<readonly RateLimit[]> & RateLimitMatcher {
+  const conclude = (asked: readonly Asked[], isObserved: boolean): Continue | Rejection => {
+    const isSoft = ({ limit }: Asked) => limit.observe || isObserved;
+    for (const one of asked) onEvent(eventOf(one, isSoft(one)));
+    const hard = asked.filter((one) => !isSoft(one));
+    const refused = slowest(hard);
+    const fields = rateFields(hard);
+    if (refused !== undefined) return refuse(refused, fields);
+    const observed = slowest(asked);
+    const noted = observed && refuse(observed, []);
+    if (fields.length === 0) return noted && { observed: noted };
+    return { responseFields: fields, ...(noted && { observed: noted }) };
   };
   return {
     ...matcher,
-    run(limit, context) {
+    run(limits, { request, identity, isObserved }) {
       const client =
-        context.identity === undefined
-          ? `address ${networkOf(context.request.clientAddress)}`
-          : `subject ${context.identity.subject}`;
-      const bucket = bucketOf(limit, client, digestKey);
-      const pass = () => void onEvent('unavailable');
-      const taken = takeToken(bucket, limit);
-      return taken instanceof Promise
-        ? taken.then((late) => conclude(limit, late, context.isObserved), pass)
-        : conclude(limit, taken, context.isObserved);
+        identity === undefined
+          ? `address ${networkOf(request.clientAddress)}`
+          : `subject ${identity.subject}`;
+      const asked = limits.map((limit) => {
+        const taken = takeToken(bucketOf(limit, client, digestKey), limit);
+        return taken instanceof Promise
+          ? taken.then(
+              (late): Asked => ({ limit, taken: late }),
+              (): Asked => ({ limit, taken: undefined }),
+            )
+          : { limit, taken };
+      });
+      return asked.some((one) => one instanceof Promise)
+        ? Promise.all(asked).then((all) => conclude(all, isObserved))
+        : conclude(asked as Asked[], isObserved);
     },
   };
 }
 
-/** A keyed digest, so that neither address nor subject stands in the store. */
+function eventOf({ taken }: Asked, isSoft: boolean): RateLimitEvent {
+  if (taken === undefined) return 'unavailable';
+  if (taken.isAllowed) return 'passed';
+  return isSoft ? 'observed' : 'refused';
+}
+
+/** Of the limits that refuse, the one that refuses the longest. */
+function slowest(asked: readonly Asked[]): Asked | undefined {
+  let found: Asked | undefined;
+  for (const one of asked) {
+    if (one.taken === undefined || one.taken.isAllowed) continue;
+    if (one.taken.waitUs > (found?.taken?.waitUs ?? -1)) found = one;
+  }
+  return found;
+}
+
+function refuse({ limit, taken }: Asked, fields: string[]): Rejection {
+  const retryAfterSeconds = Math.max(1, secondsOf(taken?.waitUs ?? 0));
+  return reject('rate-limited', { reason: limitName(limit), retryAfterSeconds, fields });
+}
+
+/**
+ * A keyed digest, so that neither address nor subject stands in the store. Of the rate, too: replicas that have different ones, as in
+ * a rollout, would else correct one another's times, and let anybody pass who asks them in turn.
+ */
 function bucketOf(limit: RateLimit, client: string, key: string): string {
-  const name = limitName(limit);
+  const name = `${limitName(limit)} ${limit.requests}/${limit.perMs}`;
   return createHmac('sha256', `rate limits ${key}`)
     .update(`${name.length}:${name}${client}`)
     .digest('base64url')
     .slice(0, 32);
 }
 
-/** `RateLimit` and `RateLimit-Policy`: draft-ietf-httpapi-ratelimit-headers-11. */
-function rateFields(limit: RateLimit, { remaining, waitUs }: Taken): string[] {
-  const name = `"${limitName(limit).replace(/["\\]/g, '\\$&')}"`;
-  const policy = `${name};q=${limit.requests};w=${Math.ceil(limit.perMs / 1000)}`;
-  return ['RateLimit-Policy', policy, 'RateLimit', `${name};r=${remaining};t=${secondsOf(waitUs)}`];
+/** `RateLimit` and `RateLimit-Policy`, a member for each limit: draft-ietf-httpapi-ratelimit-headers-11. */
+function rateFields(asked: readonly Asked[]): string[] {
+  const policies: string[] = [];
+  const limits: string[] = [];
+  for (const { limit, taken } of asked) {
+    if (taken === undefined) continue;
+    const name = `"${limitName(limit).replace(/["\\]/g, '\\$&')}"`;
+    policies.push(`${name};q=${limit.requests};w=${Math.ceil(limit.perMs / 1000)}`);
+    limits.push(`${name};r=${taken.remaining};t=${secondsOf(taken.waitUs)}`);
+  }
+  return policies.length === 0
+    ? []
+    : ['RateLimit-Policy', policies.join(', '), 'RateLimit', limits.join(', ')];
 }
 
 function secondsOf(us: number): number {

@@ -3,8 +3,8 @@ import { rateLimitsDefinition } from '../../src/app/rate-limits.ts';
 import { validateConfig } from '../../src/config/load.ts';
 import { accepted, sampleHead } from '../http/sample-request.ts';
 
-/** The limit that a request meets under a configuration; undefined: none, or they are switched off. */
-function limitOf(settings: object, method: string, url: string) {
+/** The limits that a request meets under a configuration; undefined: none, or they are switched off. */
+function limitsOf(settings: object, method: string, url: string) {
   const { config } = validateConfig({ auth: { keys: { jwks: 'https://shop.example/keys' } }, ...settings });
   const fields = method === 'GET' ? [] : ['Content-Type', 'application/json'];
   const matcher = rateLimitsDefinition.compile(config ?? {});
@@ -24,9 +24,17 @@ it.each<[string, object, string, string, object | undefined]>([
   ['none for tokens', { rateLimits: { tokenEndpoints: false } }, 'POST', '/token', undefined],
   ['no token endpoints', { refreshTokens: false }, 'POST', '/token', undefined],
 ])('%s', (_, settings, method, url, expected) => {
-  const limit = limitOf(settings, method, url);
-  if (expected === undefined) expect(limit).toBe(undefined);
-  else expect(limit).toMatchObject(expected);
+  const limits = limitsOf(settings, method, url);
+  if (expected === undefined) expect(limits).toBe(undefined);
+  else expect(limits).toEqual([expect.objectContaining(expected)]);
+});
+
+it('a wider row holds beside that of a token endpoint, and takes nothing from it', () => {
+  const wide = { method: 'ANY', path: '/**', requests: 1000, per: '1m', mode: 'enforce' };
+  expect(limitsOf({ rateLimits: { rows: [wide] } }, 'POST', '/Token')).toMatchObject([
+    { path: '/**', observe: false },
+    { path: '/token', observe: true },
+  ]);
 });
 
 it('is not there at all where nothing is limited', () => {

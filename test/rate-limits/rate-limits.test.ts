@@ -161,9 +161,7 @@ describe('the filter', () => {
             onEvent: () => {},
           });
           const request = accepted(sampleHead({ url: path }));
-          const [match] = limits;
-          if (match !== undefined)
-            await filter.run(match, { request, identity, body: undefined, isObserved: false });
+          await filter.run(limits, { request, identity, body: undefined, isObserved: false });
         }
     expect(names.size).toBe(8);
     for (const name of names) expect(name).toMatch(/^[\w-]{32}$/);

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { duration, pathTemplate } from '../values.ts';
+import { duration, pathTemplateOrBelow } from '../values.ts';
 
 const requests = z.int().min(1).max(1_000_000).meta({
   description: 'Requests of one client that pass in the time `per`, all at once or one after the other.',
@@ -36,18 +36,23 @@ export const rateLimits = z
             method: z.enum(['ANY', 'GET', 'POST', 'PUT', 'PATCH', 'DELETE']).meta({
               description: 'Method; GET covers HEAD, `ANY` all but OPTIONS.',
             }),
-            path: pathTemplate().meta({ description: 'Path, as a row of the protected list has it.' }),
+            path: pathTemplateOrBelow().meta({
+              description: 'Path, as a row of the protected list has it; `/**` is every path.',
+            }),
             requests,
             per,
             mode,
           }),
         )
         .default([])
-        .meta({ description: 'Limits of further routes. Such a limit replaces that of a token endpoint.' }),
+        .meta({
+          description:
+            'Limits of further routes. A limit with the method and path of a token endpoint replaces that of the endpoint. A request that meets several limits, in any spelling of its path, must pass all of them. What shopward answers itself is not counted.',
+        }),
     }),
   ])
   .prefault({})
   .meta({
     description:
-      'How many requests one client may send in a time, by a token bucket in the store. A client is the subject of the verified token, else an address (of IPv6 the first 64 bits). While the store is away, all requests pass. `false`: no limits.',
+      'How many requests one client may send in a time, by a token bucket in the store. A client is the subject of the verified token, else an address (behind `trustedProxies` the one that they name; of IPv6 the first 64 bits). If all clients come through a balancer that `trustedProxies` does not name, they count as one client: name it before you enforce a limit. While the store is away, all requests pass. `false`: no limits.',
   });
