@@ -88,43 +88,75 @@ function findAt(place: TokenPlace, request: CanonicalRequest): Found | undefined
   }
 }
 
-/**
- * Pairs of a text, those that mean `name` apart from the others. PHP decodes escapes in names, ends them at `[` and folds
- * spaces and dots into `_`; others do not tell case apart, or take `also` for a separator as well.
- */
-function splitPairs(text: string, separator: string, also: RegExp, name: string) {
-  const folded = foldName(name);
+/** Pairs of a text, those that mean `name` apart from the others. `also`: what some backends take for a separator as well. */
+function splitPairs(text: string, separator: string, also: string, name: string) {
+  const folded = name.toLowerCase();
   const rest: string[] = [];
   const meant: string[] = [];
-  for (const pair of text.split(separator)) {
-    // Folding makes no text longer: what is too short for the name, as in a long run of separators, costs nothing more.
-    const isMeant =
-      pair.length >= name.length &&
-      pair
-        .split(also)
-        .some((part) => part.length >= name.length && foldName(part.split('=', 1)[0] ?? '') === folded);
-    (isMeant ? meant : rest).push(pair);
-  }
+  for (const pair of text.split(separator)) (hasName(pair, also, folded) ? meant : rest).push(pair);
   return { rest, meant };
 }
 
-function foldName(name: string): string {
-  const decoded = name
-    .replaceAll('+', ' ')
-    .replace(/%([0-9a-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
-  const [bare = ''] = decoded.trim().split(/[[\0]/, 1);
-  return bare.replace(/[ .]/g, '_').toLowerCase();
+/** Whether a pair, of those between the separators, has a name that some backend folds into `folded`. */
+function hasName(text: string, separators: string, folded: string): boolean {
+  for (let start = 0; text.length - start >= folded.length; start += 1) {
+    if (isNamedAt(text, start, separators, folded)) return true;
+    while (start < text.length && !separators.includes(text.charAt(start))) start += 1;
+  }
+  return false;
 }
 
-/** The value of the one pair `name=value`, where it is spelled so. */
+/**
+ * Whether the name that begins here is folded into `folded`. PHP decodes escapes in names, drops spaces in front, ends a name at
+ * `[` (but takes one that is never closed for `_`) and at a null, and reads spaces and dots as `_`; others do not tell case apart,
+ * or drop spaces at the end. Character by character, and up to the first that differs: a text may be thousands of such names.
+ */
+function isNamedAt(text: string, start: number, separators: string, folded: string): boolean {
+  let known = 0;
+  let isOver = false;
+  for (
+    let at = start;
+    at < text.length && text[at] !== '=' && !separators.includes(text.charAt(at));
+    at += 1
+  ) {
+    const octet = text[at] === '%' ? escapedOctet(text, at) : -1;
+    const character = octet >= 0 ? String.fromCharCode(octet) : text.charAt(at).replace('+', ' ');
+    if (octet >= 0) at += 2;
+    const isBlank = blank.test(character);
+    if (isBlank && known === 0) continue;
+    if (known < folded.length) {
+      if ((' .['.includes(character) ? '_' : character.toLowerCase()) !== folded[known]) return false;
+      known += 1;
+    } else if (!isBlank) return !isOver && (character === '[' || character === '\0');
+    else isOver = true;
+  }
+  return known === folded.length;
+}
+
+const blank = /\s/;
+
+/** The octet of `%XX`, -1 where that is none. */
+function escapedOctet(text: string, at: number): number {
+  const digits = text.slice(at + 1, at + 3);
+  return /^[0-9a-f]{2}$/i.test(digits) ? Number.parseInt(digits, 16) : -1;
+}
+
+/** The value of the one pair `name=value`, where its name is spelled so; escapes in the value are decoded (RFC 6750 section 2.3). */
 function onlyValue(meant: readonly string[], name: string): { token: string } | Found {
   if (meant.length > 1) return { reason: 'repeated' };
   const pair = trimOws(meant[0] ?? '');
-  return pair.startsWith(`${name}=`) ? { token: pair.slice(name.length + 1) } : { reason: 'malformed' };
+  if (!pair.startsWith(`${name}=`)) return { reason: 'malformed' };
+  const value = pair.slice(name.length + 1);
+  if (!value.includes('%')) return { token: value };
+  try {
+    return { token: decodeURIComponent(value) };
+  } catch {
+    return { reason: 'malformed' };
+  }
 }
 
 function findCookie(name: string, request: CanonicalRequest): Found | undefined {
-  const lines = fieldValues(request.fields, 'cookie').map((line) => splitPairs(line, ';', /,/, name));
+  const lines = fieldValues(request.fields, 'cookie').map((line) => splitPairs(line, ';', ',', name));
   const meant = lines.flatMap((line) => line.meant);
   if (meant.length === 0) return undefined;
   const value = onlyValue(meant, name);
@@ -136,7 +168,7 @@ function findCookie(name: string, request: CanonicalRequest): Found | undefined 
 
 function findParameter(name: string, request: CanonicalRequest): Found | undefined {
   if (request.query.length < 2) return undefined;
-  const { rest, meant } = splitPairs(request.query.slice(1), '&', /;/, name);
+  const { rest, meant } = splitPairs(request.query.slice(1), '&', ';', name);
   if (meant.length === 0) return undefined;
   const value = onlyValue(meant, name);
   if (value.token === undefined) return value;
@@ -200,5 +232,5 @@ export function withoutReferredToken(request: CanonicalRequest, names: readonly 
 
 function mentions(referer: string, names: readonly string[]): boolean {
   const query = referer.slice(referer.search(/[?#]/) + 1);
-  return names.some((name) => splitPairs(query, '&', /[;?#]/, name).meant.length > 0);
+  return names.some((name) => hasName(query, '&;?#', name.toLowerCase()));
 }

@@ -39,6 +39,17 @@ function read(sent: Sent, places: readonly TokenPlace[], origins: readonly strin
   return [found.token, goesOn.query, ...goesOn.cookie, ...goesOn.offered].join(' ').trimEnd();
 }
 
+/** All that some backend makes of the name of a parameter. */
+function foldsPlainly(name: string): string[] {
+  const [untilNull = ''] = name
+    .replaceAll('+', ' ')
+    .replace(/%([0-9a-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
+    .trim()
+    .split('\0');
+  const cuts = [...untilNull.matchAll(/\[/g)].map(({ index }) => untilNull.slice(0, index));
+  return [untilNull, ...cuts].map((cut) => cut.replace(/[ .[]/g, '_').toLowerCase());
+}
+
 const bearer = ['Authorization', `Bearer ${token}`];
 const every: readonly TokenPlace[] = ['header', 'cookie:sid', 'query:access_token', 'subprotocol:bearer'];
 
@@ -77,7 +88,7 @@ describe('one place', () => {
 describe('what some backend reads as the same place', () => {
   it.each([
     ...['sid=', 'SID=x', '%73id=x', 'sid', 'sid%00a=x', 'sid[]=x', 'sid="a.b.c"', ' sid =x', 'a=1, sid=x'],
-    ...['%20sid=x', '+sid=x', `sid=${token}x y`],
+    ...['%20sid=x', '+sid=x', `sid=${token}x y`, 'sid%5B=x', 'sid=%zz'],
   ])('cookie %j is malformed, and never passed on', (cookie) => {
     expect(read({ fields: ['Cookie', cookie] }, every)).toBe('access-token-invalid malformed');
     expect(read({ fields: ['Cookie', `sid=${token}; ${cookie}`] }, every)).toBe(
@@ -103,12 +114,37 @@ describe('what some backend reads as the same place', () => {
       'access_token%00=x',
       '%20access_token=x',
       'a=1;access_token=x',
+      // PHP takes a bracket that is never closed for an underscore.
+      'access[token=x',
+      'access%5btoken=x',
     ],
     `access_token=${encodeURIComponent(`${token}=`)}`,
   ])('parameter %j is malformed, and never passed on', (parameter) => {
     expect(read({ url: `/a?${parameter}` }, every)).toBe('access-token-invalid malformed');
     const twice = `/a?access_token=${token}&${parameter}`;
     expect(read({ url: twice }, every)).toBe('access-token-invalid repeated');
+  });
+
+  it('whatever a name is made of, it is read as in plain steps: decoded, trimmed, cut, folded', () => {
+    const parts = [
+      ...['s', '_', 'd', 'S', '%73', '%5f', '.', ' ', '+', '%20', '[', '%5B', ']', '%00', '%', '%2'],
+      '',
+    ];
+    let seed = 11;
+    const next = (below: number) => {
+      seed = (seed * 1_103_515_245 + 12_345) % 2_147_483_648;
+      return seed % below;
+    };
+    let meant = 0;
+    for (let i = 0; i < 30_000; i += 1) {
+      const name = Array.from({ length: 3 + next(4) }, () => parts[next(parts.length)]).join('');
+      const isMeant = foldsPlainly(name).includes('s_d');
+      meant += Number(isMeant);
+      const said = readPresentedToken({ ...requestOf({}), query: `?a&${name}=&b` }, ['query:s_d'], []);
+      const reason = isRejection(said) ? said.reason : 'read';
+      expect([JSON.stringify(name), reason === 'malformed']).toEqual([JSON.stringify(name), isMeant]);
+    }
+    expect(meant).toBeGreaterThan(100);
   });
 
   it.each([
@@ -205,6 +241,19 @@ it.each([
   const request = requestOf({ fields: ['Referer', referer] });
   const { fields } = withoutReferredToken(request, ['access_token']);
   expect(fieldValues(fields, 'referer')).toEqual(isTaken ? [] : [referer]);
+});
+
+it('an opaque token may be escaped where a form or a cookie escapes it', () => {
+  const opaque = 'a+b/c~-._==';
+  const read = (fields: readonly string[], url: string) => {
+    const found = readPresentedToken(requestOf({ fields, url }), every, [], true);
+    return isRejection(found) ? found.reason : found.canonicalValue;
+  };
+  expect(read([], `/a?${new URLSearchParams({ access_token: opaque })}`)).toBe(`Bearer ${opaque}`);
+  expect(read(['Cookie', `sid=${encodeURIComponent(opaque)}`], '/a')).toBe(`Bearer ${opaque}`);
+  for (const bad of ['%E2%84%AA', '%ff', 'a%20b', '%2561'])
+    expect(read([], `/a?access_token=${bad}`)).toBe('malformed');
+  expect(read(['Cookie', 'sid=%0d%0aX: y'], '/a')).toBe('malformed');
 });
 
 it('names of places are plain', () => {
