@@ -28,16 +28,17 @@ export class PublicReferences {
   }
 
   /** Never throws, whatever the shop said; what names another host, or nothing that we know, stays as it is. */
-  toPublic(reference: string, request: Pick<CanonicalRequest, 'host' | 'fields'>): string {
+  toPublic(said: string, request: Pick<CanonicalRequest, 'host' | 'fields'>): string {
+    const reference = asBrowsersRead(said);
     const start = startOfAuthority(reference);
-    if (start === -1) return reference.startsWith('/') ? (this.#below(reference) ?? reference) : reference;
+    if (start === -1) return reference.startsWith('/') ? (this.#below(reference) ?? said) : said;
     const end = endOfAuthority(reference, start);
     const authority = reference.slice(start, end);
     const host = comparable(authority.slice(authority.lastIndexOf('@') + 1));
     const target = reference.slice(end);
     if (host === this.#own) return this.#publicUrl + plainTarget(this.#below(target) ?? target);
     const below = this.#isPublic(host, request) ? this.#below(target) : undefined;
-    return below === undefined ? reference : reference.slice(0, end) + plainTarget(below);
+    return below === undefined ? said : reference.slice(0, end) + plainTarget(below);
   }
 
   /** A target without the upstream's path; undefined: it has none, or leaves it again by dot segments. */
@@ -62,9 +63,19 @@ export class PublicReferences {
 
 const dotSegment = /\/(?:\.|%2e){1,2}(?:[/\\]|$)/i;
 
-/** Index after `//` of `http://…`, `https://…` and `//…` (RFC 3986 section 4.2); -1: there is no authority. */
+/** Without what the URL standard drops of any reference: tabs and line breaks, and controls and spaces in front (section 4.4). */
+function asBrowsersRead(reference: string): string {
+  const from = reference.search(/[^\0-\x20]/);
+  return reference.slice(Math.max(0, from)).replace(/[\t\r\n]/g, '');
+}
+
+/**
+ * Index of the authority, -1 where there is none: after the `//` of `http://…`, `https://…` and `//…` (RFC 3986 section 4.2), and
+ * after any number of slashes and backslashes where the URL standard skips them. After a scheme that is none at all: whether a browser
+ * then reads a path depends on the scheme of the page that it shows.
+ */
 function startOfAuthority(reference: string): number {
-  return /^(?:https?:)?\/\//i.exec(reference)?.[0].length ?? -1;
+  return /^(?:https?:[/\\]*|[/\\]{2,})/i.exec(reference)?.[0].length ?? -1;
 }
 
 /** A backslash ends it as well: browsers take it for a slash. */
@@ -74,10 +85,17 @@ function endOfAuthority(reference: string, start: number): number {
   return end;
 }
 
-/** `host[:port]` in lower case. The ports of http and https are one: a shop to which TLS ends elsewhere may know of either. */
+/**
+ * `host[:port]` in the one spelling that the URL standard has for it: `127.1` and `%6Cocalhost` are names of somebody. The ports of
+ * http and https are one: a shop to which TLS ends elsewhere may know of either.
+ */
 function comparable(authority: string): string {
-  return authority.toLowerCase().replace(/:(?:80|443)?$/, '');
+  const parsed = authority.length > longestAuthority ? null : URL.parse(`http://${authority}`);
+  return (parsed?.host ?? authority.toLowerCase()).replace(/:(?:80|443)?$/, '');
 }
+
+/** Octets of `host[:port]`, each perhaps escaped; no name is longer (RFC 1035 section 2.3.4). */
+const longestAuthority = 1024;
 
 /**
  * Path, query and fragment that no reader takes for more: one slash in front, since two begin an authority, and what is not

@@ -30,8 +30,26 @@ describe('without a public address', () => {
       ['http://shop:9000////evil.example', '/evil.example'],
       ['http://shop:9000/\\evil.example', '/%5Cevil.example'],
       ['http://shop:9000\\evil.example', '/%5Cevil.example'],
-      ['http://shop:9000/\t/evil.example', '/%09/evil.example'],
-      ['http://shop:9000\t//evil.example', 'http://shop:9000\t//evil.example'],
+      ['http://shop:9000/\u0001/evil.example', '/%01/evil.example'],
+      // Browsers drop tabs, so that these name the shop as well.
+      ['http://shop:9000/\t/evil.example', '/evil.example'],
+      ['http://shop:9000\t//evil.example', '/evil.example'],
+      ['ht\ttp://sh\top:9000/x', '/x'],
+      // What the URL standard takes for the shop's address (sections 4.4 and 3.5).
+      ['http:\\\\shop:9000\\x', '/%5Cx'],
+      ['/\\shop:9000/x', '/x'],
+      ['\\/shop:9000/x', '/x'],
+      ['///shop:9000/x', '/x'],
+      ['http:///shop:9000/x', '/x'],
+      ['http:/shop:9000/x', '/x'],
+      ['https:shop:9000/x', '/x'],
+      [' \u0001http://shop:9000/x', '/x'],
+      ['http://%73hop:9000/x', '/x'],
+      ['http://\uff53hop:9000/x', '/x'],
+      ['http://shop:09000/x', '/x'],
+      ['http:/carts/1', 'http:/carts/1'],
+      ['http:\\\\evil.example\\x', 'http:\\\\evil.example\\x'],
+      [`http://${'a'.repeat(2000)}:9000/x`, `http://${'a'.repeat(2000)}:9000/x`],
       ['http://shop:9000/ /\u00e9', '/%20/%E9'],
       // Others' addresses, and what only looks like the shop's.
       ['https://evil.example/shop:9000/', 'https://evil.example/shop:9000/'],
@@ -69,6 +87,40 @@ describe('without a public address', () => {
       );
     }
   });
+});
+
+it('no reference that a browser follows to the shop stays one, however it is spelled', () => {
+  const references = new PublicReferences({ upstream: { ...shop, hostname: '127.0.0.1' } });
+  const schemes = ['', 'http:', 'https:', 'HTTP:', 'ht\ttp:', ' http:', '\u0001'];
+  const slashes = ['', '/', '//', '///', '\\', '\\\\', '/\\', '\\/', '/\t/', '\t//'];
+  const users = ['', 'a@', 'a:b@', '@', 'evil.example@'];
+  const hosts = [
+    '127.0.0.1',
+    '127.1',
+    '2130706433',
+    '0x7f.1',
+    '%3127.0.0.1',
+    '127.0.0.\t1',
+    '\uff1127.0.0.1',
+  ];
+  const ends = ['', '/x', '\\x', '?x', '#x', '/../x', '//evil.example', '/\\evil.example'];
+  let met = 0;
+  for (const page of ['http://api.shop.example/a/b', 'https://api.shop.example/a/b'])
+    for (const scheme of schemes)
+      for (const slash of slashes)
+        for (const user of users)
+          for (const host of hosts)
+            for (const end of ends) {
+              const said = `${scheme}${slash}${user}${host}:9000${end}`;
+              const told = references.toPublic(said, request);
+              const before = URL.parse(said, page);
+              const after = URL.parse(told, page);
+              if (before?.host === '127.0.0.1:9000') {
+                met += 1;
+                expect(after?.host, JSON.stringify(said)).toBe('api.shop.example');
+              } else expect(after?.host, JSON.stringify(said)).not.toBe('127.0.0.1:9000');
+            }
+  expect(met).toBeGreaterThan(5000);
 });
 
 describe('with a public address', () => {
