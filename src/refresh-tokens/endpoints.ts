@@ -38,7 +38,7 @@ export interface TokenRequest {
   readonly otherMethod: readonly TokenEndpoint[];
   /** The token of the path, decoded, or `mine`. */
   readonly revokes: string | undefined;
-  /** Endpoints that end the token which the request shows. */
+  /** Endpoints that end the token which the request shows, by whatever method: shops that ignore it end the token all the same. */
   readonly endsShown: readonly TokenEndpoint[];
 }
 
@@ -64,13 +64,16 @@ export function compileTokenEndpoints(
     const issues = new Set<TokenEndpoint>();
     const others = new Set<TokenEndpoint>();
     let endsShown: readonly TokenEndpoint[] = none;
+    let endsOtherwise: readonly TokenEndpoint[] = none;
     let revokes: string | undefined;
     for (const { data, params } of met) {
       const isOwn = data.method === request.method || (request.isFormPost && request.method === 'POST');
-      if (data.kind === 'revoke' && !isOwn) continue;
-      if (data.kind === 'revoke' && !namesToken(data)) endsShown = [...endsShown, data];
-      else if (data.kind === 'revoke') revokes ??= nameOfToken(Object.values(params).at(-1) ?? '', suffixes);
-      else if (data.kind === 'issue') {
+      if (data.kind === 'revoke' && !namesToken(data)) {
+        if (isOwn) endsShown = [...endsShown, data];
+        else if (!hasNothing) endsOtherwise = [...endsOtherwise, data];
+      } else if (data.kind === 'revoke') {
+        if (isOwn) revokes ??= nameOfToken(Object.values(params).at(-1) ?? '', suffixes);
+      } else if (data.kind === 'issue') {
         // By any method that carries credentials: what a shop issues that ignores the method is recorded, too.
         if (isOwn || hasBody(request)) issues.add(data);
       } else if (isOwn) refreshes.add(data);
@@ -78,6 +81,8 @@ export function compileTokenEndpoints(
     }
     // Ended and refreshed by one path, a shop that ignores the method may do the other: to be refreshed asks for more.
     if (endsShown.length > 0) for (const other of others) if (others.delete(other)) refreshes.add(other);
+    // What is a refresh by its method uses the token up, which ends it too.
+    if (endsShown.length === 0 && refreshes.size === 0) endsShown = endsOtherwise;
     if (refreshes.size + issues.size + others.size + endsShown.length === 0 && !revokes) return undefined;
     return {
       refreshes: [...refreshes],
@@ -114,6 +119,6 @@ function rowsOf(endpoint: TokenEndpoint): PathTableRow<TokenEndpoint>[] {
   const { method, path, kind } = endpoint;
   const templates =
     kind === 'revoke' || path.endsWith('**') ? [path] : [path, `${path === '/' ? '' : path}/**`];
-  const methods = kind === 'revoke' ? [method] : (['ANY', 'OPTIONS'] as const);
+  const methods = kind === 'revoke' && namesToken(endpoint) ? [method] : (['ANY', 'OPTIONS'] as const);
   return templates.flatMap((template) => methods.map((one) => ({ method: one, template, data: endpoint })));
 }

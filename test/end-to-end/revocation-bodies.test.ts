@@ -185,6 +185,31 @@ describe('a token that is shown to be ended', () => {
     },
   );
 
+  it.each([
+    ['PUT', 'in the body'],
+    ['PATCH', 'in the body'],
+    ['DELETE', 'in the body'],
+    ['GET', 'in the query'],
+  ])(
+    'by %s, %s, at a shop that ignores the method: ended; at one that does not: not',
+    async (method, place) => {
+      const sendBy = () => {
+        const body = place === 'in the body' ? `token=${token}` : '';
+        const target = place === 'in the body' ? '/token/revocation' : `/token/revocation?token=${token}`;
+        const lines = [`${method} ${target} HTTP/1.1`, 'Host: s', 'Connection: close'];
+        if (body !== '') lines.push(form, `Content-Length: ${body.length}`);
+        return exchangeRaw(shopward.port, [...lines, '', body].join('\r\n'));
+      };
+      revocation = answer('', '', '405 Method Not Allowed');
+      expect((await sendBy()).status).toBe(405);
+      await expectEnded(false);
+      token += 'x';
+      revocation = answer('');
+      expect((await sendBy()).status).toBe(200);
+      await expectEnded(true);
+    },
+  );
+
   it('without a token the shop decides; a long body is refused', async () => {
     expect((await send('/token/revocation', 'client_id=a')).status).toBe(200);
     const before = asked();
