@@ -1,6 +1,7 @@
 import { once } from 'node:events';
-import type { Agent, IncomingMessage } from 'node:http';
+import type { Agent, IncomingHttpHeaders, IncomingMessage, RequestOptions } from 'node:http';
 import https from 'node:https';
+import { gunzipSync } from 'node:zlib';
 import * as http from '../http/node-http.ts';
 import { parseJson } from '../lib/json.ts';
 
@@ -49,52 +50,24 @@ export function faultText(error: string): string {
 
 export type Fetched = { readonly value: unknown } | { readonly error: ProviderError };
 
-interface FetchOptions {
-  readonly accept: string;
+interface Bounds {
   /** Bytes of the document, after content decoding. */
   readonly maxBytes: number;
   /** Ends the exchange: time is up. */
   readonly deadline: AbortSignal;
+}
+
+interface FetchOptions extends Bounds {
+  readonly accept: string;
   /** Ends the exchange: nobody waits any more. */
   readonly signal: AbortSignal;
 }
 
-/** Gets a JSON document; never rejects. */
-export async function fetchJson(
-  url: string,
-  { accept, maxBytes, deadline, signal }: FetchOptions,
-): Promise<Fetched> {
-  try {
-    const response = await fetch(url, {
-      headers: { accept },
-      redirect: 'manual',
-      signal: AbortSignal.any([deadline, signal]),
-    });
-    if (response.status !== 200) {
-      await response.body?.cancel();
-      const error = statusError(response.status);
-      return { error: error === 'credentials' ? 'status' : error };
-    }
-    const text = await readText(response.body ?? [], maxBytes);
-    return text === undefined ? { error: 'too-large' } : parse(text);
-  } catch {
-    return { error: deadline.aborted ? 'timeout' : 'unreachable' };
-  }
-}
-
-/** Undefined as soon as there are too many bytes; the rest is not read. */
-export async function readText(
-  body: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
-  maxBytes: number,
-): Promise<string | undefined> {
-  const chunks: Uint8Array[] = [];
-  let length = 0;
-  for await (const chunk of body) {
-    length += chunk.byteLength;
-    if (length > maxBytes) return undefined;
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString('utf8');
+/** Gets a JSON document over a connection of its own; never rejects. */
+export async function fetchJson(url: string, { accept, signal, ...bounds }: FetchOptions): Promise<Fetched> {
+  const fetched = await exchange(url, { agent: false, headers: { accept }, signal }, bounds);
+  // The source of a key set is not asked with credentials, so it cannot refuse any.
+  return 'error' in fetched && fetched.error === 'credentials' ? { error: 'status' } : fetched;
 }
 
 interface FormRequest {
@@ -109,43 +82,72 @@ interface FormRequest {
  * Sends a form and gets a JSON document, over a connection of the agent; never rejects. The form must be one that may be
  * sent twice: a kept connection that turns out to be closed is replaced by a new one, once.
  */
-export async function postForm(agent: Agent, options: FormRequest): Promise<Fetched> {
-  const deadline = AbortSignal.timeout(options.timeoutMs);
-  const first = await tryPost(agent, options, deadline);
+export async function postForm(
+  agent: Agent,
+  { url, authorization, form, timeoutMs, maxBytes }: FormRequest,
+): Promise<Fetched> {
+  const bounds = { maxBytes, deadline: AbortSignal.timeout(timeoutMs) };
+  const headers = {
+    authorization,
+    accept: 'application/json',
+    'content-type': 'application/x-www-form-urlencoded',
+    'content-length': Buffer.byteLength(form),
+  };
+  const post = (over: Agent | false) => exchange(url, { agent: over, method: 'POST', headers }, bounds, form);
+  const first = await post(agent);
   const isBroken = 'error' in first && first.error === 'unreachable';
-  return isBroken ? tryPost(false, options, deadline) : first;
+  return isBroken ? post(false) : first;
 }
 
-async function tryPost(
-  agent: Agent | false,
-  { url, authorization, form, maxBytes }: FormRequest,
-  deadline: AbortSignal,
+async function exchange(
+  url: string,
+  options: RequestOptions,
+  { maxBytes, deadline }: Bounds,
+  body = '',
 ): Promise<Fetched> {
+  const signal = options.signal ? AbortSignal.any([deadline, options.signal]) : deadline;
   try {
-    const { request: post } = url.startsWith('https:') ? https : http;
-    const request = post(url, {
-      agent,
-      method: 'POST',
-      headers: {
-        authorization,
-        accept: 'application/json',
-        'content-type': 'application/x-www-form-urlencoded',
-        'content-length': Buffer.byteLength(form),
-      },
-      signal: deadline,
-    });
-    request.on('error', () => {}).end(form);
-    // The deadline here as well: what an answer of 101 ends has neither response nor error.
-    const [response] = (await once(request, 'response', { signal: deadline })) as [IncomingMessage];
+    const { request: open } = url.startsWith('https:') ? https : http;
+    const request = open(url, { ...options, signal });
+    request.on('error', () => {}).end(body);
+    // The signal here as well: what an answer of 101 ends has neither response nor error.
+    const [response] = (await once(request, 'response', { signal })) as [IncomingMessage];
     const { statusCode = 0 } = response;
     if (statusCode !== 200) {
       response.on('error', () => {}).destroy();
       return { error: statusError(statusCode) };
     }
-    const text = await readText(response, maxBytes);
-    return text === undefined ? { error: 'too-large' } : parse(text);
+    const bytes = await readBytes(response, maxBytes);
+    return bytes === undefined ? { error: 'too-large' } : decode(bytes, response.headers, maxBytes);
   } catch {
     return { error: deadline.aborted ? 'timeout' : 'unreachable' };
+  }
+}
+
+/** Undefined as soon as there are too many bytes; the rest is not read. */
+async function readBytes(body: AsyncIterable<Uint8Array>, maxBytes: number): Promise<Buffer | undefined> {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for await (const chunk of body) {
+    length += chunk.byteLength;
+    if (length > maxBytes) return undefined;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+function decode(
+  bytes: Buffer,
+  { 'content-encoding': coding }: IncomingHttpHeaders,
+  maxBytes: number,
+): Fetched {
+  // Some stores of static files answer in the coding in which a document was put there, whatever is asked for.
+  if (coding !== 'gzip') return parse(bytes);
+  try {
+    return parse(gunzipSync(bytes, { maxOutputLength: maxBytes }));
+  } catch (error) {
+    const isTooLarge = error instanceof RangeError;
+    return { error: isTooLarge ? 'too-large' : 'malformed' };
   }
 }
 
@@ -154,8 +156,8 @@ function statusError(status: number): ProviderError {
   return status >= 300 && status < 400 ? 'redirect' : 'status';
 }
 
-function parse(text: string): Fetched {
-  const value = parseJson(text);
+function parse(bytes: Buffer): Fetched {
+  const value = parseJson(bytes.toString('utf8'));
   return value === undefined ? { error: 'malformed' } : { value };
 }
 

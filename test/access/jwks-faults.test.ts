@@ -43,6 +43,11 @@ describe('a source that fails', () => {
       (response) => response.writeHead(200, { 'Content-Encoding': 'gzip' }).end(bomb),
       'too-large',
     ],
+    [
+      'sends what is not the gzip it says',
+      (response) => response.writeHead(200, { 'Content-Encoding': 'gzip' }).end('{"keys":[]}'),
+      'malformed',
+    ],
     ['sends HTML', serveJson('<html>'), 'malformed'],
     ['sends half', serveJson('{"keys":[{"kty":'), 'malformed'],
     ['sends nothing', serveJson(''), 'malformed'],
@@ -78,6 +83,26 @@ describe('a source that fails', () => {
     await source.refresh();
     expect(source.status()).toMatchObject({ keys: 1, failures: 1, lastError: undefined });
     expect([await verify(second), timer.delayMs]).toEqual([passed, 300_000]);
+  });
+
+  it('sends the set in gzip without having been asked to: it is read', async () => {
+    const { server, source, verify } = await setUpJwks([first]);
+    const bytes = gzipSync(JSON.stringify({ keys: [publicJwk(first)] }));
+    server.answer((response) => response.writeHead(200, { 'Content-Encoding': 'gzip' }).end(bytes));
+    await source.start();
+    expect(await verify(first)).toEqual(passed);
+  });
+
+  it('answers 101: the fetch is given up', async () => {
+    const { server, source } = await setUpJwks([first], { timeoutMs: 50 });
+    server.answer((response) => {
+      response.socket?.write('HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n');
+    });
+    await source.start();
+    expect(source.status()).toMatchObject({
+      keys: 0,
+      lastError: expect.stringMatching(/timeout|unreachable/),
+    });
   });
 
   it('hangs: the fetch is given up', async () => {

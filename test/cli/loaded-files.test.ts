@@ -80,7 +80,11 @@ it("a proxy that serves loads nothing of undici but llhttp, neither Node's own n
   const folder = mkdtempSync(path.join(tmpdir(), 'shopward-loaded-'));
   const file = path.join(folder, 'shopward.yaml');
   const { publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-  writeFileSync(path.join(folder, 'public.pem'), publicKey.export({ type: 'spki', format: 'pem' }));
+  const jwks = http.createServer((_, response) => {
+    response.end(JSON.stringify({ keys: [publicKey.export({ format: 'jwk' })] }));
+  });
+  await once(jwks.listen(0, '127.0.0.1'), 'listening');
+  const isFetched = once(jwks, 'request');
   writeFileSync(
     file,
     stringify({
@@ -88,10 +92,17 @@ it("a proxy that serves loads nothing of undici but llhttp, neither Node's own n
       admin: { port: 0 },
       upstream: { url: 'http://127.0.0.1:9' },
       protectedResources: path.join(root, 'config/protected-resources.yaml'),
-      auth: { algorithms: ['ES256'], keys: { files: ['public.pem'] } },
+      auth: {
+        algorithms: ['ES256'],
+        keys: { jwks: `http://127.0.0.1:${(jwks.address() as AddressInfo).port}/` },
+      },
     }),
   );
-  const { code, files, parts } = await loadedBy(['serve', '--config', file], (child) => child.kill());
+  const { code, files, parts } = await loadedBy(['serve', '--config', file], async (child) => {
+    await isFetched;
+    child.kill();
+  });
+  jwks.close();
   rmSync(folder, { recursive: true });
   expect(code).toBe(0);
   expect(parts).toContain('NativeModule http');
