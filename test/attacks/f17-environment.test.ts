@@ -7,6 +7,8 @@ const start = `
   await createHttpProxy3Engine({ upstream, connectTimeoutMs: 1, connections: 1, queueLimit: 1, queueTimeoutMs: 1 }).close();
 `;
 
+const { PATH, NODE_COMPILE_CACHE } = process.env;
+
 /** F17, O12: the environment must not switch http-proxy-3's framing rules, nor make it log paths and options. */
 it.each([
   [{ FORCE_FETCH_PATH: 'true' }, /FORCE_FETCH_PATH/],
@@ -17,7 +19,7 @@ it.each([
   [{}, undefined],
 ])('with %j the engine starts or says why not', (environment, refusal) => {
   const { status, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', start], {
-    env: { PATH: process.env.PATH, ...environment },
+    env: { PATH, NODE_COMPILE_CACHE, ...environment },
     encoding: 'utf8',
   });
   expect(status).toBe(refusal === undefined ? 0 : 1);

@@ -9,6 +9,7 @@ import { readPastedRequest, tokenHint } from '../../src/cli/explain/pasted-reque
 import { splitCmd, splitShell } from '../../src/cli/explain/shell-words.ts';
 import { runExplain } from '../../src/cli/explain.ts';
 import { makeFolder } from '../config/config-folder.ts';
+import { anyText } from '../harness/any-text.ts';
 import { runCommand } from './command-run.ts';
 import { listOf } from './openapi-sample.ts';
 
@@ -47,7 +48,7 @@ describe('words of a command', () => {
 
   it('are those that were quoted, whatever they hold', () => {
     const quote = (word: string) => `'${word.replaceAll("'", `'\\''`)}'`;
-    const word = fc.string({ unit: 'binary' });
+    const word = anyText();
     fc.assert(
       fc.property(fc.array(word), (words) => {
         expect(splitShell(words.map(quote).join(' '))).toEqual(words);
@@ -340,7 +341,7 @@ describe('whatever is pasted', () => {
           '@',
         ],
       ),
-      fc.string({ unit: 'binary' }),
+      anyText(),
     );
     const start = fc.constantFrom('', 'curl ', 'fetch(', '{"request":');
     fc.assert(

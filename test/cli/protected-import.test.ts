@@ -6,6 +6,7 @@ import { parseProtectedList } from '../../src/access/protected-list-document.ts'
 import { listText, runProtectedImport } from '../../src/cli/protected/list.ts';
 import { readOperations } from '../../src/cli/protected/openapi-operations.ts';
 import { makeFolder } from '../config/config-folder.ts';
+import { anyText } from '../harness/any-text.ts';
 import { runCommand } from './command-run.ts';
 import { bearer, document, importedRows, importOf, secured } from './openapi-sample.ts';
 
@@ -145,7 +146,7 @@ describe('protected import', () => {
       ),
     );
     const paths = fc.dictionary(
-      fc.string({ unit: 'binary' }).map((path) => `/${path}`),
+      anyText().map((path) => `/${path}`),
       item,
     );
     const more = fc.record({ servers: fc.jsonValue(), security: fc.jsonValue() }, { requiredKeys: [] });

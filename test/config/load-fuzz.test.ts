@@ -3,6 +3,7 @@ import { expect, it } from 'vitest';
 import { configJsonSchema } from '../../src/config/json-schema.ts';
 import { validateConfig } from '../../src/config/load.ts';
 import { parseSourceDocument, readPlainValue } from '../../src/config/source-document.ts';
+import { anyText } from '../harness/any-text.ts';
 import { loadText } from './config-folder.ts';
 
 const known = Object.keys(configJsonSchema().properties ?? {});
@@ -67,11 +68,7 @@ const glue = fc.constantFrom(
 );
 const yamlish = fc
   .array(
-    fc.oneof(
-      { weight: 3, arbitrary: word },
-      { weight: 4, arbitrary: glue },
-      fc.string({ maxLength: 5, unit: 'binary' }),
-    ),
+    fc.oneof({ weight: 3, arbitrary: word }, { weight: 4, arbitrary: glue }, anyText({ maxLength: 5 })),
     {
       maxLength: 40,
     },

@@ -30,13 +30,26 @@ export function canonicaliseSample(
   head: RequestHead,
   { remoteAddress = '192.0.2.1', isTls = false, ...options }: SampleOptions = {},
 ): CanonicalRequest | Rejection {
-  const rules = buildRequestRules({
-    upstreamHost: 'upstream.internal:9000',
-    requestBodyBytes: 1000,
-    generateRequestId: () => 'generated-id',
-    ...options,
-  });
+  const rules = sampleRules(options);
   return canonicaliseRequest(head, createPeer(remoteAddress, isTls, rules.isTrusted), rules);
+}
+
+const rulesByOptions = new Map<string, ReturnType<typeof buildRequestRules>>();
+
+/** Rules are built once, as in the proxy: building them costs more than all that they decide on one head. */
+function sampleRules(options: Partial<RequestRulesOptions>): ReturnType<typeof buildRequestRules> {
+  const build = () =>
+    buildRequestRules({
+      upstreamHost: 'upstream.internal:9000',
+      requestBodyBytes: 1000,
+      generateRequestId: () => 'generated-id',
+      ...options,
+    });
+  if (options.generateRequestId !== undefined) return build();
+  const key = JSON.stringify(options);
+  const rules = rulesByOptions.get(key) ?? build();
+  rulesByOptions.set(key, rules);
+  return rules;
 }
 
 /** The same, for a head that must be accepted. */

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
@@ -185,7 +186,7 @@ class ScriptedExchange extends PooledExchange<Connection> {
   }
 
   protected transmit(connection: Connection): void {
-    expect(connection.timesGivenBack).toBe(0);
+    assert.equal(connection.timesGivenBack, 0);
     if (this.mayLeave()) this.hasTransmitted = true;
   }
 
@@ -226,7 +227,7 @@ class Stage {
     const { body, method } = this.setup;
     const pool = {
       acquire: (waiter: ConnectionWaiter<Connection>) => {
-        expect(this.waiter).toBe(undefined);
+        assert.equal(this.waiter, undefined);
         this.waiter = waiter;
       },
       leave: () => {
@@ -290,15 +291,15 @@ class Stage {
       await this.play('a long time');
       await this.play('outcome');
     }
-    expect(this.results.length).toBe(1);
+    assert.equal(this.results.length, 1);
     await this.play('client reads');
     await this.play('a long time');
-    expect(this.waiter).toBe(undefined);
+    assert.equal(this.waiter, undefined);
     this.response.destroy();
     this.incoming.destroy();
     await this.play('end of turn');
     await this.play('end of turn');
-    expect(vi.getTimerCount()).toBe(0);
+    assert.equal(vi.getTimerCount(), 0);
   }
 
   connect(exchanges: number): void {
@@ -349,27 +350,28 @@ class Stage {
 
   #check(event: string): void {
     const { results, outcomes, setup, client } = this;
-    expect(results.length).toBeLessThanOrEqual(1);
-    expect(outcomes.length).toBeLessThanOrEqual(1);
+    assert.ok(results.length <= 1);
+    assert.ok(outcomes.length <= 1);
     const [result] = results;
-    if (result !== undefined && setup.hooks !== undefined) expect(outcomes.length).toBe(1);
-    for (const { timesGivenBack } of this.connections) expect(timesGivenBack).toBeLessThanOrEqual(1);
+    if (result !== undefined && setup.hooks !== undefined) assert.equal(outcomes.length, 1);
+    for (const { timesGivenBack } of this.connections) assert.ok(timesGivenBack <= 1);
     // One connection at a time; at the end none.
     const held = this.connections.filter(({ timesGivenBack }) => timesGivenBack === 0).length;
     const isSettled = outcomes.length > 0 || result !== undefined;
-    expect(held).toBeLessThanOrEqual(isSettled ? 0 : 1);
+    assert.ok(held <= (isSettled ? 0 : 1));
     // The body is nobody's any more, and no clock of the exchange runs; a response that waits for its client has one.
-    if (isSettled) expect(this.incoming.listenerCount('data')).toBe(0);
-    if (isSettled && event === 'end of turn' && !client.hasWaited) expect(vi.getTimerCount()).toBe(0);
-    if (event === 'client leaves' && setup.hooks?.ignoreClientAbort !== true) expect(isSettled).toBe(true);
-    if (event === 'client reads' && !isSettled) expect(this.upstream?.isPaused).not.toBe(true);
+    if (isSettled) assert.equal(this.incoming.listenerCount('data'), 0);
+    if (isSettled && event === 'end of turn' && !client.hasWaited) assert.equal(vi.getTimerCount(), 0);
+    if (event === 'client leaves' && setup.hooks?.ignoreClientAbort !== true) assert.equal(isSettled, true);
+    if (event === 'client reads' && !isSettled) assert.notEqual(this.upstream?.isPaused, true);
     // One response at most, and a refusal is the caller's to write: nothing has left, and nothing will.
     const heads = client.received.match(/HTTP\/1\.1 [2-5]\d\d/g) ?? [];
-    expect(heads.length).toBeLessThanOrEqual(1);
-    if (result?.end === 'rejected') expect([result.status, heads.length]).toEqual([0, 0]);
-    if (result?.end === 'rejected' || result?.end === 'cut') expect(client.received).toBe(this.receivedAtEnd);
-    if (result?.end === 'sent') expect(result.status).toBeGreaterThan(0);
-    if (result?.end !== 'rejected') expect(result?.rejection).toBe(undefined);
+    assert.ok(heads.length <= 1);
+    if (result?.end === 'rejected') assert.deepEqual([result.status, heads.length], [0, 0]);
+    if (result?.end === 'rejected' || result?.end === 'cut')
+      assert.equal(client.received, this.receivedAtEnd);
+    if (result?.end === 'sent') assert.ok(result.status > 0);
+    if (result?.end !== 'rejected') assert.equal(result?.rejection, undefined);
   }
 }
 

@@ -1,5 +1,6 @@
+import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { expect, it } from 'vitest';
+import { it } from 'vitest';
 import {
   type ConnectionNeed,
   type PoolAction,
@@ -80,7 +81,7 @@ class Stage {
   play(event: Event): void {
     this.events += 1;
     const told = this.#happen(event);
-    if (event.kind === 'fail') expect(told).toBeLessThanOrEqual(1);
+    if (event.kind === 'fail') assert.ok(told <= 1);
     this.#check();
   }
 
@@ -89,8 +90,8 @@ class Stage {
     this.play({ kind: 'shut-down' });
     while (this.connecting > 0) this.play({ kind: 'fail', which: 0 });
     for (let i = 0; this.members.size > 0 && i < 100; i++) this.play({ kind: 'close', which: 0 });
-    expect(this.timesClosed).toBe(1);
-    for (const { answers, hasLeft } of this.waiters) expect(answers).toBe(hasLeft ? 0 : 1);
+    assert.equal(this.timesClosed, 1);
+    for (const { answers, hasLeft } of this.waiters) assert.equal(answers, hasLeft ? 0 : 1);
   }
 
   #happen(event: Event): number {
@@ -131,8 +132,8 @@ class Stage {
       case 'leave': {
         const waiter = pick([...this.waiters].filter(isWaiting), event.which);
         if (waiter === undefined) return 0;
-        expect(state.leave(waiter)).toBe(true);
-        expect(state.leave(waiter)).toBe(false);
+        assert.equal(state.leave(waiter), true);
+        assert.equal(state.leave(waiter), false);
         waiter.hasLeft = true;
         break;
       }
@@ -183,18 +184,18 @@ class Stage {
         this.connecting += 1;
         return false;
       case 'assign':
-        if (action.waiter.need === 'new') expect(action.connection.exchanges).toBe(1);
+        if (action.waiter.need === 'new') assert.equal(action.connection.exchanges, 1);
         this.#assign(action.connection, action.waiter);
         return false;
       case 'refuse':
-        expect(action.waiter.hasLeft).toBe(false);
+        assert.equal(action.waiter.hasLeft, false);
         action.waiter.answers += 1;
         return action.reason.kind === 'failed';
       case 'end':
-        expect(this.carrying.has(action.connection)).toBe(false);
+        assert.equal(this.carrying.has(action.connection), false);
         return false;
       case 'await-turn':
-        expect(this.isTurnAwaited).toBe(false);
+        assert.equal(this.isTurnAwaited, false);
         this.isTurnAwaited = true;
         return false;
       case 'closed':
@@ -206,8 +207,8 @@ class Stage {
   }
 
   #assign(member: Member, waiter: Waiter): void {
-    expect([member.isOpen, member.phase, this.carrying.has(member)]).toEqual([true, 'busy', false]);
-    expect(waiter.hasLeft).toBe(false);
+    assert.deepEqual([member.isOpen, member.phase, this.carrying.has(member)], [true, 'busy', false]);
+    assert.equal(waiter.hasLeft, false);
     waiter.answers += 1;
     this.carrying.set(member, waiter);
   }
@@ -222,25 +223,29 @@ class Stage {
     const { state, members, rules } = this;
     const waiting = [...this.waiters].filter(isWaiting);
     // Never more than N, those that are being opened or closed included.
-    expect(members.size + this.connecting).toBeLessThanOrEqual(rules.connections);
-    expect(state.open).toBe(members.size + this.connecting);
-    expect(state.busy).toBe(this.carrying.size);
-    expect(state.waiting).toBe(waiting.length);
+    assert.ok(members.size + this.connecting <= rules.connections);
+    assert.equal(state.open, members.size + this.connecting);
+    assert.equal(state.busy, this.carrying.size);
+    assert.equal(state.waiting, waiting.length);
     // Nobody twice.
-    for (const { answers } of this.waiters) expect(answers).toBeLessThanOrEqual(1);
+    for (const { answers } of this.waiters) assert.ok(answers <= 1);
     const phases = Object.groupBy(members, ({ phase }) => phase);
     const idle = (phases.idle ?? []).filter((one) => one.idleUntilMs > this.now && one.retireAtMs > this.now);
     const onTheWay = this.connecting + (phases.ending ?? []).length + (phases.deferred ?? []).length;
-    if ((phases.deferred ?? []).length > 0) expect(this.isTurnAwaited).toBe(true);
+    if ((phases.deferred ?? []).length > 0) assert.equal(this.isTurnAwaited, true);
     // Nobody waits while a connection that would do rests.
-    if (idle.length > 0) expect(waiting.filter(({ need }) => need === 'any')).toEqual([]);
+    if (idle.length > 0)
+      assert.deepEqual(
+        waiting.filter(({ need }) => need === 'any'),
+        [],
+      );
     if (waiting.length > 0 && !this.isShuttingDown) {
       // Nobody waits for nothing: something will come, or everything is in use.
-      expect(onTheWay > 0 || this.carrying.size === rules.connections).toBe(true);
+      assert.equal(onTheWay > 0 || this.carrying.size === rules.connections, true);
     }
-    expect(waiting.length - onTheWay).toBeLessThanOrEqual(rules.queueLimit);
+    assert.ok(waiting.length - onTheWay <= rules.queueLimit);
     // Each waiter and each connection has few things done to it, and each event brings few of either.
-    expect(this.steps).toBeLessThanOrEqual(4 * this.events);
+    assert.ok(this.steps <= 4 * this.events);
   }
 }
 
