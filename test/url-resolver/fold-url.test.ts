@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { phpDecode, rawPhpDecode } from '../../demo/http/request.ts';
@@ -78,8 +79,8 @@ describe('a purge covers', () => {
       fc.property(pair, ([one = '', other = '']) => {
         if (shopKey(one) !== shopKey(other)) return;
         if (one !== other) alike += 1;
-        expect(foldUrl(one)).toBe(foldUrl(other));
-        expect(covers({ url: one }, other)).toBe(true);
+        assert.equal(foldUrl(one), foldUrl(other));
+        assert.ok(covers({ url: one }, other));
       }),
       { numRuns: 2000 },
     );
@@ -90,7 +91,7 @@ describe('a purge covers', () => {
     fc.assert(
       fc.property(text, text, (start, rest) => {
         const prefix = start.join('');
-        expect(covers({ prefix }, prefix + rest.join(''))).toBe(true);
+        assert.ok(covers({ prefix }, prefix + rest.join('')));
       }),
       { numRuns: 1000 },
     );
