@@ -4,6 +4,7 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
 import { makeFolder } from '../config/config-folder.ts';
+import { bareEnvironment } from '../harness/shopward.ts';
 
 const root = path.join(import.meta.dirname, '../..');
 const page = readFileSync(path.join(root, 'docs/command-line.md'), 'utf8');
@@ -36,7 +37,7 @@ it.each(shown)('%s', async (command, output) => {
   if (!command.startsWith('shopward init'))
     cpSync(path.join(root, 'config'), path.join(cwd, 'config'), { recursive: true });
   const script = `shopward() { "${process.execPath}" "${root}/src/main.ts" "$@"; }\n${command} || true`;
-  const env = { PATH: process.env.PATH ?? '', JWKS_URL: 'https://shop.example/jwks.json' };
+  const env = { ...bareEnvironment, JWKS_URL: 'https://shop.example/jwks.json' };
   const { stdout } = await promisify(execFile)('/bin/sh', ['-c', script], { cwd, env });
   const pattern = output
     .split('\n')

@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { bareEnvironment } from '../harness/shopward.ts';
 
 const main = path.join(import.meta.dirname, '../../src/main.ts');
 /** Sets a title, clears the screen, hides text, turns the direction of text, and forges a line. */
@@ -19,8 +20,8 @@ afterAll(() => rm(folder, { recursive: true }));
 /** Both streams of a command, in a process of its own. */
 function run(...args: string[]): Promise<string> {
   return new Promise((resolve) => {
-    const env = { PATH: process.env.PATH ?? '' };
-    execFile(process.execPath, [main, ...args], { cwd: folder, env }, (_, out, err) => resolve(out + err));
+    const options = { cwd: folder, env: bareEnvironment };
+    execFile(process.execPath, [main, ...args], options, (_, out, err) => resolve(out + err));
   });
 }
 

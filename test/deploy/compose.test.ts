@@ -6,6 +6,7 @@ import { afterAll, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { plainAdminAddress } from '../../src/cli/quick-health.ts';
 import { findProgram } from '../harness/debian-program.ts';
+import { bareEnvironment } from '../harness/shopward.ts';
 
 const root = path.resolve(import.meta.dirname, '../..');
 const deploy = path.join(root, 'deploy');
@@ -44,7 +45,7 @@ test('the configuration that is mounted passes shopward check, with its variable
   const { status, stdout, stderr } = spawnSync(
     process.execPath,
     [path.join(root, 'src/main.ts'), 'check', '--config', path.join(folder, 'shopward.yaml')],
-    { encoding: 'utf8', env: { PATH: process.env.PATH, ...shopward.environment } },
+    { encoding: 'utf8', env: { ...bareEnvironment, ...shopward.environment } },
   );
   expect(stderr).toBe('');
   expect(stdout).toContain('checked ');

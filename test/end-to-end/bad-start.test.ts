@@ -7,7 +7,7 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { runServe } from '../../src/cli/serve.ts';
 import { makeSigner, publicPem } from '../access/signing.ts';
-import { listOf } from '../harness/shopward.ts';
+import { bareEnvironment, listOf } from '../harness/shopward.ts';
 
 const main = path.join(import.meta.dirname, '../../src/main.ts');
 let folder: string;
@@ -28,7 +28,7 @@ interface Ended {
 async function run(args: readonly string[], env: Record<string, string> = {}): Promise<Ended> {
   const child = spawn(process.execPath, [main, ...args], {
     cwd: folder,
-    env: { PATH: process.env.PATH ?? '', ...env },
+    env: { ...bareEnvironment, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const tooLong = setTimeout(() => child.kill('SIGKILL'), 30_000);

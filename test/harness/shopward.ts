@@ -112,10 +112,6 @@ export async function startShopward(options: ShopwardOptions): Promise<Shopward>
       await Promise.race([streams.more(), ended, rejected(deadline, `no ${what}:\n${streams.output()}`)]);
     }
   };
-  const log = (skipped = 0) => {
-    const lines = streams.lines().slice(skipped);
-    return lines.map((line) => JSON.parse(line) as LogLine);
-  };
 
   let urls: readonly [string, string] = ['', ''];
   if (options.awaitListening ?? true) {
@@ -141,8 +137,8 @@ export async function startShopward(options: ShopwardOptions): Promise<Shopward>
       return child.exitCode;
     },
     exited,
-    log,
-    waitForLog: (isWanted, skipped) => waitFor('that log line', () => log(skipped).find(isWanted)),
+    log: streams.log,
+    waitForLog: (isWanted, skipped) => waitFor('that log line', () => streams.log(skipped).find(isWanted)),
     output: streams.output,
     issueToken: (claims = {}, header = {}) => issueToken(signer, claims, header),
     signer,
@@ -177,7 +173,7 @@ const patientStore = {
 };
 
 /** Neither a proxy, nor debugging, nor flags of the machine that tests; what is compiled once is kept (vitest.config.ts). */
-const bareEnvironment = {
+export const bareEnvironment = {
   PATH: process.env.PATH ?? '',
   HOME: process.env.HOME ?? '',
   ...(process.env.NODE_COMPILE_CACHE && { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE }),
@@ -200,9 +196,17 @@ export function listOf(rows: readonly (string | object)[]): string {
 function collect(child: ChildProcess) {
   let stdout = '';
   let stderr = '';
+  /** Of stdout, what has no end of line yet. */
+  let rest = '';
+  const lines: string[] = [];
+  /** Each line is parsed once, when somebody asks for it: those who wait ask with each line that comes. */
+  const parsed: LogLine[] = [];
   let wake: () => void = () => {};
   child.stdout?.setEncoding('utf8').on('data', (text: string) => {
     stdout += text;
+    const split = (rest + text).split('\n');
+    rest = split.pop() ?? '';
+    lines.push(...split);
     wake();
   });
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {
@@ -212,7 +216,12 @@ function collect(child: ChildProcess) {
   let next: Promise<void> | undefined;
   return {
     output: () => stdout + stderr,
-    lines: () => stdout.split('\n').slice(0, -1),
+    log: (skipped = 0) => {
+      for (let i = skipped; i < lines.length; i += 1) {
+        parsed[i] ??= Object.freeze(JSON.parse(lines[i] as string) as LogLine);
+      }
+      return parsed.slice(skipped);
+    },
     /** One promise for all who wait. */
     more: () => {
       next ??= new Promise((resolve) => {
