@@ -151,7 +151,17 @@ describe('the console', () => {
       expect(page.url()).toContain(`id=${id}`);
       await page.getByLabel('Request id').fill('no such id');
       await page.getByRole('button', { name: 'Search' }).click();
-      await page.getByText('No decision fits.').waitFor();
+      await page
+        .getByText(/^No decision fits, of the last [\d,]+, kept since .*paste the line into/)
+        .waitFor();
+      // As it is copied from an answer or an address line.
+      for (const pasted of [`X-Request-Id: ${id}`, `https://shop.example/returns?include=items`]) {
+        await open('requests');
+        await page.getByLabel('Search decisions').fill(pasted);
+        await page.getByLabel('Search decisions').press('Enter');
+        await decisions().filter({ hasText: 'GET /returns' }).first().waitFor();
+        expect(await decisions().filter({ hasText: 'abstract-products' }).count()).toBe(0);
+      }
 
       await open('requests?q=returns');
       await fetch(`${shopward.url}/returns`);

@@ -51,7 +51,7 @@ function everyShot(state: string, folder: string): Shot[] {
 }
 
 async function take(page: Page, { view, width, colorScheme, file }: Shot): Promise<void> {
-  await page.setViewportSize({ width, height: width < 500 ? 844 : 800 });
+  await page.setViewportSize({ width, height: width < 500 ? 1080 : 720 });
   await page.emulateMedia({ colorScheme });
   await page.locator(`nav [data-view="${view}"]`).click();
   await page
@@ -61,7 +61,7 @@ async function take(page: Page, { view, width, colorScheme, file }: Shot): Promi
   // The canvas is drawn in the next frame.
   await page.waitForTimeout(200);
   await page.mouse.move(0, 0);
-  await page.screenshot({ path: file, fullPage: all !== undefined || width < 500 });
+  await page.screenshot({ path: file, fullPage: all !== undefined });
   console.log(file);
 }
 

@@ -7,6 +7,9 @@ const patienceMs = 15_000;
 /** A list of thousands of rows takes a while to be checked and compared. */
 const longPatienceMs = 120_000;
 
+/** A page that is open costs the proxy no more than this share of its time, however long the list is. */
+const mostShare = 1 / 20;
+
 /** An answer that is no success; `status` 0: there was none. */
 export class ApiFault extends Error {
   constructor(status, body, text) {
@@ -52,8 +55,22 @@ export function createApi(askToken) {
     throw new ApiFault(response.status, body, body?.error ?? `the answer was ${response.status}`);
   };
 
+  /** Path -> what it answered last, and from when on it is asked again. */
+  const answers = new Map();
+  /** As `get`; but what took long is asked for less often, and the last answer is given until then. `isStale`: not now. */
+  const getPaced = async (path, { isStale = false } = {}) => {
+    const known = answers.get(path);
+    const beganMs = performance.now();
+    if (known !== undefined && !isStale && beganMs < known.untilMs) return known.answer;
+    const answer = await json(path);
+    const endedMs = performance.now();
+    answers.set(path, { answer, untilMs: endedMs + (endedMs - beganMs) / mostShare });
+    return answer;
+  };
+
   return {
     get: (path) => json(path),
+    getPaced,
     post: (path, body) =>
       json(path, {
         method: 'POST',

@@ -81,6 +81,11 @@ export function pathCode(path) {
   );
 }
 
+/** A text that was written for a page with `code` in it. */
+export function withCode(text) {
+  return text.split('`').map((part, i) => (i % 2 === 1 ? el('code', {}, part) : part));
+}
+
 /** Replaces what is in an element: for what has listeners of its own. */
 export function show(element, ...children) {
   element.replaceChildren(...nodes(children));

@@ -115,7 +115,7 @@ export function startEditor(api, notify) {
       anew.addEventListener('click', attempt(compareAnew));
       show(
         result,
-        el('p', { class: 'banner bad', role: 'alert' }, fault.message),
+        el('p', { class: 'banner bad', role: 'alert' }, fault.status === 413 ? tooLong : fault.message),
         fault.status === 412 && el('p', {}, anew),
         problemsElement(fault.body?.problems ?? [], textarea),
       );
@@ -143,6 +143,8 @@ export function startEditor(api, notify) {
     );
   };
 }
+
+const tooLong = 'This text is longer than the console takes (1 MiB): edit the file itself.';
 
 function openedRoutes({ removed, changed }) {
   return [...removed, ...changed].filter(({ isLooser }) => isLooser);

@@ -76,6 +76,8 @@ export class LineChart {
     const options = {
       width: Math.max(200, this.#place.clientWidth),
       height,
+      // Half of the last time's label stands beyond the last step.
+      padding: [null, 30, null, null],
       legend: { show: false },
       cursor: { drag: { x: false, y: false }, y: false, points: { size: 7 } },
       scales: { y: { range: (_, __, most) => [0, Math.max(1, most ?? 0) * 1.08] } },

@@ -4,9 +4,8 @@ import { problemItem } from './now.js';
 import { startRows } from './rows.js';
 import { ago, count, fullTime, plural } from './words.js';
 
-/** A list of thousands of rows is worth some milliseconds of the proxy; it is asked for less often. */
-const longListRows = 1_000;
-const longListEvery = 15;
+/** The history is asked for every so many rounds, and each time while an edit is fresh. */
+const historyEvery = 15;
 /** Two long lists are compared within this time. */
 const comparedWithinMs = 20_000;
 
@@ -32,13 +31,11 @@ export function startList(api) {
       showProblems(state);
       showDrift(state);
       const isNew = state.list.inForceSinceMs !== inForceSinceMs;
-      if (isNew || state.list.rows <= longListRows || rounds % longListEvery === 0) {
-        inForceSinceMs = state.list.inForceSinceMs;
-        takeRows(await api.get('api/rows'), state.nowMs);
-      }
+      inForceSinceMs = state.list.inForceSinceMs;
+      takeRows(await api.getPaced('api/rows', { isStale: isNew }), state.nowMs);
       // An edit is in force before it has been compared, and so before the history has it.
       const isFresh = state.nowMs - inForceSinceMs < comparedWithinMs;
-      if (isFresh || rounds % longListEvery === 0) await showHistory(api, state);
+      if (isFresh || rounds % historyEvery === 0) await showHistory(api, state);
       rounds++;
     },
   };

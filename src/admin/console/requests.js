@@ -53,7 +53,10 @@ export function startRequests(api) {
   };
   const showState = ({ found, kept, keptSinceMs, counts }) => {
     const since = keptSinceMs === null ? '' : `, kept since ${fullTime(keptSinceMs)}`;
-    const nothing = kept === 0 ? 'No requests yet.' : 'No decision fits.';
+    const nothing =
+      kept === 0
+        ? 'No requests yet.'
+        : `No decision fits, of the last ${count(kept)}${since}. Older ones are in the log: paste the line into "Explain a request".`;
     const text = `${plural(found, 'decision')} of the last ${count(kept)}${since}; older ones are in the log.`;
     say(byId('search-state'), found === 0 ? nothing : text);
     renew(byId('search-common'), chips(counts, found, params));
@@ -69,7 +72,7 @@ export function startRequests(api) {
 
   const apply = () => {
     const data = new FormData(form);
-    const given = Object.fromEntries(fields.map((name) => [name, String(data.get(name) ?? '').trim()]));
+    const given = Object.fromEntries(fields.map((name) => [name, wordOf(String(data.get(name) ?? ''))]));
     location.hash = addressOf('requests', given);
   };
   form.addEventListener('submit', (event) => {
@@ -80,7 +83,7 @@ export function startRequests(api) {
     attempt(load());
   });
   byId('search-q').addEventListener('input', () => {
-    const text = byId('search-q').value.trim();
+    const text = wordOf(byId('search-q').value);
     // A place of the history for each letter is of use to nobody.
     if (text === '') params.delete('q');
     else params.set('q', text);
@@ -115,6 +118,12 @@ export function startRequests(api) {
       if (isFollowing && !isPointedAt) await load();
     },
   };
+}
+
+/** What is looked for: of a field as it was copied its value, of a URL its path, as decisions have no more of it. */
+export function wordOf(pasted) {
+  const text = pasted.trim().replace(/^[\w-]+:\s+/, '');
+  return URL.canParse(text) && /^https?:/i.test(text) ? new URL(text).pathname : text.replace(/\?.*$/s, '');
 }
 
 /** A process that was started anew counts from 1 again: the number alone would show an old decision for a new one. */

@@ -1,4 +1,4 @@
-import { byId, cut, el, renew } from './dom.js';
+import { byId, cut, el, renew, withCode } from './dom.js';
 import { addressOf } from './router.js';
 import { ago, count, fullTime, plural, sentence as sentenceOf } from './words.js';
 
@@ -23,6 +23,7 @@ const verdicts = {
     status: 'ok',
     group: 'Safe to enforce',
     sentence: 'Safe to enforce: 0 would-be refusals for seven days.',
+    next: 'Set mode: enforce, or take observe off these rows one at a time: docs/rollout.md, "Enforce, row by row".',
   },
   enforced: { status: 'ok', group: 'Enforced', sentence: 'Everything is enforced.' },
 };
@@ -32,7 +33,7 @@ export function startRollOut(api) {
   return {
     show() {},
     async refresh() {
-      const report = await api.get('api/rollout').catch((fault) => {
+      const report = await api.getPaced('api/rollout').catch((fault) => {
         if (fault.status !== 404) throw fault;
         return undefined;
       });
@@ -57,6 +58,7 @@ function answerOf({ verdict, text, wholeSinceMs, why, problems }) {
     verdict !== 'enforced' && sentenceOf(text),
     wholeSinceMs !== null && `Counted without a gap since ${fullTime(wholeSinceMs)} (${why}).`,
     ...problems.map(sentenceOf),
+    verdicts[verdict].next,
   ];
   return { status, sentence, more: more.filter(Boolean).join(' ') };
 }
@@ -127,7 +129,7 @@ function reasonItem(row, { reason, requests, clients, sinceMs, lastSeenMs, days,
     plural(requests, 'request'),
     `of ${clients.areMore ? 'more than ' : ''}${plural(clients.count, 'client')}`,
     `since ${fullTime(sinceMs)}`,
-    `last ${ago(lastSeenMs, nowMs)}`,
+    `last seen ${ago(lastSeenMs, nowMs)}`,
   ];
   const named = clients.named.map(({ client, userAgent, requests: of }) =>
     el(
@@ -153,7 +155,7 @@ function reasonItem(row, { reason, requests, clients, sinceMs, lastSeenMs, days,
         { class: 'quiet' },
         'Twelve digits are a digest that tells clients apart; rollout.clients: named shows who they are.',
       ),
-    el('p', {}, el('b', {}, 'Next: '), next.replaceAll('`', '')),
+    el('p', {}, el('b', {}, 'Next: '), withCode(next)),
     el(
       'p',
       {},
