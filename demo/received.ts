@@ -14,30 +14,25 @@ export class Received {
   /** Bytes that were no HTTP request. */
   malformed = 0;
   readonly byRoute = new Map<string, number>();
+  /** The last ones, oldest first. */
+  readonly requests: ReceivedRequest[] = [];
   readonly #capacity: number;
-  #requests: ReceivedRequest[] = [];
 
   constructor(capacity: number) {
     this.#capacity = capacity;
   }
 
-  /** The last ones, oldest first. */
-  get requests(): readonly ReceivedRequest[] {
-    return this.#requests.slice(-this.#capacity);
-  }
-
   clear(): void {
     this.total = 0;
     this.malformed = 0;
-    this.#requests = [];
+    this.requests.length = 0;
     this.byRoute.clear();
   }
 
   arrive(method: string, target: string): ReceivedRequest {
     this.total += 1;
     const request = { method, target, effectiveMethod: method, route: 'unmatched' };
-    this.#requests.push(request);
-    if (this.#requests.length > this.#capacity * 2) this.#requests = this.#requests.slice(-this.#capacity);
+    if (this.requests.push(request) > this.#capacity) this.requests.shift();
     return request;
   }
 

@@ -31,33 +31,8 @@ const defaults = {
 
 export type ShopSettings = typeof defaults;
 
-export type ShopOptions = Partial<ShopSettings> & {
-  /** Default `127.0.0.1`. */
-  readonly host?: string;
-  /** 0 takes a free port. Default 0. */
-  readonly port?: number;
-  /** Port of the control address, always on loopback; 0 takes a free one, `false` leaves it out. Default 0. */
-  readonly controlPort?: number | false;
-  /** Default 2628000 (1 month). */
-  readonly refreshTokenLifetimeSeconds?: number;
-  /** How many received requests are remembered; counts go on. Default 10000. */
-  readonly rememberedRequests?: number;
-};
-
-/** Returns the problems of a change; an empty list means that it was applied as a whole. */
-export function changeSettings(settings: ShopSettings, change: Readonly<Record<string, unknown>>): string[] {
-  const problems = Object.entries(change).flatMap(([name, value]) => {
-    const problem = Object.hasOwn(defaults, name)
-      ? problemOf(name as keyof ShopSettings, value)
-      : 'unknown setting';
-    return problem === undefined ? [] : [`${name}: ${problem}`];
-  });
-  if (problems.length === 0) Object.assign(settings, change);
-  return problems;
-}
-
-/** What a value must be, where its type does not say enough. */
-const values: Readonly<Record<string, readonly [holds: (value: unknown) => boolean, expected: string]>> = {
+/** What a value must be, where its type does not say enough: by the setting's name, its ending, or its type. */
+const checks: Readonly<Record<string, readonly [holds: (value: unknown) => boolean, expected: string]>> = {
   resetAt: [(value) => value === 'before-answer' || value === 'mid-body', 'before-answer or mid-body'],
   tagMethods: [
     (value) => Array.isArray(value) && value.every((method) => typeof method === 'string'),
@@ -67,17 +42,25 @@ const values: Readonly<Record<string, readonly [holds: (value: unknown) => boole
   number: [(value) => Number.isFinite(value) && Number(value) >= 0, 'expected a number of at least 0'],
 };
 
-function problemOf(name: keyof ShopSettings, value: unknown): string | undefined {
-  const type = typeof defaults[name];
+function problemOf(name: string, value: unknown): string | undefined {
+  if (!Object.hasOwn(defaults, name)) return 'unknown setting';
+  const type = typeof defaults[name as keyof ShopSettings];
   if (type !== 'object' && typeof value !== type) return `expected a ${type}`;
-  const [holds, expected] = values[name] ?? values[name.endsWith('Status') ? 'status' : type] ?? [];
+  const [holds, expected] = checks[name] ?? checks[name.endsWith('Status') ? 'status' : type] ?? [];
   return holds === undefined || holds(value) ? undefined : expected;
 }
 
-export function createSettings(options: ShopOptions): ShopSettings {
+/** Returns the problems of a change; an empty list means that it was applied as a whole. */
+export function changeSettings(settings: ShopSettings, change: Readonly<Record<string, unknown>>): string[] {
+  const checked = Object.entries(change).map(([name, value]) => [name, problemOf(name, value)] as const);
+  const problems = checked.flatMap(([name, problem]) => (problem === undefined ? [] : `${name}: ${problem}`));
+  if (problems.length === 0) Object.assign(settings, change);
+  return problems;
+}
+
+export function createSettings(change: Partial<ShopSettings>): ShopSettings {
   const settings = structuredClone(defaults);
-  const given = Object.entries(options).filter(([name, value]) => name in defaults && value !== undefined);
-  const problems = changeSettings(settings, Object.fromEntries(given));
+  const problems = changeSettings(settings, change);
   if (problems.length > 0) throw new TypeError(problems.join('; '));
   return settings;
 }

@@ -2,7 +2,13 @@ import { readArguments } from '../scripts/arguments.ts';
 import { defaultCustomerReference, seedPassword } from './data/ids.ts';
 import { startDemoShop } from './shop.ts';
 
-const options = readArguments<{
+const {
+  latency: latencyMs,
+  resolverLatency: resolverLatencyMs,
+  enforceTags = false,
+  words: _,
+  ...options
+} = readArguments<{
   readonly port: number;
   readonly host: string;
   readonly controlPort: number;
@@ -10,7 +16,7 @@ const options = readArguments<{
   readonly latency: number;
   readonly resolverLatency: number;
   readonly failRate: number;
-  readonly enforceTags: boolean;
+  readonly enforceTags?: boolean;
 }>({
   name: 'demo/shop-main.ts',
   about: 'A small shop to stand behind shopward. It requires no token and checks no If-Match.',
@@ -26,16 +32,8 @@ const options = readArguments<{
   ],
 });
 
-const {
-  latency: latencyMs,
-  resolverLatency: resolverLatencyMs,
-  enforceTags = false,
-  words: _,
-  ...rest
-} = options;
-
 try {
-  const shop = await startDemoShop({ ...rest, latencyMs, resolverLatencyMs, enforceTags });
+  const shop = await startDemoShop({ ...options, latencyMs, resolverLatencyMs, enforceTags });
   process.stdout.write(
     `demo shop    ${shop.url}\nkey set      ${shop.jwksUrl}\ncontrol      ${shop.controlUrl}\n` +
       `customer     ${defaultCustomerReference}: sonia@shop.example / ${seedPassword}\n`,

@@ -1,37 +1,41 @@
+import { once } from 'node:events';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createControlServer } from './control.ts';
+import { createState, resetState } from './data/seeds.ts';
 import { createListener } from './http/listener.ts';
+import type { Shop } from './http/resource.ts';
 import { Received } from './received.ts';
-import { createSettings, type ShopOptions, type ShopSettings } from './settings.ts';
-import { createState, resetState } from './state.ts';
-import {
-  createTokenIssuer,
-  type IssueToken,
-  RefreshTokens,
-  SigningKeys,
-  subjectOf,
-  type TokenClaims,
-} from './tokens.ts';
+import { createSettings, type ShopSettings } from './settings.ts';
+import { generateSigningKey, RefreshTokens, SigningKeys, subjectOf, type TokenClaims } from './tokens.ts';
 
-export type DemoShop = {
+export type ShopOptions = Partial<ShopSettings> & {
+  /** Default `127.0.0.1`. */
+  readonly host?: string;
+  /** 0 takes a free port. Default 0. */
+  readonly port?: number;
+  /** Port of the control address, always on loopback; 0 takes a free one, `false` leaves it out. Default 0. */
+  readonly controlPort?: number | false;
+  /** How many received requests are remembered; counts go on. Default 10000. */
+  readonly rememberedRequests?: number;
+};
+
+export type DemoShop = Pick<Shop, 'keys' | 'received' | 'settings'> & {
   readonly url: string;
   readonly port: number;
   readonly jwksUrl: string;
   /** Address of the control server, `null` when it was left out. */
   readonly controlUrl: string | null;
   /** A signed access token of the default customer; `claims` replace or, as `undefined`, remove its own. */
-  readonly issueToken: IssueToken;
+  readonly issueToken: (claims?: TokenClaims) => Promise<string>;
   /** A signed access token of one customer. */
   readonly issueTokenFor: (customerReference: string, claims?: TokenClaims) => Promise<string>;
-  readonly keys: SigningKeys;
-  readonly received: Received;
-  /** May be changed at any time. */
-  readonly settings: ShopSettings;
   /** Back to the seeds; tokens, settings and what was received stay. */
   reset(): void;
   close(): Promise<void>;
 };
+
+const loopback = '127.0.0.1';
 
 /**
  * Starts an honest small shop: the contract's resources, computed from seeded data in memory. It enforces nothing that
@@ -39,40 +43,43 @@ export type DemoShop = {
  * customer), `If-Match` is ignored, refresh tokens can be used again, and method override and path aliases are open.
  */
 export async function startDemoShop(options: ShopOptions = {}): Promise<DemoShop> {
-  const settings = createSettings(options);
-  const state = createState();
-  const keys = await SigningKeys.create();
-  const issueToken = createTokenIssuer(keys, settings);
-  const refreshTokens = new RefreshTokens(options.refreshTokenLifetimeSeconds ?? 2_628_000);
-  const received = new Received(options.rememberedRequests ?? 10_000);
+  const { host = loopback, port = 0, controlPort = 0, rememberedRequests = 10_000, ...change } = options;
+  const settings = createSettings(change);
+  const keys = new SigningKeys(await generateSigningKey());
+  const received = new Received(rememberedRequests);
   const stopping = new AbortController();
-  const shop = { state, settings, stopping: stopping.signal, issueToken, refreshTokens };
-  const server = createListener(shop, keys, received);
-  const control = createControlServer({ settings, state, received, keys });
-  const host = options.host ?? '127.0.0.1';
+  const state = createState();
+  const refreshTokens = new RefreshTokens();
+  const shop: Shop = { state, settings, keys, received, refreshTokens, stopping: stopping.signal };
+  const [server, control] = [createListener(shop), createControlServer(shop)];
   const close = async () => {
     stopping.abort();
     await Promise.all([server, control].map(stop));
   };
-  const port = await listen(server, host, options.port ?? 0);
-  const url = `http://${addressOf(host)}:${port}`;
-  if (settings.domain === '') settings.domain = url;
-  const { controlPort = 0 } = options;
-  const controlUrl =
-    controlPort === false
-      ? null
-      : await listen(control, '127.0.0.1', controlPort).then(
-          (own) => `http://127.0.0.1:${own}`,
-          async (error: unknown) => {
-            await close();
-            throw error;
-          },
-        );
+  const ports = [listen(server, host, port), controlPort !== false && listen(control, loopback, controlPort)];
+  const [ownPort, ownControlPort] = await Promise.all(ports).catch(async (error: unknown) => {
+    await close();
+    throw error;
+  });
+  // A client can use no wildcard.
+  const url = `http://${host === '0.0.0.0' ? loopback : host}:${ownPort}`;
+  settings.domain ||= url;
+  const issueToken = (claims: TokenClaims = {}) => keys.issue(settings.accessTokenLifetimeSeconds, claims);
   return {
-    ...{ url, port, jwksUrl: `${url}/jwks.json`, controlUrl, issueToken },
-    issueTokenFor: (reference, claims = {}) =>
+    ...{
+      keys,
+      received,
+      settings,
+      url,
+      port: Number(ownPort),
+      jwksUrl: `${url}/jwks.json`,
+      issueToken,
+      close,
+    },
+    controlUrl: ownControlPort ? `http://${loopback}:${ownControlPort}` : null,
+    issueTokenFor: (reference, claims) =>
       issueToken({ sub: subjectOf({ reference, idCompanyUser: null }), ...claims }),
-    ...{ keys, received, settings, reset: () => resetState(state), close },
+    reset: () => resetState(state),
   };
 }
 
@@ -83,18 +90,7 @@ function stop(server: Server): Promise<void> {
   });
 }
 
-function listen(server: Server, host: string, port: number): Promise<number> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(port, host, () => {
-      server.off('error', reject);
-      resolve((server.address() as AddressInfo).port);
-    });
-  });
-}
-
-/** An address that a client can use: a wildcard is no destination. */
-function addressOf(host: string): string {
-  if (host === '0.0.0.0' || host === '::') return '127.0.0.1';
-  return host.includes(':') ? `[${host}]` : host;
+async function listen(server: Server, host: string, port: number): Promise<number> {
+  await once(server.listen(port, host), 'listening');
+  return (server.address() as AddressInfo).port;
 }

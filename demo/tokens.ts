@@ -1,45 +1,21 @@
-import { createCipheriv, createDecipheriv, randomBytes, scryptSync, timingSafeEqual } from 'node:crypto';
-import type { JWK } from 'jose';
-import { calculateJwkThumbprint, decodeJwt, exportJWK, generateKeyPair, SignJWT } from 'jose';
+import { createCipheriv, createDecipheriv, randomBytes, scryptSync } from 'node:crypto';
+import { calculateJwkThumbprint, decodeJwt, exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose';
 import { defaultCustomerReference } from './data/ids.ts';
-import type { ShopSettings } from './settings.ts';
 
 /** Who a token speaks for. The shop writes this object as a JSON string into `sub`. */
 export type TokenUser = { readonly reference: string; readonly idCompanyUser: string | null };
 
+/** `undefined` as the value of a claim leaves it out. */
 export type TokenClaims = Readonly<Record<string, unknown>>;
 
-/** `undefined` as the value of a claim leaves it out. */
-export type IssueToken = (claims?: TokenClaims) => Promise<string>;
-
-export function subjectOf(user: TokenUser): string {
+export function subjectOf({ reference, idCompanyUser }: TokenUser): string {
   return JSON.stringify({
-    id_company_user: user.idCompanyUser,
+    id_company_user: idCompanyUser,
     id_agent: null,
-    customer_reference: user.reference,
-    id_customer: Number(user.reference.replace(/\D/g, '')),
+    customer_reference: reference,
+    id_customer: Number(reference.replace(/\D/g, '')),
     permissions: null,
   });
-}
-
-/** Claims and header as the shop's OAuth library writes them: fractional dates, no `iss`, no `kid`. */
-export function createTokenIssuer(
-  keys: SigningKeys,
-  settings: Pick<ShopSettings, 'accessTokenLifetimeSeconds'>,
-): IssueToken {
-  return (claims = {}) => {
-    const now = Date.now() / 1000;
-    const payload = {
-      aud: 'frontend',
-      jti: randomBytes(40).toString('hex'),
-      ...{ iat: now, nbf: now, exp: now + settings.accessTokenLifetimeSeconds },
-      sub: subjectOf({ reference: defaultCustomerReference, idCompanyUser: null }),
-      scopes: ['customer'],
-      ...claims,
-    };
-    const signer = new SignJWT(payload).setProtectedHeader({ typ: 'JWT', alg: 'RS256' });
-    return signer.sign(keys.current().privateKey);
-  };
 }
 
 /**
@@ -61,25 +37,19 @@ export function readBearer(authorization: string | undefined): TokenUser | null 
   }
 }
 
-export type SigningKey = {
-  readonly privateKey: CryptoKey;
-  readonly jwk: JWK;
-};
+export type SigningKey = Awaited<ReturnType<typeof generateSigningKey>>;
+
+export async function generateSigningKey() {
+  const { privateKey, publicKey } = await generateKeyPair('RS256');
+  const jwk = await exportJWK(publicKey);
+  return { privateKey, jwk: { ...jwk, kid: await calculateJwkThumbprint(jwk), use: 'sig', alg: 'RS256' } };
+}
 
 export class SigningKeys {
-  #keys: [SigningKey, ...SigningKey[]];
+  #keys: readonly [SigningKey, ...SigningKey[]];
 
-  private constructor(first: SigningKey) {
+  constructor(first: SigningKey) {
     this.#keys = [first];
-  }
-
-  static async create(): Promise<SigningKeys> {
-    return new SigningKeys(await generateSigningKey());
-  }
-
-  /** The key that signs new tokens. */
-  current(): SigningKey {
-    return this.#keys[0];
   }
 
   /** Public keys, newest first. */
@@ -89,18 +59,24 @@ export class SigningKeys {
 
   /** Signs with a new key from now on; `keepOld: false` withdraws the old ones from the key set. */
   async rotate({ keepOld = true }: { keepOld?: boolean } = {}): Promise<void> {
-    const created = await generateSigningKey();
-    this.#keys = keepOld ? [created, ...this.#keys] : [created];
+    this.#keys = [await generateSigningKey(), ...(keepOld ? this.#keys : [])];
+  }
+
+  /** Claims and header as the shop's OAuth library writes them: fractional dates, no `iss`, no `kid`. */
+  issue(lifetimeSeconds: number, claims: TokenClaims): Promise<string> {
+    const now = Date.now() / 1000;
+    const payload = {
+      ...{ aud: 'frontend', jti: randomBytes(40).toString('hex'), scopes: ['customer'] },
+      ...{ iat: now, nbf: now, exp: now + lifetimeSeconds },
+      sub: subjectOf({ reference: defaultCustomerReference, idCompanyUser: null }),
+      ...claims,
+    };
+    const signer = new SignJWT(payload).setProtectedHeader({ typ: 'JWT', alg: 'RS256' });
+    return signer.sign(this.#keys[0].privateKey);
   }
 }
 
-async function generateSigningKey(): Promise<SigningKey> {
-  const { privateKey, publicKey } = await generateKeyPair('RS256', { extractable: true });
-  const jwk = await exportJWK(publicKey);
-  const kid = await calculateJwkThumbprint(jwk);
-  return { privateKey, jwk: { ...jwk, kid, use: 'sig', alg: 'RS256' } };
-}
-
+const cipher = 'aes-256-gcm';
 const prefix = 'def50200';
 
 /**
@@ -109,37 +85,23 @@ const prefix = 'def50200';
  */
 export class RefreshTokens {
   readonly #key = randomBytes(32);
-  readonly #lifetimeSeconds: number;
-
-  constructor(lifetimeSeconds: number) {
-    this.#lifetimeSeconds = lifetimeSeconds;
-  }
 
   seal(user: TokenUser): string {
     const iv = randomBytes(12);
-    const cipher = createCipheriv('aes-256-gcm', this.#key, iv);
-    const expires = Math.floor(Date.now() / 1000) + this.#lifetimeSeconds;
-    const id = randomBytes(40).toString('hex');
-    const content = JSON.stringify({
-      user,
-      refresh_token_id: id,
-      client_id: 'frontend',
-      expire_time: expires,
-    });
-    const sealed = Buffer.concat([cipher.update(content, 'utf8'), cipher.final()]);
-    return prefix + Buffer.concat([iv, cipher.getAuthTag(), sealed]).toString('hex');
+    const sealing = createCipheriv(cipher, this.#key, iv);
+    const content = JSON.stringify({ user, refresh_token_id: randomBytes(40).toString('hex') });
+    const sealed = Buffer.concat([sealing.update(content), sealing.final()]);
+    return prefix + Buffer.concat([iv, sealing.getAuthTag(), sealed]).toString('hex');
   }
 
   open(token: string): TokenUser | null {
     // A real shop's decoder refuses what is not hex to the end; node's would stop there and open the rest.
     if (!token.startsWith(prefix) || !/^(?:[0-9a-f]{2})+$/i.test(token)) return null;
     const bytes = Buffer.from(token.slice(prefix.length), 'hex');
-    if (bytes.length < 29) return null;
     try {
-      const decipher = createDecipheriv('aes-256-gcm', this.#key, bytes.subarray(0, 12));
-      decipher.setAuthTag(bytes.subarray(12, 28));
-      const content = Buffer.concat([decipher.update(bytes.subarray(28)), decipher.final()]);
-      return JSON.parse(String(content)).user;
+      const opening = createDecipheriv(cipher, this.#key, bytes.subarray(0, 12), { authTagLength: 16 });
+      opening.setAuthTag(bytes.subarray(12, 28));
+      return JSON.parse(opening.update(bytes.subarray(28), undefined, 'utf8') + opening.final('utf8')).user;
     } catch {
       return null;
     }
@@ -147,16 +109,10 @@ export class RefreshTokens {
 }
 
 /** A low cost on purpose: seeding a shop must not take seconds, and these passwords are printed in its tour. */
-const cost = { N: 1024 };
-
-export function hashPassword(password: string): string {
-  const salt = randomBytes(16);
-  return `${salt.toString('hex')}:${scryptSync(password, salt, 32, cost).toString('hex')}`;
+export function hashPassword(password: string, salt = randomBytes(16).toString('hex')): string {
+  return `${salt}:${scryptSync(password, salt, 32, { N: 1024 }).toString('hex')}`;
 }
 
 export function isPasswordOf(password: string, passwordHash: string): boolean {
-  const [salt, hash] = passwordHash.split(':');
-  if (salt === undefined || hash === undefined) return false;
-  const given = scryptSync(password, Buffer.from(salt, 'hex'), 32, cost);
-  return timingSafeEqual(given, Buffer.from(hash, 'hex'));
+  return hashPassword(password, passwordHash.split(':', 1)[0]) === passwordHash;
 }

@@ -1,13 +1,12 @@
-import { cartIds } from './data/ids.ts';
+import { cartIds, defaultCustomerReference as customer, seedPassword as password } from './data/ids.ts';
+
+const email = 'sonia@shop.example';
 
 export interface Places {
   readonly url: string;
   readonly adminUrl: string;
   readonly shopUrl: string;
-  readonly controlUrl: string;
-  readonly email: string;
-  readonly password: string;
-  readonly customer: string;
+  readonly controlUrl: string | null;
 }
 
 export interface Stop {
@@ -19,9 +18,10 @@ export interface Stop {
 
 const json = "-H 'Accept: application/vnd.api+json'";
 const sends = "-H 'Content-Type: application/vnd.api+json'";
+const readTag = `TAG=$(curl -si ${json} -H "Authorization: Bearer $TOKEN" $CART | sed -n 's/^[Ee][Tt]ag: *//p' | tr -d '\\r')`;
 
 /** The tour, in order: each command works when it is pasted into a shell, later ones use what earlier ones set. */
-export function stops({ url, adminUrl, shopUrl, email, password, customer }: Places): readonly Stop[] {
+export function stops({ url, adminUrl, shopUrl }: Places): readonly Stop[] {
   const credentials = JSON.stringify({
     data: { type: 'access-tokens', attributes: { username: email, password } },
   });
@@ -67,7 +67,7 @@ export function stops({ url, adminUrl, shopUrl, email, password, customer }: Pla
       title: 'Two clients change one cart: one wins, the other gets 412 code 006 ...',
       commands: [
         `CART=${url}/carts/${cartIds.everyday}`,
-        `TAG=$(curl -si ${json} -H "Authorization: Bearer $TOKEN" $CART | sed -n 's/^[Ee][Tt]ag: *//p' | tr -d '\\r')`,
+        readTag,
         `for NAME in Anna Ben; do curl -s -X PATCH -w ' -> %{http_code}\\n' ${json} ${sends} -H "Authorization: Bearer $TOKEN" -H "If-Match: $TAG" -d '{"data":{"type":"carts","attributes":{"name":"'$NAME'"}}}' $CART | tail -c 120 & done; wait`,
       ],
       shows: '"006"',
@@ -75,7 +75,7 @@ export function stops({ url, adminUrl, shopUrl, email, password, customer }: Pla
     {
       title: '... reads again, and succeeds',
       commands: [
-        `TAG=$(curl -si ${json} -H "Authorization: Bearer $TOKEN" $CART | sed -n 's/^[Ee][Tt]ag: *//p' | tr -d '\\r')`,
+        readTag,
         `curl -si -X PATCH ${json} ${sends} -H "Authorization: Bearer $TOKEN" -H "If-Match: $TAG" -d '{"data":{"type":"carts","attributes":{"name":"Ben"}}}' $CART | grep -i -E '^(HTTP|ETag)'`,
       ],
       shows: '200',
@@ -115,7 +115,7 @@ export function tour(places: Places): string {
     `  admin      ${places.adminUrl}   the console; health and metrics`,
     `  control    ${places.controlUrl}   make the shop slow or fail: curl -d '{"latencyMs":500}' ${places.controlUrl}/settings`,
     '',
-    `  customer   ${places.customer}: ${places.email} / ${places.password}`,
+    `  customer   ${customer}: ${email} / ${password}`,
     '',
     '  Paste these into another terminal; Ctrl-C here ends the demo.',
     '',

@@ -2,29 +2,23 @@ import * as ids from './ids.ts';
 
 /** Everything of a company is seen by its own users only. There are two of them. */
 const { harbourHotel: hotel, cityPrint: print } = ids.companyIds;
+const { businessUnitIds: units, businessUnitAddressIds: addresses, companyRoleIds: roles } = ids;
 
-type CompanyRow = { readonly id: string; readonly companyId: string; readonly name: string };
+function row(id: string, companyId: string, name: string) {
+  return { id, companyId, name };
+}
 
-export const companies: readonly CompanyRow[] = [
-  { id: hotel, companyId: hotel, name: 'Harbour Hotel GmbH' },
-  { id: print, companyId: print, name: 'City Print AG' },
+export const companies = [row(hotel, hotel, 'Harbour Hotel GmbH'), row(print, print, 'City Print AG')];
+export const businessUnits = [row(units.reception, hotel, 'Reception'), row(units.press, print, 'Press')];
+export const businessUnitAddresses = [
+  row(addresses.reception, hotel, 'Hafenweg 12'),
+  row(addresses.cellar, hotel, 'Hafenweg 12, cellar'),
+  row(addresses.press, print, 'Am Markt 1'),
 ];
-
-export const businessUnits: readonly CompanyRow[] = [
-  { id: ids.businessUnitIds.reception, companyId: hotel, name: 'Reception' },
-  { id: ids.businessUnitIds.press, companyId: print, name: 'Press' },
-];
-
-export const businessUnitAddresses: readonly CompanyRow[] = [
-  { id: ids.businessUnitAddressIds.reception, companyId: hotel, name: 'Hafenweg 12' },
-  { id: ids.businessUnitAddressIds.cellar, companyId: hotel, name: 'Hafenweg 12, cellar' },
-  { id: ids.businessUnitAddressIds.press, companyId: print, name: 'Am Markt 1' },
-];
-
-export const companyRoles: readonly CompanyRow[] = [
-  { id: ids.companyRoleIds.admin, companyId: hotel, name: 'Admin' },
-  { id: ids.companyRoleIds.buyer, companyId: hotel, name: 'Buyer' },
-  { id: ids.companyRoleIds.foreign, companyId: print, name: 'Admin' },
+export const companyRoles = [
+  row(roles.admin, hotel, 'Admin'),
+  row(roles.buyer, hotel, 'Buyer'),
+  row(roles.foreign, print, 'Admin'),
 ];
 
 export const companyUsers = [

@@ -1,13 +1,12 @@
 import { hashPassword } from '../tokens.ts';
+import { findOffer } from './catalogue.ts';
 import * as ids from './ids.ts';
-import { findOffer } from './products.ts';
 
 /*
  * What the demo shop keeps in memory, as rows. What makes a row makes the shop's new ones, too, and names their type.
  * Amounts are integer cents.
  */
 
-const then = '2026-01-15 09:30:00.000000';
 const sonia = ids.defaultCustomerReference;
 const karl = 'DE--22';
 
@@ -15,17 +14,14 @@ export type PriceMode = 'GROSS_MODE' | 'NET_MODE';
 
 export const noAddress = {
   ...{ salutation: '', firstName: '', lastName: '', address1: '', address2: '', city: '', zipCode: '' },
-  ...{ address3: null as string | null, company: null as string | null, phone: null as string | null },
   ...{ iso2Code: '', isDefaultShipping: false, isDefaultBilling: false },
 };
 
 export type Address = typeof noAddress & { readonly id: string };
 
-export function makeCustomer(id: string, email: string, passwordHash: string, createdAt: string) {
+export function makeCustomer(id: string, email: string, passwordHash: string) {
   return {
-    ...{ id, owner: id, email, passwordHash, createdAt, updatedAt: createdAt },
-    ...{ salutation: 'Ms', firstName: '', lastName: '' },
-    ...{ gender: null as string | null, dateOfBirth: null as string | null },
+    ...{ id, owner: id, email, passwordHash, salutation: 'Ms', firstName: '', lastName: '' },
     addresses: [] as Address[],
   };
 }
@@ -35,11 +31,9 @@ export type Customer = ReturnType<typeof makeCustomer>;
 /** One for all of them, so that seeding costs nothing. */
 const seedPasswordHash = hashPassword(ids.seedPassword);
 
-function person(id: string, salutation: string, firstName: string, lastName: string, dateOfBirth: string) {
+function person(id: string, salutation: string, firstName: string, lastName: string): Customer {
   const email = `${firstName.toLowerCase()}@shop.example`;
-  const gender = salutation === 'Mr' ? 'Male' : 'Female';
-  const made = makeCustomer(id, email, seedPasswordHash, then);
-  return { ...made, salutation, firstName, lastName, gender, dateOfBirth };
+  return { ...makeCustomer(id, email, seedPasswordHash), salutation, firstName, lastName };
 }
 
 function addressOf(id: string, address1: string, address2: string, rest: Partial<Address>): Address {
@@ -54,43 +48,41 @@ const addresses = [
 ];
 
 const customers: Customer[] = [
-  { ...person(sonia, 'Ms', 'Sonia', 'Wagner', '1984-02-11'), addresses },
-  person(karl, 'Mr', 'Karl', 'Brandt', '1979-07-30'),
-  person('DE--23', 'Ms', 'Nora', 'Lind', '1991-11-05'),
-  person('DE--5', 'Mr', 'Spencor', 'Hopkin', '1970-01-19'),
-  {
-    ...person(ids.leavingCustomerReference, 'Dr', 'Lea', 'Ving', '1988-08-08'),
-    email: 'leaving@shop.example',
-  },
+  { ...person(sonia, 'Ms', 'Sonia', 'Wagner'), addresses },
+  person(karl, 'Mr', 'Karl', 'Brandt'),
+  person('DE--23', 'Ms', 'Nora', 'Lind'),
+  person('DE--5', 'Mr', 'Spencor', 'Hopkin'),
+  person(ids.leavingCustomerReference, 'Dr', 'Lea', 'Ving'),
 ];
 
-/** A piece of a cart or a list. */
+/** A piece of a cart or a list; in a cart its id is its sku. */
 export type Item = { readonly id: string; readonly sku: string; quantity: number };
 
-/** `owner` is a customer's reference, or `anonymous:<id>` for a guest; the id of an item is its sku. */
-export function makeCart(id: string, owner: string, name: string, quantities: Record<string, number> = {}) {
+function itemOf(sku: string, quantity = 1, id = sku): Item {
+  return { id, sku, quantity };
+}
+
+/** `owner` is a customer's reference, or `anonymous:<id>` for a guest. */
+export function makeCart(id: string, owner: string, name: string, items: Item[] = []) {
   return {
     ...{ id, owner, name, priceMode: 'GROSS_MODE' as PriceMode, currency: 'EUR', store: 'DE' },
-    isDefault: false,
-    items: Object.entries(quantities).map(([sku, quantity]): Item => ({ id: sku, sku, quantity })),
-    codes: [] as { readonly id: string }[],
+    ...{ items, codes: [] as { readonly id: string }[] },
   };
 }
 
 export type Cart = ReturnType<typeof makeCart>;
 
 const { everyday, office, celebration, forgotten, foreign } = ids.cartIds;
-const stationery = { '001_25904006': 1, '209_12554247': 2, '218_1233': 10 };
+const stationery = [itemOf('001_25904006'), itemOf('209_12554247', 2), itemOf('218_1233', 10)];
+const presents = [itemOf('301_4711', 2), itemOf('020_21081478')];
+const codes = ['SUMMER10', 'SAVE5', 'GIFT-50'].map((id) => ({ id }));
 
 const carts: Cart[] = [
-  { ...makeCart(everyday, sonia, 'Everyday purchases', stationery), isDefault: true },
-  makeCart(office, sonia, 'Office', { '134_29759322': 1 }),
-  {
-    ...makeCart(celebration, sonia, 'Celebration', { '301_4711': 2, '020_21081478': 1 }),
-    codes: ['SUMMER10', 'SAVE5', 'GIFT-50'].map((id) => ({ id })),
-  },
+  makeCart(everyday, sonia, 'Everyday purchases', stationery),
+  makeCart(office, sonia, 'Office', [itemOf('134_29759322')]),
+  { ...makeCart(celebration, sonia, 'Celebration', presents), codes },
   makeCart(forgotten, sonia, 'Forgotten'),
-  { ...makeCart(foreign, karl, 'Karl’s cart', { '155_30149933': 1 }), isDefault: true },
+  makeCart(foreign, karl, 'Karl’s cart', [itemOf('155_30149933')]),
 ];
 
 export type SharedCart = ReturnType<typeof makeSharedCart>;
@@ -107,12 +99,8 @@ const sharedCarts: SharedCart[] = [
 /** A wishlist or a shopping list. */
 export type ProductList = ReturnType<typeof makeList>;
 
-export function makeList(id: string, owner: string, name: string, items: Item[] = [], createdAt = then) {
-  return { id, owner, name, items, createdAt, updatedAt: createdAt };
-}
-
-function itemOf(sku: string, id = sku, quantity = 1): Item {
-  return { id, sku, quantity };
+export function makeList(id: string, owner: string, name: string, items: Item[] = []) {
+  return { id, owner, name, items };
 }
 
 const wishlists: ProductList[] = [
@@ -122,11 +110,11 @@ const wishlists: ProductList[] = [
 ];
 
 const { paper, stapler, notebook } = ids.shoppingListItemIds;
-const weekly = [itemOf('218_1233', paper, 5), itemOf('209_12554247', stapler)];
+const weekly = [itemOf('218_1233', 5, paper), itemOf('209_12554247', 1, stapler)];
 
 const shoppingLists: ProductList[] = [
   makeList(ids.shoppingListIds.weekly, sonia, 'Weekly', weekly),
-  makeList(ids.shoppingListIds.desk, sonia, 'Desk', [itemOf('134_26145012', notebook)]),
+  makeList(ids.shoppingListIds.desk, sonia, 'Desk', [itemOf('134_26145012', 1, notebook)]),
   makeList(ids.shoppingListIds.outdated, sonia, 'Outdated'),
 ];
 
@@ -142,23 +130,9 @@ export type OrderItem = ReturnType<typeof makeOrderItem>;
 
 const noTotals = { expenseTotal: 0, discountTotal: 0, taxTotal: 0, subtotal: 0, grandTotal: 0 };
 
-export function makeOrder(
-  id: string,
-  { owner, currency, priceMode }: Cart,
-  items: OrderItem[],
-  createdAt = then,
-) {
-  const addresses = { billingAddress: {}, shippingAddress: {} };
-  return {
-    id,
-    owner,
-    createdAt,
-    currencyIsoCode: currency,
-    priceMode,
-    items,
-    totals: noTotals,
-    ...addresses,
-  };
+export function makeOrder(id: string, cart: Cart, items: OrderItem[], totals: typeof noTotals) {
+  const { owner, currency: currencyIsoCode, priceMode } = cart;
+  return { id, owner, createdAt: shopTime(), currencyIsoCode, priceMode, items, totals };
 }
 
 export type Order = ReturnType<typeof makeOrder>;
@@ -167,7 +141,7 @@ function orderOf(id: string, owner: string, items: OrderItem[]): Order {
   const subtotal = items.reduce((sum, each) => sum + each.sumPrice, 0);
   const taxTotal = Math.round((subtotal * 19) / 119);
   const totals = { ...noTotals, taxTotal, subtotal, grandTotal: subtotal };
-  return { ...makeOrder(id, makeCart('', owner, ''), items), totals };
+  return makeOrder(id, makeCart('', owner, ''), items, totals);
 }
 
 function sold(uuid: string, sku: string, price: number, state: ItemState): OrderItem {
@@ -175,16 +149,19 @@ function sold(uuid: string, sku: string, price: number, state: ItemState): Order
 }
 
 const { orderIds, orderItemIds } = ids;
+const damaged = sold(orderItemIds.returned, '218_1233', 549, 'waiting for return');
 
 const orders: Order[] = [
   orderOf(orderIds.delivered, sonia, [
     sold(orderItemIds.camera, '001_25904006', 9999, 'delivered'),
     sold(orderItemIds.stapler, '209_12554247', 1290, 'delivered'),
-    sold(orderItemIds.returned, '218_1233', 549, 'waiting for return'),
+    damaged,
   ]),
   orderOf(orderIds.shipped, sonia, [sold(orderItemIds.paper, '218_1233', 549, 'shipped')]),
   orderOf(orderIds.foreign, karl, [sold(orderItemIds.foreign, '155_30149933', 21900, 'delivered')]),
 ];
+
+export type ReturnItem = ReturnType<typeof makeReturnItem>;
 
 export function makeReturnItem(
   uuid: string,
@@ -194,25 +171,18 @@ export function makeReturnItem(
   return { uuid, orderItemUuid, reason, refund: refundableAmount };
 }
 
-export function makeReturn(id: string, owner: string, items: ReturnType<typeof makeReturnItem>[]) {
+export type Return = ReturnType<typeof makeReturn>;
+
+export function makeReturn(id: string, owner: string, items: ReturnItem[]) {
   return { id, owner, store: 'DE', items };
 }
 
-export type Return = ReturnType<typeof makeReturn>;
-
-const damaged = orders[0]?.items.slice(2) ?? [];
-
-const returns: Return[] = [
-  makeReturn(
-    ids.returnIds.seeded,
-    sonia,
-    damaged.map((item) => makeReturnItem('7d8f6c1e-0a61-5f5e-8f0d-1b7f1a2b0001', item, 'Damaged')),
-  ),
-];
+const returnedItem = makeReturnItem('7d8f6c1e-0a61-5f5e-8f0d-1b7f1a2b0001', damaged, 'Damaged');
+const returns: Return[] = [makeReturn(ids.returnIds.seeded, sonia, [returnedItem])];
 
 /** A review is shown once somebody in the back office has approved it. */
-export function makeReview(id: string, abstractSku: string, isApproved: boolean) {
-  return { id, abstractSku, isApproved, rating: 0, summary: '', description: '', nickname: '' };
+export function makeReview(id: string, abstractSku: string) {
+  return { id, abstractSku, isApproved: false, rating: 0, summary: '', description: '', nickname: '' };
 }
 
 export type Review = ReturnType<typeof makeReview>;
@@ -221,15 +191,37 @@ const good = { rating: 4, summary: 'Good value', description: 'Small and light.'
 const fine = { rating: 5, summary: 'Does what it should', description: 'Still working.', nickname: 'Karl' };
 
 const reviews: Review[] = [
-  { ...makeReview('21', '001', true), ...good },
-  { ...makeReview('22', '001', true), ...fine },
+  { ...makeReview('21', '001'), ...good, isApproved: true },
+  { ...makeReview('22', '001'), ...fine, isApproved: true },
 ];
 
 /** All that changes while the shop runs. */
-export const seeds = {
+const seeds = {
   ...{ customers, carts, sharedCarts, wishlists, shoppingLists, orders, returns, reviews },
   /** The shop's own entity tags by lower-cased id; never deleted, as in a real shop. */
   entityTags: new Map<string, string>(),
   /** The next order, customer and review get a number of their own from here. */
   sequence: 2000,
 };
+
+export type ShopState = typeof seeds;
+
+/** Two shops never share a record: every call copies the seeds. */
+export function createState(): ShopState {
+  return structuredClone(seeds);
+}
+
+/** Back to the seeds, in place: handlers hold on to the object. */
+export function resetState(state: ShopState): void {
+  Object.assign(state, createState());
+}
+
+export function nextNumber(state: ShopState): number {
+  state.sequence += 1;
+  return state.sequence;
+}
+
+/** Date and time in the form in which the shop writes them. */
+function shopTime(): string {
+  return `${new Date().toISOString().slice(0, 23).replace('T', ' ')}000`;
+}

@@ -3,25 +3,20 @@ import type { ShopSettings } from '../settings.ts';
 import { PlainRefusal, ShopError } from './refusals.ts';
 import type { Answer, Resource, ResourceCall } from './resource.ts';
 
+type Fields = Readonly<Record<string, string>>;
+
 /** An answer as bytes: what a cut connection cuts. */
-export type Written = {
-  readonly status: number;
-  readonly fields: Readonly<Record<string, string>>;
-  readonly body: Buffer;
-};
+export type Written = { readonly status: number; readonly fields: Fields; readonly body: Buffer };
 
 const jsonApi = { 'content-type': 'application/vnd.api+json' };
 
 /** `path`: `/` and the path's segments, without empty ends. */
 export function writeResult(answer: Answer, call: ResourceCall, path: string): Written {
-  const fields = { 'content-language': call.locale === 'de' ? 'de_DE' : 'en_US', ...answer.fields };
-  if (answer.plain !== undefined) {
-    const { contentType, body } = answer.plain;
-    return written(answer.status, { ...fields, 'content-type': contentType }, body);
-  }
-  if (answer.data === undefined) return written(answer.status, fields, '');
-  const document = writeDocument(answer.data, call, path);
-  return written(answer.status, { ...fields, ...jsonApi }, toJson(document, call.settings));
+  const { status, data, body = '' } = answer;
+  const language = { 'content-language': call.locale === 'de' ? 'de_DE' : 'en_US' };
+  if (data === undefined) return written(status, { ...language, ...answer.fields }, body);
+  const document = toJson(writeDocument(data, call, path), call.settings);
+  return written(status, { ...language, ...jsonApi, ...answer.fields }, document);
 }
 
 /** Anything that is no refusal is a bug of the shop, and reads as one. */
@@ -38,7 +33,7 @@ function writePlain(status: number, text: string): Written {
   return written(status, { 'content-type': 'text/html; charset=UTF-8', ...close }, text);
 }
 
-export function written(status: number, fields: Readonly<Record<string, string>>, body: string): Written {
+export function written(status: number, fields: Fields, body: string): Written {
   return { status, fields: { 'cache-control': 'no-cache, private', ...fields }, body: Buffer.from(body) };
 }
 
@@ -46,7 +41,7 @@ export function written(status: number, fields: Readonly<Record<string, string>>
 export function sendWritten(response: ServerResponse, { status, fields, body }: Written): void {
   const reason = status === 422 ? 'Unprocessable Content' : (STATUS_CODES[status] ?? 'Unknown');
   const isBodiless = status === 204 || status === 304;
-  const length = isBodiless ? {} : { 'content-length': String(body.length) };
+  const length = !isBodiless && { 'content-length': String(body.length) };
   response.writeHead(status, reason, { ...fields, ...length });
   response.end(isBodiless ? undefined : body);
 }
@@ -65,11 +60,10 @@ function toJson(value: unknown, { phpJson }: ShopSettings): string {
 /** A JSON:API document: `include` adds relationships, `fields[type]` thins attributes out; neither by default. */
 function writeDocument(data: Resource | readonly Resource[], call: ResourceCall, path: string): object {
   const seen = new Map<string, object>();
-  const shown = Array.isArray(data)
-    ? data.map((resource) => writeElement(resource, call, seen))
-    : writeElement(data as Resource, call, seen);
-  const links = Array.isArray(data) && { links: { self: call.settings.domain + path + selfQuery(call) } };
-  return { data: shown, ...links, ...(seen.size > 0 && { included: [...seen.values()] }) };
+  const shown = [data].flat().map((resource) => writeElement(resource, call, seen));
+  const included = seen.size > 0 && { included: [...seen.values()] };
+  if (!Array.isArray(data)) return { data: shown[0], ...included };
+  return { data: shown, links: { self: call.settings.domain + path + selfQuery(call) }, ...included };
 }
 
 /** Decoded on purpose, as a real shop writes it: `%26` comes back as `&`. */
@@ -95,37 +89,34 @@ function writeElement(resource: Resource, call: ResourceCall, seen: Map<string, 
       seen.set(key, writeElement(each, call, seen));
     }
   }
-  return {
-    ...{ type, id, attributes: Object.fromEntries(thin) },
-    links: { self: call.settings.domain + self },
-    ...(Object.keys(relationships).length > 0 && { relationships }),
-  };
+  const links = { self: call.settings.domain + self };
+  const relations = Object.keys(relationships).length > 0 && { relationships };
+  return { type, id, attributes: Object.fromEntries(thin), links, ...relations };
 }
 
 /** What is to go wrong with one request; counters are used up when it is decided, not when it happens. */
-export type Fault = { readonly kind: 'fail' | 'reset'; readonly isAfterWork: boolean } | null;
+export type Fault = { readonly kind: 'fail' | 'reset'; readonly isAfterWork: boolean };
 
-export function nextFault(settings: ShopSettings): Fault {
+export function nextFault(settings: ShopSettings): Fault | null {
+  const { failAfterWork, failRate, resetAt } = settings;
   if (settings.resetNext > 0) {
     settings.resetNext -= 1;
-    return { kind: 'reset', isAfterWork: settings.failAfterWork || settings.resetAt === 'mid-body' };
+    return { kind: 'reset', isAfterWork: failAfterWork || resetAt === 'mid-body' };
   }
-  const isCounted = settings.failNext > 0;
-  if (isCounted) settings.failNext -= 1;
-  const isFailing = isCounted || (settings.failRate > 0 && Math.random() < settings.failRate);
-  return isFailing ? { kind: 'fail', isAfterWork: settings.failAfterWork } : null;
+  if (settings.failNext > 0) settings.failNext -= 1;
+  else if (Math.random() >= failRate) return null;
+  return { kind: 'fail', isAfterWork: failAfterWork };
 }
 
 /** `answer` is null when the work was never begun. A cut body announces its whole length, and half of it is sent. */
 export function sendFaulty(
   response: ServerResponse,
-  settings: ShopSettings,
-  fault: Fault,
+  { failStatus, resetAt }: ShopSettings,
+  { kind }: Fault,
   answer: Written | null,
 ): void {
-  if (fault?.kind === 'fail') {
-    sendWritten(response, writePlain(settings.failStatus, 'Failed on purpose.'));
-  } else if (answer === null || settings.resetAt === 'before-answer' || answer.body.length === 0) {
+  if (kind === 'fail') sendWritten(response, writePlain(failStatus, 'Failed on purpose.'));
+  else if (answer === null || resetAt === 'before-answer' || answer.body.length === 0) {
     response.socket?.resetAndDestroy();
   } else {
     const { status, fields, body } = answer;

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { defaultCustomerReference } from '../data/ids.ts';
+import { routes } from '../resources/routes.ts';
 import { readBearer } from '../tokens.ts';
 import { PlainRefusal, refuse } from './refusals.ts';
 import { localeOf, type ResourcePair, type ShopRequest } from './request.ts';
@@ -22,11 +23,7 @@ export type Match = { readonly route: ResourceRoute; readonly action: Action; re
  * the first pair to be of its own type; one with a parent needs the first pair to be its parent and the pair after it
  * to be of its type, and is found without any parent too. So `/carts/x/carts/ID` acts on cart ID.
  */
-export function findRoute(
-  routes: readonly ResourceRoute[],
-  method: string,
-  pairs: readonly ResourcePair[],
-): Match | null {
+export function findRoute(method: string, pairs: readonly ResourcePair[]): Match | null {
   const [first, second] = pairs;
   const last = pairs.at(-1);
   const isNested = pairs.length > 1;
@@ -53,27 +50,18 @@ const corsFields = [
   'x-anonymous-customer-unique-id',
 ];
 
-/** OPTIONS is always routed and never authenticated; list items are compared untrimmed, as in a real shop. */
-export function answerPreflight(
-  routes: readonly ResourceRoute[],
-  type: string,
-  fields: IncomingHttpHeaders,
-): Answer {
+/** Fields of the answer. OPTIONS is always routed, never authenticated; a real shop compares list items untrimmed. */
+export function answerPreflight(type: string, fields: IncomingHttpHeaders): Record<string, string> {
   const method = fields['access-control-request-method'];
   const names = fields['access-control-request-headers'];
   if (!fields.origin || !method || !names) throw new PlainRefusal(501, 'Not implemented.');
-  const methods = routes
-    .filter((route) => route.type === type)
-    .flatMap((route) => Object.keys(route.methods));
-  const allowedMethods = [...new Set([...methods, 'OPTIONS'])];
+  const own = routes.filter((route) => route.type === type);
+  const methods = [...new Set([...own.flatMap((route) => Object.keys(route.methods)), 'OPTIONS'])];
   const isAllowed = names.split(',').every((name) => corsFields.includes(name.toLowerCase()));
-  if (!allowedMethods.includes(method) || !isAllowed) throw new PlainRefusal(403, 'Not allowed.');
+  if (!methods.includes(method) || !isAllowed) throw new PlainRefusal(403, 'Not allowed.');
   return {
-    status: 200,
-    fields: {
-      'access-control-allow-methods': allowedMethods.join(', '),
-      'access-control-allow-headers': corsFields.join(', '),
-    },
+    'access-control-allow-methods': methods.join(', '),
+    'access-control-allow-headers': corsFields.join(', '),
   };
 }
 
@@ -87,12 +75,11 @@ export async function dispatch(
   const call = createCall(shop, request, readJsonApi(request, action, route.type));
   checkIds(request, action);
   checkIdentity(call, request.pairs[0]?.type ?? '');
-  if (action.attributes !== undefined) validateAttributes(call.attributes, action.attributes);
+  validateAttributes(call.attributes, action.attributes ?? {});
   if (route.type === taggedType) checkIfMatch(call, request);
   const answer = await action.handle(call);
-  const tag = tagOf(call, request.method, answer);
-  const fields = tag === undefined ? answer.fields : { ...answer.fields, etag: tag };
-  return { answer: { ...answer, ...(fields && { fields }) }, call };
+  const etag = tagOf(call, request.method, answer);
+  return { answer: { ...answer, fields: { ...answer.fields, ...(etag && { etag }) } }, call };
 }
 
 function checkFields({ fields }: ShopRequest): void {
@@ -109,12 +96,11 @@ function readJsonApi({ method, json }: ShopRequest, action: Action, type: string
   if (action.isForm || method === 'GET' || (isDelete && !action.idInBody))
     return { attributes: {}, bodyIds: [] };
   const data = isRecord(json) ? json.data : undefined;
-  const named = [data].flat().filter(isRecord);
+  const fitting = [data].flat().filter((each) => isRecord(each) && each.type === type) as Attributes[];
   if (!isDelete && !isRecord(data)) refuse('invalidBody');
-  const fitting = named.filter((each) => each.type === type);
   if (!isDelete && fitting.length === 0) refuse('invalidType');
   const bodyIds = fitting.map(({ id }) => id).filter((id) => typeof id === 'string');
-  const [{ attributes = {} } = {}] = isDelete ? [] : fitting;
+  const [{ attributes } = {}] = isDelete ? [] : fitting;
   return { attributes: isRecord(attributes) ? attributes : {}, bodyIds };
 }
 
@@ -125,10 +111,9 @@ function checkIds({ method, pairs }: ShopRequest, action: Action): void {
   if (named.some(({ id }) => !id)) refuse('idMissing');
 }
 
-function checkIdentity(call: ResourceCall, firstType: string): void {
-  const isGuestRoute = firstType === 'guest-carts' || firstType === 'guest-cart-items';
-  if (isGuestRoute && call.anonymousId === '') refuse('anonymousIdMissing');
-  if (call.hasBearer && call.anonymousId !== '') refuse('loggedInAndAnonymous');
+function checkIdentity({ anonymousId, hasBearer }: ResourceCall, firstType: string): void {
+  if (firstType.startsWith('guest-') && anonymousId === '') refuse('anonymousIdMissing');
+  if (hasBearer && anonymousId !== '') refuse('loggedInAndAnonymous');
 }
 
 function createCall(shop: Shop, request: ShopRequest, body: JsonApiBody): ResourceCall {
@@ -161,10 +146,10 @@ function checkIfMatch({ state, settings, id }: ResourceCall, { method, fields }:
 }
 
 /** Answers with exactly one cart carry its tag: GET the stored one, POST and PATCH a new one. */
-function tagOf({ state, settings }: ResourceCall, method: string, { data }: Answer): string | undefined {
-  const [cart, ...others] = data === undefined ? [] : [data].flat();
-  if (!settings.enforceTags || cart === undefined || others.length > 0) return undefined;
-  if (cart.type !== taggedType || cart.id === null || method === 'DELETE') return undefined;
+function tagOf({ state, settings }: ResourceCall, method: string, { data = [] }: Answer): string | undefined {
+  const [cart, ...others] = [data].flat();
+  if (!settings.enforceTags || cart?.type !== taggedType || cart.id === null || others.length > 0)
+    return undefined;
   const key = cart.id.toLowerCase();
   const stored = method === 'GET' ? state.entityTags.get(key) : undefined;
   const tag = stored ?? createHash('md5').update(JSON.stringify(cart.attributes)).digest('hex');

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import Negotiator from 'negotiator';
-import type { Locale } from '../data/products.ts';
+import type { Locale } from '../data/catalogue.ts';
 import { PlainRefusal } from './refusals.ts';
 
 /** One step of a path: `/carts/ID` is the pair (carts, ID). `null`: no id was given; an empty string: an empty one. */
@@ -48,7 +48,7 @@ export async function readRequest(request: IncomingMessage): Promise<ShopRequest
  * Reads a request target as a real shop does, aliases included: any run of slashes and backslashes at both ends is
  * ignored, `//` inside is an empty id, nothing is percent-decoded, dot segments stay, `/index.php` is skipped.
  */
-export function readPath(target: string): { pairs: ResourcePair[]; query: string; path: string } {
+export function readPath(target: string): { pairs: ResourcePair[]; query: string } {
   const absolute = /^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i.exec(target)?.[0] ?? '';
   const [pathAndQuery = ''] = (target.slice(absolute.length) || '/').split('#', 1);
   const [path = ''] = pathAndQuery.split('?', 1);
@@ -58,7 +58,7 @@ export function readPath(target: string): { pairs: ResourcePair[]; query: string
   for (let at = 0; at < segments.length; at += 2) {
     pairs.push({ type: segments[at] ?? '', id: segments[at + 1] ?? null });
   }
-  return { pairs, query: pathAndQuery.slice(path.length + 1), path };
+  return { pairs, query: pathAndQuery.slice(path.length + 1) };
 }
 
 export function joinPairs(pairs: readonly ResourcePair[]): string {
@@ -76,7 +76,7 @@ function overridden(
   query: PhpParameters,
 ): string {
   if (method !== 'POST') return method;
-  const field = fields['x-http-method-override']?.toString();
+  const field = String(fields['x-http-method-override'] ?? '');
   return (field || form?.values.get('_method') || query.values.get('_method') || 'POST').toUpperCase();
 }
 
@@ -87,13 +87,11 @@ export function localeOf(fields: IncomingHttpHeaders): Locale {
 }
 
 function readParameters(encoded: string): PhpParameters {
-  const parts = encoded.split('&').filter((part) => part !== '');
-  return collect(
-    parts.map((part) => {
-      const [name = ''] = part.split('=', 1);
-      return [phpDecode(name), phpDecode(part.slice(name.length + 1))];
-    }),
-  );
+  const parts = encoded.split('&').map((part) => {
+    const [name = ''] = part.split('=', 1);
+    return [phpDecode(name), phpDecode(part.slice(name.length + 1))] as const;
+  });
+  return collect(parts);
 }
 
 /** Leading spaces of a name go, a NUL ends it, dots and spaces become `_`. */

@@ -1,7 +1,8 @@
-import type { Locale } from '../data/products.ts';
+import type { Locale } from '../data/catalogue.ts';
+import type { ShopState } from '../data/seeds.ts';
+import type { Received } from '../received.ts';
 import type { ShopSettings } from '../settings.ts';
-import type { ShopState } from '../state.ts';
-import type { IssueToken, RefreshTokens, TokenUser } from '../tokens.ts';
+import type { RefreshTokens, SigningKeys, TokenUser } from '../tokens.ts';
 import { refuseAttributes } from './refusals.ts';
 import type { PhpParameters } from './request.ts';
 
@@ -22,21 +23,23 @@ export type Relations = Readonly<Record<string, () => readonly Resource[]>>;
 
 export type Answer = {
   readonly status: number;
-  /** An object, an array, or no body at all. */
+  /** A JSON:API document of one or of a list. */
   readonly data?: Resource | readonly Resource[];
-  /** A body that is no JSON:API document. */
-  readonly plain?: { readonly contentType: string; readonly body: string };
+  /** A body that is none; its `content-type` is among the fields. */
+  readonly body?: string;
   readonly fields?: Readonly<Record<string, string>>;
 };
 
 /** What all requests share. */
 export type Shop = {
   readonly state: ShopState;
+  /** May be changed at any time. */
   readonly settings: ShopSettings;
+  readonly keys: SigningKeys;
+  readonly refreshTokens: RefreshTokens;
+  readonly received: Received;
   /** Aborted when the shop closes: nothing waits on then. */
   readonly stopping: AbortSignal;
-  readonly issueToken: IssueToken;
-  readonly refreshTokens: RefreshTokens;
 };
 
 /** A request whose route, body and attributes have been checked. */
@@ -95,29 +98,25 @@ export function optional([holds, message]: Rule): Rule {
   return [holds, message, true];
 }
 
+function text(pattern: RegExp, message: string): Rule {
+  return [(value) => typeof value === 'string' && pattern.test(value), message];
+}
+
+function integer(least: number, most: number, message: string): Rule {
+  return [(value) => Number.isSafeInteger(value) && Number(value) >= least && Number(value) <= most, message];
+}
+
 const blank = 'This value should not be blank.';
 
-export const isText: Rule = [(value) => typeof value === 'string' && value.trim() !== '', blank];
-export const isEmail: Rule = [
-  (value) => typeof value === 'string' && /^[^\s@]+@[^\s@]+$/.test(value),
-  'This value is not a valid email address.',
-];
-export const isQuantity: Rule = [
-  (value) => Number.isSafeInteger(value) && Number(value) > 0,
-  'This value should be greater than 0.',
-];
+export const isText = text(/\S/, blank);
+export const isEmail = text(/^[^\s@]+@[^\s@]+$/, 'This value is not a valid email address.');
+export const isPassword = text(/^.{8,64}$/s, 'This value should have 8 to 64 characters.');
+export const isQuantity = integer(1, Number.MAX_SAFE_INTEGER, 'This value should be greater than 0.');
+export const isRating = integer(1, 5, 'This value should be between 1 and 5.');
 export const isInteger: Rule = [Number.isSafeInteger, 'This value should be of type integer.'];
 export const isBoolean: Rule = [(value) => typeof value === 'boolean', 'This value should be of type bool.'];
 export const isObject: Rule = [isRecord, blank];
 export const isFilledList: Rule = [(value) => Array.isArray(value) && value.length > 0, blank];
-export const isRating: Rule = [
-  (value) => [1, 2, 3, 4, 5].includes(value as number),
-  'This value should be between 1 and 5.',
-];
-export const isPassword: Rule = [
-  (value) => typeof value === 'string' && value.length >= 8 && value.length <= 64,
-  'This value should have 8 to 64 characters.',
-];
 
 export function validateAttributes(attributes: Attributes, rules: AttributeRules): void {
   const messages = Object.entries(rules).flatMap(([name, [holds, message, isOptional]]) => {

@@ -44,7 +44,7 @@ export function hidden(rule: Rule): Field {
 }
 
 /** A resource as a table: where its rows are, who sees them, which fields they have and what is done with them. */
-export type Table<T extends Row, P = undefined> = {
+export type Columns<T extends Row, P = undefined> = {
   readonly type: string;
   readonly parent?: string;
   /** The row that the parent's pair in the path names; refuses one that the caller may not use so. */
@@ -65,7 +65,7 @@ export type Table<T extends Row, P = undefined> = {
   readonly details?: (row: T) => object;
   readonly related?: (call: ResourceCall, row: T) => Relations;
   /** Default: the row. A change of what is in a cart answers with the cart. */
-  readonly show?: (call: ResourceCall, row: T, parent: P) => Resource;
+  readonly answer?: (call: ResourceCall, parent: P) => Resource;
   /** Makes the row that POST fills in, or gives the one that it changes. */
   readonly make?: (call: ResourceCall, id: string, parent: P) => T;
   /** What else a change or a removal entails. */
@@ -78,18 +78,109 @@ export type Table<T extends Row, P = undefined> = {
   readonly created?: number;
 };
 
-/** The route of a table. */
-export function tableRoute<T extends Row, P = undefined>(table: Table<T, P>): ResourceRoute {
-  const { type, parent, idInBody } = table;
-  const attributes = { POST: rulesOf(table, 'POST'), PATCH: rulesOf(table, 'PATCH') };
-  const actions: Record<ShopMethod, Action> = {
-    GET: { handle: (call) => read(table, call, ownerOf(table, call)) },
-    POST: { attributes: attributes.POST, handle: (call) => create(table, call, ownerOf(table, call)) },
-    PATCH: { attributes: attributes.PATCH, idInBody, handle: (call) => change(table, call) },
-    DELETE: { idInBody, handle: (call) => remove(table, call, ownerOf(table, call)) },
-  };
-  const methods = Object.fromEntries(table.methods.map((method) => [method, actions[method]]));
-  return { type, parent, methods };
+export class Table<T extends Row, P = undefined> {
+  readonly columns: Columns<T, P>;
+
+  constructor(columns: Columns<T, P>) {
+    this.columns = columns;
+  }
+
+  get route(): ResourceRoute {
+    const { type, parent, parentOf, idInBody, methods } = this.columns;
+    const within = (act: (call: ResourceCall, parent: P) => Answer): Action['handle'] => {
+      return (call) => act(call, parentOf?.(call, call.parents.get(parent ?? '')) as P);
+    };
+    const actions: Record<ShopMethod, Action> = {
+      GET: { handle: within((call, above) => this.#read(call, above)) },
+      POST: { attributes: this.#rules('POST'), handle: within((call, above) => this.#create(call, above)) },
+      PATCH: {
+        ...{ attributes: this.#rules('PATCH'), idInBody },
+        handle: within((call, above) => this.#change(call, above)),
+      },
+      DELETE: { idInBody, handle: within((call, above) => this.#remove(call, above)) },
+    };
+    return { type, parent, methods: Object.fromEntries(methods.map((method) => [method, actions[method]])) };
+  }
+
+  /** A row that the caller sees. */
+  find(call: ResourceCall, parent: P, id: string): T {
+    const found = this.#visible(call, parent).find((row) => row.id === id);
+    return found ?? refuse(this.columns.missing ?? 'notFound');
+  }
+
+  /** A row as a resource; one that lies under a row of another table says so in its link. */
+  show(call: ResourceCall, row: T, parent: P): Resource {
+    const { type, fields, computed, related } = this.columns;
+    const named = Object.entries(row).filter(([name]) => {
+      return Object.hasOwn(fields, name) && fields[name]?.isHidden !== true;
+    });
+    const attributes = { ...Object.fromEntries(named), ...computed?.(call, row, parent) };
+    const above = parent === undefined ? '' : `/${this.columns.parent}/${(parent as Row).id}`;
+    const self = `${above}/${type}/${row.id}`;
+    return { type, id: row.id, self, attributes, related: related?.(call, row) ?? {} };
+  }
+
+  #rules(method: 'POST' | 'PATCH'): AttributeRules {
+    const rules = Object.entries(this.columns.fields).flatMap(([name, { [method]: rule }]) =>
+      rule === undefined ? [] : [[name, rule] as const],
+    );
+    return Object.fromEntries(rules);
+  }
+
+  #visible(call: ResourceCall, parent: P): readonly T[] {
+    const { rows, sees = (_, { owner }) => owner === undefined || owner === call.owner } = this.columns;
+    return rows(call, parent).filter((row) => sees(call, row));
+  }
+
+  #read(call: ResourceCall, parent: P): Answer {
+    const { mine, details } = this.columns;
+    if (call.id && (call.id !== 'mine' || mine === undefined)) {
+      const row = this.find(call, parent, call.id);
+      const single = this.show(call, row, parent);
+      return answerOne({ ...single, attributes: { ...single.attributes, ...details?.(row) } });
+    }
+    const rows = this.#visible(call, parent).filter((row) => !call.id || mine?.(call, row));
+    return { status: 200, data: rows.map((row) => this.show(call, row, parent)) };
+  }
+
+  #create(call: ResourceCall, parent: P): Answer {
+    const { make, rows, created } = this.columns;
+    const row = make?.(call, randomUUID(), parent) ?? refuse('notFound');
+    const kept = rows(call, parent) as T[];
+    this.#assign(call, row, 'POST');
+    if (!kept.includes(row)) kept.push(row);
+    return this.#changed(call, row, parent, created ?? 201);
+  }
+
+  #change(call: ResourceCall, parent: P): Answer {
+    const row = this.find(call, parent, namedIds(call)[0] ?? '');
+    this.#assign(call, row, 'PATCH');
+    return this.#changed(call, row, parent);
+  }
+
+  #changed(call: ResourceCall, row: T, parent: P, status = 200): Answer {
+    const { after, answer } = this.columns;
+    after?.(call, row, parent);
+    return answerOne(answer?.(call, parent) ?? this.show(call, row, parent), status);
+  }
+
+  #remove(call: ResourceCall, parent: P): Answer {
+    const rows = this.columns.rows(call, parent) as T[];
+    for (const row of namedIds(call).map((id) => this.find(call, parent, id))) {
+      this.columns.check?.(call, row, 'DELETE');
+      rows.splice(rows.indexOf(row), 1);
+      this.columns.after?.(call, row, parent);
+    }
+    return noContent;
+  }
+
+  #assign(call: ResourceCall, row: T, method: 'POST' | 'PATCH'): void {
+    this.columns.check?.(call, row, method);
+    const named = Object.entries(this.columns.fields).filter(([name, field]) => {
+      return field[method] !== undefined && !field.isHidden && call.attributes[name] !== undefined;
+    });
+    Object.assign(row, Object.fromEntries(named.map(([name]) => [name, call.attributes[name]])));
+  }
 }
 
 /** The route of what is only read, and is no row of a table. */
@@ -99,98 +190,6 @@ export function reading(
   parent?: string,
 ): ResourceRoute {
   return { type, parent, methods: { GET: { handle: (call) => ({ status: 200, data: show(call) }) } } };
-}
-
-function ownerOf<T extends Row, P>({ parent, parentOf }: Table<T, P>, call: ResourceCall): P {
-  return parentOf?.(call, call.parents.get(parent ?? '')) as P;
-}
-
-function rulesOf({ fields }: Pick<Table<Row>, 'fields'>, method: 'POST' | 'PATCH'): AttributeRules {
-  const rules = Object.entries(fields).map(([name, field]) => [name, field[method]] as const);
-  return Object.fromEntries(rules.filter((each): each is [string, Rule] => each[1] !== undefined));
-}
-
-function read<T extends Row, P>(table: Table<T, P>, call: ResourceCall, owner: P): Answer {
-  const { mine, details } = table;
-  if (call.id && !(call.id === 'mine' && mine !== undefined)) {
-    const row = find(table, call, owner, call.id);
-    const single = show(table, call, row, owner);
-    return answerOne({ ...single, attributes: { ...single.attributes, ...details?.(row) } });
-  }
-  const rows = visible(table, call, owner).filter((row) => !call.id || mine?.(call, row));
-  return { status: 200, data: rows.map((row) => show(table, call, row, owner)) };
-}
-
-function create<T extends Row, P>(table: Table<T, P>, call: ResourceCall, owner: P): Answer {
-  const row = table.make?.(call, randomUUID(), owner) ?? refuse('notFound');
-  table.check?.(call, row, 'POST');
-  assign(table, call, row, 'POST');
-  const rows = table.rows(call, owner) as T[];
-  if (!rows.includes(row)) rows.push(row);
-  table.after?.(call, row, owner);
-  return answerOne(show(table, call, row, owner), table.created ?? 201);
-}
-
-function change<T extends Row, P>(table: Table<T, P>, call: ResourceCall): Answer {
-  const owner = ownerOf(table, call);
-  const row = find(table, call, owner, namedIds(call)[0] ?? '');
-  table.check?.(call, row, 'PATCH');
-  assign(table, call, row, 'PATCH');
-  table.after?.(call, row, owner);
-  return answerOne(show(table, call, row, owner));
-}
-
-function remove<T extends Row, P>(table: Table<T, P>, call: ResourceCall, owner: P): Answer {
-  const rows = table.rows(call, owner) as T[];
-  for (const row of namedIds(call).map((id) => find(table, call, owner, id))) {
-    table.check?.(call, row, 'DELETE');
-    rows.splice(rows.indexOf(row), 1);
-    table.after?.(call, row, owner);
-  }
-  return noContent;
-}
-
-function assign<T extends Row, P>(
-  { fields }: Table<T, P>,
-  { attributes }: ResourceCall,
-  row: T,
-  method: 'POST' | 'PATCH',
-): void {
-  const named = Object.entries(fields).filter(([name, field]) => {
-    return field[method] !== undefined && !field.isHidden && attributes[name] !== undefined;
-  });
-  Object.assign(row, Object.fromEntries(named.map(([name]) => [name, attributes[name]])));
-}
-
-function visible<T extends Row, P>({ rows, sees }: Table<T, P>, call: ResourceCall, owner: P): readonly T[] {
-  const isVisible = sees ?? ((_, row) => row.owner === undefined || row.owner === call.owner);
-  return rows(call, owner).filter((row) => isVisible(call, row));
-}
-
-/** A row that the caller sees. */
-export function find<T extends Row, P>(table: Table<T, P>, call: ResourceCall, owner: P, id: string): T {
-  const found = visible(table, call, owner).find((row) => row.id === id);
-  return found ?? refuse(table.missing ?? 'notFound');
-}
-
-function show<T extends Row, P>(table: Table<T, P>, call: ResourceCall, row: T, owner: P): Resource {
-  return table.show?.(call, row, owner) ?? showRow(table, call, row, owner);
-}
-
-/** A row as a resource; one that lies under a row of another table says so in its link. */
-export function showRow<T extends Row, P>(
-  { type, parent, fields, computed, related }: Table<T, P>,
-  call: ResourceCall,
-  row: T,
-  owner: P,
-): Resource {
-  const named = Object.entries(row).filter(([name]) => {
-    return Object.hasOwn(fields, name) && fields[name]?.isHidden !== true;
-  });
-  const attributes = { ...Object.fromEntries(named), ...computed?.(call, row, owner) };
-  const above = owner as Row | undefined;
-  const self = above === undefined ? `/${type}/${row.id}` : `/${parent}/${above.id}/${type}/${row.id}`;
-  return { type, id: row.id, self, attributes, related: related?.(call, row) ?? {} };
 }
 
 function namedIds({ id, bodyIds }: ResourceCall): readonly string[] {

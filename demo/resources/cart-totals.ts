@@ -1,8 +1,28 @@
-import { findOffer, unitPriceOf } from '../data/products.ts';
-import { cartRules, giftCards, vouchers } from '../data/promotions.ts';
+import { findOffer, unitPriceOf } from '../data/catalogue.ts';
 import type { Cart, PriceMode } from '../data/seeds.ts';
 
-type Discount = { readonly displayName: string; readonly amount: number; readonly code: string | null };
+/** `percent` of the subtotal, or a fixed `amount` in cents; a voucher has a `code`, a rule of every cart has none. */
+type Promotion = {
+  readonly displayName: string;
+  readonly percent?: number;
+  readonly amount?: number;
+  readonly code?: string;
+};
+
+const vouchers: readonly Promotion[] = [
+  { code: 'SUMMER10', displayName: '10% off in summer', percent: 10 },
+  { code: 'SAVE5', displayName: '5 EUR off', amount: 500 },
+  { code: 'WELCOME20', displayName: '20 EUR for new customers', amount: 2000 },
+];
+
+const largeCart = 100_000;
+const largeCartRule = { displayName: '10% Discount for all orders above 1000 EUR', percent: 10 };
+
+/** A gift card does not lower the price, it pays a part of it. By code, in cents. */
+const giftCards: Readonly<Record<string, number>> = { 'GIFT-50': 5000 };
+
+export const voucherCodes: readonly string[] = vouchers.map(({ code = '' }) => code);
+export const cartCodes: readonly string[] = [...voucherCodes, ...Object.keys(giftCards)];
 
 /** Every amount of a cart from its items and codes; nothing of it is stored. */
 export function priceCart(cart: Cart) {
@@ -28,30 +48,23 @@ export function priceCart(cart: Cart) {
     return { ...line, discount, tax, priceToPay };
   });
   const grandTotal = sum(items.map((item) => item.priceToPay));
-  const cards = giftCards.filter((card) => codes.includes(card.code));
-  const paidByGiftCards = Math.min(grandTotal, sum(cards.map((card) => card.value)));
+  const paidByGiftCards = Math.min(grandTotal, sum(codes.map((code) => giftCards[code] ?? 0)));
   const taxTotal = sum(items.map((item) => item.tax));
   const priceToPay = grandTotal - paidByGiftCards;
-  /** What is to be paid is the grand total less what gift cards pay. */
   const totals = { expenseTotal: 0, discountTotal, taxTotal, subtotal, grandTotal, priceToPay };
   return { items, discounts, totals };
 }
 
 /** Each is taken off the subtotal, in order, and none of them below zero. */
-function discountsOf(subtotal: number, codes: readonly string[]): Discount[] {
-  const rules = cartRules.filter((rule) => subtotal >= rule.fromSubtotal);
+function discountsOf(subtotal: number, codes: readonly string[]) {
   const given = codes.flatMap((code) => vouchers.filter((voucher) => voucher.code === code));
-  const wanted = [...rules, ...given].map(({ displayName, code = null, percent, amount = 0 }) => {
-    return { displayName, amount: percent ? Math.round((subtotal * percent) / 100) : amount, code };
-  });
+  const granted: readonly Promotion[] = subtotal >= largeCart ? [largeCartRule, ...given] : given;
   let left = subtotal;
-  const discounts: Discount[] = [];
-  for (const discount of wanted) {
-    const amount = Math.min(left, discount.amount);
+  return granted.flatMap(({ displayName, code = null, percent, amount: fixed = 0 }) => {
+    const amount = Math.min(left, percent ? Math.round((subtotal * percent) / 100) : fixed);
     left -= amount;
-    if (amount > 0) discounts.push({ ...discount, amount });
-  }
-  return discounts;
+    return amount > 0 ? { displayName, amount, code } : [];
+  });
 }
 
 function taxOf(amount: number, rate: number, mode: PriceMode): number {

@@ -1,13 +1,11 @@
+import { currencies, findOffer, stores } from '../data/catalogue.ts';
 import { cartPermissionGroups, companyUsers, readOnlyGroup } from '../data/companies.ts';
-import { stores } from '../data/pages.ts';
-import { currencies, findOffer } from '../data/products.ts';
-import { giftCards, vouchers } from '../data/promotions.ts';
 import { type Cart, type Item, makeCart, makeSharedCart, type SharedCart } from '../data/seeds.ts';
 import { type Refusal, refuse, ShopError } from '../http/refusals.ts';
 import {
+  type Action,
   type Attributes,
   answerOne,
-  isBoolean,
   isInteger,
   isQuantity,
   isText,
@@ -17,12 +15,12 @@ import {
   type ShopMethod,
   textOf,
 } from '../http/resource.ts';
-import { fixed, reading, required, settable, shown, showRow, type Table, tableRoute } from '../http/table.ts';
-import { priceCart } from './cart-totals.ts';
+import { fixed, reading, required, shown, Table } from '../http/table.ts';
+import { cartCodes, priceCart, voucherCodes } from './cart-totals.ts';
+import { relatedTo, showProducts } from './catalogue.ts';
 import { callerOf, checkOrders } from './customers.ts';
-import { showConcrete, showMerchantOf, showProduct } from './products.ts';
 
-const carts: Table<Cart> = {
+const carts: Table<Cart> = new Table({
   type: 'carts',
   methods: ['GET', 'POST', 'PATCH', 'DELETE'],
   rows: ({ state }) => state.carts,
@@ -30,14 +28,14 @@ const carts: Table<Cart> = {
   missing: 'cartNotFound',
   fields: {
     ...{ name: required(isText), priceMode: required(isText), currency: required(isText) },
-    ...{ store: required(isText), isDefault: settable(isBoolean) },
+    store: required(isText),
   },
   computed: (_, cart) => {
     const { totals, discounts } = priceCart(cart);
     return { totals, discounts };
   },
-  related: (call, cart) => ({ items: () => cart.items.map((item) => showRow(items, call, item, cart)) }),
-  make: (call, id) => ({ ...makeCart(id, callerOf(call).id, ''), isDefault: true }),
+  related: (call, cart) => ({ items: () => cart.items.map((item) => items.show(call, item, cart)) }),
+  make: (call, id) => makeCart(id, callerOf(call).id, ''),
   check: (call, cart, method) => {
     checkAccess(call, cart, method);
     for (const [name, known, refusal] of cartTerms) {
@@ -46,16 +44,7 @@ const carts: Table<Cart> = {
     const isSwitched = textOf(call.attributes, 'priceMode', cart.priceMode) !== cart.priceMode;
     if (isSwitched && cart.items.length > 0) refuse('cartPriceModeFixed');
   },
-  after: ({ state }, cart) => {
-    const others = state.carts.filter((each) => each.owner === cart.owner && each !== cart);
-    if (state.carts.includes(cart)) {
-      if (cart.isDefault) for (const other of others) other.isDefault = false;
-      return;
-    }
-    state.sharedCarts = state.sharedCarts.filter((shared) => shared.cartId !== cart.id);
-    if (cart.isDefault && others[0] !== undefined) others[0].isDefault = true;
-  },
-};
+});
 
 /** What the terms of a cart may say. */
 const cartTerms: readonly (readonly ['priceMode' | 'currency' | 'store', readonly string[], Refusal])[] = [
@@ -65,46 +54,34 @@ const cartTerms: readonly (readonly ['priceMode' | 'currency' | 'store', readonl
 ];
 
 /** Public on purpose: the id in their field finds them. */
-const guestCarts: Table<Cart> = {
+const guestCarts = new Table<Cart>({
   ...{ type: 'guest-carts', methods: ['GET'], rows: ({ state }) => state.carts, missing: 'cartNotFound' },
-  fields: carts.fields,
+  fields: carts.columns.fields,
   computed: (_, cart) => ({ totals: priceCart(cart).totals }),
-};
+});
 
 /** A change of what is in a cart answers with the cart, as in a real shop. */
 const inCart = {
   parent: 'carts',
   parentOf: changeCart,
-  show: (call: ResourceCall, _: unknown, cart: Cart) => showRow(carts, call, cart, undefined),
+  answer: (call: ResourceCall, cart: Cart) => carts.show(call, cart, undefined),
 } as const;
 
-const items: Table<Item, Cart> = {
+const items: Table<Item, Cart> = new Table<Item, Cart>({
   ...{ type: 'items', ...inCart, methods: ['PATCH', 'DELETE'], missing: 'cartItemNotFound' },
   rows: (_, cart) => cart.items,
   fields: { sku: shown, quantity: { PATCH: isQuantity } },
   computed: (_, { sku }, cart) => {
-    const {
-      discount = 0,
-      priceToPay = 0,
-      ...item
-    } = priceCart(cart).items.find((each) => each.sku === sku) ?? {};
-    const calculations = {
-      ...item,
-      sumDiscountAmountAggregation: discount,
-      sumPriceToPayAggregation: priceToPay,
-    };
-    return { groupKey: sku, calculations };
+    const priced = priceCart(cart).items.find((each) => each.sku === sku);
+    return { calculations: { ...priced, sumDiscountAmountAggregation: priced?.discount } };
   },
-  related: (call, { sku }) => ({
-    'concrete-products': () => [showConcrete(call, sku)],
-    merchants: () => showMerchantOf(call, findOffer(sku)?.product),
-  }),
+  related: relatedTo,
   check: ({ attributes }, { sku, quantity }) => {
     checkAvailability(sku, Number(attributes.quantity ?? quantity));
   },
-};
+});
 
-const sharedCarts: Table<SharedCart> = {
+const sharedCarts = new Table<SharedCart>({
   ...{ type: 'shared-carts', parent: 'carts', methods: ['POST', 'PATCH', 'DELETE'] },
   rows: ({ state }) => state.sharedCarts,
   missing: 'sharedCartNotFound',
@@ -121,60 +98,58 @@ const sharedCarts: Table<SharedCart> = {
     if (method !== 'DELETE' && !cartPermissionGroups.some(({ id }) => id === group))
       refuse('cartPermissionGroupNotFound');
   },
-};
+});
 
-const permissionGroups: Table<(typeof cartPermissionGroups)[number]> = {
+const permissionGroups = new Table<(typeof cartPermissionGroups)[number]>({
   ...{ type: 'cart-permission-groups', methods: ['GET'], rows: () => cartPermissionGroups },
   ...{ missing: 'cartPermissionGroupUnknown', fields: { name: shown, isDefault: shown } },
-};
-
-const addition = { sku: isText, quantity: isQuantity };
+});
 
 export const cartRoutes: readonly ResourceRoute[] = [
-  tableRoute(carts),
-  tableRoute<Cart>({ ...carts, parent: 'customers', parentOf: checkOrders, methods: ['GET'] }),
+  carts.route,
+  new Table<Cart>({ ...carts.columns, parent: 'customers', parentOf: checkOrders, methods: ['GET'] }).route,
   reading('up-selling-products', listUpSelling, 'carts'),
-  withMethods(tableRoute(items), {
-    POST: {
-      attributes: addition,
-      handle: (call) => answerOne(addItem(call, carts, changeCart(call, call.parents.get('carts'))), 201),
-    },
+  withMethods(items.route, {
+    POST: adding(carts, (call) => changeCart(call, call.parents.get('carts'))),
   }),
-  codesOf('vouchers', vouchers),
+  codesOf('vouchers', voucherCodes),
   /** The contract has a GET that a real shop has not: it lists the codes of the cart. */
-  withMethods(codesOf('cart-codes', [...vouchers, ...giftCards]), reading('cart-codes', listCodes).methods),
-  tableRoute(sharedCarts),
-  tableRoute(permissionGroups),
-  tableRoute(guestCarts),
+  withMethods(codesOf('cart-codes', cartCodes), reading('cart-codes', listCodes).methods),
+  ...[sharedCarts.route, permissionGroups.route, guestCarts.route],
   /** A guest has one cart, which need not be named and is made when it is needed. */
-  {
-    type: 'guest-cart-items',
-    methods: {
-      POST: {
-        attributes: addition,
-        handle: (call) => answerOne(addItem(call, guestCarts, guestCartOf(call)), 201),
-      },
-    },
-  },
+  { type: 'guest-cart-items', methods: { POST: adding(guestCarts, guestCartOf) } },
 ];
 
 function withMethods(route: ResourceRoute, methods: ResourceRoute['methods']): ResourceRoute {
   return { ...route, methods: { ...route.methods, ...methods } };
 }
 
-function codesOf(type: string, known: readonly { readonly code: string }[]): ResourceRoute {
-  return tableRoute<Cart['codes'][number], Cart>({
+/** Puts a product into a cart, or more of it, and answers with the cart. */
+function adding(table: Table<Cart>, cartOf: (call: ResourceCall) => Cart): Action {
+  const handle = (call: ResourceCall) => {
+    const cart = cartOf(call);
+    const { sku, quantity } = call.attributes as Attributes & Pick<Item, 'sku' | 'quantity'>;
+    const held = cart.items.find((each) => each.sku === sku);
+    checkAvailability(sku, quantity + (held?.quantity ?? 0));
+    if (held === undefined) cart.items.push({ id: sku, sku, quantity });
+    else held.quantity += quantity;
+    return answerOne(table.show(call, cart, undefined), 201);
+  };
+  return { attributes: { sku: isText, quantity: isQuantity }, handle };
+}
+
+function codesOf(type: string, known: readonly string[]): ResourceRoute {
+  return new Table<Cart['codes'][number], Cart>({
     ...{ type, ...inCart, methods: ['POST', 'DELETE'], missing: 'cartCodeNotInCart' },
     rows: (_, cart) => cart.codes,
     fields: { code: { POST: isText, isHidden: true } },
     make: ({ attributes }, _, cart) => {
       const id = textOf(attributes, 'code');
       const isHeld = cart.codes.some((each) => each.id === id);
-      if (isHeld || cart.items.length === 0 || !known.some(({ code }) => code === id))
-        refuse('cartCodeRefused');
+      if (isHeld || cart.items.length === 0 || !known.includes(id)) refuse('cartCodeRefused');
       return { id };
     },
-  });
+  }).route;
 }
 
 function listCodes(call: ResourceCall): Resource[] {
@@ -190,7 +165,7 @@ function listUpSelling(call: ResourceCall): Resource[] {
   const inCart = cart.items.flatMap((item) => findOffer(item.sku)?.product ?? []);
   const skus = new Set(inCart.flatMap((product) => product.upSelling));
   for (const { sku } of inCart) skus.delete(sku);
-  return [...skus].map((sku) => showProduct(call, sku));
+  return showProducts(call, skus);
 }
 
 function guestCartOf({ state, owner }: ResourceCall): Cart {
@@ -198,15 +173,6 @@ function guestCartOf({ state, owner }: ResourceCall): Cart {
   const cart = held ?? makeCart(crypto.randomUUID(), owner, 'Shopping cart');
   if (held === undefined) state.carts.push(cart);
   return cart;
-}
-
-function addItem(call: ResourceCall, table: Table<Cart>, cart: Cart): Resource {
-  const { sku, quantity } = call.attributes as Attributes & Pick<Item, 'sku' | 'quantity'>;
-  const held = cart.items.find((each) => each.sku === sku);
-  checkAvailability(sku, quantity + (held?.quantity ?? 0));
-  if (held === undefined) cart.items.push({ id: sku, sku, quantity });
-  else held.quantity += quantity;
-  return showRow(table, call, cart, undefined);
 }
 
 function checkAvailability(sku: string, quantity: number): void {

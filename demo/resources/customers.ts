@@ -1,11 +1,5 @@
-import {
-  businessUnitAddresses,
-  businessUnits,
-  companies,
-  companyRoles,
-  companyUsers,
-} from '../data/companies.ts';
-import { type Address, type Customer, makeCustomer, noAddress } from '../data/seeds.ts';
+import * as company from '../data/companies.ts';
+import { type Address, type Customer, makeCustomer, nextNumber, noAddress } from '../data/seeds.ts';
 import { type Refusal, refuse } from '../http/refusals.ts';
 import {
   isBoolean,
@@ -17,30 +11,28 @@ import {
   type ResourceRoute,
   textOf,
 } from '../http/resource.ts';
-import { fixed, hidden, type Row, required, settable, shown, type Table, tableRoute } from '../http/table.ts';
-import { nextNumber, shopTime } from '../state.ts';
+import { fixed, hidden, type Row, required, settable, shown, Table } from '../http/table.ts';
 import { hashPassword, isPasswordOf } from '../tokens.ts';
 
-const customers: Table<Customer> = {
+const customers = new Table<Customer>({
   type: 'customers',
   methods: ['GET', 'POST', 'PATCH', 'DELETE'],
   rows: (call) => call.state.customers,
   /** Any other's is forbidden, not missing. */
   parentOf: (call) => {
-    if (call.id) ownCustomer(call, call.id === 'mine' ? call.user.reference : call.id);
+    if (call.id && call.id !== 'mine') ownCustomer(call, call.id);
     return undefined;
   },
   mine: () => true,
   fields: {
     ...{ firstName: required(isText), lastName: required(isText), email: required(isEmail) },
-    ...{ salutation: settable(isText), gender: settable(isText), dateOfBirth: settable(isText) },
-    ...{ createdAt: shown, updatedAt: shown, password: hidden(isPassword), confirmPassword: hidden(isText) },
+    ...{ salutation: settable(isText), password: hidden(isPassword), confirmPassword: hidden(isText) },
   },
   make: ({ state, attributes }) => {
     if (attributes.acceptedTerms !== true) refuse('termsRefused');
     if (attributes.password !== attributes.confirmPassword) refuse('passwordsDiffer');
     const passwordHash = hashPassword(textOf(attributes, 'password'));
-    return makeCustomer(`DE--${nextNumber(state)}`, '', passwordHash, shopTime());
+    return makeCustomer(`DE--${nextNumber(state)}`, '', passwordHash);
   },
   check: ({ state, attributes }, customer) => {
     const email = textOf(attributes, 'email', customer.email).toLowerCase();
@@ -48,15 +40,14 @@ const customers: Table<Customer> = {
     if (isTaken) refuse('customerExists');
   },
   after: ({ state }, customer) => {
-    customer.updatedAt = shopTime();
     // Anonymised: orders stay, and nothing in them names a person any more.
     if (state.customers.includes(customer)) return;
     state.carts = state.carts.filter((cart) => cart.owner !== customer.id);
   },
-};
+});
 
 /** One of the caller's own. */
-const addresses: Table<Address, Customer> = {
+const addresses = new Table<Address, Customer>({
   type: 'addresses',
   parent: 'customers',
   parentOf: ownCustomer,
@@ -65,8 +56,8 @@ const addresses: Table<Address, Customer> = {
   missing: 'addressNotFound',
   fields: {
     ...{ salutation: fixed(isText), firstName: fixed(isText), lastName: fixed(isText) },
-    ...{ address1: fixed(isText), address2: fixed(isText), address3: shown, company: shown, phone: shown },
-    ...{ zipCode: required(isText), city: required(isText), iso2Code: fixed(isText) },
+    ...{ address1: fixed(isText), address2: fixed(isText), iso2Code: fixed(isText) },
+    ...{ zipCode: required(isText), city: required(isText) },
     ...{ isDefaultShipping: settable(isBoolean), isDefaultBilling: settable(isBoolean) },
   },
   make: (_, id) => ({ id, ...noAddress }),
@@ -77,25 +68,19 @@ const addresses: Table<Address, Customer> = {
       if (address.isDefaultBilling) other.isDefaultBilling = false;
     }
   },
-};
+});
+
+const password = { password: isText, newPassword: isPassword, confirmPassword: isText };
 
 export const customerRoutes: readonly ResourceRoute[] = [
-  tableRoute(customers),
-  tableRoute(addresses),
-  {
-    type: 'customer-password',
-    methods: {
-      PATCH: {
-        attributes: { password: isText, newPassword: isPassword, confirmPassword: isText },
-        handle: changePassword,
-      },
-    },
-  },
-  ofCompany('companies', 'companyNotFound', companies),
-  ofCompany('company-business-units', 'businessUnitNotFound', businessUnits),
-  ofCompany('company-business-unit-addresses', 'businessUnitAddressNotFound', businessUnitAddresses),
-  ofCompany('company-roles', 'companyRoleNotFound', companyRoles),
-  ofCompany('company-users', 'companyUserNotFound', companyUsers),
+  customers.route,
+  addresses.route,
+  { type: 'customer-password', methods: { PATCH: { attributes: password, handle: changePassword } } },
+  ofCompany('companies', 'companyNotFound', company.companies),
+  ofCompany('company-business-units', 'businessUnitNotFound', company.businessUnits),
+  ofCompany('company-business-unit-addresses', 'businessUnitAddressNotFound', company.businessUnitAddresses),
+  ofCompany('company-roles', 'companyRoleNotFound', company.companyRoles),
+  ofCompany('company-users', 'companyUserNotFound', company.companyUsers),
 ];
 
 /** Everything of a company is seen by its own users only; `mine` gives the collection, of users only oneself. */
@@ -104,13 +89,12 @@ function ofCompany<T extends Row & { readonly companyId: string; readonly custom
   missing: Refusal,
   rows: readonly T[],
 ): ResourceRoute {
-  const worksFor = (call: ResourceCall, companyId: string) =>
-    companyUsers.some((user) => user.customer === call.user.reference && user.companyId === companyId);
-  return tableRoute<T>({
+  return new Table<T>({
     ...{ type, methods: ['GET'], rows: () => rows, missing, fields: { name: shown } },
-    sees: (call, row) => worksFor(call, row.companyId),
-    mine: (call, { customer }) => customer === undefined || customer === call.user.reference,
-  });
+    sees: ({ user }, { companyId }) =>
+      company.companyUsers.some((each) => each.customer === user.reference && each.companyId === companyId),
+    mine: ({ user }, { customer = user.reference }) => customer === user.reference,
+  }).route;
 }
 
 export function callerOf({ state, user }: ResourceCall): Customer {

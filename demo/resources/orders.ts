@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { returnReasons, shipmentPrices, standardPrice } from '../data/promotions.ts';
 import {
   type Cart,
   makeOrder,
   makeOrderItem,
   makeReturn,
   makeReturnItem,
+  nextNumber,
   type Order,
   type Return,
 } from '../data/seeds.ts';
@@ -22,79 +22,64 @@ import {
   type ResourceRoute,
   textOf,
 } from '../http/resource.ts';
-import { hidden, reading, settable, shown, type Table, tableRoute } from '../http/table.ts';
-import { nextNumber, shopTime } from '../state.ts';
+import { hidden, reading, settable, shown, Table } from '../http/table.ts';
 import { priceCart } from './cart-totals.ts';
 import { checkOrders } from './customers.ts';
 
-const orders: Table<Order> = {
+const orders = new Table<Order>({
   ...{ type: 'orders', methods: ['GET'], rows: ({ state }) => state.orders, missing: 'orderNotFound' },
   fields: { createdAt: shown, currencyIsoCode: shown, priceMode: shown, totals: shown },
   computed: (_, { items }) => ({ itemStates: [...new Set(items.map((item) => item.state))] }),
-  details: ({ items, billingAddress, shippingAddress }) => ({
-    ...{ billingAddress, shippingAddress },
-    items: items.map((item) => ({ ...item, isReturnable: item.state === 'delivered' })),
-  }),
-};
+  details: ({ items }) => ({ items }),
+});
 
-const returns: Table<Return> = {
-  ...{
-    type: 'returns',
-    methods: ['GET', 'POST'],
-    rows: ({ state }) => state.returns,
-    missing: 'returnNotFound',
-  },
+const returns = new Table<Return>({
+  ...{ type: 'returns', methods: ['GET', 'POST'], missing: 'returnNotFound' },
+  rows: ({ state }) => state.returns,
   fields: { store: settable(isText), returnItems: hidden(isFilledList) },
   computed: (_, { id, owner, items }) => {
     const refundTotal = items.reduce((total, item) => total + item.refund, 0);
     return { returnReference: id, customerReference: owner, returnTotals: { refundTotal } };
   },
-  related: (_, { id: reference, items }) => ({
-    'return-items': () =>
-      items.map((attributes) => {
-        const id = attributes.uuid;
-        return { type: 'return-items', id, self: `/returns/${reference}/return-items/${id}`, attributes };
-      }),
-  }),
+  related: (_, { id: reference, items }) => {
+    const showItem = (attributes: Return['items'][number]) => {
+      const id = attributes.uuid;
+      return { type: 'return-items', id, self: `/returns/${reference}/return-items/${id}`, attributes };
+    };
+    return { 'return-items': () => items.map(showItem) };
+  },
   make: createReturn,
+});
+
+const returnReasons = ['Damaged', 'Wrong item', 'No longer needed'];
+
+const checkout = {
+  ...{ idCart: isText, billingAddress: isObject, shippingAddress: isObject },
+  ...{ payments: isFilledList, shipment: optional(isObject) },
 };
 
 export const orderRoutes: readonly ResourceRoute[] = [
-  tableRoute(orders),
-  tableRoute<Order>({ ...orders, parent: 'customers', parentOf: checkOrders }),
-  tableRoute(returns),
+  orders.route,
+  new Table<Order>({ ...orders.columns, parent: 'customers', parentOf: checkOrders }).route,
+  returns.route,
   reading('return-reasons', () =>
     returnReasons.map((reason) => ({ type: 'return-reasons', id: null, attributes: { reason } })),
   ),
   /** Public on purpose: guests check out too. */
-  {
-    type: 'checkout',
-    methods: {
-      POST: {
-        attributes: {
-          ...{ idCart: isText, billingAddress: isObject, shippingAddress: isObject },
-          ...{ payments: isFilledList, shipment: optional(isObject) },
-        },
-        handle: checkOut,
-      },
-    },
-  },
+  { type: 'checkout', methods: { POST: { attributes: checkout, handle: checkOut } } },
 ];
 
 /** Every item must be of one of the caller's orders, delivered, and named once. */
 function createReturn({ state, attributes, owner }: ResourceCall): Return {
-  const wanted = attributes.returnItems as readonly (Attributes | null)[];
   const own = state.orders.filter((order) => order.owner === owner).flatMap((order) => order.items);
-  const items = wanted.map((each) => {
-    const uuid = textOf(each ?? {}, 'salesOrderItemUuid');
+  const items = (attributes.returnItems as readonly (Attributes | null)[]).map((wanted) => {
+    const uuid = textOf(wanted ?? {}, 'salesOrderItemUuid');
     const item = own.find((item) => item.uuid === uuid && item.state === 'delivered');
-    return item ?? refuse('returnRefused');
+    return { item: item ?? refuse('returnRefused'), reason: textOf(wanted ?? {}, 'reason') };
   });
-  if (new Set(items).size !== items.length) refuse('returnRefused');
-  for (const item of items) item.state = 'waiting for return';
-  const returned = items.map((item, at) =>
-    makeReturnItem(randomUUID(), item, textOf(wanted[at] ?? {}, 'reason')),
-  );
+  if (new Set(items.map(({ item }) => item)).size !== items.length) refuse('returnRefused');
+  for (const { item } of items) item.state = 'waiting for return';
+  const returned = items.map(({ item, reason }) => makeReturnItem(randomUUID(), item, reason));
   return makeReturn(`${owner}-R${nextNumber(state)}`, owner, returned);
 }
 
@@ -111,16 +96,13 @@ function checkOut({ state, owner, attributes }: ResourceCall) {
 
 function createOrder(id: string, attributes: Attributes, cart: Cart): Order {
   const { items, totals } = priceCart(cart);
-  const { shipment, billingAddress, shippingAddress } = attributes;
-  const wanted = isRecord(shipment) ? shipment.idShipmentMethod : undefined;
-  const expenseTotal = shipmentPrices.get(wanted) ?? standardPrice;
+  const { shipment } = attributes;
+  // Method 2 is express.
+  const expenseTotal = isRecord(shipment) && shipment.idShipmentMethod === 2 ? 590 : 490;
   const taxTotal = totals.taxTotal + Math.round((expenseTotal * 19) / 119);
   const sold = items.map(({ sku, quantity, unitPrice, priceToPay }) =>
     makeOrderItem(randomUUID(), sku, quantity, unitPrice, priceToPay),
   );
-  return {
-    ...makeOrder(id, cart, sold, shopTime()),
-    totals: { ...totals, expenseTotal, taxTotal, grandTotal: totals.grandTotal + expenseTotal },
-    ...{ billingAddress: billingAddress as object, shippingAddress: shippingAddress as object },
-  };
+  const grandTotal = totals.grandTotal + expenseTotal;
+  return makeOrder(id, cart, sold, { ...totals, expenseTotal, taxTotal, grandTotal });
 }

@@ -1,7 +1,9 @@
 import { companyUsers } from '../data/companies.ts';
 import { refuse } from '../http/refusals.ts';
 import {
+  type Action,
   type Answer,
+  type AttributeRules,
   answerOne,
   isText,
   noContent,
@@ -12,50 +14,44 @@ import {
 import { isPasswordOf, subjectOf, type TokenUser } from '../tokens.ts';
 import { callerOf } from './customers.ts';
 
+const emptyCollection: Action = { handle: () => ({ status: 200, data: [] }) };
+/** Always 204, whoever's token it names; and since the shop keeps no list of them, none is revoked. */
+const revoke: Action = { handle: () => noContent };
+
+const signIn = issuing('access-tokens', { username: isText, password: isText }, (call, attributes) => {
+  return authenticate(call, attributes.username, attributes.password) ?? refuse('loginFailed');
+});
+const refresh = issuing('refresh-tokens', { refreshToken: isText }, (call, { refreshToken }) => {
+  return call.refreshTokens.open(String(refreshToken)) ?? refuse('refreshFailed');
+});
+const actAs = issuing('company-user-access-tokens', { idCompanyUser: isText }, (call, attributes) => {
+  const reference = callerOf(call).id;
+  const companyUser = companyUsers.find((user) => user.id === attributes.idCompanyUser);
+  if (companyUser?.customer !== reference) refuse('accessTokenInvalid');
+  return { reference, idCompanyUser: companyUser.id };
+});
+
 export const tokenRoutes: readonly ResourceRoute[] = [
-  {
-    type: 'access-tokens',
-    methods: {
-      GET: { handle: () => ({ status: 200, data: [] }) },
-      POST: { attributes: { username: isText, password: isText }, handle: signIn },
-    },
-  },
-  {
-    type: 'refresh-tokens',
-    methods: {
-      GET: { handle: () => ({ status: 200, data: [] }) },
-      POST: { attributes: { refreshToken: isText }, handle: exchange },
-      /** Always 204, whoever's token it names; and since the shop keeps no list of them, none is revoked. */
-      DELETE: { handle: () => noContent },
-    },
-  },
-  {
-    type: 'company-user-access-tokens',
-    methods: { POST: { attributes: { idCompanyUser: isText }, handle: actAsCompanyUser } },
-  },
+  { type: 'access-tokens', methods: { GET: emptyCollection, POST: signIn } },
+  { type: 'refresh-tokens', methods: { GET: emptyCollection, POST: refresh, DELETE: revoke } },
+  { type: 'company-user-access-tokens', methods: { POST: actAs } },
   { type: 'token', methods: { POST: { isForm: true, handle: answerTokenRequest } } },
 ];
 
-async function signIn(call: ResourceCall) {
-  const user = authenticate(call, textOf(call.attributes, 'username'), textOf(call.attributes, 'password'));
-  if (user === null) refuse('loginFailed');
-  const pair = await issuePair(call, user);
-  const own = user.idCompanyUser === null ? {} : { idCompanyUser: user.idCompanyUser };
-  return showPair('access-tokens', { ...pair, ...own });
-}
-
-async function exchange(call: ResourceCall) {
-  const user = call.refreshTokens.open(textOf(call.attributes, 'refreshToken'));
-  if (user === null) refuse('refreshFailed');
-  return showPair('refresh-tokens', await issuePair(call, user));
-}
-
-async function actAsCompanyUser(call: ResourceCall) {
-  const reference = callerOf(call).id;
-  const idCompanyUser = textOf(call.attributes, 'idCompanyUser');
-  const companyUser = companyUsers.find((user) => user.id === idCompanyUser);
-  if (companyUser?.customer !== reference) refuse('accessTokenInvalid');
-  return showPair('company-user-access-tokens', await issuePair(call, { reference, idCompanyUser }));
+/** POST of a resource that is a pair of tokens for whomever its attributes speak for. */
+function issuing(
+  type: string,
+  rules: AttributeRules,
+  open: (call: ResourceCall, attributes: Readonly<Record<string, string>>) => TokenUser,
+): Action {
+  const handle = async (call: ResourceCall) => {
+    const texts = Object.keys(rules).map((name) => [name, textOf(call.attributes, name)]);
+    const user = open(call, Object.fromEntries(texts));
+    const { idCompanyUser } = user;
+    const attributes = { ...(await issuePair(call, user)), ...(idCompanyUser && { idCompanyUser }) };
+    return answerOne({ type, id: null, attributes }, 201);
+  };
+  return { attributes: rules, handle };
 }
 
 type Grant = {
@@ -84,9 +80,9 @@ async function answerTokenRequest(call: ResourceCall): Promise<Answer> {
   return tokenAnswer(200, { token_type: tokenType, expires_in: expiresIn, ...tokens });
 }
 
-function tokenAnswer(status: number, body: object): Answer {
-  const plain = { contentType: 'application/json', body: JSON.stringify(body) };
-  return { status, plain, fields: { 'cache-control': 'no-store', pragma: 'no-cache' } };
+function tokenAnswer(status: number, value: object): Answer {
+  const fields = { 'content-type': 'application/json', 'cache-control': 'no-store', pragma: 'no-cache' };
+  return { status, fields, body: JSON.stringify(value) };
 }
 
 function authenticate({ state }: ResourceCall, username = '', password = ''): TokenUser | null {
@@ -98,16 +94,11 @@ function authenticate({ state }: ResourceCall, username = '', password = ''): To
 }
 
 /** Only the access token's lifetime is given; that of the refresh token is not, as in a real shop. */
-async function issuePair(call: ResourceCall, user: TokenUser) {
+async function issuePair({ keys, refreshTokens, settings }: ResourceCall, user: TokenUser) {
   const scopes = user.idCompanyUser === null ? ['customer'] : ['customer', 'company_user'];
+  const expiresIn = settings.accessTokenLifetimeSeconds;
   return {
-    tokenType: 'Bearer',
-    expiresIn: call.settings.accessTokenLifetimeSeconds,
-    accessToken: await call.issueToken({ sub: subjectOf(user), scopes }),
-    refreshToken: call.refreshTokens.seal(user),
+    ...{ tokenType: 'Bearer', expiresIn, refreshToken: refreshTokens.seal(user) },
+    accessToken: await keys.issue(expiresIn, { sub: subjectOf(user), scopes }),
   };
-}
-
-function showPair(type: string, attributes: object): Answer {
-  return answerOne({ type, id: null, attributes }, 201);
 }

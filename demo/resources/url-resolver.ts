@@ -1,22 +1,35 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { categoryNodes, cmsPages, urlRedirects } from '../data/pages.ts';
-import { type Locale, merchants, products, urlOf } from '../data/products.ts';
+import {
+  categoryNodes,
+  cmsPages,
+  type Localized,
+  merchants,
+  products,
+  urlRedirects,
+} from '../data/catalogue.ts';
 import { selfQuery } from '../http/answer.ts';
 import { refuse } from '../http/refusals.ts';
 import { phpDecode, rawPhpDecode } from '../http/request.ts';
 import type { ResourceCall, ResourceRoute } from '../http/resource.ts';
 
-type Entity = ReturnType<typeof entity>;
+/** Found in every store unless it names some. */
+type Entity = { readonly entityType: string; readonly entityId: string; readonly stores?: readonly string[] };
 
-export const urlResolverRoutes: readonly ResourceRoute[] = [
-  { type: 'url-resolver', methods: { GET: { handle: resolveUrl } } },
-];
+export const urlResolverRoute: ResourceRoute = {
+  type: 'url-resolver',
+  methods: { GET: { handle: resolveUrl } },
+};
 
-const locales: readonly Locale[] = ['en', 'de'];
-const entities = new Map<string, Entity>(
-  locales.flatMap(entitiesIn).map(([url, entity]) => [keyOf(url), entity]),
-);
-const redirects = new Map(Object.entries(urlRedirects).map(([from, to]) => [keyOf(from), to]));
+const entities = new Map<string, Entity>();
+for (const { url, sku } of products) add(url, 'abstract-products', sku);
+for (const { url, nodeId } of categoryNodes) add(url, 'category-nodes', String(nodeId));
+for (const { url, id, stores } of cmsPages) add(url, 'cms-pages', id, { stores });
+for (const { slug, id } of merchants)
+  add({ en: `/en/merchant/${slug}`, de: `/de/merchant/${slug}` }, 'merchants', id);
+
+function add(urls: Localized, entityType: string, entityId: string, only: Pick<Entity, 'stores'> = {}): void {
+  for (const url of Object.values(urls)) entities.set(keyOf(url), { entityType, entityId, ...only });
+}
 
 /** A URL is decoded three times in all, and case and outer spaces do not count: a real shop reads it so. */
 async function resolveUrl(call: ResourceCall) {
@@ -25,22 +38,14 @@ async function resolveUrl(call: ResourceCall) {
   if (call.query.lists.has('url')) throw new TypeError('url is a list');
   const url = phpDecode(call.query.values.get('url') ?? '');
   if (url === '' || url === '0') refuse('urlMissing');
-  const entity = find(keyOf(rawPhpDecode(url)), call.store);
-  if (entity === undefined) refuse('urlNotFound');
+  const key = keyOf(rawPhpDecode(url));
+  // A redirect gives the entity at its end.
+  const entity = entities.get(keyOf(urlRedirects.get(key) ?? key));
+  if (entity === undefined || entity.stores?.includes(call.store) === false) refuse('urlNotFound');
   const { entityType, entityId } = entity;
   const self = `/url-resolver${selfQuery(call)}`;
-  return {
-    status: 200,
-    data: [{ type: 'url-resolver', id: null, self, attributes: { entityType, entityId } }],
-  };
-}
-
-/** A redirect gives the entity at its end. Seeded redirects have no loops. */
-function find(key: string, store: string): Entity | undefined {
-  const target = redirects.get(key);
-  if (target !== undefined) return find(keyOf(target), store);
-  const entity = entities.get(key);
-  return entity?.stores === undefined || entity.stores.includes(store) ? entity : undefined;
+  const attributes = { entityType, entityId };
+  return { status: 200, data: [{ type: 'url-resolver', id: null, self, attributes }] };
 }
 
 /** The key of the shop's storage: `pc's` and `pc-s` are one. */
@@ -49,20 +54,4 @@ function keyOf(url: string): string {
     .trim()
     .toLowerCase()
     .replace(/["' \0\r\n]/g, '-');
-}
-
-function entitiesIn(locale: Locale): (readonly [url: string, Entity])[] {
-  return [
-    ...products.map((each) => [urlOf(each, locale), entity('abstract-products', each.sku)] as const),
-    ...categoryNodes.map(
-      ({ url, nodeId }) => [url[locale], entity('category-nodes', String(nodeId))] as const,
-    ),
-    ...cmsPages.map(({ url, id, stores }) => [url[locale], entity('cms-pages', id, stores)] as const),
-    ...merchants.map(({ slug, id }) => [`/${locale}/merchant/${slug}`, entity('merchants', id)] as const),
-  ];
-}
-
-/** Found in every store unless it names some. */
-function entity(entityType: string, entityId: string, stores?: readonly string[]) {
-  return { entityType, entityId, stores };
 }

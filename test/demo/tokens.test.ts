@@ -108,15 +108,6 @@ describe('what the shop leaves to shopward', () => {
     await verify(last.json.data.attributes.accessToken);
   });
 
-  it('exchanges an expired one', async () => {
-    const other = await startDemoShop({ refreshTokenLifetimeSeconds: 0 });
-    const reply = await send(other, 'POST /access-tokens', { body: resource('access-tokens', sonia) });
-    const { refreshToken } = reply.json.data.attributes;
-    const body = resource('refresh-tokens', { refreshToken });
-    expect((await send(other, 'POST /refresh-tokens', { body })).status).toBe(201);
-    await other.close();
-  });
-
   it('refuses what does not open', async () => {
     const { refreshToken, accessToken } = await signIn();
     const changed = refreshToken.slice(0, -1) + (refreshToken.endsWith('0') ? '1' : '0');

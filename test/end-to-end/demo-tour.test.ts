@@ -2,7 +2,6 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { defaultCustomerReference, seedPassword } from '../../demo/data/ids.ts';
 import { stops } from '../../demo/tour.ts';
 
 const root = path.join(import.meta.dirname, '../..');
@@ -84,9 +83,6 @@ describe('npm run demo', () => {
       adminUrl: address('admin'),
       shopUrl: address('demo shop'),
       controlUrl: address('control'),
-      email: 'sonia@shop.example',
-      password: seedPassword,
-      customer: defaultCustomerReference,
     });
     expect(tour.length).toBeGreaterThan(5);
     for (const [number, { title, commands, shows }] of tour.entries()) {

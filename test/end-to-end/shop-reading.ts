@@ -1,6 +1,5 @@
 import { findRoute } from '../../demo/http/dispatch.ts';
 import { readPath } from '../../demo/http/request.ts';
-import { routes } from '../../demo/routes.ts';
 import { contractCalls } from '../demo/contract-calls.ts';
 
 /** Rows without the names of their parameters, such as `PATCH /carts/{id}`. */
@@ -18,7 +17,7 @@ export function contractRowsMet(method: string, target: string, isForm: boolean)
   for (const reading of [target, decode(target), decode(decode(target))]) {
     const { pairs } = readPath(reading);
     for (const each of methods) {
-      const template = findRoute(routes, each, pairs)?.template;
+      const template = findRoute(each, pairs)?.template;
       if (template !== undefined && contractShapes.has(template)) met.add(template);
     }
   }
