@@ -40,13 +40,15 @@ export interface SigningKeys extends Component {
   describe(): KeyDescription[];
 }
 
-/** A key, as far as it is public. */
+/** A key that access tokens are verified with, as far as it is public. */
 export interface KeyDescription {
   /** Name of its issuer; null: it is the only one. */
   readonly issuer: string | null;
   readonly kid: string | null;
   readonly algorithms: readonly string[];
+  /** Begins the digest of its public octets; null for a shared secret. */
   readonly fingerprint: string | null;
+  /** When this process, or the first of several, had it. */
   readonly sinceMs: number;
 }
 

@@ -1,20 +1,9 @@
 import { readFileSync } from 'node:fs';
+import type { KeyDescription } from '../access/signing-keys.ts';
 import type { Eventually } from '../lib/eventually.ts';
 import type { TokenCensus } from '../refresh-tokens/census.ts';
 import type { RolloutReport } from '../rollout/report.ts';
 import type { JsonEndpoint } from './admin-endpoint.ts';
-
-/** A key that access tokens are verified with, as far as it is public. */
-export interface KeyDescription {
-  /** Name of its issuer; null: it is the only one. */
-  readonly issuer: string | null;
-  readonly kid: string | null;
-  readonly algorithms: readonly string[];
-  /** Begins the digest of its public octets; null for a shared secret. */
-  readonly fingerprint: string | null;
-  /** When a process first had it. */
-  readonly sinceMs: number;
-}
 
 /** A process that serves. */
 export interface ProcessDescription {

@@ -1,8 +1,8 @@
 import http from 'node:http';
 import { loadConfig } from '../config/load.ts';
 import { parseJsonObject } from '../lib/json.ts';
-import { formatProblem } from '../lib/problem.ts';
 import { badConfiguration, badUsage, type CommandIo, type CommonChoice, processIo } from './command-io.ts';
+import { loadSettings } from './load-settings.ts';
 import { reachableHost } from './quick-health.ts';
 
 /** Asks /livez of the proxy that runs with this configuration on this machine. Exit code 0: it lives. */
@@ -31,22 +31,20 @@ export async function runPurge(
     io.err('exactly one of --url URL, --prefix PREFIX and --all is needed');
     return badUsage;
   }
-  const loaded = await loadConfig({ file: options.config, env: io.env, cwd: io.cwd });
-  if ('problems' in loaded) {
-    for (const problem of loaded.problems) io.err(formatProblem(problem));
-    return badConfiguration;
-  }
-  if (loaded.config.admin === false) {
+  const loaded = await loadSettings(options.config, io);
+  if (loaded === undefined) return badConfiguration;
+  const { admin } = loaded.config;
+  if (admin === false) {
     io.err('the configuration has no admin port (admin: false), and so nothing to ask');
     return 1;
   }
   const body = url !== undefined ? { url } : prefix !== undefined ? { prefix } : { all: true };
-  const reply = await askAdmin(loaded.config.admin, 'POST', '/purge', body);
+  const reply = await askAdmin(admin, 'POST', '/purge', body);
   if (reply.status === 200) {
     io.out(options.json ? JSON.stringify({ purged: body }) : `purged: ${url ?? prefix ?? 'all'}`);
     return 0;
   }
-  io.err(reply.status === 0 ? `nothing answers on the admin port ${loaded.config.admin.port}` : reply.body);
+  io.err(reply.status === 0 ? `nothing answers on the admin port ${admin.port}` : reply.body);
   return 1;
 }
 

@@ -13,6 +13,7 @@ import {
   version,
 } from './command-io.ts';
 import { adviceValidators } from './file-validators.ts';
+import { loadSettings } from './load-settings.ts';
 
 /** Checks every file and prints all problems. Resolves to the exit code: 0, or 1 when there is an error. */
 export async function runCheck(options: CommonChoice, io: CommandIo = processIo): Promise<number> {
@@ -75,11 +76,8 @@ export async function runOpenApi(
   options: Pick<CommonChoice, 'config'>,
   io: CommandIo = processIo,
 ): Promise<number> {
-  const loaded = await loadConfig({ file: options.config, env: io.env, cwd: io.cwd });
-  if ('problems' in loaded) {
-    for (const problem of loaded.problems) io.err(formatProblem(problem));
-    return badConfiguration;
-  }
+  const loaded = await loadSettings(options.config, io);
+  if (loaded === undefined) return badConfiguration;
   io.out(JSON.stringify(buildOpenApi(loaded.config, version), null, 2));
   return 0;
 }

@@ -2,11 +2,12 @@ import { resolve } from 'node:path';
 import type { ProtectedResources } from '../access/protected-list.ts';
 import { parseProtectedList } from '../access/protected-list-document.ts';
 import { maxListLength } from '../access/protected-list-source.ts';
-import { type LoadedConfig, loadConfig } from '../config/load.ts';
+import type { LoadedConfig } from '../config/load.ts';
 import { formatProblem, type Problem } from '../lib/problem.ts';
 import { decodeText, readSettledFile } from '../lib/watched-file.ts';
 import type { CommandIo } from './command-io.ts';
 import { fileValidators } from './file-validators.ts';
+import { loadSettings } from './load-settings.ts';
 
 interface LoadedForCommand extends LoadedConfig {
   /** The list that the configuration names. */
@@ -18,11 +19,8 @@ export async function loadConfiguration(
   file: string | undefined,
   io: CommandIo,
 ): Promise<LoadedForCommand | undefined> {
-  const loaded = await loadConfig({ file, env: io.env, cwd: io.cwd, validators: fileValidators });
-  if ('problems' in loaded) {
-    for (const problem of loaded.problems) io.err(formatProblem(problem));
-    return undefined;
-  }
+  const loaded = await loadSettings(file, io, fileValidators);
+  if (loaded === undefined) return undefined;
   const source = loaded.files.find(({ role }) => role === 'protected-resources');
   const { list } = parseProtectedList(source?.text ?? '', source?.name ?? '');
   if (list === undefined) throw new Error('a list that was found valid cannot be parsed');

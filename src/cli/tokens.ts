@@ -1,12 +1,11 @@
-import { loadConfig } from '../config/load.ts';
 import type { Config } from '../config/schema.ts';
-import { formatProblem } from '../lib/problem.ts';
 import { connectRedis } from '../redis/connect-redis.ts';
 import { RedisUnavailable } from '../redis/faults.ts';
 import { RedisTokenStore } from '../refresh-tokens/redis-store.ts';
 import { createDigests } from '../refresh-tokens/token-digest.ts';
 import type { SubjectDigest, TokenEntry, TokenStore } from '../refresh-tokens/token-store.ts';
 import { badConfiguration, badUsage, type CommandIo, type CommonChoice, processIo } from './command-io.ts';
+import { loadSettings } from './load-settings.ts';
 
 /** Longest wait for Redis. */
 const connectMs = 5_000;
@@ -38,11 +37,8 @@ export async function runTokens(
     io.err('revoke needs --subject: the name of the user whose refresh tokens are revoked');
     return badUsage;
   }
-  const loaded = await loadConfig({ file: options.config, env: io.env, cwd: io.cwd });
-  if ('problems' in loaded) {
-    for (const problem of loaded.problems) io.err(formatProblem(problem));
-    return badConfiguration;
-  }
+  const loaded = await loadSettings(options.config, io);
+  if (loaded === undefined) return badConfiguration;
   return withStore(loaded.config, io, async (store, digestOf) => {
     const subject = options.subject === undefined ? undefined : digestOf(options.subject);
     await act(store, subject, options.json === true, io);

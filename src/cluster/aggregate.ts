@@ -1,4 +1,5 @@
-import type { KeyDescription, SystemState } from '../admin/system-endpoints.ts';
+import type { KeyDescription } from '../access/signing-keys.ts';
+import type { SystemState } from '../admin/system-endpoints.ts';
 import { type ComponentHealth, type Drain, healthOfAll, type ProcessStatus } from '../app/process-status.ts';
 import { reject } from '../http/rejection.ts';
 import type { HealthDetail } from '../lib/component.ts';

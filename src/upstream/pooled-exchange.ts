@@ -2,13 +2,40 @@ import { EndOfTurn } from '../lib/end-of-turn.ts';
 import { endAlone, isolate } from '../lib/faults.ts';
 import type { ConnectionFault, PooledConnection } from './connection.ts';
 import type { ConnectionPool, ConnectionWaiter } from './connection-pool.ts';
-import type { UpstreamExchange, UpstreamFault, UpstreamHandler, UpstreamRequest } from './engine.ts';
+import type {
+  UpstreamEngine,
+  UpstreamExchange,
+  UpstreamFault,
+  UpstreamHandler,
+  UpstreamRequest,
+} from './engine.ts';
 import type { ConnectionNeed } from './pool-state.ts';
 
 const sendings = new EndOfTurn<Pick<PooledExchange, 'send' | 'abort'>>(
   (exchange) => exchange.send(),
   (exchange) => exchange.abort(),
 );
+
+/** An engine whose exchanges share a pool. */
+export function createPooledEngine<C extends PooledConnection>(
+  pool: ConnectionPool<C>,
+  createExchange: (request: UpstreamRequest, handler: UpstreamHandler) => PooledExchange<C>,
+): UpstreamEngine {
+  return {
+    dispatch(request, handler) {
+      const exchange = createExchange(request, handler);
+      exchange.start();
+      return exchange;
+    },
+    get inFlight() {
+      return pool.busy;
+    },
+    get queued() {
+      return pool.waiting;
+    },
+    close: () => pool.close(),
+  };
+}
 
 /**
  * What one exchange is over every engine: it waits for a connection, asks at its socket whether it may send, is tried

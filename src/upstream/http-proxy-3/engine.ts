@@ -7,6 +7,7 @@ import { isolated } from '../../lib/faults.ts';
 import { openConnection } from '../connection.ts';
 import { ConnectionPool } from '../connection-pool.ts';
 import type { EngineOptions, UpstreamEngine } from '../engine.ts';
+import { createPooledEngine } from '../pooled-exchange.ts';
 import { HttpProxy3Connection, pieceBytes } from './connection.ts';
 import { HttpProxy3Exchange, type HttpProxy3Pool, type SendThroughProxy } from './exchange.ts';
 
@@ -52,20 +53,7 @@ export function createHttpProxy3Engine(options: EngineOptions): UpstreamEngine {
       onError,
     );
 
-  return {
-    dispatch(request, handler) {
-      const exchange = new HttpProxy3Exchange(request, handler, pool, send);
-      exchange.start();
-      return exchange;
-    },
-    get inFlight() {
-      return pool.busy;
-    },
-    get queued() {
-      return pool.waiting;
-    },
-    close: () => pool.close(),
-  };
+  return createPooledEngine(pool, (request, handler) => new HttpProxy3Exchange(request, handler, pool, send));
 }
 
 /** http-proxy-3 listens for the end of the response that it is given; ours tells it nothing and needs nothing. */

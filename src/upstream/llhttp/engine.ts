@@ -3,7 +3,7 @@ import { openConnection } from '../connection.ts';
 import { ConnectionPool } from '../connection-pool.ts';
 import type { EngineOptions, UpstreamEngine } from '../engine.ts';
 import { idleTimeoutSaid } from '../idle-timeout.ts';
-import { PooledExchange } from '../pooled-exchange.ts';
+import { createPooledEngine, PooledExchange } from '../pooled-exchange.ts';
 import { type BodySink, pumpBody } from '../request-body-pump.ts';
 import { requestHead } from '../request-framing.ts';
 import { giveBackPiece, LlhttpConnection, newPiece, type ResponseReader } from './connection.ts';
@@ -24,20 +24,7 @@ export function createLlhttpEngine(options: EngineOptions): UpstreamEngine {
       failed(fault);
     });
   });
-  return {
-    dispatch(request, handler) {
-      const exchange = new LlhttpExchange(request, handler, pool);
-      exchange.start();
-      return exchange;
-    },
-    get inFlight() {
-      return pool.busy;
-    },
-    get queued() {
-      return pool.waiting;
-    },
-    close: () => pool.close(),
-  };
+  return createPooledEngine(pool, (request, handler) => new LlhttpExchange(request, handler, pool));
 }
 
 /** One request and its response on one connection. */

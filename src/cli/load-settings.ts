@@ -1,0 +1,18 @@
+import { type LoadedConfig, loadConfig } from '../config/load.ts';
+import { formatProblem } from '../lib/problem.ts';
+import type { CommandIo } from './command-io.ts';
+
+/**
+ * The configuration by itself: what the files hold that it names is looked at only with `validators`. Undefined once its
+ * problems are on standard error: then exit 78.
+ */
+export async function loadSettings(
+  file: string | undefined,
+  io: CommandIo,
+  validators?: Parameters<typeof loadConfig>[0]['validators'],
+): Promise<LoadedConfig | undefined> {
+  const loaded = await loadConfig({ file, env: io.env, cwd: io.cwd, ...(validators && { validators }) });
+  if (!('problems' in loaded)) return loaded;
+  for (const problem of loaded.problems) io.err(formatProblem(problem));
+  return undefined;
+}
