@@ -18,8 +18,8 @@ interface TemplateProblem {
   readonly offset: number;
 }
 
-/** No request has more: section 5 of the design refuses it. */
-const maxSegments = 64;
+/** Of a path: a request with more is refused, so that no template needs more. */
+export const maxSegments = 64;
 const parameter = /^\{[A-Za-z][A-Za-z0-9_-]*\}$/;
 /** What a canonical path holds besides escapes (RFC 3986 section 3.3), but `;` and `*`, which mean something here. */
 const literalText = /^(?:[A-Za-z0-9._~!$&'()+,=:@-]|%[0-9A-Fa-f]{2})+$/;

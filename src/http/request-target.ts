@@ -1,5 +1,5 @@
 import { decodeEscapes } from './path-folding.ts';
-import { type EncodedSlashRules, readEncodedSlashes } from './path-template.ts';
+import { type EncodedSlashRules, maxSegments, readEncodedSlashes } from './path-template.ts';
 import { type Rejection, reject } from './rejection.ts';
 
 /** What a request target comes to: see the fields of `CanonicalRequest`. */
@@ -12,7 +12,6 @@ export interface CanonicalTarget {
 
 /** Octets of a path as sent; longer: 414. RFC 9110 section 4.1 asks for 8000 at least. */
 export const maxPathOctets = 8192;
-export const maxSegments = 64;
 
 const plain = 0;
 const slash = 1;

@@ -1,3 +1,5 @@
+import type { ClientResponse } from './client-response.ts';
+import type { ForwardResult } from './forward.ts';
 import type { ResponseRelay } from './response-relay.ts';
 
 /**
@@ -81,6 +83,44 @@ export function settlingOf(state: ExchangeState, startedMs: number, nowMs: numbe
     isRetried: 'isRetried' in state && state.isRetried,
   };
 }
+
+/** What its caller hears. */
+export function resultOf(
+  { relay, queuedMs, upstreamMs, isRetried }: Settling,
+  { status, bytes }: Pick<ClientResponse, 'status' | 'bytes'>,
+  end: ForwardResult['end'],
+  rejection: ForwardResult['rejection'],
+  fault: ForwardResult['fault'],
+  cause: unknown,
+): ForwardResult {
+  const upstreamStatus = relay?.status ?? 0;
+  return {
+    end,
+    rejection,
+    status,
+    upstreamStatus,
+    fault,
+    cause,
+    queuedMs,
+    upstreamMs,
+    bytes,
+    retried: isRetried,
+  };
+}
+
+/** Of an exchange whose very end threw. */
+export const nothingKnown: ForwardResult = {
+  end: 'cut',
+  rejection: undefined,
+  status: 0,
+  upstreamStatus: 0,
+  fault: 'internal',
+  cause: undefined,
+  queuedMs: 0,
+  upstreamMs: 0,
+  bytes: 0,
+  retried: false,
+};
 
 function unexpected({ name }: ExchangeState, wanted: StateName): TypeError {
   return new TypeError(`an exchange that is ${name} cannot be ${wanted}`);

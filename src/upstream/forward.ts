@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { CanonicalRequest } from '../http/canonical-request.ts';
-import type { FieldList } from '../http/field-list.ts';
+import { type CanonicalRequest, requestTarget } from '../http/canonical-request.ts';
+import { editFields, type FieldList } from '../http/field-list.ts';
 import { type Rejection, reject } from '../http/rejection.ts';
-import type { UpstreamFault } from './engine.ts';
+import type { UpstreamFault, UpstreamRequest } from './engine.ts';
 import type { ForwardOutcome, UpstreamHooks } from './hooks.ts';
 
 export interface ForwardInput {
@@ -45,6 +45,23 @@ export interface ForwardResult {
   /** Bytes of response body handed to the client. */
   readonly bytes: number;
   readonly retried: boolean;
+}
+
+/** What the engine is asked for; `maySend`: the feature's word, and the clock of what may be sent. */
+export function upstreamRequestOf(
+  { request, hooks }: ForwardInput,
+  body: UpstreamRequest['body'],
+  maySend: UpstreamRequest['maySend'],
+): UpstreamRequest {
+  const { method, fields } = request;
+  return {
+    method,
+    target: requestTarget(request),
+    fields: hooks?.requestFields === undefined ? fields : editFields(fields, hooks.requestFields),
+    body,
+    beforeSend: hooks?.beforeSend,
+    maySend,
+  };
 }
 
 /** Why an exchange failed: the engine's word, or ours when we ended it. */

@@ -1,5 +1,4 @@
-import { requestTarget } from '../http/canonical-request.ts';
-import { editFields, type FieldList } from '../http/field-list.ts';
+import type { FieldList } from '../http/field-list.ts';
 import { isRejection, type Rejection } from '../http/rejection.ts';
 import { endAlone, isolate } from '../lib/faults.ts';
 import { ClientResponse, type ClientResponseEvents } from './client-response.ts';
@@ -16,7 +15,9 @@ import {
   type ExchangeState,
   entered,
   expected,
+  nothingKnown,
   queued,
+  resultOf,
   type Settling,
   settlingOf,
 } from './exchange-state.ts';
@@ -27,6 +28,7 @@ import {
   type ForwardResult,
   outcomeOfFault,
   rejectionOfFault,
+  upstreamRequestOf,
 } from './forward.ts';
 import type { ForwardOutcome, ResponseEdits, UpstreamHooks } from './hooks.ts';
 import type { PublicReferences } from './public-references.ts';
@@ -47,8 +49,11 @@ export interface ExchangeOptions extends BodyOptions {
 /** Why we end an exchange ourselves; undefined: nobody waits for it any more. */
 type EndReason = 'timeout' | 'late' | 'internal' | Rejection | undefined;
 
+/** What a fault tells of the exchange. */
+type Seen = Pick<UpstreamFault, 'sent' | 'answerBegun' | 'cause'>;
+
 /** A fault before anything was asked of the upstream. */
-const unsent = { sent: false, answerBegun: false };
+const unsent: Seen = { sent: false, answerBegun: false };
 
 /** One request on its way to the upstream and back: body, deadlines, outcome, response. */
 export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents, DeadlineEvents {
@@ -82,16 +87,18 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents,
 
   start(): void {
     if (this.#client.isGone && !this.#outlivesClient) {
-      void this.#conclude('aborted', unsent);
+      this.#conclude('aborted', unsent);
       return;
     }
     this.#deadlines.begin();
-    this.#upstream = this.#options.engine.dispatch(this.#buildRequest(), this);
+    const { hooks } = this.#input;
+    const maySend = hooks === undefined ? undefined : () => this.#maySend(hooks);
+    this.#upstream = this.#options.engine.dispatch(upstreamRequestOf(this.#input, this.#body, maySend), this);
   }
 
   /** In place of `start`: the request's body is not to be had. */
   refuse(rejection: Rejection): void {
-    void this.#conclude('request-body', unsent, rejection);
+    this.#conclude('request-body', unsent, rejection);
   }
 
   onConnection(): void {
@@ -148,9 +155,9 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents,
   onFault({ kind, sent, answerBegun, cause }: UpstreamFault): void {
     if (this.#isUnderWay) {
       const why = kind === 'aborted' ? (cause as EndReason) : undefined;
-      if (kind !== 'aborted') void this.#conclude(kind, { sent, answerBegun, cause });
-      else if (isRejection(why)) void this.#conclude(kind, { sent, answerBegun }, why);
-      else void this.#conclude(why ?? kind, { sent, answerBegun });
+      if (kind !== 'aborted') this.#conclude(kind, { sent, answerBegun, cause });
+      else if (isRejection(why)) this.#conclude(kind, { sent, answerBegun }, why);
+      else this.#conclude(why ?? kind, { sent, answerBegun });
     } else if (kind === 'internal') this.#refuseFault(cause);
   }
 
@@ -196,19 +203,6 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents,
   /** The engine answers at once, with a fault that has this cause. */
   #abort(why: EndReason): void {
     this.#upstream?.abort(why);
-  }
-
-  #buildRequest(): UpstreamRequest {
-    const { request, hooks } = this.#input;
-    return {
-      method: request.method,
-      target: requestTarget(request),
-      fields:
-        hooks?.requestFields === undefined ? request.fields : editFields(request.fields, hooks.requestFields),
-      body: this.#body,
-      beforeSend: hooks?.beforeSend,
-      maySend: hooks === undefined ? undefined : () => this.#maySend(hooks),
-    };
   }
 
   #maySend({ maySend, sendWithinMs }: UpstreamHooks): boolean {
@@ -262,22 +256,14 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents,
     this.#report(settling, this.#client.isGone ? 'client-gone' : 'sent');
   }
 
-  /** There will be no (whole) response. Never rejects: nobody waits for it. */
-  async #conclude(
-    fault: ForwardFault,
-    seen: Pick<UpstreamFault, 'sent' | 'answerBegun' | 'cause'>,
-    rejection?: Rejection,
-  ): Promise<void> {
-    try {
-      await this.#endWithout(fault, seen, rejection);
-    } catch (thrown) {
-      endAlone(thrown, this.#giveUp);
-    }
+  /** There will be no (whole) response. */
+  #conclude(fault: ForwardFault, seen: Seen, rejection?: Rejection): void {
+    this.#endWithout(fault, seen, rejection).catch((thrown) => endAlone(thrown, this.#giveUp));
   }
 
   async #endWithout(
     fault: ForwardFault,
-    { sent, answerBegun, cause }: Pick<UpstreamFault, 'sent' | 'answerBegun' | 'cause'>,
+    { sent, answerBegun, cause }: Seen,
     rejection: Rejection | undefined,
   ): Promise<void> {
     const settling = this.#settle();
@@ -305,17 +291,7 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents,
     this.#state = done;
     this.#deadlines.stop();
     this.#client.abandon();
-    if (isConcluded) return;
-    const nothingKnown = { upstreamStatus: 0, queuedMs: 0, upstreamMs: 0, bytes: 0, retried: false };
-    const cause = undefined;
-    this.#caller.conclude({
-      end: 'cut',
-      rejection: undefined,
-      status: 0,
-      fault: 'internal',
-      cause,
-      ...nothingKnown,
-    });
+    if (!isConcluded) this.#caller.conclude(nothingKnown);
   };
 
   /** Something of ours threw once the upstream had answered. */
@@ -337,24 +313,13 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents,
   }
 
   #report(
-    { relay, queuedMs, upstreamMs, isRetried }: Settling,
+    settling: Settling,
     end: ForwardResult['end'],
     rejection?: Rejection,
     fault?: ForwardFault,
     cause?: unknown,
   ): void {
     this.#state = entered(this.#state, done);
-    this.#caller.conclude({
-      end,
-      rejection,
-      status: this.#client.status,
-      upstreamStatus: relay?.status ?? 0,
-      fault,
-      cause,
-      queuedMs,
-      upstreamMs,
-      bytes: this.#client.bytes,
-      retried: isRetried,
-    });
+    this.#caller.conclude(resultOf(settling, this.#client, end, rejection, fault, cause));
   }
 }

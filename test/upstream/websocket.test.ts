@@ -8,11 +8,8 @@ import { RejectionBodies } from '../../src/http/rejection-bodies.ts';
 import { renderRejection } from '../../src/http/write-response.ts';
 import { hearFaults } from '../../src/lib/faults.ts';
 import { endWithAnswer } from '../../src/server/client-error.ts';
-import {
-  createWebSocketForwarder,
-  type WebSocketForwarder,
-  type WebSocketResult,
-} from '../../src/upstream/websocket.ts';
+import { createWebSocketForwarder, type WebSocketForwarder } from '../../src/upstream/websocket.ts';
+import type { WebSocketResult } from '../../src/upstream/websocket-handshake.ts';
 import { openRawConnection } from '../harness/raw-client.ts';
 import {
   answer,
