@@ -131,16 +131,14 @@ export async function readKeyFiles(
   for (const kid of ambiguousKids) {
     problems.push({ file: undefined, text: `two different keys bear the kid ${JSON.stringify(kid)}` });
   }
-  if (problems.length === 0) problems.push(...checkKeyCount(keys.length));
+  const countProblem = checkKeyCount(keys.length);
+  if (problems.length === 0 && countProblem) problems.push({ file: undefined, text: countProblem });
   return { keys, problems, ignored };
 }
 
-function checkKeyCount(keys: number): KeyProblem[] {
-  if (keys === 0)
-    return [{ file: undefined, text: 'no key here can verify a token of the configured algorithms' }];
-  return keys > maxCandidates
-    ? [{ file: undefined, text: `${keys} keys; ${maxCandidates} are the most` }]
-    : [];
+function checkKeyCount(keys: number): string | undefined {
+  if (keys === 0) return 'no key here can verify a token of the configured algorithms';
+  return keys > maxCandidates ? `${keys} keys; ${maxCandidates} are the most` : undefined;
 }
 
 /** Larger ones are not key files. */

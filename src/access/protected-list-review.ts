@@ -175,7 +175,7 @@ function formsOf({ method, template }: ProtectedResource): Form[] {
   const forms: Form[] = [];
   if (!template.endsWith('}')) {
     forms.push({ method, template: `${template}/{id}` });
-    forms.push(...['json', 'xml'].map((suffix) => ({ method, template: `${template}.${suffix}` })));
+    for (const suffix of ['json', 'xml']) forms.push({ method, template: `${template}.${suffix}` });
   }
   if (isVersionSegment(foldSegment(first)) && rest.length > 0)
     forms.push({ method, template: `/${rest.join('/')}` });

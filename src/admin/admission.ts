@@ -117,7 +117,7 @@ function leastNeeded(all: ReadonlyMap<Socket, Held>): Socket | undefined {
     for (const held of all.values()) {
       if (held.need === need) counts.set(held.address, (counts.get(held.address) ?? 0) + 1);
     }
-    const most = Math.max(0, ...counts.values());
+    const most = counts.values().reduce((most, count) => Math.max(most, count), 0);
     for (const [socket, held] of all) {
       if (held.need === need && counts.get(held.address) === most) return socket;
     }

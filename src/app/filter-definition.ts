@@ -82,7 +82,7 @@ export function createRouteLimits({ limits, upstream, request }: Config): PlanRu
 
 /** Bytes of the longest body that any route takes: an announced one that is longer is refused before it is planned. */
 export function largestBody({ requestBody, routes }: Config['limits']): number {
-  return Math.max(requestBody, ...routes.map((route) => route.requestBody ?? 0));
+  return routes.reduce((largest, route) => Math.max(largest, route.requestBody ?? 0), requestBody);
 }
 
 /** The filters of a running proxy, each around the pure half that `compileRules` would have made. */

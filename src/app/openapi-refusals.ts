@@ -185,7 +185,7 @@ export function refusalResponses(names: readonly string[], refusals: Refusals): 
         });
       }
     }
-    const headers = Object.assign({}, ...group.map(([, refusal]) => refusal.headers));
+    const headers = Object.fromEntries(group.flatMap(([, refusal]) => Object.entries(refusal.headers)));
     const words = group.map(([name]) => name).join(', ');
     return [status, { description: `${reasonPhraseOf(Number(status))}: ${words}`, headers, content }];
   });

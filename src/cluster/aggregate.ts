@@ -78,7 +78,7 @@ export function mergeSystem(workers: number, answers: readonly SystemState[]): S
     processes: answers.flatMap(({ processes }) => processes),
     workers,
     keys: [...keys.values()],
-    sharing: sharing.length === 0 ? null : Math.max(...sharing),
+    sharing: sharing.length === 0 ? null : sharing.reduce(larger),
   };
 }
 
@@ -171,6 +171,10 @@ function mergeDetail(
   const numbers = all.map(({ value }) => value).filter((value) => typeof value === 'number');
   if (detail?.combine === undefined || numbers.length === 0) return detail;
   const value =
-    detail.combine === 'max' ? Math.max(...numbers) : numbers.reduce((sum, number) => sum + number, 0);
+    detail.combine === 'max' ? numbers.reduce(larger) : numbers.reduce((sum, number) => sum + number, 0);
   return { ...detail, value };
+}
+
+function larger(one: number, other: number): number {
+  return Math.max(one, other);
 }

@@ -87,7 +87,7 @@ function buildFields(
 ): string[] {
   const fields = facts.endToEnd;
   fields[1] = rules.forwardHost ? host : rules.upstreamHost;
-  if (isWebSocketUpgrade) fields.push(...facts.webSocket);
+  if (isWebSocketUpgrade) for (const part of facts.webSocket) fields.push(part);
   fields.push('X-Forwarded-For', origin.forwardedFor, 'X-Forwarded-Proto', origin.scheme);
   fields.push('X-Forwarded-Host', origin.forwardedHost, 'X-Request-Id', origin.requestId);
   if (rules.viaName !== undefined) fields.push('Via', `${isHttp10 ? '1.0' : '1.1'} ${rules.viaName}`);

@@ -85,7 +85,8 @@ export class PathInterpreter {
   interpret({ segments, alternativeSegments }: SplitPath): readonly PathInterpretation[] {
     const all = withEmptiesSeen(segments, this.#interner, asItStands);
     if (alternativeSegments !== undefined) {
-      all.push(...withEmptiesSeen(alternativeSegments, this.#interner, ['encoded-slash']));
+      const others = withEmptiesSeen(alternativeSegments, this.#interner, ['encoded-slash']);
+      for (const other of others) all.push(other);
     }
     return this.#withSuffixesCut(this.#withStripped(all));
   }
@@ -120,7 +121,7 @@ export class PathInterpreter {
       }
       if (stripped.length === 0) break;
       latest = withoutTwins(stripped);
-      all.push(...latest);
+      for (const one of latest) all.push(one);
     }
     return all;
   }
@@ -207,7 +208,12 @@ function waysWithEmpties(segments: readonly string[], ids: readonly string[]): I
   const trailing = kept.slice(end);
   const ends = trailing.length > 1 ? [[], trailing.slice(0, 1), trailing] : [[], trailing];
   const ways = new Map<string, number[]>();
-  for (const seen of inners) for (const last of ends) ways.set([...seen, ...last].join(), [...seen, ...last]);
+  for (const seen of inners) {
+    for (const last of ends) {
+      const way = seen.concat(last);
+      ways.set(way.join(), way);
+    }
+  }
   ways.delete(kept.join());
   return ways.values();
 }

@@ -35,7 +35,7 @@ export function compileRouteLimits(
     if (met.length === 0) return usual;
     const least = (values: readonly (number | undefined)[], other: number) => {
       const set = values.filter((value) => value !== undefined);
-      return set.length === 0 ? other : Math.min(...set);
+      return set.length === 0 ? other : set.reduce((one, next) => Math.min(one, next));
     };
     return {
       requestBodyBytes: least(

@@ -109,7 +109,7 @@ export interface Agreement {
 export function agree(mine: Member, { owner, isOwnerNamed, digestKey, others }: Register): Agreement {
   const problems: string[] = [];
   const leases = others.map(({ leaseMs }) => leaseMs).filter((leaseMs) => leaseMs > 0);
-  const coldStartMs = Math.max(mine.leaseMs, ...leases);
+  const coldStartMs = leases.reduce((longest, leaseMs) => Math.max(longest, leaseMs), mine.leaseMs);
   if (mine.leaseMs > 0 && leases.some((leaseMs) => leaseMs !== mine.leaseMs)) {
     const all = [...new Set([mine.leaseMs, ...leases])].map((ms) => `${ms / 1000}s`).join(', ');
     problems.push(

@@ -163,9 +163,8 @@ function tokensOf(document: object, names: readonly TokenFields[]): readonly Iss
       else if (access.has(folded)) accessToken ??= typeof value === 'string' ? value : undefined;
       else if (lifetime.has(folded)) lifetimeMs ??= lifetimeOf(value);
     }
-    found.push(
-      ...texts.slice(0, most + 1).map((refreshToken) => ({ refreshToken, accessToken, lifetimeMs })),
-    );
+    for (const refreshToken of texts.slice(0, most + 1))
+      found.push({ refreshToken, accessToken, lifetimeMs });
   }
   return found;
 }

@@ -119,7 +119,8 @@ export class MemoryTokenStore implements port.TokenStore {
 
   generationOf(subject: SubjectDigest) {
     const known = this.#generations.get(subject);
-    return known === undefined ? 0 : Math.max(known.settled, ...known.pending.values());
+    if (known === undefined) return 0;
+    return known.pending.values().reduce((latest, noted) => Math.max(latest, noted), known.settled);
   }
 
   noteRevocation(token: TokenDigest, by: SubjectDigest, op: string) {
@@ -239,8 +240,10 @@ export class MemoryTokenStore implements port.TokenStore {
   #endOf({ life, claim, notes, pending, usedAtMs }: TokenRecord): number {
     const { retentionMs, lifetimeMs } = this.#options;
     if (life !== null) return retentionMs === 'keep' ? Infinity : life.expiresAtMs + retentionMs;
-    const noted = [...notes.values(), ...[...pending.values()].map(({ atMs }) => atMs), usedAtMs ?? 0];
-    return Math.max(claim?.untilMs ?? 0, ...noted.map((atMs) => atMs + strayMs(lifetimeMs)));
+    let lastMs = usedAtMs ?? 0;
+    for (const atMs of notes.values()) lastMs = Math.max(lastMs, atMs);
+    for (const { atMs } of pending.values()) lastMs = Math.max(lastMs, atMs);
+    return Math.max(claim?.untilMs ?? 0, lastMs + strayMs(lifetimeMs));
   }
 
   /** The oldest expired ones go first; a tenth at a time, so that sorting is paid for by many insertions. */

@@ -206,11 +206,10 @@ export function stateOf(record: TokenRecord, now: number): TokenState {
 /** Only a note of the token's own subject revokes it, or one of whoever has shown it. */
 export function revokedAt({ subject, notes, pending }: TokenRecord): number | null {
   const counts = (by: SubjectDigest) => by === subject || by === holder;
-  const times = [
-    ...[...pending.values()].filter(({ by }) => counts(by)).map(({ atMs }) => atMs),
-    ...[...notes].filter(([by]) => counts(by)).map(([, atMs]) => atMs),
-  ];
-  return times.length === 0 ? null : Math.min(...times);
+  let earliest = Number.POSITIVE_INFINITY;
+  for (const { by, atMs } of pending.values()) if (counts(by)) earliest = Math.min(earliest, atMs);
+  for (const [by, atMs] of notes) if (counts(by)) earliest = Math.min(earliest, atMs);
+  return earliest === Number.POSITIVE_INFINITY ? null : earliest;
 }
 
 function revokers({ notes, pending }: TokenRecord): readonly SubjectDigest[] {

@@ -158,7 +158,9 @@ export function reportRollout(
   for (const row of rows) index.add(row);
   for (const entry of counting.entries) {
     const row = index.find(entry.method, entry.route) ?? `${entry.method} ${entry.route}`;
-    entriesOf.set(row, [...(entriesOf.get(row) ?? []), entry]);
+    const known = entriesOf.get(row);
+    if (known === undefined) entriesOf.set(row, [entry]);
+    else known.push(entry);
   }
   const isObserved = new Map(rows.map((row) => [resourceId(row), isObserving || row.observe]));
   if (isObserving) isObserved.set(noRow, true);

@@ -28,7 +28,9 @@ export function fieldsToObject(fields: FieldList): Record<string, string | strin
       continue;
     }
     const before = byName[spelt] as string | string[];
-    byName[spelt] = typeof before === 'string' ? [before, value] : [...before, value];
+    // In place: a list made anew for each of thousands of lines takes the square of them.
+    if (typeof before === 'string') byName[spelt] = [before, value];
+    else before.push(value);
   }
   return byName;
 }

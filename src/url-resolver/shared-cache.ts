@@ -182,15 +182,24 @@ class ReadBatch {
   }
 }
 
+/** Keys of one MGET: a turn may ask for as many as there are requests in flight, and a call takes only so many arguments. */
+const mostKeys = 1_000;
+
 /** Slots as keys `<prefix>:mapping:<slot>` in Redis. `prefix` keeps deployments apart. */
 export function createRedisSharedMapping(redis: Redis, prefix: string): SharedMapping {
   const keyOf = (slot: string) => `${prefix}:mapping:${slot}`;
   return {
     async read(slots) {
       const keys = slots.map(keyOf);
-      if (redis.kind !== 'cluster') return textsOf(await redis.command('MGET', ...keys));
       // On a Cluster the keys are on many nodes; single GETs of one turn share a write to each.
-      return textsOf(await Promise.all(keys.map((key) => redis.command('GET', key))));
+      if (redis.kind === 'cluster')
+        return textsOf(keys, await Promise.all(keys.map((key) => redis.command('GET', key))));
+      const texts: (string | null)[] = [];
+      for (let i = 0; i < keys.length; i += mostKeys) {
+        const some = keys.slice(i, i + mostKeys);
+        for (const text of textsOf(some, await redis.command('MGET', ...some))) texts.push(text);
+      }
+      return texts;
     },
     async write(slot, value, ttlMs) {
       await redis.command('SET', keyOf(slot), value, 'PX', Math.max(1, Math.floor(ttlMs)));
@@ -198,7 +207,8 @@ export function createRedisSharedMapping(redis: Redis, prefix: string): SharedMa
   };
 }
 
-function textsOf(reply: unknown): (string | null)[] {
-  if (!Array.isArray(reply)) return [];
-  return reply.map((value: unknown) => (typeof value === 'string' ? value : null));
+/** One for each key, whatever came back. */
+function textsOf(keys: readonly string[], reply: unknown): (string | null)[] {
+  const values: readonly unknown[] = Array.isArray(reply) ? reply : [];
+  return keys.map((_, i) => (typeof values[i] === 'string' ? values[i] : null));
 }

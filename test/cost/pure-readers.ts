@@ -22,6 +22,7 @@ import { canonicalToken } from '../../src/refresh-tokens/token-digest.ts';
 import { createRedactPath } from '../../src/telemetry/exchange-record.ts';
 import { withoutCredentials } from '../../src/telemetry/log.ts';
 import { idleTimeoutSaid } from '../../src/upstream/idle-timeout.ts';
+import { fieldsToObject } from '../../src/upstream/request-framing.ts';
 import { contractEntityTypes, createEnvelope } from '../../src/url-resolver/envelope.ts';
 import { readCsv } from '../../src/url-resolver/mapping-file/csv.ts';
 import { readDocument } from '../../src/url-resolver/mapping-file/document-rows.ts';
@@ -118,6 +119,8 @@ const rows: readonly Row[] = [
   ['a long Accept of a refused request', field, negotiateFormat],
   ['an ETag of the shop', field, parseStrongTag],
   ['a Vary of the shop', field, (text) => coversVary([text])],
+  // Of no more than 64 KiB, with a character for a value each.
+  ['lines of one field', 16_384, (text) => fieldsToObject(Array.from(text, (value) => ['x', value]).flat())],
   ['a Keep-Alive of the shop', field, (text) => idleTimeoutSaid(['Keep-Alive', text])],
   // What no path could name is no id, so this is the longest.
   ['an id that is folded', 8191, (text) => [foldId(text), memberKey('/carts/{id}', [text])]],

@@ -49,7 +49,7 @@ export function el(name, given = {}, ...children) {
     if (!attributes.has(name) && !name.startsWith('data-')) throw new Error(`no such attribute: ${name}`);
     element.setAttribute(name, visible(String(value)));
   }
-  element.append(...nodes(children));
+  for (const node of nodes(children)) element.append(node);
   return element;
 }
 
@@ -88,7 +88,9 @@ export function withCode(text) {
 
 /** Replaces what is in an element: for what has listeners of its own. */
 export function show(element, ...children) {
-  element.replaceChildren(...nodes(children));
+  const shown = document.createDocumentFragment();
+  for (const node of nodes(children)) shown.append(node);
+  element.replaceChildren(shown);
 }
 
 /** Changes a text only where it differs: selections and screen readers stay where they are. */

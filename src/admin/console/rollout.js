@@ -148,7 +148,7 @@ function reasonItem(row, { reason, requests, clients, sinceMs, lastSeenMs, days,
     el('p', {}, facts.join(', ')),
     el('p', {}, `Requests a day, the last seven days: ${days.join(', ')} (today)`),
     el('p', {}, clients.areMore ? 'The clients with most of them:' : 'The clients:'),
-    el('ul', { class: 'clients' }, ...named),
+    el('ul', { class: 'clients' }, named),
     clients.named.some(({ client }) => /^[0-9a-f]{12}$/.test(client)) &&
       el(
         'p',
@@ -170,5 +170,5 @@ function reasonItem(row, { reason, requests, clients, sinceMs, lastSeenMs, days,
 }
 
 function card(title, status, ...content) {
-  return el('li', { class: 'card concern', 'data-status': status }, el('h3', {}, title), ...content);
+  return el('li', { class: 'card concern', 'data-status': status }, el('h3', {}, title), content);
 }

@@ -1,0 +1,91 @@
+/**
+ * The rule for arguments: a call takes some 120,000 of them and throws a RangeError beyond, so no list whose length an
+ * outsider decides is spread into one (`push(...list)`, `Math.max(...list)`, `apply`). Every such call in src is found
+ * in the syntax tree. What stands is licensed below with what bounds its length; a licence that nothing needs any more
+ * is a complaint, too. Anything else is a loop, `reduce` or `concat`. Exits 1 and names each breach.
+ */
+import { globSync, readFileSync } from 'node:fs';
+import { stripTypeScriptTypes } from 'node:module';
+import { type AnyNode, parse } from 'acorn';
+
+const metricsOfOurs = 'metrics that our code declares';
+const ofCaller = 'the arguments of a call, passed on';
+const ofScript =
+  'keys and arguments of one script: those of a fixed operation with the tags of one `If-Match`, or one batch of `batchSize`';
+const ofServers = 'one of each Redis server';
+const ofWorkers = 'one of each worker';
+const ofWarnings = 'at most two warnings about one URL';
+const ofPage = 'a page of `most` entries';
+
+/** `file: what is spread` -> what bounds its length. */
+const licences: Readonly<Record<string, string>> = {
+  'src/app.ts: component.metrics ?? []': metricsOfOurs,
+  'src/app/admin.ts: history.metrics': metricsOfOurs,
+  'src/cluster/primary.ts: supervisorMetrics(count, this.#supervisor)': metricsOfOurs,
+  'src/cluster/primary.ts: list.metrics': metricsOfOurs,
+  'src/cli/declare-verb.ts: args': ofCaller,
+  'src/redis/membership.ts: args': ofCaller,
+  'src/cli/verify/tag-checks.ts: await checkMember(verification, token, resource, path)':
+    'the checks of one path',
+  'src/cli/verify/tag-checks.ts: await checkPreconditions(verification, token, resource)':
+    'the checks of one resource',
+  "src/config/issuers.ts: urlWarnings(introspection.url, [...path, 'introspection', 'url'], 'asked')":
+    ofWarnings,
+  "src/config/issuers.ts: urlWarnings(issuer ?? '', [...path, 'issuer'], 'asked for its keys')": ofWarnings,
+  "src/config/issuers.ts: urlWarnings(keys.jwks, [...at, 'keys', 'jwks'], 'fetched')": ofWarnings,
+  'src/config/named-files.ts: path': 'the names on the way to one setting',
+  'src/entity-tags/protocol.ts: leases.map(({ until }) => until)': '`maxLeases`',
+  'src/entity-tags/protocol.ts: tagged': '`maxLeases`',
+  'src/entity-tags/redis-store.ts: await Promise.all(left)': 'one of each bucket, a number of ours',
+  'src/redis/claims.ts: all': ofScript,
+  'src/redis/connect-redis.ts: keys': ofScript,
+  'src/redis/connect-redis.ts: args': ofScript,
+  'src/redis/server-facts.ts: infos.map(countReplicas)': ofServers,
+  'src/redis/server-facts.ts: args': 'the commands that our code uses',
+  'src/refresh-tokens/redis-store.ts: args': ofScript,
+  'src/refresh-tokens/redis-store.ts: range': 'the ends of a range and its page',
+  'src/rollout/report.ts: since': ofWorkers,
+  'src/rollout/report.ts: leftOut': ofWorkers,
+  'src/rollout/shared-counts.ts: some': ofPage,
+  'src/url-resolver/shared-cache.ts: some': 'a page of `mostKeys` keys',
+};
+
+const complaints: string[] = [];
+const unused = new Set(Object.keys(licences));
+
+for (const file of globSync('src/**/*.{ts,js,mjs}').sort()) {
+  // Types become spaces, so that every position stays what it is.
+  const code = stripTypeScriptTypes(readFileSync(file, 'utf8'));
+  for (const node of nodesOf(parse(code, { ecmaVersion: 'latest', sourceType: 'module' }))) {
+    for (const list of spreadInto(node)) {
+      const text = `${file}: ${code.slice(list.start, list.end).replace(/\s+/g, ' ')}`;
+      if (licences[text] !== undefined) unused.delete(text);
+      else complaints.push(`${file}:${code.slice(0, list.start).split('\n').length}: ${text} has no licence`);
+    }
+  }
+}
+for (const licence of unused)
+  complaints.push(`scripts/check-spreads.ts: nothing needs the licence of ${licence}`);
+
+for (const complaint of complaints) console.error(complaint);
+if (complaints.length > 0) process.exit(1);
+console.log(`spreads: ${Object.keys(licences).length} lists become arguments, each bounded`);
+
+/** Lists that a call makes its arguments: `f(...list)`, `new F(...list)`, `f.apply(self, list)`. */
+function spreadInto(node: AnyNode): AnyNode[] {
+  if (node.type !== 'CallExpression' && node.type !== 'NewExpression') return [];
+  const spread = node.arguments.flatMap((one) => (one.type === 'SpreadElement' ? one.argument : []));
+  const isApply =
+    node.callee.type === 'MemberExpression' &&
+    node.callee.property.type === 'Identifier' &&
+    node.callee.property.name === 'apply';
+  const applied = isApply && node.arguments.length > 1 ? node.arguments.slice(-1) : [];
+  // The length of a literal is plain to see.
+  return [...spread, ...applied].filter((list) => list.type !== 'ArrayExpression');
+}
+
+function* nodesOf(value: unknown): Generator<AnyNode> {
+  if (typeof value !== 'object' || value === null) return;
+  if ('type' in value) yield value as AnyNode;
+  for (const part of Object.values(value)) yield* nodesOf(part);
+}
