@@ -26,10 +26,6 @@ export interface JwksKeySourceOptions {
   readonly fetchBurst?: number;
   /** Time after which requests may ask for one fetch more: they wait for it together. Default 250 ms. */
   readonly fetchIntervalMs?: number;
-  /** Longest time without a fetch after one that failed. Default 30 s. */
-  readonly maxBackoffMs?: number;
-  /** Between two fetches in the background: how long a removed key can still be used. Default 5 min. */
-  readonly refreshMs?: number;
   /** Of the document. Default 256 KiB. */
   readonly maxBytes?: number;
   /** Requests that may wait for a fetch at one time; others are answered 503. Default 256. */
@@ -40,12 +36,16 @@ export interface JwksKeySourceOptions {
   readonly schedule?: (run: () => void, delayMs: number) => () => void;
 }
 
+/** Longest time without a fetch after one that failed. */
+const maxBackoffMs = 30_000;
+/** Between two fetches in the background: how long a removed key can still be used. */
+const refreshMs = 300_000;
 /** A request waits no longer for its turn to have the keys fetched; then they are unavailable. */
 const longestWaitMs = 1_000;
 
 /**
  * Keys at a JWKS URL. Fetched in the background; the last good keys stay for as long as the source is down or sends
- * nothing usable. As long as there were no keys at all, attempts back off from 1 s to `maxBackoffMs`.
+ * nothing usable. As long as there were no keys at all, attempts back off from 1 s to 30 s.
  *
  * A key that nobody knows may have come to the source a moment ago. That it does not exist is said only on the word of
  * a good fetch that began after the request came; where the budget of fetches is spent, or the source is down, the
@@ -88,7 +88,7 @@ export class JwksKeySource implements KeySource {
     if (this.#closing.signal.aborted) return Promise.resolve();
     this.#flight ??= this.#load(delayMs).finally(() => {
       this.#flight = undefined;
-      this.#plan(this.#lastError === undefined ? (this.#options.refreshMs ?? 300_000) : this.#backoffMs());
+      this.#plan(this.#lastError === undefined ? refreshMs : this.#backoffMs());
     });
     return this.#flight;
   }
@@ -184,11 +184,7 @@ export class JwksKeySource implements KeySource {
   }
 
   #backoffMs(): number {
-    return Math.min(this.#maxBackoffMs, 1000 * 2 ** Math.min(this.#failuresInARow - 1, 30));
-  }
-
-  get #maxBackoffMs(): number {
-    return this.#options.maxBackoffMs ?? 30_000;
+    return Math.min(maxBackoffMs, 1000 * 2 ** Math.min(this.#failuresInARow - 1, 30));
   }
 
   async #load(delayMs: number): Promise<void> {
@@ -208,7 +204,7 @@ export class JwksKeySource implements KeySource {
     }
     this.#count.failures++;
     this.#failuresInARow++;
-    this.#budget.close(now(), this.#set === undefined ? this.#backoffMs() : this.#maxBackoffMs);
+    this.#budget.close(now(), this.#set === undefined ? this.#backoffMs() : maxBackoffMs);
   }
 
   async #fetch(): Promise<Fetched> {

@@ -66,8 +66,6 @@ interface ResourceMetadataOptions {
   readonly publicUrl?: string | undefined;
   /** Issuer identifiers of the authorization servers; none: not said. */
   readonly authorizationServers?: readonly string[];
-  /** Address of a page for developers. */
-  readonly documentation?: string | undefined;
   readonly list: () => BearerRows;
 }
 
@@ -81,7 +79,7 @@ export const metadataPath = '/.well-known/oauth-protected-resource';
 
 /** Metadata of the protected resource (RFC 9728); needs no token. Lists without members are left out (section 3.2). */
 export function createResourceMetadata(options: ResourceMetadataOptions): ResourceMetadata {
-  const { publicUrl, authorizationServers = [], documentation, list } = options;
+  const { publicUrl, authorizationServers = [], list } = options;
   const known = new WeakMap<object, readonly string[]>();
   /** Found once for each list: a list may have tens of thousands of rows. */
   const scopesOf = (current: Pick<ProtectedList, 'rows'>) => {
@@ -104,7 +102,6 @@ export function createResourceMetadata(options: ResourceMetadataOptions): Resour
           ...(authorizationServers.length > 0 && { authorization_servers: authorizationServers }),
           ...(scopes.length > 0 && { scopes_supported: scopes }),
           bearer_methods_supported: bearerMethodsOf(list()),
-          ...(documentation !== undefined && { resource_documentation: documentation }),
         }),
       );
       // A cache in between must not tell one host the name of another.

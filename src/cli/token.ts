@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { isCompactToken } from '../access/bearer-credentials.ts';
 import { compileProtectedList } from '../access/protected-list.ts';
-import { inspectToken, type TokenInspection } from '../access/token-inspection.ts';
+import { type InspectToken, inspectToken, type TokenInspection } from '../access/token-inspection.ts';
 import { createIssuers } from '../app/issuers.ts';
 import type { Config } from '../config/schema.ts';
 import { trimOws } from '../http/field-list.ts';
@@ -26,9 +26,6 @@ import { loadConfiguration } from './load-configuration.ts';
 const keysAway = 69;
 /** Longest text that is read for a token: 16 KiB of one, and what stands around it. */
 const maxInput = 65_536;
-
-/** Asks the verifier that a configuration makes about one token. */
-type InspectToken = (token: string, scopes?: readonly string[]) => Promise<TokenInspection>;
 
 /**
  * Runs `use` with the keys and the endpoint of the configuration, and closes them after it. Where they cannot be had, the

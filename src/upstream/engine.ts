@@ -31,6 +31,14 @@ export interface UpstreamRequest {
   readonly maySend?: (() => boolean) | undefined;
 }
 
+/** Of a final response. */
+export interface ResponseHead {
+  readonly status: number;
+  /** Latin-1, as sent. */
+  readonly reason: string;
+  readonly fields: FieldList;
+}
+
 /**
  * Called in this order: connection, sent?, informational*, head, data*, then exactly one of end and fault; after a fault
  * of kind `internal` perhaps once more, since somebody here threw and may have been in the middle of anything.

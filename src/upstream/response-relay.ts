@@ -1,16 +1,11 @@
 import type { Method } from '../http/canonical-request.ts';
 import { editFields, type FieldEdits, type FieldList, fieldValue } from '../http/field-list.ts';
 import type { ClientResponse } from './client-response.ts';
+import type { ResponseHead } from './engine.ts';
 import type { ForwardCaller, ForwardInput } from './forward.ts';
 import type { ForwardOutcome, ResponseEdits } from './hooks.ts';
 import { CollectedBody } from './request-body.ts';
 import { isBodiless } from './response-framing.ts';
-
-interface ResponseHead {
-  readonly status: number;
-  readonly reason: string;
-  readonly fields: FieldList;
-}
 
 /** An upstream's response on its way to the client: streamed, or held back until `onOutcome` has had its say. */
 export class ResponseRelay implements ResponseHead {

@@ -141,14 +141,12 @@ describe('RFC 9728 metadata', () => {
     const metadata = createResourceMetadata({
       publicUrl: 'https://shop.example',
       authorizationServers: ['https://login.shop.example'],
-      documentation: 'https://shop.example/developers',
       list: () => compile('groups: { A: [GET /a] }\ncomplete: true\n'),
     });
     expect(json(metadata.answer(ask(path)))).toEqual({
       resource: 'https://shop.example',
       authorization_servers: ['https://login.shop.example'],
       bearer_methods_supported: ['header'],
-      resource_documentation: 'https://shop.example/developers',
     });
     expect(metadata.url(ask('/carts'))).toBe('https://shop.example/.well-known/oauth-protected-resource');
   });

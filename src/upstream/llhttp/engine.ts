@@ -1,13 +1,13 @@
 import type { Socket } from 'node:net';
 import { openConnection } from '../connection.ts';
 import { ConnectionPool } from '../connection-pool.ts';
-import type { EngineOptions, UpstreamEngine } from '../engine.ts';
+import type { EngineOptions, ResponseHead, UpstreamEngine } from '../engine.ts';
 import { idleTimeoutSaid } from '../idle-timeout.ts';
 import { createPooledEngine, PooledExchange } from '../pooled-exchange.ts';
 import { type BodySink, pumpBody } from '../request-body-pump.ts';
 import { requestHead } from '../request-framing.ts';
 import { giveBackPiece, LlhttpConnection, newPiece, type ResponseReader } from './connection.ts';
-import type { ResponseHead, ResponseParser } from './response-parser.ts';
+import type { ResponseParser } from './response-parser.ts';
 
 type LlhttpPool = ConnectionPool<LlhttpConnection>;
 

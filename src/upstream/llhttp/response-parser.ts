@@ -1,14 +1,7 @@
-import type { FieldList } from '../../http/field-list.ts';
 import { isOws, trimEndWhile } from '../../http/field-list.ts';
+import type { ResponseHead } from '../engine.ts';
 import { framingFault, maySucceed, ResponseHeadCheck } from '../response-framing.ts';
 import { llhttp, type ParserAddress, type ParserEvents, parserError } from './llhttp.ts';
-
-export interface ResponseHead {
-  readonly status: number;
-  /** Latin-1, as sent. */
-  readonly reason: string;
-  readonly fields: FieldList;
-}
 
 const none: never[] = [];
 
