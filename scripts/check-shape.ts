@@ -23,10 +23,6 @@ const singleImporters: readonly (readonly [pattern: RegExp, why: string])[] = [
     /^src\/upstream\/[^/]+\/(connection|exchange)\.ts$/,
     'the state of one connection or exchange in an engine, which the suites play scripts through',
   ],
-  [
-    /^src\/upstream\/websocket-handshake\.ts$/,
-    'the state of one handshake; who may begin one is another thought',
-  ],
   [/^src\/telemetry\/(tracing)\.ts$/, 'the one place that knows a library from within'],
   [
     /^src\/app\/(access|entity-tags|public-port|refresh-tokens|store)\.ts$/,

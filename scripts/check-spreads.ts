@@ -36,7 +36,6 @@ const licences: Readonly<Record<string, string>> = {
   'src/config/named-files.ts: path': 'the names on the way to one setting',
   'src/entity-tags/protocol.ts: leases.map(({ until }) => until)': '`maxLeases`',
   'src/entity-tags/protocol.ts: tagged': '`maxLeases`',
-  'src/entity-tags/redis-store.ts: await Promise.all(left)': 'one of each bucket, a number of ours',
   'src/redis/claims.ts: all': ofScript,
   'src/redis/connect-redis.ts: keys': ofScript,
   'src/redis/connect-redis.ts: args': ofScript,

@@ -117,7 +117,8 @@ function leastNeeded(all: ReadonlyMap<Socket, Held>): Socket | undefined {
     for (const held of all.values()) {
       if (held.need === need) counts.set(held.address, (counts.get(held.address) ?? 0) + 1);
     }
-    const most = counts.values().reduce((most, count) => Math.max(most, count), 0);
+    let most = 0;
+    for (const count of counts.values()) most = Math.max(most, count);
     for (const [socket, held] of all) {
       if (held.need === need && counts.get(held.address) === most) return socket;
     }
