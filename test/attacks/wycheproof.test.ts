@@ -61,6 +61,7 @@ async function hasGoodSignature(keys: readonly VerificationKey[], jws: string): 
     keySource: createStubKeySource(keys),
     clockToleranceMs: 0,
     subject: 'sub',
+    maxRememberedTokens: 0,
     now: Date.now,
   });
   const pending = verifier.verify(credentials.token);

@@ -47,6 +47,7 @@ export interface Shopward {
   output(): string;
   /** A good access token; `claims` replace its own or, as `undefined`, remove them. */
   issueToken(claims?: object, header?: object): string;
+  /** Whose key it trusts; so does every other process that this worker starts. */
   readonly signer: Signer;
   signal(name: NodeJS.Signals): void;
   /** SIGTERM; the drain must end with exit code 0. */
@@ -60,9 +61,13 @@ const mainFile = path.join(root, 'src/main.ts');
 /** Bound of every wait: only a hang is longer, whatever else the machine does. */
 const patienceMs = 90_000;
 
+/** Made once: all processes that a worker of Vitest starts trust one key. */
+let signerOfWorker: Signer | undefined;
+
 export async function startShopward(options: ShopwardOptions): Promise<Shopward> {
   const folder = await mkdtemp(path.join(tmpdir(), 'shopward-test-'));
-  const signer = makeSigner('RS256');
+  signerOfWorker ??= makeSigner('RS256');
+  const signer = signerOfWorker;
   const listFile = await writeList(folder, options);
   const configFile = path.join(folder, 'shopward.yaml');
   await writeFile(path.join(folder, 'public.pem'), publicPem(signer));
