@@ -67,7 +67,7 @@ export function compileTokenEndpoints(
     let endsOtherwise: readonly TokenEndpoint[] = none;
     let revokes: string | undefined;
     for (const { data, params } of met) {
-      const isOwn = data.method === request.method || (request.isFormPost && request.method === 'POST');
+      const isOwn = data.method === request.method || request.isFormPost;
       if (data.kind === 'revoke' && !namesToken(data)) {
         if (isOwn) endsShown = [...endsShown, data];
         else if (!hasNothing) endsOtherwise = [...endsOtherwise, data];

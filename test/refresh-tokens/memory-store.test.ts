@@ -94,3 +94,116 @@ test('a customer who revokes 120,000 inventions pushes out no token, and hears t
   expect([store.strays, clock.evicted]).toEqual([10_000, 0]);
   expect(used.map((token) => store.claim(token, 'a', 1).kind).filter((kind) => kind !== 'used')).toEqual([]);
 });
+
+test('a list says which tokens are over: of an ended family, of a user who ended all, used, expired, or none of these', async () => {
+  const { store, clock } = open(100);
+  const [ended, alive, user, other] = [newFamily(), newFamily(), newSubject(), newSubject()];
+  const tokens = new Map<string, string>();
+  const issue = (name: string, subject: typeof user | null, of: typeof family, ms = lifetimeMs) => {
+    const token = newToken();
+    tokens.set(token, name);
+    store.record(token, {
+      subject,
+      generation: subject === null ? 0 : store.generationOf(subject),
+      family: of,
+      lifetimeMs: ms,
+    });
+    return token;
+  };
+  const use = { owner: null, family: ended, isProven: true, answer: null };
+  store.markUsed(issue('used, of the family', null, ended), use);
+  issue('of the family', null, ended);
+  issue('of another family', null, alive);
+  issue('of the user, before', user, alive);
+  issue('of another user', other, alive);
+  issue('of the other user, short', other, alive, 5);
+  store.endFamily(ended);
+  const noted = store.noteRevocationOfAll(user, 'm');
+  store.settleRevocationOfAll(user, 'm', noted, true);
+  issue('of the user, afterwards', user, alive);
+  store.claim(issue('on its way', null, alive), 'a', 100);
+  clock.nowMs += 5;
+  const states = (await all(store.list())).map(({ token, state }) => [tokens.get(token), state]);
+  expect(Object.fromEntries(states)).toEqual({
+    'used, of the family': 'used',
+    'of the family': 'revoked',
+    'of another family': 'valid',
+    'of the user, before': 'revoked',
+    'of another user': 'valid',
+    'of the other user, short': 'expired',
+    'of the user, afterwards': 'valid',
+    'on its way': 'in-exchange',
+  });
+  expect(await all(store.list(other))).toHaveLength(2);
+});
+
+test('a claim of an unknown token that has lapsed is forgotten by the next one, looked for once a second', () => {
+  const { store, clock } = open(10);
+  store.claim(newToken(), 'a', 100);
+  expect(store.strays).toBe(1);
+  clock.nowMs += 999;
+  store.claim(newToken(), 'b', 100);
+  expect(store.strays).toBe(2);
+  clock.nowMs += 1;
+  store.claim(newToken(), 'c', 100);
+  expect(store.strays).toBe(2);
+  clock.nowMs += 1000;
+  store.claim(newToken(), 'd', 100);
+  expect(store.strays).toBe(1);
+});
+
+test('a claim that is released leaves nothing of an unknown token', () => {
+  const { store } = open(10);
+  const token = newToken();
+  store.claim(token, 'a', 100);
+  store.release(token, 'a');
+  expect([store.strays, store.size]).toEqual([0, 0]);
+});
+
+test('a thousand sealed answers are kept, and of the next one the oldest goes', () => {
+  const { store, issue } = open(2000);
+  const tokens = Array.from({ length: 1001 }, () => issue(lifetimeMs));
+  const sealed = (i: number) => {
+    const answer = store.claim(tokens[i] as (typeof tokens)[number], 'a', 1);
+    return answer.kind === 'used' && answer.sealed;
+  };
+  const use = (i: number) =>
+    store.markUsed(tokens[i] as (typeof tokens)[number], {
+      ...{ owner: null, family, isProven: true, answer: { sealed: `answer ${i}`, leewayMs: lifetimeMs } },
+    });
+  for (let i = 0; i < 1000; i += 1) use(i);
+  expect(sealed(0)).toBe('answer 0');
+  use(1000);
+  expect([0, 1, 1000].map(sealed)).toEqual([null, 'answer 1', 'answer 1000']);
+});
+
+test('expired tokens are purged at the end of their life, those of one user or all', async () => {
+  const { store, clock } = open(10);
+  const [user, other] = [newSubject(), newSubject()];
+  for (const subject of [user, user, other])
+    store.record(newToken(), { subject, generation: 0, family, lifetimeMs: 10 });
+  clock.nowMs += 9;
+  expect(await store.purgeExpired()).toBe(0);
+  clock.nowMs += 1;
+  expect([await store.purgeExpired(user), store.size]).toEqual([2, 1]);
+  expect([await store.purgeExpired(), store.size]).toEqual([1, 0]);
+});
+
+test('a user who ended all, and has no token left, is forgotten when there are more of them than records', () => {
+  const { store, issue } = open(3);
+  issue(lifetimeMs);
+  const end = (stands: boolean) => {
+    const subject = newSubject();
+    const noted = store.noteRevocationOfAll(subject, 'm');
+    store.settleRevocationOfAll(subject, 'm', noted, stands);
+    return { subject, noted };
+  };
+  const users = [end(true), end(true), end(true)];
+  expect(users.map(({ subject, noted }) => store.generationOf(subject) === noted)).toEqual([
+    true,
+    true,
+    true,
+  ]);
+  expect(store.generationOf(end(false).subject)).toBe(0);
+  expect(users.map(({ subject }) => store.generationOf(subject))).toEqual([0, 0, 0]);
+});

@@ -352,3 +352,25 @@ test('a claim holds for a moment, then for the answer and a margin, of the lengt
   await forward('a');
   expect(holds).toEqual([2000, 55_000]);
 });
+
+test('the answer to a used token that is forwarded is held back as it comes, read, and given to nobody', async () => {
+  const { store, forward, events } = open(undefined, { replay: 'forward' });
+  await (await forward('a')).onOutcome(answer('b'));
+  const again = await forward('a');
+  expect([200, 201, 400].map((status) => again.withholds?.(status))).toEqual([true, true, false]);
+  expect(again).toMatchObject({ ignoreClientAbort: true, bufferLimit: 262_144, answerWithinMs: 50_000 });
+  expect(again.requestFields).toMatchObject({ 'Accept-Encoding': 'identity' });
+  const states = async () => {
+    const found: string[] = [];
+    for await (const { state } of store.list()) found.push(state);
+    return found.toSorted();
+  };
+  events.length = 0;
+  expect(await again.onOutcome({ ...answer(), status: 400 })).toEqual({});
+  expect([events, await states()]).toEqual([[], ['used', 'valid']]);
+  expect(await again.onOutcome(answer('c'))).toMatchObject({ rejection: { reason: 'used' } });
+  expect([events, await states()]).toEqual([
+    ['replay-withheld', 'family-ended'],
+    ['revoked', 'used'],
+  ]);
+});

@@ -1,11 +1,22 @@
 import { describe, expect, test } from 'vitest';
 import type { CanonicalRequest, Method } from '../../src/http/canonical-request.ts';
-import { compileTokenEndpoints } from '../../src/refresh-tokens/endpoints.ts';
+import { compileTokenEndpoints, type TokenEndpoint } from '../../src/refresh-tokens/endpoints.ts';
 import { shopEndpoints } from './token-front.ts';
 
-const read = compileTokenEndpoints(shopEndpoints, { ignoredPrefixes: ['/index.php'] });
+const readShop = compileTokenEndpoints(shopEndpoints, { ignoredPrefixes: ['/index.php'] });
 
-function meaning(method: Method, path: string, { isFormPost = false, query = '', body = 'none' } = {}) {
+interface Asked {
+  readonly isFormPost?: boolean;
+  readonly query?: string;
+  readonly body?: CanonicalRequest['body'];
+}
+
+function meaning(
+  method: Method,
+  path: string,
+  { isFormPost = false, query = '', body = 'none' }: Asked = {},
+  read = readShop,
+) {
   const request = {
     method,
     path,
@@ -16,12 +27,13 @@ function meaning(method: Method, path: string, { isFormPost = false, query = '',
   } as unknown as CanonicalRequest;
   const found = read(request);
   if (found === undefined) return 'none';
-  const { refreshes, issues, otherMethod, revokes } = found;
+  const { refreshes, issues, otherMethod, revokes, endsShown } = found;
   return [
     refreshes.length > 0 && `exchange ${refreshes.map(({ format }) => format)}`,
     issues.length > 0 && 'issue',
     otherMethod.length > 0 && `other method ${otherMethod.map(({ format }) => format)}`,
     revokes !== undefined && `revoke ${revokes}`,
+    endsShown.length > 0 && `ends ${endsShown.map(({ format }) => format)}`,
   ]
     .filter(Boolean)
     .join(', ');
@@ -110,5 +122,52 @@ describe('token endpoints, as leniently as the shop takes them', () => {
     expect(['mine.json', 'Mine.JSON', 'abc.json', 'abc.xml'].map(revoked)).toEqual([
       ...['mine', 'mine', 'abc', 'abc.xml'],
     ]);
+  });
+});
+
+describe('endpoints of a shop of its own', () => {
+  const { fields } = shopEndpoints[0] as TokenEndpoint;
+  const endpoint = (kind: TokenEndpoint['kind'], method: Method, path: string): TokenEndpoint => ({
+    ...{ kind, method, path, format: 'form', fields },
+  });
+  const compile = (...endpoints: TokenEndpoint[]) =>
+    compileTokenEndpoints(endpoints, { ignoredPrefixes: [] });
+
+  test.each<[Method, Asked, string]>([
+    ['PUT', {}, 'exchange form'],
+    ['POST', { isFormPost: true, body: 'chunked' }, 'exchange form'],
+    ['POST', { body: 'chunked' }, 'other method form'],
+    ['POST', { body: { length: 1 } }, 'other method form'],
+    ['POST', { query: '?a' }, 'other method form'],
+    ['POST', { query: '?', body: { length: 0 } }, 'none'],
+    ['GET', { query: '?a' }, 'other method form'],
+    ['GET', { query: '?' }, 'none'],
+  ])('refreshed by PUT; %s %j: %s', (method, asked, expected) => {
+    expect(meaning(method, '/renew', asked, compile(endpoint('exchange', 'PUT', '/renew')))).toBe(expected);
+  });
+
+  test.each<[Method, Asked, string]>([
+    ['POST', {}, 'ends form'],
+    ['PUT', { body: 'chunked' }, 'none'],
+  ])('the token of a body ended by POST (RFC 7009); %s: %s', (method, asked, expected) => {
+    expect(meaning(method, '/revoke', asked, compile(endpoint('revoke', 'POST', '/revoke')))).toBe(expected);
+  });
+
+  test('ended by one method and refreshed by another of one path, it is taken for both', () => {
+    const read = compile(endpoint('revoke', 'POST', '/tokens'), endpoint('exchange', 'PUT', '/tokens'));
+    expect(meaning('POST', '/tokens', { body: 'chunked' }, read)).toBe('exchange form, ends form');
+    expect(meaning('PUT', '/tokens', { body: 'chunked' }, read)).toBe('exchange form');
+    expect(meaning('POST', '/tokens', {}, read)).toBe('ends form');
+  });
+
+  test('everything below a path that goes on, and of a root', () => {
+    const read = compile(endpoint('issue', 'POST', '/auth/**'), endpoint('exchange', 'PUT', '/'));
+    expect(meaning('POST', '/auth/a/b', {}, read)).toBe('issue');
+    expect(meaning('PUT', '/', {}, read)).toBe('exchange form');
+    expect(meaning('PUT', '/anything', {}, read)).toBe('exchange form');
+  });
+
+  test('without any, no request is one', () => {
+    expect(meaning('POST', '/refresh-tokens', { body: 'chunked' }, compile())).toBe('none');
   });
 });
