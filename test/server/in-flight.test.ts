@@ -30,9 +30,10 @@ describe('shares of what is under way', () => {
       place.leave();
     }
     expect(inFlight.count).toBe(0);
-    expect(Array.from({ length: 5 }, () => inFlight.enter().takeFor('192.0.2.1'))).toEqual([
-      ...[true, true, true, true, false],
-    ]);
+    const again = Array.from({ length: 5 }, () => inFlight.enter());
+    const four = [true, true, true, true, false];
+    expect(again.map((place) => place.takeFor('192.0.2.1'))).toEqual(four);
+    expect(again.map((place) => place.takeForSubject('a'))).toEqual(four);
   });
 
   it('of those who have nothing left are forgotten, and of nobody else', () => {
@@ -47,6 +48,31 @@ describe('shares of what is under way', () => {
     for (const [i, share] of held.entries()) {
       expect(shares.take(`held ${i}`)).toBe(share);
       expect(shares.take(`held ${i}`)).toBeUndefined();
+    }
+  });
+
+  it.each([
+    [0, 64],
+    [10, 64],
+    [64, 64],
+    [100, 100],
+  ])('beside %i that are held %i stay that are not, and the next one clears them away', (held, unheld) => {
+    const shares = new Shares(1);
+    const take = (name: string) => shares.take(name) as NonNullable<ReturnType<Shares['take']>>;
+    for (let i = 0; i < held; i += 1) take(`held ${i}`);
+    for (let i = 0; i < unheld; i += 1) shares.giveBack(take(`client ${i}`));
+    expect(shares.size).toBe(held + unheld);
+    shares.giveBack(take('one more'));
+    expect(shares.size).toBe(held);
+  });
+
+  it('of one who comes and goes stays the same', () => {
+    const shares = new Shares(1);
+    const share = shares.take('a');
+    if (share === undefined) throw new Error('none left');
+    for (let i = 0; i < 1000; i += 1) {
+      shares.giveBack(share);
+      expect(shares.take('a')).toBe(share);
     }
   });
 
