@@ -92,6 +92,49 @@ test.each<[string, Partial<TagStore>, string[]]>([
   expect(events).toEqual(noted);
 });
 
+describe('what is asked of the exchange with the shop', () => {
+  const { firstByteByMs, sendWithinMs, answerWithinMs } = timesOf({ leaseMs: 120_000, sendByMs: 60_000 });
+  const inside = { 'if-match': null, 'if-none-match': null };
+  const item = requestOf('POST', '/carts/1/items');
+  const put = requestOf('PUT', '/carts/1');
+  const byAnna = { subject: 'anna' };
+  const leased = { ignoreClientAbort: true, sendWithinMs, answerWithinMs };
+  const unleased = { ignoreClientAbort: true, sendWithinMs };
+
+  test.each<[string, CanonicalRequest, typeof byAnna | undefined, object, boolean]>([
+    ['a write with a tag', patch, byAnna, { ...leased, requestFields: inside }, true],
+    ['a write without', put, byAnna, { ...leased, requestFields: inside }, true],
+    ['a write below', item, byAnna, { ...leased, requestFields: {} }, true],
+    ['a write of a stranger', put, undefined, { ...unleased, requestFields: inside }, true],
+    ['a write of a stranger below', item, undefined, { ...unleased, requestFields: {} }, true],
+    ['a creation', requestOf('POST', '/carts'), byAnna, { requestFields: inside }, false],
+    ['a read', requestOf('GET', '/carts/1'), byAnna, { requestFields: undefined }, false],
+  ])('%s', async (_, request, identity, expected, isTimed) => {
+    const clock = { monotonic: 0, wall: 1_000_000 };
+    const granting = { claim: () => ({ kind: 'granted', shopTag: null }) };
+    const { filter } = createFilter(
+      {},
+      {
+        ...{ monotonic: () => clock.monotonic, now: () => clock.wall, trackedResponseBytes: 77 },
+        ...(request === patch && { store: granting as never }),
+      },
+    );
+    const hooks = await runFilter(filter, request, identity, Buffer.from('{}'));
+    if (hooks === undefined || isAnswer(hooks) || isRejection(hooks)) throw new Error('not forwarded');
+    const { maySend, beforeSend: _noted, onOutcome: _settled, ...rest } = hooks;
+    expect(rest).toEqual({ bufferLimit: 77, streamedHeaderEdits: { etag: null }, ...expected });
+    if (!isTimed) return expect(maySend).toBeUndefined();
+    const mayAt = (monotonic: number, wall: number) => {
+      Object.assign(clock, { monotonic, wall: 1_000_000 + wall });
+      return maySend?.();
+    };
+    // The larger of two clocks.
+    expect([mayAt(firstByteByMs - 1, -5), mayAt(firstByteByMs, 0), mayAt(0, firstByteByMs)]).toEqual([
+      ...[true, false, false],
+    ]);
+  });
+});
+
 test('a document that is digested in slices has a tag as any other has', async () => {
   const { filter } = createFilter({}, { trackedResponseBytes: 1_000_000 });
   const read = (last: string, fields: string[] = []) =>
