@@ -132,8 +132,7 @@ export class JwksKeySource implements KeySource {
 
   #ask(find: () => KeyLookup | undefined): KeyLookup | Promise<KeyLookup> {
     const maxWaiting = this.#options.maxWaiting ?? 256;
-    const isFutile = this.#mayFetchMs() >= longestWaitMs || this.#isDown();
-    return isFutile || this.#waiting >= maxWaiting ? this.#unavailable() : this.#wait(find);
+    return this.#isFutile() || this.#waiting >= maxWaiting ? this.#unavailable() : this.#wait(find);
   }
 
   async #wait(find: () => KeyLookup | undefined): Promise<KeyLookup> {
@@ -155,10 +154,15 @@ export class JwksKeySource implements KeySource {
   /** The fetch under way, else the next one that the budget has. */
   async #fetchOnDemand(): Promise<void> {
     if (this.#flight !== undefined) return this.#flight;
+    if (this.#isFutile()) return;
     const delayMs = this.#mayFetchMs();
-    if (delayMs >= longestWaitMs || this.#isDown()) return;
     this.#budget.spend(this.#options.now());
     await this.#fetchAfter(delayMs);
+  }
+
+  /** Nobody waits for the next fetch: it is too far away. */
+  #isFutile(): boolean {
+    return this.#mayFetchMs() >= longestWaitMs || this.#isDown();
   }
 
   /** A fetch has failed a moment ago: nobody waits for the next one. */

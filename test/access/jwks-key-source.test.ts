@@ -154,7 +154,8 @@ describe('unknown kid', () => {
     const { server, clock, source, verify } = await setUpJwks([first]);
     await source.start();
     for (let fetch = 1; fetch <= 8; fetch++) {
-      expect(await verify(second)).toEqual(unknownKey);
+      // Whoever joins a fetch spends nothing.
+      expect(await Promise.all(times(3, () => verify(second)))).toEqual(times(3, () => unknownKey));
       expect(server.hits).toBe(1 + fetch);
     }
     // The clock of the test stands still, so that each fetch is a debt: the next one is 250, 500, 750 and 1000 ms away.
@@ -221,6 +222,25 @@ describe('unknown kid', () => {
   });
 
   it.each([
+    ['good', unknownKey],
+    ['bad', unavailable(30)],
+  ])('is what the second of two fetches says, where the first was under way: %s', async (kind, verdict) => {
+    const { server, source, verify } = await setUpJwks([first]);
+    await source.start();
+    const hit = server.nextHit();
+    const release = server.hold(first);
+    const background = source.refresh();
+    await hit;
+    const asked = verify(second);
+    release();
+    if (kind === 'good') server.serve(first);
+    else server.goDown();
+    await background;
+    expect(await asked).toEqual(verdict);
+    expect(server.hits).toBe(3);
+  });
+
+  it.each([
     [5, { maxWaiting: 5 }],
     [256, {}],
   ])('lets %d wait for a source that hangs, and no more', async (most, options) => {
@@ -234,6 +254,7 @@ describe('unknown kid', () => {
     expect(await verify(first)).toEqual(passed);
     release();
     expect(await Promise.all(verdicts.slice(0, most))).toEqual(times(most, () => passed));
+    expect(await verify(stranger)).toEqual(unknownKey);
   });
 });
 
