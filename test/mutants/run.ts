@@ -16,7 +16,7 @@ import { applyMutation, findMutations, type Mutation } from './mutations.ts';
 
 /** The folders that decide. */
 const deciding =
-  'src/{proxy,http,access,entity-tags,refresh-tokens,url-resolver,upstream,server,redis,config}/**/*.ts';
+  'src/{proxy,http,access,entity-tags,refresh-tokens,url-resolver,rate-limits,upstream,server,redis,config,lib,app,admin}/**/*.ts';
 
 /** Tests that ask a running process about what a folder decides: no import leads from them to it. */
 const throughTheProcess: Readonly<Record<string, readonly string[]>> = {
@@ -34,14 +34,19 @@ const throughTheProcess: Readonly<Record<string, readonly string[]>> = {
   'url-resolver': ['test/url-resolver', 'test/end-to-end/url-resolver'],
   redis: ['test/redis', 'test/end-to-end/store-kinds.test.ts'],
   config: ['test/config', 'test/end-to-end/wiring.test.ts', 'test/end-to-end/bad-start.test.ts'],
+  'rate-limits': ['test/rate-limits'],
+  lib: ['test/config', 'test/redis'],
+  app: ['test/end-to-end/wiring.test.ts', 'test/end-to-end/bad-start.test.ts'],
+  admin: ['test/admin'],
 };
 
 /** Who is asked, the quickest first: only what one group lets pass meets the next one. */
-const groups = ['own', 'folder', 'slow', 'importers', 'process'] as const;
+const groups = ['own', 'folder', 'types', 'slow', 'importers', 'process'] as const;
 type Group = (typeof groups)[number];
 const names: Readonly<Record<Group, string>> = {
   own: 'its own tests',
   folder: 'tests of its folder',
+  types: 'the compiler',
   slow: 'slow tests of its own',
   importers: 'tests that import it',
   process: 'tests of the running process',
@@ -82,6 +87,7 @@ const describeMutant = ({ file, line, before, after }: Mutant) =>
 
 // All is read from the copy: whoever goes on working in the checkout changes nothing of the run.
 const tree = copyTree();
+const compiled = path.join(tree, 'node_compiled');
 const mutants: Mutant[] = globSync(files, { cwd: tree })
   .filter((file) => file.endsWith('.ts'))
   .toSorted()
@@ -101,7 +107,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
 }
 const survivors: Mutant[] = [];
 const noticedBy: Partial<Record<Group, number>> = {};
-/** What tests take without a mutant, by their arguments. */
+/** What each command takes without a mutant, by its arguments. */
 const usualMs = new Map<string, number | undefined>();
 let tried = 0;
 try {
@@ -134,13 +140,13 @@ async function notice(mutant: Mutant): Promise<Group | undefined> {
   const mutated = applyMutation(source, mutant);
   try {
     for (const group of groups.slice(0, groups.indexOf(ask) + 1)) {
-      const tests = testsOf(group, mutant.file);
-      if (tests.length === 0) continue;
+      const command = commandOf(group, mutant.file);
+      if (command === undefined) continue;
       writeFileSync(file, source);
-      const usual = await measure(tests);
+      const usual = await measure(command);
       if (usual === undefined) continue;
       writeFileSync(file, mutated);
-      if ((await run(tests, usual * 4 + patienceMs)) !== 'green') return group;
+      if ((await run(command, usual * 4 + patienceMs)) !== 'green') return group;
     }
     return undefined;
   } finally {
@@ -148,8 +154,8 @@ async function notice(mutant: Mutant): Promise<Group | undefined> {
   }
 }
 
-/** Arguments for Vitest. */
-function testsOf(group: Group, file: string): readonly string[] {
+/** A script and its arguments; undefined: the group has nobody to ask about this file. */
+function commandOf(group: Group, file: string): readonly string[] | undefined {
   const folder = folderOf(file);
   switch (group) {
     case 'own':
@@ -158,17 +164,35 @@ function testsOf(group: Group, file: string): readonly string[] {
       const own = ownTestsOf(file).filter(
         (test) => slow.some((pattern) => path.matchesGlob(test, pattern)) === isSlow,
       );
-      return own.length === 0 ? [] : ['run', ...own, '--project', isSlow ? 'slow' : 'quick'];
+      return own.length === 0 ? undefined : vitest('run', ...own, '--project', isSlow ? 'slow' : 'quick');
     }
     case 'folder':
-      return ['run', `test/${folder}/`, '--project', 'quick'];
+      return vitest('run', `test/${folder}/`, '--project', 'quick');
+    case 'types':
+      return [
+        bin('typescript/bin/tsc'),
+        '--noEmit',
+        '--incremental',
+        '--tsBuildInfoFile',
+        `${compiled}/types`,
+      ];
     case 'importers':
-      return ['related', file, '--run', '--project', 'quick'];
+      return vitest('related', file, '--run', '--project', 'quick');
     case 'process': {
-      const asking = throughTheProcess[folder] ?? [];
-      return asking.length === 0 ? [] : ['run', ...asking];
+      const asking = throughTheProcess[folder];
+      return asking && vitest('run', ...asking);
     }
   }
+}
+
+function vitest(...args: readonly string[]): readonly string[] {
+  const once = ['--bail=1', '--maxWorkers=1', '--reporter=dot', '--passWithNoTests'];
+  // What is as it was in the run before is not compiled again.
+  return [bin('vitest/vitest.mjs'), ...args, ...once, '--fsModuleCache', `--fsModuleCachePath=${compiled}`];
+}
+
+function bin(script: string): string {
+  return path.join(root, 'node_modules', script);
 }
 
 /** Those called as the file, and those that import it themselves. */
@@ -183,32 +207,26 @@ function textOf(test: string): string {
   return readFileSync(path.join(tree, test), 'utf8');
 }
 
-/** Milliseconds that tests take without a mutant; undefined where they fail even so, and would tell nothing about one. */
-async function measure(tests: readonly string[]): Promise<number | undefined> {
-  const key = tests.join(' ');
-  if (!usualMs.has(key)) usualMs.set(key, (await measureOnce(tests)) ?? (await measureOnce(tests)));
+/** Milliseconds that it takes without a mutant; undefined where it fails even so, and would tell nothing about one. */
+async function measure(command: readonly string[]): Promise<number | undefined> {
+  const key = command.slice(1).join(' ');
+  if (!usualMs.has(key)) usualMs.set(key, (await measureOnce(command)) ?? (await measureOnce(command)));
   const usual = usualMs.get(key);
-  if (usual === undefined) console.log(`left out, red without a mutant: vitest ${key}`);
+  if (usual === undefined) console.log(`left out, red without a mutant: ${key}`);
   return usual;
 }
 
-async function measureOnce(tests: readonly string[]): Promise<number | undefined> {
+async function measureOnce(command: readonly string[]): Promise<number | undefined> {
   const start = performance.now();
-  return (await run(tests, baselineMs)) === 'green' ? performance.now() - start : undefined;
+  return (await run(command, baselineMs)) === 'green' ? performance.now() - start : undefined;
 }
 
-function run(args: readonly string[], withinMs: number): Promise<'green' | 'red' | 'late'> {
-  const command = [
-    path.join(root, 'node_modules/vitest/vitest.mjs'),
-    ...args,
-    '--bail=1',
-    '--maxWorkers=1',
-    '--reporter=dot',
-  ];
-  const child = spawn(process.execPath, [...command, '--passWithNoTests'], {
+function run(command: readonly string[], withinMs: number): Promise<'green' | 'red' | 'late'> {
+  const child = spawn(process.execPath, command, {
     cwd: tree,
     stdio: 'ignore',
     detached: true,
+    env: { ...process.env, NODE_COMPILE_CACHE: compiled },
   });
   running = child;
   return new Promise((resolve) => {
