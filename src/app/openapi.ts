@@ -135,7 +135,7 @@ function describeResolver({ urlResolver }: Config, refusals: Refusals): [string,
 
 function describeTokenEndpoints({ refreshTokens }: Config, refusals: Refusals): [string, unknown][] {
   if (refreshTokens === false) return [];
-  const byPath = Map.groupBy(refreshTokens.endpoints, ({ path }) => path.replace(/\*\*$/, '{rest}'));
+  const byPath = Map.groupBy(refreshTokens.endpoints, ({ path }) => path);
   return [...byPath].map(([path, endpoints]) => {
     const parameters = [...path.matchAll(/\{([^{}]+)\}/g)].map(([, name]) => ({
       name,

@@ -16,7 +16,7 @@ export async function openStore(config: Config, log: Log): Promise<RedisStore | 
   // Only what is used is loaded: a proxy that starts is waited for.
   const { openRedisStore } = await import('../redis/store.ts');
   const connection = { url, timeoutMs: timeout, prefix, replicas, ...(tls && { tls: readTls(tls) }) };
-  const member = memberOf(config);
+  const member = describeMember(config);
   return openRedisStore(
     { ...connection, ...(sentinelPassword !== undefined && { sentinelPassword }), member },
     log,
@@ -34,16 +34,20 @@ export const memoryStore: Component = {
   }),
 };
 
-function memberOf({ store, publicUrl, upstream, entityTags, refreshTokens }: Config): Member {
-  const digestKey = refreshTokens === false ? undefined : `key ${refreshTokens.digestKey ?? ''}`;
+/** What the replicas of one store have to agree on. */
+export function describeMember({ store, publicUrl, upstream, entityTags, refreshTokens }: Config): Member {
   return {
     owner: store.owner ?? publicUrl ?? upstream.url,
     isNamed: store.owner !== undefined,
     leaseMs: entityTags === false ? 0 : entityTags.lease,
     tracked: entityTags === false ? [] : entityTags.resources.map(describeResource).toSorted(),
-    // Enough to tell two keys apart, too little to find one.
-    digestKey: digestKey === undefined ? '' : hash('sha256', `shopward ${digestKey}`, 'hex').slice(0, 16),
+    digestKey: refreshTokens === false ? '' : fingerprintOf(refreshTokens.digestKey ?? ''),
   };
+}
+
+/** Enough to tell two keys apart, too little to find one. */
+function fingerprintOf(digestKey: string): string {
+  return hash('sha256', `shopward key ${digestKey}`, 'hex').slice(0, 16);
 }
 
 function describeResource({

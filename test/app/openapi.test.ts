@@ -7,14 +7,20 @@ import { validateConfig } from '../../src/config/load.ts';
 import type { Config } from '../../src/config/schema.ts';
 import { rejectionTable } from '../../src/http/rejection.ts';
 
-const configOf = (more: object) =>
-  (
-    validateConfig({
-      upstream: { url: 'http://glue.internal' },
-      auth: { keys: { jwks: 'https://shop.example/keys' } },
-      ...more,
-    }) as { config: Config }
-  ).config;
+function configOf(more: object): Config {
+  const { config, problems } = validateConfig({
+    upstream: { url: 'http://glue.internal' },
+    auth: { keys: { jwks: 'https://shop.example/keys' } },
+    ...more,
+  });
+  if (problems.length > 0) throw new Error(JSON.stringify(problems));
+  return config as Config;
+}
+
+interface ResolverOperation {
+  readonly parameters: readonly object[];
+  readonly responses: Readonly<Record<string, { readonly content?: object }>>;
+}
 
 const form = [{ kind: 'exchange', method: 'POST', path: '/token', format: 'form' }];
 const configs: readonly (readonly [string, object])[] = [
@@ -41,6 +47,74 @@ describe('the OpenAPI document', () => {
     const operation = JSON.stringify((paths as Record<string, unknown>)['/token']);
     expect(operation).toContain('oauth.refresh-token-invalid');
     expect(operation).not.toContain('/refresh-token-invalid');
+  });
+
+  it('says of paths what stands in them, and of which endpoints they are', () => {
+    const endpoints = [
+      { kind: 'revoke', method: 'DELETE', path: '/refresh-tokens/{id}' },
+      { kind: 'exchange', method: 'POST', path: '/token', format: 'form' },
+      { kind: 'issue', method: 'POST', path: '/token', format: 'form' },
+    ];
+    const { paths } = buildOpenApi(configOf({ refreshTokens: { endpoints } }), '1') as {
+      paths: Record<string, Record<string, { summary?: string; responses?: object }>>;
+    };
+    expect(paths['/refresh-tokens/{id}']).toMatchObject({
+      parameters: [{ name: 'id', in: 'path', required: true, schema: { type: 'string' } }],
+      delete: {},
+    });
+    expect(paths['/token']).not.toHaveProperty('parameters');
+    expect(paths['/token']?.post?.summary).toBe(
+      'The shop’s endpoint that refreshes tokens, each once, and issues tokens',
+    );
+    expect(paths['/token']?.post?.responses).toHaveProperty('2XX');
+  });
+
+  it('says of the resolver what is asked and what is answered, in the shop’s envelope', () => {
+    const resolverOf = (urlResolver: object) => {
+      const { paths, servers } = buildOpenApi(configOf({ urlResolver }), '1') as Record<string, never>;
+      expect(servers).toBeUndefined();
+      const operations = paths as unknown as Record<string, { readonly get: ResolverOperation }>;
+      const operation = operations['/url-resolver']?.get;
+      if (operation === undefined) throw new Error('no resolver');
+      const { parameters, responses } = operation;
+      return { parameters, responses, content: responses['200']?.content };
+    };
+    const { parameters, responses, content } = resolverOf({});
+    expect(parameters).toMatchObject([
+      { name: 'url', in: 'query', required: true },
+      { name: 'Accept-Language', in: 'header' },
+    ]);
+    expect(parameters[1]).not.toHaveProperty('required');
+    expect(Object.keys(responses)).toEqual(expect.arrayContaining(['200', '304', '404', '422', '502']));
+    const mapping = {
+      required: ['entityType', 'entityId'],
+      properties: {
+        entityType: { enum: ['abstract-products', 'category-nodes', 'cms-pages', 'merchants'] },
+      },
+    };
+    expect(content).toMatchObject({
+      'application/vnd.api+json': {
+        schema: {
+          required: ['data', 'links'],
+          properties: {
+            data: {
+              ...{ minItems: 1, maxItems: 1 },
+              items: { required: ['type', 'id', 'attributes', 'links'], properties: { attributes: mapping } },
+            },
+          },
+        },
+      },
+    });
+    const plain = resolverOf({ envelope: { entityType: '/type', entityId: '/id' } });
+    expect(plain.content).toEqual({ 'application/json': { schema: { type: 'object' } } });
+  });
+
+  it('says of the shop’s own documents which members may be missing', () => {
+    const { paths } = buildOpenApi(configOf({ publicUrl: 'https://api.shop.example' }), '1');
+    const text = JSON.stringify(paths);
+    expect(text).toContain('"required":["group","method","path","scopes"]');
+    expect(text).toContain('"required":["resource","bearer_methods_supported"]');
+    expect(text).toContain('{"enum":["header","query"]}');
   });
 
   it('describes refusals by what is written', () => {

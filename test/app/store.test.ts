@@ -1,0 +1,47 @@
+import { expect, it } from 'vitest';
+import { describeMember } from '../../src/app/store.ts';
+import { validateConfig } from '../../src/config/load.ts';
+import type { Config } from '../../src/config/schema.ts';
+
+function memberOf(more: Record<string, unknown> = {}) {
+  const { config } = validateConfig({
+    upstream: { url: 'http://glue.internal' },
+    auth: { keys: { jwks: 'https://shop.example/keys' } },
+    ...more,
+  }) as { config: Config };
+  return describeMember(config);
+}
+
+const resource = (path: string, methods: string[]) => ({ collection: '/carts', member: path, methods });
+const tracking = (path: string, methods: string[]) =>
+  memberOf({ entityTags: { lease: '20s', resources: [resource(path, methods)] } });
+
+it('replicas of one store are told apart by whose they are: a name, else the public URL, else the shop’s', () => {
+  const owners = [
+    memberOf(),
+    memberOf({ publicUrl: 'https://api.shop.example' }),
+    memberOf({ publicUrl: 'https://api.shop.example', store: { owner: 'blue' } }),
+  ];
+  expect(owners.map(({ owner, isNamed }) => [owner, isNamed])).toEqual([
+    ['http://glue.internal', false],
+    ['https://api.shop.example', false],
+    ['blue', true],
+  ]);
+});
+
+it('what is tracked is the same whatever its parameters are called, and in whichever order its methods stand', () => {
+  expect(tracking('/carts/{id}', ['PATCH', 'DELETE'])).toMatchObject({
+    leaseMs: 20_000,
+    tracked: ['DELETE,PATCH /carts/{}'],
+  });
+  expect(tracking('/carts/{uuid}', ['DELETE', 'PATCH']).tracked).toEqual(['DELETE,PATCH /carts/{}']);
+  expect(memberOf({ entityTags: false })).toMatchObject({ leaseMs: 0, tracked: [] });
+});
+
+it('two keys of digests are told apart, a missing one too, and none can be read', () => {
+  const digestOf = (refreshTokens: object | false) => memberOf({ refreshTokens }).digestKey;
+  const digests = [{ digestKey: 'k'.repeat(32) }, { digestKey: 'l'.repeat(32) }, {}].map(digestOf);
+  expect(new Set(digests).size).toBe(3);
+  for (const digest of digests) expect(digest).toMatch(/^[0-9a-f]{16}$/);
+  expect(digestOf(false)).toBe('');
+});
