@@ -7,6 +7,11 @@ const one = [{ host: 'h1', port: 6379 }];
 describe('parseRedisUrl', () => {
   test.each([
     ['redis://h1', { ...single, hosts: one }],
+    ['redis://h1:1', { ...single, hosts: [{ host: 'h1', port: 1 }] }],
+    ['redis://h1:65535/', { ...single, hosts: [{ host: 'h1', port: 65_535 }] }],
+    ['redis+cluster://h1/0', { ...single, kind: 'cluster', hosts: one }],
+    ['redis://:@h1', { ...single, hosts: one }],
+    ['redis://user@h1', { ...single, hosts: one, username: 'user' }],
     ['redis://h1:7000/3', { ...single, hosts: [{ host: 'h1', port: 7000 }], db: 3 }],
     ['rediss://h1', { ...single, tls: true, hosts: one }],
     ['redis://:pa%40ss@h1', { ...single, hosts: one, password: 'pa@ss' }],
@@ -40,7 +45,7 @@ describe('parseRedisUrl', () => {
     'redis://',
     'redis://h1,h2',
     'redis://h1:0',
-    'redis://h1:70000',
+    'redis://h1:65536',
     'redis://h1/x',
     'redis://h1/1/2',
     'redis+cluster://h1/1',

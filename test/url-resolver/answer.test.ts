@@ -91,6 +91,83 @@ describe('the contract', () => {
   });
 });
 
+describe('beside the mapping', () => {
+  it('nothing has been counted before anybody asked, and each answer once', async () => {
+    const own = new UrlResolver({ upstream: { ask: shop.ask } });
+    const { file, sharedAway, ...counts } = own.stats();
+    expect([file, sharedAway]).toEqual([undefined, false]);
+    expect(new Set(Object.values(counts))).toEqual(new Set([0]));
+    await resolve(own, targetOf('/en/acer'));
+    await resolve(own, targetOf('/en/acer'));
+    await resolve(own, '/url-resolver');
+    await resolve(own, '/url-resolver?url=%ff');
+    const seen = Object.entries(own.stats()).filter(([, count]) => typeof count === 'number' && count > 0);
+    expect(Object.fromEntries(seen)).toEqual({
+      ...{ lookups: 1, misses: 1, hits: 1, missing: 1, unusable: 1, entries: 1 },
+    });
+    await own.close();
+  });
+
+  it('what cannot be a URL is not found for as long as what the shop does not know', async () => {
+    const own = new UrlResolver({ upstream: { ask: shop.ask }, lifetimes: { notFoundTtlMs: 7999 } });
+    const refusals = await Promise.all(
+      ['/url-resolver?url=%ff', targetOf('/nothing')].map((target) => resolve(own, target)),
+    );
+    const fields = (cacheStatus: string) => ({
+      'Cache-Control': 'public, max-age=7',
+      'X-Content-Type-Options': 'nosniff',
+      'Cache-Status': cacheStatus,
+    });
+    const names = Object.keys(fields(''));
+    expect(refusals.map(({ field }) => Object.fromEntries(names.map((name) => [name, field(name)])))).toEqual(
+      [fields('shopward; detail=unasked'), fields('shopward; fwd=miss; stored; ttl=7')],
+    );
+    await own.close();
+  });
+
+  it('304 has what shared caches and browsers need of the 200', async () => {
+    const { field } = await resolve(resolver, targetOf('/en/acer'));
+    const fields = ['If-None-Match', field('ETag') ?? ''];
+    const again = await resolve(resolver, targetOf('/en/acer'), { fields });
+    expect([again.status, again.body]).toEqual([304, '']);
+    for (const name of ['ETag', 'Vary']) expect(again.field(name)).toBe(field(name));
+    expect(again.field('Cache-Control')).toMatch(/^public, max-age=\d+$/);
+    expect(again.field('Cache-Status')).toMatch(/^shopward; hit; ttl=\d+$/);
+  });
+
+  it('two documents of one mapping have two tags: the contract’s, and those of pointers', async () => {
+    const tagOf = async (envelope: 'jsonapi' | { entityType: string; entityId: string }) => {
+      const ask = async () => ({
+        status: 200,
+        fields: ['Content-Type', 'application/json'],
+        body: Buffer.from(
+          envelope === 'jsonapi'
+            ? '{"data":[{"type":"url-resolver","attributes":{"entityType":"merchants","entityId":"1"}}]}'
+            : JSON.stringify({
+                [envelope.entityType.slice(1)]: 'merchants',
+                [envelope.entityId.slice(1)]: '1',
+              }),
+        ),
+      });
+      const own = new UrlResolver({ upstream: { ask }, publicUrl, envelope });
+      const answer = await resolve(own, targetOf('/m'));
+      await own.close();
+      expect(answer.status).toBe(200);
+      return answer.field('ETag');
+    };
+    const tags = [
+      await tagOf('jsonapi'),
+      await tagOf({ entityType: '/type', entityId: '/id' }),
+      await tagOf({ entityType: '/kind', entityId: '/id' }),
+    ];
+    expect(new Set(tags).size).toBe(3);
+  });
+
+  it('has a source, or is not made', () => {
+    expect(() => new UrlResolver({})).toThrow('no source');
+  });
+});
+
 describe('whose request it is', () => {
   it.each<[Method, string, boolean]>([
     ['GET', '/url-resolver', true],

@@ -82,7 +82,10 @@ it('a follower reads what a lost message said', async () => {
   const deaf = new PurgeFollower(
     {
       append: (purge) => log.append(purge),
-      read: (from) => log.read(from),
+      read: async (from) => {
+        await new Promise((resolve) => setImmediate(resolve));
+        return log.read(from);
+      },
       subscribe: () => () => {},
     },
     () => forgotten.push(1),
@@ -98,4 +101,83 @@ it('a follower reads what a lost message said', async () => {
   expect(deaf.history.position.seq).toBe(2);
   expect(deaf.history.isPurgedSince(0, '/a')).toBe(true);
   expect(forgotten).toEqual([1]);
+});
+
+it('what follows a place on the log is given to the last entry; from no place of it, where the log stands', async () => {
+  const log = new MemoryPurgeLog();
+  const heard: number[] = [];
+  const unsubscribe = log.subscribe({ onEntry: ({ seq }) => heard.push(seq), onGap: () => {} });
+  const [first, second] = [await log.append('all'), await log.append({ url: '/a' })];
+  expect(await log.read(first)).toEqual({ kind: 'continues', entries: [second] });
+  expect(await log.read(second)).toEqual({ kind: 'continues', entries: [] });
+  const { seq, id } = second;
+  expect(await log.read({ seq: 2, id: 'other' })).toMatchObject({
+    ...{ kind: 'another-past', position: { seq, id } },
+  });
+  unsubscribe();
+  await log.append('all');
+  expect([heard, second.previousId === first.id]).toEqual([[1, 2], true]);
+});
+
+it('keeps 10,000 entries at least, and less than twice as many', async () => {
+  const log = new MemoryPurgeLog();
+  const entries = [await log.append('all')];
+  // Entry 0 is there as well.
+  while (entries.length < 2 * retainedPurges - 1) entries.push(await log.append('all'));
+  const from = (index: number) => log.read(entries.at(index) as (typeof entries)[number]);
+  expect(await from(0)).toMatchObject({ kind: 'continues' });
+  entries.push(await log.append('all'));
+  expect(await from(-retainedPurges)).toMatchObject({ kind: 'continues' });
+  expect(await from(-retainedPurges - 1)).toMatchObject({ kind: 'another-past' });
+});
+
+describe('a follower', () => {
+  function follow(read: MemoryPurgeLog['read'], log = new MemoryPurgeLog()) {
+    const seen = { reads: 0, forgotten: 0 };
+    const follower = new PurgeFollower(
+      {
+        append: (purge) => log.append(purge),
+        subscribe: (listener) => log.subscribe(listener),
+        read(from) {
+          seen.reads += 1;
+          return read.call(log, from);
+        },
+      },
+      () => {
+        seen.forgotten += 1;
+      },
+    );
+    return { log, seen, follower };
+  }
+
+  it('reads once more when it was told to during a reading, and once for many', async () => {
+    const { log, seen, follower } = follow(MemoryPurgeLog.prototype.read);
+    await Promise.all([follower.catchUp(), follower.catchUp(), follower.catchUp()]);
+    expect(seen).toEqual({ reads: 2, forgotten: 1 });
+    await log.append({ url: '/a' });
+    await follower.catchUp();
+    expect([seen.reads, follower.history.position.seq]).toEqual([3, 1]);
+  });
+
+  it('stays where it is while the log is away', async () => {
+    const { seen, follower } = follow(() => Promise.reject(new Error('away')));
+    await follower.catchUp();
+    await follower.catchUp();
+    expect([seen, follower.history.position.seq]).toEqual([{ reads: 2, forgotten: 0 }, 0]);
+  });
+
+  it('takes an entry over that follows, passes over one that it has, and reads where one is missing', async () => {
+    const { log, seen, follower } = follow(MemoryPurgeLog.prototype.read);
+    await follower.start();
+    expect(seen.reads).toBe(1);
+    const first = await log.append({ url: '/a' });
+    expect([follower.history.position.seq, seen.reads]).toEqual([1, 1]);
+    follower.hear(first);
+    expect(seen.reads).toBe(1);
+    follower.hear({ ...first, seq: 5, id: 'elsewhere' });
+    expect(seen.reads).toBe(2);
+    follower.stop();
+    await log.append({ url: '/b' });
+    expect(follower.history.position.seq).toBe(1);
+  });
 });

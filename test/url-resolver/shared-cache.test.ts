@@ -1,5 +1,13 @@
 import { expect, test } from 'vitest';
-import { readSharedCopy, SharedCache } from '../../src/url-resolver/shared-cache.ts';
+import type { Redis, RedisArgument } from '../../src/redis/redis.ts';
+import { UrlResolver } from '../../src/url-resolver/filter.ts';
+import { MemoryPurgeLog } from '../../src/url-resolver/purge-log.ts';
+import {
+  createRedisSharedMapping,
+  readSharedCopy,
+  SharedCache,
+} from '../../src/url-resolver/shared-cache.ts';
+import { resolve, targetOf } from './resolver-request.ts';
 
 const entityTypes = ['merchants'];
 const mapping = { entityType: 'merchants', entityId: 'M1' };
@@ -114,4 +122,74 @@ test.each<[string, unknown, boolean]>([
 
 test('what is no JSON is no copy', () => {
   expect(readSharedCopy('k', '[1,"k"', entityTypes)).toBeUndefined();
+});
+
+test.each([
+  ['single', [['MGET', 'p:mapping:a', 'p:mapping:b']]],
+  [
+    'cluster',
+    [
+      ['GET', 'p:mapping:a'],
+      ['GET', 'p:mapping:b'],
+    ],
+  ],
+] as const)('in Redis, %s: slots are keys, which are gone by themselves', async (kind, reads) => {
+  const commands: RedisArgument[][] = [];
+  const replies: unknown[] = [];
+  const redis = {
+    kind,
+    async command(...command: RedisArgument[]) {
+      commands.push(command);
+      return replies.shift();
+    },
+  } as unknown as Redis;
+  const mappings = createRedisSharedMapping(redis, 'p');
+  replies.push(...(kind === 'single' ? [['x', null]] : ['x', null]));
+  expect(await mappings.read(['a', 'b'])).toEqual(['x', null]);
+  expect(commands.splice(0)).toEqual(reads);
+  await mappings.write('a', 'x', 1500.9);
+  await mappings.write('a', 'x', 0.2);
+  expect(commands).toEqual([
+    ['SET', 'p:mapping:a', 'x', 'PX', 1500],
+    ['SET', 'p:mapping:a', 'x', 'PX', 1],
+  ]);
+});
+
+test('what one process has learnt another one need not ask, and both obey one log of purges', async () => {
+  const slots = new Map<string, string>();
+  const purgeLog = new MemoryPurgeLog();
+  const asked: string[] = [];
+  const changes: string[] = [];
+  const mappings = {
+    read: async (names: readonly string[]) => names.map((name) => slots.get(name) ?? null),
+    write: async (name: string, value: string) => void slots.set(name, value),
+  };
+  const create = (name: string) =>
+    new UrlResolver({
+      upstream: {
+        async ask() {
+          asked.push(name);
+          const attributes = { entityType: 'merchants', entityId: 'M1' };
+          const body = Buffer.from(JSON.stringify({ data: [{ type: 'url-resolver', attributes }] }));
+          return { status: 200, fields: ['Content-Type', 'application/json'], body };
+        },
+      },
+      shared: { mappings, purgeLog, timeoutMs: 60_000 },
+      onEvent: ({ kind }) => changes.push(`${name}: ${kind}`),
+    });
+  const [one, other] = [create('one'), create('other')];
+  await Promise.all([one.start(), other.start()]);
+  const statusFrom = async (resolver: UrlResolver) =>
+    (await resolve(resolver, targetOf('/m'))).field('Cache-Status');
+  expect(await statusFrom(one)).toMatch(/fwd=miss/);
+  expect(await statusFrom(other)).toMatch(/detail=shared$/);
+  expect(await one.purge({ url: '/m' })).toBe('purged');
+  expect(await statusFrom(other)).toMatch(/fwd=miss/);
+  expect([asked, slots.size]).toEqual([['one', 'other'], 1]);
+  mappings.read = () => Promise.reject(new Error('away'));
+  expect(await resolve(other, targetOf('/n'))).toMatchObject({ status: 200 });
+  expect([other.stats().sharedAway, one.stats().sharedAway, changes]).toEqual([
+    ...[true, false, ['other: shared-away']],
+  ]);
+  await Promise.all([one.close(), other.close()]);
 });

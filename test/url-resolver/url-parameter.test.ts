@@ -17,6 +17,10 @@ describe('url of a query', () => {
     ['?%75rl=/en', '/en'],
     ['?%75%72%6C=/en', '/en'],
     ['?+url=/en', '/en'],
+    ...['\t', '\n', '\v', '\f', '\r', '\u00a0', '\u1680', '\u2009', '\u3000', '\ufeff', ' \u2028'].map(
+      (space): [string, string] => [`?${encodeURIComponent(space)}url=/en`, '/en'],
+    ),
+    ['?%08url=/en', missing],
     ['?url%00x=/en', '/en'],
     ['?include=a&url=/en&sort=b', '/en'],
     ['?url=/a&url=/b', '/b'],
