@@ -54,5 +54,5 @@ export const slow = [
   'test/admin/{admin-connections,list-endpoints,console-states,workers-api}.test.ts',
   'test/cli/token.test.ts',
   'test/{rollout,rate-limits}/**',
-  'test/refresh-tokens/memory-store.test.ts',
+  'test/refresh-tokens/memory-store-room.test.ts',
 ];

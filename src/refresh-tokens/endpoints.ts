@@ -12,7 +12,7 @@ import { buildPathTable, type PathRules, type PathTableRow } from '../http/path-
 export interface TokenEndpoint {
   readonly kind: 'issue' | 'exchange' | 'revoke';
   readonly method: Method;
-  /** Path template. The last parameter of a `revoke` endpoint is the token, or `mine`; without one, the body has the token. */
+  /** Path template, of segments and parameters. The last parameter of a `revoke` endpoint is the token, or `mine`; without one, the body has the token. */
   readonly path: string;
   /** Whose errors and grants: `form` those of RFC 6749, `json-api` the shop's own. */
   readonly format: 'json-api' | 'form';
@@ -117,8 +117,7 @@ function methodOf({ method }: TokenEndpoint): Method {
 
 function rowsOf(endpoint: TokenEndpoint): PathTableRow<TokenEndpoint>[] {
   const { method, path, kind } = endpoint;
-  const templates =
-    kind === 'revoke' || path.endsWith('**') ? [path] : [path, `${path === '/' ? '' : path}/**`];
+  const templates = kind === 'revoke' ? [path] : [path, `${path}/**`];
   const methods = kind === 'revoke' && namesToken(endpoint) ? [method] : (['ANY', 'OPTIONS'] as const);
   return templates.flatMap((template) => methods.map((one) => ({ method: one, template, data: endpoint })));
 }

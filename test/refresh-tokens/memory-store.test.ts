@@ -74,27 +74,6 @@ test('notes and claims of unknown tokens go with time, records after their reten
   expect(store.claim(token, 'a', 1).kind).toBe('granted');
 });
 
-test('one hundred thousand records: room is made rarely, since it costs a look at all of them', () => {
-  const { store, clock, issue } = open(100_000);
-  for (let i = 0; i < 130_000; i += 1) issue(1000 + (i % 1000));
-  expect(clock.evicted).toBeGreaterThan(29_000);
-  expect(store.size).toBeLessThanOrEqual(100_000);
-  expect(clock.evictions).toBeLessThanOrEqual(3);
-});
-
-test('a customer who revokes 120,000 inventions pushes out no token, and hears that the book is full', () => {
-  const { store, clock, issue } = open(100);
-  const used = Array.from({ length: 50 }, () => issue(lifetimeMs));
-  for (const token of used) store.markUsed(token, { owner: null, family, isProven: true, answer: null });
-  const customer = newSubject();
-  const answers = { noted: 0, full: 0, foreign: 0 };
-  for (let i = 0; i < 120_000; i += 1) answers[store.noteRevocation(newToken(), customer, 'r')] += 1;
-  expect(answers).toEqual({ noted: 64, full: 120_000 - 64, foreign: 0 });
-  for (let i = 0; i < 20_000; i += 1) store.noteRevocation(newToken(), newSubject(), 'r');
-  expect([store.strays, clock.evicted]).toEqual([10_000, 0]);
-  expect(used.map((token) => store.claim(token, 'a', 1).kind).filter((kind) => kind !== 'used')).toEqual([]);
-});
-
 test('a list says which tokens are over: of an ended family, of a user who ended all, used, expired, or none of these', async () => {
   const { store, clock } = open(100);
   const [ended, alive, user, other] = [newFamily(), newFamily(), newSubject(), newSubject()];
@@ -206,4 +185,21 @@ test('a user who ended all, and has no token left, is forgotten when there are m
   ]);
   expect(store.generationOf(end(false).subject)).toBe(0);
   expect(users.map(({ subject }) => store.generationOf(subject))).toEqual([0, 0, 0]);
+});
+
+test('of who is left when room is made a user who ended all stays, and an ended family', () => {
+  const { store } = open(2);
+  const [owner, idle] = [newSubject(), newSubject()];
+  const [kept, gone] = [newFamily(), newFamily()];
+  store.record(newToken(), { subject: owner, generation: 0, family: kept, lifetimeMs });
+  for (const subject of [owner, idle]) {
+    const noted = store.noteRevocationOfAll(subject, 'm');
+    store.settleRevocationOfAll(subject, 'm', noted, true);
+  }
+  for (const each of [kept, gone]) store.endFamily(each);
+  const settled = store.generationOf(owner);
+  const noted = store.noteRevocationOfAll(newSubject(), 'm');
+  expect([owner, idle].map((subject) => store.generationOf(subject))).toEqual([settled, 0]);
+  expect([kept, gone].map((each) => store.isFamilyEnded(each))).toEqual([true, false]);
+  expect(noted).toBeGreaterThanOrEqual(settled);
 });

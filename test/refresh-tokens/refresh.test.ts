@@ -1,8 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import type { Method } from '../../src/http/canonical-request.ts';
 import { isAnswer, isRejection } from '../../src/http/rejection.ts';
 import { RedisUnavailable } from '../../src/redis/faults.ts';
 import type { RefreshTokensOptions } from '../../src/refresh-tokens/context.ts';
+import type { TokenEndpoint } from '../../src/refresh-tokens/endpoints.ts';
 import { createRefreshTokens, createTokenMatcher } from '../../src/refresh-tokens/filter.ts';
 import { MemoryTokenStore } from '../../src/refresh-tokens/memory-store.ts';
 import { createDigests } from '../../src/refresh-tokens/token-digest.ts';
@@ -24,22 +26,25 @@ const answer = (refreshToken?: string) => ({
 function open(
   change: (store: MemoryTokenStore) => Partial<TokenStore> = () => ({}),
   options: Partial<RefreshTokensOptions> = {},
+  endpoints: readonly TokenEndpoint[] = shopEndpoints,
 ) {
   const store = new MemoryTokenStore({ lifetimeMs, retentionMs: 'keep' });
   Object.assign(store, change(store));
   const events: string[] = [];
   const clock = { now: 0 };
-  const filter = createRefreshTokens(createTokenMatcher(shopEndpoints, { ignoredPrefixes: [] }), {
+  const filter = createRefreshTokens(createTokenMatcher(endpoints, { ignoredPrefixes: [] }), {
     ...{ store, subjectOf: () => undefined, lifetimeMs, answerWithinMs: 50_000, marginMs: 5000 },
     monotonicNow: () => clock.now,
     onEvent: (event) => events.push(event),
     ...options,
   });
-  const post = (path: string, text: string, isObserved: boolean) => {
+  const request = (method: Method, path: string, text: string, type: string, isObserved = false) => {
     const body = Buffer.from(text);
-    const request = requestOf('POST', path, ['Content-Type', 'application/json']);
-    return runFilter(filter, { ...request, body: { length: body.length } }, undefined, body, isObserved);
+    const head = requestOf(method, path, ['Content-Type', type]);
+    return runFilter(filter, { ...head, body: { length: body.length } }, undefined, body, isObserved);
   };
+  const post = (path: string, text: string, isObserved: boolean) =>
+    request('POST', path, text, 'application/json', isObserved);
   const refresh = async (token: string, isObserved = false) => {
     const sent = JSON.stringify({ data: { attributes: { refreshToken: token } } });
     const begun = await post('/refresh-tokens', sent, isObserved);
@@ -62,7 +67,7 @@ function open(
     if (hooks === undefined || isAnswer(hooks) || isRejection(hooks)) throw new Error('nothing was noted');
     return hooks;
   };
-  return { store, events, clock, post, refresh, forward, signIn, revoke };
+  return { filter, store, events, clock, request, post, refresh, forward, signIn, revoke };
 }
 
 const unreadable = { ...answer(), body: Buffer.from('<refreshToken>T</refreshToken>') };
@@ -373,4 +378,94 @@ test('the answer to a used token that is forwarded is held back as it comes, rea
     ['replay-withheld', 'family-ended'],
     ['revoked', 'used'],
   ]);
+});
+
+test.each(['end-family', 'forward'] as const)(
+  '%s: within the leeway, or where it is only observed, a used token ends nothing',
+  async (replay) => {
+    const tabs = open(undefined, { replay, leewayMs: 600_000 });
+    // Without a new token there is no answer that could be given again.
+    await (await tabs.forward('a')).onOutcome(answer());
+    tabs.events.length = 0;
+    expect(await tabs.refresh('a')).toBe('refresh-token-invalid');
+    expect(tabs.events).toEqual(['exchange-refused-used']);
+    const observed = open(undefined, { replay });
+    await (await observed.forward('a')).onOutcome(answer('b'));
+    observed.events.length = 0;
+    expect(await observed.refresh('a', true)).toMatchObject({ observed: { reason: 'used' } });
+    expect(observed.events).toEqual(['exchange-refused-used']);
+  },
+);
+
+describe('a path that ends tokens by POST and refreshes them by PUT', () => {
+  const { fields } = shopEndpoints.find(({ format }) => format === 'form') as TokenEndpoint;
+  const endpoint = (kind: 'revoke' | 'exchange', method: Method, refreshToken: string): TokenEndpoint => ({
+    ...{ kind, method, path: '/tokens', format: 'form', fields: { ...fields, refreshToken } },
+  });
+  const endpoints = [endpoint('revoke', 'POST', 'ended'), endpoint('exchange', 'PUT', 'refreshed')];
+
+  test.each([
+    ['ended=a', 'revocation-noted'],
+    ['refreshed=a', 'exchange-granted'],
+    ['ended=a&refreshed=a', 'exchange-granted'],
+    ['ended=a&refreshed=b', 'refused-not-plain'],
+    ['other=a', ''],
+  ])('%s: %s', async (body, event) => {
+    const { request, events } = open(undefined, {}, endpoints);
+    await request('POST', '/tokens', body, 'application/x-www-form-urlencoded');
+    expect(events.join()).toBe(event);
+  });
+});
+
+test.each([
+  ['POST', '{}', true],
+  ['POST', '', true],
+  ['PUT', '{"refreshToken":"a"}', true],
+  ['PUT', '', false],
+] as const)('the body of %s %j to what refreshes by POST is wanted whole: %s', (method, body, isWanted) => {
+  const matcher = createTokenMatcher(shopEndpoints, { ignoredPrefixes: [] });
+  const request = {
+    ...requestOf(method, '/refresh-tokens?x=1', ['Content-Type', 'application/json']),
+    body: body === '' ? ('none' as const) : { length: body.length },
+  };
+  const match = matcher.match(request);
+  if (match === undefined || isRejection(match)) throw new Error('no match');
+  expect(matcher.wantsBody?.(match, request, false)).toBe(isWanted);
+});
+
+test('every event has its count, from the beginning', async () => {
+  const { filter, signIn, events } = open();
+  expect(new Set(Object.values(filter.stats().events))).toEqual(new Set([0]));
+  const hooks = await signIn();
+  await hooks.onOutcome(answer('b'));
+  const counts = Object.entries(filter.stats().events).filter(([, count]) => count !== 0);
+  expect(counts).toEqual(events.map((event) => [event, 1]));
+  expect(filter.stats().delayedWrites).toBe(0);
+});
+
+test('the answer of a refresh comes again within the leeway, as it was, to be stored by nobody', async () => {
+  const { forward, post } = open(undefined, { leewayMs: 600_000 });
+  const first = answer('new');
+  await (await forward('a')).onOutcome(first);
+  const again = await post('/refresh-tokens', '{"data":{"attributes":{"refreshToken":"a"}}}', false);
+  expect(again).toEqual({
+    status: 201,
+    fields: [
+      ...['Content-Type', 'application/json', 'Content-Length', String(first.body.length)],
+      ...['Cache-Control', 'no-store'],
+    ],
+    body: first.body,
+  });
+});
+
+test.each([
+  [16_384, true],
+  [16_385, false],
+])('an answer of %i octets comes again: %s', async (length, isKept) => {
+  const { forward, post } = open(undefined, { leewayMs: 600_000 });
+  const { body } = answer('new');
+  const padded = Buffer.concat([body, Buffer.alloc(length - body.length, ' ')]);
+  await (await forward('a')).onOutcome({ ...answer('new'), body: padded });
+  const again = await post('/refresh-tokens', '{"data":{"attributes":{"refreshToken":"a"}}}', false);
+  expect(again !== undefined && isAnswer(again)).toBe(isKept);
 });
