@@ -53,6 +53,7 @@ export const slow = [
   'test/attacks/x*.test.ts',
   'test/admin/{admin-connections,list-endpoints,console-states,workers-api}.test.ts',
   'test/cli/token.test.ts',
-  'test/{rollout,rate-limits}/**',
+  'test/rollout/**',
+  'test/rate-limits/{buckets,rate-limits}.test.ts',
   'test/refresh-tokens/memory-store-room.test.ts',
 ];

@@ -180,7 +180,7 @@ local entry = fingerprint .. '|' .. int(stamp_started) .. '|' .. fields
 local r = record or create()
 local seen = string.sub(name .. '|' .. fingerprint, 1, 60)
 local replaced = r.replaced == seen and '1' or '0'
-local news = r.last ~= seen or r.replaced ~= ''
+local news = r.last ~= seen
 r.last, r.replaced = seen, ''
 if r.tag == '' then
   r.tag, r.shop, r.variants_gone = new_tag, shop, true

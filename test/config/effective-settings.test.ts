@@ -91,6 +91,32 @@ describe('the configuration for people', () => {
     expect(settingOf(config, 'auth.keys.jwks')?.value).toBe('https://id.example/keys?(secret, set)');
   });
 
+  it.each([
+    ['2d', '2d'],
+    ['25h', '25h'],
+    ['3600s', '1h'],
+    ['61m', '61m'],
+    ['60s', '1m'],
+    ['61s', '61s'],
+    ['1000ms', '1s'],
+    ['1001ms', '1001ms'],
+  ])('a time of %s is %s', (written, shown) => {
+    const config = configOf({
+      refreshTokens: { digestKey: planted['refreshTokens.digestKey'], lifetime: written },
+    });
+    expect(settingOf(config, 'refreshTokens.lifetime')?.value).toBe(shown);
+  });
+
+  it.each([
+    ['1MiB', '1MiB'],
+    ['1024KiB', '1MiB'],
+    ['1025KiB', '1025KiB'],
+    ['1048577B', '1048577B'],
+  ])('a size of %s is %s', (written, shown) => {
+    const config = configOf({ limits: { requestBody: written } });
+    expect(settingOf(config, 'limits.requestBody')?.value).toBe(shown);
+  });
+
   it('has a mark, or a word here, for every key that sounds like a secret', () => {
     const sounds = leaves(configJsonSchema()).filter(([name]) =>
       /secret|token$|password|passphrase|credential|[a-z]key$/i.test(name.split('.').at(-1) ?? ''),

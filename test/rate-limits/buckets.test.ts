@@ -1,22 +1,13 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import {
-  createMemoryBuckets,
-  createRedisBuckets,
-  type Rate,
-  type Taken,
-  type TakeToken,
-  takeToken,
-  takeTokenScript,
-} from '../../src/rate-limits/buckets.ts';
+import { createRedisBuckets, type Rate, type Taken, takeTokenScript } from '../../src/rate-limits/buckets.ts';
 import { connectRedis } from '../../src/redis/connect-redis.ts';
 import { defineScript, type Redis } from '../../src/redis/redis.ts';
 import { type Break, swap } from '../entity-tags/clocked-scripts.ts';
 import { type RedisCluster, type SingleRedis, startCluster, startRedis } from '../harness/redis-processes.ts';
+import { expected, type Moments, scripts, second, startUs } from './bucket-moments.ts';
 
-/** One bucket as it is written down in docs/decisions/rate-limits.md, against memory, Redis and a Cluster. */
-const startUs = 1_800_000_000_000_000;
-
+/** The script as it is written down in docs/decisions/rate-limits.md, against Redis and a Cluster. */
 let single: SingleRedis;
 let cluster: RedisCluster;
 const stores: { name: string; redis: Redis }[] = [];
@@ -31,9 +22,6 @@ afterAll(async () => {
   await single?.close();
   await cluster?.close();
 });
-
-/** Moments of requests, in microseconds since the first; the clock may go back. */
-type Moments = readonly number[];
 
 /** The script with a clock that a test sets; `breaks` are what it breaks on purpose. */
 function clocked(breaks: readonly Break[] = []) {
@@ -68,78 +56,6 @@ async function play(
   }
   return taken;
 }
-
-function expected(rate: Rate, moments: Moments): Taken[] {
-  let fullAt = 0;
-  return moments.map((moment) => {
-    const { fullAtUs, ...taken } = takeToken(fullAt, startUs + moment, rate);
-    fullAt = fullAtUs ?? fullAt;
-    return taken;
-  });
-}
-
-const second = 1_000_000;
-const seven: Rate = { requests: 7, perMs: 60_000 };
-const three: Rate = { requests: 3, perMs: 3000 };
-/** Together they notice every break below. */
-const scripts: readonly (readonly [Rate, Moments])[] = [
-  [three, [0, 0, 0, 0, second - 1, second, second, 2 * second, 10 * second, 10 * second]],
-  [three, [0, 0, 0, -5 * second, -5 * second, -4 * second, -4 * second, -3 * second]],
-  [seven, [...Array<number>(8).fill(0), 8_571_428, 8_571_429, 60 * second, 60 * second]],
-  [{ requests: 1, perMs: 1000 }, [0, 0, second - 1, second]],
-  [three, [0, 333_333, 666_666, 700_000, 900_000, 20 * second + 1, 20 * second + 7]],
-];
-
-describe('what a bucket gives', () => {
-  const allowed = (rate: Rate, moments: Moments) => expected(rate, moments).map(({ isAllowed }) => isAllowed);
-
-  it('all at once, then one for each part of its time', () => {
-    expect(allowed(three, [0, 0, 0, 0, second - 1, second, second, 2 * second])).toEqual([
-      ...[true, true, true, false, false, true, false, true],
-    ]);
-    expect(expected(three, [0, 0, 0, 0, 400_000])).toEqual([
-      { isAllowed: true, remaining: 2, waitUs: second },
-      { isAllowed: true, remaining: 1, waitUs: 2 * second },
-      { isAllowed: true, remaining: 0, waitUs: 3 * second },
-      { isAllowed: false, remaining: 0, waitUs: second },
-      { isAllowed: false, remaining: 0, waitUs: 600_000 },
-    ]);
-  });
-
-  it('never more than its rate, whatever the moments, and no wait beyond its time', () => {
-    const rates = fc.record({
-      requests: fc.integer({ min: 1, max: 20 }),
-      perMs: fc.integer({ min: 1000, max: 9000 }),
-    });
-    const steps = fc.array(fc.integer({ min: 0, max: 2 * second }), { maxLength: 60 });
-    fc.assert(
-      fc.property(rates, steps, (rate, gaps) => {
-        const moments: number[] = [];
-        for (const gap of gaps) moments.push((moments.at(-1) ?? 0) + gap);
-        const taken = expected(rate, moments);
-        const passed = moments.filter((_, i) => taken[i]?.isAllowed);
-        const cost = Math.ceil((rate.perMs * 1000) / rate.requests);
-        for (const [i, from] of passed.entries()) {
-          // One more than a bucket holds: at least the time of one token lies between.
-          const until = passed[i + rate.requests];
-          if (until !== undefined) expect(until - from).toBeGreaterThanOrEqual(cost);
-        }
-        for (const { isAllowed, waitUs, remaining } of taken) {
-          expect(waitUs).toBeLessThanOrEqual(cost * rate.requests);
-          expect(remaining).toBeLessThan(rate.requests);
-          if (!isAllowed) expect(waitUs).toBeGreaterThan(0);
-        }
-      }),
-    );
-  });
-
-  it('no wait longer than its time where the clock was set back by a day', () => {
-    const day = 86_400 * second;
-    const all = expected(three, [0, 0, -day, second - day]);
-    expect(all[2]).toEqual({ isAllowed: false, remaining: 0, waitUs: second });
-    expect(all[3]).toEqual({ isAllowed: true, remaining: 0, waitUs: 3 * second });
-  });
-});
 
 describe('the script', () => {
   it('gives what the steps say, in Redis and in a Cluster', async () => {
@@ -208,21 +124,4 @@ describe('the script', () => {
       expect(taken.filter(({ isAllowed }) => isAllowed)).toHaveLength(10);
     }
   });
-});
-
-it('memory gives the same, and keeps 50,000 clients', async () => {
-  for (const [rate, moments] of scripts) {
-    let now = 0;
-    const take: TakeToken = createMemoryBuckets(() => now);
-    const taken = moments.map((moment) => {
-      now = startUs + moment;
-      return take('a', rate);
-    });
-    expect(taken).toEqual(expected(rate, moments));
-  }
-  const take = createMemoryBuckets(() => startUs);
-  const once: Rate = { requests: 1, perMs: 1000 };
-  for (let i = 0; i <= 50_000; i += 1) take(`client ${i}`, once);
-  expect(await take('client 0', once)).toMatchObject({ isAllowed: true });
-  expect(await take('client 50000', once)).toMatchObject({ isAllowed: false });
 });

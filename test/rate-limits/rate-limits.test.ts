@@ -1,12 +1,10 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { createRateLimitMatcher, createRateLimits } from '../../src/rate-limits/filter.ts';
 import { eventually } from '../harness/eventually.ts';
 import { exchangeRaw, type RawResponse } from '../harness/raw-client.ts';
 import { type RedisSentinel, startRedis, startSentinel } from '../harness/redis-processes.ts';
 import { type Shopward, startShopward } from '../harness/shopward.ts';
-import { accepted, sampleHead } from '../http/sample-request.ts';
 
 /** Limits over real sockets, in the memory of one process and in real stores. */
 const shop = createServer((_, response) =>
@@ -131,39 +129,5 @@ describe('in a store', () => {
       expect(sent).toEqual([200, 200]);
       return (await statusOf(`192.0.2.${address}`)) === 429 ? true : undefined;
     });
-  });
-});
-
-describe('the filter', () => {
-  it('asks nobody for what no limit names, whatever the method', () => {
-    const matcher = createRateLimitMatcher(
-      [{ method: 'POST', path: '/token', requests: 1, perMs: 1000, observe: false }],
-      { ignoredPrefixes: [] },
-    );
-    expect(matcher.match(accepted(sampleHead({ url: '/token' })))).toBe(undefined);
-    expect(matcher.match(accepted(sampleHead({ method: 'POST', url: '/x' })))).toBe(undefined);
-    expect(matcher.match(accepted(sampleHead({ method: 'POST', url: '/TOKEN/' })))).toBeDefined();
-  });
-
-  it('names buckets by digests alone, which differ by limit, client, kind and key', async () => {
-    const names = new Set<string>();
-    for (const digestKey of ['', 'a key of sixteen'])
-      for (const path of ['/a', '/b'])
-        for (const identity of [undefined, { subject: '192.0.2.1', scopes: [], expiresAtMs: 1 }]) {
-          const limits = [{ method: 'GET' as const, path, requests: 1, perMs: 1000, observe: false }];
-          const filter = createRateLimits(createRateLimitMatcher(limits, { ignoredPrefixes: [] }), {
-            takeToken(bucket) {
-              names.add(bucket);
-              return { isAllowed: true, remaining: 0, waitUs: 1 };
-            },
-            networkOf: (address) => address,
-            digestKey,
-            onEvent: () => {},
-          });
-          const request = accepted(sampleHead({ url: path }));
-          await filter.run(limits, { request, identity, body: undefined, isObserved: false });
-        }
-    expect(names.size).toBe(8);
-    for (const name of names) expect(name).toMatch(/^[\w-]{32}$/);
   });
 });

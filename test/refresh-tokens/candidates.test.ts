@@ -57,6 +57,11 @@ describe('JSON', () => {
     ['the Kelvin sign, which Go takes for a k', '{"refreshTo\u212aen":"T"}', 'not plain: other-spelling'],
     ['the same, escaped', '{"refreshTo\\u212aen":"T"}', 'not plain: other-spelling'],
     ['a long s', '{"refre\u017fhToken":"T"}', 'not plain: other-spelling'],
+    [
+      'every letter of full width',
+      '{"\uff52\uff45\uff46\uff52\uff45\uff53\uff48\uff34\uff4f\uff4b\uff45\uff4e":"T"}',
+      'not plain: other-spelling',
+    ],
     ['letters of full width', '{"\uff52efreshToken":"T"}', 'not plain: other-spelling'],
     ['accents', '{"r\u00e9freshToken":"T"}', 'not plain: other-spelling'],
     ['a NUL after the name', '{"refreshToken\\u0000":"T"}', 'not plain: other-spelling'],

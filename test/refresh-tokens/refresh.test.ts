@@ -433,6 +433,25 @@ test.each([
   expect(matcher.wantsBody?.(match, request, false)).toBe(isWanted);
 });
 
+test('where tokens are only issued the body is not waited for', () => {
+  const matcher = createTokenMatcher(shopEndpoints, { ignoredPrefixes: [] });
+  const request = { ...requestOf('POST', '/access-tokens'), body: { length: 2 } };
+  const match = matcher.match(request);
+  if (match === undefined || isRejection(match)) throw new Error('no match');
+  expect(matcher.wantsBody?.(match, request, false)).toBe(false);
+});
+
+test.each([
+  ['{"refreshToken":"a"}', 'method'],
+  ['{"refreshToken":"a","refreshToken":"b"}', 'repeated'],
+  ['{"other":"a"}', undefined],
+])('by another method, %s: not plain for %s', async (body, reason) => {
+  const { request } = open();
+  const refused = await request('PUT', '/refresh-tokens', body, 'application/json');
+  if (reason === undefined) expect(refused).toBeUndefined();
+  else expect(refused).toMatchObject({ rejection: 'token-request-not-plain', reason });
+});
+
 test('every event has its count, from the beginning', async () => {
   const { filter, signIn, events } = open();
   expect(new Set(Object.values(filter.stats().events))).toEqual(new Set([0]));

@@ -30,6 +30,8 @@ describe('what a purge covers', () => {
     [[{ url: '/a' }, 'all', { url: '/b' }], 2, '/a', false],
     [[{ url: '/a' }, 'all', { url: '/b' }], 2, '/b', true],
     [[{ url: '/a' }, { url: '/a' }], 1, '/a', true],
+    [[{ url: '/a' }, { url: '/c' }], 1, '/a', false],
+    [[{ prefix: '/a' }, { url: '/c' }], 1, '/a/b', false],
   ])('%j, stamp %i, %s: %s', (purges, seq, url, isCovered) => {
     expect(historyOf(purges).isPurgedSince(seq, url)).toBe(isCovered);
     expect(historyOf(purges).accepts({ seq, id: `i${seq}` }, url)).toBe(!isCovered);

@@ -193,3 +193,26 @@ test('what one process has learnt another one need not ask, and both obey one lo
   ]);
   await Promise.all([one.close(), other.close()]);
 });
+
+test('a purge is over when all that was purged before it is known, heard or not', async () => {
+  const log = new MemoryPurgeLog();
+  const deaf = new UrlResolver({
+    upstream: { ask: () => Promise.reject(new Error('nobody asks')) },
+    shared: {
+      mappings: { read: async () => [], write: async () => {} },
+      purgeLog: {
+        append: (purge) => log.append(purge),
+        subscribe: () => () => {},
+        read: async (from) => {
+          await nextTurn();
+          return log.read(from);
+        },
+      },
+    },
+  });
+  await deaf.start();
+  await log.append({ url: '/a' });
+  expect(await deaf.purge({ url: '/b' })).toBe('purged');
+  expect(deaf.stats().purgeSeq).toBe(2);
+  await deaf.close();
+});

@@ -1,7 +1,9 @@
 import type { RequestListener } from 'node:http';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { createEnvelope } from '../../src/url-resolver/envelope.ts';
 import { UrlResolver } from '../../src/url-resolver/filter.ts';
 import type { UrlResolverOptions } from '../../src/url-resolver/options.ts';
+import { validateResponse } from '../../src/url-resolver/source.ts';
 import { entityOf, requestFor, resolve, targetOf } from './resolver-request.ts';
 import {
   askOver,
@@ -313,4 +315,33 @@ describe('one question at a time', () => {
 it('a cached answer is given at once, without a promise', async () => {
   await resolve(resolver, acer);
   expect(resolver.answer(requestFor(acer))).not.toBeInstanceOf(Promise);
+});
+
+it.each([
+  [199, 'unrecognized', 'status'],
+  [201, 'unrecognized', 'status'],
+  [299, 'unrecognized', 'status'],
+  [300, 'unrecognized', 'redirect'],
+  [399, 'unrecognized', 'redirect'],
+  [400, 'unrecognized', 'status'],
+  [403, 'unrecognized', 'status'],
+  [405, 'unrecognized', 'status'],
+  [499, 'unrecognized', 'status'],
+  [500, 'invalid', 'status-5xx'],
+])('%i is %s: %s', (status, fault, reason) => {
+  const response = { status, fields: ['Content-Type', jsonApi], body: Buffer.from(good) };
+  const asked = { url: '/en/acer', locale: 'en' };
+  expect(validateResponse(response, createEnvelope('jsonapi'), asked)).toEqual({
+    ...{ kind: 'failed', fault, reason },
+  });
+});
+
+it.each([
+  [65_536, 'found'],
+  [65_537, 'failed'],
+])('a document of %i octets is %s', (length, kind) => {
+  const body = Buffer.concat([Buffer.from(good), Buffer.alloc(length - Buffer.byteLength(good), ' ')]);
+  const response = { status: 200, fields: ['Content-Type', jsonApi], body };
+  const asked = { url: '/en/acer', locale: 'en' };
+  expect(validateResponse(response, createEnvelope('jsonapi'), asked).kind).toBe(kind);
 });
