@@ -48,6 +48,12 @@ describe('what is known of a request before anybody is asked', () => {
     ['an empty id', requestOf('PATCH', '/carts/'), 'resource-id-missing', ''],
     ['the same', requestOf('DELETE', '/carts/'), 'resource-id-missing', ''],
     ['a creation after a slash', requestOf('POST', '/carts/'), 'goes on, streams, undefined', 'streams'],
+    [
+      'a form POST after a slash, which may be of any method',
+      { ...requestOf('POST', '/carts/'), isFormPost: true },
+      'lenient-spelling, streams, undefined',
+      'streams',
+    ],
     ['another resource', requestOf('PATCH', '/wishlists/1'), 'none', ''],
   ])('%s', (_, request, expected, observed) => {
     expect(known(request)).toBe(expected);
@@ -161,6 +167,7 @@ describe('a digest without what changes by itself', () => {
   test.each<[string, string, boolean]>([
     ['as deep as may be', nested(256), true],
     ['deeper', nested(257), false],
+    ['brackets after a text of one letter', `["a",${nested(256)}]`, false],
     ['brackets of a text', `["${'['.repeat(300)}"]`, true],
     ['brackets of a text after an escaped quote', `["\\"${'['.repeat(300)}"]`, true],
     ['closing ones of a text make room for none', `["${']'.repeat(300)}",${nested(256)}]`, false],

@@ -18,6 +18,15 @@ describe('entityTagTimes', () => {
       },
     ],
     [{ responseTimeoutMs: 5000 }, { answerWithinMs: 5000 }],
+    [{}, { longestReadMs: 120_000, recordExpiryMs: 86_400_000, strangersExpiryMs: 3_600_000 }],
+    [
+      { responseTimeoutMs: 36_000_000 },
+      { longestReadMs: 72_000_000, recordExpiryMs: 144_000_000, strangersExpiryMs: 144_000_000 },
+    ],
+    [
+      { leaseMs: 36_000_000 },
+      { longestReadMs: 72_000_000, recordExpiryMs: 144_000_000, strangersExpiryMs: 144_000_000 },
+    ],
     [
       { leaseMs: 40_000, landsWithinMs: 30_000 },
       { landsWithinMs: 30_000, answerWithinMs: 38_000 },
