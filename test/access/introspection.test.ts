@@ -95,6 +95,16 @@ describe('a question', () => {
     });
   });
 
+  it('whose answer names somebody is told of, once; of remembered and refused tokens nobody hears', async () => {
+    const verified: string[] = [];
+    const { answer, say } = await setUp({ onVerified: ({ subject }) => verified.push(subject) });
+    await say('t');
+    await say('t');
+    answer(serveJson({ active: false }));
+    await say('u');
+    expect(verified).toEqual(['DE--21']);
+  });
+
   it('is asked with another secret after it has changed', async () => {
     const { asked, introspector, say } = await setUp();
     introspector.useSecret('next');

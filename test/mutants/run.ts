@@ -210,10 +210,11 @@ function textOf(test: string): string {
 /** Milliseconds that it takes without a mutant; undefined where it fails even so, and would tell nothing about one. */
 async function measure(command: readonly string[]): Promise<number | undefined> {
   const key = command.slice(1).join(' ');
-  if (!usualMs.has(key)) usualMs.set(key, (await measureOnce(command)) ?? (await measureOnce(command)));
-  const usual = usualMs.get(key);
-  if (usual === undefined) console.log(`left out, red without a mutant: ${key}`);
-  return usual;
+  if (!usualMs.has(key)) {
+    usualMs.set(key, (await measureOnce(command)) ?? (await measureOnce(command)));
+    if (usualMs.get(key) === undefined) console.log(`left out, red without a mutant: ${key}`);
+  }
+  return usualMs.get(key);
 }
 
 async function measureOnce(command: readonly string[]): Promise<number | undefined> {
