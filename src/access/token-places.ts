@@ -97,48 +97,55 @@ function splitPairs(text: string, separator: string, also: string, name: string)
   return { rest, meant };
 }
 
-/** Whether a pair, of those between the separators, has a name that some backend folds into `folded`. */
-function hasName(text: string, separators: string, folded: string): boolean {
-  for (let start = 0; text.length - start >= folded.length; start += 1) {
-    if (isNamedAt(text, start, separators, folded)) return true;
-    while (start < text.length && !separators.includes(text.charAt(start))) start += 1;
-  }
-  return false;
+function hasName(pair: string, also: string, folded: string): boolean {
+  if (pair.length < folded.length) return false;
+  return pair.includes(also) ? pair.split(also).some((part) => isNamed(part, folded)) : isNamed(pair, folded);
 }
 
 /**
- * Whether the name that begins here is folded into `folded`. PHP decodes escapes in names, drops spaces in front, ends a name at
+ * Whether some backend folds the name of a pair into `folded`. PHP decodes escapes in names, drops spaces in front, ends a name at
  * `[` (but takes one that is never closed for `_`) and at a null, and reads spaces and dots as `_`; others do not tell case apart,
- * or drop spaces at the end. Character by character, and up to the first that differs: a text may be thousands of such names.
+ * or drop spaces at the end. Up to the first character that differs, without a text of its own: there may be thousands of pairs.
  */
-function isNamedAt(text: string, start: number, separators: string, folded: string): boolean {
+function isNamed(pair: string, folded: string): boolean {
+  if (pair.length < folded.length) return false;
   let known = 0;
   let isOver = false;
-  for (
-    let at = start;
-    at < text.length && text[at] !== '=' && !separators.includes(text.charAt(at));
-    at += 1
-  ) {
-    const octet = text[at] === '%' ? escapedOctet(text, at) : -1;
-    const character = octet >= 0 ? String.fromCharCode(octet) : text.charAt(at).replace('+', ' ');
-    if (octet >= 0) at += 2;
-    const isBlank = blank.test(character);
+  for (let at = 0; at < pair.length; at += 1) {
+    let code = pair.charCodeAt(at);
+    if (code === 0x3d) break;
+    const octet = code === 0x25 ? escapedOctet(pair, at) : -1;
+    if (octet >= 0) {
+      code = octet;
+      at += 2;
+    } else if (code === 0x2b) code = 0x20;
+    const isBlank = code === 0x20 || (code >= 0x09 && code <= 0x0d) || code === 0xa0;
     if (isBlank && known === 0) continue;
     if (known < folded.length) {
-      if ((' .['.includes(character) ? '_' : character.toLowerCase()) !== folded[known]) return false;
+      if (foldedCode(code) !== folded.charCodeAt(known)) return false;
       known += 1;
-    } else if (!isBlank) return !isOver && (character === '[' || character === '\0');
-    else isOver = true;
+    } else if (isBlank) isOver = true;
+    else return !isOver && (code === 0x5b || code === 0);
   }
   return known === folded.length;
 }
 
-const blank = /\s/;
+/** Small letters; `_` for a space, a dot and an open bracket. */
+function foldedCode(code: number): number {
+  if (code >= 0x41 && code <= 0x5a) return code + 0x20;
+  return code === 0x20 || code === 0x2e || code === 0x5b ? 0x5f : code;
+}
 
-/** The octet of `%XX`, -1 where that is none. */
+/** The octet of `%XX`; -1 for any other text. */
 function escapedOctet(text: string, at: number): number {
-  const digits = text.slice(at + 1, at + 3);
-  return /^[0-9a-f]{2}$/i.test(digits) ? Number.parseInt(digits, 16) : -1;
+  const [high, low] = [hexDigit(text.charCodeAt(at + 1)), hexDigit(text.charCodeAt(at + 2))];
+  return high < 0 || low < 0 ? -1 : high * 16 + low;
+}
+
+function hexDigit(code: number): number {
+  if (code >= 0x30 && code <= 0x39) return code - 0x30;
+  const letter = code | 0x20;
+  return letter >= 0x61 && letter <= 0x66 ? letter - 0x57 : -1;
 }
 
 /** The value of the one pair `name=value`, where its name is spelled so; escapes in the value are decoded (RFC 6750 section 2.3). */
@@ -231,6 +238,6 @@ export function withoutReferredToken(request: CanonicalRequest, names: readonly 
 }
 
 function mentions(referer: string, names: readonly string[]): boolean {
-  const query = referer.slice(referer.search(/[?#]/) + 1);
-  return names.some((name) => hasName(query, '&;?#', name.toLowerCase()));
+  const pairs = referer.slice(referer.search(/[?#]/) + 1).split(/[&;?#]/);
+  return names.some((name) => pairs.some((pair) => isNamed(pair, name.toLowerCase())));
 }

@@ -127,7 +127,7 @@ describe('what some backend reads as the same place', () => {
 
   it('whatever a name is made of, it is read as in plain steps: decoded, trimmed, cut, folded', () => {
     const parts = [
-      ...['s', '_', 'd', 'S', '%73', '%5f', '.', ' ', '+', '%20', '[', '%5B', ']', '%00', '%', '%2'],
+      ...['s', '_', 'd', 'S', '%73', '%5f', '.', ' ', '+', '%20', '[', '%5B', ']', '%00', '%', '%2', '%2B'],
       '',
     ];
     let seed = 11;

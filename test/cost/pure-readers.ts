@@ -1,8 +1,10 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
+import { encodeIdentity } from '../../src/access/identity-fields.ts';
 import { readKeyDocument } from '../../src/access/key-document.ts';
 import { compileProtectedList } from '../../src/access/protected-list.ts';
 import { parseProtectedList } from '../../src/access/protected-list-document.ts';
+import { readPresentedToken, withoutReferredToken } from '../../src/access/token-places.ts';
 import { explainPasted } from '../../src/cli/explain/explain-pasted.ts';
 import { explanationText } from '../../src/cli/explain/explanation-text.ts';
 import { readPastedToken } from '../../src/cli/explain/pasted-request.ts';
@@ -15,6 +17,7 @@ import { coversVary, foldId, memberKey } from '../../src/entity-tags/keys.ts';
 import { fingerprintWithout } from '../../src/entity-tags/representation.ts';
 import { parseEntityTags, parseStrongTag } from '../../src/http/entity-tag-list.ts';
 import { foldCase, foldSegment } from '../../src/http/path-folding.ts';
+import { toPrivate } from '../../src/http/private-response.ts';
 import { negotiateFormat } from '../../src/http/rejection-bodies.ts';
 import { toRedisFault } from '../../src/redis/faults.ts';
 import { parseRedisUrl } from '../../src/redis/redis-url.ts';
@@ -22,6 +25,7 @@ import { canonicalToken } from '../../src/refresh-tokens/token-digest.ts';
 import { createRedactPath } from '../../src/telemetry/exchange-record.ts';
 import { withoutCredentials } from '../../src/telemetry/log.ts';
 import { idleTimeoutSaid } from '../../src/upstream/idle-timeout.ts';
+import { PublicReferences } from '../../src/upstream/public-references.ts';
 import { fieldsToObject } from '../../src/upstream/request-framing.ts';
 import { contractEntityTypes, createEnvelope } from '../../src/url-resolver/envelope.ts';
 import { readCsv } from '../../src/url-resolver/mapping-file/csv.ts';
@@ -32,6 +36,7 @@ import { readPurgeEntry } from '../../src/url-resolver/purge-log.ts';
 import { readResolverQuery } from '../../src/url-resolver/resolver-query.ts';
 import { readSharedCopy } from '../../src/url-resolver/shared-cache.ts';
 import { validateResponse } from '../../src/url-resolver/source.ts';
+import { accepted, sampleHead } from '../http/sample-request.ts';
 import type { Reader } from './growth.ts';
 import { lineKinds, targetKinds, textKinds } from './texts.ts';
 
@@ -106,6 +111,23 @@ const reply = (content: string, type = 'application/json') => ({
   body: Buffer.from(content),
 });
 
+/** A handshake of whose row every place may hold the token; `url`, since some texts spell that name in other ways. */
+const handshake = accepted(sampleHead({ fields: ['Connection', 'Upgrade', 'Upgrade', 'websocket'] }), {
+  webSocket: true,
+});
+const present = (fields: readonly string[], query = '') =>
+  readPresentedToken(
+    { ...handshake, fields, query },
+    ['header', 'cookie:url', 'query:url', 'subprotocol:url'],
+    ['https://shop.example'],
+    true,
+  );
+const publicReferences = new PublicReferences({
+  upstream: { hostname: 'shop', port: 9000, path: '/api' },
+  publicUrl: 'https://shop.example',
+});
+const refer = (location: string) => publicReferences.toPublic(location, handshake);
+
 const readId = async (text: string) => foldId((await createdId(Buffer.from(json(text)))) ?? '');
 
 /** Longest text, what reads it, and where the growing begins: of what is read in slices. */
@@ -122,6 +144,29 @@ const rows: readonly Row[] = [
   // Of no more than 64 KiB, with a character for a value each.
   ['lines of one field', 16_384, (text) => fieldsToObject(Array.from(text, (value) => ['x', value]).flat())],
   ['a Keep-Alive of the shop', field, (text) => idleTimeoutSaid(['Keep-Alive', text])],
+  ['cookies among which a token may stand', field, (text) => present(['Cookie', text])],
+  ['a token in a cookie', field, (text) => present(['Cookie', `url=${text}`, 'Origin', text])],
+  [
+    'subprotocols with a token',
+    field,
+    (text) => present(['Sec-WebSocket-Protocol', `${text}, url, ${text}`]),
+  ],
+  [
+    'a Referer',
+    field,
+    (text) => withoutReferredToken({ ...handshake, fields: ['Referer', text] }, ['url', 'jwt']),
+  ],
+  [
+    'the fields of a private answer',
+    field,
+    (text) => toPrivate(['Cache-Control', text, text, text, 'Vary', text]),
+  ],
+  [
+    'a Location of the shop',
+    field,
+    (text) => [refer(text), refer(`http://${text}`), refer(`//shop:9000/api/${text}`)],
+  ],
+  ['a claim as a field', 12_000, encodeIdentity],
   // What no path could name is no id, so this is the longest.
   ['an id that is folded', 8191, (text) => [foldId(text), memberKey('/carts/{id}', [text])]],
   ['an id in an answer', 10_000, readId],
@@ -188,6 +233,12 @@ export const pureReaders: readonly Reader[] = [
     read,
   })),
   ...files.map(([name, limit, read]) => ({ name, limit, isBeside: true, kinds: textKinds, read })),
+  {
+    name: 'a query in which a token may stand',
+    limit: field,
+    kinds: targetKinds,
+    read: (text) => present([], `?${text}`),
+  },
   {
     name: 'a query of the resolver',
     limit: field,
