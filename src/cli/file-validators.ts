@@ -45,46 +45,24 @@ export const adviceValidators: FileValidators = {
     if (list === undefined) return problems;
     const remark = remarkOnContractList(list);
     const found = remark === undefined ? [...problems, ...findSuspicious(list, config.request)] : [remark];
-    return [
-      ...found,
-      ...findVoid(list, config),
-      ...findVoidLimits(list, config),
-      ...findUnownedRevocations(list, config),
-    ];
+    return [...found, ...findVoid(list, config), ...findUnownedRevocations(list, config)];
   },
 };
 
 /** Rows that protect nothing: what shopward answers itself needs no token, whatever the list says. */
 function findVoid({ rows }: ProtectedResources, config: PartialConfig): Problem[] {
-  const answers = createIsAnswered(config);
-  return rows.flatMap((row) => {
-    const { method, template: path } = row;
-    if (!answers(method, path)) return [];
-    const text = `${resourceId(row)}: shopward answers GET ${path} itself, and asks for no token`;
-    return [{ ...row.source, severity: 'warning', text }];
-  });
-}
-
-/** Limits that limit nothing: what shopward answers itself is counted by nobody. */
-function findVoidLimits({ file }: ProtectedResources, config: PartialConfig): Problem[] {
-  const answers = createIsAnswered(config);
-  return (config.rateLimits || { rows: [] }).rows.flatMap(({ method, path }) => {
-    if (!answers(method, path)) return [];
-    const text = `rateLimits: ${method} ${path} limits nothing, since shopward answers GET ${path} itself`;
-    return [{ file, line: 1, column: 1, severity: 'warning', text }];
-  });
-}
-
-/** Whether shopward answers a GET of the path itself, for a row of this method. */
-function createIsAnswered(config: PartialConfig): (method: string, path: string) => boolean {
   const endpoints = compileFilters(config, filterDefinitions).filter(
     ({ definition }) => definition.stage === 'endpoint',
   );
-  return (method, path) => {
-    if (method !== 'ANY' && method !== 'GET') return false;
+  return rows.flatMap((row) => {
+    const { method, template: path } = row;
+    if (method !== 'ANY' && method !== 'GET') return [];
     const request = canonicaliseAsked({ method: 'GET', target: path, host: 'localhost' }, config);
-    return !isRejection(request) && endpoints.some(({ matcher }) => matcher.match(request) !== undefined);
-  };
+    if (isRejection(request) || !endpoints.some(({ matcher }) => matcher.match(request) !== undefined))
+      return [];
+    const text = `${resourceId(row)}: shopward answers GET ${path} itself, and asks for no token`;
+    return [{ ...row.source, severity: 'warning', text }];
+  });
 }
 
 /** Endpoints that end refresh tokens, and have no row: nobody is known to be the user, so that nothing is ended. */

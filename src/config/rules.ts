@@ -25,6 +25,7 @@ const rules: readonly Rule[] = [
   rule(['entityTags'], entityTagResourceProblems),
   rule(['urlResolver', 'protectedResourcesPath'], resolverProblems),
   rule(['urlResolver', 'upstream'], resolverWarnings),
+  rule(['rateLimits', 'urlResolver', 'protectedResourcesPath'], rateLimitWarnings),
   rule(['refreshTokens'], refreshTokenProblems),
 ];
 
@@ -188,6 +189,20 @@ function resolverWarnings({
   const text =
     'is empty while upstream.forwardHost is true: name the hosts of the shop, or nothing is cached';
   return [{ path: ['urlResolver', 'stores'], text, severity: 'warning' }];
+}
+
+/** What shopward answers itself is counted by nobody: such a limit looks like one that holds. */
+function rateLimitWarnings(
+  config: Pick<Config, 'rateLimits' | 'urlResolver' | 'protectedResourcesPath'>,
+): SettingProblem[] {
+  const { rateLimits, urlResolver, protectedResourcesPath } = config;
+  if (rateLimits === false) return [];
+  const own = new Set([protectedResourcesPath, urlResolver === false ? '' : urlResolver.path].map(shape));
+  return rateLimits.rows.flatMap(({ method, path }, index) => {
+    if (!own.has(shape(path)) || (method !== 'GET' && method !== 'ANY')) return [];
+    const text = 'limits nothing: shopward answers this path itself';
+    return [{ path: ['rateLimits', 'rows', index, 'path'], text, severity: 'warning' as const }];
+  });
 }
 
 function refreshTokenProblems({ refreshTokens }: Pick<Config, 'refreshTokens'>): SettingProblem[] {

@@ -185,6 +185,14 @@ describe('one mistake', () => {
       '31: error: urlResolver.defaultLocale must be one of urlResolver.locales',
     ],
     [
+      'rateLimits: { rows: [{ method: GET, path: /Protected-Resources, requests: 1, per: 1s }] }',
+      '43: warning: rateLimits.rows[0].path limits nothing: shopward answers this path itself',
+    ],
+    [
+      'rateLimits: { rows: [{ method: ANY, path: "/a/**/b", requests: 1, per: 1s }] }',
+      '43: error: rateLimits.rows[0].path must be a path of literals and {name}s, perhaps with ** at its end, such as /uploads/**; "**": a wildcard is {name} for one segment, or ** as the last segment',
+    ],
+    [
       'urlResolver: { path: /Protected-Resources }',
       '22: error: urlResolver.path must not be the path of protectedResourcesPath',
     ],
