@@ -497,6 +497,30 @@ describe('the console', () => {
       expect(await page.locator('#config-list').textContent()).toContain(shop.url);
     });
 
+    it('names the issuer of each key, and of each source, where there are several', async () => {
+      const away = `http://127.0.0.1:${await freePort()}/keys`;
+      const issuers = [
+        { name: 'customers', issuer: 'https://customers.example', keys: { jwks: shop.jwksUrl } },
+        { name: 'partners', issuer: 'https://partners.example', keys: { files: ['public.pem'] } },
+        { name: 'staff', issuer: 'https://staff.example', keys: { jwks: away } },
+      ];
+      const several = await start({ auth: { keys: undefined, issuers } });
+      try {
+        await open('system', several.adminUrl);
+        await page.locator('#keys-body tr', { hasText: 'customers: ' }).waitFor();
+        const rows = await page.locator('#keys-body tr').allInnerTexts();
+        expect(rows.map((row) => row.split(':')[0])).toEqual(['customers', 'partners']);
+        const about = page.locator('#keys-about');
+        await about.getByText('unreachable').waitFor();
+        expect(await about.innerText()).toMatch(/customers.*partners.*staff/s);
+        await page.getByLabel('Search settings').fill('auth.issuers');
+        expect(await page.locator('#config-list').textContent()).toContain(away);
+        expect(await findAccessibilityFaults(page)).toEqual([]);
+      } finally {
+        await several.kill();
+      }
+    });
+
     it('purges only what was said yes to', async () => {
       await open('system');
       await page.getByLabel('URL', { exact: true }).fill('/en/x');

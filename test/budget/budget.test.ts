@@ -34,9 +34,9 @@ const mapping = JSON.stringify({
 });
 
 const get =
-  (target: string, withToken: boolean, withTag = false) =>
+  (target: string, withToken: boolean, withTag = false, claims: object = {}) =>
   (shopward: Shopward, tag: string | undefined): string => {
-    token ??= withToken ? shopward.issueToken() : undefined;
+    token ??= withToken ? shopward.issueToken(claims) : undefined;
     const fields = ['Host: api.shop.example', 'Accept: application/vnd.api+json', 'User-Agent: budget'];
     if (withToken) fields.push(`Authorization: Bearer ${token}`);
     if (withTag && tag !== undefined) fields.push(`If-None-Match: ${tag}`);
@@ -48,6 +48,27 @@ const tracked = (freshFor: string) => ({
   entityTags: { resources: [{ collection: '/carts', member: '/carts/{cart_id}', freshFor }] },
 });
 
+/** Two issuers, both with the key of the test: which one it is each token says. */
+const issuers = ['https://one.example', 'https://two.example'].map((issuer) => ({
+  ...{ issuer, keys: { files: ['public.pem'] } },
+}));
+/** Every feature that is off by default, or neutral, switched on for other requests than the one that is measured. */
+const elsewhere = {
+  auth: { forward: { subject: 'X-Auth-Subject' }, cookieOrigins: ['https://app.example'] },
+  request: { methods: ['SEARCH', 'QUERY'] },
+  limits: { routes: [{ path: '/uploads/**', requestBody: '100MiB', responseTimeout: '5s' }] },
+  rateLimits: { rows: [{ method: 'POST', path: '/elsewhere', requests: 1, per: '1m', mode: 'enforce' }] },
+  refreshTokens: { endpoints: [{ kind: 'revoke', method: 'POST', path: '/oauth/revoke', format: 'form' }] },
+};
+/** The same that cannot be had but by asking for it. */
+const off = {
+  auth: { forward: {}, cookieOrigins: [] },
+  request: { methods: [] },
+  limits: { routes: [] },
+  rateLimits: false,
+  refreshTokens: false,
+};
+
 type Case = readonly [keyof typeof budgets, object, ReturnType<typeof get>, number];
 const cases: readonly Case[] = [
   ['pass-through GET', {}, get('/abstract-products/1', false), 200],
@@ -55,17 +76,36 @@ const cases: readonly Case[] = [
   ['tracked GET', tracked('0s'), get('/carts/1', true), 200],
   ['304 from the store', tracked('1h'), get('/carts/1', true, true), 304],
   ['resolved URL', {}, get('/url-resolver?url=%2Fen%2Fx', false), 200],
+  [
+    'protected GET, one of two issuers',
+    { entityTags: false, auth: { keys: undefined, issuers } },
+    get('/carts/1', true, false, { iss: 'https://two.example' }),
+    200,
+  ],
 ];
+
+const optionsOf = (config: object) => ({
+  upstream: `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`,
+  config: { log: { level: 'warn' }, ...config },
+});
 
 describe('what one request costs', () => {
   it.each(cases)('%s', async (name, config, makeRequest, status) => {
     token = undefined;
-    const { port } = upstream.address() as AddressInfo;
-    const options = { upstream: `http://127.0.0.1:${port}`, config: { log: { level: 'warn' }, ...config } };
-    const cost = await measureCost(options, makeRequest, status);
+    const cost = await measureCost(optionsOf(config), makeRequest, status);
     const budget: Cost = budgets[name];
     // Shown as it is, so that a budget can be set from the message.
     expect(overdrawn(cost, budget), `${name}: ${JSON.stringify(cost)}`).toEqual({});
+  });
+
+  it('nothing where a feature is off, nor where it is on for other requests', async () => {
+    const read = get('/abstract-products/1', false);
+    const base = await measureCost(optionsOf(off), read, 200);
+    const costs = [
+      await measureCost(optionsOf({}), read, 200),
+      await measureCost(optionsOf(elsewhere), read, 200),
+    ];
+    for (const cost of costs) expect(overdrawn(cost, base), JSON.stringify({ base, cost })).toEqual({});
   });
 });
 
