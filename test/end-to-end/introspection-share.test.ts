@@ -1,0 +1,70 @@
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { eventually } from '../harness/eventually.ts';
+import { exchangeRaw } from '../harness/raw-client.ts';
+import { type Shopward, startShopward } from '../harness/shopward.ts';
+
+/** An introspection endpoint that hangs on some tokens, as a firewall in front of one may, over real sockets. */
+const held: ServerResponse[] = [];
+const issuer = createServer(async (request, response) => {
+  let form = '';
+  for await (const chunk of request) form += chunk;
+  if (form.includes('tarpit')) return void held.push(response);
+  const active = { active: true, token_type: 'Bearer', sub: 'DE--21', scope: 'customer' };
+  response.setHeader('Content-Type', 'application/json').end(JSON.stringify(active));
+});
+const shop = createServer((_, response) => response.end('{}'));
+const urlOf = (server: typeof shop) => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+
+let shopward: Shopward;
+beforeAll(async () => {
+  for (const server of [issuer, shop])
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const introspection = {
+    ...{
+      url: `${urlOf(issuer)}/introspect`,
+      clientId: 'a',
+      clientSecret: 'b',
+      timeout: '30s',
+      connections: 2,
+    },
+  };
+  shopward = await startShopward({
+    upstream: urlOf(shop),
+    config: { auth: { keys: undefined, introspection }, trustedProxies: ['127.0.0.1'] },
+    rows: ['GET /secret'],
+  });
+});
+afterAll(async () => {
+  await shopward.kill();
+  for (const server of [issuer, shop]) {
+    server.closeAllConnections();
+    server.close();
+  }
+});
+
+async function ask(token: string, address: string): Promise<number> {
+  const lines = ['GET /secret HTTP/1.1', 'Host: a', 'Connection: close', `X-Forwarded-For: ${address}`];
+  const answer = await exchangeRaw(
+    shopward.port,
+    [...lines, `Authorization: Bearer ${token}`, '', ''].join('\r\n'),
+  );
+  return answer.status;
+}
+
+it('one network whose tokens it hangs on keeps nobody else from being asked about', async () => {
+  let answered = 0;
+  const count = () => {
+    answered += 1;
+  };
+  const hanging = Array.from({ length: 12 }, (_, i) =>
+    ask(`tarpit-${i}`, `2001:db8::${i + 1}`).then(count, () => {}),
+  );
+  await eventually('a question that hangs', () => held.length === 1 || undefined);
+  for (let i = 0; i < 5; i++) expect(await ask(`good-${i}`, '2001:db8:0:1::1')).toBe(200);
+  // Not because time had run out for the others.
+  expect([answered, held.length]).toEqual([0, 1]);
+  await shopward.kill();
+  await Promise.all(hanging);
+});
