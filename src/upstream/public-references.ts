@@ -71,8 +71,8 @@ function asBrowsersRead(reference: string): string {
 
 /**
  * Index of the authority, -1 where there is none: after the `//` of `http://…`, `https://…` and `//…` (RFC 3986 section 4.2), and
- * after any number of slashes and backslashes where the URL standard skips them. After a scheme that is none at all: whether a browser
- * then reads a path depends on the scheme of the page that it shows.
+ * after any number of slashes and backslashes where the URL standard skips them. After a scheme there may be no slash at all: whether a
+ * browser then reads a path depends on the scheme of its page.
  */
 function startOfAuthority(reference: string): number {
   return /^(?:https?:[/\\]*|[/\\]{2,})/i.exec(reference)?.[0].length ?? -1;
