@@ -1,6 +1,7 @@
 import type { CanonicalRequest } from '../http/canonical-request.ts';
 import { decodeBody } from '../http/content-coding.ts';
 import { fieldValue } from '../http/field-list.ts';
+import { andThen, type Eventually } from '../lib/eventually.ts';
 import { type Identity, isStranger, subjectOf } from './keys.ts';
 import { collectionKeyOf, type TrackedRequest } from './resources.ts';
 import type { ReadEnd, ReadStamp, ReadTag, ResourceKey, TagStore } from './tag-store.ts';
@@ -74,20 +75,20 @@ export function toTrackedExchange(
 const maxExpansion = 8;
 
 /** The decoded octets of a JSON answer; null where there is nothing that could be tracked. */
-export async function answerOctets(
+export function answerOctets(
   { trackedResponseBytes, onEvent }: EntityTagContext,
   fields: readonly string[],
   body: Buffer,
-): Promise<Buffer | null> {
+): Eventually<Buffer | null> {
   const isJson = /^[^;]*[/+]json\s*(?:;|$)/i.test(fieldValue(fields, 'content-type') ?? '');
-  const octets = isJson
-    ? await decodeBody(body, fieldValue(fields, 'content-encoding'), trackedResponseBytes * maxExpansion)
+  const decoded = isJson
+    ? decodeBody(body, fieldValue(fields, 'content-encoding'), trackedResponseBytes * maxExpansion)
     : null;
-  if (octets === null || !isWholeDocument(octets)) {
+  return andThen(decoded, (octets) => {
+    if (octets !== null && isWholeDocument(octets)) return octets;
     onEvent('untracked-content');
     return null;
-  }
-  return octets;
+  });
 }
 
 /**
@@ -109,27 +110,34 @@ function isJsonSpace(octet: number | undefined): boolean {
 }
 
 /** Ends a read that began at `startedAt`, with the stamp of then if there is one; null: its answer goes out without a tag. */
-export async function recordRead(
+export function recordRead(
   { store, onEvent }: EntityTagContext,
   key: ResourceKey,
   earlier: ReadStamp | null,
   startedAt: number,
   read: Omit<ReadEnd, 'stamp'>,
-): Promise<ReadTag | null> {
-  try {
-    const isExact = earlier !== null && earlier.generation !== null;
-    let stamp = isExact ? earlier : store.readStampAt(key, startedAt, earlier);
-    if (stamp === null) {
-      // Not heard of the store's clock lately. What it says now bounds the beginning from below just as well.
-      await store.lookUp(key, null);
-      stamp = store.readStampAt(key, startedAt);
-    }
-    const tag = stamp === null ? null : await store.endRead(key, { ...read, stamp });
+): Eventually<ReadTag | null> {
+  const isExact = earlier !== null && earlier.generation !== null;
+  const known = isExact ? earlier : store.readStampAt(key, startedAt, earlier);
+  const endWith = (stamp: ReadStamp | null) =>
+    stamp === null ? null : store.endRead(key, { ...read, stamp });
+  const withoutStore = () => {
+    onEvent('store-unavailable');
+    return null;
+  };
+  const note = (tag: ReadTag | null) => {
     if (tag === null) onEvent('untagged');
     else if (tag.isReplaced) onEvent('replaced-state-read');
     return tag;
+  };
+  try {
+    // Not heard of the store's clock lately? What it says now bounds the beginning from below just as well.
+    const given =
+      known === null
+        ? andThen(store.lookUp(key, null), () => endWith(store.readStampAt(key, startedAt)))
+        : endWith(known);
+    return given instanceof Promise ? given.then(note, withoutStore) : note(given);
   } catch {
-    onEvent('store-unavailable');
-    return null;
+    return withoutStore();
   }
 }

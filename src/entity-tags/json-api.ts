@@ -1,5 +1,5 @@
 import { maxPathOctets } from '../http/request-target.ts';
-import type { Eventually } from '../lib/eventually.ts';
+import { andThen, type Eventually } from '../lib/eventually.ts';
 import { isObject } from '../lib/json.ts';
 import { finishInSlices } from '../lib/slices.ts';
 import { scanPrimaryData } from './primary-data.ts';
@@ -11,9 +11,10 @@ export function fitsInPath(id: string): boolean {
 }
 
 /** Id of the one member that a JSON:API collection document holds, else undefined (none, several, not JSON:API). */
-export async function singleMemberId(octets: Buffer): Promise<string | undefined> {
-  const data = await dataOf(octets);
-  return Array.isArray(data) && data.length === 1 ? idOf(data[0]) : undefined;
+export function singleMemberId(octets: Buffer): Eventually<string | undefined> {
+  return andThen(dataOf(octets), (data) =>
+    Array.isArray(data) && data.length === 1 ? idOf(data[0]) : undefined,
+  );
 }
 
 /** Id of the resource of a JSON:API document, as an answer to a POST holds it. */

@@ -2,7 +2,7 @@ import type { CanonicalRequest } from '../http/canonical-request.ts';
 import { namesTag, parseEntityTags, parseStrongTag } from '../http/entity-tag-list.ts';
 import { type FieldEdits, fieldValue, fieldValues } from '../http/field-list.ts';
 import type { Answer } from '../http/rejection.ts';
-import type { Eventually } from '../lib/eventually.ts';
+import { andThen, type Eventually } from '../lib/eventually.ts';
 import type { ForwardOutcome, ResponseEdits, UpstreamHooks } from '../upstream/hooks.ts';
 import { answerOctets, recordRead, type TrackedExchange } from './context.ts';
 import { singleMemberId } from './json-api.ts';
@@ -104,15 +104,20 @@ function fieldsForShop({ fields }: CanonicalRequest): FieldEdits | undefined {
   };
 }
 
-async function settleRead(read: Read, outcome: ForwardOutcome): Promise<ResponseEdits> {
-  const { context, request, tracked } = read;
+/** At once where body and store are at hand, as the embedded store is. */
+function settleRead(read: Read, outcome: ForwardOutcome): Eventually<ResponseEdits> {
+  const { context } = read;
   if (outcome.kind !== 'answered') return {};
-  if (outcome.status !== 200) return { fields: withoutTag };
-  if (outcome.body === null) {
+  const { status, fields, body } = outcome;
+  if (status !== 200) return { fields: withoutTag };
+  if (body === null) {
     context.onEvent('untracked-too-large');
     return {};
   }
-  const tag = await tagOf(read, outcome.fields, outcome.body);
+  return andThen(tagOf(read, fields, body), (tag) => editsFor(read, tag));
+}
+
+function editsFor({ context, request, tracked }: Read, tag: GivenTag | undefined): ResponseEdits {
   if (tag === undefined) return { fields: withoutTag };
   const fields = { etag: null, ETag: `"${tag.value}"` };
   const lines = fieldValues(request.fields, 'if-none-match');
@@ -136,8 +141,8 @@ interface GivenTag {
   readonly isValidator: boolean;
 }
 
-async function tagOf(read: Read, fields: readonly string[], body: Buffer): Promise<GivenTag | undefined> {
-  const { context, request, tracked, subject, stamp, startedAt, isOfStranger } = read;
+function tagOf(read: Read, fields: readonly string[], body: Buffer): Eventually<GivenTag | undefined> {
+  const { context, request, tracked } = read;
   const isHead = request.method === 'HEAD';
   // Without the body nobody knows whether the collection would carry its own tag or a member's.
   if (read.isStoreAway || (isHead && tracked.role === 'collection')) return undefined;
@@ -145,29 +150,49 @@ async function tagOf(read: Read, fields: readonly string[], body: Buffer): Promi
     context.onEvent('untracked-aged');
     return undefined;
   }
-  const octets = isHead ? null : await answerOctets(context, fields, body);
-  if (octets === null && !isHead) return undefined;
+  if (isHead) return record(read, fields, null, undefined);
   const { ignore } = tracked.resource;
-  const digest = octets && (ignore.length === 0 ? fingerprintOf(octets) : fingerprintWithout(octets, ignore));
-  // Nearly every one is there at once, and costs no promise then.
-  const fingerprint = digest instanceof Promise ? await digest : digest;
-  if (fingerprint === null && !isHead) {
+  return andThen(answerOctets(context, fields, body), (octets) => {
+    if (octets === null) return undefined;
+    const digest = ignore.length === 0 ? fingerprintOf(octets) : fingerprintWithout(octets, ignore);
+    return andThen(digest, (fingerprint) => tagOfState(read, fields, octets, fingerprint));
+  });
+}
+
+function tagOfState(
+  read: Read,
+  fields: readonly string[],
+  octets: Buffer,
+  fingerprint: string | null,
+): Eventually<GivenTag | undefined> {
+  const { context, tracked, isOfStranger } = read;
+  if (fingerprint === null) {
     context.onEvent('untracked-content');
     return undefined;
   }
-  const memberId =
-    octets !== null && tracked.role === 'collection' ? await singleMemberId(octets) : undefined;
-  if (isOfStranger && tracked.role === 'collection' && memberId === undefined) {
+  if (tracked.role !== 'collection') return record(read, fields, fingerprint, undefined);
+  return andThen(singleMemberId(octets), (memberId) => {
+    if (!isOfStranger || memberId !== undefined) return record(read, fields, fingerprint, memberId);
     context.onEvent('untracked-stranger');
     return undefined;
-  }
+  });
+}
+
+/** `memberId`: of the one member that a collection's answer holds. */
+function record(
+  read: Read,
+  fields: readonly string[],
+  fingerprint: string | null,
+  memberId: string | undefined,
+): Eventually<GivenTag | undefined> {
+  const { context, request, tracked, subject, stamp, startedAt, isOfStranger } = read;
   const [key, earlier] =
     memberId === undefined
       ? [read.key, stamp]
       : // Exact for the collection's record, good by its time for the member's.
         [memberKeyOf(tracked, memberId), stamp && { ...stamp, generation: null }];
   const alsoBy = varyNames(fieldValues(fields, 'vary'));
-  const given = await recordRead(context, key, earlier, startedAt, {
+  const given = recordRead(context, key, earlier, startedAt, {
     variant: alsoBy.length === 0 ? read.variant : variantOf(request, subject, 'read', alsoBy),
     fingerprint,
     newTag: randomTag(),
@@ -176,8 +201,11 @@ async function tagOf(read: Read, fields: readonly string[], body: Buffer): Promi
     fields: tracked.resource.freshForMs > 0 && tracked.role === 'member' ? writeFields(fields) : null,
     isOfStranger,
   });
-  if (given === null) return undefined;
-  return { value: given.tag, isValidator: given.isUnchanged && memberId === undefined && !isHead };
+  return andThen(given, (tag) => {
+    if (tag === null) return undefined;
+    const isValidator = tag.isUnchanged && memberId === undefined && request.method !== 'HEAD';
+    return { value: tag.tag, isValidator };
+  });
 }
 
 /** RFC 9111 section 5.1: it lay in a cache between us and the shop, where a write that came by here does not end it. */

@@ -1,6 +1,7 @@
 import type { FieldList } from '../http/field-list.ts';
 import { isRejection, type Rejection } from '../http/rejection.ts';
-import { endAlone, isolate } from '../lib/faults.ts';
+import type { Eventually } from '../lib/eventually.ts';
+import { endAlone, isolate, isolateLate } from '../lib/faults.ts';
 import { ClientResponse, type ClientResponseEvents } from './client-response.ts';
 import { type DeadlineEvents, Deadlines } from './deadlines.ts';
 import type {
@@ -51,6 +52,11 @@ type EndReason = 'timeout' | 'late' | 'internal' | Rejection | undefined;
 
 /** What a fault tells of the exchange. */
 type Seen = Pick<UpstreamFault, 'sent' | 'answerBegun' | 'cause'>;
+
+/** What `onOutcome` threw. */
+interface HookFailure {
+  readonly failure: unknown;
+}
 
 /** A fault before anything was asked of the upstream. */
 const unsent: Seen = { sent: false, answerBegun: false };
@@ -149,7 +155,7 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents,
     const { relay } = expected(this.#state, 'streaming');
     const settling = this.#settle();
     if (this.#input.hooks === undefined) this.#finish(settling, relay, {});
-    else void this.#answer(settling, relay);
+    else this.#answer(settling, relay);
   }
 
   onFault({ kind, sent, answerBegun, cause }: UpstreamFault): void {
@@ -235,15 +241,23 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents,
   }
 
   /** The upstream's response is complete, and `onOutcome` has its say. */
-  async #answer(settling: Settling, relay: ResponseRelay): Promise<void> {
-    try {
-      const edits = await this.#askForEdits(relay.outcome());
+  #answer(settling: Settling, relay: ResponseRelay): void {
+    const finish = (edits: ResponseEdits | HookFailure) => {
       if (this.#state !== settling) return;
       if ('failure' in edits) throw edits.failure;
       this.#finish(settling, relay, edits);
-    } catch (cause) {
+    };
+    const fail = (cause: unknown) => {
       if (this.#state === settling) isolate(() => this.#refuseFault(cause), this.#giveUp);
       else endAlone(cause, this.#giveUp);
+    };
+    try {
+      const edits = this.#askForEdits(relay.outcome());
+      // Edits that are known at once cost no promise.
+      if (edits instanceof Promise) isolateLate(edits.then(finish).catch(fail), this.#giveUp);
+      else finish(edits);
+    } catch (cause) {
+      fail(cause);
     }
   }
 
@@ -277,9 +291,10 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents,
     else this.#refuse(settling, rejectionOfFault(fault, answerBegun, cause), fault, why);
   }
 
-  async #askForEdits(outcome: ForwardOutcome): Promise<ResponseEdits | { readonly failure: unknown }> {
+  #askForEdits(outcome: ForwardOutcome): Eventually<ResponseEdits | HookFailure> {
     try {
-      return (await this.#input.hooks?.onOutcome(outcome)) ?? {};
+      const edits = this.#input.hooks?.onOutcome(outcome) ?? {};
+      return edits instanceof Promise ? edits.catch((failure: unknown) => ({ failure })) : edits;
     } catch (failure) {
       return { failure };
     }
