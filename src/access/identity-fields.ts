@@ -23,7 +23,7 @@ export function identityFieldNames(forward: IdentityForwarding['forward'] = {}):
 export const maxIdentityOctets = 2048;
 
 /** The request as it goes on with a verified token; `too-long`: the identity does not fit into a field. */
-export type WithIdentity = (
+type WithIdentity = (
   request: CanonicalRequest,
   identity: Identity,
   authorization: string,

@@ -111,7 +111,7 @@ export function validateJwk(jwk: unknown, algorithms: readonly string[]): KeyVer
 }
 
 /** Checks one PEM block: SPKI, PKCS #1 public key, or an X.509 certificate (whose dates and chain do not count). */
-export function validatePem(label: string, pem: string, algorithms: readonly string[]): KeyVerdict {
+function validatePem(label: string, pem: string, algorithms: readonly string[]): KeyVerdict {
   if (label.endsWith('PRIVATE KEY')) return { problem: 'is a private key; configure public keys only' };
   if (!publicLabels.includes(label)) return { problem: `is a ${label}, not a public key or a certificate` };
   const material = readPublicKey(pem);

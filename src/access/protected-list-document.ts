@@ -119,7 +119,7 @@ type Complain = (offset: number, text: string) => void;
 const scopeToken = /^[\x21\x23-\x5b\x5d-\x7e]+$/;
 
 /** Reads `GET /carts` or `{ match: "GET /carts", scopes: [analyst], observe: true }`; undefined when it is no row. */
-export function readResource(
+function readResource(
   item: unknown,
   group: string,
   source: ListSource,

@@ -126,7 +126,7 @@ export interface RenderedDocument {
   readonly tag: string;
 }
 
-export function renderDocument(contentType: string, document: object): RenderedDocument {
+function renderDocument(contentType: string, document: object): RenderedDocument {
   const body = Buffer.from(JSON.stringify(document));
   return { contentType, body, tag: `"${hash('sha256', body, 'base64url').slice(0, 22)}"` };
 }
@@ -153,7 +153,7 @@ export function asksFor(path: string, { method, path: asked }: CanonicalRequest)
  * 200, or 304 where the client has it already; HEAD has the fields of GET and no body. `no-cache`: kept copies are asked
  * about each time, so that an edit of the list is seen at once.
  */
-export function answerDocument(request: CanonicalRequest, document: RenderedDocument): Answer {
+function answerDocument(request: CanonicalRequest, document: RenderedDocument): Answer {
   const { contentType, body, tag } = document;
   const fields = ['ETag', tag, 'Cache-Control', 'no-cache'];
   if (isNoneMatchMet(fieldValues(request.fields, 'if-none-match'), tag))

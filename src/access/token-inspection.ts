@@ -9,7 +9,7 @@ import type { ChosenIssuer, TokenIssuer, TokenIssuers } from './token-issuers.ts
 import { readTokenHeader, refuseToken, type TokenVerifierOptions } from './token-verifier.ts';
 
 /** One check of the proxy, in words. */
-export interface TokenCheck {
+interface TokenCheck {
   readonly name: string;
   /** `skipped`: the proxy does not look at it, or a check before it has failed. */
   readonly outcome: 'passed' | 'failed' | 'skipped';
@@ -25,7 +25,7 @@ export interface TokenInspection {
 }
 
 /** What the verifiers of an issuer go by. */
-export interface InspectedIssuer extends TokenIssuer {
+interface InspectedIssuer extends TokenIssuer {
   readonly rules: Omit<TokenVerifierOptions, 'keySource'>;
   readonly keys: { readonly source: Pick<KeySource, 'status'> } | undefined;
 }

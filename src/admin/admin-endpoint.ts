@@ -8,7 +8,7 @@ export interface AdminAnswer {
 }
 
 /** What an endpoint may know of the request: no fields, no credentials. */
-export interface AdminQuestion {
+interface AdminQuestion {
   /** JSON of a POST; `{}` for an empty body, undefined for a GET. */
   readonly body: unknown;
   /** Without its `?`. */
@@ -38,7 +38,7 @@ export function fieldsOf(body: unknown): Readonly<Record<string, unknown>> {
   return isObject(body) ? body : {};
 }
 
-export type JsonBody = { readonly value: unknown } | { readonly fault: 'too-large' | 'malformed' };
+type JsonBody = { readonly value: unknown } | { readonly fault: 'too-large' | 'malformed' };
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 

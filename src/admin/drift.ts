@@ -1,7 +1,7 @@
 import type { ExchangeRecord } from '../telemetry/exchange-record.ts';
 
 /** A route that the shop itself refused with 401 or 403, and that no row names. */
-export interface UnlistedRoute {
+interface UnlistedRoute {
   readonly method: string;
   /** A guess from paths: what looks like an id is `{id}`. */
   readonly template: string;

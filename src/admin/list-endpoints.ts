@@ -5,7 +5,7 @@ import { hasErrors } from '../lib/problem.ts';
 import { type AdminAnswer, fieldsOf, type JsonEndpoint } from './admin-endpoint.ts';
 import { checkListInThread, type ListCheck } from './list-check.ts';
 
-export interface ListEditOptions {
+interface ListEditOptions {
   readonly file: string;
   /** `admin.edit`. Reading and checking change nothing, and are always there. */
   readonly isEditable: boolean;
@@ -121,18 +121,18 @@ function faultAnswer(fault: ListFileFault): AdminAnswer {
 }
 
 /** The list's file as it is now; `entityTag` names its content. */
-export interface ListFile {
+interface ListFile {
   readonly text: string;
   readonly entityTag: string;
 }
 
 /** `changed`: somebody else wrote it meanwhile. `text`: words for people. */
-export type ListFileFault =
+type ListFileFault =
   | { readonly fault: 'changed'; readonly entityTag: string }
   | { readonly fault: 'unreadable' | 'unwritable'; readonly text: string };
 
 /** Reads the file; undefined content is never handed out as empty. Never throws. */
-export async function readListFile(file: string): Promise<ListFile | ListFileFault> {
+async function readListFile(file: string): Promise<ListFile | ListFileFault> {
   try {
     const bytes = await readFile(file);
     return {

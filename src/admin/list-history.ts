@@ -4,7 +4,7 @@ import type { JsonEndpoint } from './admin-endpoint.ts';
 import { checkListInThread, type ListCheck } from './list-check.ts';
 
 /** What an edit of the list changed, whoever made it: an editor, a deployment, or the console. */
-export interface ListEdit {
+interface ListEdit {
   readonly atMs: number;
   /** Rows in force afterwards. */
   readonly rows: number;
@@ -18,7 +18,7 @@ export interface ListEdit {
 
 type Difference = NonNullable<ListCheck['difference']>;
 
-export interface ListHistoryOptions {
+interface ListHistoryOptions {
   readonly file: string;
   readonly log: Log;
   readonly now: () => number;

@@ -28,7 +28,7 @@ export interface OutcomeReading {
 }
 
 /** The same with latencies. */
-export interface SeriesReading extends OutcomeReading {
+interface SeriesReading extends OutcomeReading {
   /** By name, those alone that occurred: refused, would have been refused, and broken. */
   readonly refusals: Readonly<Record<string, readonly number[]>>;
   readonly observed: Readonly<Record<string, readonly number[]>>;

@@ -7,7 +7,7 @@ import type { Drift } from './drift.ts';
 import type { Condition, Incidents } from './incidents.ts';
 import { isRange, ranges, type Series } from './series.ts';
 
-export interface StateOptions {
+interface StateOptions {
   readonly version: string;
   readonly startedMs: number;
   readonly mode: 'enforce' | 'observe';

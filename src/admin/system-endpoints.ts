@@ -6,7 +6,7 @@ import type { RolloutReport } from '../rollout/report.ts';
 import type { JsonEndpoint } from './admin-endpoint.ts';
 
 /** A process that serves. */
-export interface ProcessDescription {
+interface ProcessDescription {
   readonly pid: number;
   readonly startedMs: number;
   readonly memoryBytes: number;
@@ -33,7 +33,7 @@ export interface EffectiveSetting {
   readonly description: string;
 }
 
-export interface SystemOptions {
+interface SystemOptions {
   system(): Promise<SystemState>;
   /** Undefined: refresh tokens are not watched. */
   readonly census: (() => Promise<TokenCensus | undefined>) | undefined;

@@ -10,7 +10,7 @@ import type { Component, ComponentLog } from '../lib/component.ts';
 import { networkOf } from '../server/in-flight.ts';
 
 /** An issuer as the configuration makes it. */
-export interface ConfiguredIssuer extends TokenIssuer {
+interface ConfiguredIssuer extends TokenIssuer {
   /** What its tokens are verified by. */
   readonly rules: Omit<TokenVerifierOptions, 'keySource'>;
   /** Undefined: it has none. */

@@ -58,7 +58,7 @@ const controls = /[^\P{Cc}\n\t]|[\u2028\u2029\u061C\u200E\u200F\u202A-\u202E\u20
  * What a server, a document or a pasted request says may be printed, but not command the terminal. The escape is
  * `\u` and four digits, which JSON and quoted YAML read as the character that it stands for.
  */
-export function escapeControls(text: string): string {
+function escapeControls(text: string): string {
   return text.replace(controls, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 

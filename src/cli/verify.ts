@@ -185,13 +185,13 @@ interface Counts {
   readonly skipped: number;
 }
 
-export function countOutcomes(checks: readonly Check[]): Counts {
+function countOutcomes(checks: readonly Check[]): Counts {
   const count = (outcome: Check['outcome']) => checks.filter((check) => check.outcome === outcome).length;
   return { ok: count('ok'), failed: count('failed'), skipped: count('skipped') };
 }
 
 /** A table, then what failed once more with what it means, then the counts. */
-export function reportText(url: string, checks: readonly Check[]): string[] {
+function reportText(url: string, checks: readonly Check[]): string[] {
   const rows = checks.map(({ outcome, area, name, expected, got, advice }) => [
     outcome === 'failed' ? 'FAILED' : outcome,
     area,
@@ -222,7 +222,7 @@ function adviceText(checks: readonly Check[]): string[] {
 }
 
 /** Stable: keys are only ever added. */
-export function reportJson(url: string, checks: readonly Check[]): object {
+function reportJson(url: string, checks: readonly Check[]): object {
   const counts = countOutcomes(checks);
   return { url, ok: counts.failed === 0, counts, checks };
 }

@@ -17,7 +17,7 @@ const dayMs = 86_400_000;
 const noticeDays = 14;
 
 /** Why a certificate chain and a private key cannot be used; undefined when they can. Never a part of the key. */
-export function validateCertificate(tls: Certificate): string | undefined {
+function validateCertificate(tls: Certificate): string | undefined {
   if (Number.isNaN(certificateEndMs(tls))) return 'the first one holds no certificate in PEM';
   try {
     createSecureContext(tls);

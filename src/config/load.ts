@@ -16,7 +16,7 @@ import {
   substituteReferences,
 } from './source-document.ts';
 
-export interface LoadOptions {
+interface LoadOptions {
   /** As given by `--config`; left out: the first of `defaultConfigFiles` that is there. */
   readonly file?: string | undefined;
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -130,7 +130,7 @@ function deepFreeze<T>(value: T): T {
   return value;
 }
 
-export interface ValidatedConfig {
+interface ValidatedConfig {
   /** The sections that are valid; every one of them when there is no problem of severity error. */
   readonly config: PartialConfig;
   readonly problems: readonly SettingProblem[];

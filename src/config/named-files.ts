@@ -8,7 +8,7 @@ import type { SettingPath } from './json-schema.ts';
 import type { Config, PartialConfig } from './schema.ts';
 import type { KeysConfig } from './sections/auth.ts';
 
-export type FileRole =
+type FileRole =
   | 'config'
   | 'protected-resources'
   | 'key'

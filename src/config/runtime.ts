@@ -1,11 +1,11 @@
 /** The parts of `process` that can make the runtime unsafe. */
-export interface Runtime {
+interface Runtime {
   readonly version: string;
   readonly execArgv: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-export interface RuntimeProblem {
+interface RuntimeProblem {
   readonly severity: 'error' | 'warning';
   readonly text: string;
 }

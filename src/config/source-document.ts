@@ -14,7 +14,7 @@ import type { Problem } from '../lib/problem.ts';
 import { type JsonSchema, type SettingPath, schemasAt } from './json-schema.ts';
 
 /** A YAML file, parsed but not yet checked: its tree, and where each setting stands. */
-export interface SourceDocument {
+interface SourceDocument {
   readonly root: Node | null;
   readonly problems: readonly Problem[];
   /** A problem at a setting; at its nearest ancestor that is there when the setting itself is not. */
@@ -133,7 +133,7 @@ function offsetOfNode(node: unknown): number {
   return (node as Node | null)?.range?.[0] ?? 0;
 }
 
-export interface PlainValue {
+interface PlainValue {
   /** Plain data with references replaced; maps have no prototype. */
   readonly value: unknown;
   /** Settings whose value is not known, and why. */
@@ -194,7 +194,7 @@ export interface ReferenceSources {
   readFile(path: string): { readonly text: string } | { readonly fault: string };
 }
 
-export interface Substituted {
+interface Substituted {
   readonly text: string;
   /** The whole scalar was one reference: its text takes the type that the schema wants. */
   readonly isReference: boolean;

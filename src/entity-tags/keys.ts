@@ -46,7 +46,7 @@ export function digest(parts: readonly string[]): ResourceKey {
 }
 
 /** Lengths before the parts: no part can pretend to be two. */
-export function lengthPrefixed(parts: readonly string[]): string {
+function lengthPrefixed(parts: readonly string[]): string {
   let text = '';
   for (const part of parts) text += `${part.length}:${part}`;
   return text;

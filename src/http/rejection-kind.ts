@@ -5,7 +5,7 @@ import type { RejectionName } from './rejection.ts';
  * shopward needs is broken, and the client did nothing wrong. `answer`: the honest answer of an endpoint of ours, such
  * as "there is no such URL".
  */
-export type RejectionKind = 'refusal' | 'outage' | 'answer';
+type RejectionKind = 'refusal' | 'outage' | 'answer';
 
 /** Every name stands here, so that a new one has to be classified before it compiles. */
 const rejectionKinds: Readonly<Record<RejectionName, RejectionKind>> = {

@@ -164,7 +164,7 @@ function hexDigit(octet: number | undefined): number {
  * multipart/form-data (RFC 7578) in its plainest form: nothing before the first boundary nor after the last, no file,
  * no coding, names without quotes or escapes within.
  */
-export function readMultipart(text: string, boundary: string): readonly FormField[] | NotPlain {
+function readMultipart(text: string, boundary: string): readonly FormField[] | NotPlain {
   const delimiter = `--${boundary}`;
   if (!text.startsWith(`${delimiter}\r\n`)) return 'syntax';
   const [, ...parts] = `\r\n${text}`.split(`\r\n${delimiter}`);

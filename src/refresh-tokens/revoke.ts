@@ -16,7 +16,7 @@ interface Note {
 }
 
 /** A token of the user's own, or `mine`, in the path; or one that is shown in the body, whosever it is. */
-export type Revocation =
+type Revocation =
   | { readonly named: string; readonly subject: string }
   | { readonly shown: string; readonly format: TokenEndpoint['format'] };
 

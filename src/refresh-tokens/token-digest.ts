@@ -61,7 +61,7 @@ export function canonicalToken(token: string): string {
  * The canonical token, and what decoders read that skip `.`, `-` and `_` as well, or end hexadecimal at the first other
  * letter. Whoever refreshes a token refreshes, and uses up, all of them.
  */
-export function interpretationsOf(token: string): readonly string[] {
+function interpretationsOf(token: string): readonly string[] {
   const canonical = canonicalToken(token);
   if (isJwt(token.split('.')) || words.test(token)) return [canonical];
   const interpretations = new Set([

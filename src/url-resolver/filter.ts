@@ -64,7 +64,7 @@ export function createResolverMatcher(path: string, paths: PathRules): ResolverM
   };
 }
 
-export type Resolution = Answer | Rejection;
+type Resolution = Answer | Rejection;
 
 /** Slots of the shared copies for each entry of a process. */
 const slotsPerEntry = 4;

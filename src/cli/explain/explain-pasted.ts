@@ -17,7 +17,7 @@ export interface ExplainedPaste extends Explanation {
   readonly record: PastedRecord | null;
 }
 
-export interface PastedQuestion {
+interface PastedQuestion {
   /** Where the text names none; left out: GET, and a note says so. */
   readonly method?: string;
   /** Further fields, flat. With `Authorization`, `Cookie` or a body the request is whole: nothing else is guessed. */

@@ -4,7 +4,7 @@ import { readFetch, readHar } from './pasted-code.ts';
 import { type PastedParts, readCurl } from './pasted-command.ts';
 
 /** What a text that somebody pasted asks for. */
-export interface PastedRequest {
+interface PastedRequest {
   /** Undefined: the text names none. */
   readonly method: string | undefined;
   /** The request target as it would stand on the wire. */

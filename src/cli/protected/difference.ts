@@ -136,7 +136,7 @@ export async function runProtectedCompare(
 }
 
 /** Pure. An operation is covered by whatever the proxy would match; a row is that of an operation it names exactly. */
-export function compareWithOperations(
+function compareWithOperations(
   rows: readonly ProtectedResource[],
   operations: readonly Operation[],
 ): Comparison {

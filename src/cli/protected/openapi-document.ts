@@ -101,7 +101,7 @@ const kept = /^ *(?:securitySchemes|pathItems) *:/;
  * A line that is indented as the children of `components` begins a child and no child can hold such a line, so whole
  * children go. Whoever finds that the rest does not parse (an anchor stood in what is gone) parses the whole.
  */
-export function withoutSchemas(yaml: string): string {
+function withoutSchemas(yaml: string): string {
   const start = /^components: *\r?\n/m.exec(yaml);
   if (start === null) return yaml;
   const from = start.index + start[0].length;

@@ -138,7 +138,7 @@ export const store = z
   .meta({ description: 'Where entity tags, refresh tokens and the shared mapping cache are kept.' });
 
 /** Where entity tags, refresh tokens and the shared mapping cache are kept. */
-export type StoreAddress = { readonly kind: 'memory' } | RedisAddress;
+type StoreAddress = { readonly kind: 'memory' } | RedisAddress;
 
 function readStoreAddress(value: string, context: z.core.$RefinementCtx): StoreAddress {
   if (value === 'memory') return { kind: 'memory' };

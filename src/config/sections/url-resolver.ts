@@ -3,7 +3,7 @@ import { contractEntityTypes, findPointerProblem } from '../../url-resolver/enve
 import { distinct, duration, filePath, path, text } from '../values.ts';
 
 /** Who knows what a URL means; a file is asked first. */
-export interface ResolverSource {
+interface ResolverSource {
   /** Mapping file (yaml, yml, json or csv). */
   readonly file?: string;
   readonly upstream: boolean;
