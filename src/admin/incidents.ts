@@ -35,7 +35,7 @@ export interface Condition {
 /** Those that are over, kept for whoever comes later. */
 const maxPast = 50;
 
-/** How it is, and how it was when it was gravest: what is over is told by that. */
+/** How it is, and how it was when it was gravest, which describes it when it is over. */
 interface Known {
   readonly now: Incident;
   readonly gravest: Incident;
