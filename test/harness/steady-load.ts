@@ -19,7 +19,7 @@ export interface SteadyLoad {
 }
 
 /** Between two requests of a client: a load without pauses takes all of the machine, and meets nothing more. */
-const pauseMs = 5;
+const pauseMs = 15;
 
 /** `clients` that send one request after the other over connections that they keep. */
 export function startSteadyLoad(
