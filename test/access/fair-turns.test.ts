@@ -49,6 +49,14 @@ describe('turns', () => {
     expect(await endFirst()).toBe('cadb');
   });
 
+  it('goes round, where nobody has more than another', async () => {
+    const { enter, endFirst } = setUp(2, 100);
+    for (const client of 'abcabcabc') enter(client);
+    const seen: string[] = [];
+    for (let i = 0; i < 5; i++) seen.push(await endFirst());
+    expect(seen).toEqual(['ba', 'ab', 'bc', 'ca', 'ab']);
+  });
+
   it('whoever has none gets one before the turns that are under way are over, whatever fewer others do', async () => {
     for (const others of [1, 2, 3, 7]) {
       const { enter, endFirst, running } = setUp(8, 10_000);

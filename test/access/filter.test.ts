@@ -70,3 +70,19 @@ describe('the row that a request meets', () => {
     expect(matcher.describe({ ...row, scopes }, request, name)).toEqual({ text });
   });
 });
+
+test('a page that was opened with a token in its query hands it on to nobody, where tokens may stand there', () => {
+  const opened = (referer: string) =>
+    ({ path: '/a', fields: ['Referer', referer] }) as unknown as CanonicalRequest;
+  const handedOn = (tokenParameters: readonly string[] | undefined, referer: string) => {
+    const matcher = createAccessTokenMatcher(() => ({
+      match: () => undefined,
+      ...(tokenParameters && { tokenParameters }),
+    }));
+    return matcher.withoutReferredToken(opened(referer)).fields.length > 0;
+  };
+  const [withToken, without] = ['https://shop.example/?access_token=x', 'https://shop.example/?page=x'];
+  expect(handedOn(['access_token'], withToken)).toBe(false);
+  expect(handedOn(['access_token'], without)).toBe(true);
+  expect([handedOn([], withToken), handedOn(undefined, withToken)]).toEqual([true, true]);
+});

@@ -29,6 +29,12 @@ describe('the difference of two lists', () => {
       { added: [], removed: [], changed: ['GET /a: scopes'] },
     ],
     [
+      'a row less, which another one covers',
+      ['GET /a', 'GET /b/**'],
+      ['GET /a/**'],
+      { added: ['GET /a/**'], removed: ['GET /a', 'GET /b/**, looser'], changed: [] },
+    ],
+    [
       'fewer scopes',
       ['{ match: GET /a, scopes: [x, y] }'],
       ['{ match: GET /a, scopes: [y] }'],

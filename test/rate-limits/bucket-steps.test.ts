@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import {
   createMemoryBuckets,
   createRedisBuckets,
@@ -106,4 +106,18 @@ it('Redis is asked for the bucket with the cost of a token, and says what became
   expect(await take('a', rate)).toEqual({ isAllowed: true, remaining: 4, waitUs: 50 });
   expect(await take('a', rate)).toEqual({ isAllowed: false, remaining: 0, waitUs: 60 });
   expect(asked[0]).toEqual([['prefix:rate:a'], [142_858, 7]]);
+});
+
+it('memory has the clock of the process, unless it is told', async () => {
+  const now = vi.spyOn(performance, 'now');
+  const take = createMemoryBuckets();
+  const rate = { requests: 1, perMs: 1000 };
+  const isAllowedAt = async (ms: number) => {
+    now.mockReturnValue(ms);
+    return (await take('a', rate)).isAllowed;
+  };
+  expect([await isAllowedAt(5000), await isAllowedAt(5999), await isAllowedAt(6000)]).toEqual([
+    ...[true, false, true],
+  ]);
+  now.mockRestore();
 });
