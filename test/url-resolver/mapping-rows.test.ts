@@ -82,6 +82,10 @@ describe('good files', () => {
       'M3',
     ]);
     expect(table.find('T/b', 'A')).toBeUndefined();
+    const storeFirst = await readTable('a.csv', 'store,url,entityType,entityId\nDE,/a,merchants,M1\n');
+    expect(['DE', 'AT', ''].map((store) => storeFirst.find('/a', store)?.entityId)).toEqual([
+      ...['M1', undefined, undefined],
+    ]);
   });
 
   it('quotes, commas and pieces of any size', async () => {
