@@ -2,9 +2,13 @@ import { execFile } from 'node:child_process';
 import { cpSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { runVerify, type VerifyChoice } from '../../src/cli/verify.ts';
 import { makeFolder } from '../config/config-folder.ts';
-import { bareEnvironment } from '../harness/shopward.ts';
+import { freePort } from '../harness/redis-server.ts';
+import { bareEnvironment, startShopward } from '../harness/shopward.ts';
+import { runCommand } from './command-run.ts';
+import { openVerifyStage, startFront } from './verify-stage.ts';
 
 const root = path.join(import.meta.dirname, '../..');
 const page = readFileSync(path.join(root, 'docs/command-line.md'), 'utf8');
@@ -36,13 +40,110 @@ it.each(shown)('%s', async (command, output) => {
   // What init writes must not be there before.
   if (!command.startsWith('shopward init'))
     cpSync(path.join(root, 'config'), path.join(cwd, 'config'), { recursive: true });
-  const script = `shopward() { "${process.execPath}" "${root}/src/main.ts" "$@"; }\n${command} || true`;
+  const stdout = await runShell(`${command} || true`, cwd);
+  expect(stdout).toMatch(patternOf(output));
+});
+
+/** What the command prints in a shell, on either stream where it is told to. */
+async function runShell(command: string, cwd: string, args = ''): Promise<string> {
+  const script = `shopward() { "${process.execPath}" "${root}/src/main.ts" "$@" ${args}; }\n${command}`;
   const env = { ...bareEnvironment, JWKS_URL: 'https://shop.example/jwks.json' };
   const { stdout } = await promisify(execFile)('/bin/sh', ['-c', script], { cwd, env });
+  return stdout.trimEnd();
+}
+
+/** `...` alone on a line stands for any lines. */
+function patternOf(output: string): RegExp {
   const pattern = output
     .split('\n')
     .map((line) => (line.trim() === '...' ? '[\\s\\S]*' : line.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')))
     .join('\n')
     .replace(/\n\[\\s\\S\]\*(?=\n|$)/g, '[\\s\\S]*');
-  expect(stdout.trimEnd()).toMatch(new RegExp(`^${pattern}$`));
+  return new RegExp(`^${pattern}$`);
+}
+
+/** The lines below a command of the page, or below the first one that begins with it, up to the next command or the end of the block. */
+function shownBelow(command: string): string[] {
+  const whole = page.indexOf(`    $ ${command}\n`);
+  const start = whole === -1 ? page.indexOf(`    $ ${command}`) : whole;
+  expect(start, command).not.toBe(-1);
+  const lines = page.slice(start).split('\n').slice(1);
+  const end = lines.findIndex((line) => line.startsWith('    $ ') || /^\S/.test(line));
+  return lines.slice(0, end).map((line) => line.slice(4));
+}
+
+it('shopward check prints each problem with its place', async () => {
+  const cwd = makeFolder({
+    'b.yaml': `auth: { keys: { files: [key.pem] } }\nprotectedResources: broken.yaml\n${'\n'.repeat(5)}modee: observe\n`,
+    'broken.yaml': 'groups:\n  A:\n    - GET /a\n    - GETT /b\ncomplete: true\n',
+    'key.pem': '',
+  });
+  const output = await runShell('shopward check --config b.yaml; echo "exit $?"', cwd);
+  const named = output.split('\n').filter((line) => !line.includes('key.pem'));
+  for (const line of shownBelow('shopward check').filter((one) => one !== '' && !one.startsWith('checked')))
+    expect(named).toContain(line);
+});
+
+it('purge, tokens and health print what the page shows', async () => {
+  const one = await startShopward({
+    upstream: 'http://127.0.0.1:9',
+    config: { admin: { port: await freePort() } },
+  });
+  onTestFinished(() => one.stop());
+  const commands = [...page.matchAll(/^ {4}\$ (shopward (?:purge|tokens|health)\b.*)$/gm)];
+  expect(commands.length).toBeGreaterThanOrEqual(6);
+  for (const [, command = ''] of commands) {
+    const printed = await runShell(
+      `{ ${command}; } 2>&1 || true`,
+      one.folder,
+      `--config "${one.configFile}"`,
+    );
+    expect(printed, command).toMatch(patternOf(shownBelow(command).join('\n').trimEnd()));
+  }
+}, 90_000);
+
+describe('shopward verify', () => {
+  const stage = openVerifyStage();
+  /** Whatever the address, the cart, its tag and the width of a column. */
+  const blurred = (line: string) =>
+    line
+      .replace(/http:\/\/127\.0\.0\.1:\d+/g, 'URL')
+      .replace(/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, 'CART')
+      .replace(/"[0-9a-f]{32}"/g, '"TAG"')
+      .replace(/ {2,}/g, '  ');
+
+  async function expectShown(command: string, url: string, options: VerifyChoice): Promise<void> {
+    const given = { config: stage.shopward.configFile, ...options };
+    const { out } = await runCommand((io) => runVerify(url, given, io));
+    const printed = out.map(blurred);
+    for (const line of shownBelow(command).map(blurred))
+      if (line.trim() !== '' && line.trim() !== '...') expect(printed).toContain(line);
+  }
+
+  it('of the demo', () =>
+    expectShown('SHOPWARD_TOKEN=... shopward verify', stage.shopward.url, {
+      token: stage.shopward.issueToken(),
+      url: ['/en/canon-ixus-160-1'],
+    }));
+
+  it('of a shop that can be reached around the proxy', () =>
+    expectShown('shopward verify http://shop.internal:9000', stage.shop.url, { unsafeMethods: true }));
+
+  it('behind a front that compresses', async () => {
+    const front = await startFront({
+      to: stage.shopward.url,
+      alter(fields, request) {
+        if (/gzip/.test(String(request.headers['accept-encoding'])) && fields.etag)
+          fields.etag = `W/${fields.etag}`;
+      },
+    });
+    const { out } = await runCommand((io) =>
+      runVerify(front, { config: stage.shopward.configFile, token: stage.shopward.issueToken() }, io),
+    );
+    const shown = /A front that compresses[\s\S]*?\n\n([\s\S]*?)\n(?=\S)/.exec(page)?.[1] ?? '';
+    const printed = out.map(blurred);
+    const lines = shown.split('\n').map((line) => blurred(line.slice(4)));
+    expect(lines.length).toBeGreaterThan(3);
+    for (const line of lines) if (line !== '') expect(printed).toContain(line);
+  });
 });

@@ -5,11 +5,12 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { cartIds, seedPassword } from '../../demo/data/ids.ts';
 import { type DemoShop, startDemoShop } from '../../demo/shop.ts';
 import { rejectionTable } from '../../src/http/rejection.ts';
 import { startChromium } from '../harness/chromium.ts';
+import { eventually } from '../harness/eventually.ts';
 import { type Shopward, startShopward } from '../harness/shopward.ts';
 
 /** Every snippet of docs/clients.md as it stands there, in Node and in a browser page of another origin. */
@@ -118,6 +119,70 @@ describe.each(forms)('errors as %s', (form) => {
     }
   });
 });
+
+/** The shop answers a refresh when it is told to; the second request with the same token is busy until then. */
+test.each(['fetch', 'axios'])(
+  'repeatWhileBusy waits for Retry-After of a real 503, by %s',
+  async (library) => {
+    const pair = { accessToken: 'a.b.c', refreshToken: `next-${library}`, expiresIn: 600 };
+    const refreshes: http.ServerResponse[] = [];
+    const slow = http.createServer((incoming, response) => {
+      incoming.resume();
+      response.setHeader('Content-Type', 'application/vnd.api+json');
+      refreshes.push(response);
+    });
+    await new Promise<void>((resolve) => slow.listen(0, '127.0.0.1', resolve));
+    const one = await startShopward({ upstream: `http://127.0.0.1:${(slow.address() as AddressInfo).port}` });
+    const folder = await mkdtemp(path.join(tmpdir(), 'shopward-busy-'));
+    const delays: number[] = [];
+    const realTimeout = globalThis.setTimeout;
+    const timer = vi.spyOn(globalThis, 'setTimeout').mockImplementation(((run: () => void, ms: number) => {
+      if (ms >= 1000 && ms < 1250) {
+        delays.push(ms);
+        // The wait is over as soon as the other request has its answer.
+        refreshes[0]?.end(JSON.stringify({ data: { type: 'refresh-tokens', attributes: pair } }));
+      }
+      return realTimeout(run, ms);
+    }) as typeof setTimeout);
+    try {
+      await writeFile(path.join(folder, 'package.json'), '{"type":"module"}');
+      await symlink(path.join(root, 'node_modules'), path.join(folder, 'node_modules'));
+      for (const name of ['api-error.js', 'request.js', 'client-axios.js'])
+        await writeFile(path.join(folder, name), files.get(name) ?? '');
+      const load = (name: string) => import(pathToFileURL(path.join(folder, name)).href);
+      const { repeatWhileBusy } = await load('api-error.js');
+      const { request } = await load('request.js');
+      const { createClient } = await load('client-axios.js');
+      const document = { data: { type: 'refresh-tokens', attributes: { refreshToken: `spent-${library}` } } };
+      const headers = { 'Content-Type': 'application/vnd.api+json' };
+      const send = () =>
+        library === 'fetch'
+          ? request(`${one.url}/refresh-tokens`, { method: 'POST', headers, body: JSON.stringify(document) })
+          : createClient(one.url).post('/refresh-tokens', document, { headers });
+      const statuses: number[] = [];
+      const noted = () =>
+        send().catch((error: { status: number }) => {
+          statuses.push(error.status);
+          throw error;
+        });
+      const first = send();
+      await eventually('the first refresh is with the shop', () => refreshes.length > 0 || undefined);
+      const second = await repeatWhileBusy(noted).catch(
+        ({ status, code }: { status: number; code: string }) => ({ status, code }),
+      );
+      await first;
+      expect(second).toEqual({ status: 401, code: '004' });
+      expect(statuses).toEqual([503, 401]);
+      expect(delays).toHaveLength(1);
+    } finally {
+      timer.mockRestore();
+      await one.stop();
+      slow.close();
+      await rm(folder, { recursive: true });
+    }
+  },
+  60_000,
+);
 
 test('what ApiError reads as the reason has its paragraph', async () => {
   const reasons = await readFile(path.join(root, 'docs/reasons.md'), 'utf8');

@@ -21,6 +21,8 @@ const puzzling = [
   /\bby (?:its|their) form\b/,
   /\bthat (?:is|are) none\b/,
   /\blenient readings?\b/,
+  /\bin earnest\b/,
+  /\boff loopback\b/i,
   // A place only: of a time we say after.
   /\bbehind\b(?! (?:which|(?:the |a )?(?:trusted )?(?:proxies|proxy|front|balancer|Sentinels?|`trustedProxies`)))/i,
 ];
