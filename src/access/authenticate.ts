@@ -7,32 +7,32 @@ import type { Identity } from './token-claims.ts';
 import type { AccessTokenVerifier } from './token-issuers.ts';
 import { readPresentedToken } from './token-places.ts';
 
-/** What of the request a challenge depends on. */
+/** The parts of a request that a challenge depends on. */
 type ChallengedRequest = Pick<CanonicalRequest, 'scheme' | 'host'>;
 
 interface AuthenticatorOptions {
   readonly verifier: AccessTokenVerifier;
-  /** Whether a token may have any form. Default: that of a JSON Web Token alone. */
+  /** Whether a token may have any form. Default: only that of a JSON Web Token. */
   readonly takesOpaque?: boolean;
   /** Default: the shop's own. */
   readonly realm?: string;
-  /** Where the RFC 9728 metadata are, named in challenges; unset: not named. */
+  /** Address of the metadata of RFC 9728, for challenges; undefined: challenges do not contain it. */
   readonly resourceMetadataUrl?: (request: ChallengedRequest) => string;
-  /** Origins whose pages may make changes with a token in a cookie, beside those of the request's own host. */
+  /** Origins whose pages may make changes with a token in a cookie, besides those of the request's own host. Default: none. */
   readonly cookieOrigins?: readonly string[];
-  /** What the shop learns. Default: the token alone. */
+  /** How the shop gets the identity. Default: only as the token. */
   readonly forwarding?: IdentityForwarding;
 }
 
 export interface Authenticated {
   readonly identity: Identity;
-  /** What goes on: with the verified credentials in their canonical spelling, and whom they name. */
+  /** The request to forward, with the verified credentials in canonical spelling and the fields of `auth.forward`. */
   readonly request: CanonicalRequest;
 }
 
 /**
- * Credentials, then the token, then the scopes (all of which are required). A value at once where nothing has to be
- * verified anew. Rejections: `access-token-missing`, `access-token-invalid`,
+ * Checks the credentials, then the token, then the scopes (all are required), then the length of the fields of `auth.forward`.
+ * Returns a value, not a promise, if the token is remembered. Rejections: `access-token-missing`, `access-token-invalid`,
  * `access-token-repeated`, `insufficient-scope` (with a challenge), `cross-site-request`,
  * `keys-unavailable`, `overloaded`.
  */
@@ -104,10 +104,10 @@ function challengeFor(
   }
 }
 
-/** What a `WWW-Authenticate` value says besides the scheme (RFC 6750 section 3). */
+/** Parameters of a `WWW-Authenticate` value (RFC 6750 section 3). */
 interface Challenge {
   readonly realm: string;
-  /** Left out when no credentials came at all. */
+  /** Undefined if the request has no credentials. */
   readonly error?: 'invalid_request' | 'invalid_token' | 'insufficient_scope';
   /** The scopes that the request needs. */
   readonly scopes?: readonly string[];

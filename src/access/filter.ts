@@ -6,7 +6,7 @@ import type { Authenticate, Authenticated } from './authenticate.ts';
 import type { ProtectedList, Requirement } from './protected-list.ts';
 import { headerAlone, withoutReferredToken } from './token-places.ts';
 
-/** What observe mode lets pass here. Faults of ours and limits always hold. */
+/** Refusals that observe mode does not enforce here. Faults of shopward and limits are always enforced. */
 const softRejections: ReadonlySet<RejectionName> = new Set([
   'access-token-missing',
   'access-token-invalid',
@@ -21,7 +21,7 @@ interface AccessTokenMatcher extends Matcher<Requirement> {
   withoutReferredToken(request: CanonicalRequest): CanonicalRequest;
 }
 
-/** Protected? By the list as it stands now; a request keeps the row that it met. */
+/** Matches a request with the present list. A request keeps its row even if the list changes meanwhile. */
 export function createAccessTokenMatcher(
   list: () => Pick<ProtectedList, 'match'> & Partial<Pick<ProtectedList, 'tokenParameters'>>,
 ): AccessTokenMatcher {
@@ -41,7 +41,7 @@ export function createAccessTokenMatcher(
   };
 }
 
-/** Only with a valid access token that carries every scope. */
+/** A request passes only with a valid access token that has every required scope. */
 export function createAccessTokenFilter(
   matcher: AccessTokenMatcher,
   authenticate: Authenticate,

@@ -1,6 +1,6 @@
 import type { KeyObject, webcrypto } from 'node:crypto';
 
-/** What of a JOSE header chooses the key. `jku`, `jwk`, `x5u` and `x5c` are never looked at: keys come from us. */
+/** The parameters of a JOSE header that choose the key. `jku`, `jwk`, `x5u` and `x5c` are ignored: keys come from the configuration. */
 export interface TokenHeader {
   readonly alg: string;
   readonly kid: string | undefined;
@@ -18,7 +18,7 @@ export interface VerificationKey {
 
 export type Keys = readonly VerificationKey[];
 
-/** Keys to be tried in turn (none: nobody has such a key), or: they cannot be had at the moment. */
+/** Keys to try in turn (empty: there is no such key); or when to try again, because the keys are not available. */
 export type KeyLookup = { readonly keys: Keys } | { readonly retryAfterSeconds: number };
 
 /** Where verification keys come from: files, a secret or a JWKS URL. */
@@ -119,7 +119,7 @@ export function mergeKeys(keys: Keys): {
   return { keys: merged, ambiguousKids: [...ambiguous] };
 }
 
-/** Who wants to know that the keys of a source are others; a listener must not throw. */
+/** Listeners to a change of the keys of a source. A listener must not throw. */
 export class KeyListeners {
   readonly #listeners = new Set<() => void>();
 

@@ -78,7 +78,7 @@ export interface ProtectedResources {
   readonly rows: readonly ProtectedResource[];
 }
 
-/** What a request on a protected resource must bring: a valid access token with every scope. */
+/** What a request to a protected resource must have: a valid access token with every scope. */
 export interface Requirement {
   /** The row that decides: one that refuses before one that only observes, then exact, then earliest in the list. */
   readonly row: ProtectedResource;
@@ -101,7 +101,7 @@ interface MatchedRow {
   readonly interpretation: readonly InterpretationStep[];
 }
 
-/** The protected list, compiled: immutable, so that a request finishes under the list it began with. */
+/** The compiled protected list. Immutable, so that a request ends under the list with which it began. */
 export interface ProtectedList {
   readonly rows: readonly ProtectedResource[];
   /** Names of query parameters that some row takes a token from. */
@@ -112,7 +112,7 @@ export interface ProtectedList {
   matchRows(request: PathTableRequest): readonly MatchedRow[];
 }
 
-/** Compiles a parsed list; matching is that of `buildPathTable`, and of all rows met the strictest wins. */
+/** Compiles a parsed list. Rows are matched as by `buildPathTable`; the strictest of all matching rows counts. */
 export function compileProtectedList(
   list: Pick<ProtectedResources, 'rows'>,
   rules: PathRules,
@@ -120,7 +120,7 @@ export function compileProtectedList(
   return finish(compileInSteps(list, rules));
 }
 
-/** The same in small steps, for an edit while others are served. */
+/** Compiles in small steps, so that requests are served meanwhile. */
 export function* compileInSteps(
   { rows }: Pick<ProtectedResources, 'rows'>,
   rules: PathRules,

@@ -1,8 +1,8 @@
 import type { Claims, ScopesReader, SubjectReader } from './claim-paths.ts';
 
 /**
- * Why a token was refused: for log, metrics and console only. On the wire all of these are one and the same answer, so
- * that nobody can feel his way to a valid token.
+ * Why a token was refused: for log, metrics and console only. The client gets the same answer for all of these, so that
+ * answers do not help to forge a token.
  */
 export type TokenRefusal =
   /** Not a JWS, or a header or payload that is no JSON object. */
@@ -33,7 +33,7 @@ export type TokenRefusal =
   /** The issuer, asked, says that it is no access token: a refresh token, say. */
   | 'other-kind';
 
-/** Who asks, as a verified token says. */
+/** The sender of a request, as a verified token names it. */
 export interface Identity {
   /** One user, over all issuers (`subjectOfIssuer`). Any non-empty text; hash or encode it before it becomes part of a key. */
   readonly subject: string;
@@ -48,7 +48,7 @@ export interface Identity {
   readonly expiresAtMs: number;
 }
 
-/** A token whose signature and claims were good once; only time can still turn it bad. */
+/** A token whose signature and claims were good; only the time can still make it invalid. */
 export interface VerifiedToken {
   readonly identity: Identity;
   readonly notBeforeMs: number | undefined;
@@ -111,7 +111,7 @@ export function subjectOfIssuer(name: string | undefined, claimedSubject: string
 
 type Times = Omit<VerifiedToken, 'identity'> & { readonly identity: Pick<Identity, 'expiresAtMs'> };
 
-/** The part of the check that a later moment may change; asked again whenever a token is remembered. */
+/** Checks the claims whose result depends on the time; repeated for each use of a remembered token. */
 export function validateTimes(token: Times, rules: TimeRules, nowMs: number): TokenRefusal | undefined {
   const { clockToleranceMs: tolerance, maxTokenAgeMs } = rules;
   const { notBeforeMs, issuedAtMs } = token;

@@ -16,7 +16,7 @@ export function isTokenPlace(text: string): text is TokenPlace {
   return placePattern.test(text);
 }
 
-/** Places that both know, for a request that meets two rows; undefined: the field `Authorization` alone. */
+/** Places that both rows allow, for a request that matches two rows; undefined: only the field `Authorization`. */
 export function commonPlaces(
   one: readonly TokenPlace[] | undefined,
   other: readonly TokenPlace[] | undefined,
@@ -28,14 +28,14 @@ export function commonPlaces(
 
 export const headerAlone: readonly TokenPlace[] = ['header'];
 
-/** The one token of a request, and the request without it. */
+/** The token of a request, and the request without it. */
 export interface PresentedToken extends BearerCredentials {
   readonly request: CanonicalRequest;
 }
 
 /**
- * Reads the token from the one place where it stands, and takes it out of the request. Any spelling of the place's name
- * that some backend folds into it counts as a token there, so that no shop finds another one. Pure.
+ * Reads the token from its place, and removes it from the request. Every spelling of the place's name that some backend
+ * folds into it counts as a token there, so that no shop finds another one. Pure.
  *
  * Rejections: `access-token-missing`, `access-token-invalid`, `access-token-repeated` (tokens in two places), and
  * `cross-site-request`: a change, or the handshake of a WebSocket, whose token a browser has sent by itself.

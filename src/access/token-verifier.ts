@@ -43,8 +43,8 @@ export interface TokenVerifierOptions
 type TokenDigest = string;
 
 /**
- * Verifies tokens in canonical compact form: signature first, then claims. Good ones are remembered by their digest,
- * so that the tokens themselves are not held; refusals never are, so that nobody can push good tokens out with bad ones.
+ * Verifies tokens in canonical compact form: signature first, then claims. Good tokens are remembered by their digest, so
+ * the tokens themselves are not stored. Refusals are not remembered, so bad tokens cannot displace good ones.
  */
 export class TokenVerifier {
   readonly #options: TokenVerifierOptions;

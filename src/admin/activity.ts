@@ -106,7 +106,7 @@ export function createRowCounts(routes: RouteCounts) {
 
 export interface ExchangeCount {
   requests: number;
-  /** Refused in earnest, refusals that observe mode only noted, and what broke (no refusal), by their names. */
+  /** Enforced refusals, refusals that observe mode only noted, and what broke (no refusal), by their names. */
   readonly refusals: Map<RejectionName, number>;
   readonly observed: Map<RejectionName, number>;
   readonly outages: Map<RejectionName, number>;

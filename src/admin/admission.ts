@@ -5,7 +5,7 @@ import { isIP, type Socket } from 'node:net';
 export interface AdmissionOptions {
   /** Address that the port is bound to. */
   readonly host: string;
-  /** Required off loopback: `Authorization: Bearer <token>` for all but /livez and /readyz. */
+  /** Required unless the address is a loopback one: `Authorization: Bearer <token>` for all but /livez and /readyz. */
   readonly token?: string | undefined;
   /**
    * Host names, besides loopback's own, by which the port may be addressed (against DNS rebinding, which needs a name:

@@ -42,7 +42,7 @@ function rule<Key extends keyof Config>(
   return { sections, check };
 }
 
-/** The admin port shows and changes what the proxy decides: off loopback it must know who asks, and by which name. */
+/** The admin port shows and changes what the proxy decides: on any but a loopback address it must know who asks, and by which name. */
 function adminProblems({ admin }: Pick<Config, 'admin'>): SettingProblem[] {
   if (admin === false || isLoopback(admin.host)) return [];
   const problems: SettingProblem[] = [];

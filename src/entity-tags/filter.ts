@@ -19,10 +19,10 @@ import {
 import { beginCreation, beginUnleasedWrite } from './unleased-write.ts';
 import { beginWrite, type Write } from './write.ts';
 
-/** A request that meets a tracked resource, or seems to. */
+/** A request that matches a tracked resource, perhaps only in another spelling. */
 type EntityTagMatch = TrackedRequest | 'lenient';
 
-/** What entity tags say of a request without their store. */
+/** The decision about a request that needs no store. */
 export interface EntityTagMatcher extends Matcher<EntityTagMatch> {
   /** A change with nothing where a member's id belongs is refused for its form: `resource-id-missing`. */
   match(request: CanonicalRequest): EntityTagMatch | Rejection | undefined;
@@ -30,7 +30,7 @@ export interface EntityTagMatcher extends Matcher<EntityTagMatch> {
 
 /**
  * Rejections: `lenient-spelling`, `if-match-missing`, `if-match-invalid`, `collection-write`, `resource-busy`,
- * `tag-store-unavailable`. In observe mode only the first: otherwise the write goes on, under a lease where one can be had.
+ * `tag-store-unavailable`. In observe mode only the first one; otherwise the write continues, with a lease if one is granted.
  */
 export interface EntityTags extends EntityTagMatcher {
   run(

@@ -1,7 +1,7 @@
 import type { Eventually } from '../lib/eventually.ts';
 /**
- * The port behind which tags, fingerprints and leases are kept. Each operation is atomic over every replica that shares
- * the store; docs/decisions/entity-tag-claims.md says why each exists. Rejects only with a fault (the store is away).
+ * Port of the store of tags, fingerprints and leases. Each operation is atomic for all replicas that share the store;
+ * docs/decisions/entity-tag-claims.md says why each exists. Rejects only with a fault (the store is away).
  */
 export interface TagStore {
   readonly kind: 'memory' | 'redis';
@@ -36,7 +36,7 @@ export interface TagStore {
   close(): Promise<void>;
 }
 
-/** Opaque, from `createResourceKeys`: nothing of a request can be read or chosen in it. */
+/** Opaque key from `createResourceKeys`. A client can neither read nor choose any part of it. */
 export type ResourceKey = string & { readonly resourceKey: true };
 
 /** Proof of when a read began. `generation` is exact; without it the time decides. */
@@ -89,7 +89,7 @@ export interface Claim {
   readonly token: string;
   /** Tags of which one must be current; null for a write that needs none (below a member). */
   readonly tags: readonly string[] | null;
-  /** Nobody has verified who asks: what this leaves in the store goes soon. */
+  /** The request has no verified token: its record expires early. */
   readonly isOfStranger?: boolean;
   /** A stranger's write without a tag: it waits for writes with one, and takes no lease that anybody would wait for. */
   readonly isOpen?: boolean;

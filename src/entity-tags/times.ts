@@ -1,14 +1,14 @@
-/** Settings of which the protocol's times are made; milliseconds. */
+/** Settings from which the protocol's times are derived, in milliseconds. */
 interface EntityTagTimeSettings {
   /** How long a claim holds its resource. Default of the product: 15000. */
   readonly leaseMs: number;
-  /** Within this time from before its claim the last byte of a write has left. Default of the product: 2000. */
+  /** Longest time from before the claim to the last byte of a write. Default of the product: 2000. */
   readonly sendByMs: number;
   /** Deadline of one call to the store. */
   readonly storeTimeoutMs: number;
   /** The upstream's response deadline for requests that are not tracked writes. */
   readonly responseTimeoutMs: number;
-  /** How long after its last byte the shop may still act on a write; default: all that the lease leaves. */
+  /** How long after its last byte the shop may still apply a write. Default: the rest of the lease. */
   readonly landsWithinMs?: number;
 }
 
@@ -32,7 +32,7 @@ export interface EntityTagTimes {
   readonly strangersExpiryMs: number;
 }
 
-/** What the store's clock and ours may disagree over one lease. */
+/** How far the store's clock and this process's clock may drift apart during one lease. */
 export const marginMs = 500;
 const hourMs = 3600 * 1000;
 const dayMs = 24 * hourMs;

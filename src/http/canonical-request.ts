@@ -4,21 +4,22 @@ export const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTION
 export type UsualMethod = (typeof methods)[number];
 
 /**
- * Methods that are taken where the configuration names them, and count as changes: RFC 5323, RFC 4918, RFC 3253 and QUERY.
- * What acts on a second resource that a field names (COPY, MOVE, BIND) is none of them: no row would be asked about that one.
+ * Methods that are accepted if the configuration names them, and count as changes: RFC 5323, RFC 4918, RFC 3253 and QUERY.
+ * Methods that act on a second resource, named in a field (COPY, MOVE, BIND), are not among them: no row would be matched
+ * with that resource.
  */
 export const extensionMethods = ['SEARCH', 'QUERY', 'PROPFIND', 'REPORT'] as const;
 
 export type Method = UsualMethod | (typeof extensionMethods)[number];
 
-/** Whether no row can be written for it: every row of a path holds for it, whatever that row's method. */
+/** Whether no row can name this method; then every row of a path applies to it, whatever that row's method is. */
 export function isExtensionMethod(method: Method): method is (typeof extensionMethods)[number] {
   return (extensionMethods as readonly Method[]).includes(method);
 }
 
 /**
- * The one request object: made once by `canonicaliseRequest`, then matched, keyed, authenticated and forwarded. No
- * later step looks at what came over the wire.
+ * The request object: `canonicaliseRequest` makes it once, and it is then matched, keyed, authenticated and forwarded. No
+ * later step reads the original request.
  */
 export interface CanonicalRequest {
   readonly method: Method;
@@ -51,11 +52,11 @@ export interface CanonicalRequest {
    * Whether a body follows, and its announced length in bytes. GET and HEAD have none.
    */
   readonly body: 'none' | 'chunked' | { readonly length: number };
-  /** `Expect: 100-continue` was sent; the interim response is ours to give once every check has passed. */
+  /** `Expect: 100-continue` was sent; shopward sends the interim response when every check has passed. */
   readonly expectsContinue: boolean;
   /** A WebSocket handshake (RFC 6455 section 4.2.1) where upgrades are switched on; Sec-WebSocket-* are in `fields`. */
   readonly isWebSocketUpgrade?: boolean;
-  /** A subprotocol that the client has offered and that is not forwarded: the answer where the shop chooses none. */
+  /** A subprotocol that the client has offered and that is not forwarded; it is the answer if the shop chooses none. */
   readonly offeredSubprotocol?: string;
 }
 

@@ -19,7 +19,7 @@ export type { PathTableRow } from './path-routes.ts';
  */
 export type InterpretationStep = PathStep | RowForm | 'spelling' | 'empty-id' | 'longer-path';
 
-/** A row that a request meets. */
+/** A row that matches a request. */
 export interface PathMatch<T> {
   readonly data: T;
   /** Values of the template's `{name}`s, as they stand in the canonical path (not folded, not decoded). */
@@ -33,7 +33,7 @@ export interface PathMatch<T> {
   readonly interpretation: readonly InterpretationStep[];
 }
 
-/** What of a request is matched. */
+/** The parts of a request that are matched. */
 export type PathTableRequest = Pick<
   CanonicalRequest,
   'method' | 'segments' | 'alternativeSegments' | 'isFormPost'

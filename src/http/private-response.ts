@@ -6,9 +6,9 @@ const sharing =
   /^(?:public|private|s-maxage|proxy-revalidate|stale-while-revalidate|stale-if-error)(?:$|[=\s])/i;
 
 /**
- * Fields of an answer that is for one user, whose token no shared cache looks at: it stands in a cookie, in the query or in
- * a subprotocol. Caches go by the field `Authorization` (RFC 9111 section 3.5), and by `Vary`; so the answer is `private`,
- * and varies by `Cookie`. What its own user's browser may keep stays as it was said.
+ * Fields of an answer for one user whose token is in a cookie, in the query or in a subprotocol, where shared caches do not
+ * look: they only know the field `Authorization` (RFC 9111 section 3.5), and `Vary`. So the answer is `private`, and varies by
+ * `Cookie`. What its own user's browser may cache is not changed.
  */
 export function toPrivate(fields: FieldList): string[] {
   const kept: string[] = [];

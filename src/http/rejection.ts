@@ -12,18 +12,18 @@ export interface Rejection {
   readonly retryAfterSeconds?: number;
   /** Value of `WWW-Authenticate` (RFC 6750 section 3). */
   readonly challenge?: string;
-  /** Further fields of the response, flat (`Cache-Control` of a 404 that may be kept, say). */
+  /** Further fields of the response, as a flat list, such as `Cache-Control` of a 404 that may be cached. */
   readonly fields?: FieldList;
-  /** Given instead of the table's row where clients expect another protocol's errors (RFC 6749 section 5.2, say). */
+  /** Replaces the table's row if clients expect another protocol's errors, such as those of RFC 6749 section 5.2. */
   readonly answer?: Answer;
-  /** Who sent it, where its token is good and does not suffice; for counts alone, written nowhere. */
+  /** The sender, if its token is good but not sufficient. Only for counts; it is not logged. */
   readonly sender?: Sender;
 }
 
-/** Who a verified token says has sent a request. */
+/** The sender of a request, as a verified token names it. */
 export interface Sender {
   readonly subject: string;
-  /** What the claim of `rollout.clientId` names. */
+  /** Value of the claim that `rollout.clientId` names. */
   readonly clientId?: string | undefined;
 }
 
@@ -35,7 +35,7 @@ export function isRejection(value: unknown): value is Rejection {
   return typeof value === 'object' && value !== null && 'rejection' in value;
 }
 
-/** A response that shopward gives by itself, and that is no refusal. */
+/** A response of shopward itself that is not a refusal. */
 export interface Answer {
   readonly status: number;
   /** Every field but Date and the connection's; Content-Length is there (for HEAD too), not with 304. */
@@ -49,7 +49,7 @@ export function isAnswer(value: unknown): value is Answer {
 }
 
 /**
- * Every refusal that shopward can speak, on one screen: name -> status, code, detail.
+ * All refusals of shopward: name -> status, code, detail.
  *
  * Codes are the contract's and the shop's where they have one; otherwise the rejection's own name. A shop team may
  * override status, code and detail by name (`rejections` in the configuration), never the decision itself.
@@ -59,7 +59,7 @@ export interface RejectionRow {
   readonly status: number;
   /** Application error code of the error object. */
   readonly code: string;
-  /** Human-readable text; never holds anything of the request. */
+  /** Text for people; it never contains a part of the request. */
   readonly detail: string;
 }
 

@@ -5,26 +5,26 @@ import type { Component } from '../lib/component.ts';
 import type { Eventually } from '../lib/eventually.ts';
 import type { UpstreamHooks } from '../upstream/hooks.ts';
 
-/** Whom a verified access token names. */
+/** The user of a verified access token. */
 export interface Identity {
   readonly subject: string;
-  /** What the claim of `rollout.clientId` names: the application, for counts alone. */
+  /** Value of the claim that `rollout.clientId` names: the application. Only for counts. */
   readonly clientId?: string | undefined;
   readonly scopes: readonly string[];
-  /** Who says so; undefined: the token does not tell. */
+  /** Claim `iss`; undefined: the token has none. */
   readonly issuer?: string | undefined;
   /** Milliseconds since the epoch. */
   readonly expiresAtMs: number;
 }
 
 /**
- * What a filter decides without asking anybody: the pure half, made of the configuration alone. `plan` goes by it, and so
- * does everything that tells what would happen to a request.
+ * The pure part of a filter: what it decides from the configuration alone, without calls to others. `plan` uses it, and so
+ * does everything that says what would happen to a request.
  */
 export interface Matcher<Match = unknown> {
-  /** Stable, for `explain`, readiness and metrics: `entity-tags`, say. */
+  /** Stable name for `explain`, readiness and metrics, such as `entity-tags`. */
   readonly name: string;
-  /** Template of an endpoint for log and metrics; what answers no request by itself has none. */
+  /** Template of an endpoint for log and metrics. Undefined for a filter that answers no requests itself. */
   readonly route?: string;
   /**
    * Whether `run` may hand hooks to the exchange with the upstream, which has room for one filter's. A change that two
@@ -36,62 +36,62 @@ export interface Matcher<Match = unknown> {
    * is asked for a token. Pure: no clock, no store, no fields that a proxy in between may change.
    */
   match(request: CanonicalRequest): Match | Rejection | undefined;
-  /** What `run` refuses in any mode and whoever asks, where the match alone says so. */
+  /** The refusal that follows from the match alone, in every mode and for every client. */
   refusal?(match: Match): Rejection | undefined;
   /**
    * What `run` refuses by fields and body alone, whatever the store says; or, in words, what it looks for in them. For
    * `explain`, which has a whole request before it.
    */
   foresee?(match: Match, request: CanonicalRequest, body: Buffer): Rejection | string | undefined;
-  /** Whether the whole body must have been read before `run`. Default: no, it streams. */
+  /** Whether `run` needs the whole body. Default: no, the body streams. */
   wantsBody?(match: Match, request: CanonicalRequest, isObserved: boolean): boolean;
   /** The match in words, for `explain`. */
   describe(match: Match, request: CanonicalRequest, name: NameRefusal): FilterDescription;
 }
 
-/** Status and code of a rejection as this proxy is configured, in words. */
+/** Status and code of a rejection in words, as configured. */
 export type NameRefusal = (rejection: RejectionName) => string;
 
 export interface FilterDescription {
-  /** What `text` is about, in a word or two for people; default: the filter's name. */
+  /** The subject of `text`, in a word or two. Default: the filter's name. */
   readonly label?: string;
   /** One line. */
   readonly text: string;
-  /** In place of `text` where no row asks for a token, and so nobody is known to be the user. */
+  /** Replaces `text` if no row asks for a token, so that the user is not known. */
   readonly whenOpen?: string;
   /** The same for programs. */
   readonly details?: unknown;
 }
 
-/** What a filter is given beside its match. */
+/** Arguments of `run` beside the match. */
 export interface FilterContext {
-  /** After the access token's filter: with the verified credentials in their canonical spelling. */
+  /** For filters after the access token's: with the verified credentials in their canonical spelling. */
   readonly request: CanonicalRequest;
-  /** Undefined on an open route, and where observe mode let somebody unknown pass. */
+  /** Undefined on an open route, and if observe mode let a request without a good token pass. */
   readonly identity: Identity | undefined;
-  /** Whole where `wantsBody` said so. */
+  /** The whole body if `wantsBody` is true. */
   readonly body: Buffer | undefined;
-  /** Observe mode: what would be refused goes on, and is given as `observed`. A refusal that is returned holds. */
+  /** In observe mode a filter returns a would-be refusal as `observed`, and the request continues. A rejection that it returns is enforced. */
   readonly isObserved: boolean;
 }
 
-/** The request goes on; undefined: without anything to add. */
+/** The request continues; undefined: with nothing to add. */
 export type Continue =
   | (UpstreamHooks & { readonly observed?: Rejection })
   | {
       readonly bufferLimit?: never;
-      /** Whom the request's token names. */
+      /** The user of the request's token. */
       readonly identity?: Identity;
-      /** The request as it goes on: with the credentials that were verified, and no others. */
+      /** The request that continues, with the credentials that were verified and no others. */
       readonly request?: CanonicalRequest;
-      /** Fields of the response, flat, whoever answers. */
+      /** Fields of the response, as a flat list, whether the upstream or shopward answers. */
       readonly responseFields?: FieldList;
-      /** What observe mode let pass. */
+      /** The refusal that observe mode did not enforce. */
       readonly observed?: Rejection;
     }
   | undefined;
 
-/** A feature that has a say in requests. One folder, one line in `src/app/filters.ts`. */
+/** A feature that takes part in the decision on a request: one folder, and one line in `src/app/filters.ts`. */
 export interface Filter<Match = unknown> extends Matcher<Match>, Component {
   readonly name: string;
   /**

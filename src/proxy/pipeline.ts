@@ -14,19 +14,19 @@ import type { RouteLimits } from './route-limits.ts';
 /** One request and its one end, as the pipeline sees them: an exchange of HTTP, or the handshake of a WebSocket. */
 export interface PipelineExchange {
   readonly incoming: IncomingMessage;
-  /** Among all that is under way. */
+  /** Its entry among all requests in progress. */
   readonly place: Pick<Place, 'takeFor' | 'takeForSubject'>;
   /** Template of the endpoint or row that decided. */
   route: string;
-  /** Whom its verified token names. */
+  /** The user of its verified token. */
   sender: Pick<Identity, 'subject' | 'clientId'> | undefined;
-  /** Its answer depends on a token that shared caches know nothing of. */
+  /** Its answer depends on a token in a place that shared caches do not know. */
   isPrivate: boolean;
   /** Further fields of its response. */
   responseFields: FieldList | undefined;
   /** The request was understood. */
   setRequest(request: CanonicalRequest): void;
-  /** A refusal that observe mode only notes. */
+  /** Notes a refusal that observe mode does not enforce. */
   observe(rejection: Rejection): void;
   refuse(rejection: Rejection): void;
   answer(answer: Answer): void;
@@ -38,7 +38,7 @@ export interface PipelineDependencies<Exchange extends PipelineExchange> {
   canonicalise(incoming: IncomingMessage): CanonicalRequest | Rejection;
   readonly rules: PlanRules & { readonly accessToken: Filter<Requirement> };
   readBody(exchange: Exchange, request: CanonicalRequest, limits?: RouteLimits): Promise<Buffer | Rejection>;
-  /** Hands the request over to the upstream; every hook that was given hears of its outcome. */
+  /** Forwards the request to the upstream. Every hook that is passed gets the outcome. */
   forward(
     exchange: Exchange,
     request: CanonicalRequest,
@@ -63,7 +63,7 @@ export function createPipeline<Exchange extends PipelineExchange>(
   };
 }
 
-/** What need not wait is done in this very call: most requests wait for nothing but the upstream. */
+/** Steps that need not wait are done in this call: most requests wait only for the upstream. */
 function handle<Exchange extends PipelineExchange>(
   dependencies: PipelineDependencies<Exchange>,
   exchange: Exchange,
@@ -104,7 +104,7 @@ function answerHere<Exchange extends PipelineExchange>(
     : respond(dependencies, exchange, pending, request);
 }
 
-/** An endpoint without an answer hands the request on: it is then like any other, and meets the list. */
+/** If an endpoint has no answer, its request continues like any other, and the list applies to it. */
 function respond<Exchange extends PipelineExchange>(
   dependencies: PipelineDependencies<Exchange>,
   exchange: Exchange,
@@ -117,7 +117,7 @@ function respond<Exchange extends PipelineExchange>(
   return isRejection(planned) ? exchange.refuse(planned) : follow(dependencies, exchange, planned);
 }
 
-/** Protected: only with a valid access token that carries every scope. */
+/** A protected request passes only with a valid access token that has every required scope. */
 function authenticate<Exchange extends PipelineExchange>(
   dependencies: PipelineDependencies<Exchange>,
   exchange: Exchange,
@@ -171,7 +171,7 @@ function pass<Exchange extends PipelineExchange>(
   });
 }
 
-/** From filter number `at` on. What a filter knows at once is heeded in this very call: nobody waits for a promise of it. */
+/** Runs the filters from number `at` on. A result that a filter has at once is used in this call, without a promise. */
 function runFilters<Exchange extends PipelineExchange>(
   dependencies: PipelineDependencies<Exchange>,
   exchange: Exchange,
@@ -213,7 +213,7 @@ function heedFilter<Exchange extends PipelineExchange>(
   return dependencies.forward(exchange, request, identity, body, hooks, planned.limits);
 }
 
-/** Only the last filter may have hooks: what it has begun is then never left without an outcome by another's refusal. */
+/** Only the last filter may have hooks, so no later refusal leaves what it has begun without an outcome. */
 function hooksOf({ filters }: ForwardPlan, at: number, hooks: UpstreamHooks): UpstreamHooks {
   const { name, hooksUpstream } = (filters[at] as PlannedFilter).filter;
   if (hooksUpstream !== true) throw new TypeError(`${name} gives hooks, and does not say so`);

@@ -4,28 +4,28 @@ import { isRejection, type Rejection, reject } from '../http/rejection.ts';
 import type { Filter, Matcher } from './filter.ts';
 import type { RouteLimits } from './route-limits.ts';
 
-/** What a plan is made by: the configuration and the list in force, compiled. */
+/** The compiled configuration and list from which a plan is made. */
 export interface PlanRules<F extends Matcher = Filter> {
-  /** What shopward answers itself, whatever the list says; the first one that matches. */
+  /** Endpoints that shopward answers itself, whatever the list says; the first one that matches counts. */
   readonly endpoints: readonly F[];
-  /** The row of the protected list that a request meets, under the list in force now. */
+  /** The row of the present list that matches a request. */
   readonly accessToken: {
     match(request: CanonicalRequest): Requirement | undefined;
-    /** Default: the request as it is. */
+    /** Default: the request unchanged. */
     withoutReferredToken?(request: CanonicalRequest): CanonicalRequest;
   };
-  /** What has a say in a request that is forwarded, in this order; one that hooks the upstream comes last. */
+  /** Filters of a forwarded request, in this order; a filter with hooks for the upstream comes last. */
   readonly filters: readonly F[];
   /** The whole proxy is in observe mode. */
   readonly observe: boolean;
-  /** Limits of a request, where there are some by route. Default: the same for all, which the upstream's side knows. */
+  /** Limits of a request if its route has its own. Default: the same for all requests, which the upstream's side knows. */
   readonly limitsOf?: ((request: CanonicalRequest) => RouteLimits) | undefined;
 }
 
-/** All that is decided of a request before anybody is asked anything. */
+/** Everything that is decided about a request without a call to others. */
 export type Plan<F extends Matcher = Filter> = Rejection | EndpointPlan<F> | ForwardPlan<F>;
 
-/** Answered here; no token is needed. What the endpoint hands on is planned anew, by `planForward`. */
+/** Answered by shopward, without a token. If the endpoint has no answer, `planForward` plans the request again. */
 export interface EndpointPlan<F extends Matcher = Filter> {
   readonly endpoint: PlannedFilter<F>;
 }
@@ -33,16 +33,16 @@ export interface EndpointPlan<F extends Matcher = Filter> {
 export interface ForwardPlan<F extends Matcher = Filter> {
   /** Template of the row that decides; `*` without one. */
   readonly route: string;
-  /** `none`, or what the token must bring. */
+  /** `none`, or what the token must have. */
   readonly token: 'none' | Requirement;
-  /** Observe mode: soft refusals are noted, and the request goes on. */
+  /** Observe mode: refusals that it covers are noted, and the request continues. */
   readonly isObserved: boolean;
   readonly filters: readonly PlannedFilter<F>[];
-  /** What follows a good token in place of the filters. */
+  /** The refusal that follows a good token, in place of the filters. */
   readonly refusal: Rejection | undefined;
-  /** Undefined: those of every request. */
+  /** Undefined: the limits of every request. */
   readonly limits: RouteLimits | undefined;
-  /** What goes to the upstream but for the filters' edits: the very request that was decided on. */
+  /** The request that goes to the upstream, before the filters' edits: the same one that was decided on. */
   readonly forward: CanonicalRequest;
 }
 
@@ -56,8 +56,8 @@ const matchedTwice = reject('lenient-spelling', { reason: 'two-gates' });
 const filteredHandshake = reject('bad-request', { reason: 'websocket' });
 
 /**
- * What a request meets: the one place that decides it. The pipeline acts on it, for handshakes of WebSockets too;
- * `explain` and the console print it. Pure, and no promise.
+ * Decides what happens to a request; no other place does. The pipeline carries the plan out, for WebSocket handshakes too;
+ * `explain` and the console print it. Pure, and without a promise.
  */
 export function plan<F extends Matcher>(request: CanonicalRequest, rules: PlanRules<F>): Plan<F> {
   for (const filter of rules.endpoints) {
@@ -68,7 +68,7 @@ export function plan<F extends Matcher>(request: CanonicalRequest, rules: PlanRu
   return planForward(request, rules);
 }
 
-/** The same for what no endpoint answers, and for what one has handed on: the list and the filters hold as for any request. */
+/** Plans a request that no endpoint answers: the list and the filters apply to it. */
 export function planForward<F extends Matcher>(
   request: CanonicalRequest,
   rules: PlanRules<F>,
@@ -113,16 +113,16 @@ function announcedBytes({ body }: CanonicalRequest): number {
 }
 
 /**
- * A change that two filters would have to watch, such as one of `/access-tokens/1/carts/2`, has no honest sender: asking
- * only one of them would let it pass the other unseen. Nor has a handshake that one would have to watch: after it the
- * shop answers on a bare socket, where nobody hears of the outcome.
+ * Refuses a change that two filters would have to check, such as one of `/access-tokens/1/carts/2`: no honest client sends
+ * it, and if only one filter checked it, it would pass the other unseen. Refuses a WebSocket handshake that a filter would
+ * have to check, too: after it the shop answers on a raw socket, where no filter sees the outcome.
  */
 function conflictOf(request: CanonicalRequest, holder: object | undefined): Rejection | undefined {
   if (holder !== undefined) return matchedTwice;
   return request.isWebSocketUpgrade === true ? filteredHandshake : undefined;
 }
 
-/** What is refused for sure once the token is good; undefined: that depends on fields, bodies and stores. */
+/** The refusal that is certain once the token is good; undefined: it depends on fields, bodies and stores. */
 export function knownRefusal<F extends Matcher>({ refusal, filters }: ForwardPlan<F>): Rejection | undefined {
   if (refusal !== undefined) return refusal;
   for (const { filter, match } of filters) {

@@ -1,7 +1,7 @@
 import type { CanonicalRequest, Method } from '../http/canonical-request.ts';
 import { buildPathTable, type PathRules } from '../http/path-table.ts';
 
-/** What one request may take. */
+/** Limits of one request, in bytes and milliseconds. */
 export interface RouteLimits {
   readonly requestBodyBytes: number;
   readonly responseTimeoutMs: number;
@@ -16,8 +16,8 @@ export interface LimitedRoute {
 }
 
 /**
- * Limits by route; undefined where none is written: nobody asks then. A route counts for the path as it is written, and
- * for no other spelling: what is looser must not be had by one. Of several routes that a request meets the smallest value
+ * Compiles `limits.routes`; undefined if there are none, so that no request is matched. A route matches only the exact path and
+ * no other spelling, because a spelling must not give a larger limit. If several routes match a request, the smallest value
  * counts.
  */
 export function compileRouteLimits(

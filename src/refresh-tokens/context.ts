@@ -15,13 +15,13 @@ export interface RefreshTokensOptions {
   readonly marginMs?: number;
   /** Milliseconds that a claim holds until it is confirmed: two calls to the store must fit. Default 2000. */
   readonly claimMs?: number;
-  /** What becomes of a used token that comes again. Default `refuse`. */
+  /** What happens when a used token is sent again. Default `refuse`. */
   readonly replay?: 'refuse' | 'forward' | 'end-family';
   /** Milliseconds in which a used token gets the answer of its refresh again. Default 0: never. */
   readonly leewayMs?: number;
   /** Key of the digests; see `createDigests`. */
   readonly digestKey?: string | undefined;
-  /** Bytes of an answer of the shop that are looked into for tokens; a longer one is withheld. Default 262144. */
+  /** Longest answer of the shop, in bytes, that is searched for tokens; a longer one is withheld. Default 262144. */
   readonly answerBytes?: number;
   readonly onEvent?: (event: RefreshTokenEvent) => void;
   /** Monotonic milliseconds. Default `performance.now`. */
@@ -59,7 +59,7 @@ export const refreshTokenEvents = [
 ] as const;
 export type RefreshTokenEvent = (typeof refreshTokenEvents)[number];
 
-/** What the parts of this feature share. */
+/** Shared by the parts of this feature. */
 export interface RefreshTokenContext extends Required<Omit<RefreshTokensOptions, 'digestKey' | 'onEvent'>> {
   readonly digests: Digests;
   readonly retries: RetryQueue;

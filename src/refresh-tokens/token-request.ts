@@ -10,9 +10,9 @@ export type Candidate = { readonly token: string | undefined } | { readonly notP
 const grantType = fieldNameOf('grant_type');
 
 /**
- * Reads a token request as every shop has to read it. shopward and the shop must not see different tokens in one request,
- * and there are more readers than anybody knows: so what two of them could read in two ways is not plain, and not
- * forwarded. Linear in the length of query and body.
+ * Reads the refresh token from a request. shopward and the shop must not see different tokens in one request, and not all
+ * readers are known. So a request that two readers could read in two ways is not plain, and is not forwarded. Linear in the
+ * length of query and body.
  */
 export function findCandidate(
   request: Pick<CanonicalRequest, 'fields' | 'query'>,

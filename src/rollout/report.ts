@@ -30,7 +30,7 @@ export interface Counting {
 }
 
 /**
- * `enforced`: its refusals are in earnest; `refuses`: enforcing it would refuse somebody; `safe`: nobody for seven days, of
+ * `enforced`: its refusals are enforced; `refuses`: enforcing it would refuse somebody; `safe`: nobody for seven days, of
  * those who asked; `not-known`: nobody so far, but it was not counted whole for so long; `not-asked`: nobody, and nobody
  * asked either.
  */

@@ -124,7 +124,7 @@ export class Rollout implements Component {
   note(record: ExchangeRecord, request: CanonicalRequest | undefined, sender: Sender | undefined): void {
     const { rejection, observed } = record;
     const method = record.method === 'HEAD' ? 'GET' : record.method;
-    // What was refused in earnest, or nobody waited for, says nothing of what the row would do: keys may be out of reach.
+    // What was really refused, or what nobody waited for, says nothing of what the row would do: keys may be out of reach.
     if (rejection === undefined && record.decision !== 'aborted') this.#rows.note(method, record.route);
     if (rejection === undefined && observed === undefined) return;
     const reason = rejection ?? observed;
