@@ -3,7 +3,7 @@ import type { Redis } from '../../src/redis/redis.ts';
 import { buildTokenScripts } from '../../src/refresh-tokens/lua.ts';
 import { MemoryTokenStore, type TokenSteps } from '../../src/refresh-tokens/memory-store.ts';
 import { RedisTokenStore } from '../../src/refresh-tokens/redis-store.ts';
-import { until } from '../harness/redis-processes.ts';
+import { eventually } from '../harness/eventually.ts';
 import { book, lifetimeMs, type Subject } from './store-contract.ts';
 
 export function memorySubject(protocol?: TokenSteps): Subject {
@@ -25,7 +25,7 @@ export function memorySubject(protocol?: TokenSteps): Subject {
 
 export async function connect(url: string, timeoutMs = 20_000): Promise<Redis> {
   const redis = connectRedis({ url, timeoutMs });
-  await until(async () => redis.ready(1000));
+  await eventually('store', async () => (await redis.ready(1000).catch(() => false)) || undefined);
   return redis;
 }
 
