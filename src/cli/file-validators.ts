@@ -11,7 +11,7 @@ import { isRejection } from '../http/rejection.ts';
 import type { Problem } from '../lib/problem.ts';
 import { namesToken } from '../refresh-tokens/endpoints.ts';
 import { loadMappingFile } from '../url-resolver/mapping-file/mapping-file.ts';
-import { canonicaliseAsked } from './explain/explain-request.ts';
+import { createAskedReader } from './explain/explain-request.ts';
 
 /** The features' own check of the files that the configuration names. */
 export const fileValidators: FileValidators = {
@@ -54,10 +54,11 @@ function findVoid({ rows }: ProtectedResources, config: PartialConfig): Problem[
   const endpoints = compileFilters(config, filterDefinitions).filter(
     ({ definition }) => definition.stage === 'endpoint',
   );
+  const read = createAskedReader(config);
   return rows.flatMap((row) => {
     const { method, template: path } = row;
     if (method !== 'ANY' && method !== 'GET') return [];
-    const request = canonicaliseAsked({ method: 'GET', target: path, host: 'localhost' }, config);
+    const request = read({ method: 'GET', target: path, host: 'localhost' });
     if (isRejection(request) || !endpoints.some(({ matcher }) => matcher.match(request) !== undefined))
       return [];
     const text = `${resourceId(row)}: shopward answers GET ${path} itself, and asks for no token`;
@@ -69,11 +70,15 @@ function findVoid({ rows }: ProtectedResources, config: PartialConfig): Problem[
 function findUnownedRevocations(list: ProtectedResources, config: PartialConfig): Problem[] {
   const { refreshTokens, request } = config;
   if (!refreshTokens) return [];
+  const revocations = refreshTokens.endpoints.filter(
+    ({ kind, path }) => kind === 'revoke' && namesToken({ path }),
+  );
+  if (revocations.length === 0) return [];
   const compiled = compileProtectedList(list, request ?? { ignoredPrefixes: [] });
-  return refreshTokens.endpoints.flatMap(({ kind, method, path }) => {
-    if (kind !== 'revoke' || !namesToken({ path })) return [];
+  const read = createAskedReader(config);
+  return revocations.flatMap(({ method, path }) => {
     const target = path.replace(/\{[^{}]*\}|\*\*$/g, 'x');
-    const asked = canonicaliseAsked({ method, target, host: 'localhost' }, config);
+    const asked = read({ method, target, host: 'localhost' });
     if (isRejection(asked) || compiled.match(asked) !== undefined) return [];
     const text = `refreshTokens: ${method} ${path} revokes nothing, since no row protects it: add the row "${method} ${path}"`;
     return [{ file: list.file, line: 1, column: 1, severity: 'warning', text }];

@@ -179,11 +179,15 @@ function forwardedOf({ token, forward }: ForwardPlan<Matcher>, config: Config): 
   return isRejection(presented) ? forward : presented.request;
 }
 
+type RequestSettings = Pick<PartialConfig, 'auth' | 'request' | 'limits' | 'upstream'>;
+
 /** As it would come over the wire, from a machine that nobody trusts. */
-export function canonicaliseAsked(
-  { method, target, host, fields = [], body, version, isWhole = false }: AskedRequest,
-  config: Pick<PartialConfig, 'auth' | 'request' | 'limits' | 'upstream'>,
-) {
+export function canonicaliseAsked(asked: AskedRequest, config: RequestSettings) {
+  return createAskedReader(config)(asked);
+}
+
+/** The same for many requests: the rules, which know some hundred fields, are built once. */
+export function createAskedReader(config: RequestSettings) {
   const rules = buildRequestRules({
     upstreamHost: 'upstream',
     ownFields: identityFieldNames(config.auth?.forward),
@@ -192,22 +196,24 @@ export function canonicaliseAsked(
     webSocket: config.upstream?.webSocket ?? false,
     extensionMethods: config.request?.methods ?? [],
   });
-  const has = (name: string) => fields.some((part, i) => i % 2 === 0 && part.toLowerCase() === name);
-  const rawHeaders = [...fields];
-  if (!has('host')) rawHeaders.push('Host', host);
-  if (body !== undefined && !has('content-length') && !has('transfer-encoding'))
-    rawHeaders.push('Content-Length', String(Buffer.byteLength(body)));
-  // Without a type a POST counts as a form, and as every method of its path: not what is meant.
-  if (!has('content-type') && method !== 'GET' && !isWhole)
-    rawHeaders.push('Content-Type', 'application/vnd.api+json');
-  const head = {
-    method,
-    url: target,
-    rawHeaders,
-    httpVersionMajor: 1,
-    httpVersionMinor: version === '1.0' ? 0 : 1,
+  return ({ method, target, host, fields = [], body, version, isWhole = false }: AskedRequest) => {
+    const has = (name: string) => fields.some((part, i) => i % 2 === 0 && part.toLowerCase() === name);
+    const rawHeaders = [...fields];
+    if (!has('host')) rawHeaders.push('Host', host);
+    if (body !== undefined && !has('content-length') && !has('transfer-encoding'))
+      rawHeaders.push('Content-Length', String(Buffer.byteLength(body)));
+    // Without a type a POST counts as a form, and as every method of its path: not what is meant.
+    if (!has('content-type') && method !== 'GET' && !isWhole)
+      rawHeaders.push('Content-Type', 'application/vnd.api+json');
+    const head = {
+      method,
+      url: target,
+      rawHeaders,
+      httpVersionMajor: 1,
+      httpVersionMinor: version === '1.0' ? 0 : 1,
+    };
+    return canonicaliseRequest(head, { address: '127.0.0.1', isTls: false, isTrusted: false }, rules);
   };
-  return canonicaliseRequest(head, { address: '127.0.0.1', isTls: false, isTrusted: false }, rules);
 }
 
 function explainToken(
