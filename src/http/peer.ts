@@ -68,21 +68,25 @@ export function readOrigin(facts: FieldFacts, peer: Peer, host: string, rules: O
 
 /**
  * From the client to the peer. X-Forwarded-For is read from its end, for as long as trusted proxies wrote it; what stands
- * before the first other address, or is no address, is hearsay and goes.
+ * before the first other address, or is no address, is hearsay and goes. So does what stands before `mostHops`.
  */
 function readHops(forwardedFor: string | undefined, peer: Peer, isTrusted: TrustTest): string[] {
   const hops = [peer.address];
   if (forwardedFor === undefined) return hops;
-  for (const entry of forwardedFor.split(',').reverse()) {
+  const isLong = forwardedFor.length > shortOctets;
+  for (const entry of forwardedFor.split(',').slice(-mostHops).reverse()) {
     const found = readAddress(entry.trim());
     if (found === undefined) break;
     // The address is kept for long, of a list that a client may have begun with 60 KiB of its own.
-    const address = forwardedFor.length > shortOctets ? copyText(found) : found;
-    hops.unshift(address);
+    const address = isLong ? copyText(found) : found;
+    hops.push(address);
     if (!isTrusted(address)) break;
   }
-  return hops;
+  return hops.reverse();
 }
+
+/** A request that went through more proxies goes in a circle; each address is worth some microseconds. */
+const mostHops = 64;
 
 /** A list of so many octets may be kept alive by its members. */
 const shortOctets = 256;

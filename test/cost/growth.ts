@@ -20,8 +20,8 @@ const floorMs = 5;
 const mostGrowth = 6;
 /** Where the growing begins: short enough that the square of it is no more than a second. */
 const firstLength = 16_384;
-const repetitions = 5;
-/** Milliseconds after which a text is not tried again. */
+const repetitions = 8;
+/** Milliseconds from which a text that costs far too much is not tried again. */
 const hopelessMs = 500;
 
 /**
@@ -35,13 +35,14 @@ export async function findFault(reader: Reader, kind: TextKind): Promise<string 
     const next = Math.min(length * 4, reader.limit);
     const long = kind.make(next);
     const cost = await cpuMs(reader, long);
-    if (isDear(cost) || isTooLong(reader, cost)) {
-      const [least, most] = await leastOf(reader, kind.make(length), long, cost);
+    if (isDear(cost)) {
+      const costs = await leastOf(reader, kind.make(length), long, cost);
       const middle = kind.make(Math.sqrt(length * next));
-      const growsAlike = async () => growsInHalves(least, await leastCost(reader, middle), most);
-      if (isTooLong(reader, most) || (isTooMuch(reader, least, most) && (await growsAlike()))) {
-        const costs = `${least.toFixed(2)} ms at ${Math.round(length)}, ${most.toFixed(1)} ms at ${Math.round(next)}`;
-        return `${reader.name}, ${kind.name}: ${costs} (at most ${yardstickMs.toFixed(0)})`;
+      const growsAlike = async () => growsInHalves(costs, await leastCost(reader, middle));
+      if (isTooLong(costs) || (growsTooMuch(costs) && (await growsAlike()))) {
+        const least = `${costs.shortMs.toFixed(2)} ms at ${Math.round(length)}`;
+        const most = `${costs.longMs.toFixed(1)} ms at ${Math.round(next)}`;
+        return `${reader.name}, ${kind.name}: ${least}, ${most} (at most ${costs.yardstickMs.toFixed(0)})`;
       }
     }
     length = next;
@@ -53,56 +54,61 @@ function isDear(ms: number): boolean {
   return ms > floorMs;
 }
 
-/** Whatever a shorter text costs. */
-function isTooLong({ isBeside }: Reader, ms: number): boolean {
-  return !isBeside && ms > yardstickMs;
+/** Least milliseconds of several runs, taken in turns: all saw the machine when it was fast, and when it was slow. */
+interface Costs {
+  readonly shortMs: number;
+  readonly longMs: number;
+  /** What 20 milliseconds of a quiet machine are on this one. Infinite for what runs beside those who are served. */
+  readonly yardstickMs: number;
 }
 
-function isTooMuch(reader: Reader, before: number, after: number): boolean {
-  return (isDear(after) && after > mostGrowth * before) || isTooLong(reader, after);
+/** Until they are as they should be; `first` is what the long one cost already. What costs far too much is not run again. */
+async function leastOf(reader: Reader, short: string, long: string, first: number): Promise<Costs> {
+  let costs: Costs = { shortMs: Infinity, longMs: first, yardstickMs: Infinity };
+  for (let i = 0; i < repetitions; i++) {
+    costs = {
+      shortMs: Math.min(costs.shortMs, await cpuMs(reader, short)),
+      longMs: i === 0 ? first : Math.min(costs.longMs, await cpuMs(reader, long)),
+      yardstickMs: reader.isBeside ? Infinity : Math.min(costs.yardstickMs, measureYardstick()),
+    };
+    if (isHopeless(costs) || !(growsTooMuch(costs) || isTooLong(costs))) break;
+  }
+  return costs;
+}
+
+function isHopeless({ shortMs, longMs }: Costs): boolean {
+  return longMs > hopelessMs && longMs > 2 * mostGrowth * shortMs;
+}
+
+function growsTooMuch({ shortMs, longMs }: Costs): boolean {
+  return isDear(longMs) && longMs > mostGrowth * shortMs;
+}
+
+/** Whatever a shorter text costs. */
+function isTooLong({ longMs, yardstickMs }: Costs): boolean {
+  return longMs > yardstickMs;
 }
 
 /**
- * What 20 milliseconds of a quiet machine are on this one: the same work of a loop over octets, in the same run. No clock is
- * compared with a number, so that a slower machine changes nothing.
+ * The same work of a loop over octets, beside each run that is compared with it. No clock is compared with a number, so that
+ * a slower machine changes nothing.
  */
-const yardstickMs = measureYardstick();
-
 function measureYardstick(): number {
-  const octets = Buffer.alloc(1_048_576, 'yardstick');
-  let least = Infinity;
-  for (let run = 0; run < repetitions; run++) {
-    const before = process.cpuUsage();
-    let hash = 0;
-    for (let pass = 0; pass < 16; pass++) {
-      for (let i = 0; i < octets.length; i++) hash = Math.imul(hash ^ (octets[i] ?? 0), 16_777_619);
-    }
-    const { user, system } = process.cpuUsage(before);
-    if (hash !== 0) least = Math.min(least, (user + system) / 1000);
+  const before = process.cpuUsage();
+  let hash = 0;
+  for (let pass = 0; pass < 16; pass++) {
+    for (let i = 0; i < octets.length; i++) hash = Math.imul(hash ^ (octets[i] ?? 0), 16_777_619);
   }
-  return least;
+  const { user, system } = process.cpuUsage(before);
+  return hash === 0 ? Infinity : (user + system) / 1000;
 }
 
-/** The least of several, alternately, since others work on the same machine; `most` is what the long one cost first. */
-async function leastOf(
-  reader: Reader,
-  short: string,
-  long: string,
-  first: number,
-): Promise<readonly [number, number]> {
-  let least = await cpuMs(reader, short);
-  let most = first;
-  for (let i = 0; i < repetitions && isTooMuch(reader, least, most) && most <= hopelessMs; i++) {
-    least = Math.min(least, await cpuMs(reader, short));
-    most = Math.min(most, await cpuMs(reader, long));
-  }
-  return [least, most];
-}
+const octets = Buffer.alloc(1_048_576, 'yardstick');
 
 /** Half a step may cost the root of `mostGrowth` times as much. */
-function growsInHalves(before: number, middle: number, after: number): boolean {
+function growsInHalves(costs: Costs, middleMs: number): boolean {
   const most = Math.sqrt(mostGrowth);
-  return after > hopelessMs || (middle > most * before && after > most * middle);
+  return isHopeless(costs) || (middleMs > most * costs.shortMs && costs.longMs > most * middleMs);
 }
 
 async function leastCost(reader: Reader, text: string): Promise<number> {

@@ -39,6 +39,15 @@ describe('X-Forwarded-For', () => {
     expect(fieldValues(request.fields, 'x-forwarded-for')).toEqual(['203.0.113.9, 10.2.2.2, 10.0.0.1']);
   });
 
+  it('of a trusted peer, of a long list the last 64', () => {
+    const sent = Array.from({ length: 70 }, (_, i) => `10.1.1.${i}`).join(', ');
+    const request = accepted(sampleHead({ fields: ['X-Forwarded-For', `6.6.6.6, ${sent}`] }), trusting);
+    expect(request.clientAddress).toBe('10.1.1.6');
+    const [value] = fieldValues(request.fields, 'x-forwarded-for');
+    expect(value?.split(', ')).toHaveLength(65);
+    expect(value?.endsWith('10.1.1.68, 10.1.1.69, 10.0.0.1')).toBe(true);
+  });
+
   it.each(['192.0.2.1', '::ffff:192.0.2.1'])('of the stranger %s is replaced', (remoteAddress) => {
     const head = sampleHead({ fields: ['X-Forwarded-For', '10.0.0.1', 'X-Forwarded-Proto', 'https'] });
     const request = accepted(head, { ...trusting, remoteAddress });

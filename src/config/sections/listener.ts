@@ -140,7 +140,7 @@ export const request = z
 
 export const trustedProxies = distinct(cidr()).prefault([]).meta({
   description:
-    'Addresses of peers whose `X-Forwarded-For`, `X-Forwarded-Proto` and `X-Request-Id` are accepted.',
+    'Addresses of peers whose `X-Forwarded-For`, `X-Forwarded-Proto` and `X-Request-Id` are accepted. Of `X-Forwarded-For`, the last 64 addresses are read.',
 });
 
 export const trustedFields = distinct(trustableField()).prefault([]).meta({
