@@ -1,9 +1,10 @@
-import { type ProtectedResource, resourceId } from '../access/protected-list.ts';
+import type { ProtectedResource } from '../access/protected-list.ts';
 import type { UrlResolver } from '../url-resolver/filter.ts';
 import type { Purge } from '../url-resolver/purge-log.ts';
-import type { Activity, ExchangeCount } from './activity.ts';
+import type { Activity } from './activity.ts';
 import { fieldsOf, type JsonEndpoint } from './admin-endpoint.ts';
 import type { Drift } from './drift.ts';
+import { describeCount } from './exchange-count.ts';
 import type { Condition, Incidents } from './incidents.ts';
 import { isRange, ranges, type Series } from './series.ts';
 
@@ -26,12 +27,9 @@ interface StateOptions {
   };
 }
 
-/**
- * `GET /api/state` says how the proxy is, `GET /api/rows` what became of each row of the list, `GET /api/series?range=1h`
- * what the charts show.
- */
+/** `GET /api/state` says how the proxy is, `GET /api/series?range=1h` what the charts show. */
 export function createStateEndpoints(options: StateOptions): readonly JsonEndpoint[] {
-  const { activity, series, list, now } = options;
+  const { series, now } = options;
   return [
     {
       method: 'GET',
@@ -49,22 +47,6 @@ export function createStateEndpoints(options: StateOptions): readonly JsonEndpoi
       path: '/api/state',
       run: async () => ({ status: 200, body: await describeState(options) }),
     },
-    {
-      method: 'GET',
-      path: '/api/rows',
-      run() {
-        const rows = list.rows();
-        const counts = activity.countRows(rows);
-        return {
-          status: 200,
-          body: {
-            file: list.file,
-            inForceSinceMs: list.reloads.lastSuccessMs,
-            rows: rows.map((row, i) => ({ ...describeRow(row), ...describe(counts[i]) })),
-          },
-        };
-      },
-    },
   ];
 }
 
@@ -75,7 +57,6 @@ async function describeState(options: StateOptions) {
   const rows = list.rows();
   const { succeeded, failed, lastSuccessMs } = list.reloads;
   const { stepMs, endMs, outcomes } = series.readOutcomes('5m', nowMs);
-  const met = activity.countRows(rows);
   return {
     version: options.version,
     pid: process.pid,
@@ -90,45 +71,29 @@ async function describeState(options: StateOptions) {
     list: {
       file: list.file,
       rows: rows.length,
-      observing: rows.filter(({ observe }) => observe).length,
+      observing: countObserving(rows),
       inForceSinceMs: lastSuccessMs,
       reloads: { succeeded, failed },
     },
     problems,
-    total: describe(activity.total),
-    open: describe(activity.open),
+    total: describeCount(activity.total),
+    open: describeCount(activity.open),
     upstream: activity.upstream,
     timeline: { stepMs, endMs, ...outcomes },
-    drift: {
-      unlisted: drift.unlisted(),
-      unmet: met.filter((count) => count === undefined).length,
-    },
+    drift: { unlisted: drift.unlisted() },
     parts,
   };
 }
 
-function describeRow(row: ProtectedResource) {
-  const { method, template, group, scopes, tokenIn, observe, source } = row;
-  return {
-    id: resourceId(row),
-    method,
-    template,
-    group,
-    scopes,
-    ...(tokenIn && { tokenIn }),
-    observe,
-    line: source.line,
-  };
-}
+/** Of a list how many rows only observe: counted once, for a list never changes. */
+const observingOf = new WeakMap<readonly ProtectedResource[], number>();
 
-function describe(count: ExchangeCount | undefined) {
-  return {
-    requests: count?.requests ?? 0,
-    refusals: Object.fromEntries(count?.refusals ?? []),
-    observed: Object.fromEntries(count?.observed ?? []),
-    outages: Object.fromEntries(count?.outages ?? []),
-    lastSeenMs: count?.lastSeenMs || null,
-  };
+function countObserving(rows: readonly ProtectedResource[]): number {
+  const known = observingOf.get(rows);
+  if (known !== undefined) return known;
+  const observing = rows.reduce((sum, { observe }) => sum + Number(observe), 0);
+  observingOf.set(rows, observing);
+  return observing;
 }
 
 /** `POST /api/purge` with `{"url": …}`, `{"prefix": …}` or `{"all": true}`: reaches every replica, or answers 503. */

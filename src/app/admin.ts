@@ -13,6 +13,7 @@ import { type Condition, Incidents } from '../admin/incidents.ts';
 import { createListEndpoints } from '../admin/list-endpoints.ts';
 import { createListHistoryEndpoint, ListHistory } from '../admin/list-history.ts';
 import { createOpenApiEndpoints } from '../admin/openapi-endpoints.ts';
+import { createRowListEndpoint } from '../admin/row-list.ts';
 import { Series } from '../admin/series.ts';
 import {
   createExplainEndpoint,
@@ -94,11 +95,8 @@ export function createAdmin(input: AdminInput): Admin | undefined {
     return condition;
   };
   input.metrics.register(
-    gauge(
-      'shopward_protected_rows_unmet',
-      'Rows that no request has met since the start.',
-      'sum',
-      () => activity.countRows(list.current().rows).filter((count) => count === undefined).length,
+    gauge('shopward_protected_rows_unmet', 'Rows that no request has met since the start.', 'sum', () =>
+      activity.rows.countUnmet(list.current().rows),
     ),
   );
 
@@ -173,6 +171,7 @@ function createEndpoints(
       drift,
       list: { file, rows, reloads: list.reloads },
     }),
+    createRowListEndpoint({ file, rows, reloads: list.reloads, activity }),
     ...createSystemEndpoints({
       system: status.system,
       census: status.census,

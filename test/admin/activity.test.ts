@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { createActivity } from '../../src/admin/activity.ts';
+import { type Activity, createActivity } from '../../src/admin/activity.ts';
+import type { CountedRow } from '../../src/admin/row-counts.ts';
 import type { ExchangeRecord } from '../../src/telemetry/exchange-record.ts';
 import { exchangeRecord } from './exchange-records.ts';
 
@@ -15,10 +16,16 @@ describe('counts of rows', () => {
     { method: 'ANY', template: '/mixed' },
     { method: 'GET', template: '/mixed' },
   ] as const;
-  const requestsOf = (records: readonly Partial<ExchangeRecord>[]) => {
+  const countsOf = async ({ rows: counts }: Activity, list: readonly CountedRow[]) => {
+    const countOf = await counts.of(list);
+    return list.map((_, place) => countOf(place));
+  };
+  const requestsOf = async (records: readonly Partial<ExchangeRecord>[]) => {
     const activity = createActivity();
     for (const record of records) activity.note(exchangeRecord(record), 1_000);
-    return activity.countRows(rows).map((count) => count?.requests ?? 0);
+    const counts = (await countsOf(activity, rows)).map((count) => count?.requests ?? 0);
+    expect(activity.rows.countUnmet(rows)).toBe(counts.filter((requests) => requests === 0).length);
+    return counts;
   };
 
   it.each([
@@ -42,11 +49,11 @@ describe('counts of rows', () => {
       [{ route: '/mixed' }, { route: '/mixed', method: 'PUT' }, { route: '/mixed', method: 'PUT' }],
       [0, 0, 0, 0, 2, 1],
     ],
-  ] as const)('%s', (_, records, expected) => {
-    expect(requestsOf(records)).toEqual(expected);
+  ] as const)('%s', async (_, records, expected) => {
+    expect(await requestsOf(records)).toEqual(expected);
   });
 
-  it('rows of one route are met by the same requests', () => {
+  it('rows of one route are met by the same requests', async () => {
     const twins = [
       { method: 'GET', template: '/customers/{reference}' },
       { method: 'GET', template: '/Customers/{id}' },
@@ -54,15 +61,16 @@ describe('counts of rows', () => {
     ] as const;
     const activity = createActivity();
     activity.note(exchangeRecord({ route: '/customers/{reference}' }), 1);
-    expect(activity.countRows(twins).map((count) => count?.requests)).toEqual([1, 1, undefined]);
+    expect((await countsOf(activity, twins)).map((count) => count?.requests)).toEqual([1, 1, undefined]);
+    expect(activity.rows.countUnmet(twins)).toBe(1);
   });
 
-  it('holds refusals by name, observed ones apart, and when a row was last met', () => {
+  it('holds refusals by name, observed ones apart, and when a row was last met', async () => {
     const activity = createActivity();
     activity.note(refused({ route: '/carts' }), 1_000);
     activity.note(refused({ route: '/carts', rejection: 'access-token-invalid' }), 2_000);
     activity.note(exchangeRecord({ route: '/carts', observed: 'access-token-missing' }), 3_000);
-    const [count, never] = activity.countRows(rows);
+    const [count, never] = await countsOf(activity, rows);
     expect(count).toEqual({
       requests: 3,
       refusals: new Map([
@@ -94,12 +102,12 @@ describe('counts of rows', () => {
     });
   });
 
-  it('outlives a reload, and counts no more routes than it promises', () => {
+  it('outlives a reload, and counts no more routes than it promises', async () => {
     const activity = createActivity();
     activity.note(exchangeRecord({ route: '/carts' }), 1);
     for (let i = 0; i < 20_100; i++) activity.note(exchangeRecord({ route: `/other/${i}` }), 1);
-    expect(activity.countRows(rows)[0]?.requests).toBe(1);
-    expect(activity.countRows([{ method: 'GET', template: '/other/20099' }])).toEqual([undefined]);
+    expect((await countsOf(activity, rows))[0]?.requests).toBe(1);
+    expect(await countsOf(activity, [{ method: 'GET', template: '/other/20099' }])).toEqual([undefined]);
     expect(activity.total.requests).toBe(20_101);
   });
 });

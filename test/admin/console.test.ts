@@ -171,7 +171,8 @@ describe('the console', () => {
       await fetch(`${shopward.url}/returns`);
       await page.locator('.chip', { hasText: 'access-token-missing' }).click();
       await page.waitForURL(/q=returns&reason=access-token-missing/);
-      expect(await page.getByLabel('Reason', { exact: true }).inputValue()).toBe('access-token-missing');
+      const reason = page.getByLabel('Reason', { exact: true });
+      await expect.poll(() => reason.inputValue()).toBe('access-token-missing');
     });
 
     it('that were malformed are explained by what was said of them', async () => {
@@ -303,7 +304,7 @@ describe('the console', () => {
     const rows = page.locator('#row-body tr');
     await page.getByText('56 rows of 56, the first 20 are shown').waitFor();
     await page.getByRole('button', { name: 'Show all 56' }).click();
-    expect(await rows.count()).toBe(56);
+    await expect.poll(() => rows.count()).toBe(56);
     await page.getByLabel('Search rows').fill('delete wishlist-items');
     await page.getByText('1 row of 56').waitFor();
     expect(await rows.count()).toBe(1);

@@ -55,16 +55,17 @@ export function createApi(askToken) {
     throw new ApiFault(response.status, body, body?.error ?? `the answer was ${response.status}`);
   };
 
-  /** Path -> what it answered last, and from when on it is asked again. */
+  /** Path without its query -> what was asked of it last, the answer, and from when on it is asked again. */
   const answers = new Map();
   /** As `get`; but what took long is asked for less often, and the last answer is given until then. `isStale`: not now. */
   const getPaced = async (path, { isStale = false } = {}) => {
-    const known = answers.get(path);
+    const [place] = path.split('?');
+    const known = answers.get(place);
     const beganMs = performance.now();
-    if (known !== undefined && !isStale && beganMs < known.untilMs) return known.answer;
+    if (known?.path === path && !isStale && beganMs < known.untilMs) return known.answer;
     const answer = await json(path);
     const endedMs = performance.now();
-    answers.set(path, { answer, untilMs: endedMs + (endedMs - beganMs) / mostShare });
+    answers.set(place, { path, answer, untilMs: endedMs + (endedMs - beganMs) / mostShare });
     return answer;
   };
 

@@ -11,7 +11,7 @@ const comparedWithinMs = 20_000;
 
 /** The protected list: its rows and what they met, where the shop disagrees, who changed it, and the editor. */
 export function startList(api) {
-  const takeRows = startRows();
+  const refreshRows = startRows(api);
   const notify = (text, { isBad = false } = {}) => {
     byId('notice').classList.toggle('bad', isBad);
     say(byId('notice'), text);
@@ -32,7 +32,7 @@ export function startList(api) {
       showDrift(state);
       const isNew = state.list.inForceSinceMs !== inForceSinceMs;
       inForceSinceMs = state.list.inForceSinceMs;
-      takeRows(await api.getPaced('api/rows', { isStale: isNew }), state.nowMs);
+      await refreshRows(state.nowMs, { isStale: isNew });
       // An edit is in force before it has been compared, and so before the history has it.
       const isFresh = state.nowMs - inForceSinceMs < comparedWithinMs;
       if (isFresh || rounds % historyEvery === 0) await showHistory(api, state);

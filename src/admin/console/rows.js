@@ -5,61 +5,68 @@ import { ago, count, fullTime, plural } from './words.js';
 const firstShown = 20;
 const maxShown = 500;
 
-/** The list in force with its counters. Returns what takes the newest `/api/rows`. */
-export function startRows() {
+/** So long nothing is typed before it is looked for. */
+const typingMs = 200;
+
+/** The list in force with its counters: the server searches it, and says no more of it than is shown. */
+export function startRows(api) {
   const body = byId('row-body');
   const search = byId('row-search');
   const kind = byId('row-kind');
-  let list;
   let nowMs = 0;
+  let inForceSinceMs;
   /** Id and line of a row -> its elements, so that counting does not build the table anew. */
   let elements = new Map();
   let shownKeys = '';
   let most = firstShown;
+  /** Answers may come in another order than they were asked for: only the newest one counts. */
+  let asked = 0;
 
-  const refresh = () => {
-    if (list === undefined) return;
-    const words = search.value.trim().toLowerCase().split(/\s+/).filter(Boolean);
-    const wanted = list.rows.filter(
-      (row) => isKind(row, kind.value) && words.every((word) => textOf(row).includes(word)),
-    );
-    // Those that met a request first: the others have nothing to say yet.
-    wanted.sort((a, b) => Number(b.requests > 0) - Number(a.requests > 0));
-    const shown = wanted.slice(0, most);
-    byId('row-more').hidden = shown.length === wanted.length || most === maxShown;
+  const showRows = (found) => {
+    if (inForceSinceMs !== found.inForceSinceMs) {
+      elements = new Map();
+      shownKeys = '';
+      inForceSinceMs = found.inForceSinceMs;
+    }
+    byId('row-more').hidden = found.next === null || most === maxShown;
     say(
       byId('row-more'),
-      wanted.length > maxShown ? `Show the first ${count(maxShown)}` : `Show all ${count(wanted.length)}`,
+      found.found > maxShown ? `Show the first ${count(maxShown)}` : `Show all ${count(found.found)}`,
     );
-    const keys = shown.map(keyOf).join('\n');
+    const keys = found.rows.map(keyOf).join('\n');
     if (keys !== shownKeys) {
-      elements = new Map(shown.map((row) => [keyOf(row), elements.get(keyOf(row)) ?? rowElement(row)]));
+      elements = new Map(found.rows.map((row) => [keyOf(row), elements.get(keyOf(row)) ?? rowElement(row)]));
       show(
         body,
         [...elements.values()].map(({ element }) => element),
       );
       shownKeys = keys;
     }
-    for (const row of shown) elements.get(keyOf(row))?.update(row, nowMs);
-    const more = wanted.length > shown.length ? `, the first ${count(shown.length)} are shown` : '';
-    say(byId('row-count'), `${plural(wanted.length, 'row')} of ${count(list.rows.length)}${more}`);
-    say(byId('list-about'), `${list.file}, in force since ${fullTime(list.inForceSinceMs)}`);
+    for (const row of found.rows) elements.get(keyOf(row))?.update(row, nowMs);
+    const more = found.next === null ? '' : `, the first ${count(found.rows.length)} are shown`;
+    say(byId('row-count'), `${plural(found.found, 'row')} of ${count(found.total)}${more}`);
+    say(byId('list-about'), `${found.file}, in force since ${fullTime(found.inForceSinceMs)}`);
   };
-  search.addEventListener('input', refresh);
-  kind.addEventListener('change', refresh);
+  const load = async (options) => {
+    const mine = ++asked;
+    const wanted = { q: search.value.trim(), kind: kind.value, order: 'met', limit: most };
+    const found = await api.getPaced(`api/rows?${new URLSearchParams(wanted)}`, options);
+    if (mine === asked) showRows(found);
+  };
+  const attempt = () => void load().catch((fault) => say(byId('row-count'), fault.message));
+  let typing;
+  search.addEventListener('input', () => {
+    clearTimeout(typing);
+    typing = setTimeout(attempt, typingMs);
+  });
+  kind.addEventListener('change', attempt);
   byId('row-more').addEventListener('click', () => {
     most = maxShown;
-    refresh();
+    attempt();
   });
-
-  return (next, now) => {
-    if (list?.inForceSinceMs !== next.inForceSinceMs) {
-      elements = new Map();
-      shownKeys = '';
-    }
-    list = next;
+  return (now, options) => {
     nowMs = now;
-    refresh();
+    return load(options);
   };
 }
 
@@ -111,20 +118,4 @@ function refusalText({ refusals, observed, outages }) {
   return [...enforced, ...noted, ...broken].join(', ');
 }
 
-function isKind({ requests, refusals, observed, observe }, kind) {
-  switch (kind) {
-    case 'met':
-      return requests > 0;
-    case 'unmet':
-      return requests === 0;
-    case 'refused':
-      return Object.keys(refusals).length + Object.keys(observed).length > 0;
-    case 'observing':
-      return observe;
-    default:
-      return true;
-  }
-}
-
 const keyOf = ({ id, line }) => `${line} ${id}`;
-const textOf = ({ id, group, scopes }) => `${id} ${group} ${scopes.join(' ')}`.toLowerCase();
