@@ -45,7 +45,14 @@ const harmlessFunctions = new Set(
     'isRejection',
   ]),
 );
-const harmlessClasses = new Set(['Error', 'TypeError', 'Map', 'Set', 'RedisUnavailable']);
+const harmlessClasses = new Set([
+  'Error',
+  'TypeError',
+  'Map',
+  'Set',
+  'RedisUnavailable',
+  'MalformedResponse',
+]);
 /** Methods of sockets, streams, timers and collections that throw nothing. */
 const harmlessMethods = new Set(
   [

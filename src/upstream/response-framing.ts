@@ -5,6 +5,16 @@ import { type FieldList, fieldValue, fieldValues } from '../http/field-list.ts';
  * takes for a field, a body or the end of a response, another reader (or the next client) may not.
  */
 
+/** Why an answer is not taken. Its `code` is the same in words that the record of a request may hold: no octet of the answer. */
+export class MalformedResponse extends Error {
+  readonly code: string;
+
+  constructor(why: string) {
+    super(why);
+    this.code = why.toLowerCase().replace(/[^a-z0-9]+/g, '-');
+  }
+}
+
 /** A head, with the empty line after it (RFC 9112 sections 4 and 5): no bare CR or LF, no folded line, no NUL. */
 const head =
   /^HTTP\/1\.[01] \d{3}(?: [\t\x20-\x7e\x80-\xff]*)?\r\n(?:[!#$%&'*+.^_`|~0-9A-Za-z-]+:[\t\x20-\x7e\x80-\xff]*\r\n)*\r\n$/;

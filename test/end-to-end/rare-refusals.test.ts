@@ -44,6 +44,8 @@ let folder: string;
 let app: App;
 let port: number;
 let adminUrl: string;
+/** What the log gets about faults. */
+const faults: object[] = [];
 const held: http.ServerResponse[] = [];
 
 beforeAll(async () => {
@@ -75,7 +77,7 @@ beforeAll(async () => {
     config: loaded.config,
     protectedList: loaded.files.find(({ role }) => role === 'protected-resources')?.text ?? '',
     secrets: secretsOf(loaded),
-    log: createLog('silent'),
+    log: Object.assign(createLog('silent'), { error: (line: object) => void faults.push(line) }),
     filters: [...filterDefinitions, buggy],
   });
   const addresses = await app.listen();
@@ -139,4 +141,9 @@ it.each([
     ...{ method: 'POST', path: cutPath },
   });
   expect(JSON.stringify(found)).not.toContain('secret');
+  // docs/reasons.md: the log has the stack.
+  const stacks = faults.filter((fault) => 'requestId' in fault && fault.requestId === id);
+  expect(stacks).toEqual(
+    name === 'internal-error' ? [expect.objectContaining({ err: expect.any(Error) })] : [],
+  );
 });

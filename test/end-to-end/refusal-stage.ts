@@ -1,9 +1,16 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type RejectionName, rejectionTable } from '../../src/http/rejection.ts';
+import type { Signer } from '../access/signing.ts';
 import { eventually } from '../harness/eventually.ts';
 import { exchangeRaw, type RawResponse } from '../harness/raw-client.ts';
-import { answer, type RecordingUpstream, startRecordingUpstream } from '../harness/recording-upstream.ts';
+import {
+  answer,
+  type RecordingUpstream,
+  type Script,
+  startRecordingUpstream,
+} from '../harness/recording-upstream.ts';
 import { freePort } from '../harness/redis-server.ts';
-import { issueToken, type Shopward, startShopward } from '../harness/shopward.ts';
+import { issueToken, type Shopward, type ShopwardOptions, startShopward } from '../harness/shopward.ts';
 
 export const rejectionNames = Object.keys(rejectionTable) as RejectionName[];
 /** Slow, or not to be had from outside without a fault: their own tests have them. */
@@ -15,8 +22,17 @@ export const provokedElsewhere: readonly RejectionName[] = [
 
 /** Every other refusal of the table, got from running proxies by raw octets. */
 export interface RefusalStage {
-  /** What refuses by this name; one of them knows no keys, and its Redis is not there. */
+  /** What refuses by this name; one of them knows no keys, and neither its Redis nor its shop is there. */
   shopwardOf(name: string): Shopward;
+  /** Both trust it. */
+  readonly signer: Signer;
+  /** The shop of all others. It answers as it should once it is mended. */
+  readonly upstream: RecordingUpstream;
+  mendShop(): void;
+  /** Where the one that is cut off looks for what is not there. */
+  readonly missing: Readonly<Record<'keys' | 'redis' | 'shop', number>>;
+  /** Of both, so that another one can differ in what a cure changes. */
+  readonly settings: Omit<ShopwardOptions, 'config'> & { readonly config: object };
   /** The refusal; asked once, since some leave a state. */
   provoke(name: string): Promise<RawResponse>;
   readonly provoked: readonly string[];
@@ -42,42 +58,52 @@ const issued = ({ signer }: Shopward) => {
   );
 };
 
-const self = 'http://shop.example/url-resolver?url=/en/found';
-const mapping = JSON.stringify({
-  data: [
-    {
-      type: 'url-resolver',
-      id: null,
-      attributes: { entityType: 'cms-pages', entityId: 'a1' },
-      links: { self },
-    },
-  ],
-  links: { self },
-});
+/** What the shop says of the page that a request of `url-resolver` asks for. */
+function mappingFor(head: string): string {
+  const links = { self: `http://shop.example${/^GET (\S+)/.exec(head)?.[1]}` };
+  const attributes = { entityType: 'cms-pages', entityId: 'a1' };
+  const document = { data: [{ type: 'url-resolver', id: null, attributes, links }], links };
+  return answer(JSON.stringify(document), 'Content-Type: application/vnd.api+json\r\n');
+}
 
-const json = (body: string) => ['Content-Type: application/json', `Content-Length: ${body.length}`];
+const noMapping = answer(
+  '{"errors":[{"status":"404","code":"2802","detail":"Url not found."}]}',
+  'Content-Type: application/vnd.api+json\r\n',
+  '404 Not Found',
+);
+
+/** A whole request of a client. */
+export const requestText = (start: string, fields: readonly string[] = [], body = '') =>
+  [`${start} HTTP/1.1`, 'Host: shop.example', ...fields, '', body].join('\r\n');
+
+/** The fields of a body that is JSON. */
+export const json = (body: string) => ['Content-Type: application/json', `Content-Length: ${body.length}`];
 
 /** The shop, a proxy in front of it, and another one that is cut off from everything else. */
 export async function startRefusalStage(options: RefusalStageOptions = {}): Promise<RefusalStage> {
   let shopward: Shopward;
-  const upstream: RecordingUpstream = await startRecordingUpstream(({ head, connection }) => {
-    if (head.startsWith('GET /garbage')) return 'nonsense\r\n\r\n';
-    if (/^(GET|PATCH) \/silent|^PATCH \/carts\/busy|^POST \/refresh-tokens\?silent/.test(head))
-      return undefined;
-    if (/^GET \/broken|^POST \/refresh-tokens\?broken/.test(head)) {
-      connection.socket.destroy();
-      return undefined;
+  let isMended = false;
+  let held = Promise.withResolvers<void>();
+  const script: Script = async ({ head, connection }) => {
+    // The first of two, until the second has been refused.
+    if (!isMended && /^PATCH \/carts\/busy|^POST \/refresh-tokens\?silent/.test(head)) await held.promise;
+    if (!isMended) {
+      if (head.startsWith('GET /garbage')) return 'nonsense\r\n\r\n';
+      if (head.startsWith('GET /silent')) return undefined;
+      if (/^GET \/broken|^POST \/refresh-tokens\?broken/.test(head)) {
+        connection.socket.destroy();
+        return undefined;
+      }
+      if (head.startsWith('POST /access-tokens')) return answer('show({"refreshToken":"only-here"})');
+      if (/^GET \/url-resolver(?!\?url=\S+found )/.test(head)) return noMapping;
     }
-    if (head.startsWith('POST /refresh-tokens')) return issued(shopward);
-    if (head.startsWith('POST /access-tokens')) return answer('show({"refreshToken":"only-here"})');
-    if (/^GET \/url-resolver\?url=\S+found /.test(head))
-      return answer(mapping, 'Content-Type: application/vnd.api+json\r\n');
-    const found = head.startsWith('GET /url-resolver');
-    const error = '{"errors":[{"status":"404","code":"2802","detail":"Url not found."}]}';
-    return found
-      ? answer(error, 'Content-Type: application/vnd.api+json\r\n', '404 Not Found')
-      : answer('{}', 'Content-Type: application/json\r\n');
-  });
+    if (/^POST \/(?:refresh|access)-tokens/.test(head)) return issued(shopward);
+    if (head.startsWith('GET /url-resolver')) return mappingFor(head);
+    // Longer than `responseTimeout`.
+    if (head.startsWith('GET /slow')) await sleep(6000);
+    return answer('{}', 'Content-Type: application/json\r\n');
+  };
+  const upstream: RecordingUpstream = await startRecordingUpstream(script);
   const common = {
     upstream: `http://127.0.0.1:${upstream.port}`,
     rows: [
@@ -102,18 +128,35 @@ export async function startRefusalStage(options: RefusalStageOptions = {}): Prom
     },
   };
   shopward = await startShopward({ ...common, config });
+  const missing = { keys: await freePort(), redis: await freePort(), shop: await freePort() };
   const cutOff = await startShopward({
     ...common,
+    upstream: `http://127.0.0.1:${missing.shop}`,
     config: {
       ...config,
-      auth: { keys: { jwks: `http://127.0.0.1:${await freePort()}/jwks.json` } },
-      store: { url: `redis://127.0.0.1:${await freePort()}`, timeout: '200ms' },
+      auth: { keys: { jwks: `http://127.0.0.1:${missing.keys}/jwks.json` } },
+      store: { url: `redis://127.0.0.1:${missing.redis}`, timeout: '200ms' },
+      upstream: { responseTimeout: '2s' },
+      // A store that comes back is trusted after a lease.
+      entityTags: { ...config.entityTags, lease: '4s', sendBy: '1s' },
     },
   });
-  const provoked = provocations({ shopward, cutOff, upstream, fields: options.fields ?? [] });
+  const release = () => {
+    held.resolve();
+    held = Promise.withResolvers();
+  };
+  const { fields = [] } = options;
+  const provoked = provocations({ shopward, cutOff, upstream, fields, release });
   const answers = new Map<string, Promise<RawResponse>>();
   return {
     provoked: Object.keys(provoked),
+    signer: shopward.signer,
+    upstream,
+    mendShop() {
+      isMended = true;
+    },
+    missing,
+    settings: { ...common, config },
     shopwardOf: (name) =>
       name.endsWith('unavailable') && name !== 'refresh-token-unavailable' ? cutOff : shopward,
     provoke(name) {
@@ -135,6 +178,8 @@ interface Provoking {
   readonly cutOff: Shopward;
   readonly upstream: RecordingUpstream;
   readonly fields: readonly string[];
+  /** Lets the shop answer what it holds. */
+  readonly release: () => void;
 }
 
 function provocations({
@@ -142,10 +187,11 @@ function provocations({
   cutOff,
   upstream,
   fields: ofAll,
+  release,
 }: Provoking): Partial<Record<RejectionName, () => Promise<RawResponse>>> {
   const more = ofAll.map((one) => `${one}\r\n`).join('');
   const line = (start: string, fields: readonly string[] = [], body = '') =>
-    [`${start} HTTP/1.1`, 'Host: shop.example', ...ofAll, ...fields, '', body].join('\r\n');
+    requestText(start, [...ofAll, ...fields], body);
   const bearer = (claims: object = {}) => `Authorization: Bearer ${issueToken(shopward.signer, claims)}`;
   const send = (bytes: string, to = shopward) => exchangeRaw(to.port, bytes, /^\S*/.exec(bytes)?.[0] ?? '');
   return {
@@ -181,6 +227,7 @@ function provocations({
       const first = change();
       await eventually('the first', () => upstream.bytes().includes('PATCH /carts/busy') || undefined);
       const second = await change();
+      release();
       await first;
       return second;
     },
@@ -206,6 +253,7 @@ function provocations({
       const first = send(line('POST /refresh-tokens?silent', json(body), body));
       await eventually('the first', () => upstream.bytes().includes('"busy"') || undefined);
       const second = await send(line('POST /refresh-tokens', json(body), body));
+      release();
       await first;
       return second;
     },

@@ -6,7 +6,7 @@ import { idleTimeoutSaid } from '../idle-timeout.ts';
 import { PooledExchange } from '../pooled-exchange.ts';
 import { type BodySink, pumpBody } from '../request-body-pump.ts';
 import { fieldsToObject } from '../request-framing.ts';
-import { framingFault, maySucceed } from '../response-framing.ts';
+import { framingFault, MalformedResponse, maySucceed } from '../response-framing.ts';
 import type { ConnectionUser, HttpProxy3Connection } from './connection.ts';
 
 export type HttpProxy3Pool = ConnectionPool<HttpProxy3Connection>;
@@ -77,7 +77,7 @@ export class HttpProxy3Exchange extends PooledExchange<HttpProxy3Connection> imp
     clientRequest.on('information', (information) => this.#guard(() => this.#onInformation(information)));
     clientRequest.on('upgrade', (response, socket) => {
       socket.destroy();
-      this.fail('malformed', new Error(`unasked ${response.statusCode}`));
+      this.onMalformed(`unasked ${response.statusCode}`);
     });
     clientRequest.on(
       'close',
@@ -109,7 +109,7 @@ export class HttpProxy3Exchange extends PooledExchange<HttpProxy3Connection> imp
   }
 
   onMalformed(why: string): void {
-    this.fail('malformed', new Error(why));
+    this.fail('malformed', new MalformedResponse(why));
   }
 
   onThrown(cause: unknown): void {
@@ -174,7 +174,7 @@ export class HttpProxy3Exchange extends PooledExchange<HttpProxy3Connection> imp
   #onInformation(information: { statusCode: number; rawHeaders: string[] }): void {
     if (this.isOver) return;
     const fault = framingFault(information.rawHeaders);
-    if (fault !== undefined) this.fail('malformed', new Error(fault));
+    if (fault !== undefined) this.fail('malformed', new MalformedResponse(fault));
     else this.handler.onInformational?.(information.statusCode, information.rawHeaders);
   }
 
@@ -191,7 +191,7 @@ export class HttpProxy3Exchange extends PooledExchange<HttpProxy3Connection> imp
     const status = response.statusCode ?? 0;
     const fault = status < 200 || status > 599 ? `status ${status}` : framingFault(response.rawHeaders);
     if (fault !== undefined) {
-      this.fail('malformed', new Error(fault));
+      this.fail('malformed', new MalformedResponse(fault));
       return;
     }
     gatherPiecesOf(response);

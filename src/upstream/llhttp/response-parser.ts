@@ -1,6 +1,6 @@
 import { isOws, trimEndWhile } from '../../http/field-list.ts';
 import type { ResponseHead } from '../engine.ts';
-import { framingFault, maySucceed, ResponseHeadCheck } from '../response-framing.ts';
+import { framingFault, MalformedResponse, maySucceed, ResponseHeadCheck } from '../response-framing.ts';
 import { llhttp, type ParserAddress, type ParserEvents, parserError } from './llhttp.ts';
 
 const none: never[] = [];
@@ -60,7 +60,7 @@ export class ResponseParser implements ParserEvents {
     this.#forget();
     const unread = this.#isHeadDone ? undefined : this.#heads.read(piece, length);
     if (unread !== undefined) {
-      this.fault = new Error(unread);
+      this.fault = new MalformedResponse(unread);
       return;
     }
     this.#piece = piece;
@@ -70,22 +70,22 @@ export class ResponseParser implements ParserEvents {
     const isRead = error === parserError.none || error === parserError.paused;
     if (isRead && this.#isHeadDone !== this.#heads.isDone) {
       this.#forget();
-      this.fault = new Error('a head that ends elsewhere');
+      this.fault = new MalformedResponse('a head that ends elsewhere');
       return;
     }
     if (error === parserError.none) return;
     if (this.isComplete && error === parserError.paused) {
       // Bytes after the end are nobody's: were the connection used again, they would answer another request.
       if (llhttp.consumed(this.#address) !== length) this.isReusable = false;
-    } else this.fault ??= new Error(llhttp.reasonOf(this.#address));
+    } else this.fault ??= new MalformedResponse(llhttp.reasonOf(this.#address));
   }
 
   /** The end of the connection: the end of a body that nothing else ends, or a fault. */
   finish(): void {
     this.#forget();
-    const error = llhttp.finish(this.#address, this);
+    llhttp.finish(this.#address, this);
     this.isReusable = false;
-    if (!this.isComplete) this.fault ??= new Error(`ended early (${error})`);
+    if (!this.isComplete) this.fault ??= new MalformedResponse('ended early');
   }
 
   /** Gives its memory back; nothing may be read any more. */
@@ -112,7 +112,7 @@ export class ResponseParser implements ParserEvents {
 
   onHeadComplete(status: number): number {
     if (status < 100 || status > 599 || status === 101) {
-      this.fault = new Error(`status ${status}`);
+      this.fault = new MalformedResponse(`status ${status}`);
       return parserError.callback;
     }
     const fields = this.#fields;
@@ -122,7 +122,7 @@ export class ResponseParser implements ParserEvents {
     this.#clearHead();
     const fault = framingFault(fields);
     if (fault !== undefined) {
-      this.fault = new Error(fault);
+      this.fault = new MalformedResponse(fault);
       return parserError.callback;
     }
     if (status < 200) {

@@ -1,0 +1,501 @@
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { readFile, writeFile } from 'node:fs/promises';
+import http from 'node:http';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parse, stringify } from 'yaml';
+import { compileProtectedList } from '../../src/access/protected-list.ts';
+import { parseProtectedList } from '../../src/access/protected-list-document.ts';
+import { runPurge } from '../../src/cli/admin-verbs.ts';
+import { explainPasted } from '../../src/cli/explain/explain-pasted.ts';
+import { validateConfig } from '../../src/config/load.ts';
+import type { Config } from '../../src/config/schema.ts';
+import { type RejectionName, rejectionTable } from '../../src/http/rejection.ts';
+import { publicJwk } from '../access/signing.ts';
+import { runCommand } from '../cli/command-run.ts';
+import { eventually } from '../harness/eventually.ts';
+import { exchangeRaw, openRawConnection, type RawResponse } from '../harness/raw-client.ts';
+import { type RedisProcess, startRedisProcess } from '../harness/redis-server.ts';
+import { issueToken, type Shopward, startShopward } from '../harness/shopward.ts';
+import { json, type RefusalStage, rejectionNames, requestText, startRefusalStage } from './refusal-stage.ts';
+
+/**
+ * docs/reasons.md, tried: each refusal is provoked, what its row tells the reader to do is done, and then the request
+ * passes. A new refusal without a cure here fails, and so does a cure that its row does not name.
+ */
+const page = readFileSync(path.join(import.meta.dirname, '../../docs/reasons.md'), 'utf8');
+const cellOf = (name: string) => {
+  const row = page.split('\n').find((line) => line.startsWith(`| <a id="${name}">`)) ?? '';
+  return row.split(' | ').at(-1) ?? '';
+};
+
+interface Cure {
+  /** What the row says, word for word. */
+  readonly says: string;
+  /** The answer that the client gets then; below 400. */
+  readonly attempt: () => Promise<RawResponse>;
+}
+
+const { list } = parseProtectedList('groups:\n  A:\n    - GET /secret\ncomplete: true\n', 'list.yaml');
+const { config } = validateConfig({ auth: { keys: { jwks: 'https://shop.example/keys' } } }) as {
+  config: Config;
+};
+function explain(text: string) {
+  if (list === undefined) throw new Error('the list is broken');
+  return explainPasted(text, {}, config, compileProtectedList(list, config.request)).explained;
+}
+
+let stage: RefusalStage;
+/** As its rows tell the operator to change the configuration. */
+let eased: Shopward;
+/** One request at a time, and a second for its body. */
+let tight: Shopward;
+let redis: RedisProcess | undefined;
+const servers = new Map<string, http.Server>();
+
+beforeAll(async () => {
+  stage = await startRefusalStage();
+  const { config, ...common } = stage.settings;
+  const { rows: limited } = (config as { rateLimits: { rows: object[] } }).rateLimits;
+  eased = await startShopward({
+    ...common,
+    rows: [
+      ...['GET /secret', 'GET /reports'],
+      { match: 'GET /basket', tokenIn: ['header'] },
+      { match: 'GET /saved', tokenIn: ['cookie:sid'] },
+      { match: 'POST /basket', tokenIn: ['header', 'cookie:sid'] },
+    ],
+    config: {
+      ...config,
+      limits: { requestBody: '1MiB', wholeBody: '512KiB', requestHeaders: '64KiB', bodyTimeout: '20s' },
+      upstream: { responseTimeout: '20s' },
+      rateLimits: { rows: limited.map((row) => ({ ...row, mode: 'observe' })) },
+      auth: { cookieOrigins: ['https://pages.example'] },
+      request: { methods: ['SEARCH'] },
+      entityTags: { ...(config as { entityTags: object }).entityTags, lease: '40s' },
+    },
+  });
+  tight = await startShopward({
+    ...common,
+    config: {
+      ...config,
+      trustedProxies: ['127.0.0.1'],
+      limits: {
+        ...{ inFlight: 1, clientShare: 100, bodyTimeout: '1s', requestBody: '1KiB' },
+        routes: [{ path: '/a', requestBody: '4KiB' }],
+      },
+    },
+  });
+}, 120_000);
+afterAll(async () => {
+  for (const server of servers.values()) server.close();
+  await Promise.all([stage?.close(), eased?.kill(), tight?.kill(), redis?.close()]);
+});
+
+const main = () => stage.shopwardOf('');
+const cutOff = () => stage.shopwardOf('keys-unavailable');
+const token = (claims: object = {}) => issueToken(stage.signer, claims);
+const bearer = (claims: object = {}) => `Authorization: Bearer ${token(claims)}`;
+const send = (bytes: string, to: Shopward = main()) =>
+  exchangeRaw(to.port, bytes, /^\S*/.exec(bytes)?.[0] ?? '');
+const ask = (start: string, fields: readonly string[] = [], body = '') =>
+  send(requestText(start, fields, body));
+const askEased = (start: string, fields: readonly string[] = [], body = '') =>
+  send(requestText(start, fields, body), eased);
+const tagOf = async (target: string, fields: readonly string[] = []) =>
+  (await ask(`GET ${target}`, fields)).field('etag') ?? '';
+const change = async (target: string, tag?: string, fields: readonly string[] = []) =>
+  ask(`PATCH ${target}`, [...fields, `If-Match: ${tag ?? (await tagOf(target))}`, ...json('{}')], '{}');
+const refresh = (refreshToken: string) => {
+  const body = JSON.stringify({ data: { type: 'refresh-tokens', attributes: { refreshToken } } });
+  return ask('POST /refresh-tokens', json(body), body);
+};
+
+/** What a client does with 503: it waits for as long as it is asked to, and repeats the request. */
+async function patiently(attempt: () => Promise<RawResponse>): Promise<RawResponse> {
+  for (let left = 20; ; left -= 1) {
+    const response = await attempt();
+    if (response.status !== 503 || left === 0) return response;
+    const seconds = Number(response.field('retry-after'));
+    expect(seconds, response.body.toString()).toBeGreaterThan(0);
+    await sleep(Math.min(seconds, 5) * 1000);
+  }
+}
+
+/** What was missing is started on its port, once. */
+async function startMissing(what: 'keys' | 'shop', text: string): Promise<void> {
+  if (servers.has(what)) return;
+  const server = http.createServer((_, response) => response.end(text));
+  servers.set(what, server);
+  server.listen(stage.missing[what], '127.0.0.1');
+  await once(server, 'listening');
+}
+const startShop = () => startMissing('shop', '{}');
+const startKeys = () => startMissing('keys', JSON.stringify({ keys: [publicJwk(stage.signer)] }));
+async function startStore(): Promise<void> {
+  await startShop();
+  redis ??= await startRedisProcess({ port: stage.missing.redis });
+}
+
+/** Reasons of `/readyz`. */
+const whyNotReady = async (of: Shopward) => (await fetch(`${of.adminUrl}/readyz`)).text();
+
+/** Half of a body, and the other one after longer than `tight` waits for it. */
+async function sendSlowly(to: Shopward): Promise<RawResponse> {
+  const connection = await openRawConnection(to.port);
+  try {
+    await connection.write(requestText('POST /a', ['Content-Length: 2'], '{'));
+    await Promise.race([sleep(2500), once(connection.socket, 'data')]);
+    if (connection.pending().length === 0) await connection.write('}');
+    return await connection.readResponse();
+  } finally {
+    connection.close();
+  }
+}
+
+/** A request while the shop still works on another one. */
+async function sendBeside(to: Shopward): Promise<RawResponse> {
+  const before = stage.upstream.requestLines.length;
+  const first = send(requestText('GET /slow'), to);
+  await eventually('the first', () => stage.upstream.requestLines.length > before || undefined);
+  const second = await send(requestText('GET /a'), to);
+  await first;
+  return second;
+}
+
+/** The command as an operator types it, beside the proxy that runs. */
+async function purge(url: string): Promise<void> {
+  const { configFile, adminPort, folder } = main();
+  const config = path.join(folder, 'purge.yaml');
+  await writeFile(
+    config,
+    stringify({ ...parse(await readFile(configFile, 'utf8')), admin: { port: adminPort } }),
+  );
+  const { code, err } = await runCommand((io) => runPurge({ config, url }, io));
+  expect([code, err]).toEqual([0, []]);
+}
+
+const cures: Readonly<Record<RejectionName, readonly Cure[]>> = {
+  // The request itself
+  'bad-request': [
+    { says: "The log's record names the rule that was broken.", attempt: () => ask('GET /', ['field: yes']) },
+  ],
+  'bad-request-target': [
+    {
+      says: '`shopward explain` names the part that was refused.',
+      attempt() {
+        expect(explain('GET /a/../b').refusal?.reason).toBe('dot-segment');
+        return ask('GET /b');
+      },
+    },
+  ],
+  'bad-request-fields': [
+    { says: 'Send the field once', attempt: () => ask('GET /a', ['Content-Type: a/c']) },
+  ],
+  'bad-host': [{ says: 'Send one `Host`.', attempt: () => ask('GET /a') }],
+  'unexpected-body': [
+    { says: 'Put the parameters into the query', attempt: () => ask('GET /a?one=1') },
+    { says: 'use POST', attempt: () => ask('POST /a', json('{}'), '{}') },
+  ],
+  'method-override': [{ says: 'Send the method itself', attempt: () => ask('DELETE /a') }],
+  'lenient-spelling': [{ says: 'Send the exact path', attempt: () => change('/carts/8') }],
+  'resource-id-missing': [
+    {
+      says: 'Send the id.',
+      attempt: async () => ask('DELETE /carts/9', [`If-Match: ${await tagOf('/carts/9')}`]),
+    },
+  ],
+  'method-not-allowed': [
+    {
+      says: '`Allow` lists the methods.',
+      async attempt() {
+        const allowed = (await stage.provoke('method-not-allowed')).field('allow') ?? '';
+        expect(allowed).toContain('OPTIONS');
+        return ask(`${allowed.split(', ').at(-1)} /a`);
+      },
+    },
+    { says: 'if `request.methods` names them', attempt: () => askEased('SEARCH /a', json('{}'), '{}') },
+  ],
+  'request-timeout': [{ says: 'limits.bodyTimeout', attempt: () => sendSlowly(eased) }],
+  'payload-too-large': [
+    { says: 'Send less', attempt: () => ask('POST /a', json('{}'), '{}') },
+    {
+      says: 'raise the limit',
+      attempt: () => askEased('POST /a', ['Content-Length: 2000'], 'x'.repeat(2000)),
+    },
+    {
+      says: '`limits.routes` can replace `limits.requestBody`',
+      attempt: () => send(requestText('POST /a', ['Content-Length: 2000'], 'x'.repeat(2000)), tight),
+    },
+    {
+      says: 'raise the limit',
+      async attempt() {
+        const tag = (await askEased('GET /carts/large')).field('etag');
+        const body = `"${'x'.repeat(200_000)}"`;
+        return askEased('PATCH /carts/large', [`If-Match: ${tag}`, ...json(body)], body);
+      },
+    },
+  ],
+  'target-too-long': [
+    {
+      says: 'put long input into a body',
+      attempt: () => ask('POST /a', ['Content-Length: 900'], 'x'.repeat(900)),
+    },
+  ],
+  'expectation-failed': [{ says: 'Leave `Expect` out.', attempt: () => ask('GET /a') }],
+  'fields-too-large': [
+    { says: 'send fewer fields', attempt: () => ask('GET /a', ['X: x']) },
+    {
+      says: 'raise `limits.requestHeaders`',
+      attempt: () => askEased('GET /a', [`X: ${'x'.repeat(20_000)}`]),
+    },
+  ],
+  'transfer-encoding-unsupported': [
+    {
+      says: 'Send `chunked` alone.',
+      attempt: () =>
+        ask('POST /a', ['Content-Encoding: gzip', 'Transfer-Encoding: chunked'], '2\r\n{}\r\n0\r\n\r\n'),
+    },
+  ],
+  'http-version-unsupported': [{ says: 'Let the front speak HTTP/2', attempt: () => ask('GET /a') }],
+
+  // Who asks
+  'access-token-missing': [{ says: 'Sign in.', attempt: () => ask('GET /secret', [bearer()]) }],
+  'access-token-invalid': [{ says: 'Refresh it.', attempt: () => ask('GET /secret', [bearer()]) }],
+  'access-token-repeated': [
+    { says: 'Send one.', attempt: () => ask('GET /basket', [bearer()]) },
+    {
+      says: "remove that place from the row's `tokenIn`: then it does not count",
+      attempt: () => askEased('GET /basket', [bearer(), 'Cookie: sid=x']),
+    },
+    {
+      says: '`Authorization` always counts',
+      async attempt() {
+        const fields = ['Authorization: Bearer x', `Cookie: sid=${token()}`];
+        expect((await askEased('GET /saved', fields)).status).toBe(400);
+        return askEased('GET /saved', fields.slice(1));
+      },
+    },
+  ],
+  'cross-site-request': [
+    {
+      says: '`auth.cookieOrigins`',
+      attempt: () =>
+        askEased(
+          'POST /basket',
+          [`Cookie: sid=${token()}`, 'Origin: https://pages.example', ...json('{}')],
+          '{}',
+        ),
+    },
+    {
+      says: 'set `trustedProxies`',
+      attempt: () => {
+        const fields = [`Cookie: sid=${token()}`, 'Origin: https://shop.example', 'X-Forwarded-Proto: https'];
+        return send(requestText('POST /basket', [...fields, ...json('{}')], '{}'), tight);
+      },
+    },
+    {
+      says: 'should send `Authorization`',
+      attempt: () => ask('POST /basket', [bearer(), ...json('{}')], '{}'),
+    },
+  ],
+  'insufficient-scope': [
+    {
+      says: '`WWW-Authenticate` names the scopes',
+      async attempt() {
+        const challenge = (await stage.provoke('insufficient-scope')).field('www-authenticate') ?? '';
+        return ask('GET /reports', [bearer({ scope: /scope="([^"]+)"/.exec(challenge)?.[1] })]);
+      },
+    },
+    { says: 'change the row', attempt: () => askEased('GET /reports', [bearer()]) },
+  ],
+  'keys-unavailable': [
+    {
+      says: 'Look at `/readyz`, at the key source',
+      async attempt() {
+        expect(await whyNotReady(cutOff())).toContain('keys');
+        await startShop();
+        await startKeys();
+        return patiently(() => send(requestText('GET /secret', [bearer()]), cutOff()));
+      },
+    },
+  ],
+
+  // Changes of tracked resources
+  'if-match-missing': [{ says: 'GET the resource, and send its `ETag`', attempt: () => change('/carts/1') }],
+  'if-match-invalid': [
+    {
+      says: 'GET the resource again',
+      async attempt() {
+        const tag = await tagOf('/carts/2');
+        await change('/carts/2', tag);
+        expect((await change('/carts/2', tag)).status).toBe(412);
+        return change('/carts/2');
+      },
+    },
+  ],
+  'collection-write': [
+    {
+      says: 'Change its members one by one.',
+      attempt: async () => change('/notes/1', await tagOf('/notes/1', [bearer()]), [bearer()]),
+    },
+  ],
+  'tag-store-unavailable': [
+    {
+      says: 'Clients repeat the request after `Retry-After`.',
+      async attempt() {
+        expect(await whyNotReady(cutOff())).toContain('Redis is away');
+        await startStore();
+        await eventually('the time that is left', async () =>
+          /\d+ s more/.test(await whyNotReady(cutOff())) ? true : undefined,
+        );
+        return patiently(() => send(requestText('POST /carts/1/items', json('{}'), '{}'), cutOff()));
+      },
+    },
+  ],
+  'resource-busy': [
+    {
+      says: 'Repeat the request after `Retry-After`.',
+      attempt: () => patiently(() => change('/carts/busy')),
+    },
+  ],
+
+  // The URL resolver
+  'url-missing': [
+    { says: 'Send the path of the page as `url`.', attempt: () => ask('GET /url-resolver?url=/en/found') },
+  ],
+  'url-not-found': [
+    {
+      says: '`shopward purge --url URL`',
+      async attempt() {
+        expect((await ask('GET /url-resolver?url=/en/x')).status).toBe(404);
+        await purge('/en/x');
+        return ask('GET /url-resolver?url=/en/x');
+      },
+    },
+  ],
+
+  // Refresh tokens
+  'refresh-token-invalid': [
+    {
+      says: 'Sign in.',
+      async attempt() {
+        const login = await ask('POST /access-tokens', json('{}'), '{}');
+        return refresh(JSON.parse(login.body.toString()).data.attributes.refreshToken);
+      },
+    },
+  ],
+  'token-request-not-plain': [{ says: 'Send plain UTF-8 JSON', attempt: () => refresh('plain') }],
+  'token-answer-unreadable': [
+    {
+      says: 'Look at the content coding and the size of the answer',
+      attempt: () => ask('POST /access-tokens?callback=show', json('{}'), '{}'),
+    },
+  ],
+  'refresh-token-busy': [
+    {
+      says: 'use that one: this token is then used up',
+      async attempt() {
+        expect((await refresh('busy')).status).toBe(401);
+        return refresh('of-the-new-pair');
+      },
+    },
+  ],
+  'refresh-token-unavailable': [
+    { says: 'Repeat it after `Retry-After`.', attempt: () => patiently(() => refresh('cut')) },
+  ],
+  'token-store-unavailable': [
+    {
+      says: 'The same as for `tag-store-unavailable`.',
+      async attempt() {
+        await startStore();
+        const body = JSON.stringify({ data: { attributes: { refreshToken: 'kept' } } });
+        return patiently(() => send(requestText('POST /refresh-tokens', json(body), body), cutOff()));
+      },
+    },
+  ],
+
+  // The shop, and shopward
+  'upstream-unreachable': [
+    { says: 'Start the shop.', attempt: () => ask('GET /broken') },
+    {
+      says: 'Start the shop.',
+      async attempt() {
+        await startShop();
+        return send(requestText('GET /open'), cutOff());
+      },
+    },
+  ],
+  'upstream-invalid': [
+    {
+      says: '`fault` says what was wrong with it',
+      async attempt() {
+        const [requestId] = (await stage.provoke('upstream-invalid')).fields('x-request-id');
+        const line = await main().waitForLog((one) => one.requestId === requestId);
+        expect(line.fault).toBe('not-the-head-of-a-response');
+        return ask('GET /garbage');
+      },
+    },
+  ],
+  'upstream-timeout': [{ says: 'raise the time-out', attempt: () => askEased('GET /slow') }],
+  'rate-limited': [
+    {
+      says: 'set its `mode: observe`',
+      async attempt() {
+        await askEased('GET /limited');
+        return askEased('GET /limited');
+      },
+    },
+  ],
+  overloaded: [
+    { says: 'Raise the limit', attempt: () => sendBeside(eased) },
+    { says: 'stop that client', attempt: () => patiently(() => send(requestText('GET /a'), tight)) },
+  ],
+  // Nothing but a mended shopward helps; test/end-to-end/rare-refusals.test.ts provokes it.
+  'internal-error': [],
+};
+
+/** Too slow for the stage; `internal-error` is a bug, and test/end-to-end/rare-refusals.test.ts makes one. */
+const ownProvocations: Readonly<Record<string, () => Promise<RawResponse>>> = {
+  'request-timeout': () => sendSlowly(tight),
+  overloaded: () => sendBeside(tight),
+};
+const provocable = rejectionNames.filter((name) => name !== 'internal-error');
+
+it('names each refusal of the table, and the page has its cause and its cure', () => {
+  expect(Object.keys(cures)).toEqual(rejectionNames);
+  expect(rejectionNames.filter((name) => cures[name].length === 0)).toEqual(['internal-error']);
+  for (const name of rejectionNames)
+    for (const { says } of cures[name]) expect(cellOf(name), name).toContain(says);
+});
+
+// One after the other, as they stand: from here on the shop and what is missing are mended.
+describe('is refused, with a record that leads to its row', () => {
+  it.each(provocable)('%s', async (name) => {
+    const response = await (ownProvocations[name] ?? (() => stage.provoke(name)))();
+    expect(response.status, response.body.toString()).toBe(rejectionTable[name].status);
+    const [requestId] = response.fields('x-request-id');
+    const refusing = ownProvocations[name] === undefined ? stage.shopwardOf(name) : tight;
+    const line = await refusing.waitForLog((one) => one.requestId === requestId);
+    expect(line).toMatchObject({ decision: 'refused', rejection: name });
+    const { notes } = explain(JSON.stringify(line));
+    const anchor = /see docs\/reasons\.md#([\w-]+)/.exec(notes.join())?.[1] ?? '';
+    expect(page).toContain(`<a id="${anchor}">`);
+    expect([name, String(line.reason)]).toContain(anchor);
+  });
+});
+
+describe('passes when what its row says is done', () => {
+  beforeAll(async () => {
+    expect((await send(requestText('GET /open'), cutOff())).status).toBe(502);
+    stage.mendShop();
+  });
+  it.each(
+    rejectionNames.flatMap((name) => cures[name].map((cure) => [name, cure.says, cure.attempt] as const)),
+  )('%s: %s', async (_, __, attempt) => {
+    const response = await attempt();
+    expect(response.status, response.body.toString()).toBeLessThan(400);
+  });
+});
