@@ -1,8 +1,8 @@
 import { defineClaim, defineScript, type RedisScript } from '../redis/redis.ts';
 
 /**
- * The claim protocol for Redis: `protocol.ts`, line by line. A claim is a script of its own; the other operations of one
- * turn share one, and each is as if it ran alone after the one before it. KEYS: the epoch marker of the slot, the records.
+ * The claim protocol for Redis: `protocol.ts`, line by line. The claims of one turn share a script, the other operations of
+ * it another one, and each is as if it ran alone after the one before it. KEYS: the epoch marker of the slot, the records.
  * ARGV begins with lease, cold start and longest read (microseconds). Every reply is one text of JSON, quicker to read than
  * a list: the epoch, the clock, the end of the cold start, the answers of the operations.
  *
@@ -209,16 +209,14 @@ return answer(r.tag, same, replaced)
 
 /** `tagged` = '1': one of the tags has to be current; 'o': a stranger's write without one. */
 const claim = `
-local token, send_by, tagged, of_owner = ...
-send_by = tonumber(send_by)
-local tags = { select(5, ...) }
+local token, send_by, tagged, of_owner, tags = ...
 if cold then return answer('cold-start', int(cold_start_until - now)) end
 if tagged == '1' then
   local current = false
   for _, tag in ipairs(tags) do current = current or (record ~= nil and record.tag ~= '' and tag == record.tag) end
   if not current then
     if indeterminate then return answer('indeterminate', int(record.indeterminate - now)) end
-    if of_owner == '1' then give_turn(record) end
+    if of_owner then give_turn(record) end
     return answer('not-current', '0')
   end
 end
@@ -305,18 +303,15 @@ return answer(r.tag)
 `;
 
 /**
- * All that one process asks of a slot in one turn: KEYS[2] and on are the records, one for each operation; ARGV[4] holds the
+ * What one process asks of a slot in one turn: KEYS[2] and on are the records, one for each operation; ARGV[4] holds the
  * operations as JSON: name, expiry (milliseconds), what it takes. What a broken record is to blame for is its own caller's (`false`); any other
- * error, such as the READONLY of a replica, is everybody's.
+ * error, such as the READONLY of a replica, is everybody's. `run`: what the named operation does.
  */
-const operations = `
+const gathered = (run: string) => `
 -- One function, and no table of them: Redis makes all that stands here anew for each call.
 local function run(key, name, expiry, ...)
   open(key, expiry)
-  if name == 'lookUp' then ${lookUp}
-  elseif name == 'endRead' then ${endRead}
-  elseif name == 'markSent' then ${markSent}
-  else ${end} end
+  ${run}
 end
 
 local answers = {}
@@ -332,22 +327,23 @@ end
 return reply(answers)
 `;
 
-const claimAlone = `
-local function take(...)${claim}end
-open(KEYS[2], ARGV[4])
-return reply({ take(unpack(ARGV, 5)) })
-`;
+const operations = gathered(`
+  if name == 'lookUp' then ${lookUp}
+  elseif name == 'endRead' then ${endRead}
+  elseif name == 'markSent' then ${markSent}
+  else ${end} end
+`);
 
 export interface TagScripts {
   /** All but claims. */
   readonly operations: RedisScript;
-  readonly claim: RedisScript;
+  readonly claims: RedisScript;
 }
 
 /** The scripts; `edit` is for tests, which break one line of them and look for the update that gets lost. */
 export function buildTagScripts(edit: (lua: string) => string = (lua) => lua): TagScripts {
   return {
     operations: { ...defineScript('tags.operations', edit(prelude + operations)), isGathered: true },
-    claim: defineClaim('tags.claim', edit(prelude + claimAlone)),
+    claims: { ...defineClaim('tags.claims', edit(prelude + gathered(claim))), isGathered: true },
   };
 }

@@ -1,7 +1,7 @@
 import { EndOfTurn } from '../lib/end-of-turn.ts';
 import { isolateLate } from '../lib/faults.ts';
 import { RedisUnavailable } from '../redis/faults.ts';
-import { bucketOf, type RedisRecords, runConfirmed, slotOf } from '../redis/redis.ts';
+import { bucketOf, type RedisArgument, type RedisRecords, runConfirmed, slotOf } from '../redis/redis.ts';
 import { buildTagScripts, type TagScripts } from './lua.ts';
 import { StoreClock } from './store-clock.ts';
 import type {
@@ -35,16 +35,19 @@ interface RedisTagStoreOptions extends RedisRecords {
 /** Markers of a Cluster: enough to spread over the nodes, few enough to warm up at the start. */
 const clusterBuckets = 64;
 
-/** Operations in one script: Redis does nothing else meanwhile. */
+/** Claims, or other operations, in one script: Redis does nothing else meanwhile. */
 const maxGathered = 64;
 
 type Answer = readonly string[];
 
+/** Of a claim that Redis granted, and that too few replicas have. */
+const notReplicated: Answer = ['not-replicated'];
+
 /** As `lua.ts` names and reads them: the operation, its record's expiry in milliseconds, what it takes. */
 type Operation = readonly [
-  'lookUp' | 'endRead' | 'markSent' | 'end',
+  'lookUp' | 'endRead' | 'markSent' | 'end' | 'claim',
   number,
-  ...(string | number | boolean)[],
+  ...(string | number | boolean | readonly string[])[],
 ];
 
 /** Tags shared by every replica, in a Redis of one node, behind Sentinels, or in a Cluster. */
@@ -55,7 +58,8 @@ export class RedisTagStore implements TagStore {
   /** When the cold start of each marker ends, by our clock. */
   readonly #coldStartUntilMs = new Map<number, number>();
   readonly #clock: StoreClock;
-  readonly #gathered = new Map<number, GatheredOperations>();
+  /** By bucket, for claims and for all else. */
+  readonly #gathered = { claims: new Map<number, Gathered>(), operations: new Map<number, Gathered>() };
 
   constructor(options: RedisTagStoreOptions) {
     this.#options = {
@@ -115,18 +119,11 @@ export class RedisTagStore implements TagStore {
   }
 
   async claim(key: ResourceKey, { token, tags, isOfStranger, isOpen }: Claim): Promise<ClaimAnswer> {
-    const { redis, scripts, times, replicas, now } = this.#options;
-    const bucket = this.#bucketOf(key);
     const kind = isOpen === true ? 'o' : tags === null ? '0' : '1';
-    const mayHaveTurn = isOfStranger === true ? '0' : '1';
-    const args = [token, times.sendByMs * 1000, kind, mayHaveTurn, ...(tags ?? [])];
-    const all = [...this.#timeArgs(), this.#expiryMs(isOfStranger), ...args];
-    const askedAt = now();
-    const keys = this.#keys(bucket, [key]);
-    const { reply, isConfirmed } = await runConfirmed(redis, scripts.claim, keys, all, replicas);
-    const [granted] = this.#hear(bucket, reply, askedAt);
-    const answer = readClaim(granted || []);
-    return answer.kind === 'granted' && !isConfirmed ? { kind: 'not-replicated' } : answer;
+    const mayHaveTurn = isOfStranger !== true;
+    const sendBy = this.#options.times.sendByMs * 1000;
+    const expiryMs = this.#expiryMs(isOfStranger);
+    return readClaim(await this.#ask(key, ['claim', expiryMs, token, sendBy, kind, mayHaveTurn, tags ?? []]));
   }
 
   async markSent(key: ResourceKey, token: string): Promise<boolean> {
@@ -161,10 +158,10 @@ export class RedisTagStore implements TagStore {
 
   async close(): Promise<void> {}
 
-  /** First arguments of every script. */
-  #timeArgs(): number[] {
+  #args(asked: readonly Operation[]): RedisArgument[] {
     const { times, coldStartMs } = this.#options;
-    return [times.leaseMs * 1000, coldStartMs() * 1000, times.longestReadMs * 1000];
+    const micros = [times.leaseMs * 1000, coldStartMs() * 1000, times.longestReadMs * 1000];
+    return [...micros, JSON.stringify(asked)];
   }
 
   #expiryMs(isOfStranger = false): number {
@@ -173,20 +170,39 @@ export class RedisTagStore implements TagStore {
   }
 
   #ask(key: ResourceKey, operation: Operation, bucket = this.#bucketOf(key)): Promise<Answer> {
-    let gathered = this.#gathered.get(bucket);
+    const isClaim = operation[0] === 'claim';
+    const byBucket = isClaim ? this.#gathered.claims : this.#gathered.operations;
+    let gathered = byBucket.get(bucket);
     if (gathered === undefined) {
-      gathered = new GatheredOperations((keys, operations) => this.#run(bucket, keys, operations));
-      this.#gathered.set(bucket, gathered);
+      gathered = new Gathered((keys, asked) =>
+        isClaim ? this.#runClaims(bucket, keys, asked) : this.#runOperations(bucket, keys, asked),
+      );
+      byBucket.set(bucket, gathered);
     }
     return gathered.ask(key, operation);
   }
 
-  async #run(bucket: number, keys: readonly ResourceKey[], operations: readonly Operation[]) {
+  async #runOperations(bucket: number, keys: readonly ResourceKey[], asked: readonly Operation[]) {
     const { redis, scripts, now } = this.#options;
-    const args = [...this.#timeArgs(), JSON.stringify(operations)];
     const askedAt = now();
-    const reply = await redis.runScript(scripts.operations, this.#keys(bucket, keys), args);
+    const reply = await redis.runScript(scripts.operations, this.#keys(bucket, keys), this.#args(asked));
     return this.#hear(bucket, reply, askedAt);
+  }
+
+  /** One confirmation is for all of them: those that were granted are in one script, before it. */
+  async #runClaims(bucket: number, keys: readonly ResourceKey[], asked: readonly Operation[]) {
+    const { redis, scripts, replicas, now } = this.#options;
+    const askedAt = now();
+    const { reply, isConfirmed } = await runConfirmed(
+      redis,
+      scripts.claims,
+      this.#keys(bucket, keys),
+      this.#args(asked),
+      replicas,
+    );
+    const answers = this.#hear(bucket, reply, askedAt);
+    if (isConfirmed) return answers;
+    return answers.map((answer) => (answer && answer[0] === 'granted' ? notReplicated : answer));
   }
 
   /** Marker and records share a slot. */
@@ -231,7 +247,7 @@ type RunOperations = (
 ) => Promise<readonly (Answer | false)[]>;
 
 /** What one turn of the event loop asks of one slot: it leaves at the turn's end, as one script. */
-class GatheredOperations {
+class Gathered {
   readonly #run: RunOperations;
   #pending: PendingOperation[] = [];
 
@@ -259,7 +275,8 @@ class GatheredOperations {
         for (const [i, { resolve, reject }] of pending.entries()) {
           const answer = answers[i];
           if (answer) resolve(answer);
-          else reject(new RedisUnavailable('error'));
+          // What a broken claim has done is done: it may be given back from now on.
+          else reject(new RedisUnavailable('error', undefined, performance.now()));
         }
       },
       (fault: unknown) => {
@@ -270,7 +287,7 @@ class GatheredOperations {
   }
 }
 
-const endOfTurn = new EndOfTurn<GatheredOperations>(
+const endOfTurn = new EndOfTurn<Gathered>(
   (gathered) => gathered.send(),
   () => {},
 );
@@ -281,6 +298,7 @@ function readClaim([kind, micros, shopTag = '']: Answer): ClaimAnswer {
     case 'granted':
       return { kind, shopTag: shopTag === '' ? null : shopTag };
     case 'not-current':
+    case 'not-replicated':
       return { kind };
     case 'busy':
     case 'indeterminate':

@@ -66,14 +66,13 @@ class ConnectedRedis implements Redis {
   }
 
   runScript(script: RedisScript, keys: readonly string[], args: readonly RedisArgument[]): Promise<unknown> {
+    this.#gatherWrites(script.isGathered);
     if (script.isClaim) {
-      this.#gatherWrites();
       return this.#claim(this.#main, script, keys, args, 0).then(({ reply }) => reply);
     }
     const deadlineMs = performance.now() + this.#timeoutMs;
     return this.#call(() => {
       const client = this.#client;
-      if (script.isGathered !== true) this.#gatherWrites();
       return client.evalsha(script.sha1, keys.length, ...keys, ...args).catch((error: unknown) => {
         // Whose time is over has been answered.
         if (!isUnknownScript(error) || performance.now() >= deadlineMs) throw error;
@@ -106,12 +105,12 @@ class ConnectedRedis implements Redis {
     const deadlineMs = startedMs + this.#timeoutMs;
     const claim = { script, keys, args, replicas, startedMs, deadlineMs, mayHold: false };
     try {
-      const reply = await this.#call(async () => {
+      const reply = await this.#call(() => {
         if (this.#client.status !== 'ready') throw new RedisUnavailable('connection');
-        await opened;
-        return claims.send(claim);
+        return opened === undefined ? claims.send(claim) : opened.then(() => claims.send(claim));
       });
-      this.#watch.countClaim(performance.now() - startedMs, replicas, reply.replicas);
+      const count = script.isGathered === true ? keys.length - 1 : 1;
+      this.#watch.countClaims(count, performance.now() - startedMs, replicas, reply.replicas);
       return reply;
     } catch (fault) {
       if (!claim.mayHold || !(fault instanceof RedisUnavailable)) throw fault;
@@ -144,19 +143,22 @@ class ConnectedRedis implements Redis {
 
   /**
    * What one turn of the event loop asks leaves in one write, and is answered in one: a write of its own would be half
-   * of what a call costs. The connections of a Cluster are its own business.
+   * of what a call costs. What was gathered is written when the turn ends, and waits for what else ends with it only. The
+   * connections of a Cluster are their own business.
    */
-  #gatherWrites(): void {
+  #gatherWrites(isEndOfTurn = false): void {
     if (this.#isGathering || this.#client instanceof Cluster) return;
     const { stream } = this.#client;
     // Undefined before the first connection.
     if (stream === undefined) return;
     this.#isGathering = true;
     stream.cork();
-    setImmediate(() => {
+    const write = () => {
       this.#isGathering = false;
       stream.uncork();
-    });
+    };
+    if (isEndOfTurn) process.nextTick(write);
+    else setImmediate(write);
   }
 
   #call<T>(call: () => Promise<T>): Promise<T> {

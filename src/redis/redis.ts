@@ -52,7 +52,10 @@ export interface RedisScript {
   readonly sha1: string;
   /** Made by `defineClaim`: it refuses itself when it is late. */
   readonly isClaim: boolean;
-  /** One call holds all that its caller asks in a turn of the event loop: it leaves at once. Default: no. */
+  /**
+   * One call holds all that its caller asks in a turn of the event loop, and is made at its end: a key of the slot, then one
+   * for each operation. Default: no.
+   */
   readonly isGathered?: boolean;
 }
 

@@ -117,16 +117,16 @@ export class RedisWatch {
   };
 
   /** How long a claim took, and how many of the replicas that were asked have it. */
-  countClaim(ms: number, asked: number, confirmed: number): void {
+  countClaims(count: number, ms: number, asked: number, confirmed: number): void {
     const counts = this.#claims;
-    counts.made += 1;
-    counts.totalMs += ms;
+    counts.made += count;
+    counts.totalMs += ms * count;
     if (asked === 0) return;
     counts.lastConfirmed = confirmed;
     this.#lastConfirmedAt = this.#now();
     if (confirmed >= asked) this.#replication.succeed(this.#now());
     else {
-      counts.unconfirmed += 1;
+      counts.unconfirmed += count;
       this.#replication.fail(lackOf(confirmed, asked), this.#now());
     }
   }

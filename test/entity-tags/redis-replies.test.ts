@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { RedisTagStore } from '../../src/entity-tags/redis-store.ts';
 import type { ReadEnd, ResourceKey } from '../../src/entity-tags/tag-store.ts';
-import { RedisUnavailable } from '../../src/redis/faults.ts';
 import type { Redis, RedisArgument, RedisScript } from '../../src/redis/redis.ts';
 
 const times = {
@@ -11,7 +10,7 @@ const times = {
 const keyOf = (text: string) => text as ResourceKey;
 const one = keyOf(`a${'0'.repeat(31)}`);
 const other = keyOf(`b${'0'.repeat(31)}`);
-type Operation = readonly (string | number | boolean)[];
+type Operation = readonly (string | number | boolean | string[])[];
 
 /** A store over a Redis that says what the test lets it say; what the real one says is the contract's. */
 function open(answers: (operations: readonly Operation[]) => unknown, more: object = {}, kind = 'single') {
@@ -21,7 +20,7 @@ function open(answers: (operations: readonly Operation[]) => unknown, more: obje
   const run = async ({ name }: RedisScript, keys: string[], args: RedisArgument[]) => {
     calls.push({ name, keys, args });
     if (state.raw !== undefined) return state.raw;
-    const asked = name === 'tags.claim' ? [args.slice(3) as Operation] : JSON.parse(String(args[3]));
+    const asked = JSON.parse(String(args[3]));
     return JSON.stringify(['epoch', String(state.storeMicros), String(state.coldUntil), answers(asked)]);
   };
   const redis = {
@@ -73,14 +72,45 @@ test('a claim is answered what Redis says, and as not replicated where too few r
 });
 
 test.each([
-  [{ tags: ['x', 'y'] }, ['1', '1', 'x', 'y'], 500],
-  [{ tags: null }, ['0', '1'], 500],
-  [{ tags: null, isOfStranger: true }, ['0', '0'], 60],
-  [{ tags: null, isOfStranger: true, isOpen: true }, ['o', '0'], 60],
-])('a claim of %j', async (wanted, rest, expiryMs) => {
+  [{ tags: ['x', 'y'] }, ['1', true, ['x', 'y']], 500],
+  [{ tags: null }, ['0', true, []], 500],
+  [{ tags: null, isOfStranger: true }, ['0', false, []], 60],
+  [{ tags: null, isOfStranger: true, isOpen: true }, ['o', false, []], 60],
+] as const)('a claim of %j', async (wanted, rest, expiryMs) => {
   const opened = open(() => [['granted', '0', '']]);
   await opened.store.claim(one, { token: 't', ...wanted });
-  expect(opened.calls[0]?.args).toEqual([10_000, 30_000, 40_000, expiryMs, 't', 2000, ...rest]);
+  expect(opened.calls[0]?.args.slice(0, 3)).toEqual([10_000, 30_000, 40_000]);
+  expect(operationsOf(opened)).toEqual([[['claim', expiryMs, 't', 2000, ...rest]]]);
+});
+
+test('the claims of one turn are one script, each its own answer; too few replicas take back what was granted only', async () => {
+  const opened = open(
+    (operations) =>
+      operations.map(([, , token]) =>
+        token === 'broken' ? false : token === 'late' ? ['busy', '1500'] : ['granted', '0', token],
+      ),
+    { replicas: 1 },
+  );
+  const claimAll = () =>
+    Promise.allSettled(
+      ['a', 'broken', 'late', 'b'].map((token) => opened.store.claim(one, { token, tags: null })),
+    );
+  const answersOf = (settled: PromiseSettledResult<unknown>[]) =>
+    settled.map((each) => (each.status === 'fulfilled' ? each.value : each.reason.word));
+  opened.state.replicas = 1;
+  const busy = { kind: 'busy', remainingMs: 1.5 };
+  const granted = (shopTag: string) => ({ kind: 'granted', shopTag });
+  const [first, looked] = await Promise.all([claimAll(), opened.store.markSent(one, 'm').catch(() => false)]);
+  expect(answersOf(first)).toEqual([granted('a'), 'error', busy, granted('b')]);
+  expect(looked).toBe(false);
+  expect(opened.calls.map(({ name }) => name)).toEqual(['tags.claims', 'tags.operations']);
+  // A broken one has done what it could: it is given back from now on, and not never.
+  const [, broken] = first;
+  const until = broken?.status === 'rejected' ? broken.reason.mayTakeEffectUntilMs : undefined;
+  expect(until).toBeLessThanOrEqual(performance.now());
+  opened.state.replicas = 0;
+  const none = { kind: 'not-replicated' };
+  expect(answersOf(await claimAll())).toEqual([none, 'error', busy, none]);
 });
 
 test('what one turn asks of a slot is one script, each its own answer; a broken record is its own caller’s', async () => {
@@ -97,7 +127,7 @@ test('what one turn asks of a slot is one script, each its own answer; a broken 
     store.end(one, { ...end, isOpen: true }),
   ]);
   expect(asked.map((each) => (each.status === 'fulfilled' ? each.value : each.reason))).toEqual([
-    ...[true, new RedisUnavailable('error'), 'tag', 'tag', 'tag'],
+    ...[true, expect.objectContaining({ word: 'error' }), 'tag', 'tag', 'tag'],
   ]);
   expect(operationsOf(opened)).toEqual([
     [

@@ -132,15 +132,17 @@ const endRead = fc
       },
   );
 
-const claim = fc
-  .record({
-    named: one([null, null, [tags[0]], [tags[1]], tags] as (string[] | null)[]),
-    isOfStranger: flag,
-    isOpen: flag,
-  })
-  .map(
-    ({ named, isOfStranger, isOpen }): Call =>
-      async (pair) => {
+const wantedClaim = fc.record({
+  named: one([null, null, [tags[0]], [tags[1]], tags] as (string[] | null)[]),
+  isOfStranger: flag,
+  isOpen: flag,
+});
+
+/** Claims of one turn are one script, and answered as if they had come one after the other. */
+const claim = fc.array(wantedClaim, { minLength: 1, maxLength: 4 }).map(
+  (all): Call =>
+    async (pair) => {
+      const answers = all.map(({ named, isOfStranger, isOpen }) => {
         pair.tokens += 1;
         const isOpenClaim = isOpen === true && named === null;
         const wanted = {
@@ -149,9 +151,11 @@ const claim = fc
           ...(isOpenClaim && { isOpen: true }),
         };
         const expected = pair.step((opened) => steps.claim(opened, wanted, times));
-        expect(await pair.store.claim(key, wanted)).toEqual(expected);
-      },
-  );
+        return { expected, given: pair.store.claim(key, wanted) };
+      });
+      for (const { expected, given } of answers) expect(await given).toEqual(expected);
+    },
+);
 
 const markSent = one([0, 0, 1]).map(
   (ago): Call =>

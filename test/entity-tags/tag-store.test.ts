@@ -4,7 +4,9 @@ import { digest, randomTag } from '../../src/entity-tags/keys.ts';
 import { RedisTagStore } from '../../src/entity-tags/redis-store.ts';
 import type { ReadStamp } from '../../src/entity-tags/tag-store.ts';
 import { connectRedis } from '../../src/redis/connect-redis.ts';
+import { mayHoldAfter } from '../../src/redis/faults.ts';
 import type { Redis } from '../../src/redis/redis.ts';
+import { startFaultProxy } from '../harness/fault-proxy.ts';
 import { startCluster, startRedis, startSentinel, until } from '../harness/redis-processes.ts';
 import { clockedScripts, clockShiftKey, clockShiftKeyOf } from './clocked-scripts.ts';
 import { describeTagStore, leaseMs, timesOf } from './tag-store.contract.ts';
@@ -172,6 +174,72 @@ describe('redis: what happens to the data', () => {
     expect([tagged.tag, untagged.tag]).toEqual([named[0]?.newTag, null]);
   });
 
+  test('claims of one turn are one script: each is of its own record, and of two of one record the first has it', async () => {
+    const redis = await connect(open(await startRedis({})).url);
+    const store = new RedisTagStore({ redis, times, scripts });
+    await store.warmUp();
+    await passColdStart(redis);
+    const carts = Array.from({ length: 40 }, (_, i) => digest([`cart ${i}`]));
+    const twice = [...carts, ...carts];
+    const broken = carts[7] ?? key;
+    await redis.command('SET', `shopward:{tags-0}:${broken}`, 'x');
+    const isBroken = (i: number) => twice[i] === broken;
+    // The server's clock is known by now, and the script itself.
+    await store.claim(key, { token: 'warm', tags: null });
+    const [before, made] = [await countScripts(redis), redis.status().claims.made];
+    const claimed = await Promise.allSettled(
+      twice.map((cart, i) => store.claim(cart, { token: `t${i}`, tags: i < 40 ? null : [tag] })),
+    );
+    expect((await countScripts(redis)) - before).toBe(2);
+    expect(redis.status().claims.made - made).toBe(80);
+    for (const [i, each] of claimed.entries()) {
+      const kind = each.status === 'fulfilled' ? each.value.kind : each.reason.word;
+      // A tag that nobody has is not current, whoever holds the lease.
+      expect(kind).toBe(isBroken(i) ? 'error' : i < 40 ? 'granted' : 'not-current');
+    }
+    const both = await Promise.all(
+      ['a', 'b'].map((token) => store.claim(digest(['another']), { token, tags: null })),
+    );
+    expect(both.map(({ kind }) => kind)).toEqual(['granted', 'granted']);
+    expect(await readTag(store)).toBeNull();
+    await store.end(key, { token: 'warm', tagged: false, outcome: 'unsent', newTag: null, shopTag: null });
+    expect(await readTag(store)).toBe(tag);
+    const rivals = await Promise.all(['c', 'd'].map((token) => store.claim(key, { token, tags: [tag] })));
+    expect(rivals.map(({ kind }) => kind)).toEqual(['granted', 'busy']);
+  });
+
+  test('claims of one turn whose reply is lost: each may hold until the deadline, and is given back after it', async () => {
+    const server = open(await startRedis({}));
+    const way = open(await startFaultProxy(server.process?.port ?? 0));
+    const redis = await connect(`redis://127.0.0.1:${way.port}`, 300);
+    const direct = await connect(server.url);
+    const [store, beside] = [redis, direct].map((each) => new RedisTagStore({ redis: each, times, scripts }));
+    if (store === undefined || beside === undefined) throw new Error('two stores');
+    await store.warmUp();
+    await passColdStart(direct);
+    const carts = ['x', 'y', 'z'].map((name) => digest([name]));
+    await store.claim(key, { token: 'warm', tags: null });
+    await way.set({ toClient: { drop: true } });
+    const claimed = await Promise.allSettled(
+      carts.map((cart, i) => store.claim(cart, { token: `t${i}`, tags: null })),
+    );
+    for (const [i, each] of claimed.entries()) {
+      const fault = each.status === 'rejected' ? each.reason : undefined;
+      // They took effect, all of them.
+      expect((await beside.lookUp(carts[i] ?? key, null)).unsettled).toBe('lease');
+      expect(await mayHoldAfter(fault)).toBe(true);
+      const release = {
+        token: `t${i}`,
+        tagged: false,
+        outcome: 'unsent',
+        newTag: null,
+        shopTag: null,
+      } as const;
+      await beside.end(carts[i] ?? key, release);
+      expect((await beside.lookUp(carts[i] ?? key, null)).unsettled).toBeNull();
+    }
+  });
+
   test('a broken record is a fault of its own readers, not of whoever asks in the same turn', async () => {
     const redis = await connect(open(await startRedis({})).url);
     const store = new RedisTagStore({ redis, times, scripts });
@@ -212,7 +280,7 @@ describe('redis: what happens to the data', () => {
     ]);
   });
 
-  test('a claim that Redis meets after its caller gave up takes nothing', async () => {
+  test('claims that Redis meets after their callers gave up take nothing', async () => {
     const server = open(await startRedis({}));
     const redis = await connect(server.url, 300);
     const store = new RedisTagStore({ redis, times, scripts });
@@ -220,10 +288,12 @@ describe('redis: what happens to the data', () => {
     await passColdStart(redis);
     await store.lookUp(key, null);
     server.process?.pause();
-    await expect(store.claim(key, { token: 't', tags: null })).rejects.toMatchObject({ word: 'timeout' });
+    const carts = [key, digest(['two']), digest(['three'])];
+    const claimed = carts.map((cart, i) => store.claim(cart, { token: `t${i}`, tags: null }));
+    for (const each of claimed) await expect(each).rejects.toMatchObject({ word: 'timeout' });
     server.process?.resume();
     await until(async () => (await redis.command('PING')) === 'PONG');
-    expect((await store.lookUp(key, null)).unsettled).toBeNull();
+    for (const cart of carts) expect((await store.lookUp(cart, null)).unsettled).toBeNull();
   });
 
   test('a record stays in the small form of Redis, with two variants and a lease', async () => {
