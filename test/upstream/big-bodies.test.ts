@@ -1,24 +1,28 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { describe, expect, it } from 'vitest';
+import http, { type IncomingMessage } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import type { Readable, Writable } from 'node:stream';
+import { afterEach, describe, expect, it } from 'vitest';
 import { engines } from '../harness/forwarding-front.ts';
-import { openRawConnection } from '../harness/raw-client.ts';
+import { octetsTaken, untilStill } from '../harness/until-still.ts';
 
-const megabyte = Buffer.alloc(1_048_576, 'a');
-const size = 100 * megabyte.length;
+const piece = Buffer.alloc(65_536, 'a');
+const size = 1_600 * piece.length;
 /** Growth of the bytes in use that a body held in memory would pass by far. */
 const allowedGrowth = 40 * 1_048_576;
 
-/** Long enough for all of a body to arrive, were nobody to hold it up. */
-const aWhile = () => new Promise((resolve) => setTimeout(resolve, 1_500));
+const ends: (() => unknown)[] = [];
+afterEach(() => {
+  for (const end of ends.splice(0).reverse()) end();
+});
 
 interface Front {
   readonly port: number;
-  /** Bytes in use after garbage collection, and their highest point since the last call. */
-  memory(): Promise<{ now: number; peak: number }>;
-  end(): void;
+  /** Bytes in use after garbage collection. */
+  memory(): Promise<number>;
+  /** Resolves when its event loop has come round. */
+  turn(): Promise<unknown>;
 }
 
 /** The front in a process of its own, so that its memory is nobody else's. */
@@ -26,85 +30,122 @@ async function forkFront(engine: string, upstreamPort: number): Promise<Front> {
   const child = fork(
     new URL('../harness/front-process.ts', import.meta.url),
     [engine, String(upstreamPort)],
-    {
-      execArgv: ['--expose-gc'],
-    },
+    { execArgv: ['--expose-gc'] },
   );
+  ends.push(() => child.kill());
   const [port] = (await once(child, 'message')) as [number];
-  return {
-    port,
-    memory: async () => {
-      child.send('memory');
-      return ((await once(child, 'message')) as [{ now: number; peak: number }])[0];
-    },
-    end: () => void child.kill(),
+  const ask = async (message: string) => {
+    child.send(message);
+    return ((await once(child, 'message')) as [number])[0];
   };
+  return { port, memory: () => ask('memory'), turn: () => ask('turn') };
+}
+
+async function startShop(listener: http.RequestListener): Promise<number> {
+  const shop = http.createServer(listener).listen(0, '127.0.0.1');
+  ends.push(() => {
+    shop.close();
+    shop.closeAllConnections();
+  });
+  await once(shop, 'listening');
+  return (shop.address() as AddressInfo).port;
+}
+
+/** A piece a turn at most, and no more than it may. */
+class SlowReader {
+  received = 0;
+  readonly #stream: Readable;
+  #mayReceive = 0;
+
+  constructor(stream: Readable) {
+    this.#stream = stream;
+    stream.pause().on('data', (chunk: Buffer) => {
+      this.received += chunk.length;
+      stream.pause();
+      setImmediate(() => this.#goOn());
+    });
+  }
+
+  readUntil(octets: number): void {
+    this.#mayReceive = octets;
+    this.#goOn();
+  }
+
+  #goOn(): void {
+    if (this.received < this.#mayReceive) this.#stream.resume();
+  }
+}
+
+/** Writes a whole body, as fast as it is taken. */
+async function writeAll(stream: Writable): Promise<void> {
+  for (let left = size; left > 0; left -= piece.length) {
+    if (!stream.write(piece)) await once(stream, 'drain');
+  }
+  stream.end();
+}
+
+/** Lets the reader wait at its start and in the middle; each time the writer has to wait, too, and memory stays flat. */
+async function expectFlat(front: Front, atRest: number, reader: SlowReader, writer: Socket): Promise<void> {
+  for (const received of [0, size / 4]) {
+    reader.readUntil(received);
+    await expect.poll(() => reader.received, { timeout: 60_000 }).toBeGreaterThanOrEqual(received);
+    const taken = () => octetsTaken([writer]);
+    await untilStill(front.turn, taken);
+    expect(taken(), 'octets that the writer could get rid of').toBeLessThan(size);
+    expect((await front.memory()) - atRest).toBeLessThan(allowedGrowth);
+  }
+  reader.readUntil(size);
 }
 
 describe.each(engines)('100 MB at flat memory ($name)', ({ name }) => {
   it.each([
-    ['with a length', (head: string) => `${head}Content-Length: ${size}\r\n\r\n`],
-    ['in chunks', (head: string) => `${head}Transfer-Encoding: chunked\r\n\r\n`],
-  ])('up, %s, to an upstream that reads slowly', async (how, frame) => {
-    let received = 0;
-    const upstream = createServer(async (incoming, response) => {
-      await aWhile();
-      incoming.on('data', (chunk: Buffer) => {
-        received += chunk.length;
-        incoming.pause();
-        setImmediate(() => incoming.resume());
-      });
-      incoming.on('end', () => response.end(String(received)));
-    }).listen(0, '127.0.0.1');
-    await once(upstream, 'listening');
-    const front = await forkFront(name, (upstream.address() as AddressInfo).port);
-    const client = await openRawConnection(front.port);
-    const before = await front.memory();
-    await client.write(frame('POST /up HTTP/1.1\r\nHost: s\r\n'));
-    for (let i = 0; i < 100; i++) {
-      if (how === 'in chunks') await client.write(`${megabyte.length.toString(16)}\r\n`);
-      await client.write(megabyte);
-      if (how === 'in chunks') await client.write('\r\n');
-    }
-    if (how === 'in chunks') await client.write('0\r\n\r\n');
-    const response = await client.readResponse();
-    expect([response.status, response.body.toString()]).toEqual([200, String(size)]);
-    expect((await front.memory()).peak - before.now).toBeLessThan(allowedGrowth);
-    client.close();
-    front.end();
-    upstream.close();
-    upstream.closeAllConnections();
+    ['with a length', { 'Content-Length': size }],
+    ['in chunks', {}],
+  ])('up, %s, to an upstream that reads slowly', async (_, headers) => {
+    const arrived = Promise.withResolvers<SlowReader>();
+    const shopPort = await startShop((incoming, response) => {
+      const reader = new SlowReader(incoming);
+      incoming.on('end', () => response.end(String(reader.received)));
+      arrived.resolve(reader);
+    });
+    const front = await forkFront(name, shopPort);
+    const atRest = await front.memory();
+    const { port } = front;
+    const request = http.request({ port, host: '127.0.0.1', method: 'POST', headers, agent: false });
+    const answered = once(request, 'response');
+    const [socket] = await once(request, 'socket');
+    const written = writeAll(request);
+    await expectFlat(front, atRest, await arrived.promise, socket);
+    await written;
+    const [response] = (await answered) as [IncomingMessage];
+    expect([response.statusCode, await text(response)]).toEqual([200, String(size)]);
   });
 
   it.each([
-    ['with a length', { 'Content-Length': String(size) }],
+    ['with a length', { 'Content-Length': size }],
     ['in chunks', {}],
-  ])('down, %s, to a client that reads slowly', async (_how, fields) => {
-    const upstream = createServer(async (_incoming, response) => {
-      response.writeHead(200, fields);
-      for (let i = 0; i < 100; i++) if (!response.write(megabyte)) await once(response, 'drain');
-      response.end();
-    }).listen(0, '127.0.0.1');
-    await once(upstream, 'listening');
-    const front = await forkFront(name, (upstream.address() as AddressInfo).port);
-    const client = await openRawConnection(front.port);
-    client.socket.removeAllListeners('data');
-    const before = await front.memory();
-    let received = 0;
-    client.socket.pause();
-    void aWhile().then(() => client.socket.resume());
-    client.socket.on('data', (chunk: Buffer) => {
-      received += chunk.length;
-      client.socket.pause();
-      setImmediate(() => client.socket.resume());
+  ])('down, %s, to a client that reads slowly', async (_, headers) => {
+    const asked = Promise.withResolvers<http.ServerResponse>();
+    const shopPort = await startShop((_incoming, response) => {
+      response.writeHead(200, headers);
+      void writeAll(response);
+      asked.resolve(response);
     });
-    await client.write('GET /down HTTP/1.1\r\nHost: s\r\nConnection: close\r\n\r\n');
-    await once(client.socket, 'end');
-    expect(received).toBeGreaterThan(size);
-    expect((await front.memory()).peak - before.now).toBeLessThan(allowedGrowth);
-    client.close();
-    front.end();
-    upstream.close();
-    upstream.closeAllConnections();
+    const front = await forkFront(name, shopPort);
+    const atRest = await front.memory();
+    const request = http.get({ port: front.port, host: '127.0.0.1', agent: false });
+    const [response] = (await once(request, 'response')) as [IncomingMessage];
+    const reader = new SlowReader(response);
+    const { socket } = await asked.promise;
+    if (socket === null) throw new Error('the shop is no longer connected');
+    await expectFlat(front, atRest, reader, socket);
+    await once(response, 'end');
+    expect(reader.received).toBe(size);
   });
 });
+
+async function text(response: IncomingMessage): Promise<string> {
+  let all = '';
+  for await (const chunk of response) all += chunk;
+  return all;
+}
