@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 /** Where every process of shopward begins. What one of them does not need it does not load. */
-const [, , verb, ...choices] = process.argv;
+const [, , ...words] = process.argv;
 
 /** package.json says it to npm, which only warns. */
 const oldestNode = 24;
@@ -11,7 +11,18 @@ if (Number.parseInt(process.versions.node, 10) < oldestNode) {
   process.exit(78);
 }
 
-const isAlive = verb === 'health' && (await (await import('./cli/quick-health.ts')).isAlive(choices));
-if (!isAlive) await (await import('./cli/command-line.ts')).runCommandLine(process.argv);
+/** What `serve` is given where it is written plainly, as units and images write it; undefined: it takes a parser. */
+function plainServe(): { readonly config?: string } | undefined {
+  const [option, file, ...more] = words[0] === 'serve' ? words.slice(1) : words;
+  if (option === undefined) return {};
+  const isOfFile = (option === '--config' || option === '-c') && file !== undefined && !file.startsWith('-');
+  return isOfFile && more.length === 0 ? { config: file } : undefined;
+}
+
+const isAlive =
+  words[0] === 'health' && (await (await import('./cli/quick-health.ts')).isAlive(words.slice(1)));
+const serve = plainServe();
+if (serve !== undefined) process.exitCode = await (await import('./cli/serve.ts')).runServe(serve);
+else if (!isAlive) await (await import('./cli/command-line.ts')).runCommandLine(process.argv);
 
 export {};

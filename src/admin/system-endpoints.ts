@@ -40,7 +40,7 @@ interface SystemOptions {
   /** Undefined: `rollout` is false. */
   readonly rollout: (() => Promise<RolloutReport>) | undefined;
   /** Where keys come from, and the rest of the configuration, without secrets. */
-  readonly settings: readonly EffectiveSetting[];
+  readonly settings: () => readonly EffectiveSetting[];
 }
 
 /**
@@ -60,7 +60,7 @@ export function createSystemEndpoints({
   });
   return [
     get('/api/system', system),
-    get('/api/config', () => ({ settings })),
+    get('/api/config', () => ({ settings: settings() })),
     get('/api/reasons', () => ({ reasons: readReasons() })),
     {
       method: 'GET',

@@ -23,7 +23,7 @@ import {
 } from '../admin/state-endpoints.ts';
 import { createSystemEndpoints } from '../admin/system-endpoints.ts';
 import { findTrafficIncidents } from '../admin/traffic.ts';
-import { effectiveSettings } from '../config/effective-settings.ts';
+import { type EffectiveSetting, effectiveSettings } from '../config/effective-settings.ts';
 import type { Config } from '../config/schema.ts';
 import { gauge } from '../lib/component.ts';
 import { isolateLate } from '../lib/faults.ts';
@@ -147,6 +147,15 @@ function reportDrift(log: Log): Drift {
   );
 }
 
+/** Derived from the JSON Schema when somebody first asks: a start need not wait for it. */
+function settingsOnce(config: Config): () => readonly EffectiveSetting[] {
+  let known: readonly EffectiveSetting[] | undefined;
+  return () => {
+    known ??= effectiveSettings(config);
+    return known;
+  };
+}
+
 function createEndpoints(
   { config, explain, version, list, status, log, now }: AdminInput,
   { activity, series, drift, decisions, incidents }: Observed,
@@ -177,7 +186,7 @@ function createEndpoints(
       census: status.census,
       rollout:
         counted && (async () => reportRollout(await counted(), rows(), config.mode === 'observe', now())),
-      settings: effectiveSettings(config),
+      settings: settingsOnce(config),
     }),
     createDecisionsEndpoint({ log: decisions }),
     createDecisionSearchEndpoint(decisions),

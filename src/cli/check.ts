@@ -12,7 +12,7 @@ import {
   processIo,
   version,
 } from './command-io.ts';
-import { adviceValidators } from './file-validators.ts';
+import { adviceValidators } from './list-advice.ts';
 import { loadSettings } from './load-settings.ts';
 
 /** Checks every file and prints all problems. Resolves to the exit code: 0, or 1 when there is an error. */

@@ -1,4 +1,5 @@
 import { availableParallelism } from 'node:os';
+import type { Explain } from '../app/admin.ts';
 import { secretsOf, watchSecrets } from '../app/secrets.ts';
 import { type EventLoopWatch, watchEventLoop } from '../cluster/event-loop-watch.ts';
 import { type Running, untilStopped } from '../cluster/until-stopped.ts';
@@ -14,7 +15,6 @@ import {
   processIo,
   version,
 } from './command-io.ts';
-import { explainForConsole } from './explain/explain-pasted.ts';
 import { fileValidators } from './file-validators.ts';
 
 /** Runs the proxy until SIGTERM or SIGINT, then drains. Resolves to the exit code. */
@@ -77,6 +77,10 @@ export async function runServe(options: CommonChoice, io: CommandIo = processIo)
   }
   return stopped;
 }
+
+/** Loaded when the console first asks: what answers no request is no part of a start. */
+const explainForConsole: Explain = async (question, config, list, inspect) =>
+  (await import('./explain/explain-pasted.ts')).explainForConsole(question, config, list, inspect);
 
 /** Says what is unsafe about this process, and whether it must not serve. */
 function isUnsafeRuntime(io: CommandIo): boolean {

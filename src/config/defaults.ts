@@ -5,3 +5,12 @@ export const defaultConfigFiles = ['config/shopward.yaml', '/etc/shopward/shopwa
 export const maxConfigBytes = 1024 * 1024;
 /** Where the admin port listens when the configuration says nothing. */
 export const defaultAdmin = { host: '127.0.0.1', port: 8081 } as const;
+
+/**
+ * Defaults that are references themselves, by section and key: they hold also where the key is left out. In a table, so
+ * that a start need not derive the JSON Schema to find them.
+ */
+export const referenceDefaults = {
+  upstream: { url: '${UPSTREAM_URL:-http://127.0.0.1:9000}' },
+  store: { url: '${REDIS_URL:-memory}' },
+} as const;

@@ -3,9 +3,8 @@ import { dirname, resolve } from 'node:path';
 import { isObject } from '../lib/json.ts';
 import { hasErrors, type Problem, sortProblems } from '../lib/problem.ts';
 import { decodeText, readSecret, readSettledFile } from '../lib/watched-file.ts';
-import { defaultConfigFiles, maxConfigBytes } from './defaults.ts';
+import { defaultConfigFiles, maxConfigBytes, referenceDefaults } from './defaults.ts';
 import { issueText, type SettingProblem, settingProblems, unknownKey } from './issues.ts';
-import { configJsonSchema } from './json-schema.ts';
 import { type ConfigFile, type FileValidators, readNamedFiles, resolveNamedFiles } from './named-files.ts';
 import { checkRules } from './rules.ts';
 import { type Config, configSchema, type PartialConfig } from './schema.ts';
@@ -89,14 +88,14 @@ async function validateText(
   };
 }
 
-/** Defaults that are references themselves (`upstream.url`, `store.url`): they hold also where the key is left out. */
+/** Puts the defaults that are references themselves where the key is left out. */
 function withReferenceDefaults(plain: unknown, sources: ReferenceSources): unknown {
   if (!isObject(plain)) return plain;
   const filled: Record<string, unknown> = Object.assign(Object.create(null), plain);
-  for (const [section, { properties = {} }] of Object.entries(configJsonSchema().properties ?? {})) {
-    for (const [key, { reference }] of Object.entries(properties)) {
+  for (const [section, references] of Object.entries(referenceDefaults)) {
+    for (const [key, reference] of Object.entries(references)) {
       const given = Object.hasOwn(filled, section) ? filled[section] : {};
-      if (reference === undefined || !isObject(given) || Object.hasOwn(given, key)) continue;
+      if (!isObject(given) || Object.hasOwn(given, key)) continue;
       const { text } = substituteReferences(reference, sources);
       filled[section] = Object.assign(Object.create(null), given, { [key]: text });
     }

@@ -3,6 +3,9 @@ import { z } from 'zod';
 import { isIdentityField, isTrustableField } from '../http/field-kinds.ts';
 import { isTemplateProblem, parsePathTemplate } from '../http/path-template.ts';
 
+// A configuration is read once: code made for each map of it costs more than it saves, and is code made from text.
+z.config({ jitless: true });
+
 /** Printable text that is not empty. */
 export function text() {
   return (

@@ -25,7 +25,7 @@ describe('reasons', () => {
       system: async () => ({}) as never,
       census: undefined,
       rollout: undefined,
-      settings: [],
+      settings: () => [],
     });
     const endpoint = endpoints.find((one) => one.path === '/api/reasons');
     const { body } = (await endpoint?.run(nothing)) ?? {};
@@ -35,7 +35,12 @@ describe('reasons', () => {
 
 describe('refresh tokens', () => {
   const ask = (census: Parameters<typeof createSystemEndpoints>[0]['census']) =>
-    createSystemEndpoints({ system: async () => ({}) as never, census, rollout: undefined, settings: [] })
+    createSystemEndpoints({
+      system: async () => ({}) as never,
+      census,
+      rollout: undefined,
+      settings: () => [],
+    })
       .find((one) => one.path === '/api/refresh-tokens')
       ?.run(nothing);
 

@@ -12,11 +12,15 @@ import { stringify } from 'yaml';
 
 const root = path.join(import.meta.dirname, '../..');
 
-/** Prints each file that is loaded, and at the end the parts of Node itself. */
+/** Prints each file that is loaded, each piece of code that is made from text, and at the end the parts of Node itself. */
 const hooks = `import { registerHooks } from 'node:module';
 registerHooks({ load(url, context, next) {
   if (url.startsWith('file:')) process.stderr.write(url + '\\n');
   return next(url, context);
+} });
+globalThis.Function = new Proxy(Function, { construct(target, texts) {
+  process.stderr.write('code from text\\n');
+  return new target(...texts);
 } });
 process.on('exit', () => process.stderr.write(process.moduleLoadList.join('\\n') + '\\n'));`;
 
@@ -39,6 +43,7 @@ async function loadedBy(args: readonly string[], whileItRuns: (child: ChildProce
     code,
     files: files.map((url) => path.relative(root, fileURLToPath(url))),
     parts: lines.filter((line) => line.startsWith('NativeModule')),
+    made: lines.filter((line) => line === 'code from text'),
   };
 }
 
@@ -76,7 +81,7 @@ it('a verb that is called loads no other one', async () => {
   expect(files.filter((file) => file.startsWith('src/config/load'))).toEqual([]);
 });
 
-it("a proxy that serves loads nothing of undici but llhttp, neither Node's own nor the package, and without Redis no client of it", async () => {
+it("a proxy that serves makes no code from text and loads no other verb, nothing of undici but llhttp, neither Node's own nor the package, and without Redis no client of it", async () => {
   const folder = mkdtempSync(path.join(tmpdir(), 'shopward-loaded-'));
   const file = path.join(folder, 'shopward.yaml');
   const { publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
@@ -98,7 +103,7 @@ it("a proxy that serves loads nothing of undici but llhttp, neither Node's own n
       },
     }),
   );
-  const { code, files, parts } = await loadedBy(['serve', '--config', file], async (child) => {
+  const { code, files, parts, made } = await loadedBy(['serve', '--config', file], async (child) => {
     await isFetched;
     child.kill();
   });
@@ -106,5 +111,9 @@ it("a proxy that serves loads nothing of undici but llhttp, neither Node's own n
   rmSync(folder, { recursive: true });
   expect(code).toBe(0);
   expect(parts).toContain('NativeModule http');
+  expect(made).toEqual([]);
+  // No parser of command lines, nothing that only the console or `check` asks for.
+  const needless = /commander|^src\/cli\/(?!serve\.|command-io\.|file-validators\.)|^src\/cluster\/primary/;
+  expect(files.filter((each) => needless.test(each))).toEqual([]);
   expect([...files, ...parts].filter((each) => /undici(?!\/lib\/llhttp\/)|ioredis/.test(each))).toEqual([]);
 });

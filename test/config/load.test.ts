@@ -1,5 +1,7 @@
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { referenceDefaults } from '../../src/config/defaults.ts';
+import { configJsonSchema } from '../../src/config/json-schema.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { formatProblem } from '../../src/lib/problem.ts';
 import { testCertificate, testKey } from '../harness/tls-fixture.ts';
@@ -170,6 +172,20 @@ limits: { requestBody: "\${BODY}", requestHeaders: "\${HEADERS}" }
       detail: '${x} costs $5',
     });
     expect(config.limits).toMatchObject({ requestBody: 4096, requestHeaders: 8192 });
+  });
+
+  it('of defaults are all in the table from which they are filled in', () => {
+    const sections = Object.entries(configJsonSchema().properties ?? {});
+    const described = sections.flatMap(([section, { properties = {} }]) =>
+      Object.entries(properties).flatMap(([key, { reference }]) =>
+        reference === undefined ? [] : [[`${section}.${key}`, reference]],
+      ),
+    );
+    const filledIn = Object.entries(referenceDefaults).flatMap(([section, keys]) =>
+      Object.entries(keys).map(([key, reference]) => [`${section}.${key}`, reference]),
+    );
+    expect(described).toEqual(filledIn);
+    expect(JSON.stringify(configJsonSchema()).split('"reference":')).toHaveLength(filledIn.length + 1);
   });
 
   it('are not looked at again', async () => {

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { parseProtectedList } from '../../src/access/protected-list-document.ts';
-import { adviceValidators } from '../../src/cli/file-validators.ts';
+import { adviceValidators } from '../../src/cli/list-advice.ts';
 import { validateConfig } from '../../src/config/load.ts';
 
 const lines = Array.from({ length: 6000 }, (_, i) => `    - GET /shop-${i % 70}/items-${i}/{id}`);

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { parseRedisUrl, type RedisAddress } from '../../redis/redis-url.ts';
+import { referenceDefaults } from '../defaults.ts';
 import { duration, filePath, originUrl, text, upstreamUrl } from '../values.ts';
 
 export const publicUrl = originUrl().optional().meta({
@@ -19,7 +20,7 @@ export const upstream = z
     url: upstreamUrl().prefault('http://127.0.0.1:9000').meta({
       description:
         "Scheme, host and port of the shop's API, and a path if the API is below one: `/api` is then put in front of every path. Rows and all other settings use the path that clients send, without this prefix. There is one upstream: put a load balancer in front of several shops (docs/deployment.md).",
-      reference: '${UPSTREAM_URL:-http://127.0.0.1:9000}',
+      reference: referenceDefaults.upstream.url,
     }),
     engine: z.enum(engines, { error: engineText }).default('llhttp').meta({
       description: 'The HTTP client for requests to the shop. WebSockets always use http-proxy-3.',
@@ -99,7 +100,7 @@ export const store = z
       .meta({
         description:
           '`memory` (one process), `redis://[user:password@]host[:port][/db]`, `redis+cluster://h1,h2` or `redis+sentinel://h1,h2/name[/db]`; `rediss` for TLS.',
-        reference: '${REDIS_URL:-memory}',
+        reference: referenceDefaults.store.url,
         secret: ['username', 'password'],
       }),
     timeout: duration({ to: '60s' }).prefault('500ms').meta({

@@ -1,0 +1,60 @@
+import { compileProtectedList, type ProtectedResources, resourceId } from '../access/protected-list.ts';
+import { parseProtectedList } from '../access/protected-list-document.ts';
+import { findSuspicious } from '../access/protected-list-review.ts';
+import { compileFilters } from '../app/filter-definition.ts';
+import { filterDefinitions } from '../app/filters.ts';
+import type { FileValidators } from '../config/named-files.ts';
+import type { PartialConfig } from '../config/schema.ts';
+import { isRejection } from '../http/rejection.ts';
+import type { Problem } from '../lib/problem.ts';
+import { namesToken } from '../refresh-tokens/endpoints.ts';
+import { createAskedReader } from './explain/explain-request.ts';
+import { fileValidators, remarkOnContractList } from './file-validators.ts';
+
+/** The check of a start, with advice that it need not repeat: rows that are right but probably not what was meant. */
+export const adviceValidators: FileValidators = {
+  ...fileValidators,
+  protectedResources: (text, name, config) => {
+    const { list, problems } = parseProtectedList(text, name);
+    if (list === undefined) return problems;
+    const remark = remarkOnContractList(list);
+    const found = remark === undefined ? [...problems, ...findSuspicious(list, config.request)] : [remark];
+    return [...found, ...findVoid(list, config), ...findUnownedRevocations(list, config)];
+  },
+};
+
+/** Rows that protect nothing: what shopward answers itself needs no token, whatever the list says. */
+function findVoid({ rows }: ProtectedResources, config: PartialConfig): Problem[] {
+  const endpoints = compileFilters(config, filterDefinitions).filter(
+    ({ definition }) => definition.stage === 'endpoint',
+  );
+  const read = createAskedReader(config);
+  return rows.flatMap((row) => {
+    const { method, template: path } = row;
+    if (method !== 'ANY' && method !== 'GET') return [];
+    const request = read({ method: 'GET', target: path, host: 'localhost' });
+    if (isRejection(request) || !endpoints.some(({ matcher }) => matcher.match(request) !== undefined))
+      return [];
+    const text = `${resourceId(row)}: shopward answers GET ${path} itself, and asks for no token`;
+    return [{ ...row.source, severity: 'warning', text }];
+  });
+}
+
+/** Endpoints that end refresh tokens, and have no row: nobody is known to be the user, so that nothing is ended. */
+function findUnownedRevocations(list: ProtectedResources, config: PartialConfig): Problem[] {
+  const { refreshTokens, request } = config;
+  if (!refreshTokens) return [];
+  const revocations = refreshTokens.endpoints.filter(
+    ({ kind, path }) => kind === 'revoke' && namesToken({ path }),
+  );
+  if (revocations.length === 0) return [];
+  const compiled = compileProtectedList(list, request ?? { ignoredPrefixes: [] });
+  const read = createAskedReader(config);
+  return revocations.flatMap(({ method, path }) => {
+    const target = path.replace(/\{[^{}]*\}|\*\*$/g, 'x');
+    const asked = read({ method, target, host: 'localhost' });
+    if (isRejection(asked) || compiled.match(asked) !== undefined) return [];
+    const text = `refreshTokens: ${method} ${path} revokes nothing, since no row protects it: add the row "${method} ${path}"`;
+    return [{ file: list.file, line: 1, column: 1, severity: 'warning', text }];
+  });
+}
