@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
 
@@ -8,6 +8,15 @@ const named = [...new Set(page.match(/\b(?:src|test|scripts|config|docs)\/[\w./-
 
 it.each(named)('docs/architecture.md: %s exists', (name) => {
   expect(existsSync(path.join(root, name))).toBe(true);
+});
+
+it('docs/architecture.md: every folder of src is in the table', () => {
+  const folders = readdirSync(path.join(root, 'src'), { withFileTypes: true }).filter((one) =>
+    one.isDirectory(),
+  );
+  const table = page.split('\n').filter((line) => line.startsWith('| `src/'));
+  const listed = table.flatMap((line) => line.split(' | ')[0]?.match(/src\/[\w-]+(?=`)/g) ?? []);
+  expect(listed.toSorted()).toEqual(folders.map(({ name }) => `src/${name}`).toSorted());
 });
 
 it.each(['row of the protected list', 'refusal', 'configuration key', 'filter', 'engine', 'verb'])(
