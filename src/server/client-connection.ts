@@ -35,6 +35,11 @@ interface Waiting {
   readonly most: number;
 }
 
+interface Broken {
+  readonly why: RejectionName;
+  readonly head: MalformedHead;
+}
+
 export interface ClientConnectionOptions {
   handle(incoming: IncomingMessage, response: ServerResponse): Handled | undefined;
   readonly waiting: Waiting;
@@ -62,7 +67,7 @@ export class ClientConnection {
   #current: Pair | undefined;
   #handled: Handled | undefined;
   /** Why nothing more is read of this connection. */
-  #broken: { readonly why: RejectionName; readonly head: MalformedHead } | undefined;
+  #broken: Broken | undefined;
   #draining = false;
   #ending = false;
   #isBusy = false;
@@ -168,7 +173,7 @@ export class ClientConnection {
     } else if (ended?.incoming.complete === false) {
       // It broke in the body of a request that has had its answer.
       this.#socket.destroy();
-    } else this.#end();
+    } else this.#end(this.#broken);
   }
 
   /** The response did not say that it is the last one: what its client sends at once is still answered. */
@@ -181,14 +186,14 @@ export class ClientConnection {
 
   /** Where the last request broke in its own body, the refusal is its answer, unless that has begun. */
   #endIfDue(): void {
-    if (this.#broken === undefined || this.#waiting.length > 0) return;
+    const broken = this.#broken;
+    if (broken === undefined || this.#waiting.length > 0) return;
     const current = this.#current;
-    if (current === undefined || !(current.incoming.complete || current.response.headersSent)) this.#end();
+    if (current === undefined || !(current.incoming.complete || current.response.headersSent))
+      this.#end(broken);
   }
 
-  #end(): void {
-    if (this.#broken === undefined) return;
-    const { why, head } = this.#broken;
+  #end({ why, head }: Broken): void {
     const { incoming } = this.#current ?? {};
     // It broke in the body of a request whose head was read.
     const known = incoming

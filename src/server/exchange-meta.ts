@@ -26,7 +26,7 @@ const plain = /^[A-Za-z0-9._~-]*$/;
 
 /** What comes after an escape or anything odd may be a token whose name is escaped, too: it is cut. */
 function plainSegments(target: string): string[] {
-  const [path = ''] = target.slice(1, 4096).split('?', 1);
+  const [path = ''] = target.slice(1, 4096).split('?');
   const segments = path.split('/');
   const odd = segments.findIndex((segment) => !plain.test(segment));
   const end = Math.min(odd < 0 ? segments.length : odd, mostSegments);

@@ -50,5 +50,5 @@ function withTag(exposed: readonly string[]): string {
 }
 
 function isCrossOrigin(name: string): boolean {
-  return name.length > 15 && name.slice(0, 15).toLowerCase() === 'access-control-';
+  return name.slice(0, 15).toLowerCase() === 'access-control-';
 }

@@ -1,0 +1,170 @@
+import { once } from 'node:events';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
+import { createListener, type Listener, type ListenerOptions } from '../../src/server/listener.ts';
+import { exchangeRaw, openRawConnection } from '../harness/raw-client.ts';
+
+let listener: Listener;
+afterEach(() => listener.drain({ graceMs: 0, withinMs: 0 }));
+
+/** What is known of each request, in order; each is answered with its target. */
+async function start(more: Partial<ListenerOptions> = {}) {
+  const heard: string[] = [];
+  listener = createListener({
+    ...{ host: '127.0.0.1', port: 0, keepAliveTimeoutMs: 61_000, requestHeadersBytes: 16_384 },
+    rejectMalformed: (why, socket, head) => {
+      heard.push(`${why} ${head?.reason}`);
+      socket.end('HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n');
+    },
+    handle: (incoming: IncomingMessage, response: ServerResponse) => {
+      heard.push(`${incoming.method} ${incoming.url}`);
+      response.end(incoming.url);
+      return undefined;
+    },
+    ...more,
+  });
+  return { heard, port: (await listener.listen()).port };
+}
+
+it('every time-out and size of node’s server is ours', async () => {
+  await start();
+  expect(listener.server).toMatchObject({
+    headersTimeout: 10_000,
+    requestTimeout: 300_000,
+    keepAliveTimeout: 61_000,
+    maxHeadersCount: 1_000,
+    maxRequestsPerSocket: 0,
+    timeout: 0,
+  });
+});
+
+describe('what node would answer by itself', () => {
+  it.each([
+    ['Expect: 100-continue', 'Content-Length: 2\r\n', '{}'],
+    ['Expect: something-else', '', ''],
+  ])('%s is a request like any other', async (field, more, body) => {
+    const { heard, port } = await start();
+    const response = await exchangeRaw(port, `POST /a HTTP/1.1\r\nHost: s\r\n${field}\r\n${more}\r\n${body}`);
+    expect([response.status, heard]).toEqual([200, ['POST /a']]);
+  });
+
+  it('a request without Host is one, too', async () => {
+    const { heard, port } = await start();
+    await exchangeRaw(port, 'GET /a HTTP/1.1\r\n\r\n');
+    expect(heard).toEqual(['GET /a']);
+  });
+
+  it.each([
+    ['CONNECT s:443 HTTP/1.1\r\nHost: s\r\n\r\n', 'method-not-allowed tunnel'],
+    ['nonsense\r\n\r\n', 'method-not-allowed invalid-method'],
+    [`GET / HTTP/1.1\r\nHost: s\r\nA: ${'a'.repeat(16_384)}\r\n\r\n`, 'fields-too-large header-overflow'],
+  ])('%j is refused by us', async (bytes, refusal) => {
+    const { heard, port } = await start();
+    await exchangeRaw(port, bytes);
+    expect(heard).toEqual([expect.stringContaining(refusal)]);
+  });
+});
+
+describe('a WebSocket handshake', () => {
+  const upgrade = 'Host: s\r\nConnection: Upgrade\r\nUpgrade: ';
+  const handshake = `GET /ws HTTP/1.1\r\n${upgrade}WebSocket\r\n`;
+
+  it.each([
+    ['one', `${handshake}\r\n`, ['upgrade /ws']],
+    ['with a length of 0', `${handshake}Content-Length: 0\r\n\r\n`, ['upgrade /ws']],
+    ['with a body', `${handshake}Content-Length: 1\r\n\r\nx`, ['GET /ws']],
+    ['with a coded one', `${handshake}Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n`, ['GET /ws']],
+    ['of another method', `POST /ws HTTP/1.1\r\n${upgrade}websocket\r\n\r\n`, ['POST /ws']],
+    ['of HTTP/1.0', `GET /ws HTTP/1.0\r\n${upgrade}websocket\r\n\r\n`, ['GET /ws']],
+    ['to something else', `GET /ws HTTP/1.1\r\n${upgrade}h2c\r\n\r\n`, ['GET /ws']],
+  ])('%s', async (_, bytes, met) => {
+    const { heard, port } = await start({
+      handleUpgrade: ({ url }, socket) => {
+        heard.push(`upgrade ${url}`);
+        socket.end('HTTP/1.1 101 Switching Protocols\r\n\r\n');
+      },
+    });
+    const client = await openRawConnection(port);
+    await client.write(bytes);
+    const answer = String(await client.readAll());
+    expect(heard).toEqual(met);
+    // Whoever asked for an upgrade that is not made sees the connection end after the answer.
+    expect(answer).toMatch(met[0] === 'upgrade /ws' ? /^HTTP\/1\.1 101 / : /\r\nConnection: close\r\n/i);
+  });
+
+  it('is a request where they are switched off, and its connection is not used again', async () => {
+    const { heard, port } = await start();
+    const client = await openRawConnection(port);
+    await client.write(`${handshake}\r\n`);
+    expect(String(await client.readAll())).toMatch(/\r\nConnection: close\r\n/i);
+    expect(heard).toEqual(['GET /ws']);
+  });
+
+  it('behind a request that is not answered yet is refused in its turn', async () => {
+    const held = Promise.withResolvers<ServerResponse>();
+    const { heard, port } = await start({
+      handle: (_incoming, response) => {
+        held.resolve(response);
+        return undefined;
+      },
+      handleUpgrade: (_incoming, socket) => {
+        heard.push('upgrade');
+        socket.destroy();
+      },
+    });
+    const client = await openRawConnection(port);
+    await client.write(`GET /a HTTP/1.1\r\nHost: s\r\n\r\n${handshake}\r\n`);
+    (await held.promise).end('a');
+    expect((await client.readResponse()).status).toBe(200);
+    await client.readAll();
+    expect(heard).toEqual(['bad-request pipelined-upgrade']);
+  });
+});
+
+it('a port that is taken is an error, and one that was free takes connections although others fail', async () => {
+  const { port } = await start();
+  const second = createListener({
+    ...{ host: '127.0.0.1', port, keepAliveTimeoutMs: 1, requestHeadersBytes: 16_384 },
+    rejectMalformed: () => {},
+    handle: () => undefined,
+  });
+  await expect(second.listen()).rejects.toMatchObject({ code: 'EADDRINUSE' });
+  listener.server.emit('error', Object.assign(new Error(), { code: 'EMFILE' }));
+  expect((await exchangeRaw(port, 'GET /a HTTP/1.1\r\nHost: s\r\n\r\n')).status).toBe(200);
+});
+
+describe('a drain', () => {
+  const get = 'GET /a HTTP/1.1\r\nHost: s\r\n\r\n';
+
+  it('takes requests, also on new connections, as long as its grace lasts; each answer is the last one', async () => {
+    const { port } = await start();
+    const old = await openRawConnection(port);
+    await old.write(get);
+    expect((await old.readResponse()).field('connection')).not.toBe('close');
+    // What follows this test ends it.
+    void listener.drain({ graceMs: 30_000, withinMs: 0 });
+    const fresh = await openRawConnection(port);
+    for (const client of [old, fresh]) {
+      await client.write(get);
+      const response = await client.readResponse();
+      expect([response.status, response.field('connection')]).toEqual([200, 'close']);
+    }
+  });
+
+  it('without a grace takes no more connections', async () => {
+    const { port } = await start();
+    await listener.drain({ graceMs: 0, withinMs: 60_000 });
+    await expect(openRawConnection(port)).rejects.toThrow();
+  });
+
+  it('ends at its deadline what is not over by then', async () => {
+    const { port } = await start({ handle: () => undefined });
+    const client = await openRawConnection(port);
+    const asked = once(listener.server, 'request');
+    await client.write(get);
+    await asked;
+    onTestFinished(() => client.close());
+    await listener.drain({ graceMs: 0, withinMs: 10 });
+    expect(String(await client.readAll())).toBe('');
+  });
+});
