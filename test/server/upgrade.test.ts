@@ -11,7 +11,7 @@ import { createPipeline } from '../../src/proxy/pipeline.ts';
 import { InFlight } from '../../src/server/in-flight.ts';
 import { createListener } from '../../src/server/listener.ts';
 import { createOwnFields } from '../../src/server/own-fields.ts';
-import { createUpgradeHandler, type Handshake } from '../../src/server/upgrade.ts';
+import { createUpgradeHandler, type Handshake, refuseOtherThanHandshake } from '../../src/server/upgrade.ts';
 import { exchangeRaw } from '../harness/raw-client.ts';
 import { accepted, sampleHead } from '../http/sample-request.ts';
 
@@ -71,6 +71,15 @@ it.each([
   listener.server.close();
   expect(faults).toEqual([new Error('a bug')]);
   expect(records).toEqual([['refused', 500, 'fault']]);
+});
+
+it('where only a handshake may stand, any other request is refused', () => {
+  const handshake = { ...accepted(sampleHead()), isWebSocketUpgrade: true };
+  const refusal = reject('bad-host');
+  expect(refuseOtherThanHandshake(handshake)).toBe(handshake);
+  expect(refuseOtherThanHandshake(refusal)).toBe(refusal);
+  const other = reject('bad-request', { reason: 'websocket' });
+  expect(refuseOtherThanHandshake(accepted(sampleHead()))).toEqual(other);
 });
 
 describe('a handshake on its socket', () => {
