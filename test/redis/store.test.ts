@@ -1,0 +1,214 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { Member } from '../../src/redis/members.ts';
+import { openRedisStore } from '../../src/redis/store.ts';
+
+/** What a made-up Redis says of itself; a new connection is how shopward hears of a change at once. */
+interface Said {
+  info: Readonly<Record<string, string | number>>;
+  /** What another replica has announced, and whose data it is. */
+  owner: string;
+  missing: readonly string[];
+}
+
+const healthy = {
+  redis_version: '8.0.0',
+  loading: 0,
+  maxmemory_policy: 'noeviction',
+  run_id: 'run-1',
+  master_replid: 'history-1',
+  used_memory: 50 * 1024 * 1024,
+  maxmemory: 0,
+};
+
+const bulk = (text: string) => `$${Buffer.byteLength(text)}\r\n${text}\r\n`;
+const list = (items: readonly string[]) => `*${items.length}\r\n${items.map(bulk).join('')}`;
+
+/** As much of Redis as the store needs to be up. */
+async function startServer(said: Said) {
+  const sockets = new Set<Socket>();
+  const answer = (words: readonly string[]): string => {
+    const name = words[0]?.toUpperCase();
+    if (name === 'INFO') {
+      const fields = Object.entries(said.info).map(([key, value]) => `${key}:${value}`);
+      return bulk(`# Server\r\n${fields.join('\r\n')}\r\n`);
+    }
+    if (name === 'HLEN') return ':3\r\n';
+    if (name === 'EVAL' && words[1]?.includes('acl_check_cmd')) return list(said.missing);
+    if (name === 'EVAL' || name === 'EVALSHA') return list(['0', said.owner, '1', '']);
+    return '+OK\r\n';
+  };
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    let text = '';
+    socket.on('error', () => {}).on('close', () => sockets.delete(socket));
+    socket.on('data', (chunk) => {
+      text += chunk.toString('latin1');
+      for (;;) {
+        const read = readCommand(text);
+        if (read === undefined) return;
+        text = text.slice(read.length);
+        socket.write(answer(read.words));
+      }
+    });
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const drop = () => {
+    for (const socket of sockets) socket.destroy();
+  };
+  onTestFinished(() => {
+    server.close();
+    drop();
+  });
+  return { port: (server.address() as AddressInfo).port, drop };
+}
+
+/** The first whole command of a text of RESP. */
+function readCommand(text: string): { words: string[]; length: number } | undefined {
+  let at = 0;
+  const line = () => {
+    const end = text.indexOf('\r\n', at);
+    if (end < 0) return undefined;
+    const found = text.slice(at + 1, end);
+    at = end + 2;
+    return Number(found);
+  };
+  const count = line();
+  if (count === undefined) return undefined;
+  const words: string[] = [];
+  while (words.length < count) {
+    const bytes = line();
+    if (bytes === undefined || text.length < at + bytes + 2) return undefined;
+    words.push(text.slice(at, at + bytes));
+    at += bytes + 2;
+  }
+  return { words, length: at };
+}
+
+const member: Member = { owner: 'blue', isNamed: true, leaseMs: 10_000, tracked: [], digestKey: '' };
+
+async function open(more: Partial<Said> & { replicas?: number } = {}) {
+  const { replicas = 0, ...rest } = more;
+  const said: Said = { info: healthy, owner: 'blue', missing: [], ...rest };
+  const { port, drop } = await startServer(said);
+  const lines: string[] = [];
+  const level =
+    (name: string) =>
+    ({ event }: { event?: string }, text: string) =>
+      void lines.push(`${name} ${event}: ${text}`);
+  const log = { info: level('info'), warn: level('warn'), error: level('error'), debug: level('debug') };
+  const address = {
+    ...{ kind: 'single' as const, hosts: [{ host: '127.0.0.1', port }], db: 0, tls: false },
+  };
+  const store = openRedisStore(
+    { url: address as never, timeoutMs: 5_000, prefix: 'p', replicas, member },
+    log as never,
+  );
+  onTestFinished(() => store.close?.());
+  const news: string[] = [];
+  store.onNewData((why) => void news.push(why));
+  /** Redis says something else from now on, and shopward has heard it. */
+  const tell = async (info: Partial<typeof healthy>) => {
+    said.info = { ...said.info, ...info, uptime: Math.random() };
+    const expected = JSON.stringify([said.info.used_memory, said.info.maxmemory, said.info.run_id]);
+    drop();
+    await expect
+      .poll(() => {
+        const { facts } = store.redis.status();
+        return JSON.stringify([facts?.memory.usedBytes, facts?.memory.maxBytes, facts?.runIds]);
+      })
+      .toBe(expected);
+    await expect.poll(() => store.redis.state().status).not.toBe('connecting');
+  };
+  return { store, said, lines, news, tell };
+}
+
+describe('a store at its start', () => {
+  it('is ready, knows who shares it, and has nothing to complain of', async () => {
+    const { store, lines, news } = await open();
+    await store.start?.();
+    expect(lines).toEqual(['info store: Redis is ready']);
+    expect(news).toEqual(['it was not reached before']);
+    expect(await store.sharing()).toBe(3);
+    expect(store.coldStartMs()).toBe(10_000);
+    expect(store.health()).toMatchObject({ status: 'ok', reasons: [], text: 'Redis answers' });
+    const details = store.health().details?.map(({ label, value }) => [label, value]);
+    expect(details).toEqual([
+      ['kind', 'Redis, single'],
+      ['since', expect.any(Number)],
+      ['memory', '50 MiB'],
+      ['claims', 0],
+      ['time of a claim', null],
+    ]);
+    const values = Object.fromEntries((store.metrics ?? []).map(({ name, value }) => [name, value()]));
+    expect(values).toEqual({
+      ...{ shopward_store_up: 1, shopward_store_replicas_confirmed: 0, shopward_store_missing_rights: 0 },
+      ...{ shopward_store_memory_used_bytes: 50 * 1024 * 1024, shopward_store_memory_max_bytes: 0 },
+      ...{ shopward_store_disagreements: 0, shopward_store_claims: 0, shopward_store_claim_seconds: 0 },
+      shopward_store_unconfirmed_claims: 0,
+    });
+    await store.close?.();
+    expect(store.health()).toMatchObject({ status: 'down', reasons: ['Redis is closed'] });
+    expect(await store.sharing()).toBeNull();
+  });
+
+  it('that may throw records away is not used', async () => {
+    const { store } = await open({ info: { ...healthy, maxmemory_policy: 'allkeys-lru' } });
+    await expect(store.start?.()).rejects.toThrow('its maxmemory-policy must be noeviction');
+  });
+
+  it('of another shop is not used', async () => {
+    const { store } = await open({ owner: 'green' });
+    await expect(store.start?.()).rejects.toThrow('belongs to "green", and this is "blue"');
+    for (const redis of [store.redis, store.forTags, store.forTokens])
+      await expect(redis.command('HLEN', 'k')).rejects.toMatchObject({ word: 'settings' });
+  });
+
+  it('whose user may not use what is needed says so', async () => {
+    const { store, lines } = await open({ missing: ['WAIT', 'PERSIST'] });
+    await store.start?.();
+    expect(lines).toContain('error store-rights: the user of Redis may not use what is needed');
+    expect(store.health()).toMatchObject({
+      status: 'degraded',
+      reasons: ['Redis: its user may not use WAIT, PERSIST'],
+    });
+  });
+});
+
+it('says how full it is once a threshold, and again when it has fallen well below it', async () => {
+  const { store, lines, tell } = await open({
+    info: { ...healthy, used_memory: 79_999, maxmemory: 100_000 },
+  });
+  await store.start?.();
+  const said = () => lines.splice(0).filter((line) => line.includes('store-memory'));
+  const reasons = () => store.health().reasons.filter((reason) => reason.includes('full'));
+  expect([said(), reasons()]).toEqual([[], []]);
+  await tell({ used_memory: 80_000 });
+  expect([said(), reasons()]).toEqual([['warn store-memory: Redis is 80% full'], ['Redis is 80% full']]);
+  await tell({ used_memory: 78_001 });
+  expect([said(), reasons()]).toEqual([[], []]);
+  await tell({ used_memory: 80_001 });
+  expect(said()).toEqual([]);
+  await tell({ used_memory: 95_000 });
+  expect([said(), reasons()]).toEqual([
+    ['error store-memory: Redis is 95% full'],
+    ['Redis is 95% full; when it is full, tracked writes and exchanges get 503'],
+  ]);
+  await tell({ used_memory: 92_000 });
+  expect(said()).toEqual(['info store-memory: Redis is 92% full']);
+  await tell({ used_memory: 10, maxmemory: 0 });
+  expect([said(), reasons()]).toEqual([['info store-memory: Redis is 0% full'], []]);
+});
+
+it('tells whoever relies on it that its data may be another one, and why', async () => {
+  const { store, news, tell } = await open();
+  await store.start?.();
+  news.length = 0;
+  await tell({ used_memory: 60 });
+  expect(news).toEqual([]);
+  await tell({ used_memory: 61, master_replid: 'history-2' });
+  expect(news).toEqual(['its replication id has changed, on the same process']);
+  await tell({ run_id: 'run-2', master_replid: 'history-3' });
+  expect(news.slice(1)).toEqual(['it was restarted, or another node is the primary']);
+});
