@@ -201,6 +201,18 @@ describe('one mistake', () => {
       'refreshTokens: { endpoints: [{ kind: issue, method: POST }] }',
       '30: error: refreshTokens.endpoints[0].path is required',
     ],
+    [
+      'refreshTokens: { endpoints: [{ kind: exchange, method: POST, path: /a }, { kind: exchange, method: POST, path: /A }] }',
+      '74: error: refreshTokens.endpoints[1] names an endpoint that an earlier row names',
+    ],
+    [
+      'refreshTokens: { replay: end-family, leeway: 0s }',
+      '46: warning: refreshTokens.leeway is 0s while replay is end-family: two tabs that send the same token sign their user out; 10s prevents this',
+    ],
+    [
+      'entityTags: { resources: [{ collection: /carts, member: "/carts/{id}" }, { collection: /carts, member: "/carts/{a}" }] }',
+      '104: error: entityTags.resources[1].member names a resource that an earlier row names',
+    ],
     ['limits: { requestBody: 2MB }', `24: error: limits.requestBody ${sizeText}`],
     ['limits: { requestHeaders: 100 }', '27: error: limits.requestHeaders must be at least 1024 bytes'],
     [
