@@ -145,7 +145,7 @@ export class Exchange extends RecordedExchange implements ForwardCaller, Handled
   #conclude(result: ForwardResult): void {
     const { rejection, upstreamMs } = result;
     const fault = codeOf(result.cause) ?? result.fault;
-    if (result.end === 'rejected' && rejection) {
+    if (rejection !== undefined) {
       const status = this.writeRejection(rejection);
       this.record({ decision: 'refused', status, rejection, upstreamMs, fault });
     } else {

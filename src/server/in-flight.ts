@@ -150,11 +150,12 @@ export class Shares {
  */
 export function networkOf(address: string): string {
   if (!address.includes(':')) return address;
-  const [head = '', tail] = address.split('::');
-  const groups = head === '' ? [] : head.split(':');
+  const [groups = [], tail] = address.split('::').map((part) => (part === '' ? [] : part.split(':')));
   if (tail !== undefined) {
-    const last = tail === '' ? 0 : tail.split(':').length + (tail.includes('.') ? 1 : 0);
-    while (groups.length + last < 8) groups.push('0');
+    // The last two may be written as an IPv4 address.
+    const written = groups.length + tail.length + (address.includes('.') ? 1 : 0);
+    for (let i = written; i < 8; i += 1) groups.push('0');
+    for (const group of tail) groups.push(group);
   }
   const network = groups.slice(0, 4).map((group) => Number.parseInt(group, 16).toString(16));
   return `${network.join(':')}::/64`;

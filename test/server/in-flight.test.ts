@@ -12,10 +12,25 @@ describe('who is one client', () => {
     ['::1', '0:0:0:0::/64'],
     ['::', '0:0:0:0::/64'],
     ['64:ff9b::192.0.2.1', '64:ff9b:0:0::/64'],
+    // A network of its own behind zeros.
+    ['fd00::1:a:b:c:d', 'fd00:0:0:1::/64'],
+    ['::4:5:6:7:8', '0:0:0:4::/64'],
+    ['::3:4:5:6:192.0.2.1', '0:0:3:4::/64'],
+    ['fe80::a:b:c:d%eth0', 'fe80:0:0:0::/64'],
     ['', ''],
   ])('%s counts as %s', (address, network) => {
     expect(networkOf(address)).toBe(network);
   });
+});
+
+it('is so however an address is shortened', () => {
+  for (let zeros = 0; zeros < 256; zeros += 1) {
+    const groups = Array.from({ length: 8 }, (_, i) => ((zeros >> i) & 1 ? '0' : `a${i}`));
+    const whole = groups.join(':');
+    const short = new URL(`http://[${whole}]/`).hostname.slice(1, -1);
+    expect([short, networkOf(short)]).toEqual([short, networkOf(whole)]);
+    expect(networkOf(whole)).toBe(`${groups.slice(0, 4).join(':')}::/64`);
+  }
 });
 
 describe('shares of what is under way', () => {
@@ -57,9 +72,12 @@ describe('shares of what is under way', () => {
     [64, 64],
     [100, 100],
   ])('beside %i that are held %i stay that are not, and the next one clears them away', (held, unheld) => {
-    const shares = new Shares(1);
+    const shares = new Shares(2);
     const take = (name: string) => shares.take(name) as NonNullable<ReturnType<Shares['take']>>;
-    for (let i = 0; i < held; i += 1) take(`held ${i}`);
+    for (let i = 0; i < held; i += 1) {
+      take(`held ${i}`);
+      shares.giveBack(take(`held ${i}`));
+    }
     for (let i = 0; i < unheld; i += 1) shares.giveBack(take(`client ${i}`));
     expect(shares.size).toBe(held + unheld);
     shares.giveBack(take('one more'));

@@ -1,8 +1,15 @@
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { PassThrough } from 'node:stream';
+import { connect as connectTls } from 'node:tls';
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
+import { buildRejections } from '../../src/http/rejection.ts';
+import { RejectionBodies } from '../../src/http/rejection-bodies.ts';
+import { createRejectMalformed } from '../../src/server/client-error.ts';
+import { ConnectionPlaces } from '../../src/server/connection-places.ts';
 import { createListener, type Listener, type ListenerOptions } from '../../src/server/listener.ts';
 import { exchangeRaw, openRawConnection } from '../harness/raw-client.ts';
+import { testCertificate, testKey } from '../harness/tls-fixture.ts';
 
 let listener: Listener;
 afterEach(() => listener.drain({ graceMs: 0, withinMs: 0 }));
@@ -133,6 +140,95 @@ it('a port that is taken is an error, and one that was free takes connections al
   expect((await exchangeRaw(port, 'GET /a HTTP/1.1\r\nHost: s\r\n\r\n')).status).toBe(200);
 });
 
+describe('octets that are no request, as they are answered and recorded', () => {
+  const records: object[] = [];
+  const rejectMalformed = createRejectMalformed({
+    rejections: new RejectionBodies(buildRejections()),
+    redactPath: (segments) => `/${segments.join('/')}`,
+    record: ({ decision, status, rejection, reason, method, path, clientAddress }) =>
+      void records.push({ decision, status, rejection, reason, method, path, clientAddress }),
+  });
+  const refused = { decision: 'refused', clientAddress: '127.0.0.1' };
+
+  it.each([
+    [
+      'GET /a HTTP/9.9\r\n\r\n',
+      {
+        status: 505,
+        rejection: 'http-version-unsupported',
+        reason: 'invalid-version',
+        method: 'GET',
+        path: '/a',
+      },
+    ],
+    [
+      'CONNECT s:1 HTTP/1.1\r\nHost: s\r\n\r\n',
+      { status: 405, rejection: 'method-not-allowed', reason: 'tunnel', method: 'other', path: '/' },
+    ],
+  ])('%j', async (bytes, recorded) => {
+    records.length = 0;
+    const { port } = await start({ rejectMalformed });
+    const response = await exchangeRaw(port, bytes);
+    expect([response.status, response.field('connection')]).toEqual([recorded.status, 'close']);
+    expect(response.field('x-request-id')).toMatch(/.{8}/);
+    expect(response.body.length).toBeGreaterThan(0);
+    expect(records).toEqual([{ ...refused, ...recorded }]);
+  });
+
+  it('have no body in their answer where the request asks for none', async () => {
+    const { port } = await start({ rejectMalformed });
+    const client = await openRawConnection(port);
+    await client.write('HEAD /a HTTP/1.1\r\nHost : s\r\n\r\n');
+    expect(String(await client.readAll())).toMatch(/^HTTP\/1\.1 400 [\s\S]*\r\n\r\n$/);
+  });
+
+  it('of a connection that has said nothing are none', async () => {
+    records.length = 0;
+    await start();
+    const socket = new PassThrough();
+    rejectMalformed('request-timeout', Object.assign(socket, { bytesRead: 0 }));
+    expect(String(socket.read())).toMatch(/^HTTP\/1\.1 408 /);
+    expect(records).toEqual([]);
+    const other = new PassThrough();
+    rejectMalformed('request-timeout', Object.assign(other, { bytesRead: 1 }));
+    expect(records).toHaveLength(1);
+  });
+});
+
+it('over TLS, too, a request under way keeps its place, and an idle connection makes room', async () => {
+  const places = new ConnectionPlaces({ limit: 1, sharePercent: 100, isTrusted: () => false });
+  const held = Promise.withResolvers<ServerResponse>();
+  const { port } = await start({
+    places,
+    tls: { cert: testCertificate, key: testKey },
+    handle: (_incoming, response) => {
+      held.resolve(response);
+      return undefined;
+    },
+  });
+  const open = async () => {
+    const socket = connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false });
+    socket.on('error', () => {});
+    onTestFinished(() => void socket.destroy());
+    await new Promise((resolve) => socket.once('secureConnect', resolve).once('close', resolve));
+    return socket;
+  };
+  const busy = await open();
+  busy.write('GET /a HTTP/1.1\r\nHost: s\r\n\r\n');
+  const response = await held.promise;
+  await open();
+  expect(places.counts).toEqual({ evicted: 0, refused: 1, refusedOfPeer: 0 });
+  const answered = once(busy, 'data');
+  response.end('whole');
+  expect(String((await answered)[0])).toContain('200 OK');
+  await expect
+    .poll(async () => {
+      await open();
+      return places.counts.evicted;
+    })
+    .toBeGreaterThan(0);
+});
+
 describe('a drain', () => {
   const get = 'GET /a HTTP/1.1\r\nHost: s\r\n\r\n';
 
@@ -155,6 +251,36 @@ describe('a drain', () => {
     const { port } = await start();
     await listener.drain({ graceMs: 0, withinMs: 60_000 });
     await expect(openRawConnection(port)).rejects.toThrow();
+  });
+
+  it('ends connections that have sent nothing, and those between two requests, at once', async () => {
+    const { port } = await start();
+    const accepted = once(listener.server, 'connection');
+    const silent = await openRawConnection(port);
+    await accepted;
+    const idle = await openRawConnection(port);
+    await idle.write(get);
+    await idle.readResponse();
+    // An hour: what ends the drain is not its deadline.
+    await listener.drain({ graceMs: 0, withinMs: 3_600_000 });
+    for (const client of [silent, idle]) expect(String(await client.readAll())).toBe('');
+  });
+
+  it('ends a connection after the answer that was under way', async () => {
+    const held = Promise.withResolvers<ServerResponse>();
+    const { port } = await start({
+      handle: (_incoming, response) => {
+        held.resolve(response);
+        return undefined;
+      },
+    });
+    const client = await openRawConnection(port);
+    await client.write(get);
+    const response = await held.promise;
+    const drained = listener.drain({ graceMs: 0, withinMs: 3_600_000 });
+    response.end('whole');
+    expect((await client.readResponse()).body.toString()).toBe('whole');
+    await drained;
   });
 
   it('ends at its deadline what is not over by then', async () => {
