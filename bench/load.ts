@@ -40,6 +40,8 @@ export interface LoadResult {
   };
   /** Answers of another status, and broken connections: a run with any is worthless. */
   readonly errors: number;
+  /** The same by kind: a status, or what wrk says of a connection. `timeout`: an answer that took longer than two seconds. */
+  readonly errorKinds?: Readonly<Record<string, number>>;
 }
 
 const run = promisify(execFile);
@@ -76,6 +78,7 @@ const runWrk: Load = async (url, request, connections, seconds, processor) => {
   const args = [...limits, '-s', script, url + request.path];
   const { stdout } = await run('taskset', ['-c', String(processor), wrk, ...args]);
   const line = /^RESULT (.*)$/m.exec(stdout);
+  const kinds = [...stdout.matchAll(/^ERRORS (\S+) (\d+)$/gm)].filter(([, , times]) => times !== '0');
   if (!line) throw new Error(`bench: wrk said nothing of use: ${stdout}`);
   const [requests = 0, duration = 1, p50 = 0, p99 = 0, p999 = 0, max = 0, errors = 0] = (line[1] as string)
     .split(' ')
@@ -85,6 +88,7 @@ const runWrk: Load = async (url, request, connections, seconds, processor) => {
     perSecond: requests / (duration / 1e6),
     latencyMs: { p50: p50 / 1000, p99: p99 / 1000, p999: p999 / 1000, max: max / 1000 },
     errors,
+    errorKinds: Object.fromEntries(kinds.map(([, kind, times]) => [kind, Number(times)])),
   };
 };
 
@@ -102,7 +106,10 @@ local tokens = ${list(request.authorizations ?? [])}
 local paths = ${list(request.paths ?? [])}
 local formatted = {}
 local turn = 0
-bad = 0
+bad = {}
+local function count(kinds, kind, times)
+  kinds[kind] = (kinds[kind] or 0) + times
+end
 ${request.tagField === undefined ? inTurn(request) : chained(request, request.tagField)}
 local threads = {}
 setup = function(thread)
@@ -110,12 +117,19 @@ setup = function(thread)
   thread:set("number", #threads)
 end
 done = function(summary, latency)
+  local kinds = {}
+  for _, thread in ipairs(threads) do
+    for status, times in pairs(thread:get("bad")) do count(kinds, status, times) end
+  end
+  for _, kind in ipairs({ "connect", "read", "write", "timeout" }) do count(kinds, kind, summary.errors[kind]) end
   local wrong = 0
-  for _, thread in ipairs(threads) do wrong = wrong + thread:get("bad") end
-  local e = summary.errors
+  for kind, times in pairs(kinds) do
+    wrong = wrong + times
+    io.write(string.format("ERRORS %s %d\\n", kind, times))
+  end
   io.write(string.format("RESULT %d %d %d %d %d %d %d\\n", summary.requests, summary.duration,
     latency:percentile(50), latency:percentile(99), latency:percentile(99.9), latency.max,
-    wrong + e.connect + e.read + e.write + e.timeout))
+    wrong))
 end
 `;
 }
@@ -134,7 +148,7 @@ request = function()
   return formatted[turn]
 end
 response = function(status)
-  if status ~= ${status} then bad = bad + 1 end
+  if status ~= ${status} then count(bad, tostring(status), 1) end
 end`;
 }
 
@@ -161,7 +175,7 @@ request = function()
 end
 response = function(status, fields)
   if status == 200 and untagged > 0 then untagged = untagged - 1
-  elseif status ~= ${status} then bad = bad + 1 end
+  elseif status ~= ${status} then count(bad, tostring(status), 1) end
   tag = fields["ETag"] or fields["etag"]
 end`;
 }

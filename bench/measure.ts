@@ -13,6 +13,7 @@ export interface Row {
   readonly memoryMiB: { readonly peak: number; readonly first: number; readonly last: number };
   /** Answers of another status, and broken connections. */
   readonly errors: number;
+  readonly errorKinds: Readonly<Record<string, number>>;
 }
 
 export interface Entry {
@@ -78,6 +79,7 @@ function rowOf({ contestant, name }: Entry, samples: readonly Sample[]): Row {
       last: samples.at(-1)?.residentMiB ?? 0,
     },
     errors: sum(samples.map((one) => one.result.errors)),
+    errorKinds: addUp(samples.map((one) => one.result.errorKinds ?? {})),
   };
 }
 
@@ -96,4 +98,10 @@ export function median(values: readonly number[]): number {
 
 function sum(values: readonly number[]): number {
   return values.reduce((total, one) => total + one, 0);
+}
+
+function addUp(all: readonly Readonly<Record<string, number>>[]): Record<string, number> {
+  const total: Record<string, number> = {};
+  for (const [kind, times] of all.flatMap(Object.entries)) total[kind] = (total[kind] ?? 0) + times;
+  return total;
 }

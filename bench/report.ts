@@ -14,7 +14,7 @@ export function toMarkdown({ name, connections, rows, verdicts, leftOut }: CaseR
   const [first] = rows;
   const lines = rows.map((row) => {
     const cells = [row.name, cpuCell(row), first === undefined ? '' : cpuRatio(row, first).toFixed(2)];
-    cells.push(row.perSecond.toFixed(0), ...latencies(row), memoryCell(row), String(row.errors));
+    cells.push(row.perSecond.toFixed(0), ...latencies(row), memoryCell(row), errorsCell(row));
     return `| ${[...cells, verdictCell(row, verdicts)].join(' | ')} |`;
   });
   return [
@@ -39,6 +39,11 @@ function latencies({ latencyMs: { p50, p99, p999, max } }: Row): string[] {
 
 function memoryCell({ memoryMiB: { peak, first, last } }: Row): string {
   return `${peak.toFixed(0)} (${first.toFixed(0)}-${last.toFixed(0)})`;
+}
+
+function errorsCell({ errors, errorKinds }: Row): string {
+  const kinds = Object.entries(errorKinds).map(([kind, times]) => `${times} x ${kind}`);
+  return kinds.length === 0 ? String(errors) : `${errors} (${kinds.join(', ')})`;
 }
 
 function verdictCell(row: Row, verdicts: readonly Verdict[]): string {
