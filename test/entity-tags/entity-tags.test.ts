@@ -450,7 +450,7 @@ describe('writes', () => {
       [answered(200, cart('b')), 'if-match-invalid'],
       [answered(422), 200],
     ] as const) {
-      const under = createFilter({}, { waitMs: 5000 });
+      const under = createFilter({}, { waitMs: 60_000 });
       const tag = await tagOf(under);
       const hooks = await runFilter(under.filter, patch(tag), { subject: 'anna' }, Buffer.alloc(0));
       const waiting = ask(under.filter, patch(tag), answered(200, cart('c')));

@@ -72,7 +72,7 @@ describe('every refresh token of an answer', () => {
   });
 });
 
-/** Twice as long costs twice as much, not four times: the processor's time of one is compared with that of the other. */
+/** Eight times as long costs about eight times as much, not 64: the processor's time of one is compared with that of the other. */
 test.each<[string, (length: number) => string]>([
   ['nesting', (length) => '['.repeat(length) + ']'.repeat(length)],
   ['objects', (length) => `[${'{"a":1},'.repeat(length)}1]`],
@@ -90,7 +90,13 @@ test.each<[string, (length: number) => string]>([
     return user + system;
   };
   costOf(short);
-  expect(costOf(long)).toBeLessThan(Math.max(costOf(short), 1000) * 32);
+  // In turns, and the least of several: one run may meet what else the machine does.
+  let least = { short: Infinity, long: Infinity };
+  const isTooMuch = () => least.long >= Math.max(least.short, 1000) * 32;
+  for (let run = 0; run === 0 || (run < 8 && isTooMuch()); run += 1) {
+    least = { short: Math.min(least.short, costOf(short)), long: Math.min(least.long, costOf(long)) };
+  }
+  expect(least.long).toBeLessThan(Math.max(least.short, 1000) * 32);
 });
 
 function spelling(i: number): string {

@@ -185,7 +185,7 @@ describe.each(engines)('what the shop answers ($name)', ({ createEngine }) => {
     await once(server, 'listening');
     const { port } = server.address() as AddressInfo;
     // One connection: whoever comes next would get what stands in it.
-    front = await startFront({ createEngine, upstreamPort: port, connections: 1, responseTimeoutMs: 2_000 });
+    front = await startFront({ createEngine, upstreamPort: port, connections: 1 });
   });
   afterEach(() => played);
   afterAll(async () => {

@@ -93,9 +93,11 @@ async function opened(opening: ReturnType<typeof open>): Promise<Connection> {
 }
 
 test('a connection that was made in time outlives the time in which it had to be made', async () => {
-  const opening = open(await serve((socket) => void socket.on('data', (chunk) => socket.write(chunk))), {
-    connectTimeoutMs: 50,
-  });
+  const port = await serve((socket) => void socket.on('data', (chunk) => socket.write(chunk)));
+  let opening: ReturnType<typeof open>;
+  // As often as it takes on a machine that stands still for longer than that.
+  do opening = open(port, { connectTimeoutMs: 50 });
+  while ((await opening.settled) === undefined);
   const { socket } = await opened(opening);
   await sleep(100);
   socket.write('hello');
@@ -121,9 +123,8 @@ test('who gives up hears of it at once, and of nothing else', async () => {
   opening.giveUp();
   expect(opening.seen).toEqual(['unreachable']);
   await sleep(20);
-  expect([opening.seen, opening.adopted, accepted.every(({ destroyed }) => destroyed)]).toEqual([
-    ...[['unreachable'], [], true],
-  ]);
+  await expect.poll(() => accepted.every(({ destroyed }) => destroyed)).toBe(true);
+  expect([opening.seen, opening.adopted]).toEqual([['unreachable'], []]);
 });
 
 test('a mistake while it is taken over ends the connection; who waits for it hears, unless he has it', async () => {
