@@ -34,12 +34,12 @@ export default defineConfig({
     expect: { poll: { timeout: 30_000 } },
     pool: 'forks',
     sequence: { sequencer: LongestFirst },
+    // Without isolation, what one file imports serves the next one.
     projects: [
-      project('slow', { include: slow.map(testsOf), maxWorkers: atOnce }),
+      project('slow', { include: slow.map(testsOf), isolate: false, maxWorkers: atOnce }),
       project('quick', {
         include: ['test/**/*.test.ts'],
         exclude: [...slow, ...measures],
-        // What one file imports serves the next one.
         isolate: false,
         // They make much and keep little: with more room for what is young, it is collected less often.
         execArgv: ['--max-semi-space-size=64'],

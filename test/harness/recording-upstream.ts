@@ -31,6 +31,8 @@ export interface RecordingUpstream {
   readonly requestLines: string[];
   /** All bytes of all connections. */
   bytes(): string;
+  /** How many have come so far: to ask costs nothing, however many they are. */
+  readonly octets: number;
   close(): Promise<void>;
   /** Called with each new connection. */
   onConnection: ((connection: RecordedConnection) => void) | undefined;
@@ -52,6 +54,7 @@ export async function startRecordingUpstream(
 ): Promise<RecordingUpstream> {
   const connections: RecordedConnection[] = [];
   const requestLines: string[] = [];
+  let octets = 0;
   const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
     let received = '';
     let unread = '';
@@ -90,6 +93,7 @@ export async function startRecordingUpstream(
       isBusy = false;
     };
     socket.on('data', (chunk) => {
+      octets += chunk.length;
       received += chunk.toString('latin1');
       unread += chunk.toString('latin1');
       void read();
@@ -104,6 +108,9 @@ export async function startRecordingUpstream(
     onConnection: undefined,
     connections,
     requestLines,
+    get octets() {
+      return octets;
+    },
     bytes: () => connections.map((connection) => connection.received()).join(''),
     close: async () => {
       for (const { socket } of connections) socket.destroy();

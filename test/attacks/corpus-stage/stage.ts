@@ -40,8 +40,8 @@ export interface CorpusStage {
   readonly shopward: Shopward;
   /** Heads that the shop has read, in order. */
   readonly heads: readonly string[];
-  /** Every octet that the shop got, latin-1. */
-  bytes(): string;
+  /** A reader of every octet that the shop gets from now on, latin-1. */
+  bytesSince(): () => string;
   close(): Promise<void>;
 }
 
@@ -59,7 +59,11 @@ export async function openStage(name: StageName, engine: EngineName): Promise<Co
   return {
     shopward,
     heads,
-    bytes: upstream.bytes,
+    bytesSince: () => {
+      const before = upstream.connections.map((connection) => connection.received().length);
+      return () =>
+        upstream.connections.map((connection, i) => connection.received().slice(before[i] ?? 0)).join('');
+    },
     close: async () => {
       await upstream.close();
       await shopward.stop();
