@@ -1,22 +1,24 @@
 import path from 'node:path';
 import { defineConfig, type TestProjectConfiguration } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
-import { measures, slow } from './test/projects.ts';
+import { longest, measures, slow } from './test/projects.ts';
 
 /** Hundreds of processes of shopward start in a run: what one has compiled, the next one need not. */
 process.env.NODE_COMPILE_CACHE ??= path.join(import.meta.dirname, 'node_modules/.cache/compiled');
 
-/** In the order of `slow`; what stands in none of them, as Vitest would. */
+/** In the order of `slow` and `longest`; what stands in neither, as Vitest would. */
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const rank = ({ moduleId }: TestSpecification) => {
       const file = path.relative(import.meta.dirname, moduleId);
-      const index = slow.findIndex((pattern) => path.matchesGlob(file, pattern));
-      return index === -1 ? slow.length : index;
+      const index = first.findIndex((pattern) => path.matchesGlob(file, pattern));
+      return index === -1 ? first.length : index;
     };
     return (await super.sort(files)).toSorted((a, b) => rank(a) - rank(b));
   }
 }
+
+const first = [...slow, ...longest];
 
 /** Of every four seconds a slow file waits for three, so there are many more of them at once than a machine has cores. */
 const atOnce = 10;

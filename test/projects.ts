@@ -57,3 +57,13 @@ export const slow = [
   'test/rate-limits/{buckets,rate-limits}.test.ts',
   'test/refresh-tokens/memory-store-room.test.ts',
 ];
+
+/** Of the quick ones those that take longest, most of it waiting: they begin first, so that nobody waits for their end. */
+export const longest = [
+  'test/upstream/{websocket-ends,piece-memory,alike/engines-alike,forwarded-exchange,hooks}.test.ts',
+  'test/proxy/plan-and-proxy.test.ts',
+  'test/{http/canonicalise-request,attacks/p10-unreserved-escapes,telemetry/tracing,config/problems}.test.ts',
+  'test/cli/{verify,init,explain}.test.ts',
+  'test/{access/protected-list-document,scripts/isolation,upstream/pool/listener-closes}.test.ts',
+  'test/{server/client-message,url-resolver/mapping-rows,demo/url-resolver,config/watch}.test.ts',
+];

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { describe, expect, it } from 'vitest';
 import {
   commonPlaces,
@@ -136,13 +137,14 @@ describe('what some backend reads as the same place', () => {
       return seed % below;
     };
     let meant = 0;
+    const request = requestOf({});
     for (let i = 0; i < 30_000; i += 1) {
       const name = Array.from({ length: 3 + next(4) }, () => parts[next(parts.length)]).join('');
       const isMeant = foldsPlainly(name).includes('s_d');
       meant += Number(isMeant);
-      const said = readPresentedToken({ ...requestOf({}), query: `?a&${name}=&b` }, ['query:s_d'], []);
+      const said = readPresentedToken({ ...request, query: `?a&${name}=&b` }, ['query:s_d'], []);
       const reason = isRejection(said) ? said.reason : 'read';
-      expect([JSON.stringify(name), reason === 'malformed']).toEqual([JSON.stringify(name), isMeant]);
+      assert.equal(reason === 'malformed', isMeant, JSON.stringify(name));
     }
     expect(meant).toBeGreaterThan(100);
   });

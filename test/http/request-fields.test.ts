@@ -201,9 +201,9 @@ describe('Connection', () => {
   );
 
   it('many nominations of many fields cost their sum, not their product', () => {
-    // The sum is a matter of a second, the product one of many minutes: a hang.
-    const fields = Array.from({ length: 200_000 }, (_, i) => [`x${i}`, '1']).flat();
-    const nominations = Array.from({ length: 1_000_000 }, (_, i) => `y${i}`).join();
-    expect(forwarded(['Connection', nominations, ...fields])).toHaveLength(200_000);
+    // The sum is a matter of half a second, the product one of many minutes: a hang.
+    const fields = Array.from({ length: 50_000 }, (_, i) => [`x${i}`, '1']).flat();
+    const nominations = Array.from({ length: 400_000 }, (_, i) => `y${i}`).join();
+    expect(forwarded(['Connection', nominations, ...fields])).toHaveLength(50_000);
   });
 });
