@@ -1,0 +1,161 @@
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { runToken } from '../../src/cli/token.ts';
+import { buildRejections, type RejectionName } from '../../src/http/rejection.ts';
+import { encode, makeSigner, makeToken, publicJwk, type Signer, signSegments } from '../access/signing.ts';
+import { runCommand } from '../cli/command-run.ts';
+import { exchangeRaw } from '../harness/raw-client.ts';
+import { freePort } from '../harness/redis-server.ts';
+import { type Shopward, startShopward } from '../harness/shopward.ts';
+
+/**
+ * "What is wrong with a token" of docs/reasons.md, tried through the process: each reason is provoked, found in the record,
+ * and `shopward token` fails at the check that the row names. The same request with a good token passes.
+ */
+const page = readFileSync(path.join(import.meta.dirname, '../../docs/reasons.md'), 'utf8');
+const [, section = ''] = /### What is wrong with a token([\s\S]*?)\n## /.exec(page) ?? [];
+const checksOf = new Map(
+  [...section.matchAll(/^\| <a id="([^"]+)"><\/a>`[^`]+` \| ([^|]+) \|/gm)].map(
+    ([, reason = '', checks = '']) => [reason, checks.split(', ')],
+  ),
+);
+
+const signer: Signer = makeSigner('RS256', 'k1');
+const issuer = 'https://id.example';
+const now = Math.floor(Date.now() / 1000);
+const good = { sub: 'anna', iss: issuer, aud: 'shop', iat: now - 10, exp: now + 3600 };
+const sign = (claims: object = {}, header: object = {}) => makeToken(signer, { ...good, ...claims }, header);
+const active = { active: true, token_type: 'Bearer', ...good };
+
+/** Of opaque tokens, what their issuer says; of any other it has no answer. */
+const introspected = new Map<string, object>([
+  ['known', active],
+  ['revoked', { active: false }],
+  ['refresh', { ...active, token_type: 'refresh_token' }],
+]);
+
+/** Key source, introspection endpoint, and the shop. */
+let provider: http.Server;
+let shopward: Shopward;
+let withoutKeys: Shopward;
+const serve: http.RequestListener = (request, response) => {
+  if (request.url === '/keys') response.end(JSON.stringify({ keys: [publicJwk(signer)] }));
+  else if (request.url !== '/introspect') response.end('{}');
+  else {
+    let body = '';
+    request.on('data', (chunk) => {
+      body += chunk;
+    });
+    request.on('end', () => {
+      const answer = introspected.get(new URLSearchParams(body).get('token') ?? '');
+      response.statusCode = answer === undefined ? 500 : 200;
+      response.setHeader('Content-Type', 'application/json');
+      response.end(JSON.stringify(answer ?? {}));
+    });
+  }
+};
+
+beforeAll(async () => {
+  provider = http.createServer(serve).listen(0, '127.0.0.1');
+  await once(provider, 'listening');
+  const url = `http://127.0.0.1:${(provider.address() as AddressInfo).port}`;
+  const rows = [
+    'GET /me',
+    { match: 'GET /reports', scopes: ['analyst'] },
+    { match: 'GET /basket', tokenIn: ['header', 'cookie:sid'] },
+  ];
+  const introspection = {
+    url: `${url}/introspect`,
+    clientId: 'shopward',
+    clientSecret: 'a-long-client-secret',
+  };
+  const rules = { issuer, audience: 'shop', maxTokenAge: '8h', forward: { subject: 'X-Auth-Subject' } };
+  const start = (jwks: string) =>
+    startShopward({ upstream: url, rows, config: { auth: { ...rules, introspection, keys: { jwks } } } });
+  shopward = await start(`${url}/keys`);
+  withoutKeys = await start(`http://127.0.0.1:${await freePort()}/keys`);
+});
+afterAll(async () => {
+  await shopward?.kill();
+  await withoutKeys?.kill();
+  provider?.close();
+});
+
+interface Fault {
+  /** What is sent in `Authorization` as a bearer token. */
+  readonly token?: string;
+  /** Or the fields themselves. */
+  readonly fields?: readonly string[];
+  readonly path?: string;
+  readonly rejection?: RejectionName;
+}
+
+const other = makeSigner('RS256', 'k1');
+const faults: Readonly<Record<string, Fault>> = {
+  'too-long': { token: sign({ more: 'x'.repeat(20_000) }) },
+  scheme: { fields: [`Authorization: ${sign()}`] },
+  'other-scheme': { fields: ['Authorization: Basic YTpi'] },
+  repeated: { fields: [`Cookie: sid=${sign()}; sid=x`], path: '/basket' },
+  malformed: { token: signSegments(signer, encode({ alg: 'RS256', kid: 'k1' }), encode('text')) },
+  inactive: { token: 'revoked' },
+  'other-kind': { token: 'refresh' },
+  introspection: { token: 'unheard-of', rejection: 'keys-unavailable' },
+  algorithm: { token: sign({}, { alg: 'none' }) },
+  critical: { token: sign({}, { crit: ['x'] }) },
+  'unknown-key': { token: sign({}, { kid: 'gone' }) },
+  keys: { token: sign(), rejection: 'keys-unavailable' },
+  signature: { token: makeToken(other, good) },
+  'no-expiry': { token: sign({ exp: undefined }) },
+  claims: { token: sign({ nbf: 'soon' }) },
+  expired: { token: sign({ exp: now - 60 }) },
+  'not-before': { token: sign({ nbf: now + 600 }) },
+  'issued-in-future': { token: sign({ iat: now + 600 }) },
+  'no-issue-time': { token: sign({ iat: undefined }) },
+  'too-old': { token: sign({ iat: now - 9 * 3600 }) },
+  issuer: { token: sign({ iss: `${issuer}/` }) },
+  audience: { token: sign({ aud: 'other' }) },
+  subject: { token: sign({ sub: '' }) },
+  scope: { token: sign({ scope: 'customer' }), path: '/reports', rejection: 'insufficient-scope' },
+  'identity-too-long': { token: sign({ sub: 'x'.repeat(3000) }) },
+};
+
+const ask = (of: Shopward, target: string, fields: readonly string[]) =>
+  exchangeRaw(of.port, [`GET ${target} HTTP/1.1`, 'Host: shop.example', ...fields, '', ''].join('\r\n'));
+
+it('the page names each of them, and no other', () => {
+  expect(Object.keys(faults)).toEqual([...checksOf.keys()]);
+});
+
+describe('refuses by the name of the page, at the check of the page', () => {
+  it.each(Object.entries(faults))('%s', async (reason, fault) => {
+    const { token, path: target = '/me', rejection = 'access-token-invalid' } = fault;
+    const of = reason === 'keys' ? withoutKeys : shopward;
+    const refused = await ask(of, target, fault.fields ?? [`Authorization: Bearer ${token}`]);
+    const [requestId] = refused.fields('x-request-id');
+    const line = await of.waitForLog((one) => one.requestId === requestId);
+    expect(line).toMatchObject({ decision: 'refused', rejection, reason, status: refused.status });
+    // The client learns no more than that.
+    expect(JSON.parse(refused.body.toString())).toEqual({ errors: [buildRejections()[rejection]] });
+    if (token === undefined) return;
+    const { out } = await runCommand((io) =>
+      runToken(token, { config: of.configFile, json: true, path: `GET ${target}` }, io),
+    );
+    const said = JSON.parse(out.join('\n'));
+    expect(said).toMatchObject({ accepted: false, rejection, reason, see: `docs/reasons.md#${reason}` });
+    const failed = said.checks.find(({ outcome }: { outcome: string }) => outcome === 'failed');
+    expect(checksOf.get(reason)).toContain(failed?.name);
+  });
+});
+
+it.each([
+  ['signed', sign({ scope: 'analyst' }), '/reports'],
+  ['in a cookie', sign(), '/basket'],
+  ['opaque', 'known', '/me'],
+])('a good token passes: %s', async (how, token, target) => {
+  const field = how === 'in a cookie' ? `Cookie: sid=${token}` : `Authorization: Bearer ${token}`;
+  expect((await ask(shopward, target, [field])).status).toBe(200);
+});
