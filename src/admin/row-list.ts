@@ -3,6 +3,7 @@ import { finishInSlices, type Steps } from '../lib/slices.ts';
 import type { Activity } from './activity.ts';
 import type { JsonEndpoint } from './admin-endpoint.ts';
 import { describeCount, type ExchangeCount } from './exchange-count.ts';
+import { cutPage, type PageQuery, readPageQuery } from './page-query.ts';
 
 interface RowListOptions {
   readonly file: string;
@@ -12,24 +13,14 @@ interface RowListOptions {
   readonly activity: Pick<Activity, 'rows'>;
 }
 
-/** Rows of one answer: by default, and at most. A list may have 60,000. */
-const defaultLimit = 100;
-const maxLimit = 1_000;
-/** A page ends before the row that would make it longer. Characters. */
-const longestPage = 256 * 1024;
-const maxTextLength = 200;
-
 const kinds = ['all', 'met', 'unmet', 'refused', 'observing'] as const;
 const orders = ['list', 'met'] as const;
 
-interface RowSearch {
-  /** Each has to occur in method, path, group or scopes. Lower case. */
-  readonly words: readonly string[];
+/** `words` have to occur in method, path, group or scopes. */
+interface RowSearch extends PageQuery {
   readonly kind: (typeof kinds)[number];
   /** As they stand in the list, or those first that met a request. */
   readonly order: (typeof orders)[number];
-  readonly limit: number;
-  readonly offset: number;
 }
 
 type CountOf = (place: number) => ExchangeCount | undefined;
@@ -49,32 +40,25 @@ export function createRowListEndpoint({ file, rows, reloads, activity }: RowList
       const inForceSinceMs = reloads.lastSuccessMs;
       const countOf = await activity.rows.of(list);
       const places = await finishInSlices(findRows(list, countOf, search));
-      const page = pageOf(list, countOf, places, search);
-      const end = search.offset + page.length;
-      const next = end < places.length ? end : null;
+      const found = places.length;
+      const { page, next } = cutPage(places, search, (place) => lengthOf(list[place]));
+      const described = page.flatMap((place) => describeRow(list[place], countOf(place)));
       return {
         status: 200,
-        body: { file, inForceSinceMs, total: list.length, found: places.length, next, rows: page },
+        body: { file, inForceSinceMs, total: list.length, found, next, rows: described },
       };
     },
   };
 }
 
 function readSearch(query: URLSearchParams): RowSearch | string {
-  const q = (query.get('q') ?? '').trim().toLowerCase();
-  if (q.length > maxTextLength) return `q may have ${maxTextLength} characters`;
+  const wanted = readPageQuery(query);
+  if (typeof wanted === 'string') return wanted;
   const kind = kinds.find((one) => one === (query.get('kind') ?? 'all'));
   if (kind === undefined) return `kind is one of ${kinds.join(', ')}`;
   const order = orders.find((one) => one === (query.get('order') ?? 'list'));
   if (order === undefined) return `order is one of ${orders.join(', ')}`;
-  const number = (name: string, fallback: number) => {
-    const text = query.get(name);
-    return text === null ? fallback : /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
-  };
-  const [limit, offset] = [number('limit', defaultLimit), number('offset', 0)];
-  if (Number.isNaN(limit) || Number.isNaN(offset)) return 'limit and offset are whole numbers';
-  const words = q.split(/\s+/).filter((word) => word !== '');
-  return { words, kind, order, limit: Math.min(limit, maxLimit), offset };
+  return { ...wanted, kind, order };
 }
 
 /** Places of the rows that fit, in their order. */
@@ -96,24 +80,6 @@ function* findRows(
   }
   for (const place of unmet) met.push(place);
   return met;
-}
-
-function pageOf(
-  rows: readonly ProtectedResource[],
-  countOf: CountOf,
-  places: readonly number[],
-  { limit, offset }: RowSearch,
-) {
-  const page: (ReturnType<typeof describeRow> & ReturnType<typeof describeCount>)[] = [];
-  let length = 0;
-  for (const place of places.slice(offset, offset + limit)) {
-    const row = rows[place];
-    if (row === undefined) break;
-    length += row.template.length + row.group.length + row.scopes.join(' ').length;
-    if (length > longestPage && page.length > 0) break;
-    page.push({ ...describeRow(row), ...describeCount(countOf(place)) });
-  }
-  return page;
 }
 
 function isKind(
@@ -139,8 +105,13 @@ function textOf({ method, template, group, scopes }: ProtectedResource): string 
   return `${method} ${template} ${group} ${scopes.join(' ')}`.toLowerCase();
 }
 
-function describeRow(row: ProtectedResource) {
+function lengthOf(row: ProtectedResource | undefined): number {
+  return row === undefined ? 0 : textOf(row).length;
+}
+
+function describeRow(row: ProtectedResource | undefined, count: ExchangeCount | undefined) {
+  if (row === undefined) return [];
   const { method, template, group, scopes, tokenIn, observe, source } = row;
-  const id = resourceId(row);
-  return { id, method, template, group, scopes, ...(tokenIn && { tokenIn }), observe, line: source.line };
+  const about = { id: resourceId(row), method, template, group, scopes, ...(tokenIn && { tokenIn }) };
+  return [{ ...about, observe, line: source.line, ...describeCount(count) }];
 }

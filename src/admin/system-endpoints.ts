@@ -2,7 +2,6 @@ import { readFileSync } from 'node:fs';
 import type { KeyDescription } from '../access/signing-keys.ts';
 import type { Eventually } from '../lib/eventually.ts';
 import type { TokenCensus } from '../refresh-tokens/census.ts';
-import type { RolloutReport } from '../rollout/report.ts';
 import type { JsonEndpoint } from './admin-endpoint.ts';
 
 /** A process that serves. */
@@ -37,22 +36,15 @@ interface SystemOptions {
   system(): Promise<SystemState>;
   /** Undefined: refresh tokens are not watched. */
   readonly census: (() => Promise<TokenCensus | undefined>) | undefined;
-  /** Undefined: `rollout` is false. */
-  readonly rollout: (() => Promise<RolloutReport>) | undefined;
   /** Where keys come from, and the rest of the configuration, without secrets. */
   readonly settings: () => readonly EffectiveSetting[];
 }
 
 /**
  * `GET /api/system`: processes and keys. `GET /api/config`: the configuration in force, secrets cut out.
- * `GET /api/rollout`: whether it is safe to enforce. `GET /api/refresh-tokens`: how many there are in which state, without any of them. `GET /api/reasons`: cause and cure.
+ * `GET /api/refresh-tokens`: how many there are in which state, without any of them. `GET /api/reasons`: cause and cure.
  */
-export function createSystemEndpoints({
-  system,
-  census,
-  rollout,
-  settings,
-}: SystemOptions): readonly JsonEndpoint[] {
+export function createSystemEndpoints({ system, census, settings }: SystemOptions): readonly JsonEndpoint[] {
   const get = (path: string, body: () => Eventually<unknown>): JsonEndpoint => ({
     method: 'GET',
     path,
@@ -62,14 +54,6 @@ export function createSystemEndpoints({
     get('/api/system', system),
     get('/api/config', () => ({ settings: settings() })),
     get('/api/reasons', () => ({ reasons: readReasons() })),
-    {
-      method: 'GET',
-      path: '/api/rollout',
-      async run() {
-        if (rollout === undefined) return { status: 404, body: { error: 'rollout is false' } };
-        return { status: 200, body: await rollout() };
-      },
-    },
     {
       method: 'GET',
       path: '/api/refresh-tokens',

@@ -13,6 +13,7 @@ import { type Condition, Incidents } from '../admin/incidents.ts';
 import { createListEndpoints } from '../admin/list-endpoints.ts';
 import { createListHistoryEndpoint, ListHistory } from '../admin/list-history.ts';
 import { createOpenApiEndpoints } from '../admin/openapi-endpoints.ts';
+import { createRolloutEndpoint } from '../admin/rollout-endpoint.ts';
 import { createRowListEndpoint } from '../admin/row-list.ts';
 import { Series } from '../admin/series.ts';
 import {
@@ -27,7 +28,8 @@ import { type EffectiveSetting, effectiveSettings } from '../config/effective-se
 import type { Config } from '../config/schema.ts';
 import { gauge } from '../lib/component.ts';
 import { isolateLate } from '../lib/faults.ts';
-import { reportRollout } from '../rollout/report.ts';
+import { finishInSlices } from '../lib/slices.ts';
+import { makeReport, type RolloutReport } from '../rollout/report.ts';
 import type { ExchangeRecord } from '../telemetry/exchange-record.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
@@ -157,12 +159,13 @@ function settingsOnce(config: Config): () => readonly EffectiveSetting[] {
 }
 
 function createEndpoints(
-  { config, explain, version, list, status, log, now }: AdminInput,
+  input: AdminInput,
   { activity, series, drift, decisions, incidents }: Observed,
   history: ListHistory,
   isEditable: boolean,
   look: () => Promise<Condition>,
 ): AdminEndpoint[] {
+  const { config, explain, version, list, status, log, now } = input;
   const file = config.protectedResources;
   const rows = () => list.current().rows;
   const { rollout: counted } = status;
@@ -184,10 +187,9 @@ function createEndpoints(
     ...createSystemEndpoints({
       system: status.system,
       census: status.census,
-      rollout:
-        counted && (async () => reportRollout(await counted(), rows(), config.mode === 'observe', now())),
       settings: settingsOnce(config),
     }),
+    createRolloutEndpoint({ report: counted && (() => reportNow(input, counted)) }),
     createDecisionsEndpoint({ log: decisions }),
     createDecisionSearchEndpoint(decisions),
     createListHistoryEndpoint(history),
@@ -213,6 +215,14 @@ function createEndpoints(
   }
   const describePublic = () => buildOpenApi(config, version);
   return [...endpoints, ...createOpenApiEndpoints({ version, describePublic, endpoints })];
+}
+
+async function reportNow(
+  { config, list, now }: AdminInput,
+  counted: NonNullable<ProcessStatus['rollout']>,
+): Promise<RolloutReport> {
+  const counting = await counted();
+  return finishInSlices(makeReport(counting, list.current().rows, config.mode === 'observe', now()));
 }
 
 /** URL of a listener, as this machine reaches it. */

@@ -4,6 +4,7 @@ import type { Condition, Tile } from '../admin/incidents.ts';
 import type { SystemState } from '../admin/system-endpoints.ts';
 import { type Component, type Health, healthOf } from '../lib/component.ts';
 import type { Eventually } from '../lib/eventually.ts';
+import { finishInSlices } from '../lib/slices.ts';
 import type { RedisStore } from '../redis/store.ts';
 import type { TokenCensus } from '../refresh-tokens/census.ts';
 import { type Counting, combineStates } from '../rollout/report.ts';
@@ -73,7 +74,7 @@ export function createProcessStatus(sources: ProcessStatusSources): ProcessStatu
       sharing: (await store?.sharing()) ?? null,
     }),
     census: refreshTokens && (() => refreshTokens.census()),
-    rollout: rollout && (async () => combineStates([await rollout.state()])),
+    rollout: rollout && (async () => finishInSlices(combineStates([await rollout.state()]))),
     ownRollout: rollout && (() => rollout.state()),
   };
 }

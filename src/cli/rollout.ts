@@ -74,10 +74,38 @@ async function askProxy(options: CommonChoice, io: CommandIo): Promise<RolloutRe
     io.err('the configuration has no admin port (admin: false): give the files of the log');
     return badUsage;
   }
-  const { status, body } = await askAdmin(admin, 'GET', '/api/rollout');
-  if (status === 200) return JSON.parse(body) as RolloutReport;
-  io.err(status === 0 ? `nothing answers on the admin port ${admin.port}` : body);
+  for (let attempt = 0; attempt < mostAttempts; attempt++) {
+    const report = await askPages(admin);
+    if (report === undefined) continue;
+    if (!('status' in report)) return report;
+    io.err(report.status === 0 ? `nothing answers on the admin port ${admin.port}` : report.body);
+    return badUsage;
+  }
+  io.err('the report changed each time before all its pages were read: ask again');
   return badUsage;
+}
+
+/** Each time the counts may be newer than those of the first page. */
+const mostAttempts = 5;
+const rowsOfPage = 1_000;
+
+/** All pages of one report; undefined: another one began meanwhile. */
+async function askPages(
+  admin: Parameters<typeof askAdmin>[0],
+): Promise<RolloutReport | Awaited<ReturnType<typeof askAdmin>> | undefined> {
+  const rows: RowReport[] = [];
+  let first: RolloutReport | undefined;
+  for (let offset: number | null = 0; offset !== null; ) {
+    const place: string = `/api/rollout?limit=${rowsOfPage}&offset=${offset}`;
+    const reply = await askAdmin(admin, 'GET', place);
+    if (reply.status !== 200) return reply;
+    const page = JSON.parse(reply.body) as RolloutReport & { readonly next?: number | null };
+    first ??= page;
+    if (page.nowMs !== first.nowMs) return undefined;
+    for (const row of page.rows) rows.push(row);
+    offset = page.next ?? null;
+  }
+  return first && { ...first, rows };
 }
 
 /** Counted as the proxy counts, in as much memory. Without `--config` the rows are those that the lines name. */

@@ -3,6 +3,7 @@ import type { SystemState } from '../admin/system-endpoints.ts';
 import { type ComponentHealth, type Drain, healthOfAll, type ProcessStatus } from '../app/process-status.ts';
 import { reject } from '../http/rejection.ts';
 import type { HealthDetail } from '../lib/component.ts';
+import { finishInSlices } from '../lib/slices.ts';
 import { type Counting, combineStates } from '../rollout/report.ts';
 import {
   combineCounts,
@@ -62,7 +63,7 @@ export function createClusterStatus(options: ClusterStatusOptions): ProcessStatu
 async function askRollout({ count, supervisor }: ClusterStatusOptions): Promise<Counting> {
   const answers = await supervisor.askAll('rollout');
   const states = answers.flatMap(({ answer }) => answer ?? []);
-  return combineStates(states, count - states.length);
+  return finishInSlices(combineStates(states, count - states.length));
 }
 
 /** All processes; each key once, as old as who has had it longest says. */

@@ -1,6 +1,6 @@
 import { createHash, hash } from 'node:crypto';
 import { type ProtectedResource, resourceId } from '../access/protected-list.ts';
-import { finishInSlices, type Steps } from '../lib/slices.ts';
+import { finish, finishInSlices, type Steps } from '../lib/slices.ts';
 import { dayMs } from './counts.ts';
 
 /** Row under which requests are counted that no row names. */
@@ -135,21 +135,26 @@ export class ObservedRows {
     counter.lastSeenMs = nowMs;
   }
 
-  /** What was asked since it was last taken. */
-  asked(): AskedRows {
-    const asked: Record<string, Asked> = {};
-    for (const [row, { lastSeenMs, days }] of this.#asked) {
-      asked[row] = { lastSeenMs, days: Object.fromEntries(days) };
-    }
-    return asked;
+  /** What was asked since it was last taken: what is counted while it is read does not count for it. */
+  asked(): Steps<AskedRows> {
+    return describeAsked([...this.#asked]);
   }
 
-  /** The same, and forgets it. */
+  /** The same at once, and forgets it. */
   takeAsked(): AskedRows {
-    const asked = this.asked();
+    const asked = finish(describeAsked([...this.#asked]));
     this.#asked.clear();
     return asked;
   }
+}
+
+function* describeAsked(all: readonly (readonly [string, Counter])[]): Steps<AskedRows> {
+  const asked: Record<string, Asked> = {};
+  for (const [row, { lastSeenMs, days }] of all) {
+    yield;
+    asked[row] = { lastSeenMs, days: Object.fromEntries(days) };
+  }
+  return asked;
 }
 
 function digestOf(text: string): string {
@@ -157,13 +162,18 @@ function digestOf(text: string): string {
 }
 
 /** What several have counted, as one. */
-export function combineAsked(lists: readonly AskedRows[]): AskedRows {
+export function* combineAsked(lists: readonly AskedRows[]): Steps<AskedRows> {
   const combined: Record<string, Asked> = {};
-  for (const [row, one] of lists.flatMap((list) => Object.entries(list))) {
-    const days = { ...combined[row]?.days };
-    for (const [day, requests] of Object.entries(one.days)) days[day] = (days[day] ?? 0) + requests;
-    const lastSeenMs = Math.max(combined[row]?.lastSeenMs ?? 0, one.lastSeenMs);
-    combined[row] = { lastSeenMs, days };
+  for (const list of lists) {
+    for (const row in list) {
+      yield;
+      const one = list[row];
+      if (one === undefined) continue;
+      const days = { ...combined[row]?.days };
+      for (const [day, requests] of Object.entries(one.days)) days[day] = (days[day] ?? 0) + requests;
+      const lastSeenMs = Math.max(combined[row]?.lastSeenMs ?? 0, one.lastSeenMs);
+      combined[row] = { lastSeenMs, days };
+    }
   }
   return combined;
 }

@@ -1,5 +1,6 @@
 import { resourceId } from '../access/protected-list.ts';
 import type { RejectionName } from '../http/rejection.ts';
+import { finish, type Steps } from '../lib/slices.ts';
 import { combineEntries, dayMs, hourMs, type RolloutEntry } from './counts.ts';
 import {
   type Asked,
@@ -13,6 +14,9 @@ import type { RolloutState } from './rollout.ts';
 
 /** A row may be enforced when nobody would have been refused for so long. */
 export const safeAfterMs = 7 * dayMs;
+
+/** A row that is seen so soon is as old as the counts: a list is read when counting begins, and not before. */
+const atStartMs = 60_000;
 
 /** What the words of the report go by, wherever it was counted. */
 export interface Counting {
@@ -105,7 +109,7 @@ const otherStep = 'Look at these requests, and mend the client or the row.';
 const mostNamed = 5;
 
 /** The states of all processes that share one store, or the one there is. `silent`: processes that did not answer. */
-export function combineStates(states: readonly RolloutState[], silent = 0): Counting {
+export function* combineStates(states: readonly RolloutState[], silent = 0): Steps<Counting> {
   const { shared } = states.find((state) => state.shared !== undefined) ?? { shared: undefined };
   const [first] = states;
   const problems = problemsOf(states, shared, silent);
@@ -117,7 +121,7 @@ export function combineStates(states: readonly RolloutState[], silent = 0): Coun
   const { rowsSince } = shared ?? first;
   return {
     entries: combineEntries([shared?.entries ?? [], ...here]),
-    asked: combineAsked([shared?.asked ?? {}, ...states.map(({ askedHere }) => askedHere)]),
+    asked: yield* combineAsked([shared?.asked ?? {}, ...states.map(({ askedHere }) => askedHere)]),
     wholeSinceMs: shared?.wholeSinceMs ?? first.startedMs,
     why: shared?.why ?? 'the memory store counts since the start of the process',
     problems,
@@ -153,32 +157,50 @@ export function reportRollout(
   isObserving: boolean,
   nowMs: number,
 ): RolloutReport {
+  return finish(makeReport(counting, rows, isObserving, nowMs));
+}
+
+/** The same in steps: a list may have 60,000 rows. */
+export function* makeReport(
+  counting: Counting,
+  rows: readonly Omit<ListedRow, 'scopes'>[],
+  isObserving: boolean,
+  nowMs: number,
+): Steps<RolloutReport> {
   const entriesOf = new Map<string, RolloutEntry[]>();
   const index = new RowIndex();
-  for (const row of rows) index.add(row);
+  const isObserved = new Map<string, boolean>();
+  for (const row of rows) {
+    yield;
+    index.add(row);
+    isObserved.set(resourceId(row), isObserving || row.observe);
+  }
   for (const entry of counting.entries) {
     const row = index.find(entry.method, entry.route) ?? `${entry.method} ${entry.route}`;
     const known = entriesOf.get(row);
     if (known === undefined) entriesOf.set(row, [entry]);
     else known.push(entry);
   }
-  const isObserved = new Map(rows.map((row) => [resourceId(row), isObserving || row.observe]));
   if (isObserving) isObserved.set(noRow, true);
-  const names = new Set([...isObserved.keys(), ...entriesOf.keys()]);
-  const reports = [...names]
-    .map((row) => {
-      const state = { isListed: isObserved.has(row), isObserved: isObserved.get(row) === true };
-      return reportRow(row, state, entriesOf.get(row) ?? [], counting, nowMs);
-    })
-    .filter(({ verdict, reasons }) => verdict !== 'enforced' || reasons.length > 0)
-    .sort(
-      (a, b) => order.indexOf(a.verdict) - order.indexOf(b.verdict) || b.wouldBeRefused - a.wouldBeRefused,
-    );
+  const unlisted = new Set([...entriesOf.keys()].filter((row) => !isObserved.has(row)));
+  for (const row of unlisted) isObserved.set(row, false);
+  const byVerdict = new Map<Verdict, RowReport[]>(verdicts.map((verdict) => [verdict, []]));
+  for (const [row, isNow] of isObserved) {
+    yield;
+    const state = { isListed: !unlisted.has(row), isObserved: isNow };
+    const report = reportRow(row, state, entriesOf.get(row) ?? [], counting, nowMs);
+    if (report.verdict === 'enforced' && report.reasons.length === 0) continue;
+    byVerdict.get(report.verdict)?.push(report);
+  }
+  const reports = verdicts.flatMap(
+    (verdict) => byVerdict.get(verdict)?.sort((a, b) => b.wouldBeRefused - a.wouldBeRefused) ?? [],
+  );
   const { wholeSinceMs, why, problems } = counting;
   return { nowMs, ...summarise(reports), wholeSinceMs, why, problems, rows: reports };
 }
 
-const order: readonly Verdict[] = ['refuses', 'not-known', 'not-asked', 'safe', 'enforced'];
+/** Those to look at first come first. */
+export const verdicts: readonly Verdict[] = ['refuses', 'not-known', 'not-asked', 'safe', 'enforced'];
 
 function reportRow(
   row: string,
@@ -229,7 +251,8 @@ function assessSilence(
   }
   const sinceMs = Math.max(wholeSinceMs, rowSinceMs);
   if (nowMs - sinceMs < safeAfterMs) {
-    const reason = rowSinceMs > wholeSinceMs ? 'the row, or a setting that it depends on, changed then' : why;
+    const isOfRow = rowSinceMs - wholeSinceMs > atStartMs;
+    const reason = isOfRow ? 'the row, or a setting that it depends on, changed then' : why;
     const many = asked === undefined ? 'nobody has asked for it yet' : 'nobody would have been refused yet';
     const text = `not known: ${many}, but the counts are complete only since ${toText(sinceMs)} (${reason})`;
     return { verdict: 'not-known', text: `${text}; the seven days end ${toText(sinceMs + safeAfterMs)}` };
@@ -279,7 +302,7 @@ function summarise(rows: readonly RowReport[]): Pick<RolloutReport, 'verdict' | 
     notAsked > 0 && `${notAsked} that nobody asked for`,
     safe > 0 && `${safe} safe to enforce`,
   ].filter((part) => part !== false);
-  const verdict = order.find((one) => count(one) > 0) ?? 'enforced';
+  const verdict = verdicts.find((one) => count(one) > 0) ?? 'enforced';
   const text = parts.length === 0 ? 'everything is enforced' : `of the observed rows: ${parts.join(', ')}`;
   return { verdict, text };
 }

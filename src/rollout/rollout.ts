@@ -5,12 +5,13 @@ import type { Sender } from '../http/rejection.ts';
 import { rejectionKind } from '../http/rejection-kind.ts';
 import type { Component } from '../lib/component.ts';
 import { isolateLate } from '../lib/faults.ts';
+import { finishInSlices } from '../lib/slices.ts';
 import { RedisUnavailable } from '../redis/faults.ts';
 import type { Redis } from '../redis/redis.ts';
 import type { ExchangeRecord } from '../telemetry/exchange-record.ts';
 import { bounds, type Refusal, type RolloutClient, RolloutCounts, type RolloutEntry } from './counts.ts';
 import { type AskedRows, combineAsked, type ListedRow, ObservedRows } from './observed-rows.ts';
-import { type RolloutBatch, SharedCounts, type SharedRollout } from './shared-counts.ts';
+import { describeShared, type RolloutBatch, SharedCounts, type SharedRollout } from './shared-counts.ts';
 
 interface RolloutOptions {
   /** Who is kept of clients: nobody, digests that only tell them apart, or subjects and addresses. */
@@ -153,20 +154,22 @@ export class Rollout implements Component {
   /** What is known now, with what this process has not written yet. */
   async state(): Promise<RolloutState> {
     await this.#rows.refresh();
-    const shared = await this.#shared?.read().catch(() => undefined);
+    const written = await this.#shared?.read().catch(() => undefined);
     const waiting = this.#waiting.flatMap(({ entries }) => entries);
     const askedWaiting = this.#waiting.map(({ asked }) => asked);
-    return {
-      shared,
+    const known = {
       hasStore: this.#shared !== undefined,
       here: [...waiting, ...this.#entries()],
-      askedHere: combineAsked([...askedWaiting, this.#rows.asked()]),
       startedMs: this.#startedMs,
       rowsSince: this.#rows.since,
       writtenMs: this.#writtenMs,
       leftOutSinceMs: this.#leftOutSinceMs ?? this.#counts.leftOutSinceMs ?? null,
       rules: this.#rows.digest,
     };
+    // All of it is of one moment; what follows takes long with a long list.
+    const asked = await finishInSlices(this.#rows.asked());
+    const shared = written && (await finishInSlices(describeShared(written)));
+    return { ...known, shared, askedHere: await finishInSlices(combineAsked([...askedWaiting, asked])) };
   }
 
   async close(): Promise<void> {

@@ -1,3 +1,4 @@
+import type { Steps } from '../lib/slices.ts';
 import type { Redis, RedisArgument } from '../redis/redis.ts';
 import { bounds, dayMs, entryKey, hourMs, type RolloutEntry } from './counts.ts';
 import { writeScript } from './lua.ts';
@@ -35,6 +36,12 @@ export interface SharedRollout {
   /** Row -> since when it is observed as it is. */
   readonly rowsSince: Readonly<Record<string, number>>;
   readonly asked: AskedRows;
+}
+
+/** The same before it is taken apart: fields of a hash, names and values in turn. */
+interface WrittenRollout extends Omit<SharedRollout, 'rowsSince' | 'asked'> {
+  readonly rows: readonly string[];
+  readonly asked: readonly string[];
 }
 
 /** The counts of all replicas, under `PREFIX:{rollout}`: docs/decisions/rollout-counts.md. */
@@ -85,20 +92,24 @@ export class SharedCounts {
   }
 
   /** Undefined: nobody has written yet. Rejects as Redis does. */
-  async read(): Promise<SharedRollout | undefined> {
-    const [meta, processes, index, asked] = await Promise.all(this.#keys().map((key) => this.#hash(key)));
+  async read(): Promise<WrittenRollout | undefined> {
+    const hashes = [this.#key, `${this.#key}:processes`, `${this.#key}:index`];
+    const [[meta, processes, index], asked, rows] = await Promise.all([
+      Promise.all(hashes.map((key) => this.#hash(key))),
+      this.#fields(this.#askedKey),
+      this.#fields(this.#rowsKey),
+    ]);
     if (meta?.wholeSince === undefined) return undefined;
     const entries = await Promise.all(
       Object.keys(index ?? {}).map(async (key) => readEntry(key, await this.#hash(this.#entryKey(key)))),
     );
-    const rows = Object.entries(await this.#hash(this.#rowsKey));
     return {
       entries: entries.flatMap((entry) => entry ?? []),
       wholeSinceMs: Number(meta.wholeSince),
       why: meta.why ?? '',
       rules: [...new Set(Object.values(processes ?? {}).map((text) => text.split('|')[2] ?? ''))],
-      rowsSince: Object.fromEntries(rows.map(([row, text]) => [row, Number(text.split('|')[1])])),
-      asked: Object.fromEntries(Object.entries(asked ?? {}).map(([row, text]) => [row, readAsked(text)])),
+      rows,
+      asked,
     };
   }
 
@@ -119,11 +130,31 @@ export class SharedCounts {
   }
 
   async #hash(key: string): Promise<Record<string, string>> {
-    const flat = (await this.#redis.command('HGETALL', key)) as string[];
+    const flat = await this.#fields(key);
     const fields: [string, string][] = [];
     for (let i = 0; i < flat.length; i += 2) fields.push([String(flat[i]), String(flat[i + 1])]);
     return Object.fromEntries(fields);
   }
+
+  /** Names and values in turn: of as many rows as the list has, too much to be read in one turn. */
+  async #fields(key: string): Promise<readonly string[]> {
+    return (await this.#redis.command('HGETALL', key)) as string[];
+  }
+}
+
+/** As it stands in the store, in steps. */
+export function* describeShared({ rows, asked, ...written }: WrittenRollout): Steps<SharedRollout> {
+  const rowsSince: Record<string, number> = {};
+  for (let i = 0; i < rows.length; i += 2) {
+    yield;
+    rowsSince[String(rows[i])] = Number(String(rows[i + 1]).split('|')[1]);
+  }
+  const askedRows: Record<string, Asked> = {};
+  for (let i = 0; i < asked.length; i += 2) {
+    yield;
+    askedRows[String(asked[i])] = readAsked(String(asked[i + 1]));
+  }
+  return { ...written, rowsSince, asked: askedRows };
 }
 
 /** Arguments of one command. */

@@ -24,7 +24,6 @@ describe('reasons', () => {
     const endpoints = createSystemEndpoints({
       system: async () => ({}) as never,
       census: undefined,
-      rollout: undefined,
       settings: () => [],
     });
     const endpoint = endpoints.find((one) => one.path === '/api/reasons');
@@ -38,7 +37,6 @@ describe('refresh tokens', () => {
     createSystemEndpoints({
       system: async () => ({}) as never,
       census,
-      rollout: undefined,
       settings: () => [],
     })
       .find((one) => one.path === '/api/refresh-tokens')

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { RejectionName } from '../../src/http/rejection.ts';
+import { finish } from '../../src/lib/slices.ts';
 import { RedisUnavailable } from '../../src/redis/faults.ts';
 import type { Redis } from '../../src/redis/redis.ts';
 import { bounds, dayMs } from '../../src/rollout/counts.ts';
@@ -88,7 +89,7 @@ const missing = { observed: 'access-token-missing' } as const;
 
 async function report(...replicas: Replica[]) {
   const states = await Promise.all(replicas.map(({ rollout }) => rollout.state()));
-  return reportRollout(combineStates(states), rows, false, Date.now());
+  return reportRollout(finish(combineStates(states)), rows, false, Date.now());
 }
 const rowOf = async (name: string, ...replicas: Replica[]) =>
   (await report(...replicas)).rows.find(({ row }) => row === name);
@@ -274,7 +275,7 @@ describe('0 would-be refusals for seven days', () => {
     let nowMs = Date.now();
     const one = replica({ store: undefined, now: () => nowMs });
     const told = async () =>
-      reportRollout(combineStates([await one.rollout.state()]), rows, false, nowMs).rows.find(
+      reportRollout(finish(combineStates([await one.rollout.state()])), rows, false, nowMs).rows.find(
         ({ row }) => row === 'POST /orders',
       );
     await one.rollout.start();
@@ -363,7 +364,7 @@ describe('0 would-be refusals for seven days', () => {
       await one.rollout.start();
       note(one, { ...order, method: 'DELETE' });
       await one.rollout.flush();
-      const told = reportRollout(combineStates([await one.rollout.state()]), any, false, Date.now());
+      const told = reportRollout(finish(combineStates([await one.rollout.state()])), any, false, Date.now());
       expect(told.rows.find(({ row }) => row === 'ANY /orders')?.asked).toBe(1);
       await one.rollout.close();
       const next = replica();
@@ -384,7 +385,7 @@ describe('0 would-be refusals for seven days', () => {
     const one = replica();
     await one.rollout.flush();
     await age();
-    const counting = combineStates([await one.rollout.state()], 1);
+    const counting = finish(combineStates([await one.rollout.state()], 1));
     expect(reportRollout(counting, rows, false, Date.now()).rows[0]?.text).toContain('1 of the workers');
   });
 });

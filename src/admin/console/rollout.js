@@ -1,6 +1,6 @@
 import { byId, cut, el, renew, withCode } from './dom.js';
 import { addressOf } from './router.js';
-import { ago, count, fullTime, plural, sentence as sentenceOf } from './words.js';
+import { ago, count, fullTime, minuteTime, plural, sentence as sentenceOf } from './words.js';
 
 /** Status of the card, and what is said first, for each verdict of the report. */
 const verdicts = {
@@ -28,12 +28,15 @@ const verdicts = {
   enforced: { status: 'ok', group: 'Enforced', sentence: 'Everything is enforced.' },
 };
 
+/** Rows that are shown one by one; the rest is counted. */
+const mostCards = 50;
+
 /** Is it safe to enforce? Who would be refused, where, since when, and what to do about each: `GET /api/rollout` in words. */
 export function startRollOut(api) {
   return {
     show() {},
     async refresh() {
-      const report = await api.getPaced('api/rollout').catch((fault) => {
+      const report = await api.getPaced(`api/rollout?verdict=refuses&limit=${mostCards}`).catch((fault) => {
         if (fault.status !== 404) throw fault;
         return undefined;
       });
@@ -53,52 +56,44 @@ const switchedOff = {
 };
 
 function answerOf({ verdict, text, wholeSinceMs, why, problems }) {
-  const { status, sentence } = verdicts[verdict];
+  const { sentence } = verdicts[verdict];
+  // What is not counted whole is nothing to be sure of.
+  const status =
+    problems.length > 0 && verdicts[verdict].status === 'ok' ? 'notice' : verdicts[verdict].status;
   const more = [
     verdict !== 'enforced' && sentenceOf(text),
     wholeSinceMs !== null && `Counted without a gap since ${fullTime(wholeSinceMs)} (${why}).`,
-    ...problems.map(sentenceOf),
+    ...problems.map((problem) => sentenceOf(inOurTimes(problem))),
     verdicts[verdict].next,
   ];
   return { status, sentence, more: more.filter(Boolean).join(' ') };
 }
 
-/** Of a list of thousands; the rest is counted. */
-const mostCards = 50;
-const mostRows = 200;
-
 /** A card for each reason for which somebody would be refused; what is the same of many rows is said once. */
-function itemsOf({ rows, nowMs }) {
-  const isRefusing = ({ verdict, reasons }) =>
-    verdict === 'refuses' && reasons.some(({ kind }) => kind === 'observed');
-  const cards = rows
-    .filter(isRefusing)
-    .flatMap(({ row, reasons }) =>
-      reasons.filter(({ kind }) => kind === 'observed').map((reason) => reasonItem(row, reason, nowMs)),
-    );
-  const left = cards.length - mostCards;
-  const others = Map.groupBy(
-    rows.filter((row) => !isRefusing(row)),
-    ({ verdict, text }) => (verdict === 'safe' ? verdict : `${verdict} ${text}`),
+function itemsOf({ rows, found, groups, nowMs }) {
+  const cards = rows.flatMap(({ row, reasons }) =>
+    reasons.filter(({ kind }) => kind === 'observed').map((reason) => reasonItem(row, reason, nowMs)),
   );
+  const left = found - rows.length;
   return [
-    ...cards.slice(0, mostCards),
-    left > 0 && card(`${plural(left, 'more pair')} of row and reason`, 'notice'),
-    ...[...others.values()].map(groupItem),
-  ];
+    ...cards,
+    left > 0 && card(`${plural(left, 'more row')} would refuse somebody: shopward rollout has all`, 'notice'),
+    ...groups.map(groupItem),
+  ].filter(Boolean);
 }
 
-function groupItem(rows) {
-  const [{ verdict, text }] = rows;
-  const title = `${verdicts[verdict].group}: ${rows.length === 1 ? nameOf(rows[0].row) : plural(rows.length, 'row')}`;
-  // The title says the verdict.
-  const about = el('p', {}, sentenceOf(text.replace(/^[^:]*: /, '')));
-  if (rows.length === 1) return card(title, verdicts[verdict].status, about);
-  const left = rows.length - mostRows;
+/** `text`: what is said of each of these rows; the title says the verdict. */
+function groupItem({ verdict, text, rows, named }) {
+  const { group, status } = verdicts[verdict];
+  const title = `${group}: ${rows === 1 ? nameOf(named[0].row) : plural(rows, 'row')}`;
+  const said = text || (rows === 1 ? named[0].text : '');
+  const about = said !== '' && el('p', {}, sentenceOf(withoutVerdict(said)));
+  if (rows === 1) return card(title, status, about);
+  const left = rows - named.length;
   return card(
     title,
-    verdicts[verdict].status,
-    verdict !== 'safe' && about,
+    status,
+    about,
     el(
       'details',
       {},
@@ -106,19 +101,23 @@ function groupItem(rows) {
       el(
         'ul',
         { class: 'rows' },
-        rows
-          .slice(0, mostRows)
-          .map(({ row, text }) =>
-            el(
-              'li',
-              {},
-              el('code', {}, cut(nameOf(row))),
-              verdict === 'safe' && ` ${text.replace(/^[^:]*: /, '')}`,
-            ),
-          ),
+        named.map(({ row, text: own }) =>
+          el('li', {}, el('code', {}, cut(nameOf(row))), text === '' && ` ${withoutVerdict(own)}`),
+        ),
         left > 0 && el('li', {}, `and ${count(left)} more`),
       ),
     ),
+  );
+}
+
+/** In the words of this page: one way to write a time. */
+function withoutVerdict(text) {
+  return inOurTimes(text.replace(/^[^:]*: /, ''));
+}
+
+function inOurTimes(text) {
+  return text.replace(/\d{4}-\d\d-\d\d \d\d:\d\d UTC/g, (time) =>
+    minuteTime(Date.parse(time.replace(' UTC', 'Z'))),
   );
 }
 

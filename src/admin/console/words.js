@@ -13,9 +13,19 @@ const date = new Intl.DateTimeFormat('en-GB', {
   timeZoneName: 'short',
 });
 
+const minute = new Intl.DateTimeFormat('en-GB', {
+  day: 'numeric',
+  month: 'short',
+  year: 'numeric',
+  hour: '2-digit',
+  minute: '2-digit',
+  timeZoneName: 'short',
+});
+
 export const count = (value) => numbers.format(value);
 export const clockTime = (ms) => clock.format(ms);
 export const fullTime = (ms) => date.format(ms);
+export const minuteTime = (ms) => minute.format(ms);
 
 /** As a sentence of its own, whatever it was cut from. */
 export function sentence(text) {
