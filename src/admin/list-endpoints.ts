@@ -1,7 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { type FileHandle, open, readFile, realpath, rename, unlink } from 'node:fs/promises';
 import path from 'node:path';
-import { hasErrors } from '../lib/problem.ts';
 import { type AdminAnswer, fieldsOf, type JsonEndpoint } from './admin-endpoint.ts';
 import { checkListInThread, type ListCheck } from './list-check.ts';
 
@@ -46,14 +45,14 @@ class ListEditor {
 
   async #writeNext(text: string, entityTag: string): Promise<AdminAnswer> {
     const checked = await this.check(text);
-    if (checked.difference === undefined || hasErrors(checked.problems)) {
+    if (checked.difference === undefined || checked.errors > 0) {
       const error = 'the list has mistakes; nothing was written';
       return { status: 422, body: { error, problems: checked.problems } };
     }
     const written = await replaceListFile(this.#options.file, text, entityTag);
     if ('fault' in written) return faultAnswer(written);
-    const { added, removed } = checked.difference;
-    this.#options.onWritten({ rows: checked.rows, added: added.length, removed: removed.length });
+    const { added, removed } = checked.difference.counts;
+    this.#options.onWritten({ rows: checked.rows, added, removed });
     return { status: 200, body: { entityTag: written.entityTag, ...checked } };
   }
 }

@@ -8,10 +8,11 @@ interface ListEdit {
   readonly atMs: number;
   /** Rows in force afterwards. */
   readonly rows: number;
-  /** Rows in words, at most a hundred of each; the numbers are whole. */
+  /** Rows in words, at most thirty of each, those first that are looser; the numbers are whole. */
   readonly added: readonly string[];
   readonly removed: readonly string[];
   readonly changed: readonly string[];
+  readonly counts: Difference['counts'];
   /** Routes that no row names any more, or whose row asks for less than before. */
   readonly looser: number;
 }
@@ -28,8 +29,10 @@ interface ListHistoryOptions {
 
 /** Edits that are kept, rows of each that are reported, and rows of each that are logged. */
 const maxEdits = 50;
-const maxTold = 100;
+const maxTold = 30;
 const maxLogged = 500;
+/** Characters of a row. */
+const longestRow = 300;
 
 /**
  * What became of the list since the start. Each edit that took effect is compared with what was in force before, in a
@@ -81,52 +84,55 @@ export class ListHistory {
     if (difference === undefined) return;
     const { added, removed, changed } = difference;
     if (added.length + removed.length + changed.length === 0) return;
-    const looser = [...removed, ...changed].filter(({ isLooser }) => isLooser).length;
+    const { counts } = difference;
     this.#counts.edits++;
-    this.#counts.looser += looser;
-    this.#counts.stricter += added.length + changed.filter(isStricter).length;
+    this.#counts.looser += counts.looser;
+    this.#counts.stricter += counts.added + counts.stricter;
     const edit: ListEdit = {
       atMs,
       rows,
-      added: added.slice(0, maxTold).map(({ id }) => id),
+      added: added.slice(0, maxTold).map(({ id }) => cutRow(id)),
       removed: removed
+        .toSorted(looserFirst)
         .slice(0, maxTold)
-        .map(({ id, isLooser }) => (isLooser ? id : `${id} (as much is asked)`)),
-      changed: changed.slice(0, maxTold).map(changeText),
-      looser,
+        .map(({ id, isLooser }) => (isLooser ? cutRow(id) : `${cutRow(id)} (as much is asked)`)),
+      changed: changed.toSorted(looserFirst).slice(0, maxTold).map(changeText),
+      counts,
+      looser: counts.looser,
     };
     this.#edits = [edit, ...this.#edits].slice(0, maxEdits);
     logDifference(log, difference);
   }
 }
 
-/** Another group or another name of a parameter asks for neither more nor less. */
-function isStricter({ isLooser, what }: Difference['changed'][number]): boolean {
-  return !isLooser && (what.includes('scopes') || what.includes('tokenIn') || what.includes('observe'));
+function looserFirst(one: { readonly isLooser: boolean }, other: { readonly isLooser: boolean }): number {
+  return Number(other.isLooser) - Number(one.isLooser);
+}
+
+function cutRow(id: string): string {
+  return id.length > longestRow ? `${id.slice(0, longestRow)}…` : id;
 }
 
 function changeText({ after, what, isLooser }: Difference['changed'][number]): string {
-  return `${after.id} (${what.join(', ')}${isLooser ? ', asks for less' : ''})`;
+  return `${cutRow(after.id)} (${what.join(', ')}${isLooser ? ', asks for less' : ''})`;
 }
 
-function logDifference(log: Log, { added, removed, changed }: Difference): void {
+function logDifference(log: Log, { added, removed, changed, counts }: Difference): void {
   const lines = [
     ...removed.map(({ id, isLooser }) => ({ row: id, change: 'removed', isLooser })),
     ...changed.map(({ after, what, isLooser }) => ({ row: after.id, change: what.join(', '), isLooser })),
     ...added.map(({ id }) => ({ row: id, change: 'added', isLooser: false })),
-  ].sort((a, b) => Number(b.isLooser) - Number(a.isLooser));
-  for (const { row, change, isLooser } of lines.slice(0, maxLogged)) {
+  ].sort(looserFirst);
+  const logged = lines.slice(0, maxLogged);
+  for (const { row, change, isLooser } of logged) {
     const words = { event: 'list-row', row, change, looser: isLooser };
     if (isLooser) log.warn(words, `${row} is protected less than before`);
     else log.info(words, `${row}: ${change}`);
   }
-  const rest = lines.slice(maxLogged);
-  if (rest.length === 0) return;
-  const looser = rest.filter(({ isLooser }) => isLooser).length;
-  log.warn(
-    { event: 'list-rows-not-logged', count: rest.length, looser },
-    `${rest.length} more rows were changed`,
-  );
+  const rest = counts.added + counts.removed + counts.changed - logged.length;
+  if (rest === 0) return;
+  const looser = counts.looser - logged.filter(({ isLooser }) => isLooser).length;
+  log.warn({ event: 'list-rows-not-logged', count: rest, looser }, `${rest} more rows were changed`);
 }
 
 /** `GET /api/list/history`: the edits since the start. */

@@ -49,6 +49,7 @@ describe('the history of the list', () => {
         added: ['GET /new'],
         removed: ['GET /carts'],
         changed: ['GET /scoped (scopes, asks for less)'],
+        counts: { added: 1, removed: 1, changed: 1, looser: 2, stricter: 0 },
         looser: 2,
       },
     ]);
@@ -104,12 +105,16 @@ describe('the history of the list', () => {
     expect([history.edits().length, lines.length, count('shopward_list_edits')]).toEqual([0, 0, 0]);
   });
 
-  it('keeps the newest fifty, a hundred rows of each, and logs five hundred', async () => {
+  it('keeps the newest fifty, thirty rows of each, and logs five hundred', async () => {
     const { history, lines } = start(async (input) => checkList(input));
     const many = Array.from({ length: 600 }, (_, i) => `GET /rows-${i}`);
     await history.take(listOf(...many), listOf('GET /one'));
-    expect(history.edits()[0]).toMatchObject({ looser: 600, rows: 1 });
-    expect(history.edits()[0]?.removed.length).toBe(100);
+    expect(history.edits()[0]).toMatchObject({
+      looser: 600,
+      rows: 1,
+      counts: { added: 1, removed: 600, changed: 0 },
+    });
+    expect(history.edits()[0]?.removed.length).toBe(30);
     expect(lines.filter(({ event }) => event === 'list-row').length).toBe(500);
     expect(lines.at(-1)).toMatchObject({ event: 'list-rows-not-logged', count: 101, looser: 100 });
     for (let i = 0; i < 55; i++) {
@@ -118,5 +123,33 @@ describe('the history of the list', () => {
     await history.take(listOf('GET /a'), listOf('GET /b'));
     expect(history.edits().length).toBe(50);
     expect(history.edits()[0]?.added).toEqual(['GET /b']);
+  });
+
+  it('is as short for an edit of 60,000 rows, or of rows as long as a list, those first that are looser', () => {
+    const long = 'x'.repeat(10_000);
+    const before = Array.from({ length: 60_000 }, (_, i) => `GET /covered/rows-${i}`);
+    const after = Array.from({ length: 20_000 }, (_, i) => `GET /new-${i}`);
+    const checked = checkList({
+      file: 'list.yaml',
+      text: listOf('GET /covered/{id}', ...after, `GET /${long}`),
+      inForce: listOf('GET /covered/{id}', ...before, `GET /was-${long}`, 'GET /open-now'),
+    });
+    const { difference } = checked;
+    expect(difference?.counts).toEqual({
+      added: 20_001,
+      removed: 60_002,
+      changed: 0,
+      looser: 2,
+      stricter: 0,
+    });
+    expect([difference?.added.length, difference?.removed.length]).toEqual([500, 500]);
+    expect(difference?.removed.slice(0, 3).map(({ isLooser }) => isLooser)).toEqual([true, true, false]);
+    expect(JSON.stringify(checked).length).toBeLessThan(512 * 1024);
+  });
+
+  it('of a text with more mistakes than anybody reads names some, and counts all', () => {
+    const broken = Array.from({ length: 2_000 }, (_, i) => `FETCH /rows-${i}`);
+    const { errors, problems } = checkList({ file: 'list.yaml', text: listOf(...broken), inForce: listOf() });
+    expect([errors, problems.length]).toEqual([2_000, 500]);
   });
 });

@@ -42,15 +42,15 @@ export function startEditor(api, notify) {
     const answer = await api.post('api/list/check', { text: candidate });
     const isGood = answer.difference !== undefined && answer.difference !== null;
     const lines = diffLines(file.text, candidate);
-    const opened = isGood ? openedRoutes(answer.difference) : [];
-    const consent = opened.length > 0 ? el('input', { type: 'checkbox', id: 'edit-consent' }) : undefined;
+    const opened = isGood ? answer.difference.counts.looser : 0;
+    const consent = opened > 0 ? el('input', { type: 'checkbox', id: 'edit-consent' }) : undefined;
     const allow = () => {
       save.disabled = !isGood || lines?.length === 0 || (consent !== undefined && !consent.checked);
     };
     consent?.addEventListener('change', allow);
     show(
       result,
-      problemsElement(answer.problems, textarea),
+      problemsElement(answer, textarea),
       isGood && differenceElement(answer.difference, answer.rows),
       consent &&
         el(
@@ -60,7 +60,7 @@ export function startEditor(api, notify) {
             'label',
             { for: 'edit-consent' },
             consent,
-            ` ${plural(opened.length, 'route')} will be protected less than now; that is meant.`,
+            ` ${plural(opened, 'route')} will be protected less than now; that is meant.`,
           ),
         ),
       linesElement(lines),
@@ -68,9 +68,10 @@ export function startEditor(api, notify) {
     checked = candidate;
     allow();
     result.focus();
-    const mistakes = answer.problems.filter(({ severity }) => severity === 'error').length;
     notify(
-      isGood ? 'The list is good; here is the difference.' : `The list has ${plural(mistakes, 'mistake')}.`,
+      isGood
+        ? 'The list is good; here is the difference.'
+        : `The list has ${plural(answer.errors, 'mistake')}.`,
       { isBad: !isGood },
     );
   };
@@ -80,9 +81,9 @@ export function startEditor(api, notify) {
     save.disabled = true;
     const saved = await api.post('api/list', { text: checked, entityTag: file.entityTag });
     close();
-    const { added, removed } = saved.difference;
+    const { added, removed } = saved.difference.counts;
     notify(
-      `Saved: ${count(saved.rows)} rows, ${count(added.length)} added, ${count(removed.length)} removed. It takes effect within a moment.`,
+      `Saved: ${count(saved.rows)} rows, ${count(added)} added, ${count(removed)} removed. It takes effect within a moment.`,
     );
   };
 
@@ -117,7 +118,7 @@ export function startEditor(api, notify) {
         result,
         el('p', { class: 'banner bad', role: 'alert' }, fault.status === 413 ? tooLong : fault.message),
         fault.status === 412 && el('p', {}, anew),
-        problemsElement(fault.body?.problems ?? [], textarea),
+        problemsElement(fault.body ?? {}, textarea),
       );
       save.disabled = true;
       notify('');
@@ -146,14 +147,13 @@ export function startEditor(api, notify) {
 
 const tooLong = 'This text is longer than the console takes (1 MiB): edit the file itself.';
 
-function openedRoutes({ removed, changed }) {
-  return [...removed, ...changed].filter(({ isLooser }) => isLooser);
-}
+/** Mistakes, and rows of each kind, that are shown one by one. */
+const mostShown = 50;
 
-function problemsElement(problems, textarea) {
+function problemsElement({ problems = [], errors = 0 }, textarea) {
   if (problems.length === 0) return undefined;
   const bySeverity = problems.toSorted((a, b) => a.severity.localeCompare(b.severity));
-  const items = bySeverity.map((problem) => {
+  const items = bySeverity.slice(0, mostShown).map((problem) => {
     const item = problemItem(problem);
     const go = el('button', { type: 'button', class: 'small' }, `go to line ${problem.line}`);
     go.addEventListener('click', () => goTo(textarea, problem.line, problem.column));
@@ -167,6 +167,7 @@ function problemsElement(problems, textarea) {
     { class: isBad ? 'banner bad' : 'banner observe' },
     el('strong', {}, title),
     el('ul', {}, items),
+    errors > mostShown && el('p', {}, `and ${plural(errors - mostShown, 'more mistake')}`),
   );
 }
 
@@ -179,7 +180,7 @@ function goTo(textarea, line, column) {
   textarea.scrollTop = (textarea.scrollHeight / lines.length) * Math.max(0, line - 5);
 }
 
-function differenceElement({ added, removed, changed }, rows) {
+function differenceElement({ added, removed, changed, counts }, rows) {
   const rowText = ({ id, group, scopes, observe }) =>
     [id, `group ${group}`, scopes.length > 0 && `scopes ${scopes.join(' ')}`, observe && 'observe']
       .filter(Boolean)
@@ -187,15 +188,17 @@ function differenceElement({ added, removed, changed }, rows) {
       .join(', ');
   const part = (title, kind, items) =>
     items.length > 0 && [
-      el('h4', {}, `${title} (${count(items.length)})`),
-      el('ul', { class: `difference ${kind}` }, items),
+      el('h4', {}, title),
+      el('ul', { class: `difference ${kind}` }, items.slice(0, mostShown)),
+      items.length > mostShown && el('p', { class: 'quiet' }, `The first ${mostShown} are shown.`),
     ];
   const isSame = added.length + removed.length + changed.length === 0;
+  const numbers = `${count(counts.removed)} removed, ${count(counts.added)} added, ${count(counts.changed)} changed`;
   return el(
     'div',
     {},
     el('h3', {}, `Against the list in force: ${plural(rows, 'row')} afterwards`),
-    isSame && el('p', {}, 'No route is protected differently.'),
+    el('p', {}, isSame ? 'No route is protected differently.' : `${numbers}.`),
     part(
       'No longer protected by a row, or by one that asks for less',
       'removed',

@@ -89,26 +89,38 @@ function showDrift({ drift: { unlisted }, nowMs }) {
 async function showHistory(api, { nowMs }) {
   const { edits } = await api.get('api/list/history');
   byId('history-none').hidden = edits.length > 0;
-  renew(
-    byId('history-list'),
-    edits.map((edit) => editItem(edit, nowMs)),
-  );
+  const items = edits.map((edit) => editItem(edit, nowMs));
+  renew(byId('history-list'), items.slice(0, newestEdits));
+  const older = items.slice(newestEdits);
+  byId('history-older').hidden = older.length === 0;
+  say(byId('history-older-summary'), plural(older.length, 'older edit'));
+  renew(byId('history-older-list'), older);
 }
 
-function editItem({ atMs, rows, added, removed, changed, looser }, nowMs) {
+/** Edits that are shown at once, and rows of one that are shown without being asked for. */
+const newestEdits = 10;
+const fewRows = 6;
+
+function editItem({ atMs, rows, added, removed, changed, counts, looser }, nowMs) {
   const part = (kind, items) =>
-    items.length > 0 &&
-    el(
-      'ul',
-      { class: `difference ${kind}` },
-      items.map((text) => el('li', {}, cut(text))),
-    );
+    items.length > 0 && [
+      el(
+        'ul',
+        { class: `difference ${kind}` },
+        items.map((text) => el('li', {}, cut(text))),
+      ),
+      counts[kind] > items.length &&
+        el('p', { class: 'quiet' }, `and ${count(counts[kind] - items.length)} more ${kind}`),
+    ];
+  const parts = [part('removed', removed), part('added', added), part('changed', changed)].flat();
+  const isShort = counts.removed + counts.added + counts.changed <= fewRows;
   const isLooser = looser > 0;
   return el(
     'li',
     { 'data-looser': isLooser },
     el('time', { datetime: new Date(atMs).toISOString() }, fullTime(atMs)),
-    ` (${ago(atMs, nowMs)}): ${plural(rows, 'row')} afterwards. `,
+    ` (${ago(atMs, nowMs)}): ${plural(rows, 'row')} afterwards; `,
+    `${count(counts.removed)} removed, ${count(counts.added)} added, ${count(counts.changed)} changed. `,
     isLooser
       ? el(
           'b',
@@ -116,8 +128,6 @@ function editItem({ atMs, rows, added, removed, changed, looser }, nowMs) {
           `${plural(looser, 'route')} ${looser === 1 ? 'is' : 'are'} protected less than before.`,
         )
       : 'Nothing is protected less than before.',
-    part('removed', removed),
-    part('added', added),
-    part('changed', changed),
+    isShort ? parts : el('details', {}, el('summary', {}, 'These rows'), parts),
   );
 }
