@@ -1,12 +1,5 @@
-import { createReadStream } from 'node:fs';
-import { stat } from 'node:fs/promises';
-import path from 'node:path';
 import type { Command } from 'commander';
-import { rejectionKind, rejectionNames } from '../http/rejection-kind.ts';
-import { isObject, parseJson } from '../lib/json.ts';
-import { RolloutCounts } from '../rollout/counts.ts';
 import {
-  type Counting,
   type ReasonReport,
   type RolloutReport,
   type RowReport,
@@ -25,6 +18,7 @@ import {
 } from './command-io.ts';
 import { configFile, declareVerb, json } from './declare-verb.ts';
 import { loadConfiguration } from './load-configuration.ts';
+import { LogCounts, readLogFiles } from './rollout-log.ts';
 
 export function declareRollout(program: Command): void {
   declareVerb(
@@ -33,7 +27,10 @@ export function declareRollout(program: Command): void {
     'is it safe to enforce? who would be refused, and what to do',
     async (files, options) => runRollout(files, options),
   )
-    .argument('[log...]', 'files of its log; left out: the running proxy is asked')
+    .argument(
+      '[log...]',
+      'files of its log, also compressed; - is standard input; left out: the running proxy is asked',
+    )
     .addOption(configFile)
     .addOption(json);
 }
@@ -117,111 +114,15 @@ async function readLogs(
   const loaded = options.config === undefined ? undefined : await loadConfiguration(options.config, io);
   if (options.config !== undefined && loaded === undefined) return badConfiguration;
   const counted = new LogCounts();
-  for (const file of files) {
-    try {
-      await readLog(path.resolve(io.cwd, file), counted, io);
-    } catch (fault) {
-      io.err(`${file} cannot be read: ${(fault as NodeJS.ErrnoException).code ?? 'a fault'}`);
-      return badUsage;
-    }
-  }
-  if (counted.requests === 0) {
-    io.err('no line of an access log is in these files');
+  const fault = await readLogFiles(files, counted, io);
+  if (fault !== undefined) {
+    io.err(fault);
     return badUsage;
   }
   const rows = loaded?.list.rows ?? counted.rows();
   // Where nobody says what is observed, everything may be.
   const isObserving = loaded === undefined || loaded.config.mode === 'observe';
   return reportRollout(counted.counting(), rows, isObserving, counted.lastMs);
-}
-
-/** Progress is printed so often. */
-const tellEveryMs = 2_000;
-/** A line of ours is shorter; more is passed over without being kept. */
-const longestLine = 65_536;
-
-async function readLog(file: string, counted: LogCounts, io: CommandIo): Promise<void> {
-  const { size } = await stat(file);
-  let toldMs = Date.now();
-  let read = 0;
-  let rest = '';
-  for await (const chunk of createReadStream(file, 'utf8') as AsyncIterable<string>) {
-    const lines = (rest + chunk).split('\n');
-    rest = lines.pop() ?? '';
-    // What is longer than any line is broken, however long it goes on.
-    if (rest.length > longestLine) rest = rest.slice(0, longestLine);
-    for (const line of lines) counted.addLine(line);
-    read += Buffer.byteLength(chunk);
-    if (Date.now() - toldMs < tellEveryMs) continue;
-    toldMs = Date.now();
-    io.err(`${file}: ${Math.floor((100 * read) / Math.max(size, read))}% read`);
-  }
-  counted.addLine(rest);
-}
-
-/** What is kept of a log: nothing that grows with its length. */
-class LogCounts {
-  requests = 0;
-  readonly #counts = new RolloutCounts(90 * 86_400_000);
-  #broken = 0;
-  /** Refusals that were counted in one line, without row or client. */
-  #untold = 0;
-  #firstMs = Number.POSITIVE_INFINITY;
-  /** Time of the newest line, which the report takes for now. */
-  lastMs = Number.NEGATIVE_INFINITY;
-
-  addLine(line: string): void {
-    if (line.trim() === '') return;
-    const entry = line.length > longestLine ? undefined : parseJson(line);
-    if (!isObject(entry)) {
-      this.#broken++;
-      return;
-    }
-    const { event, time, method, route, rejection, observed, clientAddress, count } = entry;
-    if (event === 'requests-not-logged' && typeof count === 'number') this.#untold += count;
-    if (event !== 'request') return;
-    const timeMs = typeof time === 'string' ? Date.parse(time) : Number.NaN;
-    if (Number.isNaN(timeMs) || typeof method !== 'string' || typeof route !== 'string') {
-      this.#broken++;
-      return;
-    }
-    this.requests++;
-    this.#firstMs = Math.min(this.#firstMs, timeMs);
-    this.lastMs = Math.max(this.lastMs, timeMs);
-    const reason = rejectionNames.find((name) => name === (rejection ?? observed));
-    if (reason === undefined || rejectionKind(reason) !== 'refusal') return;
-    const kind = rejection === undefined ? 'observed' : 'refused';
-    const client = typeof clientAddress === 'string' ? { client: clientAddress, userAgent: '' } : undefined;
-    this.#counts.note({ kind, method: method === 'HEAD' ? 'GET' : method, route, reason }, client, timeMs);
-  }
-
-  /** Rows that a line says are observed. */
-  rows() {
-    const observed = this.#counts.entries().filter(({ kind }) => kind === 'observed');
-    const rows = new Map(observed.map(({ method, route }) => [`${method} ${route}`, { method, route }]));
-    return [...rows.values()].map(({ method, route }) => ({
-      method: method as 'GET',
-      template: route,
-      observe: true,
-    }));
-  }
-
-  counting(): Counting {
-    const missing = [
-      `${this.requests} requests were read, from ${toText(this.#firstMs)} to ${toText(this.lastMs)}`,
-      this.#broken > 0 && `${this.#broken} lines cannot be read`,
-      this.#untold > 0 && `${this.#untold} refusals were not logged one by one`,
-      this.#counts.leftOutSinceMs !== undefined && 'there are more rows and reasons than are kept',
-    ].filter((text) => text !== false);
-    return {
-      entries: this.#counts.entries(),
-      asked: undefined,
-      wholeSinceMs: null,
-      why: '',
-      problems: [`a log does not tell what is missing of it (${missing.join('; ')})`],
-      rowSinceMs: () => undefined,
-    };
-  }
 }
 
 const marks: Readonly<Record<Verdict, string>> = {
