@@ -204,7 +204,7 @@ const contentSecurityPolicy = [
   "trusted-types 'none'",
 ].join('; ');
 
-function createConsoleAssets(folder = path.join(import.meta.dirname, 'console')): ConsoleAssets {
+function createConsoleAssets(folder = fileURLToPath(new URL('console', import.meta.url))): ConsoleAssets {
   const assets = new Map<string, ConsoleAsset>();
   const names = readdirSync(folder);
   const isCopied = chartFiles.every((name) => names.includes(name));

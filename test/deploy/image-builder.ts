@@ -3,6 +3,7 @@ import {
   chmodSync,
   cpSync,
   existsSync,
+  globSync,
   mkdirSync,
   mkdtempSync,
   realpathSync,
@@ -78,7 +79,10 @@ export function buildImage(buildah: string, root: string): BuiltImage {
   };
 }
 
-/** The programs that the Dockerfile's lines call, with the libraries that they are linked to. */
+/** The bundler's own binding, a library that npm has installed for this machine. */
+const bindings = globSync(path.join(import.meta.dirname, '../../node_modules/@rolldown/binding-*/*.node'));
+
+/** The programs that the Dockerfile's lines call, with the libraries that they and the bundler are linked to. */
 function makeBase(base: string): void {
   const place = (from: string, to: string) =>
     cpSync(from, path.join(base, to), { recursive: true, dereference: true });
@@ -87,8 +91,8 @@ function makeBase(base: string): void {
     '/bin/sh': realpathSync('/bin/sh'),
     '/usr/bin/env': '/usr/bin/env',
   };
-  for (const [to, from] of Object.entries(programs)) {
-    place(from, to);
+  for (const [to, from] of Object.entries(programs)) place(from, to);
+  for (const from of [...Object.values(programs), ...bindings]) {
     const linked = spawnSync('ldd', [from], { encoding: 'utf8' }).stdout.match(/\/\S+/g) ?? [];
     for (const library of linked) if (!existsSync(path.join(base, library))) place(library, library);
   }

@@ -85,6 +85,25 @@ test('licence, documents, schemas and manifests are there, and no tests', () => 
   expect(globSync(path.join(installed, '{test,src,demo,bench}'))).toEqual([]);
 });
 
+test('what a thread or a worker starts with is a file of its own, where those who start it look', () => {
+  const named = globSync('src/**/*.ts', { cwd: root }).flatMap((file) =>
+    [
+      ...readFileSync(path.join(root, file), 'utf8').matchAll(/'\.\/([\w-]+)\.js',?\s+import\.meta\.url/g),
+    ].map(([, name]) => path.join(path.dirname(path.relative('src', file)), `${name}.js`)),
+  );
+  expect(named).toHaveLength(5);
+  for (const file of named) expect(existsSync(path.join(installed, 'dist', file)), file).toBe(true);
+});
+
+test('modules are bundled, packages and their licences are not', () => {
+  const files = globSync('dist/**/*.js', { cwd: installed, exclude: ['dist/admin/console/**'] });
+  expect(files.length).toBeLessThan(90);
+  const sections = files.map((file) => readFileSync(path.join(installed, file), 'utf8')).join('\n');
+  // The bundler names each module above its code.
+  expect(sections).toMatch(/^\/\/ src\/app\.ts$/m);
+  expect(sections).not.toMatch(/^\/\/ .*node_modules/m);
+});
+
 test('the charts of the console are in the package itself, with their licence, and nowhere else', () => {
   const page = path.join(installed, 'dist/admin/console');
   for (const file of ['uPlot.esm.js', 'uPlot.min.css', 'uPlot.LICENSE', 'index.html', 'main.js']) {
