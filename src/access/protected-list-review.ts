@@ -1,8 +1,8 @@
 import { foldSegment, isVersionSegment } from '../http/path-folding.ts';
-import { buildPathTable, type PathRules } from '../http/path-table.ts';
 import { isTemplateProblem, parsePathTemplate, templateShape } from '../http/path-template.ts';
 import type { Problem } from '../lib/problem.ts';
 import {
+  type ProtectedList,
   type ProtectedResource,
   type ProtectedResources,
   type ResourceMethod,
@@ -47,8 +47,12 @@ export function diffProtectedLists(a: ProtectedResources, b: ProtectedResources)
 
 /** Names a route: equal for rows that match the same requests. */
 export function routeKey({ method, template }: Pick<ProtectedResource, 'method' | 'template'>): string {
+  return `${method} ${shapeOf(template)}`;
+}
+
+function shapeOf(template: string): string {
   const path = parsePathTemplate(template);
-  return `${method} ${isTemplateProblem(path) ? template : templateShape(path, foldSegment)}`;
+  return isTemplateProblem(path) ? template : templateShape(path, foldSegment);
 }
 
 function byRoute({ rows }: ProtectedResources): Map<string, ProtectedResource> {
@@ -109,48 +113,47 @@ function hasSamePlaces(one: Placed, other: Placed): boolean {
  *   for something else: to a shop that reads paths so, both are one
  * - the first row with ANY, which OPTIONS passes
  */
-export function findSuspicious(
-  list: ProtectedResources,
-  rules: PathRules = { ignoredPrefixes: [] },
-): Problem[] {
-  const table = buildPathTable(
-    list.rows.map(({ method, template }) => ({ method, template, data: true })),
-    { ...rules, ignoredPrefixes: [] },
-  );
+export function findSuspicious(list: ProtectedList): Problem[] {
   const isProtected = (method: ResourceMethod, template: string) =>
-    table.match({ method, segments: template.slice(1).split('/'), isFormPost: false }).length > 0;
-  const written = new Map(list.rows.map((row) => [routeKey(row), row]));
-  const paths = new Set(list.rows.map(({ template }) => routeKey({ method: 'ANY', template })));
+    list.match({ method, segments: template.slice(1).split('/'), isFormPost: false }) !== undefined;
+  // Each path is taken apart once: its neighbours and forms are told by their shapes.
+  const shapes = list.rows.map(({ template }) => shapeOf(template));
+  const written = new Map(list.rows.map((row, i) => [`${row.method} ${shapes[i]}`, row]));
+  const paths = new Set(shapes);
   const named = new Set<string>();
-  const findOpen = (row: ProtectedResource) =>
-    neighbours(row, paths).flatMap((route) => {
-      const key = routeKey(route);
+  const findOpen = (row: ProtectedResource, shape: string) =>
+    neighbours(row, shape, paths).flatMap((route) => {
+      const key = `${route.method} ${route.shape}`;
       if (named.has(key) || isProtected(route.method, route.template)) return [];
       named.add(key);
       return `${resourceId(row)} is protected, ${resourceId(route)} is open`;
     });
   const firstAny = list.rows.find(({ method }) => method === 'ANY');
-  return list.rows.flatMap((row) =>
-    [
-      ...findOpen(row).map((text) => ({ severity: 'note' as const, text })),
-      ...formsOf(row).flatMap((form) => {
-        const text = differenceOf(row, form, written.get(routeKey(form)));
+  return list.rows.flatMap((row, i) => {
+    const shape = shapes[i] ?? '';
+    const remarks = [
+      ...findOpen(row, shape).map((text) => ({ severity: 'note' as const, text })),
+      ...formsOf(row, shape).flatMap((form) => {
+        const text = differenceOf(row, form, written.get(`${form.method} ${form.shape}`));
         return text === undefined ? [] : { severity: 'warning' as const, text };
       }),
-      ...(row === firstAny
-        ? [
-            {
-              severity: 'note' as const,
-              text: 'ANY means every method but OPTIONS, which never needs a token',
-            },
-          ]
-        : []),
-    ].map((remark) => ({ ...row.source, ...remark })),
-  );
+    ];
+    if (row === firstAny) {
+      const text = 'ANY means every method but OPTIONS, which never needs a token';
+      remarks.push({ severity: 'note', text });
+    }
+    return remarks.map((remark) => ({ ...row.source, ...remark }));
+  });
 }
 
-type Neighbour = Pick<ProtectedResource, 'method' | 'template'> & { readonly method: ResourceMethod };
-type Form = Pick<ProtectedResource, 'method' | 'template'>;
+/** A route beside a row, with the shape of its path. */
+interface Form extends Pick<ProtectedResource, 'method' | 'template'> {
+  readonly shape: string;
+}
+
+interface Neighbour extends Form {
+  readonly method: ResourceMethod;
+}
 
 function differenceOf(
   row: ProtectedResource,
@@ -169,34 +172,51 @@ function differenceOf(
 }
 
 /** What a shop may take for the row's path: an id after its name, no version in front, a format suffix. */
-function formsOf({ method, template }: ProtectedResource): Form[] {
+function formsOf({ method, template }: ProtectedResource, shape: string): Form[] {
   if (template.endsWith('**') || template === '/') return [];
-  const [first = '', ...rest] = template.slice(1).split('/');
+  const [first = '', ...rest] = shape.slice(1).split('/');
   const forms: Form[] = [];
   if (!template.endsWith('}')) {
-    forms.push({ method, template: `${template}/{id}` });
-    for (const suffix of ['json', 'xml']) forms.push({ method, template: `${template}.${suffix}` });
+    forms.push({ method, template: memberOf(template), shape: `${shape}/{}` });
+    const last = template.slice(template.lastIndexOf('/') + 1);
+    const front = shape.slice(0, shape.lastIndexOf('/') + 1);
+    for (const suffix of ['.json', '.xml'])
+      forms.push({ method, template: template + suffix, shape: front + foldSegment(last + suffix) });
   }
-  if (isVersionSegment(foldSegment(first)) && rest.length > 0)
-    forms.push({ method, template: `/${rest.join('/')}` });
+  if (isVersionSegment(first) && rest.length > 0)
+    forms.push({
+      method,
+      template: template.slice(template.indexOf('/', 1)),
+      shape: `/${rest.join('/')}`,
+    });
   return forms;
 }
 
+/** The path of a member, with a name that no other of its parameters has. */
+function memberOf(collection: string): string {
+  return `${collection}/${collection.includes('{id}') ? '{member_id}' : '{id}'}`;
+}
+
 /** Routes that one expects to be protected when this row is. */
-function neighbours({ method, template }: ProtectedResource, paths: ReadonlySet<string>): Neighbour[] {
+function neighbours(
+  { method, template }: ProtectedResource,
+  shape: string,
+  paths: ReadonlySet<string>,
+): Neighbour[] {
   if (template.endsWith('**') || template === '/') return [];
   const last = template.slice(template.lastIndexOf('/') + 1);
   const isMember = last.startsWith('{');
   const collection = template.slice(0, -last.length - 1);
   if (!isMember) {
-    const member = { method: 'GET', template: `${template}/{id}` } as const;
-    const isKnown = collection === '' || paths.has(routeKey({ ...member, method: 'ANY' }));
+    const member = { method: 'GET', template: memberOf(template), shape: `${shape}/{}` } as const;
+    const isKnown = collection === '' || paths.has(member.shape);
     return method === 'GET' && isKnown ? [member] : [];
   }
-  if (method === 'GET') return collection === '' ? [] : [{ method, template: collection }];
+  const outer = shape.slice(0, shape.lastIndexOf('/'));
+  if (method === 'GET') return collection === '' ? [] : [{ method, template: collection, shape: outer }];
   const writes = { PATCH: ['DELETE'], PUT: ['DELETE'], DELETE: ['PATCH'], POST: [], ANY: [] } as const;
   return [
-    ...(method === 'POST' || method === 'ANY' ? [] : [{ method: 'GET' as const, template }]),
-    ...writes[method].map((other) => ({ method: other, template })),
+    ...(method === 'POST' || method === 'ANY' ? [] : [{ method: 'GET' as const, template, shape }]),
+    ...writes[method].map((other) => ({ method: other, template, shape })),
   ];
 }

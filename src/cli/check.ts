@@ -23,8 +23,7 @@ export async function runCheck(options: CommonChoice, io: CommandIo = processIo)
   const notes = 'config' in result ? costsOf(result.config) : [];
   if (options.json) io.out(JSON.stringify({ ...jsonReport(problems, result.files), notes }, null, 2));
   else {
-    const lines = [...problems.map(formatProblem), ...notes, summary(problems, result.files)];
-    for (const line of lines) io.out(line);
+    io.out([...problems.map(formatProblem), ...notes, summary(problems, result.files)].join('\n'));
   }
   return hasErrors(problems) ? 1 : 0;
 }

@@ -33,6 +33,7 @@ async function validateMapping(
 
 /** One remark where the list is the contract's own, of which each omission is known; undefined: it is another one. */
 export function remarkOnContractList({ rows, file }: ProtectedResources): Problem | undefined {
+  if (rows.length !== contractRows) return undefined;
   const isPlain = rows.every(({ scopes, observe }) => scopes.length === 0 && !observe);
   const keys = rows.map((row) => `${row.method} ${row.template}`).toSorted();
   if (!isPlain || hash('sha256', keys.join('\n')) !== contractDigest) return undefined;
@@ -41,5 +42,6 @@ export function remarkOnContractList({ rows, file }: ProtectedResources): Proble
   return { file, line: 1, column: 1, severity: 'warning', text };
 }
 
+const contractRows = 56;
 /** SHA-256 of the shipped list's rows, sorted, one a line. */
 const contractDigest = '437b8fa7a5e4933d5b42b5da2652162ca9a77b0d1048746e178f3ef6eeca9268';

@@ -24,6 +24,9 @@ const parameter = /^\{[A-Za-z][A-Za-z0-9_-]*\}$/;
 /** What a canonical path holds besides escapes (RFC 3986 section 3.3), but `;` and `*`, which mean something here. */
 const literalText = /^(?:[A-Za-z0-9._~!$&'()+,=:@-]|%[0-9A-Fa-f]{2})+$/;
 
+/** What is its own canonical form, whatever is read into it; most literals are so. */
+const plainLiteral = /^[A-Za-z0-9_-]+$/;
+
 /** Refuses whatever could never equal a segment of a canonical path, or would be read otherwise than it looks. */
 export function parsePathTemplate(text: string): PathTemplate | TemplateProblem {
   if (!text.startsWith('/')) return { problem: 'a path begins with "/"', offset: 0 };
@@ -60,6 +63,7 @@ function textOf(segments: readonly TemplateSegment[], rest: boolean): string {
 }
 
 function parseSegment(part: string, names: Set<string>): TemplateSegment | string {
+  if (plainLiteral.test(part)) return { literal: part };
   if (part === '') return 'an empty segment: leave the extra "/" out, requests match with and without it';
   if (parameter.test(part)) {
     const name = part.slice(1, -1);
