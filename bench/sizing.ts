@@ -13,6 +13,7 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { SignJWT } from 'jose';
 import { readArguments } from '../scripts/arguments.ts';
+import { peakMemoryMiB } from './process-cpu.ts';
 import { lineOf } from './programs.ts';
 
 readArguments({ name: 'npm run sizing', about: 'The memory that one process takes, for what.' });
@@ -31,7 +32,7 @@ await once(shop, 'listening');
 const config = path.join(folder, 'shopward.yaml');
 writeFileSync(
   config,
-  `listen: { host: 127.0.0.1, port: 0, maxConnections: 4000 }
+  `listen: { host: 127.0.0.1, port: 0, maxConnections: 12000 }
 limits: { clientShare: 100 }
 admin: false
 store: { url: memory }
@@ -71,6 +72,16 @@ const tokenOf = (subject: string) =>
     .setIssuedAt()
     .setExpirationTime('1h')
     .sign(Buffer.from(secret));
+/** Opens connections that ask for nothing, some hundred at a time, so that none waits for the proxy to accept it. */
+async function openIdle(count: number): Promise<void> {
+  for (let opened = 0; opened < count; opened += 100) {
+    const some = Array.from({ length: Math.min(100, count - opened) }, () =>
+      connect(Number(port), '127.0.0.1').on('error', () => {}),
+    );
+    await Promise.all(some.map((socket) => once(socket, 'connect')));
+    idle.push(...some);
+  }
+}
 /** 64 at a time. */
 async function each(count: number, run: (index: number) => Promise<void>): Promise<void> {
   let next = 0;
@@ -89,17 +100,18 @@ try {
   await each(20_000, () => get('/stores'));
   const warm = await residentBytes();
   rows.push(['after 20,000 requests over 64 connections', mib(warm)]);
-  for (let i = 0; i < 2_000; i++) idle.push(connect(Number(port), '127.0.0.1').on('error', () => {}));
-  const withIdle = await residentBytes();
-  rows.push(['2,000 idle connections', kib(withIdle - warm, 2_000)]);
-  for (const socket of idle) socket.destroy();
-  const before = await residentBytes();
+  rows.push(['its peak so far', mib(peakMemoryMiB(child.pid ?? 0) * 2 ** 20)]);
   await each(10_000, async (i) => get('/customers/DE--1', await tokenOf(`DE--${i}`)));
   const withTokens = await residentBytes();
-  rows.push(['10,000 remembered access tokens', kib(withTokens - before, 10_000)]);
+  rows.push(['10,000 remembered access tokens', kib(withTokens - warm, 10_000)]);
   const one = await tokenOf('DE--1');
   await each(10_000, (i) => get(`/carts/${i}`, one));
-  rows.push(['10,000 tracked members in memory', kib((await residentBytes()) - withTokens, 10_000)]);
+  const withMembers = await residentBytes();
+  rows.push(['10,000 tracked members in memory', kib(withMembers - withTokens, 10_000)]);
+  for (const count of [1_000, 10_000]) {
+    await openIdle(count - idle.length);
+    rows.push([`${count} idle connections`, kib((await residentBytes()) - withMembers, count)]);
+  }
   rows.push(['at the end', mib(await residentBytes())]);
   console.log('| memory of one process | |\n|---|---|');
   for (const row of rows) console.log(`| ${row.join(' | ')} |`);
