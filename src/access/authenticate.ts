@@ -14,8 +14,6 @@ interface AuthenticatorOptions {
   readonly verifier: AccessTokenVerifier;
   /** Whether a token may have any form. Default: only that of a JSON Web Token. */
   readonly takesOpaque?: boolean;
-  /** Default: the shop's own. */
-  readonly realm?: string;
   /** Address of the metadata of RFC 9728, for challenges; undefined: challenges do not contain it. */
   readonly resourceMetadataUrl?: (request: ChallengedRequest) => string;
   /** Origins whose pages may make changes with a token in a cookie, besides those of the request's own host. Default: none. */
@@ -42,15 +40,14 @@ export type Authenticate = (
 ) => Authenticated | Rejection | Promise<Authenticated | Rejection>;
 
 export function createAuthenticate(options: AuthenticatorOptions): Authenticate {
-  const { verifier, realm = 'Access to shop API', resourceMetadataUrl } = options;
-  const { takesOpaque = false, cookieOrigins = [] } = options;
+  const { verifier, resourceMetadataUrl, takesOpaque = false, cookieOrigins = [] } = options;
   const withIdentity = createWithIdentity(options.forwarding ?? tokenAlone);
 
   function challenge(rejection: Rejection, request: ChallengedRequest, scopes: readonly string[]): Rejection {
     const more = challengeFor(rejection, scopes);
     if (more === undefined) return rejection;
     const metadata = resourceMetadataUrl?.(request);
-    return { ...rejection, challenge: buildChallenge({ realm, resourceMetadataUrl: metadata, ...more }) };
+    return { ...rejection, challenge: buildChallenge({ ...more, resourceMetadataUrl: metadata }) };
   }
 
   function conclude(
@@ -85,10 +82,7 @@ export function createAuthenticate(options: AuthenticatorOptions): Authenticate 
 const tokenAlone: IdentityForwarding = { forward: {}, forwardAuthorization: true };
 
 /** The part of a challenge that depends on the refusal (RFC 6750 section 3.1); undefined: none is sent. */
-function challengeFor(
-  { rejection, reason }: Rejection,
-  scopes: readonly string[],
-): Omit<Challenge, 'realm'> | undefined {
+function challengeFor({ rejection, reason }: Rejection, scopes: readonly string[]): Challenge | undefined {
   switch (rejection) {
     case 'access-token-missing':
       return {};
@@ -106,7 +100,6 @@ function challengeFor(
 
 /** Parameters of a `WWW-Authenticate` value (RFC 6750 section 3). */
 interface Challenge {
-  readonly realm: string;
   /** Undefined if the request has no credentials. */
   readonly error?: 'invalid_request' | 'invalid_token' | 'insufficient_scope';
   /** The scopes that the request needs. */
@@ -115,9 +108,9 @@ interface Challenge {
   readonly resourceMetadataUrl?: string | undefined;
 }
 
-/** Builds a `WWW-Authenticate` value. It never says more about a failure than `error`. */
-export function buildChallenge({ realm, error, scopes, resourceMetadataUrl }: Challenge): string {
-  const parameters = [`realm=${quote(realm)}`];
+/** Builds a `WWW-Authenticate` value. It never says more about a failure than `error`. Exported for its tests. */
+export function buildChallenge({ error, scopes, resourceMetadataUrl }: Challenge): string {
+  const parameters = ['realm="Access to shop API"'];
   if (error !== undefined) parameters.push(`error=${quote(error)}`);
   if (scopes !== undefined && scopes.length > 0) parameters.push(`scope=${quote(scopes.join(' '))}`);
   if (resourceMetadataUrl !== undefined) parameters.push(`resource_metadata=${quote(resourceMetadataUrl)}`);

@@ -29,7 +29,7 @@ export function createDiscovery(issuer: string): LocateKeySet {
   };
 }
 
-/** Both places, from an issuer without query and fragment. */
+/** Both places, from an issuer without query and fragment. Exported for its tests. */
 export function metadataUrls(issuer: string): readonly string[] {
   const { origin, pathname } = new URL(issuer);
   const path = pathname.replace(/\/$/, '');

@@ -28,7 +28,7 @@ interface KeyProblem {
   readonly text: string;
 }
 
-/** The configured key files cannot be used; `problems` says what is wrong where. */
+/** The configured key files cannot be used; `problems` says what is wrong where. Exported for its tests. */
 export class KeyFilesError extends Error {
   readonly problems: readonly KeyProblem[];
 

@@ -71,6 +71,7 @@ const encoded = /[^\x21-\x7e]|[%,;"\\]/gu;
  * A claim as a field value. Visible US-ASCII stands for itself but for `%`, `,`, `;`, `"` and `\`; all other characters
  * become `%XX` for each octet of their UTF-8 (RFC 3986 section 2.1). So a value holds no line break, is never taken for two
  * values, and `decodeURIComponent` gives the claim back. A lone surrogate, which has no UTF-8, becomes U+FFFD.
+ * Exported for its tests.
  */
 export function encodeIdentity(claim: string): string {
   return claim.replace(encoded, (character) => {

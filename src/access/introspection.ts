@@ -19,7 +19,7 @@ import {
 } from './token-claims.ts';
 import { compileClaimRules, refuseToken, type TokenVerifierOptions } from './token-verifier.ts';
 
-/** How an issuer is asked, and what of its answer counts. */
+/** How an issuer is asked, and what of its answer counts. Exported for its tests. */
 export interface IntrospectionOptions
   extends Pick<
     TokenVerifierOptions,

@@ -14,6 +14,7 @@ import {
 } from './key-source.ts';
 import { FetchBudget, type Fetched, fetchJson, type ProviderError } from './provider-fetch.ts';
 
+/** Exported for its tests. */
 export interface JwksKeySourceOptions {
   /** `http` or `https`, without user and fragment: the configuration has seen to it. Or who says where it is. */
   readonly url: string | LocateKeySet;
@@ -22,13 +23,13 @@ export interface JwksKeySourceOptions {
   readonly now: () => number;
   /** For one fetch, and asking where the keys are. Default 5 s. */
   readonly timeoutMs?: number;
-  /** Fetches that requests may ask for in a row, before `fetchIntervalMs` holds. Default 8. */
+  /** Fetches that requests may ask for in a row, before `fetchIntervalMs` holds. Default 8. Only tests set it. */
   readonly fetchBurst?: number;
-  /** Time after which requests may ask for one fetch more: they wait for it together. Default 250 ms. */
+  /** Time after which requests may ask for one fetch more: they wait for it together. Default 250 ms. Only tests set it. */
   readonly fetchIntervalMs?: number;
   /** Of the document. Default 256 KiB. */
   readonly maxBytes?: number;
-  /** Requests that may wait for a fetch at one time; others are answered 503. Default 256. */
+  /** Requests that may wait for a fetch at one time; others are answered 503. Default 256. Only tests set it. */
   readonly maxWaiting?: number;
   /** Called after each fetch, with why it failed. Must not throw. */
   readonly onLoad?: (error: ProviderError | undefined) => void;

@@ -13,7 +13,7 @@ export interface KeyDocument {
 }
 
 /** Keys of one document; each takes a tenth of a millisecond to read and to check, and shops have a handful. */
-export const maxKeys = 100;
+const maxKeys = 100;
 
 /** Reads JSON (a JWK, or a set of them) or PEM (any number of blocks). */
 export function readKeyDocument(text: string, algorithms: readonly string[]): KeyDocument {
@@ -90,7 +90,7 @@ type KeyVerdict =
   | { readonly ignored: string }
   | { readonly problem: string };
 
-/** Checks one member of a JWK set (RFC 7517 section 4). The verdict names no part of the key. */
+/** Checks one member of a JWK set (RFC 7517 section 4). The verdict names no part of the key. Exported for its tests. */
 export function validateJwk(jwk: unknown, algorithms: readonly string[]): KeyVerdict {
   if (!isObject(jwk) || typeof jwk.kty !== 'string') return { problem: 'is not a JSON Web Key' };
   const { kty, kid, use, key_ops: keyOps, alg } = jwk;
@@ -159,7 +159,10 @@ const curveAlgorithms = new Map([
   ['secp521r1', 'ES512'],
 ]);
 
-/** Every `auth.algorithms` value for which keys are public; `none` is not among them and never will be. */
+/**
+ * Every `auth.algorithms` value for which keys are public; `none` is not among them and never will be.
+ * Exported for its tests.
+ */
 export const signatureAlgorithms: readonly string[] = [
   ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
   ...['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'],
@@ -190,7 +193,7 @@ function readPublicKey(input: Parameters<typeof createPublicKey>[0]): KeyObject 
 /**
  * Whether an RSA modulus looks like those of the generator of CVE-2017-15361: its primes are powers of 65537 modulo a
  * primorial, so that the modulus, too, is one modulo every small prime. A good modulus passes for one about once in
- * 2^27 keys.
+ * 2^27 keys. Exported for its tests.
  */
 export function hasRocaFingerprint(modulus: bigint): boolean {
   return smallPrimes.every((prime) => powersOf65537(prime).has(Number(modulus % BigInt(prime))));

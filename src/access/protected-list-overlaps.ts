@@ -69,6 +69,7 @@ interface Entry {
 /**
  * Two rows overlap when they have the same literals at the places where both have one. So each row is looked up once
  * in each kind of row, by those literals: the cost grows with rows times kinds (a handful), not with rows squared.
+ * Exported for its tests.
  */
 export function createOverlaps(): Overlaps {
   const kinds = new Map<string, Kind>();

@@ -145,7 +145,7 @@ export function createDocumentMatcher(name: string, path: string, what: string):
 }
 
 /** Whether the request is one for a document at this path. */
-export function asksFor(path: string, { method, path: asked }: CanonicalRequest): boolean {
+function asksFor(path: string, { method, path: asked }: CanonicalRequest): boolean {
   return asked === path && (method === 'GET' || method === 'HEAD');
 }
 

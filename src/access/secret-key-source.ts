@@ -24,9 +24,9 @@ const hashLengths = new Map([
   ['HS512', 64],
 ]);
 
-export const secretAlgorithms: readonly string[] = [...hashLengths.keys()];
+const secretAlgorithms: readonly string[] = [...hashLengths.keys()];
 
-/** What is wrong with a secret, one text each; never a part of it. */
+/** What is wrong with a secret, one text each; never a part of it. Exported for its tests. */
 export function validateSecret({ secret, algorithms }: SecretKeySourceOptions): readonly string[] {
   // A public key as HMAC secret is known to everybody.
   if (secret.includes('-----BEGIN ')) return ['is PEM, not a secret; name public keys in auth.keys.files'];

@@ -150,7 +150,7 @@ const steps: readonly Step[] = [
   { name: 'fields', reasons: ['identity-too-long'], say: fieldsText },
 ];
 
-/** Every reason that a check can fail for, as the docs list them. */
+/** Every reason that a check can fail for, as the docs list them. Exported for its tests. */
 export const inspectionReasons: readonly string[] = steps.flatMap(({ reasons }) => reasons);
 
 /**

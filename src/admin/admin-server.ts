@@ -16,12 +16,13 @@ export interface Readiness {
   readonly reasons: readonly string[];
 }
 
+/** Exported for its tests. */
 export interface AdminOptions extends AdmissionOptions {
   readonly port: number;
   readiness(): Readiness | Promise<Readiness>;
   metrics(): Promise<{ contentType: string; body: string }>;
   readonly endpoints: readonly AdminEndpoint[];
-  /** How long a request may take to arrive whole; its head a third of that. Default: 30000. */
+  /** How long a request may take to arrive whole; its head a third of that. Default: 30000. Only tests set it. */
   readonly requestTimeoutMs?: number;
   /** Something broke in a way that a person should look at. */
   onFault?(fault: unknown): void;

@@ -70,7 +70,7 @@ interface Held {
   need: Need;
 }
 
-export interface AdminConnections {
+interface AdminConnections {
   /** The request under way on a connection is one that only an operator may make. */
   isOperators(socket: Socket): void;
 }

@@ -3,11 +3,12 @@ import { isolate } from '../lib/faults.ts';
 import type { StreamEndpoint } from './admin-endpoint.ts';
 import type { Decision, DecisionLog } from './decision-log.ts';
 
+/** Exported for its tests. */
 export interface DecisionsOptions {
   readonly log: DecisionLog;
-  /** Decisions that one console gets a second at most; the rest is only counted for it. Default: 40. */
+  /** Decisions that one console gets a second at most; the rest is only counted for it. Default: 40. Only tests set it. */
   readonly maxPerSecond?: number;
-  /** Consoles at a time; one more is 503. Default: 16. */
+  /** Consoles at a time; one more is 503. Default: 16. Only tests set it. */
   readonly maxConsoles?: number;
   /** How long a console may take nothing of what was sent, before its connection ends. Default: 30000. */
   readonly stallTimeoutMs?: number;

@@ -81,7 +81,10 @@ function headOf(path: string): string {
   return end < 0 ? path : path.slice(0, end);
 }
 
-/** Types and ids alternate in the paths of a JSON:API; elsewhere what looks like an id gives itself away. */
+/**
+ * Types and ids alternate in the paths of a JSON:API; elsewhere what looks like an id gives itself away.
+ * Exported for its tests.
+ */
 export function guessTemplate(path: string): string {
   const segments = path.split('/').slice(1, 13);
   const guesses = segments.map((segment, i) => (i % 2 === 1 || looksLikeId(segment) ? '{id}' : segment));

@@ -145,7 +145,7 @@ async function readListFile(file: string): Promise<ListFile | ListFileFault> {
 
 /**
  * Replaces the content that `entityTag` names, whole or not at all: a new file beside it, synced, then renamed over
- * it, with the old one's mode and owner. A symbolic link stays one. Never throws.
+ * it, with the old one's mode and owner. A symbolic link stays one. Never throws. Exported for its tests.
  */
 export async function replaceListFile(
   file: string,

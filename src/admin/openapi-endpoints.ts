@@ -31,7 +31,7 @@ const json = { 'application/json': { schema: { type: 'object' } } };
 const error = { $ref: '#/components/responses/error' };
 const refusals = { 401: error, 421: error };
 
-/** OpenAPI 3.1 of the admin port, from its own list of endpoints. */
+/** OpenAPI 3.1 of the admin port, from its own list of endpoints. Exported for its tests. */
 export function describeAdmin(version: string, endpoints: readonly AdminEndpoint[]): object {
   const probe = (more: object) => ({
     get: { security: [], responses: { 200: { description: 'Yes.', content: json }, ...more } },

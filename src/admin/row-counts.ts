@@ -3,10 +3,11 @@ import { routeKey } from '../access/protected-list-review.ts';
 import { finishInSlices, type Steps } from '../lib/slices.ts';
 import { type ExchangeCount, sumCounts } from './exchange-count.ts';
 
+/** Exported for its tests. */
 export type CountedRow = Pick<ProtectedResource, 'method' | 'template'>;
 
 /** Template of the deciding row -> method of the request -> count. */
-export type RouteCounts = ReadonlyMap<string, ReadonlyMap<string, ExchangeCount>>;
+type RouteCounts = ReadonlyMap<string, ReadonlyMap<string, ExchangeCount>>;
 
 interface Template {
   /** The first row of it. */

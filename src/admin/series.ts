@@ -9,15 +9,15 @@ export const ranges = {
   '1h': { stepMs: 30_000, steps: 120 },
   '24h': { stepMs: 600_000, steps: 144 },
 } as const;
-export type Range = keyof typeof ranges;
+type Range = keyof typeof ranges;
 
 export function isRange(text: string): text is Range {
   return Object.hasOwn(ranges, text);
 }
 
 /** The whole of a request, what the shop took of it, and what is left: shopward's own work and the client's line. */
-export const shares = ['whole', 'shop', 'own'] as const;
-export type Share = (typeof shares)[number];
+const shares = ['whole', 'shop', 'own'] as const;
+type Share = (typeof shares)[number];
 
 /** Counts in steps, the oldest first; the last step is still filling. */
 export interface OutcomeReading {
@@ -38,7 +38,7 @@ interface SeriesReading extends OutcomeReading {
 }
 
 const percentiles = { p50: 0.5, p95: 0.95, p99: 0.99 } as const;
-export type Percentile = keyof typeof percentiles;
+type Percentile = keyof typeof percentiles;
 
 /** Buckets of latency grow by a third of an octave from 50 microseconds; the last one begins at 50 seconds. */
 const bucketsPerOctave = 3;
@@ -178,7 +178,7 @@ function bucketOf(ms: number): number {
   return Math.min(buckets - 1, Math.floor(Math.log2(ms / leastMs) * bucketsPerOctave));
 }
 
-/** Milliseconds, at most an eighth off: interpolated within a bucket as its bounds grow. */
+/** Milliseconds, at most an eighth off: interpolated within a bucket as its bounds grow. Exported for its tests. */
 export function percentileOf(counts: Uint32Array, share: number): number | null {
   let all = 0;
   for (const count of counts) all += count;

@@ -22,7 +22,7 @@ export interface SystemState {
 }
 
 /** A setting as it is in force. */
-export interface EffectiveSetting {
+interface EffectiveSetting {
   /** `limits.requestBody` */
   readonly name: string;
   /** As it would be written; of a secret only that there is one. */
@@ -67,7 +67,7 @@ export function createSystemEndpoints({ system, census, settings }: SystemOption
   ];
 }
 
-/** What a reason means, and what to do. */
+/** What a reason means, and what to do. Exported for its tests. */
 export interface ReasonText {
   readonly name: string;
   readonly status: string;
@@ -91,7 +91,7 @@ function readDocument(): string {
   }
 }
 
-/** Rows of the tables, without their marks. */
+/** Rows of the tables, without their marks. Exported for its tests. */
 export function parseReasons(document: string): ReasonText[] {
   const rows = document.matchAll(/^\| <a id="([a-z-]+)"><\/a>[^|]*\| ([^|]*) \| ([^|]*) \| ([^|]*) \|$/gm);
   return [...rows].map(([, name = '', status = '', cause = '', cure = '']) => ({

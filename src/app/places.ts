@@ -47,7 +47,7 @@ export function createPlaces(config: Config, log: Log): { places: ConnectionPlac
 
 /**
  * Connections of clients that a number of descriptors leaves room for: each may need one to the upstream as well, though
- * never more than `upstream.connections` of them at a time, and a WebSocket always does.
+ * never more than `upstream.connections` of them at a time, and a WebSocket always does. Exported for its tests.
  */
 export function connectionsFor(descriptors: number, { upstream }: Pick<Config, 'upstream'>): number {
   const usable = Math.max(descriptors - ownDescriptors, descriptors / 4);

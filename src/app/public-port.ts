@@ -149,7 +149,10 @@ function createHandshakeHandler(
 
 type Canonicalise = (incoming: IncomingMessage) => CanonicalRequest | Rejection;
 
-/** The one way from a message of node's to the request that is decided on; who is at the other end is found out once. */
+/**
+ * The one way from a message of node's to the request that is decided on; who is at the other end is found out once.
+ * Exported for its tests.
+ */
 export function createCanonicalise(config: Config, upstreamHost: string): Canonicalise {
   const { upstream, request, limits } = config;
   const rules = buildRequestRules({

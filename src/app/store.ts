@@ -34,7 +34,7 @@ export const memoryStore: Component = {
   }),
 };
 
-/** What the replicas of one store have to agree on. */
+/** What the replicas of one store have to agree on. Exported for its tests. */
 export function describeMember({ store, publicUrl, upstream, entityTags, refreshTokens }: Config): Member {
   return {
     owner: store.owner ?? publicUrl ?? upstream.url,

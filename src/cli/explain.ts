@@ -35,7 +35,7 @@ const maxInput = 64 * 1024 * 1024;
  * Prints what would happen to a request. `words` are a method and a URL, or whatever was pasted: a line or a record of a
  * log, a curl command, a call of fetch, a HAR entry; or the name of a HAR file, the id of a request, an access token; `-`
  * reads standard input. Exit code 0, whatever would happen; 1 for an id that nobody knows, 2 for what is no request, 78
- * for a configuration with problems.
+ * for a configuration with problems. Exported for its tests.
  */
 export async function runExplain(
   words: readonly string[],

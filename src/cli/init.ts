@@ -7,6 +7,7 @@ import { type CommandIo, escapeToLine, processIo } from './command-io.ts';
 import { algorithmsAt, probeShop, type ShopFacts } from './init/probe-shop.ts';
 import { runProtectedImport } from './protected/list.ts';
 
+/** Exported for its tests. */
 export interface InitOptions {
   /** A Spryker shop: its list, carts with entity tags, its token endpoints and its resolver. */
   readonly spryker?: boolean;

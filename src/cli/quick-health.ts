@@ -44,7 +44,7 @@ function readAdminAddress(file: string): AdminAddress | undefined {
 
 /**
  * Host and port of the admin section, written as most files write them: a section of its own with a line for each, or in
- * braces on one line, with plain values; or no such section. Undefined: it takes a parser to know.
+ * braces on one line, with plain values; or no such section. Undefined: it takes a parser to know. Exported for its tests.
  */
 export function plainAdminAddress(text: string): AdminAddress | undefined {
   const lines = text.split('\n').filter((line) => !/^\s*(?:#|$)/.test(line));

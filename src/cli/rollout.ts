@@ -50,6 +50,7 @@ const exitCodes: Readonly<Record<Verdict, number>> = {
  * may be enforced; 1: one of them would refuse somebody; 3: none would so far, but that is not known for seven days, or
  * nobody asked for a row in them;
  * 2 on bad usage, or where there is nobody to ask or nothing to read; 78 for a configuration with problems.
+ * Exported for its tests.
  */
 export async function runRollout(
   files: readonly string[],

@@ -58,7 +58,7 @@ interface TokenChoice extends CommonChoice {
 /**
  * Says which check of the proxy a token passes and which one it fails. `given` is the token, or `-` for standard input.
  * Exit code 0 for one that is accepted, 1 for one that is refused, 2 for what is no token, 69 where the keys cannot be
- * had, 78 for a configuration with problems.
+ * had, 78 for a configuration with problems. Exported for its tests.
  */
 export async function runToken(
   given: string | undefined,

@@ -28,6 +28,7 @@ import { createProbeClient, type Deployment } from './verify/probe-client.ts';
 import { checkTags, checkWrites } from './verify/tag-checks.ts';
 import type { Check, Verification } from './verify/verification.ts';
 
+/** Exported for its tests. */
 export interface VerifyChoice extends CommonChoice {
   readonly list?: string;
   /** An access token; `SHOPWARD_TOKEN` of the environment does not show in the list of processes. */
@@ -55,6 +56,7 @@ export interface VerifyChoice extends CommonChoice {
 /**
  * Looks at a running deployment from outside, as its clients do, and compares it with the local configuration. Exit
  * code 0 when every check passed, 1 when one failed, 2 on bad usage, 78 for a configuration or list with problems.
+ * Exported for its tests.
  */
 export async function runVerify(
   url: string,

@@ -66,7 +66,7 @@ async function askRollout({ count, supervisor }: ClusterStatusOptions): Promise<
   return finishInSlices(combineStates(states, count - states.length));
 }
 
-/** All processes; each key once, as old as who has had it longest says. */
+/** All processes; each key once, as old as who has had it longest says. Exported for its tests. */
 export function mergeSystem(workers: number, answers: readonly SystemState[]): SystemState {
   const keys = new Map<string, KeyDescription>();
   for (const key of answers.flatMap((answer) => answer.keys)) {
@@ -116,7 +116,10 @@ export function createWorkerMetrics(): WorkerMetrics {
   };
 }
 
-/** Each component as its worst worker has it, or the one that saw it last, with the numbers of all; ready when one is. */
+/**
+ * Each component as its worst worker has it, or the one that saw it last, with the numbers of all; ready when one is.
+ * Exported for its tests.
+ */
 export function mergeHealth(
   count: number,
   answers: readonly (readonly ComponentHealth[])[],

@@ -271,6 +271,7 @@ interface BackOff {
   delayMs(startedMs: number, nowMs: number): number;
 }
 
+/** Exported for its tests. */
 export function createBackOff(): BackOff {
   let ends = 0;
   return {

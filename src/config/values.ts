@@ -139,9 +139,9 @@ export function distinct<T extends z.ZodType>(item: T) {
 }
 
 /** A number of milliseconds: what every duration of the configuration becomes. */
-export type Milliseconds = number;
+type Milliseconds = number;
 /** A number of bytes: what every size of the configuration becomes. */
-export type Bytes = number;
+type Bytes = number;
 
 const msPerUnit: Readonly<Record<string, number>> = {
   ms: 1,
@@ -163,14 +163,14 @@ const sizePattern = /^(\d{1,15})(B|KiB|MiB|GiB)?$/;
 const durationText = 'must be a duration with a unit (ms, s, m, h or d), such as 250ms or 30s';
 const sizeText = 'must be a size in bytes, or with a unit (B, KiB, MiB or GiB), such as 64KiB';
 
-/** `250ms`, `1.5s`, `30d` to milliseconds; undefined when it is not a duration. */
+/** `250ms`, `1.5s`, `30d` to milliseconds; undefined when it is not a duration. Exported for its tests. */
 export function parseDuration(text: string): Milliseconds | undefined {
   const [, amount, unit] = durationPattern.exec(text) ?? [];
   if (amount === undefined || unit === undefined) return undefined;
   return Math.round(Number(amount) * (msPerUnit[unit] ?? Number.NaN));
 }
 
-/** `65536`, `64KiB`, `2MiB` to bytes; undefined when it is not a size. */
+/** `65536`, `64KiB`, `2MiB` to bytes; undefined when it is not a size. Exported for its tests. */
 export function parseSize(text: string): Bytes | undefined {
   const [, amount, unit = ''] = sizePattern.exec(text) ?? [];
   const bytes = amount === undefined ? Number.NaN : Number(amount) * (bytesPerUnit[unit] ?? Number.NaN);
@@ -215,7 +215,7 @@ export function size(bounds: { readonly from?: Bytes; readonly to?: Bytes } = {}
 }
 
 /** Scheme, host and port of a URL, taken apart once. */
-export interface Origin {
+interface Origin {
   readonly scheme: 'http' | 'https';
   /** Lower case; an IPv6 address without its brackets. */
   readonly hostname: string;
@@ -229,7 +229,7 @@ const pattern =
 
 /**
  * Reads an http(s) origin (RFC 6454 section 6.1; one closing slash is forgiven). Undefined when it is anything else: a
- * path, a query, userinfo, another scheme, a port outside 1-65535.
+ * path, a query, userinfo, another scheme, a port outside 1-65535. Exported for its tests.
  */
 export function parseOrigin(text: string): Origin | undefined {
   const match = pattern.exec(text);

@@ -1,6 +1,6 @@
 import { meantTag, parseEntityTags, type TagReading } from '../http/entity-tag-list.ts';
 
-/** Whether a tag has the form of ours: any other can never be current. */
+/** Whether a tag has the form of ours: any other can never be current. Exported for its tests. */
 export function isOwnTag(tag: string): boolean {
   return /^[0-9a-f]{32}$/.test(tag);
 }

@@ -17,7 +17,7 @@ export function collectionKey(template: string, ids: readonly string[], subject:
 /**
  * Folds the spellings that a database's collation or the shop's router takes for one id: case, accents, `;params`,
  * spaces and dots at the end; of a whole number spaces, `+` and zeros at the front, and `.0` at the end. Two spellings
- * must not mean two leases; two ids under one lease only wait for one another.
+ * must not mean two leases; two ids under one lease only wait for one another. Exported for its tests.
  */
 export function foldId(id: string): string {
   if (folded.test(id)) return id;
@@ -40,7 +40,7 @@ const wholeNumber = /^\+?(\d+)(?:\.0*)?$/;
 /** What most ids are, and none of the steps of `foldId` changes. */
 const folded = /^(?:0|[1-9]\d*|[a-z_-][a-z\d_-]*)$/;
 
-/** Hexadecimal, so that nothing of an id can mean anything in a key. */
+/** Hexadecimal, so that nothing of an id can mean anything in a key. Exported for its tests. */
 export function digest(parts: readonly string[]): ResourceKey {
   return hash('sha256', lengthPrefixed(parts), 'hex').slice(0, 48) as ResourceKey;
 }

@@ -8,8 +8,6 @@ interface EntityTagTimeSettings {
   readonly storeTimeoutMs: number;
   /** The upstream's response deadline for requests that are not tracked writes. */
   readonly responseTimeoutMs: number;
-  /** How long after its last byte the shop may still apply a write. Default: the rest of the lease. */
-  readonly landsWithinMs?: number;
 }
 
 /** Milliseconds. */
@@ -23,7 +21,6 @@ export interface EntityTagTimes {
   readonly sendWithinMs: number;
   /** Response deadline of a tracked write, from the start of its exchange. */
   readonly answerWithinMs: number;
-  readonly landsWithinMs: number;
   /** A read that took longer is not tagged. */
   readonly longestReadMs: number;
   /** A record that nothing touches is dropped after this time. */
@@ -39,17 +36,12 @@ const dayMs = 24 * hourMs;
 
 /**
  * Derives the times of the protocol, or says which relation the settings break:
- * `sendBy + landsWithin + margin <= lease`, `sendBy + answerWithin + store round trip + margin <= lease`,
- * `recordExpiry > longestRead, lease`.
+ * `sendBy + answerWithin + store round trip + margin <= lease`, `recordExpiry > longestRead, lease`.
  */
 export function entityTagTimes(
   settings: EntityTagTimeSettings,
 ): EntityTagTimes | { readonly problem: string } {
   const { leaseMs, sendByMs, storeTimeoutMs, responseTimeoutMs } = settings;
-  const landsWithinMs = settings.landsWithinMs ?? leaseMs - sendByMs - marginMs;
-  if (landsWithinMs <= 0 || sendByMs + landsWithinMs + marginMs > leaseMs) {
-    return { problem: 'the lease must cover sendBy, the time in which the shop acts on a write, and 0.5s' };
-  }
   const outcomeByMs = leaseMs - marginMs - storeTimeoutMs;
   if (outcomeByMs <= sendByMs) {
     return { problem: 'the lease must be longer than sendBy, the store timeout and 0.5s together' };
@@ -63,7 +55,6 @@ export function entityTagTimes(
     firstByteByMs,
     sendWithinMs: sendByMs - firstByteByMs,
     answerWithinMs: Math.min(responseTimeoutMs, outcomeByMs - firstByteByMs),
-    landsWithinMs,
     longestReadMs: Math.max(responseTimeoutMs, leaseMs) * 2,
     recordExpiryMs: Math.max(dayMs, responseTimeoutMs * 4, leaseMs * 4),
     strangersExpiryMs: Math.max(hourMs, responseTimeoutMs * 4, leaseMs * 4),

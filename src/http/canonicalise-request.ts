@@ -15,7 +15,7 @@ import { isRejection, type Rejection, reject } from './rejection.ts';
 import { type FieldFacts, readFields, readFraming } from './request-fields.ts';
 import { canonicaliseHost, canonicaliseTarget } from './request-target.ts';
 
-/** A request head as node's parser gives it: an IncomingMessage is one. */
+/** A request head as node's parser gives it: an IncomingMessage is one. Exported for its tests. */
 export interface RequestHead {
   readonly method?: string | undefined;
   readonly url?: string | undefined;
@@ -102,6 +102,7 @@ function isMethod(sent: string | undefined, more: readonly (string | undefined)[
   return (methods as readonly (string | undefined)[]).includes(sent) || more.includes(sent);
 }
 
+/** Exported for its tests. */
 export interface RequestRulesOptions {
   /** `host[:port]` of the upstream: its Host field, unless `forwardHost`. */
   readonly upstreamHost: string;
@@ -123,7 +124,7 @@ export interface RequestRulesOptions {
   readonly webSocket?: boolean;
   /** Methods beyond the usual ones that are taken. Default: none. */
   readonly extensionMethods?: readonly Method[];
-  /** Default: a random UUID. */
+  /** Default: a random UUID. Only tests set it. */
   readonly generateRequestId?: () => string;
 }
 

@@ -39,7 +39,10 @@ export type PathTableRequest = Pick<
   'method' | 'segments' | 'alternativeSegments' | 'isFormPost'
 >;
 
-/** Rows of METHOD and path template, with the shop's own lenient interpretation of paths: see `buildPathTable`. */
+/**
+ * Rows of METHOD and path template, with the shop's own lenient interpretation of paths: see `buildPathTable`.
+ * Exported for its tests.
+ */
 export interface PathTable<T> {
   /** Every row that any interpretation of the request meets, exact ones first; the caller lets the strictest win. */
   match(request: PathTableRequest): readonly PathMatch<T>[];

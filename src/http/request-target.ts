@@ -2,7 +2,7 @@ import { decodeEscapes } from './path-folding.ts';
 import { type EncodedSlashRules, maxSegments, readEncodedSlashes } from './path-template.ts';
 import { type Rejection, reject } from './rejection.ts';
 
-/** What a request target comes to: see the fields of `CanonicalRequest`. */
+/** What a request target comes to: see the fields of `CanonicalRequest`. Exported for its tests. */
 export interface CanonicalTarget {
   readonly path: string;
   readonly query: string;

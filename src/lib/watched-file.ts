@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isolated, isolateLate } from './faults.ts';
 
 export interface WatchOptions {
-  /** Between two readings of the file when no event comes. Default: 2000. */
+  /** Between two readings of the file when no event comes. Default: 2000. Only tests set it. */
   readonly pollMs?: number;
   /** Pause between two reads that must agree before a change is reported. Default: 100. */
   readonly settleMs?: number;

@@ -11,7 +11,10 @@ import type { Continue, Filter, FilterContext, Identity } from './filter.ts';
 import { type ForwardPlan, type PlannedFilter, type PlanRules, plan, planForward } from './plan.ts';
 import type { RouteLimits } from './route-limits.ts';
 
-/** One request and its one end, as the pipeline sees them: an exchange of HTTP, or the handshake of a WebSocket. */
+/**
+ * One request and its one end, as the pipeline sees them: an exchange of HTTP, or the handshake of a WebSocket.
+ * Exported for its tests.
+ */
 export interface PipelineExchange {
   readonly incoming: IncomingMessage;
   /** Its entry among all requests in progress. */

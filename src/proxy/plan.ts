@@ -23,10 +23,10 @@ export interface PlanRules<F extends Matcher = Filter> {
 }
 
 /** Everything that is decided about a request without a call to others. */
-export type Plan<F extends Matcher = Filter> = Rejection | EndpointPlan<F> | ForwardPlan<F>;
+type Plan<F extends Matcher = Filter> = Rejection | EndpointPlan<F> | ForwardPlan<F>;
 
 /** Answered by shopward, without a token. If the endpoint has no answer, `planForward` plans the request again. */
-export interface EndpointPlan<F extends Matcher = Filter> {
+interface EndpointPlan<F extends Matcher = Filter> {
   readonly endpoint: PlannedFilter<F>;
 }
 

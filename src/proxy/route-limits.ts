@@ -7,7 +7,7 @@ export interface RouteLimits {
   readonly responseTimeoutMs: number;
 }
 
-export interface LimitedRoute {
+interface LimitedRoute {
   readonly method: Method | 'ANY';
   /** Path template; may end in `**`. */
   readonly path: string;

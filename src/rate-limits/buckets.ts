@@ -26,7 +26,7 @@ function costOf({ requests, perMs }: Rate): number {
 
 /**
  * One step of a bucket, of which only the time is kept at which it is full: docs/decisions/rate-limits.md. `fullAtUs`: 0 where
- * nothing is known. Undefined as its new value: nothing changes.
+ * nothing is known. Undefined as its new value: nothing changes. Exported for its tests.
  */
 export function takeToken(
   fullAtUs: number,
@@ -47,7 +47,7 @@ export function takeToken(
   return { isAllowed: true, remaining, waitUs: next - nowUs, fullAtUs: next };
 }
 
-/** The same in Redis, by its clock. KEYS: the bucket; ARGV: cost and number of tokens. */
+/** The same in Redis, by its clock. KEYS: the bucket; ARGV: cost and number of tokens. Exported for its tests. */
 export const takeTokenScript = defineScript(
   'take-token',
   `

@@ -16,7 +16,7 @@ export interface RateLimit extends Rate {
 /** All limits that a request meets, in the order in which they are written. */
 export type RateLimitMatcher = Matcher<readonly RateLimit[]>;
 
-/** What became of a request by one limit; stable words for metrics. */
+/** What became of a request by one limit; stable words for metrics. Exported for its tests. */
 export type RateLimitEvent = 'passed' | 'refused' | 'observed' | 'unavailable';
 
 interface RateLimitOptions {

@@ -7,7 +7,7 @@ import type { RedisArgument, RedisScript } from './redis.ts';
 import { ServerClock } from './server-clock.ts';
 
 /** One call of a claim script, on its way. */
-export interface Claim {
+interface Claim {
   readonly script: RedisScript;
   readonly keys: readonly string[];
   readonly args: readonly RedisArgument[];

@@ -11,7 +11,6 @@ export interface ClientOptions {
   readonly tls?: RedisTlsOptions | undefined;
   /** Password of the Sentinels themselves. */
   readonly sentinelPassword?: string | undefined;
-  readonly autoResubscribe?: boolean;
 }
 
 /** PEM texts; without `ca` the system's roots are trusted. */
@@ -28,8 +27,8 @@ export type Client = RedisClient | Cluster;
  * An ioredis client that fails at once instead of waiting: no offline queue, no retry, no re-sending of what was under
  * way when a connection broke (the defaults would keep a call for a minute and may run a script twice).
  */
-export function createClient(options: ClientOptions): Client {
-  const client = buildClient(options);
+export function createClient(options: ClientOptions, autoResubscribe = true): Client {
+  const client = buildClient(options, autoResubscribe);
   // ioredis 6.0.0 gives up for good when a Sentinel announces the next primary while a connection is being made: its
   // failover detector then breaks the attempt, which ends the client without asking the retry strategy.
   const connectAgain = isolated(() => {
@@ -52,14 +51,14 @@ export function closeClient(client: Client): void {
   client.disconnect();
 }
 
-function buildClient(options: ClientOptions): Client {
+function buildClient(options: ClientOptions, autoResubscribe: boolean): Client {
   const { address, tls, timeoutMs, sentinelPassword } = options;
   const common: RedisOptions = {
     protocol: 2,
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
-    autoResubscribe: options.autoResubscribe ?? true,
+    autoResubscribe,
     disableClientInfo: true,
     connectTimeout: Math.max(1000, timeoutMs),
     // Nothing at all came back: a stopped server or a dead path; a new connection may reach a live one.
@@ -182,7 +181,7 @@ export class Subscriptions {
 
   #open(): Client {
     // ioredis' own re-subscription tells nobody when it is done: ours confirms each channel on every new connection.
-    const opened = createClient({ ...this.#options, autoResubscribe: false });
+    const opened = createClient(this.#options, false);
     const subscribeAll = isolated(() => this.#subscribeAll());
     opened.on('error', () => {});
     const heard = (channel: string, message: string) => {

@@ -14,7 +14,7 @@ export interface Member {
   readonly digestKey: string;
 }
 
-/** What the store answered when this process announced itself. */
+/** What the store answered when this process announced itself. Exported for its tests. */
 export interface Register {
   /** Nobody was there, not even this process: the store is new, or was emptied. */
   readonly isNew: boolean;

@@ -11,6 +11,7 @@ export async function askServerFacts(client: Client): Promise<ServerFacts> {
   return readServerFacts(infos);
 }
 
+/** Exported for its tests. */
 export function readServerFacts(infos: readonly string[]): ServerFacts {
   const all = (name: string) => infos.map((info) => field(info, name) ?? '');
   const memories = infos.map((info) => ({

@@ -27,7 +27,7 @@ export type TokenMatcher = Matcher<TokenRequest> & {
 /**
  * The life cycle of refresh tokens at the edge. Rejections: `token-request-not-plain`, `refresh-token-invalid`,
  * `refresh-token-busy`, `refresh-token-unavailable`, `token-store-unavailable`; within the leeway an answer. In observe
- * mode a refresh that would have been refused goes on, and what it yields is recorded.
+ * mode a refresh that would have been refused goes on, and what it yields is recorded. Exported for its tests.
  */
 export interface RefreshTokens extends TokenMatcher {
   run(

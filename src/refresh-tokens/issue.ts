@@ -127,6 +127,7 @@ const most = 8;
 /**
  * Reads the tokens out of a 2xx answer: JSON, in which they stand anywhere after their names, however those are spelled,
  * since some shops let the client choose the shape. Any other answer may hold a token unless it is empty, or a short text.
+ * Exported for its tests.
  */
 export function readIssuedTokens(
   body: Buffer,

@@ -4,7 +4,7 @@ import type * as port from './token-store.ts';
 import { type FamilyId, type SubjectDigest, strayMs, type TokenDigest } from './token-store.ts';
 
 interface MemoryTokenStoreOptions extends port.TokenStoreOptions {
-  /** Records of tokens that are kept; above, the tenth that expires first goes. Default 100000. */
+  /** Records of tokens that are kept; above, the tenth that expires first goes. Default 100000. Only tests set it. */
   readonly maxRecords?: number;
   /** Milliseconds since 1970. Default `Date.now`. */
   readonly now?: () => number;
@@ -14,6 +14,7 @@ interface MemoryTokenStoreOptions extends port.TokenStoreOptions {
   readonly protocol?: TokenSteps;
 }
 
+/** Exported for its tests. */
 export type TokenSteps = Pick<
   typeof steps,
   | 'admit'

@@ -109,7 +109,7 @@ function readParameters(text: string): ReadonlyMap<string, string> | undefined {
 const most = 256;
 
 /** application/x-www-form-urlencoded (WHATWG URL section 5), and queries. */
-export function readForm(text: string, place = 'body'): readonly FormField[] | NotPlain {
+function readForm(text: string, place = 'body'): readonly FormField[] | NotPlain {
   const found: FormField[] = [];
   for (let start = 0; start < text.length; ) {
     const ampersand = text.indexOf('&', start);
@@ -206,7 +206,7 @@ const deepest = 32;
  * Every name of a JSON text with its value, at any depth, duplicates included, which `JSON.parse` would hide. The text is
  * valid (RFC 8259) or it is refused: no comments, no byte order mark, no escapes that only some readers know.
  */
-export function readJson(text: string): readonly FormField[] | NotPlain {
+function readJson(text: string): readonly FormField[] | NotPlain {
   try {
     JSON.parse(text);
   } catch {

@@ -41,7 +41,7 @@ export interface Book {
   readonly bySubject: Map<SubjectDigest, number>;
 }
 
-export interface Step<T> {
+interface Step<T> {
   readonly record: TokenRecord;
   readonly answer: T;
 }

@@ -231,7 +231,10 @@ export class RedisTokenStore implements port.TokenStore {
 /** The script checks by Redis' own clock; this only bounds what is looked at. */
 const clockSlackMs = 60_000;
 
-/** As it stands in keys and values: a third shorter than hexadecimal, and a record is mostly digests. */
+/**
+ * As it stands in keys and values: a third shorter than hexadecimal, and a record is mostly digests.
+ * Exported for its tests.
+ */
 export function packDigest(digest: TokenDigest | SubjectDigest): string {
   return Buffer.from(digest, 'hex').toString('base64url');
 }

@@ -5,7 +5,7 @@ import { RedisUnavailable } from '../redis/faults.ts';
 type RetriedWrite = (isLate: boolean) => unknown;
 
 interface RetryQueueOptions {
-  /** Milliseconds between two tries. Default 250. */
+  /** Milliseconds between two tries. Default 250. Only tests set it. */
   readonly retryMs?: number;
   /** Writes that may wait; one more is lost. Default 10000. */
   readonly limit?: number;

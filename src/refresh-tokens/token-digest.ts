@@ -42,6 +42,7 @@ const plainToken = /^[\w!#$()*+./:?@^|~-]+={0,2}$/;
  * One text for every spelling that a shop may take for the same token: shops decode hexadecimal whatever its case,
  * databases compare without case and trailing spaces, base64 has two alphabets and loose last bits, its decoders skip
  * what is not of them, and the signature of a JWT can be written in more than one way while header and payload can not.
+ * Exported for its tests.
  */
 export function canonicalToken(token: string): string {
   const segments = token.split('.');

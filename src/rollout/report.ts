@@ -13,7 +13,7 @@ import {
 import type { RolloutState } from './rollout.ts';
 
 /** A row may be enforced when nobody would have been refused for so long. */
-export const safeAfterMs = 7 * dayMs;
+const safeAfterMs = 7 * dayMs;
 
 /** A row that is seen so soon is as old as the counts: a list is read when counting begins, and not before. */
 const atStartMs = 60_000;

@@ -4,7 +4,7 @@ import { bounds, dayMs, entryKey, hourMs, type RolloutEntry } from './counts.ts'
 import { writeScript } from './lua.ts';
 import { type Asked, type AskedRows, askedDays } from './observed-rows.ts';
 
-/** A process that has not written for so long, while others have, ended without its last word. */
+/** A process that has not written for so long, while others have, ended without its last word. Exported for its tests. */
 export const lostAfterMs = 60_000;
 
 /** What one process writes at once. */

@@ -14,6 +14,7 @@ export interface Cors {
   fieldsFor(origin: string | undefined, exposed?: readonly string[]): FieldList;
 }
 
+/** Exported for its tests. */
 export interface CorsSettings {
   /** As browsers send them; `*` alone: every origin, without credentials. */
   readonly origins: readonly string[];

@@ -17,6 +17,7 @@ import {
 import { readMalformedHead, rejectionOfParserFault } from './client-error.ts';
 import type { ConnectionPlaces } from './connection-places.ts';
 
+/** Exported for its tests. */
 export interface ListenerOptions {
   readonly host: string;
   /** 0 takes a free port. */

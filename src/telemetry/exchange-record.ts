@@ -75,9 +75,9 @@ interface AccessLog {
 
 interface AccessLogOptions {
   readonly log: Log;
-  /** Lines a second of one and the same refusal; the rest of them is counted in one line. Default: 200. */
+  /** Lines a second of one and the same refusal; the rest of them is counted in one line. Default: 200. Only tests set it. */
   readonly maxRefusalLines?: number;
-  /** Length of that second. Default: 1000. */
+  /** Length of that second. Default: 1000. Only tests set it. */
   readonly windowMs?: number;
 }
 

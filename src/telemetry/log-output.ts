@@ -25,7 +25,7 @@ interface LogOutputOptions {
   write(piece: Buffer): number;
   /** The line that tells of dropped ones. */
   droppedLine(count: number): string;
-  /** Default 1 MiB. */
+  /** Default 1 MiB. Only tests set it. */
   readonly keptBytes?: number;
 }
 

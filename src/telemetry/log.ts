@@ -90,7 +90,10 @@ function serialiseFault(fault: unknown): Record<string, unknown> {
   return { type: name, code, message: withoutCredentials(message), stack: withoutCredentials(stack ?? '') };
 }
 
-/** Hides the user part of URLs, up to the last `@` it may be, and anything shaped like a JSON Web Token. */
+/**
+ * Hides the user part of URLs, up to the last `@` it may be, and anything shaped like a JSON Web Token.
+ * Exported for its tests.
+ */
 export function withoutCredentials(text: string): string {
   return text.replace(/\S+/g, withoutUser).replace(/[A-Za-z0-9_.-]{32,}/g, withoutTokens);
 }

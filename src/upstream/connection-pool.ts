@@ -11,7 +11,7 @@ export interface ConnectionWaiter<C extends PooledConnection> {
 }
 
 /** Opens a connection and calls back once, never in this very call; returns what gives the attempt up. */
-export type Open<C extends PooledConnection> = (
+type Open<C extends PooledConnection> = (
   opened: (connection: C) => void,
   failed: (fault: ConnectionFault) => void,
 ) => () => void;

@@ -86,9 +86,10 @@ export interface EngineOptions {
   readonly idleTimeoutMs?: number | undefined;
   /** Milliseconds after which a connection takes no new exchange. Default: no end. */
   readonly connectionLifetimeMs?: number | undefined;
-  /** Bytes of all fields of one response; more is a malformed response. Default 65536. */
-  readonly responseHeadBytes?: number | undefined;
 }
+
+/** Bytes of all fields of one response; more is a malformed response. */
+export const responseHeadBytes = 65_536;
 
 interface UpstreamOrigin {
   readonly scheme: 'http' | 'https';

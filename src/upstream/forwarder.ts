@@ -11,10 +11,11 @@ interface StreamingBodyLimit {
   enter(): { readonly isBeyond: boolean; takeFor(clientAddress: string): boolean; leave(): void };
 }
 
+/** Exported for its tests. */
 export interface ForwarderOptions extends ExchangeOptions {
   /** Fewer than the engine's connections, so that they never get all of these, and of them a share for each client. */
   readonly streamingBodies: StreamingBodyLimit;
-  /** Announced length up to which a body is read whole before a connection is taken. Default 65536. */
+  /** Announced length up to which a body is read whole before a connection is taken. Default 65536. Only tests set it. */
   readonly wholeBodyBytes?: number;
 }
 

@@ -61,6 +61,7 @@ const rememberedFields = 512;
 /**
  * Builds the negotiation (RFC 9110 section 12.5.4) of an `Accept-Language` value with the configured locales: unknown,
  * absent and overlong values get the default. `de_DE` is read as `de-DE`. The result is one of `locales`, always.
+ * Exported for its tests.
  */
 export function createLocaleNegotiation(
   locales: readonly string[],

@@ -112,7 +112,7 @@ const shopDecodings = 2;
 /**
  * One text for all spellings that the shop takes for one URL: it decodes again, trims, ignores case, and puts `-` for quotes,
  * spaces and line breaks. Where its reading is unclear this one is the broader: a purge of too much costs a question, one of
- * too little gives out what is wrong. Slashes count, as they do there.
+ * too little gives out what is wrong. Slashes count, as they do there. Exported for its tests.
  */
 export function foldUrl(url: string): string {
   let text = url;

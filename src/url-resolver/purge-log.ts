@@ -24,7 +24,10 @@ function writePurge(purge: Purge): string {
   return JSON.stringify(purge);
 }
 
-/** Reads a line `seq:id:previousId:purge` of the log. What it cannot read it takes for a purge of all: the safe side. */
+/**
+ * Reads a line `seq:id:previousId:purge` of the log. What it cannot read it takes for a purge of all: the safe side.
+ * Exported for its tests.
+ */
 export function readPurgeEntry(line: string): PurgeEntry {
   const [seq = '', id = '', previousId = ''] = line.split(':', 3);
   const text = line.slice(seq.length + id.length + previousId.length + 3);

@@ -24,6 +24,7 @@ const plainValue = /^[\x21-\x24\x27-\x2a\x2c-\x7e]+$/;
 /**
  * Reads a raw query (`?` included) as the shop's PHP does: separators are `&` only, names are decoded too (`%75rl`), the
  * last `url` wins, and `url[]` or `url[x]` makes an array of it, which is no URL. Other parameters have no say.
+ * Exported for its tests.
  */
 export function readResolverQuery(query: string): ResolverQuery {
   if (query.startsWith(plainStart)) {

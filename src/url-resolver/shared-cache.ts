@@ -121,7 +121,10 @@ function writeSharedCopy(key: string, copy: SharedCopy): string {
   ]);
 }
 
-/** Undefined for another key's value (slots are shared by keys), another version, or anything that is not a copy. */
+/**
+ * Undefined for another key's value (slots are shared by keys), another version, or anything that is not a copy.
+ * Exported for its tests.
+ */
 export function readSharedCopy(
   key: string,
   text: string,

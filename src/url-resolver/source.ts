@@ -19,7 +19,7 @@ interface LookupRequest {
   readonly maxBodyBytes: number;
 }
 
-/** A complete response, as it came: no redirect was followed and no content coding undone. */
+/** A complete response, as it came: no redirect was followed and no content coding undone. Exported for its tests. */
 export interface LookupResponse {
   readonly status: number;
   readonly fields: FieldList;
@@ -109,6 +109,7 @@ const maxResponseBytes = 64 * 1024;
 /**
  * Checks the shop's response. Believed are only a whole 200 with the envelope, and by the contract a 404 with code 2802 and
  * a 422 with code 2801. 5xx is a failure of the shop; all else is not recognized. Of neither is anything kept.
+ * Exported for its tests.
  */
 export function validateResponse(
   response: LookupResponse,

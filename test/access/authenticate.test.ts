@@ -23,7 +23,6 @@ function setUp() {
   });
   const authenticate = createAuthenticate({
     verifier,
-    realm: 'shop',
     resourceMetadataUrl: ({ scheme, host }) => `${scheme}://${host}/.well-known/oauth-protected-resource`,
   });
   const ask = (fields: string[], scopes: string[] = []) =>
@@ -59,7 +58,11 @@ describe('authenticate', () => {
       'no credentials',
       [],
       ['analyst'],
-      { rejection: 'access-token-missing', reason: 'missing', challenge: `Bearer realm="shop", ${metadata}` },
+      {
+        rejection: 'access-token-missing',
+        reason: 'missing',
+        challenge: `Bearer realm="Access to shop API", ${metadata}`,
+      },
     ],
     [
       'bad credentials',
@@ -68,7 +71,7 @@ describe('authenticate', () => {
       {
         rejection: 'access-token-invalid',
         reason: 'scheme',
-        challenge: `Bearer realm="shop", error="invalid_token", ${metadata}`,
+        challenge: `Bearer realm="Access to shop API", error="invalid_token", ${metadata}`,
       },
     ],
     [
@@ -78,7 +81,7 @@ describe('authenticate', () => {
       {
         rejection: 'access-token-invalid',
         reason: 'other-scheme',
-        challenge: `Bearer realm="shop", ${metadata}`,
+        challenge: `Bearer realm="Access to shop API", ${metadata}`,
       },
     ],
     [
@@ -88,7 +91,7 @@ describe('authenticate', () => {
       {
         rejection: 'access-token-invalid',
         reason: 'expired',
-        challenge: `Bearer realm="shop", error="invalid_token", ${metadata}`,
+        challenge: `Bearer realm="Access to shop API", error="invalid_token", ${metadata}`,
       },
     ],
     [
@@ -98,7 +101,7 @@ describe('authenticate', () => {
       {
         rejection: 'insufficient-scope',
         reason: 'scope',
-        challenge: `Bearer realm="shop", error="insufficient_scope", scope="analyst admin", ${metadata}`,
+        challenge: `Bearer realm="Access to shop API", error="insufficient_scope", scope="analyst admin", ${metadata}`,
         sender: expect.objectContaining({ subject: 'DE--21', clientId: undefined }),
       },
     ],

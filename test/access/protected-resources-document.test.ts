@@ -153,9 +153,9 @@ describe('RFC 9728 metadata', () => {
 
   test('challenges name it', () => {
     const metadata = createResourceMetadata({ list: () => compiled });
-    const challenge = buildChallenge({ realm: 'r', resourceMetadataUrl: metadata.url(ask('/carts')) });
+    const challenge = buildChallenge({ resourceMetadataUrl: metadata.url(ask('/carts')) });
     expect(challenge).toBe(
-      'Bearer realm="r", resource_metadata="https://api.shop.example/.well-known/oauth-protected-resource"',
+      'Bearer realm="Access to shop API", resource_metadata="https://api.shop.example/.well-known/oauth-protected-resource"',
     );
   });
 });

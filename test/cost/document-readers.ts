@@ -225,7 +225,7 @@ const rows: readonly Row[] = [
     (text) => [
       readBearerCredentials(['Authorization', text]),
       readBearerCredentials(['Authorization', `Bearer ${text}`]),
-      buildChallenge({ realm: text, scopes: [text] }),
+      buildChallenge({ scopes: [text] }),
     ],
   ],
   ['a signature', 16_000, textKinds, (text) => verifier.verify(`${encode('{"alg":"HS256"}')}.e30.${text}`)],

@@ -9,7 +9,7 @@ import { type Explanation, explainMalformed, reasonPlace, withInspection } from 
 import { explanationText, inspectionFacts } from './explanation-text.ts';
 import { type PastedRecord, readPastedRequest, readPastedToken } from './pasted-request.ts';
 
-/** The answer of `explain --json`, of the console, and of whoever else asks. */
+/** The answer of `explain --json`, of the console, and of whoever else asks. Exported for its tests. */
 export interface ExplainedPaste extends Explanation {
   /** How the text was read, and what of it was not used. */
   readonly notes: readonly string[];

@@ -181,7 +181,7 @@ function forwardedOf({ token, forward }: ForwardPlan<Matcher>, config: Config): 
 
 type RequestSettings = Pick<PartialConfig, 'auth' | 'request' | 'limits' | 'upstream'>;
 
-/** As it would come over the wire, from a machine that nobody trusts. */
+/** As it would come over the wire, from a machine that nobody trusts. Exported for its tests. */
 export function canonicaliseAsked(asked: AskedRequest, config: RequestSettings) {
   return createAskedReader(config)(asked);
 }

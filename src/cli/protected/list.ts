@@ -125,7 +125,7 @@ type NewRow = Pick<ProtectedResource, 'method' | 'template' | 'group' | 'scopes'
 
 /**
  * Writes rows as a list file: grouped, `complete: true` last. What it gives was read back by the list's own parser.
- * @throws {Error} when a row is none: a bug of the caller.
+ * @throws {Error} when a row is none: a bug of the caller. Exported for its tests.
  */
 export function listText(rows: readonly NewRow[], comment: string): string {
   const groups = new Map<string, unknown[]>();

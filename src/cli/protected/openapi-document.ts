@@ -7,7 +7,7 @@ import type { CommandIo } from '../command-io.ts';
 type Json = unknown;
 type JsonMap = Readonly<Record<string, Json>>;
 
-export function isMap(value: Json): value is JsonMap {
+function isMap(value: Json): value is JsonMap {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
@@ -25,7 +25,7 @@ export async function readOpenApi(name: string, io: CommandIo): Promise<JsonMap 
   return undefined;
 }
 
-/** Parses a document and looks whether it is one that is understood. Never throws on content. */
+/** Parses a document and looks whether it is one that is understood. Never throws on content. Exported for its tests. */
 export function parseOpenApi(bytes: Buffer): { readonly document: JsonMap } | { readonly fault: string } {
   if (bytes.length > maxBytes) return { fault: `it is larger than ${maxBytes} bytes` };
   const parsed = parseText(bytes.toString('utf8').replace(/^\ufeff/, ''));

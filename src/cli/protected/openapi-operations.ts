@@ -112,7 +112,10 @@ interface TemplatePath {
   readonly note: string | undefined;
 }
 
-/** Base paths of the servers that hold for an operation; `['']` for none. OpenAPI 3.1 section 4.8.5. */
+/**
+ * Base paths of the servers that hold for an operation; `['']` for none. OpenAPI 3.1 section 4.8.5.
+ * Exported for its tests.
+ */
 export function basePathsOf(servers: unknown): string[] {
   const list = Array.isArray(servers) ? servers.filter(isObject) : [];
   const paths = list.map((server) => basePathOf(substituteVariables(server)));
@@ -126,7 +129,10 @@ function substituteVariables({ url, variables }: JsonObject): string {
   });
 }
 
-/** Relative URLs are taken for paths of the origin: where the document itself stands is not known. */
+/**
+ * Relative URLs are taken for paths of the origin: where the document itself stands is not known.
+ * Exported for its tests.
+ */
 export function basePathOf(url: string): string {
   const [, authority, path = ''] = /^(?:[a-z][a-z0-9+.-]*:)?(\/\/[^/?#]*)?([^?#]*)/i.exec(url) ?? [];
   const bare = trimWhile(path.startsWith('.') ? path.slice(1) : path, isSlash);
@@ -136,7 +142,7 @@ export function basePathOf(url: string): string {
 
 /**
  * Makes a template of a path. What has no equal in a list becomes a parameter, so that the row matches more and never
- * less: `/files/{name}.pdf` is `/files/{name_pdf}`.
+ * less: `/files/{name}.pdf` is `/files/{name_pdf}`. Exported for its tests.
  */
 export function toTemplate(path: string): TemplatePath {
   const [bare = ''] = path.split(/[?#]/);
@@ -173,7 +179,7 @@ function parameter(name: string, names: NameCounts): string {
   return `{${unique}}`;
 }
 
-export function isSlash(code: number): boolean {
+function isSlash(code: number): boolean {
   return code === 0x2f;
 }
 

@@ -11,6 +11,7 @@ export interface Deployment {
   readonly prefix: string;
 }
 
+/** Exported for its tests. */
 export interface Probe {
   readonly method: string;
   /** Sent byte for byte after the prefix. */

@@ -101,7 +101,7 @@ const maxPointers = 10;
 
 /**
  * JSON pointers (RFC 6901) of the values in which two documents differ, the first ten; none where they are equal. A
- * member that only one of them has counts as one difference, whatever is below it.
+ * member that only one of them has counts as one difference, whatever is below it. Exported for its tests.
  */
 export function differingPointers(one: unknown, other: unknown): string[] {
   const found: string[] = [];

@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
 import { isolated } from '../../lib/faults.ts';
 import { PooledConnection } from '../connection.ts';
+import { responseHeadBytes } from '../engine.ts';
 import { ResponseHeadCheck } from '../response-framing.ts';
 
 /** Who has the exchange that a connection carries. */
@@ -25,7 +26,7 @@ export class HttpProxy3Connection extends PooledConnection {
   readonly #heads: ResponseHeadCheck;
   #user: ConnectionUser | undefined;
 
-  constructor(socket: Socket, piece: Buffer, responseHeadBytes: number) {
+  constructor(socket: Socket, piece: Buffer) {
     super(socket, piece);
     this.#heads = new ResponseHeadCheck(responseHeadBytes);
     // Before node's client listens: what it would forgive is seen here first.

@@ -6,7 +6,7 @@ import { createProxyServer } from 'http-proxy-3';
 import { isolated } from '../../lib/faults.ts';
 import { openConnection } from '../connection.ts';
 import { ConnectionPool } from '../connection-pool.ts';
-import type { EngineOptions, UpstreamEngine } from '../engine.ts';
+import { type EngineOptions, responseHeadBytes, type UpstreamEngine } from '../engine.ts';
 import { createPooledEngine } from '../pooled-exchange.ts';
 import { HttpProxy3Connection, pieceBytes } from './connection.ts';
 import { HttpProxy3Exchange, type HttpProxy3Pool, type SendThroughProxy } from './exchange.ts';
@@ -21,10 +21,9 @@ import { HttpProxy3Exchange, type HttpProxy3Pool, type SendThroughProxy } from '
  */
 export function createHttpProxy3Engine(options: EngineOptions): UpstreamEngine {
   refuseEnvironment();
-  const maxHeaderSize = options.responseHeadBytes ?? 65_536;
   const pool: HttpProxy3Pool = new ConnectionPool(options, (opened, failed) => {
     const piece = Buffer.allocUnsafeSlow(pieceBytes);
-    const adopt = (socket: Socket) => new HttpProxy3Connection(socket, piece, maxHeaderSize);
+    const adopt = (socket: Socket) => new HttpProxy3Connection(socket, piece);
     return openConnection(options, piece, adopt, opened, failed);
   });
   const { scheme, hostname, port } = options.upstream;
@@ -49,7 +48,7 @@ export function createHttpProxy3Engine(options: EngineOptions): UpstreamEngine {
       exchange as unknown as IncomingMessage,
       noResponse,
       // What is put into `ssl` arrives in the options of node's request, and so at the agent.
-      { buffer: exchange as unknown as Stream, ssl: { exchange, maxHeaderSize } },
+      { buffer: exchange as unknown as Stream, ssl: { exchange, maxHeaderSize: responseHeadBytes } },
       onError,
     );
 

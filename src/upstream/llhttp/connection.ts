@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import { EndOfTurn } from '../../lib/end-of-turn.ts';
 import { isolated } from '../../lib/faults.ts';
 import { PooledConnection } from '../connection.ts';
-import type { EngineOptions } from '../engine.ts';
+import { responseHeadBytes } from '../engine.ts';
 import { longestPiece } from './llhttp.ts';
 import { ResponseParser } from './response-parser.ts';
 
@@ -36,9 +36,9 @@ export class LlhttpConnection extends PooledConnection {
   #reader: ResponseReader | undefined;
   #broken: unknown;
 
-  constructor(socket: Socket, piece: Buffer, { responseHeadBytes }: EngineOptions) {
+  constructor(socket: Socket, piece: Buffer) {
     super(socket, piece);
-    this.#response = new ResponseParser(responseHeadBytes ?? 65_536);
+    this.#response = new ResponseParser(responseHeadBytes);
     socket.on('error', (cause) => {
       this.#broken = cause;
     });

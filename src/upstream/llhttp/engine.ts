@@ -18,7 +18,7 @@ const copiedBytes = 4096;
 export function createLlhttpEngine(options: EngineOptions): UpstreamEngine {
   const pool: LlhttpPool = new ConnectionPool(options, (opened, failed) => {
     const piece = newPiece();
-    const adopt = (socket: Socket) => new LlhttpConnection(socket, piece, options);
+    const adopt = (socket: Socket) => new LlhttpConnection(socket, piece);
     return openConnection(options, piece, adopt, opened, (fault) => {
       giveBackPiece(piece);
       failed(fault);

@@ -1,0 +1,150 @@
+/**
+ * The rule for what nobody uses: src has no export that no other file of src imports, no option that nothing in src
+ * sets, and no member of a class that nothing reads. What only tests use says so in the comment above it (`Exported for
+ * its tests.`, `Only tests set it.`); where that is not true any more, it is a complaint, too. Options and members are
+ * known by their names alone. Exits 1 and names every breach.
+ */
+import { globSync, readFileSync } from 'node:fs';
+import { stripTypeScriptTypes } from 'node:module';
+import path from 'node:path';
+import { type AnyNode, parse } from 'acorn';
+
+/** Files -> what sets their options. */
+const setFromOutside: Readonly<Record<string, string>> = {
+  'src/cli/init.ts': 'commander',
+  'src/cli/token.ts': 'commander',
+  'src/cli/verify.ts': 'commander',
+};
+
+/** Members of classes -> what reads them. */
+const readFromOutside: Readonly<Record<string, string>> = {
+  'src/upstream/connection.ts: secureContext': '`tls.connect`',
+  'src/upstream/http-proxy-3/exchange.ts: pipe': 'http-proxy-3',
+};
+
+interface Source {
+  readonly file: string;
+  readonly text: string;
+  /** `file name` for each name it imports, `file *` where it imports all of them. */
+  readonly imports: ReadonlySet<string>;
+  readonly nodes: readonly AnyNode[];
+}
+
+const clauses =
+  /\b(?:import|export)\s+(?:type\s+)?(\{[^}]*\}|\*(?:\s+as\s+\w+)?)\s+from\s+'(\.\.?\/[^']+)'|\bimport\(\s*'(\.\.?\/[^']+)'/g;
+
+function readSource(file: string): Source {
+  const text = readFileSync(file, 'utf8');
+  const imports = new Set<string>();
+  for (const [, clause = '*', from, called] of text.matchAll(clauses)) {
+    const target = path.join(path.dirname(file), from ?? called ?? '');
+    const names = clause.startsWith('*') ? ['*'] : (clause.match(/\w+(?=\s*(?:,|\}|\sas\s))/g) ?? []);
+    for (const name of names) imports.add(`${target} ${name}`);
+  }
+  const code = stripTypeScriptTypes(text);
+  return {
+    file,
+    text,
+    imports,
+    nodes: nodesOf(parse(code, { ecmaVersion: 'latest', sourceType: 'module' })),
+  };
+}
+
+function nodesOf(program: AnyNode): AnyNode[] {
+  const nodes = [program];
+  for (const node of nodes)
+    for (const part of Object.values(node).flat())
+      if (typeof part === 'object' && part !== null && 'type' in part) nodes.push(part);
+  return nodes;
+}
+
+const sources = globSync('src/**/*.ts', { exclude: ['**/*.d.ts'] })
+  .sort()
+  .map(readSource);
+const tests = globSync('{test,bench,demo,scripts}/**/*.ts').map(readSource);
+const complaints: string[] = [];
+
+/** A place that src does not use has to be used by tests, and the comment above it has to say so. */
+function check(place: string, comment: string, mark: string, isUsed: boolean, isTested: boolean): void {
+  const isMarked = comment.replace(/\s+(\* )?/g, ' ').includes(mark);
+  if (isUsed && isMarked) complaints.push(`${place}: "${mark}" is not true, src uses it`);
+  if (!isUsed && !isTested) complaints.push(`${place}: nothing uses it`);
+  if (!isUsed && isTested && !isMarked) complaints.push(`${place}: its comment does not say "${mark}"`);
+}
+
+const comment = String.raw`(\/\*\*(?:(?!\*\/)[\s\S])*\*\/\n *)?`;
+const exported = new RegExp(
+  `^${comment}export (?:abstract |async )*(?:const|let|function\\*?|class|interface|type) (\\w+)`,
+  'gm',
+);
+
+for (const { file, text } of sources) {
+  for (const [, above = '', name = ''] of text.matchAll(exported)) {
+    const word = new RegExp(`\\b${name}\\b`);
+    const imports = (other: Source) =>
+      other.imports.has(`${file} ${name}`) || (other.imports.has(`${file} *`) && word.test(other.text));
+    check(`${file}: ${name}`, above, 'Exported for its tests.', sources.some(imports), tests.some(imports));
+  }
+}
+
+/** Keys of object literals, assigned properties, fields and methods of classes. */
+function namesSet({ nodes }: Source): Set<string> {
+  const patterns = new Set<AnyNode>(
+    nodes.flatMap((node) => (node.type === 'ObjectPattern' ? node.properties : [])),
+  );
+  return new Set(
+    nodes.flatMap((node) => {
+      if (node.type === 'Property') return patterns.has(node) || node.computed ? [] : nameOf(node.key);
+      if (node.type === 'PropertyDefinition' || node.type === 'MethodDefinition') return nameOf(node.key);
+      const target = node.type === 'AssignmentExpression' ? node.left : node;
+      return target !== node && target.type === 'MemberExpression' ? nameOf(target.property) : [];
+    }),
+  );
+}
+
+/** Properties that are not only assigned, keys of patterns, and texts, for what is read by a name in a variable. */
+function namesRead({ nodes }: Source): string[] {
+  const assigned = new Set<AnyNode>(
+    nodes.flatMap((node) => (node.type === 'AssignmentExpression' && node.operator === '=' ? node.left : [])),
+  );
+  return nodes.flatMap((node) => {
+    if (node.type === 'ObjectPattern')
+      return node.properties.flatMap((one) => (one.type === 'Property' ? nameOf(one.key) : []));
+    if (node.type === 'Literal') return typeof node.value === 'string' ? node.value : [];
+    return node.type === 'MemberExpression' && !assigned.has(node) ? nameOf(node.property) : [];
+  });
+}
+
+function nameOf(node: AnyNode): string[] {
+  return node.type === 'Identifier' || node.type === 'PrivateIdentifier' ? [node.name] : [];
+}
+
+const settings = /^(?:export )?interface (\w*(?:Options|Settings|Choice))\b[^{\n]*\{\n([\s\S]*?)^\}/gm;
+const option = new RegExp(`^ *${comment}(?:readonly )?(\\w+)\\?[:(<]`, 'gm');
+const setIn = new Map([...sources, ...tests].map((source) => [source, namesSet(source)]));
+
+for (const { file, text } of sources) {
+  if (Object.hasOwn(setFromOutside, file)) continue;
+  for (const [, type = '', body = ''] of text.matchAll(settings)) {
+    for (const [, above = '', name = ''] of body.matchAll(option)) {
+      const sets = (other: Source) => other.file !== file && setIn.get(other)?.has(name) === true;
+      check(`${file}: ${type}.${name}`, above, 'Only tests set it.', sources.some(sets), tests.some(sets));
+    }
+  }
+}
+
+const read = new Set(sources.flatMap(namesRead));
+
+for (const { file, nodes } of sources) {
+  for (const node of nodes) {
+    if (node.type !== 'PropertyDefinition' && node.type !== 'MethodDefinition') continue;
+    const name = node.computed ? undefined : nameOf(node.key)[0];
+    const isRead = name === undefined || name === 'constructor' || read.has(name);
+    if (!isRead && !Object.hasOwn(readFromOutside, `${file}: ${name}`))
+      complaints.push(`${file}: ${name}: nothing reads this member`);
+  }
+}
+
+for (const complaint of complaints) console.error(complaint);
+if (complaints.length > 0) process.exit(1);
+console.log(`unused: nothing in ${sources.length} files, but what says that tests use it`);
