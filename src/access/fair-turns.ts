@@ -53,6 +53,11 @@ export class FairTurns {
     return { places: this.#taken, clients: this.#holders.size };
   }
 
+  /** Whether a client that has no turn waits for one. */
+  get isAwaited(): boolean {
+    return this.#holders.values().some(({ running, waiting }) => running === 0 && waiting.size > 0);
+  }
+
   /**
    * A place for one more of this client; undefined: there is none. `isStrict`: one that has as many as it may have turns gets no
    * further place. `waitMs`: the longest wait for a turn.

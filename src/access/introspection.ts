@@ -38,6 +38,7 @@ export interface IntrospectionOptions
   readonly credentials: { readonly id: string; readonly secret: string };
   /** `iss` of an answer that has one; unset: not checked. */
   readonly issuer?: string | undefined;
+  /** Milliseconds for a connection and the answer together; a question ends after half of it where a client that has none waits for one. */
   readonly timeoutMs: number;
   /** Milliseconds for which an active token is believed, its `exp` at most; 0: each request asks. */
   readonly ttlMs: number;
@@ -180,25 +181,33 @@ export class TokenIntrospector {
     lane: Lane,
     { turn }: Place,
   ): Promise<Identity | Rejection> {
-    const hasTurn = turn === undefined || (await turn);
-    return hasTurn ? this.#ask(token, digest, lane) : unavailable();
+    const { timeoutMs } = this.#options;
+    if (turn === undefined) return this.#ask(token, digest, lane, timeoutMs);
+    const startedMs = performance.now();
+    const hasTurn = await turn;
+    const leftMs = timeoutMs - (performance.now() - startedMs);
+    return hasTurn && leftMs > 0 ? this.#ask(token, digest, lane, leftMs) : unavailable();
   }
 
-  async #ask(token: string, digest: string, lane: Lane): Promise<Identity | Rejection> {
+  async #ask(token: string, digest: string, lane: Lane, leftMs: number): Promise<Identity | Rejection> {
     const { url, timeoutMs, ttlMs, inactiveTtlMs, now, onAnswer, onVerified } = this.#options;
     const startedIn = this.#generation;
     this.#count.questions++;
+    const { deadline, clear } = startDeadline(leftMs, timeoutMs / 2, () => lane.turns.isAwaited);
     const answer = await postForm(lane.agent, {
-      ...{ url, timeoutMs, authorization: this.#authorization, maxBytes: maxAnswerBytes },
+      ...{ url, deadline, authorization: this.#authorization, maxBytes: maxAnswerBytes },
       form: new URLSearchParams({ token, token_type_hint: 'access_token' }).toString(),
     });
+    clear();
     const verdict = 'error' in answer ? answer : this.#read(answer.value);
-    this.#note('error' in verdict ? verdict.error : undefined, lane);
+    const error = 'error' in verdict ? verdict.error : undefined;
+    if (error === 'timeout' && leftMs < timeoutMs / 2) this.#count.failures++;
+    else this.#note(error, lane);
     onAnswer?.(this.#awayFor);
     if ('error' in verdict) return unavailable();
     const isGood = 'verified' in verdict;
-    const leftMs = isGood ? verdict.verified.identity.expiresAtMs - now() : inactiveTtlMs;
-    const untilMs = this.#monotonicNow() + Math.min(ttlMs, leftMs);
+    const lastsMs = isGood ? verdict.verified.identity.expiresAtMs - now() : inactiveTtlMs;
+    const untilMs = this.#monotonicNow() + Math.min(ttlMs, lastsMs);
     if (untilMs > this.#monotonicNow() && startedIn === this.#generation) {
       (isGood ? this.#active : this.#refused).set(digest, { ...verdict, untilMs });
       (isGood ? this.#refused : this.#active).delete(digest);
@@ -245,6 +254,19 @@ export class TokenIntrospector {
     const verified = validateClaims({ ...answer, exp, iss }, rules, now());
     return typeof verified === 'string' ? { refusal: verified } : { verified };
   }
+}
+
+/** Aborts after `leftMs`, or after `shareMs` if `isAwaited` by then: who waits has at least as long left for an answer. */
+function startDeadline(leftMs: number, shareMs: number, isAwaited: () => boolean) {
+  const controller = new AbortController();
+  const abort = () => controller.abort();
+  const end = setTimeout(abort, leftMs);
+  const share = setTimeout(() => isAwaited() && abort(), shareMs);
+  const clear = () => {
+    clearTimeout(end);
+    clearTimeout(share);
+  };
+  return { deadline: controller.signal, clear };
 }
 
 function createLane(url: string, connections: number, places: number): Lane {

@@ -74,7 +74,8 @@ interface FormRequest {
   readonly url: string;
   readonly authorization: string;
   readonly form: string;
-  readonly timeoutMs: number;
+  /** When it is aborted, the error is `timeout`. */
+  readonly deadline: AbortSignal;
   readonly maxBytes: number;
 }
 
@@ -84,16 +85,16 @@ interface FormRequest {
  */
 export async function postForm(
   agent: Agent,
-  { url, authorization, form, timeoutMs, maxBytes }: FormRequest,
+  { url, authorization, form, deadline, maxBytes }: FormRequest,
 ): Promise<Fetched> {
-  const bounds = { maxBytes, deadline: AbortSignal.timeout(timeoutMs) };
   const headers = {
     authorization,
     accept: 'application/json',
     'content-type': 'application/x-www-form-urlencoded',
     'content-length': Buffer.byteLength(form),
   };
-  const post = (over: Agent | false) => exchange(url, { agent: over, method: 'POST', headers }, bounds, form);
+  const post = (over: Agent | false) =>
+    exchange(url, { agent: over, method: 'POST', headers }, { maxBytes, deadline }, form);
   const first = await post(agent);
   const isBroken = 'error' in first && first.error === 'unreachable';
   return isBroken ? post(false) : first;

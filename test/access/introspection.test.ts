@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import {
   type IntrospectionOptions,
@@ -444,6 +445,34 @@ describe('under load', () => {
     onTestFinished(() => clearInterval(flood));
     await eventually('an outage, as it seems', () => introspector.status().failures > 8 || undefined);
     for (let i = 0; i < 6; i++) expect(await say(`good ${i}`, '192.0.2.9')).toBe('DE--21');
+  });
+
+  it('waiting for a connection and for the answer have one deadline, and who waits has half of it for the answer', async () => {
+    const { answer, introspector, say } = await setUp({ timeoutMs: 800, connections: 1 });
+    answer(() => {});
+    const ended: string[] = [];
+    const ask = (token: string, client: string) =>
+      say(token, client).then((said) => void ended.push(`${token}: ${said}`));
+    const asked = [
+      ask('hanging', 'a'),
+      ask('waiting', 'b'),
+      sleep(1200).then(() => void ended.push('1.5 timeouts')),
+    ];
+    await Promise.all(asked);
+    expect(ended).toEqual([`hanging: ${noAnswer}`, `waiting: ${noAnswer}`, '1.5 timeouts']);
+    answer((response, form) => {
+      if (form.get('token') !== 'hanging') serveJson(active)(response);
+    });
+    await Promise.all([ask('hanging', 'a'), ask('good', 'b')]);
+    expect(ended.slice(3)).toEqual([`hanging: ${noAnswer}`, 'good: DE--21']);
+    expect(introspector.status()).toMatchObject({ questions: 4, failures: 3 });
+  });
+
+  it('a question for whose connection nobody waits but its own client has all of the time', async () => {
+    const { answer, say } = await setUp({ timeoutMs: 2000, connections: 1 });
+    answer((response) => void setTimeout(() => serveJson(active)(response), 1300));
+    const [slow] = await Promise.all([say('slow'), say('next'), say('one more')]);
+    expect(slow).toBe('DE--21');
   });
 
   it('one client is what the network of an address says', async () => {
