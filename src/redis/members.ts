@@ -72,7 +72,7 @@ if mine.digestKey ~= '' and key ~= mine.digestKey and not (key and keys[key]) th
   key = mine.digestKey
   redis.call('HSET', MARKER, 'digestKey', key)
 end
-return { is_new and '1' or '0', owner, named, key or '', unpack(others) }
+return { is_new and '1' or '0', owner, named, key or '', others }
 `,
 );
 
@@ -81,7 +81,7 @@ export function membersKeys(prefix: string): [string, string] {
 }
 
 export function readRegister(reply: unknown): Register {
-  const [isNew, owner = '', named, digestKey = '', ...others] = (reply as unknown[]).map(String);
+  const [isNew, owner, named, digestKey, others] = reply as [string, string, string, string, string[]];
   return {
     isNew: isNew === '1',
     owner,

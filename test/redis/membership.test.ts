@@ -59,6 +59,24 @@ describe('processes that share a store', () => {
     await until(async () => first.newStores + second.newStores === 2);
   });
 
+  test('twenty thousand that all say something else are heard', async () => {
+    const server = await startRedis({});
+    closing.push(() => server.close());
+    const redis = connectRedis({ url: server.url, timeoutMs: 20_000 });
+    closing.push(() => redis.close());
+    await until(async () => redis.ready(1000));
+    // Each announces itself a few seconds from now, so that none is gone when it is heard.
+    const announceAll = `
+local now = redis.call('TIME')[1] * 1000 + ARGV[2]
+for i = 1, 20000 do
+  redis.call('HSET', KEYS[1], 'member' .. i, string.format('%.0f', now) .. '|' .. string.gsub(ARGV[1], 'THIS', i))
+end`;
+    const said = JSON.stringify({ ...shop, leaseMs: 60_000, tracked: ['PATCH /THIS/{}'] });
+    await redis.command('EVAL', announceAll, '1', 'p:{members}', said, String(memberTtlMs - 1000));
+    const { membership } = await join(redis);
+    expect(membership.agreement()).toMatchObject({ refusesTags: true, coldStartMs: 60_000 });
+  });
+
   test('the longest lease of all is the hold, also when its process and the store’s memory of it are gone', async () => {
     const redis = await single();
     const long = await join(redis, { leaseMs: 60_000 });
