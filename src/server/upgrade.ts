@@ -95,7 +95,8 @@ export class Handshake extends RecordedExchange {
     const refuse = (rejection: Rejection) => {
       refused = this.writeRejection(rejection);
     };
-    const edit = (fields: FieldList) => this.withheld(fields);
+    const own = this.responseFields ?? [];
+    const edit = (fields: FieldList) => this.withheld([...fields, ...own]);
     const result = await forwarder.forward(request, this.#socket, this.#sentEarly, refuse, edit);
     const { rejection } = result;
     const fault = codeOf(result.cause);

@@ -24,7 +24,13 @@ beforeAll(async () => {
   await new Promise<void>((resolve) => upstream.listen(0, '127.0.0.1', resolve));
   shopward = await startShopward({
     upstream: `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`,
-    config: { upstream: { webSocket: true } },
+    config: {
+      upstream: { webSocket: true },
+      rateLimits: {
+        tokenEndpoints: false,
+        rows: [{ method: 'GET', path: '/limited', requests: 1, per: '1h', mode: 'enforce' }],
+      },
+    },
     rows: ['GET /events/{id}'],
   });
 });
@@ -67,6 +73,16 @@ test.each([
   expect(JSON.parse(answer.body.toString()).errors[0].code).toBe(code);
   expect(seen).toEqual([]);
   connection.close();
+});
+
+test('a handshake under a limit is told what is left of it, and refused when nothing is', async () => {
+  for (const status of [101, 429]) {
+    const { connection, answer } = await shake(handshake('/limited'));
+    expect([answer.status, answer.field('ratelimit-policy')]).toEqual([status, '"GET /limited";q=1;w=3600']);
+    expect(answer.field('ratelimit')).toMatch(/^"GET \/limited";r=0;t=3\d{3}$/);
+    connection.close();
+  }
+  expect(seen).toEqual(['GET /limited']);
 });
 
 test('a protected row with a good token is joined', async () => {
