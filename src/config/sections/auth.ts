@@ -70,7 +70,8 @@ const introspection = z.strictObject({
       'Password of this client, sent as Basic credentials (RFC 6749 section 2.3.1). If it comes from a file, the file is watched.',
   }),
   timeout: duration({ to: '30s' }).prefault('2s').meta({
-    description: 'Longest wait for a connection and the answer together; while a client without a connection waits for one, questions end after half of it. Then the request gets 503.',
+    description:
+      'Longest wait for a connection and the answer together; while a client without a connection waits for one, questions end after half of it. Then the request gets 503.',
   }),
   ttl: duration({ from: '0s', to: '1h' }).prefault('30s').meta({
     description:
