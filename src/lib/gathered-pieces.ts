@@ -7,8 +7,11 @@ export const wholeBytes = 4_096;
 const gatheredBytes = 16_384;
 /** What may be gathered at most: a piece more than that. Room beyond it would wait for the reader as well. */
 const mostGathered = gatheredBytes + wholeBytes;
-/** Octets that wait for a reader before no more is read of the socket; one read of node's (64 KiB) may come on top. */
-const waitingBytes = 32_768;
+/**
+ * Octets that wait for a reader before no more is read of the socket; one read of node's (64 KiB) may come on top.
+ * Exported for its tests.
+ */
+export const waitingBytes = 32_768;
 /** Small pieces in one turn of the event loop after which the rest of the body has to wait for the next one. */
 const piecesPerTurn = 1_024;
 
