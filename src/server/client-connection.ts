@@ -13,19 +13,19 @@ interface Pair {
   readonly response: ServerResponse;
 }
 
-/** What was made of a request. */
+/** A request that its handler has taken. */
 export interface Handled {
   /** Its response is over, or its connection. */
   ended(): void;
 }
 
-/** What is known of a request that could not be read. */
+/** What is known of octets that are not a request. */
 export interface MalformedHead {
   /** Which rule it broke: a stable word. */
   readonly reason: string;
   readonly method?: string | undefined;
   readonly target?: string | undefined;
-  /** Its `Accept`, where a head was read. */
+  /** Its `Accept`, if a head was read. */
   readonly accept?: string | undefined;
 }
 
@@ -43,22 +43,24 @@ interface Broken {
 export interface ClientConnectionOptions {
   handle(incoming: IncomingMessage, response: ServerResponse): Handled | undefined;
   readonly waiting: Waiting;
-  /** Called when the connection begins a request, and when it has none any more. */
+  /** Told when the connection begins a request, and when it has none in progress. */
   readonly places?: Pick<ConnectionPlaces, 'busy' | 'idle'>;
-  /** What could not be read as a request: the answer is to be written, and the socket ended. */
+  /** Octets that are not a request: the callee writes the answer and ends the socket. */
   rejectMalformed(why: RejectionName, socket: Duplex, head?: MalformedHead): void;
 }
 
-/** More requests than one read of node's (64 KiB) holds: it is parsed to its end, whatever is asked of the socket. */
+/**
+ * More requests than fit into one read of node's (64 KiB), which is parsed to its end even while the socket is paused.
+ */
 const maxWaiting = 4096;
 
-/** How long a connection stays open after a response that promised to keep it. */
+/** Milliseconds for which a connection stays open after a response that promised to keep it. */
 const lingerMs = 1_000;
 
 /**
- * One connection of a client: its requests are handled one after the other, however many came at once (pipelining, RFC
- * 9112 section 9.3.2), so that a connection never has more than one of them in flight. What cannot be read as a request
- * is answered in its turn too: bytes of ours would corrupt a response that is on its way.
+ * One connection of a client. Its requests are handled one after the other, even if several came at once (pipelining,
+ * RFC 9112 section 9.3.2), so that at most one of them is in progress. Octets that are not a request are answered in
+ * their turn, too: an earlier answer would land inside a response that is being sent.
  */
 export class ClientConnection {
   readonly #socket: Duplex;
@@ -81,7 +83,7 @@ export class ClientConnection {
     return this.#current === undefined;
   }
 
-  /** The response that was handed over whole, and is not sent to its end yet. */
+  /** A response that was ended by its handler, and has not left the socket yet. */
   get unsent(): ServerResponse | undefined {
     return this.#current?.response.writableEnded === true ? this.#current.response : undefined;
   }
@@ -91,8 +93,8 @@ export class ClientConnection {
     if (this.#current === undefined) this.#begin({ incoming, response });
     else if (this.#waiting.length === maxWaiting) this.breakOff('overloaded', { reason: 'pipelined' });
     else if (this.#options.waiting.count >= this.#options.waiting.most) {
-      // Node keeps whatever it has parsed until the connection ends. Who pipelines has to be ready to send again (RFC 9112
-      // section 9.3.2).
+      // Node keeps what it has parsed until the connection ends. Whoever pipelines has to be ready to send again (RFC
+      // 9112 section 9.3.2).
       this.#socket.destroy();
     } else {
       this.#options.waiting.count += 1;
@@ -101,7 +103,10 @@ export class ClientConnection {
     }
   }
 
-  /** Nothing more can be read: what was taken is finished, then this is answered, and the connection ends. */
+  /**
+   * Nothing more can be read: the requests that were read are finished, then this refusal is written, and the
+   * connection ends.
+   */
   breakOff(why: RejectionName, head: MalformedHead): void {
     if (this.#broken !== undefined) return;
     this.#broken = { why, head };
@@ -109,13 +114,13 @@ export class ClientConnection {
     this.#endIfDue();
   }
 
-  /** No more requests are wanted: answers say so, and one that comes all the same is answered. */
+  /** No more requests are wanted: every answer says so. A request that comes nevertheless is answered. */
   drain(): void {
     this.#draining = true;
     if (this.#current !== undefined) this.#markIfLast(this.#current);
   }
 
-  /** Ends the connection as soon as nothing is in flight on it. */
+  /** Ends the connection as soon as no request is in progress. */
   end(): void {
     this.#ending = true;
     if (this.isIdle) this.#socket.destroy();
@@ -132,7 +137,7 @@ export class ClientConnection {
     this.#handled = this.#options.handle(incoming, response);
   }
 
-  /** Node closes the connection after a response that is marked so, whatever waits. */
+  /** Node closes the connection after a response that says so, even if requests wait. */
   #markIfLast({ response }: Pair): void {
     if (this.#draining && this.#waiting.length === 0) response.shouldKeepAlive = false;
   }
@@ -176,7 +181,7 @@ export class ClientConnection {
     } else this.#end(this.#broken);
   }
 
-  /** The response did not say that it is the last one: what its client sends at once is still answered. */
+  /** The response did not say that it is the last one, so a request that its client sends at once is still answered. */
   #endSoon(): void {
     const end = isolated(() => {
       if (this.isIdle) this.#socket.end(() => this.#socket.destroy());
@@ -184,7 +189,7 @@ export class ClientConnection {
     setTimeout(end, lingerMs).unref();
   }
 
-  /** Where the last request broke in its own body, the refusal is its answer, unless that has begun. */
+  /** If the last request broke in its own body, the refusal is its answer, unless its response has begun. */
   #endIfDue(): void {
     const broken = this.#broken;
     if (broken === undefined || this.#waiting.length > 0) return;
@@ -203,14 +208,17 @@ export class ClientConnection {
   }
 }
 
-/** A request whose body costs by its octets, however its client cuts it: see `GatheredPieces`. */
+/**
+ * A request whose body costs by its octets, however small the pieces in which its client sends it: see
+ * `GatheredPieces`.
+ */
 export class ClientMessage extends NodeMessage {
   /** Most requests have no body. */
   #pieces: GatheredPieces | undefined;
 
   constructor(socket: Socket) {
     super(socket);
-    // Node has no option for this that would leave the socket and the response alone.
+    // Node has no option for this bound that leaves the socket and the response alone.
     boundWaiting(this);
   }
 
@@ -224,7 +232,7 @@ export class ClientMessage extends NodeMessage {
     return super.push(piece);
   }
 
-  /** Every way of reading a stream comes through here, or waits for the end of the turn. */
+  /** Every way to read a stream calls this, or waits for the end of the turn. */
   override read(size?: number): unknown {
     this.#pieces?.beforeRead();
     return super.read(size);

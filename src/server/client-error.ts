@@ -8,7 +8,7 @@ import type { MalformedHead } from './client-connection.ts';
 import type { ExchangeContext } from './exchange.ts';
 import { readMalformedRequest, toExchangeRecord } from './exchange-meta.ts';
 
-/** What a fault of node's parser is to the client. */
+/** The refusal for an error of node's parser. */
 export function rejectionOfParserFault(code: string | undefined): RejectionName {
   switch (code) {
     case 'HPE_HEADER_OVERFLOW':
@@ -28,14 +28,14 @@ export function rejectionOfParserFault(code: string | undefined): RejectionName 
   }
 }
 
-/** What node tells of octets that are no request. */
+/** Node's error for octets that are not a request. */
 type ParserFault = NodeJS.ErrnoException & { readonly rawPacket?: Buffer; readonly bytesParsed?: number };
 
 const longestStart = 4096;
 
 /**
- * The rule of llhttp that was broken, and the request line where it is certain: the octets begin with one, and no head
- * ended in front of the fault, whose body could hold anything.
+ * The rule of llhttp that was broken, and the request line if it is certain: the octets begin with one, and no head
+ * ended before the error. After a head the octets could be those of any body.
  */
 export function readMalformedHead({ code = '', rawPacket, bytesParsed }: ParserFault): MalformedHead {
   const rule = /^HPE_([A-Z_]{1,40})$/.exec(code)?.[1];
@@ -48,7 +48,7 @@ export function readMalformedHead({ code = '', rawPacket, bytesParsed }: ParserF
   return { reason, method, target };
 }
 
-/** Writes an answer, or a refusal as it is said, on a bare socket, and ends it. */
+/** Writes an answer or a rendered refusal on a bare socket, and ends the socket. */
 export function endWithAnswer(socket: Duplex, { status, fields, body }: Answer, more: FieldList = []): void {
   const lines = [`HTTP/1.1 ${status} ${reasonPhraseOf(status)}`];
   const all = [...fields, ...more, 'Connection', 'close'];
@@ -57,7 +57,7 @@ export function endWithAnswer(socket: Duplex, { status, fields, body }: Answer, 
   socket.end(body ?? '', () => socket.destroy());
 }
 
-/** Refuses what is no request (too large, malformed, too slow, CONNECT), and records it as any other refusal. */
+/** Refuses what is not a request (too large, malformed, too slow, CONNECT), and records it like any other refusal. */
 export function createRejectMalformed({
   rejections,
   redactPath,
@@ -78,7 +78,7 @@ export function createRejectMalformed({
       startedMs: performance.now(),
     };
     endWithAnswer(socket, answer, ['X-Request-Id', malformed.requestId]);
-    // A browser opens connections ahead of need, and lets them time out: nobody asked for anything.
+    // Browsers open connections ahead of need and let them time out: there was no request that could be refused.
     if (bytesRead === 0) return;
     const outcome = { decision: 'refused', status: answer.status, rejection } as const;
     record(toExchangeRecord({ ...meta, peerAddress }, outcome, redactPath));

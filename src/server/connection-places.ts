@@ -6,25 +6,25 @@ import { networkOf, Shares } from './in-flight.ts';
 interface ConnectionPlacesOptions {
   /** Connections at once. */
   readonly limit: number;
-  /** Percent of them that one peer may hold. */
+  /** Percent of the places that one peer may hold. */
   readonly sharePercent: number;
-  /** A peer that speaks for many clients. */
+  /** Whether a peer speaks for many clients, so that the share does not apply to it. */
   isTrusted(address: string): boolean;
 }
 
-/** What became of connections for which there was no place, since the start. */
+/** Connections for which there was no place, since the start. */
 interface ConnectionCounts {
-  /** Ended between two requests, or before the first one, to make room. */
+  /** Closed between two requests, or before the first one, to make room. */
   evicted: number;
-  /** Not taken: every place was that of a request under way. */
+  /** Not accepted: each place belonged to a request in progress. */
   refused: number;
-  /** Not taken: the peer had its share. */
+  /** Not accepted: the peer had its share. */
   refusedOfPeer: number;
 }
 
 /**
- * The places of a listener's connections. Where all are taken, the connection that has been idle the longest makes room
- * for a new one, so that connections which say nothing keep nobody out; one with a request under way never does.
+ * The places of a listener's connections. If all are taken, the connection that has been idle the longest is closed to
+ * make room, so that silent connections keep nobody out. A connection with a request in progress is never closed.
  */
 export class ConnectionPlaces {
   readonly counts: ConnectionCounts = { evicted: 0, refused: 0, refusedOfPeer: 0 };
@@ -84,7 +84,7 @@ export class ConnectionPlaces {
     return true;
   }
 
-  /** It has a request under way, or is not one to make room with any more. */
+  /** The connection has a request in progress, or must not be closed to make room any more. */
   busy(socket: Duplex): void {
     this.#idle.delete(socket);
   }
@@ -94,7 +94,7 @@ export class ConnectionPlaces {
     if (!socket.destroyed) this.#idle.add(socket);
   }
 
-  /** Ends what has been idle the longest; `false`: nothing is idle. */
+  /** Closes the connection that has been idle the longest; `false`: none is idle. */
   #evict(): boolean {
     this.lastFullMs = performance.now();
     for (const socket of this.#idle) {

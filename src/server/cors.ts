@@ -2,7 +2,7 @@ import { type CanonicalRequest, type Method, methods } from '../http/canonical-r
 import { type FieldList, fieldValue } from '../http/field-list.ts';
 import type { Answer } from '../http/rejection.ts';
 
-/** Cross-origin fields that are shopward's to set (Fetch standard, section 3.3); only where origins are configured. */
+/** Cross-origin fields that shopward sets (Fetch standard, section 3.3); only if origins are configured. */
 export interface Cors {
   /** Whether it is a preflight of a known origin. */
   isPreflight(request: CanonicalRequest): boolean;
@@ -30,7 +30,7 @@ export interface CorsSettings {
   readonly maxAge: number;
 }
 
-/** What clients of this API send besides what they ask for. */
+/** Request fields of this API that need a preflight. */
 const usualFields = [
   'Accept',
   'Accept-Language',

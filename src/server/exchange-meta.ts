@@ -12,7 +12,7 @@ export interface MalformedRequest {
   readonly segments: readonly string[];
 }
 
-/** `target`: undefined where not even a request line was read. */
+/** `target`: undefined if not even a request line was read. */
 export function readMalformedRequest(method?: string, target?: string): MalformedRequest {
   return {
     requestId: generateRequestId(),
@@ -24,7 +24,7 @@ export function readMalformedRequest(method?: string, target?: string): Malforme
 const mostSegments = 16;
 const plain = /^[A-Za-z0-9._~-]*$/;
 
-/** What comes after an escape or anything odd may be a token whose name is escaped, too: it is cut. */
+/** Whatever follows an escape or an odd octet is cut: it may be a token behind a name that is escaped, too. */
 function plainSegments(target: string): string[] {
   const [path = ''] = target.slice(1, 4096).split('?');
   const segments = path.split('/');
@@ -33,11 +33,11 @@ function plainSegments(target: string): string[] {
   return end === segments.length ? segments : [...segments.slice(0, end), '…'];
 }
 
-/** What is known of one request on its way. */
+/** What is known of a request while it is handled. */
 export interface ExchangeMeta {
-  /** Undefined: it was not understood. */
+  /** Undefined: it was malformed. */
   readonly request: CanonicalRequest | undefined;
-  /** What can be said of one that was not understood. */
+  /** What can be said of a malformed request. */
   readonly malformed: MalformedRequest;
   /** Template of the own endpoint or row that decided; `*` until one did. */
   readonly route: string;
@@ -59,7 +59,7 @@ export interface Outcome {
   readonly fault?: string | undefined;
 }
 
-/** The one record of a request, whatever way it went. */
+/** The record of a request, whatever became of it. */
 export function toExchangeRecord(
   meta: ExchangeMeta,
   outcome: Outcome,

@@ -23,16 +23,16 @@ export interface ExchangeContext {
   readonly rejections: RejectionBodies;
   readonly ownFields: OwnFields;
   readonly redactPath: RedactPath;
-  /** `request`: what it was about, where it was understood; `sender`: whom its verified token names. */
+  /** `request`: undefined if it was malformed; `sender`: the user of its verified token. */
   record(record: ExchangeRecord, request?: CanonicalRequest, sender?: Sender): void;
-  /** Something broke in a way that a person should look at. */
+  /** A bug or an impossible state, which a person should look at. */
   onFault(fault: unknown, requestId: string): void;
 }
 
-/** What an exchange of HTTP and the handshake of a WebSocket have in common: what is known of them, and their one record. */
+/** What an HTTP exchange and a WebSocket handshake share: what is known of them, and their one record. */
 export abstract class RecordedExchange implements ExchangeMeta {
   readonly incoming: IncomingMessage;
-  /** Among all that is under way. */
+  /** Its entry among all requests in progress. */
   readonly place: Place;
   route = '*';
   /** Once it was understood. */
@@ -52,7 +52,7 @@ export abstract class RecordedExchange implements ExchangeMeta {
     this.context = context;
   }
 
-  /** Looked at only for what was not understood. */
+  /** Computed only for a malformed request. */
   get malformed(): MalformedRequest {
     this.#malformed ??= readMalformedRequest(this.incoming.method, this.incoming.url);
     return this.#malformed;
@@ -66,7 +66,7 @@ export abstract class RecordedExchange implements ExchangeMeta {
     this.request = request;
   }
 
-  /** A refusal that observe mode only notes; the first one counts. */
+  /** Notes a refusal that observe mode does not enforce; the first one counts. */
   observe(rejection: Rejection): void {
     this.observed ??= rejection;
     this.sender ??= rejection.sender;
@@ -95,7 +95,7 @@ export abstract class RecordedExchange implements ExchangeMeta {
     return this.responseFields === undefined ? own : [...own, ...this.responseFields];
   }
 
-  /** The fields of an answer, with shared caches kept from it where that is needed. */
+  /** The fields of an answer; where shared caches must not store it, with a field that tells them so. */
   protected withheld(fields: FieldList): string[] {
     return this.isPrivate ? toPrivate(fields) : (fields as string[]);
   }
@@ -108,7 +108,7 @@ export abstract class RecordedExchange implements ExchangeMeta {
   }
 }
 
-/** One request and its one response, and what is known of them. The only place that ends an exchange. */
+/** One request, its one response, and what is known of both. Nothing else ends an exchange. */
 export class Exchange extends RecordedExchange implements ForwardCaller, Handled {
   readonly response: ServerResponse;
 
@@ -133,7 +133,7 @@ export class Exchange extends RecordedExchange implements ForwardCaller, Handled
     this.record({ decision: 'answered', status });
   }
 
-  /** The forwarder is done; a rejection of its is ours to write. */
+  /** The forwarder is done; if it returns a rejection, this writes it. */
   conclude(result: ForwardResult): void {
     try {
       this.#conclude(result);

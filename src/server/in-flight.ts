@@ -1,19 +1,19 @@
 import { reject } from '../http/rejection.ts';
 
-/** One client, or one subject, has as much under way as it may; whatever the mode. */
+/** One client or one subject has as many requests in progress as it may. Observe mode does not change this. */
 export const beyondShare = reject('overloaded', { reason: 'client-share', retryAfterSeconds: 1 });
 
 interface InFlightOptions {
-  /** How many may be under way at once. */
+  /** Requests that may be in progress at once. */
   readonly limit: number;
-  /** Percent of them that one client, or one subject of access tokens, may hold. */
+  /** Percent of the limit that one client, or one subject of access tokens, may hold. */
   readonly sharePercent: number;
 }
 
 /**
- * What is under way at once, in all and by whom. One client never holds more than its share: whatever it sends or leaves
- * unsent, the rest is there for others. Both its address (the network of an IPv6 one) and, once it is known, its subject
- * count: many addresses share a token less easily than an address, and accounts are cheaper than addresses.
+ * The requests in progress, in all and by client. One client never holds more than its share, so the rest stays free
+ * for others. Both its address (of IPv6 the network) and, once known, its subject count: one token rarely comes from
+ * many addresses, and accounts are cheaper than addresses.
  */
 export class InFlight {
   readonly clients: Shares;
@@ -32,7 +32,7 @@ export class InFlight {
     return this.#count;
   }
 
-  /** The place of one more, beyond the limit too: a refusal takes its time as well. */
+  /** An entry for one more request, even beyond the limit: a refusal takes time, too. */
   enter(): Place {
     this.#count += 1;
     return new Place(this, this.#count > this.#limit);
@@ -43,7 +43,7 @@ export class InFlight {
   }
 }
 
-/** The place of one exchange among those under way. */
+/** The entry of one request among those in progress. */
 export class Place {
   /** All places were taken. */
   readonly isBeyond: boolean;
@@ -57,7 +57,7 @@ export class Place {
     this.isBeyond = isBeyond;
   }
 
-  /** Whether the client at this address has a place left; asked once. */
+  /** Whether the client at this address may have one more request in progress. To be called once. */
   takeFor(clientAddress: string): boolean {
     const { clients } = this.#inFlight;
     if (!clients.areBounded) return true;
@@ -65,7 +65,7 @@ export class Place {
     return this.#ofClient !== undefined;
   }
 
-  /** Whether the subject of an access token has a place left; asked once. */
+  /** Whether the subject of an access token may have one more request in progress. To be called once. */
   takeForSubject(subject: string): boolean {
     const { subjects } = this.#inFlight;
     if (!subjects.areBounded) return true;
@@ -73,7 +73,7 @@ export class Place {
     return this.#ofSubject !== undefined;
   }
 
-  /** Its exchange is over, or its connection; more than once is as good as once. */
+  /** The exchange or its connection is over. Calls after the first one do nothing. */
   leave(): void {
     if (this.#isLeft) return;
     this.#isLeft = true;
@@ -89,12 +89,12 @@ interface Share {
   held: number;
 }
 
-/** Shares of nobody that may stay, however few others there are. */
+/** Shares with nothing taken that are always kept. */
 const fewUnheld = 64;
 
 /**
- * How many each holder has, and may have: one look-up to take, none to give back. The share of a holder that has nothing
- * left stays for its next request, until there are as many of these as others.
+ * How many requests each holder has, and may have: one look-up to take, none to give back. A share with nothing taken
+ * is kept for its holder's next request, until as many of them are kept as others are in use.
  */
 export class Shares {
   readonly #most: number;
@@ -114,7 +114,7 @@ export class Shares {
     return this.#shares.size;
   }
 
-  /** One more for `holder`, to be given back once; undefined: it has as much as it may. */
+  /** One more request of `holder`; undefined: it has as many as it may. What is returned has to be given back once. */
   take(holder: string): Share | undefined {
     const share = this.#shares.get(holder) ?? this.#open(holder);
     if (share.held + 1 > this.#most) return undefined;
@@ -137,7 +137,7 @@ export class Shares {
     return share;
   }
 
-  /** As much work as that many have given back since the last time. */
+  /** Work in proportion to the shares that were given back since the last time. */
   #forgetUnheld(): void {
     for (const [holder, share] of this.#shares) if (share.held === 0) this.#shares.delete(holder);
     this.#unheld = 0;
@@ -145,8 +145,8 @@ export class Shares {
 }
 
 /**
- * Who is one client, as far as an address tells: an IPv4 address, or the first 64 bits of an IPv6 address, all others of
- * which are its holder's to choose (RFC 4291 section 2.5.4).
+ * The client behind an address: an IPv4 address, or the first 64 bits of an IPv6 address, as whoever holds these may
+ * choose the other bits (RFC 4291 section 2.5.4).
  */
 export function networkOf(address: string): string {
   if (!address.includes(':')) return address;

@@ -32,18 +32,18 @@ export interface ListenerOptions {
   /** What node could not read as a request is refused on its bare socket, which ends. */
   rejectMalformed(why: RejectionName, socket: Duplex, head?: MalformedHead): void;
   /**
-   * One whole request head. For `Expect: 100-continue` nothing was sent yet: the interim response is the handler's to
-   * give, once every check has passed.
+   * A request whose head was read. With `Expect: 100-continue` nothing was sent yet: the handler sends the interim
+   * response once every check has passed.
    */
   handle(incoming: IncomingMessage, response: ServerResponse): Handled | undefined;
-  /** A WebSocket handshake, where they are switched on; any other upgrade is an ordinary request. */
+  /** A WebSocket handshake; undefined: WebSockets are switched off. Any other upgrade is an ordinary request. */
   handleUpgrade?(incoming: IncomingMessage, socket: Duplex, head: Buffer): void;
 }
 
 export interface Listener {
   readonly server: Server;
   listen(): Promise<AddressInfo>;
-  /** Another certificate for connections to come; of no effect without TLS. */
+  /** The certificate of connections from now on; does nothing without TLS. */
   useCertificate(tls: NonNullable<ListenerOptions['tls']>): void;
   /** Lets every connection end without losing a request; resolves when none is left. */
   drain(options: DrainOptions): Promise<void>;
@@ -51,21 +51,22 @@ export interface Listener {
 
 interface DrainOptions {
   /**
-   * Milliseconds in which requests are still taken, on new connections too, and every answer says `Connection: close`:
-   * balancers look elsewhere meanwhile. A connection that waits to be accepted when a listener closes is reset.
+   * Milliseconds in which requests are still accepted, also on new connections, and every answer says `Connection:
+   * close`, so that balancers turn to other replicas. A connection that waits to be accepted when a listener closes
+   * would be reset.
    */
   readonly graceMs: number;
   /** Milliseconds after that in which requests in flight may finish; then every connection is cut. */
   readonly withinMs: number;
 }
 
-/** Pipelined requests that wait at once, of all connections: 24 MiB of them. */
+/** Pipelined requests that may wait at once, on all connections together: they hold 24 MiB. */
 const maxWaiting = 16_384;
 
-/** How long a drain waits for the rest of a request head. */
+/** Milliseconds for which a drain waits for the rest of a request head. */
 const lateHeadMs = 5_000;
 
-/** Every time-out and size is set by hand. */
+/** Node's defaults for time-outs and sizes, which this file replaces by its own. */
 const fixedSettings = {
   IncomingMessage: ClientMessage,
   headersTimeout: 10_000,
@@ -81,7 +82,7 @@ const fixedSettings = {
   optimizeEmptyRequests: true,
 } satisfies https.ServerOptions<typeof ClientMessage>;
 
-/** The public listener: node's own parser, and no request ever left without an end. */
+/** The public listener: node's own parser, and no request that is left without an end. */
 export function createListener(options: ListenerOptions): Listener {
   return new HttpListener(options);
 }
@@ -91,9 +92,9 @@ class HttpListener implements Listener {
   readonly #options: ListenerOptions;
   readonly #perConnection: ClientConnectionOptions;
   readonly #connections = new Map<Duplex, ClientConnection>();
-  /** As they were accepted, those in the middle of a TLS handshake included. */
+  /** As they were accepted, including those in the middle of a TLS handshake. */
   readonly #sockets = new Set<Socket>();
-  /** By their peer, which the socket of TLS has in common with the one under it. */
+  /** By address and port of the peer, which a TLS socket shares with the TCP socket below it. */
   readonly #handshakes = new Map<string, Socket>();
   /** Asks for an upgrade that is not made; its `request` event comes in the same turn. */
   #declined: IncomingMessage | undefined;
@@ -139,7 +140,8 @@ class HttpListener implements Listener {
     const end = (isDue: (socket: Duplex, connection: ClientConnection) => boolean) => {
       for (const [socket, connection] of this.#connections) if (isDue(socket, connection)) connection.end();
     };
-    // Node has ended those between two requests. It waits for ever for those that never sent one, or half of one.
+    // Node has closed the connections between two requests. It would wait for ever for a connection that never sent
+    // one, or half of one.
     end((socket, connection) => !connection.isIdle || (socket as Socket).bytesRead === 0);
     const halves = setTimeout(
       isolated(() => end(() => true)),
@@ -172,7 +174,7 @@ class HttpListener implements Listener {
       isolated((socket: TLSSocket) => this.#secure(socket), destroy),
     );
     server.on('request', take);
-    // Without these two node answers 100 and 417 by itself, before anybody was asked for a token.
+    // Without these two listeners node answers 100 and 417 itself, before the token is checked.
     server.on('checkContinue', take);
     server.on('checkExpectation', take);
     server.on('clientError', (fault, socket) => refuseBytes(socket, fault));
@@ -186,7 +188,7 @@ class HttpListener implements Listener {
       socket.on('error', () => socket.destroy());
       const connection = this.#connectionOf(socket);
       if (!connection.isIdle) return connection.breakOff('bad-request', { reason: 'pipelined-upgrade' });
-      // It ends with its token or with either side, and makes room for nobody.
+      // A WebSocket ends with its token or with either side, and is not closed to make room.
       this.#options.places?.busy(socket);
       handleUpgrade(incoming, socket, head);
     };
@@ -227,13 +229,16 @@ class HttpListener implements Listener {
   }
 
   #refuseBytes(socket: Duplex, fault: NodeJS.ErrnoException): void {
-    // Without a finished handshake nothing can be said over TLS: what was written would wait, and the socket with it.
+    // Before the TLS handshake is finished nothing can be written: it would wait, and the socket with it.
     const isUnfinished = this.#options.tls !== undefined && !this.#connections.has(socket);
     if (isUnfinished || fault.code === 'ECONNRESET' || !socket.writable) socket.destroy();
     else this.#connectionOf(socket).breakOff(rejectionOfParserFault(fault.code), readMalformedHead(fault));
   }
 
-  /** CONNECT asks for a tunnel; there is none (RFC 9110 section 9.3.6). Node leaves the socket to us. */
+  /**
+   * CONNECT asks for a tunnel, which shopward does not offer (RFC 9110 section 9.3.6). Node leaves the socket to its
+   * user.
+   */
   #refuseTunnel({ socket, method, headers }: IncomingMessage): void {
     socket.on('error', () => socket.destroy());
     this.#connectionOf(socket).breakOff('method-not-allowed', {
@@ -258,14 +263,14 @@ class HttpListener implements Listener {
   }
 }
 
-/** RFC 6455 section 4.2.1: GET, HTTP/1.1, and no body, whose octets would be taken for what the client says then. */
+/** RFC 6455 section 4.2.1: GET, HTTP/1.1, and no body, whose octets would be read as WebSocket frames. */
 function isHandshake({ method, headers, httpVersion }: IncomingMessage): boolean {
   const hasBody = headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) !== 0;
   const isWebSocket = headers.upgrade?.toLowerCase() === 'websocket';
   return method === 'GET' && httpVersion === '1.1' && isWebSocket && !hasBody;
 }
 
-/** What an event of one connection throws ends that connection: all others share the process. */
+/** An exception in a listener of one connection ends that connection alone, because all others share the process. */
 function destroy(socket: Duplex): void {
   socket.destroy();
 }
@@ -279,8 +284,8 @@ function peerOf({ remoteAddress, remotePort }: Socket): string {
 }
 
 /**
- * Takes no more connections, and ends those between two requests. Node counts a response among the sent ones as soon as
- * it is handed over, and would cut those that their clients still read: those are marked as unsent meanwhile.
+ * Accepts no more connections, and closes those between two requests. Node counts a response as sent as soon as it was
+ * ended, and would cut those that are still being read by their clients: these are marked as unsent meanwhile.
  */
 function closeListening(server: Server, connections: Iterable<ClientConnection>): Promise<void> {
   const unsent = [...connections].map((connection) => connection.unsent).filter((one) => one !== undefined);

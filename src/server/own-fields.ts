@@ -6,13 +6,13 @@ import type { Cors } from './cors.ts';
 export interface OwnFields {
   /** For an answer of our own. */
   of(request: CanonicalRequest): FieldList;
-  /** For the refusal of a request that was not understood, or not even read: a browser may see what it is. */
+  /** For the refusal of a malformed request, so that the page of a browser may read the status. */
   ofMalformed(origin: string | undefined, requestId: string): FieldList;
-  /** The upstream's fields with ours in the place of theirs. */
+  /** The upstream's fields, with ours in place of theirs. */
   editForwarded(fields: FieldList, request: CanonicalRequest): FieldList;
 }
 
-/** Without `cors` the shop's own cross-origin fields stay, and ETag is named among what browsers may read. */
+/** Without `cors` the shop's own cross-origin fields are kept, and ETag is added to the fields that pages may read. */
 export function createOwnFields(cors: Cors | undefined): OwnFields {
   const of = (request: CanonicalRequest, exposed?: readonly string[]): FieldList =>
     cors === undefined

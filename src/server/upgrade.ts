@@ -12,13 +12,13 @@ import { codeOf } from './exchange-meta.ts';
 import type { InFlight, Place } from './in-flight.ts';
 
 interface UpgradeOptions {
-  /** Sockets that are open or being opened. */
+  /** WebSockets that are open or being opened. */
   readonly inFlight: InFlight;
-  /** The pipeline of every other request; ends each handshake that it is given. */
+  /** The pipeline of every other request, too; ends each handshake that it is given. */
   handle(handshake: Handshake): void;
 }
 
-/** WebSocket handshakes (RFC 6455): the line of every other request, on a bare socket. Never throws. */
+/** WebSocket handshakes (RFC 6455): the same steps as for every other request, on a bare socket. Never throws. */
 export function createUpgradeHandler({ inFlight, handle }: UpgradeOptions, context: ExchangeContext) {
   return (incoming: IncomingMessage, socket: Duplex, head: Buffer): void => {
     socket.on('error', () => socket.destroy());
@@ -34,7 +34,7 @@ export function createUpgradeHandler({ inFlight, handle }: UpgradeOptions, conte
 
 const noPlace = reject('overloaded', { reason: 'websockets', retryAfterSeconds: 1 });
 
-/** A request that is no handshake of RFC 6455, where only one may stand. */
+/** Refuses a request that asks for an upgrade and is not a handshake of RFC 6455. */
 export function refuseOtherThanHandshake(
   request: CanonicalRequest | Rejection,
 ): CanonicalRequest | Rejection {
@@ -43,12 +43,12 @@ export function refuseOtherThanHandshake(
 
 const notAHandshake = reject('bad-request', { reason: 'websocket' });
 
-/** What a timer of node's holds. */
+/** The longest time of a timer of node's, in milliseconds. */
 const longestTimerMs = 2 ** 31 - 1;
 
 /**
- * Ends a socket when the token that opened it has expired. It is cut, as both sides are in the middle of what they say
- * to each other: a client opens another one, with the token that it has by then.
+ * Ends a socket when the token that opened it expires. The socket is cut, because both sides may be in the middle of a
+ * frame: the client opens another one with its next token.
  */
 function endAt(expiresAtMs: number, socket: Duplex): void {
   let timer: NodeJS.Timeout;
@@ -61,7 +61,7 @@ function endAt(expiresAtMs: number, socket: Duplex): void {
   look();
 }
 
-/** One handshake and its end, and what is known of it. */
+/** One handshake and its end, and what is known of both. */
 export class Handshake extends RecordedExchange {
   readonly #socket: Duplex;
   /** What the client sent after its head. */
@@ -84,7 +84,7 @@ export class Handshake extends RecordedExchange {
     this.record({ decision: status === 0 ? 'aborted' : 'answered', status });
   }
 
-  /** Joins both sides; the socket ends with the token that opened it. */
+  /** Connects both sides; the socket ends with the token that opened it. */
   async join(
     forwarder: WebSocketForwarder,
     request: CanonicalRequest,
