@@ -15,7 +15,7 @@ import { isRejection, type Rejection, reject } from './rejection.ts';
 import { type FieldFacts, readFields, readFraming } from './request-fields.ts';
 import { canonicaliseHost, canonicaliseTarget } from './request-target.ts';
 
-/** A request head as node's parser gives it: an IncomingMessage is one. Exported for its tests. */
+/** The head of a request, in the form of node's `IncomingMessage`. Exported for its tests. */
 export interface RequestHead {
   readonly method?: string | undefined;
   readonly url?: string | undefined;
@@ -76,7 +76,10 @@ export function canonicaliseRequest(
   };
 }
 
-/** Our own fields are set last, after every removal, so that no nomination or repetition reaches them. */
+/**
+ * Our own fields are set last, after every removal, so that no nomination (RFC 9110 section 7.6.1) or repetition
+ * removes them.
+ */
 function buildFields(
   facts: FieldFacts,
   origin: Origin,
@@ -112,7 +115,7 @@ export interface RequestRulesOptions {
   readonly trustedProxies?: readonly string[];
   /** Further fields that pass from a trusted peer and are dropped from anybody else. Default none. */
   readonly trustedFields?: readonly string[];
-  /** Fields that are ours alone to set, and are dropped whoever sends them. Default none. */
+  /** Fields that only shopward may set; they are dropped, whoever sends them. Default none. */
   readonly ownFields?: readonly string[];
   /** Path templates in whose parameters `%2F` may stand. Default none. */
   readonly encodedSlash?: readonly string[];
@@ -122,13 +125,13 @@ export interface RequestRulesOptions {
   readonly viaName?: string | undefined;
   /** WebSocket upgrades are recognised. Default false. */
   readonly webSocket?: boolean;
-  /** Methods beyond the usual ones that are taken. Default: none. */
+  /** Methods beyond the usual ones that are accepted. Default: none. */
   readonly extensionMethods?: readonly Method[];
   /** Default: a random UUID. Only tests set it. */
   readonly generateRequestId?: () => string;
 }
 
-/** What `canonicaliseRequest` goes by, built once from the options. */
+/** The compiled options of `canonicaliseRequest`. */
 interface RequestRules extends OriginRules {
   readonly upstreamHost: string;
   readonly forwardHost: boolean;

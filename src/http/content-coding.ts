@@ -26,14 +26,14 @@ const decoders: ReadonlyMap<string, Decoder> = new Map([
   ['zstd', { now: zlib.zstdDecompressSync, inPool: promisify<Buffer, Limit, Buffer>(zlib.zstdDecompress) }],
 ]);
 
-/** Below this many bytes a trip to the thread pool costs more than decoding here. */
+/** A body of fewer bytes is decoded here: a trip to the thread pool costs more. */
 const decodedHereBytes = 16_384;
-/** A few KB may stand for megabytes: more than this is decoded in the thread pool all the same. */
+/** A small body may decode to megabytes: one that decodes to more bytes than this is decoded in the thread pool. */
 const expandedHereBytes = 65_536;
 
 /**
- * The octets under one content coding (RFC 9110 section 8.4), at most `maxBytes` of them. Null: a coding that we do not
- * know (or several), a broken body, or a longer one.
+ * Decodes a body of one content coding (RFC 9110 section 8.4) to at most `maxBytes` bytes. Null: an unknown coding,
+ * several codings, a broken body, or a longer one.
  */
 export function decodeBody(
   body: Buffer,
@@ -54,8 +54,8 @@ export function decodeBody(
 }
 
 /**
- * The octets under all content codings of `fields`, at once. `too-long`: more than `maxBytes`, or more codings than
- * anybody needs; `unreadable`: an unknown coding, or a broken body.
+ * Decodes all content codings of `fields` in this call. `too-long`: more than `maxBytes`, or more codings than anybody
+ * needs; `unreadable`: an unknown coding, or a broken body.
  */
 export function decodeContent(
   body: Buffer,

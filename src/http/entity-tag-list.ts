@@ -6,7 +6,9 @@ interface EntityTag {
   readonly opaque: string;
 }
 
-/** How tags are read: `lenient` also takes what intermediaries make of them: `W/"t"` as strong, `t`, `"t-gzip"`. */
+/**
+ * How tags are read: `lenient` also takes forms that intermediaries make of a tag: `W/"t"` as strong, `t`, `"t-gzip"`.
+ */
 export type TagReading = 'strict' | 'lenient';
 
 const comma = 0x2c;
@@ -30,8 +32,8 @@ export function parseEntityTags(
 }
 
 /**
- * The strong tag of an `ETag` field, without its quotes; null for a weak or malformed one. It is kept: as a part of the
- * text of the whole head it would keep all of that in memory, so it is a text of its own.
+ * The strong tag of an `ETag` field, without its quotes; null for a weak or malformed one. The result is a text of its
+ * own: a slice would keep the whole head in memory for as long as the tag is stored.
  */
 export function parseStrongTag(value: string | undefined): string | null {
   if (value === undefined) return null;
@@ -71,7 +73,10 @@ function readBare(line: string, at: number, tags: EntityTag[]): number {
   return end;
 }
 
-/** Without the bound the answer is the same, NaN belongs to nothing; but V8 reads beyond an end slowly, and then all of it. */
+/**
+ * The check of the length does not change the result, since NaN belongs to nothing. But V8 runs a function that has
+ * once read beyond the end of a text slowly from then on.
+ */
 function skip(line: string, from: number, belongs: (code: number) => boolean): number {
   let at = from;
   while (at < line.length && belongs(line.charCodeAt(at))) at += 1;
@@ -87,7 +92,7 @@ function isTagCharacter(code: number): boolean {
   return code > 0x20 && code !== quote && code !== 0x7f && code <= 0xff;
 }
 
-/** What an unquoted tag may be made of; no `*`, so that `*` in a list stays malformed. */
+/** Characters of an unquoted tag; not `*`, so that `*` in a list stays malformed. */
 function isBareCharacter(code: number): boolean {
   return isTagCharacter(code) && code !== comma && code !== 0x2a && code !== 0x5c;
 }
@@ -102,12 +107,17 @@ export function namesTag(ifNoneMatch: readonly string[], current: string, readin
   return parsed === '*' || parsed.some((tag) => meantTag(tag, reading) === current);
 }
 
-/** The tag that is meant: Apache and others mark that of a compressed answer, `"t-gzip"`; ours never end so. */
+/**
+ * The tag that the client means. Apache and others add `-gzip` to the tag of a compressed response (`"t-gzip"`); ours
+ * never end like that.
+ */
 export function meantTag({ opaque }: EntityTag, reading: TagReading): string {
   return reading === 'lenient' ? opaque.replace(/-{1,2}(?:gzip|br|deflate|zstd)$/, '') : opaque;
 }
 
-/** The same for the lines of a request and a `tag` with its quotes, which may be weak; strict, as no tag of others is. */
+/**
+ * The same for the lines of a request and a `tag` in quotes, which may be weak. Strict: the tag is of our own making.
+ */
 export function isNoneMatchMet(lines: readonly string[], tag: string): boolean {
   return namesTag(lines, tag.slice(tag.indexOf('"') + 1, -1), 'strict');
 }

@@ -1,12 +1,12 @@
 import { hopByHopNames } from './field-list.ts';
 
-/** What becomes of a request field; names that are no kind's own are `end-to-end`, or `dropped` if they look odd. */
+/** How a request field is handled. Other names are `end-to-end`, or `dropped` if they are odd. */
 export type FieldKind =
   | 'end-to-end'
   /** End-to-end, and may stand once only. */
   | 'single'
   | 'dropped'
-  /** Set by a trusted peer and named in `trustedFields`: passed on; of anybody else dropped. */
+  /** Set by a trusted peer and named in `trustedFields`: forwarded. From anybody else: dropped. */
   | 'trusted'
   | 'method-override'
   | 'web-socket'
@@ -121,7 +121,7 @@ const spoofable = {
   ],
 };
 
-/** These meet the map as they are mostly spelled, so that the common request needs no lower-casing. */
+/** These are in the map in their usual spelling, too, so that the common request needs no lower-casing. */
 const ordinary = [
   'accept',
   'accept-encoding',
@@ -142,7 +142,7 @@ const ordinary = [
   'x-anonymous-customer-unique-id',
 ];
 
-/** Kinds that are named after their one field; `x-forwarded-host` is one only where it is trusted. */
+/** Kinds with the name of their one field; `x-forwarded-host` is one only from a trusted peer. */
 const ownKinds = [
   'host',
   'connection',
@@ -157,9 +157,9 @@ const ownKinds = [
 ] as const;
 
 /**
- * Kinds by field name, in lower case and as-it-is-mostly-spelled. `ownFields` are ours to set: whoever sends one, it is
- * dropped. Throws a TypeError that names the entry of `trustedFields` which cannot be trusted (see `isTrustableField`), or
- * the one of `ownFields` that cannot be ours (see `isIdentityField`).
+ * Kinds by field name, in lower case and in the usual spelling. `ownFields` are for shopward to set: they are dropped,
+ * whoever sends them. Throws a TypeError that names the entry of `trustedFields` that must not be trusted (see
+ * `isTrustableField`), or the one of `ownFields` that shopward must not set (see `isIdentityField`).
  */
 export function buildFieldKinds(
   trustedFields: readonly string[],
@@ -189,7 +189,7 @@ export function buildFieldKinds(
 
 const believedAnyway = new Set(['x-forwarded-for', 'x-forwarded-proto', 'x-request-id']);
 
-/** Whether `trustedFields` may name it: a plain field name that neither frames, routes nor overrides the request. */
+/** Whether `trustedFields` may name the field: a plain name that neither frames, routes nor overrides the request. */
 export function isTrustableField(field: string): boolean {
   const name = field.toLowerCase();
   if (!isPlainName(name) || hopByHopNames.includes(name) || spoofable.always.includes(name)) return false;
@@ -211,8 +211,8 @@ const untrustable = new Set([
 ]);
 
 /**
- * Whether `auth.forward` may name it: a plain field name that has no meaning of its own. What backends fold into it (`_`
- * and `.` for `-`) is no plain name, and dropped of everybody anyway.
+ * Whether `auth.forward` may name the field: a plain name without a meaning of its own. Names that a backend folds
+ * into it (`_` and `.` for `-`) are not plain, and are dropped anyway.
  */
 export function isIdentityField(field: string): boolean {
   const name = field.toLowerCase();
@@ -222,10 +222,10 @@ export function isIdentityField(field: string): boolean {
   );
 }
 
-/** Of anybody but us they are spoofed; they are made for what is said here. */
+/** Fields that name the user. From a client they are spoofed; `auth.forward` may use them. */
 const remoteUserNames = ['remote-user', 'x-remote-user'];
 
-/** Request fields of the IANA registry, and what frameworks and proxies act upon. */
+/** Request fields of the IANA registry, and others that frameworks and proxies act on. */
 const meaningful = new Set([
   ...ordinary,
   ...['alt-used', 'available-dictionary', 'baggage', 'date', 'destination', 'depth', 'dpop', 'early-data'],
@@ -267,7 +267,10 @@ function kindOfUnknown(name: string): FieldKind {
   return name.startsWith('sec-websocket-') ? 'web-socket' : 'end-to-end';
 }
 
-/** PHP and CGI fold `_` and `.` into `-`: a name with them could pass for another field. `name` is in lower case. */
+/**
+ * PHP and CGI fold `_` and `.` into `-`, so a name with one of them could be read as another field. `name` is in lower
+ * case.
+ */
 function isPlainName(name: string): boolean {
   for (let i = 0; i < name.length; i++) {
     const code = name.charCodeAt(i);
@@ -281,5 +284,5 @@ function titleCase(name: string): string {
   return name.replace(/(?:^|-)[a-z]/g, (start) => start.toUpperCase());
 }
 
-/** What a name means where nothing is configured. */
+/** The kind of each name if nothing is configured. */
 const withoutSettings = buildFieldKinds([]);

@@ -37,7 +37,7 @@ export function editFields(fields: FieldList, edits: FieldEdits): string[] {
   return edited;
 }
 
-/** Edits are few, and the length tells most fields apart. */
+/** There are few edits, and lengths tell most names apart. */
 function isOneOf(sent: string, names: readonly string[]): boolean {
   for (let i = 0; i < names.length; i += 1) if (isNamed(sent, names[i] as string)) return true;
   return false;
@@ -83,8 +83,8 @@ export function readNominations(value: string): readonly string[] {
 const none: readonly string[] = [];
 
 /**
- * Whether a nomination would take a field away that decides something here or at the upstream: such a request is
- * refused rather than repaired. `name` is in lower case.
+ * Whether a nomination would remove a field that decides something here or at the upstream. Such a request is refused,
+ * not repaired. `name` is in lower case.
  */
 export function isNeverHopByHop(name: string): boolean {
   return neverHopByHop.has(name) || /^(?:content-|if-|accept)/.test(name);
@@ -115,7 +115,7 @@ export function isOws(code: number): boolean {
   return code === 0x20 || code === 0x09;
 }
 
-/** Without the characters at either end whose codes belong to what is dropped. */
+/** Without the characters at either end for whose codes `isDropped` is true. */
 export function trimWhile(text: string, isDropped: (code: number) => boolean): string {
   let start = 0;
   while (start < text.length && isDropped(text.charCodeAt(start))) start += 1;
@@ -123,7 +123,7 @@ export function trimWhile(text: string, isDropped: (code: number) => boolean): s
   return start === 0 && end === text.length ? text : text.slice(start, end);
 }
 
-/** The same of the end alone. */
+/** The same at the end only. */
 export function trimEndWhile(text: string, isDropped: (code: number) => boolean): string {
   const end = endWithout(text, 0, isDropped);
   return end === text.length ? text : text.slice(0, end);

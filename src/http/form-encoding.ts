@@ -15,7 +15,7 @@ export function decodeFormText(text: string): string | undefined {
   return isUtf8(octets) ? octets.toString() : undefined;
 }
 
-/** The same of octets, in place. */
+/** The same for octets, in place. */
 export function decodeOctets(octets: Buffer): Buffer {
   let length = 0;
   for (let i = 0; i < octets.length; i += 1) {
@@ -95,7 +95,7 @@ function after(query: string, at: number): number {
   return at + (isEscape(query, at) ? 3 : 1);
 }
 
-/** Beyond the end there is NaN, which is no digit. */
+/** Beyond the end the codes are NaN, which is no hex digit. */
 function isEscape(query: string, at: number): boolean {
   if (query.charCodeAt(at) !== percent) return false;
   return hexDigit(query.charCodeAt(at + 1)) >= 0 && hexDigit(query.charCodeAt(at + 2)) >= 0;

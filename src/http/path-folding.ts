@@ -1,6 +1,6 @@
 /**
- * Ids: what matching keeps of a segment. A literal of some row has an id of its own, every other segment the same one,
- * so that a request's spelling never reaches the router's syntax and a segment's length costs nothing.
+ * Gives segments ids, by which paths are matched. Each literal of a row has its own id, and all other segments share
+ * one, so that the spelling of a request never reaches the router's syntax and long segments cost no more.
  */
 export interface SegmentInterner {
   /** Gives a literal (folded or not) an id; the same id for every spelling of it. */
@@ -9,7 +9,7 @@ export interface SegmentInterner {
   idOf(segment: string): string;
 }
 
-/** The id of every segment that is no literal of any row. */
+/** The id of every segment that is not a literal of any row. */
 export const unknownId = '_';
 /** The id of a segment that is empty, or empty once folded. */
 export const emptyId = '-';
@@ -36,8 +36,8 @@ export function createSegmentInterner(): SegmentInterner {
 
 /**
  * The form in which segments are compared: escapes decoded, `;params` cut off, dots and spaces at the end dropped,
- * case folded. Deliberately wider than what any one shop ignores: two segments that some upstream takes for the same
- * must fold to the same.
+ * case folded. It ignores more than any one shop does: if some upstream takes two segments for the same, both must
+ * fold to the same text.
  */
 export function foldSegment(segment: string): string {
   const text = foldCase(decodeSegment(segment));
@@ -60,14 +60,14 @@ export function foldCase(text: string): string {
 const ascii = /^[\0-\x7f]*$/;
 
 /**
- * Normalises in linear time: a run of combining marks, which has to be sorted, takes the square of its length, so it is
- * cut by U+034F after every 30 as the Stream-Safe Text Process does (UAX #15 section 13). No word has as many.
+ * Normalises in linear time. Sorting a run of combining marks takes time quadratic in its length, so each run is cut
+ * by U+034F after 30 marks, as in the Stream-Safe Text Process (UAX #15 section 13). No word has that many.
  */
 export function normaliseLinearly(text: string, form: 'NFKC' | 'NFKD'): string {
   return text.replace(/\p{M}{1,30}/gu, (run) => (run.length < 30 ? run : `${run}\u034f`)).normalize(form);
 }
 
-/** Percent-decodes a segment; what is no valid UTF-8 keeps its escapes, but for those of ASCII. */
+/** Percent-decodes a segment. If it is not valid UTF-8, only escapes of ASCII are decoded. */
 export function decodeSegment(segment: string): string {
   if (!segment.includes('%')) return segment;
   try {
@@ -100,7 +100,7 @@ export function foldSuffixes(suffixes: readonly string[] = []): FormatSuffixes {
   return new Set(suffixes.map((suffix) => suffix.toLowerCase()));
 }
 
-/** As much of a segment as is left without its format suffix; undefined: it has none. */
+/** The segment without its format suffix; undefined: it has none. */
 export function withoutFormatSuffix(
   segment: string | undefined,
   suffixes: FormatSuffixes,
@@ -114,12 +114,12 @@ export function withoutFormatSuffix(
   return at > 0 ? segment.slice(0, at) : folded.slice(0, dot);
 }
 
-/** What the escapes of a path come to: the canonical path, or why it is refused. */
+/** A path with its escapes decoded, or why it is refused. */
 type DecodedEscapes = { readonly path: string } | { readonly fault: string };
 
 /**
- * Decodes the escapes of unreserved octets and puts the others in upper case (RFC 3986 section 6.2.2). Everything else
- * about an escape is checked on the path decoded as a whole, as an upstream reads it.
+ * Decodes the escapes of unreserved octets, and writes the others in upper case (RFC 3986 section 6.2.2). Further
+ * checks of escapes look at the fully decoded path, as an upstream would read it.
  */
 export function decodeEscapes(sent: string): DecodedEscapes {
   const decoded = decodeWhole(sent);
@@ -129,7 +129,9 @@ export function decodeEscapes(sent: string): DecodedEscapes {
   return { path: sent.replace(/%[0-9a-f]{2}/gi, canonicalEscape) };
 }
 
-/** Control characters, C1 included; what ends a path or stands for a slash elsewhere; an escape within an escape. */
+/**
+ * Control characters, C1 included; characters that end a path or mean a slash elsewhere; an escape within an escape.
+ */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
 const neverInDecodedPath = /[\u0000-\u001f\u007f-\u009f\\#?]|%[0-9a-f]{2}/i;
 

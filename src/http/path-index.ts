@@ -3,7 +3,7 @@ import type { Steps } from '../lib/slices.ts';
 import type { PathInterpretation } from './path-interpretations.ts';
 import type { Route } from './path-routes.ts';
 
-/** Called for each route that an interpretation meets, with the index of the segment at which the route begins. */
+/** Called for each route that matches an interpretation, with the index of the segment at which the route begins. */
 export type Meet<T> = (route: Route<T>, interpretation: PathInterpretation, start: number) => void;
 
 /** Fills an index, a step for each route. */
@@ -31,7 +31,7 @@ class PathIndex<T> {
   readonly #wildcardRoutes = new RouteSet<T>('forwards');
   #isMetByAnything = false;
 
-  /** Some route has no literal: any path may meet it. */
+  /** Some route has no literal, so any path may match it. */
   get isMetByAnything(): boolean {
     return this.#isMetByAnything;
   }
@@ -42,7 +42,10 @@ class PathIndex<T> {
     this.#isMetByAnything ||= route.ids.every((id) => id === undefined);
   }
 
-  /** Looks every interpretation up; a route may be met more than once, by the plain interpretation of the whole path first. */
+  /**
+   * Looks up every interpretation. A route may be reported more than once, first for the plain interpretation of the
+   * whole path.
+   */
   lookUp(interpretations: readonly PathInterpretation[], meet: Meet<T>): void {
     const seen = new SeenPaths();
     let seenPairs: SeenPaths | undefined;
@@ -71,7 +74,7 @@ class PathIndex<T> {
     }
   }
 
-  /** The shop takes the last pair for the resource and looks for its parent among all the pairs before it. */
+  /** The shop takes the last pair for the resource, and looks for its parent among all pairs before it. */
   #meetPairs(interpretation: PathInterpretation, meet: Meet<T>, seen: SeenPaths): void {
     const { ids, segments, steps } = interpretation;
     const last = ids.length - (ids.length % 2 === 0 ? 2 : 1);
@@ -114,7 +117,7 @@ class PathIndex<T> {
 
 const withoutParams = { params: false } as const;
 
-/** The routes of one router, and what tells that a look-up is in vain. */
+/** The routes of one router, and facts that show without a look-up that nothing can match. */
 class RouteSet<T> {
   readonly router = createRouter<Route<T>>();
   /** Segments of the longest route; 0 without routes. */
@@ -146,14 +149,14 @@ function isTypePosition(index: number): boolean {
   return index % 2 === 0;
 }
 
-/** Met only by what begins where the interpretation does. */
+/** Reports only matches that begin where the interpretation does. */
 function ofWhole<T>(meet: Meet<T>): Meet<T> {
   return (route, interpretation, start) => {
     if (start === 0) meet(route, interpretation, start);
   };
 }
 
-/** Look-ups that were made for one request. An ordinary path takes one, for which no Set is made. */
+/** The look-ups that were made for one request. An ordinary path takes one, for which no Set is made. */
 class SeenPaths {
   #first: string | undefined;
   #more: Set<string> | undefined;

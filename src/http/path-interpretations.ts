@@ -33,22 +33,22 @@ export type PathStep =
   | 'prefix'
   | 'version'
   | 'format-suffix'
-  /** Pairs of type and id, of which only one and the last are looked at. */
+  /** Of the pairs of type and id, only one and the last are looked at. */
   | 'last-pair';
 
 /** One way in which some upstream may read a path. */
 export interface PathInterpretation {
-  /** The interned id of each segment that is seen. */
+  /** The interned id of each segment that this interpretation sees. */
   readonly ids: readonly string[];
-  /** The same segments' texts: canonical, less what a step has cut off. */
+  /** The texts of the same segments: canonical, without what a step has cut off. */
   readonly segments: readonly string[];
-  /** What leads from the canonical path to this interpretation; none: the path as it stands. */
+  /** The steps from the canonical path to this interpretation; none: the path as it stands. */
   readonly steps: readonly PathStep[];
 }
 
 type SplitPath = Pick<CanonicalRequest, 'segments' | 'alternativeSegments'>;
 
-/** What is stripped off the beginning of a path: a prefix as ids and as its folded last segment. */
+/** A prefix that is stripped off a path: as ids, and its folded last segment. */
 interface Prefix {
   readonly ids: readonly string[];
   readonly lastText: string;
@@ -56,15 +56,15 @@ interface Prefix {
 
 const asItStands: readonly PathStep[] = [];
 
-/** The one generator of interpretations: every table goes by it, so that none of them reads a path otherwise. */
+/** The one generator of interpretations. Every table uses it, so that none of them interprets a path differently. */
 export class PathInterpreter {
   readonly #interner: SegmentInterner;
   readonly #versionSegments: boolean;
   readonly #prefixes: readonly Prefix[];
   readonly #suffixes: FormatSuffixes;
-  /** A prefix of several segments begins with a known one; one of a single segment may be glued to the next. */
+  /** A prefix of several segments begins with a known one; a prefix of one segment may be glued to the next segment. */
   readonly #gluable: readonly string[];
-  /** As many strips one after the other as there are things to strip: one for each hop in front of the shop. */
+  /** Prefixes and versions that may be stripped one after the other: one for each hop before the shop. */
   readonly #mostStrips: number;
 
   /** @throws {Error} when an ignored prefix is malformed. */
@@ -91,7 +91,7 @@ export class PathInterpreter {
     return this.#withSuffixesCut(this.#withStripped(all));
   }
 
-  /** Whether no interpretation has a segment that some row names: then none need be made. */
+  /** Whether no interpretation contains a segment that some row names; then none has to be made. */
   hasNoKnownSegment({ segments, alternativeSegments }: SplitPath): boolean {
     if (alternativeSegments !== undefined) return false;
     let mayBeGlued = true;

@@ -17,7 +17,10 @@ export interface PathTableRow<T> {
   readonly data: T;
 }
 
-/** What a request asks for: its method; or any, as a form POST may override it in its body, and as rows know no other methods. */
+/**
+ * What a request asks for: its method, or any method. A form POST may override its method in the body, and rows know
+ * only the usual methods.
+ */
 type Asked = UsualMethod | 'form';
 
 /** Rows know no other methods than the usual ones: whoever comes by another asks for any. */
@@ -26,7 +29,7 @@ export const askedOf: Readonly<Record<Method, Asked>> = {
   ...{ OPTIONS: 'OPTIONS', SEARCH: 'form', QUERY: 'form', PROPFIND: 'form', REPORT: 'form' },
 };
 
-/** What a row means besides its own path: one id after its name, or its path without the version in front. */
+/** A row also applies to these forms of its path: with one id after its name, or without its version segment. */
 export type RowForm = 'item-form' | 'without-version';
 
 export interface Row<T> {
@@ -38,7 +41,7 @@ export interface Row<T> {
   readonly rest: boolean;
   /** Undefined: the row as it is written. */
   readonly form: RowForm | undefined;
-  /** A resource type alone, and perhaps an id: met only where a type stands. */
+  /** One resource type, and perhaps an id: matches only where a type stands. */
   readonly isOneType: boolean;
   readonly data: T;
 }
@@ -49,9 +52,9 @@ export interface Route<T> {
   readonly ids: readonly (string | undefined)[];
   /** Ends in `**`. */
   readonly rest: boolean;
-  /** The rows that a request of each kind meets here. */
+  /** The rows of this route for each kind of request. */
   readonly rows: Record<Asked, Row<T>[]>;
-  /** Methods of the rows that are written here. */
+  /** Methods of the rows that are written for this route, not forms of other rows. */
   readonly written: Set<Method | 'ANY'>;
 }
 
@@ -108,7 +111,7 @@ function itemForm<T>(row: Row<T>): Row<T> | undefined {
   return { ...row, segments: [...row.segments, { name: '' }], form: 'item-form' };
 }
 
-/** What is left of a row is a path of its own only where something in it is named. */
+/** A form without version only makes sense if it still has a literal. */
 function withoutVersion<T>(row: Row<T>): Row<T> | undefined {
   const [first, ...segments] = row.segments;
   if (first === undefined || !('literal' in first) || !isVersionSegment(first.literal)) return undefined;
@@ -124,7 +127,7 @@ function askedBy(method: Method | 'ANY'): Asked[] {
 }
 
 function noRows<T>(): Record<Asked, Row<T>[]> {
-  // One list for all that have none: eight for each of 60,000 rows would be half a million.
+  // One list for all templates without parameters: eight lists for each of 60,000 rows would be half a million.
   const none: Row<T>[] = [];
   return {
     GET: none,

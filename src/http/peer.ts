@@ -6,7 +6,7 @@ import type { CanonicalRequest } from './canonical-request.ts';
 import type { FieldFacts } from './request-fields.ts';
 import { canonicaliseHost } from './request-target.ts';
 
-/** The other end of a connection; the same for every request on it, so it is worth making once a connection. */
+/** The other end of a connection, the same for every request on it; made once for each connection. */
 export interface Peer {
   /** IP address, an IPv4 one in its dotted form; empty when the socket has none any more. */
   readonly address: string;
@@ -29,7 +29,7 @@ export function createPeer(remoteAddress: string | undefined, isTls: boolean, is
   return { address, isTls, isTrusted: address !== '' && isTrusted(address) };
 }
 
-/** An IP address as it may stand in X-Forwarded-For, perhaps with a port; undefined for what is none. */
+/** An IP address as X-Forwarded-For may contain it, perhaps with a port; undefined for anything else. */
 function readAddress(sent: string): string | undefined {
   const address = sent.replace(bracketsAndPort, '$1$2').replace(mappedIpv4, '');
   return isIP(address) === 0 ? undefined : address;
@@ -39,7 +39,7 @@ const bracketsAndPort = /^(?:\[([^\]]*)\]|(\d+\.\d+\.\d+\.\d+))(?::\d+)?$/;
 /** A dual-stack socket reports IPv4 peers so (RFC 4291 section 2.5.5.2). */
 const mappedIpv4 = /^::ffff:(?=\d+\.)/i;
 
-/** Where a request came from, as far as it can be believed. */
+/** Where a request came from, as far as shopward believes it. */
 export interface Origin extends Pick<CanonicalRequest, 'clientAddress' | 'requestId' | 'scheme'> {
   /** Value of X-Forwarded-For: the client, then the trusted proxies after it. */
   readonly forwardedFor: string;
@@ -47,7 +47,7 @@ export interface Origin extends Pick<CanonicalRequest, 'clientAddress' | 'reques
   readonly forwardedHost: string;
 }
 
-/** What `readOrigin` goes by. */
+/** The compiled options of `readOrigin`. */
 export interface OriginRules {
   readonly isTrusted: TrustTest;
   readonly generateRequestId: () => string;
@@ -67,8 +67,9 @@ export function readOrigin(facts: FieldFacts, peer: Peer, host: string, rules: O
 }
 
 /**
- * From the client to the peer. X-Forwarded-For is read from its end, for as long as trusted proxies wrote it; what stands
- * before the first other address, or is no address, is hearsay and goes. So does what stands before `mostHops`.
+ * The addresses from the client to the peer. X-Forwarded-For is read from its end, for as long as trusted proxies
+ * wrote it. Whatever stands before the first other address, or is not an address, could be invented and is dropped; so
+ * is whatever stands before `mostHops` addresses.
  */
 function readHops(forwardedFor: string | undefined, peer: Peer, isTrusted: TrustTest): string[] {
   const hops = [peer.address];
@@ -85,13 +86,13 @@ function readHops(forwardedFor: string | undefined, peer: Peer, isTrusted: Trust
   return hops.reverse();
 }
 
-/** A request that went through more proxies goes in a circle; each address is worth some microseconds. */
+/** A request that passed more proxies goes in a circle. Each address costs some microseconds. */
 const mostHops = 64;
 
-/** A list of so many octets may be kept alive by its members. */
+/** Octets of a list up to which one of its members may keep it in memory. */
 const shortOctets = 256;
 
-/** A list of schemes says nothing certain; then the connection's own counts. */
+/** If there is more than one scheme, none is certain, and the scheme of the connection counts. */
 function readScheme(forwardedProto: string | undefined, isTls: boolean): 'http' | 'https' {
   const believed = forwardedProto?.trim().toLowerCase();
   if (believed === 'http' || believed === 'https') return believed;
@@ -103,7 +104,7 @@ export function generateRequestId(): string {
   return randomUUID();
 }
 
-/** Whether a trusted peer's X-Request-Id is fit for logs and for the upstream: 1 to 128 plain characters. */
+/** Whether a trusted peer's X-Request-Id may go to logs and the upstream: 1 to 128 plain characters. */
 function isRequestId(sent: string): boolean {
   return /^[A-Za-z0-9._~:/+=@-]{1,128}$/.test(sent);
 }

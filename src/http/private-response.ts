@@ -1,6 +1,9 @@
 import { type FieldList, fieldValues, trimOws } from './field-list.ts';
 
-/** What lets a shared cache keep an answer, whatever `Cache-Control` says: targeted fields (RFC 9213) and their like. */
+/**
+ * Fields that let a shared cache store an answer in spite of `Cache-Control`: targeted fields (RFC 9213) and their
+ * like.
+ */
 const sharedCacheFields = /^(?:[a-z0-9-]+-cache-control|surrogate-control|x-accel-expires)$/i;
 const sharing =
   /^(?:public|private|s-maxage|proxy-revalidate|stale-while-revalidate|stale-if-error)(?:$|[=\s])/i;
@@ -23,7 +26,7 @@ export function toPrivate(fields: FieldList): string[] {
   return kept;
 }
 
-/** Quoted names (`private="Set-Cookie"`) would make only those fields private: then nobody keeps anything. */
+/** With field names (`private="Set-Cookie"`) the directive covers only those fields: then `no-store` replaces it. */
 function privately(directives: string): string {
   if (directives.includes('"')) return 'private, no-store';
   const kept = directives

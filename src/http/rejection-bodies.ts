@@ -31,7 +31,7 @@ export function reasonPhraseOf(status: number): string {
   return reasonPhrases[status] ?? STATUS_CODES[status] ?? '';
 }
 
-/** The bodies of every refusal, made once: whoever is refused costs a look-up. */
+/** The bodies of all refusals, made once, so that a refusal costs a look-up. */
 export class RejectionBodies {
   readonly #ofFormat: ReadonlyMap<ErrorFormat, Readonly<Record<RejectionName, Answer>>>;
   /** What clients accept is asked. */
@@ -46,7 +46,7 @@ export class RejectionBodies {
     this.#ofFormat = new Map(wanted.map((one) => [one, renderAll(rejections, one, typeBase, more)]));
   }
 
-  /** `accept`: the field of the request; undefined where there was none, or nothing could be read. */
+  /** `accept`: the field of the request; undefined if it has none, or if no field could be read. */
   of(name: RejectionName, accept: string | undefined): Answer {
     const format = this.#isNegotiated && accept !== undefined ? negotiateFormat(accept) : this.#only;
     return (this.#ofFormat.get(format) as Readonly<Record<RejectionName, Answer>>)[name];
@@ -67,7 +67,7 @@ function renderAll(
   return Object.fromEntries(answers);
 }
 
-/** What a client reads of a refusal: the contract's error object, or the same in another form. */
+/** The body of a refusal: the contract's error object, or the same in another form. */
 function errorBody(
   format: ErrorFormat,
   name: string,
@@ -80,11 +80,11 @@ function errorBody(
     return { errors: [{ detail, status, code, ...(typeBase !== undefined && { links: { type } }) }] };
   }
   if (format === 'json') return { status, code, detail, type };
-  // A status of one's own has no phrase; RFC 9457 section 3.1.4 wants a title that does not change.
+  // A status of the shop's own has no phrase; RFC 9457 section 3.1.4 wants a title that does not change.
   return { type, title: reasonPhraseOf(status) || 'Refused', status, detail, code };
 }
 
-/** Longer values of `Accept` are not worth the work: no client's library sends them. */
+/** Longer values of `Accept` are not read: no client's library sends them. */
 const longestField = 512;
 const rememberedFields = 512;
 const remembered = new Map<string, ErrorFormat>();

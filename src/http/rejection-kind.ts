@@ -1,13 +1,13 @@
 import type { RejectionName } from './rejection.ts';
 
 /**
- * What a rejection says of the world. `refusal`: a rule or a limit turned this request away. `outage`: something that
- * shopward needs is broken, and the client did nothing wrong. `answer`: the honest answer of an endpoint of ours, such
- * as "there is no such URL".
+ * The cause of a rejection. `refusal`: a rule or a limit turned the request away. `outage`: something that shopward
+ * needs is broken, and the client did nothing wrong. `answer`: the honest answer of an endpoint of ours, such as
+ * "there is no such URL".
  */
 type RejectionKind = 'refusal' | 'outage' | 'answer';
 
-/** Every name stands here, so that a new one has to be classified before it compiles. */
+/** Every name is listed, so that a new one does not compile until it has a kind. */
 const rejectionKinds: Readonly<Record<RejectionName, RejectionKind>> = {
   'bad-request': 'refusal',
   'bad-request-target': 'refusal',

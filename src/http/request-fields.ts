@@ -3,7 +3,7 @@ import { type FieldKind, type FieldKinds, kindOf } from './field-kinds.ts';
 import { type FieldList, fieldValue, isNeverHopByHop, readNominations } from './field-list.ts';
 import { type Rejection, reject } from './rejection.ts';
 
-/** The fields of a request, sorted: what is forwarded, and what says something about the message or its way. */
+/** The fields of a request, sorted into those that are forwarded and those that describe the message or its way. */
 export interface FieldFacts {
   /**
    * End-to-end fields as sent: hop-by-hop, framing, override and spoofable fields are not among them. The first line is
@@ -128,11 +128,11 @@ function believe(
 }
 
 /**
- * What a trusted peer says cannot be nominated away: a client of its could have written the nomination. Fields that
- * are ours are set again later, so nominating them changes nothing.
+ * Fields of a trusted peer cannot be removed by a nomination, because a client of that peer could have written it.
+ * Fields that shopward sets are set again later, so nominating them changes nothing.
  */
 function removeNominated(facts: Mutable<FieldFacts>, kinds: FieldKinds): FieldFacts | Rejection {
-  // A set: as many names as fit may nominate as many fields as fit.
+  // A Set: the largest head could nominate as many names as it has fields.
   const nominated = new Set(facts.nominated);
   const isRefused = (name: string) => isNeverHopByHop(name) || kindOf(kinds, name) === 'trusted';
   if ([...nominated].some(isRefused)) return reject('bad-request-fields', { reason: 'nominated-field' });
@@ -141,7 +141,7 @@ function removeNominated(facts: Mutable<FieldFacts>, kinds: FieldKinds): FieldFa
   return facts;
 }
 
-/** In place but for the first time: a list that is made anew for each of a thousand lines takes the square of it. */
+/** Appends in place, except the first time: a new list for each of a thousand lines would take quadratic time. */
 function appended(list: string[], more: readonly string[]): string[] {
   if (list === none) return [...more];
   for (const one of more) list.push(one);
@@ -177,7 +177,7 @@ function noFacts(): Mutable<FieldFacts> {
 
 const none: string[] = [];
 
-/** What follows the head of a request. */
+/** The framing of a request's body. */
 type Framing = Pick<CanonicalRequest, 'body' | 'expectsContinue'>;
 
 /**
@@ -217,7 +217,7 @@ export function readFraming(
 
 const noBody: Framing = { body: 'none', expectsContinue: false };
 
-/** 1*DIGIT; beyond what a number holds exactly nothing is too large to refuse. */
+/** 1*DIGIT. A length that is not an exact number any more is larger than any limit, and refused as such. */
 function readLength(sent: string): number | undefined {
   return /^\d+$/.test(sent) ? Number(sent) : undefined;
 }

@@ -2,7 +2,7 @@ import { decodeEscapes } from './path-folding.ts';
 import { type EncodedSlashRules, maxSegments, readEncodedSlashes } from './path-template.ts';
 import { type Rejection, reject } from './rejection.ts';
 
-/** What a request target comes to: see the fields of `CanonicalRequest`. Exported for its tests. */
+/** The canonical form of a request target: see the fields of `CanonicalRequest`. Exported for its tests. */
 export interface CanonicalTarget {
   readonly path: string;
   readonly query: string;
@@ -10,7 +10,7 @@ export interface CanonicalTarget {
   readonly alternativeSegments: readonly string[] | undefined;
 }
 
-/** Octets of a path as sent; longer: 414. RFC 9110 section 4.1 asks for 8000 at least. */
+/** Octets of a path as sent; a longer one is 414. RFC 9110 section 4.1 asks for at least 8000. */
 export const maxPathOctets = 8192;
 
 const plain = 0;
@@ -20,7 +20,7 @@ const percent = 3;
 const refused = 4;
 const slashCode = 0x2f;
 
-/** What each ASCII octet means in a path; what is not ASCII is refused. */
+/** The kind of each ASCII octet in a path; other octets are refused. */
 const pathOctets = Uint8Array.from({ length: 128 }, (_, code) => {
   const octet = String.fromCharCode(code);
   if (code <= 0x20 || code === 0x7f || octet === '#' || octet === '\\') return refused;
@@ -99,7 +99,7 @@ function originForm(target: string, host: string | undefined): string | undefine
   return rest.startsWith('/') ? rest : `/${rest}`;
 }
 
-/** The query is forwarded byte for byte; only what no request target may hold is refused. */
+/** The query is forwarded byte for byte. Only octets that no request target may contain are refused. */
 function validateQuery(query: string): string | undefined {
   for (let i = 0; i < query.length; i++) {
     const code = query.charCodeAt(i);
@@ -147,7 +147,7 @@ export function canonicaliseHost(sent: string): string | undefined {
   return sent.toLowerCase();
 }
 
-/** 253 of a name, or 39 of a literal in brackets, a dot at the end and a port. */
+/** Octets of the longest Host: a name of 253, or a literal of 39 in brackets, a dot at the end and a port. */
 const maxHostOctets = 260;
 
 const hostAndPort = /^(?:([a-z0-9_-]+(?:\.[a-z0-9_-]+)*\.?)|\[([0-9a-f:]+)\])(?::(\d{1,5}))?$/i;

@@ -39,7 +39,7 @@ export function writeRejection(
   return status;
 }
 
-/** The whole refusal as a response, whoever writes it. `accept`: the request's, where one was read. */
+/** A refusal as a complete response. `accept`: the request's field, if it was read. */
 export function renderRejection(rejection: Rejection, bodies: RejectionBodies, accept?: string): Answer {
   const { status, fields, body } = rejection.answer ?? bodies.of(rejection.rejection, accept);
   return { status, fields: [...fields, ...fieldsOf(rejection)], body };
@@ -55,7 +55,7 @@ function fieldsOf(rejection: Rejection): string[] {
   return fields;
 }
 
-/** Milliseconds and bytes that an unwanted rest of a request body is still read for. */
+/** Milliseconds and bytes for which the rest of an unwanted request body is read. */
 const lingerMs = 1_000;
 const lingerBytes = 1_048_576;
 
@@ -67,12 +67,13 @@ export function isBodyPending(incoming: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }
 
-/** Announced rest of a body up to which it is read away instead of closing the connection. */
+/** Announced rest of a body, in bytes, up to which it is read and dropped instead of closing the connection. */
 const drainableBytes = 65_536;
 
 /**
- * Whether a connection must end after an answer that does not wait for the rest of its request's body: it is too long to
- * be read away, of unknown length, not sent before it is asked for, or was left by somebody who read it.
+ * Whether a connection must close after an answer that does not wait for the rest of the request's body: the rest is
+ * too long to be read and dropped, of unknown length, not sent before the client is asked for it, or its reader has
+ * left it.
  */
 export function mustClose(incoming: IncomingMessage): boolean {
   if (!isBodyPending(incoming)) return false;
@@ -81,10 +82,10 @@ export function mustClose(incoming: IncomingMessage): boolean {
   return isLong || incoming.readableFlowing !== null || expect !== undefined;
 }
 
-/** Bytes up to which copying a body costs less than handing it to the kernel as a second piece. */
+/** Bytes up to which copying a body costs less than a second write to the socket. */
 const copiedBytes = 4096;
 
-/** Milliseconds that a client has for what it was answered and the kernel could not take. */
+/** Milliseconds that a client has to read an answer that did not fit into the kernel's buffer. */
 const unreadMs = 60_000;
 
 /** A response whose last piece waits for the end of the turn. */
@@ -97,7 +98,7 @@ interface Ending {
 const endings = new EndOfTurn<Ending>(
   ({ response, chunk, onEnded }) => {
     if (response.destroyed) return;
-    // Head and body of text leave in one piece, and one piece costs the kernel half of what two cost.
+    // Head and text body leave in one write, which costs the kernel half of what two cost.
     if (chunk === undefined) response.end();
     else response.end(typeof chunk === 'string' ? chunk : chunk.toString('latin1'), 'latin1');
     ended(response, onEnded);
@@ -105,7 +106,10 @@ const endings = new EndOfTurn<Ending>(
   ({ response }) => response.destroy(),
 );
 
-/** A client that never reads must not stay in flight for ever; `onEnded` looks after that itself. */
+/**
+ * A client that never reads must not stay in progress for ever; where `onEnded` is given, its owner takes care of
+ * that.
+ */
 function ended(response: ServerResponse, onEnded: (() => void) | undefined): void {
   if (onEnded !== undefined) onEnded();
   else if (response.writableLength > 0) {
@@ -143,7 +147,7 @@ export function endResponse(
   });
 }
 
-/** Reads the rest of a body and throws it away, to its end or within bounds; then `drained` is called, once. */
+/** Reads and drops the rest of a body, to its end or to the bounds; then calls `drained` once. */
 function drainBody(incoming: IncomingMessage, drained: () => void): void {
   let bytes = 0;
   const end = () => {
