@@ -5,7 +5,7 @@ import { type Rejection, reject } from '../http/rejection.ts';
 export const maxTokenLength = 16 * 1024;
 
 export interface BearerCredentials {
-  /** A JWS in compact serialisation, in the one spelling it can have; or, where that is asked for, any token. */
+  /** A JWS in its one canonical spelling, or any token where opaque tokens are accepted. */
   readonly token: string;
   /** What is forwarded as the one `Authorization` field. */
   readonly canonicalValue: string;
@@ -42,7 +42,7 @@ function parse(value: string, takesOpaque: boolean): BearerCredentials | Rejecti
   if (value.length - start > maxTokenLength) return invalid('too-long');
   const token = value.slice(start);
   if (!(takesOpaque ? opaqueToken.test(token) : isCompactToken(token))) return invalid('malformed');
-  // As it came, where it is canonical: a long text of its own for each request would be compared, and thrown away.
+  // The sent text itself if it is canonical: a new long text for each request would be compared once and thrown away.
   const isCanonical = start === canonicalStart.length && value.startsWith(canonicalStart);
   return { token, canonicalValue: isCanonical ? value : `${canonicalStart}${token}` };
 }
@@ -61,8 +61,8 @@ function invalid(reason: string): Rejection {
 
 /**
  * Whether a text is a JWS in compact serialisation (RFC 7515 section 7.1) in its one canonical spelling: three
- * non-empty base64url segments without padding, white space or loose last bits (RFC 4648 section 3.5). Decoders
- * forgive all of these, so without this one token would be an unbounded number of strings.
+ * non-empty base64url segments without padding, white space or unused bits that are not 0 (RFC 4648 section 3.5).
+ * Decoders accept all of these, so without this check one token would have any number of spellings.
  *
  * Linear in the length; nothing is decoded.
  */
@@ -83,7 +83,10 @@ const foreign = /[^A-Za-z0-9_.-]/;
 
 const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
 
-/** Where a dot is missing, `end` is -1. Checks the last character: 2 hold one octet and 4 loose bits, 3 two octets and 2. */
+/**
+ * `end` is -1 if a dot is missing. Checks the last character: 2 characters hold one octet and 4 unused bits, 3 hold
+ * two octets and 2 bits.
+ */
 function isCanonicalSegment(text: string, start: number, end: number): boolean {
   const length = end - start;
   const remainder = length % 4;

@@ -1,20 +1,20 @@
 import { isObject, parseJson } from '../lib/json.ts';
 
 /**
- * Where a claim stands, as it is written in the configuration: a text is names with dots between them
- * (`realm_access.roles`), a list is the names as they are, so that one of them may hold a dot
- * (`['https://shop.example/roles']`). A colon is a character like any other (`cognito:groups`).
+ * The path of a claim, as the configuration writes it. A text is names with dots between them (`realm_access.roles`).
+ * A list is the names themselves, so that a name may contain a dot (`['https://shop.example/roles']`). A colon is an
+ * ordinary character (`cognito:groups`).
  */
 export type ClaimPath = string | readonly string[];
 
 export type Claims = Readonly<Record<string, unknown>>;
 
-/** Reads the user's name from claims; undefined where there is none. */
+/** Reads the user's name from claims; undefined if they have none. */
 export type SubjectReader = (claims: Claims) => string | undefined;
 
 export type ScopesReader = (claims: Claims) => readonly string[];
 
-/** `auth.scopes` where it is left out: RFC 8693 section 4.2, and what shops write. */
+/** Default of `auth.scopes`: RFC 8693 section 4.2, and what shops write. */
 export const defaultScopePaths: readonly ClaimPath[] = ['scopes', 'scope'];
 
 /**
@@ -52,7 +52,7 @@ export function createScopesReader(setting: readonly ClaimPath[]): ScopesReader 
   };
 }
 
-/** As a person would write it. */
+/** The setting as a person would write it. */
 export function claimPathText(setting: string | readonly ClaimPath[]): string {
   if (typeof setting === 'string') return setting;
   return setting.map((path) => (typeof path === 'string' ? path : JSON.stringify(path))).join(', ');
@@ -65,7 +65,7 @@ export function namesOf(path: ClaimPath): readonly string[] {
   return names;
 }
 
-/** The first name is a claim; the others reach into its object, or into the JSON text that the claim holds. */
+/** The first name is a claim. The others lead into its object, or into the JSON text that the claim contains. */
 function readClaim(claims: Claims, names: readonly string[]): unknown {
   let value: unknown = claims;
   for (const [depth, name] of names.entries()) {
@@ -76,7 +76,7 @@ function readClaim(claims: Claims, names: readonly string[]): unknown {
   return value;
 }
 
-/** Lone surrogates would all become one and the same octets in a key. */
+/** Undefined for a text with lone surrogates: all of them would become the same octets in a key. */
 function subjectText(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' && value.isWellFormed() ? value : undefined;
 }

@@ -3,7 +3,7 @@ import type { Fetched, ProviderError } from './provider-fetch.ts';
 
 type Located = { readonly url: string } | { readonly error: ProviderError };
 
-/** Says where a key set is, each time that it is fetched; `get` is bounded by whoever fetches. */
+/** Finds the address of a key set each time that it is fetched; the caller bounds `get`. */
 export type LocateKeySet = (get: (url: string) => Promise<Fetched>) => Promise<Located>;
 
 /**
@@ -22,14 +22,14 @@ export function createDiscovery(issuer: string): LocateKeySet {
         places = [place, ...places.filter((other) => other !== place)];
         return located;
       }
-      // A place where there is nothing says less than one where there is something else.
+      // The fault of a place where something was found says more than that of a place where nothing was.
       if (error === 'status') error = located.error;
     }
     return { error };
   };
 }
 
-/** Both places, from an issuer without query and fragment. Exported for its tests. */
+/** Both addresses, for an issuer without query and fragment. Exported for its tests. */
 export function metadataUrls(issuer: string): readonly string[] {
   const { origin, pathname } = new URL(issuer);
   const path = pathname.replace(/\/$/, '');
@@ -46,7 +46,7 @@ function readMetadata(value: unknown, issuer: string): Located {
   return typeof url === 'string' && isTrusted(url, issuer) ? { url } : { error: 'key-set-url' };
 }
 
-/** As safe as the metadata themselves: with TLS, or from the same server. */
+/** Whether the address of the keys is as safe as the metadata: with TLS, or on the same server. */
 function isTrusted(text: string, issuer: string): boolean {
   const url = URL.parse(text);
   if (url === null || url.username !== '' || url.password !== '') return false;

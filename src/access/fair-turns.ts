@@ -9,15 +9,15 @@ interface FairTurnsOptions {
 interface Holder {
   readonly client: string;
   running: number;
-  /** The one that came first is the first of them. */
+  /** In the order in which they came. */
   readonly waiting: Set<() => void>;
 }
 
 /** A place among those that have a turn or wait for one. */
 export interface Place {
-  /** Resolves to true with a turn, to false when it has waited for too long; undefined: it has a turn now. */
+  /** Resolves to true with a turn, to false after too long a wait; undefined: it has a turn already. */
   readonly turn: Promise<boolean> | undefined;
-  /** Its turn is over, or it was given up. To be called once. */
+  /** Gives the turn or the place back. To be called once. */
   leave(): void;
 }
 
@@ -27,13 +27,13 @@ export interface Place {
  * - One client has at most half of the turns, rounded up, and half of the places.
  * - A turn that is free goes to the client that has the fewest, and of these to the one that has waited the longest.
  *
- * So whoever has none gets one within the time that a turn lasts, as long as the others are fewer than the turns. What there is
- * to do for each turn grows with the clients that wait, of which there are no more than places.
+ * So a client without a turn gets one within the time that a turn lasts, if fewer other clients than turns have them all. The
+ * work for each turn grows with the number of waiting clients, of which there are no more than places.
  */
 export class FairTurns {
   readonly #turns: number;
   readonly #places: number;
-  /** Those with a turn or a waiter; the longest unserved first. */
+  /** Clients with a turn or a waiter, the one that was served the longest ago first. */
   readonly #holders = new Map<string, Holder>();
   #running = 0;
   #taken = 0;
@@ -59,8 +59,8 @@ export class FairTurns {
   }
 
   /**
-   * A place for one more of this client; undefined: there is none. `isStrict`: one that has as many as it may have turns gets no
-   * further place. `waitMs`: the longest wait for a turn.
+   * A place for one more of this client; undefined: there is none. `isStrict`: a client that has as many places as it
+   * may have turns gets no other. `waitMs`: the longest wait for a turn.
    */
   enter(client: string, isStrict: boolean, waitMs: number): Place | undefined {
     const holder = this.#holders.get(client) ?? { client, running: 0, waiting: new Set() };
@@ -88,7 +88,7 @@ export class FairTurns {
     return {
       turn: promise,
       leave: () => {
-        // It may have come in the same moment as the end of the wait.
+        // The turn may have come in the same moment as the end of the wait.
         if (hasTurn) return this.#end(holder);
         clearTimeout(timer);
         holder.waiting.delete(begin);

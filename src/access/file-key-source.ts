@@ -23,7 +23,7 @@ interface FileKeySourceOptions {
 }
 
 interface KeyProblem {
-  /** The file; undefined where the problem is in all of them together. */
+  /** The file; undefined if the problem is in all files together. */
   readonly file: string | undefined;
   readonly text: string;
 }
@@ -39,7 +39,7 @@ export class KeyFilesError extends Error {
   }
 }
 
-/** Keys in files. `start` rejects with `KeyFilesError`: without keys nothing could ever be verified. */
+/** Keys in files. `start` rejects with `KeyFilesError`, because without keys no token could be verified. */
 export class FileKeySource implements KeySource {
   readonly #options: FileKeySourceOptions;
   readonly #listeners = new KeyListeners();
@@ -48,7 +48,7 @@ export class FileKeySource implements KeySource {
   #set = new KeySet([]);
   #lastSuccessMs: number | undefined;
   #lastError: string | undefined;
-  /** One after the other, so that an older reading never overtakes a newer one. */
+  /** Readings follow one another, so that an older one never overtakes a newer one. */
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(options: FileKeySourceOptions) {
@@ -56,8 +56,8 @@ export class FileKeySource implements KeySource {
   }
 
   /**
-   * Reads all files again, all or nothing: with problems (returned) the last good keys stay. Files are small and few,
-   * so that it is cheap to call on every hint of a change.
+   * Reads all files again, all or nothing: if there are problems (which are returned) the last good keys stay. Cheap
+   * enough to be called on every hint of a change.
    */
   reload(): Promise<readonly KeyProblem[]> {
     const loading = this.#last.then(() => this.#load());
@@ -111,7 +111,7 @@ export class FileKeySource implements KeySource {
 interface KeyFiles {
   readonly keys: readonly VerificationKey[];
   readonly problems: readonly KeyProblem[];
-  /** Keys that are there for something else. */
+  /** Good keys that are for another use. */
   readonly ignored: readonly KeyProblem[];
 }
 
@@ -141,7 +141,7 @@ function checkKeyCount(keys: number): string | undefined {
   return keys > maxCandidates ? `${keys} keys; ${maxCandidates} are the most` : undefined;
 }
 
-/** Larger ones are not key files. */
+/** Bytes; a larger file is not a key file. */
 export const maxKeyFileBytes = 256 * 1024;
 
 async function readKeyFile(file: string, algorithms: readonly string[]): Promise<KeyDocument> {

@@ -17,11 +17,11 @@ const softRejections: ReadonlySet<RejectionName> = new Set([
 
 interface AccessTokenMatcher extends Matcher<Requirement> {
   match(request: Parameters<ProtectedList['match']>[0]): Requirement | undefined;
-  /** A page that was opened with a token in its query must not hand it on. */
+  /** Removes a token from the query in `Referer`: a page that was opened with one must not pass it on. */
   withoutReferredToken(request: CanonicalRequest): CanonicalRequest;
 }
 
-/** Matches a request with the present list. A request keeps its row even if the list changes meanwhile. */
+/** Matches a request with the present list. A request keeps its row if the list changes meanwhile. */
 export function createAccessTokenMatcher(
   list: () => Pick<ProtectedList, 'match'> & Partial<Pick<ProtectedList, 'tokenParameters'>>,
 ): AccessTokenMatcher {

@@ -2,19 +2,19 @@ import type { CanonicalRequest } from '../http/canonical-request.ts';
 import { editFields, fieldValue } from '../http/field-list.ts';
 import type { Identity } from './token-claims.ts';
 
-/** What the shop learns of a verified token, and by which fields. */
+/** What the shop is told about a verified token, and in which fields. */
 export interface IdentityForwarding {
-  /** Names of the fields; left out: it does not learn it. */
+  /** Names of the fields; left out: it is not told. */
   readonly forward: {
     readonly subject?: string | undefined;
     readonly scopes?: string | undefined;
     readonly issuer?: string | undefined;
   };
-  /** Whether the token itself goes on, as the one `Authorization` field. */
+  /** Whether the token itself is forwarded, as the one `Authorization` field. */
   readonly forwardAuthorization: boolean;
 }
 
-/** The names that `auth.forward` takes for shopward: nobody else may send them. */
+/** The names that `auth.forward` reserves for shopward: fields of clients with these names are dropped. */
 export function identityFieldNames(forward: IdentityForwarding['forward'] = {}): readonly string[] {
   return [forward.subject, forward.scopes, forward.issuer].filter((name) => name !== undefined);
 }
@@ -22,14 +22,14 @@ export function identityFieldNames(forward: IdentityForwarding['forward'] = {}):
 /** Octets of one such field. A head of more than 8 KiB is refused by many servers, and with it every request of this user. */
 export const maxIdentityOctets = 2048;
 
-/** The request as it goes on with a verified token; `too-long`: the identity does not fit into a field. */
+/** The request with the fields of a verified token; `too-long`: the identity does not fit into a field. */
 type WithIdentity = (
   request: CanonicalRequest,
   identity: Identity,
   authorization: string,
 ) => CanonicalRequest | 'too-long';
 
-/** Compiles `auth.forward` and `auth.forwardAuthorization`; where they are left at their defaults, nothing is copied. */
+/** Compiles `auth.forward` and `auth.forwardAuthorization`. With their defaults nothing is copied. */
 export function createWithIdentity({ forward, forwardAuthorization }: IdentityForwarding): WithIdentity {
   const isNamed = identityFieldNames(forward).length > 0;
   return (request, identity, authorization) => {
@@ -64,7 +64,7 @@ export function areTooLong(fields: Readonly<Record<string, string>>): boolean {
   return Object.values(fields).some(({ length }) => length > maxIdentityOctets);
 }
 
-/** Space, `%`, and what separates the members of a list; what is not visible US-ASCII at all. */
+/** Space, `%`, what separates members of a list, and everything but visible US-ASCII. */
 const encoded = /[^\x21-\x7e]|[%,;"\\]/gu;
 
 /**

@@ -19,7 +19,7 @@ import {
 } from './token-claims.ts';
 import { compileClaimRules, refuseToken, type TokenVerifierOptions } from './token-verifier.ts';
 
-/** How an issuer is asked, and what of its answer counts. Exported for its tests. */
+/** How an issuer is asked, and which claims of its answer count. Exported for its tests. */
 export interface IntrospectionOptions
   extends Pick<
     TokenVerifierOptions,
@@ -34,24 +34,27 @@ export interface IntrospectionOptions
     | 'onVerified'
   > {
   readonly url: string;
-  /** Of ours, at the endpoint. */
+  /** Shopward's own credentials at the endpoint. */
   readonly credentials: { readonly id: string; readonly secret: string };
-  /** `iss` of an answer that has one; unset: not checked. */
+  /** `iss` of an answer, if it has one; unset: not checked. */
   readonly issuer?: string | undefined;
   /** Milliseconds for a connection and the answer together; a question ends after half of it where a client that has none waits for one. */
   readonly timeoutMs: number;
-  /** Milliseconds for which an active token is believed, its `exp` at most; 0: each request asks. */
+  /** Milliseconds for which an active token is remembered, at most until its `exp`; 0: each request asks. */
   readonly ttlMs: number;
-  /** The same for one that is refused. */
+  /** The same for a refused token. */
   readonly inactiveTtlMs: number;
   readonly maxTokens: number;
-  /** For tokens that nobody knows; a quarter as many again for those that were active when last asked. One client has half. */
+  /**
+   * For unknown tokens; a quarter as many more for tokens that were active when last asked. One client has half at
+   * most.
+   */
   readonly connections: number;
-  /** What of an address is one client. Default: all of it. */
+  /** The client behind an address. Default: the address itself. */
   readonly clientOf?: (address: string) => string;
-  /** Whether an answer without `token_type` is no word on an access token. */
+  /** Whether an answer without `token_type` counts as one for no access token. */
   readonly requireTokenType: boolean;
-  /** Tokens of a lane that may be asked about at one time; others are refused as `overloaded`. */
+  /** Tokens of a lane that may be asked about or wait at once; others are refused as `overloaded`. */
   readonly maxAsking: number;
   /** Monotonic milliseconds. Default: `performance.now`. */
   readonly monotonicNow?: () => number;
@@ -59,7 +62,7 @@ export interface IntrospectionOptions
   readonly onAnswer?: (error: ProviderError | undefined) => void;
 }
 
-/** Questions of one kind, with connections of their own. */
+/** Questions of one kind, with their own connections. */
 interface Lane {
   readonly agent: Agent;
   readonly turns: FairTurns;
@@ -69,15 +72,15 @@ interface Lane {
 type Verdict = { readonly verified: VerifiedToken } | { readonly refusal: TokenRefusal };
 type Remembered = Verdict & { readonly untilMs: number };
 
-/** Of an answer; what introspection says of one token is a few hundred. */
+/** Bytes of an answer; one token takes a few hundred. */
 const maxAnswerBytes = 64 * 1024;
 /**
- * So many questions without an answer in a row, and the endpoint counts as away: no client then has more questions than its share
- * of connections. None has to stay unasked: a token can be such that the endpoint, or what guards it, gives no answer, and
- * whoever shows some of these must not stop everybody else's.
+ * Questions in a row without an answer after which the endpoint counts as away: then no client has more questions than
+ * its share of connections. Questions are still asked, because the endpoint, or a firewall before it, may give no
+ * answer to certain tokens only, and whoever sends these must not stop everybody else.
  */
 const failuresOfAnOutage = 5;
-/** A token whose end nobody names ends for a WebSocket after so long. */
+/** Milliseconds after which a WebSocket ends if nobody says when its token expires. */
 const leastLifetimeMs = 60_000;
 
 /**
@@ -89,13 +92,13 @@ const leastLifetimeMs = 60_000;
 export class TokenIntrospector {
   readonly #options: IntrospectionOptions;
   readonly #rules: ClaimRules;
-  /** For an answer without `iat`: the issuer vouches for the token now, whenever it was made. */
+  /** For an answer without `iat`: the issuer has just confirmed the token, whenever it was made. */
   readonly #agelessRules: ClaimRules;
-  /** Tokens that nobody knows, and those that were active when last asked: a flood of the former leaves these their way. */
+  /** Unknown tokens, and tokens that were active when last asked: a flood of unknown ones does not delay the others. */
   readonly #lanes: { readonly unknown: Lane; readonly known: Lane };
   readonly #active: LRUCache<string, Remembered>;
   readonly #refused: LRUCache<string, Remembered>;
-  /** One question per token, however many requests carry it. */
+  /** One question for each token, however many requests carry it. */
   readonly #underWay = new Map<string, Promise<Identity | Rejection>>();
   readonly #monotonicNow: () => number;
   readonly #count = { questions: 0, failures: 0 };
@@ -106,7 +109,7 @@ export class TokenIntrospector {
   #hasAnswered = false;
   /** Why the endpoint counts as away; undefined: it does not. */
   #awayFor: ProviderError | undefined;
-  /** An answer to a question from before `forgetAll` is not remembered. */
+  /** The answer to a question from before `forgetAll` is not remembered. */
   #generation = 0;
 
   constructor(options: IntrospectionOptions) {
@@ -126,8 +129,8 @@ export class TokenIntrospector {
   }
 
   /**
-   * A value at once where the answer is known, else a promise, which rejects only for a fault of ours. `clientAddress`: who shows
-   * it, for the shares of connections.
+   * A value at once if the answer is known, else a promise, which rejects only for a bug of ours. `clientAddress`: the
+   * sender, for its share of connections.
    */
   verify(token: string, clientAddress = ''): Identity | Rejection | Promise<Identity | Rejection> {
     const digest = hash('sha256', token, 'base64url');
@@ -149,7 +152,7 @@ export class TokenIntrospector {
     return question;
   }
 
-  /** Every token is asked about anew. */
+  /** Forgets every answer, so that each token is asked about again. */
   forgetAll(): void {
     this.#generation++;
     this.#active.clear();
@@ -157,7 +160,7 @@ export class TokenIntrospector {
     this.#underWay.clear();
   }
 
-  /** Another `clientSecret`, from the next question on. */
+  /** Replaces `clientSecret`, from the next question on. */
   useSecret(secret: string): void {
     this.#authorization = basicCredentials(this.#options.credentials.id, secret);
   }
@@ -217,8 +220,8 @@ export class TokenIntrospector {
   }
 
   /**
-   * One failure says nothing of the endpoint: it may be of that token. Several in a row do, and so does the first, as long as nobody
-   * has seen it answer.
+   * One failure may be the fault of its token. Several in a row are the endpoint's fault, and so is the first one if
+   * it has never answered.
    */
   #note(error: ProviderError | undefined, lane: Lane): void {
     this.#lastError = error;
@@ -241,13 +244,13 @@ export class TokenIntrospector {
     return refusal === undefined ? verdict.verified.identity : refuseToken(refusal);
   }
 
-  /** What an answer says; one that is no plain yes or no is none. */
+  /** The verdict of an answer; anything but a plain yes or no is an error. */
   #read(answer: unknown): Verdict | { readonly error: ProviderError } {
     if (!isObject(answer) || typeof answer.active !== 'boolean') return { error: 'malformed' };
     if (!answer.active) return { refusal: 'inactive' };
     const { requireTokenType, ttlMs, issuer, now } = this.#options;
     if (!isOfAccessToken(answer, requireTokenType)) return { refusal: 'other-kind' };
-    // What RFC 7662 section 2.2 leaves to the issuer, and what the issuer that was asked has said just now.
+    // RFC 7662 section 2.2 makes them optional, and the issuer that was asked has just confirmed the token.
     const exp = answer.exp ?? (now() + Math.max(ttlMs, leastLifetimeMs)) / 1000;
     const iss = answer.iss ?? issuer;
     const rules = answer.iat === undefined ? this.#agelessRules : this.#rules;
@@ -275,7 +278,7 @@ function createLane(url: string, connections: number, places: number): Lane {
   return { agent, turns: new FairTurns({ turns: connections, places }), failuresInARow: 0 };
 }
 
-/** A refresh token is active, too: an answer about one must never let anybody in. */
+/** A refresh token is active, too, and must never let anybody in. */
 function isOfAccessToken({ token_type: type, token_use: use, typ }: Claims, isRequired: boolean): boolean {
   if (type === undefined ? isRequired : !(typeof type === 'string' && /^(bearer|access_token)$/i.test(type)))
     return false;
@@ -290,7 +293,7 @@ function basicCredentials(id: string, secret: string): string {
   return `Basic ${Buffer.from(`${encode(id)}:${encode(secret)}`).toString('base64')}`;
 }
 
-/** As a component: how the issuer answers. Tokens that it was asked about pass or fall by it alone. */
+/** The health of introspection as a component. */
 export function introspectionComponent(introspector: TokenIntrospector): Component {
   const { status } = introspector;
   return {

@@ -16,42 +16,49 @@ import { FetchBudget, type Fetched, fetchJson, type ProviderError } from './prov
 
 /** Exported for its tests. */
 export interface JwksKeySourceOptions {
-  /** `http` or `https`, without user and fragment: the configuration has seen to it. Or who says where it is. */
+  /**
+   * `http` or `https`, without user and fragment, as the configuration ensures; or a function that finds the address.
+   */
   readonly url: string | LocateKeySet;
   readonly algorithms: readonly string[];
   /** Milliseconds since the epoch. */
   readonly now: () => number;
-  /** For one fetch, and asking where the keys are. Default 5 s. */
+  /** Milliseconds for one fetch, and for finding the address. Default 5000. */
   readonly timeoutMs?: number;
   /** Fetches that requests may ask for in a row, before `fetchIntervalMs` holds. Default 8. Only tests set it. */
   readonly fetchBurst?: number;
-  /** Time after which requests may ask for one fetch more: they wait for it together. Default 250 ms. Only tests set it. */
+  /**
+   * Milliseconds after which requests may ask for one more fetch, for which they wait together. Default 250. Only
+   * tests set it.
+   */
   readonly fetchIntervalMs?: number;
-  /** Of the document. Default 256 KiB. */
+  /** Bytes of the document. Default 262144. */
   readonly maxBytes?: number;
-  /** Requests that may wait for a fetch at one time; others are answered 503. Default 256. Only tests set it. */
+  /** Requests that may wait for a fetch at once; others are 503. Default 256. Only tests set it. */
   readonly maxWaiting?: number;
-  /** Called after each fetch, with why it failed. Must not throw. */
+  /** Called after each fetch, with the reason if it failed. Must not throw. */
   readonly onLoad?: (error: ProviderError | undefined) => void;
-  /** Runs something later; returns the way to stop it. Default: a timer that keeps no process alive. */
+  /**
+   * Runs something later; returns the function that stops it. Default: a timer that does not keep the process alive.
+   */
   readonly schedule?: (run: () => void, delayMs: number) => () => void;
 }
 
-/** Longest time without a fetch after one that failed. */
+/** Longest pause after a failed fetch, in milliseconds. */
 const maxBackoffMs = 30_000;
-/** Between two fetches in the background: how long a removed key can still be used. */
+/** Milliseconds between two fetches in the background: for so long a removed key can still be used. */
 const refreshMs = 300_000;
-/** A request waits no longer for its turn to have the keys fetched; then they are unavailable. */
+/** Milliseconds that a request may wait until keys may be fetched again; then they are unavailable. */
 const longestWaitMs = 1_000;
 
 /**
- * Keys at a JWKS URL. Fetched in the background; the last good keys stay for as long as the source is down or sends
- * nothing usable. As long as there were no keys at all, attempts back off from 1 s to 30 s.
+ * Keys at a JWKS URL, fetched in the background. The last good keys stay while the source is down or sends nothing
+ * usable. While there are none at all, attempts back off from 1 s to 30 s.
  *
- * A key that nobody knows may have come to the source a moment ago. That it does not exist is said only on the word of
- * a good fetch that began after the request came; where the budget of fetches is spent, or the source is down, the
- * keys are unavailable. The budget is shared by all, and so is what a fetch brings: whoever spends it with invented
- * key ids has the keys renewed for everybody else.
+ * A key id that is unknown here may have just been published. So a token is refused only if a good fetch that began
+ * after its request does not have the key; if the budget of fetches is spent or the source is down, the keys are
+ * unavailable instead. All requests share the budget and its fetches: whoever spends it on invented key ids refreshes
+ * the keys for everybody.
  */
 export class JwksKeySource implements KeySource {
   readonly #options: JwksKeySourceOptions;
@@ -80,7 +87,7 @@ export class JwksKeySource implements KeySource {
     return this.refresh();
   }
 
-  /** Fetches now, whatever budget is left; one fetch at a time. Never rejects. */
+  /** Fetches now, whatever is left of the budget; one fetch at a time. Never rejects. */
   refresh(): Promise<void> {
     return this.#fetchAfter(0);
   }
@@ -140,7 +147,7 @@ export class JwksKeySource implements KeySource {
     const cameAfter = this.#begun;
     this.#waiting++;
     try {
-      // Twice: a fetch that was under way already may have seen the keys of before.
+      // Twice: a fetch that had already begun may have read the previous keys.
       for (let fetches = 0; fetches < 2 && this.#lastGood <= cameAfter; fetches++) {
         await this.#fetchOnDemand();
         const found = find();
@@ -152,7 +159,7 @@ export class JwksKeySource implements KeySource {
     return this.#lastGood > cameAfter ? { keys: [] } : this.#unavailable();
   }
 
-  /** The fetch under way, else the next one that the budget has. */
+  /** The fetch in progress, or the next one that the budget allows. */
   async #fetchOnDemand(): Promise<void> {
     if (this.#flight !== undefined) return this.#flight;
     if (this.#isFutile()) return;
@@ -161,17 +168,17 @@ export class JwksKeySource implements KeySource {
     await this.#fetchAfter(delayMs);
   }
 
-  /** Nobody waits for the next fetch: it is too far away. */
+  /** The next fetch is too far away to wait for. */
   #isFutile(): boolean {
     return this.#mayFetchMs() >= longestWaitMs || this.#isDown();
   }
 
-  /** A fetch has failed a moment ago: nobody waits for the next one. */
+  /** A fetch has just failed: no request waits for the next one. */
   #isDown(): boolean {
     return this.#flight === undefined && this.#budget.isClosed(this.#options.now());
   }
 
-  /** Milliseconds until a request may ask for a fetch, or join one; 0: now. */
+  /** Milliseconds until a request may ask for a fetch or join one; 0: now. */
   #mayFetchMs(): number {
     if (this.#closing.signal.aborted) return Number.POSITIVE_INFINITY;
     return this.#flight === undefined ? this.#budget.restMs(this.#options.now()) : 0;
@@ -194,7 +201,7 @@ export class JwksKeySource implements KeySource {
 
   async #load(delayMs: number): Promise<void> {
     const { onLoad, now } = this.#options;
-    // With the next turn of the event loop at the earliest: the requests of this one share the fetch.
+    // In the next turn of the event loop at the earliest, so that the requests of this turn share the fetch.
     await (delayMs > 0 ? setTimeout(delayMs) : setImmediate());
     const fetchNumber = ++this.#begun;
     const fetched = await this.#fetch();
@@ -222,7 +229,7 @@ export class JwksKeySource implements KeySource {
       : get(located.url, 'application/jwk-set+json, application/json;q=0.9');
   }
 
-  /** Nothing that a source sends may end the process. */
+  /** Whatever a source sends must not end the process. */
   #tryAccept(value: unknown): ProviderError | undefined {
     try {
       return this.#accept(value);

@@ -2,17 +2,17 @@ import { createPublicKey, hash, type KeyObject, type webcrypto } from 'node:cryp
 import { isObject } from '../lib/json.ts';
 import type { VerificationKey } from './key-source.ts';
 
-/** What one file or response holds. Texts name the key by its place and `kid`, never by its parts. */
+/** The keys of one file or response. Texts name a key by its place and `kid`, never by its parts. */
 export interface KeyDocument {
   readonly keys: readonly VerificationKey[];
   readonly problems: readonly string[];
-  /** Keys that are good for something else; no reason to refuse the document. */
+  /** Keys for another use; no reason to refuse the document. */
   readonly ignored: readonly string[];
-  /** Whether it could be read at all: false for anything that is no PEM, JWK or JWK set. */
+  /** False for anything but PEM, a JWK or a JWK set. */
   readonly isKeySet: boolean;
 }
 
-/** Keys of one document; each takes a tenth of a millisecond to read and to check, and shops have a handful. */
+/** Keys of one document. Reading and checking one takes a tenth of a millisecond, and shops have a handful. */
 const maxKeys = 100;
 
 /** Reads JSON (a JWK, or a set of them) or PEM (any number of blocks). */
@@ -28,7 +28,7 @@ function readJson(text: string, algorithms: readonly string[]): KeyDocument {
     : readJwks(value, algorithms);
 }
 
-/** Reads a JWK set (RFC 7517 section 5) of at most 100 keys; what holds more is refused whole. */
+/** Reads a JWK set (RFC 7517 section 5) of at most 100 keys; a larger one is refused as a whole. */
 export function readJwks(value: unknown, algorithms: readonly string[]): KeyDocument {
   if (!isObject(value) || !Array.isArray(value.keys)) return failed('is not a JSON Web Key or a set of them');
   if (value.keys.length > maxKeys) return failed(`holds more than ${maxKeys} keys`);
@@ -75,7 +75,7 @@ function failed(problem: string): KeyDocument {
   return { keys: [], problems: [problem], ignored: [], isKeySet: false };
 }
 
-/** The parser's own message would quote the text. */
+/** Without the parser's message, which would quote the text. */
 function parse(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -84,7 +84,7 @@ function parse(text: string): unknown {
   }
 }
 
-/** A good key; or one that is not for us (another use or algorithm); or one that nobody should use. */
+/** A good key, a key for another use or algorithm, or a key that nobody should use. */
 type KeyVerdict =
   | { readonly key: VerificationKey }
   | { readonly ignored: string }
@@ -159,10 +159,7 @@ const curveAlgorithms = new Map([
   ['secp521r1', 'ES512'],
 ]);
 
-/**
- * Every `auth.algorithms` value for which keys are public; `none` is not among them and never will be.
- * Exported for its tests.
- */
+/** Every algorithm of `auth.algorithms` with public keys; never `none`. Exported for its tests. */
 export const signatureAlgorithms: readonly string[] = [
   ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
   ...['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'],
@@ -191,9 +188,9 @@ function readPublicKey(input: Parameters<typeof createPublicKey>[0]): KeyObject 
 }
 
 /**
- * Whether an RSA modulus looks like those of the generator of CVE-2017-15361: its primes are powers of 65537 modulo a
- * primorial, so that the modulus, too, is one modulo every small prime. A good modulus passes for one about once in
- * 2^27 keys. Exported for its tests.
+ * Whether an RSA modulus looks like one of the generator of CVE-2017-15361. Its primes are powers of 65537 modulo a
+ * primorial, so the modulus is such a power modulo every small prime, too. One good modulus in 2^27 looks like that.
+ * Exported for its tests.
  */
 export function hasRocaFingerprint(modulus: bigint): boolean {
   return smallPrimes.every((prime) => powersOf65537(prime).has(Number(modulus % BigInt(prime))));

@@ -12,13 +12,13 @@ export interface VerificationKey {
   /** The configured algorithms that this key may verify: never more than its type, curve and `alg` allow. */
   readonly algorithms: readonly string[];
   readonly material: KeyObject | webcrypto.CryptoKey;
-  /** The same for the same key; of public octets only. */
+  /** Equal for equal keys; made of public octets only. */
   readonly fingerprint: string;
 }
 
 export type Keys = readonly VerificationKey[];
 
-/** Keys to try in turn (empty: there is no such key); or when to try again, because the keys are not available. */
+/** Keys to try in turn (empty: there is no such key), or when to try again because the keys are not available. */
 export type KeyLookup = { readonly keys: Keys } | { readonly retryAfterSeconds: number };
 
 /** Where verification keys come from: files, a secret or a JWKS URL. */
@@ -26,23 +26,23 @@ export interface KeySource {
   /** Keys that a token with this header may have been signed with; never rejects. */
   keysFor(header: TokenHeader): KeyLookup | Promise<KeyLookup>;
   /**
-   * Keys that came since `tried` were given out, and did not fit: where a token does not say which key it means, only
-   * its signature can tell that keys have rotated. May ask the source once more. None: there is no newer key.
+   * Keys that came after `tried` was returned and did not fit: if a token does not name its key, only its signature
+   * can show that keys have rotated. May ask the source once more. None: there is no newer key.
    */
   renew(header: TokenHeader, tried: Keys): KeyLookup | Promise<KeyLookup>;
   /** Reports that the set of keys is another; returns the way to stop it. */
   onChange(listener: () => void): () => void;
   status(): KeySourceStatus;
-  /** The keys in use, for people: what is shown of them is for the asker to choose. */
+  /** The keys in use, for the console; the caller chooses what is shown of them. */
   current(): Keys;
-  /** Gets the first keys. A source that may come up later resolves all the same. */
+  /** Gets the first keys. Resolves also for a source that is down and may come back. */
   start(): Promise<void>;
   close(): void;
 }
 
 export interface KeySourceStatus {
   readonly kind: 'jwks' | 'files' | 'secret';
-  /** Usable keys now. 0: none were ever had. */
+  /** Usable keys now. 0: there never were any. */
   readonly keys: number;
   /** Keys of the last document that cannot be used. */
   readonly unusableKeys: number;
@@ -55,7 +55,7 @@ export interface KeySourceStatus {
   readonly lastError: string | undefined;
 }
 
-/** Keys tried at most for one token: each costs a verification, and bad tokens are cheap to make. */
+/** Most keys that are tried for one token: each costs a verification, and bad tokens are cheap to make. */
 export const maxCandidates = 16;
 
 /** The keys of one moment. */
@@ -66,14 +66,14 @@ export class KeySet {
     this.keys = keys;
   }
 
-  /** Whether a key bears this very `kid`. */
+  /** Whether a key has exactly this `kid`. */
   knows(kid: string): boolean {
     return this.keys.some((key) => key.kid === kid);
   }
 
   /**
-   * The keys to try: those of the token's `kid`; where no key bears it, those that have none (PEM files know no
-   * `kid`); all where the token has none (shops' tokens often do). Only keys that fit `alg`.
+   * The keys to try, of those that fit `alg`: the keys with the token's `kid`; if there are none, keys without `kid`
+   * (PEM files have none); for a token without `kid`, as shops often issue, all keys.
    */
   find({ alg, kid }: TokenHeader): Keys {
     const wanted = kid !== undefined && this.knows(kid) ? kid : undefined;
@@ -82,7 +82,7 @@ export class KeySet {
       .slice(0, maxCandidates);
   }
 
-  /** The same without those that were tried. */
+  /** The same keys without those in `tried`. */
   findUntried(header: TokenHeader, tried: Keys): Keys {
     const fingerprints = new Set(tried.map((key) => key.fingerprint));
     return this.find(header).filter((key) => !fingerprints.has(key.fingerprint));
@@ -93,7 +93,7 @@ export class KeySet {
   }
 }
 
-/** The same for the same keys, in whatever order. */
+/** Equal for equal sets of keys, whatever their order. */
 function describe(keys: Keys): string {
   return keys.map(identify).sort().join('\n');
 }
@@ -102,7 +102,7 @@ function identify(key: VerificationKey): string {
   return JSON.stringify([key.kid ?? null, key.algorithms, key.fingerprint]);
 }
 
-/** Each key once, and the `kid`s that more than one key bears: a token could not say which of them it means. */
+/** Each key once, and each `kid` that several keys have: a token could not say which of them it means. */
 export function mergeKeys(keys: Keys): {
   readonly keys: Keys;
   readonly ambiguousKids: readonly string[];

@@ -12,13 +12,13 @@ export interface ListThreadInput {
   readonly file: string;
 }
 
-/** Some rows of a list that was parsed in a thread; the last ones come with what else was made of it. */
+/** Some rows of a list that was parsed in a thread; the last batch also has the rendered document. */
 export interface ListBatch {
   readonly rows: readonly ProtectedResource[];
   readonly isLast: boolean;
   /** Undefined: the list must not take effect. */
   readonly rendered?: RenderedDocument | undefined;
-  /** The first errors, where the list must not take effect; warnings on other rows would hide them. */
+  /** The first errors, if the list must not take effect. Warnings are left out, as they would hide the errors. */
   readonly problems?: readonly Problem[];
 }
 
@@ -35,8 +35,8 @@ const workerFile = new URL(
 );
 
 /**
- * Parses a list in a thread of its own and compiles it here in slices, so that an edit of any size holds up nobody; the
- * result is that of `parseProtectedList` and `compileProtectedList`. Rejects only when the thread breaks.
+ * Parses a list in its own thread and compiles it here in slices, so that a long list delays no request. The result is
+ * that of `parseProtectedList` and `compileProtectedList`. Rejects only if the thread breaks.
  */
 export async function compileListInThread(
   input: ListThreadInput,
@@ -44,7 +44,7 @@ export async function compileListInThread(
 ): Promise<CompiledList | { readonly problems: readonly Problem[] }> {
   const worker = new Worker(workerFile, { workerData: input, execArgv: [] });
   worker.unref();
-  // It is heard where a batch is waited for; between two of them it must not end the process.
+  // Handled where a batch is awaited; between two batches an error must not end the process.
   worker.on('error', () => {});
   const ended = once(worker, 'exit').then(([code]) => {
     throw new Error(`parsing a list ended with ${code}`);
@@ -52,7 +52,7 @@ export async function compileListInThread(
   ended.catch(() => {});
   const rows: ProtectedResource[] = [];
   for (;;) {
-    // Batches that nobody has asked for yet would all be received in one turn.
+    // Batches that were not asked for yet would all be received in one turn.
     worker.postMessage('more');
     const [batch] = (await Promise.race([once(worker, 'message'), ended])) as [ListBatch];
     for (const row of batch.rows) rows.push(Object.freeze(row));
@@ -60,7 +60,7 @@ export async function compileListInThread(
     const { rendered, problems = [] } = batch;
     if (rendered === undefined) return { problems };
     const list = await finishInSlices(compileInSteps({ rows: Object.freeze(rows) }, rules));
-    // Octets come out of a thread as a bare array.
+    // A Buffer arrives from a thread as a plain Uint8Array.
     const { buffer, byteOffset, byteLength } = rendered.body;
     return { list, rendered: { ...rendered, body: Buffer.from(buffer, byteOffset, byteLength) } };
   }

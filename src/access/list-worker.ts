@@ -3,12 +3,12 @@ import type { ListBatch, ListThreadInput } from './list-thread.ts';
 import { parseProtectedList } from './protected-list-document.ts';
 import { renderProtectedResources } from './published-documents.ts';
 
-/** Takes the serving thread less than a millisecond to receive. */
+/** Rows that the serving thread receives in less than a millisecond. */
 const batchRows = 200;
-/** More than anybody mends at once. */
+/** More errors than anybody mends at once. */
 const maxErrors = 200;
 
-// The worker's whole life: one text. Each message asks for one batch of its rows.
+// The worker gets one text in its life. Each message asks for one batch of its rows.
 const { text, file } = workerData as ListThreadInput;
 const { list, problems } = parseProtectedList(text, file);
 const errors = problems.filter(({ severity }) => severity === 'error');

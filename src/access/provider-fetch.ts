@@ -5,7 +5,7 @@ import { gunzipSync } from 'node:zlib';
 import * as http from '../http/node-http.ts';
 import { parseJson } from '../lib/json.ts';
 
-/** Why nothing usable came of an identity provider: stable words for log, metrics and `/readyz`. */
+/** Why an identity provider's answer is not usable: stable words for log, metrics and `/readyz`. */
 export type ProviderError =
   /** No connection, or it broke. */
   | 'unreachable'
@@ -19,16 +19,16 @@ export type ProviderError =
   | 'malformed'
   /** No usable key in it. */
   | 'empty'
-  /** 401 or 403: it knows shopward's `clientId` and `clientSecret` not, or not for this. */
+  /** 401 or 403: it does not accept shopward's `clientId` and `clientSecret`. */
   | 'credentials'
-  /** Two different keys of one `kid`. */
+  /** Two different keys with the same `kid`. */
   | 'ambiguous'
   /** Metadata of another issuer. */
   | 'other-issuer'
   /** Metadata whose `jwks_uri` is missing, or is neither `https://` nor at the issuer's own origin. */
   | 'key-set-url';
 
-/** In words; each says what to look at first. */
+/** What each error means, and what to look at first. */
 const faultTexts: Readonly<Record<string, string>> = {
   unreachable: 'unreachable: no connection to the source, or it broke',
   timeout: 'timeout: the source does not answer',
@@ -66,7 +66,7 @@ interface FetchOptions extends Bounds {
 /** Gets a JSON document over a connection of its own; never rejects. */
 export async function fetchJson(url: string, { accept, signal, ...bounds }: FetchOptions): Promise<Fetched> {
   const fetched = await exchange(url, { agent: false, headers: { accept }, signal }, bounds);
-  // The source of a key set is not asked with credentials, so it cannot refuse any.
+  // A key set is fetched without credentials, so 401 and 403 are ordinary statuses here.
   return 'error' in fetched && fetched.error === 'credentials' ? { error: 'status' } : fetched;
 }
 
@@ -111,7 +111,7 @@ async function exchange(
     const { request: open } = url.startsWith('https:') ? https : http;
     const request = open(url, { ...options, signal });
     request.on('error', () => {}).end(body);
-    // The signal here as well: what an answer of 101 ends has neither response nor error.
+    // The signal is passed here, too: after a 101 there is neither a response nor an error.
     const [response] = (await once(request, 'response', { signal })) as [IncomingMessage];
     const { statusCode = 0 } = response;
     if (statusCode !== 200) {
@@ -142,7 +142,7 @@ function decode(
   { 'content-encoding': coding }: IncomingHttpHeaders,
   maxBytes: number,
 ): Fetched {
-  // Some stores of static files answer in the coding in which a document was put there, whatever is asked for.
+  // Some stores of static files ignore Accept-Encoding and send the coding in which the document was stored.
   if (coding !== 'gzip') return parse(bytes);
   try {
     return parse(gunzipSync(bytes, { maxOutputLength: maxBytes }));
@@ -162,7 +162,7 @@ function parse(bytes: Buffer): Fetched {
   return value === undefined ? { error: 'malformed' } : { value };
 }
 
-/** A token bucket: `burst` fetches, and one more for each `intervalMs`. A clock that is set back costs nothing. */
+/** A token bucket: `burst` fetches, and one more after each `intervalMs`. A clock that is set back does no harm. */
 export class FetchBudget {
   readonly #burst: number;
   readonly #intervalMs: number;
@@ -193,7 +193,7 @@ export class FetchBudget {
     this.#left -= 1;
   }
 
-  /** No fetch for so long, whatever is left. */
+  /** Allows no fetch for this time, whatever is left. */
   close(nowMs: number, durationMs: number): void {
     this.#closed = { fromMs: nowMs, untilMs: nowMs + durationMs };
   }

@@ -36,12 +36,12 @@ export function createProtectedResourcesDocument({
   };
 }
 
-/** A list of 60,000 rows makes 10 MB: not a thing to do while others are served. */
+/** In slices, because a list of 60,000 rows renders to 10 MB while other requests are served. */
 export function renderProtectedResources({ rows }: Pick<ProtectedList, 'rows'>): RenderedDocument {
   return renderDocument('application/vnd.api+json', { data: rows.map(describeRow) });
 }
 
-/** Once for each list that comes into force. */
+/** Renders once for each list that takes effect. */
 function renderOnce(list: ProtectedResourcesDocumentOptions['list']): () => RenderedDocument {
   const known = new WeakMap<object, RenderedDocument>();
   return () => {
@@ -64,7 +64,7 @@ function describeRow(row: ProtectedResource): object {
 interface ResourceMetadataOptions {
   /** The resource identifier: address of the API without a path. Left out: scheme and Host of the request. */
   readonly publicUrl?: string | undefined;
-  /** Issuer identifiers of the authorization servers; none: not said. */
+  /** Issuer identifiers of the authorization servers; none: left out. */
   readonly authorizationServers?: readonly string[];
   readonly list: () => BearerRows;
 }
@@ -81,7 +81,7 @@ export const metadataPath = '/.well-known/oauth-protected-resource';
 export function createResourceMetadata(options: ResourceMetadataOptions): ResourceMetadata {
   const { publicUrl, authorizationServers = [], list } = options;
   const known = new WeakMap<object, readonly string[]>();
-  /** Found once for each list: a list may have tens of thousands of rows. */
+  /** Found once for each list, which may have tens of thousands of rows. */
   const scopesOf = (current: Pick<ProtectedList, 'rows'>) => {
     const scopes = known.get(current) ?? [...new Set(current.rows.flatMap((row) => row.scopes))];
     known.set(current, scopes);
@@ -104,7 +104,7 @@ export function createResourceMetadata(options: ResourceMetadataOptions): Resour
           bearer_methods_supported: bearerMethodsOf(list()),
         }),
       );
-      // A cache in between must not tell one host the name of another.
+      // A cache must not give one host the name of another.
       return publicUrl === undefined ? { ...answer, fields: [...answer.fields, 'Vary', 'Host'] } : answer;
     },
   };
@@ -122,7 +122,7 @@ type BearerRows = Pick<ProtectedList, 'rows'> & Partial<Pick<ProtectedList, 'tok
 export interface RenderedDocument {
   readonly contentType: string;
   readonly body: Buffer;
-  /** Strong: it changes with every byte. */
+  /** Strong: differs if any byte differs. */
   readonly tag: string;
 }
 
@@ -134,7 +134,7 @@ function renderDocument(contentType: string, document: object): RenderedDocument
 /** An endpoint that answers GET and HEAD of one path. */
 export type DocumentMatcher = Matcher<true>;
 
-/** `what` says in words what the document is. */
+/** `what`: the document in words. */
 export function createDocumentMatcher(name: string, path: string, what: string): DocumentMatcher {
   return {
     name,
@@ -144,14 +144,14 @@ export function createDocumentMatcher(name: string, path: string, what: string):
   };
 }
 
-/** Whether the request is one for a document at this path. */
+/** Whether the request is for the document at this path. */
 function asksFor(path: string, { method, path: asked }: CanonicalRequest): boolean {
   return asked === path && (method === 'GET' || method === 'HEAD');
 }
 
 /**
- * 200, or 304 where the client has it already; HEAD has the fields of GET and no body. `no-cache`: kept copies are asked
- * about each time, so that an edit of the list is seen at once.
+ * 200, or 304 if the client has the document already; HEAD has the fields of GET and no body. `no-cache`: caches ask
+ * each time, so that an edit of the list is seen at once.
  */
 function answerDocument(request: CanonicalRequest, document: RenderedDocument): Answer {
   const { contentType, body, tag } = document;

@@ -17,7 +17,7 @@ interface SecretKeySourceOptions {
   readonly algorithms: readonly string[];
 }
 
-/** Octets of hash output: the least length of a key (RFC 7518 section 3.2). */
+/** Octets of hash output, which is the shortest key that RFC 7518 section 3.2 allows. */
 const hashLengths = new Map([
   ['HS256', 32],
   ['HS384', 48],
@@ -26,9 +26,9 @@ const hashLengths = new Map([
 
 const secretAlgorithms: readonly string[] = [...hashLengths.keys()];
 
-/** What is wrong with a secret, one text each; never a part of it. Exported for its tests. */
+/** What is wrong with a secret, one text each, without any part of it. Exported for its tests. */
 export function validateSecret({ secret, algorithms }: SecretKeySourceOptions): readonly string[] {
-  // A public key as HMAC secret is known to everybody.
+  // A public key is known to everybody, so it must not be the secret of an HMAC.
   if (secret.includes('-----BEGIN ')) return ['is PEM, not a secret; name public keys in auth.keys.files'];
   const length = Buffer.byteLength(secret);
   return algorithms.flatMap((algorithm) => {
@@ -53,7 +53,7 @@ export class SecretKeySource implements KeySource {
     this.#set = this.#load(secret);
   }
 
-  /** Another secret in its place: tokens of the old one are invalid from now on. Throws as the constructor does. */
+  /** Replaces the secret: tokens signed with the old one are invalid from now on. Throws like the constructor. */
   replace(secret: string): void {
     this.#set = this.#load(secret);
     this.#listeners.emit();
@@ -89,11 +89,11 @@ export class SecretKeySource implements KeySource {
   }
 }
 
-/** One key per algorithm, imported once: a `KeyObject` would be imported anew for each token. */
+/** One imported key per algorithm: a `KeyObject` would be imported again for each token. */
 function hmacKey(secret: KeyObject, algorithm: string, load: number): VerificationKey {
   const imported = { name: 'HMAC', hash: `SHA-${algorithm.slice(2)}` };
   const material = secret.toCryptoKey(imported, false, ['verify']);
-  // Of no octet of the secret, which could be guessed by it.
+  // Made of no octet of the secret, which could be guessed from it.
   const fingerprint = hash('sha256', `${algorithm} ${load}`);
   return { kid: undefined, algorithms: [algorithm], material, fingerprint };
 }

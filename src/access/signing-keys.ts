@@ -16,7 +16,7 @@ import type { KeySource } from './key-source.ts';
 import { faultText } from './provider-fetch.ts';
 import { SecretKeySource } from './secret-key-source.ts';
 
-/** Of one issuer: where its keys come from, and what they may verify. */
+/** The key source of one issuer, and what its keys may verify. */
 interface SigningKeysOptions {
   readonly keys:
     | { readonly secret: string }
@@ -34,9 +34,9 @@ interface SigningKeysOptions {
 export interface SigningKeys extends Component {
   readonly source: KeySource;
   health(): Health;
-  /** A new `auth.keys.secret`; of no effect for keys of another kind. */
+  /** Replaces `auth.keys.secret`; does nothing for other kinds of keys. */
   useSecret(secret: string | undefined): void;
-  /** The keys in use, with the time since when each has been; what is not public of a key stays out. */
+  /** The public parts of the keys in use, and since when each was in use. */
   describe(): KeyDescription[];
 }
 
@@ -46,16 +46,16 @@ export interface KeyDescription {
   readonly issuer: string | null;
   readonly kid: string | null;
   readonly algorithms: readonly string[];
-  /** Begins the digest of its public octets; null for a shared secret. */
+  /** The beginning of the digest of its public octets; null for a shared secret. */
   readonly fingerprint: string | null;
-  /** When this process, or the first of several, had it. */
+  /** When this process, or the first of several workers, had it. */
   readonly sinceMs: number;
 }
 
 type Source = Pick<SigningKeys, 'source'> &
   Partial<Pick<SigningKeys, 'start' | 'reload' | 'useSecret' | 'close'>>;
 
-/** Key files are followed, a key set is fetched anew. `start` rejects as the source does: for files that hold no key. */
+/** Key files are watched, a key set is fetched in the background. `start` rejects if the files hold no usable key. */
 export function createSigningKeys(
   options: SigningKeysOptions,
   now: () => number,
@@ -116,7 +116,7 @@ function watchKeyFiles(files: readonly string[], source: FileKeySource, log: Com
   return {
     source,
     async start() {
-      // Read before the source reads: an edit in between is reported once too often, never missed.
+      // Read before the source reads: then an edit in between is reported twice, and never missed.
       const known = await Promise.all(files.map((file) => readOnce(file, maxKeyFileBytes)));
       await source.start();
       for (const [i, file] of files.entries()) {
@@ -145,7 +145,7 @@ function fetchKeySet(
   return { source, reload: () => source.refresh() };
 }
 
-/** Says when a key set cannot be had, for another reason than before, and when it can again. */
+/** Logs when a key set becomes unavailable, when the reason changes, and when it is available again. */
 function createLoadLog(log: ComponentLog): (error: string | undefined) => void {
   let reported: string | undefined;
   return (error) => {
@@ -159,7 +159,7 @@ function createLoadLog(log: ComponentLog): (error: string | undefined) => void {
   };
 }
 
-/** Without any key nobody with a token gets in: clients are better sent to another process. */
+/** Without any key no token is accepted: a balancer should send clients to another process. */
 function keyHealth(source: KeySource, issuer: string | undefined): Health {
   const { kind, keys, unusableKeys, loads, failures, lastSuccessMs, lastError } = source.status();
   const fault = lastError === undefined ? undefined : faultText(lastError);
@@ -188,7 +188,7 @@ function keyHealth(source: KeySource, issuer: string | undefined): Health {
   return { status: 'ok', reasons: [], text: keys === 1 ? 'one usable key' : `${keys} usable keys`, details };
 }
 
-/** The worker that is worst off is shown. */
+/** Of several workers, the worst one is shown. */
 function keyMetrics(source: KeySource, issuer: string | undefined): MetricSpec[] {
   const specs = [
     gauge('shopward_keys', 'Usable verification keys.', 'min', () => source.status().keys),

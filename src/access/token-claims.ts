@@ -7,9 +7,9 @@ import type { Claims, ScopesReader, SubjectReader } from './claim-paths.ts';
 export type TokenRefusal =
   /** Not a JWS, or a header or payload that is no JSON object. */
   | 'malformed'
-  /** `alg` is not one of the configured ones. */
+  /** `alg` is not one of `auth.algorithms`. */
   | 'algorithm'
-  /** `crit` or `b64`: extensions that we do not speak (RFC 7515 section 4.1.11, RFC 7797). */
+  /** `crit` or `b64`: extensions that shopward does not support (RFC 7515 section 4.1.11, RFC 7797). */
   | 'critical'
   /** No key has this `kid`, or none fits `alg`. */
   | 'unknown-key'
@@ -35,14 +35,17 @@ export type TokenRefusal =
 
 /** The sender of a request, as a verified token names it. */
 export interface Identity {
-  /** One user, over all issuers (`subjectOfIssuer`). Any non-empty text; hash or encode it before it becomes part of a key. */
+  /**
+   * The user, unique over all issuers (`subjectOfIssuer`). Any non-empty text: hash or encode it before it becomes
+   * part of a key.
+   */
   readonly subject: string;
-  /** The application that the token was issued to, where a claim of it is named; for counts alone. */
+  /** The application that the token was issued to, if `rollout.clientId` names a claim; for counts only. */
   readonly clientId?: string | undefined;
-  /** What the token itself calls the user. */
+  /** The user's name in the token itself. */
   readonly claimedSubject: string;
   readonly scopes: readonly string[];
-  /** The claim `iss` as it stands; undefined: there is none. */
+  /** The claim `iss` as it is; undefined: the token has none. */
   readonly issuer?: string | undefined;
   /** When the token says it expires: milliseconds since the epoch, without the clock tolerance. */
   readonly expiresAtMs: number;
@@ -63,7 +66,7 @@ interface TimeRules {
 }
 
 export interface ClaimRules extends TimeRules {
-  /** Of the issuer; unset: it is the only one. */
+  /** Name of the issuer; unset: it is the only one. */
   readonly name?: string | undefined;
   /** Accepted `iss` values, compared octet for octet; unset: not checked. */
   readonly issuer?: string | readonly string[] | undefined;
@@ -71,7 +74,7 @@ export interface ClaimRules extends TimeRules {
   readonly audience?: string | readonly string[] | undefined;
   readonly readSubject: SubjectReader;
   readonly readScopes: ScopesReader;
-  /** Unset: nobody asks which application it is. */
+  /** Unset: the application is not read. */
   readonly readClientId?: SubjectReader | undefined;
 }
 
@@ -104,7 +107,7 @@ export function validateClaims(
   return { ...times, identity };
 }
 
-/** A user's name over all issuers: of several, each has its own users, also where two call theirs the same. */
+/** A user's name over all issuers: two users of different issuers may have the same name. */
 export function subjectOfIssuer(name: string | undefined, claimedSubject: string): string {
   return name === undefined ? claimedSubject : `${name} ${claimedSubject}`;
 }
@@ -145,7 +148,10 @@ function isString(value: unknown): value is string {
   return typeof value === 'string';
 }
 
-/** Seconds since the epoch, fractions allowed (RFC 7519 section 2), and a date: `1e999` would never come. */
+/**
+ * Seconds since the epoch, fractions allowed (RFC 7519 section 2), within the range of a `Date`: `1e999` would never
+ * come.
+ */
 function isNumericDate(value: unknown): value is number {
   return typeof value === 'number' && Math.abs(value) <= farthestSeconds;
 }

@@ -8,32 +8,32 @@ import type { Identity } from './token-claims.ts';
 import type { ChosenIssuer, TokenIssuer, TokenIssuers } from './token-issuers.ts';
 import { readTokenHeader, refuseToken, type TokenVerifierOptions } from './token-verifier.ts';
 
-/** One check of the proxy, in words. */
+/** One check of the proxy, with its outcome in words. */
 interface TokenCheck {
   readonly name: string;
-  /** `skipped`: the proxy does not look at it, or a check before it has failed. */
+  /** `skipped`: not checked as configured, or a check before it has failed. */
   readonly outcome: 'passed' | 'failed' | 'skipped';
-  /** What was found, and what is wanted. */
+  /** What was found and what is required. */
   readonly text: string;
 }
 
-/** What the proxy makes of a token, check by check, in its order. */
+/** The checks of a token, in the order of the proxy. */
 export interface TokenInspection {
   readonly checks: readonly TokenCheck[];
   /** What the proxy itself decided. */
   readonly verdict: Identity | Rejection;
 }
 
-/** What the verifiers of an issuer go by. */
+/** An issuer with the settings of its verifiers. */
 interface InspectedIssuer extends TokenIssuer {
   readonly rules: Omit<TokenVerifierOptions, 'keySource'>;
   readonly keys: { readonly source: Pick<KeySource, 'status'> } | undefined;
 }
 
-/** `scopes`: what the row asks for. Rejects only for a fault of ours. */
+/** `scopes`: what the row requires. Rejects only for a bug of ours. */
 export type InspectToken = (token: string, scopes?: readonly string[]) => Promise<TokenInspection>;
 
-/** The token as far as it can be read, for the words; nothing is decided by it. */
+/** The token as far as it can be read, for the texts; nothing is decided by it. */
 interface Read {
   readonly length: number;
   readonly header: Claims;
@@ -41,7 +41,7 @@ interface Read {
   readonly identity: Identity | undefined;
   readonly scopes: readonly string[];
   readonly forward: IdentityForwarding['forward'];
-  /** Who verifies it; undefined: nobody. */
+  /** The issuer that verifies it; undefined: none. */
   readonly chosen: ChosenIssuer<InspectedIssuer> | undefined;
   readonly issuers: TokenIssuers<InspectedIssuer>;
   /** Those of the chosen one. */
@@ -50,18 +50,18 @@ interface Read {
 
 interface Step {
   readonly name: string;
-  /** Reasons that say that this check has failed. */
+  /** Reasons of the proxy that mean that this check has failed. */
   readonly reasons: readonly string[];
-  /** Undefined: the proxy does not look at it, as it is configured. Null: there is no such check for this token. */
+  /** Undefined: not checked, as configured. Null: this token has no such check. */
   say(read: Read): string | undefined | null;
 }
 
-/** Of a token that is verified by keys. */
+/** A check of a token that is verified by keys. */
 function ofSigned(say: (read: Read) => string | undefined): Step['say'] {
   return (read) => (read.chosen?.by === 'introspection' ? null : say(read));
 }
 
-/** Of a claim, which the token itself holds, or its issuer tells. */
+/** A check of a claim, from the token itself or from the issuer's answer. */
 function ofClaims(say: (read: Read) => string | undefined): Step['say'] {
   return (read) => (read.chosen?.by === 'introspection' ? 'as its issuer says' : say(read));
 }
@@ -154,9 +154,9 @@ const steps: readonly Step[] = [
 export const inspectionReasons: readonly string[] = steps.flatMap(({ reasons }) => reasons);
 
 /**
- * Asks the proxy's own verifiers, and says which of their checks passed and which one failed. The texts name no claim
- * but those that the configuration checks, and nothing of the signature. Rejects only for a fault of ours.
- * @param scopes What the row asks for.
+ * Asks the proxy's own verifiers, and says which of their checks passed and which one failed. The texts name only
+ * claims that the configuration checks, and nothing of the signature. Rejects only for a bug of ours.
+ * @param scopes What the row requires.
  * @param forward The fields in which the shop gets the identity (`auth.forward`).
  */
 export async function inspectToken(
@@ -188,12 +188,12 @@ interface Decision {
   readonly verdict: Identity | Rejection;
   /** Of which step it is. */
   readonly reason?: string | undefined;
-  /** Whom it names, though it may lack a scope. */
+  /** The user of the token, though it may lack a scope. */
   readonly identity?: Identity;
   readonly chosen?: ChosenIssuer<InspectedIssuer>;
 }
 
-/** The verdict of the proxy, and at which step it fell: `malformed` and `issuer` are words of several of them. */
+/** The verdict of the proxy, and the step that it comes from: `malformed` and `issuer` are reasons of several steps. */
 async function decide(
   token: string,
   issuers: TokenIssuers<InspectedIssuer>,
@@ -217,7 +217,7 @@ async function decide(
   return { verdict, reason: reason === 'malformed' ? (isHeader ? 'header' : 'payload') : reason, chosen };
 }
 
-/** What `createAuthenticate` refuses of a verified token. */
+/** The refusals of `createAuthenticate` for a verified token. */
 function refuseIdentity(
   identity: Identity,
   scopes: readonly string[],
@@ -230,7 +230,7 @@ function refuseIdentity(
     : undefined;
 }
 
-/** How long the fields of `auth.forward` are; null where it names none. */
+/** The lengths of the fields of `auth.forward`; null if it names none. */
 function fieldsText({ identity, forward }: Read): string | null {
   const fields = Object.entries(identity === undefined ? {} : identityFields(forward, identity));
   if (fields.length === 0) return null;
@@ -238,7 +238,7 @@ function fieldsText({ identity, forward }: Read): string | null {
   return `${lengths.join(', ')}; ${maxIdentityOctets} at most (auth.forward)`;
 }
 
-/** Which issuer the token is given to, where there are several. */
+/** Which of several issuers gets the token. */
 function choiceText({ claims, chosen, issuers }: Read): string | null {
   const { all } = issuers;
   if (all.length === 1) return null;
@@ -257,7 +257,7 @@ function readPart(part: string): Claims {
 
 const longestShown = 120;
 
-/** A value of the token, as one short line. */
+/** A value from the token, as one short line. */
 function show(value: unknown): string {
   const text = value === undefined ? 'none' : (JSON.stringify(value) ?? 'none');
   return text.length > longestShown ? `${text.slice(0, longestShown)}...` : text;

@@ -4,21 +4,21 @@ import { isCompactToken } from './bearer-credentials.ts';
 import type { Identity, TokenRefusal } from './token-claims.ts';
 import { refuseToken } from './token-verifier.ts';
 
-/** Says whom a token names, or why it names nobody. */
+/** Verifies a token: the user that it names, or why it is refused. */
 export interface AccessTokenVerifier {
-  /** `clientAddress`: who shows it. */
+  /** `clientAddress`: the sender of the token. */
   verify(token: string, clientAddress?: string): Identity | Rejection | Promise<Identity | Rejection>;
 }
 
-/** Who issues access tokens. Nothing of it is shared with another: no key, no remembered token, no limit. */
+/** An issuer of access tokens. Issuers share nothing: no keys, no remembered tokens, no limits. */
 export interface TokenIssuer {
   /** Undefined: it is the only one. */
   readonly name: string | undefined;
-  /** `iss` of its tokens, octet for octet; of the only one it need not be known. */
+  /** `iss` of its tokens, octet for octet; may be undefined if it is the only issuer. */
   readonly issuer: string | undefined;
-  /** For JSON Web Tokens; undefined: it has no keys, and is asked about them, too. */
+  /** For JSON Web Tokens; undefined: it has no keys, and is asked about these tokens, too. */
   readonly signed: AccessTokenVerifier | undefined;
-  /** For the others; undefined: it is never asked. */
+  /** For all other tokens; undefined: it is never asked. */
   readonly introspected: AccessTokenVerifier | undefined;
 }
 
@@ -29,8 +29,8 @@ export interface ChosenIssuer<Issuer extends TokenIssuer> {
 }
 
 /**
- * The issuers of access tokens. A token is given to one of them, chosen by what it says of itself, unverified: `iss`.
- * A lie there leads to an issuer whose keys did not sign it, and who compares `iss` again once the signature is good.
+ * The issuers of access tokens. A token goes to one of them, chosen by its unverified `iss`. A false `iss` leads to an
+ * issuer whose keys have not signed the token, and which checks `iss` again after the signature.
  */
 export class TokenIssuers<Issuer extends TokenIssuer = TokenIssuer> implements AccessTokenVerifier {
   readonly all: readonly Issuer[];
@@ -48,7 +48,7 @@ export class TokenIssuers<Issuer extends TokenIssuer = TokenIssuer> implements A
     return this.#opaque !== undefined;
   }
 
-  /** The same verdicts with nothing in between where there is nothing to choose. */
+  /** The verifier of all issuers; if there is only one, its own. */
   get verifier(): AccessTokenVerifier {
     const [first] = this.all;
     if (first === undefined || this.all.length > 1) return this;
@@ -76,12 +76,12 @@ export class TokenIssuers<Issuer extends TokenIssuer = TokenIssuer> implements A
   #find(token: string): Issuer | TokenRefusal {
     const claims = readPart(token, 1);
     if (claims === undefined) return 'malformed';
-    // Never an absent one: the map knows none where there are several.
+    // Never an absent `iss`: with several issuers the map has no entry for it.
     return (typeof claims.iss === 'string' ? this.#byName.get(claims.iss) : undefined) ?? 'issuer';
   }
 }
 
-/** A JSON Web Signature by its looks: what is none can only be asked about. */
+/** Whether a token looks like a JSON Web Signature; any other can only be introspected. */
 function isSigned(token: string): boolean {
   return isCompactToken(token) && readPart(token, 0)?.alg !== undefined;
 }

@@ -16,7 +16,7 @@ export function isTokenPlace(text: string): text is TokenPlace {
   return placePattern.test(text);
 }
 
-/** Places that both rows allow, for a request that matches two rows; undefined: only the field `Authorization`. */
+/** Places that both rows allow, for a request that matches both; undefined: only the field `Authorization`. */
 export function commonPlaces(
   one: readonly TokenPlace[] | undefined,
   other: readonly TokenPlace[] | undefined,
@@ -28,7 +28,7 @@ export function commonPlaces(
 
 export const headerAlone: readonly TokenPlace[] = ['header'];
 
-/** The token of a request, and the request without it. */
+/** A token, and the request without it. */
 export interface PresentedToken extends BearerCredentials {
   readonly request: CanonicalRequest;
 }
@@ -70,7 +70,7 @@ export function readPresentedToken(
   return isRejection(credentials) ? credentials : { ...credentials, request: only.request };
 }
 
-/** A token, or what looks like one to somebody; then the request is refused. */
+/** A token, or a text that some backend would read as one: then the request is refused. */
 type Found =
   | { readonly token: string; readonly request: CanonicalRequest }
   | { readonly token?: undefined; readonly reason: 'repeated' | 'malformed' };
@@ -88,7 +88,9 @@ function findAt(place: TokenPlace, request: CanonicalRequest): Found | undefined
   }
 }
 
-/** Pairs of a text, those that mean `name` apart from the others. `also`: what some backends take for a separator as well. */
+/**
+ * The pairs of a text; those with the name `name` apart from the others. `also`: a further separator of some backends.
+ */
 function splitPairs(text: string, separator: string, also: string, name: string) {
   const folded = name.toLowerCase();
   const rest: string[] = [];
@@ -130,7 +132,7 @@ function isNamed(pair: string, folded: string): boolean {
   return known === folded.length;
 }
 
-/** Small letters; `_` for a space, a dot and an open bracket. */
+/** Lower case; `_` for a space, a dot and an open bracket. */
 function foldedCode(code: number): number {
   if (code >= 0x41 && code <= 0x5a) return code + 0x20;
   return code === 0x20 || code === 0x2e || code === 0x5b ? 0x5f : code;
@@ -148,7 +150,10 @@ function hexDigit(code: number): number {
   return letter >= 0x61 && letter <= 0x66 ? letter - 0x57 : -1;
 }
 
-/** The value of the one pair `name=value`, where its name is spelled so; escapes in the value are decoded (RFC 6750 section 2.3). */
+/**
+ * The value of the only pair `name=value`, if its name is spelled exactly so. Escapes in the value are decoded (RFC
+ * 6750 section 2.3).
+ */
 function onlyValue(meant: readonly string[], name: string): { token: string } | Found {
   if (meant.length > 1) return { reason: 'repeated' };
   const pair = trimOws(meant[0] ?? '');
@@ -202,14 +207,14 @@ function findSubprotocol(name: string, request: CanonicalRequest): Found | undef
   return { token, request: { ...request, fields, offeredSubprotocol: name } };
 }
 
-/** What a page of somebody else must not make a browser do with its user's cookie. */
+/** Whether another site's page must not be able to send the request with its user's cookie. */
 function isChange({ method, isWebSocketUpgrade }: CanonicalRequest): boolean {
   return !isSafe(method) || isWebSocketUpgrade === true;
 }
 
 /**
- * Whether a page of ours has sent it: `Origin` (RFC 6454) and `Sec-Fetch-Site` (W3C Fetch Metadata), of which one is there
- * at least, and neither says otherwise.
+ * Whether a page of ours has sent the request: at least one of `Origin` (RFC 6454) and `Sec-Fetch-Site` (W3C Fetch
+ * Metadata) is there, and neither says otherwise.
  */
 function isOfOwnPage(request: CanonicalRequest, pageOrigins: readonly string[]): boolean {
   const origins = fieldValues(request.fields, 'origin');
@@ -222,14 +227,14 @@ function isOfOwnPage(request: CanonicalRequest, pageOrigins: readonly string[]):
   return origin === originOf(request) && (site === undefined || site === 'same-origin');
 }
 
-/** As a browser writes it: without the port that the scheme has anyway. */
+/** As a browser writes it, without the default port of the scheme. */
 function originOf({ scheme, host }: CanonicalRequest): string {
   return `${scheme}://${host.replace(scheme === 'https' ? /:443$/ : /:80$/, '')}`;
 }
 
 /**
- * The request without tokens in the query of its `Referer`, which the page before it may have had. `names`: of all
- * parameters that the list takes a token from.
+ * The request without tokens in the query of `Referer`, which the previous page may have had. `names`: all parameters
+ * from which the list takes a token.
  */
 export function withoutReferredToken(request: CanonicalRequest, names: readonly string[]): CanonicalRequest {
   const referers = fieldValues(request.fields, 'referer');

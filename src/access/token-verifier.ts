@@ -24,22 +24,22 @@ export interface TokenVerifierOptions
   readonly subject: string | readonly ClaimPath[];
   /** The claims that hold scopes: see `createScopesReader`. Default: `scopes` and `scope`. */
   readonly scopes?: readonly ClaimPath[];
-  /** The claim that names the application, read as a subject is; a token without it is as good. Unset: none. */
+  /** The claim that names the application, read like a subject. A token without it is accepted, too. Unset: none. */
   readonly clientId?: string | undefined;
   /** Default 10 000; 0 remembers nothing. */
   readonly maxRememberedTokens?: number;
   /**
-   * Tokens that may be under verification at one time; more are refused as `overloaded`, so that a flood of bad ones
-   * leaves room for remembered ones. Default 1000: half of `limits.inFlight`.
+   * Tokens that may be verified at once; more are refused as `overloaded`, so that a flood of bad tokens leaves room
+   * for remembered ones. Default 1000: half of `limits.inFlight`.
    */
   readonly maxVerifying?: number;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
-  /** Called with who a token names, once for each that was verified and not for one that is remembered. */
+  /** Called with the user of each token that was verified, not of a remembered one. */
   readonly onVerified?: (identity: Identity) => void;
 }
 
-/** SHA-256 of a whole token: a prefix or a claim would be the same in a forged copy of a remembered one. */
+/** SHA-256 of the whole token: a forged copy of a remembered token would share its prefix and its claims. */
 type TokenDigest = string;
 
 /**
@@ -50,16 +50,16 @@ export class TokenVerifier {
   readonly #options: TokenVerifierOptions;
   readonly #rules: ClaimRules;
   readonly #maxVerifying: number;
-  /** The least recently used goes first; undefined: nothing is remembered. */
+  /** The least recently used one is dropped first; undefined: nothing is remembered. */
   readonly #remembered: LRUCache<TokenDigest, VerifiedToken> | undefined;
-  /** One verification per token, however many requests carry it. */
+  /** One verification for each token, however many requests carry it. */
   readonly #underWay = new Map<TokenDigest, Promise<Identity | Rejection>>();
   readonly #stopListening: () => void;
   #verifying = 0;
-  /** A verification that began before the keys changed is not remembered. */
+  /** The result of a verification that began before the keys changed is not remembered. */
   #generation = 0;
 
-  /** @throws TypeError where an algorithm is `none`, or the subject or a scope is no path. */
+  /** @throws TypeError if an algorithm is `none`, or the subject or a scope is not a path. */
   constructor(options: TokenVerifierOptions) {
     const { algorithms, keySource, maxRememberedTokens = 10_000, maxVerifying = 1_000 } = options;
     if (algorithms.includes('none')) throw new TypeError('The algorithm none verifies nothing.');
@@ -71,7 +71,7 @@ export class TokenVerifier {
   }
 
   /**
-   * A value at once where the token is remembered or cannot be good, else a promise, which rejects only for a fault of
+   * A value at once if the token is remembered or cannot be good, else a promise, which rejects only for a bug of
    * ours.
    */
   verify(token: string): Identity | Rejection | Promise<Identity | Rejection> {
@@ -96,7 +96,7 @@ export class TokenVerifier {
     return verification;
   }
 
-  /** Forgets every remembered token. It happens by itself when keys change. */
+  /** Forgets every remembered token, as happens by itself when keys change. */
   forgetAll(): void {
     this.#generation++;
     this.#remembered?.clear();
@@ -107,7 +107,7 @@ export class TokenVerifier {
     return { remembered: this.#remembered?.size ?? 0, verifying: this.#verifying };
   }
 
-  /** Lets the key source go, which is its owner's to close. */
+  /** Stops listening to the key source, which its owner closes. */
   close(): void {
     this.#stopListening();
     this.forgetAll();
@@ -128,7 +128,7 @@ export class TokenVerifier {
   }
 }
 
-/** @throws TypeError where the subject or a scope is no path. */
+/** @throws TypeError if the subject or a scope is not a path. */
 export function compileClaimRules(
   options: Omit<TokenVerifierOptions, 'algorithms' | 'keySource' | 'now'>,
 ): ClaimRules {
@@ -161,7 +161,7 @@ async function verifySignature(
   const { keys } = found;
   const payload = await verifyWithAny(token, header, keys);
   if (payload !== undefined) return payload;
-  // A token that names its key can be checked by that key alone; one that does not may be of a newer key.
+  // A token that names its key can be checked with that key only; another one may have been signed with a newer key.
   const isKeyNamed = keys.some((key) => key.kid !== undefined && key.kid === header.kid);
   if (isKeyNamed || keys.length === 0) return refuseToken(keys.length === 0 ? 'unknown-key' : 'signature');
   const newer = await source.renew(header, keys);
@@ -178,7 +178,7 @@ async function verifyWithAny(
     try {
       return (await compactVerify(token, key.material, { algorithms: [alg] })).payload;
     } catch (error) {
-      // Whatever the library says of a token is a verdict; anything else is a fault of ours.
+      // An error of the library is a verdict on the token; any other error is a bug of ours.
       if (!(error instanceof JOSEError)) throw error;
     }
   }
