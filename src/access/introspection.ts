@@ -5,6 +5,7 @@ import { LRUCache } from 'lru-cache';
 import * as http from '../http/node-http.ts';
 import { type Rejection, reject } from '../http/rejection.ts';
 import { type Component, counter, gauge, healthOf, total } from '../lib/component.ts';
+import { isolated } from '../lib/faults.ts';
 import { isObject } from '../lib/json.ts';
 import type { Claims } from './claim-paths.ts';
 import { FairTurns, type Place } from './fair-turns.ts';
@@ -264,7 +265,12 @@ function startDeadline(leftMs: number, shareMs: number, isAwaited: () => boolean
   const controller = new AbortController();
   const abort = () => controller.abort();
   const end = setTimeout(abort, leftMs);
-  const share = setTimeout(() => isAwaited() && abort(), shareMs);
+  const share = setTimeout(
+    isolated(() => {
+      if (isAwaited()) abort();
+    }),
+    shareMs,
+  );
   const clear = () => {
     clearTimeout(end);
     clearTimeout(share);
