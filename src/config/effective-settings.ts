@@ -4,7 +4,7 @@ import { validateConfig } from './load.ts';
 import type { Config } from './schema.ts';
 
 /** A setting as it is in force, for people. */
-interface EffectiveSetting {
+export interface EffectiveSetting {
   /** `limits.requestBody`, `refreshTokens.endpoints[0].path` */
   readonly name: string;
   /** As it would be written; of a secret only whether there is one. */
