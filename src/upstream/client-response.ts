@@ -8,7 +8,7 @@ import { endToEndFields, reasonPhrase } from './response-fields.ts';
 import { isBodiless } from './response-framing.ts';
 
 export interface ClientResponseEvents {
-  /** What was held back has gone out: more may be written. */
+  /** The client has taken what was held back: more may be written. */
   onDrain(): void;
   /** The client left, or did not read for too long, before the end of its response. */
   onGone(): void;
@@ -25,12 +25,12 @@ const heldHeads = new EndOfTurn<ClientResponse>(
 );
 
 /**
- * The one way in which a forwarded response reaches a client. The head is held until there is a byte to go with it
- * (or the body keeps us waiting), so that an upstream that breaks at once is still a clean 502. A small first piece of
- * the body waits with it for the rest of the tick: mostly it is the whole body, and then all goes out in one piece.
+ * The only way in which a forwarded response reaches a client. The head is held until there is a byte of body, or
+ * until the body is late, so that an upstream that breaks at once is still a clean 502. A small first piece of the
+ * body waits for the rest of the turn: usually it is the whole body, and all leaves in one write.
  */
 export class ClientResponse {
-  /** Status that was sent; 0 while none was. */
+  /** Status that was sent; 0: none yet. */
   status = 0;
   /** Bytes of body handed over. */
   bytes = 0;
@@ -60,7 +60,7 @@ export class ClientResponse {
     if (response.destroyed || response.socket?.destroyed === true) this.isGone = true;
   }
 
-  /** Whether a refusal can no longer take the response's place. */
+  /** Whether it is too late to send a refusal instead. */
   get isBegun(): boolean {
     return this.status !== 0;
   }
@@ -70,7 +70,7 @@ export class ClientResponse {
     return !this.isGone && this.#stallTimer !== undefined;
   }
 
-  /** 1xx of the upstream (RFC 9110 section 15.2); 100 is ours to give, and HTTP/1.0 knows none. */
+  /** Interim responses of the upstream (RFC 9110 section 15.2). 100 is shopward's to send, and HTTP/1.0 has none. */
   inform(status: number, fields: FieldList): void {
     const response = this.#response;
     if (status === 100 || status === 101 || this.isGone || this.isBegun) return;
@@ -93,7 +93,7 @@ export class ClientResponse {
   /** Sends the head if it is still held back. */
   flush(): void {
     if (this.#head === undefined || this.isGone) return;
-    // What has no body is whole with its head, and about to be sent.
+    // A response without a body is whole with its head, and about to be ended.
     if (isBodiless(this.#incoming.method, this.#head.status)) return;
     const first = this.#takeFirst();
     this.#writeHead();
@@ -102,8 +102,8 @@ export class ClientResponse {
   }
 
   /**
-   * `false`: wait for `onDrain`. A client that has gone swallows everything. `release` is called when the kernel has
-   * the chunk; never when the connection broke, since who still reads it is then unknown.
+   * `false`: wait for `onDrain`. Whatever is written for a client that has gone is dropped. `release` is called when
+   * the kernel has the chunk; never if the connection broke, as nobody knows then who still reads the chunk.
    */
   write(chunk: Buffer, release?: () => void): boolean {
     if (this.isGone) return true;
@@ -113,7 +113,7 @@ export class ClientResponse {
       return true;
     }
     const response = this.#response;
-    // Two pieces wait at most, whatever their length: each takes hundreds of octets beside its own while it does.
+    // At most two pieces wait, whatever their length: each waiting piece takes hundreds of octets besides its own.
     const isWaiting = response.writableLength > 0;
     const first = this.#takeFirst();
     this.#writeHead();
@@ -141,15 +141,15 @@ export class ClientResponse {
     });
   }
 
-  /** The head is held back no more, and was never sent: something else will be. */
+  /** Drops the head that is held back: another response will be sent. */
   withdraw(): void {
     this.#head = undefined;
     this.bytes -= this.#takeFirst()?.length ?? 0;
   }
 
   /**
-   * Ends the connection so that the client sees that its response is not whole: missing bytes of a Content-Length, a
-   * missing last chunk, or a reset where only the end of the connection ends the body.
+   * Ends the connection so that the client sees that the response is not whole: by missing bytes of a Content-Length,
+   * a missing last chunk, or a reset if only the end of the connection ends the body.
    */
   cut(): void {
     this.withdraw();
@@ -161,7 +161,7 @@ export class ClientResponse {
     this.#response.destroy();
   }
 
-  /** It cannot be written: its client sees that, and the exchange hears that nobody waits for it any more. */
+  /** The response cannot be written: its client sees that, and the exchange is told that nobody waits for it. */
   abandon(): void {
     this.#response.destroy();
   }
@@ -178,14 +178,14 @@ export class ClientResponse {
     this.#head = undefined;
     this.status = status;
     const response = this.#response;
-    // The rest of a request body that nobody wants must not be read as the next request.
+    // The rest of a request body that was not read must not be taken for the next request.
     if (isBodyPending(this.#incoming)) response.shouldKeepAlive = false;
     const phrase = reasonPhrase(reason);
     if (phrase === undefined) response.writeHead(status, fields as string[]);
     else response.writeHead(status, phrase, fields as string[]);
   }
 
-  /** The kernel has what waited. */
+  /** The kernel has taken what waited. */
   readonly #taken = (broken?: Error | null): void => {
     if (this.#ended) {
       this.#stallTimer?.refresh();
@@ -201,13 +201,13 @@ export class ClientResponse {
     }
   };
 
-  /** Until `#taken`; of a response that was ended, until it has left. */
+  /** Runs until `#taken`; for a response that was ended, until it has left. */
   #watchStall(): void {
     this.#stallTimer ??= setTimeout(() => this.#onStall(), this.#stallTimeoutMs);
   }
 
   #onStall(): void {
-    // A pipelined response without its turn yet is not the client's fault.
+    // A pipelined response may wait for its turn, which is not the client's fault.
     if (this.#response.socket === null && !this.#response.writableFinished) {
       this.#stallTimer?.refresh();
       return;

@@ -4,13 +4,13 @@ import type { EngineOptions } from './engine.ts';
 import { defaultIdleTimeoutMs, IdleTimeout } from './idle-timeout.ts';
 import { type ConnectionNeed, type PoolAction, PoolState, type RefusalReason } from './pool-state.ts';
 
-/** Somebody who wants a connection: it hears of one, or of why there is none, once. */
+/** Told of a connection, or of why there is none, exactly once. */
 export interface ConnectionWaiter<C extends PooledConnection> {
   onConnection(connection: C): void;
   onConnectionFault(fault: ConnectionFault): void;
 }
 
-/** Opens a connection and calls back once, never in this very call; returns what gives the attempt up. */
+/** Opens a connection and calls back once, never within this call; returns a function that gives the attempt up. */
 type Open<C extends PooledConnection> = (
   opened: (connection: C) => void,
   failed: (fault: ConnectionFault) => void,
@@ -22,11 +22,11 @@ type Action<C extends PooledConnection> = PoolAction<C, ConnectionWaiter<C>, Con
 const sweepMs = 1_000;
 
 /**
- * Keep-alive connections to the one upstream, most recently used first, and the queue in front of them. Whatever happens
- * is an event of `PoolState`, which decides; this carries out, with sockets and timers. Written by hand, because `http.Agent`
- * hands out sockets that are still connecting, cannot be asked for a fresh one, counts connections only after they are
- * made, and keeps an idle socket on which the upstream speaks out of turn (then the next client would be answered
- * with those bytes).
+ * Keep-alive connections to the upstream, most recently used first, and the queue before them. Every event goes to
+ * `PoolState`, which decides; this class carries out its actions with sockets and timers. `http.Agent` is not used: it
+ * hands out sockets that are still connecting, cannot be asked for a new one, counts connections only after they are
+ * made, and keeps an idle socket on which the upstream has sent bytes unasked, which the next client would get as its
+ * answer.
  */
 export class ConnectionPool<C extends PooledConnection> {
   readonly #state: PoolState<C, ConnectionWaiter<C>, ConnectionFault>;
@@ -58,7 +58,7 @@ export class ConnectionPool<C extends PooledConnection> {
     return this.#state.waiting;
   }
 
-  /** Gives `waiter` a connection, in this very call if an idle one will do, or tells it why there is none. */
+  /** Gives `waiter` a connection, within this call if an idle one will do, or tells it why there is none. */
   acquire(waiter: ConnectionWaiter<C>, need: ConnectionNeed): void {
     const now = this.#now();
     for (;;) {
@@ -81,8 +81,8 @@ export class ConnectionPool<C extends PooledConnection> {
   }
 
   /**
-   * Takes back what an exchange left whole. It is used again in the next turn of the event loop: what the upstream sent
-   * after the answer may come in a read of its own (a TLS record), and would answer somebody else's request.
+   * Takes back a connection whose exchange ended cleanly. It is used again from the next turn of the event loop:
+   * surplus bytes of the upstream may arrive in a read of their own (a TLS record), and would answer another request.
    */
   release(connection: C): void {
     if (!connection.socket.writable) return;
@@ -91,7 +91,7 @@ export class ConnectionPool<C extends PooledConnection> {
     this.#act();
   }
 
-  /** Ends a connection that an exchange did not leave whole. */
+  /** Ends a connection whose exchange did not end cleanly. */
   discard(connection: C): void {
     this.#state.lost(connection);
     connection.socket.destroy();
@@ -106,7 +106,10 @@ export class ConnectionPool<C extends PooledConnection> {
     return this.#closed.promise;
   }
 
-  /** One action after the other: what a callback brings about is carried out in the same loop, never in a call of its own. */
+  /**
+   * Carries out one action after the other. Actions that a callback causes are carried out by the same loop, not by a
+   * nested one.
+   */
   #act(): void {
     if (this.#isActing) return;
     this.#isActing = true;
@@ -115,7 +118,7 @@ export class ConnectionPool<C extends PooledConnection> {
         try {
           this.#carryOut(action);
         } catch (fault) {
-          // A waiter ends by itself what it has begun.
+          // A waiter ends what it has begun by itself.
           endAlone(fault);
         }
       }
@@ -172,7 +175,7 @@ export class ConnectionPool<C extends PooledConnection> {
 
   #adopt(connection: C): void {
     const { socket } = connection;
-    // Not all at once: what was opened together would be opened anew together.
+    // At different times: connections that were opened together would otherwise be replaced together.
     connection.retireAtMs = this.#now() + this.#lifetimeMs * (1 - Math.random() / 4);
     this.#rest(connection);
     // Errors of a socket in use are for its exchange.
@@ -216,7 +219,7 @@ export class ConnectionPool<C extends PooledConnection> {
   #watchDeadline(): void {
     const deadlineMs = this.#deadline === undefined ? this.#state.nextDeadlineMs : undefined;
     if (deadlineMs === undefined) return;
-    // Set for a waiter that may have been served since: a process whose work is done does not stay for it.
+    // Its waiter may have been served since, so the timer must not keep the process alive.
     this.#deadline = setTimeout(this.#deadlineReached, Math.max(1, deadlineMs - this.#now())).unref();
   }
 

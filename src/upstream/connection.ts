@@ -10,10 +10,13 @@ export interface ConnectionFault {
   readonly cause: unknown;
 }
 
-/** One connected socket to the upstream. It is not read as a stream: pieces of a length that its engine chose come in. */
+/**
+ * One connected socket to the upstream. It is not read as a stream: octets are read into pieces whose length the
+ * engine chose.
+ */
 export abstract class PooledConnection extends PoolMember {
   readonly socket: Socket;
-  /** Where the next octets are put. */
+  /** The buffer for the next octets. */
   piece: Buffer;
   /** Milliseconds for which the upstream said that it keeps an idle connection, less a margin. */
   saidIdleTimeoutMs: number | undefined;
@@ -24,14 +27,16 @@ export abstract class PooledConnection extends PoolMember {
     this.piece = piece;
   }
 
-  /** `piece` begins with `length` octets that came in. `false`: no more is read until somebody resumes the socket. */
+  /**
+   * `piece` begins with the `length` octets that were read. `false`: nothing more is read until the socket is resumed.
+   */
   abstract read(length: number): boolean;
 }
 
 /**
- * Opens a connection to the upstream and calls back once, when it is usable: connected, and for https past the TLS
- * handshake. Only such sockets are ever handed out, so that the first byte of a request leaves in the tick in which
- * its socket is assigned. Returns what gives the attempt up. `first`: where what is read is put.
+ * Opens a connection to the upstream and calls back once, when it is usable: connected, and for https after the TLS
+ * handshake. So the first byte of a request leaves in the turn in which it gets its socket. Returns a function that
+ * gives the attempt up. `first`: the buffer for the first octets.
  */
 export function openConnection<C extends PooledConnection>(
   options: EngineOptions,
@@ -71,7 +76,7 @@ export function openConnection<C extends PooledConnection>(
     release();
     try {
       connection = adopt(socket);
-      // What an upstream says before it was asked would be somebody's answer.
+      // Bytes that the upstream sends unasked would be taken for the answer to the next request.
       if (spokeFirst) socket.destroy();
       opened(connection);
     } catch (fault) {
@@ -105,14 +110,14 @@ function connectTo(options: EngineOptions, onread: OnReadOpts, pieceBytes: numbe
 }
 
 /**
- * What the certificate of the upstream is held against. Its name is always said: what is left out is taken from the `Host`
- * field by node's client, and so by whoever wrote that.
+ * What the certificate of the upstream is checked against. The name is always given: without it node's client would
+ * take it from the `Host` field, and so from the client.
  */
 export function verification({ upstream: { hostname }, tls }: Pick<EngineOptions, 'upstream' | 'tls'>) {
   return { rejectUnauthorized: true, servername: serverName(hostname), ...tls };
 }
 
-/** RFC 6066 section 3: an address is no server name; the certificate has to name the address then. */
+/** RFC 6066 section 3: an address is not a server name; the certificate has to contain the address. */
 function serverName(hostname: string): string {
   return /[a-z]/i.test(hostname) && !hostname.includes(':') ? hostname : '';
 }
@@ -124,7 +129,7 @@ export interface UpstreamCertificates {
   readonly key?: string | undefined;
 }
 
-/** What engines are built with; `use` holds for every connection that is opened from then on. */
+/** The TLS settings of engines; `use` applies to every connection that is opened afterwards. */
 export class UpstreamTls {
   secureContext: NonNullable<EngineOptions['tls']>['secureContext'];
   declare readonly servername?: string;
@@ -133,7 +138,7 @@ export class UpstreamTls {
     if (serverName !== undefined) this.servername = serverName;
   }
 
-  /** One context for all connections: made for each, its authorities would be read each time. */
+  /** One context for all connections: a context for each would parse the authorities each time. */
   use({ ca, cert, key }: UpstreamCertificates): void {
     this.secureContext = createSecureContext({
       ...(ca !== undefined && { ca }),

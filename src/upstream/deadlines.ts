@@ -3,11 +3,11 @@ import { isolate } from '../lib/faults.ts';
 export interface DeadlineEvents {
   /** The upstream made no progress, or did not answer in time. */
   onTimeout(): void;
-  /** The request was not handed to the kernel in time. */
+  /** The kernel did not take the whole request in time. */
   onLate(): void;
-  /** A body was held back for long enough. */
+  /** A body was held back for too long. */
   onCollectedTooLong(): void;
-  /** One of the others threw: the exchange is to end. */
+  /** One of the other callbacks threw: the exchange is to end. */
   onBroken(): void;
 }
 
@@ -15,8 +15,8 @@ export interface DeadlineEvents {
 const collectTimeoutMs = 1_000;
 
 /**
- * The clocks of one exchange. With `answerWithinMs` there is one fixed end, from the queue to the last byte; without,
- * `responseTimeoutMs` runs from the dispatch and starts anew at every sign of life.
+ * The timers of one exchange. With `answerWithinMs` there is one fixed end for all from the queue to the last byte.
+ * Without it, `responseTimeoutMs` begins when the request gets a connection, and begins anew with every progress.
  */
 export class Deadlines {
   readonly #events: DeadlineEvents;

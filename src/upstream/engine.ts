@@ -3,11 +3,11 @@ import type { ConnectionOptions } from 'node:tls';
 import type { FieldList } from '../http/field-list.ts';
 
 /**
- * The port behind which an engine does one upstream request. Everything that decides (queue, deadlines, the retry, the
- * response writer) is ours and shared; an engine only moves bytes and reports what it saw.
+ * The port of an engine, which does one upstream request. All decisions (queue, deadlines, the retry, writing the
+ * response) are shared; an engine only moves bytes and reports what it saw.
  */
 export interface UpstreamEngine {
-  /** Starts an exchange. Never throws; whatever goes wrong reaches `handler.onFault`. */
+  /** Starts an exchange. Never throws; every error is reported to `handler.onFault`. */
   dispatch(request: UpstreamRequest, handler: UpstreamHandler): UpstreamExchange;
   /** Exchanges that have a connection. */
   readonly inFlight: number;
@@ -25,9 +25,9 @@ export interface UpstreamRequest {
   readonly fields: FieldList;
   /** Whole bytes (sent with Content-Length), a stream (chunked, or `length` bytes), or no body. */
   readonly body: Buffer | { readonly stream: Readable; readonly length: number | undefined } | null;
-  /** Asked whenever a connection was given, before `maySend`; `false`, or a rejection: nothing is sent. */
+  /** Called for each connection that is assigned, before `maySend`; `false`, or a rejected promise: nothing is sent. */
   readonly beforeSend?: (() => Promise<boolean>) | undefined;
-  /** Asked at a connected socket, in the tick in which the first byte is written; `false`: nothing is sent. */
+  /** Called when the socket is connected, in the turn in which the first byte is written; `false`: nothing is sent. */
   readonly maySend?: (() => boolean) | undefined;
 }
 
@@ -40,13 +40,13 @@ export interface ResponseHead {
 }
 
 /**
- * Called in this order: connection, sent?, informational*, head, data*, then exactly one of end and fault; after a fault
- * of kind `internal` perhaps once more, since somebody here threw and may have been in the middle of anything.
+ * Called in this order: connection, sent?, informational*, head, data*, then exactly one of end and fault. A fault of
+ * kind `internal` may be followed by another call, because an exception may have interrupted anything.
  */
 export interface UpstreamHandler {
   /** The exchange has left the queue; called once, also if the connection breaks and another is taken. */
   onConnection?(): void;
-  /** The connection had gone stale, and the request is on its way to be sent once more, on a new one. */
+  /** The connection was stale, and the request is sent once more on a new one. */
   onRetry?(): void;
   /** The last byte of the request was handed to the kernel. */
   onSent?(): void;
@@ -54,8 +54,8 @@ export interface UpstreamHandler {
   onInformational?(status: number, fields: FieldList): void;
   onHead(status: number, reason: string, fields: FieldList): void;
   /**
-   * `false` pauses the upstream until `resume()`. Whoever has written `chunk` out, and knows that nobody will read it
-   * again, may call `release`: other octets are then read into its memory. Whoever keeps it never does.
+   * `false` pauses the upstream until `resume()`. `release` may be called once `chunk` was written and nobody will
+   * read it again: its memory is then used for other octets. A handler that keeps `chunk` never calls it.
    */
   onData(chunk: Buffer, release?: () => void): boolean;
   /** The body is complete as framed. */
@@ -65,7 +65,9 @@ export interface UpstreamHandler {
 
 export interface UpstreamExchange {
   resume(): void;
-  /** Destroys the connection; the handler hears at once of a fault `aborted` with this cause, unless it is over already. */
+  /**
+   * Destroys the connection. The handler gets a fault `aborted` with this cause at once, unless the exchange is over.
+   */
   abort(cause?: unknown): void;
 }
 
@@ -76,13 +78,16 @@ export interface EngineOptions {
   readonly connectTimeoutMs: number;
   /** Most connections at a time. */
   readonly connections: number;
-  /** Exchanges that may wait beyond those for whom a connection is being opened; one more is `overloaded`. */
+  /** Exchanges that may wait besides those for which a connection is being opened; one more is `overloaded`. */
   readonly queueLimit: number;
-  /** Milliseconds that one may wait for a connection: then `connect-timeout`, or `overloaded` where all are busy. */
+  /**
+   * Milliseconds for which an exchange may wait for a connection: then `connect-timeout`, or `overloaded` if all are
+   * busy.
+   */
   readonly queueTimeoutMs: number;
-  /** More for `tls.connect`, looked at for each connection anew; certificates are always verified. */
+  /** Further options of `tls.connect`, read for each connection; certificates are always verified. */
   readonly tls?: Pick<ConnectionOptions, 'ca' | 'cert' | 'key' | 'servername' | 'secureContext'> | undefined;
-  /** Milliseconds for which an idle connection is used again when the upstream does not say. Default 4000. */
+  /** Milliseconds for which an idle connection may be used, unless the upstream says otherwise. Default 4000. */
   readonly idleTimeoutMs?: number | undefined;
   /** Milliseconds after which a connection takes no new exchange. Default: no end. */
   readonly connectionLifetimeMs?: number | undefined;
@@ -115,11 +120,14 @@ export interface UpstreamFault {
     | 'request-body'
     | 'aborted'
     | 'internal';
-  /** Whether a byte of the request may have left: if not, the upstream cannot have acted on it. */
+  /** Whether a byte of the request may have left; if not, the upstream cannot have acted on it. */
   readonly sent: boolean;
-  /** Whether the connection had served an exchange before (then a reset before any byte came back may be staleness). */
+  /**
+   * Whether the connection had served an exchange before: then a reset before any byte of the answer may mean that it
+   * was stale.
+   */
   readonly reusedConnection: boolean;
-  /** Whether a byte of an answer came back: if so, nothing is ever tried again. */
+  /** Whether a byte of an answer was received: then nothing is sent again. */
   readonly answerBegun: boolean;
   readonly cause?: unknown;
 }

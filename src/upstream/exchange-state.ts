@@ -3,7 +3,7 @@ import type { ForwardResult } from './forward.ts';
 import type { ResponseRelay } from './response-relay.ts';
 
 /**
- * Where a forwarded exchange is, with what is known of it there: docs/decisions/forwarded-exchange.md has the events of
+ * The state of a forwarded exchange, with what is known in it. docs/decisions/forwarded-exchange.md has the events of
  * each state, and what holds in all of them.
  */
 export type ExchangeState = Queued | Sent | Streaming | Settling | Done;
@@ -14,24 +14,24 @@ interface Queued {
   readonly name: 'queued';
 }
 
-/** It has a connection, and no final head came back. */
+/** It has a connection, and no final head was received. */
 interface Sent {
   readonly name: 'sent';
   /** `performance.now()` when it was given the first one. */
   readonly sinceMs: number;
-  /** Ends the watch over a body that streams. */
+  /** Stops the watch over a streaming request body. */
   readonly stopWatching: (() => void) | undefined;
-  /** The first connection had gone stale. */
+  /** The first connection was stale. */
   isRetried: boolean;
 }
 
-/** The response is coming; the request's body may be on its way yet. */
+/** The response is being received; the request's body may still be on its way. */
 interface Streaming extends Omit<Sent, 'name'> {
   readonly name: 'streaming';
   readonly relay: ResponseRelay;
 }
 
-/** The upstream's part is over, and `onOutcome` has its say. */
+/** The upstream's part is over, and `onOutcome` is being asked. */
 export interface Settling {
   readonly name: 'settling';
   readonly relay: ResponseRelay | undefined;
@@ -40,7 +40,7 @@ export interface Settling {
   readonly isRetried: boolean;
 }
 
-/** The caller knows the outcome. */
+/** The caller has the outcome. */
 interface Done {
   readonly name: 'done';
 }
@@ -56,13 +56,13 @@ const successors: Readonly<Record<StateName, readonly StateName[]>> = {
   done: [],
 };
 
-/** `next`; throws where it may not follow: every change of state is made with it. */
+/** Returns `next`, and throws if it may not follow `state`. Every change of state is made with this function. */
 export function entered(state: ExchangeState, next: ExchangeState): ExchangeState {
   if (!successors[state.name].includes(next.name)) throw unexpected(state, next.name);
   return next;
 }
 
-/** The state, if it is of this name (or the other); throws otherwise. */
+/** Returns the state if it has this name (or the other one); throws otherwise. */
 export function expected<Name extends StateName>(
   state: ExchangeState,
   name: Name,
@@ -72,7 +72,7 @@ export function expected<Name extends StateName>(
   return state as Extract<ExchangeState, { name: Name }>;
 }
 
-/** What is left of an exchange that began at `startedMs` when the upstream's part is over. */
+/** What remains of an exchange that began at `startedMs` when the upstream's part is over. */
 export function settlingOf(state: ExchangeState, startedMs: number, nowMs: number): Settling {
   const sinceMs = 'sinceMs' in state ? state.sinceMs : nowMs;
   return {
@@ -108,7 +108,7 @@ export function resultOf(
   };
 }
 
-/** Of an exchange whose very end threw. */
+/** The result of an exchange whose end threw. */
 export const nothingKnown: ForwardResult = {
   end: 'cut',
   rejection: undefined,

@@ -7,13 +7,13 @@ import type { ForwardOutcome, UpstreamHooks } from './hooks.ts';
 
 export interface ForwardInput {
   readonly request: CanonicalRequest;
-  /** Where the body is read from, and whose connection is watched; nothing else of it is looked at. */
+  /** The body and the client's connection are taken from it; nothing else of it is read. */
   readonly incoming: IncomingMessage;
   readonly response: ServerResponse;
   /** The body, if somebody has read it already. */
   readonly body?: Buffer | undefined;
   readonly hooks?: UpstreamHooks | undefined;
-  /** In place of those of every request. */
+  /** Replaces the limits of every request. */
   readonly limits?: { readonly requestBodyBytes: number; readonly responseTimeoutMs: number } | undefined;
 }
 
@@ -47,7 +47,7 @@ export interface ForwardResult {
   readonly retried: boolean;
 }
 
-/** What the engine is asked for; `maySend`: the feature's word, and the clock of what may be sent. */
+/** The request for the engine; `maySend`: the feature's hook, and the deadline for sending. */
 export function upstreamRequestOf(
   { request, hooks }: ForwardInput,
   body: UpstreamRequest['body'],
@@ -64,16 +64,16 @@ export function upstreamRequestOf(
   };
 }
 
-/** Why an exchange failed: the engine's word, or ours when we ended it. */
+/** Why an exchange failed: the engine's fault, or the reason for which shopward ended it. */
 export type ForwardFault = UpstreamFault['kind'] | 'timeout' | 'late';
 
-/** The refusal that a client gets for a fault, as long as no byte of an answer was sent. */
+/** The refusal for a fault, if no byte of an answer was sent to the client. */
 export function rejectionOfFault(fault: ForwardFault, answerBegun: boolean, cause?: unknown): Rejection {
   switch (fault) {
     case 'overloaded':
       return reject('overloaded', { reason: fault, retryAfterSeconds: 1 });
     case 'not-sent':
-      // With a cause it was not the feature's clock that said no, but a request that could not be written.
+      // With a cause, the request could not be written; without one, the feature's deadline for sending was over.
       return cause === undefined
         ? reject('overloaded', { reason: fault, retryAfterSeconds: 1 })
         : reject('internal-error', { reason: fault });
@@ -95,7 +95,7 @@ export function rejectionOfFault(fault: ForwardFault, answerBegun: boolean, caus
   }
 }
 
-/** The outcome that `onOutcome` receives for a fault: did a byte of the request leave? */
+/** The outcome that `onOutcome` gets for a fault: it depends on whether a byte of the request left. */
 export function outcomeOfFault(fault: ForwardFault, wasSent: boolean): ForwardOutcome {
   if (wasSent && fault !== 'overloaded') return { kind: 'unknown', fault };
   return { kind: 'unsent', fault: fault === 'timeout' || fault === 'late' ? 'aborted' : fault };

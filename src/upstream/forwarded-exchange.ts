@@ -47,7 +47,7 @@ export interface ExchangeOptions extends BodyOptions {
   readonly references?: PublicReferences | undefined;
 }
 
-/** Why we end an exchange ourselves; undefined: nobody waits for it any more. */
+/** Why shopward ends an exchange; undefined: nobody waits for it any more. */
 type EndReason = 'timeout' | 'late' | 'internal' | Rejection | undefined;
 
 /** What a fault tells of the exchange. */
@@ -58,10 +58,10 @@ interface HookFailure {
   readonly failure: unknown;
 }
 
-/** A fault before anything was asked of the upstream. */
+/** A fault before anything was sent to the upstream. */
 const unsent: Seen = { sent: false, answerBegun: false };
 
-/** One request on its way to the upstream and back: body, deadlines, outcome, response. */
+/** One request on its way to the upstream, and its response: body, deadlines, outcome. */
 export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents, DeadlineEvents {
   readonly #options: ExchangeOptions;
   readonly #input: ForwardInput;
@@ -84,7 +84,7 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents,
     this.#body = body;
     this.#caller = caller;
     const responseTimeoutMs = input.limits?.responseTimeoutMs ?? options.responseTimeoutMs;
-    // What a feature has promised of its end holds; a route may only make it earlier.
+    // A feature relies on its deadline; the limits of a route may only make it earlier.
     const answerWithinMs =
       input.hooks?.answerWithinMs && Math.min(input.hooks.answerWithinMs, responseTimeoutMs);
     this.#deadlines = new Deadlines(this, answerWithinMs, responseTimeoutMs);
@@ -102,7 +102,7 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents,
     this.#upstream = this.#options.engine.dispatch(upstreamRequestOf(this.#input, this.#body, maySend), this);
   }
 
-  /** In place of `start`: the request's body is not to be had. */
+  /** Instead of `start`: the request's body could not be read. */
   refuse(rejection: Rejection): void {
     this.#conclude('request-body', unsent, rejection);
   }
@@ -168,7 +168,7 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents,
   }
 
   onTimeout(): void {
-    // While the client does not read, silence of the upstream is our doing; the client has a deadline of its own.
+    // While the client does not read, the upstream's silence is not its fault; the client has its own deadline.
     if (this.#client.isBlocked && this.#input.hooks?.answerWithinMs === undefined) this.#deadlines.progress();
     else this.#abort('timeout');
   }
@@ -206,7 +206,7 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents,
     return this.#input.hooks?.ignoreClientAbort === true;
   }
 
-  /** The engine answers at once, with a fault that has this cause. */
+  /** The engine reports a fault with this cause within this call. */
   #abort(why: EndReason): void {
     this.#upstream?.abort(why);
   }
@@ -230,7 +230,7 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents,
     );
   }
 
-  /** No clock runs any more, and the request's body is nobody's. */
+  /** Stops all timers, and stops reading the request's body. */
   #settle(): Settling {
     const state = this.#state;
     const settling = settlingOf(state, this.#startedMs, performance.now());
@@ -240,7 +240,7 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents,
     return settling;
   }
 
-  /** The upstream's response is complete, and `onOutcome` has its say. */
+  /** The upstream's response is complete: `onOutcome` is asked. */
   #answer(settling: Settling, relay: ResponseRelay): void {
     const finish = (edits: ResponseEdits | HookFailure) => {
       if (this.#state !== settling) return;
@@ -300,7 +300,7 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents,
     }
   }
 
-  /** Even the end of the exchange threw: its client sees the connection end, and its caller hears of it, once. */
+  /** Even the end of the exchange threw: the client's connection ends, and the caller is told once. */
   readonly #giveUp = (): void => {
     const isConcluded = this.#state.name === 'done';
     this.#state = done;
@@ -309,7 +309,7 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents,
     if (!isConcluded) this.#caller.conclude(nothingKnown);
   };
 
-  /** Something of ours threw once the upstream had answered. */
+  /** One of our functions threw after the upstream had answered. */
   #refuseFault(cause: unknown): void {
     const state = this.#state;
     if (state.name === 'settling') this.#refuse(state, rejectionOfFault('internal', true), undefined, cause);

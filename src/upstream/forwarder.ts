@@ -5,29 +5,35 @@ import type { ForwardCaller, ForwardInput } from './forward.ts';
 import { type ExchangeOptions, ForwardedExchange } from './forwarded-exchange.ts';
 import { bodyLimits, readWholeBody, sendContinue } from './request-body.ts';
 
-/** Bodies that take a connection before they are here whole: how long they take is up to their clients. */
+/** Bodies that stream, and so occupy a connection for as long as their clients take. */
 interface StreamingBodyLimit {
-  /** A place, to be left whatever it says; `isBeyond`: all were taken; `takeFor`: whether this client has one left. */
+  /**
+   * One entry, to be left in any case; `isBeyond`: there was no room; `takeFor`: whether this client may have one
+   * more.
+   */
   enter(): { readonly isBeyond: boolean; takeFor(clientAddress: string): boolean; leave(): void };
 }
 
 /** Exported for its tests. */
 export interface ForwarderOptions extends ExchangeOptions {
-  /** Fewer than the engine's connections, so that they never get all of these, and of them a share for each client. */
+  /**
+   * A smaller number than the engine's connections, so that streaming bodies never take all of them, with a share for
+   * each client.
+   */
   readonly streamingBodies: StreamingBodyLimit;
   /** Announced length up to which a body is read whole before a connection is taken. Default 65536. Only tests set it. */
   readonly wholeBodyBytes?: number;
 }
 
 export interface Forwarder {
-  /** A promise only where the body has to be read first; `caller` hears of the end. */
+  /** A promise only if the body has to be read first; `caller` is told of the end. */
   forward(input: ForwardInput, caller: ForwardCaller): Promise<void> | undefined;
   readonly inFlight: number;
   readonly queued: number;
   close(): Promise<void>;
 }
 
-/** Sends a decided request on, and its response back. Everything that engines must not differ in is in here. */
+/** Forwards a decided request and its response. It contains everything in which engines must not differ. */
 export function createForwarder(options: ForwarderOptions): Forwarder {
   const usual = bodyLimits(options);
   const limitsOf = ({ limits }: ForwardInput) =>
@@ -79,8 +85,8 @@ function leaving(caller: ForwardCaller, leave: () => void): ForwardCaller {
 }
 
 /**
- * Undefined: there is no room. Otherwise the body counts until its end, or until its exchange leaves: of a request that is
- * answered before it was read to its end Node says nothing more, not even `close`.
+ * Undefined: there is no room. The body counts until its end, or until its exchange ends: if a request is answered
+ * before its body was read, node emits no further event, not even `close`.
  */
 function enterStreaming(
   bodies: StreamingBodyLimit,

@@ -9,13 +9,13 @@ import type { UpstreamFault } from './engine.ts';
 export interface UpstreamHooks {
   /** Changes to the fields of the forwarded request (a translated `If-Match`, say). */
   readonly requestFields?: FieldEdits | undefined;
-  /** Asked once there is a connection, before `maySend`; `false`, or a fault: outcome `unsent`. */
+  /** Called once there is a connection, before `maySend`; `false` or a rejected promise: outcome `unsent`. */
   readonly beforeSend?: () => Promise<boolean>;
-  /** Asked at the socket in the tick of the first byte; `false`: outcome `unsent`. */
+  /** Called in the turn in which the first byte is written; `false`: outcome `unsent`. */
   readonly maySend?: () => boolean;
   /** Milliseconds from the start of sending to the last byte handed to the kernel; later: the socket is destroyed. */
   readonly sendWithinMs?: number;
-  /** Milliseconds from the start of the exchange to the complete answer; overrides `upstream.responseTimeout`. */
+  /** Milliseconds from the start of the exchange to the complete answer; replaces `upstream.responseTimeout`. */
   readonly answerWithinMs?: number;
   /**
    * Bytes of response body to hold back so that `onOutcome` can still edit the head; 0: the response streams. A longer
@@ -23,21 +23,21 @@ export interface UpstreamHooks {
    */
   readonly bufferLimit: number;
   /**
-   * Whether a body of this status that cannot be held back whole is passed on to nobody: `onOutcome` hears of it with
-   * `body: null`, and must refuse. Needs `answerWithinMs`, since such a body may have no end.
+   * Whether a body of this status must not be passed through if it cannot be held back whole: `onOutcome` gets `body:
+   * null`, and must refuse. Needs `answerWithinMs`, since such a body may have no end.
    */
   readonly withholds?: (status: number) => boolean;
   /**
-   * Changes to the fields of a response whose head leaves before `onOutcome` was heard: one that streams, or one that
-   * was to be collected and is passed through (the shop's own `ETag` is taken off, say).
+   * Changes to the fields of a response whose head leaves before `onOutcome` is called: one that streams, or one that
+   * was to be held back and is passed through. For example, to remove the shop's own `ETag`.
    */
   readonly streamedHeaderEdits?: FieldEdits;
-  /** The exchange goes on to its end even if the client leaves (a write whose outcome must be known). */
+  /** The exchange continues to its end even if the client leaves (for a write whose outcome must be known). */
   readonly ignoreClientAbort?: boolean;
   onOutcome(outcome: ForwardOutcome): ResponseEdits | Promise<ResponseEdits>;
 }
 
-/** Hooks of observe mode beside the refusal that would have been. */
+/** Hooks of observe mode, with the refusal that was not enforced. */
 export interface ObservedHooks extends UpstreamHooks {
   readonly observed?: Rejection;
 }

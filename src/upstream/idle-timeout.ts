@@ -3,11 +3,11 @@ import { type FieldList, fieldValue } from '../http/field-list.ts';
 /** Milliseconds for which an idle connection is used again where the upstream says nothing, unless configured. */
 export const defaultIdleTimeoutMs = 4_000;
 
-/** What crosses on the way, request and FIN, needs some time. */
+/** Allows for the request and the upstream's FIN that may cross on the way. */
 const marginMs = 1_000;
 const longestMs = 600_000;
 
-/** A connection that an upstream ends when it was idle for less was hardly ended for being idle. */
+/** An upstream that ends a connection after a shorter idle time hardly did so because it was idle. */
 const shortestShownMs = 100;
 
 /**
@@ -26,10 +26,10 @@ export function idleTimeoutSaid(fields: FieldList): number | undefined {
 }
 
 /**
- * For how long an idle connection is used again. The upstream's own word (`Keep-Alive: timeout`) counts, or else what is
- * configured; but an upstream that ends idle connections sooner shows what it does. Each connection that was idle to
- * the end of the time and still there lets the time grow again, so that a restart of the upstream, which ends
- * connections at any age, is forgotten.
+ * For how long an idle connection may be used. The upstream's own word (`Keep-Alive: timeout`) counts, else the
+ * configured time. If the upstream ends idle connections sooner, the time shrinks to what was seen; each connection
+ * that outlives it lets it grow again, so that a restart of the upstream, which ends connections of any age, is soon
+ * forgotten.
  */
 export class IdleTimeout {
   readonly #unsaidMs: number;
@@ -39,12 +39,12 @@ export class IdleTimeout {
     this.#unsaidMs = unsaidMs;
   }
 
-  /** Milliseconds for which a connection may be used, if losing the race against its end does no harm. */
+  /** Milliseconds for which a connection may be used if it does no harm to lose the race against its end. */
   usableMs(saidMs: number | undefined): number {
     return Math.min(saidMs ?? this.#unsaidMs, this.#shownMs);
   }
 
-  /** Milliseconds within which it is as good as new, whatever is sent. */
+  /** Milliseconds within which a connection is as good as new for any request. */
   recentMs(saidMs: number | undefined): number {
     const usableMs = this.usableMs(saidMs);
     if (saidMs !== undefined && this.#shownMs === Number.POSITIVE_INFINITY) return usableMs;
@@ -56,7 +56,7 @@ export class IdleTimeout {
     this.#shownMs = Math.max(shortestShownMs, Math.min(this.#shownMs, idleMs * 0.75));
   }
 
-  /** A connection was idle for `idleMs`, to the end of its time, and still there. It shows no more than that. */
+  /** A connection was idle for `idleMs`, to the end of its time, and was still open. */
   outlived(idleMs: number): void {
     this.#shownMs = Math.max(this.#shownMs, idleMs * 1.25);
     if (this.#shownMs > longestMs) this.#shownMs = Number.POSITIVE_INFINITY;

@@ -1,11 +1,14 @@
-/** What a member of a list carries: its neighbours, and the list that it is in. */
+/** A member of a list: its neighbours, and the list that it is in. */
 export interface Linked<T extends Linked<T>> {
   older: T | undefined;
   newer: T | undefined;
   list: LinkedList<T> | undefined;
 }
 
-/** A queue from whose middle a member leaves in constant time, and without allocation. A member is in one list at most. */
+/**
+ * A queue from the middle of which a member can be removed in constant time and without allocation. A member is in one
+ * list at most.
+ */
 export class LinkedList<T extends Linked<T>> {
   oldest: T | undefined;
   newest: T | undefined;
@@ -20,7 +23,7 @@ export class LinkedList<T extends Linked<T>> {
     this.length += 1;
   }
 
-  /** The oldest member, which leaves. */
+  /** Removes and returns the oldest member. */
   shift(): T | undefined {
     const member = this.oldest;
     if (member !== undefined) this.remove(member);
@@ -42,7 +45,10 @@ export class LinkedList<T extends Linked<T>> {
   }
 }
 
-/** First in, first out; its room is kept once it is empty, so that a queue which nearly every exchange uses makes none. */
+/**
+ * First in, first out. An empty queue keeps its array, so that a queue that nearly every exchange uses allocates
+ * nothing.
+ */
 export class KeptQueue<T> {
   readonly #items: (T | undefined)[] = [];
   #next = 0;

@@ -2,9 +2,9 @@ import type { CanonicalRequest } from '../http/canonical-request.ts';
 import { fieldValue } from '../http/field-list.ts';
 
 interface PublicReferencesOptions {
-  /** Where the shop is: an IPv6 address without its brackets, and the path that is put before every target. */
+  /** Address of the shop: an IPv6 address without its brackets, and the path that is put before every target. */
   readonly upstream: { readonly hostname: string; readonly port: number; readonly path: string };
-  /** `scheme://host[:port]` by which clients know the API. Default: unknown, and a reference becomes a path alone. */
+  /** `scheme://host[:port]` under which clients know the API. Default: unknown, and references become paths. */
   readonly publicUrl?: string | undefined;
 }
 
@@ -27,7 +27,7 @@ export class PublicReferences {
       publicUrl === undefined ? undefined : comparable(publicUrl.replace(/^.*\/\//, ''));
   }
 
-  /** Never throws, whatever the shop said; what names another host, or nothing that we know, stays as it is. */
+  /** Never throws, whatever the shop sent. A reference to another host, or of an unknown kind, stays as it is. */
   toPublic(said: string, request: Pick<CanonicalRequest, 'host' | 'fields'>): string {
     const reference = asBrowsersRead(said);
     const start = startOfAuthority(reference);
@@ -41,7 +41,9 @@ export class PublicReferences {
     return below === undefined ? said : reference.slice(0, end) + plainTarget(below);
   }
 
-  /** A target without the upstream's path; undefined: it has none, or leaves it again by dot segments. */
+  /**
+   * A target without the upstream's path; undefined: it does not begin with that path, or leaves it by dot segments.
+   */
   #below(target: string): string | undefined {
     if (this.#path === '' || !target.startsWith(this.#path)) return undefined;
     const [path = ''] = target.split(/[?#]/, 1);
@@ -50,7 +52,7 @@ export class PublicReferences {
     return dotSegment.test(path) ? undefined : plainTarget(rest);
   }
 
-  /** A shop that knows the public address, and says it with the path that only shopward adds. */
+  /** Whether the shop used the public address, with the path that only shopward adds. */
   #isPublic(host: string, { host: asked, fields }: Pick<CanonicalRequest, 'host' | 'fields'>): boolean {
     if (this.#path === '') return false;
     return (
@@ -63,7 +65,10 @@ export class PublicReferences {
 
 const dotSegment = /\/(?:\.|%2e){1,2}(?:[/\\]|$)/i;
 
-/** Without what the URL standard drops of any reference: tabs and line breaks, and controls and spaces in front (section 4.4). */
+/**
+ * Without what the URL standard drops from any reference: tabs and line breaks, and leading controls and spaces
+ * (section 4.4).
+ */
 function asBrowsersRead(reference: string): string {
   const from = reference.search(/[^\0-\x20]/);
   return reference.slice(Math.max(0, from)).replace(/[\t\r\n]/g, '');
@@ -78,7 +83,7 @@ function startOfAuthority(reference: string): number {
   return /^(?:https?:[/\\]*|[/\\]{2,})/i.exec(reference)?.[0].length ?? -1;
 }
 
-/** A backslash ends it as well: browsers take it for a slash. */
+/** A backslash ends the authority, too: browsers take it for a slash. */
 function endOfAuthority(reference: string, start: number): number {
   let end = start;
   while (end < reference.length && !'/?#\\'.includes(reference.charAt(end))) end += 1;

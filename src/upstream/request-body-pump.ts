@@ -15,16 +15,16 @@ export interface BodySink {
 interface BodyPumpEvents {
   /** The last octet was given to the sink. */
   onWritten(): void;
-  /** The stream is not as long as was said. */
+  /** The stream does not have the announced length. */
   onBroken(cause: Error): void;
 }
 
 /**
- * Moves a body from the client to the upstream, one piece at a time: while the kernel has not taken a piece, nothing
- * more is read, and what comes meanwhile is put together in the client's own stream. Were it written all the same, each
- * piece would wait as entries of the sink's queue, which cost hundreds of octets however small they are.
+ * Moves a body from the client to the upstream, one piece at a time. Until the kernel has taken a piece, nothing more
+ * is read, and further octets are joined in the client's own stream. Written at once, each piece would wait as an
+ * entry of the sink's queue, which costs hundreds of octets however small the piece is.
  *
- * Returns what ends it; the stream is left paused.
+ * Returns a function that ends it; the stream is left paused.
  */
 export function pumpBody(
   stream: Readable,

@@ -6,13 +6,13 @@ import { isolated } from '../lib/faults.ts';
 interface BodyLimits {
   /** Bytes of one body; more is 413. */
   readonly limitBytes: number;
-  /** Milliseconds for which a reader may be kept waiting beyond what the body's bytes account for; then it is 408. */
+  /** Milliseconds for which a reader may wait beyond the time that the body's bytes account for; then 408. */
   readonly timeoutMs: number;
-  /** Bytes that account for a second of waiting: the least rate of a body that takes long. Default 500. */
+  /** Bytes that account for one second of waiting: the lowest rate of a long body. Default 500. */
   readonly bytesPerSecond?: number | undefined;
 }
 
-/** Bytes a second below which a body is too slow, once its time is used up; as Apache's mod_reqtimeout has it. */
+/** Bytes a second; like the minimum rate of Apache's mod_reqtimeout. */
 const defaultBytesPerSecond = 500;
 
 /** The same as options among others. */
@@ -30,7 +30,7 @@ export function bodyLimits(options: BodyOptions): BodyLimits {
   };
 }
 
-/** The refusal of a body that its own Content-Length makes too large, before a byte of it is read (RFC 9110 15.5.14). */
+/** The refusal of a body whose Content-Length is too large, before a byte of it is read (RFC 9110 section 15.5.14). */
 function refuseAnnouncedBody(body: CanonicalRequest['body'], limitBytes: number): Rejection | undefined {
   return typeof body === 'object' && body.length > limitBytes ? reject('payload-too-large') : undefined;
 }
@@ -130,7 +130,7 @@ export function watchBody(
   const tickMs = Math.min(1_000, Math.ceil(timeoutMs / 4));
   let bytes = 0;
   let leftMs = timeoutMs;
-  // A listener alone would make the stream flow.
+  // A `data` listener alone would make the stream flow.
   if (incoming.readableFlowing === null) incoming.pause();
   const stop = () => {
     clearInterval(timer);
@@ -148,7 +148,7 @@ export function watchBody(
     if (bytes > limitBytes) refuse(reject('payload-too-large'));
   }, cut);
   const tick = isolated(() => {
-    // A paused reader is the upstream's slowness, not the client's.
+    // If the reader has paused, the upstream is slow, not the client.
     if (incoming.isPaused()) return;
     leftMs -= tickMs;
     if (leftMs <= 0) refuse(reject('request-timeout', { reason: 'slow-body' }));

@@ -2,7 +2,7 @@ import type { RejectionName } from '../http/rejection.ts';
 import { type Component, gauge, type Health, type MetricSpec, total } from '../lib/component.ts';
 import type { Forwarder } from './forwarder.ts';
 
-/** Why a handshake of TLS fails, by the code of its fault: what an operator can do something about. */
+/** Why a TLS handshake failed, by the code of the error: causes that an operator can remove. */
 const tlsFaults: Readonly<Record<string, string>> = {
   CERT_HAS_EXPIRED: "the shop's certificate has expired",
   CERT_NOT_YET_VALID: "the shop's certificate is not valid yet",
@@ -30,14 +30,14 @@ const tlsFaults: Readonly<Record<string, string>> = {
   ERR_SSL_PACKET_LENGTH_TOO_LONG: 'the shop does not speak TLS there',
 };
 
-/** How the upstream does, as exchanges have shown it. Times are milliseconds since the epoch; 0: never. */
+/** The state of the upstream, as exchanges have shown it. Times are milliseconds since the epoch; 0: never. */
 export class UpstreamActivity {
   answers = 0;
   lastAnswerMs = 0;
   failures = 0;
   lastFailureMs = 0;
   lastFailure: RejectionName | undefined = undefined;
-  /** Code of the fault of TLS that the last failure had. */
+  /** Code of the TLS error of the last failure. */
   tlsFault: string | undefined = undefined;
   /** The first failure after the last answer; 0: it is not failing. */
   failingSinceMs = 0;
@@ -50,7 +50,7 @@ export class UpstreamActivity {
     this.#onTlsFault = onTlsFault;
   }
 
-  /** Of each exchange that has ended; cheap. */
+  /** Called for each exchange that has ended; cheap. */
   note(record: Ended, nowMs: number) {
     if (record.rejection?.startsWith('upstream-')) {
       this.#noteTlsFault(record.fault ?? '', nowMs);
@@ -73,7 +73,7 @@ export class UpstreamActivity {
     return why === undefined ? `${lastFailure}` : `${lastFailure} (${tlsFault}): ${why}`;
   }
 
-  /** Told once a minute, or when it is another one. */
+  /** Logged once a minute, or when the error changes. */
   #noteTlsFault(fault: string, nowMs: number): void {
     const text = tlsFaults[fault];
     this.tlsFault = text === undefined ? undefined : fault;
@@ -93,10 +93,10 @@ interface Ended {
   readonly fault?: string | undefined;
 }
 
-/** How long a failure of the upstream still counts as news. */
+/** Milliseconds for which a failure of the upstream counts as recent. */
 const recentMs = 60_000;
 
-/** The way to the shop, of which nobody is asked: exchanges show how it is. */
+/** The upstream as a component. It sends no probes: exchanges show its state. */
 export class UpstreamComponent implements Component {
   readonly name = 'upstream';
   readonly title = 'Upstream';

@@ -26,7 +26,10 @@ export interface WebSocketOptions extends Pick<EngineOptions, 'upstream' | 'conn
 }
 
 export interface WebSocketResult {
-  /** 101 once both sides are joined, the upstream's status when it declined, 0 when `rejection` says why not or the client left. */
+  /**
+   * 101 once both sides are connected, the upstream's status if it declined, 0 if `rejection` says why not or the
+   * client left.
+   */
   readonly status: number;
   readonly rejection: Rejection | undefined;
   readonly cause: unknown;
@@ -40,7 +43,7 @@ export function targetOf(request: CanonicalRequest, { path = '' }: WebSocketOpti
 type EditFields = (fields: FieldList) => FieldList;
 const unchanged: EditFields = (fields) => fields;
 
-/** From the request upstream to the answer that the client gets: both ends joined, declined, or refused. */
+/** From the upstream request to the client's answer: both sides connected, declined, or refused. */
 export class Handshake {
   readonly #request: CanonicalRequest;
   readonly #socket: Socket;
@@ -93,7 +96,7 @@ export class Handshake {
     );
   }
 
-  /** In the middle of the handshake, or after it: nothing that the client could read is certain any more. */
+  /** During the handshake or later: nothing is certain any more of what the client would read. */
   readonly #onThrown = (): void => {
     clearTimeout(this.#timer);
     this.#socket.destroy();
@@ -161,8 +164,9 @@ export class Handshake {
   }
 
   /**
-   * An ordinary response: http-proxy-3 relays it, as we leave it, and then ends the socket. It has the rest of the
-   * handshake's time for that. http-proxy-3 never waits for the client; that is done here.
+   * The upstream declined with an ordinary response. http-proxy-3 relays it with the fields that are left here, and
+   * ends the socket; the handshake's deadline still applies. http-proxy-3 does not wait for a slow client; that is
+   * done here.
    */
   #onDeclined(response: IncomingMessage): void {
     const status = response.statusCode ?? 0;
@@ -181,11 +185,11 @@ export class Handshake {
     this.#end({ status, rejection: undefined, cause: undefined });
   }
 
-  /** Leaves http-proxy-3 the fields that may go on, as of every other response, and the `Connection` of our own. */
+  /** Leaves http-proxy-3 the fields that may be forwarded, as for every other response, and our own `Connection`. */
   #setFields(response: IncomingMessage, status: number, own: Readonly<Record<string, string>>): void {
     const kept = endToEndFields(response.rawHeaders, status, this.#options.references, this.#request);
     const length = fieldValue(kept, 'content-length');
-    // The shop's tags are for us alone; ours come with ordinary requests.
+    // The shop's tags are for shopward alone; its own tags come with ordinary requests.
     const fields = editFields(kept, { etag: null });
     response.headers = {
       ...fieldsToObject(this.#edit(fields)),
@@ -204,8 +208,8 @@ export class Handshake {
 const defaultStallTimeoutMs = 30_000;
 
 /**
- * Sees to it that both ends of an open WebSocket go: http-proxy-3 waits for ever for one that reads nothing, and where
- * the client is gone it no longer reads what would tell it that the other has gone as well. Silence is no fault.
+ * Ends both sides of an open WebSocket. http-proxy-3 waits for ever for a side that reads nothing; and once the client
+ * is gone, it reads nothing more, and so does not notice that the upstream has gone, too. Silence is not an error.
  */
 function watchPair(client: Socket, upstream: Socket, timeoutMs: number): void {
   let timer: NodeJS.Timeout | undefined;
@@ -219,7 +223,7 @@ function watchPair(client: Socket, upstream: Socket, timeoutMs: number): void {
     timer ??= setTimeout(endBoth, timeoutMs);
   };
   for (const socket of [client, upstream]) {
-    // Its pipe holds it up while the other end takes nothing.
+    // The other side's pipe pauses it while that side takes nothing.
     socket.on('pause', () => {
       held.add(socket);
       watch();

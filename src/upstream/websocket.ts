@@ -12,8 +12,8 @@ import { Handshake, targetOf, type WebSocketOptions, type WebSocketResult } from
 
 export interface WebSocketForwarder {
   /**
-   * Hands over a client's socket whose request passed every check. `refuse` must write its refusal in the same call:
-   * the socket is ended right after it. Resolves when the handshake is over; never rejects.
+   * Takes over a client's socket whose request passed every check. `refuse` must write its refusal within its call,
+   * because the socket is ended right after it. Resolves when the handshake is over; never rejects.
    */
   forward(
     request: CanonicalRequest,
@@ -34,7 +34,7 @@ export function createWebSocketForwarder(options: WebSocketOptions): WebSocketFo
   const proxy = createProxyServer({ target, toProxy: true, prependPath: false, secure: true });
   const handshakes = new WeakMap<object, Handshake>();
   const sockets = new Set<Duplex>();
-  // A client's broken socket: its `close` tells all there is to know.
+  // The `close` event of a broken socket says all that is needed.
   proxy.on('error', () => {});
   proxy.on(
     'proxyReqWs',
@@ -59,7 +59,7 @@ export function createWebSocketForwarder(options: WebSocketOptions): WebSocketFo
         const shape = requestShape(request, targetOf(request, options));
         const handshake = new Handshake(request, socket as Socket, options, refuse, resolve, editResponse);
         handshakes.set(shape, handshake);
-        // One for all there is to do then: Node takes more than ten listeners of an event for a leak.
+        // One listener for everything: node takes more than ten listeners for a leak.
         const closed = isolated(() => {
           sockets.delete(socket);
           handshake.onClientGone();
