@@ -37,6 +37,7 @@ const singleImporters: readonly (readonly [pattern: RegExp, why: string])[] = [
     'the list of verbs; a health check of a proxy that lives does not load it',
   ],
   [/^src\/cluster\/primary\.ts$/, 'a process of its own, loaded by `serve` only where there are workers'],
+  [/^src\/access\/introspection-answers\.ts$/, 'what an answer means; asking for it is another thought'],
   [/^src\/admin\/admission\.ts$/, 'who gets in to the admin port'],
   [/^src\/http\/path-index\.ts$/, 'the look-up; the table above it is the rules'],
   [/^src\/config\/rules\.ts$/, 'what sections must not contradict; the loader only asks'],

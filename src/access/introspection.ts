@@ -6,44 +6,20 @@ import * as http from '../http/node-http.ts';
 import { type Rejection, reject } from '../http/rejection.ts';
 import { type Component, counter, gauge, healthOf, total } from '../lib/component.ts';
 import { isolated } from '../lib/faults.ts';
-import { isObject } from '../lib/json.ts';
-import type { Claims } from './claim-paths.ts';
 import { FairTurns, type Place } from './fair-turns.ts';
+import { type AnswerOptions, IntrospectionAnswers, type Verdict } from './introspection-answers.ts';
 import { faultText, type ProviderError, postForm } from './provider-fetch.ts';
-import {
-  type ClaimRules,
-  type Identity,
-  type TokenRefusal,
-  type VerifiedToken,
-  validateClaims,
-  validateTimes,
-} from './token-claims.ts';
-import { compileClaimRules, refuseToken, type TokenVerifierOptions } from './token-verifier.ts';
+import type { Identity } from './token-claims.ts';
+import { refuseToken, type TokenVerifierOptions } from './token-verifier.ts';
 
-/** How an issuer is asked, and which claims of its answer count. Exported for its tests. */
-export interface IntrospectionOptions
-  extends Pick<
-    TokenVerifierOptions,
-    | 'name'
-    | 'audience'
-    | 'clockToleranceMs'
-    | 'maxTokenAgeMs'
-    | 'subject'
-    | 'scopes'
-    | 'clientId'
-    | 'now'
-    | 'onVerified'
-  > {
+/** How an issuer is asked. Exported for its tests. */
+export interface IntrospectionOptions extends AnswerOptions, Pick<TokenVerifierOptions, 'onVerified'> {
   readonly url: string;
   /** Shopward's own credentials at the endpoint. */
   readonly credentials: { readonly id: string; readonly secret: string };
-  /** `iss` of an answer, if it has one; unset: not checked. */
-  readonly issuer?: string | undefined;
   /** Milliseconds for a connection and the answer together; a question ends after half of it where a client that has none waits for one. */
   readonly timeoutMs: number;
-  /** Milliseconds for which an active token is remembered, at most until its `exp`; 0: each request asks. */
-  readonly ttlMs: number;
-  /** The same for a refused token. */
+  /** Milliseconds for which a refused token is remembered. */
   readonly inactiveTtlMs: number;
   readonly maxTokens: number;
   /**
@@ -53,8 +29,6 @@ export interface IntrospectionOptions
   readonly connections: number;
   /** The client behind an address. Default: the address itself. */
   readonly clientOf?: (address: string) => string;
-  /** Whether an answer without `token_type` counts as one for no access token. */
-  readonly requireTokenType: boolean;
   /** Tokens of a lane that may be asked about or wait at once; others are refused as `overloaded`. */
   readonly maxAsking: number;
   /** Monotonic milliseconds. Default: `performance.now`. */
@@ -70,7 +44,6 @@ interface Lane {
   failuresInARow: number;
 }
 
-type Verdict = { readonly verified: VerifiedToken } | { readonly refusal: TokenRefusal };
 type Remembered = Verdict & { readonly untilMs: number };
 
 /** Bytes of an answer; one token takes a few hundred. */
@@ -81,8 +54,6 @@ const maxAnswerBytes = 64 * 1024;
  * answer to certain tokens only, and whoever sends these must not stop everybody else.
  */
 const failuresOfAnOutage = 5;
-/** Milliseconds after which a WebSocket ends if nobody says when its token expires. */
-const leastLifetimeMs = 60_000;
 
 /**
  * Verifies tokens by asking their issuer (RFC 7662), who alone knows what an opaque token means. What is known of a
@@ -92,9 +63,7 @@ const leastLifetimeMs = 60_000;
  */
 export class TokenIntrospector {
   readonly #options: IntrospectionOptions;
-  readonly #rules: ClaimRules;
-  /** For an answer without `iat`: the issuer has just confirmed the token, whenever it was made. */
-  readonly #agelessRules: ClaimRules;
+  readonly #answers: IntrospectionAnswers;
   /** Unknown tokens, and tokens that were active when last asked: a flood of unknown ones does not delay the others. */
   readonly #lanes: { readonly unknown: Lane; readonly known: Lane };
   readonly #active: LRUCache<string, Remembered>;
@@ -117,8 +86,7 @@ export class TokenIntrospector {
     const { url, maxTokens: max, connections, maxAsking, clientOf = (address) => address } = options;
     this.#options = options;
     this.#clientOf = clientOf;
-    this.#rules = compileClaimRules(options);
-    this.#agelessRules = { ...this.#rules, maxTokenAgeMs: undefined };
+    this.#answers = new IntrospectionAnswers(options);
     this.#active = new LRUCache({ max });
     this.#refused = new LRUCache({ max });
     this.#lanes = {
@@ -203,7 +171,7 @@ export class TokenIntrospector {
       form: new URLSearchParams({ token, token_type_hint: 'access_token' }).toString(),
     });
     clear();
-    const verdict = 'error' in answer ? answer : this.#read(answer.value);
+    const verdict = 'error' in answer ? answer : this.#answers.read(answer.value);
     const error = 'error' in verdict ? verdict.error : undefined;
     if (error === 'timeout' && leftMs < timeoutMs / 2) this.#count.failures++;
     else this.#note(error, lane);
@@ -239,24 +207,8 @@ export class TokenIntrospector {
   }
 
   #conclude(verdict: Verdict): Identity | Rejection {
-    if ('refusal' in verdict) return refuseToken(verdict.refusal);
-    const rules = verdict.verified.issuedAtMs === undefined ? this.#agelessRules : this.#rules;
-    const refusal = validateTimes(verdict.verified, rules, this.#options.now());
-    return refusal === undefined ? verdict.verified.identity : refuseToken(refusal);
-  }
-
-  /** The verdict of an answer; anything but a plain yes or no is an error. */
-  #read(answer: unknown): Verdict | { readonly error: ProviderError } {
-    if (!isObject(answer) || typeof answer.active !== 'boolean') return { error: 'malformed' };
-    if (!answer.active) return { refusal: 'inactive' };
-    const { requireTokenType, ttlMs, issuer, now } = this.#options;
-    if (!isOfAccessToken(answer, requireTokenType)) return { refusal: 'other-kind' };
-    // RFC 7662 section 2.2 makes them optional, and the issuer that was asked has just confirmed the token.
-    const exp = answer.exp ?? (now() + Math.max(ttlMs, leastLifetimeMs)) / 1000;
-    const iss = answer.iss ?? issuer;
-    const rules = answer.iat === undefined ? this.#agelessRules : this.#rules;
-    const verified = validateClaims({ ...answer, exp, iss }, rules, now());
-    return typeof verified === 'string' ? { refusal: verified } : { verified };
+    const concluded = this.#answers.conclude(verdict);
+    return typeof concluded === 'string' ? refuseToken(concluded) : concluded;
   }
 }
 
@@ -283,15 +235,6 @@ function createLane(url: string, connections: number, places: number): Lane {
   const agent = new Agent({ keepAlive: true, maxSockets: connections });
   return { agent, turns: new FairTurns({ turns: connections, places }), failuresInARow: 0 };
 }
-
-/** A refresh token is active, too, and must never let anybody in. */
-function isOfAccessToken({ token_type: type, token_use: use, typ }: Claims, isRequired: boolean): boolean {
-  if (type === undefined ? isRequired : !(typeof type === 'string' && /^(bearer|access_token)$/i.test(type)))
-    return false;
-  return ![use, typ].some((kind) => typeof kind === 'string' && otherKind.test(kind));
-}
-
-const otherKind = /refresh|offline|logout|^id(_token)?$/i;
 
 /** RFC 6749 section 2.3.1: form-encoded first, then as RFC 7617 joins them. */
 function basicCredentials(id: string, secret: string): string {
