@@ -85,7 +85,7 @@ export function* buildPathTableInSteps<T>(
   return {
     match(request) {
       if (!index.isMetByAnything && interpreter.hasNoKnownSegment(request)) return none;
-      const asked = request.isFormPost && request.method === 'POST' ? 'form' : askedOf[request.method];
+      const asked = request.isFormPost ? 'form' : askedOf[request.method];
       let met: Map<number, PathMatch<T>> | undefined;
       const meet: Meet<T> = (route, interpretation, start) => {
         for (const row of route.rows[asked]) {

@@ -41,7 +41,6 @@ const cases: Record<string, readonly (readonly [rows: string[], request: string,
     [['PATCH /a', 'DELETE /a', 'OPTIONS /a'], 'form POST /a', ['PATCH /a', 'DELETE /a']],
     [['PATCH /a'], 'POST /a', []],
     [['GET /a/{x}', 'PATCH /a/{x}'], 'form POST /a/1', ['GET /a/{x}', 'PATCH /a/{x}']],
-    [['PATCH /a'], 'form GET /a', []],
   ],
   'spelling of segments': [
     [['GET /carts/{id}'], 'GET /CARTS/1', ['~GET /carts/{id}']],
