@@ -1,33 +1,13 @@
 import { expect, test } from 'vitest';
 import { newFamily } from '../../src/refresh-tokens/issue.ts';
-import { MemoryTokenStore } from '../../src/refresh-tokens/memory-store.ts';
 import { newSubject, newToken } from './store-contract.ts';
+import { openSmallStore } from './stores.ts';
 
 const lifetimeMs = 1000;
 const family = newFamily();
 
-function open(maxRecords: number) {
-  const clock = { nowMs: 1_000_000, evicted: 0, evictions: 0 };
-  const store = new MemoryTokenStore({
-    lifetimeMs,
-    retentionMs: 'keep',
-    maxRecords,
-    now: () => clock.nowMs,
-    onEvict: (records) => {
-      clock.evicted += records;
-      clock.evictions += 1;
-    },
-  });
-  const issue = (ms: number) => {
-    const token = newToken();
-    store.record(token, { subject: null, generation: 0, family, lifetimeMs: ms });
-    return token;
-  };
-  return { store, clock, issue };
-}
-
 test('one hundred thousand records: room is made rarely, since it costs a look at all of them', () => {
-  const { store, clock, issue } = open(100_000);
+  const { store, clock, issue } = openSmallStore(family, 100_000);
   for (let i = 0; i < 130_000; i += 1) issue(1000 + (i % 1000));
   expect(clock.evicted).toBeGreaterThan(29_000);
   expect(store.size).toBeLessThanOrEqual(100_000);
@@ -35,7 +15,7 @@ test('one hundred thousand records: room is made rarely, since it costs a look a
 });
 
 test('a customer who revokes 120,000 inventions pushes out no token, and hears that the book is full', () => {
-  const { store, clock, issue } = open(100);
+  const { store, clock, issue } = openSmallStore(family, 100);
   const used = Array.from({ length: 50 }, () => issue(lifetimeMs));
   for (const token of used) store.markUsed(token, { owner: null, family, isProven: true, answer: null });
   const customer = newSubject();

@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { newFamily } from '../../src/refresh-tokens/issue.ts';
-import { MemoryTokenStore } from '../../src/refresh-tokens/memory-store.ts';
 import { all, contract, newSubject, newToken } from './store-contract.ts';
-import { memorySubject } from './stores.ts';
+import { memorySubject, openSmallStore } from './stores.ts';
 
 const lifetimeMs = 1000;
 const family = newFamily();
@@ -11,28 +10,8 @@ describe('the contract of token stores', () => {
   test.each(Object.entries(contract))('%s', async (_, holds) => holds(memorySubject()));
 });
 
-function open(maxRecords: number, retentionMs: number | 'keep' = 'keep') {
-  const clock = { nowMs: 1_000_000, evicted: 0, evictions: 0 };
-  const store = new MemoryTokenStore({
-    lifetimeMs,
-    retentionMs,
-    maxRecords,
-    now: () => clock.nowMs,
-    onEvict: (records) => {
-      clock.evicted += records;
-      clock.evictions += 1;
-    },
-  });
-  const issue = (ms: number) => {
-    const token = newToken();
-    store.record(token, { subject: null, generation: 0, family, lifetimeMs: ms });
-    return token;
-  };
-  return { store, clock, issue };
-}
-
 test('bounded: what expired first goes first, counted, and is the shop’s to decide again', async () => {
-  const { store, clock, issue } = open(20);
+  const { store, clock, issue } = openSmallStore(family, 20);
   const expiredEarly = issue(10);
   const long = issue(5000);
   const expiredLate = issue(20);
@@ -46,7 +25,7 @@ test('bounded: what expired first goes first, counted, and is the shop’s to de
 });
 
 test('a claim under way never goes', () => {
-  const { store, issue } = open(10);
+  const { store, issue } = openSmallStore(family, 10);
   const claimed = newToken();
   store.claim(claimed, 'a', 100);
   for (let i = 0; i < 50; i += 1) issue(1000);
@@ -54,7 +33,7 @@ test('a claim under way never goes', () => {
 });
 
 test('a `mine` under way outlives room that is made', () => {
-  const { store, issue } = open(10);
+  const { store, issue } = openSmallStore(family, 10);
   const subject = newSubject();
   const noted = store.noteRevocationOfAll(subject, 'm');
   for (let i = 0; i < 50; i += 1) issue(1000);
@@ -62,7 +41,7 @@ test('a `mine` under way outlives room that is made', () => {
 });
 
 test('notes and claims of unknown tokens go with time, records after their retention', () => {
-  const { store, clock, issue } = open(10, 500);
+  const { store, clock, issue } = openSmallStore(family, 10, 500);
   const [token, noted, claimed] = [issue(lifetimeMs), newToken(), newToken()];
   store.markUsed(token, { owner: null, family, isProven: true, answer: null });
   store.noteRevocation(noted, newSubject(), 'r');
@@ -75,7 +54,7 @@ test('notes and claims of unknown tokens go with time, records after their reten
 });
 
 test('a list says which tokens are over: of an ended family, of a user who ended all, used, expired, or none of these', async () => {
-  const { store, clock } = open(100);
+  const { store, clock } = openSmallStore(family, 100);
   const [ended, alive, user, other] = [newFamily(), newFamily(), newSubject(), newSubject()];
   const tokens = new Map<string, string>();
   const issue = (name: string, subject: typeof user | null, of: typeof family, ms = lifetimeMs) => {
@@ -117,7 +96,7 @@ test('a list says which tokens are over: of an ended family, of a user who ended
 });
 
 test('a claim of an unknown token that has lapsed is forgotten by the next one, looked for once a second', () => {
-  const { store, clock } = open(10);
+  const { store, clock } = openSmallStore(family, 10);
   store.claim(newToken(), 'a', 100);
   expect(store.strays).toBe(1);
   clock.nowMs += 999;
@@ -132,7 +111,7 @@ test('a claim of an unknown token that has lapsed is forgotten by the next one, 
 });
 
 test('a claim that is released leaves nothing of an unknown token', () => {
-  const { store } = open(10);
+  const { store } = openSmallStore(family, 10);
   const token = newToken();
   store.claim(token, 'a', 100);
   store.release(token, 'a');
@@ -140,7 +119,7 @@ test('a claim that is released leaves nothing of an unknown token', () => {
 });
 
 test('a thousand sealed answers are kept, and of the next one the oldest goes', () => {
-  const { store, issue } = open(2000);
+  const { store, issue } = openSmallStore(family, 2000);
   const tokens = Array.from({ length: 1001 }, () => issue(lifetimeMs));
   const sealed = (i: number) => {
     const answer = store.claim(tokens[i] as (typeof tokens)[number], 'a', 1);
@@ -157,7 +136,7 @@ test('a thousand sealed answers are kept, and of the next one the oldest goes', 
 });
 
 test('expired tokens are purged at the end of their life, those of one user or all', async () => {
-  const { store, clock } = open(10);
+  const { store, clock } = openSmallStore(family, 10);
   const [user, other] = [newSubject(), newSubject()];
   for (const subject of [user, user, other])
     store.record(newToken(), { subject, generation: 0, family, lifetimeMs: 10 });
@@ -169,7 +148,7 @@ test('expired tokens are purged at the end of their life, those of one user or a
 });
 
 test('a user who ended all, and has no token left, is forgotten when there are more of them than records', () => {
-  const { store, issue } = open(3);
+  const { store, issue } = openSmallStore(family, 3);
   issue(lifetimeMs);
   const end = (stands: boolean) => {
     const subject = newSubject();
@@ -188,7 +167,7 @@ test('a user who ended all, and has no token left, is forgotten when there are m
 });
 
 test('of who is left when room is made a user who ended all stays, and an ended family', () => {
-  const { store } = open(2);
+  const { store } = openSmallStore(family, 2);
   const [owner, idle] = [newSubject(), newSubject()];
   const [kept, gone] = [newFamily(), newFamily()];
   store.record(newToken(), { subject: owner, generation: 0, family: kept, lifetimeMs });
