@@ -91,7 +91,7 @@ function withSuffixCut(reading: string[], suffixes: readonly string[]): string[]
 
 function asksFor({ method, isFormPost }: ModelRequest, wanted: string): boolean {
   if (method === 'OPTIONS' || wanted === 'OPTIONS') return method === wanted;
-  if (method === 'POST' && isFormPost) return true;
+  if (isFormPost) return true;
   return wanted === 'ANY' || wanted === method || (wanted === 'GET' && method === 'HEAD');
 }
 

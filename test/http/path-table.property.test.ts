@@ -72,7 +72,7 @@ function pairOf(type: string): fc.Arbitrary<string[]> {
   return segment.map((id) => [type, id]);
 }
 
-const request = fc.record({
+const anyRequest = fc.record({
   method: fc.constantFrom<Method>(...methods, 'GET', 'GET', 'POST'),
   segments: path,
   alternativeSegments: fc.option(fc.array(segment, { minLength: 1, maxLength: 9 }), {
@@ -81,6 +81,8 @@ const request = fc.record({
   }),
   isFormPost: fc.boolean(),
 });
+
+const request = anyRequest.map((one) => ({ ...one, isFormPost: one.isFormPost && one.method === 'POST' }));
 
 const plainRules = { ignoredPrefixes: [], versionSegments: false, itemForms: false, formatSuffixes: [] };
 
