@@ -38,9 +38,9 @@ export type EntityTagEvent =
 export interface EntityTagContext {
   readonly store: TagStore;
   readonly times: EntityTagTimes;
-  /** How long a second writer waits for the first one. */
+  /** Milliseconds that a second writer waits for the first one. */
   readonly waitMs: number;
-  /** Longest response that is tracked (`limits.trackedResponse`). */
+  /** Bytes of the longest response that is tracked (`limits.trackedResponse`). */
   readonly trackedResponseBytes: number;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
@@ -49,7 +49,7 @@ export interface EntityTagContext {
   readonly onEvent: (event: EntityTagEvent) => void;
 }
 
-/** A request to a tracked resource, and who makes it. */
+/** A request to a tracked resource, and its sender. */
 export interface TrackedExchange {
   readonly context: EntityTagContext;
   readonly request: CanonicalRequest;
@@ -71,10 +71,10 @@ export function toTrackedExchange(
   return { context, request, tracked, subject, isOfStranger: isStranger(identity), key };
 }
 
-/** Compressed answers may be this many times larger than what is tracked of them on the wire. */
+/** A compressed response may decode to this many times as many bytes as are tracked on the wire. */
 const maxExpansion = 8;
 
-/** The decoded octets of a JSON answer; null where there is nothing that could be tracked. */
+/** The decoded octets of a JSON response; null if there is nothing that can be tracked. */
 export function answerOctets(
   { trackedResponseBytes, onEvent }: EntityTagContext,
   fields: readonly string[],
@@ -92,8 +92,8 @@ export function answerOctets(
 }
 
 /**
- * Whether it begins and ends as a JSON:API document does. No parser, but enough for what calls itself JSON and is a page
- * of HTML, or what broke off where only the end of the connection ends the body.
+ * Whether the octets begin and end like a JSON:API document. Not a parser, but enough to detect an HTML page that is
+ * labelled as JSON, and a body that was cut off where only the end of the connection ends it.
  */
 function isWholeDocument(octets: Buffer): boolean {
   let start = octets[0] === 0xef && octets[1] === 0xbb && octets[2] === 0xbf ? 3 : 0;
@@ -109,7 +109,10 @@ function isJsonSpace(octet: number | undefined): boolean {
   return octet === 0x20 || octet === 0x0a || octet === 0x0d || octet === 0x09;
 }
 
-/** Ends a read that began at `startedAt`, with the stamp of then if there is one; null: its answer goes out without a tag. */
+/**
+ * Ends a read that began at `startedAt`, with the stamp of its beginning if there is one; null: the response gets no
+ * tag.
+ */
 export function recordRead(
   { store, onEvent }: EntityTagContext,
   key: ResourceKey,
@@ -131,7 +134,7 @@ export function recordRead(
     return tag;
   };
   try {
-    // Not heard of the store's clock lately? What it says now bounds the beginning from below just as well.
+    // If the store's clock was not heard recently, the time that it tells now is a lower bound for the beginning, too.
     const given =
       known === null
         ? andThen(store.lookUp(key, null), () => endWith(store.readStampAt(key, startedAt)))

@@ -1,14 +1,15 @@
 import { meantTag, parseEntityTags, type TagReading } from '../http/entity-tag-list.ts';
 
-/** Whether a tag has the form of ours: any other can never be current. Exported for its tests. */
+/** Whether a tag has the form of shopward's own tags; no other tag can be current. Exported for its tests. */
 export function isOwnTag(tag: string): boolean {
   return /^[0-9a-f]{32}$/.test(tag);
 }
 
 /**
- * What `If-Match` of a write asks for (RFC 9110 section 13.1.1), with `If-None-Match` beside it: the tags of which one
- * must be current. `never`: malformed, weak, no tag that was ever ours, or one that `If-None-Match` names too; or `*`,
- * since a change has to say which state it was made for.
+ * What the `If-Match` of a write requires (RFC 9110 section 13.1.1), together with `If-None-Match`: the tags of which
+ * one must be current. `never`: no current tag can match, because the field is malformed, or has only weak tags, tags
+ * that are not shopward's, or tags that `If-None-Match` names, too; or it is `*`, since a change has to name the state
+ * that it was made for.
  */
 export function readIfMatch(
   ifMatch: readonly string[],

@@ -19,7 +19,7 @@ import {
 import { beginCreation, beginUnleasedWrite } from './unleased-write.ts';
 import { beginWrite, type Write } from './write.ts';
 
-/** A request that matches a tracked resource, perhaps only in another spelling. */
+/** A match with a tracked resource, or `lenient` if only another spelling of the path matches. */
 type EntityTagMatch = TrackedRequest | 'lenient';
 
 /** The decision about a request that needs no store. */
@@ -56,7 +56,10 @@ export function createEntityTagMatcher(
       return match === 'no-id' ? reject('resource-id-missing') : match;
     },
     refusal: (match) => (match === 'lenient' ? reject('lenient-spelling') : undefined),
-    /** Writes claim the resource only when everything that they will send is here. What the head alone refuses needs no body. */
+    /**
+     * A write claims the resource only once its body has been read. A refusal that follows from the head needs no
+     * body.
+     */
     wantsBody(match, request, isObserved) {
       if (match === 'lenient') return false;
       const rule = ruleOf(match, request);
@@ -103,15 +106,15 @@ export function createEntityTags(
   };
 }
 
-/** What a request is to a tracked resource. */
+/** The rule for a request to a tracked resource. */
 type EntityTagRule =
   /** GET and HEAD: the answer carries `ETag`, and `If-None-Match` gives 304. */
   | 'read'
-  /** Makes a new member, whose tag the answer 201 carries; it changes none that anybody has a tag of. */
+  /** Creates a member. The 201 has the new member's tag; no tag that somebody holds changes. */
   | 'creation'
   /**
-   * Any other change of the collection's own path may change members, and nobody can tell which: their tags would
-   * outlive their states.
+   * Any other change of the collection's own path. It may change members, and nobody can tell which, so their tags
+   * would become wrong.
    */
   | 'collection-write'
   /** Needs `If-Match` with the current tag. */
@@ -153,12 +156,12 @@ function describe(match: EntityTagMatch, request: CanonicalRequest, name: NameRe
   return { label: 'entity tag', text: texts[rule], details: { rule, resource, text: texts[rule] } };
 }
 
-/** A form POST may be any method to the shop. */
+/** To the shop a form POST may be any method. */
 function needsPrecondition({ methods }: TrackedResourceOptions, request: CanonicalRequest): boolean {
   return request.isFormPost ? methods.length > 0 : methods.includes(request.method as Method);
 }
 
-/** The tags that a write names (null: none needed), or the refusal that its head alone calls for. */
+/** The tags that a write names (null: none required), or the refusal that follows from its head. */
 function preconditionOf(
   tracked: TrackedRequest,
   request: CanonicalRequest,
@@ -172,7 +175,7 @@ function preconditionOf(
   );
   if (ifMatch === 'missing') return isRequired ? reject('if-match-missing') : null;
   if (ifMatch !== 'never') return ifMatch;
-  // Below a member a tag that is not of our form is the shop's own, of the child.
+  // Below a member, a tag that does not have shopward's form is the shop's own tag of the child.
   return role === 'below' ? null : reject('if-match-invalid', { reason: 'never-current' });
 }
 
@@ -186,7 +189,7 @@ function beginTrackedWrite(
     ...exchange,
     isOfOwnPath: tracked.role !== 'below',
     answerTag: answerTagOf(tracked, request),
-    // A stranger's collection has no tag.
+    // Collections that are read without a verified token have no tag.
     alsoChanged: tracked.member === undefined || isOfStranger ? undefined : collectionKeyOf(tracked, subject),
   };
   if (isRejection(precondition)) {
@@ -215,19 +218,22 @@ function beginTrackedWrite(
   );
 }
 
-/** Would have been refused: takes the lease all the same where it can, so that other writes are safe from this one. */
+/**
+ * Observe mode: the write would have been refused. It still takes the lease if it can, so that it does not break other
+ * writes.
+ */
 async function observeWrite(write: Write, refusal: Rejection): Promise<ObservedHooks> {
   const begun = await beginWrite(write);
   return isRejection(begun) ? unleased(refusal) : { ...begun, observed: refusal };
 }
 
-/** Goes to the shop as if we were not there. */
+/** Forwarded as if shopward were not there. */
 function unleased(observed: Rejection): ObservedHooks {
   return { observed, bufferLimit: 0, onOutcome: () => ({}) };
 }
 
 function answerTagOf({ role, resource }: TrackedRequest, request: CanonicalRequest): Write['answerTag'] {
   if (role === 'below' || !needsPrecondition(resource, request)) return 'shown';
-  // A form POST may delete as well: then nothing may stay current.
+  // A form POST may be a DELETE: then no tag may stay current.
   return request.method === 'DELETE' || request.isFormPost ? 'gone' : 'own';
 }

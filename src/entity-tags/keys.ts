@@ -37,15 +37,15 @@ function isIgnoredAtTheEnd(code: number): boolean {
 /** As a database casts it. Not `1e0`, `0x1` or `1abc`, which some cast as well: they stay ids of their own. */
 const wholeNumber = /^\+?(\d+)(?:\.0*)?$/;
 
-/** What most ids are, and none of the steps of `foldId` changes. */
+/** Most ids; `foldId` changes nothing in them. */
 const folded = /^(?:0|[1-9]\d*|[a-z_-][a-z\d_-]*)$/;
 
-/** Hexadecimal, so that nothing of an id can mean anything in a key. Exported for its tests. */
+/** In hexadecimal, so that no part of an id has a meaning in a key. Exported for its tests. */
 export function digest(parts: readonly string[]): ResourceKey {
   return hash('sha256', lengthPrefixed(parts), 'hex').slice(0, 48) as ResourceKey;
 }
 
-/** Lengths before the parts: no part can pretend to be two. */
+/** Each part with its length before it, so that one part cannot look like two. */
 function lengthPrefixed(parts: readonly string[]): string {
   let text = '';
   for (const part of parts) text += `${part.length}:${part}`;
@@ -54,19 +54,25 @@ function lengthPrefixed(parts: readonly string[]): string {
 
 export type Identity = { readonly subject?: string | undefined } | undefined;
 
-/** What the shop's choice among representations may depend on (RFC 9110 section 12.5); the shop versions by Content-Type. */
+/**
+ * Fields on which the shop's choice of a representation may depend (RFC 9110 section 12.5). The shop uses Content-Type
+ * for versions.
+ */
 const negotiatedFields = ['accept', 'accept-language', 'content-type', 'store', 'x-agent-authorization'];
-/** What a variant tells apart, beside the target and Host: a `Vary` of these alone needs no further look. */
+/** What a variant includes besides target and Host: a `Vary` with only these names needs no further check. */
 const toldApart = new Set([...negotiatedFields, 'accept-encoding', 'authorization', 'host']);
-/** Who asks, where no verified token says so. */
+/** Fields that name the sender if there is no verified token. */
 const anonymousFields = ['x-anonymous-customer-unique-id', 'authorization', 'cookie'];
-/** Names in one `Vary` that the variant follows; a shop that names more has them told apart by the first ones. */
+/** Names of one `Vary` that a variant includes; if a shop sends more, the first ones count. */
 const maxVaryNames = 16;
-/** What changes from request to request says nothing of the representation: each would be a variant of its own. */
+/** Fields that differ in each request: with them each request would be its own variant. */
 const notFollowed = new Set(['*', 'cookie', '']);
 const codings = ['gzip', 'br', 'zstd', 'deflate'];
 
-/** Who asks, for keys of collections and variants: the verified subject, else a digest of what may tell users apart. */
+/**
+ * The sender, for keys of collections and variants: the verified subject, else a digest of the fields that may tell
+ * users apart.
+ */
 export function subjectOf(request: Pick<CanonicalRequest, 'fields'>, identity: Identity): string {
   const subject = identity?.subject;
   if (subject !== undefined) return `subject ${subject}`;
@@ -74,7 +80,7 @@ export function subjectOf(request: Pick<CanonicalRequest, 'fields'>, identity: I
   return values.length === 0 ? 'nobody' : `unverified ${shortHash(anonymousParts(request))}`;
 }
 
-/** Nobody has verified who asks, so that anybody may ask as anybody, as often as they like. */
+/** Whether nobody has verified the sender, so that anybody may pretend to be anybody. */
 export function isStranger(identity: Identity): boolean {
   return identity?.subject === undefined;
 }
@@ -99,14 +105,14 @@ export function variantOf(
   return shortHash(parts);
 }
 
-/** What the answer depends on beyond that (RFC 9110 section 12.5.5), by the shop's own word; mostly nothing. */
+/** Further fields on which the response depends (RFC 9110 section 12.5.5), as the shop says; usually none. */
 export function varyNames(lines: readonly string[]): readonly string[] {
   if (lines.length === 0) return [];
   const names = new Set(namesIn(lines).filter((name) => !toldApart.has(name) && !notFollowed.has(name)));
   return [...names].sort().slice(0, maxVaryNames);
 }
 
-/** Whether the variant of a verified subject tells apart all that `Vary` says the answer depends on. */
+/** Whether the variant of a verified subject includes everything on which, by `Vary`, the response depends. */
 export function coversVary(lines: readonly string[]): boolean {
   return namesIn(lines).every((name) => name === '' || toldApart.has(name));
 }
@@ -116,7 +122,7 @@ function namesIn(lines: readonly string[]): string[] {
   return names.map((name) => name.trim());
 }
 
-/** Fingerprints are of decoded octets, so which codings are accepted is enough, in whatever words. */
+/** Fingerprints are of decoded octets, so only the set of accepted codings counts, not their spelling. */
 function acceptedCodings(request: Pick<CanonicalRequest, 'fields'>): string {
   const accepted = fieldValues(request.fields, 'accept-encoding').join().toLowerCase();
   return codings.map((coding) => (accepted.includes(coding) ? '1' : '0')).join('');

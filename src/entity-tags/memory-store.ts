@@ -17,12 +17,12 @@ interface MemoryTagStoreOptions {
 
 /** The identity of the data: it lives as long as the process. */
 const epoch = 'memory';
-/** Records under way above which those are looked for that ran out and were never looked at again. */
+/** Number of busy records above which those are looked for whose leases ran out unnoticed. */
 const sweptFrom = 1_000;
 
 /**
- * Tags of one process: nothing survives it, and nothing is shared. No cold start, since leases of a process that ended
- * cannot be distinguished from none: a kill in the middle of a write is the named limit of this store.
+ * Tags of one process: nothing survives it, and nothing is shared. There is no cold start, because the leases of a
+ * process that ended are unknown. A kill in the middle of a write is the documented limit of this store.
  */
 export class MemoryTagStore implements TagStore {
   readonly kind = 'memory';
@@ -32,7 +32,7 @@ export class MemoryTagStore implements TagStore {
   /** A record with a lease or an indeterminate write is never dropped. */
   readonly #busy = new Map<ResourceKey, TagRecord>();
   readonly #idle: LRUCache<ResourceKey, TagRecord>;
-  /** Reads that began before a record was dropped for want of room prove nothing about its successor. */
+  /** Reads that began before a record was dropped for lack of room prove nothing about the next record of its key. */
   #droppedAt = 0;
   #sweepAbove = sweptFrom;
 
@@ -119,7 +119,7 @@ export class MemoryTagStore implements TagStore {
     return answer;
   }
 
-  /** What a stranger leaves goes soon; but nobody makes a record's life shorter. */
+  /** A stranger's record expires early. A stranger never shortens the life of another record. */
   #ttlOf(key: ResourceKey, isOfStranger: boolean): number {
     const { recordExpiryMs, strangersExpiryMs } = this.#expiries;
     return isOfStranger ? Math.max(this.#idle.getRemainingTTL(key), strangersExpiryMs) : recordExpiryMs;

@@ -26,11 +26,11 @@ export interface ProtocolTimes {
   readonly longestRead: number;
 }
 
-/** One look at the store: lazy steps done. */
+/** The state of a store at one moment; what has run out has had its effect. */
 export interface Opened {
   readonly now: number;
   readonly epoch: string;
-  /** The cold start's end; a read that began before it proves nothing. */
+  /** The end of the cold start; a read that began earlier proves nothing. */
   readonly coldStartUntil: number;
   readonly record: TagRecord | null;
 }
@@ -50,7 +50,7 @@ const turnsPerLease = 30;
 /** How long strangers leave a resource to whom they got in the way of: enough for a read and a write. */
 const ownTurnsPerLease = 3;
 
-/** What every operation begins with: records of another epoch are absent, what has run out has had its effect. */
+/** The first step of every operation: records of another epoch are absent, and what has run out has its effect. */
 export function open(
   stored: TagRecord | null,
   moment: { readonly now: number; readonly epoch: string; readonly since: number },
@@ -129,7 +129,7 @@ export function endRead(opened: Opened, read: ReadEnd, times: ProtocolTimes): St
 function isUnchangedSince(opened: Opened, stamp: ReadStamp, times: ProtocolTimes): boolean {
   const { now, epoch, coldStartUntil, record } = opened;
   const lastedFor = now - stamp.startedAt;
-  // Below 0: somebody has set the clock back meanwhile.
+  // Below 0: the clock was set back meanwhile.
   if (stamp.epoch !== epoch || lastedFor > times.longestRead || lastedFor < 0) return false;
   if (stamp.generation !== null) return stamp.generation === (record?.generation ?? 0);
   return stamp.startedAt > (record?.changedAt ?? 0) && stamp.startedAt > coldStartUntil;
@@ -171,7 +171,7 @@ export function claim(opened: Opened, wanted: Claim, times: ProtocolTimes): Step
   };
 }
 
-/** Whether a write that takes no lease may be sent: what is granted is granted for `sendBy`. */
+/** Whether a write without a lease may be sent; the permission holds for `sendBy`. */
 function mayPass(
   { leases, wantedUntil, turnUntil, indeterminateUntil, indeterminateTagged }: TagRecord,
   now: number,
@@ -191,7 +191,7 @@ function giveTurn({ now, record }: Opened, { lease }: ProtocolTimes): TagRecord 
   return { ...record, turnUntil: now + lasts };
 }
 
-/** Just before the first byte leaves; `false`: it must not, the lease is gone. */
+/** Called just before the first byte leaves; `false`: the lease is gone, and the write must not leave. */
 export function markSent({ record }: Opened, token: string, times: ProtocolTimes): Step<boolean> {
   const own = record?.leases.find((lease) => lease.token === token);
   if (record === null || own === undefined) return { record, answer: false };

@@ -11,23 +11,23 @@ import { fingerprintOf, fingerprintWithout } from './representation.ts';
 import { memberKeyOf } from './resources.ts';
 import type { LookUp, ReadStamp } from './tag-store.ts';
 
-/** The shop's tags are for us alone. */
+/** The shop's tags are for shopward alone. */
 const withoutTag: FieldEdits = { etag: null };
-/** What a 304 has to carry of the 200 that it stands for (RFC 9110 section 15.4.5). */
+/** Fields that a 304 must repeat from the 200 (RFC 9110 section 15.4.5). */
 const fieldsOf304 = ['Cache-Control', 'Content-Location', 'Expires', 'Vary'];
 const maxStoredFieldsBytes = 2048;
 
 interface Read extends TrackedExchange {
   readonly variant: string;
-  /** From before the shop is asked; exact where the store was asked for it. */
+  /** From before the shop is asked; exact if the store was asked for it. */
   readonly stamp: ReadStamp | null;
-  /** It was asked for one, and gave none: it is not asked again. */
+  /** The store was asked and did not answer: it is not asked again. */
   readonly isStoreAway: boolean;
   /** This process's monotonic clock, from before the shop is asked. */
   readonly startedAt: number;
 }
 
-/** GET or HEAD of a collection or a member: a 304 from the store, or what is wanted of the exchange with the shop. */
+/** GET or HEAD of a collection or a member: a 304 from the store, or the hooks for the exchange with the shop. */
 export function beginRead(exchange: TrackedExchange): Eventually<UpstreamHooks | Answer> {
   const { context, request, tracked, subject, isOfStranger, key } = exchange;
   const startedAt = context.monotonic();
@@ -43,11 +43,11 @@ export function beginRead(exchange: TrackedExchange): Eventually<UpstreamHooks |
     tracked.role === 'member' &&
     !isOfStranger &&
     fieldValue(request.fields, 'if-none-match') !== undefined;
-  // Who heard nothing for a while knows the store's clock too badly to tell this read from a write just before it.
+  // Without recent news, the store's clock is known too imprecisely to tell this read from a write just before it.
   return mayBeFresh || !context.store.hasHeard(key) ? askStore(read, mayBeFresh) : hooksOf(read);
 }
 
-/** At once where the store is at hand: a 304 from memory costs no promise. */
+/** Within this call if the store is at hand: a 304 from memory costs no promise. */
 function askStore(read: Read, mayBeFresh: boolean): Eventually<UpstreamHooks | Answer> {
   const withoutStore = () => {
     read.context.onEvent('store-unavailable');
@@ -66,7 +66,7 @@ function askStore(read: Read, mayBeFresh: boolean): Eventually<UpstreamHooks | A
 function heedStore(read: Read, { tag, recorded, stamp }: LookUp): UpstreamHooks | Answer {
   const { context, request, tracked } = read;
   const { ifMatch, freshForMs } = tracked.resource;
-  // Below 0: somebody has set the store's clock back.
+  // Below 0: the store's clock was set back.
   const isFresh = recorded !== null && recorded.ageMs >= 0 && recorded.ageMs < freshForMs;
   if (tag !== null && isFresh && recorded.fields !== '') {
     if (namesTag(fieldValues(request.fields, 'if-none-match'), tag, ifMatch)) {
@@ -104,7 +104,7 @@ function fieldsForShop({ fields }: CanonicalRequest): FieldEdits | undefined {
   };
 }
 
-/** At once where body and store are at hand, as the embedded store is. */
+/** Within this call if body and store are at hand, as the embedded store is. */
 function settleRead(read: Read, outcome: ForwardOutcome): Eventually<ResponseEdits> {
   const { context } = read;
   if (outcome.kind !== 'answered') return {};
@@ -208,7 +208,10 @@ function record(
   });
 }
 
-/** RFC 9111 section 5.1: it lay in a cache between us and the shop, where a write that came by here does not end it. */
+/**
+ * RFC 9111 section 5.1: the response comes from a cache between shopward and the shop, which writes through shopward
+ * do not invalidate.
+ */
 function isFromCache(fields: readonly string[]): boolean {
   return fieldValues(fields, 'age').some((age) => age.trim() !== '0');
 }

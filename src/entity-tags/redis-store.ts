@@ -40,7 +40,7 @@ const maxGathered = 64;
 
 type Answer = readonly string[];
 
-/** Of a claim that Redis granted, and that too few replicas have. */
+/** Redis granted the claim, and too few replicas have it. */
 const notReplicated: Answer = ['not-replicated'];
 
 /** As `lua.ts` names and reads them: the operation, its record's expiry in milliseconds, what it takes. */
@@ -189,7 +189,7 @@ export class RedisTagStore implements TagStore {
     return this.#hear(bucket, reply, askedAt);
   }
 
-  /** One confirmation is for all of them: those that were granted are in one script, before it. */
+  /** One confirmation covers all claims of the script, which were granted before it. */
   async #runClaims(bucket: number, keys: readonly ResourceKey[], asked: readonly Operation[]) {
     const { redis, scripts, replicas, now } = this.#options;
     const askedAt = now();
@@ -215,7 +215,7 @@ export class RedisTagStore implements TagStore {
     return bucketOf(key, this.#buckets);
   }
 
-  /** The answers of a script's operations; `false`: the operation's record is broken. */
+  /** The answers to a script's operations; `false`: the operation's record is broken. */
   #hear(bucket: number, reply: unknown, askedAt: number): readonly (Answer | false)[] {
     if (typeof reply !== 'string') throw new RedisUnavailable('error');
     const [epoch, now, coldStartUntil, answers] = JSON.parse(reply) as [string, string, string, Answer[]];
@@ -246,7 +246,7 @@ type RunOperations = (
   operations: readonly Operation[],
 ) => Promise<readonly (Answer | false)[]>;
 
-/** What one turn of the event loop asks of one slot: it leaves at the turn's end, as one script. */
+/** The operations of one slot in one turn of the event loop: they leave as one script at the end of the turn. */
 class Gathered {
   readonly #run: RunOperations;
   #pending: PendingOperation[] = [];

@@ -3,7 +3,7 @@ import type { Eventually } from '../lib/eventually.ts';
 import { isContainer } from '../lib/json.ts';
 import { finishInSlices, type Steps } from '../lib/slices.ts';
 
-/** Octets that are digested at once, a millisecond's work; what is longer is digested in slices. */
+/** Octets that are digested in one step of about a millisecond; longer input is digested in slices. */
 const stepBytes = 262_144;
 
 /** Digest of a representation's decoded octets. */
@@ -77,7 +77,7 @@ function removeAt(root: unknown, pointer: string): void {
     parent = parent[name];
   }
   if (last === undefined || !isContainer(parent) || !Object.hasOwn(parent, last)) return;
-  // A hole, not a shift: the places of the other elements are part of the state.
+  // A hole, not a shift: the positions of the other elements belong to the state.
   if (Array.isArray(parent)) parent[Number(last)] = null;
   else delete (parent as Record<string, unknown>)[last];
 }

@@ -14,7 +14,7 @@ export interface TrackedResourceOptions {
   /** Methods that require `If-Match`. */
   readonly methods: readonly Method[];
   readonly ifMatch: 'strict' | 'lenient';
-  /** What a write of somebody whom no token names does where it needs no tag: see `beginUnleasedWrite`. Default mark. */
+  /** What a write without a verified token does if it needs no tag: see `beginUnleasedWrite`. Default: mark. */
   readonly openWrites?: 'mark' | 'lease';
   /** How long a 304 may be answered without asking the shop; 0: never. */
   readonly freshForMs: number;
@@ -22,10 +22,10 @@ export interface TrackedResourceOptions {
   readonly ignore: readonly string[];
 }
 
-/** Where a request stands to a tracked resource. */
+/** The position of a request's path in a tracked resource. */
 type Role = 'collection' | 'member' | 'below';
 
-/** A request that meets a tracked resource. */
+/** A request that matches a tracked resource. */
 export interface TrackedRequest {
   readonly resource: TrackedResourceOptions;
   readonly role: Role;
@@ -98,7 +98,7 @@ function readEmptyIds(matches: readonly PathMatch<Place>[], request: CanonicalRe
     role === 'member' && resource.methods.includes(method);
   if (named.some(isGuarded)) return 'lenient';
   if (named.length < matches.length && (method === 'PATCH' || method === 'DELETE')) return 'no-id';
-  // The member before what may be read as below it.
+  // The member whose path the segments before could be read as.
   const [first] = named.toSorted((a, b) => roles.indexOf(a.data.role) - roles.indexOf(b.data.role));
   if (first === undefined) return undefined;
   const { resource, role } = first.data;

@@ -1,7 +1,7 @@
 import { ServerClock } from '../redis/server-clock.ts';
 import type { ReadStamp } from './tag-store.ts';
 
-/** Beyond this distance the allowance for drift costs more than asking. */
+/** Milliseconds above which the allowance for drift would cost more than asking the store. */
 const maxDistanceMs = 60_000;
 /** Until then the allowance for drift is a tenth of a millisecond: less than a client takes from one answer to its next question. */
 const recentMs = 100;
@@ -19,7 +19,7 @@ export class StoreClock {
     this.#nowMs = nowMs;
   }
 
-  /** `askedAtMs`: before the question left. */
+  /** `askedAtMs`: the time before the question left. */
   hear(bucket: number, epoch: string, storeMicros: number, askedAtMs: number): void {
     let marker = this.#markers.get(bucket);
     if (marker?.epoch !== epoch) {
@@ -35,7 +35,7 @@ export class StoreClock {
     return { epoch, generation: null, startedAt: clock.atLeast(startedAtMs) };
   }
 
-  /** Whether it was heard so lately that a bound is as good as the store's own word. */
+  /** Whether the store was heard so recently that a bound is as good as its own answer. */
   hasHeard(bucket: number): boolean {
     return this.#markers.get(bucket)?.clock.wasHeard(this.#nowMs(), recentMs) === true;
   }

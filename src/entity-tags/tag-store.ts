@@ -20,18 +20,18 @@ export interface TagStore {
   hasHeard(key: ResourceKey): boolean;
   /** After a whole 200: records it, and gives the tag that the answer may carry. */
   endRead(key: ResourceKey, read: ReadEnd): Eventually<ReadTag | null>;
-  /** Before a write is sent: takes the lease, or says why not. Never repeat one that got no answer. */
+  /** Before a write is sent: takes the lease, or says why not. Must not be repeated if it got no answer. */
   claim(key: ResourceKey, claim: Claim): Eventually<ClaimAnswer>;
   /**
    * Before the first byte of a write leaves: from now on its lease counts as that of one that may land. `false`: the
    * lease is gone, and the write must not leave.
    */
   markSent(key: ResourceKey, token: string): Eventually<boolean>;
-  /** What became of a write; gives the tag that its answer may carry. */
+  /** The outcome of a write; returns the tag that its response may carry. */
   end(key: ResourceKey, end: ClaimEnd): Eventually<string | null>;
   /** Begins the cold start of a new store, at a start or reconnect; resolves with the milliseconds that are left of it. */
   warmUp(): Promise<number>;
-  /** The rest of the cold start as the store last said it, in milliseconds; 0: none. */
+  /** Milliseconds that are left of the cold start, as the store last said; 0: none. */
   coldStartLeftMs(): number;
   close(): Promise<void>;
 }
@@ -48,10 +48,10 @@ export interface ReadStamp {
 }
 
 export interface LookUp {
-  /** Null: what is read now may not be tagged (cold start, or an unknown write may still land). */
+  /** Null: what is read now gets no tag (cold start, or an indeterminate write may still land). */
   readonly stamp: ReadStamp | null;
   readonly tag: string | null;
-  /** Why a write would be refused at this moment, else null. */
+  /** Why a write would be refused now; null: it would not. */
   readonly unsettled: 'cold-start' | 'indeterminate' | 'lease' | null;
   /** The variant as it was recorded, if it was and nothing is unsettled. */
   readonly recorded: { readonly ageMs: number; readonly fields: string } | null;
@@ -62,11 +62,11 @@ export interface ReadEnd {
   readonly variant: string;
   /** Null (HEAD): nothing is recorded, the current tag is given. */
   readonly fingerprint: string | null;
-  /** A fresh random tag, in case that one is needed. */
+  /** A fresh random tag, in case one is needed. */
   readonly newTag: string;
   /** The shop's own strong tag (opaque part), or null. */
   readonly shopTag: string | null;
-  /** The shop's tag is that of a collection: taken only where none is known. */
+  /** The shop's tag is of a collection: used only if no tag is known. */
   readonly isOfCollection: boolean;
   /** Fields for a 304 from the store; null unless the resource has a `freshFor`. */
   readonly fields: string | null;
@@ -97,7 +97,7 @@ export interface Claim {
 
 export type ClaimAnswer =
   | { readonly kind: 'granted'; readonly shopTag: string | null }
-  /** Another lease runs for so long at most. */
+  /** Another lease lasts for at most this long. */
   | { readonly kind: 'busy'; readonly remainingMs: number }
   /** No offered tag is current. */
   | { readonly kind: 'not-current' }

@@ -29,13 +29,13 @@ export function writeOutcome(outcome: ForwardOutcome): WriteOutcome {
 }
 
 export interface Write extends TrackedExchange {
-  /** The path is the tagged resource's own, not one below it. */
+  /** The path is that of the tagged resource itself, not one below it. */
   readonly isOfOwnPath: boolean;
-  /** Tags of which one must be current; null: none is asked for. */
+  /** Tags of which one must be current; null: none is required. */
   readonly tags: readonly string[] | null;
   /** `gone`: the member is deleted. `own`: the answer carries its new tag. `shown`: if it shows the member, or had a tag. */
   readonly answerTag: 'gone' | 'own' | 'shown';
-  /** Another record whose state changes with this one's: the subject's collection. */
+  /** Another record whose state changes together with this one: the subject's collection. */
   readonly alsoChanged: ResourceKey | undefined;
 }
 
@@ -56,13 +56,13 @@ const outcomeEvents: Readonly<Record<WriteOutcome, EntityTagEvent>> = {
   unknown: 'unknown-outcome',
 };
 
-/** A write that holds the resource's lease until its outcome is known; or the refusal. The body has been read whole. */
+/** A write that holds the resource's lease until its outcome is known, or the refusal. The body has been read. */
 export async function beginWrite(write: Write): Promise<UpstreamHooks | Rejection> {
   const granted = await takeLease(write);
   return 'rejection' in granted ? granted : hooksOf(write, granted);
 }
 
-/** Claims until it is decided: a busy resource is asked for again, with a new token each time. */
+/** Claims until there is a decision: a busy resource is asked for again, each time with a new token. */
 export async function takeLease(
   { context, key, tags, isOfStranger }: Write,
   isOpen = false,
@@ -115,7 +115,7 @@ function refusalOf(answer: ClaimAnswer, onEvent: EntityTagContext['onEvent']): R
   }
 }
 
-/** A claim that may have been granted without our knowing; nobody waits for this. */
+/** Gives a claim back that may have been granted although no answer came; nobody waits for this. */
 async function giveBack(
   { store }: EntityTagContext,
   key: ResourceKey,
@@ -150,7 +150,7 @@ export function isInTime({ monotonic, now, times }: EntityTagContext, { claimedA
   return Math.max(monotonic() - claimedAt.monotonic, now() - claimedAt.wall) < times.firstByteByMs;
 }
 
-/** From now on the write may land: not to be sent unless the store has taken note of that. */
+/** From now on the write may land. It must not be sent unless the store has recorded that. */
 async function markSent({ context, key }: Write, { token }: Granted): Promise<boolean> {
   try {
     return await context.store.markSent(key, token);
