@@ -12,7 +12,7 @@ export interface PathTemplate {
 
 export type TemplateSegment = { readonly literal: string } | { readonly name: string };
 
-/** Why a text is not a template, and at which character (from 0). */
+/** Why a text is no template, and at which character (from 0). */
 interface TemplateProblem {
   readonly problem: string;
   readonly offset: number;
@@ -21,10 +21,7 @@ interface TemplateProblem {
 /** Of a path: a request with more is refused, so that no template needs more. */
 export const maxSegments = 64;
 const parameter = /^\{[A-Za-z][A-Za-z0-9_-]*\}$/;
-/**
- * Characters of a canonical path besides escapes (RFC 3986 section 3.3), without `;` and `*`, which have a meaning in
- * templates.
- */
+/** What a canonical path holds besides escapes (RFC 3986 section 3.3), but `;` and `*`, which mean something here. */
 const literalText = /^(?:[A-Za-z0-9._~!$&'()+,=:@-]|%[0-9A-Fa-f]{2})+$/;
 
 /** What is its own canonical form, whatever is read into it; most literals are so. */
@@ -54,7 +51,7 @@ export function isTemplateProblem(parsed: PathTemplate | TemplateProblem): parse
   return 'problem' in parsed;
 }
 
-/** The template without the names of its parameters and with folded literals: equal for rows of one route. */
+/** The template with its parameters' names left out and its literals folded: equal for rows that are one route. */
 export function templateShape(template: PathTemplate, fold: (literal: string) => string): string {
   const parts = template.segments.map((segment) => ('literal' in segment ? fold(segment.literal) : '{}'));
   return `/${[...parts, ...(template.rest ? ['**'] : [])].join('/')}`;
@@ -98,7 +95,7 @@ const faultTexts: Readonly<Record<string, string>> = {
   'control-character': 'control characters are refused',
 };
 
-/** Checked and canonicalised like the path of a request. */
+/** Checked and canonicalised as the path of a request is. */
 function parseLiteral(part: string): TemplateSegment | string {
   const decoded = decodeEscapes(part);
   if ('fault' in decoded)
@@ -113,7 +110,7 @@ function parseLiteral(part: string): TemplateSegment | string {
   return { literal };
 }
 
-/** On one line and of bounded length, whatever the file contains. */
+/** On one line and of bounded length, whatever stands in the file. */
 function quote(part: string): string {
   return JSON.stringify(part.length > 80 ? `${part.slice(0, 80)}…` : part);
 }
@@ -121,7 +118,7 @@ function quote(part: string): string {
 /** Path templates in whose parameters `%2F` may stand, compiled; null stands for a parameter. */
 export type EncodedSlashRules = readonly (readonly (string | null)[])[];
 
-/** Compiles templates such as `/abstract-products/{sku}`. Throws a TypeError that names the malformed one. */
+/** Compiles templates such as `/abstract-products/{sku}`. Throws a TypeError that names the one that is no such path. */
 export function compileEncodedSlash(templates: readonly string[]): EncodedSlashRules {
   return templates.map((template) => {
     const parsed = parsePathTemplate(template);
@@ -131,8 +128,8 @@ export function compileEncodedSlash(templates: readonly string[]): EncodedSlashR
 }
 
 /**
- * The other interpretation of a path with `%2F`, in which each one is a slash; undefined if no template allows `%2F`
- * there. The literals of a template match exactly: a lenient spelling does not count.
+ * The other interpretation of a path with `%2F`: each one a slash. Undefined when no template allows it where it stands. The
+ * literals of a template are met exactly: a lenient spelling gets no leave.
  */
 export function readEncodedSlashes(
   segments: readonly string[],
