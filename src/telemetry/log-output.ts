@@ -6,6 +6,12 @@ import { isolated } from '../lib/faults.ts';
 const keptBytes = 1024 * 1024;
 /** Octets that a pipe takes as one piece, whoever else writes to it (PIPE_BUF of Linux): workers share theirs. */
 const pieceBytes = 4096;
+/** How long a line waits for others: a write, and a reader that wakes up, cost more than a line. */
+const gatherMs = 5;
+/** So many octets leave when the turn ends, however little they have waited: a pipe holds 64 KiB. */
+const gatherBytes = 4 * pieceBytes;
+/** Pieces of memory that are kept for lines to come. */
+const keptPieces = 16;
 /** Between two attempts to write what was not taken. */
 const pauseMs = 50;
 /** How long a process that ends waits for a reader that takes nothing. */
@@ -29,22 +35,33 @@ interface LogOutputOptions {
   readonly keptBytes?: number;
 }
 
+interface Piece {
+  /** What is left of it. */
+  bytes: Buffer;
+  readonly lines: number;
+  /** To be used again; undefined: of this piece alone. */
+  readonly memory: Buffer | undefined;
+}
+
 /**
  * Where log lines go, which never makes anybody wait: what the reader does not take is kept up to a bound, and lines
- * beyond it are dropped, counted, and reported in a line of their own as soon as there is room. The lines of one turn of the event
- * loop leave in few pieces, since a write costs more than a line; a process that is killed loses those of its last turn.
+ * beyond it are dropped, counted, and reported in a line of their own as soon as there is room. Lines wait up to 5 ms for one
+ * another, since a write costs more than a line; a process that is killed (SIGKILL) loses what it has not written, and any
+ * other end of it writes all.
  */
 export class LogOutput {
   readonly #options: LogOutputOptions;
   readonly #keptBytes: number;
-  /** Lines that belong to the next piece. */
-  #lines = '';
-  #lineBytes = 0;
+  /** The piece that takes lines, as far as it is full. */
+  #open: Buffer = Buffer.allocUnsafeSlow(pieceBytes);
+  #openBytes = 0;
+  #openLines = 0;
   /** Pieces that were not taken yet; of the first one maybe a part. */
-  readonly #pieces: { bytes: Buffer; readonly lines: number }[] = [];
+  readonly #pieces: Piece[] = [];
+  readonly #spare: Buffer[] = [];
   #waitingBytes = 0;
-  #lineCount = 0;
   #unreported = 0;
+  #isTimed = false;
   #isScheduled = false;
   #willTryAgain = false;
   #failures = 0;
@@ -68,19 +85,25 @@ export class LogOutput {
   /** One whole line, with its line break. */
   write(line: string): void {
     const bytes = Buffer.byteLength(line);
-    if (this.#waitingBytes + this.#lineBytes + bytes > this.#keptBytes) {
+    const waiting = this.#waitingBytes + this.#openBytes + bytes;
+    if (waiting > this.#keptBytes) {
       this.#drop(1);
       return;
     }
-    if (this.#lineBytes + bytes > pieceBytes) this.#endPiece();
-    this.#lines += line;
-    this.#lineBytes += bytes;
-    this.#lineCount++;
-    if (!this.#isScheduled) this.#schedule();
+    if (this.#openBytes + bytes > pieceBytes) this.#endPiece();
+    if (bytes > pieceBytes) this.#push({ bytes: Buffer.from(line), lines: 1, memory: undefined });
+    else {
+      this.#openBytes += this.#open.write(line, this.#openBytes);
+      this.#openLines++;
+    }
+    this.#schedule(waiting);
   }
 
   /** Writes what can be written now; pino asks for it after a fatal line. */
   flushSync(): void {
+    this.#writePieces();
+    // A piece that would only wait stays open: its memory takes what else comes meanwhile.
+    if (this.#pieces.length > 0) return;
     this.#endPiece();
     this.#writePieces();
   }
@@ -89,38 +112,53 @@ export class LogOutput {
   end(): void {
     this.flushSync();
     const pause = new Int32Array(new SharedArrayBuffer(4));
-    for (let waitedMs = 0; this.#waitingBytes > 0 && waitedMs < lastWaitMs && this.#fault === 'EAGAIN'; ) {
-      const before = this.#waitingBytes;
+    const waiting = () => this.#waitingBytes + this.#openBytes;
+    for (let waitedMs = 0; waiting() > 0 && waitedMs < lastWaitMs && this.#fault === 'EAGAIN'; ) {
+      const before = waiting();
       Atomics.wait(pause, 0, 0, 5);
-      this.#writePieces();
-      waitedMs = this.#waitingBytes < before ? 0 : waitedMs + 5;
+      this.flushSync();
+      waitedMs = waiting() < before ? 0 : waitedMs + 5;
     }
   }
 
-  #schedule(): void {
+  #schedule(waiting: number): void {
+    // While the way is blocked, there is a next attempt already.
+    if (this.#fault !== undefined) return;
+    if (!this.#isTimed) {
+      this.#isTimed = true;
+      setTimeout(this.#flushInTime, gatherMs).unref();
+    }
+    if (waiting < gatherBytes || this.#isScheduled) return;
     this.#isScheduled = true;
-    setImmediate(this.#flush);
+    setImmediate(this.#flushAtOnce);
   }
 
-  readonly #flush = isolated((): void => {
-    this.#isScheduled = false;
-    this.#endPiece();
-    // While the way is blocked, the next attempt is the timer's.
-    if (this.#fault === undefined) this.#writePieces();
+  readonly #flushInTime = isolated((): void => {
+    this.#isTimed = false;
+    this.#flush();
   });
 
-  #endPiece(): void {
-    if (this.#lines === '') return;
-    this.#push(this.#lines, this.#lineCount);
-    this.#lines = '';
-    this.#lineBytes = 0;
-    this.#lineCount = 0;
+  readonly #flushAtOnce = isolated((): void => {
+    this.#isScheduled = false;
+    this.#flush();
+  });
+
+  #flush(): void {
+    if (this.#fault === undefined) this.flushSync();
   }
 
-  #push(text: string, lines: number): void {
-    const bytes = Buffer.from(text);
-    this.#pieces.push({ bytes, lines });
-    this.#waitingBytes += bytes.length;
+  #endPiece(): void {
+    if (this.#openBytes === 0) return;
+    const memory = this.#open;
+    this.#push({ bytes: memory.subarray(0, this.#openBytes), lines: this.#openLines, memory });
+    this.#open = this.#spare.pop() ?? Buffer.allocUnsafeSlow(pieceBytes);
+    this.#openBytes = 0;
+    this.#openLines = 0;
+  }
+
+  #push(piece: Piece): void {
+    this.#pieces.push(piece);
+    this.#waitingBytes += piece.bytes.length;
   }
 
   #writePieces(): void {
@@ -129,9 +167,13 @@ export class LogOutput {
       if (written === undefined) return;
       this.#waitingBytes -= written;
       if (written < first.bytes.length) first.bytes = first.bytes.subarray(written);
-      else this.#pieces.shift();
+      else this.#release(this.#pieces.shift());
       this.#emitDropped();
     }
+  }
+
+  #release(piece: Piece | undefined): void {
+    if (piece?.memory !== undefined && this.#spare.length < keptPieces) this.#spare.push(piece.memory);
   }
 
   #tryWrite(bytes: Buffer): number | undefined {
@@ -158,11 +200,12 @@ export class LogOutput {
 
   readonly #tryAgain = isolated((): void => {
     this.#willTryAgain = false;
-    if (this.#pieces.length > 0) this.#writePieces();
+    if (this.#waitingBytes + this.#openBytes > 0) this.flushSync();
     else if (this.#fault !== undefined) this.#tryAgainLater();
   });
 
   #dropWaiting(): void {
+    this.#endPiece();
     for (const { lines } of this.#pieces.splice(0)) this.#drop(lines);
     this.#waitingBytes = 0;
   }
@@ -174,7 +217,9 @@ export class LogOutput {
 
   #emitDropped(): void {
     if (this.#unreported === 0) return;
-    this.#push(this.#options.droppedLine(this.#unreported), 0);
+    const line = this.#options.droppedLine(this.#unreported);
+    this.#endPiece();
+    this.#push({ bytes: Buffer.from(line), lines: 0, memory: undefined });
     this.#unreported = 0;
   }
 }

@@ -6,13 +6,18 @@ afterEach(() => void vi.useRealTimers());
 
 /** A reader with so many bytes of room, which fails with a code when it has none. */
 function setUp(keptBytes?: number) {
-  const reader = { room: Number.POSITIVE_INFINITY, code: 'EAGAIN', taken: '' };
+  const reader = {
+    ...{ room: Number.POSITIVE_INFINITY, code: 'EAGAIN', taken: '', writes: 0 },
+    onPiece: (_: string) => {},
+  };
   const output = new LogOutput({
     ...(keptBytes !== undefined && { keptBytes }),
     write(piece) {
       const bytes = Math.min(piece.length, reader.room);
       if (bytes === 0) throw Object.assign(new Error(reader.code), { code: reader.code });
       reader.room -= bytes;
+      reader.writes += 1;
+      reader.onPiece(piece.toString());
       reader.taken += piece.toString('utf8', 0, bytes);
       return bytes;
     },
@@ -21,20 +26,57 @@ function setUp(keptBytes?: number) {
   return { output, reader };
 }
 
-test('lines of one turn leave at its end, in order', () => {
+test('lines of five milliseconds leave in one write, in order', () => {
   const { output, reader } = setUp(1000);
   output.write('a\n');
+  vi.advanceTimersByTime(4);
   output.write('ä\n');
   expect(reader.taken).toBe('');
   vi.advanceTimersByTime(1);
-  expect(reader.taken).toBe('a\nä\n');
+  expect([reader.taken, reader.writes]).toEqual(['a\nä\n', 1]);
+  output.write('b\n');
+  vi.advanceTimersByTime(5);
+  expect([reader.taken, reader.writes]).toEqual(['a\nä\nb\n', 2]);
+});
+
+test('sixteen KiB of lines leave when their turn ends; no piece cuts a line, or is longer than a pipe takes at once', () => {
+  const { output, reader } = setUp();
+  const pieces = { longest: 0 };
+  reader.onPiece = (piece) => {
+    pieces.longest = Math.max(pieces.longest, piece.length);
+    expect(piece.endsWith('\n')).toBe(true);
+  };
+  const lines = Array.from({ length: 60 }, (_, i) => `${i} ${'ä'.repeat(150)}\n`);
+  for (const line of lines) output.write(line);
+  vi.advanceTimersByTime(0);
+  expect(reader.taken).toBe(lines.join(''));
+  expect(pieces.longest).toBeLessThanOrEqual(4096);
+  // A longer line is a piece of its own, in its place among the others.
+  const long = `${'l'.repeat(20_000)}\n`;
+  for (const line of ['before\n', long, 'after\n']) output.write(line);
+  vi.advanceTimersByTime(5);
+  expect(reader.taken).toBe(`${lines.join('')}before\n${long}after\n`);
+});
+
+test('what waits for a reader for long takes no more memory than its lines', () => {
+  const { output, reader } = setUp();
+  reader.room = 0;
+  const asked = vi.spyOn(Buffer, 'allocUnsafeSlow');
+  for (let i = 0; i < 400; i++) {
+    output.write('a line\n');
+    vi.advanceTimersByTime(60);
+  }
+  expect(asked.mock.calls.length).toBeLessThan(4);
+  reader.room = Number.POSITIVE_INFINITY;
+  vi.advanceTimersByTime(60);
+  expect(reader.taken).toBe('a line\n'.repeat(400));
 });
 
 test('what a reader does not take is kept, whole, and the rest is dropped, counted and reported', () => {
   const { output, reader } = setUp(20);
   reader.room = 3;
   for (let i = 0; i < 10; i++) output.write(`line ${i}\n`);
-  vi.advanceTimersByTime(1);
+  vi.advanceTimersByTime(5);
   expect(reader.taken).toBe('lin');
   for (let i = 10; i < 15; i++) output.write(`line ${i}\n`);
   expect(output.status).toEqual({ failures: 0, droppedLines: 13, fault: 'EAGAIN' });
@@ -42,7 +84,7 @@ test('what a reader does not take is kept, whole, and the rest is dropped, count
   vi.advanceTimersByTime(60);
   expect(reader.taken).toBe('line 0\nline 1\ndropped 8\ndropped 5\n');
   output.write('more\n');
-  vi.advanceTimersByTime(1);
+  vi.advanceTimersByTime(5);
   expect(reader.taken).toBe('line 0\nline 1\ndropped 8\ndropped 5\nmore\n');
   expect(output.status).toEqual({ failures: 0, droppedLines: 13, fault: undefined });
 });
@@ -52,7 +94,7 @@ test('by default, 1 MiB of lines is kept, and not an octet more', () => {
   reader.room = 0;
   const line = `${'x'.repeat(1023)}\n`;
   for (let i = 0; i < 1024; i++) output.write(line);
-  vi.advanceTimersByTime(1);
+  vi.advanceTimersByTime(5);
   expect(output.status.droppedLines).toBe(0);
   output.write('\n');
   expect(output.status.droppedLines).toBe(1);
