@@ -48,6 +48,8 @@ interface Granted {
 
 const firstPollMs = 10;
 const longestPollMs = 100;
+/** Names no lease: those have UUIDs. */
+const nobodysToken = 'none';
 const outcomeEvents: Readonly<Record<WriteOutcome, EntityTagEvent>> = {
   applied: 'applied',
   refused: 'refused',
@@ -231,7 +233,7 @@ export async function markChanged(
   if (key === undefined || outcome === 'unsent' || outcome === 'refused') return;
   try {
     await context.store.end(key, {
-      token: randomUUID(),
+      token: nobodysToken,
       tagged: false,
       outcome: 'applied',
       newTag: null,

@@ -44,8 +44,19 @@ const get =
   };
 let token: string | undefined;
 
+/** Each names the tag that the one before it left; a read comes first. */
+const patch = (shopward: Shopward, tag: string | undefined): string => {
+  const read = get('/carts/1', true)(shopward, undefined);
+  if (tag === undefined) return read;
+  const body = JSON.stringify({ data: { type: 'carts', attributes: { name: 'x' } } });
+  const fields = `If-Match: ${tag}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}`;
+  return `${read.replace('GET', 'PATCH').slice(0, -2)}${fields}\r\n\r\n${body}`;
+};
+
 const tracked = (freshFor: string) => ({
-  entityTags: { resources: [{ collection: '/carts', member: '/carts/{cart_id}', freshFor }] },
+  entityTags: {
+    resources: [{ collection: '/carts', member: '/carts/{cart_id}', methods: ['PATCH', 'DELETE'], freshFor }],
+  },
 });
 
 /** Two issuers, both with the key of the test: which one it is each token says. */
@@ -75,6 +86,7 @@ const cases: readonly Case[] = [
   ['protected GET', { entityTags: false }, get('/carts/1', true), 200],
   ['tracked GET', tracked('0s'), get('/carts/1', true), 200],
   ['304 from the store', tracked('1h'), get('/carts/1', true, true), 304],
+  ['tracked PATCH', tracked('0s'), patch, 200],
   ['resolved URL', {}, get('/url-resolver?url=%2Fen%2Fx', false), 200],
   [
     'protected GET, one of two issuers',
