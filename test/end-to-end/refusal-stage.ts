@@ -116,6 +116,8 @@ export async function startRefusalStage(options: RefusalStageOptions = {}): Prom
     ...options.config,
     limits: { requestBody: '1KiB', requestHeaders: '16KiB' },
     upstream: { responseTimeout: '5s' },
+    // Longer than any test looks at it.
+    urlResolver: { notFoundTtl: '1h' },
     rateLimits: { rows: [{ method: 'GET', path: '/limited', requests: 1, per: '1d', mode: 'enforce' }] },
     entityTags: {
       lease: '30s',
@@ -136,9 +138,8 @@ export async function startRefusalStage(options: RefusalStageOptions = {}): Prom
       ...config,
       auth: { keys: { jwks: `http://127.0.0.1:${missing.keys}/jwks.json` } },
       store: { url: `redis://127.0.0.1:${missing.redis}`, timeout: '200ms' },
-      upstream: { responseTimeout: '2s' },
       // A store that comes back is trusted after a lease.
-      entityTags: { ...config.entityTags, lease: '4s', sendBy: '1s' },
+      entityTags: { ...config.entityTags, lease: '10s', sendBy: '1s' },
     },
   });
   const release = () => {
