@@ -75,6 +75,7 @@ const needed: readonly (readonly string[])[] = [
   ['HMGET', 'KEY', 'f'],
   ['HGETALL', 'KEY'],
   ['HDEL', 'KEY', 'f'],
+  ['HINCRBY', 'KEY', 'f', '1'],
   ['HLEN', 'KEY'],
   ['ZADD', 'KEY', '1', 'x'],
   ['ZREM', 'KEY', 'x'],

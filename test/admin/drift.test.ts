@@ -60,6 +60,25 @@ describe('routes that the shop refuses and no row names', () => {
   });
 });
 
+it('of routes that are refused as often the oldest makes room, and its path is looked at no more', () => {
+  const drift = createDrift();
+  const refuse = (path: string) => drift.note(exchangeRecord({ path, status: 401 }), 1);
+  for (let i = 0; i < 200; i++) refuse(`/r${i}`);
+  refuse('/r199');
+  expect(drift.unlisted()[0]?.template).toBe('/r199');
+  refuse('/new');
+  const templates = drift.unlisted().map(({ template }) => template);
+  expect([templates.length, templates.includes('/r0'), templates.includes('/r1')]).toEqual([
+    200,
+    false,
+    true,
+  ]);
+  drift.note(exchangeRecord({ path: '/new', status: 399 }), 2);
+  drift.note(exchangeRecord({ path: '/new', status: 400 }), 3);
+  const route = drift.unlisted().find(({ template }) => template === '/new');
+  expect(route).toMatchObject({ passed: 1, lastSeenMs: 1 });
+});
+
 it.each([
   ['/', '/'],
   ['/agents', '/agents'],
@@ -69,6 +88,13 @@ it.each([
   ['/4711', '/{id}'],
   ['/0f0e5f0a-7b1c-4ee1-8c0a-000000000000', '/{id}'],
   ['/refresh-tokens/…', '/refresh-tokens/{id}'],
+  [`/${'x'.repeat(48)}`, `/${'x'.repeat(48)}`],
+  [`/${'x'.repeat(49)}`, '/{id}'],
+  [`/${'a'.repeat(19)}`, `/${'a'.repeat(19)}`],
+  [`/${'A'.repeat(20)}`, '/{id}'],
+  ['/4-7', '/{id}'],
+  ['/v1', '/v1'],
+  ['/a*b', '/{id}'],
 ])('guesses %s to be %s', (path, template) => {
   expect(guessTemplate(path)).toBe(template);
 });

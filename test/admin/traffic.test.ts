@@ -38,6 +38,22 @@ describe('what requests say by themselves', () => {
     expect(idsOf({ observed: { 1: 40 } })).toEqual([]);
   });
 
+  it('at the bounds: half of thirty requests are refused, or one of twenty fails', () => {
+    expect(idsOf({ refused: { 1: 15 }, passed: { 1: 15 } })).toEqual(['many-refusals']);
+    expect(idsOf({ refused: { 1: 15 }, passed: { 1: 14 } })).toEqual([]);
+    expect(idsOf({ refused: { 1: 49 }, passed: { 1: 51 } })).toEqual([]);
+    expect(idsOf({ failed: { 1: 2 }, passed: { 1: 38 } })).toEqual(['many-failures']);
+    expect(idsOf({ failed: { 1: 2 }, passed: { 1: 39 } })).toEqual([]);
+  });
+
+  it('goes back as far as a minute without such a step, and to the oldest one', () => {
+    const since = (refused: Readonly<Record<number, number>>) =>
+      findTrafficIncidents(reading({ refused }), nobody)[0]?.sinceMs;
+    expect(since({ 1: 40, 13: 1 })).toBe(endMs - 14 * stepMs);
+    expect(since({ 1: 40, 14: 1 })).toBe(endMs - 2 * stepMs);
+    expect(since({ 59: 40 })).toBe(endMs - 60 * stepMs);
+  });
+
   it('begins with the first step that is so, after the last minute that was not', () => {
     const [since] = findTrafficIncidents(reading({ refused: { 1: 40, 3: 5 }, passed: { 5: 9 } }), nobody);
     expect(since).toMatchObject({

@@ -224,6 +224,7 @@ describe('look-ups of the resolver', () => {
     expect(await pending).toMatchObject({ aborts: 1, failed: { fault: 'timeout' } });
     const before = vi.getTimerCount();
     await lookUp(answerWith(404, notFound));
+    await lookUp((handler) => handler.onFault({ kind: 'unreachable' } as UpstreamFault));
     expect(vi.getTimerCount()).toBe(before);
   });
 

@@ -1,5 +1,12 @@
 import { expect, test } from 'vitest';
-import { isNotPrimary, toRedisFault } from '../../src/redis/faults.ts';
+import {
+  isMoved,
+  isNotPrimary,
+  isUnknownScript,
+  lateSince,
+  toRedisFault,
+  wasNotRun,
+} from '../../src/redis/faults.ts';
 
 /** An error reply as ioredis throws it. */
 function reply(message: string): Error {
@@ -30,4 +37,22 @@ const replies: readonly (readonly [string, string, boolean])[] = [
 
 test.each(replies)('%s', (message, word, isAnew) => {
   expect([toRedisFault(reply(message)).word, isNotPrimary(reply(message))]).toEqual([word, isAnew]);
+});
+
+test.each<[string, boolean, boolean, number | undefined]>([
+  ['NOSCRIPT No matching script.', true, false, undefined],
+  ['MOVED 3999 127.0.0.1:6381', false, true, undefined],
+  ['LATE 1700000000000000', false, false, 1_700_000_000_000_000],
+  ['OOM command not allowed', false, false, undefined],
+  ['MOVEDX 1', false, false, undefined],
+])('%s: no script %s, another node %s, late since %s', (message, isNoScript, isElsewhere, since) => {
+  const error = reply(message);
+  expect([isUnknownScript(error), isMoved(error), lateSince(error)]).toEqual([
+    isNoScript,
+    isElsewhere,
+    since,
+  ]);
+  // Then nothing of a claim was executed.
+  expect(wasNotRun(error)).toBe(isNoScript || isElsewhere || since !== undefined);
+  for (const is of [isUnknownScript, isMoved, wasNotRun]) expect(is(message)).toBe(false);
 });

@@ -82,6 +82,9 @@ describe('shares of what is under way', () => {
     expect(shares.size).toBe(held + unheld);
     shares.giveBack(take('one more'));
     expect(shares.size).toBe(held);
+    // And again: none of those that were cleared away is counted any more.
+    for (let i = 0; i < unheld; i += 1) shares.giveBack(take(`other ${i}`));
+    expect(shares.size).toBe(held + unheld);
   });
 
   it('of one who comes and goes stays the same', () => {

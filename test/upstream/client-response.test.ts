@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
-import { afterEach, expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { ClientResponse } from '../../src/upstream/client-response.ts';
 
 const ends: (() => unknown)[] = [];
@@ -65,4 +65,99 @@ it.each([
   expect(response.destroyed).toBe(true);
   await turn();
   expect(onGone).toHaveBeenCalledOnce();
+});
+
+describe('an interim response', () => {
+  it.each<[string, number, { httpVersion?: string; destroyed?: boolean; isBegun?: boolean }, boolean]>([
+    ['is passed on', 103, {}, true],
+    ['of 100 is ours to give', 100, {}, false],
+    ['of 101 is none', 101, {}, false],
+    ['is nothing that HTTP/1.0 knows', 103, { httpVersion: '1.0' }, false],
+    ['has nobody to go to', 103, { destroyed: true }, false],
+    ['is too late after the head', 103, { isBegun: true }, false],
+  ])('%s', (_, status, { httpVersion = '1.1', destroyed = false, isBegun = false }, isPassedOn) => {
+    const writeInformation = vi.fn();
+    const response = {
+      on() {},
+      destroyed,
+      socket: null,
+      writeInformation,
+      writeHead() {},
+      write: () => true,
+    };
+    const incoming = { httpVersion, headers: {}, complete: true, method: 'GET' };
+    const client = new ClientResponse(
+      incoming as unknown as IncomingMessage,
+      response as unknown as ServerResponse,
+      1_000,
+      { onDrain() {}, onGone() {} },
+    );
+    if (isBegun) {
+      client.begin(200, 'OK', []);
+      client.flush();
+    }
+    expect([client.isGone, client.isBegun]).toEqual([destroyed, isBegun]);
+    client.inform(status, ['Link', '</a>', 'Connection', 'close']);
+    expect(writeInformation.mock.calls).toEqual(isPassedOn ? [[status, ['Link', '</a>']]] : []);
+  });
+});
+
+/** What a real client gets of a response. */
+async function answer(act: (client: ClientResponse) => void) {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  ends.push(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const reading = fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`).then(
+    async (response) => `${response.status} ${await response.text()}`,
+    () => 'cut',
+  );
+  const [incoming, response] = (await once(server, 'request')) as [IncomingMessage, ServerResponse];
+  const client = new ClientResponse(incoming, response, 10_000, { onDrain() {}, onGone() {} });
+  act(client);
+  return { client, got: await reading.catch(() => 'cut') };
+}
+
+describe('what is counted of a response', () => {
+  const fields = ['Content-Type', 'text/plain'];
+
+  it('whole: its octets and its status', async () => {
+    const { client, got } = await answer((one) => one.send(201, 'Created', fields, Buffer.from('whole')));
+    expect([got, client.bytes, client.status]).toEqual(['201 whole', 5, 201]);
+  });
+
+  it('in pieces: all of them, a small first one as well', async () => {
+    const { client, got } = await answer((one) => {
+      one.begin(200, 'OK', fields);
+      one.write(Buffer.from('a'));
+      one.write(Buffer.from('bc'));
+      one.end();
+    });
+    expect([got, client.bytes]).toEqual(['200 abc', 3]);
+  });
+
+  it('that is withdrawn: nothing, and something else may be sent', async () => {
+    const { client, got } = await answer((one) => {
+      one.begin(200, 'OK', fields);
+      one.write(Buffer.from('abc'));
+      one.withdraw();
+      expect([one.bytes, one.isBegun]).toEqual([0, false]);
+      one.send(502, 'Bad Gateway', fields);
+    });
+    expect([got, client.bytes, client.status]).toEqual(['502 ', 0, 502]);
+  });
+
+  it('that is cut: its client sees that, and gets nothing more', async () => {
+    const { client, got } = await answer((one) => {
+      one.begin(200, 'OK', ['Content-Length', '10']);
+      one.write(Buffer.from('abc'));
+      one.flush();
+      one.cut();
+      expect(one.write(Buffer.from('d'))).toBe(true);
+      one.end();
+    });
+    expect([got, client.isGone, client.bytes]).toEqual(['cut', true, 3]);
+  });
 });
