@@ -25,6 +25,7 @@ export const slow = [
   'test/deploy/**',
   'test/upstream/big-bodies.test.ts',
   'test/differential/**',
+  'test/admin/console-{hostile-list,keyboard}.test.ts',
   'test/entity-tags/honest-users.test.ts',
   // Little to compute, and much to wait for.
   'test/redis/{store-state,connect-redis,claims,membership}.test.ts',

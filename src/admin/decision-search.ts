@@ -1,3 +1,4 @@
+import { rejectionTable } from '../http/rejection.ts';
 import type { JsonEndpoint } from './admin-endpoint.ts';
 import type { Decision, DecisionLog } from './decision-log.ts';
 import { outcomeOf, outcomes } from './outcome.ts';
@@ -11,7 +12,8 @@ const maxTextLength = 200;
 
 /**
  * What a decision is looked for by; all of it has to fit, in whatever case, anywhere in its text. `row` is the template
- * (`*`: no row), `reason` the name of the rejection, enforced or observed, or the word for why; `q` any of them.
+ * (`*`: no row), `reason` the name of the rejection, enforced or observed, or the word for why; `q` any of them, or the whole
+ * of a status, or of the error code that a rejection has by default.
  */
 const texts = ['id', 'path', 'row', 'method', 'reason', 'client', 'outcome', 'q'] as const;
 type DecisionFilter = Partial<Record<(typeof texts)[number], string>>;
@@ -96,8 +98,16 @@ function fits(decision: Decision, filter: DecisionFilter): boolean {
     has(filter.reason, rejection, observed, reason) &&
     has(filter.client, clientAddress) &&
     (filter.outcome === undefined || outcomeOf(decision) === filter.outcome) &&
-    has(filter.q, requestId, `${method} ${path}`, route, rejection, observed, reason, clientAddress)
+    (isNumberOf(decision, filter.q) ||
+      has(filter.q, requestId, `${method} ${path}`, route, rejection, observed, reason, clientAddress))
   );
+}
+
+/** Whether it was answered with this status or error code, which is what a client has in hand. */
+function isNumberOf({ status, rejection, observed }: Decision, wanted: string | undefined): boolean {
+  if (wanted === undefined) return false;
+  const named = rejection ?? observed;
+  return wanted === String(status) || (named !== undefined && rejectionTable[named].code === wanted);
 }
 
 /** `[value, times]`, those that occur most. */

@@ -83,7 +83,7 @@ function forms(schema: JsonSchema): readonly JsonSchema[] {
 function withoutParts(value: unknown, secret: readonly unknown[]): string {
   if (!isObject(value)) return cut;
   const parts = Object.entries(value).flatMap(([key, part]) => {
-    if (part === undefined) return [];
+    if (part === undefined || part === false) return [];
     return secret.includes(key) ? `${key} ${cut}` : `${key} ${plain(part)}`;
   });
   return parts.join(', ');
@@ -102,7 +102,10 @@ function valueText(schema: JsonSchema, value: unknown): string {
   if (typeof value === 'string') return withoutUrlSecrets(value);
   if (Array.isArray(value))
     return value.length === 0 ? '(none)' : value.map((one) => valueText({}, one)).join(', ');
-  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+  if (!isObject(value)) return String(value);
+  // Of several parts, of which each may be there: those that are, as they are written.
+  const parts = Object.entries(value).filter(([, part]) => part !== undefined && part !== false);
+  return parts.map(([key, part]) => (part === true ? key : `${key} ${valueText({}, part)}`)).join(', ');
 }
 
 const units: Readonly<Record<string, readonly (readonly [name: string, size: number])[]>> = {

@@ -65,6 +65,19 @@ describe('the search of decisions', () => {
     expect(await idsOf(query)).toEqual(expected);
   });
 
+  it('finds what a client has in hand: the status, or the code of the error', async () => {
+    const records = [
+      refused({ requestId: 'one', rejection: 'access-token-missing' }),
+      refused({ requestId: 'two', status: 412, rejection: 'if-match-invalid' }),
+      exchangeRecord({ requestId: 'three', path: '/carts/4120', status: 200 }),
+    ];
+    const found = async (query: string) =>
+      (await search(query, records)).body.decisions.map(({ requestId }) => requestId);
+    expect(await found('q=002')).toEqual(['one']);
+    expect(await found('q=401')).toEqual(['one']);
+    expect(await found('q=412')).toEqual(['three', 'two']);
+  });
+
   it.each(['outcome=any', 'limit=-1', 'before=x', 'sinceMs=1e3', `path=${'x'.repeat(201)}`])(
     'refuses %s',
     async (query) => {

@@ -32,14 +32,23 @@ export function decisionItem(api, decision, onOpen) {
 
 /** One word for each outcome, the same as in the charts. */
 function whyText({ outcome, decision, rejection, observed, reason, fault }) {
-  const because = reason === undefined ? '' : ` (${reason})`;
+  // `access-token-missing (missing)` says one thing twice.
+  const isSaid = reason === undefined || (rejection ?? observed)?.endsWith(`-${reason}`);
+  const because = isSaid ? '' : ` (${reason})`;
   const broke = fault === undefined ? '' : `, fault ${fault}`;
   if (outcome === 'failed') return `failed: ${rejection ?? 'the answer of the shop'}${because}${broke}`;
   if (rejection !== undefined)
     return `${outcome === 'refused' ? 'refused' : 'answered'}: ${rejection}${because}${broke}`;
   if (observed !== undefined) return `would be refused: ${observed}${because}`;
-  return `${decision}${broke}`;
+  return `${passedWords[decision] ?? decision}${broke}`;
 }
+
+/** Of what was neither refused nor broken: the same word as in the search and in the charts. */
+const passedWords = {
+  forwarded: 'passed',
+  answered: 'passed: answered here',
+  aborted: 'passed: the client left',
+};
 
 async function fillDetail(api, decision, detail) {
   const { atMs, method, route, requestId, clientAddress, durationMs, upstreamMs, rejection, observed } =

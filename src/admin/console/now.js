@@ -1,7 +1,7 @@
 import { assess, titleOf } from './assess.js';
 import { byId, cut, el, keep, renew, say } from './dom.js';
 import { LineChart } from './line-chart.js';
-import { ago, clockTime, count, fullTime, millis, plural, sentence, span } from './words.js';
+import { ago, clockTime, count, fullTime, millis, plural, sentence, span, statusWords } from './words.js';
 
 const outcomes = [
   { name: 'passed', label: 'passed', mark: 'passed' },
@@ -146,8 +146,6 @@ function reasonSeries({ refusals, observed, outages }) {
   return shown.map((one, i) => ({ ...one, mark: reasonMarks[i], dash: reasonDashes[i] }));
 }
 
-const words = { ok: 'well', notice: 'well', degraded: 'degraded', down: 'not well', unknown: 'unknown' };
-
 function showAssessment(assessment, { nowMs, total, startedMs }) {
   const { status, said, concerns, over } = assessment;
   const refused = Object.values(total.refusals).reduce((a, b) => a + b, 0);
@@ -168,7 +166,13 @@ function showSentence(status, text, more) {
   card.dataset.status = status;
   renew(
     card,
-    el('p', { class: 'say' }, el('span', { class: 'pill', 'data-status': status }, words[status]), ' ', text),
+    el(
+      'p',
+      { class: 'say' },
+      el('span', { class: 'pill', 'data-status': status }, statusWords[status]),
+      ' ',
+      text,
+    ),
     more,
   );
   say(byId('announcement'), text);

@@ -1,6 +1,6 @@
 import { decisionItem } from './decision-item.js';
 import { byId, cut, el, renew, say } from './dom.js';
-import { startExplainBox } from './explanation.js';
+import { reasonText, startExplainBox } from './explanation.js';
 import { addressOf } from './router.js';
 import { count, fullTime, plural } from './words.js';
 
@@ -111,6 +111,8 @@ export function startRequests(api) {
       items = new Map();
       setFollowing(true);
       attempt(load());
+      const shown = params;
+      attempt(showReason(api, params.get('reason'), () => shown === params));
     },
     async refresh() {
       const isPointedAt = list.matches(':hover, :focus-within');
@@ -118,6 +120,22 @@ export function startRequests(api) {
       if (isFollowing && !isPointedAt) await load();
     },
   };
+}
+
+/** Cause and cure of the reason that is looked for: where run books lead to. */
+async function showReason(api, name, isStill) {
+  const place = byId('reason-about');
+  const text = name === null ? undefined : await reasonText(api, name);
+  if (!isStill()) return;
+  place.hidden = text === undefined;
+  renew(
+    place,
+    text && [
+      el('h3', {}, el('code', {}, name), ` (${text.status})`),
+      el('p', {}, el('b', {}, 'Why: '), text.cause),
+      el('p', {}, el('b', {}, 'What to do: '), text.cure),
+    ],
+  );
 }
 
 /** What is looked for: of a field as it was copied its value, of a URL its path, as decisions have no more of it. */

@@ -163,7 +163,7 @@ function reasonItem(row, { reason, requests, clients, sinceMs, lastSeenMs, days,
         { href: addressOf('requests', { outcome: 'observed', row: template, reason }) },
         'Look at these requests',
       ),
-      el('span', { class: 'quiet' }, ` · run book: ${more}`),
+      el('span', { class: 'quiet' }, ` · in the docs: ${more}`),
     ),
   );
 }

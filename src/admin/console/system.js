@@ -1,6 +1,6 @@
 import { confirmAction } from './dialogs.js';
 import { byId, cut, el, renew, say, show } from './dom.js';
-import { ago, bytes, count, fullTime, plural, sentence, span } from './words.js';
+import { ago, bytes, count, fullTime, plural, sentence, span, statusWords } from './words.js';
 
 /** What it is made of: parts, processes, keys, refresh tokens, configuration; and the one thing to do here, a purge. */
 export function startSystem(api) {
@@ -30,15 +30,22 @@ function showTiles({ parts, nowMs, incidents }) {
   const sinceOf = ({ id }) => incidents.find((one) => one.id === id)?.sinceMs;
   renew(
     byId('tiles'),
-    parts.map((part) => tile(part, sinceOf(part), nowMs)),
+    // What is broken is looked for first, and on a phone the tiles are pages long.
+    parts.toSorted(worstFirst).map((part) => tile(part, sinceOf(part), nowMs)),
   );
+}
+
+const ranks = ['down', 'degraded', 'ok', 'off'];
+
+function worstFirst(one, other) {
+  return ranks.indexOf(one.status) - ranks.indexOf(other.status);
 }
 
 function tile({ title, status, text, facts }, sinceMs, nowMs) {
   return el(
     'article',
     { class: 'card tile', 'data-status': status },
-    el('h3', {}, title, ' ', el('span', { class: 'pill', 'data-status': status }, status)),
+    el('h3', {}, title, ' ', el('span', { class: 'pill', 'data-status': status }, statusWords[status])),
     el('p', {}, cut(text), sinceMs !== undefined && ` (since ${fullTime(sinceMs)})`),
     el(
       'dl',

@@ -22,6 +22,16 @@ const minute = new Intl.DateTimeFormat('en-GB', {
   timeZoneName: 'short',
 });
 
+/** How something is, by one word on every view. */
+export const statusWords = {
+  ok: 'well',
+  notice: 'well',
+  degraded: 'degraded',
+  down: 'down',
+  off: 'off',
+  unknown: 'unknown',
+};
+
 export const count = (value) => numbers.format(value);
 export const clockTime = (ms) => clock.format(ms);
 export const fullTime = (ms) => date.format(ms);
