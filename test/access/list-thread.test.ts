@@ -40,7 +40,7 @@ const requests = fc.record({
 });
 
 describe('a list that is compiled beside what is served', () => {
-  it('is the one that is compiled at once', { timeout: 60_000 }, async () => {
+  it('is the one that is compiled at once', async () => {
     await fc.assert(
       fc.asyncProperty(texts, fc.array(requests, { maxLength: 40 }), async (text, asked) => {
         const parsed = parseProtectedList(text, file);

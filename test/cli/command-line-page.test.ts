@@ -100,7 +100,7 @@ it('purge, tokens and health print what the page shows', async () => {
     );
     expect(printed, command).toMatch(patternOf(shownBelow(command).join('\n').trimEnd()));
   }
-}, 90_000);
+});
 
 describe('shopward verify', () => {
   const stage = openVerifyStage();

@@ -224,7 +224,7 @@ describe('protected import', () => {
       scopes: [],
     }));
     expect(listText(rows, 'x').length).toBeGreaterThan(150_000 * 10);
-  }, 120_000);
+  });
 
   it('exits 1 when nothing needs a token', async () => {
     expect(await importOf(document({ '/a': { get: {} } }))).toMatchObject({ code: 1, out: [''] });

@@ -88,7 +88,7 @@ beforeAll(async () => {
       },
     },
   });
-}, 120_000);
+});
 afterAll(async () => {
   for (const server of servers.values()) server.close();
   await Promise.all([stage?.close(), eased?.kill(), tight?.kill(), redis?.close()]);

@@ -75,12 +75,12 @@ it('two replicas, a restart and workers count together; the verb prints it', asy
   expect(code).toBe(1);
   expect(out[0]).toBe('NOT SAFE: of the observed rows: 1 would refuse somebody');
   expect(out.join('\n')).toContain('next: These clients send no token.');
-}, 120_000);
+});
 
 it('rollout: false counts nothing, and says so', async () => {
   const one = await start({ rollout: false, store: { url: 'memory', prefix: 'odd' } });
   expect((await fetch(`${one.adminUrl}/api/rollout`)).status).toBe(404);
-}, 60_000);
+});
 
 it('docs/rollout.md shows what the verb prints', async () => {
   const at = (text: string) => Date.parse(`2026-03-${text}Z`);
@@ -165,7 +165,7 @@ it('a log of 200,000 lines with broken ones is read in bounds; nothing in it com
   printed.length = 0;
   await runRollout(['shopward.log'], {}, io);
   expect(printed.join('\n')).not.toContain('\u001b');
-}, 60_000);
+});
 
 it('a log without would-be refusals is not known to be safe, and a file without lines is bad usage', async () => {
   const folder = makeFolder({ 'good.log': `${line({ status: 200 })}\n`, 'empty.log': '' });

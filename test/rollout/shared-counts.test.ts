@@ -413,7 +413,7 @@ describe('bounds', () => {
     const row = await rowOf('GET /carts/{id}', one);
     expect(row).toMatchObject({ wouldBeRefused: 50_000 });
     expect(row?.reasons[0]?.clients).toMatchObject({ count: bounds.clients, areMore: true });
-  }, 60_000);
+  });
 
   it('what two replicas count is beyond the bound together: the counts are not whole any more', async () => {
     const both = [replica(), replica()];
@@ -482,5 +482,5 @@ describe('Redis away', () => {
     await one.rollout.close();
     await connection.close();
     await own.close();
-  }, 60_000);
+  });
 });

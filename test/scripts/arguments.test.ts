@@ -35,7 +35,7 @@ test('there are scripts to look at', () => {
   expect(files).toEqual(expect.arrayContaining([...named, 'bench/run.ts', 'bench/sizing.ts']));
 });
 
-test.each(files)('%s says what it takes, and takes nothing else', { timeout: 120_000 }, async (file) => {
+test.each(files)('%s says what it takes, and takes nothing else', async (file) => {
   const [help, refused] = await Promise.all([
     run(file, '--help'),
     run(file, 'no-such-word', 'nor-this-one', '--no-such-option'),
@@ -62,6 +62,6 @@ test.each([
   ],
   ['test/faults/run.ts', ['moon'], /^error: no 'moon'; there are upstream, redis, .*\n$/],
   ['test/cost/run.ts', ['more'], /^error: too many arguments\. .*\n$/],
-] as const)('%s %s is refused in one line', { timeout: 120_000 }, async (file, args, words) => {
+] as const)('%s %s is refused in one line', async (file, args, words) => {
   expect(await run(file, ...args)).toEqual({ code: 2, out: '', err: expect.stringMatching(words) });
 });
