@@ -40,7 +40,10 @@ export interface LoadResult {
   };
   /** Answers of another status, and broken connections: a run with any is worthless. */
   readonly errors: number;
-  /** The same by kind: a status, or what wrk says of a connection. `timeout`: an answer that took longer than two seconds. */
+  /**
+   * The same by kind: a status, or what wrk says of a connection. `timeout`: an answer that took longer than two seconds. `200`
+   * instead of 304 over Redis: it did not answer within `store.timeout`, so the GET was passed on, without a tag.
+   */
   readonly errorKinds?: Readonly<Record<string, number>>;
 }
 
