@@ -21,7 +21,7 @@ const mostGrowth = 6;
 /** Where the growing begins: short enough that the square of it is no more than a second. */
 const firstLength = 16_384;
 const repetitions = 8;
-/** Milliseconds from which a text that costs far too much is not tried again. */
+/** Milliseconds from which a text that costs far too much is tried once more only. */
 const hopelessMs = 500;
 
 /**
@@ -62,7 +62,7 @@ interface Costs {
   readonly yardstickMs: number;
 }
 
-/** Until they are as they should be; `first` is what the long one cost already. What costs far too much is not run again. */
+/** Until they are as they should be; `first` is what the long one cost already. What cost far too much twice is not run again. */
 async function leastOf(reader: Reader, short: string, long: string, first: number): Promise<Costs> {
   let costs: Costs = { shortMs: Infinity, longMs: first, yardstickMs: Infinity };
   for (let i = 0; i < repetitions; i++) {
@@ -71,7 +71,7 @@ async function leastOf(reader: Reader, short: string, long: string, first: numbe
       longMs: i === 0 ? first : Math.min(costs.longMs, await cpuMs(reader, long)),
       yardstickMs: reader.isBeside ? Infinity : Math.min(costs.yardstickMs, measureYardstick()),
     };
-    if (isHopeless(costs) || !(growsTooMuch(costs) || isTooLong(costs))) break;
+    if (!(growsTooMuch(costs) || isTooLong(costs)) || (i > 0 && isHopeless(costs))) break;
   }
   return costs;
 }
