@@ -116,7 +116,7 @@ function hasSamePlaces(one: Placed, other: Placed): boolean {
 export function findSuspicious(list: ProtectedList): Problem[] {
   const isProtected = (method: ResourceMethod, template: string) =>
     list.match({ method, segments: template.slice(1).split('/'), isFormPost: false }) !== undefined;
-  // Each path is taken apart once: its neighbours and forms are told by their shapes.
+  // Each path is taken apart once: its neighbours and forms are found by their shapes.
   const shapes = list.rows.map(({ template }) => shapeOf(template));
   const written = new Map(list.rows.map((row, i) => [`${row.method} ${shapes[i]}`, row]));
   const paths = new Set(shapes);
