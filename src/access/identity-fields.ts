@@ -2,9 +2,9 @@ import type { CanonicalRequest } from '../http/canonical-request.ts';
 import { editFields, fieldValue } from '../http/field-list.ts';
 import type { Identity } from './token-claims.ts';
 
-/** What the shop is told about a verified token, and in which fields. */
+/** What a request to the shop says about its verified token, and in which fields. */
 export interface IdentityForwarding {
-  /** Names of the fields; left out: it is not told. */
+  /** Names of the fields; left out: it is not sent. */
   readonly forward: {
     readonly subject?: string | undefined;
     readonly scopes?: string | undefined;

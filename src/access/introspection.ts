@@ -27,7 +27,7 @@ export interface IntrospectionOptions extends AnswerOptions, Pick<TokenVerifierO
    * most.
    */
   readonly connections: number;
-  /** The client behind an address. Default: the address itself. */
+  /** The client that uses an address. Default: the address itself. */
   readonly clientOf?: (address: string) => string;
   /** Tokens of a lane that may be asked about or wait at once; others are refused as `overloaded`. */
   readonly maxAsking: number;

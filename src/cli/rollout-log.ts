@@ -111,7 +111,7 @@ async function* unpack(chunks: AsyncGenerator<Buffer>): AsyncGenerator<Uint8Arra
 /** What is counted of a log: nothing that grows with its length. */
 export class LogCounts {
   requests = 0;
-  /** Lines that are none of a request: other events, and what is no JSON. */
+  /** Lines that record no request: other events, and what is not JSON. */
   others = 0;
   readonly #counts = new RolloutCounts(90 * 86_400_000);
   #broken = 0;
@@ -181,8 +181,8 @@ export class LogCounts {
 }
 
 /**
- * A line as it was logged, or as the container's runtime or the journal keeps it: behind a time and a name, or as the text `log` of
- * an object of its own.
+ * A line as it was logged, or as the container's runtime or the journal keeps it: with a time and a name in front, or as
+ * the text `log` of an object of its own.
  */
 function readEntry(line: string): Readonly<Record<string, unknown>> | undefined {
   const start = line.indexOf('{');

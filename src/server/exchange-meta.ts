@@ -24,7 +24,7 @@ export function readMalformedRequest(method?: string, target?: string): Malforme
 const mostSegments = 16;
 const plain = /^[A-Za-z0-9._~-]*$/;
 
-/** Whatever follows an escape or an odd octet is cut: it may be a token behind a name that is escaped, too. */
+/** Whatever follows an escape or an odd octet is cut: it may be a token whose name is escaped, too. */
 function plainSegments(target: string): string[] {
   const [path = ''] = target.slice(1, 4096).split('?');
   const segments = path.split('/');

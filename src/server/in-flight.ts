@@ -145,7 +145,7 @@ export class Shares {
 }
 
 /**
- * The client behind an address: an IPv4 address, or the first 64 bits of an IPv6 address, as whoever holds these may
+ * The client that uses an address: an IPv4 address, or the first 64 bits of an IPv6 address, as whoever holds these may
  * choose the other bits (RFC 4291 section 2.5.4).
  */
 export function networkOf(address: string): string {

@@ -161,7 +161,7 @@ export class ClientResponse {
     this.#response.destroy();
   }
 
-  /** The response cannot be written: its client sees that, and the exchange is told that nobody waits for it. */
+  /** The response cannot be written: its client sees that, and the exchange learns that nobody waits for it. */
   abandon(): void {
     this.#response.destroy();
   }

@@ -300,7 +300,7 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents,
     }
   }
 
-  /** Even the end of the exchange threw: the client's connection ends, and the caller is told once. */
+  /** Even the end of the exchange threw: the client's connection ends, and the caller learns it once. */
   readonly #giveUp = (): void => {
     const isConcluded = this.#state.name === 'done';
     this.#state = done;

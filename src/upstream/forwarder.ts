@@ -26,7 +26,7 @@ export interface ForwarderOptions extends ExchangeOptions {
 }
 
 export interface Forwarder {
-  /** A promise only if the body has to be read first; `caller` is told of the end. */
+  /** A promise only if the body has to be read first; `caller` learns of the end. */
   forward(input: ForwardInput, caller: ForwardCaller): Promise<void> | undefined;
   readonly inFlight: number;
   readonly queued: number;
