@@ -20,8 +20,8 @@ class LongestFirst extends BaseSequencer {
 
 const first = [...slow, ...longest];
 
-/** Of every four seconds a slow file waits for three, so there are many more of them at once than a machine has cores. */
-const atOnce = 10;
+/** A slow file waits for some of its time, so there are more of them at once than a machine has cores. */
+const atOnce = 6;
 
 function project(name: string, test: object): TestProjectConfiguration {
   return { extends: true, test: { name, ...test } };
@@ -36,12 +36,12 @@ export default defineConfig({
     expect: { poll: { timeout: 30_000 } },
     pool: 'forks',
     sequence: { sequencer: LongestFirst },
-    // Without isolation, what one file imports serves the next one.
     projects: [
-      project('slow', { include: slow.map(testsOf), isolate: false, maxWorkers: atOnce }),
+      project('slow', { include: slow.map(testsOf), maxWorkers: atOnce }),
       project('quick', {
         include: ['test/**/*.test.ts'],
         exclude: [...slow, ...measures],
+        // What one file imports serves the next one.
         isolate: false,
         // They make much and keep little: with more room for what is young, it is collected less often.
         execArgv: ['--max-semi-space-size=64'],
