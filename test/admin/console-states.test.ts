@@ -30,7 +30,7 @@ describe('the first screen', () => {
     await page.locator(`#sentence[data-status="${status}"]`).waitFor();
     await expect.poll(() => page.locator('#announcement').textContent()).toMatch(sentence);
     const said = await page.locator('#sentence .say').textContent();
-    expect(said?.replace(/^(well|not well|degraded) /, '')).toMatch(sentence);
+    expect(said?.replace(/^(well|down|degraded) /, '')).toMatch(sentence);
     if (status === 'down' || status === 'degraded') {
       const concern = page.locator('#sentence');
       expect(await concern.textContent()).toMatch(/Since .* ago|Since .* just now/);

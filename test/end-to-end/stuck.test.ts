@@ -50,6 +50,14 @@ function workers(): number[] {
   return text.trim().split(' ').filter(Boolean).map(Number);
 }
 
+function killIfThere(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // It ended since it was listed.
+  }
+}
+
 /** Only a hang is longer. */
 const patienceMs = 60_000;
 const served = (withinMs = patienceMs) =>
@@ -128,11 +136,15 @@ describe('a worker whose event loop stands still', () => {
 it('where nobody serves, no back-off is longer than a second', async () => {
   // A port of its own: without workers it is free for a while, and another one would be taken for port 0.
   await start(2, 'loop', await freePort());
+  const outages = () => shopward.log().filter((line) => isEvent('worker-ended')(line) && line.serving === 0);
   for (let round = 0; round < 6; round++) {
-    for (const pid of workers()) process.kill(pid, 'SIGKILL');
+    const before = outages().length;
+    // What /proc lists while one of them ends may lack another one (proc(5)): once more, until nobody serves.
+    await eventually('an outage', () => {
+      for (const pid of workers()) killIfThere(pid);
+      return outages().length > before || undefined;
+    });
     await eventually('an answer', () => served(500));
   }
-  const outages = shopward.log().filter((line) => isEvent('worker-ended')(line) && line.serving === 0);
-  expect(outages.length).toBeGreaterThanOrEqual(6);
-  for (const { restartInMs } of outages) expect(restartInMs).toBeLessThanOrEqual(1_000);
+  for (const { restartInMs } of outages()) expect(restartInMs).toBeLessThanOrEqual(1_000);
 });

@@ -36,7 +36,9 @@ async function startServer(said: Said) {
     }
     if (name === 'HLEN') return ':3\r\n';
     if (name === 'EVAL' && words[1]?.includes('acl_check_cmd')) return list(said.missing);
-    if (name === 'EVAL' || name === 'EVALSHA') return list(['0', said.owner, '1', '']);
+    // The announcement of a member: is it new, the owner, is that one named, the digest key, the other members.
+    if (name === 'EVAL' || name === 'EVALSHA')
+      return `*5\r\n${['0', said.owner, '1', ''].map(bulk).join('')}${list([])}`;
     return '+OK\r\n';
   };
   const server = createServer((socket) => {
