@@ -1,8 +1,10 @@
 import { meantTag, parseEntityTags, type TagReading } from '../http/entity-tag-list.ts';
 
+const ownLength = 32;
+
 /** Whether a tag has the form of shopward's own tags; no other tag can be current. Exported for its tests. */
 export function isOwnTag(tag: string): boolean {
-  return /^[0-9a-f]{32}$/.test(tag);
+  return tag.length === ownLength && /^[0-9a-f]*$/.test(tag);
 }
 
 /**
@@ -18,10 +20,13 @@ export function readIfMatch(
 ): 'missing' | 'never' | readonly string[] {
   if (ifMatch.length === 0) return 'missing';
   const wanted = parseEntityTags(ifMatch, reading);
-  const excluded = ifNoneMatch.length === 0 ? [] : parseEntityTags(ifNoneMatch, reading);
-  if (!Array.isArray(wanted) || !Array.isArray(excluded)) return 'never';
+  if (!Array.isArray(wanted)) return 'never';
   const strong = wanted.filter(({ weak }) => !weak || reading === 'lenient');
   const tags = new Set(strong.map((tag) => meantTag(tag, reading)).filter(isOwnTag));
+  // A long list of other tags is not worth the second list.
+  if (tags.size === 0) return 'never';
+  const excluded = ifNoneMatch.length === 0 ? [] : parseEntityTags(ifNoneMatch, reading);
+  if (!Array.isArray(excluded)) return 'never';
   for (const tag of excluded) tags.delete(meantTag(tag, reading));
   return tags.size === 0 ? 'never' : [...tags];
 }
