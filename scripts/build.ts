@@ -1,36 +1,50 @@
 /**
- * Writes dist: what the package and the image run. Our own modules, some three hundred, become a few dozen files, for a
- * start spends more on finding and opening modules than on running them (docs/operations.md, Sizing); packages stay what
- * and where npm installs them, so that their audit, their licences and an override hold. What is not TypeScript is copied.
+ * Writes dist: what the package and the image run. Some three hundred modules of ours and as many of packages become a few
+ * dozen files, for a start spends more on finding and opening modules than on running them (docs/operations.md, Sizing). What
+ * is in them of packages, and under which licences, is said in a file beside them. What is not TypeScript is copied.
  */
-import { chmodSync, cpSync, globSync, readFileSync, rmSync } from 'node:fs';
+import { chmodSync, cpSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { type Plugin, rolldown } from 'rolldown';
 import { readArguments } from './arguments.ts';
 
-readArguments({ name: 'npm run build', about: 'Writes dist: what the package and the image run.' });
+const { to } = readArguments<{ to: string }>({
+  name: 'npm run build --',
+  about: 'Writes dist: what the package and the image run.',
+  options: [['--to <folder>', 'where', 'dist']],
+});
 
 const root = path.join(import.meta.dirname, '..');
 const source = path.join(root, 'src');
 /** Where modules go that are no file of their own any more. */
 const chunks = 'chunks';
+/** pino starts a thread from a file beside this one, where the log is pretty. */
+const prettyLog = 'pino/lib/transport.js';
+/**
+ * Packages that stay where npm installs them: what starts threads from files of its own; of undici a single file is used,
+ * which the bundler's wrapper would copy octet by octet; the others are not loaded at a start.
+ */
+const installed = /^(?:pino\/lib\/transport\.js|pino-pretty|undici|http-proxy-3|commander)(?:\/|$)/;
 
-rmSync('dist', { recursive: true, force: true });
+const emptied = path.resolve(to);
+if (`${source}${path.sep}`.startsWith(`${emptied}${path.sep}`) || emptied.startsWith(source + path.sep))
+  throw new Error(`${to} holds the sources, and would be emptied: name a folder for what is built alone`);
+rmSync(to, { recursive: true, force: true });
 await bundle(['main.ts', ...findThreads()]);
 for (const asset of globSync('src/**/*.{lua,html,css,svg,js}')) {
-  cpSync(asset, path.join('dist', path.relative('src', asset)));
+  cpSync(asset, path.join(to, path.relative('src', asset)));
 }
 // The console's charts: served from the package itself, with their licence, and by nobody else.
 for (const name of ['dist/uPlot.esm.js', 'dist/uPlot.min.css', 'LICENSE']) {
   const target = name === 'LICENSE' ? 'uPlot.LICENSE' : path.basename(name);
-  cpSync(path.join('node_modules/uplot', name), path.join('dist/admin/console', target));
+  cpSync(path.join('node_modules/uplot', name), path.join(to, 'admin/console', target));
 }
-chmodSync('dist/main.js', 0o755);
+chmodSync(path.join(to, 'main.js'), 0o755);
 
 /** Files that a thread or a process of its own starts with, as those who start them name them. */
 function findThreads(): string[] {
   return globSync('src/**/*.ts').flatMap((file) => {
-    const [, name] = /\? '\.\/([\w-]+)\.ts' : '\.\/\1\.js',\s+import\.meta\.url/.exec(read(file)) ?? [];
+    const [, name] = /`\.\/([\w-]+)\$\{extname\(import\.meta\.url\)\}`/.exec(read(file)) ?? [];
     return name === undefined ? [] : [path.relative('src', path.join(path.dirname(file), `${name}.ts`))];
   });
 }
@@ -40,17 +54,49 @@ async function bundle(entries: readonly string[]): Promise<void> {
     cwd: root,
     input: Object.fromEntries(entries.map((entry) => [entry.replace(/\.ts$/, ''), path.join(source, entry)])),
     platform: 'node',
-    external: (id) => !id.startsWith('.') && !path.isAbsolute(id),
-    plugins: [keepPlaces()],
+    external: (id, importer) =>
+      id.startsWith('node:') ||
+      installed.test(id) ||
+      // What an SDK registers itself with is the operator's.
+      (id === '@opentelemetry/api' && importer?.startsWith(source) === true),
+    plugins: [keepPlaces(), leaveOut()],
   });
-  await build.write({
-    dir: 'dist',
+  const { output } = await build.write({
+    dir: to,
     format: 'esm',
     sourcemap: true,
     entryFileNames: '[name].js',
     chunkFileNames: `${chunks}/[name].js`,
   });
   await build.close();
+  const ids = output.flatMap((file) => (file.type === 'chunk' ? file.moduleIds : []));
+  writeFileSync(path.join(to, 'THIRD-PARTY-LICENSES.txt'), describePackages(ids));
+}
+
+/** Name, version, licence and its text, of each package that these modules are from. */
+function describePackages(moduleIds: readonly string[]): string {
+  const folders = moduleIds.flatMap((id) => /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/.exec(id) ?? []);
+  const sections = [...new Set(folders)].sort().map((folder) => {
+    const { name, version, license } = JSON.parse(read(path.join(folder, 'package.json')));
+    const files = globSync('{LICENSE,LICENCE,license,licence,NOTICE}{,.md,.txt}', { cwd: folder });
+    if (files.length === 0) throw new Error(`${name} is bundled, and its licence is not to be found`);
+    const texts = files.map((file) => read(path.join(folder, file)).trim());
+    return `== ${name} ${version} (${license})\n\n${texts.join('\n\n')}\n`;
+  });
+  return `Packages whose code is in these files, and their licences.\n\n${sections.join('\n')}`;
+}
+
+/** What packages load at once, and shopward never uses, or not at a start. */
+function leaveOut(): Plugin {
+  return {
+    name: 'leave-out',
+    load(id) {
+      // prom-client asks it for the exemplars of its CPU metrics, which are off.
+      if (id.includes('/node_modules/@opentelemetry/api/')) return 'module.exports = {};';
+      if (!id.endsWith(`/node_modules/${prettyLog}`)) return undefined;
+      return `module.exports = (...options) => require('${prettyLog}')(...options);`;
+    },
+  };
 }
 
 /** Whatever file a module ends up in, it finds what lay beside it as if it were still at its own place. */
@@ -59,6 +105,8 @@ function keepPlaces(): Plugin {
     name: 'keep-places',
     transform(code, id) {
       if (!code.includes('import.meta.url')) return undefined;
+      if (!id.startsWith(source) && id.includes('/node_modules/'))
+        throw new Error(`${id} looks for files beside itself: add its package to \`installed\``);
       const place = path.posix.relative(chunks, path.relative(source, id).replace(/\.ts$/, '.js'));
       // Lines stay where they are.
       return {

@@ -60,7 +60,7 @@ export function chartSchema(): object {
     podDisruptionBudget: map({ enabled: flag, minAvailable: { type: ['integer', 'string'] } }),
     networkPolicy: map({ enabled: flag, clients: list(anything), monitoring: list(anything), shop: texts }),
     serviceMonitor: map({ enabled: flag, interval: name, labels: texts }),
-    prometheusRule: map({ enabled: flag, labels: texts }),
+    prometheusRule: map({ enabled: flag, labels: texts, runbooks: name }),
   };
   return {
     $schema: 'http://json-schema.org/draft-07/schema#',

@@ -43,8 +43,8 @@ const licences: Readonly<Record<string, string>> = {
   'src/redis/server-facts.ts: args': 'the commands that our code uses',
   'src/refresh-tokens/redis-store.ts: args': ofScript,
   'src/refresh-tokens/redis-store.ts: range': 'the ends of a range and its page',
-  'src/rollout/report.ts: since': ofWorkers,
-  'src/rollout/report.ts: leftOut': ofWorkers,
+  'src/rollout/counting.ts: since': ofWorkers,
+  'src/rollout/counting.ts: leftOut': ofWorkers,
   'src/rollout/shared-counts.ts: some': ofPage,
   'src/url-resolver/shared-cache.ts: some': 'a page of `mostKeys` keys',
 };

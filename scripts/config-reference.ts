@@ -76,8 +76,13 @@ function typeOf(schema: JsonSchema): string {
   if (schema.const !== undefined) return `\`${schema.const}\``;
   if (schema.enum !== undefined) return schema.enum.map((one) => `\`${one}\``).join(', ');
   if (schema.type === 'integer') return wholeNumber(schema);
-  if (schema.type === 'array') return schema.items === undefined ? 'list' : `list of ${typeOf(schema.items)}`;
+  if (schema.type === 'array') return schema.items === undefined ? 'list' : `list of ${itemOf(schema.items)}`;
   return { boolean: '`true` or `false`', object: 'map', string: 'text' }[schema.type ?? ''] ?? 'text';
+}
+
+/** In brackets where the list holds one of several: else they could be taken for what stands in place of the list. */
+function itemOf(schema: JsonSchema): string {
+  return schema.anyOf === undefined ? typeOf(schema) : `(${typeOf(schema)})`;
 }
 
 function wholeNumber({ minimum, maximum }: JsonSchema): string {

@@ -5,7 +5,7 @@ import { badConfiguration, badUsage, type CommandIo, type CommonChoice, processI
 import { loadSettings } from './load-settings.ts';
 import { reachableHost } from './quick-health.ts';
 
-/** Asks /livez of the proxy that runs with this configuration on this machine. Exit code 0: it lives. */
+/** Asks `/livez` of the proxy that runs with this configuration on this machine. Exit code 0 if it answers 200, else 1. */
 export async function runHealth(options: CommonChoice, io: CommandIo = processIo): Promise<number> {
   const loaded = await loadConfig({ file: options.config, env: io.env, cwd: io.cwd });
   if ('problems' in loaded || loaded.config.admin === false) {
@@ -28,14 +28,14 @@ export async function runPurge(
   const { url, prefix, all } = options;
   const given = [url, prefix, all || undefined].filter((one) => one !== undefined);
   if (given.length !== 1) {
-    io.err('exactly one of --url URL, --prefix PREFIX and --all is needed');
+    io.err('give exactly one of --url URL, --prefix PREFIX and --all');
     return badUsage;
   }
   const loaded = await loadSettings(options.config, io);
   if (loaded === undefined) return badConfiguration;
   const { admin } = loaded.config;
   if (admin === false) {
-    io.err('the configuration has no admin port (admin: false), and so nothing to ask');
+    io.err('the admin port is switched off (admin: false), so the running proxy cannot be asked');
     return 1;
   }
   const body = url !== undefined ? { url } : prefix !== undefined ? { prefix } : { all: true };
@@ -49,7 +49,7 @@ export async function runPurge(
 }
 
 interface AdminReply {
-  /** 0: nobody answered. */
+  /** 0: there was no answer. */
   readonly status: number;
   readonly body: string;
 }
@@ -80,7 +80,7 @@ export function askAdmin(
   });
 }
 
-/** The record of one request among the last decisions of the running proxy; undefined: it is not there, or nobody answers. */
+/** The record of a request among the last decisions of the running proxy; undefined: it is not there, or there is no answer. */
 export async function findDecision(
   admin: Parameters<typeof askAdmin>[0],
   id: string,

@@ -28,7 +28,7 @@ export async function runCheck(options: CommonChoice, io: CommandIo = processIo)
   return hasErrors(problems) ? 1 : 0;
 }
 
-/** What is right as it stands, and costs more than it seems to. */
+/** Notes about settings that are valid and cost more than they seem to. */
 function costsOf({ refreshTokens, store }: Config): string[] {
   if (refreshTokens === false || refreshTokens.retention !== 'keep' || store.url.kind === 'memory') return [];
   return [
@@ -70,7 +70,7 @@ export async function runSchema(which = 'config', io: CommandIo = processIo): Pr
   return 0;
 }
 
-/** Prints what clients are answered by shopward itself. Exit code 0, 78 for a configuration with problems. */
+/** Prints an OpenAPI document of shopward's own responses. Exit code 0, 78 for a configuration with problems. */
 export async function runOpenApi(
   options: Pick<CommonChoice, 'config'>,
   io: CommandIo = processIo,

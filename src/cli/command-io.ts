@@ -1,28 +1,29 @@
 import { readFileSync } from 'node:fs';
+import { escapeUnit } from '../lib/text.ts';
 
 // Exit codes: 0 done, 1 found something, and these.
-/** Arguments or options that mean nothing. */
+/** Wrong arguments or options. */
 export const badUsage = 2;
-/** EX_TEMPFAIL of sysexits.h: an address is taken; unlike a bad configuration, starting again may mend it. */
+/** EX_TEMPFAIL of sysexits.h: an address is in use; unlike after a bad configuration, another start may succeed. */
 export const notNow = 75;
 /** EX_CONFIG of sysexits.h. */
 export const badConfiguration = 78;
 
-/** What most verbs take. */
+/** Options that most verbs have. */
 export interface CommonChoice {
-  /** Configuration file; left out: the default ones. */
+  /** Configuration file. Default: `defaultConfigFiles`. */
   readonly config?: string;
   /** JSON instead of text. */
   readonly json?: boolean;
 }
 
-/** What a command sees of the world around it. */
+/** The environment of a command; tests pass their own. */
 export interface CommandIo {
-  /** Its result, on standard output. */
+  /** Writes to standard output: results. */
   out(text: string): void;
-  /** Why it could not be had, on standard error. */
+  /** Writes to standard error: problems and notes. */
   err(text: string): void;
-  /** Standard input, where a verb reads it. Left out: there is none. */
+  /** Standard input. Left out: there is none. */
   readonly input?: AsyncIterable<Uint8Array | string>;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
@@ -31,7 +32,7 @@ export interface CommandIo {
 export const processIo: CommandIo = {
   out: (text) => void process.stdout.write(`${escapeControls(text)}\n`),
   err: (text) => void process.stderr.write(`${escapeControls(text)}\n`),
-  // Not opened before a verb reads it: a process that only serves has no business with it.
+  // A getter, so that standard input is opened only when a verb reads it.
   get input() {
     return process.stdin;
   },
@@ -39,7 +40,7 @@ export const processIo: CommandIo = {
   cwd: process.cwd(),
 };
 
-/** Standard input as text; what comes beyond `mostBytes` is not read. */
+/** Reads standard input as text; stops after `mostBytes`. */
 export async function readInput({ input }: CommandIo, mostBytes: number): Promise<string> {
   const chunks: Buffer[] = [];
   let bytes = 0;
@@ -55,19 +56,19 @@ export async function readInput({ input }: CommandIo, mostBytes: number): Promis
 const controls = /[^\P{Cc}\n\t]|[\u2028\u2029\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]/gu;
 
 /**
- * What a server, a document or a pasted request says may be printed, but not command the terminal. The escape is
- * `\u` and four digits, which JSON and quoted YAML read as the character that it stands for.
+ * Escapes control characters of servers, documents and pasted requests, which could otherwise control the terminal. As `\u` and
+ * four digits, which JSON and quoted YAML read as the same character.
  */
 function escapeControls(text: string): string {
-  return text.replace(controls, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  return text.replace(controls, escapeUnit);
 }
 
-/** The same for a text that must stay on its line. */
+/** Escapes line feeds and tabs as well, for a text that must stay on one line. */
 export function escapeToLine(text: string): string {
   return escapeControls(text).replace(/[\n\t]/g, (one) => (one === '\n' ? '\\n' : '\\t'));
 }
 
-/** Rows as lines, in columns that are as wide as their widest cell; no spaces at the ends of lines. */
+/** Formats rows as lines with aligned columns, without trailing spaces. */
 export function textTable(texts: readonly (readonly string[])[]): string[] {
   const rows = texts.map((row) => row.map(escapeToLine));
   const widths: number[] = [];
@@ -87,7 +88,7 @@ const packageFile = new URL('../../package.json', import.meta.url);
 /** Version of the package. */
 export const version: string = JSON.parse(readFileSync(packageFile, 'utf8')).version;
 
-/** Prints our version and the runtime's, as a report of a fault needs them. */
+/** Prints the versions of shopward and Node and the platform, for bug reports. */
 export async function runVersion(
   { json = false }: { readonly json?: boolean } = {},
   io: CommandIo = processIo,

@@ -21,7 +21,7 @@ export async function runCommandLine(argv: readonly string[]): Promise<void> {
     await declareVerbs(program, first);
   }
 
-  // `shopward protected list | head`: nobody reads on, and that is no fault.
+  // `shopward protected list | head`: that the reader stops is not an error.
   process.stdout.on('error', (fault: NodeJS.ErrnoException) => {
     if (fault.code !== 'EPIPE') throw fault;
   });
@@ -43,7 +43,7 @@ const large: Readonly<Record<string, () => Promise<(program: Command) => void>>>
   verify: async () => (await import('./verify.ts')).declareVerify,
 };
 
-/** Every verb but `serve`. A verb is loaded when it is called, for a health check comes every few seconds. */
+/** Declares every verb but `serve`. A verb's code is loaded only when it is called: a health check must be quick. */
 async function declareVerbs(program: Command, called: string): Promise<void> {
   const verb = (name: string, description: string, run: Run) => declareVerb(program, name, description, run);
 

@@ -7,7 +7,7 @@ export const configFile = new Option(
 export const listFile = new Option('--list <file>', 'a list file, instead of the one of the configuration');
 export const json = new Option('--json', 'print JSON instead of text');
 
-/** For an option that may stand several times; unlike commander's own lists it leaves the arguments after it alone. */
+/** Collects the values of an option that may be repeated; commander's own lists would also take the arguments after it. */
 export function collect(value: string, before: readonly string[] = []): string[] {
   return [...before, value];
 }
@@ -28,7 +28,7 @@ export function declareVerb(parent: Command, name: string, description: string, 
 }
 
 interface HelpText {
-  /** What one should know before. */
+  /** Text before the examples. */
   readonly before?: readonly string[];
   readonly examples: readonly string[];
   /** Exit code -> when. */
@@ -38,7 +38,7 @@ interface HelpText {
 const badUsage = 'bad usage';
 const badConfiguration = 'bad configuration';
 
-/** What `--help` of a verb adds to its arguments and options. */
+/** What `--help` of a verb shows besides its arguments and options. */
 const helpTexts: Readonly<Record<string, HelpText>> = {
   serve: {
     examples: ['shopward', 'shopward serve --config /etc/shopward/shopward.yaml'],
@@ -197,7 +197,7 @@ const helpTexts: Readonly<Record<string, HelpText>> = {
   version: { examples: ['shopward version'], exits: { 0: 'printed', 2: badUsage } },
 };
 
-/** Examples and exit codes, as they stand below the options; empty for a verb without. */
+/** The help below the options: examples and exit codes. */
 export function helpAfter(verb: string): string {
   const text = helpTexts[verb];
   if (text === undefined) return '';

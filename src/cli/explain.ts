@@ -14,27 +14,28 @@ import {
   readInput,
 } from './command-io.ts';
 import { collect, configFile, declareVerb, json } from './declare-verb.ts';
-import { explainPasted, explainToken, readFieldLine } from './explain/explain-pasted.ts';
+import { explainPasted, explainToken, readFieldLine, unreadableText } from './explain/explain-pasted.ts';
 import { tokenToInspect } from './explain/explain-request.ts';
 import { explanationText } from './explain/explanation-text.ts';
 import { readPastedToken, tokenHint } from './explain/pasted-request.ts';
 import { loadConfiguration } from './load-configuration.ts';
+import { readLines } from './log-lines.ts';
 import { inspectionText, withTokenInspector } from './token.ts';
 
 interface ExplainChoice extends CommonChoice {
   /** Further fields of the request, each `Name: value`. */
   readonly header?: readonly string[];
-  /** Files of our log, in which a request id is looked up. */
+  /** Log files of shopward, in which a request id is looked up. */
   readonly log?: readonly string[];
 }
 
-/** Longest HAR file or pasted text; browsers' files reach some ten megabytes. */
+/** Octets of the largest HAR file or pasted text; browsers write files of some ten megabytes. */
 const maxInput = 64 * 1024 * 1024;
 
 /**
  * Prints what would happen to a request. `words` are a method and a URL, or whatever was pasted: a line or a record of a
- * log, a curl command, a call of fetch, a HAR entry; or the name of a HAR file, the id of a request, an access token; `-`
- * reads standard input. Exit code 0, whatever would happen; 1 for an id that nobody knows, 2 for what is no request, 78
+ * log, a curl command, a call of fetch, a HAR entry, the name of a HAR file, a request id, an access token; `-` reads
+ * standard input. Exit code 0, whatever would happen; 1 for an unknown request id, 2 for a text that is not a request, 78
  * for a configuration with problems. Exported for its tests.
  */
 export async function runExplain(
@@ -45,7 +46,7 @@ export async function runExplain(
   const given = words.length === 1 && words[0] === '-' ? await readInput(io, maxInput) : words.join(' ');
   const header = (options.header ?? []).map((line) => readFieldLine(line));
   if (!/\s/.test(given.trim()) && /^[A-Z]*$/.test(given.trim())) {
-    io.err('a request is needed, such as: shopward explain GET /carts/1');
+    io.err('give a request, such as: shopward explain GET /carts/1');
     return badUsage;
   }
   if (header.includes(undefined)) {
@@ -65,6 +66,10 @@ export async function runExplain(
   const fields = header.flatMap((field) => field ?? []);
   const list = compileProtectedList(loaded.list, config.request);
   const answer = explainPasted(found.text, { fields }, config, list);
+  if (answer.unreadable !== undefined) {
+    io.err(unreadableText(answer.unreadable).join('\n'));
+    return badUsage;
+  }
   const explained = await inspectIfNeeded(answer, config);
   if (options.json) io.out(JSON.stringify(explained, null, 2));
   else io.out(explanationText(explained, explained.notes).join('\n'));
@@ -87,27 +92,36 @@ async function explainTokenAlone(
   return 0;
 }
 
-const requestId = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+const requestId = /^(?:x-request-id: *)?["'`]?([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})["'`]?$/i;
 
-/** The text itself; or what a name stands for: the record of a request's id, or a HAR file. */
+/** The request id of a text that has it alone, in quotes, as its field, or in the head of a response. */
+function readRequestId(text: string): string | undefined {
+  const lines = text.startsWith('HTTP/') ? text.split(/\r?\n/, 200) : [text];
+  return lines.flatMap((line) => requestId.exec(line.trim())?.[1] ?? [])[0];
+}
+
+/** The text to explain: the log record if `given` is a request id, the content of a HAR file, else `given` itself. */
 async function readNamed(
   given: string,
   logs: readonly string[],
   config: Config,
   io: CommandIo,
 ): Promise<{ readonly text: string } | { readonly fault: string }> {
-  const name = given.trim();
-  if (requestId.test(name) || (logs.length > 0 && !/[\s/]/.test(name))) {
+  const text = given.trim();
+  const id = readRequestId(text);
+  const name = id ?? text;
+  if (id !== undefined || (logs.length > 0 && !/[\s/]/.test(name))) {
     for (const log of logs) {
       const line = await findRecord(resolve(io.cwd, log), name);
       if (line !== undefined) return { text: line };
     }
     const line = config.admin === false ? undefined : await findDecision(config.admin, name);
     if (line !== undefined) return { text: line };
-    const places = logs.length > 0 ? logs.join(', ') : 'no log (--log FILE)';
-    return {
-      fault: `no record of this request is in ${places}, nor among the last decisions of the admin port; ${tokenHint}`,
-    };
+    const places =
+      logs.length > 0
+        ? `no record of this request is in ${logs.join(', ')}, nor among the last decisions of the admin port`
+        : 'this request is not among the last decisions of the admin port, or that cannot be asked; --log FILE looks for it in a log';
+    return { fault: `${places}; ${tokenHint}` };
   }
   if (!/\.har$/i.test(name) || /[\n{]/.test(name)) return { text: given };
   const file = resolve(io.cwd, name);
@@ -119,27 +133,17 @@ async function readNamed(
   return size === -1 ? { text: given } : { text: await readFile(file, 'utf8') };
 }
 
-/** A line of our log is shorter. */
-const longestLine = 65_536;
-
-/** The last line of a log with this id, as it stands; undefined also where the file cannot be read. */
+/** The last line of a log with this request id, of what of the log can be read; undefined: there is none. */
 async function findRecord(file: string, id: string): Promise<string | undefined> {
   const wanted = `"requestId":"${id}"`;
   let found: string | undefined;
-  let rest = '';
-  const look = (line: string) => {
-    if (line.includes(wanted)) found = line;
-  };
   try {
-    for await (const chunk of createReadStream(file, 'utf8')) {
-      const lines = (rest + chunk).split('\n');
-      rest = (lines.pop() ?? '').slice(-longestLine);
-      for (const line of lines) look(line);
+    for await (const lines of readLines(createReadStream(file))) {
+      found = lines.findLast((line) => line.includes(wanted)) ?? found;
     }
   } catch {
-    return undefined;
+    // A compressed log that is still written to has no end: what was read before counts.
   }
-  look(rest);
   return found;
 }
 
@@ -155,7 +159,11 @@ export function declareExplain(program: Command): void {
       'METHOD and URL, or whatever was pasted; a request id, a HAR file, or - for standard input',
     )
     .option('-H, --header <field>', 'a field of the request, "Name: value"; may be repeated', collect)
-    .option('--log <file>', 'a log of shopward, in which a request id is looked up; may be repeated', collect)
+    .option(
+      '--log <file>',
+      'a log of shopward, also compressed, in which a request id is looked up; may be repeated',
+      collect,
+    )
     .addOption(configFile)
     .addOption(json);
 }

@@ -38,7 +38,7 @@ export function remarkOnContractList({ rows, file }: ProtectedResources): Proble
   const keys = rows.map((row) => `${row.method} ${row.template}`).toSorted();
   if (!isPlain || hash('sha256', keys.join('\n')) !== contractDigest) return undefined;
   const text =
-    "the contract's default list: protected-resources.hardened.yaml also names what such a shop protects besides";
+    'this is the default list; protected-resources.hardened.yaml adds the routes that a Spryker shop protects itself';
   return { file, line: 1, column: 1, severity: 'warning', text };
 }
 

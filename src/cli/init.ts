@@ -1,5 +1,5 @@
-import { constants } from 'node:fs';
-import { access, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { editorSchema, protectedListSchema } from '../config/editor-schema.ts';
@@ -15,7 +15,7 @@ export interface InitOptions {
   readonly openapi?: string;
   /** Any other shop, the list to be written by hand: until then every request needs a token. */
   readonly blank?: boolean;
-  /** Address of the shop; its path is what all its own paths begin with. */
+  /** Address of the shop; its path is the prefix of all paths of the API. */
   readonly upstream?: string;
   /** URL of the shop's JSON Web Key Set, or a file with its public key. Left out: looked for at the shop. */
   readonly keys?: string | undefined;
@@ -27,15 +27,16 @@ export interface InitOptions {
   readonly force?: boolean;
 }
 
-/** The options and what was found out. */
+/** The options, and the answers of the shop. */
 interface Shop extends InitOptions {
   readonly address: URL | undefined;
-  /** What all paths of the shop begin with; empty for none. */
+  /** The prefix of all paths of the API; may be empty. */
   readonly prefix: string;
   readonly facts: ShopFacts | undefined;
   readonly algorithms: readonly string[];
 }
 
+const nothingToList = 1;
 const badUsage = 2;
 const shipped = fileURLToPath(new URL('../../config/', import.meta.url));
 const names = {
@@ -58,21 +59,26 @@ export async function runInit(options: InitOptions, io: CommandIo = processIo): 
   }
   const folder = path.resolve(io.cwd, options.dir ?? 'config');
   const at = (name: string) => path.join(folder, name);
-  const present = options.force ? [] : await presentFiles(Object.values(names).map(at));
+  const present = options.force
+    ? []
+    : Object.values(names)
+        .map(at)
+        .filter((file) => existsSync(file));
   if (present.length > 0) {
     io.err(`${present.join(', ')}: there already; --force replaces, --dir writes elsewhere`);
     return badUsage;
   }
 
-  const shop = await findOut({ ...options, keys: await keysFrom(options.keys, io.cwd, folder) });
+  const shop = await findOut({ ...options, keys: keysFrom(options.keys, io.cwd, folder) });
   await mkdir(folder, { recursive: true });
-  // The list first: a document that cannot be read leaves no half of a configuration.
+  // The list first, so that an unreadable document leaves no half of a configuration.
   if (options.openapi !== undefined) {
     const code = await runProtectedImport(
       options.openapi,
       { out: at(names.list), force: true, ...(shop.prefix !== '' && { basePath: shop.prefix }) },
       io,
     );
+    if (code === nothingToList) io.err('shopward init --blank writes a list to fill in by hand');
     if (code !== 0) return code;
   } else if (options.spryker) {
     await writeFile(at(names.list), sprykerList(await readShipped('protected-resources.hardened.yaml')));
@@ -133,27 +139,16 @@ async function findOut(options: InitOptions): Promise<Shop> {
 }
 
 /** A file is named from where the command runs; the configuration names it from where it lies itself. */
-async function keysFrom(keys: string | undefined, cwd: string, folder: string): Promise<string | undefined> {
+function keysFrom(keys: string | undefined, cwd: string, folder: string): string | undefined {
   if (keys === undefined || isUrl(keys) || path.isAbsolute(keys)) return keys;
   const file = path.resolve(cwd, keys);
-  return (await isThere(file)) ? path.relative(folder, file) : keys;
+  return existsSync(file) ? path.relative(folder, file) : keys;
 }
 
 const isUrl = (text: string) => /^https?:\/\//i.test(text);
 
 const readShipped = (name: string) => readFile(path.join(shipped, name), 'utf8');
 const schemaText = (schema: object) => `${JSON.stringify(schema, null, 2)}\n`;
-
-async function presentFiles(files: readonly string[]): Promise<string[]> {
-  const found = files.map(async (file) => ((await isThere(file)) ? [file] : []));
-  return (await Promise.all(found)).flat();
-}
-
-const isThere = (file: string) =>
-  access(file, constants.F_OK).then(
-    () => true,
-    () => false,
-  );
 
 /** The contract names one route twice, by two names of its parameter; once is enough. */
 const sprykerList = (text: string) => text.replace(/^ +- GET \/customers\/\{customer_id\}\n/m, '');
@@ -191,13 +186,13 @@ function configText(
   { spryker, address, keys, secret, facts, algorithms, prefix }: Shop,
   shippedText: string,
 ): string {
-  // What a shop says is text: nothing of our environment or files may be put into it, and be sent somewhere.
+  // What the shop answers must not become a reference: values of the environment or of files could be sent somewhere.
   const quoted = (text: string) => JSON.stringify(text).replaceAll('${', () => '$${');
   const [common = '', resolver = ''] = shippedText.split(/(?=\n# Answers GET \/url-resolver)/);
   let text = common
     .replace(/^mode: enforce\b/m, 'mode: observe')
     .replace('# observe: decide,', '# decide,')
-    .replace('let everything pass', 'let everything pass; then: enforce');
+    .replace(/^(mode: .*)$/m, '$1; then: enforce');
   const fill = (line: RegExp, value: string) => {
     text = text.replace(line, () => value);
   };
@@ -248,7 +243,7 @@ function nextSteps(folder: string, shop: Shop, env: CommandIo['env']): string {
   const config = path.join(folder, names.config);
   const needs = [
     ...(address === undefined ? [['UPSTREAM_URL', 'http://your-shop:port']] : []),
-    ...(secret === undefined ? [] : [[secret, "the-shop's-secret"]]),
+    ...(secret === undefined ? [] : [[secret, 'the-secret-of-your-shop']]),
     ...(keys === undefined && secret === undefined ? [['JWKS_URL', 'https://your-shop/jwks.json']] : []),
   ].filter(([name = '']) => !env[name]);
   const given = needs.map(([name, value]) => `${name}=${value} `).join('');

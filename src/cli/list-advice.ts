@@ -10,54 +10,28 @@ import { compileFilters } from '../app/filter-definition.ts';
 import { filterDefinitions } from '../app/filters.ts';
 import type { FileValidators } from '../config/named-files.ts';
 import type { PartialConfig } from '../config/schema.ts';
-import type { PathRules } from '../http/path-table.ts';
 import { isRejection } from '../http/rejection.ts';
 import type { Problem } from '../lib/problem.ts';
 import { namesToken } from '../refresh-tokens/endpoints.ts';
 import { createAskedReader } from './explain/explain-request.ts';
 import { fileValidators, remarkOnContractList } from './file-validators.ts';
 
-/** The check of a start, with advice that it need not repeat: rows that are right but probably not what was meant. */
+/** The validators of a start, and advice about rows that are valid but probably not what was meant. */
 export const adviceValidators: FileValidators = {
   ...fileValidators,
   protectedResources: (text, name, config) => {
     const { list, problems } = parseProtectedList(text, name);
     if (list === undefined) return problems;
     const remark = remarkOnContractList(list);
-    const compiler = new ListCompiler(list, config.request);
+    // Once, as requests are matched: with many rows this is the slowest step.
+    const compiled = compileProtectedList(list, config.request ?? { ignoredPrefixes: [] });
     const found =
-      remark === undefined ? [...problems, ...findSuspicious(compiler.withoutPrefixes())] : [remark];
-    return [...found, ...findVoid(list, config), ...findUnownedRevocations(list, config, compiler)];
+      remark === undefined ? [...problems, ...findSuspicious(compiled.withoutPrefixes())] : [remark];
+    return [...found, ...findVoid(list, config), ...findUnownedRevocations(list, config, compiled)];
   },
 };
 
-/** Compiles a list when somebody first asks for it, and once where no prefix is ignored: with many rows it is the dearest step. */
-class ListCompiler {
-  readonly #list: ProtectedResources;
-  readonly #rules: PathRules;
-  #whole: ProtectedList | undefined;
-  #withoutPrefixes: ProtectedList | undefined;
-
-  constructor(list: ProtectedResources, rules: PathRules = { ignoredPrefixes: [] }) {
-    this.#list = list;
-    this.#rules = rules;
-  }
-
-  /** As requests are matched. */
-  whole(): ProtectedList {
-    if (this.#rules.ignoredPrefixes.length === 0) return this.withoutPrefixes();
-    this.#whole ??= compileProtectedList(this.#list, this.#rules);
-    return this.#whole;
-  }
-
-  /** As templates are matched, in front of which no prefix stands. */
-  withoutPrefixes(): ProtectedList {
-    this.#withoutPrefixes ??= compileProtectedList(this.#list, { ...this.#rules, ignoredPrefixes: [] });
-    return this.#withoutPrefixes;
-  }
-}
-
-/** Rows that protect nothing: what shopward answers itself needs no token, whatever the list says. */
+/** Rows without effect, since shopward answers their path itself, without a token. */
 function findVoid({ rows }: ProtectedResources, config: PartialConfig): Problem[] {
   const endpoints = compileFilters(config, filterDefinitions).filter(
     ({ definition }) => definition.stage === 'endpoint',
@@ -74,11 +48,11 @@ function findVoid({ rows }: ProtectedResources, config: PartialConfig): Problem[
   });
 }
 
-/** Endpoints that end refresh tokens, and have no row: nobody is known to be the user, so that nothing is ended. */
+/** Revocation endpoints without a row: the user is not known, so that they revoke nothing. */
 function findUnownedRevocations(
   list: ProtectedResources,
   config: PartialConfig,
-  compiler: ListCompiler,
+  compiled: ProtectedList,
 ): Problem[] {
   const { refreshTokens } = config;
   if (!refreshTokens) return [];
@@ -86,7 +60,6 @@ function findUnownedRevocations(
     ({ kind, path }) => kind === 'revoke' && namesToken({ path }),
   );
   if (revocations.length === 0) return [];
-  const compiled = compiler.whole();
   const read = createAskedReader(config);
   return revocations.flatMap(({ method, path }) => {
     const target = path.replace(/\{[^{}]*\}|\*\*$/g, 'x');

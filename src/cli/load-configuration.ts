@@ -14,7 +14,7 @@ interface LoadedForCommand extends LoadedConfig {
   readonly list: ProtectedResources;
 }
 
-/** The configuration with its list; undefined once its problems are on standard error: then exit 78. */
+/** Loads the configuration with its list. Undefined: its problems were printed, and the exit code is 78. */
 export async function loadConfiguration(
   file: string | undefined,
   io: CommandIo,
@@ -27,7 +27,7 @@ export async function loadConfiguration(
   return { ...loaded, list };
 }
 
-/** A list file by its name; undefined once its problems are on standard error: then exit 78. */
+/** Reads a list file. Undefined: its problems were printed, and the exit code is 78. */
 export async function readList(name: string, io: CommandIo): Promise<ProtectedResources | undefined> {
   const read = await readSettledFile(resolve(io.cwd, name), { maxBytes: maxListLength });
   const decoded = 'fault' in read ? read : decodeText(read.bytes);
@@ -48,7 +48,7 @@ export interface ListChoice {
   readonly list?: string;
 }
 
-/** The list that a verb is about; undefined as for `readList`. */
+/** The list of `--list`, or of the configuration. Undefined as for `readList`. */
 export async function findList(options: ListChoice, io: CommandIo): Promise<ProtectedResources | undefined> {
   if (options.list !== undefined) return readList(options.list, io);
   return (await loadConfiguration(options.config, io))?.list;

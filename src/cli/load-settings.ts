@@ -3,8 +3,8 @@ import { formatProblem } from '../lib/problem.ts';
 import type { CommandIo } from './command-io.ts';
 
 /**
- * The configuration by itself: what the files hold that it names is looked at only with `validators`. Undefined once its
- * problems are on standard error: then exit 78.
+ * Loads the configuration; the content of files that it names is checked only with `validators`. Undefined: its problems were
+ * printed, and the exit code is 78.
  */
 export async function loadSettings(
   file: string | undefined,

@@ -11,9 +11,9 @@ interface AdminAddress {
 const patienceMs = 5_000;
 
 /**
- * Whether the proxy whose admin port is plain to see in the configuration says that it lives. A container asks every few
- * seconds, beside the requests of the shop, so this loads neither the parser of the configuration nor its schema. False
- * says nothing yet: `shopward health` then reads the configuration as `serve` does, and says why.
+ * The quick path of `shopward health`, which containers run every few seconds: finds the admin port in a plainly written
+ * configuration without loading the YAML parser or the schema. False proves nothing: `shopward health` then reads the
+ * configuration as `serve` does, and says why.
  */
 export async function isAlive(choices: readonly string[]): Promise<boolean> {
   const file = fileNamed(choices);
@@ -21,7 +21,7 @@ export async function isAlive(choices: readonly string[]): Promise<boolean> {
   return address !== undefined && (await saysItLives(address));
 }
 
-/** Undefined: other options are given than the one for the file, or it is not there. */
+/** Undefined: there are other options than `--config`, or no file. */
 function fileNamed(choices: readonly string[]): string | undefined {
   const [option, name, ...more] = choices;
   if (option === undefined) return defaultConfigFiles.find(isShortFile);
@@ -43,8 +43,8 @@ function readAdminAddress(file: string): AdminAddress | undefined {
 }
 
 /**
- * Host and port of the admin section, written as most files write them: a section of its own with a line for each, or in
- * braces on one line, with plain values; or no such section. Undefined: it takes a parser to know. Exported for its tests.
+ * Host and port of the admin section, if it is written plainly: with a line for each, or in braces on one line, with plain
+ * values; or the defaults if there is no section. Undefined: it needs a parser. Exported for its tests.
  */
 export function plainAdminAddress(text: string): AdminAddress | undefined {
   const lines = text.split('\n').filter((line) => !/^\s*(?:#|$)/.test(line));
@@ -55,7 +55,7 @@ export function plainAdminAddress(text: string): AdminAddress | undefined {
   if (rest !== '') return undefined;
   const end = lines.findIndex((line, i) => i > start && !line.startsWith(' '));
   const section = lines.slice(start + 1, end === -1 ? undefined : end);
-  // What stands deeper belongs to another setting.
+  // Deeper lines belong to another setting.
   const depth = section[0]?.search(/\S/) ?? 0;
   return addressOf(section.filter((line) => line.search(/\S/) === depth));
 }
@@ -81,7 +81,7 @@ function addressOf(settings: readonly string[]): AdminAddress | undefined {
         port = Number(value);
         break;
       default:
-        // A key in quotes, an anchor, a merge: the parser's.
+        // A quoted key, an anchor or a merge needs the parser.
         if (!/^[a-z]+$/i.test(setting.slice(0, at).trim())) return undefined;
     }
   }
@@ -93,7 +93,7 @@ export function reachableHost(host: string): string {
   return host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host;
 }
 
-/** One request over a bare socket: node:http alone would cost as much as all the rest. */
+/** Sends a request over a bare socket: to load node:http would cost as much as everything else here. */
 function saysItLives({ host, port }: AdminAddress): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect({ host: reachableHost(host), port, timeout: patienceMs });

@@ -1,20 +1,17 @@
 import { createReadStream } from 'node:fs';
 import { realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { pipeline, Readable } from 'node:stream';
-import { createGunzip, createZstdDecompress } from 'node:zlib';
-import { rejectionKind, rejectionNames } from '../http/rejection-kind.ts';
+import { rejectionKind, rejectionNames } from '../http/rejection.ts';
 import { isObject, parseJson } from '../lib/json.ts';
+import { type Counting, toText } from '../rollout/counting.ts';
 import { RolloutCounts } from '../rollout/counts.ts';
-import { type Counting, toText } from '../rollout/report.ts';
 import type { CommandIo } from './command-io.ts';
+import { longestLine, readLines } from './log-lines.ts';
 
-/** Progress is printed so often. */
+/** Interval at which progress is printed. */
 const tellEveryMs = 2_000;
-/** A line of ours is shorter; more is passed over without being kept. */
-const longestLine = 65_536;
 
-/** Counts what the files hold; `-` is standard input. Words for people where they cannot be counted. */
+/** Counts the requests of log files; `-` is standard input. A string says why they cannot be read. */
 export async function readLogFiles(
   files: readonly string[],
   counted: LogCounts,
@@ -56,13 +53,7 @@ async function readLog(name: string, file: string, counted: LogCounts, io: Comma
   const size = isInput ? undefined : (await stat(file)).size;
   const packed = isInput ? (io.input ?? []) : createReadStream(file, { highWaterMark: 256 * 1024 });
   const progress = { read: 0, toldMs: Date.now() };
-  const decoder = new TextDecoder();
-  let rest = '';
-  for await (const chunk of unpack(countBytes(packed, progress))) {
-    const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n');
-    rest = lines.pop() ?? '';
-    // What is longer than any line is broken, however long it goes on.
-    if (rest.length > longestLine) rest = rest.slice(0, longestLine + 1);
+  for await (const lines of readLines(packed, progress)) {
     for (const line of lines) counted.addLine(line);
     if (Date.now() - progress.toldMs < tellEveryMs) continue;
     progress.toldMs = Date.now();
@@ -73,42 +64,9 @@ async function readLog(name: string, file: string, counted: LogCounts, io: Comma
         : `${Math.floor((100 * read) / Math.max(size, read))}%`;
     io.err(`${name}: ${share} read`);
   }
-  counted.addLine(rest);
 }
 
-async function* countBytes(
-  chunks: AsyncIterable<Uint8Array | string> | Iterable<Uint8Array>,
-  progress: { read: number },
-): AsyncGenerator<Buffer> {
-  for await (const chunk of chunks) {
-    const bytes = Buffer.from(chunk);
-    progress.read += bytes.length;
-    yield bytes;
-  }
-}
-
-/** By its first octets, whatever the file is called: rotated logs are often compressed. */
-async function* unpack(chunks: AsyncGenerator<Buffer>): AsyncGenerator<Uint8Array> {
-  const { value: first } = await chunks.next();
-  if (first === undefined) return;
-  const whole = Readable.from(
-    (async function* () {
-      yield first;
-      yield* chunks;
-    })(),
-  );
-  const unpacking = first.subarray(0, 2).equals(Buffer.from([0x1f, 0x8b]))
-    ? createGunzip()
-    : first.subarray(0, 4).equals(Buffer.from([0x28, 0xb5, 0x2f, 0xfd]))
-      ? createZstdDecompress()
-      : undefined;
-  if (unpacking === undefined) return yield* whole;
-  // A fault of either is one of what is read here.
-  pipeline(whole, unpacking, () => {});
-  yield* unpacking;
-}
-
-/** What is counted of a log: nothing that grows with its length. */
+/** The counts of a log, which do not grow with its length. */
 export class LogCounts {
   requests = 0;
   /** Lines that record no request: other events, and what is not JSON. */
@@ -181,8 +139,8 @@ export class LogCounts {
 }
 
 /**
- * A line as it was logged, or as the container's runtime or the journal keeps it: with a time and a name in front, or as
- * the text `log` of an object of its own.
+ * Parses a line of the log, also as container runtimes and the journal keep it: with a time and a name in front, or as the
+ * member `log` of an object.
  */
 function readEntry(line: string): Readonly<Record<string, unknown>> | undefined {
   const start = line.indexOf('{');

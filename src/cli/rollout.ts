@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
+import { toText } from '../rollout/counting.ts';
 import {
   type ReasonReport,
   type RolloutReport,
   type RowReport,
   reportRollout,
-  toText,
   type Verdict,
 } from '../rollout/report.ts';
 import { askAdmin } from './admin-verbs.ts';
@@ -83,11 +83,11 @@ async function askProxy(options: CommonChoice, io: CommandIo): Promise<RolloutRe
   return badUsage;
 }
 
-/** Each time the counts may be newer than those of the first page. */
+/** Attempts to read all pages of one report: a new report may begin in between. */
 const mostAttempts = 5;
 const rowsOfPage = 1_000;
 
-/** All pages of one report; undefined: another one began meanwhile. */
+/** All pages of one report; undefined: a new report has begun in between. */
 async function askPages(
   admin: Parameters<typeof askAdmin>[0],
 ): Promise<RolloutReport | Awaited<ReturnType<typeof askAdmin>> | undefined> {
@@ -106,7 +106,7 @@ async function askPages(
   return first && { ...first, rows };
 }
 
-/** Counted as the proxy counts, in as much memory. Without `--config` the rows are those that the lines name. */
+/** Reports on log files, counted as the proxy counts. Without `--config` the rows are those in the lines. */
 async function readLogs(
   files: readonly string[],
   options: CommonChoice,
@@ -121,7 +121,7 @@ async function readLogs(
     return badUsage;
   }
   const rows = loaded?.list.rows ?? counted.rows();
-  // Where nobody says what is observed, everything may be.
+  // Without a configuration every row may be observed.
   const isObserving = loaded === undefined || loaded.config.mode === 'observe';
   return reportRollout(counted.counting(), rows, isObserving, counted.lastMs);
 }
@@ -153,7 +153,9 @@ function* describeReason(entry: ReasonReport): Generator<string> {
   const { kind, method, reason, requests, clients, sinceMs, lastSeenMs, days, next, more } = entry;
   const verb = kind === 'observed' ? 'would have been refused' : 'refused';
   const many =
-    clients.count === 0 ? '' : `, of ${clients.areMore ? 'more than ' : ''}${clients.count} clients`;
+    clients.count === 0
+      ? ''
+      : `, of ${clients.areMore ? 'more than ' : ''}${clients.count} client${clients.count === 1 ? '' : 's'}`;
   yield `           - ${method} ${reason}: ${requests} ${verb}${many}`;
   yield `             since ${toText(sinceMs)}, last ${toText(lastSeenMs)}; last seven days: ${days.join(' ')}`;
   for (const { client, userAgent, requests: ofClient } of clients.named) {

@@ -45,7 +45,7 @@ export async function runServe(options: CommonChoice, io: CommandIo = processIo)
     version,
     explain: explainForConsole,
   };
-  // A primary forwards nothing, and a single process has nobody to look after: each loads what it is.
+  // Loads only the code of its role: a primary forwards nothing, and a single process has no workers.
   const app =
     count > 1
       ? new (await import('../cluster/primary.ts')).Primary({ ...input, count })
@@ -78,11 +78,11 @@ export async function runServe(options: CommonChoice, io: CommandIo = processIo)
   return stopped;
 }
 
-/** Loaded when the console first asks: what answers no request is no part of a start. */
+/** Loaded when the console first asks, to keep the start short. */
 const explainForConsole: Explain = async (question, config, list, inspect) =>
   (await import('./explain/explain-pasted.ts')).explainForConsole(question, config, list, inspect);
 
-/** Says what is unsafe about this process, and whether it must not serve. */
+/** Prints what is unsafe about this process. True: it must not serve. */
 function isUnsafeRuntime(io: CommandIo): boolean {
   const { version: node, execArgv, env } = process;
   const unsafe = findUnsafeRuntime({ version: node, execArgv, env });
@@ -90,7 +90,7 @@ function isUnsafeRuntime(io: CommandIo): boolean {
   return unsafe.some(({ severity }) => severity === 'error');
 }
 
-/** A port that somebody has, or an address that is not there yet, may be free in a moment; one we may not take stays so. */
+/** 75 for a port in use or an address that does not exist yet, since another start may succeed; else 78. */
 function exitCodeOf(fault: unknown): number {
   const { code } = fault as NodeJS.ErrnoException;
   if (code === 'EADDRINUSE' || code === 'EADDRNOTAVAIL') return notNow;

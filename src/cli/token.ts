@@ -24,12 +24,12 @@ import { loadConfiguration } from './load-configuration.ts';
 
 /** EX_UNAVAILABLE of sysexits.h. */
 const keysAway = 69;
-/** Longest text that is read for a token: 16 KiB of one, and what stands around it. */
+/** Characters of the longest input: a token of 16 KiB, and text around it. */
 const maxInput = 65_536;
 
 /**
- * Runs `use` with the keys and the endpoint of the configuration, and closes them after it. Where they cannot be had, the
- * verdict is `keys-unavailable`.
+ * Runs `use` with the keys and introspection of the configuration, then closes them. Without keys the verdict is
+ * `keys-unavailable`.
  */
 export async function withTokenInspector<T>(
   config: Pick<Config, 'auth' | 'limits'>,
@@ -45,7 +45,7 @@ export async function withTokenInspector<T>(
   }
 }
 
-/** What there is to say is said of the token. */
+/** Keys log nothing here: everything is reported by the inspection. */
 const noLog: ComponentLog = { info() {}, warn() {}, error() {}, debug() {} };
 
 interface TokenChoice extends CommonChoice {
@@ -68,7 +68,7 @@ export async function runToken(
   const isPiped = given === undefined || given === '-';
   const token = readToken(isPiped ? await readInput(io, maxInput) : given);
   if (token === '') {
-    io.err('a token is needed, best on standard input: shopward token < FILE');
+    io.err('give a token, best on standard input: shopward token < FILE');
     return badUsage;
   }
   if (!isPiped)
@@ -103,14 +103,14 @@ export async function runToken(
   return verdict.rejection === 'keys-unavailable' ? keysAway : 1;
 }
 
-/** The token alone, of a field line too. */
+/** The token of a text, which may be a field line. */
 function readToken(text: string): string {
   const line = trimOws(text.replace(/^\ufeff/, '').trim());
   const start = /^(?:authorization:[ \t]*)?bearer(?: +|$)/i.exec(line)?.[0].length ?? 0;
   return line.slice(start);
 }
 
-/** The payload as it is, checked or not; never the signature. */
+/** The claims of a token, unverified; never the signature. */
 function claimsOf(token: string): object | undefined {
   if (!isCompactToken(token)) return undefined;
   return parseJsonObject(Buffer.from(token.split('.', 2)[1] ?? '', 'base64url'));
@@ -123,7 +123,7 @@ function jsonOf({ checks, verdict }: TokenInspection): object {
   return { accepted: false, rejection, reason, see: reasonPlace(rejection, reason), checks };
 }
 
-/** The checks as a table, then what the proxy says of the token, and where it stands what to do. */
+/** The checks as a table, then the verdict, and the place in the docs that says what to do. */
 export function inspectionText({ checks, verdict }: TokenInspection): string[] {
   const table = textTable(
     checks.map(({ name, outcome, text }) => [outcome === 'failed' ? 'FAILED' : outcome, name, text]),

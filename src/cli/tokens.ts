@@ -10,12 +10,18 @@ import { loadSettings } from './load-settings.ts';
 /** Longest wait for Redis. */
 const connectMs = 5_000;
 
-const actions: Readonly<
-  Record<
-    string,
-    (store: TokenStore, subject: SubjectDigest | undefined, asJson: boolean, io: CommandIo) => Promise<void>
-  >
-> = { list, revoke, 'purge-expired': purgeExpired };
+interface Asked {
+  readonly store: TokenStore;
+  readonly subject: SubjectDigest | undefined;
+  readonly asJson: boolean;
+  readonly io: CommandIo;
+}
+
+const actions: Readonly<Record<string, (asked: Asked) => Promise<void>>> = {
+  list,
+  revoke,
+  'purge-expired': purgeExpired,
+};
 
 /**
  * `subject`: name of the user, as `auth.subject` reads it from access tokens.
@@ -41,7 +47,7 @@ export async function runTokens(
   if (loaded === undefined) return badConfiguration;
   return withStore(loaded.config, io, async (store, digestOf) => {
     const subject = options.subject === undefined ? undefined : digestOf(options.subject);
-    await act(store, subject, options.json === true, io);
+    await act({ store, subject, asJson: options.json === true, io });
   });
 }
 
@@ -81,12 +87,7 @@ async function withStore(
   }
 }
 
-async function list(
-  store: TokenStore,
-  subject: SubjectDigest | undefined,
-  asJson: boolean,
-  io: CommandIo,
-): Promise<void> {
+async function list({ store, subject, asJson, io }: Asked): Promise<void> {
   let count = 0;
   for await (const entry of store.list(subject)) {
     count += 1;
@@ -95,12 +96,7 @@ async function list(
   if (!asJson) io.out(`${count} refresh token${count === 1 ? '' : 's'}`);
 }
 
-async function revoke(
-  store: TokenStore,
-  subject: SubjectDigest | undefined,
-  asJson: boolean,
-  io: CommandIo,
-): Promise<void> {
+async function revoke({ store, subject, asJson, io }: Asked): Promise<void> {
   if (subject === undefined) return;
   const noted = await store.noteRevocationOfAll(subject, 'command line');
   await store.settleRevocationOfAll(subject, 'command line', noted, true);
@@ -109,12 +105,7 @@ async function revoke(
   );
 }
 
-async function purgeExpired(
-  store: TokenStore,
-  subject: SubjectDigest | undefined,
-  asJson: boolean,
-  io: CommandIo,
-): Promise<void> {
+async function purgeExpired({ store, subject, asJson, io }: Asked): Promise<void> {
   const purged = await store.purgeExpired(subject);
   io.out(
     asJson ? JSON.stringify({ purged }) : `deleted ${purged} expired refresh token${purged === 1 ? '' : 's'}`,

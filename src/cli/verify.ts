@@ -54,9 +54,8 @@ export interface VerifyChoice extends CommonChoice {
 }
 
 /**
- * Looks at a running deployment from outside, as its clients do, and compares it with the local configuration. Exit
- * code 0 when every check passed, 1 when one failed, 2 on bad usage, 78 for a configuration or list with problems.
- * Exported for its tests.
+ * Checks a running deployment from outside, as clients see it, against the local configuration. Exit code 0 when every check
+ * passed, 1 when one failed, 2 on bad usage, 78 for a configuration or list with problems. Exported for its tests.
  */
 export async function runVerify(
   url: string,
@@ -112,7 +111,7 @@ export async function runVerify(
   }
 }
 
-/** Reads first; what could change anything comes last, and only where the reads were refused. */
+/** Reads first; requests that could change something come last, and only if the reads were refused. */
 async function checkAll(verification: Verification, options: VerifyChoice): Promise<Check[]> {
   const reach = await checkReach(verification);
   if (reach.outcome === 'failed') return [reach];
@@ -181,18 +180,12 @@ export function declareVerify(program: Command): void {
     .addOption(json);
 }
 
-interface Counts {
-  readonly ok: number;
-  readonly failed: number;
-  readonly skipped: number;
-}
-
-function countOutcomes(checks: readonly Check[]): Counts {
+function countOutcomes(checks: readonly Check[]) {
   const count = (outcome: Check['outcome']) => checks.filter((check) => check.outcome === outcome).length;
   return { ok: count('ok'), failed: count('failed'), skipped: count('skipped') };
 }
 
-/** A table, then what failed once more with what it means, then the counts. */
+/** A table of all checks, advice for those that failed, then the counts. */
 function reportText(url: string, checks: readonly Check[]): string[] {
   const rows = checks.map(({ outcome, area, name, expected, got, advice }) => [
     outcome === 'failed' ? 'FAILED' : outcome,

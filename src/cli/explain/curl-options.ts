@@ -1,13 +1,13 @@
 import { trimOws } from '../../http/field-list.ts';
 
-/** What one option of curl does to the request; undefined: it was understood, and changes nothing. */
+/** Applies an option of curl to the request. */
 type Use = (request: CurlRequest, value: string) => void;
 
-/** What curl makes of its options, before its defaults are added. */
+/** The request by curl's options, before its defaults are added. */
 export interface CurlRequest {
   method: string | undefined;
   readonly urls: string[];
-  /** Name and value of each -H; an empty value takes curl's own field away. */
+  /** Name and value of each -H; an empty value removes curl's own field. */
   readonly fields: [name: string, value: string][];
   /** Parts of -d, joined by `&`, and of --json, joined by nothing. */
   data: string | undefined;
@@ -24,7 +24,7 @@ export interface CurlRequest {
   readonly notes: string[];
 }
 
-/** Sets a text; `fixed`: whatever stands after the option. */
+/** Sets a text to the option's value, or to `fixed`. */
 function setting(name: 'method' | 'target' | 'version', fixed?: '1.0'): Use {
   return (request, value) => {
     Object.assign(request, { [name]: fixed ?? value });
@@ -37,7 +37,7 @@ function flag(name: 'isQuery' | 'isHead' | 'keepsPath'): Use {
   };
 }
 
-/** The options that say something about the request, by their long and their short name. */
+/** The options that affect the request, by their long name. */
 export const curlOptions: Readonly<
   Record<string, { readonly short?: string; readonly isFlag?: true; readonly use: Use }>
 > = {
@@ -95,12 +95,12 @@ export const curlOptions: Readonly<
   'http1.0': { short: '0', isFlag: true, use: setting('version', '1.0') },
 };
 
-/** Its name, by its letter. */
+/** Short name of an option -> its long name. */
 export const longOf = new Map(
   Object.entries(curlOptions).flatMap(([name, { short }]) => (short ? [[short, name]] : [])),
 );
 
-/** Letters and names of other options that are followed by a value, of curl 8.17 and before. */
+/** Short and long names of the other options that take a value, up to curl 8.17. */
 export const otherWithValue: ReadonlySet<string> = new Set([
   ...'oxmwcDKEQtyYzCPUh',
   ...`
@@ -125,12 +125,12 @@ function addField({ fields, notes }: CurlRequest, line: string): void {
   const end = line.search(/[:;]/);
   if (line.startsWith('@')) notes.push(`-H ${line}: the fields of that file are not known`);
   else if (end < 1) notes.push(`-H ${line}: it is no field`);
-  // `Name;` is a field without a value, `Name:` takes one of curl's own away.
+  // `Name;` is a field without a value, `Name:` removes one of curl's own.
   else if (line.charAt(end) === ';') fields.push([line.slice(0, end), '']);
   else fields.push([line.slice(0, end), trimOws(line.slice(end + 1)) || removed]);
 }
 
-/** No field can have it as its value. */
+/** Marks a field that was removed: no field can have this value. */
 export const removed = '\n';
 
 function addData(request: CurlRequest, value: string, joint: string, fileSign?: string): void {
@@ -151,7 +151,7 @@ function joinWith(joint: string, before: string | undefined, more: string): stri
   return before === undefined ? more : before + joint + more;
 }
 
-/** `name=content` and `=content`; the name is taken as it is. */
+/** Encodes `name=content` and `=content`, but not the name. */
 function encodeData(value: string): string {
   const equals = value.indexOf('=');
   const name = equals > 0 ? `${value.slice(0, equals)}=` : '';

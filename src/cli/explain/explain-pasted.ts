@@ -3,60 +3,74 @@ import type { TokenInspection } from '../../access/token-inspection.ts';
 import type { Explain } from '../../app/admin.ts';
 import type { Config } from '../../config/schema.ts';
 import { type FieldList, fieldValue, trimOws } from '../../http/field-list.ts';
-import { isRejection, type RejectionName, rejectionTable } from '../../http/rejection.ts';
+import { buildRejections, isRejection, type RejectionName, rejectionTable } from '../../http/rejection.ts';
 import { type AskedRequest, explainRequest, tokenToInspect } from './explain-request.ts';
-import { type Explanation, explainMalformed, reasonPlace, withInspection } from './explanation.ts';
+import {
+  type Explanation,
+  explainMalformed,
+  reasonPlace,
+  refusalOf,
+  withInspection,
+  withRefusal,
+} from './explanation.ts';
 import { explanationText, inspectionFacts } from './explanation-text.ts';
 import { type PastedRecord, readPastedRequest, readPastedToken } from './pasted-request.ts';
 
-/** The answer of `explain --json`, of the console, and of whoever else asks. Exported for its tests. */
+/** The result of `explain --json`, also for the console. Exported for its tests. */
 export interface ExplainedPaste extends Explanation {
-  /** How the text was read, and what of it was not used. */
+  /** How the text was read, and which parts were not used. */
   readonly notes: readonly string[];
-  /** What a record of the log says became of the request. */
+  /** The outcome of the request, if the text is a log record. */
   readonly record: PastedRecord | null;
 }
 
 interface PastedQuestion {
-  /** Where the text names none; left out: GET, and a note says so. */
-  readonly method?: string;
-  /** Further fields, flat. With `Authorization`, `Cookie` or a body the request is whole: nothing else is guessed. */
+  /** Used where the text has no method. Default: GET, with a note. */
+  readonly method?: string | undefined;
+  /** Further fields, flat. With `Authorization`, `Cookie` or a body the request counts as complete: nothing is guessed. */
   readonly fields?: FieldList;
   readonly body?: string | undefined;
 }
 
-/** What is refused before a request is understood. */
+/** Rejections of requests that are malformed. */
 const malformed: ReadonlySet<string> = new Set<RejectionName>([
   ...(['bad-request', 'bad-request-target', 'bad-request-fields', 'bad-host', 'unexpected-body'] as const),
-  ...(['method-override', 'method-not-allowed', 'request-timeout', 'payload-too-large'] as const),
-  ...([
-    'target-too-long',
-    'expectation-failed',
-    'fields-too-large',
-    'transfer-encoding-unsupported',
-  ] as const),
+  ...(['method-override', 'method-not-allowed', 'request-timeout', 'target-too-long'] as const),
+  ...(['expectation-failed', 'fields-too-large', 'transfer-encoding-unsupported'] as const),
   'http-version-unsupported',
 ]);
+
+/** Reasons of these rejections that are about the body: the head was well-formed. */
+const bodyReasons: ReadonlySet<string> = new Set(['body-cut', 'slow-body']);
+
+/** The malformed part for which a recorded request was refused; undefined: it was well-formed. */
+function refusedPart({ decision, rejection = '', reason = '' }: PastedRecord): 'head' | 'body' | undefined {
+  if (decision !== 'refused') return undefined;
+  if (rejection === 'payload-too-large') return 'body';
+  if (!malformed.has(rejection)) return undefined;
+  return bodyReasons.has(reason) ? 'body' : 'head';
+}
 
 const mostNotes = 20;
 
 /**
- * What would happen to the request that somebody pasted, or what happened to the one of a record. Pure, and linear in the
- * length of the text. The second half of the answer has the token inspected, which may ask the key server.
+ * Explains what would happen to a pasted request, or what happened to that of a log record. Pure, and linear in the length of
+ * the text; `explainToken` then inspects the token, which may ask the key server. `unreadable`: why the text is not a
+ * request; the rest is then a guess.
  */
 export function explainPasted(
   text: string,
   question: PastedQuestion,
   config: Config,
   list: ProtectedList,
-): { readonly explained: ExplainedPaste; readonly asked: AskedRequest } {
+): { readonly explained: ExplainedPaste; readonly asked: AskedRequest; readonly unreadable?: string } {
   const pasted = readPastedRequest(text);
   const { record = null } = pasted;
   const notes = [...pasted.notes];
   if (notes.length > mostNotes)
     notes.splice(mostNotes, notes.length, `${notes.length - mostNotes} more notes`);
-  const isMalformed = record?.decision === 'refused' && malformed.has(record.rejection ?? '');
-  if (pasted.method === undefined && question.method === undefined && !isMalformed)
+  const part = record === null ? undefined : refusedPart(record);
+  if (pasted.method === undefined && question.method === undefined && part !== 'head')
     notes.push('no method: GET is explained');
   const method = pasted.method ?? question.method ?? 'GET';
   if (question.method !== undefined && method !== question.method)
@@ -65,30 +79,67 @@ export function explainPasted(
   const fields = [...(pasted.fields ?? []), ...(question.fields ?? [])];
   const body = question.body ?? pasted.body;
   const hasToken = ['authorization', 'cookie'].some((name) => fieldValue(fields, name) !== undefined);
-  const isWhole = pasted.isWhole === true || question.body !== undefined || hasToken;
+  const isWhole = question.body !== undefined || (pasted.isWhole ?? hasToken);
   const asked: AskedRequest = { method, target, host, fields, body, version, isWhole };
   if (record !== null) notes.push(recordText(record));
-  const explanation = isMalformed
-    ? explainMalformed(asked, { rejection: record.rejection as RejectionName, reason: record.reason }, config)
-    : explainRequest(asked, config, list);
-  return { explained: { ...explanation, notes, record }, asked };
+  const explain = () => explainRequest(asked, config, list);
+  const explanation = record === null ? explain() : explainRecord(record, asked, config, explain);
+  const explained = { ...explanation, notes, record };
+  const { unreadable } = pasted;
+  return { explained, asked, ...(unreadable !== undefined && { unreadable }) };
 }
 
-function recordText({ decision, status, rejection, reason, observed, requestId }: PastedRecord): string {
+/** For people: what explain can read. */
+const readable =
+  "a method and a URL, a request with its fields, a line of an access log, a record of shopward's log, a curl command, a call of fetch, a HAR entry, an access token";
+
+/** The lines for people. */
+export function unreadableText(why: string): string[] {
+  const lines = ['this is no request that explain can read'];
+  const say = (name: string, text: string) => lines.push(`  ${name.padEnd(15)} ${text}`);
+  say('because', why);
+  say('what it reads', readable);
+  return lines;
+}
+
+const partTexts = {
+  head: 'malformed: it was not understood, and nothing was decided by the list',
+  body: 'refused for its body alone',
+} as const;
+
+/**
+ * Explains the request of a log record. For parts that are not recorded, a malformed head or the body, the record's
+ * refusal counts.
+ */
+function explainRecord(
+  record: PastedRecord,
+  asked: AskedRequest,
+  config: Config,
+  explain: () => Explanation,
+): Explanation {
+  const part = refusedPart(record);
+  if (part === undefined) return explain();
+  const { rejection, reason } = record;
+  const refused = { rejection: rejection as RejectionName, ...(reason !== undefined && { reason }) };
+  const refusal = refusalOf(refused, buildRejections(config.rejections));
+  return part === 'head' ? explainMalformed(asked, refusal) : withRefusal(explain(), refusal, false);
+}
+
+function recordText(record: PastedRecord): string {
+  const { decision, status, rejection, reason, observed, requestId } = record;
+  const part = refusedPart(record);
   const isOurs = rejection !== undefined && Object.hasOwn(rejectionTable, rejection);
   const why = [rejection, reason].filter((one) => one !== undefined).join(', ');
   const more = [
     ...(why === '' ? [] : [why]),
-    ...(malformed.has(rejection ?? '')
-      ? ['malformed: it was not understood, and nothing was decided by the list']
-      : []),
+    ...(part === undefined ? [] : [partTexts[part]]),
     ...(observed === undefined ? [] : [`observe mode let pass ${observed}`]),
     ...(isOurs ? [`see ${reasonPlace(rejection as RejectionName, reason)}`] : []),
   ];
   return `the record says of ${requestId}: ${decision}, ${status}${more.map((one) => `; ${one}`).join('')}`;
 }
 
-/** Has the request's own token inspected, where there is one and the row needs it. */
+/** Inspects the request's own token, if it has one and the row needs it. */
 export async function explainToken(
   { explained, asked }: ReturnType<typeof explainPasted>,
   config: Config,
@@ -100,15 +151,15 @@ export async function explainToken(
   return { ...explained, ...withInspection(explained, inspection, config) };
 }
 
-/** Name and value of `Name: value`; undefined: it is no field line. */
+/** Parses `Name: value`; undefined: it is not a field line. */
 export function readFieldLine(line: string): [name: string, value: string] | undefined {
   const [, name, value] = /^([^\s:]+):(.*)$/.exec(line) ?? [];
   return name === undefined || value === undefined ? undefined : [name, trimOws(value)];
 }
 
 /**
- * `shopward explain` and `shopward token` for the console, under the list in force and with the keys of the running proxy.
- * Nothing of a token or a field is in the answer but what the checks name.
+ * `shopward explain` and `shopward token` for the console, with the list in force and the keys of the running proxy. The answer
+ * contains nothing of a token or a field but what the checks name.
  */
 export const explainForConsole: Explain = async ({ method, text, fields, body }, config, list, inspect) => {
   const token = readPastedToken(text);
@@ -126,7 +177,10 @@ export const explainForConsole: Explain = async ({ method, text, fields, body },
     line === undefined ? [`field ${i + 1} is no "Name: value": left out`] : [],
   );
   const question = { method, fields: lines.flatMap((line) => line ?? []), body };
-  const explained = await explainToken(explainPasted(text, question, config, list), config, inspect);
+  const answer = explainPasted(text, question, config, list);
+  if (answer.unreadable !== undefined)
+    return { verdict: 'unreadable', text: unreadableText(answer.unreadable) };
+  const explained = await explainToken(answer, config, inspect);
   const notes = [...odd, ...explained.notes];
   return { ...explained, notes, text: explanationText(explained, notes) };
 };

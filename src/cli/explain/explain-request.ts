@@ -1,15 +1,14 @@
 import { identityFieldNames } from '../../access/identity-fields.ts';
 import { type ProtectedList, type Requirement, resourceId } from '../../access/protected-list.ts';
 import { headerAlone, type PresentedToken, readPresentedToken } from '../../access/token-places.ts';
-import type { FilterDefinition } from '../../app/filter-definition.ts';
-import { compileRules, largestBody } from '../../app/filter-definition.ts';
+import { compileRules, type FilterDefinition, largestBody } from '../../app/filter-definition.ts';
 import { filterDefinitions } from '../../app/filters.ts';
 import { upstreamAddress } from '../../app/upstream.ts';
 import { takesOpaqueTokens } from '../../config/issuers.ts';
 import type { Config, PartialConfig } from '../../config/schema.ts';
 import { type CanonicalRequest, requestTarget } from '../../http/canonical-request.ts';
 import { buildRequestRules, canonicaliseRequest } from '../../http/canonicalise-request.ts';
-import type { FieldList } from '../../http/field-list.ts';
+import { type FieldList, fieldValue } from '../../http/field-list.ts';
 import {
   buildRejections,
   isRejection,
@@ -37,11 +36,11 @@ export interface AskedRequest {
   readonly fields?: FieldList | undefined;
   readonly body?: string | undefined;
   readonly version?: '1.0' | '1.1' | undefined;
-  /** Fields and body are all that there are, and what they decide is decided; otherwise they are not known. */
+  /** Fields and body are complete, so that checks of them are made; otherwise they count as unknown. */
   readonly isWhole?: boolean | undefined;
 }
 
-/** Pure: the proxy's own canonical request and its own plan, without a request being made. */
+/** Explains a request by the proxy's own canonicalisation and plan, without sending it. Pure. */
 export function explainRequest(
   asked: AskedRequest,
   config: Config,
@@ -103,7 +102,7 @@ interface Foreseen {
 
 const noForesight: Foreseen = { found: new Map() };
 
-/** What fields and body decide, in the order of the pipeline: the credentials' form, then the filters. */
+/** The checks of fields and body, in the order of the pipeline: the form of the credentials, then the filters. */
 function foresee(
   planned: ForwardPlan<Matcher>,
   request: CanonicalRequest,
@@ -121,7 +120,7 @@ function foresee(
   return { refusal, found };
 }
 
-/** As the token's filter reads it. */
+/** Reads the token as the access-token filter does. */
 function presentedBy(
   request: CanonicalRequest,
   { tokenIn = headerAlone }: Pick<Requirement, 'tokenIn'>,
@@ -130,7 +129,7 @@ function presentedBy(
   return readPresentedToken(request, tokenIn, auth.cookieOrigins, takesOpaqueTokens(auth));
 }
 
-/** The access token of a request that is known whole, where one is needed. */
+/** The access token of a complete request, if one is needed. */
 export function tokenToInspect(
   asked: AskedRequest,
   { token, verdict }: Explanation,
@@ -172,21 +171,21 @@ function explainForward(
   return { refusal: null, forward };
 }
 
-/** Without the token, where it stands in the query. */
+/** The forwarded request, without a token in its query. */
 function forwardedOf({ token, forward }: ForwardPlan<Matcher>, config: Config): CanonicalRequest {
-  if (token === 'none' || token.tokenIn === undefined) return forward;
+  if (token === 'none') return forward;
   const presented = presentedBy(forward, token, config);
   return isRejection(presented) ? forward : presented.request;
 }
 
 type RequestSettings = Pick<PartialConfig, 'auth' | 'request' | 'limits' | 'upstream'>;
 
-/** As it would come over the wire, from a machine that nobody trusts. Exported for its tests. */
+/** Canonicalises a request as if it came from an untrusted peer. Exported for its tests. */
 export function canonicaliseAsked(asked: AskedRequest, config: RequestSettings) {
   return createAskedReader(config)(asked);
 }
 
-/** The same for many requests: the rules, which know some hundred fields, are built once. */
+/** Canonicalises many requests, with rules (some hundred fields) that are built only once. */
 export function createAskedReader(config: RequestSettings) {
   const rules = buildRequestRules({
     upstreamHost: 'upstream',
@@ -197,12 +196,12 @@ export function createAskedReader(config: RequestSettings) {
     extensionMethods: config.request?.methods ?? [],
   });
   return ({ method, target, host, fields = [], body, version, isWhole = false }: AskedRequest) => {
-    const has = (name: string) => fields.some((part, i) => i % 2 === 0 && part.toLowerCase() === name);
+    const has = (name: string) => fieldValue(fields, name) !== undefined;
     const rawHeaders = [...fields];
     if (!has('host')) rawHeaders.push('Host', host);
     if (body !== undefined && !has('content-length') && !has('transfer-encoding'))
       rawHeaders.push('Content-Length', String(Buffer.byteLength(body)));
-    // Without a type a POST counts as a form, and as every method of its path: not what is meant.
+    // A POST without a type would count as a form, and so as every method of its path, which is not what the user means.
     if (!has('content-type') && method !== 'GET' && !isWhole)
       rawHeaders.push('Content-Type', 'application/vnd.api+json');
     const head = {

@@ -2,9 +2,13 @@ import type { TokenInspection } from '../../access/token-inspection.ts';
 import type { InterpretationStep } from '../../http/path-table.ts';
 import { isRejection } from '../../http/rejection.ts';
 import { type ExplainedRow, type Explanation, type Refusal, reasonPlace } from './explanation.ts';
+import type { PastedRecord } from './pasted-request.ts';
 
-/** The explanation for people: one fact a line, its name in front. */
-export function explanationText(explanation: Explanation, notes: readonly string[]): string[] {
+/** The explanation for people, one line for each fact. `record`: the log record, which says what happened. */
+export function explanationText(
+  explanation: Explanation & { readonly record?: PastedRecord | null },
+  notes: readonly string[],
+): string[] {
   const { request, canonicalPath, refusal, observed, rows, whyNot, verdict, filters, forward } = explanation;
   const lines = [`${request.method} ${request.target}`];
   const say = (name: string, text: string) => lines.push(`  ${name.padEnd(15)} ${text}`);
@@ -41,11 +45,17 @@ export function explanationText(explanation: Explanation, notes: readonly string
     say('see', refusal.see);
   }
   if (forward === null) say('forwarded', 'no: the upstream is not asked');
-  else say('forwarded', `${forward.method} ${forward.target} to ${forward.upstream}`);
+  else {
+    const isRefused = explanation.record?.decision === 'refused';
+    say(
+      isRefused ? 'once mended' : 'forwarded',
+      `${forward.method} ${forward.target} to ${forward.upstream}`,
+    );
+  }
   return lines;
 }
 
-/** Each check of a token as a fact, under what the proxy makes of it. */
+/** The verdict on a token, then each check. */
 export function inspectionFacts({ checks, verdict }: TokenInspection): string[] {
   const isGood = !isRejection(verdict);
   const lines = ['an access token'];
@@ -98,7 +108,7 @@ const stepTexts: Readonly<Record<InterpretationStep, string>> = {
   'longer-path': 'as the end of a longer path',
 };
 
-/** The check that failed, as `shopward token` prints it. */
+/** The failed check of a token, in the words of `shopward token`. */
 function tokenText({ checks, verdict }: TokenInspection): string {
   const failed = checks.find(({ outcome }) => outcome === 'failed');
   if (failed !== undefined) return `refused by its ${failed.name}: ${failed.text}`;

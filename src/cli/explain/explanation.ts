@@ -10,7 +10,7 @@ import {
   type Rejections,
 } from '../../http/rejection.ts';
 import type { FilterDescription } from '../../proxy/filter.ts';
-import type { RouteLimits } from '../../proxy/route-limits.ts';
+import type { RouteLimits } from '../../proxy/plan.ts';
 
 /** A refusal as the client sees it. */
 export interface Refusal {
@@ -18,14 +18,14 @@ export interface Refusal {
   readonly status: number;
   readonly code: string;
   readonly detail: string;
-  /** A word that says more, for the log. */
+  /** The detail that the log has. */
   readonly reason?: string;
-  /** Where its cause and its cure are described. */
+  /** The place in the docs with its cause and cure. */
   readonly see: string;
 }
 
 /**
- * What would happen to a request, step by step: the answer of `explain --json`. Keys are only ever added. What does
+ * What would happen to a request: the output of `explain --json`. Keys may be added, but are never removed or renamed. What does
  * not apply is null or empty, never absent.
  */
 export interface Explanation {
@@ -40,35 +40,35 @@ export interface Explanation {
     readonly needed: boolean;
     /** All of them are required. */
     readonly scopes: readonly string[];
-    /** Where it stands. */
+    /** Where the request may have it. */
     readonly in: readonly TokenPlace[];
-    /** Refusals are only logged and counted: the proxy, or every row that is met, is in observe mode. */
+    /** Refusals are only logged and counted: the proxy, or every matching row, is in observe mode. */
     readonly observed: boolean;
     readonly missing: Refusal | null;
     readonly invalid: Refusal | null;
-    /** What the proxy's verifier says of the request's own token; null: there is none, or it was not asked. */
+    /** The inspection of the request's own token; null: it has none, or it was not inspected. */
     readonly inspection: TokenInspection | null;
   };
-  /** What observe mode lets pass of a request that is known whole. */
+  /** The refusal of a complete request that observe mode does not enforce. */
   readonly observed: Refusal | null;
   readonly rows: readonly ExplainedRow[];
-  /** Why no row is met. */
+  /** Why no row matches. */
   readonly whyNot: readonly string[];
-  /** Every filter that has a say in it, in their order. */
+  /** Every filter that matches, in their order. */
   readonly filters: readonly (FilterDescription & { readonly name: string; readonly found?: string })[];
-  /** What `filters` says of entity tags. */
+  /** What the entity-tag filter would do. */
   readonly entityTags: EntityTagExplanation | null;
-  /** What it may do to refresh tokens: of `issue`, `exchange` and `revoke` several, where one path does. */
+  /** What it may do to refresh tokens: one or more of `issue`, `exchange` and `revoke`. */
   readonly refreshTokens: readonly unknown[];
-  /** What it may take, where `limits.routes` says something of any request; bytes and milliseconds. */
+  /** The limits of its route, in bytes and milliseconds; null: `limits.routes` is empty. */
   readonly limits: RouteLimits | null;
-  /** Null: nothing that passes the checks above would be forwarded either. */
+  /** Null: the request is never forwarded, whatever the checks above say. */
   readonly forward: { readonly upstream: string; readonly method: string; readonly target: string } | null;
 }
 
 export interface EntityTagExplanation {
   readonly rule: string;
-  /** Null where the path may mean several. */
+  /** Null where the path may mean several resources. */
   readonly resource: Readonly<Record<string, unknown>> | null;
   readonly text: string;
 }
@@ -80,9 +80,9 @@ export interface ExplainedRow {
   readonly line: number;
   readonly scopes: readonly string[];
   readonly observe: boolean;
-  /** False: only a lenient interpretation of the path meets it, such as another case or an extra slash. */
+  /** False: it matches only a lenient interpretation of the path, such as another case or an extra slash. */
   readonly exact: boolean;
-  /** Which interpretation that is, step by step; empty where the path as it stands meets it. */
+  /** The steps of that interpretation; empty where it matches the path as it is. */
   readonly reading: readonly InterpretationStep[];
   /** The row that log and metrics name. */
   readonly decides: boolean;
@@ -112,7 +112,7 @@ export const noToken = {
   ...{ missing: null, invalid: null, inspection: null },
 } as const;
 
-/** The same where this is refused as well; observe mode only notes it. The first refusal counts. */
+/** The explanation with a refusal, unless it has one already; in observe mode it is only noted. */
 export function withRefusal(explanation: Explanation, refusal: Refusal, isObserved: boolean): Explanation {
   if (explanation.refusal !== null) return explanation;
   return isObserved
@@ -120,7 +120,7 @@ export function withRefusal(explanation: Explanation, refusal: Refusal, isObserv
     : { ...explanation, refusal, forward: null };
 }
 
-/** The same with what the verifier says of its token: a bad one is refused before any filter is asked. */
+/** The explanation with the inspection of its token; a bad one is refused before any filter runs. */
 export function withInspection(
   explanation: Explanation,
   inspection: TokenInspection,
@@ -136,21 +136,12 @@ export function withInspection(
     : { ...explanation, token, refusal, forward: null };
 }
 
-/** What a record of the log says of a request that was refused before it was understood: there is nothing to plan. */
-export function explainMalformed(
-  asked: Explanation['request'],
-  record: { readonly rejection: RejectionName; readonly reason?: string | undefined },
-  config: Config,
-): Explanation {
-  const { rejection, reason } = record;
-  const refusal = refusalOf(
-    reason === undefined ? { rejection } : { rejection, reason },
-    buildRejections(config.rejections),
-  );
+/** The explanation of a malformed request, by its log record: there is nothing to plan. */
+export function explainMalformed(asked: Explanation['request'], refusal: Refusal): Explanation {
   return { ...emptyExplanation(asked), verdict: 'refused', refusal };
 }
 
-/** What a token may lack has paragraphs of its own. */
+/** Rejections of tokens, whose reasons have paragraphs of their own. */
 const tokenRejections: readonly RejectionName[] = [
   'access-token-invalid',
   'insufficient-scope',
@@ -164,7 +155,7 @@ const tokenReasons: ReadonlySet<string> = new Set([
   ...'subject identity-too-long scope inactive other-kind introspection'.split(' '),
 ]);
 
-/** Where a refusal has its paragraph. */
+/** The place of a refusal in the docs. */
 export function reasonPlace(rejection: RejectionName, reason = ''): string {
   const isOfToken = tokenRejections.includes(rejection) && tokenReasons.has(reason);
   return `docs/reasons.md#${isOfToken ? reason : rejection}`;

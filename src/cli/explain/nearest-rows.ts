@@ -6,7 +6,7 @@ import { nearestName } from '../../lib/nearest-name.ts';
 
 const mostRows = 3;
 
-/** Why no row is met, in words: another method, or the nearest rows and the first segment that differs. */
+/** Why no row matches, for people: another method, or the nearest rows and the first segment that differs. */
 export function explainMiss(request: CanonicalRequest, list: ProtectedList): string[] {
   if (request.method === 'OPTIONS') return ['OPTIONS is never authenticated'];
   const others = otherMethods(request, list);
@@ -44,7 +44,7 @@ function compare(row: ProtectedResource, request: CanonicalRequest): Nearness | 
   if (isTemplateProblem(template)) return undefined;
   const path = request.segments.filter((segment) => segment !== '');
   let score = (isMethodMet(row, request) ? 0.5 : 0) - Math.abs(template.segments.length - path.length) / 100;
-  let literals = 0;
+  let hasCommonLiteral = false;
   let at = 0;
   for (; at < Math.min(template.segments.length, path.length); at += 1) {
     const part = template.segments[at];
@@ -52,7 +52,7 @@ function compare(row: ProtectedResource, request: CanonicalRequest): Nearness | 
     if (part === undefined) break;
     if ('literal' in part && foldSegment(part.literal) !== foldSegment(segment)) break;
     score += 'literal' in part ? 2 : 1;
-    if ('literal' in part) literals += 1;
+    hasCommonLiteral ||= 'literal' in part;
   }
   const next = template.segments[at];
   const segment = path[at];
@@ -61,7 +61,7 @@ function compare(row: ProtectedResource, request: CanonicalRequest): Nearness | 
     'literal' in next &&
     segment !== undefined &&
     nearestName(foldSegment(segment), [foldSegment(next.literal)]) !== undefined;
-  if (literals === 0 && !isSimilar) return undefined;
+  if (!hasCommonLiteral && !isSimilar) return undefined;
   const expected = next === undefined ? '' : 'literal' in next ? next.literal : `{${next.name}}`;
   const why =
     segment === undefined

@@ -1,11 +1,13 @@
-import { isObject } from '../../lib/json.ts';
+import { fieldValue } from '../../http/field-list.ts';
+import { isObject, type JsonObject } from '../../lib/json.ts';
 import type { PastedParts } from './pasted-command.ts';
 
-const start = /^\s*(?:await\s+|return\s+)?fetch\s*\(/;
+const start =
+  /^\s*(?:(?:const|let|var)\s+[\w$]{1,60}\s*=\s*)?(?:await\s+|return\s+)?(?:(?:window|globalThis|self)\.)?fetch\s*\(/;
 
 /**
- * Reads a browser's "copy as fetch" and what people write for node: literals alone, nothing is run. What is no literal is
- * not known, and named. Undefined: the text is no call of fetch. Linear in its length.
+ * Reads a call of fetch, as browsers copy it or people write it. Only literals are read and nothing is run; notes name what is
+ * not a literal. Undefined: the text is not a call of fetch. Linear in its length.
  */
 export function readFetch(text: string): PastedParts | undefined {
   const opening = start.exec(text);
@@ -25,26 +27,27 @@ export function readFetch(text: string): PastedParts | undefined {
   if (unused.length > 0) notes.push(`of fetch's options these play no part: ${unused.join(' ')}`);
   const fields = fieldsOf(headers);
   if (typeof referrer === 'string') fields.push('Referer', referrer);
-  const hasCookie = fields.some((part, i) => i % 2 === 0 && part.toLowerCase() === 'cookie');
-  if (given.credentials === 'include' && !hasCookie) notes.push('the cookies are not in it');
-  const hasType = fields.some((part, i) => i % 2 === 0 && part.toLowerCase() === 'content-type');
-  if (typeof body === 'string' && !hasType) fields.push('Content-Type', 'text/plain;charset=UTF-8');
+  const lacks = (name: string) => fieldValue(fields, name) === undefined;
+  if (given.credentials === 'include' && lacks('cookie')) notes.push('the cookies are not in it');
+  if (typeof body === 'string' && lacks('content-type'))
+    fields.push('Content-Type', 'text/plain;charset=UTF-8');
   return {
     method: typeof method === 'string' ? normaliseMethod(method) : 'GET',
     url: typeof url === 'string' ? asFetched(url, notes) : '/',
     fields,
     body: typeof body === 'string' ? body : undefined,
+    unreadable: typeof url === 'string' ? undefined : 'the URL of this call of fetch is no literal',
     notes,
   };
 }
 
-/** Fetch, section "normalize a method": of other methods the case counts. */
+/** As in the Fetch standard ("normalize a method"); the case of other methods is kept. */
 function normaliseMethod(method: string): string {
   const upper = method.toUpperCase();
   return ['DELETE', 'GET', 'HEAD', 'OPTIONS', 'POST', 'PUT'].includes(upper) ? upper : method;
 }
 
-/** The URL as its parser leaves it: without dot segments and with slashes for backslashes. */
+/** The URL as fetch normalises it: without dot segments, and with slashes for backslashes. */
 function asFetched(url: string, notes: string[]): string {
   if (!URL.canParse(url)) return url;
   const { href } = new URL(url);
@@ -52,7 +55,7 @@ function asFetched(url: string, notes: string[]): string {
   return href;
 }
 
-/** Of an object, of `new Headers({…})`, or of pairs. */
+/** The fields of an object, of `new Headers({…})`, or of pairs. */
 function fieldsOf(headers: unknown): string[] {
   const pairs: readonly unknown[] = Array.isArray(headers)
     ? headers
@@ -66,10 +69,10 @@ function fieldsOf(headers: unknown): string[] {
 }
 
 const deepest = 32;
-/** What may stand around a literal without changing it, as far as a request goes. */
+/** Calls around a literal that do not change its meaning for a request. */
 const wrappers = ['JSON.stringify', 'new Headers', 'new URL', 'new URLSearchParams', 'encodeURI'] as const;
 
-/** Literals of JavaScript: strings, numbers, words, arrays and objects. It stops at whatever is none, and says where. */
+/** Reads literals of JavaScript: strings, numbers, words, arrays and objects. Stops at anything else. */
 class LiteralReader {
   readonly #text: string;
   #at: number;
@@ -81,7 +84,7 @@ class LiteralReader {
     this.#at = at;
   }
 
-  /** Undefined also for what is no literal; then it has stopped. */
+  /** Undefined also for what is not a literal; then the reader has stopped. */
   readValue(depth = 0): unknown {
     this.#skip();
     if (this.stopped !== undefined || depth > deepest) return this.#stop();
@@ -97,7 +100,7 @@ class LiteralReader {
     return Object.hasOwn(words, word) ? words[word] : Number(word);
   }
 
-  /** Whether this sign comes next; if so, it is taken. */
+  /** Whether this sign comes next; if so, it is consumed. */
   take(sign: string): boolean {
     this.#skip();
     const isNext = this.stopped === undefined && this.#text.startsWith(sign, this.#at);
@@ -158,7 +161,7 @@ class LiteralReader {
     return number > 0x10ffff ? '' : String.fromCodePoint(number);
   }
 
-  /** What was read until it stopped is kept. */
+  /** If it stops, the members so far are returned. */
   #readObject(depth: number): Record<string, unknown> {
     const members: Record<string, unknown> = Object.create(null);
     this.#at += 1;
@@ -200,7 +203,7 @@ class LiteralReader {
   }
 }
 
-const words: Readonly<Record<string, unknown>> = {
+const words: JsonObject = {
   true: true,
   false: false,
   null: null,
@@ -210,15 +213,18 @@ const escapes: Readonly<Record<string, string>> = {
   ...{ n: '\n', r: '\r', t: '\t', b: '\b', f: '\f', v: '\v', '0': '\0', '\n': '' },
 };
 
-function toTexts(members: Readonly<Record<string, unknown>>): Record<string, string> {
+function toTexts(members: JsonObject): Record<string, string> {
   return Object.fromEntries(Object.entries(members).map(([name, value]) => [name, String(value)]));
 }
 
-/** Reads a HAR file, or one entry of it (HAR 1.2): the first one that was refused, else the first. */
-export function readHar(document: Readonly<Record<string, unknown>>): PastedParts | undefined {
+/** Reads a HAR file, one entry of it, or the request of one (HAR 1.2): the first one that was refused, else the first. */
+export function readHar(document: JsonObject): PastedParts | undefined {
   const { log } = document;
-  const entries = isObject(log) && Array.isArray(log.entries) ? log.entries.filter(isObject) : [document];
-  const isRefused = ({ response }: Readonly<Record<string, unknown>>) =>
+  const entries =
+    isObject(log) && Array.isArray(log.entries)
+      ? log.entries.filter(isObject)
+      : [Array.isArray(document.headers) ? { request: document } : document];
+  const isRefused = ({ response }: JsonObject) =>
     isObject(response) && typeof response.status === 'number' && response.status >= 400;
   const place = Math.max(0, entries.findIndex(isRefused));
   const { request } = entries[place] ?? {};
@@ -232,15 +238,24 @@ export function readHar(document: Readonly<Record<string, unknown>>): PastedPart
   return {
     method: typeof request.method === 'string' ? request.method : 'GET',
     url: request.url,
-    // Of HTTP/2 the names with a colon are the request line, and a length is counted anew.
+    // In HTTP/2 names with a colon are the request line. Content-Length is computed again.
     fields: pairs.flatMap(([name, value]) =>
       name.startsWith(':') || /^(?:host|content-length|connection)$/i.test(name) ? [] : [name, value],
     ),
-    body: isObject(postData) && typeof postData.text === 'string' ? postData.text : undefined,
+    body: isObject(postData) ? postedText(postData) : undefined,
     notes: [
       entries.length > 1
         ? `entry ${place + 1} of ${entries.length} of a HAR file: ${which}`
         : 'read from a HAR entry',
     ],
   };
+}
+
+/** The text of `postData`, or the form that its `params` are. */
+function postedText({ text, params, mimeType }: JsonObject): string | undefined {
+  if (typeof text === 'string' && text !== '') return text;
+  const isForm = typeof mimeType === 'string' && /^application\/x-www-form-urlencoded\b/i.test(mimeType);
+  if (!isForm || !Array.isArray(params)) return typeof text === 'string' ? text : undefined;
+  const pairs = params.filter(isObject).map(({ name, value = '' }) => [String(name), String(value)]);
+  return String(new URLSearchParams(pairs));
 }

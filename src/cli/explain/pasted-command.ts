@@ -1,29 +1,36 @@
+import { trimOws } from '../../http/field-list.ts';
 import { type CurlRequest, curlOptions, longOf, otherWithValue, removed } from './curl-options.ts';
 import { splitCmd, splitShell } from './shell-words.ts';
 
-/** A request as its command or code spells it. */
+/** A request, as a command or code has it. */
 export interface PastedParts {
-  /** As it is sent: case counts. Undefined: not named. */
+  /** In its exact case. Undefined: none is given. */
   readonly method: string | undefined;
-  /** A whole URL, or what stands for one. */
+  /** A whole URL, or a part of one. */
   readonly url: string;
   /** In place of the URL's own path and query. */
   readonly target?: string | undefined;
   /** Flat. */
   readonly fields: readonly string[];
-  /** Undefined: none, or it is not known. */
+  /** Undefined: there is none, or it is not known. */
   readonly body?: string | undefined;
-  readonly version?: '1.0' | '1.1';
-  /** How the text was read, and what of it was not used. */
+  /** The request has a body, and the text does not show it. */
+  readonly lacksBody?: boolean;
+  readonly version?: '1.0' | '1.1' | undefined;
+  /** Why this is not a request: the text does not say what it asks for. */
+  readonly unreadable?: string | undefined;
+  /** How the text was read, and which parts were not used. */
   readonly notes: readonly string[];
 }
 
 /**
- * Reads a curl command as curl does: the words of a POSIX shell or of cmd, then its options. What changes the request is
- * taken; what does not, or cannot be known here, is named. Undefined: the text is no curl command. Linear in its length.
+ * Reads a curl command as curl does: the words of a POSIX shell or of cmd, then its options. Notes name options that have no
+ * effect on the request, or an unknown one. Undefined: the text is not a curl command. Linear in its length.
  */
 export function readCurl(text: string): PastedParts | undefined {
-  const start = /^\s*(?:[$>#%]\s+)?(?=curl(?:\.exe)?\s)/.exec(text);
+  const start = /^\s*(?:[$>#%]\s+)?(?:(?:sudo|time|env|[A-Z_]+=\S{0,8192})\s+){0,9}(?=curl(?:\.exe)?\s)/.exec(
+    text,
+  );
   if (start === null) return undefined;
   const command = text.slice(start[0].length);
   const isCmd = /\^["\r\n]/.test(command);
@@ -33,12 +40,16 @@ export function readCurl(text: string): PastedParts | undefined {
     ...{ query: undefined, isQuery: false, isHead: false, isUpload: false, keepsPath: false, version: '1.1' },
     ...{ target: undefined, notes: ['read from a curl command'] },
   };
+  // Most in single quotes is no variable. It is not repeated: what looks like one may be part of a password.
+  const hasVariable = !isCmd && /\$\{?[A-Z_]/.test(command.replace(/'[^']*'/g, ''));
+  if (hasVariable)
+    request.notes.push('variables are taken as they stand: what the shell would put there is not known');
   const unused = applyOptions(words.slice(1), request);
   if (unused.length > 0) request.notes.push(`of curl's options these play no part: ${unused.join(' ')}`);
   return toParts(request);
 }
 
-/** Gives every word that changed nothing. */
+/** Applies the options, and returns the words that have no effect. */
 function applyOptions(words: readonly string[], request: CurlRequest): string[] {
   const unused: string[] = [];
   let onlyUrls = false;
@@ -52,7 +63,7 @@ function applyOptions(words: readonly string[], request: CurlRequest): string[] 
   return unused;
 }
 
-/** Gives how many further words it took. */
+/** Applies a long option, and returns how many further words it took. */
 function applyLong(word: string, next: string | undefined, request: CurlRequest, unused: string[]): 0 | 1 {
   const equals = word.indexOf('=');
   const name = equals === -1 ? word.slice(2) : word.slice(2, equals);
@@ -113,6 +124,7 @@ function toParts(request: CurlRequest): PastedParts {
     method: request.method ?? implied,
     url: request.keepsPath ? asked : withoutDotSegments(asked, notes),
     target: request.target,
+    unreadable: url === '' && request.target === undefined ? 'the curl command has no URL' : undefined,
     ...{ fields, body, notes, version },
   };
 }
@@ -131,7 +143,7 @@ function multipartOf(parts: CurlRequest['parts']): { type: string; body: string 
   return { type: `multipart/form-data; boundary=${boundary}`, body: `${texts.join('')}--${boundary}--\r\n` };
 }
 
-/** RFC 3986 section 5.2.4, as curl does before it asks. */
+/** Removes dot segments (RFC 3986 section 5.2.4), as curl does. */
 function withoutDotSegments(url: string, notes: string[]): string {
   const end = url.search(/[?#]/);
   const address = end === -1 ? url : url.slice(0, end);
@@ -148,4 +160,45 @@ function withoutDotSegments(url: string, notes: string[]): string {
   }
   notes.push('curl takes "." and ".." out of the path itself; with --path-as-is it does not');
   return `${address.slice(0, start)}/${kept.join('/')}${end === -1 ? '' : url.slice(end)}`;
+}
+
+const requestLine = /^([A-Za-z]+)[ \t]+(\S+)(?:[ \t]+HTTP\/(\d(?:\.\d)?))?$/;
+const fieldLine = /^([!#$%&'*+.^_`|~\w-]+):(.*)$/;
+
+function saysBody([name = '', value = '']: readonly string[]): boolean {
+  return /^transfer-encoding$/i.test(name) || (/^content-length$/i.test(name) && Number(value) > 0);
+}
+
+/**
+ * Reads a whole request, as developer tools, `.http` files and `curl -v` (its lines with `> `) have it: the request line, the
+ * fields, an empty line, the body. Undefined: the text is not one, or only a request line. Linear in its length.
+ */
+export function readMessage(text: string): PastedParts | undefined {
+  const all = text.trim().split(/\r?\n/);
+  const isBare = requestLine.test(all[0]?.trim() ?? '');
+  const sent = isBare ? [] : all.filter((line) => line.startsWith('>'));
+  const lines = sent.length === 0 ? all : sent.map((line) => line.replace(/^> ?/, ''));
+  const [, method, url, version] = requestLine.exec(lines[0]?.trim() ?? '') ?? [];
+  if (method === undefined || url === undefined || lines.length < 2) return undefined;
+  const end = lines.findIndex((line, at) => at > 0 && line.trim() === '');
+  const head = lines.slice(1, end === -1 ? undefined : end).map((line) => fieldLine.exec(line));
+  const pairs = head.flatMap((line) => (line === null ? [] : [[line[1] ?? '', trimOws(line[2] ?? '')]]));
+  if (pairs.length < head.length) return undefined;
+  const body = end === -1 || sent.length > 0 ? '' : lines.slice(end + 1).join('\n');
+  // Content-Length is computed again where there is a body; a message with two framings keeps both.
+  const isFramed = pairs.some(([name = '']) => /^transfer-encoding$/i.test(name));
+  const kept =
+    body === '' || isFramed ? pairs : pairs.filter(([name = '']) => !/^content-length$/i.test(name));
+  const lacksBody = body === '' && pairs.some(saysBody);
+  return {
+    ...{ method, url, lacksBody },
+    fields: kept.flat(),
+    body: body === '' ? undefined : body,
+    version: version === '1.0' ? '1.0' : '1.1',
+    notes: [
+      lacksBody
+        ? 'read from a request whose body is not in the text: what fields and body decide is not explained'
+        : 'read from a whole request',
+    ],
+  };
 }

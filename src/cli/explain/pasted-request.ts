@@ -1,35 +1,37 @@
 import { isCompactToken } from '../../access/bearer-credentials.ts';
 import { isObject, type JsonObject, parseJsonObject } from '../../lib/json.ts';
 import { readFetch, readHar } from './pasted-code.ts';
-import { type PastedParts, readCurl } from './pasted-command.ts';
+import { type PastedParts, readCurl, readMessage } from './pasted-command.ts';
 
-/** What a text that somebody pasted asks for. */
+/** The request in a pasted text. */
 interface PastedRequest {
-  /** Undefined: the text names none. */
+  /** Undefined: the text has none. */
   readonly method: string | undefined;
-  /** The request target as it would stand on the wire. */
+  /** The request target as it would be sent. */
   readonly target: string;
   readonly host: string;
   readonly version?: '1.0' | '1.1';
   /** Flat. */
   readonly fields?: readonly string[];
   readonly body?: string | undefined;
-  /** Fields and body are all that there are: the text is the request, not a line about it. */
+  /** Fields and body are complete: the text is the request itself, not a line about it. */
   readonly isWhole?: boolean;
-  /** What a record of our own log says became of it. */
+  /** Its outcome, by a record of shopward's log. */
   readonly record?: PastedRecord;
-  /** How the text was read, where that is not plain to see. */
+  /** Why the text is not a request; the rest is then a guess, and should not be explained. */
+  readonly unreadable?: string | undefined;
+  /** How the text was read, where that is not obvious. */
   readonly notes: readonly string[];
 }
 
-/** The end of a request, as our log or the console has it. */
+/** The outcome of a request, by shopward's log or the console. */
 export interface PastedRecord {
   readonly requestId: string;
   readonly decision: string;
   readonly status: number;
   readonly rejection: string | undefined;
   readonly reason: string | undefined;
-  /** What observe mode let pass. */
+  /** The refusal that observe mode has not enforced. */
   readonly observed: string | undefined;
 }
 
@@ -46,11 +48,11 @@ const enclosing: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * The access token that a text is: a JSON Web Token, or a token of any form (RFC 6750 section 2.1) with `Bearer` in front.
- * Undefined: the text is something else. A token of another form without `Bearer` could as well be a path.
+ * Reads a text that is an access token: a JSON Web Token, or a token of any form (RFC 6750 section 2.1) with `Bearer` in front.
+ * Undefined: it is something else. An opaque token without `Bearer` could as well be a path.
  */
 export function readPastedToken(pasted: string): string | undefined {
-  const text = pasted.trim();
+  const text = withoutQuotes(pasted.trim());
   const start = /^(?:authorization: *)?(?:bearer +)?/i.exec(text)?.[0] ?? '';
   const token = text.slice(start.length);
   if (/bearer/i.test(start) && opaqueToken.test(token)) return token;
@@ -58,42 +60,37 @@ export function readPastedToken(pasted: string): string | undefined {
 }
 
 const opaqueToken = /^[\w.~+-][\w.~+/-]*=*$/;
-/** One word, too long and too odd for the first segment of a path. */
+/** A word that is unlikely to be the first segment of a path. */
 const maybeToken = /^(?=.*\d)[\w.~+-]{20,}=*$/;
-/** What to do with a text that may be an opaque token. */
+/** Printed where the text may be an opaque token. */
 export const tokenHint = 'if this is an access token: shopward token';
 
 /**
- * Reads a request as people copy it: `GET /x`, a request line with its version, a line of an access log or of curl's
- * output, a record of a JSON log, a curl command, a call of fetch, a HAR file or one entry of it, a whole URL, in quotes,
- * with the escapes of JSON, HTML or a log. Only what cannot be meant is changed, and a note says so: a path with `..` or a
- * backslash stays what it is. Linear in the length of the text; nothing of it is run.
+ * Reads a request as people copy it: `GET /x`, a request line alone or with fields and body, a line of an access log or of curl's
+ * output, a record of a JSON log, a curl command, a call of fetch, a HAR file or one entry of it, a URL; also in quotes, or with
+ * the escapes of JSON, HTML or a log. Only what cannot be part of a request is changed, with a note: a path with `..` or a
+ * backslash stays as it is. Linear in the length of the text; nothing of it is run.
  */
 export function readPastedRequest(pasted: string): PastedRequest {
-  const parts = readCurl(pasted) ?? readFetch(pasted);
+  const parts = readCurl(pasted) ?? readFetch(pasted) ?? readMessage(pasted);
   if (parts !== undefined) return ofParts(parts);
   const document = recordIn(pasted);
   const har = document && readHar(document);
   if (har !== undefined) return ofParts(har);
   const found = document && ofRecord(document);
-  if (found === undefined) return readLine(pasted, []);
+  if (found === undefined) {
+    const line = readLine(pasted, []);
+    return { ...line, unreadable: whyUnreadable(pasted.trim(), line) };
+  }
   const read = readLine(found.line, [found.note]);
   return found.record === undefined ? read : { ...read, record: found.record };
 }
 
-function ofParts({ method, url, target, fields, body, version, notes }: PastedParts): PastedRequest {
+function ofParts(all: PastedParts): PastedRequest {
+  const { url, target, version = '1.1', lacksBody = false, notes, ...parts } = all;
   const more = [...notes];
   const read = readTarget(url, more);
-  return {
-    ...read,
-    ...(target && { target }),
-    method,
-    fields,
-    body,
-    version: version ?? '1.1',
-    isWhole: true,
-    notes: more,
-  };
+  return { ...parts, version, ...read, ...(target && { target }), isWhole: !lacksBody, notes: more };
 }
 
 function readLine(text: string, notes: string[]): PastedRequest {
@@ -118,7 +115,27 @@ function readLine(text: string, notes: string[]): PastedRequest {
   return { method, target, host, notes };
 }
 
-/** Any number of pairs of quotes, and the commas after them. One pass: quotes without end are pasted too. */
+const knownMethods =
+  /^(?:GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS|TRACE|CONNECT|SEARCH|QUERY|PROPFIND|REPORT)$/;
+const guessed = 'a "/" was put in front';
+
+/** Why a text is not a request. A line with a path always is one, since a refusal for its spelling can be explained. */
+function whyUnreadable(text: string, { method, target, notes }: PastedRequest): string | undefined {
+  if (/^(?:\$session\b|invoke-(?:webrequest|restmethod)\b|iwr\s|irm\s)/i.test(text))
+    return 'it is PowerShell: copy it as cURL or as fetch';
+  if (logLine.test(text)) return undefined;
+  // An address of IPv6 begins with a bracket, too.
+  if (/^(?:\{|\[(?![0-9a-f:.]+\]))/i.test(text))
+    return 'it is JSON, or the start of it, without a request in it';
+  if (text.includes('\n')) return 'it has several lines, and is no whole request';
+  const isOdd = method !== undefined && !knownMethods.test(method);
+  const hasGuess = notes.includes(guessed);
+  const [path = ''] = target.split('?', 1);
+  if (hasGuess && (isOdd || /[\s<>(){}"'`;]/.test(path))) return 'it has neither a path nor a URL';
+  return isOdd && /\s/.test(path) ? `${method} is no method` : undefined;
+}
+
+/** Removes all pairs of quotes, and commas after them, in one pass: a text may consist of quotes. */
 function withoutQuotes(text: string): string {
   let start = 0;
   let end = text.length;
@@ -132,7 +149,7 @@ function withoutQuotes(text: string): string {
   }
 }
 
-/** The first index from `at` on, in steps of 1 or -1, that is no white space, or `limit`. */
+/** The first index from `at` on, in steps of 1 or -1, without white space, or `limit`. */
 function skipSpaces(text: string, at: number, step: 1 | -1, limit: number): number {
   let index = at;
   while (index !== limit && /\s/.test(text.charAt(index))) index += step;
@@ -154,7 +171,7 @@ function leadingMethod(text: string): { method: string; rest: string } | undefin
   return { method: method.toUpperCase(), rest: text.slice(start.length) };
 }
 
-/** Escapes of where the text was copied from, none of which a client sends. */
+/** Decodes escapes of the place that the text was copied from, which no client sends. */
 function readEscapes(text: string, notes: string[]): string {
   let plain = text;
   const replace = (pattern: RegExp, by: (match: string, group: string) => string, what: string) => {
@@ -188,22 +205,24 @@ function readTarget(text: string, notes: string[]): { target: string; host: stri
     const rest = text.slice(host.length);
     return { target: rest.startsWith('/') ? rest : `/${rest}`, host };
   }
-  notes.push('a "/" was put in front');
+  notes.push(guessed);
   if (maybeToken.test(text)) notes.push(tokenHint);
   return { target: `/${text}`, host: 'localhost' };
 }
 
-/** A record of a log, as a request line and what it says of its end. */
+/** A log record: its request line, and its outcome. */
 interface FoundRecord {
   readonly line: string;
   readonly note: string;
   readonly record?: PastedRecord;
 }
 
-/** Stands in our log where something was cut out of a path. */
+/** Marks in shopward's log where something was cut out of a path. */
 const cut = /\u2026/g;
 
-function ofRecord(fields: JsonObject): FoundRecord | undefined {
+function ofRecord(record: JsonObject): FoundRecord | undefined {
+  // A container's runtime keeps each line as the text of an object of its own.
+  const fields = typeof record.log === 'string' ? (parseJsonObject(record.log) ?? record) : record;
   const { request } = fields;
   const note = 'read from a record of a log, which has no query, no fields and no body';
   if (typeof request === 'string') return { line: request, note };

@@ -1,7 +1,7 @@
-/** What ends a command in a shell, where it is a word of its own. */
+/** Words that end a command in a shell. */
 const operators = new Set(['|', '||', '&&', '&', ';', '>', '>>', '<', '2>', '2>&1', '2>/dev/null']);
 
-/** Words of a POSIX shell: quotes, `$'…'`, backslashes, and lines that go on. One pass. */
+/** Splits into words as a POSIX shell does: quotes, `$'…'`, backslashes, continued lines. In one pass. */
 export function splitShell(text: string): string[] {
   const words: string[] = [];
   let word: string | undefined;
@@ -50,7 +50,7 @@ function endOf(text: string, sign: string, from: number): number {
   return end === -1 ? text.length : end;
 }
 
-/** One escape: what it stands for, and how many characters follow the backslash. */
+/** An escape: its value, and how many characters follow the backslash. */
 type Escape = (text: string, at: number) => readonly [value: string, length: number];
 
 /** Up to the closing quote, or to the end where there is none. */
@@ -96,12 +96,12 @@ const ansiEscape: Escape = (text, at) => {
   return [ansiLetters[next] ?? next, 1];
 };
 
-/** Words of cmd: first its carets, then the quotes of the C runtime. One pass each. */
+/** Splits into words as cmd does: first its carets, then the quotes of the C runtime. In one pass each. */
 export function splitCmd(text: string): string[] {
   return splitRuntime(withoutCarets(text));
 }
 
-/** In quotes a caret is one; a browser escapes its quotes too, and is never in any. */
+/** Removes carets, except in quotes. Browsers also escape quotes, which then do not count. */
 function withoutCarets(text: string): string {
   let plain = '';
   let isQuoted = false;
@@ -114,7 +114,7 @@ function withoutCarets(text: string): string {
     }
     at += text.startsWith('\r\n', at + 1) ? 2 : 1;
     const escaped = text.charAt(at);
-    // A line that goes on; an empty one after it is a line break that was meant.
+    // A continued line; an empty line after it stands for a line break in the value.
     if (escaped === '\n') plain += /^\r?\n/.test(text.slice(at + 1, at + 3)) ? '' : ' ';
     else plain += escaped;
   }

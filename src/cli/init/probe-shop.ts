@@ -1,24 +1,24 @@
 import { readJwks } from '../../access/key-document.ts';
 import { isObject, type JsonObject, parseJsonObject } from '../../lib/json.ts';
 
-/** What a shop tells about itself to whoever asks. */
+/** What the shop's public answers tell. */
 export interface ShopFacts {
-  /** Status of `GET` of the address; undefined: nobody answers. */
+  /** Status of a GET of the address; undefined: no answer. */
   readonly status: number | undefined;
-  /** Why nobody answers. */
+  /** Why there is no answer. */
   readonly fault: string | undefined;
   readonly jwks: string | undefined;
-  /** A key set that its discovery document names and that was not asked for: who signs in is up to whoever has that address. */
+  /** A key set of another host that the discovery document names. It is not used: whoever has that host decides who gets in. */
   readonly foreignJwks: string | undefined;
-  /** It answers, and does not end its answer. */
+  /** The response does not end in time. */
   readonly isEndless: boolean;
-  /** Of the keys there, as far as shopward takes them. */
+  /** Algorithms of the keys that shopward supports. */
   readonly algorithms: readonly string[];
   /** By the discovery document. */
   readonly issuer: string | undefined;
 }
 
-/** At most seven requests in a row, each with this long and this much: a shop that hangs holds nobody up for long. */
+/** Time and size of each of at most seven requests, so that a shop that hangs does not take long. */
 const timeoutMs = 2000;
 const maxBytes = 256 * 1024;
 
@@ -67,7 +67,7 @@ const nothing: ShopFacts = {
   issuer: undefined,
 };
 
-/** At another host, or by http where the shop has https: somebody else's, or anybody's who is on the way. */
+/** Whether a key set is at another host, or by http where the shop has https: then others could control it. */
 function isForeign(jwks: unknown, address: URL): jwks is string {
   if (typeof jwks !== 'string' || !URL.canParse(jwks)) return false;
   const { protocol, hostname } = new URL(jwks);

@@ -8,8 +8,8 @@ import { readOpenApi } from './openapi-document.ts';
 import { type Operation, readOperations } from './openapi-operations.ts';
 
 /**
- * Prints how the second list differs from the first, and marks what it asks less for. Exit code 0 for lists that
- * protect the same, 1 when they differ, 78 for a list with problems.
+ * Prints how the second list differs from the first, and marks what it protects less. Exit code 0 for lists that protect the
+ * same, 1 when they differ, 78 for a list with problems.
  */
 export async function runProtectedDiff(
   first: string,
@@ -135,7 +135,7 @@ export async function runProtectedCompare(
   return differences === 0 ? 0 : 1;
 }
 
-/** Pure. An operation is covered by whatever the proxy would match; a row is that of an operation it names exactly. */
+/** Compares by the proxy's own matching for operations, and by the exact route for rows. Pure. */
 function compareWithOperations(
   rows: readonly ProtectedResource[],
   operations: readonly Operation[],

@@ -18,7 +18,10 @@ import { findList, type ListChoice } from '../load-configuration.ts';
 import { readOpenApi } from './openapi-document.ts';
 import { readOperations } from './openapi-operations.ts';
 
-/** Prints the rows of the list; `group`: only of groups whose name holds this text, whatever its case. Exit code 0, 1 when no group has that name, 78 for a list with problems. */
+/**
+ * Prints the rows of the list; `group`: only of groups whose name holds this text, whatever its case. Exit code 0, 1 when
+ * no group has that name, 78 for a list with problems.
+ */
 export async function runProtectedList(
   options: ListChoice & { readonly json?: boolean; readonly group?: string },
   io: CommandIo = processIo,
@@ -69,9 +72,9 @@ function textRow({ method, template, group, scopes, observe, source }: Protected
 }
 
 /**
- * Prints a list of the operations that need a token by an OpenAPI document, or writes it to `out`, which may replace a
- * file with `force`. Exit code 0, 1 when there is none, 2 for
- * a document that cannot be read whole: half a list would leave routes open.
+ * Prints a list of the operations that need a token by an OpenAPI document, or writes it to `out`, replacing a file only with
+ * `force`. Exit code 0, 1 when no operation needs one, 2 for a document that cannot be read whole: half a list would leave
+ * routes open.
  */
 export async function runProtectedImport(
   name: string,
@@ -95,7 +98,7 @@ export async function runProtectedImport(
     io.err(`${name}: ${counts}: there is nothing to list`);
     return 1;
   }
-  // Of YAML each row has two spaces of indent at least, a dash and a line end.
+  // A row in YAML has at least two spaces of indent, a dash, a space and a line end.
   const leastBytes = rows.reduce((sum, row) => sum + Buffer.byteLength(resourceId(row)) + 5, 0);
   if (leastBytes > maxNamedFileBytes) {
     const most = `${maxNamedFileBytes / 1024 / 1024} MiB`;
@@ -107,7 +110,7 @@ export async function runProtectedImport(
   const text = listText(rows, ` ${titleOf(document, name)}: ${counts}.`);
   if (out === undefined) io.out(text.trimEnd());
   else {
-    // A running proxy may follow the file: it sees the old list or the new one.
+    // A running proxy may watch the file: it must see either the old list or the new one.
     await writeFile(`${out}.new`, text);
     await rename(`${out}.new`, out);
   }
@@ -124,8 +127,8 @@ function titleOf({ info }: JsonObject, name: string): string {
 type NewRow = Pick<ProtectedResource, 'method' | 'template' | 'group' | 'scopes'>;
 
 /**
- * Writes rows as a list file: grouped, `complete: true` last. What it gives was read back by the list's own parser.
- * @throws {Error} when a row is none: a bug of the caller. Exported for its tests.
+ * Formats rows as a list file: grouped, `complete: true` last. The result is checked with the list's own parser.
+ * @throws {Error} when a row is invalid, which is a bug of the caller. Exported for its tests.
  */
 export function listText(rows: readonly NewRow[], comment: string): string {
   const groups = new Map<string, unknown[]>();

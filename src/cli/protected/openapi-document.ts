@@ -1,23 +1,13 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { LineCounter, parseDocument } from 'yaml';
+import { isObject, type JsonObject } from '../../lib/json.ts';
 import type { CommandIo } from '../command-io.ts';
-
-/** A JSON value of a document that somebody else wrote: nothing about it is known. */
-type Json = unknown;
-type JsonMap = Readonly<Record<string, Json>>;
-
-function isMap(value: Json): value is JsonMap {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
 
 const maxBytes = 128 * 1024 * 1024;
 
-/**
- * Reads an OpenAPI 3 document, JSON or YAML; undefined once its fault is on standard error: then exit 2, since it was
- * named in the command and is none of our files.
- */
-export async function readOpenApi(name: string, io: CommandIo): Promise<JsonMap | undefined> {
+/** Reads an OpenAPI 3 document, JSON or YAML. Undefined: its fault was printed, and the exit code is 2 (a wrong argument). */
+export async function readOpenApi(name: string, io: CommandIo): Promise<JsonObject | undefined> {
   const read = await readFile(resolve(io.cwd, name)).catch((cause: NodeJS.ErrnoException) => cause);
   const result = read instanceof Error ? { fault: `cannot be read (${read.code})` } : parseOpenApi(read);
   if (!('fault' in result)) return result.document;
@@ -25,25 +15,25 @@ export async function readOpenApi(name: string, io: CommandIo): Promise<JsonMap 
   return undefined;
 }
 
-/** Parses a document and looks whether it is one that is understood. Never throws on content. Exported for its tests. */
-export function parseOpenApi(bytes: Buffer): { readonly document: JsonMap } | { readonly fault: string } {
+/** Parses a document and checks its version. Content never makes it throw. Exported for its tests. */
+export function parseOpenApi(bytes: Buffer): { readonly document: JsonObject } | { readonly fault: string } {
   if (bytes.length > maxBytes) return { fault: `it is larger than ${maxBytes} bytes` };
   const parsed = parseText(bytes.toString('utf8').replace(/^\ufeff/, ''));
   if ('fault' in parsed) return parsed;
   const { value } = parsed;
-  if (!isMap(value)) return { fault: 'it is not an OpenAPI document: its top level must be a map' };
+  if (!isObject(value)) return { fault: 'it is not an OpenAPI document: its top level must be a map' };
   if (value.swagger !== undefined) return { fault: 'Swagger 2 is not supported: convert it to OpenAPI 3' };
   const version = String(value.openapi ?? '');
   if (!version.startsWith('3.'))
     return { fault: 'it is not an OpenAPI 3 document: the key openapi is missing' };
-  if (!isMap(value.paths)) return { fault: 'it has no paths' };
+  if (!isObject(value.paths)) return { fault: 'it has no paths' };
   return { document: value };
 }
 
-function parseText(text: string): { readonly value: Json } | { readonly fault: string } {
+function parseText(text: string): { readonly value: unknown } | { readonly fault: string } {
   if (/^\s*\{/.test(text)) {
     try {
-      return { value: JSON.parse(text) as Json };
+      return { value: JSON.parse(text) };
     } catch {
       // A YAML document may begin with a brace as well.
     }
@@ -53,13 +43,13 @@ function parseText(text: string): { readonly value: Json } | { readonly fault: s
   return 'fault' in parsed && short !== text ? parseYaml(text) : parsed;
 }
 
-function parseYaml(text: string): { readonly value: Json } | { readonly fault: string } {
+function parseYaml(text: string): { readonly value: unknown } | { readonly fault: string } {
   try {
     const lineCounter = new LineCounter();
-    // The place of the first error is all that is said: a line of text for each of thousands takes the square of them.
+    // Only the position of the first error is computed: texts for thousands of errors would take quadratic time.
     const document = parseDocument(text, { lineCounter, prettyErrors: false, logLevel: 'error' });
     const [first] = document.errors;
-    if (first === undefined) return { value: document.toJS({ maxAliasCount: 10_000 }) as Json };
+    if (first === undefined) return { value: document.toJS({ maxAliasCount: 10_000 }) };
     const { line, col } = lineCounter.linePos(first.pos[0]);
     return { fault: `it is neither JSON nor YAML: ${first.message} at line ${line}, column ${col}` };
   } catch (cause) {
@@ -67,19 +57,19 @@ function parseYaml(text: string): { readonly value: Json } | { readonly fault: s
   }
 }
 
-/** Follows a `$ref` within the document (RFC 6901); undefined: it leads out of the document, or nowhere. */
-export function followReference(document: JsonMap, value: Json): JsonMap | undefined {
-  let found: Json = value;
-  for (let hops = 0; isMap(found) && typeof found.$ref === 'string'; hops += 1) {
+/** Follows a `$ref` within the document (RFC 6901); undefined: it points outside, or nowhere. */
+export function followReference(document: JsonObject, value: unknown): JsonObject | undefined {
+  let found: unknown = value;
+  for (let hops = 0; isObject(found) && typeof found.$ref === 'string'; hops += 1) {
     if (!found.$ref.startsWith('#/') || hops > 10) return undefined;
-    let next: Json = document;
+    let next: unknown = document;
     for (const step of found.$ref.slice(2).split('/')) {
       const key = decodeStep(step);
-      next = isMap(next) && Object.hasOwn(next, key) ? next[key] : undefined;
+      next = isObject(next) && Object.hasOwn(next, key) ? next[key] : undefined;
     }
     found = next;
   }
-  return isMap(found) ? found : undefined;
+  return isObject(found) ? found : undefined;
 }
 
 function decodeStep(step: string): string {
@@ -90,16 +80,15 @@ function decodeStep(step: string): string {
   }
 }
 
-/** Of `components`, all that says who may call an operation. */
+/** The parts of `components` that say who may call an operation. */
 const kept = /^ *(?:securitySchemes|pathItems) *:/;
 
 /**
- * Leaves out of a block-style OpenAPI document what no operation's security depends on: schemas, parameters, examples
- * and the like under `components`. They are nine tenths of a generated document, and a YAML parser needs 0.3 s and
- * 35 MB of memory for each megabyte.
+ * Removes from a block-style OpenAPI document everything under `components` on which no operation's security depends, such as
+ * schemas and examples: nine tenths of a generated document, and a YAML parser needs 0.3 s and 35 MB for each megabyte.
  *
- * A line that is indented as the children of `components` begins a child and no child can hold such a line, so whole
- * children go. Whoever finds that the rest does not parse (an anchor stood in what is gone) parses the whole.
+ * A line that is indented like the children of `components` begins a child, so that only whole children are removed. If the rest
+ * does not parse, because an anchor was in a removed part, the whole document is parsed.
  */
 function withoutSchemas(yaml: string): string {
   const start = /^components: *\r?\n/m.exec(yaml);
@@ -116,11 +105,11 @@ function withoutSchemas(yaml: string): string {
 
 /** What an operation asks of its caller (Security Requirement Object, OpenAPI 3.1 section 4.8.30). */
 export interface OperationSecurity {
-  /** `optional`: one of the alternatives is to bring nothing. */
+  /** `optional`: one alternative needs no credentials. */
   readonly needs: 'token' | 'optional' | 'nothing';
   /** Scopes that every alternative asks for. */
   readonly scopes: readonly string[];
-  /** Names of schemes of the alternatives that hold no bearer token at all. */
+  /** Names of the schemes of alternatives without a bearer token. */
   readonly otherSchemes: readonly string[];
 }
 
@@ -133,10 +122,10 @@ const scopeToken = /^[\x21\x23-\x5b\x5d-\x7e]+$/;
  * Reads the `security` of an operation, or that of the document where it has none. The alternatives of a list are ORed,
  * the schemes of one are ANDed. An empty map stands for an empty list: generators in PHP cannot tell them apart.
  */
-export function securityOf(operation: JsonMap, document: JsonMap): OperationSecurity {
+export function securityOf(operation: JsonObject, document: JsonObject): OperationSecurity {
   const security = Object.hasOwn(operation, 'security') ? operation.security : document.security;
-  const alternatives = (Array.isArray(security) ? security : [security]).filter(isMap);
-  const isEmptyMap = isMap(security) && Object.keys(security).length === 0;
+  const alternatives = (Array.isArray(security) ? security : [security]).filter(isObject);
+  const isEmptyMap = isObject(security) && Object.keys(security).length === 0;
   if (alternatives.length === 0 || isEmptyMap) return nothing;
   if (alternatives.some((one) => Object.keys(one).length === 0)) return { ...nothing, needs: 'optional' };
   const schemes = schemesOf(document);
@@ -148,22 +137,22 @@ export function securityOf(operation: JsonMap, document: JsonMap): OperationSecu
   };
 }
 
-function schemesOf({ components }: JsonMap): JsonMap {
-  return isMap(components) && isMap(components.securitySchemes) ? components.securitySchemes : {};
+function schemesOf({ components }: JsonObject): JsonObject {
+  return isObject(components) && isObject(components.securitySchemes) ? components.securitySchemes : {};
 }
 
-function isBearer(scheme: Json): boolean {
-  if (!isMap(scheme)) return false;
+function isBearer(scheme: unknown): boolean {
+  if (!isObject(scheme)) return false;
   if (scheme.type === 'oauth2' || scheme.type === 'openIdConnect') return true;
   const isHttp = scheme.type === 'http' && String(scheme.scheme).toLowerCase() === 'bearer';
   return isHttp || (scheme.type === 'apiKey' && String(scheme.name).toLowerCase() === 'authorization');
 }
 
-function commonScopes(alternatives: readonly JsonMap[]): string[] {
+function commonScopes(alternatives: readonly JsonObject[]): string[] {
   const sets = alternatives.map(
     (one) => new Set(Object.values(one).flatMap((scopes) => (Array.isArray(scopes) ? scopes : []))),
   );
-  const [first = new Set<Json>(), ...rest] = sets;
+  const [first = new Set<unknown>(), ...rest] = sets;
   return [...first].filter(
     (scope): scope is string =>
       typeof scope === 'string' && scopeToken.test(scope) && rest.every((set) => set.has(scope)),

@@ -4,7 +4,7 @@ import { isTemplateProblem, parsePathTemplate } from '../../http/path-template.t
 import { isObject, type JsonObject } from '../../lib/json.ts';
 import { followReference, type OperationSecurity, securityOf } from './openapi-document.ts';
 
-/** An operation of a document as a route of ours. */
+/** An operation of a document, as a route. */
 export interface Operation extends OperationSecurity {
   readonly method: ResourceMethod;
   readonly template: string;
@@ -15,13 +15,13 @@ export interface Operation extends OperationSecurity {
 interface ReadOperations {
   /** In the order of the document. */
   readonly operations: readonly Operation[];
-  /** What people should know about the reading. */
+  /** For people: what was left out or changed. */
   readonly notes: readonly string[];
   /** Why the document cannot be read whole. */
   readonly faults: readonly string[];
 }
 
-/** Where the paths begin, in place of the servers' own; `/` for nowhere. */
+/** A prefix of all paths, in place of that of `servers`; `/`: none. */
 interface Base {
   readonly basePath?: string | undefined;
 }
@@ -35,11 +35,13 @@ const methods: Readonly<Record<string, ResourceMethod>> = {
   delete: 'DELETE',
 };
 
-/** Every operation of the document, also those that need nothing. */
+/** Reads all operations of the document, with those that need no token. */
 export function readOperations(document: JsonObject, options: Base = {}): ReadOperations {
   const operations = new Map<string, Operation>();
   const notes = new Set<string>();
   const faults: string[] = [];
+  /** Schemes of an operation -> the first one of them, and how many follow: a document may have hundreds. */
+  const otherSchemes = new Map<string, { readonly first: string; readonly more: number }>();
   const paths = isObject(document.paths) ? document.paths : {};
   for (const [path, value] of Object.entries(paths)) {
     if (!path.startsWith('/')) continue;
@@ -62,20 +64,25 @@ export function readOperations(document: JsonObject, options: Base = {}): ReadOp
         const parsed = parsePathTemplate(template);
         if (isTemplateProblem(parsed)) faults.push(`${path}: ${parsed.problem}`);
         const route = { method, template };
-        if (security.otherSchemes.length > 0)
-          notes.add(
-            `${method} ${route.template}: ${security.otherSchemes.join(', ')} is not a bearer token; it is listed all the same`,
-          );
+        if (security.otherSchemes.length > 0) {
+          const schemes = security.otherSchemes.join(', ');
+          const found = otherSchemes.get(schemes) ?? { first: `${method} ${route.template}`, more: -1 };
+          otherSchemes.set(schemes, { ...found, more: found.more + 1 });
+        }
         if (security.needs === 'optional')
           notes.add(`${method} ${route.template}: its token is optional, so it is not listed`);
         add(operations, { ...route, ...security, group: groupOf(operation, path) });
       }
     }
   }
+  for (const [schemes, { first, more }] of otherSchemes) {
+    const which = more === 0 ? first : `${first} and ${more} more`;
+    notes.add(`${which}: ${schemes} is not a bearer token; listed all the same`);
+  }
   return { operations: [...operations.values()], notes: [...notes], faults };
 }
 
-/** Operations of one route, such as GET and HEAD, count as the stricter of the two. */
+/** Adds an operation. Of two operations of one route, such as GET and HEAD, the stricter one counts. */
 function add(operations: Map<string, Operation>, operation: Operation): void {
   const key = `${operation.method} ${operation.template.toLowerCase().replace(/\{[^{}]*\}/g, '{}')}`;
   const other = operations.get(key);
@@ -105,15 +112,15 @@ function groupOf({ tags }: JsonObject, path: string): string {
   return names.find((name) => name !== '' && name !== '__proto__') ?? 'Untagged';
 }
 
-/** A path of the document as a template of ours. */
+/** A path of the document, as a template of the list. */
 interface TemplatePath {
   readonly template: string;
-  /** Said to people where the template matches more than the path. */
+  /** For people: that the template matches more than the path. */
   readonly note: string | undefined;
 }
 
 /**
- * Base paths of the servers that hold for an operation; `['']` for none. OpenAPI 3.1 section 4.8.5.
+ * Base paths of the servers of an operation (OpenAPI 3.1 section 4.8.5); `['']` without servers.
  * Exported for its tests.
  */
 export function basePathsOf(servers: unknown): string[] {
@@ -130,7 +137,7 @@ function substituteVariables({ url, variables }: JsonObject): string {
 }
 
 /**
- * Relative URLs are taken for paths of the origin: where the document itself stands is not known.
+ * The base path of a server's URL. A relative one counts from the root, since the document's own URL is not known.
  * Exported for its tests.
  */
 export function basePathOf(url: string): string {
@@ -141,8 +148,8 @@ export function basePathOf(url: string): string {
 }
 
 /**
- * Makes a template of a path. What has no equal in a list becomes a parameter, so that the row matches more and never
- * less: `/files/{name}.pdf` is `/files/{name_pdf}`. Exported for its tests.
+ * Converts a path to a template. Segments that a list cannot express become parameters, so that the row matches more and never
+ * less: `/files/{name}.pdf` becomes `/files/{name_pdf}`. Exported for its tests.
  */
 export function toTemplate(path: string): TemplatePath {
   const [bare = ''] = path.split(/[?#]/);
@@ -164,7 +171,7 @@ export function toTemplate(path: string): TemplatePath {
   return { template: `/${parts.join('/')}`, note };
 }
 
-/** Names of one template, each with the number that the next one like it may have. */
+/** Parameter names of one template, each with the next number for a repetition. */
 type NameCounts = Map<string, number>;
 
 function parameter(name: string, names: NameCounts): string {
@@ -172,7 +179,7 @@ function parameter(name: string, names: NameCounts): string {
   const base = /^[A-Za-z]/.test(word) ? word : `p_${word}`;
   let count = names.get(base) ?? 1;
   let unique = base;
-  // Goes on where the last one of this name ended: a path may be one name thousands of times.
+  // Continues after the last number, since a path may repeat a name thousands of times.
   for (; names.has(unique); unique = `${base}_${count}`) count += 1;
   names.set(base, count);
   if (unique !== base) names.set(unique, 1);

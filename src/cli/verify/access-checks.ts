@@ -13,13 +13,13 @@ import {
   type Verification,
 } from './verification.ts';
 
-/** Whether anybody answers at all; otherwise nothing else needs to be tried. */
+/** Checks that there is an answer at all; without one no other check is made. */
 export async function checkReach({ client, id }: Verification): Promise<Check> {
   const reply = await client.ask({ method: 'GET', path: `/${id}` });
-  return createCheck('reach', 'GET /ID', !('fault' in reply), 'any answer', replyText(reply));
+  return createCheck('reach', 'GET /ID', reply.status !== 0, 'any answer', replyText(reply));
 }
 
-/** Routes that no row names must reach the shop, whatever it says to them. */
+/** Requests that match no row must reach the shop, whatever it answers. */
 export async function checkOpenRoutes(
   verification: Verification,
   named: readonly string[],
@@ -35,7 +35,7 @@ export async function checkOpenRoutes(
       continue;
     }
     const reply = await client.ask({ method: 'GET', path });
-    const isGatewayFault = 'fault' in reply || [502, 503, 504].includes(reply.status);
+    const isGatewayFault = [0, 502, 503, 504].includes(reply.status);
     const isOk = !isGatewayFault && !isRefusal(reply, rejections['access-token-missing']);
     const advice = isGatewayFault
       ? 'the shop was not reached'
@@ -47,7 +47,7 @@ export async function checkOpenRoutes(
 
 const isOpenAdvice = 'it was not refused: the proxy has another list, or requests reach the shop around it';
 
-/** Each GET row, asked without a token. */
+/** Checks each GET row without a token. */
 export function checkRows(verification: Verification): Promise<Check[]> {
   const isRefused = createRefusalTest(verification);
   const reads = rowProbes(verification).filter(({ method }) => method === 'GET');
@@ -65,8 +65,8 @@ export function checkRows(verification: Verification): Promise<Check[]> {
 }
 
 /**
- * The other rows, one after the other. Where nothing guards the shop such a request would reach it: so only when reads
- * were refused, never a DELETE without an id, those without an id last, and no more after one that was not refused.
+ * Checks the rows of other methods, one after the other. Unguarded, such a request would reach the shop: so only after all reads
+ * were refused, never a DELETE without an id, those without an id last, and none after one that was not refused.
  */
 export async function checkUnsafeRows(
   verification: Verification,
@@ -132,8 +132,8 @@ function nameOf({ row, method, override }: UnsafeProbe): string {
 }
 
 /**
- * Other spellings of a few protected paths that some shop takes for the same. Each must be refused: by the row, or as a
- * request that is not acceptable.
+ * Checks other spellings of a few protected paths, which some shop reads as the same path. Each must be refused, by the row or
+ * as malformed.
  */
 export async function checkSpellings(
   verification: Verification,
@@ -148,18 +148,18 @@ export async function checkSpellings(
   const checks = await eachAtOnce([...new Set(paths)], verification.concurrency, async (path) => {
     const reply = await client.ask({ method: 'GET', path });
     const name = `GET ${path.replaceAll(verification.id, 'ID')}`;
-    const status = 'fault' in reply ? 0 : reply.status;
+    const { status } = reply;
     if (status >= 300 && status < 400) {
       return skip('spelling', name, `${status}: a front redirects it; redirects are not followed`);
     }
     const isOk = isRefusal(reply, expected) || status === 400;
-    const advice = 'fault' in reply ? undefined : 'it went past the list without a token';
+    const advice = status === 0 ? undefined : 'it went past the list without a token';
     return createCheck('spelling', name, isOk, `${rejectionText(expected)} or 400`, replyText(reply), advice);
   });
   return [...checks, ...missing.map((kind) => skip('spelling', kind, 'no GET row of the list is one'))];
 }
 
-/** Shapes of a path, whatever prefix its API has: by where its parameters stand. */
+/** Kinds of paths, by the place of their parameters, whatever prefix the API has. */
 const sampleKinds: Readonly<Record<string, RegExp>> = {
   'a collection': /^[^{]+$/,
   'a member': /^[^{]+\/\{[^{}]*\}$/,
@@ -188,7 +188,7 @@ function spellings({ row, path }: RowProbe, ignoredPrefixes: readonly string[]):
   const segments = path.slice(1).split('/');
   const template = row.template.slice(1).split('/');
   const firstFree = template.findIndex((part) => part.startsWith('{') || part === '**');
-  // The last name before the first id: the one after `/api/v2`, say.
+  // The last name before the first id, such as the one after `/api/v2`.
   const place = Math.max(0, firstFree === -1 ? template.length - 1 : firstFree - 1);
   const withSegment = (at: number, text: string) => `/${segments.with(at, text).join('/')}`;
   const name = segments[place] ?? '';
@@ -216,7 +216,7 @@ function spellings({ row, path }: RowProbe, ignoredPrefixes: readonly string[]):
   return all.filter((one) => one !== path);
 }
 
-/** What shopward says to a token that it does not take; a 403 of the shop's own is an answer. */
+/** shopward's refusals of a token; a 403 of the shop itself counts as an answer. */
 const refusals = [
   'access-token-missing',
   'access-token-invalid',
@@ -224,7 +224,7 @@ const refusals = [
   'keys-unavailable',
 ] as const;
 
-/** A forged token is refused, a good one is not; asked of the first row that refuses and needs no scope. */
+/** Checks on the first row without scopes that a forged token is refused, and a good one is not. */
 export async function checkTokens(verification: Verification): Promise<Check[]> {
   const { client, rejections, token } = verification;
   const isRefused = createRefusalTest(verification);
@@ -243,7 +243,7 @@ export async function checkTokens(verification: Verification): Promise<Check[]> 
   if (token === undefined) return [bad];
   const reply = await ask(token);
   const isTaken =
-    !('fault' in reply) &&
+    reply.status !== 0 &&
     reply.status !== 401 &&
     refusals.every((name) => !isRefusal(reply, rejections[name]));
   const advice =

@@ -1,23 +1,25 @@
 import { connect } from 'node:tls';
 import { resourceId } from '../../access/protected-list.ts';
 import { metadataPath } from '../../access/published-documents.ts';
-import { caOf, type Deployment, type NoReply, type Reply } from './probe-client.ts';
+import { isObject } from '../../lib/json.ts';
+import { caOf, type Deployment, type Reply } from './probe-client.ts';
 import {
   type Check,
   checkRefusal,
   createCheck,
-  parseJson,
+  documentOf,
+  firstOf,
   replyText,
   type Verification,
 } from './verification.ts';
 
-/** What the deployment tells clients of its list agrees with the local one. */
+/** Checks that the list which the deployment publishes is the local one. */
 export async function checkPublishedList(verification: Verification): Promise<Check[]> {
   const { client, config, list } = verification;
   const path = config.protectedResourcesPath;
   const name = `GET ${path}`;
   const reply = await client.ask({ method: 'GET', path });
-  const published = 'fault' in reply || reply.status !== 200 ? undefined : readRows(reply);
+  const published = readRows(reply);
   if (published === undefined) {
     const advice = 'the proxy has not answered this: does the request reach it?';
     return [
@@ -44,7 +46,7 @@ export async function checkPublishedList(verification: Verification): Promise<Ch
       counts,
       shorten(differences),
     ),
-    await checkListTag(verification, reply as Reply),
+    await checkListTag(verification, reply),
     await checkMetadata(verification),
   ];
 }
@@ -55,14 +57,13 @@ async function checkListTag({ client, config }: Verification, { fields }: Reply)
   const name = `GET ${path} with If-None-Match`;
   if (tag === undefined) return createCheck('list', name, false, '304', 'no ETag');
   const reply = await client.ask({ method: 'GET', path, fields: { 'If-None-Match': tag } });
-  return createCheck('list', name, !('fault' in reply) && reply.status === 304, '304', replyText(reply));
+  return createCheck('list', name, reply.status === 304, '304', replyText(reply));
 }
 
-/** RFC 9728 section 3.2. */
+/** Checks the resource metadata (RFC 9728 section 3.2). */
 async function checkMetadata({ client }: Verification): Promise<Check> {
   const reply = await client.ask({ method: 'GET', path: metadataPath });
-  const metadata = 'fault' in reply || reply.status !== 200 ? undefined : parseJson(reply.body);
-  const resource = (metadata as { resource?: unknown } | undefined)?.resource;
+  const resource = documentOf(reply)?.resource;
   const isOk = typeof resource === 'string';
   return createCheck(
     'list',
@@ -74,10 +75,10 @@ async function checkMetadata({ client }: Verification): Promise<Check> {
 }
 
 /** Row -> its scopes, sorted. */
-function readRows({ body }: Reply): Map<string, string> | undefined {
-  const document = parseJson(body) as { data?: unknown } | undefined;
-  if (!Array.isArray(document?.data)) return undefined;
-  const rows = document.data as readonly { id?: unknown; attributes?: { scopes?: unknown } }[];
+function readRows(reply: Reply): Map<string, string> | undefined {
+  const data = documentOf(reply)?.data;
+  if (!Array.isArray(data)) return undefined;
+  const rows = data as readonly { id?: unknown; attributes?: { scopes?: unknown } }[];
   return new Map(
     rows.map(({ id, attributes }) => [
       String(id),
@@ -92,10 +93,10 @@ function shorten(differences: readonly string[]): string {
   return [...shown, ...(more > 0 ? [`and ${more} more`] : [])].join('; ');
 }
 
-/** The resolver's three answers: no URL, an unknown one, and those that were named. */
+/** Checks the resolver's answers to no URL, to an unknown one, and to those of `--url`. */
 export async function checkResolver(verification: Verification, urls: readonly string[]): Promise<Check[]> {
   const { client, config, rejections, id } = verification;
-  // In a form of its own the shop says by itself what is missing and what is unknown.
+  // With another envelope the shop answers missing and unknown URLs itself.
   if (config.urlResolver === false || config.urlResolver.envelope !== 'jsonapi') return [];
   const { path, defaultLocale } = config.urlResolver;
   const ask = (query: string, more: Record<string, string> = {}) =>
@@ -128,22 +129,18 @@ export async function checkResolver(verification: Verification, urls: readonly s
         entity ?? replyText(reply),
       ),
     );
-    const tag = 'fault' in reply ? undefined : reply.fields.etag;
+    const tag = reply.fields.etag;
     if (entity === undefined || tag === undefined) continue;
     const again = await ask(query, { 'If-None-Match': tag });
-    const isUnchanged = !('fault' in again) && again.status === 304;
-    checks.push(createCheck('resolver', `${name} with If-None-Match`, isUnchanged, '304', replyText(again)));
+    const conditional = `${name} with If-None-Match`;
+    checks.push(createCheck('resolver', conditional, again.status === 304, '304', replyText(again)));
   }
   return checks;
 }
 
-function entityOf(reply: Reply | NoReply): string | undefined {
-  if ('fault' in reply || reply.status !== 200) return undefined;
-  const document = parseJson(reply.body) as
-    | { data?: readonly { attributes?: { entityType?: unknown; entityId?: unknown } }[] }
-    | undefined;
-  const attributes = Array.isArray(document?.data) ? document.data[0]?.attributes : undefined;
-  const { entityType, entityId } = attributes ?? {};
+function entityOf(reply: Reply): string | undefined {
+  const attributes = firstOf(reply)?.attributes;
+  const { entityType, entityId } = isObject(attributes) ? attributes : {};
   return typeof entityType === 'string' && typeof entityId === 'string'
     ? `${entityType} ${entityId}`
     : undefined;
@@ -151,13 +148,13 @@ function entityOf(reply: Reply | NoReply): string | undefined {
 
 interface TlsFinding {
   readonly check: Check;
-  /** Whether what is said over this connection stays between the two. */
+  /** Whether the connection is safe for a token. */
   readonly isTrusted: boolean;
 }
 
 const soonMs = 14 * 86_400_000;
 
-/** Looks at certificate and protocol version of the deployment; undefined over plain HTTP. */
+/** Checks certificate and protocol version of the deployment; undefined over plain HTTP. */
 export async function checkTls(
   { scheme, host, port }: Deployment,
   ca: string | undefined,

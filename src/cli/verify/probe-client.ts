@@ -2,7 +2,7 @@ import http from 'node:http';
 import https from 'node:https';
 import { rootCertificates } from 'node:tls';
 
-/** Where the deployment is: scheme, host and port, and the path in front of every path of the API. */
+/** The address of the deployment, and the prefix of all paths of its API. */
 export interface Deployment {
   readonly scheme: 'http' | 'https';
   readonly host: string;
@@ -22,34 +22,32 @@ export interface Probe {
 }
 
 export interface Reply {
+  /** 0: there was no answer. */
   readonly status: number;
   readonly fields: http.IncomingHttpHeaders;
   /** At most 4 MiB. */
   readonly body: string;
-}
-
-/** Why there was no answer, in words. */
-export interface NoReply {
-  readonly fault: string;
+  /** For people: why there was no answer. */
+  readonly fault?: string;
 }
 
 export interface ProbeClient {
-  /** One request; redirects are not followed, nothing is retried. Never rejects. */
-  ask(probe: Probe): Promise<Reply | NoReply>;
+  /** Sends a request, without following redirects or retrying. Never rejects. */
+  ask(probe: Probe): Promise<Reply>;
   close(): void;
 }
 
 interface ProbeClientOptions {
   readonly deployment: Deployment;
-  /** Of one request, from its start to the end of its answer. */
+  /** Milliseconds of one request, to the end of its response. */
   readonly timeoutMs: number;
   /** Connections at once. */
   readonly concurrency: number;
-  /** Ends every request when the time of the whole run is over. */
+  /** Aborts every request when the time of the whole run is over. */
   readonly deadline: AbortSignal;
   /** PEM of further authorities. */
   readonly ca?: string | undefined;
-  /** False: the certificate was found wanting and reported; no token may be sent. */
+  /** False: the certificate is not valid, which is reported already; no token may be sent. */
   readonly isTrusted: boolean;
   readonly userAgent: string;
 }
@@ -65,9 +63,10 @@ export function createProbeClient(options: ProbeClientOptions): ProbeClient {
     : new http.Agent(agentOptions);
   return {
     ask({ method, path, fields = {}, body }) {
-      if (deadline.aborted) return Promise.resolve({ fault: 'no time left' });
+      if (deadline.aborted) return Promise.resolve(noReply('no time left'));
       const signal = AbortSignal.any([deadline, AbortSignal.timeout(timeoutMs)]);
       return new Promise((resolve) => {
+        const fail = (fault: NodeJS.ErrnoException) => resolve(noReply(faultText(fault, deadline)));
         const request = (isTls ? https : http).request(
           {
             host: deployment.host,
@@ -105,10 +104,10 @@ export function createProbeClient(options: ProbeClientOptions): ProbeClient {
               }
             });
             response.on('end', finish);
-            response.on('error', (fault) => resolve({ fault: faultText(fault, deadline) }));
+            response.on('error', fail);
           },
         );
-        request.on('error', (fault) => resolve({ fault: faultText(fault, deadline) }));
+        request.on('error', fail);
         request.end(body);
       });
     },
@@ -116,7 +115,11 @@ export function createProbeClient(options: ProbeClientOptions): ProbeClient {
   };
 }
 
-/** `ca` replaces what node trusts, so the usual authorities are named beside the given one. */
+function noReply(fault: string): Reply {
+  return { status: 0, fields: {}, body: '', fault };
+}
+
+/** Node's option `ca` replaces its own authorities, so these are listed as well. */
 export function caOf(ca: string | undefined): string[] | undefined {
   return ca === undefined ? undefined : [...rootCertificates, ca];
 }

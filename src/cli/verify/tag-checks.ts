@@ -1,19 +1,20 @@
 import { marginMs } from '../../entity-tags/times.ts';
-import { checkTag, checkTwice, type TrackedResource, tagOf } from './tag-comparison.ts';
+import { checkTag, checkTwice, type TrackedResource } from './tag-comparison.ts';
 import {
   type Check,
   checkRefusal,
   createCheck,
-  parseJson,
+  firstOf,
   replyText,
   samplePath,
   skip,
   type Verification,
 } from './verification.ts';
 
-/** Members of the tracked resources carry strong tags, which arrive as they were sent, and give 304.
- * `members`: paths to look at, instead of the first one of each collection; `isUnsafeWanted`: also PATCH and DELETE of an
- * id that does not exist. */
+/**
+ * Checks that members of tracked resources have strong tags, which arrive unchanged and give 304. `members`: their paths, instead
+ * of the first one of each collection; `isUnsafeWanted`: also tries PATCH and DELETE of an id that does not exist.
+ */
 export async function checkTags(
   verification: Verification,
   options: { readonly members: readonly string[]; readonly isUnsafeWanted: boolean },
@@ -52,9 +53,8 @@ async function findMember(
 ): Promise<string[] | string> {
   if (collection.includes('{')) return 'its collection has parameters: name a member with --resource PATH';
   const reply = await client.ask({ method: 'GET', path: collection, fields: credentials(token) });
-  if ('fault' in reply || reply.status !== 200) return `GET ${collection} answered ${replyText(reply)}`;
-  const document = parseJson(reply.body) as { data?: readonly { id?: unknown }[] } | undefined;
-  const id = Array.isArray(document?.data) ? document.data[0]?.id : undefined;
+  if (reply.status !== 200) return `GET ${collection} answered ${replyText(reply)}`;
+  const id = firstOf(reply)?.id;
   if (typeof id !== 'string') return `the user has no member in ${collection}: name one with --resource PATH`;
   return [`${collection}/${encodeURIComponent(id)}`];
 }
@@ -69,13 +69,13 @@ async function checkMember(
     client.ask({ method: 'GET', path, fields: { ...credentials(token), ...more } });
   const name = `GET ${path}`;
   const plain = await ask();
-  const tag = tagOf(plain);
+  const tag = plain.fields.etag;
   const first = checkTag(name, plain, resource, undefined);
   if (first.outcome === 'failed' || tag === undefined) return [first];
   const twice = checkTwice(name, plain, await ask(), resource);
   if (twice.outcome === 'failed') return [first, twice];
   const unchanged = await ask({ 'If-None-Match': tag });
-  const is304 = !('fault' in unchanged) && unchanged.status === 304 && unchanged.body === '';
+  const is304 = unchanged.status === 304 && unchanged.body === '';
   const compressed = await ask({ 'Accept-Encoding': 'gzip' });
   return [
     first,
@@ -85,7 +85,7 @@ async function checkMember(
   ];
 }
 
-/** Refused before the shop is asked; the id does not exist, should nothing refuse them. */
+/** Checks that writes are refused before the shop is asked. The id does not exist, in case nothing refuses them. */
 async function checkPreconditions(
   { client, rejections, id }: Verification,
   token: string,
@@ -115,13 +115,13 @@ function credentials(token: string): Record<string, string> {
   return { Authorization: `Bearer ${token}` };
 }
 
-/** Enough to see a slow one, few enough for a live shop. */
+/** Enough writes to see a slow one, and few enough for a live shop. */
 const writes = 5;
 
 /**
- * How long the shop takes for a change of each member, and whether `entityTags.lease` leaves room for the slowest: a
- * shop that acts on a write after its lease has ended can lose somebody's update. `change` is JSON text that each of
- * `members` may be PATCHed with several times over.
+ * Measures how long the shop takes for a change of each member, and checks that `entityTags.lease` suffices for the slowest: if
+ * the shop acts on a write after its lease has ended, an update can be lost. `change` is JSON text that each of `members` can
+ * be PATCHed with several times.
  */
 export async function checkWrites(
   verification: Verification,
@@ -134,32 +134,33 @@ export async function checkWrites(
     return [skip('tags', 'time of a write', '--write needs --resource PATH and a token')];
   }
   const checks: Check[] = [];
-  for (const path of members) checks.push(await timeWrites(verification, path, change, config.entityTags));
+  for (const path of members)
+    checks.push(await timeWrites(verification, token, path, change, config.entityTags));
   return checks;
 }
 
 async function timeWrites(
-  { client, token }: Verification,
+  { client }: Verification,
+  token: string,
   path: string,
   body: string,
   { lease, sendBy }: { readonly lease: number; readonly sendBy: number },
 ): Promise<Check> {
   const name = `PATCH ${path}, ${writes} times`;
-  const authorization = { Authorization: `Bearer ${token}` };
   let slowestMs = 0;
   for (let i = 0; i < writes; i++) {
-    const read = await client.ask({ method: 'GET', path, fields: authorization });
-    const tag = 'fault' in read ? undefined : read.fields.etag;
+    const read = await client.ask({ method: 'GET', path, fields: credentials(token) });
+    const tag = read.fields.etag;
     if (tag === undefined) return createCheck('tags', name, false, '200 with an ETag', replyText(read));
     const startedMs = performance.now();
     const reply = await client.ask({
       method: 'PATCH',
       path,
       body,
-      fields: { ...authorization, 'If-Match': tag },
+      fields: { ...credentials(token), 'If-Match': tag },
     });
     slowestMs = Math.max(slowestMs, performance.now() - startedMs);
-    const isDone = !('fault' in reply) && reply.status >= 200 && reply.status < 300;
+    const isDone = reply.status >= 200 && reply.status < 300;
     if (!isDone) return createCheck('tags', name, false, 'a change that the shop accepts', replyText(reply));
   }
   const neededMs = slowestMs + sendBy + marginMs;

@@ -1,27 +1,20 @@
 import type { Config } from '../../config/schema.ts';
-import type { NoReply, Reply } from './probe-client.ts';
-import { type Check, createCheck, parseJson, replyText } from './verification.ts';
+import { isContainer, parseJson } from '../../lib/json.ts';
+import { escapeUnit } from '../../lib/text.ts';
+import type { Reply } from './probe-client.ts';
+import { type Check, createCheck, replyText } from './verification.ts';
 
 export type TrackedResource = Exclude<Config['entityTags'], false>['resources'][number];
 
-export function tagOf(reply: Reply | NoReply): string | undefined {
-  return 'fault' in reply ? undefined : reply.fields.etag;
-}
-
 /**
- * Nobody changed it in between, so far as we know: what differs between two reads changes by itself, and costs every
- * writer its tag.
+ * Checks that two reads have the same tag. Unless somebody changed the resource in between, what differs changes by itself, and
+ * makes every writer's tag stale.
  */
-export function checkTwice(
-  name: string,
-  first: Reply | NoReply,
-  second: Reply | NoReply,
-  { member }: TrackedResource,
-): Check {
-  const tag = tagOf(second);
-  const isSame = tag !== undefined && tag === tagOf(first);
+export function checkTwice(name: string, first: Reply, second: Reply, { member }: TrackedResource): Check {
+  const tag = second.fields.etag;
+  const isSame = tag !== undefined && tag === first.fields.etag;
   const pointers =
-    isSame || 'fault' in first || 'fault' in second
+    isSame || first.status === 0 || second.status === 0
       ? []
       : differingPointers(parseJson(first.body), parseJson(second.body)).filter((one) => one !== '');
   const line = `ignore: [${pointers.map(quote).join(', ')}]`;
@@ -39,28 +32,24 @@ export function checkTwice(
   );
 }
 
-/** For YAML and for a terminal: names are the shop's. */
+/** Quotes a pointer for YAML and the terminal, since its names come from the shop. */
 function quote(pointer: string): string {
   const text = pointer.length > 200 ? `${pointer.slice(0, 200)}...` : pointer;
-  return JSON.stringify(text).replace(
-    /[^\x20-\x7e]/g,
-    (each) => `\\u${each.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  );
+  return JSON.stringify(text).replace(/[^\x20-\x7e]/g, escapeUnit);
 }
 
 const strong = /^"[^"]*"$/;
 
-/** A tag as it arrived: strong, and the same as `sent` where that is known. */
+/** Checks a tag as it arrived: strong, and equal to `sent` where that is known. */
 export function checkTag(
   name: string,
-  reply: Reply | NoReply,
+  reply: Reply,
   { member, ifMatch }: TrackedResource,
   sent: string | undefined,
 ): Check {
   const expected = sent === undefined ? '200 with a strong ETag' : 'the same ETag';
-  if ('fault' in reply || reply.status !== 200)
-    return createCheck('tags', name, false, expected, replyText(reply));
-  const tag = tagOf(reply);
+  if (reply.status !== 200) return createCheck('tags', name, false, expected, replyText(reply));
+  const tag = reply.fields.etag;
   if (tag === undefined) {
     const advice =
       'entity tags are off there, their store is away (see /readyz), or something in front drops ETag';
@@ -105,7 +94,7 @@ const maxPointers = 10;
  */
 export function differingPointers(one: unknown, other: unknown): string[] {
   const found: string[] = [];
-  // A list, not a recursion: how deep a document is, is its author's choice.
+  // Iterative, since a document may be nested deeply.
   const open: Array<readonly [pointer: string, one: unknown, other: unknown]> = [['', one, other]];
   for (let next = open.pop(); next !== undefined && found.length < maxPointers; next = open.pop()) {
     const [pointer, left, right] = next;
@@ -123,8 +112,4 @@ export function differingPointers(one: unknown, other: unknown): string[] {
 
 function escapeName(name: string): string {
   return name.replaceAll('~', '~0').replaceAll('/', '~1');
-}
-
-function isContainer(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null;
 }

@@ -6,15 +6,16 @@ import {
 import type { Config } from '../../config/schema.ts';
 import type { Method } from '../../http/canonical-request.ts';
 import type { RejectionRow, Rejections } from '../../http/rejection.ts';
-import type { NoReply, ProbeClient, Reply } from './probe-client.ts';
+import { isObject, type JsonObject, parseJsonObject } from '../../lib/json.ts';
+import type { ProbeClient, Reply } from './probe-client.ts';
 
-/** What every group of checks goes by. */
+/** What all groups of checks share. */
 export interface Verification {
   readonly client: ProbeClient;
   readonly config: Config;
   readonly list: ProtectedResources;
   readonly rejections: Rejections;
-  /** Stands for every id: nothing has it. */
+  /** Used for every id: nothing in the shop has it. */
   readonly id: string;
   /** Undefined: none was given, or it must not be sent. */
   readonly token: string | undefined;
@@ -67,7 +68,7 @@ type Area =
   | 'tags'
   | 'unsafe';
 
-/** One thing that was looked at from outside. */
+/** One check and its outcome. */
 export interface Check {
   readonly area: Area;
   /** The request, or what was compared. */
@@ -103,8 +104,8 @@ export function createCheck(
 }
 
 /** `401 002`, `404`, or why there was no answer. */
-export function replyText(reply: Reply | NoReply): string {
-  if ('fault' in reply) return reply.fault;
+export function replyText(reply: Reply): string {
+  if (reply.fault !== undefined) return reply.fault;
   const code = errorCodeOf(reply);
   return code === undefined ? String(reply.status) : `${reply.status} ${code}`;
 }
@@ -113,44 +114,47 @@ export function rejectionText({ status, code }: RejectionRow): string {
   return `${status} ${code}`;
 }
 
-/** Whether an answer is this refusal: its status, and its code in the error body. */
-export function isRefusal(reply: Reply | NoReply, { status, code }: RejectionRow): boolean {
-  return !('fault' in reply) && reply.status === status && errorCodeOf(reply) === code;
+/** Whether an answer is this refusal, by its status and the code in its body. */
+export function isRefusal(reply: Reply, { status, code }: RejectionRow): boolean {
+  return reply.status === status && errorCodeOf(reply) === code;
 }
 
 /** Checks an answer that must be this refusal; a 401 must say how to authenticate (RFC 9110 section 11.6.1). */
 export function checkRefusal(
   area: Area,
   name: string,
-  reply: Reply | NoReply,
+  reply: Reply,
   expected: RejectionRow,
   advice?: string,
 ): Check {
   const isRefused = isRefusal(reply, expected);
-  const challenge = 'fault' in reply ? '' : (reply.fields['www-authenticate'] ?? '');
+  const challenge = reply.fields['www-authenticate'] ?? '';
   if (isRefused && expected.status === 401 && !/^bearer\b/i.test(challenge)) {
     return createCheck(area, name, false, 'a challenge of scheme Bearer', challenge || 'no WWW-Authenticate');
   }
-  const text = 'fault' in reply ? undefined : advice;
+  const text = reply.status === 0 ? undefined : advice;
   return createCheck(area, name, isRefused, rejectionText(expected), replyText(reply), text);
 }
 
-/** A server chooses its codes; none of ours is as long. */
+/** Characters of a server's code that are shown; shopward's own are shorter. */
 const maxCodeLength = 64;
 
 /** Code of the first error of the body; undefined where there is none. */
 function errorCodeOf({ body }: Reply): string | undefined {
-  const parsed = parseJson(body) as { errors?: readonly { code?: unknown }[] } | undefined;
-  const code = Array.isArray(parsed?.errors) ? parsed.errors[0]?.code : undefined;
+  const errors = parseJsonObject(body)?.errors;
+  const code: unknown = Array.isArray(errors) ? errors[0]?.code : undefined;
   return typeof code === 'string' ? code.slice(0, maxCodeLength) : undefined;
 }
 
-export function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+/** The JSON object of a 200; undefined: it is another answer. */
+export function documentOf({ status, body }: Reply): JsonObject | undefined {
+  return status === 200 ? parseJsonObject(body) : undefined;
+}
+
+/** The first resource of a JSON:API document; undefined: there is none. */
+export function firstOf(reply: Reply): JsonObject | undefined {
+  const data = documentOf(reply)?.data;
+  return Array.isArray(data) && isObject(data[0]) ? data[0] : undefined;
 }
 
 /**
