@@ -1,10 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { IncomingMessage as NodeMessage } from '../http/node-http.ts';
 import type { RejectionName } from '../http/rejection.ts';
 import { endAlone, isolated } from '../lib/faults.ts';
-import { boundWaiting, GatheredPieces, wholeBytes } from '../lib/gathered-pieces.ts';
 import type { ConnectionPlaces } from './connection-places.ts';
 
 /** One request of a connection, with its response. */
@@ -32,7 +29,7 @@ export interface MalformedHead {
 /** Requests that wait on all connections of a listener together: each holds 1.5 KiB. */
 interface Waiting {
   count: number;
-  readonly most: number;
+  readonly max: number;
 }
 
 interface Broken {
@@ -92,7 +89,7 @@ export class ClientConnection {
     if (this.#broken !== undefined) return;
     if (this.#current === undefined) this.#begin({ incoming, response });
     else if (this.#waiting.length === maxWaiting) this.breakOff('overloaded', { reason: 'pipelined' });
-    else if (this.#options.waiting.count >= this.#options.waiting.most) {
+    else if (this.#options.waiting.count >= this.#options.waiting.max) {
       // Node keeps what it has parsed until the connection ends. Whoever pipelines has to be ready to send again (RFC
       // 9112 section 9.3.2).
       this.#socket.destroy();
@@ -205,36 +202,5 @@ export class ClientConnection {
       ? { ...head, method: incoming.method, target: incoming.url, accept: incoming.headers.accept }
       : head;
     this.#options.rejectMalformed(why, this.#socket, known);
-  }
-}
-
-/**
- * A request whose body costs by its octets, however small the pieces in which its client sends it: see
- * `GatheredPieces`.
- */
-export class ClientMessage extends NodeMessage {
-  /** Most requests have no body. */
-  #pieces: GatheredPieces | undefined;
-
-  constructor(socket: Socket) {
-    super(socket);
-    // Node has no option for this bound that leaves the socket and the response alone.
-    boundWaiting(this);
-  }
-
-  /** What node's parser calls with each chunk, and with null at the end; `false` stops the reading of the socket. */
-  override push(piece: Buffer | null): boolean {
-    if (piece !== null && piece.length < wholeBytes) {
-      this.#pieces ??= new GatheredPieces(this, (octets) => super.push(octets));
-      return this.#pieces.add(piece);
-    }
-    this.#pieces?.release();
-    return super.push(piece);
-  }
-
-  /** Every way to read a stream calls this, or waits for the end of the turn. */
-  override read(size?: number): unknown {
-    this.#pieces?.beforeRead();
-    return super.read(size);
   }
 }

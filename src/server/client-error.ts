@@ -8,24 +8,19 @@ import type { MalformedHead } from './client-connection.ts';
 import type { ExchangeContext } from './exchange.ts';
 import { readMalformedRequest, toExchangeRecord } from './exchange-meta.ts';
 
-/** The refusal for an error of node's parser. */
+/** The refusals for errors of node's parser that have one of their own. */
+const parserFaults: ReadonlyMap<string | undefined, RejectionName> = new Map([
+  ['HPE_HEADER_OVERFLOW', 'fields-too-large'],
+  ['ERR_HTTP_REQUEST_TIMEOUT', 'request-timeout'],
+  ['HPE_INVALID_TRANSFER_ENCODING', 'bad-request-fields'],
+  ['HPE_INVALID_VERSION', 'http-version-unsupported'],
+  ['HPE_INVALID_METHOD', 'method-not-allowed'],
+  ['HPE_INVALID_URL', 'bad-request-target'],
+]);
+
+/** `bad-request` for a code without a row. */
 export function rejectionOfParserFault(code: string | undefined): RejectionName {
-  switch (code) {
-    case 'HPE_HEADER_OVERFLOW':
-      return 'fields-too-large';
-    case 'ERR_HTTP_REQUEST_TIMEOUT':
-      return 'request-timeout';
-    case 'HPE_INVALID_TRANSFER_ENCODING':
-      return 'bad-request-fields';
-    case 'HPE_INVALID_VERSION':
-      return 'http-version-unsupported';
-    case 'HPE_INVALID_METHOD':
-      return 'method-not-allowed';
-    case 'HPE_INVALID_URL':
-      return 'bad-request-target';
-    default:
-      return 'bad-request';
-  }
+  return parserFaults.get(code) ?? 'bad-request';
 }
 
 /** Node's error for octets that are not a request. */

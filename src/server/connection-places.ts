@@ -1,13 +1,9 @@
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { isolated } from '../lib/faults.ts';
-import { networkOf, Shares } from './in-flight.ts';
+import { networkOf, type SharedLimit, Shares } from './in-flight.ts';
 
-interface ConnectionPlacesOptions {
-  /** Connections at once. */
-  readonly limit: number;
-  /** Percent of the places that one peer may hold. */
-  readonly sharePercent: number;
+interface ConnectionPlacesOptions extends SharedLimit {
   /** Whether a peer speaks for many clients, so that the share does not apply to it. */
   isTrusted(address: string): boolean;
 }
@@ -42,10 +38,7 @@ export class ConnectionPlaces {
   constructor(options: ConnectionPlacesOptions) {
     this.#options = options;
     this.limit = options.limit;
-    const { limit, sharePercent } = options;
-    this.#peers = new Shares(
-      sharePercent >= 100 ? Number.POSITIVE_INFINITY : Math.max(1, (limit * sharePercent) / 100),
-    );
+    this.#peers = new Shares(options);
   }
 
   get open(): number {
@@ -57,18 +50,10 @@ export class ConnectionPlaces {
     const address = socket.remoteAddress ?? '';
     const peer = this.#peers.areBounded && !this.#options.isTrusted(address) ? networkOf(address) : undefined;
     const share = peer === undefined ? undefined : this.#peers.take(peer);
-    if (peer !== undefined && share === undefined) {
-      this.counts.refusedOfPeer += 1;
-      socket.destroy();
-      this.onShort?.();
-      return false;
-    }
+    if (peer !== undefined && share === undefined) return this.#refuse(socket, 'refusedOfPeer');
     if (this.#open >= this.limit && !this.#evict()) {
       if (share !== undefined) this.#peers.giveBack(share);
-      this.counts.refused += 1;
-      socket.destroy();
-      this.onShort?.();
-      return false;
+      return this.#refuse(socket, 'refused');
     }
     this.#open += 1;
     this.#idle.add(socket);
@@ -82,6 +67,13 @@ export class ConnectionPlaces {
     };
     socket.once('close', isolated(leave));
     return true;
+  }
+
+  #refuse(socket: Socket, why: 'refused' | 'refusedOfPeer'): false {
+    this.counts[why] += 1;
+    socket.destroy();
+    this.onShort?.();
+    return false;
   }
 
   /** The connection has a request in progress, or must not be closed to make room any more. */

@@ -21,7 +21,7 @@ export function readMalformedRequest(method?: string, target?: string): Malforme
   };
 }
 
-const mostSegments = 16;
+const maxSegments = 16;
 const plain = /^[A-Za-z0-9._~-]*$/;
 
 /** Whatever follows an escape or an odd octet is cut: it may be a token whose name is escaped, too. */
@@ -29,7 +29,7 @@ function plainSegments(target: string): string[] {
   const [path = ''] = target.slice(1, 4096).split('?');
   const segments = path.split('/');
   const odd = segments.findIndex((segment) => !plain.test(segment));
-  const end = Math.min(odd < 0 ? segments.length : odd, mostSegments);
+  const end = Math.min(odd < 0 ? segments.length : odd, maxSegments);
   return end === segments.length ? segments : [...segments.slice(0, end), '…'];
 }
 

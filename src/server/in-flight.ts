@@ -3,10 +3,10 @@ import { reject } from '../http/rejection.ts';
 /** One client or one subject has as many requests in progress as it may. Observe mode does not change this. */
 export const beyondShare = reject('overloaded', { reason: 'client-share', retryAfterSeconds: 1 });
 
-interface InFlightOptions {
-  /** Requests that may be in progress at once. */
+export interface SharedLimit {
+  /** Requests, or connections, at once. */
   readonly limit: number;
-  /** Percent of the limit that one client, or one subject of access tokens, may hold. */
+  /** Percent of the limit that one client, one peer, or one subject of access tokens may hold. */
   readonly sharePercent: number;
 }
 
@@ -21,11 +21,10 @@ export class InFlight {
   readonly #limit: number;
   #count = 0;
 
-  constructor({ limit, sharePercent }: InFlightOptions) {
-    this.#limit = limit;
-    const most = sharePercent >= 100 ? Number.POSITIVE_INFINITY : Math.max(1, (limit * sharePercent) / 100);
-    this.clients = new Shares(most);
-    this.subjects = new Shares(most);
+  constructor(options: SharedLimit) {
+    this.#limit = options.limit;
+    this.clients = new Shares(options);
+    this.subjects = new Shares(options);
   }
 
   get count(): number {
@@ -89,24 +88,28 @@ interface Share {
   held: number;
 }
 
-/** Shares with nothing taken that are always kept. */
-const fewUnheld = 64;
+/**
+ * Shares with nothing taken that are always kept. As many holders may take turns without a new entry for each request: entries
+ * that come and go make the Map's table anew each time, and V8 keeps it until it collects the whole heap.
+ */
+const fewUnheld = 1_024;
 
 /**
  * How many requests each holder has, and may have: one look-up to take, none to give back. A share with nothing taken
  * is kept for its holder's next request, until as many of them are kept as others are in use.
  */
 export class Shares {
-  readonly #most: number;
+  readonly #max: number;
   readonly #shares = new Map<string, Share>();
   #unheld = 0;
 
-  constructor(most: number) {
-    this.#most = most;
+  /** Each holder may have its share, and one at least; 100 percent: any number. */
+  constructor({ limit, sharePercent }: SharedLimit) {
+    this.#max = sharePercent >= 100 ? Number.POSITIVE_INFINITY : Math.max(1, (limit * sharePercent) / 100);
   }
 
   get areBounded(): boolean {
-    return this.#most !== Number.POSITIVE_INFINITY;
+    return this.#max !== Number.POSITIVE_INFINITY;
   }
 
   /** How many shares are kept. */
@@ -117,7 +120,7 @@ export class Shares {
   /** One more request of `holder`; undefined: it has as many as it may. What is returned has to be given back once. */
   take(holder: string): Share | undefined {
     const share = this.#shares.get(holder) ?? this.#open(holder);
-    if (share.held + 1 > this.#most) return undefined;
+    if (share.held + 1 > this.#max) return undefined;
     if (share.held === 0) this.#unheld -= 1;
     share.held += 1;
     return share;

@@ -10,11 +10,11 @@ import { isolated } from '../lib/faults.ts';
 import {
   ClientConnection,
   type ClientConnectionOptions,
-  ClientMessage,
   type Handled,
   type MalformedHead,
 } from './client-connection.ts';
 import { readMalformedHead, rejectionOfParserFault } from './client-error.ts';
+import { ClientMessage } from './client-message.ts';
 import type { ConnectionPlaces } from './connection-places.ts';
 
 /** Exported for its tests. */
@@ -38,15 +38,6 @@ export interface ListenerOptions {
   handle(incoming: IncomingMessage, response: ServerResponse): Handled | undefined;
   /** A WebSocket handshake; undefined: WebSockets are switched off. Any other upgrade is an ordinary request. */
   handleUpgrade?(incoming: IncomingMessage, socket: Duplex, head: Buffer): void;
-}
-
-export interface Listener {
-  readonly server: Server;
-  listen(): Promise<AddressInfo>;
-  /** The certificate of connections from now on; does nothing without TLS. */
-  useCertificate(tls: NonNullable<ListenerOptions['tls']>): void;
-  /** Lets every connection end without losing a request; resolves when none is left. */
-  drain(options: DrainOptions): Promise<void>;
 }
 
 interface DrainOptions {
@@ -83,11 +74,7 @@ const fixedSettings = {
 } satisfies https.ServerOptions<typeof ClientMessage>;
 
 /** The public listener: node's own parser, and no request that is left without an end. */
-export function createListener(options: ListenerOptions): Listener {
-  return new HttpListener(options);
-}
-
-class HttpListener implements Listener {
+export class Listener {
   readonly server: Server;
   readonly #options: ListenerOptions;
   readonly #perConnection: ClientConnectionOptions;
@@ -102,7 +89,7 @@ class HttpListener implements Listener {
 
   constructor(options: ListenerOptions) {
     this.#options = options;
-    this.#perConnection = { ...options, waiting: { count: 0, most: maxWaiting } };
+    this.#perConnection = { ...options, waiting: { count: 0, max: maxWaiting } };
     const settings = {
       ...fixedSettings,
       maxHeaderSize: options.requestHeadersBytes,
@@ -128,10 +115,12 @@ class HttpListener implements Listener {
     });
   }
 
+  /** The certificate of connections from now on; does nothing without TLS. */
   useCertificate(tls: NonNullable<ListenerOptions['tls']>): void {
     if (this.server instanceof https.Server) this.server.setSecureContext(tls);
   }
 
+  /** Lets every connection end without losing a request; resolves when none is left. */
   async drain({ graceMs, withinMs }: DrainOptions): Promise<void> {
     this.#draining = true;
     for (const connection of this.#connections.values()) connection.drain();
