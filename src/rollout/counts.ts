@@ -1,25 +1,25 @@
 import type { RejectionName } from '../http/rejection.ts';
 
-/** Bounds of what is kept, here and in the store: nobody can make it grow by what he sends. */
+/** Limits of what is kept, here and in the store, so that no client can make it grow. */
 export const bounds = {
   /** Pairs of row and reason. */
   entries: 500,
-  /** Clients that are told apart of each. */
+  /** Clients that are counted separately for each of them. */
   clients: 100,
-  /** Clients of all entries together that wait in one process. */
+  /** Clients of all entries together that one process holds until they are written. */
   waitingClients: 5_000,
   /** Characters of a `User-Agent` that are kept. */
   userAgent: 100,
-  /** Hours that are told apart; older requests count for their day. */
+  /** Hours that are counted separately; older requests count by day. */
   hours: 48,
 } as const;
 
 export const hourMs = 3_600_000;
 export const dayMs = 24 * hourMs;
 
-/** What was refused, or would have been. */
+/** A refusal that was enforced, or only observed. */
 export interface Refusal {
-  /** `observed`: it went on all the same. */
+  /** `observed`: the request was forwarded. */
   readonly kind: 'observed' | 'refused';
   readonly method: string;
   /** Template of the deciding row; `*`: none. */
@@ -27,9 +27,9 @@ export interface Refusal {
   readonly reason: RejectionName;
 }
 
-/** Who sent it, as it may be kept. */
+/** The sender, in the form in which it may be kept. */
 export interface RolloutClient {
-  /** Tells clients apart; shown as it is. */
+  /** Distinguishes clients; shown as it is. */
   readonly client: string;
   readonly userAgent: string;
 }
@@ -51,7 +51,7 @@ export interface RolloutEntry extends Refusal {
   readonly days: Readonly<Record<string, number>>;
   /** Those with most requests first. */
   readonly clients: readonly ClientCount[];
-  /** Requests of clients beyond those that are told apart: then there are more than `clients`. */
+  /** Requests of further clients, beyond those in `clients`. */
   readonly beyond: number;
 }
 
@@ -73,7 +73,7 @@ export class RolloutCounts {
   readonly #keepDays: number;
   readonly #entries = new Map<string, Growing>();
   #clients = 0;
-  /** When something was left out, for want of a place for its row and reason; undefined: nothing was. */
+  /** When a row and reason was first left out because there were too many; undefined: none was. */
   leftOutSinceMs: number | undefined;
 
   constructor(keepMs: number) {
@@ -153,7 +153,7 @@ function byRequests(a: { readonly requests: number }, b: { readonly requests: nu
   return b.requests - a.requests;
 }
 
-/** What several have counted, as one: of processes, or of the store and what waits to be written there. */
+/** Adds up the entries of several processes, or those of the store and those that are not written yet. */
 export function combineEntries(lists: readonly (readonly RolloutEntry[])[]): RolloutEntry[] {
   const combined = new Map<string, RolloutEntry>();
   for (const entry of lists.flat()) {
@@ -184,7 +184,7 @@ function addEntries(a: RolloutEntry, b: RolloutEntry): RolloutEntry {
   };
 }
 
-function addBuckets(a: RolloutEntry['hours'], b: RolloutEntry['hours']): Record<string, number> {
+export function addBuckets(a: RolloutEntry['hours'], b: RolloutEntry['hours']): Record<string, number> {
   const sums = { ...a };
   for (const [bucket, requests] of Object.entries(b)) sums[bucket] = (sums[bucket] ?? 0) + requests;
   return sums;

@@ -1,8 +1,8 @@
 import { defineScript } from '../redis/redis.ts';
 
 /**
- * One write of one process. KEYS: meta, processes, index, asked, and one for each entry. ARGV: id, batch, rules, keepMs, what was
- * lost, salt, isLast, seven bounds, what was asked, the entries. Returns the salt in force.
+ * Writes one batch of one process. KEYS: meta, processes, index, asked, then one for each entry. ARGV: id, number of the batch,
+ * rules, keepMs, why counts are missing, salt, isLast, seven limits, asked rows, entries. Returns the salt in force.
  */
 export const writeScript = defineScript(
   'write-rollout',
@@ -130,5 +130,20 @@ else
 end
 for i = 1, 4 do redis.call('PEXPIRE', KEYS[i], keep) end
 return redis.call('HGET', META, 'salt')
+`,
+);
+
+/**
+ * Since when rows are observed by a rule. Two processes may tell the same row at once: the earlier time stays, whichever comes
+ * last. KEYS: rows. ARGV: time, then a row and the digest of its rule in turn.
+ */
+export const tellRowsScript = defineScript(
+  'tell-rollout-rows',
+  `
+for i = 2, #ARGV, 2 do
+  local row, rule = ARGV[i], ARGV[i + 1]
+  local known, since = string.match(redis.call('HGET', KEYS[1], row) or '', '^(.*)|(%d+)$')
+  if known ~= rule or tonumber(since) > tonumber(ARGV[1]) then redis.call('HSET', KEYS[1], row, rule .. '|' .. ARGV[1]) end
+end
 `,
 );

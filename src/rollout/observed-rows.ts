@@ -1,24 +1,25 @@
 import { createHash, hash } from 'node:crypto';
 import { type ProtectedResource, resourceId } from '../access/protected-list.ts';
+import { isolateLate } from '../lib/faults.ts';
 import { finish, finishInSlices, type Steps } from '../lib/slices.ts';
-import { dayMs } from './counts.ts';
+import { addBuckets, dayMs } from './counts.ts';
 
-/** Row under which requests are counted that no row names. */
+/** Counts as the row of requests that match none. */
 export const noRow = '*';
 
 export type ListedRow = Pick<ProtectedResource, 'method' | 'template' | 'scopes' | 'observe'>;
 
-/** Requests that an observed row decided, whatever became of them: 0 would-be refusals of 0 requests prove nothing. */
+/** Requests that an observed row decided, refused or not: without any, "0 would-be refusals" proves nothing. */
 export interface Asked {
   readonly lastSeenMs: number;
   /** Number of the day since the epoch -> requests; today and the eight days before. */
   readonly days: Readonly<Record<string, number>>;
 }
 
-/** Row -> what was asked of it. */
+/** Row -> its requests. */
 export type AskedRows = Readonly<Record<string, Asked>>;
 
-/** Days that are told apart besides today: what a span of seven days touches. */
+/** Days besides today that are counted separately: as many as seven times 24 hours can touch. */
 export const askedDays = 8;
 
 /** Rows by template and method. */
@@ -34,8 +35,8 @@ export class RowIndex {
   }
 
   /**
-   * The row that a request counts for: that of its own method and template, else the one of any method, else the first of
-   * the template. Undefined: there is none.
+   * The row that a request counts for: the one with its method and template, else the one with ANY, else the first with the
+   * template. Undefined: there is none.
    */
   find(method: string, route: string): string | undefined {
     if (route === noRow) return noRow;
@@ -50,16 +51,16 @@ interface Counter {
 }
 
 interface ObservedRowsOptions {
-  /** The same array as long as the list is the same. */
+  /** Gives the same array until the list changes. */
   rows(): readonly ListedRow[];
-  /** Everything is in observe mode. */
+  /** Whether the whole proxy is in observe mode. */
   readonly isObserving: boolean;
-  /** What of the configuration decides, as text. */
+  /** The settings that decide on refusals, as text. */
   readonly rules: string;
   now(): number;
 }
 
-/** The rows that only observe: since when each is so, by which rule, and how often it was asked. */
+/** The rows in observe mode: since when, by which rule, and their requests. */
 export class ObservedRows {
   readonly #options: ObservedRowsOptions;
   #list: readonly ListedRow[] | undefined;
@@ -68,16 +69,18 @@ export class ObservedRows {
   readonly #asked = new Map<string, Counter>();
   /** Row -> digest of its rule. */
   rules: ReadonlyMap<string, string> = new Map();
-  /** Row -> since when it observes by that rule. */
+  /** Row -> since when it observes by that rule, milliseconds since the epoch. */
   since: Readonly<Record<string, number>> = {};
-  /** Of all rules together: replicas that differ are reported. */
+  /** When this list was first seen, milliseconds since the epoch. */
+  seenMs = 0;
+  /** Digest of all rules together, by which replicas that differ are noticed. */
   digest = '';
 
   constructor(options: ObservedRowsOptions) {
     this.#options = options;
   }
 
-  /** Follows the list, which may have 60,000 rows, and holds up nobody; `rules` is another map where it has changed. */
+  /** Updates the rows from the list, in slices, since it may have 60,000. Replaces the map `rules` where it has changed. */
   async refresh(): Promise<void> {
     while (this.#list !== this.#options.rows()) {
       this.#reading ??= finishInSlices(this.#read(this.#options.rows())).finally(() => {
@@ -89,6 +92,8 @@ export class ObservedRows {
 
   *#read(list: readonly ListedRow[]): Steps<void> {
     const { isObserving, rules, now } = this.#options;
+    // Before the first step: a refusal by this list is not older.
+    const seenMs = now();
     const index = new RowIndex();
     const ruleOfRows = new Map<string, string>();
     const digests = new Map<string, string>();
@@ -109,9 +114,10 @@ export class ObservedRows {
     const since: Record<string, number> = {};
     for (const [row, rule] of ruleOfRows) {
       yield;
-      since[row] = (this.rules.get(row) === rule ? this.since[row] : undefined) ?? now();
+      since[row] = (this.rules.get(row) === rule ? this.since[row] : undefined) ?? seenMs;
     }
     this.since = since;
+    this.seenMs = seenMs;
     this.rules = ruleOfRows;
     this.digest = all.update(rules).digest('hex').slice(0, 16);
     this.#index = index;
@@ -119,7 +125,13 @@ export class ObservedRows {
     for (const row of this.#asked.keys()) if (!ruleOfRows.has(row)) this.#asked.delete(row);
   }
 
-  /** Nothing where no row observes, else a few look-ups. */
+  /** Begins to read a list that was edited. On the hot path: a comparison. */
+  follow(): void {
+    const isEdited = this.#list !== undefined && this.#list !== this.#options.rows();
+    if (isEdited && this.#reading === undefined) isolateLate(this.refresh());
+  }
+
+  /** On the hot path: nothing while no row observes, else a few lookups. */
   note(method: string, route: string): void {
     if (this.rules.size === 0) return;
     const row = this.#index.find(method, route);
@@ -135,12 +147,12 @@ export class ObservedRows {
     counter.lastSeenMs = nowMs;
   }
 
-  /** What was asked since it was last taken: what is counted while it is read does not count for it. */
+  /** The requests since `takeAsked`, as of now: those that come while the steps run are not in it. */
   asked(): Steps<AskedRows> {
     return describeAsked([...this.#asked]);
   }
 
-  /** The same at once, and forgets it. */
+  /** Returns the requests since the last call, and begins again from 0. */
   takeAsked(): AskedRows {
     const asked = finish(describeAsked([...this.#asked]));
     this.#asked.clear();
@@ -161,7 +173,7 @@ function digestOf(text: string): string {
   return hash('sha256', text, 'hex').slice(0, 16);
 }
 
-/** What several have counted, as one. */
+/** Adds up the requests that several processes have counted. */
 export function* combineAsked(lists: readonly AskedRows[]): Steps<AskedRows> {
   const combined: Record<string, Asked> = {};
   for (const list of lists) {
@@ -169,8 +181,7 @@ export function* combineAsked(lists: readonly AskedRows[]): Steps<AskedRows> {
       yield;
       const one = list[row];
       if (one === undefined) continue;
-      const days = { ...combined[row]?.days };
-      for (const [day, requests] of Object.entries(one.days)) days[day] = (days[day] ?? 0) + requests;
+      const days = addBuckets(combined[row]?.days ?? {}, one.days);
       const lastSeenMs = Math.max(combined[row]?.lastSeenMs ?? 0, one.lastSeenMs);
       combined[row] = { lastSeenMs, days };
     }

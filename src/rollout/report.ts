@@ -1,55 +1,36 @@
 import { resourceId } from '../access/protected-list.ts';
 import type { RejectionName } from '../http/rejection.ts';
 import { finish, type Steps } from '../lib/slices.ts';
-import { combineEntries, dayMs, hourMs, type RolloutEntry } from './counts.ts';
-import {
-  type Asked,
-  type AskedRows,
-  combineAsked,
-  type ListedRow,
-  noRow,
-  RowIndex,
-} from './observed-rows.ts';
-import type { RolloutState } from './rollout.ts';
+import { type Counting, toText } from './counting.ts';
+import { dayMs, hourMs, type RolloutEntry } from './counts.ts';
+import { type Asked, type ListedRow, noRow, RowIndex } from './observed-rows.ts';
 
-/** A row may be enforced when nobody would have been refused for so long. */
+/** A row is safe to enforce after so long without a would-be refusal. */
 const safeAfterMs = 7 * dayMs;
 
-/** A row that is seen so soon is as old as the counts: a list is read when counting begins, and not before. */
+/** A row that is first seen so soon after counting began counts from its beginning: the list is read a moment later. */
 const atStartMs = 60_000;
 
-/** What the words of the report go by, wherever it was counted. */
-export interface Counting {
-  readonly entries: readonly RolloutEntry[];
-  /** Undefined: nobody counts it. */
-  readonly asked: AskedRows | undefined;
-  /** Nothing is missing of what came since; null: that is not known. */
-  readonly wholeSinceMs: number | null;
-  /** Why not before, in words. */
-  readonly why: string;
-  /** Why nothing can be said of "0 would-be refusals", whatever was counted. */
-  readonly problems: readonly string[];
-  /** Since when a row is observed by the rule of now; undefined: not known. */
-  rowSinceMs(row: string): number | undefined;
-}
-
 /**
- * `enforced`: its refusals are enforced; `refuses`: enforcing it would refuse somebody; `safe`: nobody for seven days, of
- * those who asked; `not-known`: nobody so far, but it was not counted whole for so long; `not-asked`: nobody, and nobody
- * asked either.
+ * `enforced`: its refusals are enforced; `refuses`: enforcing it would refuse somebody; `safe`: it would have refused nobody for
+ * seven days in which it had requests; `not-known`: nobody so far, but the seven days are not counted without a gap;
+ * `not-asked`: nobody, but it had no requests either.
  */
 export type Verdict = 'enforced' | 'refuses' | 'not-known' | 'not-asked' | 'safe';
 
 export interface RowReport {
-  /** `GET /carts/{id}`; `*`: requests that no row names. */
+  /** `GET /carts/{id}`; `*`: requests that match no row. */
   readonly row: string;
   readonly verdict: Verdict;
   /** The verdict in a sentence. */
   readonly text: string;
-  /** Requests that would have been refused, and that were, as long as they are kept. */
+  /** Requests that would have been refused, and that were, within the time for which they are kept. */
   readonly wouldBeRefused: number;
   readonly refused: number;
-  /** Requests that the row let pass, or would have refused, in the days (UTC) that the last seven touch; null: not counted. */
+  /**
+   * Requests that the row let pass or would have refused, on the UTC days that the last seven times 24 hours touch; null:
+   * not counted.
+   */
   readonly asked: number | null;
   readonly reasons: readonly ReasonReport[];
 }
@@ -59,7 +40,7 @@ export interface ReasonReport {
   readonly method: string;
   readonly reason: RejectionName;
   readonly requests: number;
-  /** Those that are told apart; `areMore`: there are more. The ones with most requests are named. */
+  /** Clients that are counted separately; `areMore`: there are others. Those with most requests are named. */
   readonly clients: {
     readonly count: number;
     readonly areMore: boolean;
@@ -70,7 +51,7 @@ export interface ReasonReport {
   /** Requests of the last seven days and 24 hours, the oldest first. */
   readonly days: readonly number[];
   readonly hours: readonly number[];
-  /** What to do about it, and where more is said. */
+  /** What to do about it, and the page of the docs. */
   readonly next: string;
   readonly more: string;
 }
@@ -85,7 +66,7 @@ export interface RolloutReport {
   readonly rows: readonly RowReport[];
 }
 
-/** What to do about a would-be refusal, so that enforcing it harms nobody. */
+/** What to do about a would-be refusal before it is enforced. */
 const nextSteps: Readonly<Partial<Record<RejectionName, string>>> = {
   'access-token-missing':
     'These clients send no token. If they may call this without one, remove the row; if not, let them sign in before you enforce.',
@@ -105,52 +86,10 @@ const nextSteps: Readonly<Partial<Record<RejectionName, string>>> = {
 };
 const otherStep = 'Look at these requests, and mend the client or the row.';
 
-/** Clients that are named of each reason. */
+/** Clients that are named for each reason. */
 const mostNamed = 5;
 
-/** The states of all processes that share one store, or the one there is. `silent`: processes that did not answer. */
-export function* combineStates(states: readonly RolloutState[], silent = 0): Steps<Counting> {
-  const { shared } = states.find((state) => state.shared !== undefined) ?? { shared: undefined };
-  const [first] = states;
-  const problems = problemsOf(states, shared, silent);
-  const here = states.map((state) => state.here);
-  if (first === undefined || (first.hasStore && shared === undefined)) {
-    const entries = combineEntries(here);
-    return { entries, asked: undefined, wholeSinceMs: null, why: '', problems, rowSinceMs: () => undefined };
-  }
-  const { rowsSince } = shared ?? first;
-  return {
-    entries: combineEntries([shared?.entries ?? [], ...here]),
-    asked: yield* combineAsked([shared?.asked ?? {}, ...states.map(({ askedHere }) => askedHere)]),
-    wholeSinceMs: shared?.wholeSinceMs ?? first.startedMs,
-    why: shared?.why ?? 'the memory store counts since the start of the process',
-    problems,
-    rowSinceMs: (row) => rowsSince[row],
-  };
-}
-
-function problemsOf(
-  states: readonly RolloutState[],
-  shared: RolloutState['shared'],
-  silent: number,
-): string[] {
-  const problems: string[] = [];
-  if (silent > 0) problems.push(`${silent} of the workers did not answer`);
-  const [first] = states;
-  if (first?.hasStore && shared === undefined) {
-    const since = states.map(({ writtenMs }) => writtenMs ?? Number.NEGATIVE_INFINITY);
-    const sinceMs = Math.max(...since);
-    const when = sinceMs > 0 ? `; last written ${toText(sinceMs)}` : '';
-    problems.push(`the store cannot be read: only what is not written yet is shown${when}`);
-  }
-  const leftOut = states.flatMap(({ leftOutSinceMs }) => leftOutSinceMs ?? []);
-  if (leftOut.length > 0) problems.push(`incomplete since ${toText(Math.min(...leftOut))}`);
-  const rules = new Set([...states.map((state) => state.rules), ...(shared?.rules ?? [])]);
-  if (rules.size > 1) problems.push('the replicas do not observe by the same list and settings');
-  return problems;
-}
-
-/** Pure. Rows that are observed, or have refused somebody, those to look at first. */
+/** Reports on the rows that are observed or have refused somebody, the worst verdict first. Pure. */
 export function reportRollout(
   counting: Counting,
   rows: readonly Omit<ListedRow, 'scopes'>[],
@@ -160,7 +99,7 @@ export function reportRollout(
   return finish(makeReport(counting, rows, isObserving, nowMs));
 }
 
-/** The same in steps: a list may have 60,000 rows. */
+/** As `reportRollout`, in steps, since a list may have 60,000 rows. */
 export function* makeReport(
   counting: Counting,
   rows: readonly Omit<ListedRow, 'scopes'>[],
@@ -199,7 +138,7 @@ export function* makeReport(
   return { nowMs, ...summarise(reports), wholeSinceMs, why, problems, rows: reports };
 }
 
-/** Those to look at first come first. */
+/** All verdicts, the worst first. */
 export const verdicts: readonly Verdict[] = ['refuses', 'not-known', 'not-asked', 'safe', 'enforced'];
 
 function reportRow(
@@ -237,7 +176,7 @@ function reportRow(
   return { row, ...assessSilence(counting, asked, sinceMs, nowMs), ...counts, reasons };
 }
 
-/** Nobody would have been refused: what that is worth depends on what was counted, and on whether anybody asked. */
+/** The verdict on a row without would-be refusals: whether that proves anything depends on gaps and on requests. */
 function assessSilence(
   { wholeSinceMs, why, problems }: Counting,
   asked: Asked | undefined,
@@ -268,7 +207,7 @@ function assessSilence(
   };
 }
 
-/** Of the days that the last seven days touch: a few hours more, but never too little. */
+/** Requests on all days that the last seven times 24 hours touch: at most a day too many, never too few. */
 function askedLately(asked: Asked | undefined, nowMs: number): number {
   const first = Math.floor((nowMs - safeAfterMs) / dayMs);
   const days = Object.entries(asked?.days ?? {});
@@ -291,7 +230,7 @@ function reportReason(entry: RolloutEntry, nowMs: number): ReasonReport {
   };
 }
 
-/** Of all rows together: as good as the worst of them. */
+/** The verdict on all rows together: that of the worst. */
 function summarise(rows: readonly RowReport[]): Pick<RolloutReport, 'verdict' | 'text'> {
   const count = (verdict: Verdict) => rows.filter((row) => row.verdict === verdict).length;
   const [refuses, notKnown, notAsked] = [count('refuses'), count('not-known'), count('not-asked')];
@@ -313,9 +252,4 @@ function lastOf(entries: readonly RolloutEntry[]): number {
 
 function requests(count: number): string {
   return count === 1 ? '1 request' : `${count} requests`;
-}
-
-/** UTC, to the minute. */
-export function toText(ms: number): string {
-  return `${new Date(ms).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
 }

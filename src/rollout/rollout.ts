@@ -1,11 +1,11 @@
 import { createHmac, randomBytes, randomUUID } from 'node:crypto';
 import type { CanonicalRequest } from '../http/canonical-request.ts';
 import { fieldValue } from '../http/field-list.ts';
-import type { Sender } from '../http/rejection.ts';
-import { rejectionKind } from '../http/rejection-kind.ts';
+import { rejectionKind, type Sender } from '../http/rejection.ts';
 import type { Component } from '../lib/component.ts';
 import { isolateLate } from '../lib/faults.ts';
 import { finishInSlices } from '../lib/slices.ts';
+import { cutText } from '../lib/text.ts';
 import { RedisUnavailable } from '../redis/faults.ts';
 import type { Redis } from '../redis/redis.ts';
 import type { ExchangeRecord } from '../telemetry/exchange-record.ts';
@@ -14,25 +14,25 @@ import { type AskedRows, combineAsked, type ListedRow, ObservedRows } from './ob
 import { describeShared, type RolloutBatch, SharedCounts, type SharedRollout } from './shared-counts.ts';
 
 interface RolloutOptions {
-  /** Who is kept of clients: nobody, digests that only tell them apart, or subjects and addresses. */
+  /** What is kept about clients: nothing, keyed digests that only distinguish them, or subjects and addresses. */
   readonly clients: 'off' | 'digest' | 'named';
-  /** How long a row and reason, or a client, is kept that is not seen again. Milliseconds. */
+  /** Milliseconds for which a row and reason, or a client, is kept after it was last seen. */
   readonly keepMs: number;
-  /** Between two writes. Milliseconds. */
+  /** Milliseconds between two writes. */
   readonly intervalMs: number;
-  /** Everything is in observe mode. */
+  /** Whether the whole proxy is in observe mode. */
   readonly isObserving: boolean;
-  /** What of the configuration decides, as text. */
+  /** The settings that decide on refusals, as text. */
   readonly rules: string;
-  /** The same array as long as the list is the same. */
+  /** Gives the same array until the list changes. */
   rows(): readonly ListedRow[];
-  /** Where all replicas count; undefined: this process alone. */
+  /** The store in which all replicas count; undefined: only this process counts. */
   readonly store: { readonly redis: Redis; readonly prefix: string } | undefined;
-  /** The store's data may be another one from now on. */
+  /** Registers a listener for "the store's data may be another from now on". */
   onNewData?(listener: (why: string) => void): void;
-  /** A bug, or a store that does not do what it says. */
+  /** Called with an error that is not the store's being away. */
   onFault(fault: unknown): void;
-  /** Milliseconds since the epoch. Default: `Date.now`. */
+  /** Clock in milliseconds since the epoch. Default: `Date.now`. */
   readonly now?: () => number;
 }
 
@@ -41,26 +41,26 @@ export interface RolloutState {
   /** Undefined: there is no shared store, or it cannot be read now. */
   readonly shared: SharedRollout | undefined;
   readonly hasStore: boolean;
-  /** What is counted here and not in `shared`. */
+  /** Counts of this process that are not in `shared`. */
   readonly here: readonly RolloutEntry[];
   readonly askedHere: AskedRows;
-  /** What the counts of this process alone are whole since, with since when each row is observed. */
+  /** Since when this process counts, and since when it has seen each row observed. */
   readonly startedMs: number;
   readonly rowsSince: Readonly<Record<string, number>>;
-  /** What is counted here was last written at; null: never. */
+  /** When this process last wrote to the store; null: never. */
   readonly writtenMs: number | null;
-  /** Something that was counted here was left out since; null: nothing was. */
+  /** Since when this process has left something out; null: it has not. */
   readonly leftOutSinceMs: number | null;
   /** Digest of the rules. */
   readonly rules: string;
 }
 
-/** Entries of one write: a script holds up the whole store. */
+/** Entries in one write: a script blocks the whole store. */
 const batchSize = 50;
-/** Rows that were asked of one write: each is one field. */
+/** Rows with requests in one write, a field each. */
 const askedSize = 500;
 
-/** Before what names an application: it is no person, and is shown with `clients: digest`, too. */
+/** Prefix of names of applications. They name no person, and are shown with `clients: digest`, too. */
 const applicationPrefix = 'client ';
 const longestName = 200;
 
@@ -68,13 +68,13 @@ function nameSender(sender: Sender | undefined): string | undefined {
   if (sender === undefined) return undefined;
   const { subject, clientId } = sender;
   return clientId === undefined
-    ? `subject ${subject.slice(0, longestName)}`
-    : `${applicationPrefix}${clientId.slice(0, longestName)}`;
+    ? `subject ${cutText(subject, longestName)}`
+    : `${applicationPrefix}${cutText(clientId, longestName)}`;
 }
 
 /**
- * Counts requests that were refused, or would have been, by row, reason and client; writes what was counted to the shared
- * store every few seconds. No request ever waits for it: docs/decisions/rollout-counts.md.
+ * Counts refusals, enforced and observed, by row, reason and client, and writes them to the shared store every few seconds. No
+ * request waits for it. docs/decisions/rollout-counts.md.
  */
 export class Rollout implements Component {
   readonly name = 'rollout';
@@ -85,17 +85,17 @@ export class Rollout implements Component {
   readonly #id = randomUUID();
   readonly #startedMs: number;
   #salt = randomBytes(16).toString('hex');
-  /** Whether the salt is the store's. */
+  /** Whether `#salt` is that of the store. */
   #isMet = false;
   #counts: RolloutCounts;
-  /** What was not taken yet, the oldest first; the first may have been written without our hearing of it. */
+  /** Batches that are not confirmed yet, the oldest first; the first may have been written, with its reply lost. */
   #waiting: RolloutBatch[] = [];
   #batches = 0;
   #lost = '';
   #leftOutSinceMs: number | null = null;
   #writtenMs: number | null = null;
   readonly #rows: ObservedRows;
-  /** As they were written last; undefined: the store's data may be another one. */
+  /** The rules that were written last; undefined: they have to be written (again). */
   #rowsWritten: ObservedRows['rules'] | undefined;
   #timer: NodeJS.Timeout | undefined;
   #flushing: Promise<void> | undefined;
@@ -109,7 +109,7 @@ export class Rollout implements Component {
     this.#rows = new ObservedRows({ ...options, now });
     if (store !== undefined) this.#shared = new SharedCounts(store.redis, store.prefix, keepMs);
     options.onNewData?.((why) => {
-      // What was written last may not be in the data of now.
+      // The last writes may be missing in the store's data of now.
       if (this.#writtenMs !== null) this.#lost ||= `the store's data may be older: ${why}`;
       this.#rowsWritten = undefined;
     });
@@ -121,11 +121,12 @@ export class Rollout implements Component {
     isolateLate(this.flush());
   }
 
-  /** A few look-ups where rows only observe; a few additions for what met a refusal; else nothing. */
+  /** On the hot path: a few lookups while rows observe, a few additions for a refusal, else nothing. */
   note(record: ExchangeRecord, request: CanonicalRequest | undefined, sender: Sender | undefined): void {
     const { rejection, observed } = record;
     const method = record.method === 'HEAD' ? 'GET' : record.method;
-    // What was really refused, or what nobody waited for, says nothing of what the row would do: keys may be out of reach.
+    this.#rows.follow();
+    // An enforced refusal (such as missing keys) or an aborted request does not show what the row would have done.
     if (rejection === undefined && record.decision !== 'aborted') this.#rows.note(method, record.route);
     if (rejection === undefined && observed === undefined) return;
     const reason = rejection ?? observed;
@@ -135,7 +136,7 @@ export class Rollout implements Component {
     this.#counts.note(refusal, this.#clientOf(record, request, sender), this.#now());
   }
 
-  /** Writes what was counted; never rejects. What the store does not take is written the next time. */
+  /** Writes the counts; those that the store does not take are written the next time. Never rejects. */
   flush(): Promise<void> {
     this.#flushing ??= this.#tryToWrite(false).finally(() => {
       this.#flushing = undefined;
@@ -151,7 +152,7 @@ export class Rollout implements Component {
     }
   }
 
-  /** What is known now, with what this process has not written yet. */
+  /** The counts of the store, and those that this process has not written yet. */
   async state(): Promise<RolloutState> {
     await this.#rows.refresh();
     const written = await this.#shared?.read().catch(() => undefined);
@@ -166,7 +167,7 @@ export class Rollout implements Component {
       leftOutSinceMs: this.#leftOutSinceMs ?? this.#counts.leftOutSinceMs ?? null,
       rules: this.#rows.digest,
     };
-    // All of it is of one moment; what follows takes long with a long list.
+    // Everything above is read at one moment; the following takes several turns.
     const asked = await finishInSlices(this.#rows.asked());
     const shared = written && (await finishInSlices(describeShared(written)));
     return { ...known, shared, askedHere: await finishInSlices(combineAsked([...askedWaiting, asked])) };
@@ -186,7 +187,7 @@ export class Rollout implements Component {
     if (this.#options.clients === 'off') return undefined;
     const userAgent = (request && fieldValue(request.fields, 'user-agent')) ?? '';
     const client = nameSender(sender) ?? clientAddress;
-    return { client, userAgent: userAgent.slice(0, bounds.userAgent) };
+    return { client, userAgent: cutText(userAgent, bounds.userAgent) };
   }
 
   #entries(): RolloutEntry[] {
@@ -207,9 +208,10 @@ export class Rollout implements Component {
       this.#isMet = true;
     }
     this.#gather();
-    const { rules } = this.#rows;
+    const { rules, seenMs } = this.#rows;
     if (this.#rowsWritten !== rules) {
-      await this.#shared.tellRows(rules, this.#now());
+      // What is observed anew was counted since it was seen; nothing says that of the data of a store that was not written to.
+      await this.#shared.tellRows(rules, this.#rowsWritten === undefined ? this.#now() : seenMs);
       this.#rowsWritten = rules;
     }
     for (let next = this.#waiting[0]; next !== undefined; next = this.#waiting[0]) {
@@ -224,7 +226,7 @@ export class Rollout implements Component {
     this.#leftOutSinceMs = null;
   }
 
-  /** What was counted since the last time becomes batches; not before the last ones are written. */
+  /** Makes batches of the new counts, once the last batches are written. */
   #gather(): void {
     if (this.#waiting.length > 0) return;
     const { leftOutSinceMs } = this.#counts;
@@ -243,7 +245,10 @@ export class Rollout implements Component {
     }
   }
 
-  /** What is counted has a number of its own, and counts once; what only says who is there has none. */
+  /**
+   * A batch with counts gets the next number, by which the store adds it only once; an announcement without counts does
+   * not.
+   */
   #batch(content: Partial<Pick<RolloutBatch, 'entries' | 'asked' | 'isLast' | 'lost'>>): RolloutBatch {
     if (content.entries !== undefined || content.asked !== undefined) this.#batches++;
     const common = { id: this.#id, number: this.#batches, rules: this.#rows.digest, salt: this.#salt };

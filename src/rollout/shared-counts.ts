@@ -1,34 +1,34 @@
 import type { Steps } from '../lib/slices.ts';
-import type { Redis, RedisArgument } from '../redis/redis.ts';
+import type { Redis } from '../redis/redis.ts';
 import { bounds, dayMs, entryKey, hourMs, type RolloutEntry } from './counts.ts';
-import { writeScript } from './lua.ts';
+import { tellRowsScript, writeScript } from './lua.ts';
 import { type Asked, type AskedRows, askedDays } from './observed-rows.ts';
 
-/** A process that has not written for so long, while others have, ended without its last word. Exported for its tests. */
+/** A process that has not written for so long, while others have, has ended without its last write. Exported for its tests. */
 export const lostAfterMs = 60_000;
 
-/** What one process writes at once. */
+/** One write of a process. */
 export interface RolloutBatch {
   /** Of the process. */
   readonly id: string;
-  /** Counts up with each batch that is new; one that comes again is the same. */
+  /** Grows with each new batch; a repeated one has the same number, and is added only once. */
   readonly number: number;
-  /** What of the list and the configuration decides, as a digest: replicas that differ are named. */
+  /** Digest of the list and the settings that decide on refusals, by which replicas that differ are noticed. */
   readonly rules: string;
-  /** Why what this process has counted is not whole; empty: it is. */
+  /** Why counts of this process are missing; empty: none are. */
   readonly lost: string;
-  /** For a store that has none. */
+  /** Becomes the salt of a store that has none. */
   readonly salt: string;
-  /** The process ends: nothing of it is missing. */
+  /** The last write of a process that ends in order: none of its counts are missing. */
   readonly isLast: boolean;
   readonly entries: readonly RolloutEntry[];
   readonly asked: AskedRows;
 }
 
-/** What the replicas have counted together. */
+/** The counts of all replicas together. */
 export interface SharedRollout {
   readonly entries: readonly RolloutEntry[];
-  /** Nothing is missing of what came since, and why not before. */
+  /** Since when the counts have no gap, and why not longer. */
   readonly wholeSinceMs: number;
   readonly why: string;
   /** Digest of the rules of each process that counts. */
@@ -38,7 +38,7 @@ export interface SharedRollout {
   readonly asked: AskedRows;
 }
 
-/** The same before it is taken apart: fields of a hash, names and values in turn. */
+/** As it is in the store: `rows` and `asked` are names and values of a hash in turn. */
 interface WrittenRollout extends Omit<SharedRollout, 'rowsSince' | 'asked'> {
   readonly rows: readonly string[];
   readonly asked: readonly string[];
@@ -56,7 +56,7 @@ export class SharedCounts {
     this.#keepMs = keepMs;
   }
 
-  /** Gives the salt in force. Rejects as Redis does; the same batch may be written again. */
+  /** Writes a batch, which may be repeated. Resolves to the salt in force; rejects as Redis does. */
   async write({ id, number, rules, lost, salt, isLast, entries, asked }: RolloutBatch): Promise<string> {
     const keys = entries.map((entry) => this.#entryKey(entryKey(entry)));
     const reply = await this.#redis.runScript(
@@ -72,13 +72,19 @@ export class SharedCounts {
     return String(reply);
   }
 
-  /** Remembers since when each row is observed by the same rule; `rows`: row -> digest of its rule. */
+  /**
+   * Remembers since when each row is observed by the same rule, the earliest time that any process tells; `rows`: row -> digest
+   * of its rule.
+   */
   async tellRows(rows: ReadonlyMap<string, string>, nowMs: number): Promise<void> {
     const before = await this.#hash(this.#rowsKey);
-    const changed = [...rows].filter(([row, rule]) => before[row]?.split('|')[0] !== rule);
+    const changed = [...rows].filter(([row, rule]) => {
+      const [known, sinceMs] = before[row]?.split('|') ?? [];
+      return known !== rule || Number(sinceMs) > nowMs;
+    });
     const gone = Object.keys(before).filter((row) => !rows.has(row));
-    const fields = changed.flatMap(([row, rule]) => [row, `${rule}|${nowMs}`]);
-    for (const some of slicesOf(fields)) await this.#redis.command('HSET', this.#rowsKey, ...some);
+    for (const some of slicesOf(changed))
+      await this.#redis.runScript(tellRowsScript, [this.#rowsKey], [nowMs, ...some.flat()]);
     for (const some of slicesOf(gone)) {
       await this.#redis.command('HDEL', this.#rowsKey, ...some);
       await this.#redis.command('HDEL', this.#askedKey, ...some);
@@ -86,7 +92,7 @@ export class SharedCounts {
     await this.keepRows();
   }
 
-  /** Rows go with everything else when nobody counts any more. */
+  /** Renews the expiry of the rows, which ends once nobody counts any more. */
   async keepRows(): Promise<void> {
     await this.#redis.command('PEXPIRE', this.#rowsKey, this.#keepMs);
   }
@@ -136,13 +142,13 @@ export class SharedCounts {
     return Object.fromEntries(fields);
   }
 
-  /** Names and values in turn: of as many rows as the list has, too much to be read in one turn. */
+  /** Names and values in turn. They may be as many as the list has rows, so they are parsed in slices. */
   async #fields(key: string): Promise<readonly string[]> {
     return (await this.#redis.command('HGETALL', key)) as string[];
   }
 }
 
-/** As it stands in the store, in steps. */
+/** Parses what is in the store, in steps. */
 export function* describeShared({ rows, asked, ...written }: WrittenRollout): Steps<SharedRollout> {
   const rowsSince: Record<string, number> = {};
   for (let i = 0; i < rows.length; i += 2) {
@@ -157,11 +163,11 @@ export function* describeShared({ rows, asked, ...written }: WrittenRollout): St
   return { ...written, rowsSince, asked: askedRows };
 }
 
-/** Arguments of one command. */
-const most = 1_000;
+/** Rows in one command. */
+const maxRows = 500;
 
-function* slicesOf(all: readonly RedisArgument[]): Generator<readonly RedisArgument[]> {
-  for (let i = 0; i < all.length; i += most) yield all.slice(i, i + most);
+function* slicesOf<T>(all: readonly T[]): Generator<readonly T[]> {
+  for (let i = 0; i < all.length; i += maxRows) yield all.slice(i, i + maxRows);
 }
 
 function toArgument(entry: RolloutEntry): string {
@@ -183,7 +189,7 @@ function toArgument(entry: RolloutEntry): string {
   });
 }
 
-/** Undefined: it has expired, or is not ours. */
+/** Undefined: it has expired, or is malformed. */
 function readEntry(key: string, fields: Readonly<Record<string, string>>): RolloutEntry | undefined {
   const [, kind, reason, method, route] = /^(observed|refused) (\S+) (\S+) (.+)$/s.exec(key) ?? [];
   if (fields.requests === undefined || kind === undefined) return undefined;
