@@ -3,7 +3,7 @@ import { createSecureContext } from 'node:tls';
 import type { SettingProblem } from './issues.ts';
 import type { PartialConfig } from './schema.ts';
 
-/** What `listen.tls` serves: PEM texts, and what a handshake may use. */
+/** `listen.tls`: PEM texts, and the suites and versions that a handshake may use. */
 export interface Certificate {
   readonly cert: string;
   readonly key: string;
@@ -13,10 +13,10 @@ export interface Certificate {
 }
 
 const dayMs = 86_400_000;
-/** How long before its end a certificate is reported. */
+/** Days before its end from which a certificate is reported. */
 const noticeDays = 14;
 
-/** Why a certificate chain and a private key cannot be used; undefined when they can. Never a part of the key. */
+/** Why a certificate chain and a private key cannot be used; undefined: they can. Never contains a part of the key. */
 function validateCertificate(tls: Certificate): string | undefined {
   if (Number.isNaN(certificateEndMs(tls))) return 'the first one holds no certificate in PEM';
   try {
@@ -30,7 +30,7 @@ function validateCertificate(tls: Certificate): string | undefined {
   }
 }
 
-/** When the certificate ends, in milliseconds since the epoch; NaN: it is none. */
+/** When the certificate ends, in milliseconds since the epoch; NaN: it is not a certificate. */
 export function certificateEndMs({ cert }: Pick<Certificate, 'cert'>): number {
   try {
     return Date.parse(new X509Certificate(cert).validTo);
@@ -39,7 +39,7 @@ export function certificateEndMs({ cert }: Pick<Certificate, 'cert'>): number {
   }
 }
 
-/** The problem of a certificate that ends within two weeks, or has ended: clients then refuse it. */
+/** What is wrong with a certificate that ends within two weeks, or has ended; undefined: nothing. */
 export function certificateNotice(endMs: number, nowMs: number): string | undefined {
   const days = Math.floor((endMs - nowMs) / dayMs);
   if (!(days < noticeDays)) return undefined;
@@ -50,7 +50,7 @@ export function certificateNotice(endMs: number, nowMs: number): string | undefi
 
 const pemCertificate = /-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\r\n]+-----END CERTIFICATE-----/g;
 
-/** Why a text is no list of authorities; undefined when each certificate in it can be read. */
+/** Why a text is not a list of authorities; undefined: each certificate in it can be read. */
 function validateAuthorities(text: string): string | undefined {
   const certificates = text.match(pemCertificate) ?? [];
   if (certificates.length === 0) return 'it holds no certificate in PEM';
@@ -65,7 +65,7 @@ interface PemFile {
   readonly text?: string;
 }
 
-/** One that has expired is used all the same: a proxy that does not start serves nobody. */
+/** Problems of the certificate files. An expired one is only a warning: a proxy that does not start serves nobody. */
 export function certificateProblems(files: readonly PemFile[], { listen }: PartialConfig): SettingProblem[] {
   const fileOf = (wanted: string) => files.find(({ role }) => role === wanted);
   const ca = fileOf('upstream-ca');

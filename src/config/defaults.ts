@@ -1,14 +1,14 @@
-/** What holds before anything is read, for those who load no more than that. */
+/** Defaults without the schema, for code that must not load it: a health check has to be quick. */
 
 export const defaultConfigFiles = ['config/shopward.yaml', '/etc/shopward/shopward.yaml'] as const;
-/** Octets of a configuration file, at most. */
+/** Octets of the largest configuration file. */
 export const maxConfigBytes = 1024 * 1024;
-/** Where the admin port listens when the configuration says nothing. */
+/** Default address of the admin port. */
 export const defaultAdmin = { host: '127.0.0.1', port: 8081 } as const;
 
 /**
- * Defaults that are references themselves, by section and key: they hold also where the key is left out. In a table, so
- * that a start need not derive the JSON Schema to find them.
+ * Defaults that contain references, by section and key, which are replaced also where the key is left out. In a table, so that
+ * the start need not derive the JSON Schema to find them.
  */
 export const referenceDefaults = {
   upstream: { url: '${UPSTREAM_URL:-http://127.0.0.1:9000}' },

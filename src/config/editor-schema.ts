@@ -1,9 +1,9 @@
 import { configJsonSchema, type JsonSchema } from './json-schema.ts';
 
-/** A value that is, or holds, a reference such as `${PORT}`: its type is only known when it is replaced. */
+/** A value with a reference such as `${PORT}`, whose type is known only when the reference is replaced. */
 const referenceValue = { type: 'string', pattern: '\\$\\{' };
 
-/** The schema that editors use: also a reference is right wherever one value stands. */
+/** The schema for editors, which also accepts a reference in place of any single value. */
 export function editorSchema(): object {
   const { $schema, ...schema } = configJsonSchema();
   return {
@@ -29,7 +29,7 @@ function withReferences({ unit: _, secret: __, reference, ...schema }: JsonSchem
   return isFreeText(shown) ? shown : orReference(shown);
 }
 
-/** A list may be one reference, too: commas separate its items. */
+/** A list may also be a single reference, whose items are separated by commas. */
 function withItems(schema: JsonSchema): JsonSchema {
   const items = schema.items === undefined ? {} : { items: withReferences(schema.items) };
   const prefixItems =
@@ -65,7 +65,7 @@ const tokenIn = {
   anyOf: [place, { type: 'array', minItems: 1, uniqueItems: true, items: place }],
 } as const;
 
-/** The schema that editors use for the protected list. What a row means is checked by its own reader. */
+/** The schema for editors of the protected list. The list's own parser checks the meaning of rows. */
 export const protectedListSchema = {
   $schema: 'https://json-schema.org/draft/2020-12/schema',
   title: 'Protected list of shopward',

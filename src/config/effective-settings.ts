@@ -1,28 +1,30 @@
 import { isObject } from '../lib/json.ts';
+import { cutText } from '../lib/text.ts';
 import { configJsonSchema, type JsonSchema } from './json-schema.ts';
 import { validateConfig } from './load.ts';
 import type { Config } from './schema.ts';
+import { bytesPerUnit, msPerUnit } from './values.ts';
 
 /** A setting as it is in force, for people. */
 export interface EffectiveSetting {
   /** `limits.requestBody`, `refreshTokens.endpoints[0].path` */
   readonly name: string;
-  /** As it would be written; of a secret only whether there is one. */
+  /** As it would be written in the file; a secret is masked. */
   readonly value: string;
   readonly isDefault: boolean;
   readonly isSecret: boolean;
   readonly description: string;
 }
 
-/** What stands in place of a secret. */
+/** In place of a secret. */
 const cut = '(secret, set)';
-/** Longer values are cut: a page is no place to read a file. */
+/** Characters of the longest value; longer ones are cut. */
 const maxValueLength = 600;
 
 /**
- * The configuration in force, a line a setting, in the order of the schema. What is a secret is said by the schema
- * (`secret: true`, or the names of the parts that are secret where a value is read into a map), never guessed; what the
- * schema does not describe is not shown. A secret that stands in another value as well is cut there too.
+ * The configuration in force, one entry for each setting, in the order of the schema. The schema says what is secret
+ * (`secret: true`, or the names of the secret parts where a value is parsed into a map); what it does not describe is not
+ * shown. A secret that also occurs within another value is cut out there, too.
  */
 export function effectiveSettings(config: Config): EffectiveSetting[] {
   const secrets = new Set<string>();
@@ -30,7 +32,7 @@ export function effectiveSettings(config: Config): EffectiveSetting[] {
   const hide = (text: string) => {
     let shown = text;
     for (const secret of secrets) if (secret.length > 3) shown = shown.replaceAll(secret, cut);
-    return shown.length > maxValueLength ? `${shown.slice(0, maxValueLength)}…` : shown;
+    return cutText(shown, maxValueLength);
   };
   const defaults = new Map(
     settingsOf('', configJsonSchema(), defaultConfig()).map(({ name, value }) => [name, value]),
@@ -42,7 +44,7 @@ export function effectiveSettings(config: Config): EffectiveSetting[] {
   }));
 }
 
-/** What is in force where the file says nothing but what has no default. */
+/** The configuration of a file that sets only what has no default. */
 function defaultConfig(): unknown {
   return validateConfig({ auth: { keys: { jwks: 'https://shop.example/keys' } } }).config;
 }
@@ -74,12 +76,12 @@ function settingsOf(name: string, schema: JsonSchema, value: unknown): Setting[]
   return [{ ...about, value: valueText(schema, value), isSecret: false }];
 }
 
-/** A value and its forms, as far as `anyOf` goes. */
+/** A schema and its alternatives (`anyOf`), at any depth. */
 function forms(schema: JsonSchema): readonly JsonSchema[] {
   return schema.anyOf === undefined ? [schema] : [schema, ...schema.anyOf.flatMap(forms)];
 }
 
-/** What a value read into a map holds beside its secret parts. */
+/** A value that was parsed into a map, without its secret parts. */
 function withoutParts(value: unknown, secret: readonly unknown[]): string {
   if (!isObject(value)) return cut;
   const parts = Object.entries(value).flatMap(([key, part]) => {
@@ -103,25 +105,15 @@ function valueText(schema: JsonSchema, value: unknown): string {
   if (Array.isArray(value))
     return value.length === 0 ? '(none)' : value.map((one) => valueText({}, one)).join(', ');
   if (!isObject(value)) return String(value);
-  // Of several parts, of which each may be there: those that are, as they are written.
+  // A map of optional parts: those that are set.
   const parts = Object.entries(value).filter(([, part]) => part !== undefined && part !== false);
   return parts.map(([key, part]) => (part === true ? key : `${key} ${valueText({}, part)}`)).join(', ');
 }
 
+/** The largest first. */
 const units: Readonly<Record<string, readonly (readonly [name: string, size: number])[]>> = {
-  duration: [
-    ['d', 86_400_000],
-    ['h', 3_600_000],
-    ['m', 60_000],
-    ['s', 1000],
-    ['ms', 1],
-  ],
-  size: [
-    ['GiB', 1024 ** 3],
-    ['MiB', 1024 ** 2],
-    ['KiB', 1024],
-    ['B', 1],
-  ],
+  duration: Object.entries(msPerUnit).toReversed(),
+  size: Object.entries(bytesPerUnit).toReversed(),
 };
 
 function unitText(schema: JsonSchema, value: unknown): string | undefined {
@@ -133,13 +125,13 @@ function unitText(schema: JsonSchema, value: unknown): string | undefined {
   return `${value / size}${name}`;
 }
 
-/** The query of a URL may hold a key, and so may its user. */
+/** A URL without userinfo and query, either of which may hold a key. */
 function withoutUrlSecrets(text: string): string {
   if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(text)) return text;
   return text.replace(/\/\/[^/@]*@/, `//${cut}@`).replace(/\?.*$/s, `?${cut}`);
 }
 
-/** Texts that the schema calls secret. */
+/** Collects the texts that the schema calls secret. */
 function collectSecrets(schema: JsonSchema, value: unknown, found: Set<string>): void {
   const { secret } = schema;
   if (secret === true && typeof value === 'string') found.add(value);

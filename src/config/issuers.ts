@@ -5,7 +5,7 @@ import { isLinkLocal, isLoopback, linkLocalText } from './values.ts';
 
 type Auth = Config['auth'];
 
-/** Who issues access tokens, with all settings that its tokens are verified by. */
+/** An issuer of access tokens, with all settings by which its tokens are verified. */
 export interface IssuerConfig
   extends Pick<
     Auth,
@@ -19,13 +19,13 @@ export interface IssuerConfig
     | 'subject'
     | 'scopes'
   > {
-  /** Where it stands. */
+  /** Its place in the configuration. */
   readonly path: SettingPath;
-  /** Undefined: it is the only one. */
+  /** Undefined for a single issuer, without `auth.issuers`. */
   readonly name: string | undefined;
 }
 
-/** The one reading of `auth`: without `auth.issuers` it is a list of one. */
+/** All issuers of `auth`; without `auth.issuers` a list of one. */
 export function listIssuers(auth: Auth): readonly IssuerConfig[] {
   const { issuers, ...common } = auth;
   if (issuers === undefined) return [{ ...common, path: ['auth'], name: undefined }];
@@ -44,15 +44,15 @@ export function listIssuers(auth: Auth): readonly IssuerConfig[] {
   }));
 }
 
-/** Bytes of a secret, at least as many as the hash has (RFC 7518 section 3.2). */
+/** Least bytes of a secret: as many as the hash has (RFC 7518 section 3.2). */
 const secretBytes: Readonly<Record<string, number>> = { HS256: 32, HS384: 48, HS512: 64 };
 
-/** Whether a token may have another form than that of a JSON Web Token: somebody can be asked about it. */
+/** Whether a token may be other than a JSON Web Token, since an issuer has introspection. */
 export function takesOpaqueTokens(auth: Auth): boolean {
   return listIssuers(auth).some(({ introspection }) => introspection !== undefined);
 }
 
-/** What issuers must not contradict, each in itself and all together. */
+/** Contradictions in the settings of an issuer, or between issuers. */
 export function issuerProblems(auth: Auth): SettingProblem[] {
   const issuers = listIssuers(auth);
   return [
@@ -62,7 +62,7 @@ export function issuerProblems(auth: Auth): SettingProblem[] {
   ];
 }
 
-/** What no entry can say of itself: which one a token is of must never be a matter of opinion. */
+/** Contradictions between issuers: every token must belong to exactly one. */
 function severalProblems(auth: Auth, issuers: readonly IssuerConfig[]): SettingProblem[] {
   if (auth.issuers === undefined) return [];
   const problems: SettingProblem[] = [];
@@ -91,7 +91,7 @@ function severalProblems(auth: Auth, issuers: readonly IssuerConfig[]): SettingP
   return problems;
 }
 
-/** Each issuer has its own users: by `sub` alone one of them could pass for another's at the shop. */
+/** Issuers have different users: by `sub` alone a user of one could pass for a user of another at the shop. */
 function forwardProblems({ forward }: Auth, issuers: readonly IssuerConfig[]): SettingProblem[] {
   if (issuers.length < 2 || forward.subject === undefined || forward.issuer !== undefined) return [];
   const text =
@@ -134,7 +134,7 @@ function keyProblems({ path: at, algorithms, keys }: IssuerConfig): SettingProbl
       problems.push({ path: [...at, 'keys', 'secret'], text });
     }
   }
-  // A public key as HMAC secret is known to everybody.
+  // As an HMAC secret a public key would let anybody sign tokens.
   if ('secret' in keys && keys.secret.includes('-----BEGIN ')) {
     const text = 'is PEM, not a secret; name public keys in auth.keys.files';
     problems.push({ path: [...at, 'keys', 'secret'], text });
@@ -143,7 +143,7 @@ function keyProblems({ path: at, algorithms, keys }: IssuerConfig): SettingProbl
   return problems;
 }
 
-/** Of an identity provider: who can change what it says decides who gets in. */
+/** Warnings about the URL of an identity provider: whoever can change its answers decides who gets in. */
 function urlWarnings(url: string, path: SettingPath, what: string): SettingProblem[] {
   const [, scheme = '', authority = ''] = /^(https?):\/\/(\[[^\]]*\]|[^/:?]*)/i.exec(url) ?? [];
   const host = authority.replace(/^\[|\]$/g, '');

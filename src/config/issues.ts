@@ -24,7 +24,7 @@ const nouns: Readonly<Record<string, string>> = {
   object: 'a map of keys and values',
 };
 
-/** Our words for an issue to which the schema gives none; never the value itself. */
+/** The text of an issue for which the schema has none; never contains the value. */
 export function issueText(issue: z.core.$ZodRawIssue): string | undefined {
   if (issue.input === undefined) return 'is required';
   if (issue.input === null) return 'has no value';
@@ -43,7 +43,7 @@ export function issueText(issue: z.core.$ZodRawIssue): string | undefined {
   }
 }
 
-/** Problems of a section, below the section's own path. */
+/** The issues of a section as problems, with the section's path in front. */
 export function settingProblems(issues: readonly Issue[], below: SettingPath): SettingProblem[] {
   return issues.flatMap((issue) => {
     const path = [...below, ...(issue.path as (string | number)[])];
@@ -69,7 +69,7 @@ export function unknownKey(path: SettingPath, key: string): SettingProblem {
   return { path: [...path, key], text, at: 'key' };
 }
 
-/** Of several forms, the one that was meant: a mistake inside a map is no reason to speak of the other forms. */
+/** The problems of the alternative that was most likely meant: a mistake inside a map is not about the other alternatives. */
 function unionProblems(
   issue: Extract<Issue, { code: 'invalid_union' }>,
   path: SettingPath,

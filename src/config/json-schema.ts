@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { configSchema } from './schema.ts';
 
-/** The names and places that lead to a setting: `['auth', 'keys', 'files', 0]`. */
+/** Keys and indexes that lead to a setting: `['auth', 'keys', 'files', 0]`. */
 export type SettingPath = readonly (string | number)[];
 
 /** The part of JSON Schema that the configuration uses. */
@@ -16,24 +16,24 @@ export interface JsonSchema {
   readonly required?: readonly string[];
   readonly items?: JsonSchema;
   readonly prefixItems?: readonly JsonSchema[];
-  /** Ours: `duration` or `size`. */
+  /** shopward's own keyword: `duration` or `size`. */
   readonly unit?: string;
-  /** Ours: the default when it is a reference. */
+  /** shopward's own keyword: a default with a reference. */
   readonly reference?: string;
-  /** Ours: the value is never shown; or the names of those of its parts that are not, where it is read into a map. */
+  /** shopward's own keyword: the value is never shown; or, where it is parsed into a map, the names of its secret parts. */
   readonly secret?: boolean | readonly string[];
   readonly [keyword: string]: unknown;
 }
 
 let known: JsonSchema | undefined;
 
-/** The schema of what is written in the file (before durations and sizes are read), with our own keywords. */
+/** The schema of what is written in the file, before durations and sizes are parsed. */
 export function configJsonSchema(): JsonSchema {
   known ??= z.toJSONSchema(configSchema, { io: 'input' }) as JsonSchema;
   return known;
 }
 
-/** The alternatives that the schema has at a setting; none where the schema does not know the setting. */
+/** The alternatives of the schema for a setting; none for an unknown one. */
 export function schemasAt(path: SettingPath): readonly JsonSchema[] {
   let schemas = alternatives(configJsonSchema());
   for (const step of path) {

@@ -16,7 +16,7 @@ import {
 } from './source-document.ts';
 
 interface LoadOptions {
-  /** As given by `--config`; left out: the first of `defaultConfigFiles` that is there. */
+  /** Value of `--config`. Default: the first of `defaultConfigFiles` that exists. */
   readonly file?: string | undefined;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
@@ -28,22 +28,28 @@ export interface LoadedConfig {
   readonly config: Config;
   readonly files: readonly ConfigFile[];
   readonly warnings: readonly Problem[];
-  /** Absolute paths of the files that `${file:…}` names, with what was read of them. */
+  /** Absolute path of each file that `${file:…}` names -> its content. */
   readonly secretFiles: ReadonlyMap<string, Buffer>;
-  /** The same text of the configuration over what those files, and those that it names, hold now. */
+  /** Validates the same text of the configuration again, with the current content of the files that it names. */
   reread(): Promise<LoadedConfig | RefusedConfig>;
 }
 
 export interface RefusedConfig {
-  /** All of them, warnings too, in the order of reading. */
+  /** All problems, with warnings, in the order of the text. */
   readonly problems: readonly Problem[];
   readonly files: readonly ConfigFile[];
 }
 
-/** Reads and checks the configuration and every file that it names: all problems at once. Never throws on content. */
+/**
+ * Reads and checks the configuration and every file that it names, and reports all problems at once. Content never makes
+ * it throw.
+ */
 export async function loadConfig(options: LoadOptions): Promise<LoadedConfig | RefusedConfig> {
   const name = options.file ?? defaultConfigFiles.find((file) => existsSync(resolve(options.cwd, file)));
-  if (name === undefined) return refused(defaultConfigFiles[0], noConfigText());
+  if (name === undefined) {
+    const text = `there is no configuration: neither ${defaultConfigFiles.join(' nor ')} exists; name one with --config FILE`;
+    return refused(defaultConfigFiles[0], text);
+  }
   const file: ConfigFile = { role: 'config', path: resolve(options.cwd, name), name };
   const read = await readSettledFile(file.path, { maxBytes: maxConfigBytes });
   const decoded = 'fault' in read ? read : decodeText(read.bytes);
@@ -83,12 +89,12 @@ async function validateText(
     files,
     warnings: problems,
     secretFiles,
-    // What features follow by themselves is theirs to check.
+    // Without validators: features check the files that they watch themselves.
     reread: () => validateText(file, { ...options, validators: {} }),
   };
 }
 
-/** Puts the defaults that are references themselves where the key is left out. */
+/** Fills in defaults with references where the key is left out. */
 function withReferenceDefaults(plain: unknown, sources: ReferenceSources): unknown {
   if (!isObject(plain)) return plain;
   const filled: Record<string, unknown> = Object.assign(Object.create(null), plain);
@@ -113,10 +119,6 @@ function printable(key: string): string {
   return /^[\w-]{1,80}$/.test(key) ? key : JSON.stringify(key.slice(0, 80));
 }
 
-function noConfigText(): string {
-  return `there is no configuration: neither ${defaultConfigFiles.join(' nor ')} exists; name one with --config FILE`;
-}
-
 function refused(file: string, text: string, files: readonly ConfigFile[] = []): RefusedConfig {
   return { problems: [{ file, line: 1, column: 1, severity: 'error', text }], files };
 }
@@ -136,30 +138,27 @@ interface ValidatedConfig {
 }
 
 /**
- * Checks plain data against the whole schema, section by section, so that a mistake in one hides none in another.
- * `unknown` names settings whose value could not be had; they are reported already.
+ * Checks plain data against the whole schema, section by section, so that a mistake in one section hides none in another.
+ * `unknown`: settings whose value could not be read; they are reported already.
  */
 export function validateConfig(plain: unknown, unknown: readonly SettingProblem[] = []): ValidatedConfig {
-  if (typeof plain !== 'object' || plain === null || Array.isArray(plain)) {
-    return {
-      config: {},
-      problems: [...unknown, { path: [], text: 'the file must be a map of keys and values' }],
-    };
+  if (!isObject(plain)) {
+    const text = 'the file must be a map of keys and values';
+    return { config: {}, problems: [...unknown, { path: [], text }] };
   }
-  const given = plain as Readonly<Record<string, unknown>>;
   const config: Record<string, unknown> = {};
   const problems: SettingProblem[] = [];
-  for (const key of Object.keys(given)) {
+  for (const key of Object.keys(plain)) {
     if (!Object.hasOwn(configSchema.shape, key)) problems.push(unknownKey([], key));
   }
   for (const [key, schema] of Object.entries(configSchema.shape)) {
-    const result = schema.safeParse(given[key], { error: issueText });
+    const result = schema.safeParse(plain[key], { error: issueText });
     if (!result.success)
       for (const problem of settingProblems(result.error.issues, [key])) problems.push(problem);
     else if (result.data !== undefined && !unknown.some(({ path }) => path[0] === key))
       config[key] = result.data;
   }
-  // What follows from an unknown value is said neither of itself nor of what holds it.
+  // An unknown value is reported once: not again for the setting itself, nor for what contains it.
   const isReported = ({ path }: SettingProblem) =>
     unknown.some((known) => startsWith(path, known.path) || startsWith(known.path, path));
   const own = problems.filter((problem) => !isReported(problem));

@@ -20,18 +20,18 @@ type FileRole =
   | 'upstream-certificate-key'
   | 'store-tls';
 
-/** A file that the configuration names, as it was when it was checked. */
+/** A file that the configuration names, as it was checked. */
 export interface ConfigFile {
   readonly role: FileRole;
   /** Absolute. */
   readonly path: string;
-  /** As a person would give it; what problems are printed with. */
+  /** Name in problems, as the user would give it. */
   readonly name: string;
-  /** What was checked, of the protected list and of certificates; the other files are read by their features. */
+  /** Content of the protected list and of certificates; features read the other files themselves. */
   readonly text?: string;
 }
 
-/** Checks of the content of files, each the business of its own feature. */
+/** Checks of the content of files, which the features provide. */
 export interface FileValidators {
   readonly protectedResources?: (text: string, name: string, config: PartialConfig) => readonly Problem[];
   /** Checks key files together; a problem without a file is in all of them. */
@@ -88,8 +88,8 @@ interface ReadNamedFiles {
 }
 
 /**
- * Reads and checks the files that a configuration names; relative names start at the configuration file. `textAt`: how
- * a setting stands there. A name that cannot be read may be a secret in the wrong place: it is reported as it stands.
+ * Reads and checks the files that a configuration names; relative names start at the configuration file. `textAt`: the text of a
+ * setting in that file, with its references. Problems name a file by it, since a value may be a secret in the wrong place.
  */
 export async function readNamedFiles(
   config: PartialConfig,
@@ -143,7 +143,7 @@ async function validateFile(
   };
 }
 
-/** The keys of an issuer are checked together: two of one `kid` may stand in two files. */
+/** The key files of an issuer are checked together, since two of them may have the same `kid`. */
 async function validateKeyFiles(
   { auth }: PartialConfig,
   configFile: { readonly path: string; readonly name: string },
@@ -169,13 +169,13 @@ async function validateKeyFiles(
   return (await Promise.all(found)).flat();
 }
 
-/** Where a file is that stands in the configuration, and how a person would give it. */
+/** The absolute path of a file in the configuration, and its name as the user would give it. */
 function nameFile(value: string, configFile: { readonly path: string; readonly name: string }) {
   const path = resolve(dirname(configFile.path), value);
   return { path, name: path === value ? value : join(dirname(configFile.name), value) };
 }
 
-/** The configuration with the absolute paths of its files. */
+/** The configuration with absolute paths of files. */
 export function resolveNamedFiles(config: Config, configPath: string): Config {
   const absolute = (path: string) => resolve(dirname(configPath), path);
   const { listen, upstream, auth, urlResolver, store } = config;

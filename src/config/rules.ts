@@ -9,7 +9,7 @@ interface Rule {
   check(config: Config): SettingProblem[];
 }
 
-/** What no section can check alone. A rule is asked as soon as its own sections are valid. */
+/** Checks across sections. A rule runs if the sections that it needs are valid. */
 const rules: readonly Rule[] = [
   rule(['mode'], modeProblems),
   rule(['admin'], adminProblems),
@@ -42,7 +42,10 @@ function rule<Key extends keyof Config>(
   return { sections, check };
 }
 
-/** The admin port shows and changes what the proxy decides: on any but a loopback address it must know who asks, and by which name. */
+/**
+ * The admin port can change what the proxy decides: on any but a loopback address it needs a token, and the names of its
+ * hosts.
+ */
 function adminProblems({ admin }: Pick<Config, 'admin'>): SettingProblem[] {
   if (admin === false || isLoopback(admin.host)) return [];
   const problems: SettingProblem[] = [];
@@ -71,13 +74,13 @@ function upstreamWarnings({ upstream }: Pick<Config, 'upstream'>): SettingProble
   return [{ path: ['upstream', 'url'], text: linkLocalText, severity: 'warning' }];
 }
 
-/** An authority that nobody is held against looks like one that is. */
+/** TLS settings without https: the shop's certificate would seem to be checked. */
 function upstreamTlsProblems({ upstream }: Pick<Config, 'upstream'>): SettingProblem[] {
   if (upstream.tls === undefined || parseUpstreamUrl(upstream.url)?.scheme !== 'http') return [];
   return [{ path: ['upstream', 'tls'], text: 'has no effect: upstream.url is http' }];
 }
 
-/** A proxy that is its own upstream answers nothing, and takes all connections doing so. */
+/** A proxy that is its own upstream answers nothing, and uses up all connections. */
 function loopProblems({ listen, upstream }: Pick<Config, 'listen' | 'upstream'>): SettingProblem[] {
   const origin = parseUpstreamUrl(upstream.url);
   const hosts = ['0.0.0.0', '::', listen.host];
@@ -86,7 +89,7 @@ function loopProblems({ listen, upstream }: Pick<Config, 'listen' | 'upstream'>)
   return [{ path: ['upstream', 'url'], text: 'is the public listener itself (listen.port)' }];
 }
 
-/** A failover to a replica that had not heard of a claim yet lets a second writer pass. */
+/** After a failover to a replica without the last claims a second writer may pass. */
 function failoverWarnings({ store }: Pick<Config, 'store'>): SettingProblem[] {
   if (store.url.kind !== 'sentinel' || store.replicas > 0) return [];
   const text =
@@ -112,7 +115,7 @@ function modeProblems({ mode }: Pick<Config, 'mode'>): SettingProblem[] {
   ];
 }
 
-/** What a front may send cannot be what shopward alone says. */
+/** A field that a trusted proxy may send cannot be one that only shopward may set. */
 function identityFieldProblems({
   auth,
   trustedFields,
@@ -127,7 +130,7 @@ function identityFieldProblems({
 
 type EntityTagSections = Pick<Config, 'entityTags' | 'store' | 'upstream'>;
 
-/** Relations of times without which an update can be lost: a late write must land before its lease is over. */
+/** Times that could lose an update: even a write that is sent late has to end before its lease does. */
 function entityTagTimeProblems({ entityTags, store, upstream }: EntityTagSections): SettingProblem[] {
   if (entityTags === false) return [];
   const { lease, sendBy, wait } = entityTags;
@@ -179,7 +182,7 @@ function resolverProblems(config: Pick<Config, 'urlResolver' | 'protectedResourc
   return problems;
 }
 
-/** With `forwardHost` each host is a store, and what is asked of a store that is not configured is never kept. */
+/** With `forwardHost` each host is a store, and lookups of stores that are not configured are never cached. */
 function resolverWarnings({
   urlResolver,
   upstream,
@@ -191,7 +194,7 @@ function resolverWarnings({
   return [{ path: ['urlResolver', 'stores'], text, severity: 'warning' }];
 }
 
-/** What shopward answers itself is counted by nobody: such a limit looks like one that holds. */
+/** Requests that shopward answers itself are not counted, so that a limit on them would only seem to hold. */
 function rateLimitWarnings(
   config: Pick<Config, 'rateLimits' | 'urlResolver' | 'protectedResourcesPath'>,
 ): SettingProblem[] {

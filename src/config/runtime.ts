@@ -12,21 +12,21 @@ interface RuntimeProblem {
 
 const oldestNode = 24;
 
-/** Flags that take a guard away, as flag of the command line or in NODE_OPTIONS. */
+/** Flags, on the command line or in NODE_OPTIONS, that switch off a protection. */
 const unsafeFlags: readonly { readonly flag: RegExp; readonly text: string }[] = [
   { flag: /^--insecure-http-parser(=|$)/, text: '--insecure-http-parser lets smuggled requests through' },
   { flag: /^--tls-min-v1\.[01]$/, text: '--tls-min-v1.0 and --tls-min-v1.1 accept broken TLS' },
 ];
 const inspectFlag = /^--inspect(-brk|-port|-wait)?(=|$)/;
 
-/** What must not be so in the process that serves: errors refuse the start, warnings are logged. */
+/** Finds what makes a serving process unsafe: errors prevent the start, warnings are printed. */
 export function findUnsafeRuntime({ version, execArgv, env }: Runtime): RuntimeProblem[] {
   const problems: RuntimeProblem[] = [];
   const add = (text: string, severity: RuntimeProblem['severity'] = 'error') =>
     problems.push({ severity, text });
   const major = Number(/^v?(\d+)\./.exec(version)?.[1]);
   if (!(major >= oldestNode)) add(`Node ${version} is too old: shopward needs Node ${oldestNode} or newer`);
-  // Node takes underscores for dashes in its options.
+  // Node reads underscores in option names as dashes.
   const flags = [...execArgv, ...(env.NODE_OPTIONS ?? '').split(/\s+/)].map((flag) =>
     dashed(flag.replace(/^"|"$/g, '')),
   );
@@ -51,7 +51,7 @@ export function findUnsafeRuntime({ version, execArgv, env }: Runtime): RuntimeP
   return problems;
 }
 
-/** The name of an option with dashes; its value is left alone. */
+/** An option with dashes in its name, and its value unchanged. */
 function dashed(flag: string): string {
   const [name = ''] = flag.split('=', 1);
   return name.startsWith('--') ? name.replaceAll('_', '-') + flag.slice(name.length) : flag;

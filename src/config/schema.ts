@@ -1,29 +1,18 @@
 import { z } from 'zod';
 import { auth } from './sections/auth.ts';
 import { entityTags } from './sections/entity-tags.ts';
-import {
-  admin,
-  cors,
-  errors,
-  limits,
-  listen,
-  log,
-  rejections,
-  request,
-  trustedFields,
-  trustedProxies,
-  workers,
-} from './sections/listener.ts';
+import { limits, listen, request, trustedFields, trustedProxies } from './sections/listener.ts';
+import { admin, log, rollout, workers } from './sections/operation.ts';
 import { rateLimits } from './sections/rate-limits.ts';
 import { refreshTokens } from './sections/refresh-tokens.ts';
-import { rollout } from './sections/rollout.ts';
+import { cors, errors, rejections } from './sections/responses.ts';
 import { publicUrl, store, upstream } from './sections/upstream.ts';
 import { urlResolver } from './sections/url-resolver.ts';
 import { filePath, path } from './values.ts';
 
 /**
- * The whole configuration: one source for validation, types, the editor's JSON Schema and docs/configuration.md.
- * Keys keep their names; a duration is read as milliseconds, a size as bytes.
+ * The whole configuration: the one source of validation, types, the editor's JSON Schema and docs/configuration.md. Durations
+ * are parsed into milliseconds, sizes into bytes.
  */
 export const configSchema = z.strictObject({
   mode: z.enum(['enforce', 'observe']).default('enforce').meta({
@@ -64,7 +53,7 @@ type DeepReadonly<T> = T extends readonly (infer Item)[]
     ? { readonly [Key in keyof T]: DeepReadonly<T[Key]> }
     : T;
 
-/** The configuration as the loader gives it: validated, complete, frozen; milliseconds and bytes. */
+/** The configuration as the loader returns it: validated, complete and frozen, with milliseconds and bytes. */
 export type Config = DeepReadonly<z.output<typeof configSchema>>;
-/** Any of its sections may be missing while there are problems. */
+/** A configuration with problems: sections that are not valid are missing. */
 export type PartialConfig = { readonly [Key in keyof Config]?: Config[Key] | undefined };

@@ -1,29 +1,19 @@
-import {
-  type Document,
-  isAlias,
-  isMap,
-  isPair,
-  isScalar,
-  isSeq,
-  LineCounter,
-  type Node,
-  parseDocument,
-} from 'yaml';
-import { conflictProblem, findConflictMark } from '../lib/conflict-mark.ts';
+import { isAlias, isMap, isPair, isScalar, isSeq, type Node } from 'yaml';
 import type { Problem } from '../lib/problem.ts';
+import { offsetOf, parseYaml } from '../lib/yaml-source.ts';
 import { type JsonSchema, type SettingPath, schemasAt } from './json-schema.ts';
 
-/** A YAML file, parsed but not yet checked: its tree, and where each setting stands. */
+/** A parsed YAML file that is not validated yet: its tree, and the positions of settings. */
 interface SourceDocument {
   readonly root: Node | null;
   readonly problems: readonly Problem[];
-  /** A problem at a setting; at its nearest ancestor that is there when the setting itself is not. */
+  /** A problem at the position of a setting, or of its nearest ancestor where the setting itself is missing. */
   problemAt(path: SettingPath, text: string, more?: { severity?: Problem['severity']; at?: 'key' }): Problem;
-  /** The text of a setting as it stands in the file, with its references; undefined: it is no text, or not there. */
+  /** The text of a setting in the file, with its references; undefined: it is missing, or not a scalar. */
   textAt(path: SettingPath): string | undefined;
 }
 
-/** What the parser says, without the piece of text that its own messages quote: that may be a secret. */
+/** Texts for errors of the parser, whose own messages quote a piece of the file, which may be a secret. */
 const parserTexts: Readonly<Record<string, string>> = {
   BAD_ALIAS: 'a malformed alias; put quotes around a value that begins with *',
   BAD_DQ_ESCAPE: 'an unknown escape in a double-quoted text',
@@ -42,64 +32,37 @@ const parserTexts: Readonly<Record<string, string>> = {
   UNEXPECTED_TOKEN: 'this does not belong here; put quotes around a value that holds { } [ ] or a comma',
 };
 
-/** Parses YAML 1.2 with positions. Warnings of the parser are errors; aliases are refused (they can explode). */
+/** Parses the YAML of a configuration. Warnings of the parser are errors; aliases are refused (they can explode). */
 export function parseSourceDocument(text: string, file: string): SourceDocument {
-  const lines = new LineCounter();
-  const at = (offset: number, problem: string, severity: Problem['severity'] = 'error'): Problem => {
-    const { line, col } = lines.linePos(Math.min(offset, text.length));
-    return { file, line: Math.max(1, line), column: Math.max(1, col), severity, text: problem };
-  };
-  let document: Document;
-  try {
-    document = parseDocument(text, {
-      lineCounter: lines,
-      prettyErrors: false,
-      stringKeys: true,
-    });
-  } catch (cause) {
-    // The parser gives up on nesting of many hundred levels by exhausting the stack.
-    if (!(cause instanceof RangeError)) throw cause;
-    return failed(at(0, 'this is nested too deeply'));
-  }
-  const conflict = findConflictMark(text);
-  if (conflict !== undefined) return failed(at(conflict, conflictProblem));
-  const all = [...document.errors, ...document.warnings];
+  const { document, fault, problemAt } = parseYaml(text, file, true);
+  const all = document === undefined ? [] : [...document.errors, ...document.warnings];
   const exhausted = all.filter(({ code }) => code === 'RESOURCE_EXHAUSTION');
-  const faults = exhausted.length > 0 ? exhausted : all;
-  const root = document.contents;
+  const faults = (exhausted.length > 0 ? exhausted : all).map(({ code, pos }) =>
+    problemAt(pos[0], parserTexts[code] ?? 'this is not valid YAML'),
+  );
+  const root = document?.contents ?? null;
   return {
     root,
-    problems: withoutEchoes(
-      faults.map(({ code, pos }) => at(pos[0], parserTexts[code] ?? 'this is not valid YAML')),
-    ),
-    problemAt: (path, problem, more = {}) => at(offsetOf(root, path, more.at), problem, more.severity),
+    problems: fault === undefined ? withoutEchoes(faults) : [fault],
+    problemAt: (path, problem, more = {}) => problemAt(placeOf(root, path, more.at), problem, more.severity),
     textAt(path) {
       let node: unknown = root;
       for (const step of path) node = childOf(node, step)?.value;
       return isScalar(node) && typeof node.value === 'string' ? node.value : undefined;
     },
   };
-
-  function failed(problem: Problem): SourceDocument {
-    return {
-      root: null,
-      problems: [problem],
-      problemAt: (_path, words) => at(0, words),
-      textAt: () => undefined,
-    };
-  }
 }
 
-/** After one misplaced token the parser finds every later one misplaced too; other faults it may find twice. */
+/** Removes follow-up errors: after one misplaced token the parser reports every later one, and some errors twice. */
 function withoutEchoes(problems: readonly Problem[]): Problem[] {
   const isEcho = (one: Problem, other: Problem) =>
     one.text === other.text && (one.line === other.line || one.text === parserTexts.UNEXPECTED_TOKEN);
   return problems.filter((one, index) => problems.findIndex((other) => isEcho(one, other)) === index);
 }
 
-function offsetOf(root: Node | null, path: SettingPath, part?: 'key'): number {
+function placeOf(root: Node | null, path: SettingPath, part?: 'key'): number {
   let node: unknown = root;
-  let offset = root?.range?.[0] ?? 0;
+  let offset = offsetOf(root);
   for (const [index, step] of path.entries()) {
     const found = childOf(node, step);
     if (found === undefined) return offset;
@@ -129,8 +92,7 @@ function childOf(node: unknown, step: string | number): { offset: number; value:
 }
 
 function offsetOfNode(node: unknown): number {
-  if (isPair(node)) return offsetOfNode(node.key);
-  return (node as Node | null)?.range?.[0] ?? 0;
+  return offsetOf(isPair(node) ? node.key : node);
 }
 
 interface PlainValue {
@@ -172,7 +134,7 @@ export function readPlainValue(root: Node | null, sources: ReferenceSources): Pl
   }
 }
 
-/** A text from outside as the type that the schema wants at its place; a list is separated by commas. */
+/** Converts the text of a reference to the type that the schema wants; items of a list are separated by commas. */
 function asSchemaWants(text: string, schemas: readonly JsonSchema[]): unknown {
   const types = schemas.map(({ type, const: only }) => type ?? typeof only);
   if (types.some((type) => type === 'integer' || type === 'number') && /^-?\d+(\.\d+)?$/.test(text)) {
@@ -190,13 +152,13 @@ function asSchemaWants(text: string, schemas: readonly JsonSchema[]): unknown {
 /** Where references are looked up. */
 export interface ReferenceSources {
   readonly variables: Readonly<Record<string, string | undefined>>;
-  /** Text of a file, or why it cannot be had. */
+  /** Text of a file, or why it cannot be read. */
   readFile(path: string): { readonly text: string } | { readonly fault: string };
 }
 
 interface Substituted {
   readonly text: string;
-  /** The whole scalar was one reference: its text takes the type that the schema wants. */
+  /** The whole scalar was one reference: its text is converted to the type that the schema wants. */
   readonly isReference: boolean;
   /** What is wrong with its references; never their values. */
   readonly problems: readonly string[];
@@ -206,8 +168,8 @@ const reference = /\$(\$?)\{([^}]*)(\}?)/g;
 const variable = /^([A-Za-z_][A-Za-z0-9_]*)(?::-([\s\S]*))?$/;
 
 /**
- * Replaces `${VAR}`, `${VAR:-default}` (also when VAR is empty, as in a shell) and `${file:/path}` in one scalar;
- * `$${` stands for `${`. What was put in is not looked at again.
+ * Replaces `${VAR}`, `${VAR:-default}` (also when VAR is empty, as in a shell) and `${file:/path}` in a scalar; `$${` stands for
+ * `${`. References in the values themselves are not replaced.
  */
 export function substituteReferences(source: string, from: ReferenceSources): Substituted {
   const problems: string[] = [];

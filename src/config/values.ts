@@ -3,10 +3,10 @@ import { z } from 'zod';
 import { isIdentityField, isTrustableField } from '../http/field-kinds.ts';
 import { isTemplateProblem, parsePathTemplate } from '../http/path-template.ts';
 
-// A configuration is read once: code made for each map of it costs more than it saves, and is code made from text.
+// zod would generate code (`new Function`) for each map, which costs more than it saves for a configuration that is read once.
 z.config({ jitless: true });
 
-/** Printable text that is not empty. */
+/** A text that is not empty and has no control characters. */
 export function text() {
   return (
     z
@@ -17,7 +17,7 @@ export function text() {
   );
 }
 
-/** A file, absolute or relative to the configuration file; the loader resolves it. */
+/** A file name, absolute or relative to the configuration file; the loader resolves it. */
 export function filePath() {
   return text();
 }
@@ -34,7 +34,7 @@ export function listenHost() {
   });
 }
 
-/** `scheme://host[:port]`, read as its normal form without a closing slash. */
+/** `scheme://host[:port]`, normalised, without a closing slash. */
 export function originUrl() {
   return z.string().transform((value, context) => {
     const origin = parseOrigin(value);
@@ -47,7 +47,7 @@ export function originUrl() {
   });
 }
 
-/** `scheme://host[:port][/path]`, read as its normal form without a closing slash. */
+/** `scheme://host[:port][/path]`, normalised, without a closing slash. */
 export function upstreamUrl() {
   return z.string().transform((value, context) => {
     const address = parseUpstreamUrl(value);
@@ -87,13 +87,13 @@ export function pathTemplate() {
     .transform(canonicalTemplate('must be a path of literals and {name}s such as /carts/{cart_id}'));
 }
 
-/** The same, or all that lies below a path: `/uploads/**`. */
+/** A path template that may also end in `**`, for everything below: `/uploads/**`. */
 export function pathTemplateOrBelow() {
   const error = 'must be a path of literals and {name}s, perhaps with ** at its end, such as /uploads/**';
   return z.string().transform(canonicalTemplate(error, true));
 }
 
-/** Checked, and read in its canonical spelling, as the paths of the protected list are: what is taken can be met. */
+/** Checks a template, and converts it to its canonical spelling as in the protected list, so that requests can match it. */
 function canonicalTemplate(error: string, mayEndInRest = false) {
   return (value: string, context: z.core.$RefinementCtx): string => {
     const parsed = parsePathTemplate(value);
@@ -104,7 +104,7 @@ function canonicalTemplate(error: string, mayEndInRest = false) {
   };
 }
 
-/** The name of a field that may be believed of a trusted peer. */
+/** The name of a field that may be accepted from a trusted peer. */
 export function trustableField() {
   return z
     .string()
@@ -112,7 +112,7 @@ export function trustableField() {
     .refine(isTrustableField, { error: 'must not be a field that frames, routes or authorises a request' });
 }
 
-/** The name of a field that is shopward's to set. */
+/** The name of a field that only shopward sets. */
 export function identityField() {
   return z
     .string()
@@ -120,7 +120,7 @@ export function identityField() {
     .refine(isIdentityField, { error: 'must not be a field that has a meaning of its own' });
 }
 
-/** A list without repetitions. */
+/** A list without duplicates. */
 export function distinct<T extends z.ZodType>(item: T) {
   return z.array(item).check((context) => {
     const seen = new Set<unknown>();
@@ -138,19 +138,20 @@ export function distinct<T extends z.ZodType>(item: T) {
   });
 }
 
-/** A number of milliseconds: what every duration of the configuration becomes. */
+/** What durations of the configuration are parsed into. */
 type Milliseconds = number;
-/** A number of bytes: what every size of the configuration becomes. */
+/** What sizes of the configuration are parsed into. */
 type Bytes = number;
 
-const msPerUnit: Readonly<Record<string, number>> = {
+/** The units of durations and sizes, the smallest first. */
+export const msPerUnit: Readonly<Record<string, number>> = {
   ms: 1,
   s: 1000,
   m: 60_000,
   h: 3_600_000,
   d: 86_400_000,
 };
-const bytesPerUnit: Readonly<Record<string, number>> = {
+export const bytesPerUnit: Readonly<Record<string, number>> = {
   '': 1,
   B: 1,
   KiB: 1024,
@@ -163,14 +164,14 @@ const sizePattern = /^(\d{1,15})(B|KiB|MiB|GiB)?$/;
 const durationText = 'must be a duration with a unit (ms, s, m, h or d), such as 250ms or 30s';
 const sizeText = 'must be a size in bytes, or with a unit (B, KiB, MiB or GiB), such as 64KiB';
 
-/** `250ms`, `1.5s`, `30d` to milliseconds; undefined when it is not a duration. Exported for its tests. */
+/** Parses `250ms`, `1.5s`, `30d`; undefined: not a duration. Exported for its tests. */
 export function parseDuration(text: string): Milliseconds | undefined {
   const [, amount, unit] = durationPattern.exec(text) ?? [];
   if (amount === undefined || unit === undefined) return undefined;
   return Math.round(Number(amount) * (msPerUnit[unit] ?? Number.NaN));
 }
 
-/** `65536`, `64KiB`, `2MiB` to bytes; undefined when it is not a size. Exported for its tests. */
+/** Parses `65536`, `64KiB`, `2MiB`; undefined: not a size. Exported for its tests. */
 export function parseSize(text: string): Bytes | undefined {
   const [, amount, unit = ''] = sizePattern.exec(text) ?? [];
   const bytes = amount === undefined ? Number.NaN : Number(amount) * (bytesPerUnit[unit] ?? Number.NaN);
@@ -178,13 +179,13 @@ export function parseSize(text: string): Bytes | undefined {
 }
 
 interface DurationBounds {
-  /** Shortest that is accepted, as it is written in the configuration; default: more than zero. */
+  /** The shortest accepted duration, as it is written in the configuration. Default: 1ms. */
   readonly from?: string;
-  /** Longest that is accepted; default: 24d, which is what a timer of Node holds. */
+  /** The longest accepted duration. Default: 24d, the longest time of a timer of Node. */
   readonly to?: string;
 }
 
-/** A duration: written with its unit, read as milliseconds. */
+/** A duration with its unit, parsed into milliseconds. */
 export function duration(bounds: DurationBounds = {}) {
   const { from = '1ms', to = '24d' } = bounds;
   const [fromMs = 0, toMs = 0] = [parseDuration(from), parseDuration(to)];
@@ -200,7 +201,7 @@ export function duration(bounds: DurationBounds = {}) {
     });
 }
 
-/** A size: a number of bytes, or written with its unit; read as bytes. */
+/** A size, a number of bytes or with its unit, parsed into bytes. */
 export function size(bounds: { readonly from?: Bytes; readonly to?: Bytes } = {}) {
   const { from = 1, to = Number.MAX_SAFE_INTEGER } = bounds;
   return z
@@ -214,7 +215,7 @@ export function size(bounds: { readonly from?: Bytes; readonly to?: Bytes } = {}
     });
 }
 
-/** Scheme, host and port of a URL, taken apart once. */
+/** A parsed origin. */
 interface Origin {
   readonly scheme: 'http' | 'https';
   /** Lower case; an IPv6 address without its brackets. */
@@ -228,8 +229,8 @@ const pattern =
   /^(https?):\/\/(\[[0-9a-f:.]{2,45}\]|[a-z0-9_](?:[a-z0-9._-]{0,252}[a-z0-9_])?)(?::(\d{1,5}))?\/?$/i;
 
 /**
- * Reads an http(s) origin (RFC 6454 section 6.1; one closing slash is forgiven). Undefined when it is anything else: a
- * path, a query, userinfo, another scheme, a port outside 1-65535. Exported for its tests.
+ * Parses an http or https origin (RFC 6454 section 6.1), perhaps with one closing slash. Undefined for anything else: a path, a
+ * query, userinfo, another scheme, a port outside 1-65535. Exported for its tests.
  */
 export function parseOrigin(text: string): Origin | undefined {
   const match = pattern.exec(text);
@@ -243,15 +244,15 @@ export function parseOrigin(text: string): Origin | undefined {
   return { scheme, hostname, port, origin: `${scheme}://${host}${port === defaultPort ? '' : `:${port}`}` };
 }
 
-/** Where the shop's API is. */
+/** A parsed `upstream.url`. */
 export interface UpstreamAddress extends Origin {
-  /** Put before every request target: `/api/v2`; empty where there is none. */
+  /** Added in front of every request target: `/api/v2`; empty where there is none. */
   readonly path: string;
 }
 
 /**
- * Reads an origin with a path that every reader takes for the same: no escapes, no `;`, no segment that is empty or of dots
- * alone. One closing slash is forgiven. Undefined when it is anything else.
+ * Parses an origin with an optional path that every parser reads alike: no escapes, no `;`, no empty or dot segments; perhaps
+ * with one closing slash. Undefined for anything else.
  */
 export function parseUpstreamUrl(text: string): UpstreamAddress | undefined {
   const start = text.indexOf('/', 'https://'.length);
@@ -265,14 +266,14 @@ const upstreamPath = /^(?:\/[A-Za-z0-9._~:@!$&'()*+,=-]+)*$/;
 
 const loopback = /^(localhost|127(\.\d{1,3}){3}|::1|0:0:0:0:0:0:0:1|::ffff:127(\.\d{1,3}){3})$/i;
 
-/** Whether a host can only be reached from this machine. */
+/** Whether a host name or address is loopback. */
 export function isLoopback(hostname: string): boolean {
   return loopback.test(hostname);
 }
 
 const linkLocal = /^(169\.254\.|fe[89ab][0-9a-f]:|metadata\.google\.internal$)/i;
 
-/** Whether a host is link-local (RFC 3927, RFC 4291 section 2.5.6): there clouds answer with a machine's credentials. */
+/** Whether a host is link-local (RFC 3927, RFC 4291 section 2.5.6), where clouds serve a machine's credentials. */
 export function isLinkLocal(hostname: string): boolean {
   return linkLocal.test(hostname);
 }

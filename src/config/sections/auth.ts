@@ -99,7 +99,7 @@ const introspectionText =
 const pathText =
   'must be the name of a claim, such as sub or realm_access.roles, or a list of exact names, such as [https://shop.example/roles]';
 const dottedPath = z.string().regex(/^[^.\s]+(\.[^.\s]+)*$/, { error: pathText });
-/** Names with dots between them, or a list of names as they are: one of those may hold dots itself. */
+/** Names with dots between them, or a list of exact names, which may contain dots. */
 const claimPath = z.union([dottedPath, z.array(text()).min(1).max(8)], { error: pathText });
 const claimPaths = z.array(claimPath).min(1).max(16);
 
@@ -139,7 +139,7 @@ const clockTolerance = duration({ from: '0s', to: '5m' });
 const maxTokenAge = z.union([duration({ to: '36500d' }), z.literal('none')]);
 const subject = z.union([dottedPath, claimPaths], { error: pathText });
 
-/** One of several issuers: what it leaves out is as in `auth`. */
+/** One of several issuers; settings that it leaves out are those of `auth`. */
 const issuers = z.array(
   z.strictObject({
     issuer: text().meta({
@@ -189,7 +189,7 @@ export const auth = z
       description:
         'Greatest age of an access token, counted from `iat`; tokens without `iat` are refused. `none`: only `exp` counts.',
     }),
-    subject: z.union([dottedPath, claimPaths], { error: pathText }).default('sub').meta({
+    subject: subject.default('sub').meta({
       description:
         'Claim that names the user. `sub.customer_reference` is a member of an object, or of a JSON string. With a list the first claim that the token has counts: `[customer_id, sub]`. Put a name that contains dots into a list of its own: `[[https://shop.example/id], sub]`.',
     }),
@@ -214,7 +214,7 @@ export const auth = z
   .refine((auth) => auth?.keys ?? auth?.introspection ?? auth?.issuers, {
     error: 'is required',
     path: ['keys'],
-    // Said beside whatever else is wrong.
+    // Reported together with whatever else is wrong.
     when: ({ value }) => isObject(value),
   })
   .meta({ description: 'How access tokens are verified.' });

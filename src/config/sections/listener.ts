@@ -1,7 +1,5 @@
 import { z } from 'zod';
 import { extensionMethods, methods } from '../../http/canonical-request.ts';
-import { errorFormats, type RejectionName, rejectionTable } from '../../http/rejection.ts';
-import { defaultAdmin } from '../defaults.ts';
 import {
   cidr,
   distinct,
@@ -17,7 +15,7 @@ import {
   trustableField,
 } from '../values.ts';
 
-/** RFC 9325 section 4.2, with the same for CHACHA20. */
+/** The suites of RFC 9325 section 4.2, and their counterparts with CHACHA20. */
 const forwardSecretCiphers = [
   'ECDHE-ECDSA-AES128-GCM-SHA256',
   'ECDHE-RSA-AES128-GCM-SHA256',
@@ -64,46 +62,6 @@ export const listen = z
   })
   .prefault({})
   .meta({ description: 'The public listener, to which clients of the shop connect.' });
-
-export const admin = z
-  .union([
-    z.literal(false),
-    z.strictObject({
-      host: listenHost().default(defaultAdmin.host).meta({
-        description:
-          'Address of the admin port. If it is not a loopback address, `token` and `hosts` are required.',
-      }),
-      port: port()
-        .default(defaultAdmin.port)
-        .meta({ description: 'Port of the admin listener; 0 takes a free one.' }),
-      edit: z
-        .boolean()
-        .default(false)
-        .meta({ description: 'Whether the console may write the protected list.' }),
-      token: text()
-        .regex(/^[\x21-\x7e]+$/, { error: 'must be of visible ASCII characters' })
-        .optional()
-        .meta({
-          secret: true,
-          description:
-            'Bearer token for everything but `/livez` and `/readyz`. Take it from a file or a variable.',
-        }),
-      hosts: distinct(listenHost()).prefault([]).meta({
-        description:
-          "Names, besides loopback's own, by which the admin port may be addressed (the `Host` field).",
-      }),
-    }),
-  ])
-  .prefault({})
-  .meta({ description: 'Health, metrics and console, on a port of their own. `false`: none of them.' });
-
-export const workers = z
-  .union([z.int().min(1).max(256), z.literal('auto')])
-  .default(1)
-  .meta({
-    description:
-      'Number of processes that serve, or `auto` for one process for each core. More than one needs a shared store.',
-  });
 
 export const request = z
   .strictObject({
@@ -218,116 +176,3 @@ export const limits = z
   })
   .prefault({})
   .meta({ description: 'Limits of one request, and of all requests together.' });
-
-const responseField = (what: string) =>
-  z.string().regex(/^[A-Za-z0-9-]{1,100}$/, { error: `must be the name of a field that pages may ${what}` });
-
-export const cors = z
-  .strictObject({
-    origins: distinct(
-      z.string().regex(/^(?:\*|https?:\/\/[a-z0-9.[\]:_-]+)$/, {
-        error:
-          'must be an origin as browsers send it (https://shop.example, in lower case, without a path), or * alone',
-      }),
-    )
-      .prefault([])
-      .meta({
-        description:
-          'Origins whose pages may call the API. `*` alone: every origin, without cookies (an access token in `Authorization` is not a cookie). Empty: preflights go to the shop.',
-      }),
-    credentials: z.boolean().optional().meta({
-      description:
-        'Whether pages may send cookies. Left out: yes for named origins, no with `*`, for which browsers do not allow it.',
-    }),
-    methods: distinct(z.enum([...methods, ...extensionMethods]))
-      .optional()
-      .meta({
-        description: `Methods that a preflight allows. Left out: ${methods.join(', ')}.`,
-      }),
-    fields: distinct(responseField('send')).optional().meta({
-      description:
-        'Request fields that a preflight allows. Left out: the usual fields of such an API, and every field that the preflight asks for.',
-    }),
-    exposedFields: distinct(responseField('read'))
-      .prefault(['ETag', 'Location', 'WWW-Authenticate', 'Retry-After', 'X-Request-Id'])
-      .meta({
-        description:
-          "Response fields that pages may read, in addition to those in the shop's own `Access-Control-Expose-Headers`.",
-      }),
-    maxAge: duration({ from: '0s', to: '24h' })
-      .prefault('10m')
-      .meta({ description: 'How long browsers may keep the answer to a preflight.' }),
-  })
-  .check((context) => {
-    const { origins, credentials } = context.value;
-    if (!origins.includes('*')) return;
-    const refuse = (message: string, key: string) =>
-      context.issues.push({ code: 'custom', message, path: [key], input: context.value });
-    if (origins.length > 1) refuse('has * and other origins: * is every origin, and stands alone', 'origins');
-    if (credentials === true)
-      refuse(
-        'must not be true with the origin *: every page could act with the cookies of its visitors',
-        'credentials',
-      );
-  })
-  .prefault({})
-  .meta({
-    description:
-      'Cross-origin requests (CORS). If `origins` is not empty, shopward answers preflights itself and sets the fields of every response.',
-  });
-
-export const log = z
-  .strictObject({
-    level: z
-      .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
-      .default('info')
-      .meta({ description: 'Least severe level that is written.' }),
-  })
-  .prefault({})
-  .meta({
-    description: 'The log on standard output: one line of JSON for each event; on a terminal readable text.',
-  });
-
-const override = z
-  .strictObject({
-    status: z.int().min(400).max(599).optional().meta({ description: 'HTTP status.' }),
-    code: text().optional().meta({ description: 'Application error code.' }),
-    detail: text().optional().meta({ description: 'Human-readable text.' }),
-  })
-  .optional();
-
-const names = Object.keys(rejectionTable) as RejectionName[];
-const shape = Object.fromEntries(
-  names.map((name) => {
-    const { status, detail } = rejectionTable[name];
-    return [name, override.meta({ description: `${status}: ${detail}` })];
-  }),
-) as Record<RejectionName, typeof override>;
-
-export const errors = z
-  .strictObject({
-    format: z
-      .enum([...errorFormats, 'negotiate'])
-      .default('jsonapi')
-      .meta({
-        description:
-          'Format of the body of a refusal: `jsonapi` (`application/vnd.api+json`, as the shop writes it), `problem` (`application/problem+json`, RFC 9457), `json` (flat), or `negotiate` (the one that `Accept` prefers, else `jsonapi`). Status, `code` and `detail` are the same in all formats.',
-      }),
-    typeBase: z
-      .string()
-      .regex(/^https?:\/\/[\x21\x23-\x3b\x3d\x3f-\x5b\x5d\x5f\x61-\x7a\x7e]+$/, {
-        error: 'must be an address such as https://docs.shop.example/reasons#, without spaces',
-      })
-      .optional()
-      .meta({
-        description:
-          'Address of your copy of docs/reasons.md, including the `#`. The `type` of a refusal is this address and the name of the refusal; in `jsonapi` it is a link. Left out: `type` is `urn:shopward:reason:` and the name, and `jsonapi` has no link.',
-      }),
-  })
-  .prefault({})
-  .meta({ description: 'How refusals are written.' });
-
-export const rejections = z.strictObject(shape).prefault({}).meta({
-  description:
-    'Another status, code or detail for a rejection, by its name: `{ access-token-missing: { status: 403 } }`.',
-});

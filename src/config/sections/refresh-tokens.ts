@@ -53,7 +53,7 @@ const endpoint = z
     },
   }));
 
-/** RFC 7009 section 2.1 has a name of its own for it. */
+/** In a revocation request the field is called `token` (RFC 7009 section 2.1). */
 function tokenFieldOf({ kind, format }: { readonly kind: string; readonly format: keyof typeof fieldNames }) {
   return kind === 'revoke' && format === 'form' ? 'token' : fieldNames[format].refreshToken;
 }

@@ -10,7 +10,7 @@ export const publicUrl = originUrl().optional().meta({
 
 const engines = ['llhttp', 'http-proxy-3'] as const;
 
-/** For an engine that was there in 0.1, the problem names what took its place. */
+/** For an engine of version 0.1 the problem names its replacement. */
 function engineText({ input }: { readonly input?: unknown }): string | undefined {
   return input === 'undici' ? 'is no longer undici: use llhttp (the default), which replaces it' : undefined;
 }
@@ -138,7 +138,7 @@ export const store = z
   .prefault({})
   .meta({ description: 'Where entity tags, refresh tokens and the shared mapping cache are kept.' });
 
-/** Where entity tags, refresh tokens and the shared mapping cache are kept. */
+/** A parsed `store.url`. */
 type StoreAddress = { readonly kind: 'memory' } | RedisAddress;
 
 function readStoreAddress(value: string, context: z.core.$RefinementCtx): StoreAddress {

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { contractEntityTypes, findPointerProblem } from '../../url-resolver/envelope.ts';
 import { distinct, duration, filePath, path, text } from '../values.ts';
 
-/** Who knows what a URL means; a file is asked first. */
+/** The sources of mappings; the file is asked first. */
 interface ResolverSource {
   /** Mapping file (yaml, yml, json or csv). */
   readonly file?: string;

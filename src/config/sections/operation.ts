@@ -1,0 +1,88 @@
+import { z } from 'zod';
+import { defaultAdmin } from '../defaults.ts';
+import { distinct, duration, listenHost, port, text } from '../values.ts';
+
+export const admin = z
+  .union([
+    z.literal(false),
+    z.strictObject({
+      host: listenHost().default(defaultAdmin.host).meta({
+        description:
+          'Address of the admin port. If it is not a loopback address, `token` and `hosts` are required.',
+      }),
+      port: port()
+        .default(defaultAdmin.port)
+        .meta({ description: 'Port of the admin listener; 0 takes a free one.' }),
+      edit: z
+        .boolean()
+        .default(false)
+        .meta({ description: 'Whether the console may write the protected list.' }),
+      token: text()
+        .regex(/^[\x21-\x7e]+$/, { error: 'must be of visible ASCII characters' })
+        .optional()
+        .meta({
+          secret: true,
+          description:
+            'Bearer token for everything but `/livez` and `/readyz`. Take it from a file or a variable.',
+        }),
+      hosts: distinct(listenHost()).prefault([]).meta({
+        description:
+          "Names, besides loopback's own, by which the admin port may be addressed (the `Host` field).",
+      }),
+    }),
+  ])
+  .prefault({})
+  .meta({ description: 'Health, metrics and console, on a port of their own. `false`: none of them.' });
+
+export const workers = z
+  .union([z.int().min(1).max(256), z.literal('auto')])
+  .default(1)
+  .meta({
+    description:
+      'Number of processes that serve, or `auto` for one process for each core. More than one needs a shared store.',
+  });
+
+export const log = z
+  .strictObject({
+    level: z
+      .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
+      .default('info')
+      .meta({ description: 'Least severe level that is written.' }),
+  })
+  .prefault({})
+  .meta({
+    description: 'The log on standard output: one line of JSON for each event; on a terminal readable text.',
+  });
+
+export const rollout = z
+  .union([
+    z.literal(false),
+    z.strictObject({
+      clients: z.enum(['off', 'digest', 'named']).default('digest').meta({
+        description:
+          'What is stored about clients that were refused, or would have been. `digest`: the `User-Agent` (100 characters) and a keyed digest of the subject of the verified token, or of the address if there is none; the digest only distinguishes clients. `named`: the subject or the address itself. `off`: nothing, and clients are not counted.',
+      }),
+      clientId: z
+        .string()
+        .regex(/^[^.\s]+(\.[^.\s]+)*$/, {
+          error: 'must be the name of a claim, such as client_id or azp',
+        })
+        .optional()
+        .meta({
+          description:
+            'Claim of a verified access token that names the application: `client_id` (RFC 9068), `azp` (OpenID Connect), `cid`. The client is then shown by the value of this claim instead of subject or address, also with `digest`, because it names no person. Left out, or not in the token: as `clients` says.',
+        }),
+      keep: duration({ from: '7d', to: '90d' }).prefault('30d').meta({
+        description: 'How long a row with a reason, or a client, is kept after it was last seen.',
+      }),
+      interval: duration({ from: '1s', to: '30s' }).prefault('5s').meta({
+        description:
+          'How often a process writes its counts to the store. A crash loses at most the counts of this time.',
+      }),
+    }),
+  ])
+  .prefault({})
+  .meta({
+    description:
+      'Counts of requests that were refused, or would have been in observe mode, by row, reason and client. `shopward rollout` and the console show them. `false`: not counted.',
+  });

@@ -1,0 +1,104 @@
+import { z } from 'zod';
+import { extensionMethods, methods } from '../../http/canonical-request.ts';
+import { errorFormats, type RejectionName, rejectionNames, rejectionTable } from '../../http/rejection.ts';
+import { distinct, duration, text } from '../values.ts';
+
+const responseField = (what: string) =>
+  z.string().regex(/^[A-Za-z0-9-]{1,100}$/, { error: `must be the name of a field that pages may ${what}` });
+
+export const cors = z
+  .strictObject({
+    origins: distinct(
+      z.string().regex(/^(?:\*|https?:\/\/[a-z0-9.[\]:_-]+)$/, {
+        error:
+          'must be an origin as browsers send it (https://shop.example, in lower case, without a path), or * alone',
+      }),
+    )
+      .prefault([])
+      .meta({
+        description:
+          'Origins whose pages may call the API. `*` alone: every origin, without cookies (an access token in `Authorization` is not a cookie). Empty: preflights go to the shop.',
+      }),
+    credentials: z.boolean().optional().meta({
+      description:
+        'Whether pages may send cookies. Left out: yes for named origins, no with `*`, for which browsers do not allow it.',
+    }),
+    methods: distinct(z.enum([...methods, ...extensionMethods]))
+      .optional()
+      .meta({
+        description: `Methods that a preflight allows. Left out: ${methods.join(', ')}.`,
+      }),
+    fields: distinct(responseField('send')).optional().meta({
+      description:
+        'Request fields that a preflight allows. Left out: the usual fields of such an API, and every field that the preflight asks for.',
+    }),
+    exposedFields: distinct(responseField('read'))
+      .prefault(['ETag', 'Location', 'WWW-Authenticate', 'Retry-After', 'X-Request-Id'])
+      .meta({
+        description:
+          "Response fields that pages may read, in addition to those in the shop's own `Access-Control-Expose-Headers`.",
+      }),
+    maxAge: duration({ from: '0s', to: '24h' })
+      .prefault('10m')
+      .meta({ description: 'How long browsers may keep the answer to a preflight.' }),
+  })
+  .check((context) => {
+    const { origins, credentials } = context.value;
+    if (!origins.includes('*')) return;
+    const refuse = (message: string, key: string) =>
+      context.issues.push({ code: 'custom', message, path: [key], input: context.value });
+    if (origins.length > 1) refuse('has * and other origins: * is every origin, and stands alone', 'origins');
+    if (credentials === true)
+      refuse(
+        'must not be true with the origin *: every page could act with the cookies of its visitors',
+        'credentials',
+      );
+  })
+  .prefault({})
+  .meta({
+    description:
+      'Cross-origin requests (CORS). If `origins` is not empty, shopward answers preflights itself and sets the fields of every response.',
+  });
+
+const override = z
+  .strictObject({
+    status: z.int().min(400).max(599).optional().meta({ description: 'HTTP status.' }),
+    code: text().optional().meta({ description: 'Application error code.' }),
+    detail: text().optional().meta({ description: 'Human-readable text.' }),
+  })
+  .optional();
+
+const shape = Object.fromEntries(
+  rejectionNames.map((name) => {
+    const { status, detail } = rejectionTable[name];
+    return [name, override.meta({ description: `${status}: ${detail}` })];
+  }),
+) as Record<RejectionName, typeof override>;
+
+export const errors = z
+  .strictObject({
+    format: z
+      .enum([...errorFormats, 'negotiate'])
+      .default('jsonapi')
+      .meta({
+        description:
+          'Format of the body of a refusal: `jsonapi` (`application/vnd.api+json`, as the shop writes it), `problem` (`application/problem+json`, RFC 9457), `json` (flat), or `negotiate` (the one that `Accept` prefers, else `jsonapi`). Status, `code` and `detail` are the same in all formats.',
+      }),
+    typeBase: z
+      .string()
+      .regex(/^https?:\/\/[\x21\x23-\x3b\x3d\x3f-\x5b\x5d\x5f\x61-\x7a\x7e]+$/, {
+        error: 'must be an address such as https://docs.shop.example/reasons#, without spaces',
+      })
+      .optional()
+      .meta({
+        description:
+          'Address of your copy of docs/reasons.md, including the `#`. The `type` of a refusal is this address and the name of the refusal; in `jsonapi` it is a link. Left out: `type` is `urn:shopward:reason:` and the name, and `jsonapi` has no link.',
+      }),
+  })
+  .prefault({})
+  .meta({ description: 'How refusals are written.' });
+
+export const rejections = z.strictObject(shape).prefault({}).meta({
+  description:
+    'Another status, code or detail for a rejection, by its name: `{ access-token-missing: { status: 403 } }`.',
+});
