@@ -3,33 +3,38 @@ import { UpstreamActivity } from '../upstream/upstream-component.ts';
 import { addExchange, type ExchangeCount, startCount } from './exchange-count.ts';
 import { RowCounts } from './row-counts.ts';
 
-/** What the proxy did since its start. Counts of rows outlive reloads of the list. */
-export interface Activity {
-  note(record: ExchangeRecord, nowMs: number): void;
-  readonly total: Readonly<ExchangeCount>;
-  /** Requests that no row names and shopward does not answer itself. */
-  readonly open: Readonly<ExchangeCount>;
-  readonly upstream: Readonly<UpstreamActivity>;
-  readonly rows: Pick<RowCounts, 'of' | 'countUnmet'>;
-}
-
-/** Twice the longest list that is promised; beyond it new routes are not counted. */
+/**
+ * Twice the longest list that the docs promise to serve; once there are so many, requests of further routes are not
+ * counted by row.
+ */
 const maxRoutes = 20_000;
 
-/** Cheap by construction: two look-ups and a few additions an exchange, no text is made. */
-export function createActivity(): Activity {
-  const total = startCount();
-  const open = startCount();
-  const upstream = new UpstreamActivity();
-  const routes = new Map<string, Map<string, ExchangeCount>>();
+/**
+ * What the proxy did since its start. Counts of rows outlive reloads of the list. On the hot path: two lookups and a few
+ * additions for each exchange, and no string is built.
+ */
+export class Activity {
+  readonly total = startCount();
+  /** Requests that match no row and that shopward does not answer itself. */
+  readonly open = startCount();
+  readonly upstream = new UpstreamActivity();
+  readonly #routes = new Map<string, Map<string, ExchangeCount>>();
+  readonly rows = new RowCounts(this.#routes);
 
-  const countOf = ({ route, method }: ExchangeRecord): ExchangeCount | undefined => {
-    if (route === '*') return open;
-    let methods = routes.get(route);
+  note(record: ExchangeRecord, nowMs: number): void {
+    addExchange(this.total, record, nowMs);
+    const count = this.#countOf(record);
+    if (count !== undefined) addExchange(count, record, nowMs);
+    this.upstream.note(record, nowMs);
+  }
+
+  #countOf({ route, method }: ExchangeRecord): ExchangeCount | undefined {
+    if (route === '*') return this.open;
+    let methods = this.#routes.get(route);
     if (methods === undefined) {
-      if (routes.size >= maxRoutes) return undefined;
+      if (this.#routes.size >= maxRoutes) return undefined;
       methods = new Map();
-      routes.set(route, methods);
+      this.#routes.set(route, methods);
     }
     const matched = method === 'HEAD' ? 'GET' : method;
     let count = methods.get(matched);
@@ -38,18 +43,5 @@ export function createActivity(): Activity {
       methods.set(matched, count);
     }
     return count;
-  };
-
-  return {
-    total,
-    open,
-    upstream,
-    note(record, nowMs) {
-      addExchange(total, record, nowMs);
-      const count = countOf(record);
-      if (count !== undefined) addExchange(count, record, nowMs);
-      upstream.note(record, nowMs);
-    },
-    rows: new RowCounts(routes),
-  };
+  }
 }

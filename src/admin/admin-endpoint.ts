@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isObject } from '../lib/json.ts';
+import { type Query, type QueryParameters, readQuery } from './query.ts';
 
 export interface AdminAnswer {
   readonly status: number;
@@ -11,29 +12,44 @@ export interface AdminAnswer {
 interface AdminQuestion {
   /** JSON of a POST; `{}` for an empty body, undefined for a GET. */
   readonly body: unknown;
-  /** Without its `?`. */
-  readonly query: string;
+  readonly query: Query;
 }
 
-/** An endpoint of the admin port beyond the three that are always there. */
+/** An endpoint of the admin port, besides `/livez`, `/readyz` and `/metrics`, which are always there. */
 export type AdminEndpoint = JsonEndpoint | StreamEndpoint;
 
 export interface JsonEndpoint {
   readonly method: 'GET' | 'POST';
   readonly path: string;
+  /** What its query may have; anything else is 400. Default: nothing. */
+  readonly parameters?: QueryParameters;
   /** Longest body of a POST; more is 413. Default: 64 KiB. */
   readonly maxBodyBytes?: number;
   run(question: AdminQuestion): AdminAnswer | Promise<AdminAnswer>;
 }
 
-/** Writes its response by itself, for as long as it likes. */
+/** An endpoint that writes its own response and may keep it open. */
 export interface StreamEndpoint {
   readonly method: 'GET';
   readonly path: string;
-  stream(incoming: IncomingMessage, response: ServerResponse, query: string): void;
+  /** As above. */
+  readonly parameters?: QueryParameters;
+  stream(incoming: IncomingMessage, response: ServerResponse, query: Query): void;
 }
 
-/** The keys of a JSON object in a body; empty for everything else. */
+/** The only way to an endpoint that answers JSON: a query that it does not know never gets there. `query`: without its `?`. */
+export function askEndpoint(
+  endpoint: JsonEndpoint,
+  query: string,
+  body?: unknown,
+): AdminAnswer | Promise<AdminAnswer> {
+  const read = readQuery(query, endpoint.parameters ?? {});
+  return typeof read === 'string'
+    ? { status: 400, body: { error: read } }
+    : endpoint.run({ body, query: read });
+}
+
+/** The members of a JSON object; none where the body is anything else. */
 export function fieldsOf(body: unknown): Readonly<Record<string, unknown>> {
   return isObject(body) ? body : {};
 }
@@ -42,12 +58,12 @@ type JsonBody = { readonly value: unknown } | { readonly fault: 'too-large' | 'm
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** Reads the JSON of a request; an empty body is `{}`. Rejects when the client leaves before its end. */
+/** Reads a request body as JSON; an empty one is `{}`. Rejects when the client disconnects before the end of the body. */
 export async function readJsonBody(incoming: IncomingMessage, maxBytes: number): Promise<JsonBody> {
   if (Number(incoming.headers['content-length'] ?? 0) > maxBytes) return { fault: 'too-large' };
   const chunks: Buffer[] = [];
   let length = 0;
-  // The socket stays, so that a refusal can still be written to it.
+  // Leaving the loop early must not destroy the socket: the refusal is still to be written to it.
   for await (const chunk of incoming.iterator({ destroyOnReturn: false })) {
     length += chunk.length;
     if (length > maxBytes) return { fault: 'too-large' };

@@ -7,12 +7,13 @@ import { fileURLToPath } from 'node:url';
 import { createServer } from '../http/node-http.ts';
 import { endResponse } from '../http/write-response.ts';
 import { isolate } from '../lib/faults.ts';
-import { type AdminEndpoint, readJsonBody } from './admin-endpoint.ts';
+import { type AdminAnswer, type AdminEndpoint, askEndpoint, readJsonBody } from './admin-endpoint.ts';
 import { type Admission, type AdmissionOptions, boundConnections, createAdmission } from './admission.ts';
+import { readQuery } from './query.ts';
 
 export interface Readiness {
   readonly ready: boolean;
-  /** Words for people: why not, or what limps although requests are served. */
+  /** For people: why it is not ready, or what is degraded although requests are served. */
   readonly reasons: readonly string[];
 }
 
@@ -22,22 +23,22 @@ export interface AdminOptions extends AdmissionOptions {
   readiness(): Readiness | Promise<Readiness>;
   metrics(): Promise<{ contentType: string; body: string }>;
   readonly endpoints: readonly AdminEndpoint[];
-  /** How long a request may take to arrive whole; its head a third of that. Default: 30000. Only tests set it. */
+  /** Milliseconds in which a whole request has to arrive; its head in a third of that. Default: 30000. Only tests set it. */
   readonly requestTimeoutMs?: number;
-  /** Something broke in a way that a person should look at. */
+  /** Receives an unexpected error of an endpoint (the client got 500), to be logged. */
   onFault?(fault: unknown): void;
 }
 
 export interface AdminServer {
   listen(): Promise<AddressInfo>;
-  /** Another `admin.token` in place of the one so far. */
+  /** Replaces `admin.token`; the old one is refused from then on. */
   useToken(token: string): void;
   close(): Promise<void>;
 }
 
 const defaultBodyBytes = 64 * 1024;
 
-/** Whoever needs longer, or more connections, is no operator. */
+/** Far more than an operator, a scraper and some probes need: whoever needs more is holding connections open. */
 const defaultRequestTimeoutMs = 30_000;
 const maxConnections = 64;
 const idleTimeoutMs = 60_000;
@@ -45,7 +46,7 @@ const idleTimeoutMs = 60_000;
 /** Health, metrics, the console page and its API, on a port of its own that no client of the shop reaches. */
 export function createAdminServer(options: AdminOptions): AdminServer {
   const admission = createAdmission(options);
-  const answer = createAnswer(options, admission, (socket) => connections.isOperators(socket));
+  const answer = createAnswer(options, admission, (socket) => connections.markOperator(socket));
   const { requestTimeoutMs = defaultRequestTimeoutMs } = options;
   const limits = {
     headersTimeout: Math.ceil(requestTimeoutMs / 3),
@@ -85,7 +86,7 @@ export function createAdminServer(options: AdminOptions): AdminServer {
   };
 }
 
-function createAnswer(options: AdminOptions, admission: Admission, isOperators: (socket: Socket) => void) {
+function createAnswer(options: AdminOptions, admission: Admission, markOperator: (socket: Socket) => void) {
   const assets = createConsoleAssets();
   const endpoints = Map.groupBy(options.endpoints, ({ path }) => path);
 
@@ -97,7 +98,7 @@ function createAnswer(options: AdminOptions, admission: Admission, isOperators: 
     const isKnownHost = admission.isKnownHost(headers);
     const isAllowed = admission.hasToken(headers);
 
-    // Probes come by address, without a token, and learn nothing but the status.
+    // Probes address the port by IP and have no token, so they learn nothing but the status.
     if (path === '/livez' || path === '/readyz') {
       if (method !== 'GET') return refuseMethod(response, ['GET', 'HEAD']);
       if (path === '/livez') return send(response, 200, { status: 'ok' });
@@ -108,14 +109,14 @@ function createAnswer(options: AdminOptions, admission: Admission, isOperators: 
     if (!isKnownHost) return send(response, 421, { error: 'unknown Host; see admin.hosts' });
 
     const asset = method === 'GET' ? assets.find(path) : undefined;
-    // The page without its data is the same in every installation; whoever has no token yet is asked for it there.
+    // The page holds no data of this installation, so it is sent without a token too; it asks for one itself.
     if (asset?.isPage && !isAllowed) challenge(response);
     if (asset) return assets.send(asset, incoming, response, asset.isPage && !isAllowed ? 401 : 200);
     if (!isAllowed) {
       challenge(response);
       return send(response, 401, { error: 'the admin token is needed: Authorization: Bearer <admin.token>' });
     }
-    isOperators(incoming.socket);
+    markOperator(incoming.socket);
     if (path === '/metrics' && method === 'GET') {
       const { contentType, body } = await options.metrics();
       response.setHeader('Content-Type', contentType);
@@ -131,11 +132,15 @@ function createAnswer(options: AdminOptions, admission: Admission, isOperators: 
         : send(response, 404, { error: 'not found' });
     }
     if (!admission.isSameOrigin(headers)) return send(response, 403, { error: 'cross-origin' });
-    if ('stream' in endpoint) return endpoint.stream(incoming, response, query);
-    if (endpoint.method === 'GET') return reply(response, await endpoint.run({ body: undefined, query }));
+    if ('stream' in endpoint) {
+      const read = readQuery(query, endpoint.parameters ?? {});
+      if (typeof read === 'string') return send(response, 400, { error: read });
+      return endpoint.stream(incoming, response, read);
+    }
+    if (endpoint.method === 'GET') return reply(response, await askEndpoint(endpoint, query));
     const maxBytes = endpoint.maxBodyBytes ?? defaultBodyBytes;
     const body = await readJsonBody(incoming, maxBytes);
-    if ('value' in body) return reply(response, await endpoint.run({ body: body.value, query }));
+    if ('value' in body) return reply(response, await askEndpoint(endpoint, query, body.value));
     if (body.fault === 'malformed') return send(response, 400, { error: 'the body must be JSON in UTF-8' });
     refuseBody(incoming, response, maxBytes);
   };
@@ -145,7 +150,7 @@ function challenge(response: ServerResponse): void {
   response.setHeader('WWW-Authenticate', 'Bearer realm="shopward admin"');
 }
 
-/** What is left of the body is not waited for, and the client still gets to read why. */
+/** Does not wait for the rest of the body, and still lets the client read the refusal. */
 function refuseBody(incoming: IncomingMessage, response: ServerResponse, maxBytes: number): void {
   const text = `${JSON.stringify({ error: `the body must not be longer than ${maxBytes} bytes` })}\n`;
   response.writeHead(413, { 'Content-Type': 'application/json', Connection: 'close' });
@@ -157,7 +162,7 @@ function refuseMethod(response: ServerResponse, allowed: readonly string[]): voi
   send(response, 405, { error: 'the method is not allowed here' });
 }
 
-function reply(response: ServerResponse, { status, body }: { status: number; body: unknown }): void {
+function reply(response: ServerResponse, { status, body }: AdminAnswer): void {
   send(response, status, body);
 }
 
@@ -177,13 +182,6 @@ interface ConsoleAsset {
 /** The chart library's files: the build copies them beside the page; in the sources they are where npm puts them. */
 const chartFiles = ['uPlot.esm.js', 'uPlot.min.css'];
 
-/** The files of the console page, read once: a name that is not among them cannot be asked for. */
-interface ConsoleAssets {
-  /** `/` is the page, `/console/<name>` what it loads. */
-  find(path: string): ConsoleAsset | undefined;
-  send(asset: ConsoleAsset, incoming: IncomingMessage, response: ServerResponse, status: 200 | 401): void;
-}
-
 const types: Readonly<Record<string, string>> = {
   '.html': 'text/html; charset=utf-8',
   '.css': 'text/css; charset=utf-8',
@@ -191,7 +189,7 @@ const types: Readonly<Record<string, string>> = {
   '.svg': 'image/svg+xml',
 };
 
-/** Nothing inline, nothing from elsewhere, no markup made from text (`require-trusted-types-for`). */
+/** Nothing inline, nothing from another origin, and no markup made from strings (`require-trusted-types-for`). */
 const contentSecurityPolicy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -205,7 +203,9 @@ const contentSecurityPolicy = [
   "trusted-types 'none'",
 ].join('; ');
 
-function createConsoleAssets(folder = fileURLToPath(new URL('console', import.meta.url))): ConsoleAssets {
+/** The files of the console page, read once at the start: no path of a request ever reaches the file system. */
+function createConsoleAssets() {
+  const folder = fileURLToPath(new URL('console', import.meta.url));
   const assets = new Map<string, ConsoleAsset>();
   const names = readdirSync(folder);
   const isCopied = chartFiles.every((name) => names.includes(name));
@@ -219,8 +219,14 @@ function createConsoleAssets(folder = fileURLToPath(new URL('console', import.me
     assets.set(isPage ? '/' : `/console/${name}`, { type, entityTag, content, isPage });
   }
   return {
-    find: (place) => assets.get(place),
-    send({ type, entityTag, content }, incoming, response, status) {
+    /** `/` is the page, `/console/<name>` what it loads. */
+    find: (place: string) => assets.get(place),
+    send(
+      { type, entityTag, content }: ConsoleAsset,
+      incoming: IncomingMessage,
+      response: ServerResponse,
+      status: 200 | 401,
+    ): void {
       response.setHeader('Content-Security-Policy', contentSecurityPolicy);
       response.setHeader('Referrer-Policy', 'no-referrer');
       response.setHeader('Cross-Origin-Opener-Policy', 'same-origin');

@@ -5,44 +5,40 @@ import { isIP, type Socket } from 'node:net';
 export interface AdmissionOptions {
   /** Address that the port is bound to. */
   readonly host: string;
-  /** Required unless the address is a loopback one: `Authorization: Bearer <token>` for all but /livez and /readyz. */
+  /**
+   * All but /livez and /readyz then asks for `Authorization: Bearer <token>`. May be left out only where `host` is a
+   * loopback address.
+   */
   readonly token?: string | undefined;
   /**
-   * Host names, besides loopback's own, by which the port may be addressed (against DNS rebinding, which needs a name:
-   * with a token, any bare address will do, as scrapers of metrics use it).
+   * Names that `Host` may have besides those of loopback: the defence against DNS rebinding. Rebinding needs a name, so
+   * where a token is set any IP address is accepted as well, for the scrapers that use one.
    */
   readonly hosts: readonly string[];
 }
 
-/** Who may ask what of the admin port; each answer is yes or no, from the fields of a request alone. */
-export interface Admission {
-  /** Another token in place of the one so far. */
-  useToken(token: string): void;
-  hasToken(fields: IncomingHttpHeaders): boolean;
-  /** A page whose name was pointed at this address by its owner still says that name in `Host`. */
-  isKnownHost(fields: IncomingHttpHeaders): boolean;
-  /** Browsers name the origin of a write; a page of another one must not command this port. */
-  isSameOrigin(fields: IncomingHttpHeaders): boolean;
-}
-
-export function createAdmission({ host, token, hosts }: AdmissionOptions): Admission {
+/** What decides from the fields of a request alone whether the admin port serves it. */
+export function createAdmission({ host, token, hosts }: AdmissionOptions) {
   let expected = token === undefined ? undefined : digest(token);
   const names = new Set(['localhost', '127.0.0.1', '[::1]', ...[host, ...hosts].map(hostName)]);
   return {
-    useToken(next) {
+    /** Replaces the token; the old one is refused from then on. */
+    useToken(next: string): void {
       expected = digest(next);
     },
-    hasToken({ authorization = '' }) {
+    hasToken({ authorization = '' }: IncomingHttpHeaders): boolean {
       if (expected === undefined) return true;
       const given = /^bearer +(\S+)$/i.exec(authorization)?.[1] ?? '';
-      // Digests have one length, so that comparing takes one time whatever was sent.
+      // `timingSafeEqual` needs equal lengths; digests have them, and so hide the token's own length as well.
       return timingSafeEqual(digest(given), expected);
     },
-    isKnownHost(fields) {
+    /** Against DNS rebinding: a page whose owner points its name at this address still sends that name in `Host`. */
+    isKnownHost(fields: IncomingHttpHeaders): boolean {
       const name = hostName((fields.host ?? '').replace(/:\d*$/, ''));
       return names.has(name) || (expected !== undefined && isIP(name.replace(/^\[|\]$/g, '')) > 0);
     },
-    isSameOrigin(fields) {
+    /** Against cross-site request forgery: browsers name the origin of the page that sends a request. */
+    isSameOrigin(fields: IncomingHttpHeaders): boolean {
       const { origin, host: authority } = fields;
       const site = fields['sec-fetch-site'];
       if (site !== undefined && site !== 'same-origin' && site !== 'none') return false;
@@ -50,6 +46,8 @@ export function createAdmission({ host, token, hosts }: AdmissionOptions): Admis
     },
   };
 }
+
+export type Admission = ReturnType<typeof createAdmission>;
 
 /** As `Host` spells it: lower case, an IPv6 address in brackets. */
 function hostName(name: string): string {
@@ -61,66 +59,62 @@ function digest(text: string): Buffer {
   return createHash('sha256').update(text).digest();
 }
 
-/** What a connection is needed for, least first: nothing, an answer that anybody gets, an operator's request. */
+/** What a connection is doing, the most expendable first: nothing, a request that needs no token, an operator's request. */
 const needs = ['idle', 'answering', 'operator'] as const;
 type Need = (typeof needs)[number];
 
-interface Held {
+interface Connection {
   readonly address: string;
   need: Need;
 }
 
-interface AdminConnections {
-  /** The request under way on a connection is one that only an operator may make. */
-  isOperators(socket: Socket): void;
-}
-
 /**
- * Bounds the connections of the admin port so that a new one always finds a place: a probe is a new connection, and
- * whoever sends nothing must not keep it out. Where `most` are open, one makes room: of those needed least, one of the
- * address that has most of them, the oldest first.
+ * Bounds the connections of the admin port, and still accepts every new one: a probe is a new connection, and clients
+ * that only hold connections open must not keep it out. With `most` open, a new one closes another: among the most
+ * expendable kind (`needs`) the oldest one of the address that has most of them.
  */
-export function boundConnections(server: Server, most: number): AdminConnections {
+export function boundConnections(server: Server, most: number) {
   /** The oldest first. */
-  const all = new Map<Socket, Held>();
+  const all = new Map<Socket, Connection>();
 
   server.on('connection', (socket: Socket) => {
     if (all.size >= most) {
-      const last = leastNeeded(all);
-      if (last !== undefined) {
-        all.delete(last);
-        last.destroy();
+      const expendable = findExpendable(all);
+      if (expendable !== undefined) {
+        all.delete(expendable);
+        expendable.destroy();
       }
     }
     all.set(socket, { address: socket.remoteAddress ?? '', need: 'idle' });
     socket.once('close', () => all.delete(socket));
   });
   server.on('request', ({ socket }, response) => {
-    const held = all.get(socket);
-    if (held === undefined) return;
-    held.need = 'answering';
+    const connection = all.get(socket);
+    if (connection === undefined) return;
+    connection.need = 'answering';
     response.once('close', () => {
-      held.need = 'idle';
+      connection.need = 'idle';
     });
   });
   return {
-    isOperators(socket) {
-      const held = all.get(socket);
-      if (held !== undefined) held.need = 'operator';
+    /** The request under way on this connection has passed the check of the token. */
+    markOperator(socket: Socket): void {
+      const connection = all.get(socket);
+      if (connection !== undefined) connection.need = 'operator';
     },
   };
 }
 
-function leastNeeded(all: ReadonlyMap<Socket, Held>): Socket | undefined {
+function findExpendable(all: ReadonlyMap<Socket, Connection>): Socket | undefined {
   for (const need of needs) {
     const counts = new Map<string, number>();
-    for (const held of all.values()) {
-      if (held.need === need) counts.set(held.address, (counts.get(held.address) ?? 0) + 1);
+    for (const connection of all.values()) {
+      if (connection.need === need) counts.set(connection.address, (counts.get(connection.address) ?? 0) + 1);
     }
     let most = 0;
     for (const count of counts.values()) most = Math.max(most, count);
-    for (const [socket, held] of all) {
-      if (held.need === need && counts.get(held.address) === most) return socket;
+    for (const [socket, connection] of all) {
+      if (connection.need === need && counts.get(connection.address) === most) return socket;
     }
   }
   return undefined;

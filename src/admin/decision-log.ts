@@ -1,4 +1,4 @@
-import { copyText } from '../lib/copy-text.ts';
+import { copyText } from '../lib/text.ts';
 import type { ExchangeRecord } from '../telemetry/exchange-record.ts';
 
 /** A decision as the console shows it. */
@@ -9,29 +9,21 @@ export interface Decision extends ExchangeRecord {
   readonly atMs: number;
 }
 
-/** The last decisions; whoever reads too late has missed some. */
-export interface DecisionLog {
-  note(record: ExchangeRecord, nowMs: number): void;
-  /** Number of the last one; 0: none yet. */
-  readonly last: number;
-  /** Those after `seq` that are still kept, the oldest first. */
-  since(seq: number): Decision[];
-}
-
-/** Every field of a record: one that is added and not kept does not compile. */
+/** Every field of a record, so that a new one that is not kept here fails to compile. */
 type Kept = { [K in keyof Required<ExchangeRecord>]: ExchangeRecord[K] };
 
-/** Octets for a text that is new with each request; of a longer one a copy is kept. */
+/** Octets reserved for the request id and for the path of each decision; a longer one is kept as a string of its own. */
 const textBytes = 128;
 
-export const createDecisionLog = (capacity = 5_000): DecisionLog => new DecisionRing(capacity);
-
 /**
- * A ring of columns that were allocated at the start. A record that is kept outlives two collections of young objects and is
- * then only found by one of the whole heap; that was nine tenths of all that a request left to those. So nothing of a
- * record is kept but numbers, words that outlive it anyway, and the octets of what was new.
+ * The last decisions. The oldest are overwritten, whether or not anybody has read them.
+ *
+ * A ring of columns, allocated once: a ring of records would promote each of them to V8's old generation, which only a full
+ * collection frees. So it keeps of a record only numbers, strings that live elsewhere anyway, and the octets of the
+ * strings that are new with each request.
  */
-class DecisionRing implements DecisionLog {
+export class DecisionLog {
+  /** Number of the last one; 0: none yet. */
   last = 0;
   readonly #capacity: number;
   readonly #requestIds: TextColumn;
@@ -42,7 +34,7 @@ class DecisionRing implements DecisionLog {
   readonly #statuses: Uint16Array;
   readonly #words: Words[];
 
-  constructor(capacity: number) {
+  constructor(capacity = 5_000) {
     this.#capacity = capacity;
     this.#requestIds = new TextColumn(capacity);
     this.#paths = new TextColumn(capacity);
@@ -73,6 +65,7 @@ class DecisionRing implements DecisionLog {
     words.fault = record.fault;
   }
 
+  /** Those after `seq` that are still kept, the oldest first. */
   since(seq: number): Decision[] {
     const found: Decision[] = [];
     for (let one = Math.max(seq, this.last - this.#capacity, 0) + 1; one <= this.last; one++)
@@ -95,7 +88,7 @@ class DecisionRing implements DecisionLog {
   }
 }
 
-/** Texts that stand elsewhere as well: constants, templates of the list, the address of a connection. */
+/** Strings that live elsewhere anyway: constants, templates of the list, the address of a connection. */
 type Words = {
   -readonly [K in Exclude<
     keyof Kept,
@@ -114,7 +107,7 @@ const emptyWords = (): Words => ({
   fault: undefined,
 });
 
-/** Texts that are new with each request. */
+/** A column of strings that are new with each request. */
 class TextColumn {
   readonly #octets: Buffer;
   readonly #lengths: Uint8Array;
@@ -127,7 +120,7 @@ class TextColumn {
   }
 
   write(at: number, text: string): void {
-    // In UTF-8 a character takes three octets at most, in as many as it has units.
+    // In UTF-8 a UTF-16 unit takes three octets at most, so that most texts need not be measured.
     const fits =
       text.length * 3 <= textBytes || (text.length <= textBytes && Buffer.byteLength(text) <= textBytes);
     this.#long[at] = fits ? undefined : copyText(text);

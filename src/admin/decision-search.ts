@@ -2,68 +2,76 @@ import { rejectionTable } from '../http/rejection.ts';
 import type { JsonEndpoint } from './admin-endpoint.ts';
 import type { Decision, DecisionLog } from './decision-log.ts';
 import { outcomeOf, outcomes } from './outcome.ts';
+import {
+  longestSearch,
+  type Query,
+  type QueryParameter,
+  type QueryParameters,
+  wholeNumber,
+} from './query.ts';
 
-/** Decisions of one answer: by default, and at most. */
+/** Decisions in one response. */
 const defaultLimit = 50;
 const maxLimit = 200;
-/** Of each kind that is counted for an answer, those that occur most. */
+/** The most frequent reasons, clients and rows that a response counts, of each so many. */
 const maxCounted = 8;
-const maxTextLength = 200;
 
-/**
- * What a decision is looked for by; all of it has to fit, in whatever case, anywhere in its text. `row` is the template
- * (`*`: no row), `reason` the name of the rejection, enforced or observed, or the word for why; `q` any of them, or the whole
- * of a status, or of the error code that a rejection has by default.
- */
-const texts = ['id', 'path', 'row', 'method', 'reason', 'client', 'outcome', 'q'] as const;
-type DecisionFilter = Partial<Record<(typeof texts)[number], string>>;
+const text = (description: string) =>
+  ({ type: 'string', maxLength: longestSearch, description }) as const satisfies QueryParameter;
+
+/** A decision has to match all parameters that are given, each as a part of its text, in any case. */
+const filters = {
+  id: text('Id of the request.'),
+  path: text('Path of the request.'),
+  row: text('Template of the row; `*`: no row.'),
+  method: text('Method of the request, the whole of it.'),
+  reason: text('Name of the rejection, enforced or observed, or its detail.'),
+  client: text('Address of the client.'),
+  outcome: { type: 'string', enum: outcomes, description: 'What became of the request.' },
+  q: text('Any of these, or the whole of a status, or of the error code that a rejection has by default.'),
+} as const;
+type DecisionFilter = Partial<Record<keyof typeof filters, string>>;
+
+const parameters: QueryParameters = {
+  ...filters,
+  sinceMs: wholeNumber('Not before this time, in milliseconds since the epoch.'),
+  before: wholeNumber('Older than this `seq`: `next` of the page before.'),
+  limit: wholeNumber(`Decisions of a page, ${maxLimit} at most. Default: ${defaultLimit}.`),
+};
 
 interface DecisionSearch {
   readonly filter: Readonly<DecisionFilter>;
   readonly sinceMs: number;
-  /** Only older ones than this number: the way to the next page. */
+  /** Only decisions with a lower number: the cursor of the next page. */
   readonly before: number;
   readonly limit: number;
 }
 
 /**
- * `GET /api/decisions/search?reason=…&client=…`: of the decisions that are still kept those that fit, the newest first,
- * and what all that fit have in common. Looks at the kept ones alone, of which there is a bounded number.
+ * `GET /api/decisions/search?reason=…&client=…`: a page of the kept decisions that match, the newest first, and the most
+ * frequent reasons, clients and rows of all that match. Only what the decision log still keeps is searched.
  */
 export function createDecisionSearchEndpoint(log: DecisionLog): JsonEndpoint {
   return {
     method: 'GET',
     path: '/api/decisions/search',
-    run({ query }) {
-      const search = readSearch(new URLSearchParams(query));
-      if (typeof search === 'string') return { status: 400, body: { error: search } };
-      return { status: 200, body: searchDecisions(log, search) };
-    },
+    parameters,
+    run: ({ query }) => ({ status: 200, body: searchDecisions(log, readSearch(query)) }),
   };
 }
 
-function readSearch(query: URLSearchParams): DecisionSearch | string {
+function readSearch(query: Query): DecisionSearch {
   const filter: DecisionFilter = {};
-  for (const name of texts) {
-    const text = query.get(name)?.trim().toLowerCase();
-    if (text === undefined || text === '') continue;
-    if (text.length > maxTextLength) return `${name} may have ${maxTextLength} characters`;
-    filter[name] = text;
+  for (const name of Object.keys(filters) as readonly (keyof typeof filters)[]) {
+    const wanted = query.get(name)?.trim().toLowerCase();
+    if (wanted) filter[name] = wanted;
   }
-  if (filter.outcome !== undefined && !outcomes.some((one) => one === filter.outcome)) {
-    return `outcome is one of ${outcomes.join(', ')}`;
-  }
-  const number = (name: string, fallback: number) => {
-    const text = query.get(name);
-    return text === null ? fallback : /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
+  return {
+    filter,
+    sinceMs: Number(query.get('sinceMs') ?? 0),
+    before: Number(query.get('before') ?? Number.MAX_SAFE_INTEGER),
+    limit: Math.min(Number(query.get('limit') ?? defaultLimit), maxLimit),
   };
-  const [sinceMs, before, limit] = [
-    number('sinceMs', 0),
-    number('before', Number.MAX_SAFE_INTEGER),
-    number('limit', defaultLimit),
-  ];
-  if ([sinceMs, before, limit].some(Number.isNaN)) return 'sinceMs, before and limit are whole numbers';
-  return { filter, sinceMs, before, limit: Math.min(limit, maxLimit) };
 }
 
 function searchDecisions(log: DecisionLog, { filter, sinceMs, before, limit }: DecisionSearch) {
@@ -72,7 +80,7 @@ function searchDecisions(log: DecisionLog, { filter, sinceMs, before, limit }: D
   const page = fitting.filter(({ seq }) => seq < before).slice(0, limit);
   const last = page.at(-1);
   return {
-    /** Of how many, since when: what is older is in the log alone. */
+    /** How many decisions were searched, and since when: older ones are in the log alone. */
     kept: kept.length,
     keptSinceMs: kept[0]?.atMs ?? null,
     found: fitting.length,
@@ -103,14 +111,14 @@ function fits(decision: Decision, filter: DecisionFilter): boolean {
   );
 }
 
-/** Whether it was answered with this status or error code, which is what a client has in hand. */
+/** Whether the response had this status or error code, which is what a client can report. */
 function isNumberOf({ status, rejection, observed }: Decision, wanted: string | undefined): boolean {
   if (wanted === undefined) return false;
   const named = rejection ?? observed;
   return wanted === String(status) || (named !== undefined && rejectionTable[named].code === wanted);
 }
 
-/** `[value, times]`, those that occur most. */
+/** `[value, times]` of the most frequent values. */
 function most(values: readonly string[]): (readonly [string, number])[] {
   const counts = new Map<string, number>();
   for (const value of values) counts.set(value, (counts.get(value) ?? 0) + 1);

@@ -2,22 +2,23 @@ import type { ServerResponse } from 'node:http';
 import { isolate } from '../lib/faults.ts';
 import type { StreamEndpoint } from './admin-endpoint.ts';
 import type { Decision, DecisionLog } from './decision-log.ts';
+import { wholeNumber } from './query.ts';
 
 /** Exported for its tests. */
 export interface DecisionsOptions {
   readonly log: DecisionLog;
-  /** Decisions that one console gets a second at most; the rest is only counted for it. Default: 40. Only tests set it. */
+  /** Decisions a second that one console gets; of the rest it gets the number only. Default: 40. Only tests set it. */
   readonly maxPerSecond?: number;
-  /** Consoles at a time; one more is 503. Default: 16. Only tests set it. */
+  /** Consoles that may watch at a time; one more gets 503. Default: 16. Only tests set it. */
   readonly maxConsoles?: number;
-  /** How long a console may take nothing of what was sent, before its connection ends. Default: 30000. */
+  /** Milliseconds in which a console may read nothing before its connection is closed. Default: 30000. */
   readonly stallTimeoutMs?: number;
 }
 
 interface Console {
   readonly response: ServerResponse;
   cursor: number;
-  /** Decisions that it may be given now; grows to two seconds' worth. */
+  /** Decisions that it may be sent now: a token bucket of two seconds. */
   allowance: number;
   quietTicks: number;
   stalledTicks: number;
@@ -28,9 +29,9 @@ const heartbeatTicks = 15_000 / tickMs;
 const backlog = 100;
 
 /**
- * `GET /api/decisions`: server-sent events, `decision` with a decision and `skipped` with a number. `?after=SEQ` goes
- * on after one that was seen. Requests never wait for a console: they only write into the ring, from which a timer
- * reads while somebody watches, and a console that takes nothing is given nothing.
+ * `GET /api/decisions`: server-sent events, `decision` with a decision and `skipped` with how many were left out.
+ * `?after=SEQ` resumes after that decision. Requests never wait for a console: they write into the decision log, which a
+ * timer reads while somebody watches, and nothing is written to a console that does not read.
  */
 export function createDecisionsEndpoint(options: DecisionsOptions): StreamEndpoint {
   const { log, maxPerSecond = 40, maxConsoles = 16, stallTimeoutMs = 30_000 } = options;
@@ -56,6 +57,9 @@ export function createDecisionsEndpoint(options: DecisionsOptions): StreamEndpoi
   return {
     method: 'GET',
     path: '/api/decisions',
+    parameters: {
+      after: wholeNumber('Goes on after the decision of this number. Default: the last ones.'),
+    },
     stream(incoming, response, query) {
       if (consoles.size >= maxConsoles) {
         response.writeHead(503, { 'Content-Type': 'application/json', 'Retry-After': '10' });
@@ -65,8 +69,8 @@ export function createDecisionsEndpoint(options: DecisionsOptions): StreamEndpoi
       response.writeHead(200, { 'Content-Type': 'text/event-stream', 'X-Accel-Buffering': 'no' });
       response.flushHeaders();
       if (incoming.method === 'HEAD') return void response.end();
-      const after = Number(/(?:^|&)after=(\d{1,15})(?:&|$)/.exec(query)?.[1] ?? 0);
-      // A number of an earlier process is none of this one.
+      const after = Number(query.get('after') ?? 0);
+      // A higher number than the last is from before a restart, and means nothing here.
       const cursor = Math.max(after <= log.last ? after : 0, log.last - backlog);
       const one: Console = { response, cursor, allowance: backlog, quietTicks: 0, stalledTicks: 0 };
       consoles.add(one);
@@ -102,7 +106,7 @@ function flush(one: Console, log: DecisionLog): void {
   one.response.write(text);
 }
 
-/** What was refused says more than what passed, and what is new more than what is old. */
+/** Where not all can be sent: refused and observed ones before forwarded ones, new ones before old ones. */
 function chooseNotable(decisions: readonly Decision[], most: number): readonly Decision[] {
   if (decisions.length <= most) return decisions;
   const isNotable = ({ decision, observed }: Decision) => decision !== 'forwarded' || observed !== undefined;

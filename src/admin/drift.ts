@@ -1,15 +1,15 @@
 import type { ExchangeRecord } from '../telemetry/exchange-record.ts';
 
-/** A route that the shop itself refused with 401 or 403, and that no row names. */
+/** A route that matches no row of the list, and for which the shop itself answered 401 or 403. */
 interface UnlistedRoute {
   readonly method: string;
-  /** A guess from paths: what looks like an id is `{id}`. */
+  /** Guessed from paths: `{id}` stands for what looks like an id. */
   readonly template: string;
   unauthorized: number;
   forbidden: number;
   /**
-   * Requests of it that the shop did answer since. Many: the shop refuses bad tokens there, as it does anywhere, and
-   * the route is open on purpose.
+   * Requests that the shop has served there since. Where they are many the route is open on purpose: the shop refuses
+   * only bad tokens, as it does anywhere.
    */
   passed: number;
   lastSeenMs: number;
@@ -22,16 +22,16 @@ export interface Drift {
   unlisted(): readonly Readonly<UnlistedRoute>[];
 }
 
-/** Bound of the routes that are kept; the least refused one makes room, so that nobody can push the others out. */
+/** A new route replaces the one with the fewest refusals, so that a flood of new paths cannot push out the others. */
 const maxRoutes = 200;
 
 /**
- * `onNew` hears of each route once, while it is kept. Costs nothing but a comparison while the shop refuses nothing, and a look-up after
- * that.
+ * `onNew` is called when a route is added. On the hot path: one comparison until the shop refuses something for the first
+ * time, then one lookup.
  */
 export function createDrift(onNew: (route: Readonly<UnlistedRoute>) => void = () => {}): Drift {
   const routes = new Map<string, UnlistedRoute>();
-  /** First segments of the routes above: most other requests are told apart by theirs. */
+  /** First segments of these routes: most other requests are recognised by theirs, without a guess. */
   const heads = new Set<string>();
 
   return {
@@ -81,10 +81,7 @@ function headOf(path: string): string {
   return end < 0 ? path : path.slice(0, end);
 }
 
-/**
- * Types and ids alternate in the paths of a JSON:API; elsewhere what looks like an id gives itself away.
- * Exported for its tests.
- */
+/** In the paths of a JSON:API every second segment is an id; elsewhere it has to look like one. Exported for its tests. */
 export function guessTemplate(path: string): string {
   const segments = path.split('/').slice(1, 13);
   const guesses = segments.map((segment, i) => (i % 2 === 1 || looksLikeId(segment) ? '{id}' : segment));

@@ -1,10 +1,9 @@
-import type { RejectionName } from '../http/rejection.ts';
-import { rejectionKind } from '../http/rejection-kind.ts';
+import { type RejectionName, rejectionKind } from '../http/rejection.ts';
 import type { ExchangeRecord } from '../telemetry/exchange-record.ts';
 
 export interface ExchangeCount {
   requests: number;
-  /** Enforced refusals, refusals that observe mode only noted, and what broke (no refusal), by their names. */
+  /** By name of the rejection: refusals that were enforced, those that observe mode only recorded, and outages. */
   readonly refusals: Map<RejectionName, number>;
   readonly observed: Map<RejectionName, number>;
   readonly outages: Map<RejectionName, number>;
@@ -46,7 +45,7 @@ function increase(counts: Map<RejectionName, number>, name: RejectionName, times
   counts.set(name, (counts.get(name) ?? 0) + times);
 }
 
-/** As JSON; of what never happened, too. */
+/** As JSON; undefined gives zeros. */
 export function describeCount(count: Readonly<ExchangeCount> | undefined) {
   return {
     requests: count?.requests ?? 0,

@@ -12,19 +12,22 @@ export interface Tile {
   readonly facts: readonly HealthDetail[];
 }
 
-/** Something that is, or was, not well. */
+/** A time in which a component, the list, the process or the traffic was degraded or down. */
 export interface Incident {
-  /** Id of the part, `list` for edits that are not in force, `process` for what no part says, or of a rule of the traffic. */
+  /**
+   * Id of the tile; `list`: an edit is not in force; `process`: a reason that no tile gives; or the id of a rule of
+   * traffic.ts.
+   */
   readonly id: string;
   readonly title: string;
   readonly status: 'degraded' | 'down';
   readonly text: string;
   readonly sinceMs: number;
-  /** Null: it is still so. */
+  /** Null: it lasts. */
   readonly untilMs: number | null;
 }
 
-/** What is looked at. */
+/** What incidents are derived from. */
 export interface Condition {
   readonly ready: boolean;
   readonly reasons: readonly string[];
@@ -32,18 +35,18 @@ export interface Condition {
   readonly problems: readonly Problem[];
 }
 
-/** Those that are over, kept for whoever comes later. */
+/** Incidents that are over and still shown. */
 const maxPast = 50;
 
-/** How it is, and how it was when it was gravest, which describes it when it is over. */
+/** An incident as it is now, and as it was at its worst, which is what describes it once it is over. */
 interface Known {
   readonly now: Incident;
   readonly gravest: Incident;
 }
 
 /**
- * Since when something is not well, and what was not well before. It is looked at every few seconds, whether or not
- * anybody watches: the time of a start is that of the first look that saw it, or what the part itself knows.
+ * What is degraded or down, since when, and what was before. Updated every few seconds, whether or not anybody watches: an
+ * incident begins when an update first sees it, or earlier where the component says since when.
  */
 export class Incidents {
   readonly #startedMs: number;
@@ -58,8 +61,8 @@ export class Incidents {
     return this.#current.has(id);
   }
 
-  /** Takes what is so now; `traffic`: what the requests say by themselves. */
-  look(condition: Condition, nowMs: number, traffic: readonly Incident[] = []): void {
+  /** Updates the incidents; `traffic`: those that `findTrafficIncidents` found. */
+  update(condition: Condition, nowMs: number, traffic: readonly Incident[] = []): void {
     const seen = [...incidentsOf(condition, nowMs), ...traffic];
     for (const [id, { gravest }] of this.#current) {
       const found = seen.find((one) => one.id === id);
@@ -92,6 +95,7 @@ export class Incidents {
 
 function incidentsOf({ ready, reasons, parts, problems }: Condition, nowMs: number): Incident[] {
   const found: Incident[] = [];
+  const now = { sinceMs: nowMs, untilMs: null };
   for (const { id, title, status, text, facts } of parts) {
     if (status !== 'degraded' && status !== 'down') continue;
     const since = facts.find(
@@ -100,17 +104,9 @@ function incidentsOf({ ready, reasons, parts, problems }: Condition, nowMs: numb
     const sinceMs = typeof since?.value === 'number' ? Math.min(since.value, nowMs) : nowMs;
     found.push({ id, title, status, text, sinceMs, untilMs: null });
   }
-  const [problem] = problems.toSorted((a, b) => a.severity.localeCompare(b.severity));
-  if (problem !== undefined) {
+  if (problems.length > 0) {
     const text = 'the last edit is not in force; the last good version is';
-    found.push({
-      id: 'list',
-      title: 'Followed files',
-      status: 'degraded',
-      text,
-      sinceMs: nowMs,
-      untilMs: null,
-    });
+    found.push({ id: 'list', title: 'Followed files', status: 'degraded', text, ...now });
   }
   const others = reasons.filter(
     (reason) =>
@@ -120,27 +116,19 @@ function incidentsOf({ ready, reasons, parts, problems }: Condition, nowMs: numb
           status !== 'ok' && status !== 'off' && (isSaid(reason, text) || isOf(reason, title)),
       ),
   );
-  const [first] = others;
-  if (first !== undefined) {
+  if (others.length > 0) {
     const status = ready ? 'degraded' : 'down';
-    found.push({
-      id: 'process',
-      title: 'shopward',
-      status,
-      text: others.join('; '),
-      sinceMs: nowMs,
-      untilMs: null,
-    });
+    found.push({ id: 'process', title: 'shopward', status, text: others.join('; '), ...now });
   }
   return found;
 }
 
-/** A reason that names its part first, such as `entity tags: …`, is that part's. */
+/** A reason that begins with the title of a tile, such as `entity tags: …`, belongs to that tile. */
 function isOf(reason: string, title: string): boolean {
   return reason.toLowerCase().startsWith(`${title.toLowerCase()}:`);
 }
 
-/** Whether a part says a reason already; both may have a few words of their own before it. */
+/** Whether a tile gives this reason already; either may have a prefix that ends with a colon. */
 function isSaid(reason: string, text: string): boolean {
   const tail = (one: string) => one.slice(one.indexOf(': ') + 1).trim();
   return reason.includes(text) || text.includes(reason) || tail(reason) === tail(text);

@@ -1,5 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { checkList, type ListCheckInput } from './list-check.ts';
 
-// The worker's whole life: one text.
+// A worker checks one text and ends.
 parentPort?.postMessage(checkList(workerData as ListCheckInput));

@@ -1,16 +1,15 @@
+import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { type ProtectedResource, resourceId } from '../access/protected-list.ts';
 import { parseProtectedList } from '../access/protected-list-document.ts';
 import { diffProtectedLists, type RouteChange } from '../access/protected-list-review.ts';
 import type { Problem } from '../lib/problem.ts';
+import { cutText } from '../lib/text.ts';
 
-// A URL is not rewritten when the sources are compiled, so the name follows the one of this file.
-const workerFile = new URL(
-  import.meta.url.endsWith('.ts') ? './list-check-worker.ts' : './list-check-worker.js',
-  import.meta.url,
-);
+// The build rewrites `.ts` in imports, but not in URLs: the extension is this file's own.
+const workerFile = new URL(`./list-check-worker${extname(import.meta.url)}`, import.meta.url);
 
-/** `checkList` in a thread of its own, so that no request waits for it. Rejects only when that thread breaks. */
+/** Runs `checkList` in a worker thread, so that no request waits for it. Rejects only when the thread fails. */
 export function checkListInThread(input: ListCheckInput): Promise<ListCheck> {
   return new Promise((resolve, reject) => {
     const worker = new Worker(workerFile, { workerData: input, execArgv: [] });
@@ -20,7 +19,7 @@ export function checkListInThread(input: ListCheckInput): Promise<ListCheck> {
   });
 }
 
-/** A text that may become the list, and the one that it would replace. */
+/** A candidate for the list, and the text that it would replace. */
 export interface ListCheckInput {
   /** Named in problems. */
   readonly file: string;
@@ -29,20 +28,20 @@ export interface ListCheckInput {
   readonly inForce: string;
 }
 
-/** What becomes of a list when the text takes effect; no difference where it cannot. */
+/** What the candidate would change. `difference` is undefined where the text is not a list at all. */
 export interface ListCheck {
   readonly rows: number;
-  /** At most `mostNamed`, errors first where there are more. */
+  /** At most `mostNamed`; errors are kept first. */
   readonly problems: readonly Problem[];
   /** Of all problems. */
   readonly errors: number;
   readonly difference: NamedDifference | undefined;
 }
 
-/** Of each kind at most `mostNamed`, those first that are looser; the numbers are whole. */
+/** At most `mostNamed` rows of each kind, those that protect less first; `counts` counts all. */
 interface NamedDifference {
   readonly added: readonly DescribedRow[];
-  /** `isLooser`: no other row asks their requests for as much. */
+  /** `isLooser`: no other row protects the same requests as well. */
   readonly removed: readonly (DescribedRow & { readonly isLooser: boolean })[];
   readonly changed: readonly (Omit<RouteChange, 'before' | 'after'> & {
     readonly before: DescribedRow;
@@ -54,26 +53,26 @@ interface NamedDifference {
     readonly changed: number;
     /** Of those removed and changed. */
     readonly looser: number;
-    /** Of those changed; those added are so, too. */
+    /** Of those changed; every added row is stricter, too. */
     readonly stricter: number;
   };
 }
 
-/** More than anybody reads; a list of 60,000 rows may be replaced by another one. */
+/** More than anybody reads; without a bound, one list of 60,000 rows in place of another would name all of them. */
 const mostNamed = 500;
-/** Of a text, and of scopes: a row may be as long as a list. */
+/** Characters of a text, and scopes of a row, that are reported: a single row may be as long as a whole list. */
 const longestText = 1_000;
 const mostScopes = 50;
 
 type DescribedRow = ReturnType<typeof describe>;
 
-/** Pure; a list of 10,000 rows takes some tenths of a second, see `checkListInThread`. */
+/** Pure. Takes some tenths of a second for 10,000 rows: in the process that serves use `checkListInThread`. */
 export function checkList({ file, text, inForce }: ListCheckInput): ListCheck {
   const { list, problems } = parseProtectedList(text, file);
   const errors = problems.filter(({ severity }) => severity === 'error');
   const named = nameFirst(problems, ({ severity }) => severity === 'error').map((problem) => ({
     ...problem,
-    text: cutText(problem.text),
+    text: cutText(problem.text, longestText),
   }));
   if (list === undefined) return { rows: 0, problems: named, errors: errors.length, difference: undefined };
   const before = parseProtectedList(inForce, file).list ?? { file, rows: [] };
@@ -103,26 +102,23 @@ export function checkList({ file, text, inForce }: ListCheckInput): ListCheck {
 
 const isLooser = (one: { readonly isLooser: boolean }) => one.isLooser;
 
-/** Another group or another name of a parameter asks for neither more nor less. */
+/** A changed group or parameter name makes a row neither stricter nor looser. */
 function isStricter({ isLooser, what }: RouteChange): boolean {
   return !isLooser && (what.includes('scopes') || what.includes('tokenIn') || what.includes('observe'));
 }
 
-/** In their order; where there are too many, those that count come first. */
-function nameFirst<One>(all: readonly One[], counts: (one: One) => boolean): readonly One[] {
+/** All in their order; where there are more than `mostNamed`, the important ones first. */
+function nameFirst<One>(all: readonly One[], isImportant: (one: One) => boolean): readonly One[] {
   if (all.length <= mostNamed) return all;
-  const first = all.filter(counts).slice(0, mostNamed);
-  const others = all.filter((one) => !counts(one)).slice(0, mostNamed - first.length);
+  const first = all.filter(isImportant).slice(0, mostNamed);
+  const others = all.filter((one) => !isImportant(one)).slice(0, mostNamed - first.length);
   return [...first, ...others];
-}
-
-function cutText(text: string): string {
-  return text.length > longestText ? `${text.slice(0, longestText)}…` : text;
 }
 
 function describe(row: ProtectedResource) {
   const { group, tokenIn, observe, source } = row;
-  const scopes = row.scopes.slice(0, mostScopes).map(cutText);
-  const about = { id: cutText(resourceId(row)), group: cutText(group), scopes };
+  const cut = (text: string) => cutText(text, longestText);
+  const scopes = row.scopes.slice(0, mostScopes).map(cut);
+  const about = { id: cut(resourceId(row)), group: cut(group), scopes };
   return { ...about, ...(tokenIn && { tokenIn }), observe, line: source.line };
 }

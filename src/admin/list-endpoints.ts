@@ -6,18 +6,18 @@ import { checkListInThread, type ListCheck } from './list-check.ts';
 
 interface ListEditOptions {
   readonly file: string;
-  /** `admin.edit`. Reading and checking change nothing, and are always there. */
+  /** `admin.edit`: without it the list can be read and checked here, but not replaced. */
   readonly isEditable: boolean;
-  /** Text of the list in force, which the difference is to. */
+  /** Text of the list in force, which a candidate is compared with. */
   inForce(): string;
-  /** The file was replaced. */
+  /** Called after the file was replaced. */
   onWritten(change: { readonly rows: number; readonly added: number; readonly removed: number }): void;
 }
 
-/** A list of 10,000 rows takes some 700 KB. */
+/** A list of 10,000 rows has some 700 KB. */
 const maxBodyBytes = 1024 * 1024;
 
-/** Checks edits one at a time, however many ask, and writes them one after the other. */
+/** Checks one text at a time, however many ask, and writes one edit after the other. */
 class ListEditor {
   readonly #options: ListEditOptions;
   #writing: Promise<unknown> = Promise.resolve();
@@ -36,7 +36,7 @@ class ListEditor {
     return checked;
   }
 
-  /** Of two edits of one content the second must see the first. */
+  /** One after the other: of two edits that started from the same content the second must be refused. */
   write(text: string, entityTag: string): Promise<AdminAnswer> {
     const answer = this.#writing.then(() => this.#writeNext(text, entityTag));
     this.#writing = answer.catch(() => {});
@@ -77,7 +77,7 @@ export function createListEndpoints(options: ListEditOptions): readonly JsonEndp
       maxBodyBytes,
       async run({ body }) {
         const { text } = fieldsOf(body);
-        if (typeof text !== 'string') return { status: 400, body: { error: '{"text": text} is needed' } };
+        if (typeof text !== 'string') return { status: 400, body: { error: 'send {"text": text}' } };
         return { status: 200, body: await editor.check(text) };
       },
     },
@@ -93,7 +93,7 @@ export function createListEndpoints(options: ListEditOptions): readonly JsonEndp
         }
         const { text, entityTag } = fieldsOf(body);
         if (typeof text !== 'string' || typeof entityTag !== 'string') {
-          const error = '{"text": text, "entityTag": text} is needed; GET /api/list gives the entityTag';
+          const error = 'send {"text": text, "entityTag": text}; GET /api/list gives the entityTag';
           return { status: 400, body: { error } };
         }
         return editor.write(text, entityTag);
@@ -108,7 +108,7 @@ function faultAnswer(fault: ListFileFault): AdminAnswer {
       return {
         status: 412,
         body: {
-          error: 'the file changed meanwhile; nothing was written. Look at it anew',
+          error: 'the file has changed since you read it; nothing was written. Read it again and compare',
           entityTag: fault.entityTag,
         },
       };
@@ -125,12 +125,12 @@ interface ListFile {
   readonly entityTag: string;
 }
 
-/** `changed`: somebody else wrote it meanwhile. `text`: words for people. */
+/** `changed`: somebody else has written the file since it was read. `text` is for people. */
 type ListFileFault =
   | { readonly fault: 'changed'; readonly entityTag: string }
   | { readonly fault: 'unreadable' | 'unwritable'; readonly text: string };
 
-/** Reads the file; undefined content is never handed out as empty. Never throws. */
+/** Reads the file; one that cannot be read is a fault, never an empty list. Never throws. */
 async function readListFile(file: string): Promise<ListFile | ListFileFault> {
   try {
     const bytes = await readFile(file);
@@ -144,8 +144,8 @@ async function readListFile(file: string): Promise<ListFile | ListFileFault> {
 }
 
 /**
- * Replaces the content that `entityTag` names, whole or not at all: a new file beside it, synced, then renamed over
- * it, with the old one's mode and owner. A symbolic link stays one. Never throws. Exported for its tests.
+ * Replaces the file, whole or not at all, if its content still is what `entityTag` names: writes a new file beside it with
+ * the old one's mode and owner, syncs it, and renames it. A symbolic link stays one. Never throws. Exported for its tests.
  */
 export async function replaceListFile(
   file: string,
@@ -160,7 +160,7 @@ export async function replaceListFile(
     const bytes = Buffer.from(text);
     fresh = path.join(path.dirname(real), `.${path.basename(real)}.${randomUUID()}.tmp`);
     await writeLike(real, fresh, bytes);
-    // The writing took a while; a rename over somebody's newer edit would lose it.
+    // Writing took a while: look again, for a rename over somebody's newer edit would lose it.
     const late = await findChange(real, entityTag);
     if (late) return late;
     await rename(fresh, real);
@@ -186,7 +186,7 @@ async function writeLike(model: string, fresh: string, bytes: Buffer): Promise<v
     const { mode, uid, gid } = await old.stat();
     handle = await open(fresh, 'wx', 0o600);
     await handle.writeFile(bytes);
-    // Only root may give a file away; for everybody else the writer is the owner.
+    // Only root may change the owner; for anybody else the writer becomes the owner.
     await handle.chown(uid, gid).catch(() => {});
     await handle.chmod(mode & 0o7777);
     await handle.sync();
@@ -196,7 +196,7 @@ async function writeLike(model: string, fresh: string, bytes: Buffer): Promise<v
   }
 }
 
-/** Without it a crash may undo the rename. Not every file system lets a folder be synced. */
+/** Otherwise a crash may undo the rename. Not every file system can sync a folder. */
 async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r');
   await handle.sync().catch(() => {});

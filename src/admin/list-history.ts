@@ -1,4 +1,5 @@
 import { counter, type MetricSpec } from '../lib/component.ts';
+import { cutText } from '../lib/text.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { JsonEndpoint } from './admin-endpoint.ts';
 import { checkListInThread, type ListCheck } from './list-check.ts';
@@ -8,12 +9,12 @@ interface ListEdit {
   readonly atMs: number;
   /** Rows in force afterwards. */
   readonly rows: number;
-  /** Rows in words, at most thirty of each, those first that are looser; the numbers are whole. */
+  /** Rows as text: at most thirty of each kind, those that protect less first; `counts` counts all. */
   readonly added: readonly string[];
   readonly removed: readonly string[];
   readonly changed: readonly string[];
   readonly counts: Difference['counts'];
-  /** Routes that no row names any more, or whose row asks for less than before. */
+  /** Routes that no row protects any more, or that are protected less than before. */
   readonly looser: number;
 }
 
@@ -27,16 +28,16 @@ interface ListHistoryOptions {
   readonly compare?: typeof checkListInThread;
 }
 
-/** Edits that are kept, rows of each that are reported, and rows of each that are logged. */
+/** Edits that are kept; rows of each that the endpoint reports, and that are logged. */
 const maxEdits = 50;
-const maxTold = 30;
+const maxReported = 30;
 const maxLogged = 500;
 /** Characters of a row. */
 const longestRow = 300;
 
 /**
- * What became of the list since the start. Each edit that took effect is compared with what was in force before, in a
- * thread of its own; what became looser is logged as a warning, row by row, whoever wrote the file.
+ * The edits of the list since the start. Each one that took effect is compared with the list before it in a worker thread,
+ * whoever wrote the file; each row that protects less than before is logged as a warning.
  */
 export class ListHistory {
   readonly #options: ListHistoryOptions;
@@ -67,7 +68,7 @@ export class ListHistory {
     return this.#edits;
   }
 
-  /** A text took effect in place of another. Resolves when it is recorded; never rejects. */
+  /** Records that the text `after` took effect in place of `before`. Never rejects. */
   take(before: string, after: string): Promise<void> {
     const atMs = this.#options.now();
     this.#comparing = this.#comparing
@@ -91,12 +92,12 @@ export class ListHistory {
     const edit: ListEdit = {
       atMs,
       rows,
-      added: added.slice(0, maxTold).map(({ id }) => cutRow(id)),
+      added: added.slice(0, maxReported).map(({ id }) => cutRow(id)),
       removed: removed
         .toSorted(looserFirst)
-        .slice(0, maxTold)
+        .slice(0, maxReported)
         .map(({ id, isLooser }) => (isLooser ? cutRow(id) : `${cutRow(id)} (as much is asked)`)),
-      changed: changed.toSorted(looserFirst).slice(0, maxTold).map(changeText),
+      changed: changed.toSorted(looserFirst).slice(0, maxReported).map(changeText),
       counts,
       looser: counts.looser,
     };
@@ -110,7 +111,7 @@ function looserFirst(one: { readonly isLooser: boolean }, other: { readonly isLo
 }
 
 function cutRow(id: string): string {
-  return id.length > longestRow ? `${id.slice(0, longestRow)}…` : id;
+  return cutText(id, longestRow);
 }
 
 function changeText({ after, what, isLooser }: Difference['changed'][number]): string {

@@ -2,13 +2,13 @@ import type { AdminEndpoint, JsonEndpoint } from './admin-endpoint.ts';
 
 interface OpenApiOptions {
   readonly version: string;
-  /** Of what clients get; made when it is asked for. */
+  /** Describes what clients get; called only when it is asked for. */
   describePublic(): object;
-  /** What the admin port has beside health and metrics. */
+  /** All of the admin port but health, metrics and these two. */
   readonly endpoints: readonly AdminEndpoint[];
 }
 
-/** `GET /openapi.json`: what clients are answered; `GET /openapi-admin.json`: this port itself. */
+/** `GET /openapi.json` describes what clients get, `GET /openapi-admin.json` the admin port itself. */
 export function createOpenApiEndpoints({
   version,
   describePublic,
@@ -44,7 +44,7 @@ export function describeAdmin(version: string, endpoints: readonly AdminEndpoint
   return {
     openapi: '3.1.1',
     info: { title: 'Admin port of shopward', version, license: { name: 'MIT', identifier: 'MIT' } },
-    // Without `admin.token` none is asked for.
+    // `{}`: without `admin.token` none is needed.
     security: [{}, { adminToken: [] }],
     paths: {
       '/livez': probe({}),
@@ -69,6 +69,13 @@ export function describeAdmin(version: string, endpoints: readonly AdminEndpoint
 
 function describeEndpoint(endpoint: AdminEndpoint): object {
   const content = 'stream' in endpoint ? { 'text/event-stream': {} } : json;
-  const responses = { 200: { description: 'Done.', content }, ...refusals, default: error };
-  return endpoint.method === 'POST' ? { requestBody: { content: json }, responses } : { responses };
+  const responses = { 200: { description: 'Done.', content }, 400: error, ...refusals, default: error };
+  const parameters = Object.entries(endpoint.parameters ?? {}).map(([name, { description, ...schema }]) => ({
+    ...{ name, in: 'query', description, schema },
+  }));
+  return {
+    ...(parameters.length > 0 && { parameters }),
+    ...(endpoint.method === 'POST' && { requestBody: { content: json } }),
+    responses,
+  };
 }

@@ -1,9 +1,9 @@
-import { rejectionKind } from '../http/rejection-kind.ts';
+import { rejectionKind } from '../http/rejection.ts';
 import type { ExchangeRecord } from '../telemetry/exchange-record.ts';
 
 /**
- * Each exchange is one of these. `refused`: turned away, and nothing was broken; `observed`: would have been, and went
- * on to the shop; `failed`: something broke, here or in the shop (5xx, or an answer that broke off).
+ * Each exchange is one of these. `refused`: by a rule, with nothing broken; `observed`: would have been refused, and was
+ * forwarded; `failed`: something broke here or in the shop (5xx, or a response that was cut off).
  */
 export const outcomes = ['passed', 'refused', 'observed', 'failed'] as const;
 export type Outcome = (typeof outcomes)[number];

@@ -1,35 +1,36 @@
 import { finishInSlices, type Steps } from '../lib/slices.ts';
 import { type RolloutReport, type RowReport, type Verdict, verdicts } from '../rollout/report.ts';
 import type { JsonEndpoint } from './admin-endpoint.ts';
-import { cutPage, maxLimit, readPageQuery } from './page-query.ts';
+import { cutPage, maxLimit, pageParameters, readPageQuery } from './query.ts';
 
 interface RolloutEndpointOptions {
   /** Undefined: `rollout` is false. */
   readonly report: (() => Promise<RolloutReport>) | undefined;
-  /** Milliseconds, from anywhere. Default: those since the start of the process. */
+  /** A clock in milliseconds that never goes back. Default: `performance.now`. */
   readonly now?: () => number;
 }
 
-/** A report costs no more than this share of the time; and whoever turns its pages has all of one and the same. */
+/** Making reports takes at most this share of the process's time: a report is kept for twenty times as long as it took. */
 const mostShare = 1 / 20;
+/** A report of several pages is kept at least so long, so that its pages are of one report. */
 const pagesKeptMs = 10_000;
-/** Rows that have the same to say are one group; so many groups, and so many rows of each, are named. */
+/** Rows with the same verdict and text are one group; so many groups, and so many rows of each, are reported. */
 const mostGroups = 30;
 const mostNamed = 50;
 const longestName = 200;
 
-/** Rows of which the same is said. */
+/** Rows with the same verdict and, unless `text` is empty, the same text. */
 interface RowGroup {
   readonly verdict: Verdict;
-  /** What is said of each; empty where they differ. */
+  /** Empty where the texts differ. */
   readonly text: string;
   rows: number;
   readonly named: { readonly row: string; readonly text: string }[];
 }
 
 /**
- * `GET /api/rollout?verdict=refuses&limit=50&offset=0`: whether it is safe to enforce. The report as a whole, how many rows have
- * which verdict and say the same, and a page of the rows themselves. It is made in slices, so that no request waits for it.
+ * `GET /api/rollout?verdict=refuses&limit=50&offset=0`: whether it is safe to enforce. The report as a whole, the number of
+ * rows of each verdict, groups of rows that say the same, and a page of rows. Made in slices, so that no request waits for it.
  */
 export function createRolloutEndpoint({
   report,
@@ -39,15 +40,18 @@ export function createRolloutEndpoint({
   return {
     method: 'GET',
     path: '/api/rollout',
+    parameters: {
+      ...pageParameters,
+      verdict: {
+        type: 'string',
+        enum: verdicts,
+        description: 'Rows of this verdict alone. Default: of all.',
+      },
+    },
     async run({ query }) {
       if (current === undefined) return { status: 404, body: { error: 'rollout is false' } };
-      const search = new URLSearchParams(query);
-      const wanted = readPageQuery(search);
-      if (typeof wanted === 'string') return { status: 400, body: { error: wanted } };
-      const verdict = verdicts.find((one) => one === search.get('verdict'));
-      if (search.has('verdict') && verdict === undefined) {
-        return { status: 400, body: { error: `verdict is one of ${verdicts.join(', ')}` } };
-      }
+      const wanted = readPageQuery(query);
+      const verdict = verdicts.find((one) => one === query.get('verdict'));
       const { report: whole, ...summary } = await current();
       const found = await finishInSlices(findRows(whole.rows, wanted.words, verdict));
       const { page, next } = cutPage(found, wanted, lengthOf);
@@ -58,15 +62,15 @@ export function createRolloutEndpoint({
 
 interface Summarised {
   readonly report: RolloutReport;
-  /** Rows by verdict; those that are enforced and refused nobody are not among them. */
+  /** Rows of the report by verdict; it leaves out enforced rows that refused nobody. */
   readonly verdicts: Readonly<Record<Verdict, number>>;
   readonly groups: readonly RowGroup[];
 }
 
-/** One report for all who ask at once, and for as long as it is new enough. */
+/** Makes one report for all who ask at once, and gives it out until `keptUntilMs`. */
 function keepReport(make: () => Promise<RolloutReport>, now: () => number): () => Promise<Summarised> {
   let kept: Promise<Summarised> | undefined;
-  /** While one is being made it is the newest there is. */
+  /** Infinity while a report is being made: everybody waits for that one. */
   let keptUntilMs = Number.POSITIVE_INFINITY;
   let forgetting: NodeJS.Timeout | undefined;
   const forget = () => {
@@ -81,7 +85,7 @@ function keepReport(make: () => Promise<RolloutReport>, now: () => number): () =
       const isPaged = summarised.report.rows.length > maxLimit;
       const keptMs = Math.max((now() - beganMs) / mostShare, isPaged ? pagesKeptMs : 0);
       keptUntilMs = now() + keptMs;
-      // Of a long list it is too long to be kept for nobody.
+      // The report of a long list takes much memory: drop it even when nobody asks again.
       forgetting = setTimeout(forget, keptMs).unref();
       return summarised;
     } catch (fault) {
@@ -101,11 +105,11 @@ function* summarise(report: RolloutReport): Steps<Summarised> {
   for (const { row, verdict, text, reasons } of report.rows) {
     yield;
     counts[verdict]++;
-    // Each of them has a card of its own.
+    // The console shows each of these rows by itself.
     if (verdict === 'refuses' && reasons.some(({ kind }) => kind === 'observed')) continue;
     const said = verdict === 'safe' ? '' : text;
     const own = `${verdict} ${said}`;
-    // Those that are too many to be told apart by what they say are so by their verdict.
+    // Once there are `mostGroups`, rows with a new text are grouped by their verdict alone.
     const isOwn = groups.has(own) || groups.size < mostGroups;
     const key = isOwn ? own : `${verdict} `;
     const group = groups.get(key) ?? { verdict, text: isOwn ? said : '', rows: 0, named: [] };
@@ -131,7 +135,7 @@ function* findRows(
   return found;
 }
 
-/** Characters, as far as they grow without a bound: the name, and what is said of each reason. */
+/** Characters of a row in the response, estimated: its name, and about a thousand for each reason. */
 function lengthOf({ row, reasons }: RowReport): number {
   return row.length + 1_000 * reasons.length;
 }

@@ -9,45 +9,48 @@ export type CountedRow = Pick<ProtectedResource, 'method' | 'template'>;
 /** Template of the deciding row -> method of the request -> count. */
 type RouteCounts = ReadonlyMap<string, ReadonlyMap<string, ExchangeCount>>;
 
+/** All rows with one template. Rows are named by their index in the list. */
 interface Template {
-  /** The first row of it. */
   readonly first: number;
   readonly methods: Set<string>;
-  /** Of its routes the first row each: all others are met by the same requests. */
+  /** The first row of each route: the further rows of a route match the same requests. */
   readonly routes: number[];
 }
 
-/** What is worked out once of a list, which never changes. */
+/** Built once for each list, which is immutable. */
 interface RowIndex {
   readonly templates: ReadonlyMap<string, Template>;
-  /** Of each row the first one of its route. */
+  /** Row -> the first row of its route. */
   readonly first: Uint32Array;
-  /** Of the first row of a route how many rows it has. */
+  /** First row of a route -> how many rows the route has. */
   readonly twins: Uint32Array;
 }
 
 /**
- * What became of each row. A row has the requests of its own method and template. What came under another method (ANY, or a
- * form POST that may act as PATCH) has no row of its own, and counts for the first row of the template, which decided. Rows
- * of one route, which differ in the names of parameters only, are met by the same requests.
+ * Counts the requests of each row: those with its method and template. Requests with a method that no row of the template
+ * names (the row is ANY, or a form POST may act as PATCH) count for the template's first row. Rows of one route differ only
+ * in the names of parameters, and so match the same requests.
  */
 export class RowCounts {
   readonly #routes: RouteCounts;
   readonly #indexes = new WeakMap<readonly CountedRow[], Promise<RowIndex>>();
-  /** Of the list that was indexed last, and so the one in force but for a moment after an edit. */
+  /** Of the list that was indexed last: the one in force, except for a moment after an edit. */
   #last: { readonly rows: readonly CountedRow[]; readonly index: RowIndex } | undefined;
 
   constructor(routes: RouteCounts) {
     this.#routes = routes;
   }
 
-  /** Counts of a row by its place; undefined for a row that no request ever met. The list may have 60,000: it is read in slices. */
+  /**
+   * Gives the count of a row by its index; undefined: no request has matched it. Indexing is done in slices, for lists
+   * may have 60,000 rows.
+   */
   async of(rows: readonly CountedRow[]): Promise<(place: number) => ExchangeCount | undefined> {
     const index = await this.#indexOf(rows);
     return (place) => this.#countOf(rows, index, place);
   }
 
-  /** Rows that no request has met. Costs as much as there are routes that were met, however long the list is. */
+  /** Rows that no request has matched. Its cost grows with the routes that requests matched, not with the list. */
   countUnmet(rows: readonly CountedRow[]): number {
     if (this.#last?.rows !== rows) void this.#indexOf(rows);
     if (this.#last === undefined) return rows.length;

@@ -3,11 +3,11 @@ import { finishInSlices, type Steps } from '../lib/slices.ts';
 import type { Activity } from './activity.ts';
 import type { JsonEndpoint } from './admin-endpoint.ts';
 import { describeCount, type ExchangeCount } from './exchange-count.ts';
-import { cutPage, type PageQuery, readPageQuery } from './page-query.ts';
+import { cutPage, type PageQuery, pageParameters, type Query, readPageQuery } from './query.ts';
 
 interface RowListOptions {
   readonly file: string;
-  /** The same array as long as the list is the same. */
+  /** Gives the same array until the list changes: results are cached by it. */
   rows(): readonly ProtectedResource[];
   readonly reloads: { readonly lastSuccessMs: number };
   readonly activity: Pick<Activity, 'rows'>;
@@ -16,26 +16,34 @@ interface RowListOptions {
 const kinds = ['all', 'met', 'unmet', 'refused', 'observing'] as const;
 const orders = ['list', 'met'] as const;
 
-/** `words` have to occur in method, path, group or scopes. */
+/** `words` are looked for in method, path, group and scopes. */
 interface RowSearch extends PageQuery {
   readonly kind: (typeof kinds)[number];
-  /** As they stand in the list, or those first that met a request. */
+  /** `list`: as in the list; `met`: rows that matched a request first. */
   readonly order: (typeof orders)[number];
 }
 
 type CountOf = (place: number) => ExchangeCount | undefined;
 
 /**
- * `GET /api/rows?q=…&kind=unmet&limit=50&offset=0`: what became of the rows that fit, a page at a time. The list is searched
- * in slices, so that no request waits for it.
+ * `GET /api/rows?q=…&kind=unmet&limit=50&offset=0`: a page of the rows that match the search, with their counts. The list is
+ * searched in slices, so that no request waits for it.
  */
 export function createRowListEndpoint({ file, rows, reloads, activity }: RowListOptions): JsonEndpoint {
   return {
     method: 'GET',
     path: '/api/rows',
+    parameters: {
+      ...pageParameters,
+      kind: { type: 'string', enum: kinds, description: 'Default: `all`.' },
+      order: {
+        type: 'string',
+        enum: orders,
+        description: 'As they stand in the list, or those first that met a request. Default: `list`.',
+      },
+    },
     async run({ query }) {
-      const search = readSearch(new URLSearchParams(query));
-      if (typeof search === 'string') return { status: 400, body: { error: search } };
+      const search = readSearch(query);
       const list = rows();
       const inForceSinceMs = reloads.lastSuccessMs;
       const countOf = await activity.rows.of(list);
@@ -51,17 +59,13 @@ export function createRowListEndpoint({ file, rows, reloads, activity }: RowList
   };
 }
 
-function readSearch(query: URLSearchParams): RowSearch | string {
-  const wanted = readPageQuery(query);
-  if (typeof wanted === 'string') return wanted;
-  const kind = kinds.find((one) => one === (query.get('kind') ?? 'all'));
-  if (kind === undefined) return `kind is one of ${kinds.join(', ')}`;
-  const order = orders.find((one) => one === (query.get('order') ?? 'list'));
-  if (order === undefined) return `order is one of ${orders.join(', ')}`;
-  return { ...wanted, kind, order };
+function readSearch(query: Query): RowSearch {
+  const kind = kinds.find((one) => one === query.get('kind')) ?? 'all';
+  const order = orders.find((one) => one === query.get('order')) ?? 'list';
+  return { ...readPageQuery(query), kind, order };
 }
 
-/** Places of the rows that fit, in their order. */
+/** Indexes of the rows that match, in the order that is wanted. */
 function* findRows(
   rows: readonly ProtectedResource[],
   countOf: CountOf,

@@ -1,9 +1,8 @@
-import type { RejectionName } from '../http/rejection.ts';
-import { rejectionKind, rejectionNames } from '../http/rejection-kind.ts';
+import { type RejectionName, rejectionKind, rejectionNames } from '../http/rejection.ts';
 import type { ExchangeRecord } from '../telemetry/exchange-record.ts';
 import { type Outcome, outcomeOf, outcomes } from './outcome.ts';
 
-/** How far back the charts look: rings of steps, the coarser the longer. */
+/** How far back the charts go, and in which steps. */
 export const ranges = {
   '5m': { stepMs: 5_000, steps: 60 },
   '1h': { stepMs: 30_000, steps: 120 },
@@ -15,11 +14,14 @@ export function isRange(text: string): text is Range {
   return Object.hasOwn(ranges, text);
 }
 
-/** The whole of a request, what the shop took of it, and what is left: shopward's own work and the client's line. */
+/**
+ * Shares of the latency: the whole request, the shop's part, and the rest (shopward's own work and the client's
+ * connection).
+ */
 const shares = ['whole', 'shop', 'own'] as const;
 type Share = (typeof shares)[number];
 
-/** Counts in steps, the oldest first; the last step is still filling. */
+/** Counts by step, the oldest first; the last step is not over yet. */
 export interface OutcomeReading {
   readonly stepMs: number;
   /** End of the last step, in milliseconds since the epoch. */
@@ -27,9 +29,9 @@ export interface OutcomeReading {
   readonly outcomes: Readonly<Record<Outcome, readonly number[]>>;
 }
 
-/** The same with latencies. */
+/** Outcomes, rejections and latencies by step. */
 interface SeriesReading extends OutcomeReading {
-  /** By name, those alone that occurred: refused, would have been refused, and broken. */
+  /** By name of the rejection, only those that occurred: enforced refusals, observed ones, and outages. */
   readonly refusals: Readonly<Record<string, readonly number[]>>;
   readonly observed: Readonly<Record<string, readonly number[]>>;
   readonly outages: Readonly<Record<string, readonly number[]>>;
@@ -40,7 +42,7 @@ interface SeriesReading extends OutcomeReading {
 const percentiles = { p50: 0.5, p95: 0.95, p99: 0.99 } as const;
 type Percentile = keyof typeof percentiles;
 
-/** Buckets of latency grow by a third of an octave from 50 microseconds; the last one begins at 50 seconds. */
+/** Bounds of the latency buckets: from 50 microseconds to about 50 seconds, three to each doubling. */
 const bucketsPerOctave = 3;
 const leastMs = 0.05;
 const buckets = 61;
@@ -51,8 +53,8 @@ const latencyColumn = outcomes.length + 2 * names;
 const width = latencyColumn + shares.length * buckets;
 
 /**
- * What the charts of the console show. Fed in the process that has the admin port with the exchanges of every worker,
- * which are added up there. An exchange is a few additions in arrays that are there already; a third of a MiB in all.
+ * The numbers of the console's charts. Lives in the process that has the admin port, and counts the exchanges of all
+ * workers. An exchange costs a few additions in arrays of fixed size, a third of a MiB in all.
  */
 export class Series {
   readonly #rings: Readonly<Record<Range, Ring>>;
@@ -68,7 +70,7 @@ export class Series {
     const named = rejection ?? observed;
     let name = named === undefined ? -1 : (nameColumns.get(named) ?? -1);
     if (name >= 0 && rejection === undefined) name += names;
-    // Whoever left had no answer, and an upgraded connection lasts as long as it likes.
+    // No latency where the client left without a response (0), or where a connection was upgraded (101) and stays open.
     const isTimed = status !== 0 && status !== 101;
     const whole = isTimed ? latencyColumn + bucketOf(durationMs) : -1;
     const shop = isTimed && upstreamMs !== undefined ? latencyColumn + buckets + bucketOf(upstreamMs) : -1;
@@ -115,8 +117,8 @@ function recordOf<Name extends string, T>(names: readonly Name[], of: (i: number
 }
 
 /**
- * Steps of time, each a line of counts. A clock that is set back a little only blurs it; by more than all its steps, and it
- * begins anew: else everything would be counted as one moment of a time that is yet to come.
+ * A ring of time steps, each a line of counts. When the clock is set back by a few steps, exchanges count for the latest one
+ * until the clock is there again; when it is set back by more than the whole ring, the ring follows it at once.
  */
 class Ring {
   readonly cells: Uint32Array;
@@ -137,7 +139,7 @@ class Ring {
     return this;
   }
 
-  /** Begins the step of now, empty, and gives its end. */
+  /** Moves on to the step of `nowMs`, clears the steps in between, and returns that step's end in milliseconds. */
   advance(nowMs: number): number {
     const step = Math.floor(nowMs / this.#stepMs);
     if (step < this.#current - this.#steps) this.#current = step - this.#steps;
@@ -178,7 +180,10 @@ function bucketOf(ms: number): number {
   return Math.min(buckets - 1, Math.floor(Math.log2(ms / leastMs) * bucketsPerOctave));
 }
 
-/** Milliseconds, at most an eighth off: interpolated within a bucket as its bounds grow. Exported for its tests. */
+/**
+ * In milliseconds, interpolated within the bucket: at most an eighth off. Null: nothing was counted. Exported for its
+ * tests.
+ */
 export function percentileOf(counts: Uint32Array, share: number): number | null {
   let all = 0;
   for (const count of counts) all += count;

@@ -17,7 +17,7 @@ interface StateOptions {
   readonly activity: Activity;
   readonly series: Series;
   readonly incidents: Pick<Incidents, 'current' | 'past'>;
-  /** Takes what is so now, so that an answer knows what its other parts say. */
+  /** Reads the condition now, and updates the incidents from it, so that all parts of a response agree. */
   look(): Promise<Condition>;
   readonly drift: Drift;
   readonly list: {
@@ -27,19 +27,21 @@ interface StateOptions {
   };
 }
 
-/** `GET /api/state` says how the proxy is, `GET /api/series?range=1h` what the charts show. */
+/** `GET /api/state`: the console's first screen. `GET /api/series?range=1h`: its charts. */
 export function createStateEndpoints(options: StateOptions): readonly JsonEndpoint[] {
   const { series, now } = options;
   return [
     {
       method: 'GET',
       path: '/api/series',
+      parameters: {
+        range: { type: 'string', enum: Object.keys(ranges), description: 'How far back. Default: `5m`.' },
+      },
       run({ query }) {
-        const range = new URLSearchParams(query).get('range') ?? '5m';
-        if (!isRange(range)) {
-          return { status: 400, body: { error: `range is one of ${Object.keys(ranges).join(', ')}` } };
-        }
-        return { status: 200, body: series.read(range, now()) };
+        const range = query.get('range') ?? '';
+        // What was before is not known; it was not zero.
+        const reading = series.read(isRange(range) ? range : '5m', now());
+        return { status: 200, body: { ...reading, sinceMs: options.startedMs } };
       },
     },
     {
@@ -85,7 +87,7 @@ async function describeState(options: StateOptions) {
   };
 }
 
-/** Of a list how many rows only observe: counted once, for a list never changes. */
+/** List -> how many of its rows only observe: counted once, since a list is immutable. */
 const observingOf = new WeakMap<readonly ProtectedResource[], number>();
 
 function countObserving(rows: readonly ProtectedResource[]): number {
@@ -112,7 +114,7 @@ export function createPurgeEndpoint({
       if (request === undefined) {
         return {
           status: 400,
-          body: { error: 'one of {"url": text}, {"prefix": text} and {"all": true} is needed' },
+          body: { error: 'send exactly one of {"url": text}, {"prefix": text} or {"all": true}' },
         };
       }
       const outcome = await purge(request);
@@ -131,11 +133,11 @@ function readPurge(body: unknown): Purge | undefined {
   return all === true ? 'all' : undefined;
 }
 
-/** What somebody wants explained. */
+/** A request or a token that somebody wants explained. */
 export interface ExplainQuestion {
-  /** In upper case; where the text names one itself, that counts. */
-  readonly method: string;
-  /** Whatever was pasted: a path, a command, a record, a token. */
+  /** In upper case; a method in the text overrides it. Undefined: none was given. */
+  readonly method: string | undefined;
+  /** As pasted: a path, a URL, a command, a log record or a token. */
   readonly text: string;
   /** Lines `Name: value`. */
   readonly fields: readonly string[];
@@ -146,7 +148,7 @@ const longestText = 32_768;
 const mostFields = 100;
 
 /**
- * `POST /api/explain` with `{"method", "url"}`, and perhaps `"fields"` (lines) and `"body"`: what would happen to that request
+ * `POST /api/explain` with `{"url"}`, and perhaps `"method"`, `"fields"` (lines) and `"body"`: what would happen to that request
  * under the list in force, or what is wrong with that token. Nothing of it is logged or kept.
  */
 export function createExplainEndpoint({
@@ -159,17 +161,21 @@ export function createExplainEndpoint({
     path: '/api/explain',
     async run({ body: asked }) {
       const { method, url: text, fields = [], body } = fieldsOf(asked);
-      const isMethod = typeof method === 'string' && /^[A-Za-z]{1,20}$/.test(method);
+      if ([text, body].some((one) => typeof one === 'string' && one.length > longestText)) {
+        const most = longestText.toLocaleString('en');
+        return { status: 400, body: { error: `what was pasted is too long: ${most} characters at most` } };
+      }
+      const isMethod = method === undefined || (isText(method) && /^[A-Za-z]{1,20}$/.test(method));
       const areFields = Array.isArray(fields) && fields.length <= mostFields && fields.every(isText);
       if (!isMethod || !isText(text) || text === '' || !areFields || !(body === undefined || isText(body))) {
         return {
           status: 400,
           body: {
-            error: '{"method": text, "url": text} is needed, "fields": [text] and "body": text may be',
+            error: 'send {"url": text}, optionally with "method": text, "fields": [text] and "body": text',
           },
         };
       }
-      return { status: 200, body: await explain({ method: method.toUpperCase(), text, fields, body }) };
+      return { status: 200, body: await explain({ method: method?.toUpperCase(), text, fields, body }) };
     },
   };
 }

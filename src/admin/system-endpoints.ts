@@ -11,13 +11,13 @@ interface ProcessDescription {
   readonly memoryBytes: number;
 }
 
-/** What is inside the process that serves, or in all of them together. */
+/** The processes that serve and the keys that they verify tokens with. */
 export interface SystemState {
   readonly processes: readonly ProcessDescription[];
   /** Processes that are meant to serve. */
   readonly workers: number;
   readonly keys: readonly KeyDescription[];
-  /** Processes that share the store, of every replica; null: there is none, or it was not reached. */
+  /** Processes of all replicas that share the store; null: none is shared, or it cannot be reached. */
   readonly sharing: number | null;
 }
 
@@ -25,7 +25,7 @@ export interface SystemState {
 interface EffectiveSetting {
   /** `limits.requestBody` */
   readonly name: string;
-  /** As it would be written; of a secret only that there is one. */
+  /** As it would be written in the file; a secret is masked. */
   readonly value: string;
   readonly isDefault: boolean;
   readonly isSecret: boolean;
@@ -36,13 +36,13 @@ interface SystemOptions {
   system(): Promise<SystemState>;
   /** Undefined: refresh tokens are not watched. */
   readonly census: (() => Promise<TokenCensus | undefined>) | undefined;
-  /** Where keys come from, and the rest of the configuration, without secrets. */
+  /** The whole configuration, secrets masked. */
   readonly settings: () => readonly EffectiveSetting[];
 }
 
 /**
- * `GET /api/system`: processes and keys. `GET /api/config`: the configuration in force, secrets cut out.
- * `GET /api/refresh-tokens`: how many there are in which state, without any of them. `GET /api/reasons`: cause and cure.
+ * `GET /api/system`: processes and keys. `GET /api/config`: the configuration in force, secrets masked.
+ * `GET /api/refresh-tokens`: how many tokens are in which state. `GET /api/reasons`: cause and cure of each reason.
  */
 export function createSystemEndpoints({ system, census, settings }: SystemOptions): readonly JsonEndpoint[] {
   const get = (path: string, body: () => Eventually<unknown>): JsonEndpoint => ({
@@ -77,7 +77,7 @@ export interface ReasonText {
 
 let reasons: readonly ReasonText[] | undefined;
 
-/** docs/reasons.md is the one place where they stand; it is part of the package. None where it was left out. */
+/** Read from docs/reasons.md, the one place where they are written; the package contains it. None where it is missing. */
 function readReasons(): readonly ReasonText[] {
   reasons ??= parseReasons(readDocument());
   return reasons;
@@ -91,7 +91,7 @@ function readDocument(): string {
   }
 }
 
-/** Rows of the tables, without their marks. Exported for its tests. */
+/** The rows of the tables, without Markdown. Exported for its tests. */
 export function parseReasons(document: string): ReasonText[] {
   const rows = document.matchAll(/^\| <a id="([a-z-]+)"><\/a>[^|]*\| ([^|]*) \| ([^|]*) \| ([^|]*) \|$/gm);
   return [...rows].map(([, name = '', status = '', cause = '', cure = '']) => ({

@@ -2,16 +2,16 @@ import type { Incident } from './incidents.ts';
 import type { Outcome } from './outcome.ts';
 import type { OutcomeReading } from './series.ts';
 
-/** Of the minutes that are looked at; fewer requests than this say nothing. */
+/** Fewer requests than this in the time that is looked at say nothing. */
 const leastRequests = 30;
-/** So long without a step that is as bad: it is over. */
+/** An incident is over after so long without a bad step. */
 const calmMs = 60_000;
 
 interface Rule {
   readonly id: string;
   readonly title: string;
   readonly outcome: Outcome;
-  /** Share of all requests from which on it is an incident; of the whole time, and of a step of it. */
+  /** From this share of all requests on it is an incident, in the whole time; a step with this share is a bad one. */
   readonly least: number;
   readonly text: string;
 }
@@ -34,9 +34,9 @@ const rules: readonly Rule[] = [
 ];
 
 /**
- * What the requests of the last minutes say by themselves, whatever the parts say: most are refused, or some fail. Since the
- * first step that was so, until there was none for a minute (then with `untilMs`). What `isKnown` (by its id) goes on until
- * then, so that a share around the bound is one incident and not many. Pure.
+ * Incidents that the outcomes of the last minutes show, whatever the components report: most requests are refused, or some
+ * fail. One lasts from its first bad step until there was none for `calmMs` (then it has `untilMs`). One that `isKnown` by
+ * its id lasts even while the whole share is below `least`, so that a share around it is one incident, not many. Pure.
  */
 export function findTrafficIncidents(
   { stepMs, endMs, outcomes }: OutcomeReading,
@@ -67,7 +67,7 @@ export function findTrafficIncidents(
   });
 }
 
-/** The bad steps that came last, with no more than `calm` good ones between two of them. */
+/** The last run of bad steps, in which no two are further than `calm` steps apart. */
 function lastSpell(isBad: readonly boolean[], calm: number) {
   const last = isBad.lastIndexOf(true);
   if (last < 0) return undefined;

@@ -2,15 +2,15 @@
 
 const tokenName = 'shopward-admin-token';
 
-/** A process that takes a request and says nothing must not look like one that is well. */
-const patienceMs = 15_000;
-/** A list of thousands of rows takes a while to be checked and compared. */
-const longPatienceMs = 120_000;
+/** A process that accepts a request and never responds must not look well. */
+const timeoutMs = 15_000;
+/** A POST may check and compare a list of thousands of rows. */
+const postTimeoutMs = 120_000;
 
-/** A page that is open costs the proxy no more than this share of its time, however long the list is. */
+/** An open page takes at most this share of the proxy's time, however long the list is. */
 const mostShare = 1 / 20;
 
-/** An answer that is no success; `status` 0: there was none. */
+/** A response that is not a success; `status` 0: there was no response. */
 export class ApiFault extends Error {
   constructor(status, body, text) {
     super(text);
@@ -23,9 +23,9 @@ export class ApiFault extends Error {
 export function createApi(askToken) {
   let asking;
 
-  /** One question for all who need the token at once. */
-  const renewToken = (refused) => {
-    asking ??= askToken(refused !== null).then((token) => {
+  /** Asks once for all requests that wait for a token. */
+  const renewToken = (isRefused) => {
+    asking ??= askToken(isRefused).then((token) => {
       sessionStorage.setItem(tokenName, token);
       asking = undefined;
     });
@@ -36,28 +36,28 @@ export function createApi(askToken) {
     for (;;) {
       const token = sessionStorage.getItem(tokenName);
       const headers = { ...options.headers, ...(token !== null && { Authorization: `Bearer ${token}` }) };
-      const signal = AbortSignal.timeout(options.method === 'POST' ? longPatienceMs : patienceMs);
+      const signal = AbortSignal.timeout(options.method === 'POST' ? postTimeoutMs : timeoutMs);
       const response = await fetch(path, { ...options, headers, signal }).catch(() => {
         throw new ApiFault(0, undefined, 'shopward does not answer');
       });
       if (response.status !== 401) return response;
-      // Somebody else may have been asked meanwhile.
-      if (token === sessionStorage.getItem(tokenName)) await renewToken(token);
+      // Another request may have got a new token meanwhile: try that one first.
+      if (token === sessionStorage.getItem(tokenName)) await renewToken(token !== null);
     }
   };
 
   const json = async (path, options) => {
     const response = await request(path, options);
     const body = await response.json().catch(() => undefined);
-    // What broke off half-way is no answer.
+    // A success that was cut off half-way counts as no response.
     if (response.ok && body === undefined) throw new ApiFault(0, undefined, 'shopward does not answer');
     if (response.ok) return body;
     throw new ApiFault(response.status, body, body?.error ?? `the answer was ${response.status}`);
   };
 
-  /** Path without its query -> what was asked of it last, the answer, and from when on it is asked again. */
+  /** Path without its query -> the last path asked, its answer, and until when that is given out again. */
   const answers = new Map();
-  /** As `get`; but what took long is asked for less often, and the last answer is given until then. `isStale`: not now. */
+  /** As `get`, but gives the last answer again for twenty times as long as it took, unless `isStale`. */
   const getPaced = async (path, { isStale = false } = {}) => {
     const [place] = path.split('?');
     const known = answers.get(place);

@@ -2,11 +2,10 @@ import { addressOf } from './router.js';
 import { plural } from './words.js';
 
 /**
- * What the first screen says: one sentence, then what is wrong, since when, and what to do. Pure: from the
- * answer of `/api/state` alone.
+ * Makes the first screen from a response of `/api/state`: one sentence, then what is wrong, since when, and what to do. Pure.
  *
- * Status: `down` (clients feel it), `degraded` (it works, something is broken), `notice` (worth knowing), `ok`.
- * `said`: the concern that the sentence speaks of; `concerns`: all others. `over`: what was not well last, where nothing is now.
+ * `status`: `down` (clients notice), `degraded` (requests are served, something is broken), `notice` (worth knowing), `ok`.
+ * `said`: the concern that the sentence is about; `concerns`: all others. `over`: the last incident, if there is none now.
  */
 export function assess(state) {
   const all = [
@@ -46,14 +45,14 @@ function sentenceOf(concerns, { mode, list, total, ready }) {
   return { status: mode === 'observe' ? 'notice' : 'ok', sentence: `All is well. ${protects}.` };
 }
 
-/** Names of a system keep their capital. */
+/** Proper names and abbreviations keep their capital. */
 function lowerFirst(text) {
   return /^(Redis|JWKS|URL)/.test(text) ? text : text.charAt(0).toLowerCase() + text.slice(1);
 }
 
 const book = (chapter) => `docs/operations.md, "${chapter}"`;
 
-/** For each part: what it means when it is broken, what to do, where to look. */
+/** Id of a tile or incident -> its title by status, what to do, and where to look. */
 const advice = {
   upstream: {
     title: { down: 'The shop does not answer', degraded: 'The shop failed a moment ago' },
@@ -120,17 +119,22 @@ const advice = {
   },
 };
 
-/** What follows from a part that is not well, and needs no word of its own; the first of the causes counts. */
+/** Cause -> incidents that follow from it and are then not shown by themselves; the first cause in this order counts. */
 const consequences = {
-  store: ['entity-tags', 'refresh-tokens', 'url-resolver', 'many-failures'],
+  // Where it is away every request fails; without the store only changes do.
   upstream: ['many-failures'],
+  store: ['entity-tags', 'refresh-tokens', 'url-resolver', 'many-failures'],
   keys: ['many-failures'],
   introspection: ['many-failures'],
 };
 
-/** A cause is said once, with what follows from it. */
+/** The incidents that follow from no other, each with the text of those that follow from it. */
 function causesOf(incidents) {
-  const causeOf = (one) => incidents.find((cause) => consequences[adviceId(cause.id)]?.includes(one.id));
+  const causeOf = (one) => {
+    const ids = Object.keys(consequences).filter((id) => consequences[id].includes(one.id));
+    const causes = ids.flatMap((id) => incidents.filter((cause) => adviceId(cause.id) === id));
+    return causes[0];
+  };
   return incidents
     .filter((one) => causeOf(one) === undefined)
     .map((cause) => {
@@ -142,9 +146,9 @@ function causesOf(incidents) {
     });
 }
 
-/** In the words of this page. */
+/** The title of an incident on this page. */
 export function titleOf({ id, title, status }) {
-  // The keys of each of several issuers are a part of their own: `keys-customers`.
+  // With several issuers the keys of each have a tile of their own, such as `keys-customers`.
   const known = advice[adviceId(id)]?.title[status];
   if (known === undefined) return `${title}: ${status}`;
   return id === adviceId(id) ? known : `${known} (${title})`;

@@ -5,7 +5,7 @@ import { clockTime, fullTime, millis } from './words.js';
 
 let lastId = 0;
 
-/** A decision as one line that opens into its explanation. `onOpen` is called when it does. */
+/** A decision as one line that opens to its explanation; `onOpen` is called each time. */
 export function decisionItem(api, decision, onOpen) {
   const { atMs, method, path, status, outcome } = decision;
   const id = `decision-${++lastId}`;
@@ -32,7 +32,7 @@ export function decisionItem(api, decision, onOpen) {
 
 /** One word for each outcome, the same as in the charts. */
 function whyText({ outcome, decision, rejection, observed, reason, fault }) {
-  // `access-token-missing (missing)` says one thing twice.
+  // `access-token-missing (missing)` would say the same twice.
   const isSaid = reason === undefined || (rejection ?? observed)?.endsWith(`-${reason}`);
   const because = isSaid ? '' : ` (${reason})`;
   const broke = fault === undefined ? '' : `, fault ${fault}`;
@@ -43,7 +43,7 @@ function whyText({ outcome, decision, rejection, observed, reason, fault }) {
   return `${passedWords[decision] ?? decision}${broke}`;
 }
 
-/** Of what was neither refused nor broken: the same word as in the search and in the charts. */
+/** What was neither refused nor failed, in the same words as in the search and the charts. */
 const passedWords = {
   forwarded: 'passed',
   answered: 'passed: answered here',
@@ -80,7 +80,7 @@ async function fillDetail(api, decision, detail) {
   const name = rejection ?? observed;
   if (name !== undefined) void showReason(api, name, decision, about);
   try {
-    // As a record of the log, so that what was malformed is explained by what was said of it.
+    // As a log record: a malformed request cannot be sent again, but its record says why it was refused.
     const { outcome: _, ...record } = decision;
     show(
       explained,

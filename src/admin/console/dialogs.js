@@ -1,9 +1,9 @@
 import { byId, say } from './dom.js';
 
-/** A token is one word of what a field of HTTP can carry. */
+/** A token has to fit into the `Authorization` field: visible ASCII without spaces. */
 const tokenForm = /^[\x21-\x7e]+$/;
 
-/** Asks for the admin token; resolves once one was typed. `isRefused`: the one so far is not accepted, or not any more. */
+/** Asks for the admin token; resolves once one was entered. `isRefused`: the token so far was not accepted. */
 export function askToken(isRefused) {
   const dialog = byId('token-dialog');
   const input = byId('token-input');
@@ -14,7 +14,10 @@ export function askToken(isRefused) {
       event.preventDefault();
       const token = input.value.trim();
       if (!tokenForm.test(token)) {
-        say(byId('token-fault'), 'A token has letters, digits and marks of ASCII alone, and no space.');
+        say(
+          byId('token-fault'),
+          'A token consists of ASCII letters, digits and punctuation, without spaces.',
+        );
         return input.focus();
       }
       given = token;
@@ -31,7 +34,7 @@ export function askToken(isRefused) {
   });
 }
 
-/** Resolves whether somebody said yes; whatever else closes the dialog is no. */
+/** Resolves to true for a yes, and to false however else the dialog is closed. */
 export function confirmAction(text, yes) {
   const dialog = byId('confirm-dialog');
   say(byId('confirm-text'), text);

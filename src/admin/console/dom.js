@@ -55,23 +55,23 @@ export function el(name, given = {}, ...children) {
 
 const longest = 300;
 
-/** A text of whatever length, short enough for a page; half a character at its end is left out. */
+/** Cuts a text to `most` UTF-16 units, without leaving half a surrogate pair at its end. */
 export function cut(text, most = longest) {
   return text.length > most ? `${text.slice(0, most).replace(/[\ud800-\udbff]$/, '')}…` : text;
 }
 
 /**
- * What cannot be seen, or turns the text around it the other way: controls, marks of direction, spaces without width, and
- * halves of characters. A name of a client or a row must not read as another one. Lines and tabs stay.
+ * Invisible characters, and those that reverse the text around them: control characters, direction marks, zero-width
+ * spaces and lone surrogates. With them one client or row could pass for another. Line feeds and tabs stay.
  */
 const unseen = /(?![\n\t])[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]/gu;
 
-/** The same text, with what cannot be seen by its number. */
+/** The text with invisible characters written as their code points, `\u{202e}`. */
 export function visible(text) {
   return text.replace(unseen, (one) => `\\u{${one.codePointAt(0).toString(16)}}`);
 }
 
-/** A path as code, which breaks after its slashes where it must. */
+/** A path as code; a line may break before each of its slashes. */
 export function pathCode(path) {
   const steps = cut(path).split('/').slice(1);
   return el(
@@ -81,27 +81,27 @@ export function pathCode(path) {
   );
 }
 
-/** A text that was written for a page with `code` in it. */
+/** A text with its `code` in backquotes as elements. */
 export function withCode(text) {
   return text.split('`').map((part, i) => (i % 2 === 1 ? el('code', {}, part) : part));
 }
 
-/** Replaces what is in an element: for what has listeners of its own. */
+/** Replaces the content of an element; for content with event listeners. */
 export function show(element, ...children) {
   const shown = document.createDocumentFragment();
   for (const node of nodes(children)) shown.append(node);
   element.replaceChildren(shown);
 }
 
-/** Changes a text only where it differs: selections and screen readers stay where they are. */
+/** Sets a text only if it differs, so that a selection or a screen reader keeps its place. */
 export function say(element, text) {
   const wanted = visible(text);
   if (element.textContent !== wanted) element.textContent = wanted;
 }
 
 /**
- * The same as `show`, but of what is there already only what differs is touched: the focus, a selection and a screen reader
- * stay where they are, however often this is called. What it is given must have no listeners.
+ * As `show`, but changes only what differs, so that focus, selection and screen reader keep their place however often it
+ * is called. The children must have no event listeners.
  */
 export function renew(element, ...children) {
   match(element, nodes(children));
@@ -123,7 +123,7 @@ function match(place, wanted) {
 }
 
 function matchAttributes(old, wanted) {
-  // Whether details are open is up to whoever looks.
+  // Whether <details> are open is the reader's choice.
   const names = old.getAttributeNames().filter((name) => name !== 'open' && !wanted.hasAttribute(name));
   for (const name of names) old.removeAttribute(name);
   for (const name of wanted.getAttributeNames()) {
@@ -132,7 +132,7 @@ function matchAttributes(old, wanted) {
   }
 }
 
-/** One child for each entry: made once, then only changed. */
+/** Keeps one child for each entry: `build` makes it once, then `change` updates it. */
 export function keep(element, entries, build, change, name = 'div') {
   if (element.childElementCount !== entries.length) {
     show(

@@ -4,8 +4,8 @@ import { problemItem } from './now.js';
 import { count, plural } from './words.js';
 
 /**
- * The editor: nothing is saved that was not checked as it stands, and whose difference was not shown. Routes that
- * would become open ask for one more word.
+ * The editor saves only a text that was checked as it stands and whose differences were shown. Where routes would be
+ * protected less, it also asks for consent.
  */
 export function startEditor(api, notify) {
   const section = byId('edit');
@@ -95,14 +95,14 @@ export function startEditor(api, notify) {
     open.focus();
   };
 
-  /** Somebody else saved first: what was typed stays, and is compared with what they made of it. */
+  /** When somebody else saved first: keeps what was typed, and compares it with the file as it is now. */
   const compareAnew = async () => {
     const read = await api.get('api/list');
     file = { ...read, usesCrLf: read.text.includes('\r\n') };
     await check();
   };
 
-  /** Faults are said where they happen. */
+  /** Shows an error next to the editor, and not somewhere on the page. */
   const attempt = (action) => async (event) => {
     event.preventDefault();
     try {
@@ -147,7 +147,7 @@ export function startEditor(api, notify) {
 
 const tooLong = 'This text is longer than the console takes (1 MiB): edit the file itself.';
 
-/** Mistakes, and rows of each kind, that are shown one by one. */
+/** Mistakes, and changed rows of each kind, that are listed; the rest is counted. */
 const mostShown = 50;
 
 function problemsElement({ problems = [], errors = 0 }, textarea) {

@@ -7,17 +7,18 @@ const verdicts = {
   'own-endpoint': ['Answered by shopward', 'ok'],
   'token-accepted': ['Token accepted', 'ok'],
   'token-refused': ['Token refused', 'down'],
+  unreadable: ['Not readable', 'degraded'],
 };
 
-/** A line of the text for terminals: a name in a column of its own, then what is said of it. */
+/** A line of the explanation as terminals show it: a name in a column of 15, then its value. */
 function factElement(line) {
   const [, name = '', text = line.trim()] = /^ {2}(.{15}) (.*)$/s.exec(line) ?? [];
   return el('div', {}, el('dt', {}, name.trim()), el('dd', {}, cut(text, 600)));
 }
 
 /**
- * What `shopward explain` says of a request, or `shopward token` of a token, as elements. `question`: `method`, `url` (whatever
- * was pasted), perhaps `fields` (lines) and `body`. It is sent in the body of a POST, and kept nowhere.
+ * The output of `shopward explain` for a request, or of `shopward token` for a token, as elements. `question`: `url` (whatever
+ * was pasted), optionally `method`, `fields` (lines) and `body`. Sent in the body of a POST, for it may hold a token.
  */
 export async function explainRequest(api, question) {
   const { verdict, text } = await api.post('api/explain', question);
@@ -31,7 +32,7 @@ export async function explainRequest(api, question) {
 
 let reasons;
 
-/** Cause and cure of a reason; undefined for a word that has none. */
+/** Cause and cure of a reason; undefined for an unknown one. */
 export async function reasonText(api, name) {
   reasons ??= api.get('api/reasons').catch(() => {
     reasons = undefined;
@@ -40,11 +41,42 @@ export async function reasonText(api, name) {
   return (await reasons).reasons.find((one) => one.name === name);
 }
 
-/** The box for what somebody pasted. */
+/** A HAR file, or an entry of it, without what is not needed to explain a request: responses, times and the lists of cookies stay in the tab. */
+function withoutAnswers(text) {
+  const document = parseObject(text);
+  const entries = document?.log?.entries;
+  if (Array.isArray(entries)) return JSON.stringify({ log: { entries: entries.map(bareEntry) } });
+  return Array.isArray(document?.request?.headers) ? JSON.stringify(bareEntry(document)) : text;
+}
+
+function bareEntry(entry) {
+  const { request, response } = entry ?? {};
+  const { method, url, headers, postData } = request ?? {};
+  return {
+    request: { method, url, headers, postData: postData && bareBody(postData) },
+    response: { status: response?.status },
+  };
+}
+
+/** The form of a page may stand in `params` alone. */
+function bareBody({ text, mimeType, params }) {
+  return { text, mimeType, params };
+}
+
+function parseObject(text) {
+  if (!text.startsWith('{')) return undefined;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The form that explains a pasted request or token. */
 export function startExplainBox(api) {
   const result = byId('explain-result');
   const text = byId('explain-url');
-  // A path is one line; what was pasted with more of them keeps them.
+  // Enter submits, as in a field of one line; pasted text may have several.
   text.addEventListener('keydown', (event) => {
     if (event.key !== 'Enter' || event.shiftKey) return;
     event.preventDefault();
@@ -60,10 +92,11 @@ export function startExplainBox(api) {
   };
   byId('explain-form').addEventListener('submit', async (event) => {
     event.preventDefault();
-    const url = text.value.trim();
+    const url = withoutAnswers(text.value.trim());
     if (url === '') return;
+    const method = byId('explain-method').value;
     try {
-      show(result, await explainRequest(api, { method: byId('explain-method').value, url, ...more() }));
+      show(result, await explainRequest(api, { ...(method !== '' && { method }), url, ...more() }));
     } catch (fault) {
       show(result, el('p', { class: 'fault' }, fault.message));
     }

@@ -8,9 +8,9 @@ const wholeSteps = [1, 2, 5]
   .sort((a, b) => a - b);
 
 /**
- * Lines over time on a canvas, with the values of one moment in words below: of the moment under the pointer or, by
- * keyboard, under the cursor (arrows, Home, End, Escape), else of the newest whole step. The heights never change, so
- * that nothing on the page moves when values come.
+ * Lines over time on a canvas, and below them the values of one step as text: of the step under the pointer or the
+ * keyboard's cursor (arrows, Home, End; Escape removes it), else of the newest complete one. The height is fixed, so that
+ * nothing on the page moves when values come.
  */
 export class LineChart {
   #format;
@@ -24,7 +24,7 @@ export class LineChart {
   #index = null;
   #shape = '';
 
-  /** `format(value)` in words; `isWhole`: of whole numbers; `choice`: a control that stands beside the title. */
+  /** `format(value)` gives its text; `isWhole`: values are whole numbers; `choice`: a control beside the title. */
   constructor(figure, { title, format, choice, isWhole = false }) {
     this.#isWhole = isWhole;
     this.#format = format;
@@ -50,15 +50,21 @@ export class LineChart {
     scheme.addEventListener('change', () => this.#plot?.redraw());
   }
 
-  /** `series`: `{ name, label, mark, dash, values, more }`, the oldest value first; null: there is none. */
-  show({ stepMs, endMs, about, series }) {
+  /**
+   * `series`: `{ name, label, mark, dash, values, more }`, the oldest value first; null: no value in that step. Steps that ended
+   * before `sinceMs` are a gap, since nothing was counted. The current step is left out of the line: it would look like a fall.
+   */
+  show({ stepMs, endMs, sinceMs, about, series }) {
     const steps = series[0]?.values.length ?? 0;
     const times = Array.from({ length: steps }, (_, i) => (endMs - (steps - i) * stepMs) / 1000);
-    this.#data = { stepMs, endMs, series, times };
+    const first = times.findIndex((time) => time * 1000 + stepMs > sinceMs);
+    this.#data = { stepMs, series, times, first };
     say(this.#about, steps === 0 ? 'none' : about);
     const shape = JSON.stringify(series.map(({ name, mark, dash }) => [name, mark, dash]));
     if (shape !== this.#shape || this.#plot === undefined) this.#build(shape);
-    this.#plot.setData([times, ...series.map(({ values }) => values)]);
+    const newest = this.#newest();
+    const drawn = (value, at) => (at < first || at > newest ? null : value);
+    this.#plot.setData([times, ...series.map(({ values }) => values.map(drawn))]);
     this.#place.setAttribute('aria-valuemax', Math.max(0, steps - 1));
     if (this.#index !== null) this.#index = Math.min(this.#index, steps - 1);
     this.#tell();
@@ -103,8 +109,8 @@ export class LineChart {
           stroke: () => colour(`--mark-${mark}`),
           width: 2,
           dash,
-          // A value between two gaps has no line.
-          points: { show: !this.#isWhole, size: 5 },
+          // Without points a value between two gaps would not be seen: it has no line.
+          points: { show: this.#isWhole ? isAlone : true, size: 5 },
         })),
       ],
       hooks: { setCursor: [(plot) => this.#hover(plot)] },
@@ -143,7 +149,7 @@ export class LineChart {
     this.#point(Math.max(0, Math.min(last, next[event.key])));
   }
 
-  /** Puts the cursor on a step; null: on none. */
+  /** Puts the cursor on a step; null removes it. */
   #point(index) {
     if (this.#plot === undefined) return;
     const left = index === null ? -10 : this.#plot.valToPos(this.#data.times[index], 'x');
@@ -152,25 +158,26 @@ export class LineChart {
     this.#tell();
   }
 
-  /** The last whole step; the one that goes on, where only that has values: what is drawn must not be called nothing. */
+  /** The last complete step; or the current one, if only that has values. */
   #newest() {
-    const { times, series } = this.#data;
+    const { times, series, first } = this.#data;
     const last = times.length - 1;
-    const isEmpty = (at) => series.every(({ values }) => !values[at]);
-    return isEmpty(last - 1) && !isEmpty(last) ? last : last - 1;
+    const isEmpty = (at) => at < first || series.every(({ values }) => !values[at]);
+    return last === first || (isEmpty(last - 1) && !isEmpty(last)) ? last : last - 1;
   }
 
-  /** The values of the moment, in the legend and for whoever cannot see it. */
+  /** Writes the values of the step into the legend and the slider's text, which screen readers read. */
   #tell() {
     if (this.#data === undefined) return;
-    const { times, series, stepMs } = this.#data;
+    const { times, series, stepMs, first } = this.#data;
     const at = this.#index ?? this.#newest();
+    const remark = at < first ? ', before the start' : at === times.length - 1 ? ', not over yet' : '';
     const time =
       times[at] === undefined
         ? ''
-        : `${clockTime(times[at] * 1000)} to ${clockTime(times[at] * 1000 + stepMs)}`;
+        : `${clockTime(times[at] * 1000)} to ${clockTime(times[at] * 1000 + stepMs)}${remark}`;
     const valueText = ({ values }) => {
-      const value = values[at];
+      const value = at < first ? undefined : values[at];
       return value === null || value === undefined ? 'none' : this.#format(value);
     };
     say(this.#moment, time === '' ? 'Nothing yet.' : `${this.#index === null ? 'Newest: ' : ''}${time}`);
@@ -193,7 +200,12 @@ export class LineChart {
   }
 }
 
-/** All percentiles of a moment, where there are some. */
+/** A line needs two values. */
+function isAlone({ data }, place) {
+  return data[place].filter((value) => value !== null).length < 2;
+}
+
+/** All percentiles of a step, for the legend's tooltip. */
 function titleOf({ more }, at, format) {
   if (more === undefined) return '';
   const parts = Object.entries(more).map(

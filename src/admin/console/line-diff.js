@@ -1,10 +1,10 @@
-/** Beyond this many comparisons the difference is not worth a frozen page. */
+/** Comparisons of two lines; more would freeze the page. */
 const maxWork = 6_000_000;
 const contextLines = 2;
 
 /**
- * Lines of two texts as `{ kind: 'same' | 'added' | 'removed' | 'gap', text, line }`, with a little of what is the
- * same around them; undefined when too much differs. Longest common subsequence, after equal ends are cut off.
+ * Lines that differ between two texts as `{ kind: 'same' | 'added' | 'removed' | 'gap', text, line }`, each with
+ * `contextLines` around it; undefined when too much differs. By the longest common subsequence, without the equal ends.
  */
 export function diffLines(before, after) {
   const a = before.split('\n');

@@ -4,12 +4,12 @@ import { problemItem } from './now.js';
 import { startRows } from './rows.js';
 import { ago, count, fullTime, plural } from './words.js';
 
-/** The history is asked for every so many rounds, and each time while an edit is fresh. */
+/** The history is asked for in every 15th round, and in each one just after an edit. */
 const historyEvery = 15;
-/** Two long lists are compared within this time. */
+/** Time in which the server has compared even two long lists. */
 const comparedWithinMs = 20_000;
 
-/** The protected list: its rows and what they met, where the shop disagrees, who changed it, and the editor. */
+/** The protected list: its rows and their counts, routes where the shop disagrees with it, its history, and the editor. */
 export function startList(api) {
   const refreshRows = startRows(api);
   const notify = (text, { isBad = false } = {}) => {
@@ -33,7 +33,7 @@ export function startList(api) {
       const isNew = state.list.inForceSinceMs !== inForceSinceMs;
       inForceSinceMs = state.list.inForceSinceMs;
       await refreshRows(state.nowMs, { isStale: isNew });
-      // An edit is in force before it has been compared, and so before the history has it.
+      // An edit takes effect before it is compared, and only then the history has it.
       const isFresh = state.nowMs - inForceSinceMs < comparedWithinMs;
       if (isFresh || rounds % historyEvery === 0) await showHistory(api, state);
       rounds++;
@@ -85,7 +85,7 @@ function showDrift({ drift: { unlisted }, nowMs }) {
   );
 }
 
-/** Edits, by file or by console, the newest first. */
+/** Edits of the list, made in the file or here, the newest first. */
 async function showHistory(api, { nowMs }) {
   const { edits } = await api.get('api/list/history');
   byId('history-none').hidden = edits.length > 0;
@@ -97,7 +97,7 @@ async function showHistory(api, { nowMs }) {
   renew(byId('history-older-list'), older);
 }
 
-/** Edits that are shown at once, and rows of one that are shown without being asked for. */
+/** Edits that are shown at once; an edit of more rows than `fewRows` is folded. */
 const newestEdits = 10;
 const fewRows = 6;
 

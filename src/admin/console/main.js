@@ -3,16 +3,15 @@ import { askToken } from './dialogs.js';
 import { byId, say } from './dom.js';
 import { startList } from './list.js';
 import { startNow } from './now.js';
+import { longestWaitMs, Poll } from './poll.js';
 import { startRequests } from './requests.js';
 import { startRollOut } from './rollout.js';
 import { startRouter } from './router.js';
 import { startSystem } from './system.js';
-import { fullTime } from './words.js';
-
-const everyMs = 2_000;
+import { fullTime, plural, span } from './words.js';
 
 const api = createApi(askToken);
-/** Each view hears when it is shown, and of the newest state while it is. */
+/** Each view has `show(params)`, called when it is opened, and `refresh(state)`, called while it is open. */
 const views = {
   now: startNow(api),
   requests: startRequests(api),
@@ -21,26 +20,29 @@ const views = {
   system: startSystem(api),
 };
 
-/** Of the last answer; undefined: there was none yet. */
+/** The last state; undefined: none came yet. */
 let last;
-/** Which shopward this page came from. */
+/** The version of shopward that served this page. */
 let ownVersion;
 
+/** Whether there was an answer. */
 async function refresh() {
   let state;
   try {
     state = await api.get('api/state');
   } catch (fault) {
-    return showSilence(fault.message);
+    showSilence(fault.message);
+    return false;
   }
   last = state;
   ownVersion ??= state.version;
   say(byId('version'), state.version);
   showHealth(state);
   await showView(() => views[shownView()].refresh(state));
+  return true;
 }
 
-/** What goes wrong in a view is no word about shopward. */
+/** Shows an error of a view in a banner of its own: shopward itself did answer. */
 async function showView(run) {
   let text = '';
   try {
@@ -56,51 +58,41 @@ function banner(id, text) {
   byId(id).hidden = text === '';
 }
 
-function showHealth({ ready, incidents, version }) {
+function showHealth({ ready, incidents, version, mode, list }) {
   const health = byId('health');
-  const isDown = !ready || incidents.some(({ status }) => status === 'down');
-  health.dataset.status = isDown ? 'down' : incidents.length > 0 ? 'degraded' : 'ok';
-  const remark = incidents.length > 0 ? ', not all well' : '';
+  const isDown = incidents.some(({ status }) => status === 'down');
+  health.dataset.status = !ready || isDown ? 'down' : incidents.length > 0 ? 'degraded' : 'ok';
+  const remark = isDown ? ', but something is down' : incidents.length > 0 ? ', not all well' : '';
   say(health, ready ? `ready${remark}` : 'not ready');
+  // Whichever view is looked at: nobody must take what is only observed for protected.
+  const observed =
+    mode === 'observe' ? 'nothing is enforced' : `${plural(list.observing, 'row')} observed only`;
+  byId('mode').hidden = mode !== 'observe' && list.observing === 0;
+  say(byId('mode'), observed);
   banner('silence', '');
   const isOutdated = version !== ownVersion;
   banner('outdated', isOutdated ? `shopward is ${version} by now: load this page again.` : '');
 }
 
-/** The answers do not come any more: what is shown is old, and the page says so wherever somebody looks. */
+/** No answers any more: what is shown is old, and every view says so. */
 function showSilence(text) {
   byId('health').dataset.status = 'down';
   say(byId('health'), 'no answer');
   const shown = last === undefined ? '' : ` What is shown is of ${fullTime(last.nowMs)}.`;
   const next = 'Look whether its process runs, and whether this port can be reached from here.';
-  banner('silence', `${text}.${shown} ${next} The page goes on asking.`);
+  banner(
+    'silence',
+    `${text}.${shown} ${next} The page goes on asking, ${span(longestWaitMs)} after each attempt at the latest.`,
+  );
   views.now.lose(text);
 }
 
-let refreshing;
-/** One at a time; a view that was just shown does not wait for its turn. */
-function refreshSoon() {
-  refreshing ??= refresh().finally(() => {
-    refreshing = undefined;
-  });
-  return refreshing;
-}
-
+const poll = new Poll(refresh, () => !document.hidden);
+// A view that was just shown does not wait for its turn.
 const shownView = startRouter((view, params) => {
   views[view].show(params);
-  const pending = refreshing ?? Promise.resolve();
-  void pending.then(refreshSoon);
+  poll.again();
 });
-
-/** Asks only while somebody looks. */
-async function keepFresh() {
-  for (;;) {
-    if (!document.hidden) await refreshSoon();
-    await new Promise((resolve) => setTimeout(resolve, everyMs));
-  }
-}
-// A tab in the background is woken once a minute at most; whoever comes back must not read what is old.
-document.addEventListener('visibilitychange', () => {
-  if (!document.hidden) void refreshSoon();
-});
-keepFresh();
+// Whoever comes back must not read what is old.
+document.addEventListener('visibilitychange', () => poll.wake());
+addEventListener('online', () => poll.wake());

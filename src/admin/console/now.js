@@ -17,10 +17,10 @@ const shares = [
 const reasonMarks = ['refused', 'passed', 'observed', 'failed', 'other'];
 const reasonDashes = [[], [6, 3], [2, 3], [10, 3, 2, 3], [4, 4]];
 
-/** A broken list may have thousands; the page of the list has them all. */
+/** Mistakes of the list that are shown here; the list's own view shows all. */
 const mostProblems = 10;
 
-/** The first screen: is anything wrong, since when, what to do; then what happens at the moment. */
+/** The first screen: what is wrong, since when, and what to do; then the traffic of the moment. */
 export function startNow(api) {
   const charts = {
     outcomes: new LineChart(byId('chart-outcomes'), { title: 'Requests', format: count, isWhole: true }),
@@ -41,13 +41,13 @@ export function startNow(api) {
 
   const draw = () => {
     if (series === undefined) return;
-    const { stepMs, endMs, latency } = series;
+    const { stepMs, endMs, sinceMs, latency } = series;
+    const times = { stepMs, endMs, sinceMs };
     const step = `in steps of ${span(stepMs)}`;
     const drawn = outcomes.map((one) => ({ ...one, values: series.outcomes[one.name] }));
-    charts.outcomes.show({ stepMs, endMs, about: step, series: drawn });
+    charts.outcomes.show({ ...times, about: step, series: drawn });
     charts.latency.show({
-      stepMs,
-      endMs,
+      ...times,
       about: step,
       series: shares.map((one) => ({
         ...one,
@@ -55,7 +55,7 @@ export function startNow(api) {
         more: latency[one.name],
       })),
     });
-    charts.refusals.show({ stepMs, endMs, about: step, series: reasonSeries(series) });
+    charts.refusals.show({ ...times, about: step, series: reasonSeries(series) });
   };
   const load = async () => {
     series = await api.get(`api/series?range=${range}`);
@@ -72,7 +72,7 @@ export function startNow(api) {
   });
   return {
     show() {},
-    /** Whatever was said is old: nothing may look well that is not known. */
+    /** shopward does not answer: what is not known must not look well. */
     lose(text) {
       showSentence('unknown', text, [
         el('p', { class: 'quiet' }, 'Nothing is known of the shop or its clients.'),
@@ -105,7 +105,7 @@ function latencyChoice() {
   );
 }
 
-/** Who it is that is refused most, where most are: that is what tells an attack from a client that broke. */
+/** Where most requests are refused, adds why and from whom: that tells an attack from a broken client. */
 async function withSuspects(api, assessment) {
   const concern = [assessment.said, ...assessment.concerns].find((one) => one?.id === 'many-refusals');
   if (concern === undefined) return assessment;
@@ -120,7 +120,7 @@ async function withSuspects(api, assessment) {
   return assessment;
 }
 
-/** Those that occur most; the rest is one line. What observe mode would refuse, and what broke, are told apart. */
+/** The most frequent rejections, and the rest as one line; observed ones and outages are marked as such. */
 function reasonSeries({ refusals, observed, outages }) {
   const all = [
     ...Object.entries(refusals).map(([name, values]) => ({ name, label: name, values })),
@@ -160,7 +160,7 @@ function showAssessment(assessment, { nowMs, total, startedMs }) {
   );
 }
 
-/** The one sentence. Heard once for each change of state, not for the minutes that it lasts. */
+/** Shows the one sentence; screen readers announce it only when it changes. */
 function showSentence(status, text, more) {
   const card = byId('sentence');
   card.dataset.status = status;
@@ -178,7 +178,7 @@ function showSentence(status, text, more) {
   say(byId('announcement'), text);
 }
 
-/** One thing to know: what, since when, what to do, where to look. */
+/** A concern as a card: what, since when, what to do, where to look. */
 function concernItem(concern, nowMs) {
   return el(
     'li',

@@ -8,9 +8,9 @@ const fields = ['q', 'outcome', 'id', 'path', 'row', 'reason', 'client'];
 const pageSize = matchMedia('(max-width: 40rem)').matches ? 20 : 50;
 
 /**
- * Decisions, searched on the server over all workers. The search stands in the address. Following shows what is new
- * every other second; it rests while a decision is open, older ones are looked at, or somebody points at one, since nothing
- * must move then.
+ * Decisions of all workers, searched on the server; the search is kept in the page's address. Following shows new ones
+ * every two seconds. It pauses while a decision is open, older ones are shown, or the pointer or focus is on the list: then
+ * nothing may move.
  */
 export function startRequests(api) {
   const form = byId('search-form');
@@ -22,12 +22,12 @@ export function startRequests(api) {
   let params = new URLSearchParams();
   let isFollowing = true;
   let next = null;
-  /** Answers may come in another order than they were asked for: only the newest one counts. */
+  /** Answers may arrive out of order: only that of the last question counts. */
   let asked = 0;
 
   const setFollowing = (value) => {
     isFollowing = value;
-    // What is under way must not move what somebody has just opened.
+    // An answer that is under way must not move what was just opened.
     if (!value) asked++;
     follow.setAttribute('aria-pressed', String(value));
     say(follow, value ? 'Following' : 'Follow again');
@@ -42,7 +42,7 @@ export function startRequests(api) {
     const fresh = new Map(found.decisions.map((decision) => [keyOf(decision), itemOf(decision)]));
     items = new Map([...kept, ...fresh]);
     const wanted = [...items.values()];
-    // What stays is not touched: focus and selection live in it.
+    // Elements that stay are not touched: they may have the focus or a selection.
     wanted.forEach((element, i) => {
       if (list.children[i] !== element) list.insertBefore(element, list.children[i] ?? null);
     });
@@ -67,7 +67,7 @@ export function startRequests(api) {
     if (mine === asked) place(found, new Map());
   };
 
-  /** For what nobody waits for; a fault is said where the result would stand. */
+  /** Runs work that nobody awaits; an error is shown in place of the result. */
   const attempt = (work) => void work.catch((fault) => say(byId('search-state'), fault.message));
 
   const apply = () => {
@@ -78,13 +78,13 @@ export function startRequests(api) {
   form.addEventListener('submit', (event) => {
     event.preventDefault();
     apply();
-    // The same search once more is no other address.
+    // The same search again does not change the address, so it is loaded here.
     setFollowing(true);
     attempt(load());
   });
   byId('search-q').addEventListener('input', () => {
     const text = wordOf(byId('search-q').value);
-    // A place of the history for each letter is of use to nobody.
+    // Replaces the address: an entry of the browser's history for each letter would help nobody.
     if (text === '') params.delete('q');
     else params.set('q', text);
     history.replaceState(null, '', addressOf('requests', Object.fromEntries(params)));
@@ -122,7 +122,7 @@ export function startRequests(api) {
   };
 }
 
-/** Cause and cure of the reason that is looked for: where run books lead to. */
+/** Cause and cure of the reason that is searched for; run books link here. */
 async function showReason(api, name, isStill) {
   const place = byId('reason-about');
   const text = name === null ? undefined : await reasonText(api, name);
@@ -138,16 +138,16 @@ async function showReason(api, name, isStill) {
   );
 }
 
-/** What is looked for: of a field as it was copied its value, of a URL its path, as decisions have no more of it. */
+/** Makes a search word of pasted text: the value of `Name: value`, the path of a URL (decisions keep no query). */
 export function wordOf(pasted) {
   const text = pasted.trim().replace(/^[\w-]+:\s+/, '');
   return URL.canParse(text) && /^https?:/i.test(text) ? new URL(text).pathname : text.replace(/\?.*$/s, '');
 }
 
-/** A process that was started anew counts from 1 again: the number alone would show an old decision for a new one. */
+/** `seq` alone does not identify a decision: it starts again from 1 when the process restarts. */
 const keyOf = ({ seq, atMs, requestId }) => `${seq} ${atMs} ${requestId}`;
 
-/** What most of the found ones share, as the next step of the search. */
+/** The most frequent reasons, clients and rows of the result, each a link that narrows the search. */
 function chips({ reasons, clients, rows }, found, params) {
   if (found < 2) return [];
   const kinds = [

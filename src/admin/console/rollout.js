@@ -2,7 +2,7 @@ import { byId, cut, el, renew, withCode } from './dom.js';
 import { addressOf } from './router.js';
 import { ago, count, fullTime, minuteTime, plural, sentence as sentenceOf } from './words.js';
 
-/** Status of the card, and what is said first, for each verdict of the report. */
+/** For each verdict of the report: the status of the card, the title of a group, and the sentence. */
 const verdicts = {
   refuses: {
     status: 'degraded',
@@ -17,7 +17,7 @@ const verdicts = {
   'not-asked': {
     status: 'notice',
     group: 'Nobody asked',
-    sentence: 'Nobody would be refused, but some rows nobody asked for.',
+    sentence: 'Nobody would be refused, but some rows had no request yet.',
   },
   safe: {
     status: 'ok',
@@ -28,10 +28,10 @@ const verdicts = {
   enforced: { status: 'ok', group: 'Enforced', sentence: 'Everything is enforced.' },
 };
 
-/** Rows that are shown one by one; the rest is counted. */
+/** Rows that have a card; the rest is counted. */
 const mostCards = 50;
 
-/** Is it safe to enforce? Who would be refused, where, since when, and what to do about each: `GET /api/rollout` in words. */
+/** Shows `GET /api/rollout`: whether it is safe to enforce, who would be refused, where, since when, and what to do. */
 export function startRollOut(api) {
   return {
     show() {},
@@ -55,9 +55,9 @@ const switchedOff = {
   more: 'Take that line out of the configuration to see who would be refused.',
 };
 
-function answerOf({ verdict, text, wholeSinceMs, why, problems }) {
+function answerOf({ verdict, text, wholeSinceMs, why, problems, rows }) {
   const { sentence } = verdicts[verdict];
-  // What is not counted whole is nothing to be sure of.
+  // Counts with gaps are no proof that it is safe.
   const status =
     problems.length > 0 && verdicts[verdict].status === 'ok' ? 'notice' : verdicts[verdict].status;
   const more = [
@@ -65,11 +65,17 @@ function answerOf({ verdict, text, wholeSinceMs, why, problems }) {
     wholeSinceMs !== null && `Counted without a gap since ${fullTime(wholeSinceMs)} (${why}).`,
     ...problems.map((problem) => sentenceOf(inOurTimes(problem))),
     verdicts[verdict].next,
+    rows.some(namesDigests) &&
+      'Clients of twelve digits are digests that tell them apart; rollout.clients: named shows who they are.',
   ];
   return { status, sentence, more: more.filter(Boolean).join(' ') };
 }
 
-/** A card for each reason for which somebody would be refused; what is the same of many rows is said once. */
+function namesDigests({ reasons }) {
+  return reasons.some(({ clients }) => clients.named.some(({ client }) => /^[0-9a-f]{12}$/.test(client)));
+}
+
+/** A card for each row and reason that would refuse somebody, then one for each group of other rows. */
 function itemsOf({ rows, found, groups, nowMs }) {
   const cards = rows.flatMap(({ row, reasons }) =>
     reasons.filter(({ kind }) => kind === 'observed').map((reason) => reasonItem(row, reason, nowMs)),
@@ -82,13 +88,13 @@ function itemsOf({ rows, found, groups, nowMs }) {
   ].filter(Boolean);
 }
 
-/** `text`: what is said of each of these rows; the title says the verdict. */
+/** `text` is that of each of these rows, empty where they differ. */
 function groupItem({ verdict, text, rows, named }) {
   const { group, status } = verdicts[verdict];
   const title = `${group}: ${rows === 1 ? nameOf(named[0].row) : plural(rows, 'row')}`;
   const said = text || (rows === 1 ? named[0].text : '');
   const about = said !== '' && el('p', {}, sentenceOf(withoutVerdict(said)));
-  if (rows === 1) return card(title, status, about);
+  if (rows === 1) return card(title, status, about, refusedLink(verdict, named[0].row));
   const left = rows - named.length;
   return card(
     title,
@@ -110,7 +116,18 @@ function groupItem({ verdict, text, rows, named }) {
   );
 }
 
-/** In the words of this page: one way to write a time. */
+/** A link to the refused requests of a row that is enforced. */
+function refusedLink(verdict, row) {
+  if (verdict !== 'enforced') return false;
+  const [, template = row] = row.split(' ');
+  return el(
+    'p',
+    {},
+    el('a', { href: addressOf('requests', { outcome: 'refused', row: template }) }, 'Look at these requests'),
+  );
+}
+
+/** Without the verdict that the text begins with: the title has it already. */
 function withoutVerdict(text) {
   return inOurTimes(text.replace(/^[^:]*: /, ''));
 }
@@ -148,12 +165,6 @@ function reasonItem(row, { reason, requests, clients, sinceMs, lastSeenMs, days,
     el('p', {}, `Requests a day, the last seven days: ${days.join(', ')} (today)`),
     el('p', {}, clients.areMore ? 'The clients with most of them:' : 'The clients:'),
     el('ul', { class: 'clients' }, named),
-    clients.named.some(({ client }) => /^[0-9a-f]{12}$/.test(client)) &&
-      el(
-        'p',
-        { class: 'quiet' },
-        'Twelve digits are a digest that tells clients apart; rollout.clients: named shows who they are.',
-      ),
     el('p', {}, el('b', {}, 'Next: '), withCode(next)),
     el(
       'p',

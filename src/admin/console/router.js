@@ -1,10 +1,10 @@
 import { byId } from './dom.js';
 
-/** Views by their address: `#/requests?reason=access-token-invalid` is a place that can be sent to somebody. */
+/** Views, each with an address that can be shared: `#/requests?reason=access-token-invalid`. */
 export const views = ['now', 'requests', 'list', 'roll-out', 'system'];
 const titles = { now: 'Now', requests: 'Requests', list: 'List', 'roll-out': 'Roll-out', system: 'System' };
 
-/** What an address means; whatever is none of ours is the first view. */
+/** The view and parameters of an address; an unknown one is the first view. */
 export function readAddress(hash) {
   const [path = '', query = ''] = hash.replace(/^#\/?/, '').split('?');
   return { view: views.includes(path) ? path : 'now', params: new URLSearchParams(query) };
@@ -16,11 +16,11 @@ export function addressOf(view, given = {}) {
   return `#/${view}${params.size > 0 ? `?${params}` : ''}`;
 }
 
-/** Shows the view of the address, now and whenever it changes. `onShow(view, params)` hears of each. */
+/** Shows the view of the address, now and whenever it changes, and calls `onShow(view, params)`. Returns how to read it. */
 export function startRouter(onShow) {
   let shown;
   const follow = () => {
-    // The skip link's own address is no view.
+    // The target of the skip link, which is not a view.
     if (location.hash === '#main') return;
     const { view, params } = readAddress(location.hash);
     const isOther = shown !== undefined && shown !== view;

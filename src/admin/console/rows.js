@@ -1,25 +1,25 @@
 import { byId, cut, el, pathCode, say, show } from './dom.js';
 import { ago, count, fullTime, plural } from './words.js';
 
-/** What is shown at first, so that the rest of the page stays in reach; and at most: longer lists are searched. */
+/** Rows that are shown at first, so that the rest of the page is not far, and at most: search finds the others. */
 const firstShown = 20;
 const maxShown = 500;
 
-/** So long nothing is typed before it is looked for. */
+/** Pause in typing before the search starts. */
 const typingMs = 200;
 
-/** The list in force with its counters: the server searches it, and says no more of it than is shown. */
+/** The list in force with its counters: the server searches it, and sends only the rows that are shown. */
 export function startRows(api) {
   const body = byId('row-body');
   const search = byId('row-search');
   const kind = byId('row-kind');
   let nowMs = 0;
   let inForceSinceMs;
-  /** Id and line of a row -> its elements, so that counting does not build the table anew. */
+  /** Line and id of a row -> its elements, so that new counts do not rebuild the table. */
   let elements = new Map();
   let shownKeys = '';
   let most = firstShown;
-  /** Answers may come in another order than they were asked for: only the newest one counts. */
+  /** Answers may arrive out of order: only that of the last question counts. */
   let asked = 0;
 
   const showRows = (found) => {
@@ -73,7 +73,7 @@ export function startRows(api) {
 function rowElement(row) {
   const requests = el('td', { class: 'number' });
   const refusals = el('td', { class: 'secondary' });
-  /** Stands in for the column, which has no room on a phone. */
+  /** Takes the place of the column on a phone, which has no room for it. */
   const narrow = el('span', { class: 'narrow' });
   const seen = el('td', { class: 'secondary' });
   const element = el(

@@ -2,13 +2,13 @@ import { confirmAction } from './dialogs.js';
 import { byId, cut, el, renew, say, show } from './dom.js';
 import { ago, bytes, count, fullTime, plural, sentence, span, statusWords } from './words.js';
 
-/** What it is made of: parts, processes, keys, refresh tokens, configuration; and the one thing to do here, a purge. */
+/** Components, processes, keys, refresh tokens and configuration; and the purge of the resolver's cache. */
 export function startSystem(api) {
   const takeSettings = startSettings();
   startCensus(api);
   startPurge(api);
   let settings;
-  /** Another process may have another configuration. */
+  /** The configuration is read again when this changes: a new process may have another one. */
   let startedMs;
   const readSettings = async (state) => {
     if (startedMs === state.startedMs) return;
@@ -30,12 +30,26 @@ function showTiles({ parts, nowMs, incidents }) {
   const sinceOf = ({ id }) => incidents.find((one) => one.id === id)?.sinceMs;
   renew(
     byId('tiles'),
-    // What is broken is looked for first, and on a phone the tiles are pages long.
-    parts.toSorted(worstFirst).map((part) => tile(part, sinceOf(part), nowMs)),
+    // The worst first: on a phone the tiles fill several screens.
+    parts
+      .map((part) => doubted(part, parts))
+      .toSorted(worstFirst)
+      .map((part) => tile(part, sinceOf(part), nowMs)),
   );
 }
 
-const ranks = ['down', 'degraded', 'ok', 'off'];
+/** What can do nothing without the store, and hears of it by requests alone, is not known to be well while that is down. */
+function doubted(part, parts) {
+  const isDown = parts.some(({ id, status }) => id === 'store' && status === 'down');
+  if (!isDown || part.status !== 'ok' || part.id !== 'refresh-tokens') return part;
+  return {
+    ...part,
+    status: 'unknown',
+    text: `${part.text}; while the store is down no refresh can be checked`,
+  };
+}
+
+const ranks = ['down', 'degraded', 'unknown', 'ok', 'off'];
 
 function worstFirst(one, other) {
   return ranks.indexOf(one.status) - ranks.indexOf(other.status);
@@ -74,6 +88,9 @@ function factText({ value, unit }, nowMs) {
   return typeof value === 'number' ? count(value) : cut(String(value ?? ''));
 }
 
+/** Who ends without a word is counted for so long. */
+const membersKnownMs = 12_000;
+
 function showSystem({ processes, workers, keys, sharing }, settings, { parts, nowMs }) {
   const store = parts.find(({ id }) => id === 'store');
   const isShared = store?.facts.some(({ label, value }) => label === 'kind' && value !== 'memory');
@@ -81,7 +98,9 @@ function showSystem({ processes, workers, keys, sharing }, settings, { parts, no
     ? 'The store cannot be reached, so other replicas are not known.'
     : 'No store is shared, so there is nothing to tell of other replicas.';
   const others =
-    sharing === null ? none : `${plural(sharing, 'process', 'processes')} of all replicas share the store.`;
+    sharing === null
+      ? none
+      : `The store has heard of ${plural(sharing, 'process', 'processes')} of all replicas in the last ${span(membersKnownMs)}.`;
   say(
     byId('processes-about'),
     `${count(processes.length)} of ${plural(workers, 'process', 'processes')} ${processes.length === 1 ? 'serves' : 'serve'} here. ${others}`,
@@ -201,12 +220,12 @@ function startPurge(api) {
   });
 }
 
-/** Descriptions are written for a page with links. */
+/** Descriptions are Markdown with code and links. */
 function withoutMarks(text) {
   return text.replaceAll('`', '').replace(/\[([^\][]*)\]\([^()]*\)/g, '$1');
 }
 
-/** The configuration in force; secrets were cut out before it came here. */
+/** The configuration in force; the server has masked its secrets. */
 function startSettings() {
   let settings = [];
   const refresh = () => {

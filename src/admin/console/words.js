@@ -2,7 +2,7 @@
 
 const numbers = new Intl.NumberFormat('en');
 const clock = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', second: '2-digit' });
-/** With the zone: logs and run books are in UTC, and whoever looks may be elsewhere. */
+/** With the time zone: logs and run books are in UTC, the browser may be in another one. */
 const date = new Intl.DateTimeFormat('en-GB', {
   day: 'numeric',
   month: 'short',
@@ -22,7 +22,7 @@ const minute = new Intl.DateTimeFormat('en-GB', {
   timeZoneName: 'short',
 });
 
-/** How something is, by one word on every view. */
+/** The word for each status, the same on every view. */
 export const statusWords = {
   ok: 'well',
   notice: 'well',
@@ -37,7 +37,7 @@ export const clockTime = (ms) => clock.format(ms);
 export const fullTime = (ms) => date.format(ms);
 export const minuteTime = (ms) => minute.format(ms);
 
-/** As a sentence of its own, whatever it was cut from. */
+/** With a capital and a full stop. */
 export function sentence(text) {
   const whole = `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
   return /[.?!…]$/.test(whole) ? whole : `${whole}.`;

@@ -1,0 +1,43 @@
+/** So often something is asked while somebody looks, and no answer is missing. */
+const everyMs = 2_000;
+/** While no answer comes, each wait is twice as long as the one before, up to this. */
+export const longestWaitMs = 30_000;
+
+/**
+ * Asks again and again, never twice at a time, and only while somebody looks: no timer is set in a page that nobody
+ * sees, so that hours of sleep end in one question. `ask` resolves whether there was an answer.
+ */
+export class Poll {
+  #ask;
+  #isWatched;
+  #timer;
+  #running;
+  #isWantedAgain = false;
+  #waitMs = everyMs;
+
+  constructor(ask, isWatched) {
+    this.#ask = ask;
+    this.#isWatched = isWatched;
+  }
+
+  /** Asks now, unless nobody looks; what is under way is what was wanted. */
+  wake() {
+    if (this.#running === undefined && this.#isWatched()) void this.#run();
+  }
+
+  /** As `wake`, but what is under way was asked for something else: once more when it is over. */
+  again() {
+    this.#isWantedAgain = this.#running !== undefined;
+    this.wake();
+  }
+
+  async #run() {
+    clearTimeout(this.#timer);
+    this.#running = this.#ask().catch(() => false);
+    const isAnswered = await this.#running;
+    this.#running = undefined;
+    this.#waitMs = isAnswered ? everyMs : Math.min(this.#waitMs * 2, longestWaitMs);
+    if (this.#isWantedAgain) return this.again();
+    if (this.#isWatched()) this.#timer = setTimeout(() => this.wake(), this.#waitMs);
+  }
+}
