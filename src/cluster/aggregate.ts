@@ -4,7 +4,7 @@ import { type ComponentHealth, type Drain, healthOfAll, type ProcessStatus } fro
 import { reject } from '../http/rejection.ts';
 import type { HealthDetail } from '../lib/component.ts';
 import { finishInSlices } from '../lib/slices.ts';
-import { type Counting, combineStates } from '../rollout/report.ts';
+import { type Counting, combineStates } from '../rollout/counting.ts';
 import {
   combineCounts,
   type Exposition,
@@ -18,7 +18,7 @@ interface ClusterStatusOptions {
   readonly count: number;
   readonly supervisor: Supervisor;
   readonly workerMetrics: WorkerMetrics;
-  /** Of the primary itself. */
+  /** The primary's own. */
   readonly metrics: Metrics;
   readonly hasResolver: boolean;
   readonly watchesTokens: boolean;
@@ -26,12 +26,12 @@ interface ClusterStatusOptions {
   readonly drain: Drain;
 }
 
-/** The answers of all workers together. */
+/** The status of all workers together. */
 export function createClusterStatus(options: ClusterStatusOptions): ProcessStatus {
   const { count, supervisor, workerMetrics, metrics } = options;
   return {
     async health() {
-      // Nobody is asked then: workers on their way out would be waited for.
+      // Without asking the workers: those that have ended already would be waited for.
       if (options.drain.hasBegun) return healthOfAll([options.drain]);
       const answers = await supervisor.askAll('health');
       return mergeHealth(
@@ -40,7 +40,7 @@ export function createClusterStatus(options: ClusterStatusOptions): ProcessStatu
       );
     },
     metrics: async () => workerMetrics.expose(await supervisor.askAll('metrics'), await metrics.values()),
-    // The others hear of it through the store, as every other replica does.
+    // One worker is enough: the others learn of it through the store, as other replicas do.
     purge: options.hasResolver
       ? async (which) => (await supervisor.askOne('purge', which)) ?? 'unavailable'
       : undefined,
@@ -49,12 +49,12 @@ export function createClusterStatus(options: ClusterStatusOptions): ProcessStatu
         count,
         (await supervisor.askAll('system')).map(({ answer }) => answer),
       ),
-    // Each has the same keys.
+    // One worker is enough: all have the same keys.
     async inspectToken(token, scopes = []) {
       const inspection = await supervisor.askOne('inspectToken', { token, scopes });
       return inspection ?? { checks: [], verdict: reject('keys-unavailable', { reason: 'no-worker' }) };
     },
-    // Their store is shared: one knows it for all.
+    // One worker is enough: their store is shared.
     census: options.watchesTokens ? () => supervisor.askOne('census') : undefined,
     rollout: options.countsRollout ? () => askRollout(options) : undefined,
   };
@@ -66,7 +66,7 @@ async function askRollout({ count, supervisor }: ClusterStatusOptions): Promise<
   return finishInSlices(combineStates(states, count - states.length));
 }
 
-/** All processes; each key once, as old as who has had it longest says. Exported for its tests. */
+/** Lists all processes, and each key once with its earliest `sinceMs`. Exported for its tests. */
 export function mergeSystem(workers: number, answers: readonly SystemState[]): SystemState {
   const keys = new Map<string, KeyDescription>();
   for (const key of answers.flatMap((answer) => answer.keys)) {
@@ -83,42 +83,37 @@ export function mergeSystem(workers: number, answers: readonly SystemState[]): S
   };
 }
 
-/** What workers have counted, those that are gone included: sums that went down would look like restarts. */
-export interface WorkerMetrics {
-  /** What each process says now, and beside it the primary's own values. */
-  expose(answers: readonly ProcessValues[], own: MetricValues): Promise<Exposition>;
-  /** The process is gone: what it said last stays. */
-  retire(pid: number): void;
-}
-
 interface ProcessValues {
   readonly pid: number;
   readonly answer: MetricValues;
 }
 
-export function createWorkerMetrics(): WorkerMetrics {
-  const last = new Map<number, MetricValues>();
-  const gone: MetricValues[] = [];
-  let retired: MetricValues = [];
-  return {
-    async expose(answers, own) {
-      for (const { pid, answer } of answers) last.set(pid, answer);
-      const newlyGone = gone.splice(0);
-      if (newlyGone.length > 0) retired = await combineCounts([retired, ...newlyGone]);
-      // Of one that is too busy to answer, what it said before.
-      return exposeAggregated([...last.values(), retired, own]);
-    },
-    retire(pid) {
-      const values = last.get(pid);
-      last.delete(pid);
-      if (values !== undefined) gone.push(values);
-    },
-  };
+/** Metrics of all workers. Counts of ended ones stay in the sums: a sum that goes down would look like a restart. */
+export class WorkerMetrics {
+  /** Of each worker, also of one that was too busy to answer the last time. */
+  readonly #last = new Map<number, MetricValues>();
+  readonly #gone: MetricValues[] = [];
+  #retired: MetricValues = [];
+
+  /** OpenMetrics text of what each worker answered, together with the primary's own values. */
+  async expose(answers: readonly ProcessValues[], own: MetricValues): Promise<Exposition> {
+    for (const { pid, answer } of answers) this.#last.set(pid, answer);
+    const gone = this.#gone.splice(0);
+    if (gone.length > 0) this.#retired = await combineCounts([this.#retired, ...gone]);
+    return exposeAggregated([...this.#last.values(), this.#retired, own]);
+  }
+
+  /** Called when a process has ended: its last counts stay. */
+  retire(pid: number): void {
+    const values = this.#last.get(pid);
+    this.#last.delete(pid);
+    if (values !== undefined) this.#gone.push(values);
+  }
 }
 
 /**
- * Each component as its worst worker has it, or the one that saw it last, with the numbers of all; ready when one is.
- * Exported for its tests.
+ * Each component in the state of the worker where it is worst, or, with `seenMs`, of the worker that saw it last; numbers are
+ * combined over all. Ready when one worker is. Exported for its tests.
  */
 export function mergeHealth(
   count: number,
@@ -153,7 +148,7 @@ function mergeComponent(count: number, healths: readonly ComponentHealth[]): Com
   };
 }
 
-/** What not all of them say is said with their number. */
+/** A reason that not all workers give says how many do. */
 function mergeReasons(count: number, healths: readonly ComponentHealth[]): string[] {
   const said = new Map<string, number>();
   for (const { reasons } of healths) {

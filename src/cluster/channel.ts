@@ -12,26 +12,26 @@ import type { MetricValues } from '../telemetry/metrics.ts';
 import type { Purge } from '../url-resolver/purge-log.ts';
 
 /**
- * All that a worker needs. It is handed over, not read anew: a worker that replaces another one runs under the same
- * configuration, whatever stands in the files by then.
+ * All that a worker needs. The primary sends it, and the worker reads no file: one that replaces another runs with the same
+ * configuration, even if the file has changed since.
  */
 export interface WorkerStart {
-  /** Counts from 1; one that replaces another takes its number. */
+  /** From 1; a worker that replaces another has its number. */
   readonly number: number;
   readonly config: Config;
-  /** Text of the list in force, and the last content of its file where that was refused. */
+  /** Text of the list in force; `refusedList` is the last content of its file, if that was refused. */
   readonly protectedList: string;
   readonly refusedList: FileBytes | undefined;
   readonly secrets: Secrets;
 }
 
-/** What the primary asks of a worker. */
+/** Calls from the primary to a worker. */
 export interface WorkerCalls {
   /** Resolves to the public URL once requests are served. */
   start(start: WorkerStart): Promise<string>;
   /** Drains; then the process ends. */
   stop(graceMs: number | undefined): void;
-  /** Answered by whoever's event loop turns. */
+  /** Answered as long as the event loop runs. */
   ping(): true;
   reload(): Promise<void>;
   list(content: FileBytes): Promise<void>;
@@ -48,40 +48,40 @@ export interface WorkerCalls {
   purge(which: Purge): Promise<'purged' | 'unavailable' | undefined>;
 }
 
-/** What a worker tells the primary. */
+/** Calls from a worker to the primary. */
 export interface PrimaryCalls {
-  /** Exchanges since the last time, the oldest first. */
+  /** Exchanges since the last call, the oldest first. */
   exchanges(records: readonly ExchangeRecord[]): void;
-  /** It met a fault, and only finishes what is in flight: another one is needed now. */
+  /** After an uncaught exception the worker only finishes what is in flight, and has to be replaced now. */
   failing(): void;
 }
 
-/** One end of the line between the primary and a worker; `process` in a worker, the worker's process in the primary. */
+/** One end of the IPC channel: `process` in a worker, the worker's process in the primary. */
 export interface Line {
   send(message: object, done: (fault: Error | null) => void): boolean;
   on(event: 'message', listener: (message: unknown) => void): unknown;
 }
 
-/** What may be asked of this end, by name. */
+/** The functions that the other end may call, by name. */
 type Calls = Readonly<Record<string, (argument: never) => unknown>>;
 
 export interface Channel {
-  /** The other end's answer; rejects with its fault, or when none has come in time. */
+  /** Calls a function at the other end. Rejects with its error, or when no answer has come in time. */
   ask(name: string, argument: unknown, timeoutMs: number): Promise<unknown>;
-  /** No answer is wanted; resolves when the message is out, or the other end is gone. */
+  /** Calls without an answer. Resolves when the message is written, or the other end has gone. */
   emit(name: string, argument: unknown): Promise<void>;
 }
 
 interface Message {
   readonly call?: string;
   readonly argument?: unknown;
-  /** Of a question and its answer. */
+  /** Links an answer to its question. */
   readonly id?: number;
   readonly value?: unknown;
   readonly fault?: { readonly message: string; readonly code: string | undefined };
 }
 
-/** Questions and answers between processes. What is not ours on the line is left alone. */
+/** Calls between processes. Messages on the line that are not shopward's are ignored. */
 export function createChannel(line: Line, calls: Calls): Channel {
   const open = new Map<number, (answer: Message) => void>();
   let lastId = 0;
@@ -89,7 +89,7 @@ export function createChannel(line: Line, calls: Calls): Channel {
   const send = (message: Message) =>
     new Promise<void>((resolve) => {
       try {
-        // Whoever does not answer is missed by the time-out, or by its exit.
+        // Errors are ignored: a lost question times out, and a dead process is noticed by its exit.
         line.send({ shopward: message }, () => resolve());
       } catch {
         resolve();

@@ -9,7 +9,7 @@ const stackFrames = 12;
 const write = writeToStdout();
 
 let lastBeat = -1;
-/** Of this thread's own ticks, not of a clock: a process that was stopped as a whole has not stood still. */
+/** Counted in ticks of this thread, not by a clock: a process that was suspended as a whole is not stuck. */
 let ticksWithoutBeat = 0;
 
 const timer = setInterval(() => {
@@ -21,7 +21,7 @@ const timer = setInterval(() => {
   readStack(end);
 }, beatMs);
 
-/** What the other thread is doing, the innermost call first. */
+/** Reads the call stack of the main thread, the innermost call first. */
 function readStack(done: (stack: readonly string[]) => void): void {
   setTimeout(done, stackWithinMs, []);
   const session = new Session();
@@ -53,7 +53,7 @@ function end(stack: readonly string[]): void {
   try {
     write(Buffer.from(`${JSON.stringify(entry)}\n`));
   } catch {
-    // Nobody reads the log: the process ends all the same.
+    // The line could not be written: the process ends all the same.
   }
   process.kill(process.pid, 'SIGKILL');
 }

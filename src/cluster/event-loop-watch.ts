@@ -1,3 +1,4 @@
+import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 
 export interface EventLoopWatch {
@@ -11,7 +12,7 @@ interface EventLoopWatchOptions {
   readonly worker?: number;
 }
 
-/** What the watching thread is given. */
+/** `workerData` of the watching thread. */
 export interface WatchedEventLoop extends EventLoopWatchOptions {
   /** Grows with each beat of the event loop. */
   readonly beats: Int32Array;
@@ -19,22 +20,18 @@ export interface WatchedEventLoop extends EventLoopWatchOptions {
 }
 
 /**
- * Milliseconds in which the thread has to learn what the event loop is doing. The debugger never answers where a system
- * call does not return; where JavaScript runs it first names every script of the process, which takes a busy machine
- * more than a second.
+ * Milliseconds in which the thread has to read the stack. The debugger never answers while a system call does not return;
+ * otherwise it first lists every script of the process, which takes more than a second on a busy machine.
  */
 export const stackWithinMs = 4_000;
 
-// A URL is not rewritten when the sources are compiled, so the name follows the one of this file.
-const threadFile = new URL(
-  import.meta.url.endsWith('.ts') ? './event-loop-watch-thread.ts' : './event-loop-watch-thread.js',
-  import.meta.url,
-);
+// The build rewrites `.ts` in imports, but not in URLs: the extension is this file's own.
+const threadFile = new URL(`./event-loop-watch-thread${extname(import.meta.url)}`, import.meta.url);
 
 /**
- * Has a thread watch the event loop of this one. Where it stands still for `stallMs`, the thread logs what it was
- * doing and ends the process with SIGKILL, so that whoever supervises it starts another one. Nothing else can: a
- * process whose event loop stands still hears no signal that it handles.
+ * Starts a thread that watches the event loop of this one. When it has been blocked for `stallMs`, the thread logs the call
+ * stack and kills the process with SIGKILL, so that its supervisor starts another one. Nothing less would do: a process with
+ * a blocked event loop handles no signal.
  */
 export function watchEventLoop(options: EventLoopWatchOptions): EventLoopWatch {
   const beatMs = Math.min(250, options.stallMs / 10);
@@ -46,7 +43,7 @@ export function watchEventLoop(options: EventLoopWatchOptions): EventLoopWatch {
     resourceLimits: { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 2 },
   });
   thread.unref();
-  // A process without this thread still serves.
+  // Without this thread the process still serves.
   thread.on('error', () => {});
   const timer = setInterval(() => Atomics.add(beats, 0, 1), beatMs).unref();
   return {

@@ -9,7 +9,7 @@ import { counter, gauge, type MetricSpec } from '../lib/component.ts';
 import type { FileBytes } from '../lib/watched-file.ts';
 import type { Log } from '../telemetry/log.ts';
 import { createMetrics } from '../telemetry/metrics.ts';
-import { createClusterStatus, createWorkerMetrics, type WorkerMetrics } from './aggregate.ts';
+import { createClusterStatus, WorkerMetrics } from './aggregate.ts';
 import { Supervisor } from './supervisor.ts';
 import type { Running } from './until-stopped.ts';
 
@@ -17,21 +17,21 @@ interface PrimaryInput {
   readonly config: Config;
   /** Processes that serve; more than one. */
   readonly count: number;
-  /** Text of the protected list, as it was checked with the configuration. */
+  /** Text of the protected list that was checked with the configuration: the file may have changed since. */
   readonly protectedList: string;
-  /** In force now; `applySecrets` gives others. */
+  /** Those of the start; `applySecrets` replaces them. */
   readonly secrets: Secrets;
   readonly log: Log;
   readonly version: string;
   readonly explain: Explain | undefined;
 }
 
-/** After the grace: a worker drains for 30 s at most, and closes its clients. */
+/** Milliseconds after the grace: a worker drains for 30 s at most, and then closes its components. */
 const stopWithinMs = 40_000;
 
 /**
- * The process that serves nobody: it keeps the workers running, holds the public port for them and has the admin port.
- * It alone follows the protected list, so that all workers have the same one.
+ * The primary process: it serves no requests, keeps the workers running, holds the public port for them and has the admin
+ * port. It alone watches the protected list, so that all workers have the same one.
  */
 export class Primary implements Running {
   readonly #input: PrimaryInput;
@@ -42,13 +42,13 @@ export class Primary implements Running {
   /** The newest text of the list, where it has errors. */
   #refusedList: FileBytes | undefined;
   #secrets: Secrets;
-  /** Of all workers, those included that come when none is left. */
+  /** The public port, fixed at the start: workers that are started later must get the same one. */
   #port = 0;
 
   constructor(input: PrimaryInput) {
     const { config, count, log, explain, version } = input;
     const metrics = createMetrics({ ofProcess: false });
-    const workerMetrics = createWorkerMetrics();
+    const workerMetrics = new WorkerMetrics();
     this.#input = input;
     this.#secrets = input.secrets;
     this.#list = new WatchedList({
@@ -83,7 +83,7 @@ export class Primary implements Running {
     return { url, adminUrl: address && addressUrl('http', address) };
   }
 
-  /** For all workers, also those that come later. */
+  /** For all workers, and for those that are started later. */
   applySecrets(secrets: Secrets): void {
     this.#secrets = secrets;
     this.#supervisor.emitAll('secrets', secrets);
@@ -118,7 +118,7 @@ export class Primary implements Running {
       onExchanges: (records) => {
         for (const record of records) this.#admin?.note(record);
       },
-      onEnd: workerMetrics.retire,
+      onEnd: (pid) => workerMetrics.retire(pid),
       stallMs: eventLoopStall === 'none' ? undefined : eventLoopStall,
     });
   }
@@ -129,7 +129,7 @@ export class Primary implements Running {
   }
 }
 
-/** Port 0: a free one, chosen once. Each worker would get another when all have ended. */
+/** For port 0 chooses a free one, once: after all workers have ended, the next would get another one. */
 async function chosenPort({ host, port }: Config['listen']): Promise<number> {
   if (port !== 0) return port;
   const server = createServer().listen(0, host);

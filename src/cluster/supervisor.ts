@@ -1,4 +1,5 @@
 import cluster, { type Worker } from 'node:cluster';
+import { extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Log } from '../telemetry/log.ts';
 import {
@@ -13,13 +14,13 @@ import { stackWithinMs } from './event-loop-watch.ts';
 
 interface SupervisorOptions {
   readonly count: number;
-  /** What a worker is started with now; asked at each start. */
+  /** Gives what to start a worker with; called at each start. */
   startOf(number: number): WorkerStart;
   readonly log: Log;
   onExchanges: PrimaryCalls['exchanges'];
-  /** A worker's process is gone. */
+  /** Called when a worker's process has ended. */
   onEnd(pid: number): void;
-  /** How long a worker's event loop may stand still, in milliseconds; undefined: nobody watches it. */
+  /** Milliseconds for which a worker's event loop may be blocked; undefined: it is not watched. */
   readonly stallMs: number | undefined;
 }
 
@@ -28,12 +29,12 @@ type Answers<Name extends keyof WorkerCalls> = readonly {
   readonly answer: Awaited<ReturnType<WorkerCalls[Name]>>;
 }[];
 
-/** One of the processes that serve; a worker that ends is followed by another one in its place. */
+/** The place of one worker: when it ends, another one takes it. */
 interface Place {
   readonly number: number;
   readonly backOff: BackOff;
   current: WorkerProcess | undefined;
-  /** Starts the next worker now, where it waits for its back-off. */
+  /** Starts the next worker now; set while that waits for the back-off. */
   startNow: (() => void) | undefined;
 }
 
@@ -42,30 +43,27 @@ interface WorkerProcess {
   readonly channel: Channel;
   readonly startedMs: number;
   isServing: boolean;
-  /** Its place has been given to another one, or nobody is to follow. */
+  /** Its replacement is under way already. */
   isDismissed: boolean;
-  /** Looks in a row without an answer to any of them. */
+  /** Pings in a row without an answer to any of them. */
   silentLooks: number;
 }
 
-// A URL is not rewritten when the sources are compiled, so the name follows the one of this file.
-const workerFile = new URL(
-  import.meta.url.endsWith('.ts') ? './worker-main.ts' : './worker-main.js',
-  import.meta.url,
-);
+// The build rewrites `.ts` in imports, but not in URLs: the extension is this file's own.
+const workerFile = new URL(`./worker-main${extname(import.meta.url)}`, import.meta.url);
 const startTimeoutMs = 60_000;
-/** An admin answer waits for no worker any longer: probes have a second. */
+/** An answer of the admin port waits no longer for a worker, since probes time out after a second. */
 const askTimeoutMs = 400;
 const patientTimeoutMs = 2_000;
 const lookMs = 1_000;
-/** A worker ends itself when its event loop stands still, and then says what it was doing: it goes first. */
+/** A worker whose event loop is blocked ends itself and logs its stack: it is given this much longer to do so. */
 const stallGraceMs = stackWithinMs + 2_000;
-/** While nobody serves, the next start is no further away. */
+/** Longest back-off while no worker serves. */
 const longestOutageMs = 1_000;
 
 /**
- * Keeps `count` workers running. One that ends, or whose event loop stands still, is replaced: after a back-off while
- * workers do not last, within a second where nobody serves.
+ * Keeps `count` workers running. One that ends, or whose event loop is blocked, is replaced: after 100 ms, later each
+ * time while workers end soon, and within a second while none serves.
  */
 export class Supervisor {
   readonly #options: SupervisorOptions;
@@ -77,11 +75,11 @@ export class Supervisor {
 
   constructor(options: SupervisorOptions) {
     this.#options = options;
-    // Structured clones: the configuration and metric values hold more than JSON has.
+    // `advanced` is structured clone: the configuration and metric values hold more than JSON can.
     cluster.setupPrimary({ exec: fileURLToPath(workerFile), args: [], serialization: 'advanced' });
     this.#places = Array.from({ length: options.count }, (_, i) => ({
       number: i + 1,
-      backOff: createBackOff(),
+      backOff: new BackOff(),
       current: undefined,
       startNow: undefined,
     }));
@@ -97,13 +95,13 @@ export class Supervisor {
     return this.#restarts;
   }
 
-  /** Starts all of them; resolves to their one public URL, or rejects with the first fault. */
+  /** Starts all workers. Resolves to their common public URL; rejects with the first error. */
   async start(): Promise<string> {
     const [url = ''] = await Promise.all(this.#places.map((place) => this.#fill(place)));
     return url;
   }
 
-  /** Answers of those who serve, each with the process that gave it; who does not answer within 400 ms is left out. */
+  /** The answers of the workers that serve; those that do not answer within 400 ms are left out. */
   async askAll<Name extends keyof WorkerCalls>(
     name: Name,
     argument?: Parameters<WorkerCalls[Name]>[0],
@@ -116,7 +114,7 @@ export class Supervisor {
     return settled.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : [])) as never;
   }
 
-  /** The answer of any one of them; undefined when nobody answers. */
+  /** The answer of the first worker that gives one; undefined: none does. */
   async askOne<Name extends keyof WorkerCalls>(
     name: Name,
     argument?: Parameters<WorkerCalls[Name]>[0],
@@ -134,7 +132,7 @@ export class Supervisor {
     for (const { channel } of this.#alive) void channel.emit(name, argument);
   }
 
-  /** Drains all of them; who has not ended within `withinMs` is killed. */
+  /** Drains all workers; those that have not ended within `withinMs` are killed. */
   async stop(graceMs: number | undefined, withinMs: number): Promise<void> {
     this.#isStopping = true;
     const ends = [...this.#alive].map(({ worker, channel }) => {
@@ -167,7 +165,7 @@ export class Supervisor {
     });
     const url = running.channel.ask('start', this.#options.startOf(place.number), startTimeoutMs);
     const served = (await Promise.race([url, ended])) as string;
-    // Nobody waits for it any more.
+    // From here on an exit is handled by the listener alone.
     ended.catch(() => {});
     running.isServing = !running.isDismissed;
     return served;
@@ -228,16 +226,16 @@ export class Supervisor {
       log.info({ event: 'worker-replaced', worker: place.number }, `worker ${place.number} serves again`);
     } catch (fault) {
       log.error({ event: 'worker-not-started', worker: place.number, err: fault }, 'a worker did not start');
-      // Its exit leads to the next attempt.
+      // The listener of its exit starts the next attempt.
       place.current?.worker.process.kill('SIGKILL');
     }
   }
 
-  /** Counted in looks of ours, not by a clock: who was stopped together with us has missed none. */
+  /** Counts pings, not time: workers that were suspended together with this process have missed none. */
   readonly #look = (): void => {
     const { stallMs = Number.POSITIVE_INFINITY, log } = this.#options;
     for (const running of this.#alive) {
-      // The start has a time-out of its own.
+      // A worker that starts is bounded by the time-out of its start.
       if (!running.isServing && !this.#isStopping && !running.isDismissed) continue;
       const { worker, channel } = running;
       if (running.silentLooks * lookMs >= stallMs + stallGraceMs) {
@@ -259,25 +257,22 @@ export class Supervisor {
   };
 }
 
-/** Milliseconds until the next start, for a worker whose places have seen so many ends in a row. */
+/** The back-off: its first delay and its longest, milliseconds. */
 const firstMs = 100;
 const longestMs = 30_000;
-/** Who has run so long did not end because of its start. */
+/** A worker that has run so long did not end because of its start: the back-off begins again. */
 const steadyMs = 60_000;
 
-/** When a worker that ended is replaced: soon, and later each time while they do not last. */
-interface BackOff {
-  /** Of a worker that ended `nowMs`, having been started `startedMs`. */
-  delayMs(startedMs: number, nowMs: number): number;
-}
+/**
+ * How long to wait before a worker is replaced: twice as long each time while workers end soon after their start.
+ * Exported for its tests.
+ */
+export class BackOff {
+  #ends = 0;
 
-/** Exported for its tests. */
-export function createBackOff(): BackOff {
-  let ends = 0;
-  return {
-    delayMs(startedMs, nowMs) {
-      if (nowMs - startedMs >= steadyMs) ends = 0;
-      return Math.min(firstMs * 2 ** ends++, longestMs);
-    },
-  };
+  /** For a worker that was started at `startedMs` and has ended at `nowMs`. */
+  delayMs(startedMs: number, nowMs: number): number {
+    if (nowMs - startedMs >= steadyMs) this.#ends = 0;
+    return Math.min(firstMs * 2 ** this.#ends++, longestMs);
+  }
 }

@@ -1,17 +1,17 @@
 import type { Log } from '../telemetry/log.ts';
 
-/** What runs until it is stopped: the proxy in this process, or the workers that do its work. */
+/** The proxy in this process, or the primary with its workers. */
 export interface Running {
-  /** Looks at files anew. */
+  /** Checks watched files now. */
   reload(): Promise<void>;
-  /** Drains; `graceMs` is how long requests are still taken, left out: as configured. */
+  /** Drains. `graceMs`: how long new requests are still accepted. Default: `listen.drainDelay`. */
   close(graceMs?: number): Promise<void>;
 }
 
-/** A drain takes 30 s and its grace; after a fault of its own it must end too. */
+/** Milliseconds until the process ends after an uncaught exception, even if its drain hangs: a drain takes 30 s. */
 const crashLimitMs = 45_000;
 
-/** Resolves to the exit code once a signal, or a fault that nobody caught, has led to a drain. */
+/** Drains after a signal or an uncaught exception. Resolves to the exit code. */
 export function untilStopped(running: Running, log: Log): Promise<number> {
   return new Promise((resolve) => {
     let stopping = false;
@@ -24,19 +24,19 @@ export function untilStopped(running: Running, log: Log): Promise<number> {
         () => resolve(1),
       );
     };
-    // Whoever asks twice does not want to wait for requests in flight.
+    // A second signal means: do not wait for requests in flight.
     const stopOrExit = (why: string, graceMs?: number) => {
       if (stopping) process.exit(1);
       stop(0, why, graceMs);
     };
     process.on('SIGTERM', () => stopOrExit('SIGTERM'));
-    // A person at a terminal is no balancer.
+    // Ctrl+C: no load balancer has to notice first, so there is no grace.
     process.on('SIGINT', () => stopOrExit('SIGINT', 0));
     process.on('SIGHUP', () => {
-      log.info({ event: 'reload' }, 'SIGHUP: looking at lists and keys');
-      running.reload().catch((fault) => log.error({ event: 'fault', err: fault }, 'a reload met a fault'));
+      log.info({ event: 'reload' }, 'SIGHUP: reloading lists and keys');
+      running.reload().catch((fault) => log.error({ event: 'fault', err: fault }, 'a reload failed'));
     });
-    // Node's state is unknown after such a fault: finish what is in flight, never go on.
+    // After an uncaught exception the state of the process is unknown: finish what is in flight, then end.
     process.on('uncaughtException', (fault, origin) => {
       log.fatal({ event: 'crash', origin, err: fault }, 'a fault that nobody caught');
       setTimeout(() => process.exit(1), crashLimitMs).unref();

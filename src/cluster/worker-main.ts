@@ -1,18 +1,18 @@
-/** A worker: what `serve` does in one process, when and with what its primary says. */
+/** The entry of a worker process, which serves as its primary tells it. */
 import { type App, createApp } from '../app.ts';
 import type { ExchangeRecord } from '../telemetry/exchange-record.ts';
 import { createLog, type Log } from '../telemetry/log.ts';
 import { type Channel, createChannel, type Line, type WorkerCalls, type WorkerStart } from './channel.ts';
 import { watchEventLoop } from './event-loop-watch.ts';
 
-/** Longest that a worker may take to end after a fault of its own. */
+/** Milliseconds until a worker ends after an uncaught exception, even if its drain hangs. */
 const crashLimitMs = 45_000;
 
-/** Serves as the primary says. It ends by itself only after a fault, or when the primary is gone. */
+/** Serves as the primary tells it. Ends by itself only after an uncaught exception, or when the primary has ended. */
 function runWorker(): void {
   let app: App | undefined;
   const { promise: ready, resolve: becomeReady } = Promise.withResolvers<App>();
-  // A terminal signals every process of a group; the primary is the one who decides.
+  // A terminal sends its signals to the whole process group; the primary handles them for its workers.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {});
 
   const started = (): App => {
@@ -37,7 +37,7 @@ function runWorker(): void {
     },
     ping: () => true,
     reload: () => started().reload(),
-    // A change that comes while this one starts must not be lost.
+    // A change that arrives during the start must not be lost.
     list: async (content) => (await ready).applyList(content),
     secrets: async (secrets) => (await ready).applySecrets(secrets),
     health: () => started().status.health(),
@@ -53,20 +53,20 @@ function runWorker(): void {
 
 async function createWorkerApp(start: WorkerStart, log: Log, channel: Channel): Promise<App> {
   const { config, protectedList, refusedList, secrets } = start;
-  const batch = createExchangeBatch((records) => channel.emit('exchanges', records));
+  const addToBatch = createExchangeBatch((records) => channel.emit('exchanges', records));
   const app = await createApp({
     config,
     protectedList,
     secrets,
     log,
-    // Without an admin port nobody wants to know.
-    worker: { onExchange: config.admin === false ? () => {} : batch.add },
+    // Without an admin port nothing shows them.
+    worker: { onExchange: config.admin === false ? () => {} : addToBatch },
   });
   if (refusedList !== undefined) await app.applyList(refusedList);
   return app;
 }
 
-/** Node's state is unknown after such a fault: what is in flight is finished, and another worker takes the place. */
+/** After an uncaught exception the state of the process is unknown: it finishes what is in flight, and is replaced. */
 function stopOnFault(app: App, log: Log, channel: Channel): void {
   let isFailing = false;
   process.on('uncaughtException', (fault, origin) => {
@@ -80,16 +80,12 @@ function stopOnFault(app: App, log: Log, channel: Channel): void {
   });
 }
 
-interface ExchangeBatch {
-  add(record: ExchangeRecord): void;
-}
-
 const pauseMs = 200;
-/** A primary that does not read must not fill the memory of those who serve; the console then misses some. */
-const most = 20_000;
+/** Records that wait for the primary. More are dropped, and the console misses them, rather than fill a worker's memory. */
+const maxRecords = 20_000;
 
-/** Gathers exchanges and sends them together, one batch at a time; requests never wait for it. */
-function createExchangeBatch(send: (records: readonly ExchangeRecord[]) => Promise<void>): ExchangeBatch {
+/** Takes exchanges, and sends them to the primary in batches, one at a time; requests never wait for it. */
+function createExchangeBatch(send: (records: readonly ExchangeRecord[]) => Promise<void>) {
   let records: ExchangeRecord[] = [];
   let isDue = false;
   const flush = () => {
@@ -105,11 +101,9 @@ function createExchangeBatch(send: (records: readonly ExchangeRecord[]) => Promi
     isDue = true;
     setTimeout(flush, pauseMs).unref();
   };
-  return {
-    add(record) {
-      if (records.length < most) records.push(record);
-      schedule();
-    },
+  return (record: ExchangeRecord): void => {
+    if (records.length < maxRecords) records.push(record);
+    schedule();
   };
 }
 

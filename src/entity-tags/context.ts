@@ -3,6 +3,7 @@ import { decodeBody } from '../http/content-coding.ts';
 import { fieldValue } from '../http/field-list.ts';
 import { andThen, type Eventually } from '../lib/eventually.ts';
 import { type Identity, isStranger, subjectOf } from './keys.ts';
+import { isJsonSpace } from './primary-data.ts';
 import { collectionKeyOf, type TrackedRequest } from './resources.ts';
 import type { ReadEnd, ReadStamp, ReadTag, ResourceKey, TagStore } from './tag-store.ts';
 import type { EntityTagTimes } from './times.ts';
@@ -102,11 +103,6 @@ function isWholeDocument(octets: Buffer): boolean {
   while (isJsonSpace(octets[end])) end -= 1;
   const [first, last] = [octets[start], octets[end]];
   return (first === 0x7b && last === 0x7d) || (first === 0x5b && last === 0x5d);
-}
-
-/** RFC 8259 section 2. */
-function isJsonSpace(octet: number | undefined): boolean {
-  return octet === 0x20 || octet === 0x0a || octet === 0x0d || octet === 0x09;
 }
 
 /**

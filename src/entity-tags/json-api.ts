@@ -1,9 +1,8 @@
 import { maxPathOctets } from '../http/request-target.ts';
 import { andThen, type Eventually } from '../lib/eventually.ts';
-import { isObject } from '../lib/json.ts';
+import { isObject, parseJsonObject } from '../lib/json.ts';
 import { finishInSlices } from '../lib/slices.ts';
 import { scanPrimaryData } from './primary-data.ts';
-import { parseJson } from './representation.ts';
 
 /** Whether some path could name a member with this id: none could with a longer one, so it is nobody's. */
 export function fitsInPath(id: string): boolean {
@@ -40,8 +39,7 @@ const parsedAtOnceBytes = 65_536;
 /** `data` of the document; of a long one only what `scanPrimaryData` keeps. */
 function dataOf(octets: Buffer): Eventually<unknown> {
   if (octets.length > parsedAtOnceBytes) return finishInSlices(scanPrimaryData(octets));
-  const document = parseJson(octets);
-  return isObject(document) ? document.data : undefined;
+  return parseJsonObject(octets.toString('utf8'))?.data;
 }
 
 function idOf(resource: unknown): string | undefined {

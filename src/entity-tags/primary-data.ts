@@ -39,7 +39,7 @@ export function* scanPrimaryData(octets: Buffer): Steps<unknown> {
       yield;
     }
     const octet = octets[at] as number;
-    if (isSpace(octet)) {
+    if (isJsonSpace(octet)) {
       at = skipSpaces(octets, at, nextStep);
       continue;
     }
@@ -138,14 +138,15 @@ function asResource(value: unknown): Record<string, unknown> | undefined {
   return isObject(value) ? value : undefined;
 }
 
-function isSpace(octet: number | undefined): boolean {
+/** RFC 8259 section 2. */
+export function isJsonSpace(octet: number | undefined): boolean {
   return octet === 0x20 || octet === 0x0a || octet === 0x0d || octet === 0x09;
 }
 
 /** Index of what is no space, or of the first octet from `until` on. */
 function skipSpaces(octets: Buffer, from: number, until: number): number {
   let at = from;
-  while (at < until && isSpace(octets[at])) at += 1;
+  while (at < until && isJsonSpace(octets[at])) at += 1;
   return at;
 }
 

@@ -1,6 +1,6 @@
 import { createHash, hash } from 'node:crypto';
 import type { Eventually } from '../lib/eventually.ts';
-import { isContainer } from '../lib/json.ts';
+import { isContainer, parseJson } from '../lib/json.ts';
 import { finishInSlices, type Steps } from '../lib/slices.ts';
 
 /** Octets that are digested in one step of about a millisecond; longer input is digested in slices. */
@@ -35,19 +35,10 @@ const deepestParsed = 256;
  */
 export function fingerprintWithout(octets: Buffer, pointers: readonly string[]): string | null {
   if (octets.length > longestParsed || isDeeperThan(octets, deepestParsed)) return null;
-  const parsed = parseJson(octets);
+  const parsed = parseJson(octets.toString('utf8'));
   if (parsed === undefined) return null;
   for (const pointer of pointers) removeAt(parsed, pointer);
   return hash('sha256', JSON.stringify(parsed), 'base64url');
-}
-
-/** Undefined: not JSON. */
-export function parseJson(octets: Buffer): unknown {
-  try {
-    return JSON.parse(octets.toString('utf8'));
-  } catch {
-    return undefined;
-  }
 }
 
 function isDeeperThan(octets: Buffer, levels: number): boolean {

@@ -6,7 +6,7 @@ import { isMoved, isUnknownScript, lateSince, RedisUnavailable, wasNotRun } from
 import type { RedisArgument, RedisScript } from './redis.ts';
 import { ServerClock } from './server-clock.ts';
 
-/** One call of a claim script, on its way. */
+/** A call of a claim script under way. */
 interface Claim {
   readonly script: RedisScript;
   readonly keys: readonly string[];
@@ -15,28 +15,28 @@ interface Claim {
   readonly replicas: number;
   /** `performance.now`, milliseconds. */
   readonly startedMs: number;
-  /** Moment at which its caller is answered, whatever has come until then. */
+  /** When its caller gets an answer at the latest (`performance.now`). */
   readonly deadlineMs: number;
-  /** It was written to a connection, and no reply has said that it changed nothing. */
+  /** Whether it may take effect: it was written to a connection, and no reply has said that it changed nothing. */
   mayHold: boolean;
-  /** The deadline in the server's time as it was sent last, microseconds. */
+  /** The deadline that was sent last: microseconds of the server's clock. */
   sentDeadline?: number;
 }
 
 export interface ClaimReply {
   readonly reply: unknown;
-  /** How many replicas hold it. */
+  /** How many replicas confirmed it. */
   readonly replicas: number;
 }
 
-/** Node's timers may fire this much before the moment that `performance.now` shows. Milliseconds. */
+/** Milliseconds by which Node's timers may fire early, compared with `performance.now`. */
 const timerSlackMs = 2;
-/** A claim of which less than this share of its time is left would only be late after its WAIT. */
+/** A claim with less than this share of its time left is not sent: its WAIT would end too late. */
 const leastShareLeft = 1 / 4;
 
 /**
- * Sends claims. Each goes to one server, is never redirected by the client, and carries its deadline in the time of that
- * very server, which the connection has learned. So it takes effect before its caller is answered, or never.
+ * Sends claims. Each goes to one server, without redirections by the client, and carries its deadline in the time of that
+ * very server. So a claim takes effect before its caller is answered, or never.
  */
 export class Claims {
   readonly #client: Client;
@@ -51,7 +51,7 @@ export class Claims {
     try {
       return await lane.send(claim);
     } catch (error) {
-      // Another node has the slot by now, so it was not executed.
+      // MOVED: another node has the slot, so the claim was not executed and may be sent again.
       if (!isMoved(error) || !(this.#client instanceof Cluster)) throw error;
       await refreshSlots(this.#client);
       return this.#laneOf(claim).send(claim);
@@ -84,20 +84,20 @@ function refreshSlots(cluster: Cluster): Promise<void> {
 interface Queued {
   readonly claim: Claim;
   readonly answer: PromiseWithResolvers<ClaimReply>;
-  /** The server does not know the script by its digest. */
+  /** The server replied NOSCRIPT: the whole script has to be sent. */
   isUnknown: boolean;
 }
 
 /**
- * The claims on one connection. Where replicas have to confirm them, one WAIT confirms all that were sent before it, and
- * those that come meanwhile gather for the next one: WAIT holds up whatever is sent after it on its connection.
+ * The claims on one connection. Where replicas have to confirm them, they are sent in rounds that end with a WAIT, which
+ * confirms all that were sent before it. WAIT blocks its connection, so claims that come meanwhile are queued for the next round.
  */
 class Lane {
   readonly #server: RedisClient;
   readonly #clock = new ServerClock();
   #learning: Promise<void> | undefined;
   #queue: Queued[] = [];
-  /** The round of claims whose WAIT has not answered; a lost connection ends it. */
+  /** The round whose WAIT has not replied yet; a lost connection ends it. */
   #round: object | undefined;
 
   constructor(server: RedisClient) {
@@ -130,7 +130,7 @@ class Lane {
     return answer.promise;
   }
 
-  /** What has gathered, and one WAIT after it. */
+  /** Sends the queued claims, then one WAIT. */
   #sendRound(): void {
     if (this.#round !== undefined || this.#queue.length === 0 || this.#isOpening()) return;
     const round = {};
@@ -149,7 +149,7 @@ class Lane {
     }
     const batch = this.#queue.splice(0).filter(({ claim }) => hasTimeToWait(claim));
     const replies = batch.map(({ claim, isUnknown }) => this.#write(claim, isUnknown));
-    // Rejections are looked at after that of WAIT.
+    // `#settle` handles rejections, after WAIT has replied.
     for (const reply of replies) reply.catch(() => {});
     const confirmed = this.#confirm(batch)
       .then(
@@ -173,12 +173,12 @@ class Lane {
       replicas = Math.max(replicas, claim.replicas);
     }
     const leftMs = deadlineMs - performance.now();
-    // Replicas that do not answer must not eat all that is left: the callers need their answers in time.
+    // Half of the time that is left: when replicas do not answer, the callers still have to be answered in time.
     const waitMs = Math.max(1, Math.floor(leftMs / 2));
     return this.#server.wait(replicas, waitMs);
   }
 
-  /** The reply has come before that of WAIT. */
+  /** Settles one claim after its WAIT: by then its own reply is there. */
   async #settle(
     { claim, answer }: Queued,
     reply: Promise<unknown> | undefined,
@@ -195,7 +195,7 @@ class Lane {
     }
   }
 
-  /** Writes the claim to the socket, unless its caller has been answered or the server's time is not known. */
+  /** Writes the claim to the socket. Rejects when it is too late for its caller, or the server's time is not known. */
   async #write(claim: Claim, isWhole: boolean): Promise<unknown> {
     const { script, keys, args, deadlineMs } = claim;
     if (deadlineMs - timerSlackMs <= performance.now()) throw new RedisUnavailable('timeout');
@@ -214,7 +214,7 @@ class Lane {
     }
   }
 
-  /** A connection that would refuse what is sent on it now; those of a Cluster open themselves when they are used. */
+  /** Whether the connection would refuse a command now; connections of a Cluster are opened by their first command. */
   #isOpening(): boolean {
     return this.#server.status !== 'ready' && this.#server.options.enableOfflineQueue === false;
   }
@@ -223,7 +223,7 @@ class Lane {
     return this.#server.status === 'ready' && this.#clock.isKnown(performance.now());
   }
 
-  /** Asks the server for its time; once, however many want to know. */
+  /** Asks the server for its time; one question for all who need it at once. */
   #learn(): Promise<void> {
     this.#learning ??= this.#askTime().finally(() => {
       this.#learning = undefined;
@@ -237,13 +237,16 @@ class Lane {
     this.#clock.hear(Number(seconds) * 1_000_000 + Number(micros), askedMs, performance.now());
   }
 
-  /** A claim that was late by the server's clock, not by ours: that clock was set forward, and its time is known. */
+  /**
+   * Whether a claim that the server called late may be sent again: its clock was set forward, and the reply tells its time,
+   * by which the deadline has not passed.
+   */
   #isClockCorrected(error: unknown, { deadlineMs, sentDeadline = 0 }: Claim): boolean {
     const storeMicros = lateSince(error);
     if (storeMicros === undefined) return false;
     const now = performance.now();
     this.#clock.hear(storeMicros, now, now);
-    // Whoever of those that were sent together has corrected it.
+    // Compared with the deadline that was sent: another claim of the round may have corrected the clock already.
     return this.#clock.atLeast(deadlineMs - timerSlackMs) > sentDeadline;
   }
 
@@ -252,7 +255,7 @@ class Lane {
   }
 }
 
-/** Whose time is over has been answered, and who has little left would be before WAIT is. */
+/** Whether enough time is left for a WAIT before the caller is answered. */
 function hasTimeToWait({ startedMs, deadlineMs }: Claim): boolean {
   return deadlineMs - performance.now() > (deadlineMs - startedMs) * leastShareLeft;
 }

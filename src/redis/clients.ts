@@ -9,11 +9,11 @@ export interface ClientOptions {
   readonly address: RedisAddress;
   readonly timeoutMs: number;
   readonly tls?: RedisTlsOptions | undefined;
-  /** Password of the Sentinels themselves. */
+  /** Password of the Sentinels; that of Redis is in `address`. */
   readonly sentinelPassword?: string | undefined;
 }
 
-/** PEM texts; without `ca` the system's roots are trusted. */
+/** PEM texts. Without `ca` Node's root certificates are trusted. */
 export interface RedisTlsOptions {
   readonly ca?: string | Buffer;
   readonly cert?: string | Buffer;
@@ -24,8 +24,8 @@ export interface RedisTlsOptions {
 export type Client = RedisClient | Cluster;
 
 /**
- * An ioredis client that fails at once instead of waiting: no offline queue, no retry, no re-sending of what was under
- * way when a connection broke (the defaults would keep a call for a minute and may run a script twice).
+ * Creates an ioredis client that fails at once instead of waiting: no offline queue, no retries, and commands that were under
+ * way when a connection broke are not sent again. By default ioredis would keep a call for a minute, and may run a script twice.
  */
 export function createClient(options: ClientOptions, autoResubscribe = true): Client {
   const client = buildClient(options, autoResubscribe);
@@ -61,7 +61,7 @@ function buildClient(options: ClientOptions, autoResubscribe: boolean): Client {
     autoResubscribe,
     disableClientInfo: true,
     connectTimeout: Math.max(1000, timeoutMs),
-    // Nothing at all came back: a stopped server or a dead path; a new connection may reach a live one.
+    // Nothing comes back from a stopped server or over a dead network path: a new connection may reach a live server.
     socketTimeout: Math.max(1000, 2 * timeoutMs),
     keepAlive: 10_000,
     reconnectOnError: (error) => (isNotPrimary(error) ? 1 : false),
@@ -89,7 +89,7 @@ function buildClient(options: ClientOptions, autoResubscribe: boolean): Client {
   return new RedisClient(single as StrictOptions);
 }
 
-/** What the constructor's overloads, which infer a reply mapping, accept under exactOptionalPropertyTypes. */
+/** The options in the type that the overloads of ioredis' constructor accept under exactOptionalPropertyTypes. */
 type StrictOptions = Omit<RedisOptions, 'replyMapping'>;
 
 function createCluster(address: RedisAddress, common: RedisOptions): Cluster {
@@ -102,7 +102,7 @@ function createCluster(address: RedisAddress, common: RedisOptions): Cluster {
       clusterRetryStrategy: retryDelay,
       clusterNodeRetryStrategy: retryDelay,
       slotsRefreshInterval: 2000,
-      // 0 switches a retry off: what may have been executed is never sent again.
+      // 0 switches these retries off: a command that may have been executed is never sent again.
       retryDelayOnFailover: 0,
       retryDelayOnClusterDown: 0,
       retryDelayOnTryAgain: 20,
@@ -111,14 +111,17 @@ function createCluster(address: RedisAddress, common: RedisOptions): Cluster {
   );
 }
 
-/** Milliseconds: quick at first, so that a restart is hardly noticed, then four times a second. */
+/**
+ * Milliseconds until the next attempt to connect: short at first, so that a restart is hardly noticed, then a quarter of
+ * a second.
+ */
 function retryDelay(attempts: number): number {
   return Math.min(20 * attempts, 250) + Math.floor(Math.random() * 20);
 }
 
 /**
- * Why the first host of the address cannot be connected to, or undefined when it can: of Sentinels and of a Cluster ioredis
- * 6.0.0 says no more than "Connection is closed". Nothing is sent.
+ * Why no connection to the first host of the address can be made; undefined: it can. For Sentinels and Clusters ioredis 6.0.0
+ * says no more than "Connection is closed". Connects, and sends nothing.
  */
 export function findConnectError({ address, tls, timeoutMs }: ClientOptions): Promise<Error | undefined> {
   const { host = '', port = 0 } = address.hosts[0] ?? {};
@@ -141,11 +144,11 @@ interface Listener {
 
 const retryMs = 250;
 
-/** The connection that hears channels: opened with the first of them, re-subscribed after every loss. */
+/** Subscriptions to channels, on a connection of their own that is opened with the first; renewed after each reconnection. */
 export class Subscriptions {
   readonly #options: ClientOptions;
   readonly #listeners = new Map<string, Set<Listener>>();
-  /** Channels that were confirmed once: a later confirmation means that messages may have been missed. */
+  /** Channels whose subscription was confirmed before: confirmed again, they may have missed messages in between. */
   readonly #confirmed = new Set<string>();
   #client: Client | undefined;
   #retry: NodeJS.Timeout | undefined;
@@ -154,7 +157,7 @@ export class Subscriptions {
     this.#options = options;
   }
 
-  /** Until the returned function is called. */
+  /** Calls `onMessage` until the returned function is called. */
   subscribe(channel: string, onMessage: (message: string) => void, onReconnect?: () => void): () => void {
     const listener: Listener = { onMessage, onReconnect };
     const known = this.#listeners.get(channel);
@@ -180,7 +183,7 @@ export class Subscriptions {
   }
 
   #open(): Client {
-    // ioredis' own re-subscription tells nobody when it is done: ours confirms each channel on every new connection.
+    // Not by ioredis' own re-subscription, which does not tell when it is done.
     const opened = createClient(this.#options, false);
     const subscribeAll = isolated(() => this.#subscribeAll());
     opened.on('error', () => {});
@@ -189,11 +192,9 @@ export class Subscriptions {
     };
     opened.on('message', heard);
     opened.on('ready', subscribeAll);
-    if (opened instanceof Cluster) {
-      // The Cluster's subscriber connection moves between nodes without a word.
-      opened.on('+node', subscribeAll);
-      opened.on('-node', subscribeAll);
-    }
+    // The subscriber connection of a Cluster moves between nodes without an event of its own. Of others none comes.
+    opened.on('+node', subscribeAll);
+    opened.on('-node', subscribeAll);
     return opened;
   }
 
@@ -218,7 +219,7 @@ export class Subscriptions {
   }
 
   #retryLater(): void {
-    // Not connected: `ready` comes. Connected but refused: ask again.
+    // While it is not connected, `ready` subscribes again; here the server is connected and refused.
     if (this.#client?.status !== 'ready' || this.#retry !== undefined) return;
     const again = isolated(() => {
       this.#retry = undefined;

@@ -15,22 +15,22 @@ import type { Health } from './store-health.ts';
 import { RedisWatch, type WatchOptions } from './watch.ts';
 
 export interface ConnectRedisOptions extends WatchOptions {
-  /** See `parseRedisUrl`; what it has parsed already will do. */
+  /** A URL as `parseRedisUrl` reads it, or its result. */
   readonly url: string | RedisAddress;
-  /** Deadline of every call. Default 500. */
+  /** Milliseconds after which every call is rejected. Default 500. */
   readonly timeoutMs?: number;
   readonly tls?: RedisTlsOptions;
   readonly sentinelPassword?: string;
 }
 
-/** Connects in the background and keeps at it; throws only when the URL is malformed. */
+/** Connects in the background, and again after each loss. Throws only for a malformed URL. */
 export function connectRedis(options: ConnectRedisOptions): Redis {
   return new ConnectedRedis(options);
 }
 
 interface ClaimPath {
   readonly claims: Claims;
-  /** Resolves when its connections were made for the first time; undefined: the calls may be made at once. */
+  /** Resolves when its connection was made for the first time; undefined: it need not be waited for. */
   readonly opened: Promise<void> | undefined;
 }
 
@@ -42,7 +42,7 @@ class ConnectedRedis implements Redis {
   readonly #subscriptions: Subscriptions;
   readonly #timeoutMs: number;
   readonly #main: ClaimPath;
-  /** For claims that replicas have to confirm. */
+  /** The connection for claims that replicas have to confirm: WAIT would block other calls. */
   #confirmed: (ClaimPath & { readonly client: Client }) | undefined;
   #isGathering = false;
 
@@ -74,7 +74,7 @@ class ConnectedRedis implements Redis {
     return this.#call(() => {
       const client = this.#client;
       return client.evalsha(script.sha1, keys.length, ...keys, ...args).catch((error: unknown) => {
-        // Whose time is over has been answered.
+        // After the deadline the caller has been answered: nothing is sent any more.
         if (!isUnknownScript(error) || performance.now() >= deadlineMs) throw error;
         return client.eval(script.lua, keys.length, ...keys, ...args);
       });
@@ -93,7 +93,7 @@ class ConnectedRedis implements Redis {
     return this.#claim(this.#confirmed, script, keys, args, replicas);
   }
 
-  /** Tells with the fault until when a claim without a reply may still take effect. */
+  /** Sends a claim. Its fault tells until when a claim without a reply may still take effect. */
   async #claim(
     { claims, opened }: ClaimPath,
     script: RedisScript,
@@ -142,9 +142,9 @@ class ConnectedRedis implements Redis {
   }
 
   /**
-   * What one turn of the event loop asks leaves in one write, and is answered in one: a write of its own would be half
-   * of what a call costs. What was gathered is written when the turn ends, and waits for what else ends with it only. The
-   * connections of a Cluster are their own business.
+   * Holds back writes until the end of the turn, so that all calls of a turn leave in one write and are answered in one: a
+   * write for each would be half of the cost of a call. `isEndOfTurn`: the caller runs at the end of the turn already, so its
+   * write waits only for the others there. Not for a Cluster, which chooses its connections itself.
    */
   #gatherWrites(isEndOfTurn = false): void {
     if (this.#isGathering || this.#client instanceof Cluster) return;

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Why Redis could not be used; stable, for logs and metrics. */
+/** Why Redis could not be used. Stable words, for logs and metrics. */
 export type RedisFaultWord =
   | 'connection' // refused, reset, not connected
   | 'timeout' // no reply within the deadline
@@ -16,18 +16,18 @@ export type RedisFaultWord =
   | 'noauth'
   | 'wrongpass'
   | 'noperm'
-  | 'evicting' // maxmemory-policy would throw records away
+  | 'evicting' // maxmemory-policy would evict records
   | 'settings' // another replica has other settings, or it is another shop's data
   | 'closed'
   | 'error'; // any other error reply
 
-/** The one fault of this folder. Its message names the word and never a key, an argument or a password. */
+/** The only error that calls to Redis reject with. Its message has the word, and never a key, an argument or a password. */
 export class RedisUnavailable extends Error {
   override readonly name = 'RedisUnavailable';
   readonly word: RedisFaultWord;
   /**
-   * Of a claim that was sent and got no reply: until this moment (`performance.now`, milliseconds) it may still take
-   * effect, so it is to be given back after it. Undefined: it took no effect and never will, there is nothing to give back.
+   * For a claim that was sent and got no reply: the moment (`performance.now`, milliseconds) until which it may still take
+   * effect, and after which it is to be released. Undefined: it took no effect and never will.
    */
   readonly mayTakeEffectUntilMs: number | undefined;
 
@@ -41,7 +41,7 @@ export class RedisUnavailable extends Error {
 /** Why a call failed. */
 export interface Cause {
   readonly word: RedisFaultWord;
-  /** Redis's or the system's own word: `NOAUTH`, `ECONNREFUSED 10.0.0.5:6379`; undefined where there is none. */
+  /** What Redis or the system calls it: `NOAUTH`, `ECONNREFUSED 10.0.0.5:6379`; undefined: nothing. */
   readonly text: string | undefined;
 }
 
@@ -65,19 +65,19 @@ const words: Readonly<Record<string, RedisFaultWord>> = {
   LATE: 'timeout',
 };
 
-/** Whatever a client threw, as our one fault. */
+/** Turns whatever a client threw into `RedisUnavailable`. */
 export function toRedisFault(error: unknown): RedisUnavailable {
   if (error instanceof RedisUnavailable) return error;
   return new RedisUnavailable(faultWord(error), error);
 }
 
-/** Words of a fault for people: Redis's own, or the system's; never a key, an argument or a password. */
+/** The cause of a fault for people, in the words of Redis or the system; never a key, an argument or a password. */
 export function causeOf(error: unknown): Cause {
   const fault = toRedisFault(error);
   return { word: fault.word, text: ownWord(fault.cause ?? error) };
 }
 
-/** Replies whose first word says it all, wherever in a message of ioredis or of a script they stand. */
+/** Error words of Redis that are looked for anywhere in a message: ioredis and scripts wrap them. */
 const replyWord =
   /\b(NOAUTH|WRONGPASS|NOPERM|OOM|MISCONF|CLUSTERDOWN|MASTERDOWN|READONLY|LOADING|NOREPLICAS|TRYAGAIN|BUSY)\b/;
 const certificateCode = /^(?:CERT_|ERR_TLS_CERT|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|HOSTNAME_MISMATCH)/;
@@ -98,11 +98,11 @@ function ownWord(error: unknown): string | undefined {
   const what = reply ?? (isUnknown ? 'unknown command' : undefined);
   if (what !== undefined) return command === undefined ? what : `${what} ${command}`;
   if (message.includes("can't run this command")) return 'NOPERM in a script';
-  // What ioredis wraps, such as "All sentinels are unreachable … Last error: connect ECONNREFUSED".
+  // The system's error in a message of ioredis: "All sentinels are unreachable … Last error: connect ECONNREFUSED".
   return /\bE[A-Z]{5,20}\b(?: [\w.:-]{1,80})?/.exec(message)?.[0];
 }
 
-/** The first short word in quotes, which is a command in the messages of Redis. */
+/** The first short text in quotes: in messages of Redis it is a command. */
 function quotedIn(message: string): string | undefined {
   const from = message.indexOf("'") + 1;
   const to = from === 0 ? -1 : message.indexOf("'", from);
@@ -121,7 +121,7 @@ function faultWord(error: unknown): RedisFaultWord {
   if (!(error instanceof Error)) return 'error';
   if (error.name !== 'ReplyError') {
     if (isTimeout(error)) return 'timeout';
-    // What ioredis met while it made a connection, in its own words.
+    // ioredis wraps an error reply that it got while connecting.
     const met = replyWord.exec(error.message)?.[1];
     return (met !== undefined && words[met]) || 'connection';
   }
@@ -154,17 +154,17 @@ export function isMoved(error: unknown): boolean {
   return error instanceof Error && errorWord(error) === 'MOVED';
 }
 
-/** The server's time in microseconds, where a claim was late and changed nothing (`defineClaim`). */
+/** The server's time in microseconds, if a claim was refused as late (`defineClaim`); else undefined. */
 export function lateSince(error: unknown): number | undefined {
   return error instanceof Error && errorWord(error) === 'LATE' ? Number(error.message.slice(5)) : undefined;
 }
 
-/** Whether the reply says that nothing of a claim was executed. */
+/** Whether the error says that the claim was not executed. */
 export function wasNotRun(error: unknown): boolean {
   return isUnknownScript(error) || isMoved(error) || lateSince(error) !== undefined;
 }
 
-/** Whether the server is not the primary any more: the connection has to be made anew (ioredis `reconnectOnError`). */
+/** Whether the server is not the primary any more, so that ioredis has to reconnect (`reconnectOnError`). */
 export function isNotPrimary(error: Error): boolean {
   const word = faultWord(error);
   return word === 'readonly' || word === 'masterdown';
@@ -198,19 +198,19 @@ export function withinDeadline<T>(call: () => Promise<T>, timeoutMs: number): Pr
 }
 
 /**
- * Resolves when the claim that `fault` ended can take no effect any more: then it may be given back, and not before, or
- * the give-back could overtake it. `false`: it took no effect and never will. A fault that is not Redis's says nothing.
+ * Waits until a claim that failed with `fault` can no longer take effect. It may be released only then, or the release could
+ * overtake it. Resolves to `false` if it took no effect and never will. After any other error it resolves to `true` at once.
  */
 export async function mayHoldAfter(fault: unknown): Promise<boolean> {
   if (!(fault instanceof RedisUnavailable)) return true;
   const { mayTakeEffectUntilMs } = fault;
   if (mayTakeEffectUntilMs === undefined) return false;
-  // Timers know whole milliseconds only, and begin before they are asked.
+  // Timers count whole milliseconds, from the start of the turn: one more, so that it is not too early.
   await sleep(Math.max(0, Math.ceil(mayTakeEffectUntilMs - performance.now()) + 1));
   return true;
 }
 
-/** Made here, not with the timer: an error and its stack cost as much as the rest of a call. */
+/** Creates the error only when it is needed: an error and its stack cost as much as the rest of a call. */
 function rejectAsLate(reject: (fault: RedisUnavailable) => void): void {
   reject(new RedisUnavailable('timeout'));
 }

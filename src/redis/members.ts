@@ -1,35 +1,35 @@
 import { defineScript } from './redis.ts';
 
-/** What one process tells the others that share its part of the store. */
+/** What a process announces to the others that share its part of the store. */
 export interface Member {
-  /** Whose data it is: a name of the shop and stage. */
+  /** Whose data it is: shop and stage, such as `store.owner`. */
   readonly owner: string;
-  /** The configuration names it; otherwise it is only an address. */
+  /** Whether `store.owner` names it; otherwise it is an address. */
   readonly isNamed: boolean;
-  /** Longest time for which a write of this process may be under way; 0: no entity tags. */
+  /** `entityTags.lease`: the longest time for which a write of this process may be under way; 0: no entity tags. */
   readonly leaseMs: number;
-  /** What is tracked, a line each; empty: nothing. */
+  /** One line for each tracked resource; empty: no entity tags. */
   readonly tracked: readonly string[];
   /** Fingerprint of the key of token digests; empty: no refresh tokens. */
   readonly digestKey: string;
 }
 
-/** What the store answered when this process announced itself. Exported for its tests. */
+/** The reply of the store to an announcement. Exported for its tests. */
 export interface Register {
-  /** Nobody was there, not even this process: the store is new, or was emptied. */
+  /** No process was announced, not even this one: the store is new, or was emptied. */
   readonly isNew: boolean;
-  /** The marker: whose data this is. */
+  /** Whose data this is, by the marker in the store. */
   readonly owner: string;
   readonly isOwnerNamed: boolean;
-  /** The key by which the tokens in the store are digested; empty: there are none yet. */
+  /** Fingerprint of the key by which the tokens in the store are digested; empty: there are none yet. */
   readonly digestKey: string;
-  /** What the other processes say that were there in the last `memberTtlMs`; those that say the same count once. */
+  /** Announcements of other processes in the last `memberTtlMs`; equal ones count once. */
   readonly others: readonly Member[];
 }
 
-/** A process tells that it is there this often. */
+/** How often a process announces itself. */
 export const announceEveryMs = 2_000;
-/** A process that has not announced itself for so long is gone. */
+/** A process that has not announced itself for so long counts as ended. */
 export const memberTtlMs = 10_000;
 
 // KEYS members, marker; ARGV id, own text, liveMs
@@ -91,17 +91,17 @@ export function readRegister(reply: unknown): Register {
   };
 }
 
-/** What follows from what the processes that share a store have announced. */
+/** What follows from the announcements of the processes that share a store. */
 export interface Agreement {
-  /** A new store hands out nothing for so long: the longest lease of all, since any of them may have a write under way. */
+  /** The cold start of a new store: the longest lease of all processes, since any may have a write under way. */
   readonly coldStartMs: number;
-  /** Somebody passes writes that this process would check: no tag may be given out. */
+  /** Another process forwards writes unchecked that this one would check: no tag may be given out. */
   readonly refusesTags: boolean;
-  /** The tokens in use are known by other digests than this process would make. */
+  /** The tokens in the store are digested by another key than this process has. */
   readonly refusesTokens: boolean;
-  /** The data is another shop's, and both have a name: nothing may be used. */
+  /** The data belongs to another shop, and both are named by `store.owner`: nothing may be used. */
   readonly isForeign: boolean;
-  /** In words for people; empty when all is well. */
+  /** For people; empty when all agree. */
   readonly problems: readonly string[];
 }
 
@@ -125,7 +125,7 @@ export function agree(mine: Member, { owner, isOwnerNamed, digestKey, others }: 
   const refusesTokens = mine.digestKey !== '' && digestKey !== '' && digestKey !== mine.digestKey;
   if (refusesTokens) {
     problems.push(
-      'refreshTokens.digestKey is another one than that of the replicas that were there before: exchanges get 503 until these are gone',
+      'refreshTokens.digestKey is another one than that of the replicas that were there before: refreshes get 503 until these have ended',
     );
   }
   const isAnother = owner !== mine.owner;

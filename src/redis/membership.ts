@@ -17,20 +17,20 @@ interface MembershipOptions {
   readonly redis: Redis;
   readonly prefix: string;
   readonly member: Member;
-  /** Problems have come or gone. */
+  /** Called when the problems have changed. */
   readonly onProblems: (problems: readonly string[]) => void;
-  /** The store is new, or was emptied: nobody had announced anything in it. */
+  /** Called when the store is new or was emptied: no process was announced in it. */
   readonly onNewStore: () => void;
   /** Milliseconds, monotonic. Default `performance.now`. */
   readonly now?: () => number;
 }
 
-/** What the others knew of this process holds for so long, less than they remember it. */
+/** An agreement is valid for less time than the others remember this process. */
 const validMs = memberTtlMs - announceEveryMs;
 
 /**
- * Tells the store every two seconds that this process is there, and which settings it has; hears the others. What it heard
- * counts for less time than the others count on it: who was stopped, or cut off, asks before it uses the store again.
+ * Announces this process and its settings in the store every two seconds, and reads those of the others. An agreement expires
+ * before the others forget this process: one that was suspended, or cut off, announces itself again before it uses the store.
  */
 export class Membership {
   readonly #options: MembershipOptions;
@@ -40,7 +40,7 @@ export class Membership {
   readonly #timer: NodeJS.Timeout;
   #agreement: Agreement | undefined;
   #validUntilMs = Number.NEGATIVE_INFINITY;
-  /** The longest lease that any process had since this one began: one of its writes may still be under way. */
+  /** The longest lease that any process has had since the start of this one: a write with it may still be under way. */
   #longestColdStartMs: number;
   #announcing: Promise<void> | undefined;
 
@@ -55,7 +55,7 @@ export class Membership {
     ).unref();
   }
 
-  /** Rejects with the store's fault. One at a time. */
+  /** Announces this process once; calls meanwhile get the same promise. Rejects with `RedisUnavailable`. */
   announce(): Promise<void> {
     this.#announcing ??= this.#announceOnce().finally(() => {
       this.#announcing = undefined;
@@ -68,7 +68,7 @@ export class Membership {
     return this.#agreement;
   }
 
-  /** How long a new store hands out nothing. Others have announced theirs before it is over. */
+  /** Milliseconds of a cold start: at least two announcements, so that the leases of all others are known before it ends. */
   coldStartMs(): number {
     return Math.max(this.#longestColdStartMs, announceEveryMs * 2);
   }
@@ -81,7 +81,7 @@ export class Membership {
     return this.#refuses(({ refusesTokens }) => refusesTokens);
   }
 
-  /** Of what every feature needs. */
+  /** For data that needs no agreement but whose it is. */
   refusesAll(): RedisFaultWord | undefined {
     return this.#refuses(() => false);
   }
@@ -120,7 +120,7 @@ export class Membership {
   }
 }
 
-/** The same store for one feature, which may not use it while `refusal` gives a word. */
+/** The store for one feature: its calls are rejected while `refusal` gives a word. */
 export function guardRedis(redis: Redis, refusal: () => RedisFaultWord | undefined): Redis {
   const guard = <Args extends unknown[], T>(call: (...args: Args) => Promise<T>) =>
     ((...args) => {

@@ -1,6 +1,6 @@
 import type { Redis } from './redis.ts';
 
-/** What `store.url` says. */
+/** A parsed `store.url`. */
 export interface RedisAddress {
   readonly kind: Redis['kind'];
   readonly tls: boolean;
@@ -16,9 +16,9 @@ const shape = /^(redis|rediss)(?:\+(cluster|sentinel))?:\/\/(?:(.*)@)?([^/@?#]+)
 const hostShape = /^(\[[0-9a-fA-F:.]+\]|[^:[\]\s]+)(?::(\d{1,5}))?$/;
 
 /**
- * Reads `redis://`, `rediss://` (TLS), `redis+cluster://h1,h2`, `redis+sentinel://h1,h2/name` (`rediss+…` with TLS),
- * each with `user:password@` before the hosts and `/db` at the end. Throws an Error that never repeats the text, since
- * it may hold a password.
+ * Parses `redis://`, `rediss://` (TLS), `redis+cluster://h1,h2`, `redis+sentinel://h1,h2/name` (`rediss+…` with TLS), each
+ * optionally with `user:password@` before the hosts and `/db` at the end. Throws an Error, which never repeats the URL, since
+ * that may hold a password.
  */
 export function parseRedisUrl(url: string): RedisAddress {
   const [, scheme, topology, userinfo, hosts = '', path = ''] = shape.exec(url) ?? [];

@@ -2,23 +2,22 @@ import { hash } from 'node:crypto';
 import type { Health } from './store-health.ts';
 
 /**
- * The port to Redis, for every feature: a single node, a Cluster or Sentinel make no difference. Each call ends
- * within the connection's deadline: with the reply, or with `RedisUnavailable`. Nothing is ever queued while Redis is
- * away, nothing is ever sent twice.
+ * The port to Redis, the same for a single node, a Cluster and Sentinels. Each call settles within the deadline of the
+ * connection: with the reply, or with `RedisUnavailable`. Nothing is queued while Redis is away, and nothing that may have
+ * been executed is sent again.
  */
 export interface Redis {
   readonly kind: 'single' | 'cluster' | 'sentinel';
   /** One command, on the node of its keys. Rejects with `RedisUnavailable` only. */
   command(name: string, ...args: readonly RedisArgument[]): Promise<unknown>;
   /**
-   * One script; on a Cluster all keys must be of one slot. Rejects with `RedisUnavailable` only. A claim (`defineClaim`)
-   * takes effect before this settles, or never; where that is not certain yet, the fault says until when.
+   * One script; on a Cluster all keys must be of one slot. Rejects with `RedisUnavailable` only. A claim (`defineClaim`) takes
+   * effect before this settles, or never; after a claim without a reply the fault tells until when it still may.
    */
   runScript(script: RedisScript, keys: readonly string[], args: readonly RedisArgument[]): Promise<unknown>;
   /**
-   * As `runScript` for a claim, then `WAIT` on the same connection: tells how many replicas hold what the script wrote.
-   * Uses a connection of its own, because `WAIT` blocks whatever is sent after it; one `WAIT` confirms all that were sent
-   * before it.
+   * As `runScript` for a claim, then `WAIT` on the same connection: `replicas` is how many hold what the script wrote. On a
+   * connection of its own, since `WAIT` blocks whatever is sent after it.
    */
   runScriptAndWait(
     script: RedisScript,
@@ -27,13 +26,13 @@ export interface Redis {
     replicas: number,
   ): Promise<{ readonly reply: unknown; readonly replicas: number }>;
   /**
-   * Hears a channel until the returned function is called. `onReconnect` is called whenever messages may have been
+   * Subscribes to a channel until the returned function is called. `onReconnect` is called whenever messages may have been
    * missed: after each new connection but the first.
    */
   subscribe(channel: string, onMessage: (message: string) => void, onReconnect?: () => void): () => void;
-  /** For health and metrics; never asks the server. */
+  /** Whether it can be used, for health and metrics; never asks the server. */
   state(): Health;
-  /** The same about what it relies on: replicas, claims, memory, rights. */
+  /** Replicas, claims, memory and rights, for health and metrics; never asks the server. */
   status(): RedisStatus;
   /**
    * Waits until Redis was reached once and its eviction policy has been checked, at most `withinMs`. `false`: not
@@ -53,38 +52,38 @@ export interface RedisScript {
   /** Made by `defineClaim`: it refuses itself when it is late. */
   readonly isClaim: boolean;
   /**
-   * One call holds all that its caller asks in a turn of the event loop, and is made at its end: a key of the slot, then one
-   * for each operation. Default: no.
+   * The caller gathers all operations of a turn of the event loop into one call at its end. Keys: one of the slot, then one
+   * for each operation. Default: false.
    */
   readonly isGathered?: boolean;
 }
 
 export interface RedisStatus {
-  /** Whether the replicas confirm; undefined where none is asked for. */
+  /** Whether the replicas confirm; undefined: `store.replicas` is 0. */
   readonly replication: Health | undefined;
   readonly claims: {
     readonly made: number;
     readonly totalMs: number;
-    /** Those that too few replicas confirmed. */
+    /** Claims that fewer replicas confirmed than were asked. */
     readonly unconfirmed: number;
     /** How many replicas confirmed the last one; undefined: none was asked. */
     readonly lastConfirmed: number | undefined;
   };
-  /** What the servers said last; undefined before the first report. */
+  /** Undefined before the first reply. */
   readonly facts: ServerFacts | undefined;
-  /** Commands that this user may not use and that are needed, by name. */
+  /** Commands that are needed and that this user may not use. */
   readonly missingRights: readonly string[];
 }
 
-/** What the servers said about themselves last. */
+/** The last answers of the servers to INFO. */
 export interface ServerFacts {
-  /** A `maxmemory-policy` that throws records away; undefined where none does. A lease that vanishes means two writers. */
+  /** A `maxmemory-policy` that evicts records, if a server has one. A lease that is evicted lets two writers in. */
   readonly evictingPolicy: string | undefined;
   /** Of the fullest node; `maxBytes` 0: it has no limit. */
   readonly memory: { readonly usedBytes: number; readonly maxBytes: number };
-  /** Replicas that have reported within the last seconds that they are there; of the node that has the fewest. */
+  /** Replicas that have acknowledged within the last seconds; of the node with the fewest. */
   readonly connectedReplicas: number;
-  /** Which process holds the data, and which history it is: either changes at a restart or a failover. */
+  /** `run_id` and `master_replid`: the process that holds the data, and the history of the data. */
   readonly runIds: string;
   readonly replicationIds: string;
 }
@@ -92,16 +91,16 @@ export interface ServerFacts {
 /** Where a feature keeps its records in Redis. */
 export interface RedisRecords {
   readonly redis: Redis;
-  /** Begins every key; deployments that share a Redis need different ones. Default `shopward`. */
+  /** The beginning of every key; deployments that share a Redis need different ones. Default `shopward`. */
   readonly keyPrefix?: string;
   /**
-   * How many replicas must have a claim before it counts: all that could be promoted. Default 0: then a
-   * failover may lose a claim that was granted.
+   * How many replicas have to confirm a claim before it counts: as many as could be promoted. Default 0: a failover may then
+   * lose a claim that was granted.
    */
   readonly replicas?: number;
 }
 
-/** A claim, and whether as many replicas have it as must. */
+/** Runs a claim; `isConfirmed`: as many replicas have it as `replicas` asks for. */
 export async function runConfirmed(
   redis: Redis,
   script: RedisScript,
@@ -114,22 +113,25 @@ export async function runConfirmed(
   return { reply, isConfirmed: confirmed >= replicas };
 }
 
-/** What keys of one slot begin with. Braces hold our own bucket number only: nobody can choose a slot. */
+/**
+ * The beginning of the keys of one slot. The braces, which decide on it, hold only a bucket's number: no client can
+ * choose a slot.
+ */
 export function slotOf(prefix: string, records: 'tags' | 'tokens', bucket: number): string {
   return `${prefix}:{${records}-${bucket}}`;
 }
 
-/** Digests are spread evenly by their first characters. */
+/** The bucket of a hexadecimal digest, by its first 32 bits. */
 export function bucketOf(digest: string, buckets: number): number {
   return buckets === 1 ? 0 : Number.parseInt(digest.slice(0, 8), 16) % buckets;
 }
 
-/** Names a Lua script; `name` is for people only. */
+/** Defines a Lua script; `name` is for people. */
 export function defineScript(name: string, lua: string): RedisScript {
   return { name, lua, sha1: hash('sha1', lua, 'hex'), isClaim: false };
 }
 
-/** Microseconds of the server's clock are the last argument; the script proper never sees it. */
+/** Takes the deadline, microseconds of the server's clock, off the end of the arguments. */
 const refuseWhenLate = `
 do
   local deadline, time = tonumber(table.remove(ARGV)), redis.call('TIME')
@@ -139,9 +141,9 @@ end
 `;
 
 /**
- * Names a script that takes something for its caller (a lease, an exchange). It is sent with its caller's deadline in the
- * time of the server that runs it, and when it is late it changes nothing: whoever was answered 503 does not hold
- * anything afterwards. docs/decisions/store-calls.md.
+ * Defines a script that takes something for its caller (a lease, a refresh). It is sent with the caller's deadline in the time
+ * of the server that runs it, and changes nothing when it is late: a caller that was answered 503 holds nothing afterwards.
+ * docs/decisions/store-calls.md.
  */
 export function defineClaim(name: string, lua: string): RedisScript {
   return { ...defineScript(name, refuseWhenLate + lua), isClaim: true };

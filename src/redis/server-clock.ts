@@ -1,15 +1,18 @@
-/** Microseconds: clocks of two machines run equally fast to one part in a thousand (NTP slews by half of that at most). */
+/**
+ * Microseconds for each millisecond: two clocks differ in speed by less than a thousandth (NTP slews by half of that at
+ * most).
+ */
 const driftPerMs = 1;
 
-/** An older word is asked for anew, beside what is under way. */
+/** A time older than this is asked for again, while claims go on. */
 const freshMs = 5_000;
-/** Beyond this age the allowance for drift would eat a noticeable part of a deadline: asked before anything is sent. */
+/** A time older than this is asked for before claims go on: the allowance for drift would shorten deadlines noticeably. */
 const usableMs = 30_000;
 
 /**
- * What is known of the clock of one server: a lower bound for every moment of ours (`performance.now`, milliseconds).
- * The server tells its time in a reply; when the reply is here, its clock shows at least that. The tightest word of the
- * last seconds counts. Times of the server are microseconds.
+ * A lower bound of what the clock of one server shows at a moment of this process (`performance.now`, milliseconds). The
+ * server tells its time in a reply; when the reply arrives, its clock shows at least that. The tightest bound of the last
+ * seconds counts. Times of the server are microseconds.
  */
 export class ServerClock {
   #storeMicros = 0;
@@ -18,7 +21,7 @@ export class ServerClock {
 
   /** The server's time `storeMicros` came at `heardMs` in reply to what was asked at `askedMs`. */
   hear(storeMicros: number, askedMs: number, heardMs: number): void {
-    // It showed less than it must have shown already when it was asked: somebody has set it back.
+    // Less than the bound for the moment of the question: the clock was set back.
     const isSetBack = this.isKnown(askedMs) && storeMicros < this.atLeast(askedMs);
     const isTighter = !this.isKnown(heardMs) || storeMicros >= this.atLeast(heardMs);
     this.#heardMs = heardMs;
@@ -27,7 +30,7 @@ export class ServerClock {
     this.#atMs = heardMs;
   }
 
-  /** The server's clock shows this or more at that moment of ours. Only when `isKnown`. */
+  /** The server's clock shows at least this at the moment `ms`. Valid only when `isKnown`. */
   atLeast(ms: number): number {
     const distanceMs = ms - this.#atMs;
     return Math.floor(this.#storeMicros + distanceMs * 1000 - Math.abs(distanceMs) * driftPerMs);
@@ -41,12 +44,12 @@ export class ServerClock {
     return this.wasHeard(ms, freshMs);
   }
 
-  /** Whether its last word came so near to that moment, before it or after. */
+  /** Whether the server's time was last heard within so many milliseconds of that moment. */
   wasHeard(ms: number, withinMs: number): boolean {
     return Math.abs(ms - this.#heardMs) <= withinMs;
   }
 
-  /** Another server may be at the other end. */
+  /** After a lost connection: another server may be at the other end. */
   forget(): void {
     this.#atMs = Number.NEGATIVE_INFINITY;
     this.#heardMs = Number.NEGATIVE_INFINITY;

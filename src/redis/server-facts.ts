@@ -4,7 +4,7 @@ import { defineScript, type ServerFacts } from './redis.ts';
 
 const maxLagSeconds = 3;
 
-/** Asks INFO of every primary: CONFIG is often forbidden. */
+/** Asks every primary by INFO, since CONFIG is often forbidden. */
 export async function askServerFacts(client: Client): Promise<ServerFacts> {
   const nodes = client instanceof Cluster ? client.nodes('master') : [client];
   const infos = await Promise.all(nodes.map((node) => node.info('default')));
@@ -30,7 +30,7 @@ export function readServerFacts(infos: readonly string[]): ServerFacts {
   };
 }
 
-/** `slave0:ip=…,port=…,state=online,offset=…,lag=1`: seconds since its last word, which comes each second. */
+/** In `slave0:ip=…,port=…,state=online,offset=…,lag=1` the lag is seconds since its last acknowledgement, sent each second. */
 function countReplicas(info: string): number {
   return info.split('\n').filter((line) => {
     const lag = /^slave\d{1,4}:.{0,200},state=online,.{0,100}lag=(\d{1,9})/.exec(line)?.[1];
@@ -38,7 +38,7 @@ function countReplicas(info: string): number {
   }).length;
 }
 
-/** How full, from 0 to 1; without a limit the share of a terabyte, so that the larger one still counts. */
+/** How full a node is, from 0 to 1; without `maxmemory` as a share of a terabyte, so that nodes can still be compared. */
 function shareOf({ usedBytes, maxBytes }: ServerFacts['memory']): number {
   return usedBytes / (maxBytes || 2 ** 40);
 }
@@ -51,7 +51,7 @@ function field(info: string, name: string): string | undefined {
   return info.slice(from, end === -1 ? undefined : end).trimEnd();
 }
 
-/** What the features do, with arguments as they give them; `KEY` and `CHANNEL` stand for those of the prefix. */
+/** The commands that the features use, with sample arguments; `KEY` and `CHANNEL` stand for ones with the prefix. */
 const needed: readonly (readonly string[])[] = [
   ['INFO'],
   ['TIME'],
@@ -105,7 +105,7 @@ return missing
 `,
 );
 
-/** Names of the commands that the user of this connection may not use, on its own keys and channel. */
+/** The needed commands that the user of this connection may not use on keys and channels with the prefix. */
 export async function findMissingRights(client: RedisClient, prefix: string): Promise<string[]> {
   const commands = needed.map((words) => words.join(' ').replaceAll('\n', ' '));
   const args = [`${prefix}:rights`, `${prefix}:url:purges`, ...commands];
@@ -118,7 +118,7 @@ export async function findMissingRights(client: RedisClient, prefix: string): Pr
   }
 }
 
-/** What can be tried without changing anything. */
+/** Before Redis 7: tries the commands that change nothing. */
 async function tryEach(client: RedisClient): Promise<string[]> {
   const harmless = needed.filter(([name = '']) => ['INFO', 'TIME', 'WAIT', 'EVAL', 'EVALSHA'].includes(name));
   const tried = harmless.map(async ([name = '', ...args]) => {

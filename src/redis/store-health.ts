@@ -2,28 +2,31 @@ import type { Cause } from './faults.ts';
 
 export interface Health {
   readonly status: 'connecting' | 'ready' | 'away' | 'closed';
-  /** Why it is away: the newest cause that has a name. */
+  /** Why it is away: the newest cause that says more than "not connected", if there was one. */
   readonly cause: Cause | undefined;
-  /** Milliseconds since the epoch of this state's beginning. */
+  /** When this state began, in milliseconds since the epoch. */
   readonly since: number;
 }
 
-/** What one line of the log says. */
+/** What is logged. */
 export interface HealthLine extends Health {
   /** Calls of the last ten seconds, and how many of them failed. */
   readonly calls: number;
   readonly failed: number;
 }
 
-/** Failing for so long without a success in between: away. */
+/** Away when calls have failed for so long without a success in between. */
 const awayAfterMs = 1_000;
-/** The window in which shares are taken; without a fault in it the store is back; nobody hears of one cause more often. */
+/**
+ * The window in which failed calls are counted. After one without a failure the store is back; a cause is logged once in
+ * it.
+ */
 const windowMs = 10_000;
-/** Away too when so many calls of the window failed, and this share of all. */
+/** Also away when so many calls of the window have failed, and at least this share of them. */
 const awayFaults = 5;
 const awayShare = 0.1;
 const bucketMs = 1_000;
-/** Addresses are part of a cause: there may be some, not any number. */
+/** A bound, since causes contain addresses. */
 const rememberedCauses = 50;
 
 const unnamed: Cause = { word: 'connection', text: undefined };
@@ -35,11 +38,11 @@ interface Bucket {
 }
 
 /**
- * Whether the store can be used, with a memory: one call that fails changes nothing, one that succeeds neither. Pure: time
- * comes in (milliseconds since the epoch), lines for the log go out. docs/decisions/store-state.md has the table.
+ * Whether the store can be used, decided by the calls of the last seconds: a single failure or success changes nothing. Pure:
+ * time is passed in (milliseconds since the epoch), log lines are passed out. docs/decisions/store-state.md has the table.
  */
 export class StoreHealth {
-  readonly #say: (line: HealthLine) => void;
+  readonly #emit: (line: HealthLine) => void;
   #health: Health;
   #buckets: Bucket[] = [];
   /** The first fault since the last success. */
@@ -52,8 +55,8 @@ export class StoreHealth {
   #unreported: Cause | undefined;
   #unreportedSince = 0;
 
-  constructor(now: number, say: (line: HealthLine) => void) {
-    this.#say = say;
+  constructor(now: number, emit: (line: HealthLine) => void) {
+    this.#emit = emit;
     this.#health = { status: 'connecting', cause: undefined, since: now };
   }
 
@@ -74,7 +77,7 @@ export class StoreHealth {
     bucket.failed += 1;
     this.#lastFault = now;
     this.#failingSince ??= now;
-    // "Not connected" says less than why the connection was lost.
+    // "Not connected", a cause without text, does not replace one that says why.
     const isAway = this.#health.status === 'away';
     const isNews = isAway
       ? cause.text !== undefined && cause.text !== this.#health.cause?.text
@@ -87,7 +90,7 @@ export class StoreHealth {
     this.tick(now);
   }
 
-  /** What time alone changes; to be called about once a second. */
+  /** Makes the changes that depend on time alone; to be called about once a second. */
   tick(now: number): void {
     const { status } = this.#health;
     if (status === 'closed') return;
@@ -101,7 +104,7 @@ export class StoreHealth {
       this.#unreported !== undefined &&
       (status === 'away' || now - this.#unreportedSince >= windowMs)
     ) {
-      // Another cause, or calls that fail now and then: too few for away, and not to be passed over.
+      // Another cause while away; or calls that fail now and then, which are too few for away and still worth a line.
       this.#report(this.#unreported, now);
     }
   }
@@ -111,7 +114,7 @@ export class StoreHealth {
   }
 
   #isFailing(now: number): boolean {
-    // At the start nothing has worked yet: the first fault says enough.
+    // Nothing has worked yet: one failure is enough.
     if (this.#health.status === 'connecting') return this.#failingSince !== undefined;
     if (this.#failingSince !== undefined && now - this.#failingSince >= awayAfterMs) return true;
     const { calls, failed } = this.#counts(now);
@@ -127,17 +130,17 @@ export class StoreHealth {
     if (cause !== undefined) this.#report(cause, now);
     else {
       this.#unreported = undefined;
-      this.#say({ ...this.#health, ...this.#counts(now) });
+      this.#emit({ ...this.#health, ...this.#counts(now) });
     }
   }
 
-  /** Now, or when ten seconds have passed since this cause was reported last. */
+  /** Logs a cause, unless it was logged within the last ten seconds. */
   #report(cause: Cause, now: number): void {
     if (now - (this.#reported.get(nameOf(cause)) ?? Number.NEGATIVE_INFINITY) < windowMs) return;
     this.#unreported = undefined;
     if (this.#reported.size >= rememberedCauses) this.#reported.clear();
     this.#reported.set(nameOf(cause), now);
-    this.#say({ ...this.#health, cause, ...this.#counts(now) });
+    this.#emit({ ...this.#health, cause, ...this.#counts(now) });
   }
 
   #counts(now: number): { readonly calls: number; readonly failed: number } {
@@ -153,7 +156,7 @@ export class StoreHealth {
 
   #bucketAt(now: number): Bucket {
     const last = this.#buckets.at(-1);
-    // A clock that was set back goes on in the last one.
+    // Also when the clock was set back.
     if (last !== undefined && now - last.at < bucketMs) return last;
     const bucket = { at: now, calls: 0, failed: 0 };
     this.#buckets = [...this.#buckets.filter(({ at }) => at > now - windowMs), bucket];

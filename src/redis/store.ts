@@ -16,27 +16,27 @@ import type { Redis, RedisStatus, ServerFacts } from './redis.ts';
 import type { HealthLine, Health as StoreHealth } from './store-health.ts';
 
 export interface RedisStore extends Component {
-  /** For what needs no agreement between replicas but whose data it is. */
+  /** For features that need no agreement between replicas. Like the others, it refuses the data of another shop. */
   readonly redis: Redis;
-  /** The same, while no replica passes writes that this one would check. */
+  /** For entity tags: refuses while another replica forwards writes unchecked that this one would check. */
   readonly forTags: Redis;
-  /** The same, while all replicas know tokens by the same digests. */
+  /** For refresh tokens: refuses while the tokens in the store are digested by another key. */
   readonly forTokens: Redis;
-  /** How long a new store hands out nothing: the longest lease of all replicas. Milliseconds. */
+  /** Milliseconds of a cold start, in which a new store gives out no tags: the longest lease of all replicas. */
   coldStartMs(): number;
   health(): Health;
-  /** Processes that share the store, this one with them; null: it cannot be reached. */
+  /** How many processes share the store, this one included; null: it cannot be reached. */
   sharing(): Promise<number | null>;
-  /** Calls back whenever the data may be another one (a new connection, an emptied store, another history), with why. */
+  /** Calls `listener` with the reason whenever the data may be another (a first connection, an emptied store, a failover). */
   onNewData(listener: (why: string) => void): void;
 }
 
-/** Longest wait for Redis at start; it may come later. */
+/** Milliseconds that the start waits for Redis; without it the proxy starts all the same. */
 const startWaitMs = 2_000;
-const evictingText = 'the Redis of store.url may throw records away: its maxmemory-policy must be noeviction';
-/** Of `maxmemory`: nearly full, and urgent. The log says so once, `/readyz` and the console as long as it lasts. */
+const evictingText = 'the Redis of store.url may evict records: its maxmemory-policy must be noeviction';
+/** Shares of `maxmemory`: a warning, and an error. Logged once; `/readyz` and the console show it as long as it lasts. */
 const fullShares = [0.8, 0.95] as const;
-/** A share has to fall by this much below a threshold before it counts as passed again. */
+/** A share has to fall this much below a threshold before the same threshold is logged again. */
 const fullSlack = 0.02;
 
 type RedisStoreOptions = Required<Pick<ConnectRedisOptions, 'url' | 'timeoutMs' | 'prefix' | 'replicas'>> &
@@ -45,7 +45,7 @@ type RedisStoreOptions = Required<Pick<ConnectRedisOptions, 'url' | 'timeoutMs' 
     readonly member: Member;
   };
 
-/** The one connection that all features share. Throws for a malformed address only; connecting goes on by itself. */
+/** Opens the store that all features share. Connects in the background; throws only for a malformed address. */
 export function openRedisStore(options: RedisStoreOptions, log: ComponentLog): RedisStore {
   const { member, ...connection } = options;
   const { prefix, replicas } = connection;
@@ -95,27 +95,30 @@ export function openRedisStore(options: RedisStoreOptions, log: ComponentLog): R
 }
 
 async function start(redis: Redis, membership: Membership, log: ComponentLog): Promise<void> {
-  // Rejects for an evicting policy only: locks that vanish under memory pressure are worse than none.
+  // Rejects only where the policy evicts: leases that vanish under memory pressure are worse than none.
   const isReached = await redis.ready(startWaitMs).catch((fault: unknown) => {
     throw isEvicting(fault) ? new Error(evictingText, { cause: fault }) : fault;
   });
-  if (!isReached) return log.error({ event: 'store' }, 'Redis is not reached yet; going on without');
+  if (!isReached) return log.error({ event: 'store' }, 'Redis cannot be reached yet; starting without it');
   const { missingRights } = redis.status();
   if (missingRights.length > 0) {
-    log.error({ event: 'store-rights', missingRights }, 'the user of Redis may not use what is needed');
+    log.error(
+      { event: 'store-rights', missingRights },
+      'the user of Redis may not use all commands that are needed',
+    );
   }
   await membership.announce().catch(() => {});
   const agreement = membership.agreement();
   if (agreement?.isForeign) throw new Error(agreement.problems.join('; '));
 }
 
-/** Who is gone is taken out by those that are there, within some seconds. */
+/** May count ended processes for some seconds, until another one removes them. */
 async function countMembers(redis: Redis, prefix: string): Promise<number | null> {
   const count = await redis.command('HLEN', membersKeys(prefix)[0]).catch(() => undefined);
   return typeof count === 'number' ? count : null;
 }
 
-/** Why the data may be another one; undefined: it is the same. */
+/** Why the data may be another; undefined: it is the same. */
 function newDataOf(facts: ServerFacts, before: ServerFacts | undefined): string | undefined {
   if (before === undefined) return 'it was not reached before';
   if (facts.replicationIds === before.replicationIds) return undefined;
@@ -130,7 +133,7 @@ function writeLine(
   { status, cause, calls, failed }: HealthLine,
 ): void {
   const word = cause?.word;
-  const text = cause === undefined ? '' : `: ${cause.text ?? cause.word}`;
+  const text = causeText(cause);
   const subject = about === 'store' ? 'Redis' : 'confirmation by the replicas of Redis';
   const words = { event: about === 'store' ? 'store' : 'store-replicas', status, word, calls, failed };
   if (status === 'ready' && cause === undefined) log.info(words, `${subject} is ready`);
@@ -193,7 +196,7 @@ function storeMetrics(redis: Redis, membership: Membership): MetricSpec[] {
     ),
     counter(
       'shopward_store_claims',
-      'Claims of writes and exchanges that Redis answered.',
+      'Claims of writes and refreshes that Redis answered.',
       () => claims().made,
     ),
     counter(
@@ -209,7 +212,7 @@ function storeMetrics(redis: Redis, membership: Membership): MetricSpec[] {
   ];
 }
 
-/** `down`: it cannot be used; what it must be asked for gets 503. */
+/** `down` where it cannot be used: requests that need it then get 503. */
 function storeHealth(redis: Redis, replicas: number, agreement: Agreement | undefined): Health {
   const state = redis.state();
   const status = redis.status();
@@ -244,7 +247,7 @@ function isEvicting(fault: unknown): boolean {
   return fault instanceof RedisUnavailable && fault.word === 'evicting';
 }
 
-/** Why `/readyz` and the console should speak of the store, in words for people; the most pressing first. */
+/** What is wrong with the store, for `/readyz` and the console, the most pressing first. */
 function storeReasons(
   { status, cause }: StoreHealth,
   { replication, claims, facts, missingRights }: RedisStatus,
@@ -252,24 +255,23 @@ function storeReasons(
   agreement: Agreement | undefined,
 ): readonly string[] {
   const reasons: string[] = [];
-  if (status !== 'ready')
-    reasons.push(`Redis is ${status}${cause === undefined ? '' : `: ${nameOf(cause)}`}`);
+  if (status !== 'ready') reasons.push(`Redis is ${status}${causeText(cause)}`);
   if (replication?.status === 'away') {
     const confirmed =
       replication.cause?.text ?? `${claims.lastConfirmed ?? 0} of ${replicas} replicas confirm`;
-    reasons.push(`Redis: ${confirmed} (store.replicas is ${replicas}); tracked writes and exchanges get 503`);
+    reasons.push(`Redis: ${confirmed} (store.replicas is ${replicas}); tracked writes and refreshes get 503`);
   }
   if (missingRights.length > 0) reasons.push(`Redis: its user may not use ${missingRights.join(', ')}`);
   const { usedBytes = 0, maxBytes = 0 } = facts?.memory ?? {};
   const share = maxBytes === 0 ? 0 : usedBytes / maxBytes;
   if (share >= fullShares[0]) {
-    const what = share >= fullShares[1] ? '; when it is full, tracked writes and exchanges get 503' : '';
+    const what = share >= fullShares[1] ? '; when it is full, tracked writes and refreshes get 503' : '';
     reasons.push(`Redis is ${Math.round(share * 100)}% full${what}`);
   }
   for (const problem of agreement?.problems ?? []) reasons.push(`store: ${problem}`);
   return reasons;
 }
 
-function nameOf({ text, word }: NonNullable<StoreHealth['cause']>): string {
-  return text ?? word;
+function causeText(cause: StoreHealth['cause']): string {
+  return cause === undefined ? '' : `: ${cause.text ?? cause.word}`;
 }

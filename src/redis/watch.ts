@@ -14,26 +14,25 @@ import { askServerFacts, findMissingRights } from './server-facts.ts';
 import { type Health, type HealthLine, StoreHealth } from './store-health.ts';
 
 export interface WatchOptions {
-  /** Rights are looked for under it. Default `shopward`. */
+  /** Beginning of the keys on which rights are checked. Default `shopward`. */
   readonly prefix?: string;
-  /** Replicas that claims ask for (`runScriptAndWait`); 0: their state is not watched. Default 0. */
+  /** Replicas that have to confirm claims; 0: they are not watched. Default 0. */
   readonly replicas?: number;
-  /** One log line each, of the store or of its replicas. */
+  /** Called for each log line about the store or its replicas. */
   readonly onLine?: (about: 'store' | 'replicas', line: HealthLine) => void;
-  /** A connection was made, or what INFO tells has changed; `before` is undefined for the first word. */
+  /** Called after each INFO; `before` is undefined at the first. */
   readonly onFacts?: (facts: ServerFacts, before: ServerFacts | undefined) => void;
-  /** Milliseconds since the epoch. Default `Date.now`. */
+  /** Clock in milliseconds since the epoch. Default `Date.now`. */
   readonly now?: () => number;
 }
 
-/** Milliseconds. */
 const beatMs = 1_000;
-/** INFO is asked every so many beats. */
+/** INFO is asked at every fourth beat. */
 const beatsAQuestion = 4;
 
 /**
- * What is known of the servers of a client: whether they answer, what they may be used for, how claims fare. Calls
- * say how they ended; what no traffic would tell is asked for.
+ * Watches the servers of a client: whether they answer, their memory and eviction policy, the rights of the user, how claims
+ * end. Calls report their outcome; what traffic does not tell is asked for every few seconds.
  */
 export class RedisWatch {
   readonly #client: Client;
@@ -45,7 +44,7 @@ export class RedisWatch {
   readonly #claims = { made: 0, totalMs: 0, unconfirmed: 0, lastConfirmed: undefined as number | undefined };
   #lastConfirmedAt = Number.NEGATIVE_INFINITY;
   #facts: ServerFacts | undefined;
-  /** Why it may not be used although it answers. */
+  /** Why it must not be used although it answers. */
   #refusal: RedisFaultWord | undefined;
   #missingRights: readonly string[] = [];
   #policyChecked: Promise<void> = Promise.resolve();
@@ -69,7 +68,7 @@ export class RedisWatch {
     const failed = isolated((error: unknown) => this.#health.fail(causeOf(error), this.#now()));
     const closed = isolated(() => this.#health.fail({ word: 'connection', text: undefined }, this.#now()));
     client.on('ready', ready).on('error', failed).on('close', closed);
-    // Of a Cluster: why one of its nodes cannot be reached.
+    // Emitted by a Cluster: why one of its nodes cannot be reached.
     client.on('node error', failed);
     const beat = isolated(() => this.#onBeat());
     this.#beats = setInterval(beat, beatMs).unref();
@@ -99,7 +98,7 @@ export class RedisWatch {
     return true;
   }
 
-  /** Why no call may be made at the moment. */
+  /** Why no call may be made now; undefined: calls may be made. */
   refusal(): RedisFaultWord | undefined {
     return this.#health.state.status === 'closed' ? 'closed' : this.#refusal;
   }
@@ -116,7 +115,7 @@ export class RedisWatch {
     throw fault;
   };
 
-  /** How long a claim took, and how many of the replicas that were asked have it. */
+  /** Counts claims of one call: how long they took, and how many of the replicas that were asked confirmed them. */
   countClaims(count: number, ms: number, asked: number, confirmed: number): void {
     const counts = this.#claims;
     counts.made += count;
@@ -137,7 +136,7 @@ export class RedisWatch {
     this.#replication.close(this.#now());
   }
 
-  /** What no traffic would tell: that Redis answers, which policy it has by now, how full it is. */
+  /** Learns what traffic does not tell: whether Redis answers, its policy by now, how full it is. */
   #onBeat(): void {
     this.#beat += 1;
     const now = this.#now();
@@ -154,7 +153,7 @@ export class RedisWatch {
     else this.#replication.fail(lackOf(connected, replicas), now);
   }
 
-  /** Where nothing has said yet why it is away. */
+  /** Finds out why it is away, where no error has said so. */
   async #nameCause(): Promise<void> {
     const { status, cause } = this.#health.state;
     if (status !== 'away' || cause?.text !== undefined || cause?.word !== 'connection') return;
@@ -162,14 +161,14 @@ export class RedisWatch {
     if (error !== undefined) this.#health.fail(causeOf(error), this.#now());
   }
 
-  /** On each new connection: it may be another server. */
+  /** Runs on each new connection, since it may be to another server. */
   async #checkPolicy(): Promise<void> {
     for (;;) {
       try {
         await this.#learnFacts();
         break;
       } catch (error) {
-        // Until it has answered, nobody knows whether it may be used: a server that was too slow is asked again.
+        // It must not be used before its policy is known: a server that was too slow is asked again.
         const isSlow = toRedisFault(error).word === 'timeout' && this.#client.status === 'ready';
         if (!isSlow || this.#health.state.status === 'closed') throw error;
       }
@@ -189,7 +188,7 @@ export class RedisWatch {
     const asked = () => askServerFacts(this.#client);
     const facts = await withinDeadline(asked, this.#clientOptions.timeoutMs).catch((error: unknown) => {
       const fault = toRedisFault(error);
-      // Forbidden or renamed: nobody can know whether it throws records away.
+      // INFO is forbidden or renamed: whether it evicts records cannot be known.
       if (fault.word === 'noperm' || fault.word === 'error') this.#refusal = fault.word;
       this.#health.fail(causeOf(error), this.#now());
       throw fault;

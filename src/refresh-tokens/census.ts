@@ -1,30 +1,30 @@
 import type { TokenEntry, TokenState } from './token-store.ts';
 
-/** How many refresh tokens there are, in which state, and how many logins they descend from: no token, nobody's name. */
+/** Numbers of refresh tokens, by state, and of the logins that they descend from; without any token or name of a user. */
 export interface TokenCensus {
   readonly tokens: number;
   readonly states: Readonly<Record<TokenState, number>>;
-  /** Of those with a known login: how many there are, and how many have a token that can still be exchanged. */
+  /** Known logins, and those of them that have a token which can still be refreshed. */
   readonly families: number;
   readonly livingFamilies: number;
-  /** Tokens of the largest one. */
+  /** Tokens of the largest family. */
   readonly largestFamily: number;
   readonly subjects: number;
-  /** When the oldest and the newest of them were issued, in milliseconds since the epoch; null: there are none. */
+  /** When the oldest and the newest token were issued, in milliseconds since the epoch; null: there are none. */
   readonly oldestIssuedMs: number | null;
   readonly newestIssuedMs: number | null;
-  /** Whether all were counted; otherwise there are more than the numbers say. */
+  /** Whether all were counted; otherwise there are more. */
   readonly isWhole: boolean;
 }
 
-/** Counting stops here: a store may hold millions. */
+/** Counting stops after so many tokens or milliseconds: a store may hold millions. */
 const maxTokens = 20_000;
 const maxMs = 3_000;
 
-/** Counts what a store lists, up to a bound of number and time. Rejects as the store does. */
+/** Counts the tokens that a store lists, within bounds of number and time. Rejects as the store does. */
 export async function countTokens(
   entries: AsyncIterable<TokenEntry>,
-  { most = maxTokens, now = Date.now }: { readonly most?: number; readonly now?: () => number } = {},
+  { max = maxTokens, now = Date.now }: { readonly max?: number; readonly now?: () => number } = {},
 ): Promise<TokenCensus> {
   const endMs = now() + maxMs;
   const states: Record<TokenState, number> = { valid: 0, 'in-exchange': 0, used: 0, revoked: 0, expired: 0 };
@@ -34,7 +34,7 @@ export async function countTokens(
   let tokens = 0;
   let isWhole = true;
   for await (const { state, family, subject, issuedAtMs } of entries) {
-    if (tokens >= most || now() > endMs) {
+    if (tokens >= max || now() > endMs) {
       isWhole = false;
       break;
     }
@@ -55,7 +55,7 @@ export async function countTokens(
     states,
     families: all.length,
     livingFamilies: all.filter(({ isLiving }) => isLiving).length,
-    largestFamily: all.reduce((most, one) => Math.max(most, one.tokens), 0),
+    largestFamily: all.reduce((largest, one) => Math.max(largest, one.tokens), 0),
     subjects: subjects.size,
     oldestIssuedMs: tokens === 0 ? null : issued.oldest,
     newestIssuedMs: tokens === 0 ? null : issued.newest,

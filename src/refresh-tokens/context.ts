@@ -5,61 +5,61 @@ import type { TokenStore } from './token-store.ts';
 
 export interface RefreshTokensOptions {
   readonly store: TokenStore;
-  /** Whose an access token of the shop's own answer is; see `createAccessTokenSubject`. */
+  /** The subject of an access token in the shop's own response; see `createAccessTokenSubject`. */
   readonly subjectOf: (accessToken: string) => string | undefined;
-  /** Milliseconds that a refresh token lives when the shop's answer names no lifetime. */
+  /** Milliseconds that a refresh token lives when the shop's response names no lifetime. */
   readonly lifetimeMs: number;
   /** Milliseconds in which the shop must have answered a refresh; its claim holds `marginMs` longer. */
   readonly answerWithinMs: number;
-  /** Milliseconds from the confirmed claim to the first byte of the forwarded refresh. Default 5000. */
+  /** Milliseconds from the start of a claim in which the refresh has to be sent to the shop. Default 5000. */
   readonly marginMs?: number;
-  /** Milliseconds that a claim holds until it is confirmed: two calls to the store must fit. Default 2000. */
+  /** Milliseconds that a claim holds before it is confirmed: two calls to the store have to fit. Default 2000. */
   readonly claimMs?: number;
-  /** What happens when a used token is sent again. Default `refuse`. */
+  /** What happens when a used token is sent again; see `answerReplay`. Default `refuse`. */
   readonly replay?: 'refuse' | 'forward' | 'end-family';
-  /** Milliseconds in which a used token gets the answer of its refresh again. Default 0: never. */
+  /** Milliseconds for which a used token gets the response of its refresh again. Default 0: never. */
   readonly leewayMs?: number;
   /** Key of the digests; see `createDigests`. */
   readonly digestKey?: string | undefined;
-  /** Longest answer of the shop, in bytes, that is searched for tokens; a longer one is withheld. Default 262144. */
+  /** Bytes of the shop's response that are searched for tokens; a longer one is withheld. Default 262144. */
   readonly answerBytes?: number;
   readonly onEvent?: (event: RefreshTokenEvent) => void;
   /** Monotonic milliseconds. Default `performance.now`. */
   readonly monotonicNow?: () => number;
 }
 
-/** What happened to a token, for counters; nothing of the token is in it. */
+/** What happened to a token: names of counters. */
 export const refreshTokenEvents = [
   'exchange-granted',
   'exchange-refused-used',
   'exchange-refused-revoked',
   'exchange-refused-expired',
   'exchange-refused-in-exchange',
-  'refused-not-plain', // what two readers could read in two ways
-  'exchange-without-token', // nothing to look up: the shop decided
+  'refused-not-plain', // two parsers could read the request in two ways
+  'exchange-without-token', // nothing to check: the shop decides
   'exchanged',
-  'exchange-freed', // the shop said no, or was not reached
-  'exchange-unknown', // nobody knows; the claim lapses
-  'exchange-repeated', // the same answer again, within the leeway
+  'exchange-freed', // the shop refused it, or was not reached
+  'exchange-unknown', // no complete response: the claim stays until it lapses
+  'exchange-repeated', // the same response again, within the leeway
   'replay-forwarded',
-  'replay-withheld', // the shop would have refreshed a used token
+  'replay-withheld', // the shop has refreshed a used token
   'family-ended',
-  'answer-withheld', // an unknown token turned out to be revoked
-  'answer-unreadable', // and withheld: nobody can say which tokens are in it
+  'answer-withheld', // the response showed that the token belongs to a user who has revoked it
+  'answer-unreadable', // withheld: it may contain tokens that cannot be read
   'recorded',
-  'not-recorded-none', // there is no refresh token in the answer
-  'record-delayed', // the store was away: it is recorded when it is back
+  'not-recorded-none', // the response has no refresh token
+  'record-delayed', // the store is away: recorded when it is back
   'revocation-noted',
-  'revocation-foreign',
-  'book-full', // too many records about nothing: not noted, the shop decides
+  'revocation-foreign', // the token is another user's: the shop decides
+  'book-full', // too many records of unknown tokens: not noted, the shop decides
   'revocation-undone',
   'store-unavailable', // 503 instead of a refresh or a revocation
-  'write-delayed', // tried again until the store takes it
-  'write-lost',
+  'write-delayed', // the store is away: tried again until it takes it
+  'write-lost', // too many writes waited already
 ] as const;
 export type RefreshTokenEvent = (typeof refreshTokenEvents)[number];
 
-/** Shared by the parts of this feature. */
+/** What the parts of this feature share. */
 export interface RefreshTokenContext extends Required<Omit<RefreshTokensOptions, 'digestKey' | 'onEvent'>> {
   readonly digests: Digests;
   readonly retries: RetryQueue;
@@ -67,8 +67,8 @@ export interface RefreshTokenContext extends Required<Omit<RefreshTokensOptions,
 }
 
 /**
- * Whose an access token is, for bookkeeping only: it is decoded and NOT verified. It must come from the shop's own
- * answer. `readSubject` is the one that verified tokens are read with, so that both name a user alike.
+ * Reads the subject of an access token, which is decoded and NOT verified: for tokens in the shop's own response only.
+ * `readSubject` is also applied to verified tokens, so that both give a user the same name.
  */
 export function createAccessTokenSubject(
   readSubject: (claims: Readonly<Record<string, unknown>>) => string | undefined,

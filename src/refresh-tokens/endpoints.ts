@@ -12,14 +12,17 @@ import { buildPathTable, type PathRules, type PathTableRow } from '../http/path-
 export interface TokenEndpoint {
   readonly kind: 'issue' | 'exchange' | 'revoke';
   readonly method: Method;
-  /** Path template, of segments and parameters. The last parameter of a `revoke` endpoint is the token, or `mine`; without one, the body has the token. */
+  /**
+   * Path template. A parameter at the end of a `revoke` endpoint is the token, or `mine`; without one the token is in the
+   * body.
+   */
   readonly path: string;
-  /** Whose errors and grants: `form` those of RFC 6749, `json-api` the shop's own. */
+  /** Its grants and errors: `form` those of RFC 6749, `json-api` the shop's own. */
   readonly format: 'json-api' | 'form';
   readonly fields: TokenFields;
 }
 
-/** Names of fields, as requests have to spell them. */
+/** Names of form fields and JSON members, as requests have to spell them. */
 export interface TokenFields {
   readonly accessToken: string;
   readonly refreshToken: string;
@@ -29,22 +32,23 @@ export interface TokenFields {
   readonly refreshExpiresIn: string;
 }
 
-/** What a request is to the life of refresh tokens. */
+/** What a request may do to refresh tokens. */
 export interface TokenRequest {
-  /** Exact matches first. */
+  /** Endpoints by which the shop may refresh a token; exact matches first. */
   readonly refreshes: readonly TokenEndpoint[];
+  /** Endpoints by which the shop may issue a token. */
   readonly issues: readonly TokenEndpoint[];
-  /** Endpoints whose path it is, by another method than theirs: shops that ignore the method refresh all the same. */
+  /** Endpoints that match but for their method: a shop that ignores the method refreshes all the same. */
   readonly otherMethod: readonly TokenEndpoint[];
-  /** The token of the path, decoded, or `mine`. */
+  /** The token that the path names for revocation, decoded, or `mine`. */
   readonly revokes: string | undefined;
-  /** Endpoints that end the token which the request shows, by whatever method: shops that ignore it end the token all the same. */
+  /** Endpoints that revoke the token in the body. Whatever the method: a shop that ignores it revokes all the same. */
   readonly endsShown: readonly TokenEndpoint[];
 }
 
 /**
- * Compiles the endpoints with the protected list's own lenient matching. A path that goes on after an endpoint that
- * issues or refreshes counts as well: shops ignore an id where none belongs.
+ * Compiles the endpoints, with the same lenient matching as the protected list. Paths below an endpoint that issues or
+ * refreshes match as well: shops ignore an id where none belongs.
  */
 export function compileTokenEndpoints(
   endpoints: readonly TokenEndpoint[],
@@ -52,11 +56,13 @@ export function compileTokenEndpoints(
 ): (request: CanonicalRequest) => TokenRequest | undefined {
   const table = buildPathTable(endpoints.flatMap(rowsOf), rules);
   const suffixes = foldSuffixes(rules.formatSuffixes);
-  // A form POST may be of any method.
-  const methods = new Set<Method>(endpoints.length === 0 ? [] : ['POST', ...endpoints.map(methodOf)]);
+  // POST always, since shops let a form POST stand for any method.
+  const methods = new Set<Method>(
+    endpoints.length === 0 ? [] : ['POST', ...endpoints.map(({ method }) => method)],
+  );
   return (request) => {
     const hasNothing = request.query.length < 2 && !hasBody(request);
-    // Reading goes by at no cost.
+    // Requests that only read cost nothing here.
     if (methods.size === 0 || (hasNothing && !methods.has(request.method))) return undefined;
     const met = table.match(request);
     if (met.length === 0) return undefined;
@@ -74,14 +80,14 @@ export function compileTokenEndpoints(
       } else if (data.kind === 'revoke') {
         if (isOwn) revokes ??= nameOfToken(Object.values(params).at(-1) ?? '', suffixes);
       } else if (data.kind === 'issue') {
-        // By any method that carries credentials: what a shop issues that ignores the method is recorded, too.
+        // By any method, if there is a body for credentials: a shop that ignores the method issues all the same.
         if (isOwn || hasBody(request)) issues.add(data);
       } else if (isOwn) refreshes.add(data);
       else if (!hasNothing) others.add(data);
     }
-    // Ended and refreshed by one path, a shop that ignores the method may do the other: to be refreshed asks for more.
+    // Where one path revokes and refreshes, a shop that ignores the method may refresh: then the stricter check applies.
     if (endsShown.length > 0) for (const other of others) if (others.delete(other)) refreshes.add(other);
-    // What is a refresh by its method uses the token up, which ends it too.
+    // A refresh by its own method uses the token up, so that it need not be revoked as well.
     if (endsShown.length === 0 && refreshes.size === 0) endsShown = endsOtherwise;
     if (refreshes.size + issues.size + others.size + endsShown.length === 0 && !revokes) return undefined;
     return {
@@ -96,12 +102,12 @@ export function compileTokenEndpoints(
 
 const none: readonly never[] = [];
 
-/** Whether the path of a `revoke` endpoint ends in the token; otherwise it is in the body (RFC 7009). */
+/** Whether the path of a `revoke` endpoint ends with the token; otherwise the token is in the body (RFC 7009). */
 export function namesToken({ path }: Pick<TokenEndpoint, 'path'>): boolean {
   return path.endsWith('}');
 }
 
-/** A user who ends all tokens ends them here, too, however leniently the shop reads the word. */
+/** The token in the path, or `mine`, which revokes all of a user's tokens, in every spelling that the shop may accept. */
 function nameOfToken(segment: string, suffixes: FormatSuffixes): string {
   const bare = withoutFormatSuffix(segment, suffixes) ?? segment;
   return foldSegment(bare) === 'mine' ? 'mine' : decodeSegment(bare);
@@ -109,10 +115,6 @@ function nameOfToken(segment: string, suffixes: FormatSuffixes): string {
 
 export function hasBody({ body }: Pick<CanonicalRequest, 'body'>): boolean {
   return body !== 'none' && (body === 'chunked' || body.length > 0);
-}
-
-function methodOf({ method }: TokenEndpoint): Method {
-  return method;
 }
 
 function rowsOf(endpoint: TokenEndpoint): PathTableRow<TokenEndpoint>[] {

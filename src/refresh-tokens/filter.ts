@@ -19,15 +19,15 @@ import { beginRevocation } from './revoke.ts';
 import { createDigests } from './token-digest.ts';
 import { type Candidate, findCandidate } from './token-request.ts';
 
-/** What a request is to the life of refresh tokens, by its head alone. */
+/** Matches requests that may do something to refresh tokens, by their head alone. */
 export type TokenMatcher = Matcher<TokenRequest> & {
   match(request: CanonicalRequest): TokenRequest | undefined;
 };
 
 /**
- * The life cycle of refresh tokens at the edge. Rejections: `token-request-not-plain`, `refresh-token-invalid`,
- * `refresh-token-busy`, `refresh-token-unavailable`, `token-store-unavailable`; within the leeway an answer. In observe
- * mode a refresh that would have been refused goes on, and what it yields is recorded. Exported for its tests.
+ * Enforces the life cycle of refresh tokens. Rejections: `token-request-not-plain`, `refresh-token-invalid`,
+ * `refresh-token-busy`, `refresh-token-unavailable`, `token-store-unavailable`. Within the leeway it answers itself. In observe
+ * mode a refresh that would have been refused is forwarded, and its new tokens are recorded. Exported for its tests.
  */
 export interface RefreshTokens extends TokenMatcher {
   run(
@@ -41,11 +41,11 @@ export interface RefreshTokens extends TokenMatcher {
     /** Writes that wait for the store to come back. */
     readonly delayedWrites: number;
   };
-  /** Gives how many writes the store never took. */
+  /** Resolves to the number of writes that the store never took. */
   close(): Promise<number>;
 }
 
-/** `paths`: how paths are read (`request`), as for the protected list. */
+/** `paths`: the settings of `request`, as for the protected list. */
 export function createTokenMatcher(endpoints: readonly TokenEndpoint[], paths: PathRules): TokenMatcher {
   return {
     name: 'refresh-tokens',
@@ -57,11 +57,11 @@ export function createTokenMatcher(endpoints: readonly TokenEndpoint[], paths: P
       const tokens = readTokens(request, body, meaning);
       if ('notPlain' in tokens) return refuseNotPlain(formatOf(meaning), tokens.notPlain);
       if (tokens.refreshed !== undefined)
-        return 'the request holds a refresh token; whether it is still good, the store knows';
-      if (tokens.shown !== undefined) return 'the request holds a token to end';
+        return 'the request has a refresh token; only the store knows whether it is still valid';
+      if (tokens.shown !== undefined) return 'the request has a token to revoke';
       return meaning.refreshes.length + meaning.endsShown.length === 0
         ? undefined
-        : 'the request holds no refresh token';
+        : 'the request has no refresh token';
     },
     describe({ issues, refreshes, revokes, endsShown }) {
       const kinds = [
@@ -89,9 +89,9 @@ const kindTexts = {
   revoke: "revokes the user's own refresh token",
 } as const;
 const nobodyRevokes = 'revokes nothing: no row asks for a token, and so nobody is known to be its user';
-const otherMethodText = 'by another method than the endpoint: refused where it holds a refresh token';
+const otherMethodText = 'by another method than the endpoint: refused if it has a refresh token';
 
-/** docs/decisions/refresh-token-states.md is what this does, and why. */
+/** Creates the filter; docs/decisions/refresh-token-states.md says what it does, and why. */
 export function createRefreshTokens(matcher: TokenMatcher, options: RefreshTokensOptions): RefreshTokens {
   const events = Object.fromEntries(refreshTokenEvents.map((event) => [event, 0])) as Record<
     RefreshTokenEvent,
@@ -141,7 +141,7 @@ export function createRefreshTokens(matcher: TokenMatcher, options: RefreshToken
         if (isRejection(hooks) || !mayIssue) return hooks;
         return hooks === undefined ? issue() : both(hooks, issue());
       }
-      // Without an identity (no row protects the endpoint) nobody can say whose wish it is.
+      // Without an identity, where no row protects the endpoint, it is not known who asks for it.
       if (revokes !== undefined && identity !== undefined)
         return beginRevocation(context, { named: revokes, subject: identity.subject });
       if (!mayIssue) return undefined;
@@ -153,7 +153,7 @@ export function createRefreshTokens(matcher: TokenMatcher, options: RefreshToken
   };
 }
 
-/** A path below an endpoint that issues may be that endpoint to the shop: its answer is read, whatever else it is. */
+/** The hooks of a revocation that may also issue tokens: to the shop a path below an endpoint may be that endpoint. */
 function both(revocation: UpstreamHooks, issue: UpstreamHooks): UpstreamHooks {
   return {
     ...issue,
@@ -165,20 +165,20 @@ function both(revocation: UpstreamHooks, issue: UpstreamHooks): UpstreamHooks {
   };
 }
 
-/** Whose words a refusal has: those of the endpoint that the request seems to mean. */
+/** The format of a refusal: that of the endpoint that the request most likely means. */
 function formatOf({ endsShown, refreshes, otherMethod, issues }: TokenRequest): TokenEndpoint['format'] {
   const [endpoint] = [...endsShown, ...refreshes, ...otherMethod, ...issues];
   return endpoint?.format ?? 'json-api';
 }
 
 interface RequestTokens {
-  /** To be refreshed. */
+  /** The token to refresh. */
   readonly refreshed: string | undefined;
-  /** To be ended. */
+  /** The token to revoke. */
   readonly shown: string | undefined;
 }
 
-/** What the request shows; two tokens in one request mean two things at once. */
+/** Reads the tokens of a request; one with two different tokens is not plain. */
 function readTokens(
   request: CanonicalRequest,
   body: Buffer,
@@ -193,7 +193,7 @@ function readTokens(
   return isOne ? { refreshed: refreshed.token, shown: shown.token } : { notPlain: 'repeated' };
 }
 
-/** What the request gives the shop to refresh; by another method than the endpoint's that is nothing. */
+/** Reads the token that the shop would refresh. With another method than the endpoint's a token is not plain. */
 function candidateOf(request: CanonicalRequest, body: Buffer, meaning: TokenRequest): Candidate {
   const { refreshes, otherMethod } = meaning;
   if (refreshes.length > 0) return findCandidate(request, body, refreshes);

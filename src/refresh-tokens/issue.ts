@@ -3,6 +3,7 @@ import type { CanonicalRequest } from '../http/canonical-request.ts';
 import { decodeContent } from '../http/content-coding.ts';
 import { type FieldList, fieldValues, trimOws } from '../http/field-list.ts';
 import { reject } from '../http/rejection.ts';
+import { isContainer, parseJson } from '../lib/json.ts';
 import type { ForwardOutcome, ResponseEdits, UpstreamHooks } from '../upstream/hooks.ts';
 import type { RefreshTokenContext } from './context.ts';
 import type { TokenEndpoint, TokenFields } from './endpoints.ts';
@@ -10,8 +11,8 @@ import { foldName } from './token-request.ts';
 import type { FamilyId, Standing, SubjectDigest } from './token-store.ts';
 
 /**
- * What the shop did, as far as anybody knows. `refused`: certainly nothing; `failed`: a complete answer, and it was not
- * what was asked (5xx, 3xx, 408), whatever happened inside the shop; `done`: what was asked; `unknown`: no answer came to its end.
+ * What the shop did. `done`: what was asked; `refused`: certainly nothing; `failed`: its complete response is 3xx, 408 or 5xx,
+ * and what happened inside is not known; `unknown`: there is no complete response.
  */
 type ShopVerdict = 'refused' | 'failed' | 'done' | 'unknown';
 
@@ -24,7 +25,7 @@ export function verdictOf(outcome: ForwardOutcome): ShopVerdict {
   return status >= 400 && status < 500 && status !== 408 ? 'refused' : 'failed';
 }
 
-/** Answers in which the shop may issue tokens are read; one that may hold some that cannot be read is withheld. */
+/** Hooks that record the tokens of a response, and withhold a response that may have tokens which cannot be read. */
 export function issueHooks(
   context: RefreshTokenContext,
   endpoints: readonly TokenEndpoint[],
@@ -47,8 +48,8 @@ export function issueHooks(
 }
 
 /**
- * What makes an answer readable, whoever asks: otherwise the client could see to it that its new token is known to nobody.
- * Uncoded, whole, of a type that is read here, and held back as long as it lasts.
+ * The parts of the hooks that make a response readable: without a content coding, whole, of a type that is parsed here, and
+ * held back until it is read. Otherwise a client could have its new token go unrecorded.
  */
 export function readsAnswer(
   { answerBytes, answerWithinMs }: RefreshTokenContext,
@@ -68,7 +69,7 @@ export function readsAnswer(
   };
 }
 
-/** What the client accepts (RFC 9110 section 12.5.1), but for what is surely no JSON; `null`: it did not say. */
+/** The client's Accept (RFC 9110 section 12.5.1) without ranges that exclude JSON; `null`: it sent none. */
 function acceptedAnswers(fields: FieldList): string | null {
   const ranges = fieldValues(fields, 'accept').flatMap((value) => value.split(','));
   if (ranges.length === 0) return null;
@@ -78,7 +79,7 @@ function acceptedAnswers(fields: FieldList): string | null {
 
 const jsonRange = /^(?:\*\/\*|application\/\*|application\/(?:[\w.-]+\+)?json)[ \t]*(?:;[^"]*)?$/i;
 
-/** The tokens of a 2xx. */
+/** The tokens of a 2xx response. */
 export function readAnswer(
   { answerBytes, emit }: RefreshTokenContext,
   outcome: ForwardOutcome,
@@ -95,7 +96,7 @@ export function readAnswer(
   return answer;
 }
 
-/** Nobody gets tokens that nobody knows. */
+/** The client must not get tokens that shopward does not know. */
 export function withholdUnreadable(): ResponseEdits {
   return { rejection: reject('token-answer-unreadable') };
 }
@@ -108,26 +109,25 @@ export function subjectDigestOf(
   return subject === undefined ? null : digests.ofSubject(subject);
 }
 
-/** What the shop's answer gives. */
+/** A refresh token of a response, with what belongs to it. */
 interface IssuedTokens {
   readonly refreshToken: string;
   readonly accessToken: string | undefined;
-  /** Lifetime of the refresh token, if the answer names one. */
+  /** Lifetime of the refresh token, if the response names one. */
   readonly lifetimeMs: number | undefined;
 }
 
 const longestLifetimeSeconds = 36_500 * 86_400;
 
-/** Every refresh token of an answer; `unreadable`: there may be some that cannot be read. */
+/** The refresh tokens of a response; `unreadable`: there may be some that cannot be read. */
 type IssuedAnswer = readonly IssuedTokens[] | 'unreadable';
 
-/** Refresh tokens that one answer may hold; shops give one. */
-const most = 8;
+/** Refresh tokens in one response; shops issue one. */
+const maxTokens = 8;
 
 /**
- * Reads the tokens out of a 2xx answer: JSON, in which they stand anywhere after their names, however those are spelled,
- * since some shops let the client choose the shape. Any other answer may hold a token unless it is empty, or a short text.
- * Exported for its tests.
+ * Reads the tokens of a 2xx response: in JSON at any depth and under any spelling of their names, since some shops let the
+ * client choose the shape. Any other response counts as unreadable unless it is empty, or a short text. Exported for its tests.
  */
 export function readIssuedTokens(
   body: Buffer,
@@ -137,15 +137,15 @@ export function readIssuedTokens(
 ): IssuedAnswer {
   const octets = decodeContent(body, fields, maxBytes);
   if (!Buffer.isBuffer(octets)) return 'unreadable';
-  const document = parseJson(octets);
-  if (typeof document !== 'object' || document === null) {
+  const document = parseJson(octets.toString('utf8').replace(/^\ufeff/, ''));
+  if (!isContainer(document)) {
     return holdsNoToken(octets.toString('latin1'), names) ? [] : 'unreadable';
   }
   const issued = tokensOf(document, names);
-  return issued.length > most ? 'unreadable' : issued;
+  return issued.length > maxTokens ? 'unreadable' : issued;
 }
 
-/** Every object in turn, without recursion: an answer may be nested as deep as it is long. */
+/** Visits every object, without recursion: a response may be nested as deep as it is long. */
 function tokensOf(document: object, names: readonly TokenFields[]): readonly IssuedTokens[] {
   const folded = (of: (fields: TokenFields) => string) => new Set(names.map((name) => foldName(of(name))));
   const refresh = folded(({ refreshToken }) => refreshToken);
@@ -153,66 +153,58 @@ function tokensOf(document: object, names: readonly TokenFields[]): readonly Iss
   const lifetime = folded(({ refreshExpiresIn }) => refreshExpiresIn);
   const found: IssuedTokens[] = [];
   const waiting: object[] = [document];
-  for (let next = waiting.pop(); next !== undefined && found.length <= most; next = waiting.pop()) {
+  for (let next = waiting.pop(); next !== undefined && found.length <= maxTokens; next = waiting.pop()) {
     const texts: string[] = [];
     let accessToken: string | undefined;
     let lifetimeMs: number | undefined;
     for (const [name, value] of Object.entries(next)) {
-      if (typeof value === 'object' && value !== null) waiting.push(value);
+      if (isContainer(value)) waiting.push(value);
       const folded = foldName(name);
       if (refresh.has(folded)) for (const text of textsOf(value)) texts.push(text);
       else if (access.has(folded)) accessToken ??= typeof value === 'string' ? value : undefined;
       else if (lifetime.has(folded)) lifetimeMs ??= lifetimeOf(value);
     }
-    for (const refreshToken of texts.slice(0, most + 1))
+    for (const refreshToken of texts.slice(0, maxTokens + 1))
       found.push({ refreshToken, accessToken, lifetimeMs });
   }
   return found;
 }
 
 function textsOf(value: unknown): readonly string[] {
-  if (Array.isArray(value)) return value.filter((one) => typeof one === 'string').slice(0, most + 1);
+  if (Array.isArray(value)) return value.filter((one) => typeof one === 'string').slice(0, maxTokens + 1);
   return (typeof value === 'string' && value !== '') || typeof value === 'number' ? [String(value)] : [];
 }
 
-/** Printable, without the name of the field, or a word that is long enough to be a secret: `OK`, say. */
+/** Whether a text, such as `OK`, is printable and has neither the field's name nor a word as long as a secret. */
 function holdsNoToken(text: string, names: readonly TokenFields[]): boolean {
   if (/[^\t\r\n\x20-\x7e]|[^\s<>"'&;:]{16}/.test(text)) return false;
   const folded = foldName(text);
   return !names.some(({ refreshToken }) => folded.includes(foldName(refreshToken)));
 }
 
-/** Some shops write 0 for a lifetime without end: then, as for anything that is no lifetime, the default counts. */
+/** Undefined, so that the default applies, for anything that is no lifetime, and for 0: some shops mean "without end". */
 function lifetimeOf(seconds: unknown): number | undefined {
   const number = typeof seconds === 'string' ? Number(seconds) : seconds;
   if (typeof number !== 'number' || !(number > 0)) return undefined;
   return Math.min(number, longestLifetimeSeconds) * 1000;
 }
 
-function parseJson(octets: Buffer): unknown {
-  try {
-    return JSON.parse(octets.toString('utf8').replace(/^\ufeff/, ''));
-  } catch {
-    return undefined;
-  }
-}
-
-/** What a new token comes from. */
+/** Where a new token comes from. */
 interface Descent {
   readonly subject: SubjectDigest | null;
   readonly family: FamilyId;
-  /** Generation of the token that it was refreshed for; left out: its subject's own of this moment. */
+  /** The subject's generation when the token's parent was claimed; undefined: the subject's generation now. */
   readonly since?: number | undefined;
 }
 
-/** How far the clocks of two primaries of one store may differ. Milliseconds. */
+/** Milliseconds by which the clocks of two primaries of one store may differ. */
 const clockSlackMs = 1000;
 
 export function newFamily(): FamilyId {
   return randomBytes(12).toString('base64url') as FamilyId;
 }
 
-/** Records a token that the shop has issued; later, where the store is away. */
+/** Records a token that the shop has issued, or retries until it is recorded where the store is away. */
 export async function recordIssued(
   { store, digests, retries, lifetimeMs: usualMs, monotonicNow, emit }: RefreshTokenContext,
   issued: IssuedTokens,
@@ -224,7 +216,7 @@ export async function recordIssued(
   const isRecorded = await retries.write(async (isLate) => {
     const restMs = Math.max(1, Math.floor(lifetimeMs - (isLate ? monotonicNow() - issuedAtMs : 0)));
     const standing = subject === null ? undefined : await store.addToSubject(subject, token, restMs);
-    // Asked for after the store's answer, so that the time of issue is rather too early than too late.
+    // Measured after the reply, so that the time of issue is rather too early than too late.
     const agoMs = monotonicNow() - issuedAtMs;
     const own = standing === undefined ? 0 : isLate ? generationAgo(standing, agoMs) : standing.generation;
     await store.record(token, { subject, generation: since ?? own, family, lifetimeMs: restMs });
@@ -234,8 +226,8 @@ export async function recordIssued(
 }
 
 /**
- * The generation of a token that was issued so long ago: below that of any `mine` since, so that it was ended by it, and
- * above those before.
+ * The generation of a token that was issued `agoMs` milliseconds ago: below that of every `mine` since then, which ends it, and
+ * above that of those before.
  */
 function generationAgo({ generation, nowMicros }: Standing, agoMs: number): number {
   return Math.max(0, Math.min(generation, Math.floor(nowMicros - (agoMs + clockSlackMs) * 1000)));

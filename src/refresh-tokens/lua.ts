@@ -1,7 +1,7 @@
 import { defineClaim, defineScript, type RedisScript } from '../redis/redis.ts';
 import { holder } from './token-store.ts';
 
-/** Redis' own clock: `micros`, and `now` in milliseconds. */
+/** Reads Redis' own clock: `micros`, and `now` in milliseconds. */
 const clock = `
 local function int(number) return string.format('%.0f', number) end
 
@@ -11,15 +11,15 @@ local now = math.floor(micros / 1000)
 `;
 
 /**
- * The steps of `protocol.ts` for Redis, one script per operation; the generations of subjects; the ends of families.
+ * The steps of `protocol.ts` for Redis, one script for each operation; generations of subjects; ended families.
  *
  * A token is a hash: s(ubject) g(eneration; left out: 0) f(amily) i(ssued at) e(xpires at) u(sed at) c(laim) cu (claimed
  * until) ci (indeterminate), `n:` + subject -> when (a settled note), `p:` + operation -> when:subject (a pending one);
- * times are milliseconds. Without `e` it is about a token that nobody saw issued, and Redis' own time to live ends it.
+ * times are milliseconds. Without `e` it is a stray, the record of an unknown token, and expires by Redis' own PEXPIRE.
  *
- * The book is a hash of its bucket: until, all, subject -> how many. The kept answer is a string: until:sealed.
- * KEYS: token, index by expiry, kept answer, book; ARGV begins with retention (milliseconds or `keep`), default lifetime,
- * milliseconds that a record about nothing lives, what the book admits for a subject and in all, digest.
+ * The book of strays is a hash, one in each bucket: until, all, subject -> how many. A sealed answer is a string: until:sealed.
+ * KEYS: token, index by expiry, sealed answer, book. ARGV begins with retention (milliseconds or `keep`), default lifetime,
+ * milliseconds that a stray lives, the book's limit for a subject and in all, digest.
  */
 const prelude = `
 local TOKEN, EXPIRY, ANSWER, BOOK = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
@@ -206,8 +206,8 @@ return {'1', f.s or ''}
 } as const;
 
 /**
- * A subject is a hash: g (settled generation), `p:` + operation -> a pending one; and an index of its tokens by expiry.
- * KEYS: subject, index; ARGV begins with retention, default lifetime.
+ * A subject is a hash: g (settled generation), `p:` + operation -> a pending one; with an index of its tokens by expiry.
+ * KEYS: subject, index. ARGV begins with retention, default lifetime.
  */
 const subjectPrelude = `
 local SUBJECT, INDEX = KEYS[1], KEYS[2]
@@ -264,7 +264,7 @@ return {}
 `,
 } as const;
 
-/** An ended family is a string: when. KEYS: family; ARGV begins with retention. */
+/** An ended family is a string: when it ended. KEYS: family. ARGV begins with retention. */
 const familyPrelude = `
 local FAMILY, RETENTION = KEYS[1], ARGV[1]
 `;
@@ -289,7 +289,7 @@ export type TokenScripts = Readonly<
   >
 >;
 
-/** What takes something for its caller refuses itself when the caller has been answered. */
+/** The scripts that take something for their caller: they change nothing once the caller has been answered (`defineClaim`). */
 const claims: ReadonlySet<string> = new Set(['claim', 'confirm'] satisfies (keyof TokenScripts)[]);
 
 /** `edit` lets tests break a script on purpose. */

@@ -4,13 +4,13 @@ import type * as port from './token-store.ts';
 import { type FamilyId, type SubjectDigest, strayMs, type TokenDigest } from './token-store.ts';
 
 interface MemoryTokenStoreOptions extends port.TokenStoreOptions {
-  /** Records of tokens that are kept; above, the tenth that expires first goes. Default 100000. Only tests set it. */
+  /** Records of known tokens; beyond it the tenth that expires first is evicted. Default 100000. Only tests set it. */
   readonly maxRecords?: number;
-  /** Milliseconds since 1970. Default `Date.now`. */
+  /** Clock in milliseconds since 1970. Default `Date.now`. */
   readonly now?: () => number;
-  /** Called with how many records went for want of room. */
+  /** Called with the number of evicted records. */
   readonly onEvict?: (records: number) => void;
-  /** The steps of the protocol; tests pass ones that they have broken. */
+  /** The steps of the protocol. Tests pass broken ones. */
   readonly protocol?: TokenSteps;
 }
 
@@ -30,25 +30,24 @@ export type TokenSteps = Pick<
 >;
 
 const usualBook: port.BookLimits = { perSubject: 64, inAll: 10_000 };
-/** Sealed answers that are kept for a leeway. */
+/** Sealed answers that are kept at most. */
 const maxAnswers = 1000;
 
-/** Generation of a subject: settled, and that of each `mine` under way. */
+/** Generations of a subject: the settled one, and that of each `mine` under way. */
 interface Generations {
   settled: number;
   readonly pending: Map<string, number>;
 }
 
-/** Refresh tokens of one process: nothing survives it. What went for want of room is the shop's to decide again. */
+/** The store of a single process, lost when it ends. The shop alone decides on a token whose record was evicted. */
 export class MemoryTokenStore implements port.TokenStore {
-  readonly kind = 'memory';
   readonly #options: MemoryTokenStoreOptions;
   readonly #steps: TokenSteps;
   readonly #maxRecords: number;
   readonly #now: () => number;
-  /** Tokens that were issued or refreshed here. */
+  /** Tokens that were issued or refreshed through this process. */
   readonly #records = new Map<TokenDigest, TokenRecord>();
-  /** Claims, notes and marks on tokens that may not exist: these never push one of the others out. */
+  /** Claims, notes and marks on unknown tokens, which may not exist: kept apart, so that they never evict a known one. */
   readonly #strays = new Map<TokenDigest, TokenRecord>();
   #straysLookedAtMs = 0;
   #book: Book = blankBook;
@@ -63,7 +62,7 @@ export class MemoryTokenStore implements port.TokenStore {
     this.#now = options.now ?? Date.now;
   }
 
-  /** Records of tokens, without those about nothing. */
+  /** Records of known tokens. */
   get size(): number {
     return this.#records.size;
   }
@@ -219,7 +218,7 @@ export class MemoryTokenStore implements port.TokenStore {
     return isAdmitted;
   }
 
-  /** Once a second at most, since it costs a look at all of them: the book and the refreshes under way bound how many. */
+  /** Once a second at most, since it visits all of them. Their number is bounded by the book and by refreshes under way. */
   #forgetLapsedStrays(): void {
     const now = this.#now();
     if (Math.abs(now - this.#straysLookedAtMs) < 1000) return;
@@ -237,7 +236,7 @@ export class MemoryTokenStore implements port.TokenStore {
     if (record !== undefined) this.#records.set(oldest, { ...record, answer: null });
   }
 
-  /** When a record may be forgotten. */
+  /** When a record may be dropped. */
   #endOf({ life, claim, notes, pending, usedAtMs }: TokenRecord): number {
     const { retentionMs, lifetimeMs } = this.#options;
     if (life !== null) return retentionMs === 'keep' ? Infinity : life.expiresAtMs + retentionMs;
@@ -247,7 +246,7 @@ export class MemoryTokenStore implements port.TokenStore {
     return Math.max(claim?.untilMs ?? 0, lastMs + strayMs(lifetimeMs));
   }
 
-  /** The oldest expired ones go first; a tenth at a time, so that sorting is paid for by many insertions. */
+  /** Evicts the records that expire first, but none with a claim; a tenth at a time, so that sorting is rare. */
   #evict(): void {
     const now = this.#now();
     const rank = (record: TokenRecord) =>
@@ -266,7 +265,7 @@ export class MemoryTokenStore implements port.TokenStore {
     this.#forgetIdleSubjects();
   }
 
-  /** A generation, and the end of a family, serve only the tokens that are there. */
+  /** Drops generations and ended families that no record needs. */
   #forgetIdleSubjects(): void {
     const owners = new Set([...this.#records.values()].map(({ subject }) => subject));
     const families = new Set([...this.#records.values()].map(({ family }) => family));

@@ -1,20 +1,21 @@
 import { isUtf8 } from 'node:buffer';
 import type { CanonicalRequest } from '../http/canonical-request.ts';
 import { type FieldList, fieldValues } from '../http/field-list.ts';
+import { decodeOctets } from '../http/form-encoding.ts';
 
-/** A name and its value. */
+/** A name and its value, from a query, a form or JSON. */
 export interface FormField {
   /** Decoded. */
   readonly name: string;
-  /** Written without any escape. */
+  /** Whether the name is written without an unusual escape. */
   readonly isExact: boolean;
-  /** Decoded; `null`: not a text. */
+  /** Decoded; `null`: not a string. */
   readonly value: string | null;
-  /** Fields of one place are read together by every reader: a query, a form, an object of JSON. */
+  /** Where it stands: the query, the form, or one object of the JSON. Every parser reads the fields of one place together. */
   readonly place: string;
 }
 
-/** Why a token request is not plain; a word for the log. */
+/** Why a token request is not plain, which means that two parsers could read it in two ways; a word for the log. */
 export type NotPlain =
   | 'content-type'
   | 'content-coding'
@@ -34,14 +35,14 @@ type PlainType =
   | { readonly kind: 'form' }
   | { readonly kind: 'multipart'; readonly boundary: string };
 
-/** Octets of a body that are looked into. A token request has a few KiB. */
+/** Octets of the longest body that is read; a token request has a few KiB. */
 const readableBytes = 65_536;
 
 const codingFields = ['content-encoding', 'content-transfer-encoding'];
 
 /**
- * The one type of a body, or why it is not plain: one Content-Type (RFC 9110 section 8.3) of JSON, an urlencoded form or
- * multipart/form-data, in UTF-8, under no coding. Shops choose their parser by it in ways of their own, and some ignore it.
+ * The type of a body, or why it is not plain. Plain is a single Content-Type (RFC 9110 section 8.3) of JSON, an urlencoded form
+ * or multipart/form-data, in UTF-8, without a coding: shops choose their parser by it in different ways, and some ignore it.
  */
 export function readType(fields: FieldList): PlainType | NotPlain {
   if (codingFields.some((name) => fieldValues(fields, name).length > 0)) return 'content-coding';
@@ -62,7 +63,7 @@ export function readType(fields: FieldList): PlainType | NotPlain {
   return isMultipart ? { kind: 'multipart', boundary } : 'content-type';
 }
 
-/** Every field of query and body, as any reader has to read them; otherwise why they are not plain. */
+/** All fields of query and body, if every parser reads them alike; otherwise why they are not plain. */
 export function readFields(
   { fields, query }: Pick<CanonicalRequest, 'fields' | 'query'>,
   body: Buffer,
@@ -83,16 +84,16 @@ function readBody(type: PlainType, text: string): readonly FormField[] | NotPlai
   return formStart.test(text) ? readForm(text) : 'syntax';
 }
 
-/** A name; JSON, XML and comments begin otherwise, and some readers know them by that. */
+/** A form begins with a name. JSON, XML and comments begin otherwise, by which some parsers recognise them. */
 const formStart = /^[\w%+.*~!$@&]/;
 
 const mediaType = /^([\w.+-]+\/[\w.+-]+)[ \t]*((?:;.*)?)$/;
 const jsonType = /^application\/(?:[\w.-]+\+)?json$/;
-/** What clients make; others are read in too many ways. */
+/** Boundaries as clients make them; others are read in too many ways. */
 const plainBoundary = /^[\w-]{1,70}$/;
 const parameter = /;[ \t]*([\w-]+)=(?:([\w./+:-]+)|"([\w./+:# -]*)")[ \t]*/y;
 
-/** Parameters by lower-case name; undefined where one is malformed or there twice. */
+/** Parameters by lower-case name; undefined where one is malformed or repeated. */
 function readParameters(text: string): ReadonlyMap<string, string> | undefined {
   const found = new Map<string, string>();
   parameter.lastIndex = 0;
@@ -105,8 +106,8 @@ function readParameters(text: string): ReadonlyMap<string, string> | undefined {
   return found;
 }
 
-/** Fields of one form; PHP and Express stop at 1000 and do not say so. */
-const most = 256;
+/** Fields of one form. PHP and Express ignore those after the 1000th. */
+const maxFields = 256;
 
 /** application/x-www-form-urlencoded (WHATWG URL section 5), and queries. */
 function readForm(text: string, place = 'body'): readonly FormField[] | NotPlain {
@@ -115,7 +116,7 @@ function readForm(text: string, place = 'body'): readonly FormField[] | NotPlain
     const ampersand = text.indexOf('&', start);
     const end = ampersand === -1 ? text.length : ampersand;
     if (end > start) {
-      if (found.length === most) return 'too-many-fields';
+      if (found.length === maxFields) return 'too-many-fields';
       const pair = text.slice(start, end);
       const equals = pair.indexOf('=');
       const sent = equals === -1 ? pair : pair.slice(0, equals);
@@ -132,37 +133,19 @@ function readForm(text: string, place = 'body'): readonly FormField[] | NotPlain
   return found;
 }
 
-/** As it stands, or as every encoder would escape it. */
+/** Whether a name is sent as it is, or as every encoder would escape it. */
 function isPlainly(sent: string, name: string): boolean {
   return sent === name || (name.isWellFormed() && sent === encodeURIComponent(name));
 }
 
-/** A bad escape stands for itself, and octets that are no UTF-8 for U+FFFD; nothing is thrown. */
+/** Decodes percent-encoding and `+`. A malformed escape is left as it is, invalid UTF-8 becomes U+FFFD. Never throws. */
 export function decode(text: string): string {
-  const spaced = text.includes('+') ? text.replaceAll('+', ' ') : text;
-  if (!spaced.includes('%')) return spaced;
-  const octets = Buffer.from(spaced);
-  let length = 0;
-  for (let i = 0; i < octets.length; i += 1) {
-    const high = octets[i] === 0x25 ? hexDigit(octets[i + 1]) : -1;
-    const low = high === -1 ? -1 : hexDigit(octets[i + 2]);
-    octets[length] = low === -1 ? (octets[i] as number) : high * 16 + low;
-    if (low !== -1) i += 2;
-    length += 1;
-  }
-  return octets.toString('utf8', 0, length);
-}
-
-function hexDigit(octet: number | undefined): number {
-  if (octet === undefined) return -1;
-  if (octet >= 0x30 && octet <= 0x39) return octet - 0x30;
-  const lower = octet | 0x20;
-  return lower >= 0x61 && lower <= 0x66 ? lower - 0x57 : -1;
+  return text.includes('%') ? decodeOctets(Buffer.from(text)).toString() : text.replaceAll('+', ' ');
 }
 
 /**
- * multipart/form-data (RFC 7578) in its plainest form: nothing before the first boundary nor after the last, no file,
- * no coding, names without quotes or escapes within.
+ * Reads multipart/form-data (RFC 7578) in its plainest form: nothing before the first boundary or after the last, no files, no
+ * codings, no quotes or escapes within names.
  */
 function readMultipart(text: string, boundary: string): readonly FormField[] | NotPlain {
   const delimiter = `--${boundary}`;
@@ -170,11 +153,11 @@ function readMultipart(text: string, boundary: string): readonly FormField[] | N
   const [, ...parts] = `\r\n${text}`.split(`\r\n${delimiter}`);
   const last = parts.pop();
   if (last !== '--' && last !== '--\r\n') return 'syntax';
-  if (parts.length > most) return 'too-many-fields';
+  if (parts.length > maxFields) return 'too-many-fields';
   const found: FormField[] = [];
   for (const part of parts) {
     const blank = part.indexOf('\r\n\r\n');
-    // A boundary that only lenient readers see, after a bare line feed, say.
+    // A boundary that only lenient parsers see, for example after a bare line feed.
     if (blank === -1 || part.includes(delimiter)) return 'syntax';
     const name = nameOfPart(part.slice(0, blank));
     if (name === undefined) return 'syntax';
@@ -199,12 +182,12 @@ function nameOfPart(head: string): string | undefined {
   return name;
 }
 
-/** Levels of nesting; readers give up at depths of their own, and answer as if there had been nothing. */
+/** Levels of nesting. Parsers have limits of their own, and some read nothing of a deeper text. */
 const deepest = 32;
 
 /**
- * Every name of a JSON text with its value, at any depth, duplicates included, which `JSON.parse` would hide. The text is
- * valid (RFC 8259) or it is refused: no comments, no byte order mark, no escapes that only some readers know.
+ * All members of a JSON text at any depth, with duplicates, which `JSON.parse` would hide. Refuses what is not valid by
+ * RFC 8259: comments, a byte order mark, escapes that only some parsers know.
  */
 function readJson(text: string): readonly FormField[] | NotPlain {
   try {
@@ -213,7 +196,7 @@ function readJson(text: string): readonly FormField[] | NotPlain {
     return 'syntax';
   }
   const found: FormField[] = [];
-  /** Where each object and list begins that is open. */
+  /** The index of each object and list that is open. */
   const open: number[] = [];
   for (let i = 0; i < text.length; i += 1) {
     const unit = text.charCodeAt(i);
@@ -230,7 +213,7 @@ function readJson(text: string): readonly FormField[] | NotPlain {
     const absent = text.startsWith('null', valueAt) ? '' : null;
     const literal = text.slice(i, end);
     found.push({
-      // A text in a list has no name of its own.
+      // A string in a list has no name.
       name: isName ? textOf(literal) : '',
       isExact: !isName || !literal.includes('\\'),
       value: isText ? textOf(text.slice(valueAt, valueEnd)) : absent,

@@ -11,14 +11,14 @@ import {
 } from './token-store.ts';
 
 /**
- * The steps of docs/decisions/refresh-token-states.md on one record, pure. Times are milliseconds of the store's clock.
- * `lua.ts` says the same in Lua.
+ * The record of a token. Below are the steps of docs/decisions/refresh-token-states.md on one record, pure; `lua.ts` has the
+ * same in Lua. Times are milliseconds of the store's clock.
  */
 export interface TokenRecord {
   readonly subject: SubjectDigest | null;
   readonly generation: number;
   readonly family: FamilyId | null;
-  /** Null while only a claim or a note is held for a token that nobody saw issued. */
+  /** Null for an unknown token, which was not seen issued and has only a claim, a note or a mark: a stray. */
   readonly life: { readonly issuedAtMs: number; readonly expiresAtMs: number } | null;
   readonly usedAtMs: number | null;
   readonly claim: {
@@ -26,18 +26,18 @@ export interface TokenRecord {
     readonly untilMs: number;
     readonly isIndeterminate: boolean;
   } | null;
-  /** Settled revocations: who -> when. */
+  /** Settled revocations: by whom -> when. */
   readonly notes: ReadonlyMap<SubjectDigest, number>;
-  /** Revocations under way: operation -> who and when. */
+  /** Revocations under way: operation -> by whom, and when. */
   readonly pending: ReadonlyMap<string, { readonly by: SubjectDigest; readonly atMs: number }>;
   readonly answer: { readonly sealed: string; readonly untilMs: number } | null;
 }
 
-/** The book of records about nothing: what it has admitted since its page began. */
+/** The book of strays: how many were admitted since its page began. It bounds them, since clients can invent tokens. */
 export interface Book {
   readonly untilMs: number;
   readonly inAll: number;
-  /** Changed in place: a copy for each entry would cost as much as there are. */
+  /** Changed in place: copying it for each entry would cost as much as it has entries. */
   readonly bySubject: Map<SubjectDigest, number>;
 }
 
@@ -86,7 +86,7 @@ export function claim(record: TokenRecord, op: string, holdMs: number, now: numb
   }
 }
 
-/** A claim that was released, has lapsed, is another's or was overtaken by a revocation is not confirmed. */
+/** `lost`: the claim was released, has lapsed, belongs to another operation, or the token was revoked meanwhile. */
 export function confirm(
   record: TokenRecord,
   op: string,
@@ -106,8 +106,8 @@ export function markIndeterminate(record: TokenRecord, op: string): TokenRecord 
 }
 
 /**
- * A token that nobody saw issued gets a life when its refresh proves it; else its record is one about nothing, and
- * `isAdmitted` is asked.
+ * An unknown token becomes a known one if its refresh proves it (`isProven`); otherwise it is a stray, and `isAdmitted`
+ * decides.
  */
 export function markUsed(
   record: TokenRecord,
@@ -136,7 +136,7 @@ export function recordIssued(record: TokenRecord, issued: IssuedRecord, now: num
   const { subject, generation, family, lifetimeMs } = issued;
   if (record.usedAtMs !== null) return record;
   const expiresAtMs = Math.max(now + lifetimeMs, record.life?.expiresAtMs ?? 0);
-  // A shop may give one and the same token again: it lives longer, and what was revoked stays revoked.
+  // A shop may issue the same token again: it lives longer, and a revoked one stays revoked.
   if (record.life !== null) return { ...record, life: { ...record.life, expiresAtMs } };
   return {
     ...record,
@@ -147,7 +147,7 @@ export function recordIssued(record: TokenRecord, issued: IssuedRecord, now: num
   };
 }
 
-/** `isAdmitted`: asked where the note would be about a token that nobody knows, and `by` has none there yet. */
+/** `isAdmitted` is called for the first note of `by` on an unknown token. */
 export function noteRevocation(
   record: TokenRecord,
   by: SubjectDigest,
@@ -177,7 +177,10 @@ export function settleRevocation(
   return { ...record, pending, notes };
 }
 
-/** One more record about nothing, made by `who`; null: by a refresh. A page ends a day after its first entry. */
+/**
+ * Admits one more stray of `who` (null: of a refresh) into the book, if there is room. A page ends `pageMs` after its
+ * first entry.
+ */
 export function admit(
   book: Book,
   who: SubjectDigest | null,
@@ -195,7 +198,7 @@ export function admit(
   return { book: { ...page, inAll: page.inAll + 1 }, isAdmitted: true };
 }
 
-/** Without the generation of its subject and the end of its family, which stand elsewhere. */
+/** The state by the record alone: the generation of its subject and the end of its family are kept elsewhere. */
 export function stateOf(record: TokenRecord, now: number): TokenState {
   if (record.usedAtMs !== null) return 'used';
   if (revokedAt(record) !== null) return 'revoked';
@@ -203,7 +206,7 @@ export function stateOf(record: TokenRecord, now: number): TokenState {
   return record.claim !== null && record.claim.untilMs > now ? 'in-exchange' : 'valid';
 }
 
-/** Only a note of the token's own subject revokes it, or one of whoever has shown it. */
+/** When the token was revoked, by its own subject or by a holder who has shown it; null: it is not. */
 export function revokedAt({ subject, notes, pending }: TokenRecord): number | null {
   const counts = (by: SubjectDigest) => by === subject || by === holder;
   let earliest = Number.POSITIVE_INFINITY;

@@ -9,18 +9,20 @@ interface RedisTokenStoreOptions extends port.TokenStoreOptions, RedisRecords {
   readonly scripts?: TokenScripts;
 }
 
-/** Enough to spread over the nodes of a Cluster, few enough to walk through all of them. Never change it. */
+/**
+ * Enough to spread over the nodes of a Cluster, few enough to walk through all of them. Never change it: records would be
+ * looked for in other buckets.
+ */
 const buckets = 64;
-/** In each bucket: a bound over all of them would need a second slot. */
+/** Of each bucket: a limit over all of them would need a second slot. */
 const usualBook: port.BookLimits = { perSubject: 4, inAll: 256 };
-/** Records that the command line reads or deletes at a time. */
+/** Records that are listed or deleted at a time. */
 const chunk = 200;
 
 type Reply = readonly string[];
 
-/** Refresh tokens shared by every replica, in a Redis of one node, behind Sentinels, or in a Cluster. */
+/** The store that all replicas share: a single Redis, one with Sentinels, or a Cluster. */
 export class RedisTokenStore implements port.TokenStore {
-  readonly kind = 'redis';
   readonly #options: Required<RedisRecords> & { readonly scripts: TokenScripts };
   /** First arguments of every script on a token, on a subject or a family. */
   readonly #tokenTimes: readonly RedisArgument[];
@@ -173,14 +175,14 @@ export class RedisTokenStore implements port.TokenStore {
     };
   }
 
-  /** Digests in chunks, from the subject's index or all of them; with `untilMs` those that expire by then. */
+  /** Digests of tokens in chunks: the subject's or all, with `untilMs` only those that expire by then. */
   async *#digests(subject: SubjectDigest | undefined, untilMs?: number): AsyncIterable<TokenDigest[]> {
     const indexes =
       subject === undefined
         ? Array.from({ length: buckets }, (_, bucket) => `${this.#slot(bucket)}:expiry`)
         : [this.#subjectKeys(subject)[1]];
     for (const index of indexes) {
-      // Read whole before anything is deleted, so that positions do not move.
+      // The whole index is read before anything is deleted, which would move the offsets.
       const all: TokenDigest[][] = [];
       for (let offset = 0; ; offset += chunk) {
         const range = ['-inf', untilMs ?? '+inf', 'LIMIT', offset, chunk];
@@ -228,13 +230,10 @@ export class RedisTokenStore implements port.TokenStore {
   }
 }
 
-/** The script checks by Redis' own clock; this only bounds what is looked at. */
+/** The script decides by Redis' clock; this slack only bounds which records it is asked about. */
 const clockSlackMs = 60_000;
 
-/**
- * As it stands in keys and values: a third shorter than hexadecimal, and a record is mostly digests.
- * Exported for its tests.
- */
+/** A digest as base64url, a third shorter than hexadecimal: a record is mostly digests. Exported for its tests. */
 export function packDigest(digest: TokenDigest | SubjectDigest): string {
   return Buffer.from(digest, 'hex').toString('base64url');
 }

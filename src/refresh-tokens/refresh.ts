@@ -26,7 +26,7 @@ import {
   type Use,
 } from './token-store.ts';
 
-/** A refresh on its way. */
+/** A refresh under way. */
 interface Refresh {
   readonly context: RefreshTokenContext;
   readonly endpoints: readonly TokenEndpoint[];
@@ -39,7 +39,7 @@ interface Claimed {
   readonly kind: 'claimed';
   readonly token: TokenDigest;
   readonly subject: SubjectDigest | null;
-  /** Generation of the subject, as it was after the claim. */
+  /** Generation of the subject after the claim. */
   readonly since: number;
   readonly family: FamilyId | null;
   readonly isKnown: boolean;
@@ -48,7 +48,7 @@ interface Claimed {
 
 type Unclaimed = Exclude<ClaimAnswer, { readonly kind: 'granted' }> | { readonly kind: 'lost' };
 
-/** Claims the token in every interpretation that the shop could make of it, or refuses. */
+/** Claims the token in every interpretation that the shop could make of it. Resolves to hooks, or to a refusal or answer. */
 export async function beginRefresh(
   context: RefreshTokenContext,
   endpoints: readonly [TokenEndpoint, ...TokenEndpoint[]],
@@ -77,7 +77,7 @@ export async function beginRefresh(
     }
   } catch (fault) {
     if (!(fault instanceof RedisUnavailable)) throw fault;
-    // The store may have granted a claim whose answer was lost; what cannot be released lapses.
+    // The store may have granted a claim whose reply was lost; one that cannot be released lapses.
     isolateLate(mayHoldAfter(fault).then(() => releaseAll(refresh, asked)));
     emit('store-unavailable');
     return refuseUnknown(endpoint.format);
@@ -94,13 +94,16 @@ export async function beginRefresh(
   };
 }
 
-/** First for a moment only: a claim that comes in late, when its caller has given up, is never confirmed. */
+/**
+ * Claims for a moment, then confirms for the whole refresh: a claim whose caller has given up is never confirmed, and
+ * lapses.
+ */
 async function claimToken({ context, op }: Refresh, token: TokenDigest): Promise<Claimed | Unclaimed> {
   const { store, claimMs, answerWithinMs, marginMs } = context;
   const answer = await store.claim(token, op, claimMs);
   if (answer.kind !== 'granted') return answer;
   const { subject, family, isKnown, revokedBy } = answer;
-  // After the claim, so that a `mine` or an end that was there before this request began is seen for certain.
+  // After the claim, so that a `mine`, or the end of a family, from before this request is certainly seen.
   const [confirmation, { since, isOver }] = await Promise.all([
     store.confirm(token, op, answerWithinMs + marginMs),
     standingOf(store, answer),
@@ -167,7 +170,7 @@ async function settleSuccess(
   const isWithheld = claimed.some(({ revokedBy }) => isRevokedBy(owner, revokedBy));
   const isProven = issued.length > 0;
   const answer = isProven && !isWithheld ? sealForLeeway(context, presented, outcome) : null;
-  // First of all, and whatever becomes of the rest: it is not refreshed again.
+  // First of all, so that the token is not refreshed again whatever happens next.
   const family = await markUsed(refresh, claimed, { owner, family: newFamily(), isProven, answer });
   if (isWithheld) {
     emit('answer-withheld');
@@ -182,8 +185,8 @@ async function settleSuccess(
 }
 
 /**
- * Those that are known; else all, since nobody can tell which spelling comes next. Gives the family of what comes of it:
- * that of the old token, also where it was recorded only since its claim.
+ * Marks the known interpretations as used; if none is known, all, since any spelling may come next. Returns the family of the
+ * new tokens: that of the old token, even if it was recorded only after its claim.
  */
 async function markUsed(refresh: Refresh, claimed: readonly Claimed[], use: Use): Promise<FamilyId> {
   const { store, retries, emit } = refresh.context;
@@ -208,7 +211,7 @@ async function markUsed(refresh: Refresh, claimed: readonly Claimed[], use: Use)
   return family;
 }
 
-/** It was not known whose the token is until now; where it still is not, any note counts. */
+/** Whether an owner who became known only now has revoked the token; while the owner is unknown any note counts. */
 function isRevokedBy(owner: SubjectDigest | null, revokedBy: readonly SubjectDigest[]): boolean {
   return owner === null ? revokedBy.length > 0 : revokedBy.includes(owner);
 }
@@ -217,7 +220,7 @@ function releaseAll({ context: { store }, op }: Refresh, tokens: readonly TokenD
   return attemptAll(tokens, (token) => store.release(token, op));
 }
 
-/** Best effort: a claim that cannot be released, or marked as unknown, lapses. */
+/** Best effort: a claim that cannot be released, or marked as indeterminate, lapses. */
 async function attemptAll(
   tokens: readonly TokenDigest[],
   attempt: (token: TokenDigest) => unknown,

@@ -4,10 +4,10 @@ import type { NotPlain } from './plain-fields.ts';
 
 const { detail: plainRequest } = rejectionTable['token-request-not-plain'];
 
-/** Seconds after which a client may try again when the store is away. */
+/** Seconds of Retry-After while the store is away. */
 const retryAfterSeconds = 1;
 
-/** In vain for good: the refusal in the words that the endpoint's clients understand. */
+/** The refresh token will never work again. As RFC 6749 `invalid_grant` where the endpoint speaks OAuth. */
 export function refuseRefresh(
   format: TokenEndpoint['format'],
   reason: 'used' | 'revoked' | 'expired',
@@ -19,7 +19,7 @@ export function refuseRefresh(
   });
 }
 
-/** A request that two readers could read in two ways. */
+/** Two parsers could read the request in two ways. */
 export function refuseNotPlain(format: TokenEndpoint['format'], reason: NotPlain): Rejection {
   return reject('token-request-not-plain', {
     reason,
@@ -28,8 +28,9 @@ export function refuseNotPlain(format: TokenEndpoint['format'], reason: NotPlain
 }
 
 /**
- * Not now. A refresh under way is over soon, or takes as long again: who waits as long as it has lasted asks seldom. Where
- * nobody knows what became of one, only the end of its claim helps. `holdMs`: how long a confirmed claim holds.
+ * Another refresh of the token is under way, or its outcome is indeterminate. Retry-After is as long as that refresh has
+ * lasted, so that clients ask seldom; after an indeterminate outcome it is the end of its claim. `holdMs`: how long a
+ * confirmed claim holds.
  */
 export function refuseForNow(
   format: TokenEndpoint['format'],
@@ -38,7 +39,7 @@ export function refuseForNow(
 ): Rejection {
   const restSeconds = Math.max(1, Math.ceil(remainingMs / 1000));
   const lastedSeconds = Math.max(1, Math.floor((holdMs - remainingMs) / 1000));
-  // A claim that is not confirmed yet has little left, and has lasted for a moment only.
+  // A claim with so little left is not confirmed yet, and has lasted only for a moment.
   const askAgainSeconds = restSeconds <= 2 ? 1 : Math.min(restSeconds, lastedSeconds);
   return reject(isIndeterminate ? 'refresh-token-unavailable' : 'refresh-token-busy', {
     reason: isIndeterminate ? 'indeterminate' : 'in-exchange',
@@ -47,7 +48,7 @@ export function refuseForNow(
   });
 }
 
-/** The store is away: nothing is forwarded, since nothing could be promised. */
+/** The store is away: nothing is forwarded unchecked. */
 export function refuseUnknown(format: TokenEndpoint['format']): Rejection {
   return reject('token-store-unavailable', {
     retryAfterSeconds,
@@ -57,7 +58,7 @@ export function refuseUnknown(format: TokenEndpoint['format']): Rejection {
 
 const unavailable = 'temporarily_unavailable';
 
-/** Where the endpoint speaks OAuth, the error of RFC 6749 section 5.2. */
+/** For an endpoint of `format: form` the error of RFC 6749 section 5.2; otherwise nothing. */
 function inFormat(
   format: TokenEndpoint['format'],
   status: number,

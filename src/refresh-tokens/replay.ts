@@ -9,7 +9,7 @@ import { readsAnswer, verdictOf } from './issue.ts';
 import { refuseRefresh } from './refusals.ts';
 import { standingOf, type TokenDigest, type UsedAnswer } from './token-store.ts';
 
-/** A refresh token as a request names it. */
+/** A refresh token as it was sent. */
 export interface PresentedToken {
   readonly text: string;
   readonly digest: TokenDigest;
@@ -18,8 +18,8 @@ export interface PresentedToken {
 }
 
 /**
- * What a used token is answered that comes again: within the leeway the answer of its refresh, else what the policy says.
- * Rejects as the store does.
+ * Answers a used token that is sent again. Within the leeway: the response of its refresh again. After it, by `replay`:
+ * `refuse`; `forward` it, so that the provider notices, and refuse; or `end-family` and refuse. Rejects as the store does.
  */
 export async function answerReplay(
   context: RefreshTokenContext,
@@ -38,14 +38,14 @@ export async function answerReplay(
     }
   }
   emit('exchange-refused-used');
-  // Two tabs are no thieves, whatever the policy.
+  // Within the leeway it is more likely a second tab than a thief, whatever the policy.
   if (isWithinLeeway || isObserved || replay === 'refuse') return refused;
   if (replay === 'forward') return forwardReplay(context, presented, refused, used);
   await endFamily(context, used);
   return refused;
 }
 
-/** The sealed answer of a refresh that has just succeeded, for the leeway. */
+/** Seals the response of a refresh that has just succeeded, for the leeway; null: there is none, or it cannot be kept. */
 export function sealForLeeway(
   { leewayMs }: RefreshTokenContext,
   presented: PresentedToken,
@@ -56,7 +56,7 @@ export function sealForLeeway(
   return sealed === undefined ? null : { sealed, leewayMs };
 }
 
-/** The provider is asked, so that it can detect the reuse; what it may yield goes to nobody. */
+/** Forwards the used token, so that the provider can detect the reuse. Tokens that it may issue are withheld. */
 function forwardReplay(
   context: RefreshTokenContext,
   { request }: PresentedToken,
@@ -91,21 +91,21 @@ function sealedFor({ text, digest, endpoint }: PresentedToken): SealedFor {
 }
 
 /**
- * The answer of a refresh, sealed for whoever sends the same token again: AES-256-GCM under a key that HKDF-SHA-256
- * (RFC 5869) makes of the token. The store keeps what is sealed beside the token's digest, and cannot open it.
+ * What a response is sealed for: with AES-256-GCM, under a key that HKDF-SHA-256 (RFC 5869) derives from the token, so that
+ * only a sender of the same token can open it. The store has only the token's digest, and cannot.
  */
 interface SealedFor {
-  /** As it was sent: another spelling of it opens nothing. */
+  /** As it was sent: another spelling of it does not open the answer. */
   readonly token: string;
-  /** What the answer is bound to: its digest, its endpoint. */
+  /** Bound as additional data: the token's digest and the endpoint. */
   readonly context: string;
 }
 
-/** Octets of a body that are kept. */
+/** Octets of the longest body that is kept. */
 const maxBodyBytes = 16_384;
 const [ivBytes, tagBytes] = [12, 16];
 
-/** Undefined where the body is too long, or coded as the next client may not want it. */
+/** Undefined where the body is too long, or has a content coding, which the next client may not accept. */
 function sealAnswer(
   { token, context }: SealedFor,
   { status, fields, body }: { readonly status: number; readonly fields: FieldList; readonly body: Buffer },
@@ -118,7 +118,7 @@ function sealAnswer(
   return Buffer.concat([iv, ...sealed, cipher.getAuthTag()]).toString('base64url');
 }
 
-/** Undefined where it was sealed for another token, or for another endpoint. */
+/** Undefined where it was sealed for another token or endpoint. */
 function openAnswer({ token, context }: SealedFor, sealed: string): Answer | undefined {
   const octets = Buffer.from(sealed, 'base64url');
   if (octets.length < ivBytes + tagBytes) return undefined;

@@ -1,22 +1,22 @@
 import { endAlone, isolated, isolateLate } from '../lib/faults.ts';
 import { RedisUnavailable } from '../redis/faults.ts';
 
-/** A write that bears repetition. `isLate`: an earlier try got no answer. */
+/** An idempotent write. `isLate`: an earlier attempt has failed, and may have taken effect. */
 type RetriedWrite = (isLate: boolean) => unknown;
 
 interface RetryQueueOptions {
-  /** Milliseconds between two tries. Default 250. Only tests set it. */
+  /** Milliseconds between two attempts. Default 250. Only tests set it. */
   readonly retryMs?: number;
-  /** Writes that may wait; one more is lost. Default 10000. */
+  /** Writes that may wait; further ones are lost. Default 10000. */
   readonly limit?: number;
   readonly onDelayed: () => void;
   readonly onLost: () => void;
 }
 
-/** How many are tried at once when the store is back. */
+/** Writes that are tried at once. */
 const batch = 32;
 
-/** Writes that a store that was away did not take: each is tried again until it does. */
+/** Repeats writes that failed because the store was away, until it takes them. */
 export class RetryQueue {
   readonly #options: RetryQueueOptions;
   readonly #waiting = new Set<RetriedWrite>();
@@ -32,7 +32,10 @@ export class RetryQueue {
     return this.#waiting.size;
   }
 
-  /** Never rejects with the store's fault; `false`: it waits now, or is lost. */
+  /**
+   * Resolves to whether the store took the write; otherwise it is queued, or lost. Rejects only with what is not
+   * `RedisUnavailable`.
+   */
   async write(write: RetriedWrite): Promise<boolean> {
     const { limit = 10_000, onDelayed, onLost } = this.#options;
     if (await isTaken(write, false)) return true;
@@ -45,7 +48,7 @@ export class RetryQueue {
     return false;
   }
 
-  /** Tries what waits, until the first that the store does not take; at once where nothing waits. */
+  /** Tries the queued writes until the store does not take one; undefined where none is queued. */
   flush(): Promise<void> | undefined {
     if (this.#waiting.size === 0) return undefined;
     this.#flushing ??= this.#drain().finally(() => {
@@ -54,7 +57,7 @@ export class RetryQueue {
     return this.#flushing;
   }
 
-  /** Tries once more and stops; gives how many are lost. */
+  /** Tries once more and stops. Resolves to how many writes are lost. */
   async close(): Promise<number> {
     this.#isClosed = true;
     clearTimeout(this.#timer);
@@ -71,7 +74,7 @@ export class RetryQueue {
     }
   }
 
-  /** One that throws for another reason than the store's would throw every time: it is lost, and the others go on. */
+  /** A write that throws anything but `RedisUnavailable` would throw every time: it counts as lost, and the others go on. */
   async #isDone(write: RetriedWrite): Promise<boolean> {
     try {
       return await isTaken(write, true);

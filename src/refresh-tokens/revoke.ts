@@ -15,12 +15,12 @@ interface Note {
   settle(op: string, stands: boolean): Eventually<void>;
 }
 
-/** A token of the user's own, or `mine`, in the path; or one that is shown in the body, whosever it is. */
+/** Named in the path: a token of the user's own, or `mine`. Shown in the body: any user's token. */
 type Revocation =
   | { readonly named: string; readonly subject: string }
   | { readonly shown: string; readonly format: TokenEndpoint['format'] };
 
-/** Notes the revocation with the time of this request, and takes it back only if the shop certainly refused it. */
+/** Notes a revocation before it is forwarded, and takes the note back only if the shop certainly refused it. */
 export async function beginRevocation(
   context: RefreshTokenContext,
   revocation: Revocation,
@@ -28,7 +28,7 @@ export async function beginRevocation(
   const { emit, retries } = context;
   const op = randomUUID();
   const { note, settle } = noteOf(context, revocation);
-  // A token that was issued while the store was away, and is not recorded yet, would be missed by a `mine`.
+  // First the delayed writes: a `mine` would miss a token that was issued while the store was away and is not recorded yet.
   await retries.flush();
   try {
     const answer = await note(op);

@@ -1,21 +1,21 @@
 import { createHmac } from 'node:crypto';
 import type { SubjectDigest, TokenDigest } from './token-store.ts';
 
-/** What stands in the store instead of tokens and names of users. */
+/** The digests that the store has instead of tokens and names of users. */
 export interface Digests {
-  /** The digest under which a token is kept. */
+  /** The digest under which a token is recorded. */
   ofToken(token: string): TokenDigest;
-  /** That one first, and those of other tokens that a lenient shop may take it for. */
+  /** The same one first, then those of other tokens for which a lenient shop may take it. */
   ofInterpretations(token: string): readonly TokenDigest[];
   ofSubject(subject: string): SubjectDigest;
 }
 
-/** 128 bits: as few as RFC 2104 section 5 allows of this one. A record is mostly digests. */
+/** 128 bits, as RFC 2104 section 5 allows (half of the hash): a record is mostly digests. */
 const digestDigits = 32;
 
 /**
- * Keyed digests (HMAC-SHA-256, its first half, hexadecimal), tokens and subjects apart. Without a key tokens are still safe, since they
- * are random; names of users can be found out by trying. Another key makes every token unknown.
+ * Creates keyed digests: the first half of an HMAC-SHA-256, hexadecimal, with separate domains for tokens and subjects. Without
+ * a key tokens are still safe, since they are random, but names of users can be guessed. With another key every token is unknown.
  */
 export function createDigests(key = ''): Digests {
   const digest = (domain: string, text: string) =>
@@ -29,8 +29,8 @@ export function createDigests(key = ''): Digests {
 }
 
 /**
- * Whether a token consists of what tokens consist of: printable ASCII (RFC 6749 appendix A.17) but for what some reader
- * decodes, quotes or splits at; `=` at the end only, since decoders of base64 stop at it, or go on.
+ * Whether a token has only characters that all parsers read alike: printable ASCII (RFC 6749 appendix A.17) without those that
+ * some decode, quote or split at. `=` only at the end, since some base64 decoders stop at it and others go on.
  */
 export function isPlainToken(token: string): boolean {
   return plainToken.test(token);
@@ -39,10 +39,9 @@ export function isPlainToken(token: string): boolean {
 const plainToken = /^[\w!#$()*+./:?@^|~-]+={0,2}$/;
 
 /**
- * One text for every spelling that a shop may take for the same token: shops decode hexadecimal whatever its case,
- * databases compare without case and trailing spaces, base64 has two alphabets and loose last bits, its decoders skip
- * what is not of them, and the signature of a JWT can be written in more than one way while header and payload can not.
- * Exported for its tests.
+ * The same text for all spellings that a shop may take for one token. Hexadecimal is decoded in any case; databases compare
+ * without case and trailing spaces; base64 has two alphabets and unused last bits, and its decoders skip other characters;
+ * the signature of a JWT has several spellings, header and payload have one. Exported for its tests.
  */
 export function canonicalToken(token: string): string {
   const segments = token.split('.');
@@ -59,8 +58,8 @@ export function canonicalToken(token: string): string {
 }
 
 /**
- * The canonical token, and what decoders read that skip `.`, `-` and `_` as well, or end hexadecimal at the first other
- * letter. Whoever refreshes a token refreshes, and uses up, all of them.
+ * The canonical token, and what decoders read that also skip `.`, `-` and `_`, or that end hexadecimal at the first other
+ * character. A refresh claims, and uses up, all of them.
  */
 function interpretationsOf(token: string): readonly string[] {
   const canonical = canonicalToken(token);
@@ -74,15 +73,15 @@ function interpretationsOf(token: string): readonly string[] {
   return [...interpretations];
 }
 
-/** Characters of base64 that hold 128 bits; what is shorter is no secret, and is taken as it stands. */
+/** Characters of base64 that hold 128 bits. A shorter text is no secret, and is taken as it is. */
 const shortest = 22;
 const hexAndMore = /^([0-9A-Fa-f]{22,})[^0-9A-Fa-f.:|~_+/=-]/;
-/** Such as `refresh-token-17`: not base64, and perhaps counted by its last digit. */
+/** Words and numbers, such as `refresh-token-17`: not base64, and its last digit may count. */
 const words = /^(?:[A-Za-z]+|\d+)(?:[.:|_-](?:[A-Za-z]+|\d+))*$/;
 
 /**
- * Without the last character where decoders take only some of its bits or none: of base64 beside the last group of four,
- * of hexadecimal beside the last pair. Two random tokens do not differ in it alone.
+ * Cuts off a last character of which decoders use only some bits, or none: after the last group of four in base64, after the
+ * last pair in hexadecimal. Two random tokens do not differ in that character alone.
  */
 function withoutLooseEnd(text: string): string {
   if (text.length < shortest) return text;
@@ -90,7 +89,7 @@ function withoutLooseEnd(text: string): string {
   return isLoose ? text.slice(0, -1) : text;
 }
 
-/** RFC 7519 section 3, as far as it can be seen from outside; other kinds of tokens have three segments too. */
+/** Whether it looks like a JWT (RFC 7519 section 3); other tokens have three segments too. */
 function isJwt(segments: readonly string[]): boolean {
   const [header = '', payload = ''] = segments;
   return segments.length === 3 && payload !== '' && header.startsWith('ey');

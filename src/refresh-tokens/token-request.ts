@@ -4,14 +4,14 @@ import type { TokenEndpoint } from './endpoints.ts';
 import { decode, type FormField, type NotPlain, readFields } from './plain-fields.ts';
 import { isPlainToken } from './token-digest.ts';
 
-/** The refresh token that the shop reads in a request, if there is one; otherwise why shops may disagree about it. */
+/** The refresh token that the shop reads in a request, if there is one; `notPlain`: why shops may read another. */
 export type Candidate = { readonly token: string | undefined } | { readonly notPlain: NotPlain };
 
 const grantType = fieldNameOf('grant_type');
 
 /**
- * Reads the refresh token from a request. shopward and the shop must not see different tokens in one request, and not all
- * readers are known. So a request that two readers could read in two ways is not plain, and is not forwarded. Linear in the
+ * Reads the refresh token from a request. shopward and the shop must not read different tokens in one request, and the shop's
+ * parser is not known. So a request that two parsers could read in two ways is not plain, and is not forwarded. Linear in the
  * length of query and body.
  */
 export function findCandidate(
@@ -21,14 +21,14 @@ export function findCandidate(
 ): Candidate {
   const fields = readFields(request, body);
   if (typeof fields === 'string') return { notPlain: fields };
-  // RFC 7009 knows no grants: a token that is shown to be ended is ended, whatever stands beside it.
+  // RFC 7009 has no grants: a token to revoke is revoked, whatever else the request has.
   const hasGrant = endpoints.every(({ format, kind }) => format === 'form' && kind === 'exchange');
   const names = [...new Set(endpoints.map(({ fields: { refreshToken } }) => refreshToken))].map(fieldNameOf);
   const token = oneValue(fields, names);
   if ('notPlain' in token) return token;
   const grant = hasGrant ? oneValue(fields, [grantType]) : absent;
   if ('notPlain' in grant) return grant;
-  // Elsewhere than the token it is not what the shop looks at, or not all that it looks at.
+  // A grant in another place than the token does not count: the shop may not look there.
   const isOther = grant.place === token.place && isAnotherGrant(grant.value);
   if (token.value === '' || isOther) return { token: undefined };
   return isPlainToken(token.value) ? { token: token.value } : { notPlain: 'token-characters' };
@@ -55,26 +55,29 @@ function oneValue(
   return found ?? absent;
 }
 
-/** As it was read, or decoded once more: of a text of JSON, too, some readers see the form within. */
+/** Whether a name, as it was read or decoded once more, spells the field: some parsers read a form within JSON. */
 function isMisspelled(name: string, meant: FieldName): boolean {
   return spellsField(name, meant) || (name.includes('%') && spellsField(decode(name), meant));
 }
 
-/** In the value as it was read, or decoded once more: some read a form whatever its type, and one form in another. */
+/**
+ * Whether a value, as it was read or decoded once more, hides the field: some parsers read any type as a form, or a form
+ * in a form.
+ */
 function isHidden(value: string | null, meant: FieldName): boolean {
   if (value === null) return false;
   return hidesField(value, meant) || (value.includes('%') && hidesField(decode(value), meant));
 }
 
 /**
- * RFC 6749 section 4: a grant is named, and it is not that of section 6. What is no name (appendix A.10) may be nothing to
- * the shop, as a bad escape is to Go, and then the token is all that it sees.
+ * Whether `grant_type` names another grant than that of RFC 6749 section 6. A malformed name (appendix A.10) does not count:
+ * some shops ignore it, as Go does with a malformed escape, and then see only the token.
  */
 function isAnotherGrant(grant: string): boolean {
   return /^[\w.:/-]+$/.test(grant) && !foldName(grant).includes('refreshtoken');
 }
 
-/** The name of a field that holds a token or a grant, as it was configured, and what it folds to. */
+/** The configured name of a field for a token or a grant, and its folded form. */
 interface FieldName {
   readonly exact: string;
   readonly folded: string;
@@ -85,9 +88,9 @@ function fieldNameOf(exact: string): FieldName {
 }
 
 /**
- * What is left of a name when everything is taken away that some reader does not look at: case by Unicode's rules (Go
- * takes the Kelvin sign for a `k`), compatibility forms, accents, and whatever is neither letter nor digit of ASCII (PHP
- * makes `_` of spaces, dots and an open `[`; frameworks take camelCase for snake_case).
+ * Folds a name: removes everything that some parser ignores. That is case by Unicode's rules (Go takes the Kelvin sign for a
+ * `k`), compatibility forms, accents, and whatever is neither letter nor digit of ASCII (PHP makes `_` of spaces, dots and an
+ * open `[`; frameworks take camelCase for snake_case).
  */
 export function foldName(name: string): string {
   const plain = isAscii(name) ? name : normaliseLinearly(name, 'NFKD').toUpperCase();
@@ -95,9 +98,8 @@ export function foldName(name: string): string {
 }
 
 /**
- * Whether some reader may take `name` for the field, however it is spelled. A longer word, such as
- * `refresh_token_expires_in`, is another field; with brackets, dots, quotes or controls in it, it may be the same one,
- * nested or cut short.
+ * Whether some parser may take `name` for the field. A longer word, such as `refresh_token_expires_in`, is another field; with
+ * brackets, dots, quotes or control characters in it, it may be this one, nested or cut short.
  */
 function spellsField(name: string, { folded }: FieldName): boolean {
   if (isTooShort(name, folded)) return false;
@@ -106,14 +108,14 @@ function spellsField(name: string, { folded }: FieldName): boolean {
 }
 
 /**
- * Whether a value could be taken for the field by a reader of another format: it spells the name, with more around it
- * than words have. `refresh_token` as a grant and `refresh-tokens` as a type are words.
+ * Whether a parser of another format may find the field in a value: it contains the name, and characters that words do not
+ * have. `refresh_token` as a grant and `refresh-tokens` as a type are words.
  */
 function hidesField(value: string, { folded }: FieldName): boolean {
   return !isTooShort(value, folded) && !plainWords.test(value) && foldName(value).includes(folded);
 }
 
-/** Only what is not ASCII can grow, U+FDFA to 18 characters. */
+/** Whether a text is too short to contain the name. Folding lengthens only what is not ASCII: U+FDFA to 18 characters. */
 function isTooShort(text: string, folded: string): boolean {
   return text.length < folded.length && (isAscii(text) || text.length * 18 < folded.length);
 }

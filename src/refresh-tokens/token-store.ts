@@ -1,56 +1,61 @@
 import type { Eventually } from '../lib/eventually.ts';
 /**
- * The port behind which the states of refresh tokens are kept. Each operation is atomic over every replica that shares
- * the store; docs/decisions/refresh-token-states.md says why each exists. Rejects with `RedisUnavailable` only.
+ * The port to the store of refresh tokens. Each operation is atomic among all replicas that share the store;
+ * docs/decisions/refresh-token-states.md says why each exists. Rejects with `RedisUnavailable` only.
  */
 export interface TokenStore {
-  readonly kind: 'memory' | 'redis';
-  /** Before a refresh is forwarded, and for a moment only. Never repeat one that got no answer: release it, and begin anew. */
+  /**
+   * Claims the token for `holdMs`, before a refresh is forwarded. A claim without a reply must not be repeated: release it, and
+   * begin again with another `op`.
+   */
   claim(token: TokenDigest, op: string, holdMs: number): Eventually<ClaimAnswer>;
-  /** `op`'s claim holds for the whole refresh; anything but `confirmed`: the refresh must not be sent. */
+  /** Extends the claim of `op` to `holdMs` from now, for the whole refresh, which must not be sent unless it is `confirmed`. */
   confirm(token: TokenDigest, op: string, holdMs: number): Eventually<'confirmed' | 'lost'>;
-  /** The refresh did not happen. Nothing if the claim is not `op`'s any more. */
+  /** Ends the claim: the refresh did not happen. No effect if the claim is not `op`'s any more. */
   release(token: TokenDigest, op: string): Eventually<void>;
-  /** Nobody knows how the refresh has ended: its claim stays until it lapses, and says so. */
+  /** The outcome of the refresh is not known: its claim stays until it lapses, and is reported as indeterminate. */
   markIndeterminate(token: TokenDigest, op: string): Eventually<void>;
   /**
-   * The shop has refreshed it. May be repeated. Gives the family that it has, which may have been recorded since its claim;
-   * `full`: nothing is known of it, nothing proves it, and the book is full.
+   * The shop has refreshed the token. May be repeated. Returns its family, which may have been recorded only after the claim;
+   * `full`: the token is unknown and not proven, and the book is full.
    */
   markUsed(token: TokenDigest, use: Use): Eventually<FamilyId | 'full'>;
-  /** The shop has issued it. A token that was refreshed, or revoked, stays so. */
+  /** The shop has issued the token. One that was refreshed or revoked stays so. */
   record(token: TokenDigest, issued: IssuedRecord): Eventually<void>;
-  /** Puts the token into the subject's index; gives what the generation for its record is made of. */
+  /** Adds the token to the subject's index. Returns what its generation is computed from. */
   addToSubject(subject: SubjectDigest, token: TokenDigest, lifetimeMs: number): Eventually<Standing>;
-  /** A token of a lower generation was revoked with all others of its subject. */
+  /** The subject's generation; tokens of a lower one were revoked by `mine`. */
   generationOf(subject: SubjectDigest): Eventually<number>;
-  /** Ends every token of the family, those too that are yet to be recorded. May be repeated. */
+  /** Ends every token of the family, and those that are recorded later. May be repeated. */
   endFamily(family: FamilyId, lifetimeMs: number): Eventually<void>;
   isFamilyEnded(family: FamilyId): Eventually<boolean>;
-  /** `foreign`: it is another subject's, and `by` is not the `holder`; `full`: it is nobody's, and the book of such is full; nothing was noted. */
+  /**
+   * Notes a revocation, pending until it is settled. `foreign`: the token is another subject's, and `by` is not the `holder`;
+   * `full`: the token is unknown and the book is full. In both cases nothing is noted.
+   */
   noteRevocation(token: TokenDigest, by: SubjectDigest, op: string): Eventually<NoteAnswer>;
-  /** Makes a pending note final, or takes it back. May be repeated. */
+  /** Makes a pending note final (`stands`), or takes it back. May be repeated. */
   settleRevocation(token: TokenDigest, by: SubjectDigest, op: string, stands: boolean): Eventually<void>;
-  /** Gives the generation that it makes, for `settleRevocationOfAll`: that may be repeated, and must not rise each time. */
+  /** Notes a `mine`. Returns its generation, to be passed to `settleRevocationOfAll`, which may be repeated. */
   noteRevocationOfAll(subject: SubjectDigest, op: string): Eventually<number>;
   settleRevocationOfAll(subject: SubjectDigest, op: string, noted: number, stands: boolean): Eventually<void>;
-  /** All tokens, or a subject's, in no order. Those that are known only by a claim or a note are left out. */
+  /** All known tokens, or a subject's, in no order. */
   list(subject?: SubjectDigest): AsyncIterable<TokenEntry>;
-  /** Deletes what has expired, whatever the retention; gives how many. */
+  /** Deletes expired tokens, whatever the retention. Resolves to how many. */
   purgeExpired(subject?: SubjectDigest): Promise<number>;
 }
 
-/** Hexadecimal; nothing of a token can be read or chosen in it. */
+/** Hexadecimal, keyed: a client can neither read a token from it nor choose it. */
 export type TokenDigest = string & { readonly tokenDigest: true };
 export type SubjectDigest = string & { readonly subjectDigest: true };
 
-/** Whoever shows the token itself; notes a revocation whosever it is. No digest of a name is this one. */
+/** In place of a subject: whoever has the token itself may revoke it, whosever it is. Not the digest of any name. */
 export const holder = 'f'.repeat(32) as SubjectDigest;
 
-/** Random; names all tokens that descend from one login. */
+/** Random name of all tokens that descend from one login. */
 export type FamilyId = string & { readonly familyId: true };
 
-/** By the store's clock when a token was issued. */
+/** A subject's generation, and the store's clock at that moment. */
 export interface Standing {
   readonly generation: number;
   /** Microseconds since 1970. */
@@ -59,7 +64,7 @@ export interface Standing {
 
 export type NoteAnswer = 'noted' | 'foreign' | 'full';
 
-/** What ends a token with others: its subject's `mine`, the end of its family. */
+/** What a token can be ended by together with others: its subject's `mine`, the end of its family. */
 export interface Roots {
   readonly subject: SubjectDigest | null;
   readonly generation: number;
@@ -69,32 +74,32 @@ export interface Roots {
 export type ClaimAnswer =
   | (Roots & {
       readonly kind: 'granted';
-      /** It was issued, or refreshed, through shopward. */
+      /** Whether it was issued or refreshed through shopward. */
       readonly isKnown: boolean;
-      /** Who has revoked it, where it is not known whose it is. */
+      /** Who has revoked it, while its owner is not known. */
       readonly revokedBy: readonly SubjectDigest[];
     })
   | UsedAnswer
   | { readonly kind: 'revoked' | 'expired' }
-  /** Another refresh of it is under way, for so long at most; or it is over, and its outcome is not known. */
+  /** Another refresh is under way, for `remainingMs` at most; `isIndeterminate`: it has ended, and its outcome is not known. */
   | { readonly kind: 'in-exchange'; readonly remainingMs: number; readonly isIndeterminate: boolean };
 
 export interface UsedAnswer extends Roots {
   readonly kind: 'used';
-  /** How long the token was to live; 0: nobody knows. */
+  /** Lifetime of the token in milliseconds; 0: not known. */
   readonly lifetimeMs: number;
   /** Milliseconds since it was refreshed. */
   readonly usedForMs: number;
-  /** The answer of its refresh while the leeway lasts. */
+  /** The sealed response of its refresh, while the leeway lasts. */
   readonly sealed: string | null;
 }
 
-/** What is known of a refresh that has succeeded. */
+/** What a successful refresh tells about its token. */
 export interface Use {
-  /** Filled in where none was known; so is `family`. */
+  /** Recorded where none is known, as is `family`. */
   readonly owner: SubjectDigest | null;
   readonly family: FamilyId;
-  /** The answer held a new token: it is not about an invention. */
+  /** The response had a new token, so that the old one is not an invention of the client. */
   readonly isProven: boolean;
   readonly answer: { readonly sealed: string; readonly leewayMs: number } | null;
 }
@@ -108,7 +113,7 @@ export interface IssuedRecord {
 
 export type TokenState = 'valid' | 'in-exchange' | 'used' | 'revoked' | 'expired';
 
-/** A token as ops may see it; times are milliseconds since 1970 by the store's clock. */
+/** A token as operators may see it; times are milliseconds since 1970 by the store's clock. */
 export interface TokenEntry {
   readonly token: TokenDigest;
   readonly subject: SubjectDigest | null;
@@ -117,11 +122,11 @@ export interface TokenEntry {
   readonly issuedAtMs: number;
   readonly expiresAtMs: number;
   readonly usedAtMs: number | null;
-  /** Null too where it went with all of its subject's, or of its family. */
+  /** Also null where it was revoked by `mine`, or with its family. */
   readonly revokedAtMs: number | null;
 }
 
-/** The generation of the token's subject, and whether the token went with all of its subject's or of its family. */
+/** The generation of the token's subject, and whether the token was ended by `mine` or with its family. */
 export async function standingOf(
   store: Pick<TokenStore, 'generationOf' | 'isFamilyEnded'>,
   { subject, generation, family }: Roots,
@@ -133,22 +138,26 @@ export async function standingOf(
   return { since, isOver: isEnded || generation < since };
 }
 
-/** What both stores are built from. */
+/** Options of both stores. */
 export interface TokenStoreOptions {
-  /** Milliseconds: expiry of a token that the shop alone has seen issued. */
+  /** Milliseconds that a token lives whose issue shopward has not seen, from its refresh on. */
   readonly lifetimeMs: number;
-  /** Milliseconds that a record outlives its token's expiry; `keep`: for good. */
+  /** Milliseconds that a record is kept after the token's expiry; `keep`: for ever. */
   readonly retentionMs: number | 'keep';
-  /** What the book of records about nothing admits in a day. Default: the table of the protocol page. */
+  /** Limits of the book, in a day. Default: as in docs/decisions/refresh-token-states.md. */
   readonly book?: BookLimits;
 }
 
+/**
+ * The book counts the strays: records of unknown tokens, which were not seen issued. Clients can invent as many of these as they
+ * like, so their number is bounded, for each subject and in all.
+ */
 export interface BookLimits {
   readonly perSubject: number;
   readonly inAll: number;
 }
 
-/** Milliseconds that a record about nothing lives, and that a page of the book is kept. */
+/** Milliseconds that a stray lives, and that a page of the book lasts: a day, or the lifetime of tokens if that is shorter. */
 export function strayMs(lifetimeMs: number): number {
   return Math.min(lifetimeMs, 86_400_000);
 }
