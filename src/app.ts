@@ -19,42 +19,42 @@ import { loadTracing } from './telemetry/tracing.ts';
 export interface App {
   /** Resolves when requests are served. */
   listen(): Promise<{ readonly url: string; readonly adminUrl: string | undefined }>;
-  /** Reads key files and the protected list anew (SIGHUP); both are followed anyway. */
+  /** Reads key files and the protected list again (SIGHUP) without waiting until a change of them is noticed. */
   reload(): Promise<void>;
   /**
-   * Lets what is in flight finish (30 s at most), then lets everything go. `graceMs`: how long requests are still taken
-   * while `/readyz` says otherwise; default: `listen.drainDelay`.
+   * Drains, waits at most 30 s for requests in flight, then closes everything. `graceMs`: how long new requests are still
+   * accepted while `/readyz` is already 503. Default: `listen.drainDelay`.
    */
   close(graceMs?: number): Promise<void>;
-  /** What the admin port tells, for whoever has it. */
+  /** What the admin port reports, here or in the primary. */
   readonly status: ProcessStatus;
   metricValues(): Promise<MetricValues>;
-  /** A new content of the protected list, where the primary follows it. */
+  /** Applies new content of the protected list; in a worker, whose primary watches the file. */
   applyList(content: FileBytes): Promise<void>;
-  /** Secrets that have changed, or why they could not. */
+  /** Applies changed secrets, or reports why they could not be read. */
   applySecrets(secrets: Secrets): void;
 }
 
 interface AppInput {
   readonly config: Config;
-  /** Text of the protected list, as it was checked with the configuration. */
+  /** Text of the protected list that was checked with the configuration: the file may have changed since. */
   readonly protectedList: string;
-  /** In force now; `applySecrets` gives others. */
+  /** Those of the start; `applySecrets` replaces them. */
   readonly secrets: Secrets;
   readonly log: Log;
   /** For the console. */
   readonly version?: string;
   readonly explain?: Explain;
-  /** This process is one of several: their primary has the admin port and follows the list. */
+  /** Set in a worker: its primary has the admin port and watches the list. */
   readonly worker?: { onExchange(record: ExchangeRecord): void };
-  /** Default: all that shopward has. */
+  /** Default: all filters of shopward. */
   readonly filters?: readonly FilterDefinition[];
 }
 
-/** How long a drain waits for requests in flight. */
+/** Milliseconds that a drain waits for requests in flight. */
 const drainMs = 30_000;
 
-/** The composition root: components, then the port that clients use, then the one that operators use. */
+/** The composition root: creates the components, the public port and the admin port. Nothing runs before `listen`. */
 export async function createApp(input: AppInput): Promise<App> {
   const { config, log, worker, explain, version = '' } = input;
   const metrics = createMetrics();
@@ -83,7 +83,7 @@ export async function createApp(input: AppInput): Promise<App> {
   const secrets = new SecretsInForce(input.secrets);
   tokens.useSecrets(input.secrets.issuers);
   const drain = new Drain();
-  /** In the order of their start, and of their reasons in `/readyz`; they are let go in the other one. */
+  /** In the order in which they are started and their reasons appear in `/readyz`; closed in the reverse order. */
   const components: readonly Component[] = [
     drain,
     ...tokens.components,
@@ -112,7 +112,7 @@ export async function createApp(input: AppInput): Promise<App> {
   };
 }
 
-/** Secrets that have changed, to each part that goes by one. */
+/** Gives changed secrets to each component that uses one. */
 function handOut(
   changed: Secrets,
   parts: {
@@ -125,12 +125,12 @@ function handOut(
 ): void {
   parts.secrets.apply(changed);
   parts.tokens.useSecrets(changed.issuers);
-  if (changed.tls) parts.port.useCertificate(changed.tls);
+  if (changed.tls) parts.port.listener.useCertificate(changed.tls);
   if (changed.upstreamTls) parts.forwarding.useCertificates(changed.upstreamTls);
   if (changed.adminToken !== undefined) parts.admin?.server.useToken(changed.adminToken);
 }
 
-/** What is protected, the way to the shop, the store, and every filter of them. */
+/** The protected list, the way to the shop, the store, and the filters. */
 async function createFeatures({ config, secrets, log, worker, ...input }: AppInput, metrics: Metrics) {
   const access = createAccess(config, input.protectedList, worker === undefined, log);
   const forwarding = await createForwarding(config, secrets.upstreamTls, log);
@@ -158,7 +158,7 @@ function logFaults(log: Log): void {
   );
 }
 
-/** The ports open after everything else and close before it, but the admin port, which is there until the end. */
+/** Opens the ports after everything else has started; closes the public one first and the admin port last. */
 function createLifeCycle(
   { config, secrets, log }: AppInput,
   components: readonly Component[],
@@ -178,7 +178,7 @@ function createLifeCycle(
       if (config.mode === 'observe')
         log.warn({ event: 'observe' }, 'OBSERVE MODE: refusals are only counted');
       for (const component of components) await component.start?.();
-      const address = await port.listen();
+      const address = await port.listener.listen();
       const adminAddress = await admin?.server.listen();
       return {
         url: addressUrl(secrets.tls ? 'https' : 'http', address),
@@ -190,12 +190,12 @@ function createLifeCycle(
     },
     async close(graceMs = config.listen.drainDelay) {
       drain.begin();
-      // Not before the end of the grace: new ones may still be opened in it.
+      // Only after the grace, in which new WebSockets may still be opened.
       setTimeout(
         isolated(() => webSockets?.close()),
         graceMs,
       );
-      await port.drain({ graceMs, withinMs: drainMs });
+      await port.listener.drain({ graceMs, withinMs: drainMs });
       for (const component of components.toReversed()) await component.close?.();
       await admin?.server.close();
     },

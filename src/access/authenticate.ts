@@ -3,7 +3,7 @@ import { isRejection, type Rejection, reject } from '../http/rejection.ts';
 import { type BearerCredentials, readBearerCredentials } from './bearer-credentials.ts';
 import { createWithIdentity, type IdentityForwarding } from './identity-fields.ts';
 import type { Requirement } from './protected-list.ts';
-import type { Identity } from './token-claims.ts';
+import type { TokenIdentity } from './token-claims.ts';
 import type { AccessTokenVerifier } from './token-issuers.ts';
 import { readPresentedToken } from './token-places.ts';
 
@@ -23,7 +23,7 @@ interface AuthenticatorOptions {
 }
 
 export interface Authenticated {
-  readonly identity: Identity;
+  readonly identity: TokenIdentity;
   /** The request to forward, with the verified credentials in canonical spelling and the fields of `auth.forward`. */
   readonly request: CanonicalRequest;
 }
@@ -51,7 +51,7 @@ export function createAuthenticate(options: AuthenticatorOptions): Authenticate 
   }
 
   function conclude(
-    verdict: Identity | Rejection,
+    verdict: TokenIdentity | Rejection,
     canonicalAuthorization: string,
     request: CanonicalRequest,
     scopes: readonly string[],

@@ -23,7 +23,9 @@ export function readBearerCredentials(fields: FieldList, takesOpaque = false): B
   if (value === undefined) return reject('access-token-missing', { reason: 'missing' });
   // Two lines would let the upstream verify another token than ours.
   if (values.length > 1) return reject('access-token-invalid', { reason: 'repeated' });
-  return isBlank(value) ? reject('access-token-missing', { reason: 'missing' }) : parse(value, takesOpaque);
+  return blank.test(value)
+    ? reject('access-token-missing', { reason: 'missing' })
+    : parse(value, takesOpaque);
 }
 
 const scheme = 'bearer';
@@ -50,10 +52,6 @@ function parse(value: string, takesOpaque: boolean): BearerCredentials | Rejecti
 /** `b64token` of RFC 6750 section 2.1. */
 const opaqueToken = /^[A-Za-z0-9._~+/-]+=*$/;
 const blank = /^[ \t]*$/;
-
-function isBlank(value: string): boolean {
-  return blank.test(value);
-}
 
 function invalid(reason: string): Rejection {
   return reject('access-token-invalid', { reason });

@@ -64,8 +64,8 @@ export class FairTurns {
    */
   enter(client: string, isStrict: boolean, waitMs: number): Place | undefined {
     const holder = this.#holders.get(client) ?? { client, running: 0, waiting: new Set() };
-    const most = isStrict ? this.share : Math.ceil(this.#places / 2);
-    if (this.#taken >= this.#places || holder.running + holder.waiting.size >= most) return undefined;
+    const max = isStrict ? this.share : Math.ceil(this.#places / 2);
+    if (this.#taken >= this.#places || holder.running + holder.waiting.size >= max) return undefined;
     this.#taken += 1;
     this.#holders.set(client, holder);
     if (this.#mayRun(holder)) {

@@ -1,6 +1,6 @@
 import { readFile, stat } from 'node:fs/promises';
 import { forReading } from '../lib/watched-file.ts';
-import { type KeyDocument, readKeyDocument } from './key-document.ts';
+import { type KeyDocument, readKeyDocument, unusable } from './key-document.ts';
 import {
   KeyListeners,
   type KeyLookup,
@@ -87,8 +87,6 @@ export class FileKeySource implements KeySource {
     return this.#set.keys;
   }
 
-  close(): void {}
-
   async #load(): Promise<readonly KeyProblem[]> {
     const { keys, problems, ignored } = await readKeyFiles(this.#options.files, this.#options.algorithms);
     const isUnusable = problems.length > 0;
@@ -147,14 +145,10 @@ export const maxKeyFileBytes = 256 * 1024;
 async function readKeyFile(file: string, algorithms: readonly string[]): Promise<KeyDocument> {
   try {
     const { size } = await stat(file);
-    if (size > maxKeyFileBytes) return unreadable('is larger than 256 KiB');
+    if (size > maxKeyFileBytes) return unusable('is larger than 256 KiB');
     return readKeyDocument(await readFile(file, { encoding: 'utf8', flag: forReading }), algorithms);
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? ` (${String(error.code)})` : '';
-    return unreadable(`cannot be read${code}`);
+    return unusable(`cannot be read${code}`);
   }
-}
-
-function unreadable(problem: string): KeyDocument {
-  return { keys: [], problems: [problem], ignored: [], isKeySet: false };
 }

@@ -1,6 +1,6 @@
 import type { CanonicalRequest } from '../http/canonical-request.ts';
 import { editFields, fieldValue } from '../http/field-list.ts';
-import type { Identity } from './token-claims.ts';
+import type { TokenIdentity } from './token-claims.ts';
 
 /** What a request to the shop says about its verified token, and in which fields. */
 export interface IdentityForwarding {
@@ -25,7 +25,7 @@ export const maxIdentityOctets = 2048;
 /** The request with the fields of a verified token; `too-long`: the identity does not fit into a field. */
 type WithIdentity = (
   request: CanonicalRequest,
-  identity: Identity,
+  identity: TokenIdentity,
   authorization: string,
 ) => CanonicalRequest | 'too-long';
 
@@ -49,7 +49,7 @@ const noFields: Readonly<Record<string, string>> = {};
 /** The fields that `auth.forward` names, each with its value for this identity. A token without scopes or issuer has no such field. */
 export function identityFields(
   { subject, scopes, issuer }: IdentityForwarding['forward'],
-  identity: Identity,
+  identity: TokenIdentity,
 ): Readonly<Record<string, string>> {
   const fields: Record<string, string> = {};
   if (subject !== undefined) fields[subject] = encodeIdentity(identity.claimedSubject);

@@ -3,7 +3,7 @@ import type { Claims } from './claim-paths.ts';
 import type { ProviderError } from './provider-fetch.ts';
 import {
   type ClaimRules,
-  type Identity,
+  type TokenIdentity,
   type TokenRefusal,
   type VerifiedToken,
   validateClaims,
@@ -59,7 +59,7 @@ export class IntrospectionAnswers {
   }
 
   /** The user whom an earlier verdict names, or why its token is refused by now. */
-  conclude(verdict: Verdict): Identity | TokenRefusal {
+  conclude(verdict: Verdict): TokenIdentity | TokenRefusal {
     if ('refusal' in verdict) return verdict.refusal;
     const { verified } = verdict;
     const rules = verified.issuedAtMs === undefined ? this.#agelessRules : this.#rules;

@@ -9,7 +9,7 @@ import { isolated } from '../lib/faults.ts';
 import { FairTurns, type Place } from './fair-turns.ts';
 import { type AnswerOptions, IntrospectionAnswers, type Verdict } from './introspection-answers.ts';
 import { faultText, type ProviderError, postForm } from './provider-fetch.ts';
-import type { Identity } from './token-claims.ts';
+import type { TokenIdentity } from './token-claims.ts';
 import { refuseToken, type TokenVerifierOptions } from './token-verifier.ts';
 
 /** How an issuer is asked. Exported for its tests. */
@@ -69,7 +69,7 @@ export class TokenIntrospector {
   readonly #active: LRUCache<string, Remembered>;
   readonly #refused: LRUCache<string, Remembered>;
   /** One question for each token, however many requests carry it. */
-  readonly #underWay = new Map<string, Promise<Identity | Rejection>>();
+  readonly #underWay = new Map<string, Promise<TokenIdentity | Rejection>>();
   readonly #monotonicNow: () => number;
   readonly #count = { questions: 0, failures: 0 };
   readonly #clientOf: (address: string) => string;
@@ -101,7 +101,7 @@ export class TokenIntrospector {
    * A value at once if the answer is known, else a promise, which rejects only for a bug of ours. `clientAddress`: the
    * sender, for its share of connections.
    */
-  verify(token: string, clientAddress = ''): Identity | Rejection | Promise<Identity | Rejection> {
+  verify(token: string, clientAddress = ''): TokenIdentity | Rejection | Promise<TokenIdentity | Rejection> {
     const digest = hash('sha256', token, 'base64url');
     const active = this.#active.get(digest);
     const known = active ?? this.#refused.get(digest);
@@ -152,7 +152,7 @@ export class TokenIntrospector {
     digest: string,
     lane: Lane,
     { turn }: Place,
-  ): Promise<Identity | Rejection> {
+  ): Promise<TokenIdentity | Rejection> {
     const { timeoutMs } = this.#options;
     if (turn === undefined) return this.#ask(token, digest, lane, timeoutMs);
     const startedMs = performance.now();
@@ -161,7 +161,7 @@ export class TokenIntrospector {
     return hasTurn && leftMs > 0 ? this.#ask(token, digest, lane, leftMs) : unavailable();
   }
 
-  async #ask(token: string, digest: string, lane: Lane, leftMs: number): Promise<Identity | Rejection> {
+  async #ask(token: string, digest: string, lane: Lane, leftMs: number): Promise<TokenIdentity | Rejection> {
     const { url, timeoutMs, ttlMs, inactiveTtlMs, now, onAnswer, onVerified } = this.#options;
     const startedIn = this.#generation;
     this.#count.questions++;
@@ -206,7 +206,7 @@ export class TokenIntrospector {
     if (!this.#hasAnswered || this.#failuresInARow >= failuresOfAnOutage) this.#awayFor = error;
   }
 
-  #conclude(verdict: Verdict): Identity | Rejection {
+  #conclude(verdict: Verdict): TokenIdentity | Rejection {
     const concluded = this.#answers.conclude(verdict);
     return typeof concluded === 'string' ? refuseToken(concluded) : concluded;
   }

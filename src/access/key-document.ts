@@ -1,5 +1,5 @@
 import { createPublicKey, hash, type KeyObject, type webcrypto } from 'node:crypto';
-import { isObject } from '../lib/json.ts';
+import { isObject, parseJson } from '../lib/json.ts';
 import type { VerificationKey } from './key-source.ts';
 
 /** The keys of one file or response. Texts name a key by its place and `kid`, never by its parts. */
@@ -21,8 +21,8 @@ export function readKeyDocument(text: string, algorithms: readonly string[]): Ke
 }
 
 function readJson(text: string, algorithms: readonly string[]): KeyDocument {
-  const value = parse(text);
-  if (value === undefined) return failed('is not valid JSON');
+  const value = parseJson(text);
+  if (value === undefined) return unusable('is not valid JSON');
   return isObject(value) && 'kty' in value
     ? gather([{ name: 'the key', verdict: validateJwk(value, algorithms) }])
     : readJwks(value, algorithms);
@@ -30,8 +30,9 @@ function readJson(text: string, algorithms: readonly string[]): KeyDocument {
 
 /** Reads a JWK set (RFC 7517 section 5) of at most 100 keys; a larger one is refused as a whole. */
 export function readJwks(value: unknown, algorithms: readonly string[]): KeyDocument {
-  if (!isObject(value) || !Array.isArray(value.keys)) return failed('is not a JSON Web Key or a set of them');
-  if (value.keys.length > maxKeys) return failed(`holds more than ${maxKeys} keys`);
+  if (!isObject(value) || !Array.isArray(value.keys))
+    return unusable('is not a JSON Web Key or a set of them');
+  if (value.keys.length > maxKeys) return unusable(`holds more than ${maxKeys} keys`);
   return gather(
     value.keys.map((jwk: unknown, index) => ({
       name: nameOf(jwk, index),
@@ -42,7 +43,7 @@ export function readJwks(value: unknown, algorithms: readonly string[]): KeyDocu
 
 function readPem(text: string, algorithms: readonly string[]): KeyDocument {
   const blocks = [...text.matchAll(pemBlock)];
-  if (blocks.length === 0) return failed('holds neither PEM nor JSON');
+  if (blocks.length === 0) return unusable('holds neither PEM nor JSON');
   return gather(
     blocks.map(([pem, label = ''], index) => ({
       name: `PEM block ${index + 1}`,
@@ -71,17 +72,9 @@ function nameOf(jwk: unknown, index: number): string {
   return `key ${index + 1}${kid}`;
 }
 
-function failed(problem: string): KeyDocument {
+/** A document without keys, and why. */
+export function unusable(problem: string): KeyDocument {
   return { keys: [], problems: [problem], ignored: [], isKeySet: false };
-}
-
-/** Without the parser's message, which would quote the text. */
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** A good key, a key for another use or algorithm, or a key that nobody should use. */
@@ -104,31 +97,27 @@ export function validateJwk(jwk: unknown, algorithms: readonly string[]): KeyVer
   if (keyOps !== undefined && !(Array.isArray(keyOps) && keyOps.includes('verify'))) {
     return { ignored: 'has key_ops without verify' };
   }
-  const material = readPublicKey({ key: jwk as webcrypto.JsonWebKey, format: 'jwk' });
-  return material === undefined
-    ? { problem: 'cannot be read as a public key' }
-    : validateKeyMaterial(material, kid, alg, algorithms);
+  return validatePublicKey({ key: jwk as webcrypto.JsonWebKey, format: 'jwk' }, kid, alg, algorithms);
 }
 
 /** Checks one PEM block: SPKI, PKCS #1 public key, or an X.509 certificate (whose dates and chain do not count). */
 function validatePem(label: string, pem: string, algorithms: readonly string[]): KeyVerdict {
   if (label.endsWith('PRIVATE KEY')) return { problem: 'is a private key; configure public keys only' };
   if (!publicLabels.includes(label)) return { problem: `is a ${label}, not a public key or a certificate` };
-  const material = readPublicKey(pem);
-  return material === undefined
-    ? { problem: 'cannot be read as a public key' }
-    : validateKeyMaterial(material, undefined, undefined, algorithms);
+  return validatePublicKey(pem, undefined, undefined, algorithms);
 }
 
 const privateMembers = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k', 'priv'];
 const publicLabels = ['PUBLIC KEY', 'RSA PUBLIC KEY', 'CERTIFICATE'];
 
-function validateKeyMaterial(
-  material: KeyObject,
+function validatePublicKey(
+  input: Parameters<typeof createPublicKey>[0],
   kid: string | undefined,
   alg: string | undefined,
   algorithms: readonly string[],
 ): KeyVerdict {
+  const material = readPublicKey(input);
+  if (material === undefined) return { problem: 'cannot be read as a public key' };
   const possible = possibleAlgorithms(material);
   if (alg !== undefined && !possible.includes(alg)) {
     return signatureAlgorithms.includes(alg)

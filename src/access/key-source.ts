@@ -36,8 +36,8 @@ export interface KeySource {
   /** The keys in use, for the console; the caller chooses what is shown of them. */
   current(): Keys;
   /** Gets the first keys. Resolves also for a source that is down and may come back. */
-  start(): Promise<void>;
-  close(): void;
+  start?(): Promise<void>;
+  close?(): void;
 }
 
 export interface KeySourceStatus {

@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import type { PathRules } from '../http/path-table.ts';
 import type { Problem } from '../lib/problem.ts';
@@ -28,11 +29,8 @@ interface CompiledList {
   readonly rendered: RenderedDocument;
 }
 
-// A URL is not rewritten when the sources are compiled, so the name follows the one of this file.
-const workerFile = new URL(
-  import.meta.url.endsWith('.ts') ? './list-worker.ts' : './list-worker.js',
-  import.meta.url,
-);
+// The build rewrites `.ts` in imports, but not in URLs: the extension is this file's own.
+const workerFile = new URL(`./list-worker${extname(import.meta.url)}`, import.meta.url);
 
 /**
  * Parses a list in its own thread and compiles it here in slices, so that a long list delays no request. The result is

@@ -1,6 +1,7 @@
 import { isAlias, isMap, isScalar, isSeq, type Pair } from 'yaml';
 import { nearestName } from '../lib/nearest-name.ts';
 import { hasErrors, type Problem, sortProblems } from '../lib/problem.ts';
+import { offsetOf } from '../lib/yaml-source.ts';
 import {
   type ProtectedResource,
   type ProtectedResources,
@@ -8,7 +9,7 @@ import {
   type ResourceText,
 } from './protected-list.ts';
 import { type ReadResource, resourceProblems } from './protected-list-overlaps.ts';
-import { type ListSource, offsetOf, parseListSource, textOf } from './protected-list-source.ts';
+import { type ListSource, parseListSource, textOf } from './protected-list-source.ts';
 import { isTokenPlace, type TokenPlace } from './token-places.ts';
 
 /** The list with its warnings, or every problem with at least one error among them. */
@@ -141,7 +142,7 @@ function readResource(
     template: text.path.text,
     group,
     scopes: Object.freeze(fields.scopes ?? []),
-    tokenIn: fields.hasTokenIn ? fields.tokenIn : tokenIn,
+    tokenIn: 'tokenIn' in fields ? fields.tokenIn : tokenIn,
     observe: fields.observe ?? false,
     source: Object.freeze({ file: source.file, line, column }),
   });
@@ -166,7 +167,6 @@ interface LongForm {
   match?: unknown;
   scopes?: string[];
   tokenIn?: RowPlaces;
-  hasTokenIn?: boolean;
   observe?: boolean;
 }
 
@@ -176,10 +176,8 @@ function readLongForm(pairs: readonly Pair[], offset: number, complain: Complain
     const name = isScalar(key) ? key.value : undefined;
     if (name === 'match') fields.match = value;
     else if (name === 'scopes') fields.scopes = readScopes(value, offsetOf(key), complain);
-    else if (name === 'tokenIn') {
-      fields.tokenIn = readTokenIn(value, offsetOf(key), complain);
-      fields.hasTokenIn = true;
-    } else if (name === 'observe') fields.observe = readObserve(value, offsetOf(key), complain);
+    else if (name === 'tokenIn') fields.tokenIn = readTokenIn(value, offsetOf(key), complain);
+    else if (name === 'observe') fields.observe = readObserve(value, offsetOf(key), complain);
     else if (name === '<<') complain(offsetOf(key, offset), aliasProblem);
     else
       complain(offsetOf(key, offset), unknownKey(name, 'a row', ['match', 'scopes', 'tokenIn', 'observe']));

@@ -4,6 +4,7 @@ import {
   type InterpretationStep,
   type PathMatch,
   type PathRules,
+  type PathTable,
   type PathTableRequest,
   type PathTableRow,
 } from '../http/path-table.ts';
@@ -110,6 +111,8 @@ export interface ProtectedList {
   match(request: PathTableRequest): Requirement | undefined;
   /** Each row that is met, exact ones first; for explanations. */
   matchRows(request: PathTableRequest): readonly MatchedRow[];
+  /** The same list, as templates are matched, in front of which no ignored prefix stands. It is not compiled again. */
+  withoutPrefixes(): ProtectedList;
 }
 
 /** Compiles a parsed list. Rows are matched as by `buildPathTable`; the strictest of all matching rows counts. */
@@ -131,9 +134,17 @@ export function* compileInSteps(
     yield;
   }
   const table = yield* buildPathTableInSteps(tableRows, rules);
+  return listOf(rows, parametersOf(rows), table);
+}
+
+function listOf(
+  rows: readonly ProtectedResource[],
+  tokenParameters: readonly string[],
+  table: PathTable<Requirement>,
+): ProtectedList {
   return {
     rows,
-    tokenParameters: parametersOf(rows),
+    tokenParameters,
     match(request) {
       const met = table.match(request);
       // Nearly every request meets one row or none, and its requirement is ready.
@@ -143,6 +154,7 @@ export function* compileInSteps(
       table
         .match(request)
         .map(({ data, exact, interpretation }) => ({ row: data.row, exact, interpretation })),
+    withoutPrefixes: () => listOf(rows, tokenParameters, table.withoutPrefixes()),
   };
 }
 

@@ -1,7 +1,8 @@
 import { once } from 'node:events';
-import type { Agent, IncomingHttpHeaders, IncomingMessage, RequestOptions } from 'node:http';
+import type { Agent, IncomingMessage, RequestOptions } from 'node:http';
 import https from 'node:https';
-import { gunzipSync } from 'node:zlib';
+import { decodeContent } from '../http/content-coding.ts';
+import type { FieldList } from '../http/field-list.ts';
 import * as http from '../http/node-http.ts';
 import { parseJson } from '../lib/json.ts';
 
@@ -53,7 +54,7 @@ export type Fetched = { readonly value: unknown } | { readonly error: ProviderEr
 interface Bounds {
   /** Bytes of the document, after content decoding. */
   readonly maxBytes: number;
-  /** Ends the exchange: time is up. */
+  /** Ends the exchange with the error `timeout`. */
   readonly deadline: AbortSignal;
 }
 
@@ -70,13 +71,10 @@ export async function fetchJson(url: string, { accept, signal, ...bounds }: Fetc
   return 'error' in fetched && fetched.error === 'credentials' ? { error: 'status' } : fetched;
 }
 
-interface FormRequest {
+interface FormRequest extends Bounds {
   readonly url: string;
   readonly authorization: string;
   readonly form: string;
-  /** When it is aborted, the error is `timeout`. */
-  readonly deadline: AbortSignal;
-  readonly maxBytes: number;
 }
 
 /**
@@ -85,7 +83,7 @@ interface FormRequest {
  */
 export async function postForm(
   agent: Agent,
-  { url, authorization, form, deadline, maxBytes }: FormRequest,
+  { url, authorization, form, ...bounds }: FormRequest,
 ): Promise<Fetched> {
   const headers = {
     authorization,
@@ -93,8 +91,7 @@ export async function postForm(
     'content-type': 'application/x-www-form-urlencoded',
     'content-length': Buffer.byteLength(form),
   };
-  const post = (over: Agent | false) =>
-    exchange(url, { agent: over, method: 'POST', headers }, { maxBytes, deadline }, form);
+  const post = (over: Agent | false) => exchange(url, { agent: over, method: 'POST', headers }, bounds, form);
   const first = await post(agent);
   const isBroken = 'error' in first && first.error === 'unreachable';
   return isBroken ? post(false) : first;
@@ -119,7 +116,7 @@ async function exchange(
       return { error: statusError(statusCode) };
     }
     const bytes = await readBytes(response, maxBytes);
-    return bytes === undefined ? { error: 'too-large' } : decode(bytes, response.headers, maxBytes);
+    return bytes === undefined ? { error: 'too-large' } : read(bytes, response.rawHeaders, maxBytes);
   } catch {
     return { error: deadline.aborted ? 'timeout' : 'unreachable' };
   }
@@ -137,28 +134,20 @@ async function readBytes(body: AsyncIterable<Uint8Array>, maxBytes: number): Pro
   return Buffer.concat(chunks);
 }
 
-function decode(
-  bytes: Buffer,
-  { 'content-encoding': coding }: IncomingHttpHeaders,
-  maxBytes: number,
-): Fetched {
-  // Some stores of static files ignore Accept-Encoding and send the coding in which the document was stored.
-  if (coding !== 'gzip') return parse(bytes);
-  try {
-    return parse(gunzipSync(bytes, { maxOutputLength: maxBytes }));
-  } catch (error) {
-    const isTooLarge = error instanceof RangeError;
-    return { error: isTooLarge ? 'too-large' : 'malformed' };
-  }
-}
-
 function statusError(status: number): ProviderError {
   if (status === 401 || status === 403) return 'credentials';
   return status >= 300 && status < 400 ? 'redirect' : 'status';
 }
 
-function parse(bytes: Buffer): Fetched {
-  const value = parseJson(bytes.toString('utf8'));
+/**
+ * Some stores of static files ignore Accept-Encoding and send the coding in which the document was stored; some name one
+ * that does not exist (`utf-8`, `aws-chunked`): such a document is parsed as it is.
+ */
+function read(bytes: Buffer, fields: FieldList, maxBytes: number): Fetched {
+  const octets = decodeContent(bytes, fields, maxBytes);
+  if (octets === 'too-long') return { error: 'too-large' };
+  const value =
+    octets === 'broken' ? undefined : parseJson((octets === 'unknown' ? bytes : octets).toString('utf8'));
   return value === undefined ? { error: 'malformed' } : { value };
 }
 

@@ -6,50 +6,9 @@ import type { Answer } from '../http/rejection.ts';
 import type { Matcher } from '../proxy/filter.ts';
 import { type ProtectedList, type ProtectedResource, resourceId } from './protected-list.ts';
 
-interface ProtectedResourcesDocumentOptions {
-  /** Canonical path. Default `/protected-resources`. */
-  readonly path?: string;
-  /** The list in force. */
-  readonly list: () => Pick<ProtectedList, 'rows'>;
-  /** The list in force, rendered. Default: it is rendered when it is first asked for. */
-  readonly rendered?: () => RenderedDocument;
-}
-
-/** An endpoint of shopward's own that needs no token; `undefined`: not this request. */
-interface DocumentEndpoint {
-  readonly route: string;
-  answer(request: CanonicalRequest): Answer | undefined;
-}
-
 /** The protected list for clients (contract, Authentication 7): a JSON:API document, in the order of the list. */
-export function createProtectedResourcesDocument({
-  path = '/protected-resources',
-  list,
-  rendered = renderOnce(list),
-}: ProtectedResourcesDocumentOptions): DocumentEndpoint {
-  return {
-    route: path,
-    answer(request) {
-      if (!asksFor(path, request)) return undefined;
-      return answerDocument(request, rendered());
-    },
-  };
-}
-
-/** In slices, because a list of 60,000 rows renders to 10 MB while other requests are served. */
 export function renderProtectedResources({ rows }: Pick<ProtectedList, 'rows'>): RenderedDocument {
   return renderDocument('application/vnd.api+json', { data: rows.map(describeRow) });
-}
-
-/** Renders once for each list that takes effect. */
-function renderOnce(list: ProtectedResourcesDocumentOptions['list']): () => RenderedDocument {
-  const known = new WeakMap<object, RenderedDocument>();
-  return () => {
-    const current = list();
-    const document = known.get(current) ?? renderProtectedResources(current);
-    known.set(current, document);
-    return document;
-  };
 }
 
 function describeRow(row: ProtectedResource): object {
@@ -69,7 +28,8 @@ interface ResourceMetadataOptions {
   readonly list: () => BearerRows;
 }
 
-interface ResourceMetadata extends DocumentEndpoint {
+interface ResourceMetadata {
+  answer(request: CanonicalRequest): Answer;
   /** For `resource_metadata` in challenges (RFC 9728 section 5.1). */
   url(request: Pick<CanonicalRequest, 'scheme' | 'host'>): string;
 }
@@ -90,10 +50,8 @@ export function createResourceMetadata(options: ResourceMetadataOptions): Resour
   const resourceOf = ({ scheme, host }: Pick<CanonicalRequest, 'scheme' | 'host'>) =>
     publicUrl ?? `${scheme}://${host}`;
   return {
-    route: metadataPath,
     url: (request) => `${resourceOf(request)}${metadataPath}`,
     answer(request) {
-      if (!asksFor(metadataPath, request)) return undefined;
       const scopes = scopesOf(list());
       const answer = answerDocument(
         request,
@@ -139,21 +97,17 @@ export function createDocumentMatcher(name: string, path: string, what: string):
   return {
     name,
     route: path,
-    match: (request) => asksFor(path, request) || undefined,
+    match: ({ method, path: asked }) =>
+      (asked === path && (method === 'GET' || method === 'HEAD')) || undefined,
     describe: () => ({ text: `by shopward: ${what}; needs no token` }),
   };
-}
-
-/** Whether the request is for the document at this path. */
-function asksFor(path: string, { method, path: asked }: CanonicalRequest): boolean {
-  return asked === path && (method === 'GET' || method === 'HEAD');
 }
 
 /**
  * 200, or 304 if the client has the document already; HEAD has the fields of GET and no body. `no-cache`: caches ask
  * each time, so that an edit of the list is seen at once.
  */
-function answerDocument(request: CanonicalRequest, document: RenderedDocument): Answer {
+export function answerDocument(request: CanonicalRequest, document: RenderedDocument): Answer {
   const { contentType, body, tag } = document;
   const fields = ['ETag', tag, 'Cache-Control', 'no-cache'];
   if (isNoneMatchMet(fieldValues(request.fields, 'if-none-match'), tag))

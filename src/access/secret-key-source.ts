@@ -67,10 +67,6 @@ export class SecretKeySource implements KeySource {
     return { keys: [] };
   }
 
-  async start(): Promise<void> {}
-
-  close(): void {}
-
   current(): Keys {
     return this.#set.keys;
   }

@@ -73,9 +73,9 @@ export function createSigningKeys(
   return {
     name: name === undefined ? 'keys' : `keys-${name}`,
     title: name === undefined ? 'Keys' : `Keys of ${name}`,
-    start: () => source.start(),
+    start: async () => source.start?.(),
     useSecret: () => {},
-    close: () => source.close(),
+    close: () => source.close?.(),
     ...own,
     health: () => keyHealth(source, name),
     describe: createDescribe(source, name),
@@ -127,7 +127,6 @@ function watchKeyFiles(files: readonly string[], source: FileKeySource, log: Com
     reload,
     close() {
       for (const watch of watches) watch.close();
-      source.close();
     },
   };
 }

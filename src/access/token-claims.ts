@@ -1,3 +1,4 @@
+import type { Identity } from '../proxy/filter.ts';
 import type { Claims, ScopesReader, SubjectReader } from './claim-paths.ts';
 
 /**
@@ -33,27 +34,14 @@ export type TokenRefusal =
   /** The issuer, asked, says that it is no access token: a refresh token, say. */
   | 'other-kind';
 
-/** The sender of a request, as a verified token names it. */
-export interface Identity {
-  /**
-   * The user, unique over all issuers (`subjectOfIssuer`). Any non-empty text: hash or encode it before it becomes
-   * part of a key.
-   */
-  readonly subject: string;
-  /** The application that the token was issued to, if `rollout.clientId` names a claim; for counts only. */
-  readonly clientId?: string | undefined;
+export interface TokenIdentity extends Identity {
   /** The user's name in the token itself. */
   readonly claimedSubject: string;
-  readonly scopes: readonly string[];
-  /** The claim `iss` as it is; undefined: the token has none. */
-  readonly issuer?: string | undefined;
-  /** When the token says it expires: milliseconds since the epoch, without the clock tolerance. */
-  readonly expiresAtMs: number;
 }
 
 /** A token whose signature and claims were good; only the time can still make it invalid. */
 export interface VerifiedToken {
-  readonly identity: Identity;
+  readonly identity: TokenIdentity;
   readonly notBeforeMs: number | undefined;
   readonly issuedAtMs: number | undefined;
 }
@@ -96,7 +84,7 @@ export function validateClaims(
   if (claimedSubject === undefined) return 'subject';
   const issuer = isString(claims.iss) ? claims.iss : undefined;
   const clientId = rules.readClientId?.(claims);
-  const identity: Identity = Object.freeze({
+  const identity: TokenIdentity = Object.freeze({
     subject: subjectOfIssuer(rules.name, claimedSubject),
     claimedSubject,
     clientId,
@@ -112,7 +100,7 @@ export function subjectOfIssuer(name: string | undefined, claimedSubject: string
   return name === undefined ? claimedSubject : `${name} ${claimedSubject}`;
 }
 
-type Times = Omit<VerifiedToken, 'identity'> & { readonly identity: Pick<Identity, 'expiresAtMs'> };
+type Times = Omit<VerifiedToken, 'identity'> & { readonly identity: Pick<TokenIdentity, 'expiresAtMs'> };
 
 /** Checks the claims whose result depends on the time; repeated for each use of a remembered token. */
 export function validateTimes(token: Times, rules: TimeRules, nowMs: number): TokenRefusal | undefined {

@@ -4,7 +4,7 @@ import { maxTokenLength, readBearerCredentials } from './bearer-credentials.ts';
 import { type Claims, claimPathText, defaultScopePaths } from './claim-paths.ts';
 import { areTooLong, type IdentityForwarding, identityFields, maxIdentityOctets } from './identity-fields.ts';
 import type { KeySource } from './key-source.ts';
-import type { Identity } from './token-claims.ts';
+import type { TokenIdentity } from './token-claims.ts';
 import type { ChosenIssuer, TokenIssuer, TokenIssuers } from './token-issuers.ts';
 import { readTokenHeader, refuseToken, type TokenVerifierOptions } from './token-verifier.ts';
 
@@ -21,7 +21,7 @@ interface TokenCheck {
 export interface TokenInspection {
   readonly checks: readonly TokenCheck[];
   /** What the proxy itself decided. */
-  readonly verdict: Identity | Rejection;
+  readonly verdict: TokenIdentity | Rejection;
 }
 
 /** An issuer with the settings of its verifiers. */
@@ -38,7 +38,7 @@ interface Read {
   readonly length: number;
   readonly header: Claims;
   readonly claims: Claims;
-  readonly identity: Identity | undefined;
+  readonly identity: TokenIdentity | undefined;
   readonly scopes: readonly string[];
   readonly forward: IdentityForwarding['forward'];
   /** The issuer that verifies it; undefined: none. */
@@ -98,10 +98,13 @@ const steps: readonly Step[] = [
   {
     name: 'key',
     reasons: ['unknown-key', 'keys'],
-    say: ofSigned(
-      ({ header, chosen }) =>
-        `kid ${show(header.kid)}; of ${chosen?.issuer.keys?.source.status().keys ?? 0} keys one must bear it and fit ${show(header.alg)}`,
-    ),
+    say: ofSigned(({ header, chosen }) => {
+      const keys = chosen?.issuer.keys?.source.status().keys ?? 0;
+      const fitting = `fit ${show(header.alg)}`;
+      return header.kid === undefined
+        ? `no kid; of ${keys} keys one must ${fitting}`
+        : `kid ${show(header.kid)}; of ${keys} keys one must have it and ${fitting}`;
+    }),
   },
   { name: 'signature', reasons: ['signature'], say: ofSigned(() => 'made by that key') },
   { name: 'typ', reasons: [], say: ofSigned(() => undefined) },
@@ -185,11 +188,11 @@ export async function inspectToken(
 }
 
 interface Decision {
-  readonly verdict: Identity | Rejection;
+  readonly verdict: TokenIdentity | Rejection;
   /** Of which step it is. */
   readonly reason?: string | undefined;
   /** The user of the token, though it may lack a scope. */
-  readonly identity?: Identity;
+  readonly identity?: TokenIdentity;
   readonly chosen?: ChosenIssuer<InspectedIssuer>;
 }
 
@@ -219,7 +222,7 @@ async function decide(
 
 /** The refusals of `createAuthenticate` for a verified token. */
 function refuseIdentity(
-  identity: Identity,
+  identity: TokenIdentity,
   scopes: readonly string[],
   forward: IdentityForwarding['forward'],
 ): Rejection | undefined {

@@ -1,13 +1,16 @@
 import type { Rejection } from '../http/rejection.ts';
 import { parseJsonObject } from '../lib/json.ts';
 import { isCompactToken } from './bearer-credentials.ts';
-import type { Identity, TokenRefusal } from './token-claims.ts';
+import type { TokenIdentity, TokenRefusal } from './token-claims.ts';
 import { refuseToken } from './token-verifier.ts';
 
 /** Verifies a token: the user that it names, or why it is refused. */
 export interface AccessTokenVerifier {
   /** `clientAddress`: the sender of the token. */
-  verify(token: string, clientAddress?: string): Identity | Rejection | Promise<Identity | Rejection>;
+  verify(
+    token: string,
+    clientAddress?: string,
+  ): TokenIdentity | Rejection | Promise<TokenIdentity | Rejection>;
 }
 
 /** An issuer of access tokens. Issuers share nothing: no keys, no remembered tokens, no limits. */
@@ -57,7 +60,10 @@ export class TokenIssuers<Issuer extends TokenIssuer = TokenIssuer> implements A
     );
   }
 
-  verify(token: string, clientAddress?: string): Identity | Rejection | Promise<Identity | Rejection> {
+  verify(
+    token: string,
+    clientAddress?: string,
+  ): TokenIdentity | Rejection | Promise<TokenIdentity | Rejection> {
     const chosen = this.choose(token);
     return typeof chosen === 'string' ? refuseToken(chosen) : chosen.verifier.verify(token, clientAddress);
   }

@@ -1,5 +1,6 @@
 import { type CanonicalRequest, isSafe } from '../http/canonical-request.ts';
 import { editFields, fieldValues, trimOws } from '../http/field-list.ts';
+import { hexDigit } from '../http/form-encoding.ts';
 import { isRejection, type Rejection, reject } from '../http/rejection.ts';
 import { type BearerCredentials, readBearerCredentials } from './bearer-credentials.ts';
 
@@ -142,12 +143,6 @@ function foldedCode(code: number): number {
 function escapedOctet(text: string, at: number): number {
   const [high, low] = [hexDigit(text.charCodeAt(at + 1)), hexDigit(text.charCodeAt(at + 2))];
   return high < 0 || low < 0 ? -1 : high * 16 + low;
-}
-
-function hexDigit(code: number): number {
-  if (code >= 0x30 && code <= 0x39) return code - 0x30;
-  const letter = code | 0x20;
-  return letter >= 0x61 && letter <= 0x66 ? letter - 0x57 : -1;
 }
 
 /**

@@ -8,7 +8,7 @@ import { type ClaimPath, createScopesReader, createSubjectReader, defaultScopePa
 import type { KeySource, Keys, TokenHeader } from './key-source.ts';
 import {
   type ClaimRules,
-  type Identity,
+  type TokenIdentity,
   type TokenRefusal,
   type VerifiedToken,
   validateClaims,
@@ -36,7 +36,7 @@ export interface TokenVerifierOptions
   /** Milliseconds since the epoch. */
   readonly now: () => number;
   /** Called with the user of each token that was verified, not of a remembered one. */
-  readonly onVerified?: (identity: Identity) => void;
+  readonly onVerified?: (identity: TokenIdentity) => void;
 }
 
 /** SHA-256 of the whole token: a forged copy of a remembered token would share its prefix and its claims. */
@@ -53,7 +53,7 @@ export class TokenVerifier {
   /** The least recently used one is dropped first; undefined: nothing is remembered. */
   readonly #remembered: LRUCache<TokenDigest, VerifiedToken> | undefined;
   /** One verification for each token, however many requests carry it. */
-  readonly #underWay = new Map<TokenDigest, Promise<Identity | Rejection>>();
+  readonly #underWay = new Map<TokenDigest, Promise<TokenIdentity | Rejection>>();
   readonly #stopListening: () => void;
   #verifying = 0;
   /** The result of a verification that began before the keys changed is not remembered. */
@@ -74,7 +74,7 @@ export class TokenVerifier {
    * A value at once if the token is remembered or cannot be good, else a promise, which rejects only for a bug of
    * ours.
    */
-  verify(token: string): Identity | Rejection | Promise<Identity | Rejection> {
+  verify(token: string): TokenIdentity | Rejection | Promise<TokenIdentity | Rejection> {
     const digest = hash('sha256', token, 'base64url');
     const known = this.#remembered?.get(digest);
     if (known !== undefined) {
@@ -113,7 +113,11 @@ export class TokenVerifier {
     this.forgetAll();
   }
 
-  async #verifyNew(token: string, digest: TokenDigest, header: TokenHeader): Promise<Identity | Rejection> {
+  async #verifyNew(
+    token: string,
+    digest: TokenDigest,
+    header: TokenHeader,
+  ): Promise<TokenIdentity | Rejection> {
     const startedIn = this.#generation;
     const { keySource, now, onVerified } = this.#options;
     const payload = await verifySignature(token, header, keySource);

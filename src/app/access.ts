@@ -16,7 +16,10 @@ interface Access {
   readonly accessToken: ReturnType<typeof createAccessTokenFilter> & Filter;
 }
 
-/** What is protected, and who may pass. `protectedList` is the text of the list, as it was checked with the configuration. */
+/**
+ * The protected list, the issuers of tokens, and the filter of both. `protectedList`: the text that was checked at the
+ * start.
+ */
 export function createAccess(config: Config, protectedList: string, isWatched: boolean, log: Log): Access {
   const list = new WatchedList({
     file: config.protectedResources,

@@ -2,10 +2,10 @@ import type { AddressInfo } from 'node:net';
 import type { ProtectedList } from '../access/protected-list.ts';
 import type { InspectToken } from '../access/token-inspection.ts';
 import type { WatchedList } from '../access/watched-list.ts';
-import { type Activity, createActivity } from '../admin/activity.ts';
+import { Activity } from '../admin/activity.ts';
 import type { AdminEndpoint } from '../admin/admin-endpoint.ts';
 import { type AdminServer, createAdminServer } from '../admin/admin-server.ts';
-import { createDecisionLog, type DecisionLog } from '../admin/decision-log.ts';
+import { DecisionLog } from '../admin/decision-log.ts';
 import { createDecisionSearchEndpoint } from '../admin/decision-search.ts';
 import { createDecisionsEndpoint } from '../admin/decisions.ts';
 import { createDrift, type Drift } from '../admin/drift.ts';
@@ -36,7 +36,7 @@ import type { Metrics } from '../telemetry/metrics.ts';
 import { buildOpenApi } from './openapi.ts';
 import { conditionOf, type ProcessStatus, readinessOf } from './process-status.ts';
 
-/** What would happen to a request under a list, or what is wrong with a token; the answer is shown as it is. */
+/** Explains what would happen to a request under a list, or what is wrong with a token; its result is sent as it is. */
 export type Explain = (
   question: ExplainQuestion,
   config: Config,
@@ -50,7 +50,7 @@ interface AdminInput {
   readonly explain: Explain | undefined;
   readonly version: string;
   readonly list: WatchedList;
-  /** The process that serves, or all of them. */
+  /** Of this process, or of all workers. */
   readonly status: ProcessStatus;
   readonly metrics: Pick<Metrics, 'register'>;
   readonly log: Log;
@@ -59,7 +59,7 @@ interface AdminInput {
 
 export interface Admin {
   readonly server: AdminServer;
-  /** Of every exchange; cheap, and never waits for anybody. */
+  /** Called for every exchange: on the hot path. */
   note(record: ExchangeRecord): void;
 }
 
@@ -72,7 +72,7 @@ interface Observed {
   readonly incidents: Incidents;
 }
 
-/** How often somebody looks whether all is well, so that the page can say since when it is not. */
+/** How often health is read whether or not a console is open, so that the console can say since when something is wrong. */
 const lookEveryMs = 5_000;
 
 /** The admin port with its console; `undefined` where `admin` is false. */
@@ -83,17 +83,17 @@ export function createAdmin(input: AdminInput): Admin | undefined {
   if (settings === false) return undefined;
   const drift = reportDrift(log);
   const observed: Observed = {
-    activity: createActivity(),
+    activity: new Activity(),
     series: new Series(),
     drift,
-    decisions: createDecisionLog(),
+    decisions: new DecisionLog(),
     incidents: new Incidents(now()),
   };
   const { activity, series, decisions, incidents } = observed;
   const look = async () => {
     const condition = conditionOf(await status.health());
     const traffic = findTrafficIncidents(series.readOutcomes('5m', now()), (id) => incidents.has(id));
-    incidents.look(condition, now(), traffic);
+    incidents.update(condition, now(), traffic);
     return condition;
   };
   input.metrics.register(
@@ -107,7 +107,7 @@ export function createAdmin(input: AdminInput): Admin | undefined {
     readiness: async () => readinessOf(await status.health()),
     metrics: status.metrics,
     endpoints: createEndpoints(input, observed, history, settings.edit, look),
-    onFault: (fault) => log.error({ event: 'fault', err: fault }, 'the admin port met a fault'),
+    onFault: (fault) => log.error({ event: 'fault', err: fault }, 'an endpoint of the admin port failed'),
   });
   let timer: NodeJS.Timeout | undefined;
   return {
@@ -132,7 +132,7 @@ export function createAdmin(input: AdminInput): Admin | undefined {
   };
 }
 
-/** Remembers what each edit of the list changed: also where there is no admin port to show it. */
+/** Records and logs what each edit of the list changes; without an admin port, too. */
 function followHistory({ config, list, metrics, log, now }: AdminInput): ListHistory {
   const history = new ListHistory({ file: config.protectedResources, log, now });
   list.onApplied((before, after) => isolateLate(history.take(before, after)));
@@ -149,7 +149,7 @@ function reportDrift(log: Log): Drift {
   );
 }
 
-/** Derived from the JSON Schema when somebody first asks: a start need not wait for it. */
+/** Computed from the JSON Schema at the first question, so that it does not delay the start. */
 function settingsOnce(config: Config): () => readonly EffectiveSetting[] {
   let known: readonly EffectiveSetting[] | undefined;
   return () => {
@@ -210,7 +210,7 @@ function createEndpoints(
   }
   const { purge } = status;
   if (purge) {
-    // `shopward purge` of earlier versions asks for the second one.
+    // `/purge` is for `shopward purge` of earlier versions.
     endpoints.push(createPurgeEndpoint({ purge }), createPurgeEndpoint({ purge, path: '/purge' }));
   }
   const describePublic = () => buildOpenApi(config, version);
@@ -225,7 +225,7 @@ async function reportNow(
   return finishInSlices(makeReport(counting, list.current().rows, config.mode === 'observe', now()));
 }
 
-/** URL of a listener, as this machine reaches it. */
+/** URL by which this machine reaches a listener. */
 export function addressUrl(scheme: 'http' | 'https', { address, port }: AddressInfo): string {
   const host = address === '0.0.0.0' ? '127.0.0.1' : address === '::' ? '::1' : address;
   return `${scheme}://${host.includes(':') ? `[${host}]` : host}:${port}`;

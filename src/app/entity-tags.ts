@@ -14,7 +14,7 @@ import type { RedisStore } from '../redis/store.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { FilterDefinition, FilterDependencies } from './filter-definition.ts';
 
-/** Entity tags in front of the configured resources; their store is Redis where there is one. */
+/** Entity tags of the configured resources, kept in Redis or, without one, in memory. */
 export const entityTagsDefinition: FilterDefinition<EntityTagMatcher, EntityTags & Component> = {
   name: 'entity-tags',
   title: 'Entity tags',
@@ -122,14 +122,14 @@ function tagDetails(
   ];
 }
 
-/** What a script can tell: its node's replication id is another one. */
+/** All that a script can notice: its node's replication id has changed. */
 const unknownChange =
   'its data is not that of before (a failover, a restart, or slots of a Cluster were moved)';
 
-/** Ends of cold starts that are this close are one end, heard over connections of different speed. */
+/** Cold starts that end this close to each other are the same one, seen over connections of different speed. */
 const sameEndMs = 1_000;
 
-/** Why a new store hands out nothing, reported once, however many hear of it. */
+/** Why no tag is given out, and the log line that says so once. */
 class ColdStart {
   why = 'it was not reached before';
   isStoreReached = false;
@@ -141,9 +141,9 @@ class ColdStart {
     this.#log = log;
   }
 
-  /** Undefined: tags are handed out. */
+  /** Undefined: tags are given out. */
   whyNoTags(secondsLeft: number, isShared: boolean): string | undefined {
-    // Until the store was reached nobody knows whether it is a new one.
+    // Until the store was reached it is not known whether it is new.
     if (isShared && !this.isStoreReached) return 'no tag is handed out, the store was not reached yet';
     if (secondsLeft === 0) return undefined;
     return `no tag is handed out yet and tracked writes get 503, for ${secondsLeft} s more: Redis: ${this.why}`;
@@ -158,14 +158,14 @@ class ColdStart {
     if (coldStartMs > 0) this.#tell(coldStartMs);
   }
 
-  /** A script met other data before anybody learned why: of a Cluster, or before Redis's state was looked at. */
+  /** A script found other data before anything said why: in a Cluster, or before INFO was read. */
   onUnexplained(coldStartMs: number): void {
     if (this.#isWarming) return;
     this.why = unknownChange;
     this.#tell(coldStartMs);
   }
 
-  /** Several connections hear of one failover: a cold start is reported once, one that ends later is another. */
+  /** Several connections notice one failover: a cold start is logged once, and again only where it ends later. */
   #tell(coldStartMs: number): void {
     const untilMs = performance.now() + coldStartMs;
     if (untilMs < this.#toldUntilMs + sameEndMs) return;

@@ -4,14 +4,13 @@ import type { WatchedList } from '../access/watched-list.ts';
 import type { Config, PartialConfig } from '../config/schema.ts';
 import type { Component } from '../lib/component.ts';
 import type { Filter, Matcher } from '../proxy/filter.ts';
-import type { PlanRules } from '../proxy/plan.ts';
-import { compileRouteLimits } from '../proxy/route-limits.ts';
+import { compileRouteLimits, type PlanRules } from '../proxy/plan.ts';
 import type { RedisStore } from '../redis/store.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { UpstreamEngine } from '../upstream/engine.ts';
 
-/** What filters are built of. */
+/** What filters are created from. */
 export interface FilterDependencies {
   readonly config: Config;
   readonly list: WatchedList;
@@ -19,23 +18,23 @@ export interface FilterDependencies {
   readonly redis: RedisStore | undefined;
   /** `host[:port]` of the upstream. */
   readonly upstreamHost: string;
-  /** For questions of a filter's own to the shop, with connections of its own. */
+  /** For requests of the filter's own to the shop, over connections of its own. */
   createQuestionEngine(): UpstreamEngine;
   readonly log: Log;
   readonly metrics: Metrics;
 }
 
 /**
- * A filter as the configuration makes it: first its pure half, for whoever asks what would happen (`plan`, `explain`,
- * `check`), then the whole of it around that half.
+ * How a filter is made from the configuration, in two steps: its pure matcher, all that `plan`, `explain` and `check` need,
+ * and the running filter around it.
  */
 export interface FilterDefinition<M extends Matcher = Matcher, F extends Filter = Filter> {
   readonly name: string;
-  /** Of its tile on the console, which then says, too, that it is switched off. */
+  /** Title of its tile on the console, which it also has while it is switched off. Left out: no tile then. */
   readonly title?: string;
-  /** `endpoint`: answers by itself, and needs no token; `forward`: has a say in what goes to the upstream. */
+  /** `endpoint`: answers the request itself, without a token; `forward`: acts on requests that go to the upstream. */
   readonly stage: 'endpoint' | 'forward';
-  /** Undefined: it is switched off. Goes by what there is of a configuration that has problems. */
+  /** Undefined: it is switched off. Also called with a configuration that has problems, and uses what is there of it. */
   compile(config: PartialConfig): M | undefined;
   create(matcher: M, dependencies: FilterDependencies): F;
 }
@@ -45,7 +44,7 @@ interface CompiledFilter {
   readonly matcher: Matcher;
 }
 
-/** The pure halves of the filters that are switched on. */
+/** The matchers of the filters that are switched on. */
 export function compileFilters(
   config: PartialConfig,
   definitions: readonly FilterDefinition[],
@@ -56,7 +55,7 @@ export function compileFilters(
   });
 }
 
-/** What `plan` goes by where nothing is run: the proxy's own decisions, of a configuration and a list. */
+/** The rules for `plan` without a running proxy, from a configuration and a list. */
 export function compileRules(
   config: Config,
   list: Pick<ProtectedList, 'match'>,
@@ -74,24 +73,24 @@ export function compileRules(
   };
 }
 
-/** Undefined: every request has the same. */
+/** The limits of each route; undefined: all routes have the same. */
 export function createRouteLimits({ limits, upstream, request }: Config): PlanRules['limitsOf'] {
   const usual = { requestBodyBytes: limits.requestBody, responseTimeoutMs: upstream.responseTimeout };
   return compileRouteLimits(limits.routes, usual, request);
 }
 
-/** Bytes of the longest body that any route takes: an announced one that is longer is refused before it is planned. */
+/** Bytes of the longest body that any route accepts: a longer Content-Length is refused before the route is known. */
 export function largestBody({ requestBody, routes }: Config['limits']): number {
   return routes.reduce((largest, route) => Math.max(largest, route.requestBody ?? 0), requestBody);
 }
 
-/** The filters of a running proxy, each around the pure half that `compileRules` would have made. */
+/** The filters of a running proxy, with the same matchers that `compileRules` has. */
 export interface CreatedFilters {
   readonly endpoints: readonly Filter[];
   readonly filters: readonly Filter[];
-  /** The same in the order of their start, and those that are switched off and have a tile. */
+  /** All of them in the order of their start, then those that are switched off and have a tile. */
   readonly components: readonly Component[];
-  /** The one of a definition; undefined: it is switched off. */
+  /** The filter of a definition; undefined: it is switched off. */
   get<F extends Filter>(definition: FilterDefinition<Matcher, F>): F | undefined;
 }
 

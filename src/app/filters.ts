@@ -1,6 +1,6 @@
 import {
+  answerDocument,
   createDocumentMatcher,
-  createProtectedResourcesDocument,
   createResourceMetadata,
   type DocumentMatcher,
   metadataPath,
@@ -15,7 +15,7 @@ import { rateLimitsDefinition } from './rate-limits.ts';
 import { refreshTokensDefinition } from './refresh-tokens.ts';
 import { urlResolverDefinition } from './url-resolver.ts';
 
-/** Preflights of the origins that are shopward's to answer. */
+/** Answers CORS preflights of the configured origins. */
 const corsDefinition: FilterDefinition = {
   name: 'cors',
   stage: 'endpoint',
@@ -43,10 +43,8 @@ const protectedResourcesDefinition: FilterDefinition<DocumentMatcher> = {
     path === undefined
       ? undefined
       : createDocumentMatcher('protected-resources', path, 'the protected list for clients'),
-  create(matcher, { config, list }) {
-    const path = config.protectedResourcesPath;
-    const document = createProtectedResourcesDocument({ path, list: list.current, rendered: list.rendered });
-    return { ...matcher, run: (_match, { request }) => document.answer(request) };
+  create(matcher, { list }) {
+    return { ...matcher, run: (_match, { request }) => answerDocument(request, list.rendered()) };
   },
 };
 
@@ -62,7 +60,7 @@ const metadataDefinition: FilterDefinition<DocumentMatcher> = {
   },
 };
 
-/** Every filter of the proxy, in the order in which they are asked: adding one is its folder and a line in here. */
+/** Every filter of the proxy, in the order in which they are asked. A new one is a folder and a line here. */
 export const filterDefinitions: readonly FilterDefinition[] = [
   corsDefinition,
   urlResolverDefinition,
@@ -73,7 +71,7 @@ export const filterDefinitions: readonly FilterDefinition[] = [
   entityTagsDefinition,
 ];
 
-/** Also says where challenges point to. */
+/** The metadata document, and its URL, which challenges name (RFC 9728 section 5.1). */
 export function createMetadata({ auth, publicUrl }: Config, list: WatchedList) {
   return createResourceMetadata({
     publicUrl,

@@ -1,7 +1,7 @@
 import { claimPathText, createSubjectReader, namesOf, type SubjectReader } from '../access/claim-paths.ts';
 import { introspectionComponent, TokenIntrospector } from '../access/introspection.ts';
 import { createSigningKeys, type KeyDescription, type SigningKeys } from '../access/signing-keys.ts';
-import { type Identity, subjectOfIssuer } from '../access/token-claims.ts';
+import { subjectOfIssuer, type TokenIdentity } from '../access/token-claims.ts';
 import { type TokenIssuer, TokenIssuers } from '../access/token-issuers.ts';
 import { TokenVerifier, type TokenVerifierOptions } from '../access/token-verifier.ts';
 import { type IssuerConfig, listIssuers } from '../config/issuers.ts';
@@ -9,9 +9,9 @@ import type { Config } from '../config/schema.ts';
 import type { Component, ComponentLog } from '../lib/component.ts';
 import { networkOf } from '../server/in-flight.ts';
 
-/** An issuer as the configuration makes it. */
+/** An issuer with what verifies its tokens. */
 interface ConfiguredIssuer extends TokenIssuer {
-  /** What its tokens are verified by. */
+  /** How its tokens are verified. */
   readonly rules: Omit<TokenVerifierOptions, 'keySource'>;
   /** Undefined: it has none. */
   readonly keys: SigningKeys | undefined;
@@ -19,7 +19,7 @@ interface ConfiguredIssuer extends TokenIssuer {
   readonly introspected: TokenIntrospector | undefined;
 }
 
-/** Secrets of one issuer that are followed; undefined: it has none. */
+/** The secrets of one issuer that can change without a restart; undefined: it has none. */
 export interface IssuerSecrets {
   /** `keys.secret` */
   readonly key: string | undefined;
@@ -38,7 +38,7 @@ interface CreatedIssuers {
   useSecrets(secrets: readonly IssuerSecrets[]): void;
 }
 
-/** Tokens that are remembered, of all issuers together. */
+/** Verified tokens that are remembered, of all issuers together. */
 const maxRemembered = 10_000;
 
 export function createIssuers(config: IssuersConfig, now: () => number, log: ComponentLog): CreatedIssuers {
@@ -47,7 +47,10 @@ export function createIssuers(config: IssuersConfig, now: () => number, log: Com
   const keys = all.flatMap((issuer) => issuer.keys ?? []);
   return {
     issuers: new TokenIssuers(all),
-    components: [...keyComponents(all, keys), ...all.flatMap(introspectionComponents)],
+    components: [
+      ...keyComponents(all, keys),
+      ...all.flatMap(({ introspected }) => (introspected ? introspectionComponent(introspected) : [])),
+    ],
     describe: () => keys.flatMap((one) => one.describe()),
     useSecrets(secrets) {
       for (const [index, { key, client }] of secrets.entries()) {
@@ -71,7 +74,7 @@ function createIssuer(
     ...{ subject: config.subject, scopes: config.scopes, clockToleranceMs: config.clockTolerance },
     maxTokenAgeMs: config.maxTokenAge === 'none' ? undefined : config.maxTokenAge,
     maxRememberedTokens: Math.ceil(maxRemembered / count),
-    // A flood of new tokens leaves room for those that are remembered, and one issuer's for those of others.
+    // At most half of the requests in flight verify a new token, so that a flood of them leaves room for remembered ones.
     maxVerifying: Math.ceil(limits.inFlight / 2 / count),
     clientId: rollout === false ? undefined : rollout?.clientId,
     now,
@@ -98,7 +101,7 @@ function createIssuer(
   return { name, issuer, rules, keys, signed, introspected };
 }
 
-/** Their first keys are asked for together: one source that hangs keeps no other waiting. */
+/** The first keys of all issuers are loaded together, so that a source that hangs delays no other. */
 function keyComponents(all: readonly ConfiguredIssuer[], keys: readonly SigningKeys[]): Component[] {
   const isServing = () =>
     all.some(({ introspected, keys }) => introspected !== undefined || (keys?.source.status().keys ?? 0) > 0);
@@ -107,16 +110,12 @@ function keyComponents(all: readonly ConfiguredIssuer[], keys: readonly SigningK
     start: async () => {
       if (index === 0) await Promise.all(keys.map((one) => one.start?.()));
     },
-    // Who has no keys yet sends its own users away, not those of others.
+    // An issuer without keys refuses its own users only; the process is unready when no issuer can verify a token.
     health: () => ({ ...own.health(), isUnready: !isServing() }),
   }));
 }
 
-function introspectionComponents({ introspected }: ConfiguredIssuer): Component[] {
-  return introspected === undefined ? [] : [introspectionComponent(introspected)];
-}
-
-/** Says when nobody answers, for another reason than before, and when somebody does again. */
+/** Logs when introspection fails, when it fails for another reason, and when it works again. */
 function createAnswerLog(log: ComponentLog): (error: string | undefined) => void {
   let reported: string | undefined;
   return (error) => {
@@ -132,7 +131,10 @@ function createAnswerLog(log: ComponentLog): (error: string | undefined) => void
   };
 }
 
-/** Whose a token of the shop's own answer is, by its claims, unverified; the same name as a verified one's. */
+/**
+ * Reads the subject from the unverified claims of a token in the shop's own response, by the same rules as from a verified
+ * one, so that both give the same name.
+ */
 export function createShopSubject(auth: Config['auth']): SubjectReader {
   const issuers = listIssuers(auth).map((one) => ({ ...one, read: createSubjectReader(one.subject) }));
   const [only] = issuers;
@@ -144,13 +146,13 @@ export function createShopSubject(auth: Config['auth']): SubjectReader {
 }
 
 /**
- * Shops put an object into `sub`, as JSON text. Taken whole it names a token rather than its user: it works, but each
- * refresh makes another user of the same one. Nobody sees that in a configuration; the first token shows it.
+ * Warns when the subject claim holds JSON, as shops put into `sub`. Taken whole it differs from token to token, so that each
+ * refresh would make another user of the same one; only the first token shows it.
  */
 function createSubjectWatch(
   { subject: setting }: IssuerConfig,
   log: ComponentLog,
-): (identity: Pick<Identity, 'claimedSubject'>) => void {
+): (identity: Pick<TokenIdentity, 'claimedSubject'>) => void {
   const paths = (typeof setting === 'string' ? [setting] : setting).map(namesOf);
   let isReported = paths.some(({ length }) => length > 1);
   return ({ claimedSubject }) => {

@@ -12,7 +12,7 @@ import { refuseForNow, refuseNotPlain, refuseRefresh, refuseUnknown } from '../r
 
 export type Json = Readonly<Record<string, unknown>>;
 
-/** What is refused by which name: every request, or those of one feature. */
+/** Which requests may get a refusal: all of them, or those of one feature. */
 type Scope = 'every' | 'protected' | 'tracked' | 'resolver' | 'token' | 'forwarded';
 
 const scopes: Readonly<Record<RejectionName, readonly Scope[]>> = {
@@ -59,7 +59,7 @@ const scopes: Readonly<Record<RejectionName, readonly Scope[]>> = {
   'internal-error': ['every'],
 };
 
-/** One refusal as the document names it. */
+/** A refusal as the document describes it. */
 interface DescribedRefusal {
   readonly status: number;
   readonly text: string;
@@ -71,11 +71,11 @@ interface DescribedRefusal {
 export type Refusals = ReadonlyMap<string, DescribedRefusal>;
 
 export const requestId = {
-  description: 'Names the request in the log.',
+  description: 'Identifies the request in the log.',
   schema: { type: 'string' },
 };
 const retryAfter = {
-  description: 'Seconds after which it is worth another try, where they are known.',
+  description: 'Seconds after which to try again, where they are known.',
   schema: { type: 'string', pattern: '^[0-9]+$' },
 };
 
@@ -101,7 +101,7 @@ export function describeRefusals(config: Config): Refusals {
   return described;
 }
 
-/** The refusals that a token endpoint of `format: form` writes in its own words. */
+/** The refusals that a token endpoint of `format: form` writes as OAuth errors (RFC 6749 section 5.2). */
 const oauthRefusals: Readonly<Partial<Record<RejectionName, Rejection>>> = {
   'refresh-token-invalid': refuseRefresh('form', 'used'),
   'token-request-not-plain': refuseNotPlain('form', 'content-type'),
@@ -142,10 +142,10 @@ function headersOf(name: RejectionName): Json {
   return name === 'overloaded' || /-(?:unavailable|busy)$/.test(name) ? { 'Retry-After': retryAfter } : {};
 }
 
-/** Members for people, which may be worded otherwise one day. */
+/** Members with text for people, whose wording may change: the schema does not fix it. */
 const prose: ReadonlySet<string> = new Set(['detail', 'title', 'error_description']);
 
-/** The schema that one body meets, and none of another refusal. */
+/** A schema that the body of this refusal matches, and that of no other one. */
 function schemaOf(value: unknown, key = ''): Json {
   if (Array.isArray(value)) {
     const items = value.map((item) => schemaOf(item));
@@ -168,7 +168,7 @@ export function schemaKey(name: string, mediaType: string): string {
   return `${name}.${mediaType.replace(/^application\//, '').replaceAll('+', '-')}`;
 }
 
-/** The responses of an operation that is refused by these names; several of one status are one response. */
+/** The responses of an operation that may get these refusals; those of one status are one response. */
 export function refusalResponses(names: readonly string[], refusals: Refusals): Json {
   const known = names.map((name) => [name, refusals.get(name) as DescribedRefusal] as const);
   const byStatus = Map.groupBy(known, ([, { status }]) => String(status));

@@ -13,8 +13,8 @@ import {
 } from './openapi-refusals.ts';
 
 /**
- * OpenAPI 3.1 of what shopward answers by itself with this configuration: each refusal as a reusable response, and its own
- * paths. Refusals are described by rendering them, so that the document says what clients get.
+ * OpenAPI 3.1 of the responses that shopward itself gives with this configuration: its own paths, and each refusal as a
+ * reusable response. Refusals are described by rendering them, so that the document cannot differ from what clients get.
  */
 export function buildOpenApi(config: Config, version: string): Json {
   const refusals = describeRefusals(config);

@@ -6,20 +6,20 @@ import { ConnectionPlaces } from '../server/connection-places.ts';
 import type { Log } from '../telemetry/log.ts';
 import { questionConnections } from './upstream.ts';
 
-/** Descriptors for Redis, files, pipes, the event loop itself, and the admin port with its connections. */
+/** File descriptors kept for Redis, files, pipes, the event loop, and the admin port with its connections. */
 const ownDescriptors = 96;
-/** Connections that one process takes by default: what they cost in memory is then some hundred MiB. */
-const mostByDefault = 10_000;
-/** A limit of open files below this is an oversight, or an old default. */
+/** Connections that one process accepts by default: they take some hundred MiB of memory. */
+const maxByDefault = 10_000;
+/** A limit of open files below this is a mistake, or an old default. */
 const fewDescriptors = 1_024;
-/** Milliseconds for which `/readyz` says that there was no room. */
+/** Milliseconds for which `/readyz` reports that all places were taken. */
 const fullForMs = 10_000;
 
-/** The places of the public listener's connections, and how clients fare with them. */
+/** The places for connections of the public listener, and their component. */
 export function createPlaces(config: Config, log: Log): { places: ConnectionPlaces; connections: Component } {
   const descriptors = openFilesLimit();
   const fitting = connectionsFor(descriptors, config);
-  const limit = config.listen.maxConnections ?? Math.min(fitting, mostByDefault);
+  const limit = config.listen.maxConnections ?? Math.min(fitting, maxByDefault);
   if (limit > fitting) {
     log.warn(
       { event: 'few-descriptors', openFiles: descriptors, maxConnections: limit, fitting },
@@ -46,8 +46,9 @@ export function createPlaces(config: Config, log: Log): { places: ConnectionPlac
 }
 
 /**
- * Connections of clients that a number of descriptors leaves room for: each may need one to the upstream as well, though
- * never more than `upstream.connections` of them at a time, and a WebSocket always does. Exported for its tests.
+ * Connections of clients for which so many descriptors suffice. Those to the upstream are set aside first:
+ * `upstream.connections` and those for lookups, at most half of all; with WebSockets, each of which has one of its own, always half.
+ * Exported for its tests.
  */
 export function connectionsFor(descriptors: number, { upstream }: Pick<Config, 'upstream'>): number {
   const usable = Math.max(descriptors - ownDescriptors, descriptors / 4);
@@ -55,7 +56,7 @@ export function connectionsFor(descriptors: number, { upstream }: Pick<Config, '
   return Math.max(1, Math.floor(usable - Math.min(wanted, usable / 2)));
 }
 
-/** Why clients may be turned away, in words for `/readyz`. */
+/** Why clients may be turned away, for `/readyz`. */
 function connectionProblems(places: ConnectionPlaces, descriptors: number): string[] {
   const problems: string[] = [];
   if (descriptors < fewDescriptors) {
@@ -93,7 +94,7 @@ function connectionMetrics(places: ConnectionPlaces): MetricSpec[] {
   ];
 }
 
-/** One line when there is no room, and not another one within a minute. */
+/** Logs that all places are taken, at most once a minute. */
 function watchPlaces(places: ConnectionPlaces, log: Log): void {
   let loggedMs = Number.NEGATIVE_INFINITY;
   places.onShort = () => {
@@ -108,13 +109,13 @@ function watchPlaces(places: ConnectionPlaces, log: Log): void {
   };
 }
 
-/** Files that this process may have open; node has raised the soft limit to the hard one. */
+/** Files that this process may have open: the soft limit, which Node has raised to the hard one. */
 function openFilesLimit(): number {
   let text = '';
   try {
     text = readFileSync('/proc/self/limits', 'latin1');
   } catch {
-    // Another system than Linux.
+    // Not Linux.
   }
   const [, said] = /^Max open files +(\S+)/m.exec(text) ?? [];
   if (said !== undefined) return said === 'unlimited' ? Number.MAX_SAFE_INTEGER : Number(said);

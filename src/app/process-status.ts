@@ -7,7 +7,7 @@ import type { Eventually } from '../lib/eventually.ts';
 import { finishInSlices } from '../lib/slices.ts';
 import type { RedisStore } from '../redis/store.ts';
 import type { TokenCensus } from '../refresh-tokens/census.ts';
-import { type Counting, combineStates } from '../rollout/report.ts';
+import { type Counting, combineStates } from '../rollout/counting.ts';
 import type { Rollout, RolloutState } from '../rollout/rollout.ts';
 import type { Exposition, Metrics } from '../telemetry/metrics.ts';
 import type { UrlResolver } from '../url-resolver/filter.ts';
@@ -15,15 +15,15 @@ import type { CreatedFilters } from './filter-definition.ts';
 import { refreshTokensDefinition } from './refresh-tokens.ts';
 import { urlResolverDefinition } from './url-resolver.ts';
 
-/** What the admin port asks of the process that serves, or of all workers together. */
+/** What the admin port reports, of the one process that serves or of all workers together. */
 export interface ProcessStatus {
-  /** Of every component that has one, as each tells it; nobody is asked for it. */
+  /** The health of every component that has one. Components answer from what they know: none asks a server. */
   health(): Eventually<readonly ComponentHealth[]>;
   /** OpenMetrics text. */
   metrics(): Promise<Exposition>;
-  /** Undefined without URL resolver. */
+  /** Undefined where the URL resolver is off. */
   readonly purge: UrlResolver['purge'] | undefined;
-  /** What the verifier that is in force makes of a token, check by check. */
+  /** Verifies a token with the keys and settings in force, check by check. */
   readonly inspectToken: InspectToken;
   /** Processes, keys, and who shares the store. */
   system(): Promise<SystemState>;
@@ -31,7 +31,7 @@ export interface ProcessStatus {
   readonly census: (() => Promise<TokenCensus | undefined>) | undefined;
   /** What was refused, or would have been; undefined where that is not counted. */
   readonly rollout: (() => Promise<Counting>) | undefined;
-  /** The same of this process alone. */
+  /** The counts of this process alone, for the primary to add up. */
   readonly ownRollout?: (() => Promise<RolloutState>) | undefined;
 }
 
@@ -48,7 +48,7 @@ export function healthOfAll(components: readonly Component[]): ComponentHealth[]
 interface ProcessStatusSources {
   readonly components: readonly Component[];
   readonly metrics: Pick<Metrics, 'expose'>;
-  /** What access tokens are verified with. */
+  /** The keys that access tokens are verified with. */
   readonly tokens: { describe(): SystemState['keys'] };
   readonly store: Pick<RedisStore, 'sharing'> | undefined;
   readonly filters: Pick<CreatedFilters, 'get'>;
@@ -56,7 +56,7 @@ interface ProcessStatusSources {
   readonly inspectToken: InspectToken;
 }
 
-/** The answers of this process. */
+/** The status of this process. */
 export function createProcessStatus(sources: ProcessStatusSources): ProcessStatus {
   const { components, tokens, store, filters, rollout } = sources;
   const startedMs = Date.now();
@@ -79,7 +79,7 @@ export function createProcessStatus(sources: ProcessStatusSources): ProcessStatu
   };
 }
 
-/** A process that goes says so: balancers send nobody any more. */
+/** Makes `/readyz` 503 while the process drains, so that load balancers stop sending requests. */
 export class Drain implements Component {
   readonly name = 'drain';
   readonly title = false;
@@ -98,7 +98,7 @@ export class Drain implements Component {
   }
 }
 
-/** The same for `/readyz`. */
+/** The health of all components as `/readyz` says it. */
 export function readinessOf(healths: readonly ComponentHealth[]): Readiness {
   return {
     ready: !healths.some(({ isUnready }) => isUnready === true),
@@ -106,7 +106,7 @@ export function readinessOf(healths: readonly ComponentHealth[]): Readiness {
   };
 }
 
-/** The same for the console, in the words of its interface. */
+/** The health of all components as the console shows it. */
 export function conditionOf(healths: readonly ComponentHealth[]): Condition {
   return {
     ...readinessOf(healths),

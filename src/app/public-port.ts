@@ -9,12 +9,12 @@ import { createPeer, type Peer } from '../http/peer.ts';
 import { buildRejections, type Rejection, reject } from '../http/rejection.ts';
 import { RejectionBodies } from '../http/rejection-bodies.ts';
 import { type Component, gauge } from '../lib/component.ts';
-import { createPipeline, type PipelineDependencies } from '../proxy/pipeline.ts';
+import { Pipeline, type PipelineDependencies } from '../proxy/pipeline.ts';
 import { createRejectMalformed } from '../server/client-error.ts';
 import { createCors } from '../server/cors.ts';
 import { Exchange, type ExchangeContext } from '../server/exchange.ts';
 import { InFlight } from '../server/in-flight.ts';
-import { createListener, type Listener } from '../server/listener.ts';
+import { Listener } from '../server/listener.ts';
 import { createOwnFields } from '../server/own-fields.ts';
 import { createUpgradeHandler, type Handshake, refuseOtherThanHandshake } from '../server/upgrade.ts';
 import { createRedactPath, tokenWords } from '../telemetry/exchange-record.ts';
@@ -30,17 +30,18 @@ interface PublicPortInput {
   readonly rules: PipelineDependencies<Exchange>['rules'];
   readonly forwarding: Pick<Forwarding, 'forwarder' | 'webSockets'>;
   readonly tls: Secrets['tls'];
-  /** Called once for each request, whatever way it went. */
+  /** Called once for each request, whatever became of it. */
   readonly record: ExchangeContext['record'];
   readonly log: Log;
 }
 
-/** Where clients connect. */
-export interface PublicPort extends Pick<Listener, 'listen' | 'useCertificate' | 'drain'> {
+/** The port that clients connect to. */
+export interface PublicPort {
+  readonly listener: Listener;
   readonly components: readonly Component[];
 }
 
-/** The listener, with one pipeline for requests, and another one for WebSocket handshakes. */
+/** The listener with a pipeline for requests, and one for WebSocket handshakes. */
 export function createPublicPort(input: PublicPortInput): PublicPort {
   const { config, tls, log } = input;
   const { listen, limits } = config;
@@ -49,7 +50,7 @@ export function createPublicPort(input: PublicPortInput): PublicPort {
   const context = createContext(input);
   const { places, connections } = createPlaces(config, log);
   const canonicalise = createCanonicalise(config, upstreamHostOf(config));
-  const listener = createListener({
+  const listener = new Listener({
     host: listen.host,
     port: listen.port,
     keepAliveTimeoutMs: listen.keepAliveTimeout,
@@ -61,9 +62,7 @@ export function createPublicPort(input: PublicPortInput): PublicPort {
     ...createHandshakeHandler(input, canonicalise, new InFlight(share), context),
   });
   return {
-    listen: () => listener.listen(),
-    useCertificate: (certificate) => listener.useCertificate(certificate),
-    drain: (options) => listener.drain(options),
+    listener,
     components: [
       connections,
       {
@@ -80,12 +79,11 @@ function createContext({ config, record, log }: PublicPortInput): ExchangeContex
     ownFields: createOwnFields(config.cors.origins.length > 0 ? createCors(config.cors) : undefined),
     redactPath: createRedactPath(tokenWords(revocationPaths(config))),
     record,
-    onFault: (fault, requestId) =>
-      log.error({ event: 'fault', err: fault, requestId }, 'a request met a fault'),
+    onFault: (fault, requestId) => log.error({ event: 'fault', err: fault, requestId }, 'a request failed'),
   };
 }
 
-/** Where ids of tokens stand in paths. */
+/** Paths that hold a token, which must not be logged. */
 function revocationPaths({ refreshTokens }: Config): string[] {
   if (refreshTokens === false) return [];
   return refreshTokens.endpoints.filter(({ kind }) => kind === 'revoke').map(({ path }) => path);
@@ -99,7 +97,7 @@ function createRequestHandler(
 ) {
   const { limits } = input.config;
   const { forwarder } = input.forwarding;
-  const run = createPipeline<Exchange>({
+  const { run } = new Pipeline<Exchange>({
     canonicalise,
     rules: input.rules,
     readBody: ({ incoming, response }, canonical, own) =>
@@ -107,9 +105,9 @@ function createRequestHandler(
         incoming,
         canonical.body,
         {
-          limitBytes: Math.min(own?.requestBodyBytes ?? limits.requestBody, limits.wholeBody),
-          timeoutMs: limits.bodyTimeout,
-          bytesPerSecond: limits.bodyRate,
+          bodyLimitBytes: Math.min(own?.requestBodyBytes ?? limits.requestBody, limits.wholeBody),
+          bodyTimeoutMs: limits.bodyTimeout,
+          bodyBytesPerSecond: limits.bodyRate,
         },
         () => sendContinue(canonical, response),
       ),
@@ -128,7 +126,7 @@ function createRequestHandler(
   };
 }
 
-/** Nothing where WebSockets are switched off: an upgrade is an ordinary request then. */
+/** Empty where WebSockets are switched off: an upgrade is then handled as an ordinary request. */
 function createHandshakeHandler(
   input: PublicPortInput,
   canonicalise: Canonicalise,
@@ -138,7 +136,7 @@ function createHandshakeHandler(
   const { rules, forwarding } = input;
   const { webSockets } = forwarding;
   if (webSockets === undefined) return {};
-  const handle = createPipeline<Handshake>({
+  const { run: handle } = new Pipeline<Handshake>({
     canonicalise: (incoming) => refuseOtherThanHandshake(canonicalise(incoming)),
     rules,
     readBody: () => Promise.resolve(Buffer.alloc(0)),
@@ -150,7 +148,7 @@ function createHandshakeHandler(
 type Canonicalise = (incoming: IncomingMessage) => CanonicalRequest | Rejection;
 
 /**
- * The one way from a message of node's to the request that is decided on; who is at the other end is found out once.
+ * The one way from Node's message to the request that is decided on. The peer is worked out once for each connection.
  * Exported for its tests.
  */
 export function createCanonicalise(config: Config, upstreamHost: string): Canonicalise {

@@ -11,10 +11,10 @@ import {
 import { networkOf } from '../server/in-flight.ts';
 import type { FilterDefinition } from './filter-definition.ts';
 
-/** Milliseconds for which `/readyz` says that a limit could not be counted. */
+/** Milliseconds for which `/readyz` reports that the store could not count. */
 const unavailableForMs = 10_000;
 
-/** Buckets of requests, by client and row; in Redis where there is one. */
+/** Token buckets by client and limit, kept in Redis or, without one, in memory. */
 export const rateLimitsDefinition: FilterDefinition<RateLimitMatcher> = {
   name: 'rate-limits',
   title: 'Rate limits',

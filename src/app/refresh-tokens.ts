@@ -13,11 +13,11 @@ import type { FilterDefinition } from './filter-definition.ts';
 import { createShopSubject } from './issuers.ts';
 
 interface RefreshTokensFilter extends Filter<TokenRequest> {
-  /** Counts what the store knows; undefined: it cannot be reached. */
+  /** Counts the tokens in the store; undefined: it cannot be reached. */
   census(): Promise<TokenCensus | undefined>;
 }
 
-/** The life cycle of refresh tokens; their store is Redis where there is one. */
+/** The life cycle of refresh tokens, kept in Redis or, without one, in memory. */
 export const refreshTokensDefinition: FilterDefinition<TokenMatcher, RefreshTokensFilter> = {
   name: 'refresh-tokens',
   title: 'Refresh tokens',
@@ -79,7 +79,7 @@ function createFilter(
   };
 }
 
-/** Every process has its own. */
+/** Each process counts its own, so the values of workers are added up. */
 function metricSpecs(delayedWrites: () => number, memory: MemoryTokenStore | undefined): MetricSpec[] {
   const ofTokens = (name: string, help: string, value: () => number) =>
     gauge(`shopward_refresh_token_${name}`, help, 'sum', value);

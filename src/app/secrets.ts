@@ -10,7 +10,7 @@ import type { Log } from '../telemetry/log.ts';
 import type { UpstreamCertificates } from '../upstream/connection.ts';
 import type { IssuerSecrets } from './issuers.ts';
 
-/** The settings that take effect without a restart when the files change that they come from. */
+/** The settings that take effect without a restart when the files that they come from change. */
 export interface Secrets {
   /** `listen.tls`. */
   readonly tls: Certificate | undefined;
@@ -24,54 +24,49 @@ export interface Secrets {
   readonly problems: readonly Problem[];
 }
 
-/** What is known of them in a process that serves. */
+/** Reports whether the last change is in force, and when certificates expire. */
 export class SecretsInForce implements Component {
   readonly name = 'secrets';
   readonly title = false;
   readonly metrics: readonly MetricSpec[];
-  #problems: readonly Problem[];
-  #certificateEndMs: number | undefined;
-  #upstreamTls: Secrets['upstreamTls'];
+  #inForce: Secrets;
 
-  constructor({ problems, tls, upstreamTls }: Secrets) {
-    this.#problems = problems;
-    this.#certificateEndMs = tls && certificateEndMs(tls);
-    this.#upstreamTls = upstreamTls;
+  constructor(secrets: Secrets) {
+    this.#inForce = secrets;
     const reload = gauge(
       'shopward_secrets_last_reload_success',
       'Whether the last change of a certificate or of a file with a secret is in force.',
       'min',
-      () => (this.#problems.length === 0 ? 1 : 0),
+      () => (this.#inForce.problems.length === 0 ? 1 : 0),
     );
     const certificateEnd = gauge(
       'shopward_certificate_expiry_timestamp_seconds',
       'When the certificate of `listen.tls` ends.',
       'min',
-      () => Math.floor((this.#certificateEndMs ?? 0) / 1000),
+      () => Math.floor((this.#inForce.tls ? certificateEndMs(this.#inForce.tls) : 0) / 1000),
     );
-    this.metrics = this.#certificateEndMs === undefined ? [reload] : [reload, certificateEnd];
+    this.metrics = secrets.tls === undefined ? [reload] : [reload, certificateEnd];
   }
 
   health(): Health {
-    const problems = this.#problems;
+    const { problems } = this.#inForce;
     const reasons = problems.map((problem) => `secrets: ${formatProblem(problem)}`);
-    const notice = certificateNotice(this.#certificateEndMs ?? Number.NaN, Date.now());
-    if (notice) reasons.push(`listen.tls: ${notice}`);
-    const upstreamNotice = clientCertificateNotice(this.#upstreamTls);
-    if (upstreamNotice) reasons.push(`upstream.tls: ${upstreamNotice}`);
-    return healthOf(reasons, { problems });
+    return healthOf([...reasons, ...certificateNotices(this.#inForce)], { problems });
   }
 
-  apply({ problems, tls, upstreamTls }: Secrets): void {
-    this.#problems = problems;
-    this.#upstreamTls = upstreamTls;
-    if (tls) this.#certificateEndMs = certificateEndMs(tls);
+  apply(secrets: Secrets): void {
+    // Without a certificate there is nothing to renew.
+    this.#inForce = { ...secrets, tls: secrets.tls ?? this.#inForce.tls };
   }
 }
 
-function clientCertificateNotice(tls: Secrets['upstreamTls']): string | undefined {
-  if (tls?.cert === undefined) return undefined;
-  return certificateNotice(certificateEndMs({ cert: tls.cert }), Date.now());
+/** What is to be said of the certificates in force: that one has expired, or soon will. */
+function certificateNotices({ tls, upstreamTls }: Secrets): string[] {
+  const certificates = { 'listen.tls': tls?.cert, 'upstream.tls': upstreamTls?.cert };
+  return Object.entries(certificates).flatMap(([setting, cert]) => {
+    const notice = cert && certificateNotice(certificateEndMs({ cert }), Date.now());
+    return notice ? `${setting}: ${notice}` : [];
+  });
 }
 
 type Loaded = Pick<LoadedConfig, 'config' | 'files' | 'secretFiles' | 'reread'>;
@@ -97,8 +92,8 @@ export function secretsOf({ config, files }: Pick<Loaded, 'config' | 'files'>): 
 }
 
 /**
- * Follows the files of certificates and every file that `${file:…}` names. A change is checked as at start, all of it, and
- * is in force whole or not at all. What only a restart can change is reported.
+ * Watches the files of certificates and every file that `${file:…}` names. After a change the whole configuration is read
+ * and checked as at the start, and either all secrets are replaced or none. Changed settings that need a restart are logged.
  */
 export function watchSecrets(loaded: Loaded, onChange: (secrets: Secrets) => void, log: Log) {
   const known = new Map(loaded.secretFiles);
@@ -109,10 +104,7 @@ export function watchSecrets(loaded: Loaded, onChange: (secrets: Secrets) => voi
   let reading: Promise<void> = Promise.resolve();
 
   const reportCertificate = () => {
-    const notice = inForce.tls && certificateNotice(certificateEndMs(inForce.tls), Date.now());
-    if (notice) log.warn({ event: 'certificate-expires' }, `listen.tls: ${notice}`);
-    const upstreamNotice = clientCertificateNotice(inForce.upstreamTls);
-    if (upstreamNotice) log.warn({ event: 'certificate-expires' }, `upstream.tls: ${upstreamNotice}`);
+    for (const notice of certificateNotices(inForce)) log.warn({ event: 'certificate-expires' }, notice);
   };
   reportCertificate();
   const daily = setInterval(isolated(reportCertificate), 86_400_000).unref();
@@ -129,20 +121,20 @@ export function watchSecrets(loaded: Loaded, onChange: (secrets: Secrets) => voi
       inForce = secretsOf(read);
       reportCertificate();
       log.info({ event: 'secrets-reloaded' }, 'secrets were reloaded');
-      const settings = findBound(loaded.config, read.config);
+      const settings = findRestartSettings(loaded.config, read.config);
       if (settings.length > 0) {
         log.warn({ event: 'restart-needed', settings }, 'these settings take effect at the next start');
       }
     }
     onChange(inForce);
   };
-  // One after the other: the last reading is of the last content.
+  // One after the other, so that the last reading has the last content.
   const changed = () => {
     reading = reading.then(loaded.reread).then(take);
   };
   const watches = [...known].map(([file, bytes]) => new FileWatch(file, changed, { known: bytes }));
   return {
-    /** Looks at the files now (SIGHUP). */
+    /** Checks the files now (SIGHUP). */
     reload() {
       for (const watch of watches) watch.reload();
     },
@@ -154,11 +146,11 @@ export function watchSecrets(loaded: Loaded, onChange: (secrets: Secrets) => voi
 }
 
 const followed = new Set(['admin.token']);
-/** The same below a setting. */
+/** The same by the last part of a name, such as `auth.keys.secret`. */
 const followedParts = new Set(['secret', 'clientSecret']);
 
-/** Settings that differ and cannot be changed while the proxy runs. */
-function findBound(before: Config, after: Config): string[] {
+/** Settings that differ and take effect only at a restart. */
+function findRestartSettings(before: Config, after: Config): string[] {
   const flat = (config: Config) =>
     Object.entries(config).flatMap(([section, value]) =>
       Object.entries(Object(value)).map(

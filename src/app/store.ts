@@ -13,7 +13,7 @@ import type { Log } from '../telemetry/log.ts';
 export async function openStore(config: Config, log: Log): Promise<RedisStore | undefined> {
   const { url, timeout, prefix, replicas, tls, sentinelPassword } = config.store;
   if (url.kind === 'memory') return undefined;
-  // Only what is used is loaded: a proxy that starts is waited for.
+  // Loaded only where it is used, to keep the start short.
   const { openRedisStore } = await import('../redis/store.ts');
   const connection = { url, timeoutMs: timeout, prefix, replicas, ...(tls && { tls: readTls(tls) }) };
   const member = describeMember(config);
@@ -29,12 +29,12 @@ export const memoryStore: Component = {
   health: () => ({
     status: 'ok',
     reasons: [],
-    text: 'in memory: for one process, gone with it',
+    text: 'in memory: of this process alone, lost when it ends',
     details: [{ label: 'kind', value: 'memory' }],
   }),
 };
 
-/** What the replicas of one store have to agree on. Exported for its tests. */
+/** The settings on which the replicas that share a store have to agree. Exported for its tests. */
 export function describeMember({ store, publicUrl, upstream, entityTags, refreshTokens }: Config): Member {
   return {
     owner: store.owner ?? publicUrl ?? upstream.url,
@@ -45,7 +45,7 @@ export function describeMember({ store, publicUrl, upstream, entityTags, refresh
   };
 }
 
-/** Enough to tell two keys apart, too little to find one. */
+/** Tells two keys apart, and is too short to search for a key by it. */
 function fingerprintOf(digestKey: string): string {
   return hash('sha256', `shopward key ${digestKey}`, 'hex').slice(0, 16);
 }
@@ -63,7 +63,7 @@ function readTls(files: NonNullable<Config['store']['tls']>): RedisTlsOptions {
   return { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) };
 }
 
-/** Counts what is refused, or would be, in the store where there is one; undefined: it is switched off. */
+/** Counts refusals, enforced and observed, in the store where there is one; undefined: `rollout` is false. */
 export function createRollout(
   config: Config,
   list: WatchedList,
@@ -83,11 +83,11 @@ export function createRollout(
     rows: () => list.current().rows,
     store: store && { redis: store.redis, prefix: config.store.prefix },
     onNewData: (listener) => store?.onNewData(listener),
-    onFault: (fault) => log.error({ event: 'fault', err: fault }, 'what is refused could not be counted'),
+    onFault: (fault) => log.error({ event: 'fault', err: fault }, 'refusals could not be counted'),
   });
 }
 
-/** What a refusal depends on beside the row; keys may be renewed, and secrets stay out. */
+/** The settings besides the row that decide on refusals. Without keys, which may be renewed, and without secrets. */
 function decidingSettings({ mode, auth, entityTags, refreshTokens, request }: Config): string {
   const { keys, ...token } = auth;
   const tokens = refreshTokens === false ? false : { ...refreshTokens, digestKey: undefined };

@@ -14,25 +14,25 @@ export interface Forwarding {
   /** Undefined: upgrades are ignored. */
   readonly webSockets: WebSocketForwarder | undefined;
   readonly component: UpstreamComponent;
-  /** Other authorities, or another client certificate, for connections to come; of no effect without `upstream.tls`. */
+  /** Replaces the authorities and the client certificate for new connections; no effect without `upstream.tls`. */
   useCertificates(certificates: UpstreamCertificates): void;
-  /** For questions of our own to the shop, with connections of its own. */
+  /** An engine with connections of its own, for shopward's own requests to the shop. */
   createQuestionEngine(): UpstreamEngine;
 }
 
-/** Only what is used is loaded: a proxy that starts is waited for. */
+/** Only the configured one is loaded, to keep the start short. */
 const engines = {
   'http-proxy-3': async () => (await import('../upstream/http-proxy-3/engine.ts')).createHttpProxy3Engine,
   llhttp: async () => (await import('../upstream/llhttp/engine.ts')).createLlhttpEngine,
 };
 
-/** Connections for questions of our own to the shop, beside those for its clients. */
+/** Connections for shopward's own requests to the shop, besides `upstream.connections`. */
 export const questionConnections = 64;
 
-/** Milliseconds in which a client must take what was written to it. */
+/** Milliseconds for which a client may read nothing of what was written to it. */
 const writeStallTimeoutMs = 60_000;
 
-/** The way to the shop. */
+/** Creates the engine, the forwarder and the WebSocket forwarder. */
 export async function createForwarding(
   { upstream, limits, publicUrl }: Config,
   certificates: UpstreamCertificates | undefined,
@@ -92,7 +92,7 @@ export async function createForwarding(
   };
 }
 
-/** The one place that knows of the path in `upstream.url`, for clients' requests and for questions of our own. */
+/** Adds the path of `upstream.url` to every request: the one place that knows of it. */
 function belowPath(engine: UpstreamEngine, path: string): UpstreamEngine {
   return {
     dispatch: (request, handler) => engine.dispatch({ ...request, target: path + request.target }, handler),
@@ -106,13 +106,13 @@ function belowPath(engine: UpstreamEngine, path: string): UpstreamEngine {
   };
 }
 
-/** `host[:port]` of the upstream, as its Host field says it. */
+/** `host[:port]` of the upstream, for the Host field. */
 export function upstreamHostOf(config: Config): string {
   const { origin, scheme } = upstreamAddress(config.upstream.url);
   return origin.slice(scheme.length + '://'.length);
 }
 
-/** @throws {TypeError} for what the configuration's schema would have refused. */
+/** @throws {TypeError} for a URL that the configuration's schema refuses. */
 export function upstreamAddress(url: string): UpstreamAddress {
   const address = parseUpstreamUrl(url);
   if (address === undefined) throw new TypeError('upstream.url is no address');

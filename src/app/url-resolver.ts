@@ -13,7 +13,7 @@ import type { AskUpstream, LookupError } from '../url-resolver/source.ts';
 import type { FilterDefinition, FilterDependencies } from './filter-definition.ts';
 import { questionConnections } from './upstream.ts';
 
-/** The resolver, and what the admin port asks of it. */
+/** The filter, with its resolver for the admin port. */
 interface UrlResolverFilter extends Filter<true> {
   readonly resolver: UrlResolver;
 }
@@ -176,7 +176,7 @@ function emit(event: ResolverEvent, log: Log, metrics: Metrics): void {
   }
 }
 
-/** Questions of our own to the upstream, over the engine that forwards; `upstreamHost` where a question names no Host. */
+/** Sends the resolver's lookups to the upstream; `upstreamHost` where a lookup names no Host. */
 function createAskUpstream(engine: UpstreamEngine, upstreamHost: string): AskUpstream {
   return ({ target, fields, timeoutMs, maxBodyBytes }) =>
     new Promise((resolve) => {
@@ -219,7 +219,7 @@ function createAskUpstream(engine: UpstreamEngine, upstreamHost: string): AskUps
     });
 }
 
-/** In the words of `upstream/forward.ts`. */
+/** As the lookup error that the resolver knows. */
 function errorOf({ kind, answerBegun }: UpstreamFault): LookupError['fault'] {
   if (kind === 'connect-timeout') return 'timeout';
   if (kind === 'overloaded') return 'overloaded';

@@ -132,29 +132,26 @@ export interface RequestRulesOptions {
 }
 
 /** The compiled options of `canonicaliseRequest`. */
-interface RequestRules extends OriginRules {
-  readonly upstreamHost: string;
-  readonly forwardHost: boolean;
+interface RequestRules
+  extends OriginRules,
+    Required<Omit<RequestRulesOptions, 'trustedProxies' | 'trustedFields' | 'ownFields' | 'encodedSlash'>> {
   readonly fieldKinds: FieldKinds;
   readonly encodedSlash: EncodedSlashRules;
-  readonly requestBodyBytes: number;
-  readonly viaName: string | undefined;
-  readonly webSocket: boolean;
-  readonly extensionMethods: readonly Method[];
 }
 
 /** Throws a TypeError that names the option's bad entry. */
-export function buildRequestRules(options: RequestRulesOptions): RequestRules {
+export function buildRequestRules({
+  trustedProxies = [],
+  trustedFields = [],
+  ownFields,
+  encodedSlash = [],
+  ...options
+}: RequestRulesOptions): RequestRules {
   return {
-    upstreamHost: options.upstreamHost,
-    forwardHost: options.forwardHost ?? false,
-    isTrusted: compileTrust(options.trustedProxies ?? []),
-    fieldKinds: buildFieldKinds(options.trustedFields ?? [], options.ownFields),
-    encodedSlash: compileEncodedSlash(options.encodedSlash ?? []),
-    requestBodyBytes: options.requestBodyBytes,
-    viaName: options.viaName,
-    webSocket: options.webSocket ?? false,
-    extensionMethods: options.extensionMethods ?? [],
-    generateRequestId: options.generateRequestId ?? generateRequestId,
+    ...{ forwardHost: false, viaName: undefined, webSocket: false, extensionMethods: [], generateRequestId },
+    ...options,
+    isTrusted: compileTrust(trustedProxies),
+    fieldKinds: buildFieldKinds(trustedFields, ownFields),
+    encodedSlash: compileEncodedSlash(encodedSlash),
   };
 }

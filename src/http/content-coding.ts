@@ -26,7 +26,7 @@ const decoders: ReadonlyMap<string, Decoder> = new Map([
   ['zstd', { now: zlib.zstdDecompressSync, inPool: promisify<Buffer, Limit, Buffer>(zlib.zstdDecompress) }],
 ]);
 
-/** A body of fewer bytes is decoded here: a trip to the thread pool costs more. */
+/** A body of no more bytes is decoded here: a trip to the thread pool costs more. */
 const decodedHereBytes = 16_384;
 /** A small body may decode to megabytes: one that decodes to more bytes than this is decoded in the thread pool. */
 const expandedHereBytes = 65_536;
@@ -55,13 +55,13 @@ export function decodeBody(
 
 /**
  * Decodes all content codings of `fields` in this call. `too-long`: more than `maxBytes`, or more codings than anybody
- * needs; `unreadable`: an unknown coding, or a broken body.
+ * needs; `unknown`: an unknown coding; `broken`: not what the coding says.
  */
 export function decodeContent(
   body: Buffer,
   fields: FieldList,
   maxBytes: number,
-): Buffer | 'too-long' | 'unreadable' {
+): Buffer | 'too-long' | 'unknown' | 'broken' {
   const codings = fieldValues(fields, 'content-encoding')
     .flatMap((value) => value.split(','))
     .map((coding) => coding.trim().toLowerCase())
@@ -70,11 +70,11 @@ export function decodeContent(
   let decoded = body;
   for (const coding of codings.reverse()) {
     const decoder = decoders.get(coding);
-    if (decoder === undefined) return 'unreadable';
+    if (decoder === undefined) return 'unknown';
     try {
       decoded = decoder.now(decoded, { maxOutputLength: maxBytes });
     } catch (fault) {
-      return isTooLong(fault) ? 'too-long' : 'unreadable';
+      return isTooLong(fault) ? 'too-long' : 'broken';
     }
   }
   return decoded;

@@ -32,7 +32,8 @@ export function decodeOctets(octets: Buffer): Buffer {
   return octets.subarray(0, length);
 }
 
-function hexDigit(octet: number | undefined): number {
+/** -1: it is no hex digit. */
+export function hexDigit(octet: number | undefined): number {
   if (octet === undefined) return -1;
   if (octet >= 0x30 && octet <= 0x39) return octet - 0x30;
   const folded = octet | 0x20;

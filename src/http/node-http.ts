@@ -5,3 +5,12 @@
  */
 export const { Agent, createServer, IncomingMessage, request, STATUS_CODES } =
   process.getBuiltinModule('node:http');
+
+/** A request that knows whether its body came with its head. */
+export interface EarlyBody {
+  /**
+   * Calls `take` once, which must not throw: with the whole body when its end is parsed in this turn of the event loop, else
+   * with undefined at the latest at the end of the turn, and the body is to be read as a stream. Nobody may read it before.
+   */
+  readEarly(take: (whole: Buffer | undefined) => void): void;
+}

@@ -25,7 +25,7 @@ export function* indexRoutes<T>(routes: Iterable<Route<T>>): Steps<PathIndex<T>>
  *
  * The router only ever sees ids (see `SegmentInterner`), none of which has a meaning in its syntax.
  */
-class PathIndex<T> {
+export class PathIndex<T> {
   readonly #roots: Route<T>[] = [];
   readonly #suffixRoutes = new RouteSet<T>('backwards');
   readonly #wildcardRoutes = new RouteSet<T>('forwards');

@@ -65,7 +65,7 @@ export class PathInterpreter {
   /** A prefix of several segments begins with a known one; a prefix of one segment may be glued to the next segment. */
   readonly #gluable: readonly string[];
   /** Prefixes and versions that may be stripped one after the other: one for each hop before the shop. */
-  readonly #mostStrips: number;
+  readonly #maxStrips: number;
 
   /** @throws {Error} when an ignored prefix is malformed. */
   constructor(rules: PathRules, interner: SegmentInterner) {
@@ -75,7 +75,7 @@ export class PathInterpreter {
     this.#prefixes = ignoredPrefixes.map((prefix) => parsePrefix(prefix, interner));
     this.#suffixes = foldSuffixes(formatSuffixes);
     this.#gluable = this.#prefixes.flatMap(({ ids, lastText }) => (ids.length === 1 ? [lastText] : []));
-    this.#mostStrips = this.#prefixes.length + (versionSegments ? 1 : 0);
+    this.#maxStrips = this.#prefixes.length + (versionSegments ? 1 : 0);
   }
 
   /**
@@ -108,7 +108,7 @@ export class PathInterpreter {
 
   #withStripped(all: PathInterpretation[]): PathInterpretation[] {
     let latest: readonly PathInterpretation[] = all;
-    for (let strips = 0; strips < this.#mostStrips; strips += 1) {
+    for (let strips = 0; strips < this.#maxStrips; strips += 1) {
       const stripped: PathInterpretation[] = [];
       for (const one of latest) {
         for (const prefix of this.#prefixes) {

@@ -3,12 +3,7 @@ import { isExtensionMethod, type Method, methods, type UsualMethod } from './can
 import type { SegmentInterner } from './path-folding.ts';
 import { isVersionSegment } from './path-folding.ts';
 import type { PathRules } from './path-interpretations.ts';
-import {
-  isTemplateProblem,
-  type PathTemplate,
-  parsePathTemplate,
-  type TemplateSegment,
-} from './path-template.ts';
+import { isTemplateProblem, parsePathTemplate, type TemplateSegment } from './path-template.ts';
 
 export interface PathTableRow<T> {
   readonly method: Method | 'ANY';
@@ -84,7 +79,9 @@ export function* routesOf<T>(
   for (const [index, { method, template: text, data }] of rows.entries()) {
     const template = parsePathTemplate(text);
     if (isTemplateProblem(template)) throw new Error(`path "${text}": ${template.problem}`);
-    const written = asWritten(template, index, data);
+    const { segments, rest } = template;
+    const isOneType = segments.length === 1;
+    const written: Row<T> = { index, segments, rest, form: undefined, isOneType, data };
     add(written, method);
     all.push({ method, written });
     yield;
@@ -97,11 +94,6 @@ export function* routesOf<T>(
     yield;
   }
   return routes.values();
-}
-
-function asWritten<T>({ segments, rest }: PathTemplate, index: number, data: T): Row<T> {
-  const isOneType = segments.length === 1;
-  return { index, segments, rest, form: undefined, isOneType, data };
 }
 
 /** The id that a shop may ignore where its resource ends in a name: `/carts` is `/carts/{}`, too. */

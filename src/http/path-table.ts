@@ -1,7 +1,7 @@
 import { finish, type Steps } from '../lib/slices.ts';
 import type { CanonicalRequest } from './canonical-request.ts';
-import { createSegmentInterner } from './path-folding.ts';
-import { indexRoutes, type Meet } from './path-index.ts';
+import { createSegmentInterner, type SegmentInterner } from './path-folding.ts';
+import { indexRoutes, type Meet, type PathIndex } from './path-index.ts';
 import {
   type PathInterpretation,
   PathInterpreter,
@@ -39,13 +39,12 @@ export type PathTableRequest = Pick<
   'method' | 'segments' | 'alternativeSegments' | 'isFormPost'
 >;
 
-/**
- * Rows of METHOD and path template, with the shop's own lenient interpretation of paths: see `buildPathTable`.
- * Exported for its tests.
- */
+/** Rows of METHOD and path template, with the shop's own lenient interpretation of paths: see `buildPathTable`. */
 export interface PathTable<T> {
   /** Every row that any interpretation of the request meets, exact ones first; the caller lets the strictest win. */
   match(request: PathTableRequest): readonly PathMatch<T>[];
+  /** The same rows, for paths in front of which no ignored prefix stands. It shares this table's index. */
+  withoutPrefixes(): PathTable<T>;
 }
 
 /**
@@ -79,9 +78,13 @@ export function* buildPathTableInSteps<T>(
   rules: PathRules,
 ): Steps<PathTable<T>> {
   const interner = createSegmentInterner();
-  const interpreter = new PathInterpreter(rules, interner);
   const routes = yield* routesOf(rows, interner, rules);
   const index = yield* indexRoutes(routes);
+  return tableOf(index, interner, rules);
+}
+
+function tableOf<T>(index: PathIndex<T>, interner: SegmentInterner, rules: PathRules): PathTable<T> {
+  const interpreter = new PathInterpreter(rules, interner);
   return {
     match(request) {
       if (!index.isMetByAnything && interpreter.hasNoKnownSegment(request)) return none;
@@ -99,6 +102,7 @@ export function* buildPathTableInSteps<T>(
       index.lookUp(interpreter.interpret(request), meet);
       return met === undefined ? none : inOrder(met);
     },
+    withoutPrefixes: () => tableOf(index, interner, { ...rules, ignoredPrefixes: [] }),
   };
 }
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { isIP } from 'node:net';
 import proxyAddr from '@fastify/proxy-addr';
-import { copyText } from '../lib/copy-text.ts';
+import { copyText } from '../lib/text.ts';
 import type { CanonicalRequest } from './canonical-request.ts';
 import type { FieldFacts } from './request-fields.ts';
 import { canonicaliseHost } from './request-target.ts';
@@ -69,13 +69,13 @@ export function readOrigin(facts: FieldFacts, peer: Peer, host: string, rules: O
 /**
  * The addresses from the client to the peer. X-Forwarded-For is read from its end, for as long as trusted proxies
  * wrote it. Whatever stands before the first other address, or is not an address, could be invented and is dropped; so
- * is whatever stands before `mostHops` addresses.
+ * is whatever stands before `maxHops` addresses.
  */
 function readHops(forwardedFor: string | undefined, peer: Peer, isTrusted: TrustTest): string[] {
   const hops = [peer.address];
   if (forwardedFor === undefined) return hops;
   const isLong = forwardedFor.length > shortOctets;
-  for (const entry of forwardedFor.split(',').slice(-mostHops).reverse()) {
+  for (const entry of forwardedFor.split(',').slice(-maxHops).reverse()) {
     const found = readAddress(entry.trim());
     if (found === undefined) break;
     // The address is kept for long, of a list that a client may have begun with 60 KiB of its own.
@@ -87,7 +87,7 @@ function readHops(forwardedFor: string | undefined, peer: Peer, isTrusted: Trust
 }
 
 /** A request that passed more proxies goes in a circle. Each address costs some microseconds. */
-const mostHops = 64;
+const maxHops = 64;
 
 /** Octets of a list up to which one of its members may keep it in memory. */
 const shortOctets = 256;

@@ -22,8 +22,9 @@ export interface Rejection {
 
 /** The sender of a request, as a verified token names it. */
 export interface Sender {
+  /** The user, unique over all issuers. Any non-empty text: hash or encode it before it becomes part of a key. */
   readonly subject: string;
-  /** Value of the claim that `rollout.clientId` names. */
+  /** Value of the claim that `rollout.clientId` names: the application that the token was issued to. For counts only. */
   readonly clientId?: string | undefined;
 }
 
@@ -65,72 +66,91 @@ export interface RejectionRow {
 
 export const rejectionTable = {
   // the request itself (RFC 9112, RFC 9110)
-  'bad-request': row(400, 'The request is malformed.'),
-  'bad-request-target': row(400, 'The request target is not acceptable.'),
-  'bad-request-fields': row(400, 'The request fields are not acceptable.'),
-  'bad-host': row(400, 'The Host field is missing, repeated or malformed.'),
-  'unexpected-body': row(400, 'A GET or HEAD request must not have a body.'),
-  'method-override': row(400, 'Method override is not accepted.'),
-  'lenient-spelling': row(400, 'A request that changes this resource must use its exact path.'),
-  'resource-id-missing': row(400, 'Resource id is not specified.'),
-  'method-not-allowed': row(405, 'The method is not allowed.'),
-  'request-timeout': row(408, 'The request did not arrive in time.'),
-  'payload-too-large': row(413, 'The request body is too large.'),
-  'target-too-long': row(414, 'The request target is too long.'),
-  'expectation-failed': row(417, 'The expectation cannot be met.'),
-  'fields-too-large': row(431, 'The request fields are too large.'),
-  'transfer-encoding-unsupported': row(501, 'Only the chunked transfer coding is supported.'),
-  'http-version-unsupported': row(505, 'Only HTTP/1.1 and HTTP/1.0 are supported.'),
+  'bad-request': refusal(400, 'The request is malformed.'),
+  'bad-request-target': refusal(400, 'The request target is not acceptable.'),
+  'bad-request-fields': refusal(400, 'The request fields are not acceptable.'),
+  'bad-host': refusal(400, 'The Host field is missing, repeated or malformed.'),
+  'unexpected-body': refusal(400, 'A GET or HEAD request must not have a body.'),
+  'method-override': refusal(400, 'Method override is not accepted.'),
+  'lenient-spelling': refusal(400, 'A request that changes this resource must use its exact path.'),
+  'resource-id-missing': refusal(400, 'Resource id is not specified.'),
+  'method-not-allowed': refusal(405, 'The method is not allowed.'),
+  'request-timeout': refusal(408, 'The request did not arrive in time.'),
+  'payload-too-large': refusal(413, 'The request body is too large.'),
+  'target-too-long': refusal(414, 'The request target is too long.'),
+  'expectation-failed': refusal(417, 'The expectation cannot be met.'),
+  'fields-too-large': refusal(431, 'The request fields are too large.'),
+  'transfer-encoding-unsupported': refusal(501, 'Only the chunked transfer coding is supported.'),
+  'http-version-unsupported': refusal(505, 'Only HTTP/1.1 and HTTP/1.0 are supported.'),
   // who asks (contract: Authentication; RFC 6750)
-  'access-token-missing': row(401, 'Missing access token.', '002'),
-  'access-token-invalid': row(401, 'Invalid access token.', '001'),
-  'access-token-repeated': row(400, 'The access token must stand in one place.'),
-  'cross-site-request': row(403, 'A change with a cookie must come from a page of this site.'),
-  'insufficient-scope': row(403, 'The access token does not carry a required scope.'),
-  'keys-unavailable': row(503, 'Access tokens cannot be verified at the moment.'),
+  'access-token-missing': refusal(401, 'Missing access token.', '002'),
+  'access-token-invalid': refusal(401, 'Invalid access token.', '001'),
+  'access-token-repeated': refusal(400, 'The access token must stand in one place.'),
+  'cross-site-request': refusal(403, 'A change with a cookie must come from a page of this site.'),
+  'insufficient-scope': refusal(403, 'The access token does not carry a required scope.'),
+  'keys-unavailable': outage(503, 'Access tokens cannot be verified at the moment.'),
   // entity tags (contract: Endpoints supporting ETags; RFC 9110 section 13, RFC 6585)
-  'if-match-missing': row(428, 'If-Match header is missing.', '005'),
-  'if-match-invalid': row(
+  'if-match-missing': refusal(428, 'If-Match header is missing.', '005'),
+  'if-match-invalid': refusal(
     412,
     'If-Match is not the current tag of this resource: fetch it again, compare, and send the new tag.',
     '006',
   ),
-  'collection-write': row(400, 'A collection is not changed as a whole here, but member by member.'),
-  'tag-store-unavailable': row(503, 'The state of this resource cannot be checked at the moment.'),
-  'resource-busy': row(503, 'Another change of this resource is under way.'),
+  'collection-write': refusal(400, 'A collection is not changed as a whole here, but member by member.'),
+  'tag-store-unavailable': outage(503, 'The state of this resource cannot be checked at the moment.'),
+  'resource-busy': refusal(503, 'Another change of this resource is under way.'),
   // URL resolver (contract: Resolve a SEF URL)
-  'url-missing': row(422, 'Url request parameter is missing.', '2801'),
-  'url-not-found': row(404, 'Url not found.', '2802'),
+  'url-missing': ownAnswer(422, 'Url request parameter is missing.', '2801'),
+  'url-not-found': ownAnswer(404, 'Url not found.', '2802'),
   // refresh tokens (contract: Tokens)
-  'refresh-token-invalid': row(401, 'Failed to refresh token.', '004'),
-  'token-request-not-plain': row(
+  'refresh-token-invalid': refusal(401, 'Failed to refresh token.', '004'),
+  'token-request-not-plain': refusal(
     400,
     'A token request must be plain: UTF-8 JSON or form with its one Content-Type, uncoded, each field once by its exact name, by POST.',
   ),
-  'token-answer-unreadable': row(502, 'The upstream answered with tokens that cannot be read.'),
-  'refresh-token-busy': row(503, 'This refresh token is being exchanged by another request.'),
-  'refresh-token-unavailable': row(503, 'Whether this refresh token was exchanged is not known yet.'),
-  'token-store-unavailable': row(503, 'The state of this token cannot be checked at the moment.'),
+  'token-answer-unreadable': outage(502, 'The upstream answered with tokens that cannot be read.'),
+  'refresh-token-busy': refusal(503, 'This refresh token is being exchanged by another request.'),
+  'refresh-token-unavailable': outage(503, 'Whether this refresh token was exchanged is not known yet.'),
+  'token-store-unavailable': outage(503, 'The state of this token cannot be checked at the moment.'),
   // the upstream, and ourselves
-  'upstream-unreachable': row(502, 'The upstream cannot be reached.'),
-  'upstream-invalid': row(502, 'The upstream sent an invalid response.'),
-  'upstream-timeout': row(504, 'The upstream did not answer in time.'),
-  'rate-limited': row(429, 'Too many requests.'),
-  overloaded: row(503, 'Too many requests are in flight.'),
-  'internal-error': row(500, 'Internal error.'),
+  'upstream-unreachable': outage(502, 'The upstream cannot be reached.'),
+  'upstream-invalid': outage(502, 'The upstream sent an invalid response.'),
+  'upstream-timeout': outage(504, 'The upstream did not answer in time.'),
+  'rate-limited': refusal(429, 'Too many requests.'),
+  overloaded: refusal(503, 'Too many requests are in flight.'),
+  'internal-error': outage(500, 'Internal error.'),
 } as const satisfies Record<string, Row>;
 
 export type RejectionName = keyof typeof rejectionTable;
 
-/** As `row` leaves it: without a code the rejection's own name is the code. */
+export const rejectionNames = Object.keys(rejectionTable) as readonly RejectionName[];
+
+/** As a row is written: without a code the rejection's own name is the code. */
 interface Row {
+  readonly kind: 'refusal' | 'outage' | 'answer';
   readonly status: number;
   readonly detail: string;
   readonly code?: string;
 }
 
-function row(status: number, detail: string, code?: string): Row {
-  return code === undefined ? { status, detail } : { status, detail, code };
+/** A rule or a limit turned the request away. */
+function refusal(status: number, detail: string, code?: string): Row {
+  return { kind: 'refusal', status, detail, ...(code !== undefined && { code }) };
+}
+
+/** Something that shopward needs is broken, and the client did nothing wrong. */
+function outage(status: number, detail: string): Row {
+  return { kind: 'outage', status, detail };
+}
+
+/** The honest answer of an endpoint of ours, such as "there is no such URL". */
+function ownAnswer(status: number, detail: string, code: string): Row {
+  return { kind: 'answer', status, detail, code };
+}
+
+/** The cause of a rejection. */
+export function rejectionKind(name: RejectionName): Row['kind'] {
+  return rejectionTable[name].kind;
 }
 
 type RejectionOverrides = {
@@ -143,9 +163,8 @@ type RejectionOverrides = {
 export type Rejections = Readonly<Record<RejectionName, RejectionRow>>;
 
 export function buildRejections(overrides: RejectionOverrides = {}): Rejections {
-  const names = Object.keys(rejectionTable) as RejectionName[];
   return Object.fromEntries(
-    names.map((name) => {
+    rejectionNames.map((name) => {
       const { status, detail, code = name }: Row = rejectionTable[name];
       const own = overrides[name];
       return [

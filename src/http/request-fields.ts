@@ -74,16 +74,10 @@ function takeField(
       facts.endToEnd.push(name, value);
       return undefined;
     case 'content-length':
-      if (facts.contentLength !== undefined) return repeated(name);
-      facts.contentLength = value;
-      return undefined;
     case 'transfer-encoding':
-      if (facts.transferEncoding !== undefined) return repeated(name);
-      facts.transferEncoding = value;
-      return undefined;
     case 'expect':
-      if (facts.expect !== undefined) return repeated(name);
-      facts.expect = value;
+      if (facts[factOf[kind]] !== undefined) return repeated(name);
+      facts[factOf[kind]] = value;
       return undefined;
     case 'connection':
       facts.nominated = appended(facts.nominated, readNominations(value));
@@ -97,35 +91,24 @@ function takeField(
     case 'method-override':
       facts.hasMethodOverride = true;
       return undefined;
+    case 'trusted':
+      if (peerIsTrusted) facts.endToEnd.push(name, value);
+      return undefined;
     default:
-      if (peerIsTrusted) believe(facts, kind, name, value);
+      if (peerIsTrusted) facts[factOf[kind]] = joined(facts[factOf[kind]], value);
       return undefined;
   }
 }
 
-function believe(
-  facts: Mutable<FieldFacts>,
-  kind: 'trusted' | 'x-forwarded-for' | 'x-forwarded-proto' | 'x-forwarded-host' | 'x-request-id',
-  name: string,
-  value: string,
-): void {
-  switch (kind) {
-    case 'trusted':
-      facts.endToEnd.push(name, value);
-      return;
-    case 'x-forwarded-for':
-      facts.forwardedFor = joined(facts.forwardedFor, value);
-      return;
-    case 'x-forwarded-proto':
-      facts.forwardedProto = joined(facts.forwardedProto, value);
-      return;
-    case 'x-forwarded-host':
-      facts.forwardedHost = joined(facts.forwardedHost, value);
-      return;
-    case 'x-request-id':
-      facts.requestId = joined(facts.requestId, value);
-  }
-}
+const factOf = {
+  'content-length': 'contentLength',
+  'transfer-encoding': 'transferEncoding',
+  expect: 'expect',
+  'x-forwarded-for': 'forwardedFor',
+  'x-forwarded-proto': 'forwardedProto',
+  'x-forwarded-host': 'forwardedHost',
+  'x-request-id': 'requestId',
+} as const;
 
 /**
  * Fields of a trusted peer cannot be removed by a nomination, because a client of that peer could have written it.

@@ -1,14 +1,10 @@
+import type { CanonicalRequest } from './canonical-request.ts';
 import { decodeEscapes } from './path-folding.ts';
 import { type EncodedSlashRules, maxSegments, readEncodedSlashes } from './path-template.ts';
 import { type Rejection, reject } from './rejection.ts';
 
-/** The canonical form of a request target: see the fields of `CanonicalRequest`. Exported for its tests. */
-export interface CanonicalTarget {
-  readonly path: string;
-  readonly query: string;
-  readonly segments: readonly string[];
-  readonly alternativeSegments: readonly string[] | undefined;
-}
+/** The canonical form of a request target. Exported for its tests. */
+export type CanonicalTarget = Pick<CanonicalRequest, 'path' | 'query' | 'segments' | 'alternativeSegments'>;
 
 /** Octets of a path as sent; a longer one is 414. RFC 9110 section 4.1 asks for at least 8000. */
 export const maxPathOctets = 8192;

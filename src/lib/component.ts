@@ -1,38 +1,37 @@
 import type { Problem } from './problem.ts';
 
-/** What the composition root runs: a client, a store, a filter. Started, asked and let go in one loop. */
+/** A client, a store or a filter. The composition root starts, reloads and closes all of them in one loop. */
 export interface Component {
-  /** Stable: `entity-tags`, say. */
+  /** Stable, such as `entity-tags`. */
   readonly name: string;
-  /** Of its tile on the console; default: its name. False: it has no tile, `/readyz` alone speaks of it. */
+  /** Title of its tile on the console. False: no tile, its reasons are on `/readyz` alone. Default: its name. */
   readonly title?: string | false;
-  /** Before the first request; rejects only for what makes a start senseless. */
+  /** Called before the first request. Rejects only where the proxy must not start. */
   start?(): Promise<void>;
-  /** How it is, for `/readyz` and the console. Default: well, whatever happens. Asks nobody. */
+  /** For `/readyz` and the console; answers from memory. Left out: it has no health of its own. */
   health?(): Health;
-  /** What it has to say at each scrape. */
   readonly metrics?: readonly MetricSpec[];
-  /** Reads its files anew (SIGHUP). */
+  /** Reads its files again (SIGHUP). */
   reload?(): Promise<void> | void;
   close?(): Promise<void> | void;
 }
 
 export interface Health {
-  /** `down`: what needs it is refused or fails; `off`: it is switched off. */
+  /** `degraded`: it works in part; `down`: requests that need it are refused or fail; `off`: switched off. */
   readonly status: 'ok' | 'degraded' | 'down' | 'off';
-  /** Why it is not well, in words for people, the most pressing first; empty when all is well. */
+  /** For people: why it is degraded or down, the most pressing first; empty when it is neither. */
   readonly reasons: readonly string[];
-  /** The same in one line for its tile. Default: the first reason, or that it is well. */
+  /** One line for its tile. Default: the first reason, or that it is well. */
   readonly text?: string;
-  /** What else operators want to know of it. */
+  /** Further facts for its tile. */
   readonly details?: readonly HealthDetail[];
-  /** Where the files that it follows are wrong. */
+  /** Mistakes in the files that it watches. */
   readonly problems?: readonly Problem[];
-  /** Clients are better sent elsewhere: `/readyz` says 503. Default: false. */
+  /** `/readyz` is 503, so that load balancers send requests elsewhere. Default: false. */
   readonly isUnready?: boolean;
   /**
-   * Milliseconds since the epoch: when this was seen, where it is only seen in passing. Of several workers the latest
-   * word counts then. Default: the worst one counts.
+   * Milliseconds since the epoch: when this was observed, for what is observed only as requests pass. Of several workers the
+   * latest observation counts then. Default: the worst status counts.
    */
   readonly seenMs?: number;
 }
@@ -40,25 +39,25 @@ export interface Health {
 export interface HealthDetail {
   readonly label: string;
   readonly value: string | number | null;
-  /** `time`: milliseconds since the epoch; `ms`: a span. */
+  /** `time`: milliseconds since the epoch; `ms`: a duration. */
   readonly unit?: 'time' | 'ms';
-  /** What the numbers of several workers are together. Default: that of the worker whose word counts. */
+  /** How the numbers of several workers are combined. Default: the number of the worker whose status counts. */
   readonly combine?: 'sum' | 'max';
 }
 
-/** One number, asked for at each scrape. */
+/** A metric of one number, which is read at each scrape. */
 export interface MetricSpec {
   readonly name: string;
   readonly help: string;
   readonly kind: 'gauge' | 'counter';
-  /** What the numbers of several workers are together; those of counters are added up. */
+  /** How the numbers of several workers are combined; those of counters are added up. */
   readonly combine: 'sum' | 'min' | 'max';
-  /** Of this series, where several components have a metric of one name. Closed words of ours alone. */
+  /** Labels of this series, where several components have a metric of one name. Fixed words: no request may add a series. */
   readonly labels?: Readonly<Record<string, string>>;
   value(): number;
 }
 
-/** Where a component says what people should know of; never anything of a request. */
+/** The log of components; nothing of a request is ever written to it. */
 export interface ComponentLog {
   info(fields: object, text: string): void;
   warn(fields: object, text: string): void;
@@ -66,12 +65,12 @@ export interface ComponentLog {
   debug(fields: object, text: string): void;
 }
 
-/** The health of what is well without reasons, and degraded with some. */
+/** `ok` without reasons, `degraded` with some. */
 export function healthOf(reasons: readonly string[], more?: Partial<Health>): Health {
   return { status: reasons.length === 0 ? 'ok' : 'degraded', reasons, ...more };
 }
 
-/** A detail that workers have of their own, each: their numbers are added up. */
+/** A detail whose numbers are added up over all workers. */
 export function total(label: string, value: number): HealthDetail {
   return { label, value, combine: 'sum' };
 }
@@ -85,7 +84,6 @@ export function gauge(
   return { name, help, kind: 'gauge', combine, value };
 }
 
-/** What only grows. */
 export function counter(name: string, help: string, value: () => number): MetricSpec {
   return { name, help, kind: 'counter', combine: 'sum', value };
 }

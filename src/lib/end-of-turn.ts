@@ -1,19 +1,22 @@
 import { endAlone } from './faults.ts';
 
 /**
- * Work that is put off to the end of the present turn of the event loop, after everything that was read in it, in the
- * order in which it came. Writes belong there: one that follows another costs less than one that wakes its reader up
- * by itself. A turn with one request in it ends at once, so nobody waits for anything but others' work.
+ * Work that is put off to the end of the current turn of the event loop, after everything that was read in it, in the order
+ * in which it came. Writes belong there: several in a row cost less than several that each wake up their reader. A turn with
+ * one request ends at once, so that it waits for nothing.
  */
 export class EndOfTurn<T> {
   readonly #run: (item: T) => void;
   readonly #failed: (item: T) => void;
-  /** What waits; two lists take turns, so that no turn makes one. */
+  /** The items of this turn. Two arrays are used in alternation, so that no turn allocates one. */
   #items: (T | undefined)[] = [];
   #spare: (T | undefined)[] = [];
   #count = 0;
 
-  /** `failed` ends what an item belongs to when `run` throws on it: the items of others are run all the same. */
+  /**
+   * `failed` is called with an item on which `run` throws, and ends what it belongs to; the other items are run all the
+   * same.
+   */
   constructor(run: (item: T) => void, failed: (item: T) => void) {
     this.#run = run;
     this.#failed = failed;

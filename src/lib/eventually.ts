@@ -1,12 +1,12 @@
-/** A value at once where it is known, so that nobody waits a turn for it. */
+/** A value, or a promise of one only where it is not known yet: a promise costs a turn. */
 export type Eventually<T> = T | Promise<T>;
 
-/** `next` of the value, in this very call where it is known. What `next` throws then is thrown here. */
+/** As `then`, but calls `next` at once where the value is known; what `next` throws is then thrown, not a rejection. */
 export function andThen<T, U>(value: Eventually<T>, next: (value: T) => Eventually<U>): Eventually<U> {
   return value instanceof Promise ? value.then(next) : next(value);
 }
 
-/** What `work` comes to, or what `late` gives (or throws) once `timeoutMs` milliseconds are over. */
+/** Settles as `work` does, or, after `timeoutMs`, with what `late` returns or throws. */
 export async function withinTime<T>(work: Promise<T>, timeoutMs: number, late: () => T): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const deadline = new Promise<T>((resolve) => {

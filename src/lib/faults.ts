@@ -1,17 +1,17 @@
 /**
- * Faults that one exchange has met where nobody else may suffer from it: each was caught at the edge of that exchange,
- * which has ended. They are reported here, since what catches them (a turn's end, an event of a socket) has no log.
+ * Exceptions in the work of one exchange must end that exchange and no other. They are caught where it is called (a listener,
+ * a timer, the end of a turn), which has no log, and are reported here.
  */
 let report: (fault: unknown) => void = () => {};
 
-/** Sets who hears of faults from now on; a process has one. */
+/** Sets the listener of these faults; a process has one. */
 export function hearFaults(listener: (fault: unknown) => void): void {
   report = listener;
 }
 
 /**
- * Runs one exchange's part of what many share. What it throws ends here: `failed` ends that exchange, and the fault is
- * reported. Neither may do harm in its turn: a log that throws is no reason to stop either.
+ * Runs the part of one exchange in work that many share. When it throws, `failed` ends that exchange and the fault is
+ * reported; what these two throw is ignored. Never throws.
  */
 export function isolate(run: () => void, failed: () => void = nothing): void {
   try {
@@ -22,24 +22,14 @@ export function isolate(run: () => void, failed: () => void = nothing): void {
 }
 
 /**
- * `act` as a listener, or as what a timer calls: nothing is above these, so that a throw would end the process. `failed` is
- * given what comes first.
+ * Makes of `act` a listener, or a timer's callback, that never throws: an exception there would end the process. `failed`
+ * gets the first argument.
  */
-export function isolated(act: () => void, failed?: () => void): () => void;
-export function isolated<A>(act: (first: A) => void, failed?: (first: A) => void): (first: A) => void;
-export function isolated<A, B>(
-  act: (first: A, second: B) => void,
-  failed?: (first: A) => void,
-): (first: A, second: B) => void;
-export function isolated<A, B, C>(
+export function isolated<A = void, B = void, C = void>(
   act: (first: A, second: B, third: C) => void,
-  failed?: (first: A) => void,
-): (first: A, second: B, third: C) => void;
-export function isolated(
-  act: (first: unknown, second: unknown, third: unknown) => void,
-  failed: (first: unknown) => void = nothing,
-): (first: unknown, second: unknown, third: unknown) => void {
-  // No list of arguments is made for an event that goes well.
+  failed: (first: A) => void = nothing,
+): (first: A, second: B, third: C) => void {
+  // Three parameters, not a rest array: that would be allocated at every event.
   return (first, second, third) => {
     try {
       act(first, second, third);
@@ -49,7 +39,7 @@ export function isolated(
   };
 }
 
-/** The same for a promise that nobody awaits. */
+/** As `isolate`, for a promise that nobody awaits. */
 export function isolateLate(work: Promise<unknown>, failed: () => void = nothing): void {
   work.catch((fault: unknown) => endAlone(fault, failed));
 }
@@ -59,14 +49,13 @@ export function endAlone(fault: unknown, failed: () => void = nothing): void {
   try {
     failed();
   } catch {
-    // It was ended as far as it could be.
+    // There is nothing more to end.
   }
   try {
     report(fault);
   } catch {
-    // Nobody is left who could hear of it.
+    // There is nowhere else to report it.
   }
 }
 
-/** What has failed has nothing that would have to be ended. */
 function nothing(): void {}

@@ -1,18 +1,18 @@
 import type { Readable } from 'node:stream';
 import { EndOfTurn } from './end-of-turn.ts';
 
-/** Octets of a piece that is worth handing on by itself; smaller ones are put together first. */
+/** Pieces of this many octets or more are passed on by themselves; smaller ones are gathered. */
 export const wholeBytes = 4_096;
-/** Octets that small pieces are put together to. */
+/** Gathered octets that are passed on without waiting for the end of the turn. */
 const gatheredBytes = 16_384;
-/** What may be gathered at most: a piece more than that. Room beyond it would wait for the reader as well. */
-const mostGathered = gatheredBytes + wholeBytes;
+/** Size of the largest buffer: the last piece may exceed `gatheredBytes` by its own length. */
+const maxGathered = gatheredBytes + wholeBytes;
 /**
- * Octets that wait for a reader before no more is read of the socket; one read of node's (64 KiB) may come on top.
- * Exported for its tests.
+ * Octets that wait for the reader when the socket is paused; one read of Node's (64 KiB) may come on top. Exported for its
+ * tests.
  */
 export const waitingBytes = 32_768;
-/** Small pieces in one turn of the event loop after which the rest of the body has to wait for the next one. */
+/** Small pieces that one connection may deliver in one turn of the event loop; the rest waits for the next turn. */
 const piecesPerTurn = 1_024;
 
 const gathered = new EndOfTurn<GatheredPieces>(
@@ -21,11 +21,10 @@ const gathered = new EndOfTurn<GatheredPieces>(
 );
 
 /**
- * The small pieces of a message that node's parser makes a stream of, so that its body costs by its octets, however its
- * sender cuts it. Node makes a Buffer, an event and an entry in the stream's queue of each chunk: octets in chunks of
- * their own would take three hundred times their size while they wait, and each a write of its own when they go on. Here
- * small pieces are copied together until the end of the turn, or until somebody reads them, and a turn takes a bounded
- * number of them from one connection.
+ * Gathers the small pieces of a body, so that it costs by its length and not by how its sender cuts it. Node makes a Buffer,
+ * an event and a queue entry of each chunk: chunks of one octet would take three hundred times their size while they wait,
+ * and then a write each. Here small pieces are copied together until the end of the turn or until the stream is read, and one
+ * connection may deliver a bounded number of them in a turn.
  */
 export class GatheredPieces {
   readonly stream: Readable;
@@ -40,7 +39,7 @@ export class GatheredPieces {
     this.#pushOn = pushOn;
   }
 
-  /** A piece of less than `wholeBytes`; `false` stops the reading of the socket. */
+  /** Takes a piece of less than `wholeBytes`. `false`: the socket is to be paused. */
   add(piece: Buffer): boolean {
     if (this.#pieces === 0) gathered.add(this);
     this.#pieces += 1;
@@ -49,20 +48,20 @@ export class GatheredPieces {
     return this.#pieces < piecesPerTurn && this.#length + this.stream.readableLength < waitingBytes;
   }
 
-  /** Somebody is about to read the stream. */
+  /** To be called before the stream is read. */
   beforeRead(): void {
     if (this.#length > 0 && this.stream.readableLength === 0) this.release();
   }
 
-  /** The turn is over. What nobody reads yet stays in one Buffer, and does not become an entry of the queue. */
+  /** Called at the end of the turn. Where nobody reads yet the octets stay in one Buffer, so that the queue does not grow. */
   handOn(): void {
     const { stream } = this;
     this.#pieces = 0;
-    if (this.#length === 0 || stream.destroyed) return;
+    if (stream.destroyed) return;
     if (stream.readableFlowing === true || stream.readableLength === 0) this.release();
   }
 
-  /** Hands on what is held, before what follows it. */
+  /** Passes on what is gathered; to be called before anything that follows it. */
   release(): void {
     const held = this.#held;
     if (held === undefined) return;
@@ -84,21 +83,21 @@ export class GatheredPieces {
 
   #grow(length: number): void {
     const held = this.#held as Buffer;
-    const grown = Buffer.allocUnsafeSlow(Math.min(Math.max(2 * length, 1_024), mostGathered));
+    const grown = Buffer.allocUnsafeSlow(Math.min(Math.max(2 * length, 1_024), maxGathered));
     held.copy(grown, 0, 0, this.#length);
     this.#held = grown;
   }
 }
 
-/** How much of a message node keeps for its reader before it reads no more of the socket; node has no option for it. */
+/** Sets how much of a message Node buffers before it pauses the socket; there is no option for it. */
 export function boundWaiting(message: Readable): void {
   const { _readableState } = message as unknown as { _readableState: { highWaterMark: number } };
   _readableState.highWaterMark = waitingBytes;
 }
 
 /**
- * The same for a message of a class of node's own, such as a response that was just received: nothing of its body may
- * have been read. Node makes what its client receives itself, so the two methods are replaced on this one object.
+ * Gathers the pieces of a response that Node's client has just received; nothing of its body may have been read. Node creates
+ * that object itself, so `push` and `read` are replaced on it.
  */
 export function gatherPiecesOf(message: Readable): void {
   boundWaiting(message);

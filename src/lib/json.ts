@@ -1,12 +1,12 @@
-/** A value that somebody else wrote: nothing about its members is known. */
+/** An object from outside: nothing is known about its members. */
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-/** A map: neither null nor a list. */
+/** Whether it is an object, and neither null nor an array. */
 export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** What has members: a map or a list. */
+/** Whether it is an object or an array. */
 export function isContainer(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null;
 }
@@ -14,15 +14,15 @@ export function isContainer(value: unknown): value is JsonObject {
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /**
- * Octets or text -> JSON object; undefined for anything else. Strict: no byte order mark, no invalid UTF-8. Of members
- * that are there twice the last one counts, as with every JavaScript parser (RFC 7519 section 4 allows it).
+ * Parses a JSON object; undefined for anything else. Strict: no byte order mark, no invalid UTF-8. Of members with one name
+ * the last one counts, as in every JavaScript parser (RFC 7519 section 4 allows it).
  */
 export function parseJsonObject(json: Uint8Array | string): JsonObject | undefined {
   const value = parseJson(json);
   return isObject(value) ? value : undefined;
 }
 
-/** The same for any value; undefined: it is not JSON. */
+/** Parses any JSON value as strictly; undefined: it is not JSON. */
 export function parseJson(json: Uint8Array | string): unknown {
   try {
     return JSON.parse(typeof json === 'string' ? json : utf8.decode(json));

@@ -1,12 +1,12 @@
-/** Something wrong in a file, or worth a look, where a person can find it. */
+/** A mistake in a file, or something worth a look, with its position. */
 export interface Problem {
-  /** Name of the file, as a person would give it. */
+  /** Name of the file as the user gave it. */
   readonly file: string;
   /** From 1. */
   readonly line: number;
   /** From 1, in UTF-16 code units. */
   readonly column: number;
-  /** Only an error keeps the file from taking effect. A note is of what is often on purpose. */
+  /** Only an error keeps the file from taking effect. A note is about what is often on purpose. */
   readonly severity: 'error' | 'warning' | 'note';
   /** One line; never the value of a setting, which may be a secret. */
   readonly text: string;
@@ -17,7 +17,7 @@ export function formatProblem({ file, line, column, severity, text }: Problem): 
   return `${file}:${line}:${column}: ${severity}: ${text}`;
 }
 
-/** In the order of reading; files stay in the order in which they first appear. */
+/** Sorts by line and column; files stay in the order in which they first appear. */
 export function sortProblems(problems: readonly Problem[]): Problem[] {
   const order = new Map<string, number>();
   for (const { file } of problems) if (!order.has(file)) order.set(file, order.size);

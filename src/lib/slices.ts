@@ -1,9 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
-/** Long work as small steps, one for each `next()`. */
+/** Long work in small steps: a generator that yields after each. */
 export type Steps<T> = Generator<undefined, T, undefined>;
 
-/** Does the work at once; for starts and command lines, where nobody waits. */
+/** Does all steps at once; for the start and the command line, where no request waits. */
 export function finish<T>(steps: Steps<T>): T {
   for (;;) {
     const { done, value } = steps.next();
@@ -11,10 +11,10 @@ export function finish<T>(steps: Steps<T>): T {
   }
 }
 
-/** Milliseconds of one turn that long work may have to itself. */
+/** Milliseconds of long work in one turn of the event loop. */
 const sliceMs = 2;
 
-/** Does the work two milliseconds a turn, so that it holds up nobody. Rejects with what a step throws. */
+/** Does the steps in slices of two milliseconds, with a turn of the event loop in between. Rejects with what a step throws. */
 export async function finishInSlices<T>(steps: Steps<T>): Promise<T> {
   for (;;) {
     const endMs = performance.now() + sliceMs;

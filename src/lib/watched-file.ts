@@ -5,24 +5,25 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isolated, isolateLate } from './faults.ts';
 
 export interface WatchOptions {
-  /** Between two readings of the file when no event comes. Default: 2000. Only tests set it. */
+  /** Milliseconds between two readings when no event comes. Default: 2000. Only tests set it. */
   readonly pollMs?: number;
-  /** Pause between two reads that must agree before a change is reported. Default: 100. */
+  /** Milliseconds between two readings that must agree before a change is reported. Default: 100. */
   readonly settleMs?: number;
-  /** One reading of the file. Default: its content up to 16 MiB; `readStamp` for a mapping file of millions of rows. */
+  /** Reads the file. Default: its content, up to 16 MiB; `readStamp` for a mapping file of millions of rows. */
   readonly read?: (path: string) => Promise<FileBytes>;
-  /** What is in effect already; a file that differs from it is reported at once. Default: what the first reading finds. */
+  /** The content in effect; a file that differs from it is reported at once. Default: what the first reading finds. */
   readonly known?: Buffer;
 }
 
 const readContent = (path: string) => readOnce(path, 16 * 1024 * 1024);
 
 /**
- * Reports the new content of a file, or why it cannot be read, after every change of its content. Rename-over, writes in
- * place, delete and create, and symlinks that are swapped above it (`..data` of a ConfigMap) are all the same to it:
- * the directory's events only hasten a reading, and one every `pollMs` also serves bind mounts and network file
- * systems that report nothing. Changes are reported one after the other: a promise of `onChange` is waited for, and what
- * was written meanwhile is one change; the last content always is reported. `onChange` must not throw or reject.
+ * Reports the new content of a file, or why it cannot be read, after every change. The file may be renamed over, written in
+ * place, deleted and created, or a symlink above it swapped (`..data` of a ConfigMap): it is read every `pollMs`, which also
+ * serves bind mounts and network file systems without events, and events of the directory only hasten that.
+ *
+ * A change is reported after `onChange` of the one before has settled. Several changes meanwhile are reported as one; the
+ * last content always is. `onChange` must not throw or reject.
  */
 export class FileWatch {
   readonly #path: string;
@@ -52,7 +53,7 @@ export class FileWatch {
     isolateLate(this.#check());
   }
 
-  /** No change is reported after this. */
+  /** Stops: no change is reported from now on. */
   close(): void {
     this.#isClosed = true;
     clearInterval(this.#timer);
@@ -89,7 +90,7 @@ export class FileWatch {
     this.#known ??= seen;
   }
 
-  /** Watches the directory under the path's name, also when another one has taken its place. */
+  /** Watches the file's directory, and the new one where another directory has taken its name. */
   async #watchDirectory(): Promise<void> {
     const inode = await stat(dirname(this.#path), { bigint: true }).then(
       ({ ino }) => ino,
@@ -112,30 +113,30 @@ export class FileWatch {
       watcher.on('error', broken);
       return { watcher, inode };
     } catch {
-      // No watch to be had (limits of the platform): the readings at intervals remain.
+      // The system allows no more watches: the readings at intervals remain.
       return undefined;
     }
   }
 }
 
-/** Text of a file, or words that say why it cannot be had. */
+/** Text of a file, or, for people, why it cannot be read. */
 type FileText = { readonly text: string } | { readonly fault: string };
 export type FileBytes = { readonly bytes: Buffer } | { readonly fault: string };
 
 interface ReadOptions {
   readonly maxBytes: number;
-  /** Pause between two reads that must agree. */
+  /** Milliseconds between two readings that must agree. Default: 20. */
   readonly settleMs?: number;
 }
 
 const defaultSettleMs = 20;
-const mostReads = 50;
+const maxReads = 50;
 
-/** Reads a file until two reads agree, so that a writer that is in the middle of it is waited for. Never throws. */
+/** Reads a file until two readings agree, so that a half-written file is not taken for a whole one. Never throws. */
 export async function readSettledFile(path: string, options: ReadOptions): Promise<FileBytes> {
   const { maxBytes, settleMs = defaultSettleMs } = options;
   let last = await readOnce(path, maxBytes);
-  for (let reads = 1; reads < mostReads; reads++) {
+  for (let reads = 1; reads < maxReads; reads++) {
     await sleep(settleMs);
     const next = await readOnce(path, maxBytes);
     if (isSame(last, next)) return next;
@@ -149,10 +150,10 @@ function isSame(a: FileBytes, b: FileBytes): boolean {
   return 'fault' in a && 'fault' in b && a.fault === b.fault;
 }
 
-/** A pipe in the file's place must not be waited for until somebody writes to it: that may be never. */
+/** Non-blocking: opening a named pipe would otherwise wait, perhaps for ever, until somebody writes to it. */
 export const forReading = constants.O_RDONLY | constants.O_NONBLOCK;
 
-/** One look at a file. Never throws. */
+/** Reads a file once. Never throws. */
 export async function readOnce(path: string, maxBytes: number): Promise<FileBytes> {
   try {
     const file = await open(path, forReading);
@@ -170,7 +171,7 @@ export async function readOnce(path: string, maxBytes: number): Promise<FileByte
   }
 }
 
-/** Whether a file is there and may be read, whatever its size. */
+/** Why a file cannot be read, whatever its size; undefined: it can. Never throws. */
 export async function checkReadable(path: string): Promise<string | undefined> {
   try {
     const file = await open(path, forReading);
@@ -184,7 +185,7 @@ export async function checkReadable(path: string): Promise<string | undefined> {
   }
 }
 
-/** Bytes that change whenever the file does, without reading it. Never throws. */
+/** Bytes that change whenever the file does, made of its metadata without reading it. Never throws. */
 export async function readStamp(path: string): Promise<FileBytes> {
   try {
     const { dev, ino, size, mtimeNs, ctimeNs } = await stat(path, { bigint: true });
@@ -196,7 +197,7 @@ export async function readStamp(path: string): Promise<FileBytes> {
 
 const secretMaxBytes = 64 * 1024;
 
-/** A secret that a platform mounts as a file; one line end at its end is not part of it. */
+/** Reads a secret from a file; one line break at its end is not part of it. Never throws. */
 export function readSecret(
   path: string,
 ): { readonly text: string; readonly bytes: Buffer } | { readonly fault: string } {

@@ -1,19 +1,16 @@
 import type { CanonicalRequest } from '../http/canonical-request.ts';
 import type { FieldList } from '../http/field-list.ts';
-import type { Answer, Rejection, RejectionName } from '../http/rejection.ts';
+import type { Answer, Rejection, RejectionName, Sender } from '../http/rejection.ts';
 import type { Component } from '../lib/component.ts';
 import type { Eventually } from '../lib/eventually.ts';
 import type { UpstreamHooks } from '../upstream/hooks.ts';
 
 /** The user of a verified access token. */
-export interface Identity {
-  readonly subject: string;
-  /** Value of the claim that `rollout.clientId` names: the application. Only for counts. */
-  readonly clientId?: string | undefined;
+export interface Identity extends Sender {
   readonly scopes: readonly string[];
-  /** Claim `iss`; undefined: the token has none. */
+  /** The claim `iss` as it is; undefined: the token has none. */
   readonly issuer?: string | undefined;
-  /** Milliseconds since the epoch. */
+  /** When the token says it expires: milliseconds since the epoch, without the clock tolerance. */
   readonly expiresAtMs: number;
 }
 

@@ -2,14 +2,20 @@ import type { IncomingMessage } from 'node:http';
 import type { Requirement } from '../access/protected-list.ts';
 import type { CanonicalRequest } from '../http/canonical-request.ts';
 import type { FieldList } from '../http/field-list.ts';
-import { type Answer, isAnswer, isRejection, type Rejection } from '../http/rejection.ts';
+import { type Answer, isAnswer, isRejection, type Rejection, type Sender } from '../http/rejection.ts';
 import type { Eventually } from '../lib/eventually.ts';
 import { isolate } from '../lib/faults.ts';
 import { beyondShare, type Place } from '../server/in-flight.ts';
 import type { UpstreamHooks } from '../upstream/hooks.ts';
 import type { Continue, Filter, FilterContext, Identity } from './filter.ts';
-import { type ForwardPlan, type PlannedFilter, type PlanRules, plan, planForward } from './plan.ts';
-import type { RouteLimits } from './route-limits.ts';
+import {
+  type ForwardPlan,
+  type PlannedFilter,
+  type PlanRules,
+  plan,
+  planForward,
+  type RouteLimits,
+} from './plan.ts';
 
 /**
  * One request and its one end, as the pipeline sees them: an exchange of HTTP, or the handshake of a WebSocket.
@@ -22,7 +28,7 @@ export interface PipelineExchange {
   /** Template of the endpoint or row that decided. */
   route: string;
   /** The user of its verified token. */
-  sender: Pick<Identity, 'subject' | 'clientId'> | undefined;
+  sender: Sender | undefined;
   /** Its answer depends on a token in a place that shared caches do not know. */
   isPrivate: boolean;
   /** Further fields of its response. */
@@ -49,171 +55,141 @@ export interface PipelineDependencies<Exchange extends PipelineExchange> {
     body?: Buffer,
     hooks?: UpstreamHooks,
     limits?: RouteLimits,
-  ): Eventually<void> | undefined;
+  ): Pending;
 }
 
+type Pending = Eventually<void> | undefined;
+type Verdict = Continue | Answer | Rejection;
+/** Its body is read when the first filter wants it. */
+type OwnContext = FilterContext & { body: Buffer | undefined };
+
 /** One request, one straight line: canonical request -> plan -> endpoint, or access token -> filters -> upstream. */
-export function createPipeline<Exchange extends PipelineExchange>(
-  dependencies: PipelineDependencies<Exchange>,
-): (exchange: Exchange) => void {
-  return (exchange) => {
+export class Pipeline<Exchange extends PipelineExchange> {
+  readonly #dependencies: PipelineDependencies<Exchange>;
+
+  constructor(dependencies: PipelineDependencies<Exchange>) {
+    this.#dependencies = dependencies;
+  }
+
+  /** Ends the exchange; never throws. */
+  readonly run = (exchange: Exchange): void => {
     try {
-      const pending = handle(dependencies, exchange);
+      const pending = this.#handle(exchange);
       if (pending instanceof Promise) pending.catch((fault: unknown) => isolate(() => exchange.fail(fault)));
     } catch (fault) {
       exchange.fail(fault);
     }
   };
-}
 
-/** Steps that need not wait are done in this call: most requests wait only for the upstream. */
-function handle<Exchange extends PipelineExchange>(
-  dependencies: PipelineDependencies<Exchange>,
-  exchange: Exchange,
-): Eventually<void> | undefined {
-  const request = dependencies.canonicalise(exchange.incoming);
-  if (isRejection(request)) return exchange.refuse(request);
-  exchange.setRequest(request);
-  if (!exchange.place.takeFor(request.clientAddress)) return exchange.refuse(beyondShare);
-  const planned = plan(request, dependencies.rules);
-  if (isRejection(planned)) return exchange.refuse(planned);
-  return 'endpoint' in planned
-    ? answerHere(dependencies, exchange, planned.endpoint, request)
-    : follow(dependencies, exchange, planned);
-}
-
-function follow<Exchange extends PipelineExchange>(
-  dependencies: PipelineDependencies<Exchange>,
-  exchange: Exchange,
-  planned: ForwardPlan,
-): Eventually<void> | undefined {
-  exchange.route = planned.route;
-  if (planned.token !== 'none' && planned.token.tokenIn !== undefined) exchange.isPrivate = true;
-  return planned.token === 'none'
-    ? pass(dependencies, exchange, planned, planned.forward, undefined)
-    : authenticate(dependencies, exchange, planned, planned.token);
-}
-
-function answerHere<Exchange extends PipelineExchange>(
-  dependencies: PipelineDependencies<Exchange>,
-  exchange: Exchange,
-  { filter, match }: PlannedFilter,
-  request: CanonicalRequest,
-): Eventually<void> | undefined {
-  exchange.route = filter.route ?? '*';
-  const pending = filter.run(match, { request, identity: undefined, body: undefined, isObserved: false });
-  return pending instanceof Promise
-    ? pending.then((late) => respond(dependencies, exchange, late, request))
-    : respond(dependencies, exchange, pending, request);
-}
-
-/** If an endpoint has no answer, its request continues like any other, and the list applies to it. */
-function respond<Exchange extends PipelineExchange>(
-  dependencies: PipelineDependencies<Exchange>,
-  exchange: Exchange,
-  answer: Continue | Answer | Rejection,
-  request: CanonicalRequest,
-): Eventually<void> | undefined {
-  if (isRejection(answer)) return exchange.refuse(answer);
-  if (isAnswer(answer)) return exchange.answer(answer);
-  const planned = planForward(request, dependencies.rules);
-  return isRejection(planned) ? exchange.refuse(planned) : follow(dependencies, exchange, planned);
-}
-
-/** A protected request passes only with a valid access token that has every required scope. */
-function authenticate<Exchange extends PipelineExchange>(
-  dependencies: PipelineDependencies<Exchange>,
-  exchange: Exchange,
-  planned: ForwardPlan,
-  requirement: Requirement,
-): Eventually<void> | undefined {
-  const { forward: request, isObserved } = planned;
-  const context = { request, identity: undefined, body: undefined, isObserved };
-  const pending = dependencies.rules.accessToken.run(requirement, context);
-  return pending instanceof Promise
-    ? pending.then((late) => admit(dependencies, exchange, planned, late))
-    : admit(dependencies, exchange, planned, pending);
-}
-
-function admit<Exchange extends PipelineExchange>(
-  dependencies: PipelineDependencies<Exchange>,
-  exchange: Exchange,
-  planned: ForwardPlan,
-  verdict: Continue | Answer | Rejection,
-): Eventually<void> | undefined {
-  if (isRejection(verdict)) return exchange.refuse(verdict);
-  if (isAnswer(verdict)) return exchange.answer(verdict);
-  if (verdict !== undefined && 'identity' in verdict && verdict.identity !== undefined) {
-    const { identity, request = planned.forward } = verdict;
-    exchange.sender = identity;
-    if (!exchange.place.takeForSubject(identity.subject)) return exchange.refuse(beyondShare);
-    return pass(dependencies, exchange, planned, request, identity);
+  /** Steps that need not wait are done in this call: most requests wait only for the upstream. */
+  #handle(exchange: Exchange): Pending {
+    const { canonicalise, rules } = this.#dependencies;
+    const request = canonicalise(exchange.incoming);
+    if (isRejection(request)) return exchange.refuse(request);
+    exchange.setRequest(request);
+    if (!exchange.place.takeFor(request.clientAddress)) return exchange.refuse(beyondShare);
+    const planned = plan(request, rules);
+    if (isRejection(planned)) return exchange.refuse(planned);
+    return 'endpoint' in planned
+      ? this.#answerHere(exchange, planned.endpoint, request)
+      : this.#follow(exchange, planned);
   }
-  if (verdict?.observed === undefined) throw new TypeError('a token was neither good nor refused');
-  exchange.observe(verdict.observed);
-  return pass(dependencies, exchange, planned, planned.forward, undefined);
-}
 
-/** After the token: the filters, then the upstream. */
-function pass<Exchange extends PipelineExchange>(
-  dependencies: PipelineDependencies<Exchange>,
-  exchange: Exchange,
-  planned: ForwardPlan,
-  request: CanonicalRequest,
-  identity: Identity | undefined,
-): Eventually<void> | undefined {
-  if (planned.refusal !== undefined) return exchange.refuse(planned.refusal);
-  const { limits } = planned;
-  if (planned.filters.length === 0)
-    return dependencies.forward(exchange, request, identity, undefined, undefined, limits);
-  return runFilters(dependencies, exchange, planned, {
-    request,
-    identity,
-    body: undefined,
-    isObserved: planned.isObserved,
-  });
-}
-
-/** Runs the filters from number `at` on. A result that a filter has at once is used in this call, without a promise. */
-function runFilters<Exchange extends PipelineExchange>(
-  dependencies: PipelineDependencies<Exchange>,
-  exchange: Exchange,
-  planned: ForwardPlan,
-  context: FilterContext & { body: Buffer | undefined },
-  at = 0,
-): Eventually<void> | undefined {
-  const { filter, match } = planned.filters[at] as PlannedFilter;
-  const { request, isObserved } = context;
-  if (context.body === undefined && filter.wantsBody?.(match, request, isObserved)) {
-    return dependencies.readBody(exchange, request, planned.limits).then((read) => {
-      if (isRejection(read)) return exchange.refuse(read);
-      context.body = read;
-      return runFilters(dependencies, exchange, planned, context, at);
-    });
+  #follow(exchange: Exchange, planned: ForwardPlan): Pending {
+    exchange.route = planned.route;
+    if (planned.token === 'none') return this.#pass(exchange, planned, planned.forward, undefined);
+    if (planned.token.tokenIn !== undefined) exchange.isPrivate = true;
+    return this.#authenticate(exchange, planned, planned.token);
   }
-  const pending = filter.run(match, context);
-  return pending instanceof Promise
-    ? pending.then((late) => heedFilter(dependencies, exchange, planned, context, at, late))
-    : heedFilter(dependencies, exchange, planned, context, at, pending);
-}
 
-function heedFilter<Exchange extends PipelineExchange>(
-  dependencies: PipelineDependencies<Exchange>,
-  exchange: Exchange,
-  planned: ForwardPlan,
-  context: FilterContext & { body: Buffer | undefined },
-  at: number,
-  verdict: Continue | Answer | Rejection,
-): Eventually<void> | undefined {
-  if (isRejection(verdict)) return exchange.refuse(verdict);
-  if (isAnswer(verdict)) return exchange.answer(verdict);
-  if (verdict?.observed !== undefined) exchange.observe(verdict.observed);
-  if (verdict !== undefined && 'responseFields' in verdict) exchange.responseFields = verdict.responseFields;
-  const isLast = at + 1 === planned.filters.length;
-  const hooks = verdict?.bufferLimit === undefined ? undefined : hooksOf(planned, at, verdict);
-  if (!isLast) return runFilters(dependencies, exchange, planned, context, at + 1);
-  const { request, identity, body } = context;
-  return dependencies.forward(exchange, request, identity, body, hooks, planned.limits);
+  #answerHere(exchange: Exchange, { filter, match }: PlannedFilter, request: CanonicalRequest): Pending {
+    exchange.route = filter.route ?? '*';
+    const pending = filter.run(match, { request, identity: undefined, body: undefined, isObserved: false });
+    return pending instanceof Promise
+      ? pending.then((late) => this.#respond(exchange, late, request))
+      : this.#respond(exchange, pending, request);
+  }
+
+  /** If an endpoint has no answer, its request continues like any other, and the list applies to it. */
+  #respond(exchange: Exchange, answer: Verdict, request: CanonicalRequest): Pending {
+    if (isRejection(answer)) return exchange.refuse(answer);
+    if (isAnswer(answer)) return exchange.answer(answer);
+    const planned = planForward(request, this.#dependencies.rules);
+    return isRejection(planned) ? exchange.refuse(planned) : this.#follow(exchange, planned);
+  }
+
+  /** A protected request passes only with a valid access token that has every required scope. */
+  #authenticate(exchange: Exchange, planned: ForwardPlan, requirement: Requirement): Pending {
+    const { forward: request, isObserved } = planned;
+    const context = { request, identity: undefined, body: undefined, isObserved };
+    const pending = this.#dependencies.rules.accessToken.run(requirement, context);
+    return pending instanceof Promise
+      ? pending.then((late) => this.#admit(exchange, planned, late))
+      : this.#admit(exchange, planned, pending);
+  }
+
+  #admit(exchange: Exchange, planned: ForwardPlan, verdict: Verdict): Pending {
+    if (isRejection(verdict)) return exchange.refuse(verdict);
+    if (isAnswer(verdict)) return exchange.answer(verdict);
+    if (verdict !== undefined && 'identity' in verdict && verdict.identity !== undefined) {
+      const { identity, request = planned.forward } = verdict;
+      exchange.sender = identity;
+      if (!exchange.place.takeForSubject(identity.subject)) return exchange.refuse(beyondShare);
+      return this.#pass(exchange, planned, request, identity);
+    }
+    if (verdict?.observed === undefined) throw new TypeError('a token was neither good nor refused');
+    exchange.observe(verdict.observed);
+    return this.#pass(exchange, planned, planned.forward, undefined);
+  }
+
+  /** After the token: the filters, then the upstream. */
+  #pass(
+    exchange: Exchange,
+    planned: ForwardPlan,
+    request: CanonicalRequest,
+    identity: Identity | undefined,
+  ): Pending {
+    const { refusal, filters, limits, isObserved } = planned;
+    if (refusal !== undefined) return exchange.refuse(refusal);
+    return filters.length === 0
+      ? this.#dependencies.forward(exchange, request, identity, undefined, undefined, limits)
+      : this.#runFilters(exchange, planned, { request, identity, body: undefined, isObserved }, 0);
+  }
+
+  /** Runs the filters from number `at` on. A result that a filter has at once is used in this call, without a promise. */
+  #runFilters(exchange: Exchange, planned: ForwardPlan, context: OwnContext, at: number): Pending {
+    const { filter, match } = planned.filters[at] as PlannedFilter;
+    const { request, isObserved } = context;
+    if (context.body === undefined && filter.wantsBody?.(match, request, isObserved)) {
+      return this.#dependencies.readBody(exchange, request, planned.limits).then((read) => {
+        if (isRejection(read)) return exchange.refuse(read);
+        context.body = read;
+        return this.#runFilters(exchange, planned, context, at);
+      });
+    }
+    const pending = filter.run(match, context);
+    return pending instanceof Promise
+      ? pending.then((late) => this.#heedFilter(exchange, planned, context, at, late))
+      : this.#heedFilter(exchange, planned, context, at, pending);
+  }
+
+  #heedFilter(
+    exchange: Exchange,
+    planned: ForwardPlan,
+    context: OwnContext,
+    at: number,
+    verdict: Verdict,
+  ): Pending {
+    if (isRejection(verdict)) return exchange.refuse(verdict);
+    if (isAnswer(verdict)) return exchange.answer(verdict);
+    if (verdict?.observed !== undefined) exchange.observe(verdict.observed);
+    if (verdict !== undefined && 'responseFields' in verdict)
+      exchange.responseFields = verdict.responseFields;
+    const hooks = verdict?.bufferLimit === undefined ? undefined : hooksOf(planned, at, verdict);
+    if (at + 1 < planned.filters.length) return this.#runFilters(exchange, planned, context, at + 1);
+    const { request, identity, body } = context;
+    return this.#dependencies.forward(exchange, request, identity, body, hooks, planned.limits);
+  }
 }
 
 /** Only the last filter may have hooks, so no later refusal leaves what it has begun without an outcome. */

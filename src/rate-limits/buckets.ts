@@ -88,11 +88,11 @@ export function createRedisBuckets(
 }
 
 /** Buckets of one process: 100 bytes each, 5 MB at most. */
-const mostBuckets = 50_000;
+const maxBuckets = 50_000;
 
 /** `nowUs`: default the process's monotonic clock. */
 export function createMemoryBuckets(nowUs = () => Math.round(performance.now() * 1000)): TakeToken {
-  const fullAt = new LRUCache<string, number>({ max: mostBuckets });
+  const fullAt = new LRUCache<string, number>({ max: maxBuckets });
   return (bucket, rate) => {
     const { fullAtUs, ...taken } = takeToken(fullAt.get(bucket) ?? 0, nowUs(), rate);
     if (fullAtUs !== undefined) fullAt.set(bucket, fullAtUs);

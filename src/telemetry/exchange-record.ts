@@ -3,30 +3,31 @@ import type { RejectionName } from '../http/rejection.ts';
 import type { Log } from './log.ts';
 
 /**
- * What is kept of one exchange, for access log, metrics and console. It has no query, no field value and no token by
- * construction: what is not in it cannot leak from it.
+ * All that access log, metrics, traces and console learn of an exchange. It has no query, no field value and no token, so that
+ * none of them can leak one.
  */
 export interface ExchangeRecord {
   readonly requestId: string;
   readonly method: Method | 'other';
-  /** Template of the deciding row or own endpoint; `*` for an open route. Never the raw path. */
+  /** Template of the deciding row, or of shopward's own endpoint; `*`: neither. Never the path itself. */
   readonly route: string;
-  /** Canonical path as it may be logged (token ids and over-long segments are cut out). */
+  /** Canonical path without ids of tokens and over-long segments (`createRedactPath`). */
   readonly path: string;
-  /** `forwarded`, `answered` by shopward itself, `refused`, or `aborted` by the client before an answer. */
+  /** `forwarded`; `answered`: by shopward itself; `refused`; `aborted`: no whole response was sent. */
   readonly decision: 'forwarded' | 'answered' | 'refused' | 'aborted';
+  /** 0: no response was sent. */
   readonly status: number;
   readonly rejection?: RejectionName | undefined;
-  /** Stable word for why, such as `expired` or `lease-busy`. */
+  /** Detail of the rejection: a stable word, such as `expired` or `lease-busy`. */
   readonly reason?: string | undefined;
-  /** What would have been refused, were the row or the proxy not in observe mode. */
+  /** The refusal that observe mode, of the row or of the proxy, has not enforced. */
   readonly observed?: RejectionName | undefined;
   /** Milliseconds from the request head to the end of the response. */
   readonly durationMs: number;
-  /** Milliseconds that the upstream took of it, when it was asked. */
+  /** Milliseconds of it that the upstream took; undefined: it was not asked. */
   readonly upstreamMs?: number | undefined;
   readonly clientAddress: string;
-  /** Cause of a fault for the log (an error's code word, not its message). */
+  /** Code of the error that caused a fault, never its message. */
   readonly fault?: string | undefined;
 }
 
@@ -38,46 +39,42 @@ const longestSegment = 80;
 const cut = '/…';
 
 /**
- * Cuts segments that may hold a secret out of paths: over-long ones, and all those after one of `words`, which stand
- * before a token's id, however it is spelled or what stands between (`/REFRESH-TOKENS;x//ID`, `/index.phprefresh-tokens/ID`).
+ * Cuts segments that may hold a secret out of paths: over-long ones, and all those after a segment that contains one of
+ * `words`, after which a token's id comes, in any case and whatever stands between (`/REFRESH-TOKENS;x//ID`,
+ * `/index.phprefresh-tokens/ID`).
  */
 export function createRedactPath(words: readonly string[]): RedactPath {
   const lowered = words.map((word) => word.toLowerCase());
-  const announcesSecret = (segment: string) => {
+  const comesBeforeSecret = (segment: string) => {
     const text = segment.toLowerCase();
     return lowered.some((word) => text.includes(word));
   };
   return (segments) => {
     let path = '';
-    let isBehind = false;
+    let isAfterWord = false;
     for (const segment of segments) {
-      const announces = announcesSecret(segment);
-      // After an encoded slash the id is in the same segment.
+      const hasWord = comesBeforeSecret(segment);
+      // With an encoded slash the id is in the same segment.
       const isSecret =
-        (isBehind && segment !== '' && segment !== 'mine') || (announces && segment.includes('%2F'));
+        (isAfterWord && segment !== '' && segment !== 'mine') || (hasWord && segment.includes('%2F'));
       path += isSecret || segment.length > longestSegment ? cut : `/${segment}`;
-      isBehind ||= announces;
+      isAfterWord ||= hasWord;
     }
     return path;
   };
 }
 
-/** The words before the ids of tokens: the shop's own, and those of configured endpoints that name a token. */
+/** The path segments after which a token's id comes: Glue's own, and those of configured endpoints. */
 export function tokenWords(templates: readonly string[]): string[] {
   const words = templates.flatMap((template) => /\/([^/{}]+)\/\{[^/]*\}$/.exec(template)?.[1] ?? []);
   return [...new Set(['refresh-tokens', ...words])];
 }
 
-/** One line an exchange. */
-interface AccessLog {
-  write(record: ExchangeRecord): void;
-}
-
 interface AccessLogOptions {
   readonly log: Log;
-  /** Lines a second of one and the same refusal; the rest of them is counted in one line. Default: 200. Only tests set it. */
+  /** Lines a second for each refusal; the rest is counted in one line. Default: 200. Only tests set it. */
   readonly maxRefusalLines?: number;
-  /** Length of that second. Default: 1000. Only tests set it. */
+  /** Milliseconds of that second. Default: 1000. Only tests set it. */
   readonly windowMs?: number;
 }
 
@@ -87,15 +84,11 @@ interface Window {
 }
 
 /**
- * The access log. Whoever floods us with requests that are refused, which costs him little, must not fill the disk or
- * keep us busy writing: metrics count every one of them, the log names the first ones and says how many were left out.
- * What was forwarded is always logged: the shop's own pace bounds it.
+ * The access log. Refused requests cost their sender little, so a flood of them must not fill the disk or keep the process
+ * busy writing: the log has the first ones of each second and the number of the rest, while metrics count all of them.
+ * Forwarded requests are always logged: the pace of the shop bounds them.
  */
-export function createAccessLog({
-  log,
-  maxRefusalLines = 200,
-  windowMs = 1000,
-}: AccessLogOptions): AccessLog {
+export function createAccessLog({ log, maxRefusalLines = 200, windowMs = 1000 }: AccessLogOptions) {
   const windows = new Map<RejectionName, Window>();
 
   const openWindow = (rejection: RejectionName): Window => {
@@ -107,7 +100,7 @@ export function createAccessLog({
       const { hidden } = window;
       log.warn(
         { event: 'requests-not-logged', rejection, count: hidden },
-        `${hidden} more requests were refused so`,
+        `${hidden} more requests were refused for the same reason`,
       );
     };
     setTimeout(close, windowMs).unref();
@@ -125,8 +118,8 @@ export function createAccessLog({
   };
 
   return {
-    write(record) {
-      // Faults of the upstream and our own are worth a look; a refusal says something about the client.
+    write(record: ExchangeRecord): void {
+      // A 5xx is a fault here or in the shop and worth a look; a 4xx is about the client.
       const level = record.status >= 500 ? 'warn' : 'info';
       if (!log.isLevelEnabled(level)) return;
       if (record.decision === 'refused' && record.rejection && isFlooded(record.rejection)) return;

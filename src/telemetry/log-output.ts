@@ -2,61 +2,63 @@ import { constants, fstatSync, openSync, writeSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { isolated } from '../lib/faults.ts';
 
-/** Bytes of lines that are kept while nobody takes them; further lines are dropped, and counted. */
+/** Bytes of lines that wait for the reader; further lines are dropped and counted. */
 const keptBytes = 1024 * 1024;
-/** Octets that a pipe takes as one piece, whoever else writes to it (PIPE_BUF of Linux): workers share theirs. */
+/** Octets that are written to a pipe atomically (PIPE_BUF of Linux): workers share one pipe, and lines must not mix. */
 const pieceBytes = 4096;
-/** How long a line waits for others: a write, and a reader that wakes up, cost more than a line. */
+/** How long a line waits for others: a write, which wakes up the reader, costs more than a line. */
 const gatherMs = 5;
-/** So many octets leave when the turn ends, however little they have waited: a pipe holds 64 KiB. */
+/** With so many octets they are written at the end of the turn, without waiting: a pipe holds 64 KiB. */
 const gatherBytes = 4 * pieceBytes;
-/** Pieces of memory that are kept for lines to come. */
+/** Buffers that are kept for reuse. */
 const keptPieces = 16;
-/** Between two attempts to write what was not taken. */
+/** Between two attempts to write. */
 const pauseMs = 50;
-/** How long a process that ends waits for a reader that takes nothing. */
+/** How long a process that ends waits for a reader that reads nothing. */
 const lastWaitMs = 500;
 
 export interface LogOutputStatus {
-  /** Attempts to write that failed; a reader that is merely slow is no failure. */
+  /** Attempts to write that failed. A slow reader (`EAGAIN`) does not count. */
   readonly failures: number;
   /** Lines that were dropped. */
   readonly droppedLines: number;
-  /** The system's word while lines cannot be written: `ENOSPC`, `EPIPE`, or `EAGAIN` where nobody reads and lines are dropped. */
+  /**
+   * The system's error code while lines cannot be written, such as `ENOSPC`; `EAGAIN` once lines are dropped for a slow
+   * reader.
+   */
   readonly fault: string | undefined;
 }
 
 interface LogOutputOptions {
-  /** Writes what it can without waiting, and returns the number of bytes; throws the system's error. */
+  /** Writes what it can without blocking, and returns the number of bytes. Throws the system's error. */
   write(piece: Buffer): number;
-  /** The line that tells of dropped ones. */
+  /** The line that says how many were dropped. */
   droppedLine(count: number): string;
   /** Default 1 MiB. Only tests set it. */
   readonly keptBytes?: number;
 }
 
 interface Piece {
-  /** What is left of it. */
+  /** The part that is not written yet. */
   bytes: Buffer;
   readonly lines: number;
-  /** To be used again; undefined: of this piece alone. */
+  /** The buffer to reuse; undefined: the piece has one of its own. */
   readonly memory: Buffer | undefined;
 }
 
 /**
- * Where log lines go, which never makes anybody wait: what the reader does not take is kept up to a bound, and lines
- * beyond it are dropped, counted, and reported in a line of their own as soon as there is room. Lines wait up to 5 ms for one
- * another, since a write costs more than a line; a process that is killed (SIGKILL) loses what it has not written, and any
- * other end of it writes all.
+ * The output of the log, which never blocks. Lines that the reader does not take are kept up to a bound; beyond it they are
+ * dropped, counted, and reported in a line of their own as soon as there is room. Lines wait up to 5 ms for one another, since a
+ * write costs more than a line: a process that is killed (SIGKILL) loses these; any other end writes them.
  */
 export class LogOutput {
   readonly #options: LogOutputOptions;
   readonly #keptBytes: number;
-  /** The piece that takes lines, as far as it is full. */
+  /** The piece that new lines are added to, and how much of it is used. */
   #open: Buffer = Buffer.allocUnsafeSlow(pieceBytes);
   #openBytes = 0;
   #openLines = 0;
-  /** Pieces that were not taken yet; of the first one maybe a part. */
+  /** Pieces that are not written yet; the first one perhaps in part. */
   readonly #pieces: Piece[] = [];
   readonly #spare: Buffer[] = [];
   #waitingBytes = 0;
@@ -82,7 +84,7 @@ export class LogOutput {
     };
   }
 
-  /** One whole line, with its line break. */
+  /** Takes one whole line, with its line break. */
   write(line: string): void {
     const bytes = Buffer.byteLength(line);
     const waiting = this.#waitingBytes + this.#openBytes + bytes;
@@ -99,16 +101,16 @@ export class LogOutput {
     this.#schedule(waiting);
   }
 
-  /** Writes what can be written now; pino asks for it after a fatal line. */
+  /** Writes what can be written now; pino calls it after a fatal line. */
   flushSync(): void {
     this.#writePieces();
-    // A piece that would only wait stays open: its memory takes what else comes meanwhile.
+    // While others wait before it, the open piece is kept open for further lines.
     if (this.#pieces.length > 0) return;
     this.#endPiece();
     this.#writePieces();
   }
 
-  /** The process ends: the rest is written for as long as the reader takes some of it. */
+  /** At the end of the process: blocks until all is written, or the reader has read nothing for `lastWaitMs`. */
   end(): void {
     this.flushSync();
     const pause = new Int32Array(new SharedArrayBuffer(4));
@@ -122,7 +124,7 @@ export class LogOutput {
   }
 
   #schedule(waiting: number): void {
-    // While the way is blocked, there is a next attempt already.
+    // While writes fail, the next attempt is scheduled already.
     if (this.#fault !== undefined) return;
     if (!this.#isTimed) {
       this.#isTimed = true;
@@ -185,7 +187,7 @@ export class LogOutput {
       const { code = 'unknown fault' } = error as NodeJS.ErrnoException;
       this.#fault = code;
       if (code !== 'EAGAIN') this.#failures++;
-      // Nobody will ever read what this reader left, and another one is not to begin with old lines.
+      // The reader has gone; a new one should not begin with old lines.
       if (code === 'EPIPE') this.#dropWaiting();
       this.#tryAgainLater();
       return undefined;
@@ -225,21 +227,22 @@ export class LogOutput {
 }
 
 /**
- * Writes to standard output without ever waiting for its reader. A pipe or a terminal is opened once more, so that
- * whoever shares it keeps waiting writes; a socket, or a pipe of another user, can only be switched as a whole.
+ * Returns a function that writes to standard output without blocking. A pipe or a terminal is opened a second time for it, so
+ * that other processes that share it still have blocking writes. A socket, or a pipe of another user, cannot be opened again:
+ * it is switched to non-blocking for all.
  */
 export function writeToStdout(): (piece: Buffer) => number {
-  const descriptor = openWithoutWaiting();
+  const descriptor = openNonBlocking();
   return (piece) => writeSync(descriptor, piece);
 }
 
-/** Keeps the descriptor that it switched from being closed. */
+/** Referenced for ever: a collected socket would close the descriptor. */
 let switched: Socket | undefined;
 
-function openWithoutWaiting(): number {
+function openNonBlocking(): number {
   const stdout = 1;
   const kind = fstatSync(stdout);
-  // A write to a file waits for nobody.
+  // A file has no reader to wait for.
   if (kind.isFile()) return stdout;
   try {
     const { O_WRONLY, O_NONBLOCK, O_NOCTTY } = constants;

@@ -8,8 +8,8 @@ export type Log = Logger;
 type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent';
 
 /**
- * One JSON line an event on stdout; pretty on a terminal. Nothing of a request but the exchange record is ever given
- * to it, and faults are logged by name, code and message of their own, without the payloads that libraries attach.
+ * Creates the log: a JSON line for each event on stdout, pretty on a terminal. Of a request only the exchange record is logged;
+ * of an error only name, code, message and stack, without the payloads that libraries attach.
  */
 export function createLog(level: LogLevel, options: { pretty?: boolean; worker?: number } = {}): Log {
   const pretty = options.pretty ?? (isatty(1) || process.env.SHOPWARD_LOG === 'pretty');
@@ -29,37 +29,36 @@ export function createLog(level: LogLevel, options: { pretty?: boolean; worker?:
   return pretty ? pino(pinoOptions) : pino(pinoOptions, openStdout(options.worker));
 }
 
-/** The one way out of the process, opened with the first log; tests of pretty logs have none. */
+/** The output of all JSON logs of the process, opened with the first. */
 let output: LogOutput | undefined;
 
-/** What became of the lines so far. */
-function logOutput(): LogOutputStatus {
+function outputStatus(): LogOutputStatus {
   return output?.status ?? { failures: 0, droppedLines: 0, fault: undefined };
 }
 
-/** The way out of log lines, as operators see it. */
+/** The component of the log's output. */
 export const logComponent: Component = {
   name: 'log',
   title: false,
   health() {
-    const { fault } = logOutput();
+    const { fault } = outputStatus();
     return healthOf(fault === undefined ? [] : [`log: ${faultText(fault)}`]);
   },
   metrics: [
     counter(
       'shopward_log_write_failures',
       'Writes of log lines that failed; lines beyond what memory keeps are lost.',
-      () => logOutput().failures,
+      () => outputStatus().failures,
     ),
     counter(
       'shopward_log_dropped_lines',
-      'Log lines that were dropped, because nobody took them or they could not be written.',
-      () => logOutput().droppedLines,
+      'Log lines that were dropped, because nobody read them or they could not be written.',
+      () => outputStatus().droppedLines,
     ),
   ],
 };
 
-/** Lines are dropped, and why. */
+/** For people: why lines are lost. */
 function faultText(fault: string): string {
   if (fault === 'EAGAIN') return 'its reader takes no lines, some are lost';
   if (fault === 'EPIPE') return 'its reader is gone (EPIPE), all lines are lost';
@@ -71,7 +70,7 @@ function openStdout(worker: number | undefined): DestinationStream {
     const droppedLine = (count: number) => {
       const time = new Date().toISOString();
       const line = { level: 'warn', time, worker, event: 'log-lines-dropped', count };
-      return `${JSON.stringify({ ...line, msg: `${count} log lines were dropped: nobody took them` })}\n`;
+      return `${JSON.stringify({ ...line, msg: `${count} log lines were dropped: nobody read them` })}\n`;
     };
     const opened = new LogOutput({ write: writeToStdout(), droppedLine });
     process.on(
@@ -83,7 +82,7 @@ function openStdout(worker: number | undefined): DestinationStream {
   return output as DestinationStream;
 }
 
-/** Errors of libraries carry claims, commands and URLs with passwords; three plain words of them are enough. */
+/** Only these four fields: errors of libraries carry claims, commands and URLs with passwords. */
 function serialiseFault(fault: unknown): Record<string, unknown> {
   if (!(fault instanceof Error)) return { type: typeof fault };
   const { name, message, code, stack } = fault as NodeJS.ErrnoException;
@@ -91,14 +90,14 @@ function serialiseFault(fault: unknown): Record<string, unknown> {
 }
 
 /**
- * Hides the user part of URLs, up to the last `@` it may be, and anything shaped like a JSON Web Token.
+ * Hides the userinfo of URLs, up to the last `@`, since a password may contain one, and whatever looks like a JSON Web Token.
  * Exported for its tests.
  */
 export function withoutCredentials(text: string): string {
   return text.replace(/\S+/g, withoutUser).replace(/[A-Za-z0-9_.-]{32,}/g, withoutTokens);
 }
 
-/** Of a word that may be a URL. */
+/** A word that may be a URL, without its userinfo. */
 function withoutUser(word: string): string {
   let start = word.indexOf('//');
   while (start > 0 && word.startsWith('file:', start - 5)) start = word.indexOf('//', start + 1);
@@ -106,7 +105,7 @@ function withoutUser(word: string): string {
   return start === -1 || end < start ? word : `${word.slice(0, start)}//…${word.slice(end)}`;
 }
 
-/** Of parts between dots, three of ten characters or more in a row are a token. */
+/** A text without tokens: three parts of ten characters or more, joined by dots, count as one. */
 function withoutTokens(run: string): string {
   const parts = run.split('.');
   const shown: string[] = [];

@@ -12,7 +12,7 @@ import type { MetricSpec } from '../lib/component.ts';
 import type { ExchangeRecord } from './exchange-record.ts';
 import { createUnlistedTypes } from './unlisted-types.ts';
 
-/** All values of one process, as they pass between processes. */
+/** All values of one process, in the form that is sent to the primary. */
 export type MetricValues = Awaited<ReturnType<Registry['getMetricsAsJSON']>>;
 
 export interface Exposition {
@@ -22,25 +22,25 @@ export interface Exposition {
 
 export interface Metrics {
   observeExchange(record: ExchangeRecord): void;
-  /** Counts an event of a feature: closed words only, so that no request can add a series. */
+  /** Counts an event of a feature. Both are fixed words, so that no request can add a series. */
   countEvent(feature: string, event: string): void;
   /** Counts of a feature's events since the start. */
   eventCounts(feature: string): ReadonlyMap<string, number>;
-  /** What a component says at each scrape. */
+  /** Adds metrics that are read at each scrape. */
   register(...specs: readonly MetricSpec[]): void;
   /** OpenMetrics text. */
   expose(): Promise<Exposition>;
   values(): Promise<MetricValues>;
 }
 
-/** The values of several processes as one OpenMetrics text. */
+/** Combines the values of several processes into one OpenMetrics text. */
 export async function exposeAggregated(processes: readonly MetricValues[]): Promise<Exposition> {
   const registry = combine(processes);
   registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE as never);
   return { contentType: registry.contentType, body: await registry.metrics() };
 }
 
-/** What ended processes have counted: it must not go down, or rates jump. Gauges end with their process. */
+/** Adds up counters and histograms of ended processes, which must not go down, or rates would jump. Gauges are dropped. */
 export function combineCounts(processes: readonly MetricValues[]): Promise<MetricValues> {
   return combine(processes.map((values) => values.filter(isCount))).getMetricsAsJSON();
 }
@@ -49,21 +49,21 @@ function combine(processes: readonly MetricValues[]): Registry {
   return AggregatorRegistry.aggregate(processes.map((values) => values.map(withBareName))) as Registry;
 }
 
-/** OpenMetrics puts `_total` after the name of a counter; the library does so twice in what it aggregates. */
+/** Without `_total`: prom-client appends it to a counter's name once more when it aggregates. */
 function withBareName(metric: MetricValues[number]): MetricValues[number] {
-  return wordOf(metric) === 'counter' ? { ...metric, name: metric.name.replace(/_total$/, '') } : metric;
+  return typeOf(metric) === 'counter' ? { ...metric, name: metric.name.replace(/_total$/, '') } : metric;
 }
 
 function isCount(metric: MetricValues[number]): boolean {
-  return wordOf(metric) === 'counter' || wordOf(metric) === 'histogram';
+  return typeOf(metric) === 'counter' || typeOf(metric) === 'histogram';
 }
 
-/** The library's types have a number where its values have a word. */
-function wordOf({ type }: MetricValues[number]): string {
+/** prom-client's types say number, its values are strings. */
+function typeOf({ type }: MetricValues[number]): string {
   return String(type);
 }
 
-/** OpenTelemetry's HTTP names in OpenMetrics spelling; the route is a row's template, never a path. */
+/** Creates the metrics of a process: OpenTelemetry's HTTP names in OpenMetrics spelling. `ofProcess`: with Node's own. */
 export function createMetrics({ ofProcess = true } = {}): Metrics {
   const registry = new Registry();
   registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE as never);
@@ -86,7 +86,7 @@ export function createMetrics({ ofProcess = true } = {}): Metrics {
   };
 }
 
-/** Events by feature. They are counted here, at no cost but an addition, and read at each scrape. */
+/** Gives the counts of a feature's events, which the metric reads at each scrape: an event costs an addition. */
 function createEvents(registry: Registry): (feature: string) => Map<string, number> {
   const features = new Map<string, Map<string, number>>();
   new Counter({
@@ -108,7 +108,7 @@ function createEvents(registry: Registry): (feature: string) => Map<string, numb
   };
 }
 
-/** Specs of one name are series of one metric: their labels tell them apart. */
+/** Specs with the same name are series of one metric, with different labels. */
 function createRegister(registry: Registry): (spec: MetricSpec) => void {
   const known = new Map<string, MetricSpec[]>();
   return (spec) => {
@@ -148,7 +148,6 @@ function registerSeries(
   }
 }
 
-/** What every exchange counts in. */
 function createExchangeMetrics(registry: Registry): (record: ExchangeRecord) => void {
   const duration = new DurationHistogram(
     registry,
@@ -206,7 +205,7 @@ type Exported = Omit<MetricObjectWithValues<MetricValueWithName<string>>, 'colle
 
 interface Series {
   readonly labels: Labels;
-  /** Observations by bucket, each in the first one that holds it; the last is for those beyond all bounds. */
+  /** Observations by bucket, not cumulative; the last one is for those above all bounds. */
   readonly counts: number[];
   sum: number;
 }
@@ -215,8 +214,8 @@ interface Series {
 const bounds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 
 /**
- * A histogram of durations in a registry of prom-client's, which exposes it. The library's own builds labels, a key and
- * a closure at every observation, and an exchange has two: this one finds its series by the values as they are.
+ * A histogram of durations that prom-client's registry exposes. prom-client's own allocates labels, a key and a closure at
+ * every observation, and each exchange has two: this one looks its series up by the values themselves.
  */
 class DurationHistogram {
   readonly name: string;
@@ -225,15 +224,15 @@ class DurationHistogram {
   readonly aggregator = 'sum';
   readonly #byRoute: boolean;
   readonly #all: Series[] = [];
-  /** Route -> status -> method. All three are closed words of ours but the status, which is 0 to 599. */
+  /** Route -> status -> method. All are bounded: templates of rows, 0 to 599, known methods. */
   readonly #series = new Map<string, Map<number, Map<string, Series>>>();
 
-  /** `byRoute`: whether series are told apart by route as well. */
+  /** `byRoute`: with the label `http_route`. */
   constructor(registry: Registry, name: string, help: string, byRoute: boolean) {
     this.name = name;
     this.help = help;
     this.#byRoute = byRoute;
-    // The registry asks for name, type and `get` only.
+    // The registry uses only `name`, `type` and `get`.
     registry.registerMetric(this as unknown as Metric);
   }
 
@@ -246,7 +245,7 @@ class DurationHistogram {
     series.sum += seconds;
   }
 
-  /** In the form in which prom-client's own export themselves. */
+  /** The values in prom-client's form. */
   async get(): Promise<Exported> {
     const { name, help, type, aggregator } = this;
     const values = this.#all.flatMap((series) => this.#valuesOf(series));

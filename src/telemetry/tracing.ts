@@ -3,32 +3,27 @@ import type { CanonicalRequest } from '../http/canonical-request.ts';
 import { fieldValue } from '../http/field-list.ts';
 import type { ExchangeRecord } from './exchange-record.ts';
 
-/** Spans for whoever runs shopward under an OpenTelemetry SDK. */
-interface Tracing {
-  /** One server span for an exchange that has ended, below the client's `traceparent` where it sent one. */
-  note(record: ExchangeRecord, request: CanonicalRequest | undefined): void;
-}
-
 type Api = typeof import('@opentelemetry/api');
 
-/** Where an SDK registers itself; the API's own name for it. */
+/** The key under which an SDK registers itself with the API. */
 const registry = Symbol.for('opentelemetry.js.api.1');
 
 /**
- * Undefined unless an SDK was registered before us (`node --import ./instrumentation.mjs`) and the API package is there:
- * nothing is loaded and nothing costs otherwise. `traceparent` itself is passed on as it came.
+ * Spans for an OpenTelemetry SDK in this process. Undefined, and nothing is loaded, unless an SDK was registered before
+ * the start (`node --import ./instrumentation.mjs`) and the API package is installed. `traceparent` is forwarded unchanged.
  */
-export async function loadTracing(): Promise<Tracing | undefined> {
+export async function loadTracing() {
   const registered = (globalThis as { [registry]?: { trace?: unknown } })[registry];
   if (registered?.trace === undefined) return undefined;
   const api = await import('@opentelemetry/api').catch(() => undefined);
   return api && createTracing(api);
 }
 
-function createTracing(api: Api): Tracing {
+function createTracing(api: Api) {
   const tracer: Tracer = api.trace.getTracer('shopward');
   return {
-    note(record, request) {
+    /** Records a server span for an exchange that has ended, as a child of the client's `traceparent` if there is one. */
+    note(record: ExchangeRecord, request: CanonicalRequest | undefined): void {
       const endTime = Date.now();
       const span: Span = tracer.startSpan(
         record.route === '*' ? record.method : `${record.method} ${record.route}`,
@@ -52,7 +47,7 @@ function parentOf(api: Api, request: CanonicalRequest | undefined): Context {
   return api.propagation.extract(api.ROOT_CONTEXT, { traceparent, ...(tracestate && { tracestate }) });
 }
 
-/** Names of OpenTelemetry's HTTP conventions, and ours; nothing that the access log would not say. */
+/** Attributes by OpenTelemetry's HTTP conventions, and shopward's own; nothing that is not in the access log. */
 function attributesOf(record: ExchangeRecord): Attributes {
   return {
     'http.request.method': record.method === 'other' ? '_OTHER' : record.method,

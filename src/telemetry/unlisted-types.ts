@@ -1,22 +1,22 @@
 import type { ExchangeRecord } from './exchange-record.ts';
 
-/** Names resource types that the shop protects and the list does not: bounded, so that no client can add series. */
+/** Resource types that the shop protects and the list does not; bounded, so that no client can add series. */
 interface UnlistedTypes {
-  /** Undefined for an exchange that is no such drift. */
+  /** The type, if the shop refused an exchange that no row matches; `other` where there are too many. */
   find(
     record: Pick<ExchangeRecord, 'route' | 'decision' | 'method' | 'status' | 'path' | 'clientAddress'>,
   ): string | undefined;
 }
 
-/** More types than a shop has; what has no place is `other`. */
+/** More types than a shop has; further ones are `other`. */
 const defaultMaxTypes = 50;
-/** Clients that are told apart for one type. */
+/** Clients that are counted for each type. */
 const maxClients = 8;
 const typeShape = /^\/([a-z][a-z-]{0,63})(?:\/|$)/i;
 
 /**
- * Paths are invented at no cost, clients are not: where there is no place left, the type that the fewest clients were
- * refused at makes room, so that one client cannot hide what many meet. `onForgotten` hears of it.
+ * Any client can invent paths, but not other clients: a new type replaces one at which a single client was refused, so that
+ * one client cannot hide what many are refused. `onForgotten` is called with the replaced type.
  */
 export function createUnlistedTypes(
   maxTypes = defaultMaxTypes,

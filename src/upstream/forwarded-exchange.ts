@@ -1,6 +1,5 @@
 import type { FieldList } from '../http/field-list.ts';
 import { isRejection, type Rejection } from '../http/rejection.ts';
-import type { Eventually } from '../lib/eventually.ts';
 import { endAlone, isolate, isolateLate } from '../lib/faults.ts';
 import { ClientResponse, type ClientResponseEvents } from './client-response.ts';
 import { type DeadlineEvents, Deadlines } from './deadlines.ts';
@@ -31,13 +30,13 @@ import {
   rejectionOfFault,
   upstreamRequestOf,
 } from './forward.ts';
-import type { ForwardOutcome, ResponseEdits, UpstreamHooks } from './hooks.ts';
+import { askForEdits, type HookFailure, type ResponseEdits, type UpstreamHooks } from './hooks.ts';
 import type { PublicReferences } from './public-references.ts';
-import { type BodyOptions, bodyLimits, sendContinue, watchBody } from './request-body.ts';
+import { type BodyLimits, limitsOfRoute, sendContinue, watchBody } from './request-body.ts';
 import { endToEndFields } from './response-fields.ts';
 import { ResponseRelay } from './response-relay.ts';
 
-export interface ExchangeOptions extends BodyOptions {
+export interface ExchangeOptions extends BodyLimits {
   readonly engine: UpstreamEngine;
   /** Milliseconds without progress: from the last byte of the request to the head, and between bytes of a body. */
   readonly responseTimeoutMs: number;
@@ -52,11 +51,6 @@ type EndReason = 'timeout' | 'late' | 'internal' | Rejection | undefined;
 
 /** What a fault tells of the exchange. */
 type Seen = Pick<UpstreamFault, 'sent' | 'answerBegun' | 'cause'>;
-
-/** What `onOutcome` threw. */
-interface HookFailure {
-  readonly failure: unknown;
-}
 
 /** A fault before anything was sent to the upstream. */
 const unsent: Seen = { sent: false, answerBegun: false };
@@ -221,10 +215,7 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents,
     sendContinue(this.#input.request, this.#input.response);
     return watchBody(
       this.#input.incoming,
-      {
-        ...bodyLimits(this.#options),
-        limitBytes: this.#input.limits?.requestBodyBytes ?? this.#options.bodyLimitBytes,
-      },
+      limitsOfRoute(this.#options, this.#input.limits),
       (rejection) => this.#abort(rejection),
       () => this.#deadlines.progress(),
     );
@@ -252,7 +243,7 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents,
       else endAlone(cause, this.#giveUp);
     };
     try {
-      const edits = this.#askForEdits(relay.outcome());
+      const edits = askForEdits(this.#input.hooks, relay.outcome());
       // Edits that are known at once cost no promise.
       if (edits instanceof Promise) isolateLate(edits.then(finish).catch(fail), this.#giveUp);
       else finish(edits);
@@ -283,21 +274,12 @@ export class ForwardedExchange implements UpstreamHandler, ClientResponseEvents,
     const settling = this.#settle();
     let why = cause;
     if (this.#input.hooks !== undefined) {
-      const edits = await this.#askForEdits(outcomeOfFault(fault, sent));
+      const edits = await askForEdits(this.#input.hooks, outcomeOfFault(fault, sent));
       if (this.#state !== settling) return;
       if ('failure' in edits) why ??= edits.failure;
     }
     if (rejection !== undefined) this.#refuse(settling, rejection, undefined, why);
     else this.#refuse(settling, rejectionOfFault(fault, answerBegun, cause), fault, why);
-  }
-
-  #askForEdits(outcome: ForwardOutcome): Eventually<ResponseEdits | HookFailure> {
-    try {
-      const edits = this.#input.hooks?.onOutcome(outcome) ?? {};
-      return edits instanceof Promise ? edits.catch((failure: unknown) => ({ failure })) : edits;
-    } catch (failure) {
-      return { failure };
-    }
   }
 
   /** Even the end of the exchange threw: the client's connection ends, and the caller learns it once. */

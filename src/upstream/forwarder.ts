@@ -3,7 +3,7 @@ import { isolated } from '../lib/faults.ts';
 import type { UpstreamRequest } from './engine.ts';
 import type { ForwardCaller, ForwardInput } from './forward.ts';
 import { type ExchangeOptions, ForwardedExchange } from './forwarded-exchange.ts';
-import { bodyLimits, readWholeBody, sendContinue } from './request-body.ts';
+import { limitsOfRoute, readWholeBody, sendContinue } from './request-body.ts';
 
 /** Bodies that stream, and so occupy a connection for as long as their clients take. */
 interface StreamingBodyLimit {
@@ -35,9 +35,6 @@ export interface Forwarder {
 
 /** Forwards a decided request and its response. It contains everything in which engines must not differ. */
 export function createForwarder(options: ForwarderOptions): Forwarder {
-  const usual = bodyLimits(options);
-  const limitsOf = ({ limits }: ForwardInput) =>
-    limits === undefined ? usual : { ...usual, limitBytes: limits.requestBodyBytes };
   const wholeBodyBytes = options.wholeBodyBytes ?? 65_536;
   const start = (input: ForwardInput, body: UpstreamRequest['body'] | Rejection, caller: ForwardCaller) => {
     if (isRejection(body)) new ForwardedExchange(options, input, null, caller).refuse(body);
@@ -48,9 +45,9 @@ export function createForwarder(options: ForwarderOptions): Forwarder {
       const { request, incoming } = input;
       const { body } = request;
       const length = typeof body === 'object' ? body.length : undefined;
-      const limits = limitsOf(input);
+      const limits = limitsOfRoute(options, input.limits);
       if (body === 'none' || input.body !== undefined) start(input, input.body ?? null, caller);
-      else if (length !== undefined && length > limits.limitBytes) {
+      else if (length !== undefined && length > limits.bodyLimitBytes) {
         start(input, reject('payload-too-large'), caller);
       } else if (length !== undefined && length <= wholeBodyBytes) {
         const whole = readWholeBody(incoming, body, limits, () => sendContinue(request, input.response));

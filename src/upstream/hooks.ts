@@ -1,5 +1,6 @@
 import type { FieldEdits, FieldList } from '../http/field-list.ts';
 import type { Rejection } from '../http/rejection.ts';
+import type { Eventually } from '../lib/eventually.ts';
 import type { UpstreamFault } from './engine.ts';
 
 /**
@@ -34,7 +35,7 @@ export interface UpstreamHooks {
   readonly streamedHeaderEdits?: FieldEdits;
   /** The exchange continues to its end even if the client leaves (for a write whose outcome must be known). */
   readonly ignoreClientAbort?: boolean;
-  onOutcome(outcome: ForwardOutcome): ResponseEdits | Promise<ResponseEdits>;
+  onOutcome(outcome: ForwardOutcome): Eventually<ResponseEdits>;
 }
 
 /** Hooks of observe mode, with the refusal that was not enforced. */
@@ -63,4 +64,22 @@ export interface ResponseEdits {
   readonly notModified?: boolean;
   /** Withhold a collected response and refuse instead; void once the response streams. */
   readonly rejection?: Rejection;
+}
+
+/** What `onOutcome` threw. */
+export interface HookFailure {
+  readonly failure: unknown;
+}
+
+/** The edits of a feature, if there is one; without a promise where they are known at once. Never throws or rejects. */
+export function askForEdits(
+  hooks: UpstreamHooks | undefined,
+  outcome: ForwardOutcome,
+): Eventually<ResponseEdits | HookFailure> {
+  try {
+    const edits = hooks?.onOutcome(outcome) ?? {};
+    return edits instanceof Promise ? edits.catch((failure: unknown) => ({ failure })) : edits;
+  } catch (failure) {
+    return { failure };
+  }
 }

@@ -1,38 +1,29 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { CanonicalRequest } from '../http/canonical-request.ts';
+import type { EarlyBody } from '../http/node-http.ts';
 import { type Rejection, reject } from '../http/rejection.ts';
 import { isolated } from '../lib/faults.ts';
 
-interface BodyLimits {
+export interface BodyLimits {
   /** Bytes of one body; more is 413. */
-  readonly limitBytes: number;
+  readonly bodyLimitBytes: number;
   /** Milliseconds for which a reader may wait beyond the time that the body's bytes account for; then 408. */
-  readonly timeoutMs: number;
+  readonly bodyTimeoutMs: number;
   /** Bytes that account for one second of waiting: the lowest rate of a long body. Default 500. */
-  readonly bytesPerSecond?: number | undefined;
+  readonly bodyBytesPerSecond?: number | undefined;
 }
 
 /** Bytes a second; like the minimum rate of Apache's mod_reqtimeout. */
 const defaultBytesPerSecond = 500;
 
-/** The same as options among others. */
-export interface BodyOptions {
-  readonly bodyLimitBytes: BodyLimits['limitBytes'];
-  readonly bodyTimeoutMs: BodyLimits['timeoutMs'];
-  readonly bodyBytesPerSecond?: BodyLimits['bytesPerSecond'];
-}
-
-export function bodyLimits(options: BodyOptions): BodyLimits {
-  return {
-    limitBytes: options.bodyLimitBytes,
-    timeoutMs: options.bodyTimeoutMs,
-    bytesPerSecond: options.bodyBytesPerSecond,
-  };
-}
-
-/** The refusal of a body whose Content-Length is too large, before a byte of it is read (RFC 9110 section 15.5.14). */
-function refuseAnnouncedBody(body: CanonicalRequest['body'], limitBytes: number): Rejection | undefined {
-  return typeof body === 'object' && body.length > limitBytes ? reject('payload-too-large') : undefined;
+/** The limits of a route's request, if the route has limits of its own. */
+export function limitsOfRoute(
+  usual: BodyLimits,
+  route: { readonly requestBodyBytes: number } | undefined,
+): BodyLimits {
+  const { bodyTimeoutMs, bodyBytesPerSecond } = usual;
+  if (route === undefined) return usual;
+  return { bodyLimitBytes: route.requestBodyBytes, bodyTimeoutMs, bodyBytesPerSecond };
 }
 
 /**
@@ -40,38 +31,62 @@ function refuseAnnouncedBody(body: CanonicalRequest['body'], limitBytes: number)
  * when the body is really wanted: the place for `100 Continue`.
  */
 export function readWholeBody(
-  incoming: IncomingMessage,
+  incoming: IncomingMessage & Partial<EarlyBody>,
   body: CanonicalRequest['body'],
   limits: BodyLimits,
   beforeReading?: () => void,
 ): Promise<Buffer | Rejection> {
-  const refusal = refuseAnnouncedBody(body, limits.limitBytes);
-  if (refusal !== undefined) return Promise.resolve(refusal);
-  if (body === 'none' || (typeof body === 'object' && body.length === 0))
-    return Promise.resolve(Buffer.alloc(0));
-  if (incoming.destroyed) return Promise.resolve(reject('bad-request', { reason: 'body-cut' }));
+  const announced = typeof body === 'object' ? body.length : Number.POSITIVE_INFINITY;
+  // Before a byte of it is read (RFC 9110 section 15.5.14).
+  if (typeof body === 'object' && announced > limits.bodyLimitBytes)
+    return Promise.resolve(reject('payload-too-large'));
+  if (body === 'none' || announced === 0) return Promise.resolve(Buffer.alloc(0));
+  if (incoming.destroyed) return Promise.resolve(bodyCut);
   beforeReading?.();
   return new Promise((resolve) => {
-    const announced = typeof body === 'object' ? body.length : Number.POSITIVE_INFINITY;
-    const collected = new CollectedBody(Math.min(limits.limitBytes, announced));
-    const settle = (result: Buffer | Rejection) => {
-      stop();
-      incoming.off('data', onData).off('end', onEnd).off('error', onCut).off('close', onCut);
-      if (!Buffer.isBuffer(result)) incoming.pause();
-      resolve(result);
-    };
-    const onData = isolated(
-      (chunk: Buffer) => collected.add(chunk),
-      () => incoming.destroy(),
-    );
-    const onEnd = isolated(
-      () => settle(collected.octets()),
-      () => incoming.destroy(),
-    );
-    const onCut = () => settle(reject('bad-request', { reason: 'body-cut' }));
-    const stop = watchBody(incoming, limits, settle);
-    incoming.on('data', onData).on('end', onEnd).on('error', onCut).on('close', onCut).resume();
+    const collect = () => collectStream(incoming, announced, limits, resolve);
+    // A body without an announced length has to be counted as it comes.
+    if (body === 'chunked' || incoming.readEarly === undefined) collect();
+    else
+      incoming.readEarly((whole) =>
+        whole === undefined ? collect() : resolve(whole.length === announced ? whole : bodyCut),
+      );
   });
+}
+
+const bodyCut = reject('bad-request', { reason: 'body-cut' });
+
+function collectStream(
+  incoming: IncomingMessage,
+  announced: number,
+  limits: BodyLimits,
+  resolve: (result: Buffer | Rejection) => void,
+): void {
+  // It may have broken off in the turn of its head.
+  if (incoming.destroyed) {
+    resolve(bodyCut);
+    return;
+  }
+  const collected = new CollectedBody(Math.min(limits.bodyLimitBytes, announced));
+  const isWhole = (length: number) => announced === Number.POSITIVE_INFINITY || length === announced;
+  const settle = (result: Buffer | Rejection) => {
+    stop();
+    incoming.off('data', onData).off('end', onEnd).off('error', onCut).off('close', onCut);
+    if (!Buffer.isBuffer(result)) incoming.pause();
+    resolve(result);
+  };
+  const onData = isolated(
+    (chunk: Buffer) => collected.add(chunk),
+    () => incoming.destroy(),
+  );
+  const onEnd = isolated(
+    // A body that somebody else has read ends without an octet.
+    () => settle(isWhole(collected.length) ? collected.octets() : bodyCut),
+    () => incoming.destroy(),
+  );
+  const onCut = () => settle(bodyCut);
+  const stop = watchBody(incoming, limits, settle);
+  incoming.on('data', onData).on('end', onEnd).on('error', onCut).on('close', onCut).resume();
 }
 
 /**
@@ -118,18 +133,18 @@ export class CollectedBody {
  * that passes the limit (before a later listener sees it), or when the body is too slow although the reader wants more.
  * Returns what ends the watch.
  *
- * Slow is checked as a bucket of time: it holds `timeoutMs`, waiting empties it, and each byte fills it again by what it
- * accounts for. So a stall may take `timeoutMs`, however much came before it, and a trickle below the rate ends as well.
+ * Slow is checked as a bucket of time: it holds `bodyTimeoutMs`, waiting empties it, and each byte fills it again by what it
+ * accounts for. So a stall may take `bodyTimeoutMs`, however much came before it, and a trickle below the rate ends as well.
  */
 export function watchBody(
   incoming: IncomingMessage,
-  { limitBytes, timeoutMs, bytesPerSecond = defaultBytesPerSecond }: BodyLimits,
+  { bodyLimitBytes, bodyTimeoutMs, bodyBytesPerSecond = defaultBytesPerSecond }: BodyLimits,
   refused: (rejection: Rejection) => void,
   onProgress?: () => void,
 ): () => void {
-  const tickMs = Math.min(1_000, Math.ceil(timeoutMs / 4));
+  const tickMs = Math.min(1_000, Math.ceil(bodyTimeoutMs / 4));
   let bytes = 0;
-  let leftMs = timeoutMs;
+  let leftMs = bodyTimeoutMs;
   // A `data` listener alone would make the stream flow.
   if (incoming.readableFlowing === null) incoming.pause();
   const stop = () => {
@@ -143,9 +158,9 @@ export function watchBody(
   };
   const count = isolated((chunk: Buffer) => {
     bytes += chunk.length;
-    leftMs = Math.min(timeoutMs, leftMs + (chunk.length / bytesPerSecond) * 1_000);
+    leftMs = Math.min(bodyTimeoutMs, leftMs + (chunk.length / bodyBytesPerSecond) * 1_000);
     onProgress?.();
-    if (bytes > limitBytes) refuse(reject('payload-too-large'));
+    if (bytes > bodyLimitBytes) refuse(reject('payload-too-large'));
   }, cut);
   const tick = isolated(() => {
     // If the reader has paused, the upstream is slow, not the client.

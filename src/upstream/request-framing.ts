@@ -35,9 +35,11 @@ export function fieldsToObject(fields: FieldList): Record<string, string | strin
   return byName;
 }
 
-const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+/** RFC 9110 section 5.6.2: a method, or the name of a field. */
+export const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+/** RFC 9110 section 5.5: what the value of a field, or a reason phrase, consists of; latin-1. */
+export const valueText = /^[\t\x20-\x7e\x80-\xff]*$/;
 const visible = /^[\x21-\x7e\x80-\xff]+$/;
-const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 /**
  * The head of a request as it goes on the wire, latin-1, framed by its body (RFC 9112 section 6).
@@ -52,7 +54,7 @@ export function requestHead({ method, target, fields, body }: UpstreamRequest): 
     const name = fields[i] as string;
     if (isFramingField(name)) continue;
     const value = fields[i + 1] as string;
-    if (!token.test(name) || !fieldValue.test(value)) throw new TypeError(`field ${i / 2}`);
+    if (!token.test(name) || !valueText.test(value)) throw new TypeError(`field ${i / 2}`);
     head += `${name}: ${value}\r\n`;
   }
   return `${head}${framingOf(method, body)}Connection: keep-alive\r\n\r\n`;

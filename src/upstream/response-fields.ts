@@ -1,7 +1,7 @@
 import type { CanonicalRequest } from '../http/canonical-request.ts';
-import type { FieldList } from '../http/field-list.ts';
-import { hopByHopNames, trimOws } from '../http/field-list.ts';
+import { type FieldList, hopByHopNames, trimOws } from '../http/field-list.ts';
 import type { PublicReferences } from './public-references.ts';
+import { token, valueText } from './request-framing.ts';
 
 /**
  * Fields of an upstream's response as they may be sent on: without hop-by-hop fields, what `Connection` names, trailer
@@ -21,7 +21,7 @@ export function endToEndFields(
     const name = fields[i] as string;
     const value = fields[i + 1] as string;
     if (named === undefined && ordinary.has(name)) {
-      if (isFieldValue(value)) kept.push(name, value);
+      if (valueText.test(value)) kept.push(name, value);
       continue;
     }
     const lower = name.toLowerCase();
@@ -29,7 +29,7 @@ export function endToEndFields(
     // RFC 9110 section 8.6: there is none on a 204.
     if (status === 204 && lower === 'content-length') continue;
     if (named?.has(lower) && !unnameable.has(lower)) continue;
-    if (!isFieldName(name) || !isFieldValue(value)) continue;
+    if (!token.test(name) || !valueText.test(value)) continue;
     const isRewritten = references !== undefined && request !== undefined && referenceNames.has(lower);
     kept.push(name, isRewritten ? references.toPublic(value, request) : value);
   }
@@ -81,23 +81,12 @@ function namedByConnection(fields: FieldList): Set<string> | undefined {
     const value = (fields[i + 1] as string).toLowerCase();
     if (value === 'keep-alive' || value === 'close') continue;
     named ??= new Set();
-    for (const token of value.split(',')) named.add(trimOws(token));
+    for (const one of value.split(',')) named.add(trimOws(one));
   }
   return named;
 }
 
-const fieldName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
-const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/;
-
-function isFieldName(name: string): boolean {
-  return fieldName.test(name);
-}
-
-function isFieldValue(value: string): boolean {
-  return fieldValue.test(value);
-}
-
 /** The upstream's reason phrase, or undefined when it may not stand in a status line (RFC 9112 section 4). */
 export function reasonPhrase(reason: string): string | undefined {
-  return fieldValue.test(reason) ? reason : undefined;
+  return valueText.test(reason) ? reason : undefined;
 }

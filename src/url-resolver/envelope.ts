@@ -1,7 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import { isContainer, isObject } from '../lib/json.ts';
+import { escapeUnit } from '../lib/text.ts';
 
-/** The resource types that a SEF URL can lead to by the contract (Resource `url-resolver`). */
+/** The resource types that a SEF URL can lead to, by the contract of the resource `url-resolver`. */
 export const contractEntityTypes: readonly string[] = [
   'abstract-products',
   'category-nodes',
@@ -15,28 +16,28 @@ export interface Mapping {
   readonly entityId: string;
 }
 
-/** JSON pointers (RFC 6901) to the members of a shop's document: what is there, and nothing else. */
+/** JSON pointers (RFC 6901) to the members of a shop's document, which may have no others. */
 export interface EnvelopePointers {
   readonly entityType: string;
   readonly entityId: string;
-  /** Where the URL stands that was asked for. */
+  /** To the URL that was asked for. */
   readonly url?: string | undefined;
-  /** Where the negotiated locale stands. */
+  /** To the negotiated locale. */
   readonly locale?: string | undefined;
 }
 
-/** What a document says besides its mapping. */
+/** What a document contains besides its mapping. */
 export interface DocumentContext {
   readonly url: string;
   readonly locale: string;
-  /** `links.self`, as it stands in a JSON string. */
+  /** `links.self`, escaped for a JSON string. */
   readonly self: string;
 }
 
-/** The form of the shop's answer, and of ours. */
+/** The form of the documents, the shop's and ours. */
 export interface Envelope {
   readonly contentType: string;
-  /** Whether 404 and 422 with the codes of the contract are answers, ours and the shop's. */
+  /** Whether shop and shopward answer 404 and 422 with the codes of the contract. */
   readonly hasContractErrors: boolean;
   /** Undefined: the document is of another form, or leads to a type that is not configured. */
   read(document: unknown, asked: Omit<DocumentContext, 'self'>): Mapping | undefined;
@@ -44,7 +45,7 @@ export interface Envelope {
   write(mapping: Mapping, context: DocumentContext): string;
 }
 
-/** The contract's envelope, or a plain JSON document whose members stand where `pointers` say. */
+/** Creates the contract's envelope, or that of a plain JSON document with members at these pointers. */
 export function createEnvelope(
   form: 'jsonapi' | EnvelopePointers,
   entityTypes: readonly string[] = contractEntityTypes,
@@ -79,8 +80,8 @@ function createContractEnvelope(entityTypes: readonly string[]): Envelope {
 }
 
 /**
- * A document is understood when it is, member for member, the one that would be written: an answer from the cache is then
- * what the shop itself would say. One that holds anything else is the shop's to give.
+ * Accepts a document only if it is, member for member, the one that would be written, so that the cache answers what the shop
+ * would. A document with anything else is left to the shop.
  */
 function createPlainEnvelope(pointers: EnvelopePointers, entityTypes: readonly string[]): Envelope {
   const paths = Object.entries(pointers).flatMap(([name, pointer]) =>
@@ -109,7 +110,7 @@ function createPlainEnvelope(pointers: EnvelopePointers, entityTypes: readonly s
 /** Letters, digits and a few marks: nothing that a pointer or JSON escapes. `0` is the one element of a list. */
 const pointerForm = /^(?:\/[A-Za-z0-9_.:@-]{1,64}){1,8}$/;
 
-/** Why a document cannot be made of these pointers; undefined: it can. */
+/** Why no document can be built from these pointers; undefined: one can. */
 export function findPointerProblem(pointers: readonly string[]): string | undefined {
   const malformed = pointers.find(
     (pointer) => !pointerForm.test(pointer) || segmentsOf(pointer).includes('__proto__'),
@@ -156,7 +157,7 @@ const maxEntityIdLength = 255;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
 const controlCharacter = /[\x00-\x1f\x7f]/;
 
-/** A configured type, and an id that is well-formed, without control characters, of 1 to 255 UTF-16 units. */
+/** The mapping, if the type is configured and the id is well-formed: 1 to 255 UTF-16 units, no control characters. */
 export function toMapping(
   entityType: unknown,
   entityId: unknown,
@@ -168,10 +169,10 @@ export function toMapping(
   return controlCharacter.test(entityId) || !entityId.isWellFormed() ? undefined : { entityType, entityId };
 }
 
-/** Everything but what may stand in a JSON string, in HTML and in a script alike. */
+/** All characters that are not safe in a JSON string, in HTML and in a script. */
 const special = /[^\x20\x21\x23-\x3b\x3d\x3f-\x5b\x5d-\x7e]/;
 const everySpecial = new RegExp(special, 'g');
-/** The same in JSON that is whole, where quotes and backslashes have their meaning. */
+/** The same in a whole JSON text, where quotes and backslashes have their meaning. */
 const everyUnsafe = /[^\x20-\x3b\x3d\x3f-\x7e]/g;
 
 /**
@@ -180,8 +181,4 @@ const everyUnsafe = /[^\x20-\x3b\x3d\x3f-\x7e]/g;
  */
 export function jsonText(text: string): string {
   return special.test(text) ? text.replace(everySpecial, escapeUnit) : text;
-}
-
-function escapeUnit(unit: string): string {
-  return `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
 }

@@ -6,11 +6,9 @@ import type { Eventually } from '../lib/eventually.ts';
 import type { Problem } from '../lib/problem.ts';
 import type { Matcher } from '../proxy/filter.ts';
 import { contractEntityTypes, createEnvelope, type Envelope, jsonText } from './envelope.ts';
-import type { Lifetimes } from './local-cache.ts';
-import { LocalCache } from './local-cache.ts';
+import { type Lifetimes, LocalCache } from './local-cache.ts';
 import { createMappingTag } from './mapping.ts';
-import type { MappingResult } from './mapping-cache.ts';
-import { MappingCache } from './mapping-cache.ts';
+import { MappingCache, type MappingResult } from './mapping-cache.ts';
 import { MappingFile } from './mapping-file/mapping-file.ts';
 import {
   defaultLifetimes,
@@ -21,8 +19,7 @@ import {
 } from './options.ts';
 import { createPartitions, longestStore, type Partition } from './partition.ts';
 import { PurgeFollower } from './purge-history.ts';
-import type { Purge, PurgeLog } from './purge-log.ts';
-import { MemoryPurgeLog } from './purge-log.ts';
+import { MemoryPurgeLog, type Purge, type PurgeLog } from './purge-log.ts';
 import {
   createQueryReader,
   keyOf,
@@ -46,7 +43,7 @@ import { UpstreamSource } from './source.ts';
 
 export type ResolverMatcher = Matcher<true>;
 
-/** GET and HEAD of the resolver's path, in every spelling that the shop routes to it. */
+/** Matches GET and HEAD of the resolver's path, in every spelling that the shop routes to it. */
 export function createResolverMatcher(path: string, paths: PathRules): ResolverMatcher {
   const pathWithSlash = `${path}/`;
   const isOtherSpelling = createOwnPathTest(path, paths);
@@ -66,10 +63,10 @@ export function createResolverMatcher(path: string, paths: PathRules): ResolverM
 
 type Resolution = Answer | Rejection;
 
-/** Slots of the shared copies for each entry of a process. */
+/** Shared slots for each entry of a process. */
 const slotsPerEntry = 4;
 
-/** The feature as the pipeline, the admin port and the commands see it. */
+/** The URL resolver: answers, purges, reloads. */
 export class UrlResolver {
   readonly #path: string;
   readonly #matcher: ResolverMatcher;
@@ -152,15 +149,15 @@ export class UrlResolver {
     });
   }
 
-  /** Reads the mapping file and follows the purge log. Resolves with the file's problems: none is a good start. */
+  /** Reads the mapping file and follows the purge log. Resolves to the problems of the file; none: it is in force. */
   async start(): Promise<readonly Problem[]> {
     const [problems] = await Promise.all([this.#file?.start() ?? [], this.#follower.start()]);
     return problems;
   }
 
   /**
-   * Answers GET and HEAD of the resolver's path, at once when it can. Undefined: the request is to be forwarded, since it
-   * is another one, or the shop answers it in a way of its own. Never throws nor rejects.
+   * Answers GET and HEAD of the resolver's path, without a promise where it can. Undefined: the request is to be forwarded,
+   * since it is another one, or the shop has an answer of another form. Never throws, never rejects.
    */
   answer(request: CanonicalRequest): Eventually<Resolution | undefined> {
     if (this.#matcher.match(request) === undefined) return undefined;
@@ -185,7 +182,7 @@ export class UrlResolver {
     return this.#write(result, request, fields, partition.locale, read);
   }
 
-  /** Everywhere, or nowhere: `unavailable` when the purge log cannot be reached. Mapping files are not purged. */
+  /** Purges in all replicas, or in none: `unavailable` when the purge log cannot be reached. Mapping files are not purged. */
   async purge(purge: Purge): Promise<'purged' | 'unavailable'> {
     try {
       this.#follower.hear(await this.#purgeLog.append(purge));
@@ -196,7 +193,7 @@ export class UrlResolver {
     return 'purged';
   }
 
-  /** Reads the mapping file anew, now. Problems leave the last good one in place. */
+  /** Reads the mapping file now. If it has problems, the last good one stays in force. */
   async reload(): Promise<readonly Problem[]> {
     return (await this.#file?.reload()) ?? [];
   }
@@ -232,7 +229,7 @@ export class UrlResolver {
   }
 
   #withoutUrl(value: typeof missing | typeof unusable): Resolution | undefined {
-    // The refusals are the contract's: a shop of another form has its own.
+    // Our refusals are those of the contract; a shop with another form has its own.
     if (this.#source !== undefined && !this.#envelope.hasContractErrors) return this.#passOn();
     if (value === missing) {
       this.#counts.missing += 1;
@@ -273,7 +270,7 @@ export class UrlResolver {
   }
 
   #forget(): void {
-    // The first reading of the log is no loss.
+    // At the first reading of the log nothing is lost.
     if (this.#local.size > 0) {
       this.#counts.forgotten += 1;
       this.#emit({ kind: 'forgotten' });

@@ -6,17 +6,17 @@ import type { PurgeHistory } from './purge-history.ts';
 export interface Lifetimes {
   /** Freshness of a mapping. */
   readonly ttlMs: number;
-  /** Freshness of "not found"; it is never given out stale. */
+  /** Freshness of "not found", which is never used stale. */
   readonly notFoundTtlMs: number;
-  /** How long after its freshness a mapping is given out while it is asked anew. */
+  /** How long a stale mapping is used while the source is asked again. */
   readonly staleWhileRevalidateMs: number;
-  /** How long after its freshness a mapping is given out when the source fails. */
+  /** How long a stale mapping is used when the source fails. */
   readonly staleIfErrorMs: number;
 }
 
 /**
- * What is known about one key: flat, and with as few numbers as do. Of a million that are asked at random each object more
- * is a miss of the processor's caches.
+ * What is known about one key. Flat, with as few members as possible: with a million entries asked at random, each further
+ * object is a miss of the processor's caches.
  */
 export interface CachedMapping {
   /** Null: the source said that there is none. */
@@ -26,9 +26,9 @@ export interface CachedMapping {
   readonly tag: string;
   /** When the source gave it, in ms since 1970. */
   readonly storedAtMs: number;
-  /** Highest place in the purge log up to which the entry is known to hold. */
+  /** Number of the last purge that is known not to cover the entry. */
   seq: number;
-  /** The source failed for this key: it is not asked again before. */
+  /** After a failure of the source for this key: when it may be asked again. */
   retryAtMs: number;
 }
 
@@ -50,7 +50,7 @@ export function freshUntilMs(entry: CachedMapping, { ttlMs, notFoundTtlMs }: Lif
   return entry.storedAtMs + (isFound(entry) ? ttlMs : notFoundTtlMs);
 }
 
-/** "Not found" is never stale: it is fresh, or gone. */
+/** Until when an entry is used while the source is asked again; "not found" only while it is fresh. */
 export function staleUntilMs(entry: CachedMapping, lifetimes: Lifetimes): number {
   return freshUntilMs(entry, lifetimes) + (isFound(entry) ? lifetimes.staleWhileRevalidateMs : 0);
 }
@@ -59,7 +59,7 @@ export function usableUntilMs(entry: CachedMapping, lifetimes: Lifetimes): numbe
   return freshUntilMs(entry, lifetimes) + (isFound(entry) ? lifetimes.staleIfErrorMs : 0);
 }
 
-/** "Not found" may take a tenth of the room, of its own: random URLs cannot push mappings out. */
+/** "Not found" entries have a tenth of the room to themselves, so that random URLs cannot evict mappings. */
 const notFoundShare = 10;
 
 /** The entries of this process, bounded by count; keys are bounded by `mappingKey`. */
@@ -114,7 +114,7 @@ export class LocalCache {
   }
 }
 
-/** The bound is a size, each entry being 1: `max` would take the room of all entries at once, before there is any. */
+/** Bounded by size, with 1 for each entry: with `max` lru-cache would allocate the room of all entries at once. */
 function createCache(maxEntries: number): LRUCache<string, CachedMapping> {
   return new LRUCache({ maxSize: maxEntries, sizeCalculation: () => 1 });
 }

@@ -19,7 +19,7 @@ import { cacheStatus, type Provenance } from './response.ts';
 import type { SharedCache } from './shared-cache.ts';
 import { fail, type LookupFailure, type LookupOutcome, type UpstreamSource } from './source.ts';
 
-/** What a request wants to know: a URL in a partition. */
+/** A lookup: a URL in a partition. */
 interface MappingQuery {
   readonly url: string;
   readonly partition: Partition;
@@ -27,7 +27,7 @@ interface MappingQuery {
   readonly key: string | undefined;
 }
 
-/** What came of it, ready to be written. */
+/** The result of a lookup, ready to be written. */
 export type MappingResult =
   | {
       readonly kind: 'known';
@@ -45,7 +45,7 @@ interface MappingCacheOptions {
   readonly source: UpstreamSource;
   readonly follower: PurgeFollower;
   readonly lifetimes: Lifetimes;
-  /** With a stale copy at hand nobody waits longer than this for a source that does not answer. */
+  /** Longest wait for the source where there is a stale copy. */
   readonly staleWaitMs: number;
   readonly tagOf: (mapping: Mapping, locale: string) => string;
   readonly counts: ResolverCounts;
@@ -53,7 +53,7 @@ interface MappingCacheOptions {
   readonly now: () => number;
 }
 
-/** After a failure the source is not asked again about the same key for this time, while there is a stale copy. */
+/** After a failure, while there is a stale copy, the source is not asked again about the same key for this time. */
 const retryAfterMs = 5000;
 
 interface Filled {
@@ -62,7 +62,7 @@ interface Filled {
   readonly entry: CachedMapping | undefined;
 }
 
-/** The mapping cache: this process over the shared copies over the source, one look-up at a time for each key. */
+/** The mapping cache: first this process, then the shared copies, then the source, one lookup at a time for each key. */
 export class MappingCache {
   readonly #options: MappingCacheOptions;
   readonly #lookups: SingleFlight<Filled>;
@@ -76,7 +76,7 @@ export class MappingCache {
     return this.#lookups.size;
   }
 
-  /** At once when this process holds a usable copy. Never rejects. */
+  /** Without a promise when this process has a usable copy. Never rejects. */
   find(lookup: MappingQuery): MappingResult | Promise<MappingResult> {
     const { local, lifetimes, counts, now } = this.#options;
     const { key } = lookup;
@@ -114,7 +114,7 @@ export class MappingCache {
     return this.#findAtSource(lookup, key, undefined);
   }
 
-  /** The shared copy as an entry of this process; none that is too old to use, or that a purge covers. */
+  /** The shared copy as an entry of this process; undefined: there is none, it is too old, or a purge covers it. */
   async #readShared(
     shared: SharedCache,
     lookup: MappingQuery,
@@ -124,7 +124,7 @@ export class MappingCache {
     const copy = await shared.get(key);
     if (copy === undefined) return undefined;
     if (!follower.history.accepts(copy.stamp, lookup.url)) {
-      // Whoever wrote it has seen more of the log than this process.
+      // The replica that wrote it has read more of the log than this process.
       if (copy.stamp.seq > follower.history.position.seq) isolateLate(follower.catchUp());
       return undefined;
     }
@@ -177,7 +177,7 @@ export class MappingCache {
       : flight.outcome);
     if (outcome.kind === 'failed' && isUsable) {
       stale.retryAtMs = now() + retryAfterMs;
-      // Gone when a purge came meanwhile.
+      // It is gone if a purge came meanwhile.
       if (this.#options.local.get(key, lookup.url) === stale) return this.#stale(stale, 'error');
     }
     const fwd = stale === undefined ? 'miss' : 'stale';
@@ -257,14 +257,14 @@ function resultOf(entry: CachedMapping, status: string, maxAgeSeconds: number): 
   return { kind: 'known', mapping: entry, tag: entry.tag, provenance };
 }
 
-/** One look-up under way, shared by everyone who wants the same key. */
+/** A lookup under way, shared by all requests for the same key. */
 interface InFlight<T> {
   /** Where the purge log stood before the source was asked. */
   readonly stamp: Position;
   readonly outcome: Promise<T>;
 }
 
-/** One look-up at a time for each key. A client that leaves does not end it: nobody owns it. */
+/** One lookup at a time for each key. It belongs to no client, so a client that leaves does not end it. */
 class SingleFlight<T> {
   readonly #underWay = new Map<string, InFlight<T>>();
   readonly #history: PurgeHistory;
@@ -277,13 +277,13 @@ class SingleFlight<T> {
     return this.#underWay.size;
   }
 
-  /** The flight of `key` that may be joined: not one that began before a purge of its URL. */
+  /** The lookup of `key` that may be joined: not one that began before a purge of its URL. */
   find(key: string, url: string): InFlight<T> | undefined {
     const flight = this.#underWay.get(key);
     return flight !== undefined && this.#history.accepts(flight.stamp, url) ? flight : undefined;
   }
 
-  /** Starts `ask`, which never rejects, with the stamp of now. */
+  /** Starts `ask`, which must not reject, with the current position of the purge log. */
   start(key: string, ask: (stamp: Position) => Promise<T>): InFlight<T> {
     const stamp = this.#history.position;
     const flight: InFlight<T> = { stamp, outcome: ask(stamp) };

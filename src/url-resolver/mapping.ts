@@ -1,17 +1,17 @@
 import type { Mapping } from './envelope.ts';
 
-/** Longest `url` that is asked or stored, in bytes of UTF-8. */
+/** Bytes of UTF-8 of the longest `url` that is looked up or stored. */
 export const maxUrlBytes = 2048;
-/** Whether `url` takes at most `maxUrlBytes` in UTF-8. */
+/** Whether `url` has at most `maxUrlBytes` in UTF-8. */
 export function isShortEnough(url: string): boolean {
   if (url.length > maxUrlBytes) return false;
   return url.length * 3 <= maxUrlBytes || Buffer.byteLength(url) <= maxUrlBytes;
 }
 
 /**
- * Builds the strong entity tag (RFC 9110 section 8.8.3) of a document. For one target URI the document's bytes follow from the
- * mapping, the locale (Content-Language) and `salt` (what the configuration puts into every document), so a digest of
- * these tells two documents of one URI apart. 64 bits, not for secrets: nobody gains by a collision with himself.
+ * Builds the strong entity tag (RFC 9110 section 8.8.3) of a document: a digest of everything that determines its bytes for one
+ * target URI, which are the mapping, the locale (Content-Language) and `salt` (what the configuration puts into every document).
+ * 64 bits without a key: a client that forces a collision only gets a wrong 304 itself.
  */
 export function createMappingTag(salt: string): (mapping: Mapping, locale: string) => string {
   const salted = digest(start, `${salt}\0`);
@@ -23,7 +23,7 @@ export function createMappingTag(salt: string): (mapping: Mapping, locale: strin
 
 export const hashStart = 0x811c9dc5;
 
-/** FNV-1a, one octet or UTF-16 unit: spreads, and keeps no secret. */
+/** One step of FNV-1a, for an octet or a UTF-16 unit. Not cryptographic. */
 export function hashUnit(hash: number, unit: number): number {
   return Math.imul(hash ^ unit, 0x01000193);
 }
@@ -57,8 +57,8 @@ const digits = Buffer.from('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 const mark = 0x22;
 
 /**
- * 64 bits in 11 digits of base64url. Built in one piece: `toString(36)` takes longer than all the rest, and each of a million
- * entries would keep the pieces of a concatenation.
+ * 64 bits in 11 digits of base64url, with quotes. Built in one call: `toString(36)` would take longer than all the rest, and a
+ * concatenation would keep its parts alive in each of a million entries.
  */
 function quote(a: number, b: number): string {
   return String.fromCharCode(

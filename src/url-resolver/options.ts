@@ -7,11 +7,11 @@ import type { PurgeLog } from './purge-log.ts';
 import type { SharedMapping } from './shared-cache.ts';
 import type { AskUpstream } from './source.ts';
 
-/** Times are milliseconds, counts are counts; see docs/configuration.md for what they mean to a shop. */
+/** Times are in milliseconds; docs/configuration.md says what they mean to a shop. */
 export interface UrlResolverOptions {
-  /** Canonical path, of the shop's resolver too. Default `/url-resolver`. */
+  /** Canonical path, the same at the shop. Default `/url-resolver`. */
   readonly path?: string;
-  /** How paths are read (`request`): what the shop strips in front of `path` is no way past it. Default: nothing. */
+  /** The settings of `request`, so that a prefix which the shop ignores is no way past `path`. Default: none. */
   readonly paths?: PathRules;
   /** `{base_url}` of `links.self`, without a slash at its end; left out: scheme and Host of the request. */
   readonly publicUrl?: string | undefined;
@@ -20,13 +20,13 @@ export interface UrlResolverOptions {
   readonly defaultLocale?: string;
   /** Known values of `Store`, `_store` and, with `storeByHost`, of Host. Default none. */
   readonly stores?: readonly string[];
-  /** The shop is sent the client's Host (`upstream.forwardHost`) and chooses its store by it. Default false. */
+  /** The shop gets the client's Host (`upstream.forwardHost`) and chooses its store by it. Default false. */
   readonly storeByHost?: boolean;
   /** Types that a URL may lead to. Default: those of the contract. */
   readonly entityTypes?: readonly string[];
-  /** Form of the documents, the shop's and ours. Default `jsonapi`: the contract's. */
+  /** Form of the documents, the shop's and ours. Default `jsonapi`, that of the contract. */
   readonly envelope?: 'jsonapi' | EnvelopePointers;
-  /** At least one of the two; with both the file comes first. */
+  /** At least one of `upstream` and `mappingFile` is required; with both the file is asked first. */
   readonly upstream?:
     | { readonly ask: AskUpstream; readonly timeoutMs?: number; readonly maxLookups?: number }
     | undefined;
@@ -35,9 +35,9 @@ export interface UrlResolverOptions {
   readonly lifetimes?: Partial<Lifetimes>;
   /** Longest wait for the source where there is a stale copy. Default 1000. */
   readonly staleWaitMs?: number;
-  /** Entries of this process; the shared copies have four times as many slots. Default 100,000. */
+  /** Entries of this process; there are four times as many shared slots. Default 100,000. */
   readonly maxEntries?: number;
-  /** Left out: the process stands alone. */
+  /** Left out: nothing is shared with other processes. */
   readonly shared?:
     | {
         readonly mappings: SharedMapping;
@@ -47,7 +47,7 @@ export interface UrlResolverOptions {
       }
     | undefined;
   readonly onEvent?: (event: ResolverEvent) => void;
-  /** Milliseconds since 1970. Default `Date.now`. */
+  /** Clock in milliseconds since 1970. Default `Date.now`. */
   readonly now?: () => number;
 }
 
@@ -58,7 +58,7 @@ export const defaultLifetimes: Lifetimes = {
   staleIfErrorMs: 86_400_000,
 };
 
-/** Counts since the start; the names are stable, for metrics and console. */
+/** Counts since the start. The names are stable, for metrics and console. */
 const noCounts = {
   /** Answers from this process: fresh mappings, fresh "not found", and stale ones. */
   hits: 0,
@@ -68,22 +68,22 @@ const noCounts = {
   sharedHits: 0,
   /** Answers from the mapping file, found or not. */
   fileAnswers: 0,
-  /** Requests that waited for the source, joined ones counted too. */
+  /** Requests that waited for the source, including those that joined a lookup. */
   misses: 0,
-  /** Of these, requests that joined a look-up under way. */
+  /** Of these, requests that joined a lookup under way. */
   collapsed: 0,
-  /** Requests of a store that is not configured. */
+  /** Requests for a store that is not configured. */
   bypasses: 0,
-  /** Look-ups at the source, failed ones, and believed ones whose answer is not kept. */
+  /** Lookups at the source; failed ones; and successful ones whose answer is not kept. */
   lookups: 0,
   failures: 0,
   notKept: 0,
-  /** Requests that were handed on to the shop, which answered them in a way of its own. */
+  /** Requests that were forwarded, because the shop has an answer of another form. */
   passedOn: 0,
   /** Requests without a usable `url`. */
   missing: 0,
   unusable: 0,
-  /** Times that every entry was forgotten because the purge log shows another past. */
+  /** Times that every entry was dropped because the purge log has another history. */
   forgotten: 0,
 };
 
@@ -94,7 +94,7 @@ export function startCounts(): ResolverCounts {
 }
 
 export interface ResolverStats extends Readonly<ResolverCounts> {
-  /** Entries in this process, look-ups under way, and keys that wait for one. */
+  /** Entries in this process, lookups under way, and keys that wait for one. */
   readonly entries: number;
   readonly lookupsUnderWay: number;
   readonly keysUnderWay: number;
@@ -106,7 +106,7 @@ export interface ResolverStats extends Readonly<ResolverCounts> {
   readonly file: FileState | undefined;
 }
 
-/** Things that happen beside requests, for the log. */
+/** Events that are logged. */
 export type ResolverEvent =
   | { readonly kind: 'source-failed'; readonly fault: string; readonly reason: string }
   | { readonly kind: 'source-exception'; readonly cause: unknown }

@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto';
 import Negotiator from 'negotiator';
 
-/** No shop's store has a longer name, in UTF-16 units; a mapping file takes none either. */
+/** UTF-16 units of the longest name of a store, also in a mapping file. */
 export const longestStore = 255;
 
-/** The part of the key that is not the URL: everything else that may change what a URL leads to. */
+/** The part of the key besides the URL: everything else that may change what a URL leads to. */
 export interface Partition {
   /** One of the configured locales. */
   readonly locale: string;
@@ -12,7 +12,7 @@ export interface Partition {
   readonly store: string;
   /** Host of the request where the shop chooses its store by it; else empty. */
   readonly host: string;
-  /** Distinct for each cacheable partition; undefined: a store or host that is not configured, asked uncached. */
+  /** Beginning of the keys of this partition; undefined: its store or host is not configured, so it is not cached. */
   readonly prefix: string | undefined;
 }
 
@@ -21,11 +21,11 @@ interface PartitionOptions {
   readonly defaultLocale: string;
   /** Known values of `Store`, `_store` and, with `byHost`, of Host. */
   readonly stores: readonly string[];
-  /** The shop is sent the client's Host and chooses its store by it. */
+  /** The shop gets the client's Host and chooses its store by it. */
   readonly byHost: boolean;
 }
 
-/** Finds the partition of a request. There are as many cacheable ones as the configuration makes, whatever is sent. */
+/** Finds the partition of a request. The configuration alone decides how many are cached, whatever clients send. */
 export function createPartitions(
   options: PartitionOptions,
 ): (acceptLanguage: string, store: string | undefined, host: string) => Partition {
@@ -54,20 +54,19 @@ export function createPartitions(
   };
 }
 
-/** Longer values of `Accept-Language` are not worth the work: no browser sends them. */
+/** Longer values of `Accept-Language` get the default: no browser sends them. */
 const longestField = 512;
 const rememberedFields = 512;
 
 /**
- * Builds the negotiation (RFC 9110 section 12.5.4) of an `Accept-Language` value with the configured locales: unknown,
- * absent and overlong values get the default. `de_DE` is read as `de-DE`. The result is one of `locales`, always.
- * Exported for its tests.
+ * Negotiates `Accept-Language` (RFC 9110 section 12.5.4): the result is always one of `locales`, and the default for unknown,
+ * absent and overlong values. `de_DE` is read as `de-DE`. Exported for its tests.
  */
 export function createLocaleNegotiation(
   locales: readonly string[],
   defaultLocale: string,
 ): (acceptLanguage: string) => string {
-  // The default first: `*` takes the first.
+  // The default comes first, since `*` chooses the first.
   const ordered = [defaultLocale, ...locales.filter((locale) => locale !== defaultLocale)];
   const tags = ordered.map((locale) => locale.replaceAll('_', '-'));
   const remembered = new Map<string, string>();
@@ -89,8 +88,8 @@ export function createLocaleNegotiation(
 const longestPlainUrl = 200;
 
 /**
- * Key of a URL in a partition. The prefix is JSON, so it ends where it says; a long URL is put as its SHA-256, so that
- * a key is never longer than a few hundred characters.
+ * The key of a URL in a partition. The prefix is JSON, so that its end is unambiguous; a long URL is replaced by its SHA-256, so
+ * that no key has more than a few hundred characters.
  */
 export function mappingKey(prefix: string, url: string): string {
   return url.length <= longestPlainUrl ? `${prefix}:${url}` : `${prefix}#${hash('sha256', url, 'base64url')}`;

@@ -16,8 +16,8 @@ interface PurgedPrefix {
 }
 
 /**
- * The purges that this process knows, and the rule of docs/decisions/url-mapping-purge.md: a value with stamp `s` holds
- * only if `s` lies on this past and no purge after `s` covers its URL.
+ * The purges that this process knows, and the rule of docs/decisions/url-mapping-purge.md: a value with stamp `s` is valid
+ * only if `s` lies on this history and no purge after `s` covers its URL.
  */
 export class PurgeHistory {
   #position: Position;
@@ -37,7 +37,7 @@ export class PurgeHistory {
     return this.#position;
   }
 
-  /** Begins another past: no stamp so far is believed any more. */
+  /** Begins another history: all stamps so far become invalid. */
   restart(position: Position): void {
     this.#position = position;
     this.#firstSeq = position.seq;
@@ -46,7 +46,7 @@ export class PurgeHistory {
     this.#prefixes = [];
   }
 
-  /** Takes the next entry over. The caller has seen to it that it follows `position`. */
+  /** Appends the next entry, which has to follow `position`. */
   append(entry: PurgeEntry): void {
     this.#position = { seq: entry.seq, id: entry.id };
     this.#ids.push(entry.id);
@@ -55,30 +55,30 @@ export class PurgeHistory {
     else if ('prefix' in entry.purge) this.#addPrefix(entry.purge.prefix, entry.seq);
     else {
       const folded = foldUrl(entry.purge.url);
-      // Deleted first, so that the map stays in the order of the log.
+      // Delete first, to keep the map in the order of the log.
       this.#urls.delete(folded);
       this.#urls.set(folded, entry.seq);
     }
     if (this.#ids.length > 2 * retainedPurges) this.#trim();
   }
 
-  /** Id of the entry `seq`, undefined when it is not (or no more) on this past. */
+  /** Id of the entry `seq`; undefined: it is not on this history, or not any more. */
   idAt(seq: number): string | undefined {
     return this.#ids[seq - this.#firstSeq];
   }
 
-  /** The rule, for a stamp that came from elsewhere or before a wait. */
+  /** The whole rule, for a stamp from another process or from before a wait. */
   accepts(stamp: Position, url: string): boolean {
     return this.idAt(stamp.seq) === stamp.id && !this.isPurgedSince(stamp.seq, url);
   }
 
-  /** The rule's second half, for a stamp that is known to lie on this past. */
+  /** The second half of the rule, for a stamp that is known to lie on this history. */
   isPurgedSince(seq: number, url: string): boolean {
     if (seq === this.#position.seq) return false;
     if (seq < this.#firstSeq) return true;
     const foldedUrl = foldUrl(url);
     if ((this.#urls.get(foldedUrl) ?? -1) > seq) return true;
-    // As it is written, too: a prefix may end in the middle of what is folded as one.
+    // Unfolded as well: a prefix may end in the middle of characters that are folded together.
     return this.#prefixes.some(
       ({ prefix, folded, seq: at }) => at > seq && (url.startsWith(prefix) || foldedUrl.startsWith(folded)),
     );
@@ -86,7 +86,7 @@ export class PurgeHistory {
 
   #addPrefix(prefix: string, seq: number): void {
     const folded = foldUrl(prefix);
-    // A narrower prefix purged earlier says nothing that this one does not say.
+    // Earlier purges of longer prefixes are covered by this one.
     this.#prefixes = this.#prefixes.filter(
       (purged) => !(purged.prefix.startsWith(prefix) && purged.folded.startsWith(folded)),
     );
@@ -106,34 +106,34 @@ export class PurgeHistory {
   }
 }
 
-/** As often as the shop decodes what it was given already decoded. */
+/** How often the shop decodes a value again that was decoded already. */
 const shopDecodings = 2;
 
 /**
- * One text for all spellings that the shop takes for one URL: it decodes again, trims, ignores case, and puts `-` for quotes,
- * spaces and line breaks. Where its reading is unclear this one is the broader: a purge of too much costs a question, one of
- * too little gives out what is wrong. Slashes count, as they do there. Exported for its tests.
+ * The same text for all spellings that the shop takes for one URL: it decodes again, trims, ignores case, and replaces quotes,
+ * spaces and line breaks by `-`. In doubt it folds too much: to purge too much costs a lookup, to purge too little gives wrong
+ * answers. Slashes count, as at the shop. Exported for its tests.
  */
 export function foldUrl(url: string): string {
   let text = url;
   for (let i = 0; i < shopDecodings; i += 1) {
-    // Also where it is not UTF-8: what cannot be read is then alike.
+    // Invalid UTF-8 as well: it becomes U+FFFD, and so alike.
     if (text.includes('%') || text.includes('+')) text = decodeOctets(Buffer.from(text)).toString();
   }
   const dashed = text
     .replaceAll('\0', ' ')
     .trim()
     .replace(/["' \r\n]/g, '-');
-  // Lower case alone depends on what follows a sigma.
+  // Both, since the lower case of a sigma depends on what follows it.
   return dashed.toLowerCase().toUpperCase();
 }
 
-/** A subscription that is dead without saying so is found out by a look at the log this often. */
+/** The log is also read this often, in case the subscription has died unnoticed. */
 const lookEveryMs = 1000;
 
-/** Keeps one `PurgeHistory` up with the log: the transitions of docs/decisions/url-mapping-purge.md. */
+/** Keeps a `PurgeHistory` up to date with the log, by the transitions of docs/decisions/url-mapping-purge.md. */
 export class PurgeFollower {
-  /** Begins on a past of its own, which the first reading of the log replaces. */
+  /** Begins with a history of its own, which the first reading of the log replaces. */
   readonly history = new PurgeHistory({ seq: 0, id: randomUUID() });
   readonly #log: PurgeLog;
   readonly #forget: () => void;
@@ -142,13 +142,13 @@ export class PurgeFollower {
   #unsubscribe: (() => void) | undefined;
   #timer: NodeJS.Timeout | undefined;
 
-  /** `forget` drops every entry of the process: called when the log shows another past. */
+  /** `forget` is called when the log has another history, and has to drop every entry of the process. */
   constructor(log: PurgeLog, forget: () => void) {
     this.#log = log;
     this.#forget = forget;
   }
 
-  /** Subscribes, then reads the log once; a log that is away is read later. */
+  /** Subscribes, then reads the log; one that cannot be reached is read later. */
   async start(): Promise<void> {
     this.#unsubscribe = this.#log.subscribe({
       onEntry: (entry) => this.hear(entry),
@@ -163,7 +163,7 @@ export class PurgeFollower {
     this.#unsubscribe?.();
   }
 
-  /** Reads the log from the own position on. Never rejects. A call during a reading causes one more. */
+  /** Reads the log from this process's position on. A call during a reading causes another one. Never rejects. */
   catchUp(): Promise<void> {
     if (this.#reading !== undefined) {
       this.#readAgain = true;
@@ -175,7 +175,7 @@ export class PurgeFollower {
     return this.#reading;
   }
 
-  /** Takes an entry over if it is the next one; reads the log if something is missing in between. */
+  /** Appends a published entry if it is the next one; otherwise reads the log for what is missing. */
   hear(entry: PurgeEntry): void {
     if (this.#follows(entry)) this.history.append(entry);
     else if (this.history.idAt(entry.seq) !== entry.id) void this.catchUp();
@@ -187,7 +187,7 @@ export class PurgeFollower {
       try {
         this.#take(await this.#log.read(this.history.position));
       } catch {
-        // Away. The next look, or the reconnection, reads it.
+        // The log cannot be reached: it is read at the next interval, or after the reconnection.
         return;
       }
     } while (this.#readAgain);
@@ -199,7 +199,7 @@ export class PurgeFollower {
       this.#forget();
       return;
     }
-    // A message may have overtaken the reading: the entry is then known already.
+    // Only those that follow: a message may have overtaken the reading.
     for (const entry of reading.entries) if (this.#follows(entry)) this.history.append(entry);
   }
 

@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
+import { parseJsonObject } from '../lib/json.ts';
 import { defineScript, type Redis } from '../redis/redis.ts';
 
-/** Which URLs are not to be believed any more; `url` and `prefix` are decoded, as the `url` attribute gives them. */
+/** The URLs to purge; `url` and `prefix` are decoded, as in the `url` attribute. */
 export type Purge = { readonly url: string } | { readonly prefix: string } | 'all';
 
-/** Place in the purge log. `id` is random: one equal position means one equal past. */
+/** A position in the purge log. `id` is random, so that equal positions mean equal histories. */
 export interface Position {
   readonly seq: number;
   readonly id: string;
@@ -12,22 +13,14 @@ export interface Position {
 
 export interface PurgeEntry extends Position {
   readonly previousId: string;
-  /** Null: entry 0, with which a log begins. */
+  /** Null for entry 0, with which a log begins. */
   readonly purge: Purge | null;
 }
 
-/** Entries of the log that are kept, there and here; what has an older stamp is not believed. */
+/** Entries that the log and each process keep; values with an older stamp are invalid. */
 export const retainedPurges = 10_000;
 
-/** Text of a purge in the log. */
-function writePurge(purge: Purge): string {
-  return JSON.stringify(purge);
-}
-
-/**
- * Reads a line `seq:id:previousId:purge` of the log. What it cannot read it takes for a purge of all: the safe side.
- * Exported for its tests.
- */
+/** Parses a line `seq:id:previousId:purge` of the log. An unreadable purge counts as one of all. Exported for its tests. */
 export function readPurgeEntry(line: string): PurgeEntry {
   const [seq = '', id = '', previousId = ''] = line.split(':', 3);
   const text = line.slice(seq.length + id.length + previousId.length + 3);
@@ -35,27 +28,20 @@ export function readPurgeEntry(line: string): PurgeEntry {
 }
 
 function readPurge(text: string): Purge | null {
-  try {
-    const value: unknown = JSON.parse(text);
-    if (value === null) return null;
-    if (typeof value === 'object' && 'url' in value && typeof value.url === 'string')
-      return { url: value.url };
-    if (typeof value === 'object' && 'prefix' in value && typeof value.prefix === 'string') {
-      return { prefix: value.prefix };
-    }
-  } catch {
-    // A line of a newer version, or damaged.
-  }
-  return 'all';
+  if (text === 'null') return null;
+  // Anything else than an object is a line of a newer version, or damaged.
+  const { url, prefix } = parseJsonObject(text) ?? {};
+  if (typeof url === 'string') return { url };
+  return typeof prefix === 'string' ? { prefix } : 'all';
 }
 
-/** The log of purges that all replicas follow. */
+/** The port to the log of purges that all replicas follow. */
 export interface PurgeLog {
   /** Appends and publishes in one step. Rejects when the log cannot be reached: the purge is then not in force. */
   append(purge: Purge): Promise<PurgeEntry>;
-  /** What follows `from`, or where the log stands if `from` is not on it. Rejects when the log cannot be reached. */
+  /** The entries after `from`, or the log's position if `from` is not on it. Rejects when the log cannot be reached. */
   read(from: Position): Promise<PurgeReading>;
-  /** Tells of each new entry, and of each moment after which entries may have been missed. Returns the end of it. */
+  /** Calls the listener for each new entry, and whenever entries may have been missed. Returns how to unsubscribe. */
   subscribe(listener: PurgeListener): () => void;
 }
 
@@ -68,7 +54,7 @@ interface PurgeListener {
   onGap(): void;
 }
 
-/** The log of one process that has no Redis. Several resolvers may follow it. */
+/** The log of a process without Redis. Several resolvers may follow it. */
 export class MemoryPurgeLog implements PurgeLog {
   #entries: PurgeEntry[] = [{ seq: 0, id: randomUUID(), previousId: '', purge: null }];
   readonly #listeners = new Set<PurgeListener>();
@@ -147,7 +133,7 @@ export function createRedisPurgeLog(redis: Redis, prefix: string): PurgeLog {
   const key = `${prefix}:purges`;
   return {
     async append(purge): Promise<PurgeEntry> {
-      const args = [randomUUID(), randomUUID(), writePurge(purge), key, retainedPurges];
+      const args = [randomUUID(), randomUUID(), JSON.stringify(purge), key, retainedPurges];
       return readPurgeEntry(String(await redis.runScript(appendScript, [key], args)));
     },
     async read(from): Promise<PurgeReading> {

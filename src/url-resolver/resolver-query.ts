@@ -4,7 +4,7 @@ import { jsonText } from './envelope.ts';
 import { hashUnit, isShortEnough } from './mapping.ts';
 import { mappingKey } from './partition.ts';
 
-/** What a query says about `url`, and about `_store`. */
+/** The parameters `url` and `_store` of a query. */
 interface ResolverQuery {
   /** The decoded value; `missing`: absent, empty or an array; `unusable`: not UTF-8, or over 2 KiB. */
   readonly url: string | typeof missing | typeof unusable;
@@ -17,14 +17,13 @@ export const unusable = Symbol('unusable');
 
 const nothing: ResolverQuery = { url: missing, store: undefined };
 const plainStart = '?url=';
-/** No second parameter, nothing encoded, nothing beyond ASCII: the value stands for itself. */
+/** Names and values without anything encoded or beyond ASCII, which need no decoding. */
 const plainName = /^[a-z_]{0,64}$/;
 const plainValue = /^[\x21-\x24\x27-\x2a\x2c-\x7e]+$/;
 
 /**
- * Reads a raw query (`?` included) as the shop's PHP does: separators are `&` only, names are decoded too (`%75rl`), the
- * last `url` wins, and `url[]` or `url[x]` makes an array of it, which is no URL. Other parameters have no say.
- * Exported for its tests.
+ * Reads a raw query (with its `?`) as PHP does at the shop: only `&` separates, names are decoded, too (`%75rl`), the last `url`
+ * counts, and `url[]` or `url[x]` makes it an array, which is not a URL. Other parameters are ignored. Exported for its tests.
  */
 export function readResolverQuery(query: string): ResolverQuery {
   if (query.startsWith(plainStart)) {
@@ -54,7 +53,7 @@ function readParameters(query: string): ResolverQuery {
   return { url, store };
 }
 
-/** First octets of `url`, of `_store`, and of what is dropped in front of them; the rest need not be decoded. */
+/** First octets of `url`, of `_store`, and of what PHP drops before them; other parameters need not be decoded. */
 const mayBegin: ReadonlySet<number> = new Set([
   ...Buffer.from('u_ \t\n\v\f\r'),
   ...['\u00a0', '\u1680', '\u2000', '\u3000', '\ufeff'].map((space) => Buffer.from(space)[0] as number),
@@ -85,9 +84,9 @@ function readName(raw: string): string {
 /** All that is made of a raw query, whoever sends it. */
 export interface ReadQuery extends ResolverQuery {
   readonly query: string;
-  /** The query as it stands in a JSON string of `links.self`. */
+  /** The query, escaped for the JSON string of `links.self`. */
   readonly selfQuery: string;
-  /** The key that was last made of it, and for which prefix. */
+  /** The last key that was made for it, and its prefix. */
   keyPrefix: string;
   key: string;
 }
@@ -96,10 +95,9 @@ const slots = 8192;
 const longestRemembered = 256;
 
 /**
- * Reads queries and remembers the last few thousand spellings that came more than once: most requests ask for what others
- * asked a moment ago, and decoding and escaping cost more than the look-up itself. A spelling has one slot, by its mark. What
- * comes once keeps no object, since the collector would pay for it with a walk over the whole cache. Nothing here
- * is ever stale.
+ * Reads queries, and remembers a few thousand that came more than once: most requests repeat recent ones, and decoding and
+ * escaping cost more than the lookup itself. A query has one slot, chosen by its mark. No object is kept for a query that came
+ * only once, since the garbage collector would have to walk the whole cache for it. Nothing here can become stale.
  */
 export function createQueryReader(): (query: string) => ReadQuery {
   const kept = new Array<ReadQuery | undefined>(slots).fill(undefined);
@@ -124,7 +122,7 @@ export function createQueryReader(): (query: string) => ReadQuery {
   };
 }
 
-/** Tells queries apart well enough to know one that came before: by their ends, where URLs differ. */
+/** A cheap hash by which a query that came before is recognised; of its end, where URLs differ. */
 function markOf(query: string): number {
   let mark = query.length;
   for (let i = Math.max(0, query.length - 24); i < query.length; i += 1) {
@@ -133,7 +131,7 @@ function markOf(query: string): number {
   return (mark ^ (mark >>> 15)) >>> 0;
 }
 
-/** `mappingKey` of a URL that was read: a string that is used again is not hashed again. */
+/** `mappingKey`, kept with the query: V8 hashes the same string only once. */
 export function keyOf(read: ReadQuery, prefix: string, url: string): string {
   if (read.keyPrefix !== prefix) {
     read.key = mappingKey(prefix, url);
@@ -151,8 +149,8 @@ function readAll(query: string): ReadQuery {
 const everyNotAscii = /[^\x00-\x7f]/g;
 
 /**
- * A raw query, ready to stand in the JSON string of a `links.self`: following the link makes the same request. A raw octet
- * beyond ASCII is written as `%XX`, which is the same octet and may stand in a URL.
+ * A raw query, escaped for the JSON string of `links.self`; following the link makes the same request. Raw octets beyond ASCII
+ * are written as `%XX`, since a URL must not have them.
  */
 function jsonQuery(query: string): string {
   return jsonText(query.replace(everyNotAscii, encodeOctet));
@@ -162,7 +160,7 @@ function encodeOctet(octet: string): string {
   return `%${octet.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`;
 }
 
-/** The three request fields that have a say in an answer. */
+/** The three request fields on which an answer depends. */
 export interface ResolverFields {
   readonly acceptLanguage: string;
   /** Value of `Store`; several lines are joined as RFC 9110 section 5.3 does, which no known store matches. */
@@ -170,7 +168,7 @@ export interface ResolverFields {
   readonly ifNoneMatch: string | undefined;
 }
 
-/** Picks the three in one pass; nothing else of a request's fields may change an answer. */
+/** Reads the three fields in one pass. */
 export function readResolverFields(fields: FieldList): ResolverFields {
   let acceptLanguage = '';
   let store: string | undefined;
@@ -178,7 +176,7 @@ export function readResolverFields(fields: FieldList): ResolverFields {
   for (let i = 0; i < fields.length; i += 2) {
     const name = fields[i] as string;
     const value = fields[i + 1] as string;
-    // The length tells nearly every other field apart before a letter is folded.
+    // By length first: it excludes nearly every other field.
     if (name.length === 5) {
       if (name.toLowerCase() === 'store') store = joined(store, value);
     } else if (name.length === 15) {

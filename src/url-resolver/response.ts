@@ -3,7 +3,7 @@ import { type Answer, type Rejection, reject } from '../http/rejection.ts';
 import type { DocumentContext, Envelope, Mapping } from './envelope.ts';
 import type { LookupFailure } from './source.ts';
 
-/** What every answer needs besides the mapping. */
+/** Where an answer comes from. */
 export interface Provenance {
   /** Value of `Cache-Status`. */
   readonly cacheStatus: string;
@@ -11,7 +11,7 @@ export interface Provenance {
   readonly maxAgeSeconds: number;
 }
 
-/** What an answer is made of. */
+/** All that an answer is written from. */
 interface Representation extends DocumentContext {
   readonly mapping: Mapping;
   readonly envelope: Envelope;
@@ -22,14 +22,14 @@ interface Representation extends DocumentContext {
 }
 
 /**
- * Value of `Vary`. Host is part of what every cache keys by (RFC 9111 section 2); it is named where it has a say in the answer,
- * for those that leave it out.
+ * The value of `Vary`. Host is part of every cache's key (RFC 9111 section 2); where the answer depends on it, it is named all
+ * the same, for caches that leave it out.
  */
 export function varyOf(dependsOnHost: boolean): string {
   return dependsOnHost ? 'Accept-Language, Store, Host' : 'Accept-Language, Store';
 }
 
-/** 200 with the envelope, 304 when `ifNoneMatch` names it; a HEAD has no body but the fields of the GET. */
+/** Answers 200 with the envelope, or 304 when `ifNoneMatch` names its tag. */
 export function answerMapping(
   representation: Representation,
   isHead: boolean,
@@ -59,12 +59,12 @@ export function answerMapping(
   };
 }
 
-/** Nearly every one who asks names the one tag that he was given. */
+/** With a short cut for a single tag, which nearly every request has. */
 function isNamed(ifNoneMatch: string | undefined, tag: string): boolean {
   return ifNoneMatch !== undefined && (ifNoneMatch === tag || isNoneMatchMet([ifNoneMatch], tag));
 }
 
-/** 404 of the contract, with the fields that let a cache outside keep it as long as it is kept here. */
+/** The contract's 404, with fields by which HTTP caches keep it as long as it is kept here. */
 export function refuseUnknown(provenance: Provenance, vary: string): Rejection {
   return reject('url-not-found', {
     fields: [...cacheFields(provenance, vary), 'X-Content-Type-Options', 'nosniff'],
@@ -75,35 +75,32 @@ function cacheFields({ cacheStatus, maxAgeSeconds }: Provenance, vary: string): 
   return ['Cache-Control', `public, max-age=${maxAgeSeconds}`, 'Vary', vary, 'Cache-Status', cacheStatus];
 }
 
-/**
- * Values of `Cache-Status` (RFC 9211). `hit` without more: given from what this process holds. `ttl` is what is left of
- * the mapping's freshness, in seconds, negative once it is stale.
- */
+/** Values of `Cache-Status` (RFC 9211). `ttl`: seconds for which the mapping is still fresh, negative once it is stale. */
 export const cacheStatus = {
   hit: (ttlSeconds: number) => `shopward; hit; ttl=${ttlSeconds}`,
-  /** From the copy that replicas share. */
+  /** From a copy that replicas share. */
   shared: (ttlSeconds: number) => `shopward; hit; ttl=${ttlSeconds}; detail=shared`,
   /** A stale copy, while the source is asked or cannot be. */
   stale: (ttlSeconds: number, why: 'revalidating' | 'error') =>
     `shopward; hit; ttl=${ttlSeconds}; detail=${why}`,
   mappingFile: 'shopward; hit; detail=mapping-file',
-  /** The source was asked, and its answer kept; `collapsed`: the look-up was under way for another request. */
+  /** The source was asked, and its answer is kept; `collapsed`: together with another request. */
   stored: (fwd: 'miss' | 'stale', ttlSeconds: number, collapsed: boolean) =>
     `shopward; fwd=${fwd}; stored; ttl=${ttlSeconds}${collapsed ? '; collapsed' : ''}`,
   /** The source was asked; its answer is not kept. */
   notStored: (fwd: 'miss' | 'stale' | 'bypass', collapsed: boolean) =>
     `shopward; fwd=${fwd}${collapsed ? '; collapsed' : ''}`,
-  /** Answered without asking anybody: the value cannot be a URL of the shop. */
+  /** Answered without a lookup: the value cannot be a URL of the shop. */
   unasked: 'shopward; detail=unasked',
 } as const;
 
-/** A refusal that no cache outside may keep: the next request may fare better. */
+/** For refusals that HTTP caches must not keep: the next request may succeed. */
 const notToBeKept = ['Cache-Control', 'no-store', 'X-Content-Type-Options', 'nosniff'];
 
-/** 422 of the contract: no `url`, an empty one, or an array. */
+/** The contract's 422: no `url`, an empty one, or an array. */
 export const refuseMissing: Rejection = reject('url-missing', { fields: notToBeKept });
 
-/** 502, 503 or 504: the source failed and there is no copy that may be given out. Undefined: it is the shop's to answer. */
+/** 502, 503 or 504: the source failed, and no copy may be used. Undefined: the request is to be forwarded. */
 export function refuseFailure(failure: LookupFailure): Rejection | undefined {
   const { reason } = failure;
   switch (failure.fault) {

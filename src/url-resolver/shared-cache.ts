@@ -1,37 +1,38 @@
 import { hash } from 'node:crypto';
 import { withinTime } from '../lib/eventually.ts';
 import { isolateLate } from '../lib/faults.ts';
+import { parseJson } from '../lib/json.ts';
 import type { Redis } from '../redis/redis.ts';
 import { type Mapping, toMapping } from './envelope.ts';
 import type { Lifetimes } from './local-cache.ts';
 import type { Position } from './purge-log.ts';
 
-/** The copies that replicas share, in slots. Both calls reject when the store is away. */
+/** The port to the copies that replicas share, in slots. Both calls reject when the store is away. */
 export interface SharedMapping {
-  /** Values of `slots`, in their order; null where there is none. */
+  /** The values of `slots`, in their order; null where there is none. */
   read(slots: readonly string[]): Promise<readonly (string | null)[]>;
-  /** Replaces what is in `slot`; it is gone after `ttlMs` milliseconds. */
+  /** Replaces the value of `slot`, which expires after `ttlMs`. */
   write(slot: string, value: string, ttlMs: number): Promise<void>;
 }
 
 interface SharedCacheOptions {
   readonly store: SharedMapping;
-  /** Number of slots, the bound of what the store holds. */
+  /** Number of slots, which bounds what the store holds. */
   readonly slots: number;
-  /** Longest wait for a look-up, in ms. */
+  /** Longest wait for a lookup, in milliseconds. */
   readonly timeoutMs: number;
   readonly lifetimes: Lifetimes;
-  /** A copy of another type is none. */
+  /** Copies of other types are ignored. */
   readonly entityTypes: readonly string[];
   readonly now: () => number;
   /** Called when the store goes away, and when it is back. */
   readonly onChange: (isAway: boolean, cause?: unknown) => void;
 }
 
-/** While the store is away it is tried once in this time; in between everybody goes on without it at once. */
+/** While the store is away it is tried once in this time; other lookups go on without it at once. */
 const pauseMs = 1000;
 
-/** Look-ups in the copies that replicas share: batched, with a deadline, and never a reason to fail. */
+/** Reads and writes the shared copies: in batches, with a deadline. Its failures never fail a lookup. */
 export class SharedCache {
   readonly #options: SharedCacheOptions;
   readonly #batch: ReadBatch;
@@ -47,7 +48,7 @@ export class SharedCache {
     return this.#isAway;
   }
 
-  /** The copy of `key`, or undefined: none, not readable, or the store is away. Never rejects. */
+  /** The copy of `key`; undefined: there is none, it is not readable, or the store is away. Never rejects. */
   async get(key: string): Promise<SharedCopy | undefined> {
     if (this.#isPaused()) return undefined;
     try {
@@ -121,17 +122,14 @@ function writeSharedCopy(key: string, copy: SharedCopy): string {
   ]);
 }
 
-/**
- * Undefined for another key's value (slots are shared by keys), another version, or anything that is not a copy.
- * Exported for its tests.
- */
+/** Undefined for the value of another key in the same slot, another version, or anything else. Exported for its tests. */
 export function readSharedCopy(
   key: string,
   text: string,
   entityTypes: readonly string[],
 ): SharedCopy | undefined {
-  const parts = parseArray(text);
-  if (parts === undefined || parts[0] !== version || parts[1] !== key) return undefined;
+  const parts = parseJson(text);
+  if (!Array.isArray(parts) || parts[0] !== version || parts[1] !== key) return undefined;
   const [, , entityType, entityId, storedAtMs, seq, id] = parts;
   if (typeof storedAtMs !== 'number' || typeof seq !== 'number' || typeof id !== 'string') return undefined;
   const stamp = { seq, id };
@@ -141,23 +139,14 @@ export function readSharedCopy(
 }
 
 /**
- * The slot of a key: as many keys in the store as there are slots, whatever URLs are asked for. Two keys of one slot push
- * each other out, which costs a look-up and nothing else.
+ * The slot of a key. A fixed number of slots bounds the keys in the store, whatever URLs are asked for. Two keys in one slot
+ * replace each other, which costs a lookup.
  */
 function slotOf(key: string, slots: number): string {
   return (Number.parseInt(hash('sha256', key, 'hex').slice(0, 12), 16) % slots).toString(36);
 }
 
-function parseArray(text: string): unknown[] | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return Array.isArray(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-/** Collects the slots that are asked for in one turn of the event loop and reads them at once, each but once. */
+/** Reads all slots that are asked for in one turn of the event loop at once, each only once. */
 class ReadBatch {
   readonly #read: (slots: readonly string[]) => Promise<readonly (string | null)[]>;
   #waiting: string[] = [];
@@ -185,7 +174,7 @@ class ReadBatch {
   }
 }
 
-/** Keys of one MGET: a turn may ask for as many as there are requests in flight, and a call takes only so many arguments. */
+/** Keys in one MGET: a turn may ask for as many as there are requests in flight, and the arguments of a call are limited. */
 const mostKeys = 1_000;
 
 /** Slots as keys `<prefix>:mapping:<slot>` in Redis. `prefix` keeps deployments apart. */
@@ -210,7 +199,7 @@ export function createRedisSharedMapping(redis: Redis, prefix: string): SharedMa
   };
 }
 
-/** One for each key, whatever came back. */
+/** One value for each key, whatever the reply is. */
 function textsOf(keys: readonly string[], reply: unknown): (string | null)[] {
   const values: readonly unknown[] = Array.isArray(reply) ? reply : [];
   return keys.map((_, i) => (typeof values[i] === 'string' ? values[i] : null));

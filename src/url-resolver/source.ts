@@ -4,22 +4,22 @@ import { isObject, parseJson } from '../lib/json.ts';
 import type { Envelope, Mapping } from './envelope.ts';
 import type { Partition } from './partition.ts';
 
-/** Asks the shop; the caller of the resolver brings it, over the forwarding engine. */
+/** The port to the shop; implemented over the forwarding engine. */
 export type AskUpstream = (request: LookupRequest) => Promise<LookupResponse | LookupError>;
 
-/** A GET without a body. Nothing of the client's request is in it but what is in the key. */
+/** A GET without a body. Of the client's request it has only what is in the key. */
 interface LookupRequest {
   /** Request target, byte for byte. */
   readonly target: string;
-  /** All fields; `Host` is there only where the shop chooses its store by it, else the upstream's own is meant. */
+  /** All fields. `Host` is among them only where the shop chooses its store by it; otherwise the upstream's is sent. */
   readonly fields: FieldList;
-  /** Milliseconds from now to the complete response; the exchange is to be ended then. */
+  /** Milliseconds in which the response has to be complete; the exchange is then to be aborted. */
   readonly timeoutMs: number;
-  /** Bytes of body that are read; a longer body is `too-large`. */
+  /** Bytes of the longest body; a longer one is `too-large`. */
   readonly maxBodyBytes: number;
 }
 
-/** A complete response, as it came: no redirect was followed and no content coding undone. Exported for its tests. */
+/** A complete response as it came, with no redirect followed and no content coding decoded. Exported for its tests. */
 export interface LookupResponse {
   readonly status: number;
   readonly fields: FieldList;
@@ -37,14 +37,14 @@ interface UpstreamSourceOptions {
   readonly path: string;
   /** Milliseconds to the complete response. */
   readonly timeoutMs: number;
-  /** Look-ups under way at once; one more is a failure with fault `overloaded`. */
+  /** Lookups under way at once; one more fails with `overloaded`. */
   readonly maxLookups: number;
   readonly envelope: Envelope;
   /** Called with an exception of `ask`, which is a bug. */
   readonly onException: (cause: unknown) => void;
 }
 
-/** The shop's own resolver, asked with what is in the key and nothing else. */
+/** Asks the shop's own resolver, with nothing but what is in the key. */
 export class UpstreamSource {
   readonly #options: UpstreamSourceOptions;
   #underWay = 0;
@@ -61,14 +61,14 @@ export class UpstreamSource {
     return this.#underWay >= this.#options.maxLookups;
   }
 
-  /** Never rejects, and ends within the time-out even if the port does not. */
+  /** Settles within the time-out, even if the port does not. Never rejects. */
   async ask(url: string, partition: Partition): Promise<LookupOutcome> {
     if (this.isFull) return fail('overloaded', 'overloaded');
     const exchange = this.#exchange(url, partition);
     return withinTime(exchange, this.#options.timeoutMs, () => fail('timeout', 'timeout'));
   }
 
-  /** Holds its place until the port has settled, also after the deadline: the upstream is still busy with it. */
+  /** Counts as under way until the port has settled, also after the deadline: the upstream is still busy with it. */
   async #exchange(url: string, partition: Partition): Promise<LookupOutcome> {
     this.#underWay += 1;
     try {
@@ -91,7 +91,7 @@ export class UpstreamSource {
     const fields = ['Accept', envelope.contentType, 'Accept-Encoding', 'identity', 'Accept-Language', locale];
     let target = `${path}?url=${encodeURIComponent(url)}`;
     if (store !== '') {
-      // A shop takes its store from the one or the other; both name the same, so the answer is the key's in either.
+      // Shops take the store from the field or the query; with the same value in both, the answer is that of the key.
       if (fieldText.test(store)) fields.push('Store', store);
       target += `&_store=${encodeURIComponent(store)}`;
     }
@@ -100,16 +100,15 @@ export class UpstreamSource {
   }
 }
 
-/** What is the same text in a field value (RFC 9110 section 5.5); any other store can stand in the query alone. */
+/** A store that can be a field value (RFC 9110 section 5.5); any other one is sent in the query alone. */
 const fieldText = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/;
 
 /** A resolver document has some 300 bytes. */
 const maxResponseBytes = 64 * 1024;
 
 /**
- * Checks the shop's response. Believed are only a whole 200 with the envelope, and by the contract a 404 with code 2802 and
- * a 422 with code 2801. 5xx is a failure of the shop; all else is not recognized. Of neither is anything kept.
- * Exported for its tests.
+ * Checks the shop's response. Accepted are a 200 with the envelope and, by the contract, a 404 with code 2802 and a 422 with code
+ * 2801. 5xx is a failure of the shop, everything else is unrecognized; nothing of these is kept. Exported for its tests.
  */
 export function validateResponse(
   response: LookupResponse,
@@ -123,7 +122,7 @@ export function validateResponse(
   if (body.length > maxResponseBytes) return fail('unrecognized', 'too-large');
   const document = isPlainJson(fields) ? parseJson(body) : undefined;
   if (document === undefined) return fail('unrecognized', 'not-json');
-  const keep = mayKeep(response);
+  const keep = mayKeep(fields);
   if (status === 200) {
     const mapping = envelope.read(document, asked);
     return mapping === undefined
@@ -142,15 +141,7 @@ function hasCode(document: unknown, code: string): boolean {
   return Array.isArray(errors) && errors.some((error: unknown) => isObject(error) && error.code === code);
 }
 
-/**
- * The request carried nothing of any user, so what is kept is nobody's: `private` and `no-cache`, which the shop's
- * framework puts on every response, say nothing here.
- */
-function mayKeep(response: LookupResponse): boolean {
-  return !forbidsToKeep(response.fields);
-}
-
-/** JSON as it is, without a content coding. */
+/** Whether a response is JSON without a content coding. */
 function isPlainJson(fields: FieldList): boolean {
   const type = fieldValue(fields, 'content-type') ?? '';
   const coding = fieldValue(fields, 'content-encoding') ?? 'identity';
@@ -159,30 +150,27 @@ function isPlainJson(fields: FieldList): boolean {
   );
 }
 
-/** Whether somebody meant a response not to be kept by anybody: `no-store`, or a cookie that comes with it. */
-function forbidsToKeep(fields: FieldList): boolean {
-  return hasDirective(fields, 'no-store') || fieldValue(fields, 'set-cookie') !== undefined;
+/**
+ * Whether a response may be kept: it has neither `no-store`, with or without an argument (RFC 9111 section 5.2), nor a cookie.
+ * `private` and `no-cache`, which the shop's framework adds to every response, do not count: the request had nothing of any
+ * user, so neither has the response.
+ */
+function mayKeep(fields: FieldList): boolean {
+  const directives = fieldValues(fields, 'cache-control').join(',').toLowerCase().split(',');
+  const isForbidden = directives.some((one) => one.split('=', 1)[0]?.trim() === 'no-store');
+  return !isForbidden && fieldValue(fields, 'set-cookie') === undefined;
 }
 
-/** Whether `Cache-Control` has a directive, in lower case, with or without an argument (RFC 9111 section 5.2). */
-function hasDirective(fields: FieldList, directive: string): boolean {
-  return fieldValues(fields, 'cache-control')
-    .join(',')
-    .toLowerCase()
-    .split(',')
-    .some((part) => part.split('=', 1)[0]?.trim() === directive);
-}
-
-/** What a source said about one URL, checked. */
+/** The checked answer of a source about one URL. */
 export type LookupOutcome =
   /** `keep` false: the response forbade to store it. */
   | { readonly kind: 'found'; readonly mapping: Mapping; readonly keep: boolean }
   | { readonly kind: 'unknown'; readonly keep: boolean }
-  /** The shop counts the value as no value (422, code 2801: `0`, say). */
+  /** To the shop the value is empty (422 with code 2801), such as `0`. */
   | { readonly kind: 'missing' }
   | LookupFailure;
 
-/** Nothing was learnt: nothing is kept. `unrecognized`: a whole response of another kind, which is the shop's to give. */
+/** No answer, and nothing to keep. `unrecognized`: a whole response of another form, which the shop is to give itself. */
 export interface LookupFailure {
   readonly kind: 'failed';
   readonly fault: 'unreachable' | 'timeout' | 'invalid' | 'overloaded' | 'unrecognized';

@@ -4,24 +4,23 @@ import { PooledConnection } from '../connection.ts';
 import { responseHeadBytes } from '../engine.ts';
 import { ResponseHeadCheck } from '../response-framing.ts';
 
-/** Who has the exchange that a connection carries. */
+/** The exchange that a connection carries. */
 export interface ConnectionUser {
-  /** Bytes that are no response; node's parser has not seen them yet. */
+  /** The bytes are not a response. Called before Node's parser sees them. */
   onMalformed(why: string): void;
-  /** Reading threw: only this exchange ends. */
+  /** An exception while reading: it must end only this exchange. */
   onThrown(cause: unknown): void;
   /** The response was read to its end. */
   readonly isAnswered: boolean;
 }
 
 /**
- * Octets that node's parser is given at a time. It calls back for each chunk of a body, however small: the ten thousand
- * of 64 KiB would hold up everybody else for as long. After the first piece of such a body nothing is read until the
- * next turn (see `GatheredPieces`).
+ * Octets that Node's parser gets at a time. It calls back for each chunk of a body: 64 KiB may have ten thousand of them, which
+ * would block all other requests. After a piece with many chunks nothing is read until the next turn (see `GatheredPieces`).
  */
 export const pieceBytes = 8_192;
 
-/** A connection that node's own client writes to and reads from. */
+/** A connection that Node's own client writes to and reads from. */
 export class HttpProxy3Connection extends PooledConnection {
   readonly #heads: ResponseHeadCheck;
   #user: ConnectionUser | undefined;
@@ -29,7 +28,7 @@ export class HttpProxy3Connection extends PooledConnection {
   constructor(socket: Socket, piece: Buffer) {
     super(socket, piece);
     this.#heads = new ResponseHeadCheck(responseHeadBytes);
-    // Before node's client listens: what it would forgive is seen here first.
+    // Before Node's client listens: heads that its parser would accept leniently are checked here first.
     socket.on(
       'data',
       isolated(
@@ -44,13 +43,13 @@ export class HttpProxy3Connection extends PooledConnection {
     this.#heads.begin();
   }
 
-  /** Its exchange is over: whatever comes now is nobody's. */
+  /** The exchange has ended: what arrives now belongs to nobody. */
   leave(): void {
     this.#user = undefined;
   }
 
   read(length: number): boolean {
-    // Not of the pool that all share: while a piece waits, its pool of 64 KiB would wait with it.
+    // Not from Buffer's shared pool: a piece that waits would keep its 64 KiB alive.
     const octets = Buffer.allocUnsafeSlow(length);
     this.piece.copy(octets, 0, 0, length);
     return this.socket.push(octets);

@@ -12,12 +12,11 @@ import { HttpProxy3Connection, pieceBytes } from './connection.ts';
 import { HttpProxy3Exchange, type HttpProxy3Pool, type SendThroughProxy } from './exchange.ts';
 
 /**
- * Upstream requests through http-proxy-3. It builds and sends the request; connections come from our own pool, and of
- * its many options only those are on that leave the request alone: `toProxy` without `prependPath` keeps the path,
- * `selfHandleResponse` keeps its hands off the response.
+ * Sends upstream requests through http-proxy-3, over connections of shopward's own pool. Of its options only those are set that
+ * leave the request unchanged: `toProxy` without `prependPath` keeps the path, `selfHandleResponse` leaves the response to us.
  *
- * Throws when the environment would change what http-proxy-3 does (`FORCE_FETCH_PATH`) or make it write request
- * paths, which hold token ids, to the standard error stream (`DEBUG`).
+ * Throws when the environment would change what http-proxy-3 does (`FORCE_FETCH_PATH`), or make it log request paths, which
+ * may hold token ids, to standard error (`DEBUG`).
  */
 export function createHttpProxy3Engine(options: EngineOptions): UpstreamEngine {
   refuseEnvironment();
@@ -47,7 +46,7 @@ export function createHttpProxy3Engine(options: EngineOptions): UpstreamEngine {
     proxy.web(
       exchange as unknown as IncomingMessage,
       noResponse,
-      // What is put into `ssl` arrives in the options of node's request, and so at the agent.
+      // Members of `ssl` become options of Node's request, and so reach the agent.
       { buffer: exchange as unknown as Stream, ssl: { exchange, maxHeaderSize: responseHeadBytes } },
       onError,
     );
@@ -55,14 +54,14 @@ export function createHttpProxy3Engine(options: EngineOptions): UpstreamEngine {
   return createPooledEngine(pool, (request, handler) => new HttpProxy3Exchange(request, handler, pool, send));
 }
 
-/** http-proxy-3 listens for the end of the response that it is given; ours tells it nothing and needs nothing. */
+/** In place of the client's response, to whose end http-proxy-3 listens: it does nothing. */
 const noResponse = { on() {}, finished: true, headersSent: false } as unknown as ServerResponse;
 
 function exchangeOf(request: IncomingMessage): HttpProxy3Exchange {
   return request as unknown as HttpProxy3Exchange;
 }
 
-/** The part of `http.Agent` that node's request uses. */
+/** The part of `http.Agent` that Node's request uses. */
 function createAgent({ upstream: { scheme } }: EngineOptions): Agent {
   const agent = {
     protocol: `${scheme}:`,

@@ -11,16 +11,15 @@ import type { ConnectionUser, HttpProxy3Connection } from './connection.ts';
 
 export type HttpProxy3Pool = ConnectionPool<HttpProxy3Connection>;
 
-/** Has http-proxy-3 build and send the request of an exchange, which throws where node will not write it. */
+/** Has http-proxy-3 build and send the request of an exchange. Throws where Node refuses to write it. */
 export type SendThroughProxy = (exchange: HttpProxy3Exchange) => void;
 
-/** http-proxy-3 asks its request whether the client has gone; that question is ours, so the answer is always no. */
+/** http-proxy-3 looks whether the client has disconnected; shopward handles that itself, so the answer is always no. */
 const neverDestroyed = { destroyed: false };
 
 /**
- * One exchange, in the two shapes that http-proxy-3 handles: the request that it copies from (`method`, `url`,
- * `headers`) and the `buffer` that it pipes (`pipe`). It sees this object instead of the client's own request, so
- * nothing that was not decided on can pass.
+ * One exchange, in the two roles that http-proxy-3 knows: the request that it copies (`method`, `url`, `headers`) and the
+ * `buffer` whose body it pipes (`pipe`). It never sees the client's own request, so that it can only send what was decided on.
  */
 export class HttpProxy3Exchange extends PooledExchange<HttpProxy3Connection> implements ConnectionUser {
   readonly method: string;
@@ -34,7 +33,7 @@ export class HttpProxy3Exchange extends PooledExchange<HttpProxy3Connection> imp
   #response: IncomingMessage | undefined;
   #stopBody: (() => void) | undefined;
   #bytesBefore = 0;
-  /** Node is done with the socket, and has left it whole. */
+  /** Whether Node has released the socket in a reusable state. */
   #isFreed = false;
 
   constructor(
@@ -52,19 +51,19 @@ export class HttpProxy3Exchange extends PooledExchange<HttpProxy3Connection> imp
     if (length !== undefined) this.headers['content-length'] = String(length);
   }
 
-  /** http-proxy-3 listens to its request and response; theirs are no events of ours. */
+  /** http-proxy-3 adds listeners to its request; this object emits nothing. */
   on(): this {
     return this;
   }
 
-  /** The agent's turn: node's request is built, and not a byte of its head is written. */
+  /** Called by the agent, when Node's request is built and nothing of its head is written. */
   attach(clientRequest: ClientRequest): void {
     const { connection } = this;
     if (connection === undefined) return;
     this.#clientRequest = clientRequest;
-    // http-proxy-3 has dropped a lone `?` at the end.
+    // http-proxy-3 drops a lone `?` at the end.
     if (clientRequest.path !== this.url) clientRequest.path = this.url;
-    // Every field was counted by the size of the head; a thousand and first one must not hide an ETag.
+    // No limit of fields: Node would ignore those after the 1000th, perhaps an ETag. The size of the head is limited already.
     clientRequest.maxHeadersCount = 0;
     this.#frame(clientRequest);
     const mine = (heard: () => void) => () => {
@@ -92,7 +91,7 @@ export class HttpProxy3Exchange extends PooledExchange<HttpProxy3Connection> imp
     clientRequest.onSocket(connection.socket);
   }
 
-  /** Our own body, in place of the client's request; one that still arrives is read once the head may leave. */
+  /** Writes the exchange's body. A body that is still arriving is read once the head is sent. */
   pipe(clientRequest: ClientRequest): void {
     const { body } = this.request;
     if (body === null) clientRequest.end();
@@ -141,11 +140,11 @@ export class HttpProxy3Exchange extends PooledExchange<HttpProxy3Connection> imp
     const clientRequest = this.#clientRequest;
     this.#clientRequest = undefined;
     if (clientRequest === undefined || this.#isFreed) return;
-    // What it has to say yet is no news, and may come when this exchange is on another connection.
+    // Its later errors are ignored: by then this exchange may be on another connection.
     clientRequest.removeAllListeners('error').on('error', ignore).destroy();
   }
 
-  /** Same tick as the first write: node flushes right after this event. */
+  /** Called in the tick of the first write: Node flushes right after this event. */
   #onSocket(clientRequest: ClientRequest): void {
     const { connection } = this;
     if (this.isOver || connection === undefined) return;
@@ -156,7 +155,7 @@ export class HttpProxy3Exchange extends PooledExchange<HttpProxy3Connection> imp
   #pump(clientRequest: ClientRequest): void {
     const { body } = this.request;
     if (body === null || Buffer.isBuffer(body)) return;
-    // An upstream may answer the head alone, and a client may wait for that.
+    // At once: the upstream may respond to the head alone, and a client may wait for that.
     clientRequest.flushHeaders();
     const sink: BodySink = {
       write(octets, taken) {
@@ -212,12 +211,12 @@ export class HttpProxy3Exchange extends PooledExchange<HttpProxy3Connection> imp
       return;
     }
     const { statusCode = 0 } = response;
-    // An answer that came before the whole request had left: what is not sent yet never will be.
+    // If the response came before the whole request was sent, the rest will never be: the connection cannot be used again.
     this.#isFreed = this.#clientRequest?.writableFinished === true && this.#clientRequest.shouldKeepAlive;
     this.succeed(this.#isFreed && maySucceed(this.method === 'HEAD', statusCode));
   }
 
-  /** Node calls in the middle of its parser, or of the socket: what is thrown there would end the process. */
+  /** Runs a callback of Node's parser or socket, where an exception would end the process. */
   #guard(heard: () => void): void {
     try {
       heard();
@@ -226,7 +225,7 @@ export class HttpProxy3Exchange extends PooledExchange<HttpProxy3Connection> imp
     }
   }
 
-  /** http-proxy-3 gives a DELETE or OPTIONS a `content-length: 0` and then pipes its body all the same. */
+  /** Sets the framing itself: http-proxy-3 gives a DELETE or OPTIONS `content-length: 0`, and pipes its body all the same. */
   #frame(clientRequest: ClientRequest): void {
     const { body } = this.request;
     if (body === null) {

@@ -6,23 +6,23 @@ import { responseHeadBytes } from '../engine.ts';
 import { longestPiece } from './llhttp.ts';
 import { ResponseParser } from './response-parser.ts';
 
-/** Who reads the response that a connection is carrying. */
+/** The reader of the response that a connection carries. */
 export interface ResponseReader {
   /**
-   * `release`: the piece is the reader's until it calls this, and for good if it never does; without it the next
-   * octets will overwrite the piece.
+   * With `release` the piece belongs to the reader until it calls that, for ever if it does not. Without it the next octets
+   * overwrite the piece.
    */
   onPiece(response: ResponseParser, piece: Buffer, release: (() => void) | undefined): void;
-  /** The upstream ended the connection, or it broke. */
+  /** The upstream has closed the connection, or it broke. */
   onClosed(response: ResponseParser | undefined, cause?: unknown): void;
-  /** Reading threw: only this exchange ends. */
+  /** An exception while reading: it must end only this exchange. */
   onThrown(cause: unknown): void;
 }
 
-/** A piece with more body than this is given away, not copied: the next octets are read into another one. */
+/** A piece with more body than this is given to the reader instead of copied; the next octets are read into another one. */
 const copiedBytes = longestPiece / 2;
 
-/** Chunks in one turn of the event loop after which the rest of a body has to wait for the next one. */
+/** Chunks of a body in one turn of the event loop; the rest waits for the next turn. */
 const chunksPerTurn = 1_024;
 
 const heldUp = new EndOfTurn<LlhttpConnection>(
@@ -30,7 +30,7 @@ const heldUp = new EndOfTurn<LlhttpConnection>(
   ({ socket }) => socket.destroy(),
 );
 
-/** A connection whose bytes go straight to the parser: no stream, no queue of chunks. */
+/** A connection whose bytes go straight to the parser, without a stream or a queue of chunks. */
 export class LlhttpConnection extends PooledConnection {
   readonly #response: ResponseParser;
   #reader: ResponseReader | undefined;
@@ -51,16 +51,16 @@ export class LlhttpConnection extends PooledConnection {
     socket.on('end', ended).on('close', closed);
   }
 
-  /** The next response is for `reader`. */
+  /** Begins a response, for `reader`. */
   begin(reader: ResponseReader, isHeadRequest: boolean): void {
     this.#reader = reader;
     this.#response.begin(isHeadRequest);
   }
 
-  /** Its exchange is over: whatever comes now is nobody's. */
+  /** The exchange has ended: what arrives now belongs to nobody. */
   leave(): void {
     this.#reader = undefined;
-    // TLS gives what it has deciphered also while it is held up, and so may have given the end.
+    // Node's TLS also delivers what it has decrypted while paused, so that the response may end while the socket is paused.
     if (this.socket.isPaused()) this.socket.resume();
   }
 
@@ -85,7 +85,7 @@ export class LlhttpConnection extends PooledConnection {
     return false;
   }
 
-  /** The turn is over; whoever has the connection may be holding it up by itself. */
+  /** Continues reading in the next turn, unless the reader itself has paused. */
   goOn(): void {
     if (!this.socket.isPaused()) this.socket.resume();
   }
@@ -107,9 +107,8 @@ export class LlhttpConnection extends PooledConnection {
 }
 
 /**
- * Pieces that nobody reads or writes any more, for whoever needs one next. Each is 64 KiB outside of the heap, and the collector
- * counts those: with a new one for each read, it went through the whole heap after every two hundred bodies of 100 KB; and
- * while an upstream keeps no connections, 60 MiB gathered before it did.
+ * Pieces for reuse. Each has 64 KiB outside the heap, which the garbage collector counts: with a new one for each read it did a
+ * full collection after every two hundred bodies of 100 KB; with an upstream that keeps no connections, 60 MiB piled up first.
  */
 const sparePieces: Buffer[] = [];
 const sparePiecesAtMost = 64;
@@ -118,12 +117,12 @@ export function newPiece(): Buffer {
   return sparePieces.pop() ?? Buffer.allocUnsafeSlow(longestPiece);
 }
 
-/** Only of a piece that nobody else has: what is read into it next may be for another client. */
+/** Only for a piece that nobody else holds: another client's response may be read into it next. */
 export function giveBackPiece(piece: Buffer): void {
   if (sparePieces.length < sparePiecesAtMost) sparePieces.push(piece);
 }
 
-/** Gives a piece back once, however often it is called: given back twice, it would be read into for two clients. */
+/** Gives a piece back once, however often it is called: given back twice, it would be used for two clients at a time. */
 function releaseOf(piece: Buffer): () => void {
   let given: Buffer | undefined = piece;
   return () => {

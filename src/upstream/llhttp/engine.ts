@@ -11,10 +11,10 @@ import type { ResponseParser } from './response-parser.ts';
 
 type LlhttpPool = ConnectionPool<LlhttpConnection>;
 
-/** A body up to this long leaves in one piece with its head. */
+/** Octets of a body that is copied after its head, so that both leave in one write. */
 const copiedBytes = 4096;
 
-/** Upstream requests over connections of our own, with node's parser: the cheapest engine, with the same behaviour. */
+/** Sends upstream requests over shopward's own connections, and parses responses with llhttp: the cheapest engine. */
 export function createLlhttpEngine(options: EngineOptions): UpstreamEngine {
   const pool: LlhttpPool = new ConnectionPool(options, (opened, failed) => {
     const piece = newPiece();
@@ -52,7 +52,7 @@ class LlhttpExchange extends PooledExchange<LlhttpConnection> implements Respons
     else this.fail('reset', cause ?? response?.fault);
   }
 
-  /** What reads for the connection threw. */
+  /** An exception while reading. */
   onThrown(cause: unknown): void {
     this.fail('internal', cause);
   }
@@ -112,7 +112,7 @@ class LlhttpExchange extends PooledExchange<LlhttpConnection> implements Respons
     }
   }
 
-  /** What the piece held, in its order; the handler may end the exchange at any step. */
+  /** Passes on what the piece had, in its order. The handler may end the exchange at any step. */
   #take(response: ResponseParser, piece: Buffer, release: (() => void) | undefined): void {
     const { handler } = this;
     for (const { status, fields } of response.informational) {
@@ -139,14 +139,14 @@ class LlhttpExchange extends PooledExchange<LlhttpConnection> implements Respons
     this.handler.onHead(status, reason, fields);
   }
 
-  /** An answer that came before the whole request had left ends the connection: what is not sent yet never will be. */
+  /** A response that comes before the whole request was sent ends the connection: the rest will never be sent. */
   #complete(response: ResponseParser): void {
     const isSent = this.#isWritten && this.connection?.socket.writableLength === 0;
     this.succeed(isSent && response.isReusable);
   }
 }
 
-/** Octets as they are, after a head that said how many. */
+/** Writes a body of known length. */
 function plainSink(socket: Socket): BodySink {
   return {
     write(octets, taken) {
@@ -157,7 +157,7 @@ function plainSink(socket: Socket): BodySink {
   };
 }
 
-/** RFC 9112 section 7.1. */
+/** Writes a chunked body (RFC 9112 section 7.1). */
 function chunkedSink(socket: Socket): BodySink {
   return {
     write(octets, taken) {

@@ -3,7 +3,7 @@ declare module 'undici/lib/llhttp/llhttp_simd-wasm.js' {
   export default llhttpWasm;
 }
 
-/** As much of it as we use: TypeScript has it among the types of browsers only. */
+/** The parts that are used: TypeScript has these types only in its library for browsers. */
 declare namespace WebAssembly {
   class Module {
     constructor(bytes: Uint8Array);

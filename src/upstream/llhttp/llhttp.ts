@@ -1,9 +1,9 @@
 import llhttpWasm from 'undici/lib/llhttp/llhttp_simd-wasm.js';
 
-/** Where a parser lives in the memory of WebAssembly. */
+/** Address of a parser in the memory of WebAssembly. */
 export type ParserAddress = number;
 
-/** What the parser finds; positions are those in the piece that it reads. Anything but 0 ends the reading. */
+/** The parser's callbacks; positions are those in the piece that is parsed. To return anything but 0 stops the parser. */
 export interface ParserEvents {
   onStatus(start: number, length: number): number;
   onFieldName(start: number, length: number): number;
@@ -13,7 +13,7 @@ export interface ParserEvents {
   onComplete(): number;
 }
 
-/** Values of `llhttp_errno` that we tell apart. */
+/** The values of `llhttp_errno` that are distinguished. */
 export const parserError = { none: 0, paused: 21, callback: -1 } as const;
 
 /** Bytes of the longest piece. */
@@ -35,14 +35,14 @@ interface Exports {
 const typeResponse = 2;
 
 /**
- * llhttp, the parser of node itself, in the strict form in which undici ships it for WebAssembly. Node does not let
- * programs use its own, and undici's client costs three times what the parser does.
+ * llhttp, Node's own parser, in the strict build that undici ships for WebAssembly. Node does not export its parser, and
+ * undici's client costs three times as much as the parser alone.
  */
 class Llhttp {
   readonly #exports: Exports;
   readonly #piece: number;
   #memory: Uint8Array;
-  /** Who receives the events while the parser runs: never two at a time. */
+  /** Receives the events while a parser runs; only one runs at a time. */
   #events: ParserEvents = nobody;
 
   constructor() {
@@ -65,7 +65,7 @@ class Llhttp {
   }
 
   execute(parser: ParserAddress, events: ParserEvents, piece: Buffer, length: number): number {
-    // Memory that grew is another buffer.
+    // When memory has grown, the old buffer is detached and has the length 0.
     if (this.#memory.length === 0) this.#memory = new Uint8Array(this.#exports.memory.buffer);
     this.#memory.set(length === piece.length ? piece : piece.subarray(0, length), this.#piece);
     this.#events = events;
@@ -81,12 +81,12 @@ class Llhttp {
     return this.#exports.llhttp_should_keep_alive(parser) === 1;
   }
 
-  /** Bytes of the last piece before the place where it stopped. */
+  /** Bytes of the last piece before the position at which the parser stopped. */
   consumed(parser: ParserAddress): number {
     return this.#exports.llhttp_get_error_pos(parser) - this.#piece;
   }
 
-  /** llhttp's own words: a constant, never the upstream's bytes. */
+  /** llhttp's reason for an error: a constant text, never bytes of the upstream. */
   reasonOf(parser: ParserAddress): string {
     const start = this.#exports.llhttp_get_error_reason(parser);
     const bytes = Buffer.from(this.#exports.memory.buffer);

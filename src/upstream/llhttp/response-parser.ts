@@ -6,24 +6,24 @@ import { llhttp, type ParserAddress, type ParserEvents, parserError } from './ll
 const none: never[] = [];
 
 /**
- * The responses of one connection, one after the other. Each piece that is read leaves what it held in the fields of
- * this object, so that nobody is called while the parser runs.
+ * Parses the responses of one connection, one after the other. What each piece had is left in the fields of this object, so that
+ * no callback runs inside the parser.
  */
 export class ResponseParser implements ParserEvents {
   /** Interim responses that were complete in the last piece (RFC 9110 section 15.2). */
   informational: ResponseHead[] = none;
   /** The final head, in the piece that completed it. */
   head: ResponseHead | undefined;
-  /** Where body stands in the last piece: chunks are moved together. */
+  /** The range of body octets in the last piece, in which chunks have been moved together. */
   bodyStart = 0;
   bodyEnd = 0;
-  /** How many chunks, or parts of one, that was. */
+  /** Number of chunks, or parts of one, in that range. */
   bodyParts = 0;
   /** The response was complete with the last piece. */
   isComplete = false;
-  /** Whether the next response may follow on this connection; known once the response is complete. */
+  /** Whether the connection may be used again; valid once the response is complete. */
   isReusable = false;
-  /** Why the bytes are no response. */
+  /** Why the bytes are not a response. */
   fault: Error | undefined;
 
   readonly #address: ParserAddress;
@@ -44,7 +44,7 @@ export class ResponseParser implements ParserEvents {
     this.#address = llhttp.allocate();
   }
 
-  /** A request has been sent, and its response is what is read next. */
+  /** Begins a response, before anything of it is read. */
   begin(isHeadRequest: boolean): void {
     llhttp.reset(this.#address);
     this.#isHeadRequest = isHeadRequest;
@@ -55,7 +55,7 @@ export class ResponseParser implements ParserEvents {
     this.#clearHead();
   }
 
-  /** The next bytes; the last response must have been begun, and not be complete. */
+  /** Parses the next bytes of a response that was begun and is not complete. */
   read(piece: Buffer, length: number): void {
     this.#forget();
     const unread = this.#isHeadDone ? undefined : this.#heads.read(piece, length);
@@ -75,12 +75,12 @@ export class ResponseParser implements ParserEvents {
     }
     if (error === parserError.none) return;
     if (this.isComplete && error === parserError.paused) {
-      // Bytes after the end are nobody's: were the connection used again, they would answer another request.
+      // Bytes after the end: if the connection were used again, they would be taken for the response of the next request.
       if (llhttp.consumed(this.#address) !== length) this.isReusable = false;
     } else this.fault ??= new MalformedResponse(llhttp.reasonOf(this.#address));
   }
 
-  /** The end of the connection: the end of a body that nothing else ends, or a fault. */
+  /** Called at the end of the connection: it completes a body without a length; anything else is a fault. */
   finish(): void {
     this.#forget();
     llhttp.finish(this.#address, this);
@@ -88,7 +88,7 @@ export class ResponseParser implements ParserEvents {
     if (!this.isComplete) this.fault ??= new MalformedResponse('ended early');
   }
 
-  /** Gives its memory back; nothing may be read any more. */
+  /** Frees the parser's memory; nothing may be parsed any more. */
   free(): void {
     if (this.#isFree) return;
     this.#isFree = true;
@@ -116,7 +116,7 @@ export class ResponseParser implements ParserEvents {
       return parserError.callback;
     }
     const fields = this.#fields;
-    // RFC 9112 section 5.1: space after a value is no part of it; llhttp leaves it there.
+    // RFC 9112 section 5.1: trailing whitespace is not part of the value; llhttp leaves it there.
     for (let i = 1; i < fields.length; i += 2) fields[i] = trimEndWhile(fields[i] as string, isOws);
     const head = { status, reason: this.#reason, fields };
     this.#clearHead();
@@ -151,7 +151,7 @@ export class ResponseParser implements ParserEvents {
     return parserError.paused;
   }
 
-  /** A part of the head, or its next piece where it was cut between two reads. */
+  /** Adds a part of the head, or the rest of one that was cut between two reads. */
   #addText(isNew: boolean, start: number, length: number): void {
     const text = this.#textOf(start, length);
     if (isNew) this.#fields.push(text);
@@ -165,7 +165,7 @@ export class ResponseParser implements ParserEvents {
 
   #textOf(start: number, length: number): string {
     const end = start + length;
-    // Cut out of the text of the head, it costs a tenth of as many slices of the bytes.
+    // A substring of the decoded head costs a tenth of decoding each range by itself.
     const { text } = this.#heads;
     if (end <= text.length) return text.substring(start, end);
     return this.#piece?.toString('latin1', start, end) ?? '';
@@ -188,5 +188,5 @@ export class ResponseParser implements ParserEvents {
   }
 }
 
-/** What `onHeadComplete` returns of a response without body, whatever its fields say (RFC 9112 section 6.3). */
+/** `onHeadComplete` returns this for a response without a body, whatever its fields say (RFC 9112 section 6.3). */
 const noBody = 1;

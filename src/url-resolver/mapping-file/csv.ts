@@ -1,9 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { contractEntityTypes } from '../envelope.ts';
-import type { ProblemList } from './row-validation.ts';
-import { typeProblem, validateId, validateStore, validateUrl } from './row-validation.ts';
-import type { TableData } from './table.ts';
-import { type ByteRange, TableBuilder } from './table.ts';
+import { type ProblemList, typeProblem, validateText } from './row-validation.ts';
+import { type ByteRange, TableBuilder, type TableData } from './table.ts';
 
 const lineFeed = 0x0a;
 const carriageReturn = 0x0d;
@@ -13,7 +11,7 @@ const maxRecordBytes = 64 * 1024;
 const columns = ['url', 'entityType', 'entityId', 'store'] as const;
 type Column = (typeof columns)[number];
 
-/** Reads a CSV with a header (RFC 4180) piece by piece; `read` fills a buffer and gives the number of bytes, 0 at the end. */
+/** Reads a CSV with a header (RFC 4180) piece by piece. `read` fills a buffer and returns the number of bytes, 0 at the end. */
 export function readCsv(
   read: (into: Uint8Array) => number,
   size: number,
@@ -35,7 +33,7 @@ class CsvReader {
   #columnCount = 0;
   #line = 1;
   #isBroken = false;
-  /** Whether all complete records at hand are UTF-8; else each is looked at. */
+  /** Whether all complete records in the buffer are UTF-8; otherwise each is checked. */
   #isUtf8 = true;
 
   constructor(size: number, problems: ProblemList, entityTypes: readonly string[]) {
@@ -51,7 +49,7 @@ class CsvReader {
     while (!this.#isBroken) {
       const count = read(this.#buffer.subarray(filled, filled + chunkBytes));
       filled += count;
-      // A byte order mark, which spreadsheets like to write.
+      // A byte order mark, which spreadsheets write.
       const start = isFirst && this.#buffer.readUIntBE(0, 3) === 0xefbbbf ? 3 : 0;
       isFirst = false;
       const used = this.#readRecords(start, filled);
@@ -62,7 +60,9 @@ class CsvReader {
         this.#break('the record is longer than 64 KiB: a quote that is never closed?');
     }
     if (filled > 0 && !this.#isBroken) {
-      this.#break('the last line does not end with a line break: the file may be written by half');
+      this.#break(
+        'the last line has no line break: the file may be only half written; add one if it is whole',
+      );
     }
   }
 
@@ -77,7 +77,7 @@ class CsvReader {
     return this.#problems.isEmpty ? data : undefined;
   }
 
-  /** Reads the complete records of [start, end) and returns where the incomplete one begins. */
+  /** Reads the complete records of [start, end). Returns where the incomplete one begins. */
   #readRecords(start: number, end: number): number {
     const buffer = this.#buffer.subarray(0, end);
     let at = start;
@@ -110,7 +110,7 @@ class CsvReader {
       this.#problems.add(this.#line, 1, 'the line is not UTF-8');
       return;
     }
-    // Splitting moves the bytes of a quoted record: columns are counted on a copy.
+    // Splitting moves the bytes of a quoted record, so columns are counted on a copy.
     const copy = isQuoted ? Buffer.from(this.#buffer.subarray(start, end)) : undefined;
     const fields = splitRecord(this.#buffer, start, end, isQuoted);
     const record = { start, end, copy };
@@ -148,9 +148,9 @@ class CsvReader {
     const id = fields[order.entityId] as CsvField;
     const store = order.store < 0 ? noField : (fields[order.store] as CsvField);
     const typeIndex = this.#typeBytes.findIndex((bytes) => isText(this.#buffer, type, bytes));
-    const urlProblem = validateUrl(this.#buffer, url);
-    const idProblem = validateId(this.#buffer, id);
-    const storeProblem = validateStore(this.#buffer, store);
+    const urlProblem = validateText('url', this.#buffer, url);
+    const idProblem = validateText('entityId', this.#buffer, id);
+    const storeProblem = validateText('store', this.#buffer, store);
     if (typeIndex >= 0 && (urlProblem ?? idProblem ?? storeProblem) === undefined) {
       this.#builder.add(this.#buffer, typeIndex, store, url, id, this.#line);
       return;
@@ -185,7 +185,7 @@ function isText(bytes: Uint8Array, { start, end }: ByteRange, text: Uint8Array):
   return true;
 }
 
-/** Where a record stands, and its bytes as they were if they have been moved. */
+/** Where a record begins, and a copy of its bytes if they have been moved. */
 interface RecordBytes {
   readonly start: number;
   readonly end: number;
@@ -194,7 +194,7 @@ interface RecordBytes {
 
 const noField: CsvField = { start: 0, end: 0, origin: 0 };
 
-/** End of a record with quotes: the first line feed outside of them. Undefined: not in these bytes. */
+/** The end of a record with quotes: the first line feed outside them. Undefined: not in these bytes. */
 function endOfQuoted(buffer: Buffer, start: number): { end: number; lines: number } | undefined {
   let isInside = false;
   let lines = 1;
@@ -209,7 +209,7 @@ function endOfQuoted(buffer: Buffer, start: number): { end: number; lines: numbe
   return undefined;
 }
 
-/** A field's content, unescaped, and where it began in the record as it was. */
+/** A field's content, unescaped; `origin` is where it began before bytes were moved. */
 interface CsvField extends ByteRange {
   readonly origin: number;
 }
@@ -217,8 +217,8 @@ interface CsvField extends ByteRange {
 const comma = 0x2c;
 
 /**
- * Splits the record in [start, end) into fields. Quoted fields are unescaped where they stand, so the bytes of such a
- * record change. A string is the problem.
+ * Splits the record in [start, end) into fields. Quoted fields are unescaped in place, which changes their bytes. A
+ * string is the problem.
  */
 function splitRecord(
   bytes: Uint8Array,
@@ -266,7 +266,7 @@ function splitQuoted(bytes: Uint8Array, start: number, end: number): readonly Cs
   }
 }
 
-/** Moves the content together (`""` is one quote); `next` is the first byte after the closing quote. */
+/** Unescapes in place (`""` is one quote); `next` is the first byte after the closing quote. */
 function unescapeQuoted(
   bytes: Uint8Array,
   start: number,

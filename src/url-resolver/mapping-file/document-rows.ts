@@ -1,11 +1,10 @@
 import { isMap, isNode, isSeq, LineCounter, parseDocument } from 'yaml';
+import { isObject } from '../../lib/json.ts';
 import { contractEntityTypes } from '../envelope.ts';
-import type { ProblemList } from './row-validation.ts';
-import { typeProblem, validateId, validateStore, validateUrl } from './row-validation.ts';
-import type { TableData } from './table.ts';
-import { type ByteRange, TableBuilder } from './table.ts';
+import { type ProblemList, typeProblem, validateText } from './row-validation.ts';
+import { type ByteRange, TableBuilder, type TableData } from './table.ts';
 
-/** A row's problem, before its place in the text is known. `key` undefined: the row as a whole; `row` -1: the document. */
+/** A problem whose position is not looked up yet. `key` undefined: of the row as a whole; `row` -1: of the document. */
 interface RowProblem {
   readonly row: number;
   readonly key: string | undefined;
@@ -22,8 +21,12 @@ export function readDocument(
   entityTypes: readonly string[] = contractEntityTypes,
 ): TableData | undefined {
   if (text.trim() !== '' && !text.endsWith('\n') && format === 'yaml') {
-    // A YAML list that is cut at any line is a YAML list.
-    problems.add(1, 1, 'the last line does not end with a line break: the file may be written by half');
+    // A YAML list that is cut off after any line is still a YAML list.
+    problems.add(
+      1,
+      1,
+      'the last line has no line break: the file may be only half written; add one if it is whole',
+    );
     return undefined;
   }
   const rows = format === 'json' ? parseJson(text, problems) : parseYaml(text, problems);
@@ -48,10 +51,10 @@ function addRow(
   builder: TableBuilder,
   entityTypes: readonly string[],
 ): RowProblem[] {
-  if (typeof row !== 'object' || row === null || Array.isArray(row)) {
+  if (!isObject(row)) {
     return [{ row: index, key: undefined, text: 'a row has url, entityType and entityId' }];
   }
-  const { url, entityType, entityId, store = '' } = row as Record<string, unknown>;
+  const { url, entityType, entityId, store = '' } = row;
   const problems: RowProblem[] = Object.keys(row)
     .filter((key) => !keys.includes(key))
     .map((key) => ({ row: index, key, text: `unknown key ${key}` }));
@@ -59,20 +62,20 @@ function addRow(
   if (type < 0) problems.push({ row: index, key: 'entityType', text: typeProblem(entityTypes) });
   const ranges: ByteRange[] = [];
   let at = 0;
-  for (const [key, value, validate] of [
-    ['store', store, validateStore],
-    ['url', url, validateUrl],
-    ['entityId', entityId, validateId],
+  for (const [key, value] of [
+    ['store', store],
+    ['url', url],
+    ['entityId', entityId],
   ] as const) {
     const text = validateString(key, value);
     const range = { start: at, end: at + (text === undefined ? scratch.write(String(value), at) : 0) };
-    const problem = text ?? validate(scratch, range);
+    const problem = text ?? validateText(key, scratch, range);
     if (problem !== undefined) problems.push({ row: index, key, text: problem });
     ranges.push(range);
     at = range.end;
   }
   const [storeRange, urlRange, idRange] = ranges as [ByteRange, ByteRange, ByteRange];
-  // Its number in the list stands in for its line, which is not known without a second look at the text.
+  // In place of its line, which only a second parse would tell.
   if (problems.length === 0) builder.add(scratch, type, storeRange, urlRange, idRange, index + 1);
   return problems;
 }
@@ -107,7 +110,7 @@ function parseYaml(text: string, problems: ProblemList): unknown {
   return document.errors.length > 0 ? undefined : document.toJS();
 }
 
-/** Finds rows and keys in the text; JSON is YAML as far as places go. Only a file with problems pays for it. */
+/** Looks up the positions of rows and keys in the text, for a file with problems. JSON is parsed as YAML here. */
 function place(found: readonly RowProblem[], text: string, problems: ProblemList): void {
   const lines = new LineCounter();
   const { contents } = parseDocument(text, { lineCounter: lines, prettyErrors: false, uniqueKeys: false });

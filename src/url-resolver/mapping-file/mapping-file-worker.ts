@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
 import { readMappingFile } from './read-mapping-file.ts';
 
-// The worker's whole life: one file, read and handed over.
+// A worker reads one file, transfers the result, and ends.
 const { path, settleMs, entityTypes } = workerData as {
   path: string;
   settleMs: number;

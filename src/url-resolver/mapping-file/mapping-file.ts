@@ -1,3 +1,4 @@
+import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { isolated } from '../../lib/faults.ts';
 import type { Problem } from '../../lib/problem.ts';
@@ -9,7 +10,7 @@ import { MappingTable } from './table.ts';
 interface MappingFileOptions extends Pick<WatchOptions, 'pollMs' | 'settleMs'> {
   /** `*.csv`, `*.json`, `*.yaml` or `*.yml`. */
   readonly path: string;
-  /** What a row may lead to. Default: the types of the contract. */
+  /** Types that a row may have. Default: those of the contract. */
   readonly entityTypes?: readonly string[];
   readonly onEvent: (event: FileEvent) => void;
 }
@@ -27,7 +28,7 @@ export interface FileState {
   readonly problems: readonly Problem[];
 }
 
-/** A mapping file that is followed: a good edit replaces the whole table, a bad one leaves the last good table in place. */
+/** A watched mapping file. A good edit replaces the whole table; after a bad one the last good table stays. */
 export class MappingFile {
   readonly #options: MappingFileOptions;
   #table: MappingTable | undefined;
@@ -54,10 +55,10 @@ export class MappingFile {
     return this.#table?.find(url, store);
   }
 
-  /** Loads, and follows the file from there. It may be too large to be compared: its stamp says whether it is another. */
+  /** Loads the file, and watches it by its stamp: it may be too large for a comparison of its content. */
   async start(): Promise<readonly Problem[]> {
     const { path, onEvent: _, ...options } = this.#options;
-    // Taken before: an edit during the load is a change.
+    // Before the load, so that an edit during it is noticed.
     const stamp = await readStamp(path);
     const problems = await this.reload();
     if (!this.#isClosed) {
@@ -67,7 +68,7 @@ export class MappingFile {
     return problems;
   }
 
-  /** Loads now; a load under way is waited for first, since it may have read the file before its last edit. */
+  /** Loads the file now. Waits for a load under way first, which may have read the file before its last edit. */
   async reload(): Promise<readonly Problem[]> {
     while (this.#loading !== undefined) await this.#loading;
     this.#loading = this.#load().finally(() => {
@@ -107,13 +108,10 @@ type LoadedFile =
   | { readonly kind: 'table'; readonly table: MappingTable }
   | { readonly kind: 'problems'; readonly problems: readonly Problem[] };
 
-// A URL is not rewritten when the sources are compiled, so the name follows the one of this file.
-const workerFile = new URL(
-  import.meta.url.endsWith('.ts') ? './mapping-file-worker.ts' : './mapping-file-worker.js',
-  import.meta.url,
-);
+// The build rewrites `.ts` in imports, but not in URLs: the extension is this file's own.
+const workerFile = new URL(`./mapping-file-worker${extname(import.meta.url)}`, import.meta.url);
 
-/** Reads a mapping file in a thread of its own. Rejects only when that thread breaks; used by `check` too. */
+/** Reads a mapping file in a worker thread. Rejects only when the thread fails. */
 export function loadMappingFile({
   path,
   settleMs = 100,

@@ -15,8 +15,8 @@ const maxDocumentBytes = 10 * 1024 * 1024;
 const attempts = 20;
 
 /**
- * Reads a mapping file whole, in the thread that calls it. A file is believed once two readings, with `settle` between them,
- * agree in inode, size, modification time and content; so a file that is being written is waited for.
+ * Reads a mapping file, blocking the thread. It is accepted once two readings, `settle` apart, agree in inode, size, modification
+ * time and content, so that a half-written file is not taken for a whole one.
  */
 export async function readMappingFile(
   path: string,
@@ -41,7 +41,7 @@ export async function readMappingFile(
 
 type Pass<T> = (read: (into: Uint8Array) => number, size: number) => T;
 
-/** Runs `pass` over the content and tells the identity of what it saw. */
+/** Runs `pass` over the content; `identity` identifies what it has read. */
 function passOver<T>(path: string, pass: Pass<T>): { readonly identity: string; readonly result: T } {
   const descriptor = openSync(path, 'r');
   try {
@@ -110,7 +110,7 @@ function readingOf(
   problems: ProblemList,
   read: (into: Uint8Array) => number,
 ): FileReading {
-  // What a reader left unread belongs to the identity too.
+  // What the reader left unread is part of the identity, too.
   digestOnly(read, 0);
   return data === undefined ? { kind: 'problems', problems: problems.list() } : { kind: 'table', data };
 }

@@ -5,10 +5,10 @@ import type { ByteRange } from './table.ts';
 /** Where in the file, without its name. */
 export type PlacedProblem = Omit<Problem, 'file'>;
 
-/** More than these are counted, not listed. */
+/** Problems that are listed; the rest is counted. */
 const longestList = 100;
 
-/** Collects the problems of one reading, all at once but not without end. */
+/** Collects the problems of one reading. */
 export class ProblemList {
   readonly #problems: PlacedProblem[] = [];
   #count = 0;
@@ -35,33 +35,20 @@ export class ProblemList {
   }
 }
 
-const maxIdBytes = 255;
-const maxStoreBytes = 255;
-
 export function typeProblem(entityTypes: readonly string[]): string {
   return `entityType must be one of ${entityTypes.join(', ')}`;
 }
 
-export function validateUrl(bytes: Uint8Array, range: ByteRange): string | undefined {
-  return validateText('url', bytes, range, 1, maxUrlBytes);
-}
+/** Fewest and most bytes of each text of a row. */
+const lengths = { url: [1, maxUrlBytes], entityId: [1, 255], store: [0, 255] } as const;
 
-export function validateId(bytes: Uint8Array, range: ByteRange): string | undefined {
-  return validateText('entityId', bytes, range, 1, maxIdBytes);
-}
-
-export function validateStore(bytes: Uint8Array, range: ByteRange): string | undefined {
-  return validateText('store', bytes, range, 0, maxStoreBytes);
-}
-
-/** The problem with a field, or undefined. */
-function validateText(
-  name: string,
+/** The problem with a text of a row, or undefined. */
+export function validateText(
+  name: keyof typeof lengths,
   bytes: Uint8Array,
   { start, end }: ByteRange,
-  min: number,
-  max: number,
 ): string | undefined {
+  const [min, max] = lengths[name];
   if (end - start < min) return `${name} is empty`;
   if (end - start > max) return `${name} is longer than ${max} bytes`;
   for (let i = start; i < end; i += 1) {

@@ -10,7 +10,7 @@ import { hashStart, hashUnit, maxUrlBytes } from '../mapping.ts';
  */
 export interface TableData {
   readonly rows: number;
-  /** What a record's type is an index into; 255 at most. */
+  /** A record's type is an index into these; 255 at most. */
   readonly entityTypes: readonly string[];
   readonly records: ArrayBuffer;
   readonly slots: ArrayBuffer;
@@ -18,22 +18,22 @@ export interface TableData {
 
 const recordHeaderBytes = 6;
 
-/** Stands between store and url: no octet of UTF-8. */
+/** Between store and url in what is hashed; this octet does not occur in UTF-8. */
 const hashSeparator = 0xff;
 
-/** Spreads the upper bits over the lower ones, which choose the slot. */
+/** Mixes the upper bits into the lower ones, which choose the slot. */
 function finishHash(hash: number): number {
   const mixed = Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d);
   return (mixed ^ (mixed >>> 13)) >>> 0;
 }
 
-/** Where a field stands in the bytes at hand: [start, end). */
+/** A field's place in a buffer: [start, end). */
 export interface ByteRange {
   readonly start: number;
   readonly end: number;
 }
 
-/** Takes rows, which have been validated, and makes a `TableData` of them. */
+/** Builds a `TableData` from validated rows. */
 export class TableBuilder {
   readonly #entityTypes: readonly string[];
   #records: Uint8Array;
@@ -42,7 +42,7 @@ export class TableBuilder {
   /** Line (or other number) of each row, for the report of duplicates. */
   #lines = new Uint32Array(1024);
 
-  /** `expectedBytes` may be wrong: the size of the file is always enough for CSV and JSON. */
+  /** `expectedBytes` is an estimate; the size of the file is always enough for CSV and JSON. */
   constructor(expectedBytes: number, entityTypes: readonly string[]) {
     this.#entityTypes = entityTypes;
     this.#records = new Uint8Array(Math.max(1024, expectedBytes));
@@ -69,7 +69,10 @@ export class TableBuilder {
     this.#rows += 1;
   }
 
-  /** Builds the hash table and tells of each row whose url and store an earlier one has. The builder is empty then. */
+  /**
+   * Builds the hash table, and calls `onDuplicate` for each row with the url and store of an earlier one. Empties the
+   * builder.
+   */
   finish(onDuplicate: (line: number, firstLine: number) => void): TableData {
     const slots = new Uint32Array(2 ** Math.ceil(Math.log2(Math.max(8, this.#rows * 2))));
     const rowOfSlot = new Uint32Array(slots.length);
@@ -108,7 +111,7 @@ export class TableBuilder {
     }
   }
 
-  /** Whether two records agree in the lengths of store and url, and in both. */
+  /** Whether two records have the same store and url. */
   #isSame(one: number, other: number, otherEnd: number): boolean {
     const records = this.#records;
     for (let i = 1; i <= 3; i += 1) if (records[one + i] !== records[other + i]) return false;
@@ -139,7 +142,7 @@ export class TableBuilder {
   }
 }
 
-/** Looks up in the bytes of a `TableData`; one look-up costs the same among a thousand rows and a million. */
+/** Looks up rows in a `TableData`, at the same cost among a thousand as among a million. */
 export class MappingTable {
   readonly rows: number;
   readonly #entityTypes: readonly string[];
@@ -188,7 +191,7 @@ export class MappingTable {
     if (records[offset + 1] !== storeEnd) return false;
     if (records.readUInt16LE(offset + 2) !== urlEnd - storeEnd) return false;
     const start = offset + recordHeaderBytes;
-    // From the end: URLs differ there.
+    // From the end, where URLs differ.
     for (let i = urlEnd - 1; i >= 0; i -= 1) if (records[start + i] !== wanted[i]) return false;
     return true;
   }
