@@ -1,15 +1,24 @@
 import { cpuRatio, type Entry, type Row } from './measure.ts';
 
-/** A promise of the speed issue, and what it is held against. */
+/** A promise, and what it is held against. */
 export interface Target {
   readonly row: string;
+  /** Another row; for `peak` nothing. */
   readonly against: string;
   /**
    * `added`: CPU microseconds more a request; `p99`, `p999`: ratio of latencies; `later`: milliseconds more at the
-   * median; `cpu`: ratio of CPU a request; `time`: ratio of the time for as many requests.
+   * median; `cpu`: ratio of CPU a request; `time`: ratio of the time for as many requests; `peak`: MiB of memory.
    */
-  readonly of: 'cpu' | 'p99' | 'p999' | 'later' | 'added' | 'time';
+  readonly of: 'cpu' | 'p99' | 'p999' | 'later' | 'added' | 'time' | 'peak';
   readonly most: number;
+}
+
+export function describeTarget({ of, most, against }: Target): string {
+  if (of === 'added') return `at most ${most} us more CPU than ${against}`;
+  if (of === 'later') return `at most ${most} ms later than ${against} (p50)`;
+  if (of === 'peak') return `at most ${most} MiB at its peak`;
+  const what = { cpu: 'CPU', time: 'time', p99: 'p99', p999: 'p99.9' }[of];
+  return `at most ${most} x the ${what} of ${against}`;
 }
 
 export interface BenchCase {
@@ -29,7 +38,7 @@ export interface Verdict extends Target {
 export function checkPromises(targets: readonly Target[], rows: readonly Row[]): Verdict[] {
   return targets.flatMap((target) => {
     const row = rows.find(({ name }) => name === target.row);
-    const against = rows.find(({ name }) => name === target.against);
+    const against = target.of === 'peak' ? row : rows.find(({ name }) => name === target.against);
     if (row === undefined || against === undefined) return [];
     const value = measured(target, row, against);
     return [{ ...target, value, isMet: value <= target.most }];
@@ -37,6 +46,7 @@ export function checkPromises(targets: readonly Target[], rows: readonly Row[]):
 }
 
 function measured({ of }: Target, row: Row, against: Row): number {
+  if (of === 'peak') return row.memoryMiB.peak;
   if (of === 'p99' || of === 'p999') return row.latencyMs[of] / against.latencyMs[of];
   if (of === 'later') return row.latencyMs.p50 - against.latencyMs.p50;
   if (of === 'time') return against.perSecond / row.perSecond;

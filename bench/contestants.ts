@@ -1,4 +1,4 @@
-import type { ChildProcess } from 'node:child_process';
+import { type ChildProcess, execFileSync } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -90,7 +90,7 @@ export interface ShopwardSettings {
   readonly logLevel?: 'warn' | 'info';
   /** YAML that is added to the configuration. */
   readonly more?: string;
-  /** The root of the checkout that runs, with its `node_modules`. Default: this one. */
+  /** The root of the checkout that runs, with its `node_modules`; it is built before. Default: this one. */
   readonly checkout?: string;
 }
 
@@ -117,12 +117,12 @@ auth: { keys: { files: ['${publicKeyFile}'] } }
 log: { level: ${logLevel} }
 ${more}`,
   );
-  const main = path.join(checkout, 'src/main.ts');
-  const args = [main, 'serve', '--config', path.join(home, 'shopward.yaml')];
+  const args = [built(checkout), 'serve', '--config', path.join(home, 'shopward.yaml')];
   const child = startPinned(proxyProcessor, process.execPath, args, { NODE_ENV: 'production' });
   return listening(name, child, /listening on http:\/\/127\.0\.0\.1:(\d+)/);
 }
 
+/** Writes the fields that shopward writes, to the shop and to the client. */
 export async function startNginxProxy(upstream: string): Promise<Contestant | undefined> {
   const nginx = findProgram('nginx', 'nginx-light');
   if (!nginx) return undefined;
@@ -133,7 +133,10 @@ export async function startNginxProxy(upstream: string): Promise<Contestant | un
     (port) => `
     upstream shop { server ${upstream.slice('http://'.length)}; keepalive 256; }
     server { listen 127.0.0.1:${port}; client_max_body_size 8m;
-      location / { proxy_pass http://shop; proxy_http_version 1.1; proxy_set_header Connection ""; } }`,
+      location / { proxy_pass http://shop; proxy_http_version 1.1; proxy_set_header Connection "";
+        proxy_set_header X-Forwarded-For $remote_addr; proxy_set_header X-Forwarded-Proto $scheme;
+        proxy_set_header X-Forwarded-Host $http_host; proxy_set_header X-Request-Id $request_id;
+        add_header X-Request-Id $request_id; } }`,
   );
 }
 
@@ -166,6 +169,18 @@ backend shop
   const child = startPinned(proxyProcessor, haproxy, ['-db', '-f', file]);
   await answering(port);
   return contestant('HAProxy', port, child);
+}
+
+const mains = new Map<string, string>();
+
+/** What the package and the image run, as this checkout is now. */
+function built(checkout: string): string {
+  const known = mains.get(checkout);
+  if (known !== undefined) return known;
+  execFileSync(process.execPath, ['scripts/build.ts'], { cwd: checkout, stdio: 'ignore' });
+  const main = path.join(checkout, 'dist/main.js');
+  mains.set(checkout, main);
+  return main;
 }
 
 async function startNginx(

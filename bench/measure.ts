@@ -21,7 +21,12 @@ export interface Entry {
   readonly request: LoadRequest;
   /** Under which it stands in the table. Default: the contestant's name. */
   readonly name?: string;
+  /** Its rate as a share of its own full speed, which the warm-up finds; at most what the load generator can send. */
+  readonly share?: number;
 }
+
+/** Requests a second that the load generator of a fixed rate sends without being late itself, on the upstream's processor. */
+const mostPerSecond = 15_000;
 
 export interface Effort {
   readonly rounds: number;
@@ -40,21 +45,40 @@ interface Sample {
 /** All entries in turn, round after round, so that a machine whose speed drifts is as unfair to one as to the other. */
 export async function measure(entries: readonly Entry[], effort: Effort): Promise<Row[]> {
   const samples = entries.map((): Sample[] => []);
-  for (const entry of entries) await warmUp(entry, effort);
+  const asked: Entry[] = [];
+  for (const entry of entries) asked.push(atShare(entry, await warmUp(entry, effort)));
   for (let round = 0; round < effort.rounds; round++) {
-    for (const [i, entry] of entries.entries()) samples[i]?.push(await sample(entry, effort));
+    for (const [i, entry] of asked.entries()) samples[i]?.push(await sample(entry, effort));
     process.stderr.write('.');
   }
   process.stderr.write('\n');
-  return entries.map((entry, i) => rowOf(entry, samples[i] ?? []));
+  return asked.map((entry, i) => rowOf(entry, samples[i] ?? []));
 }
 
-async function warmUp(entry: Entry, effort: Effort): Promise<void> {
+function atShare(entry: Entry, fullSpeed: number): Entry {
+  if (entry.share === undefined) return entry;
+  const wanted = Math.round(fullSpeed * entry.share);
+  const perSecond = Math.min(wanted, mostPerSecond);
+  const name = `${entry.name ?? entry.contestant.name} at ${perSecond.toLocaleString('en')} a second`;
+  const isLess = wanted > perSecond;
+  return {
+    ...entry,
+    name: isLess ? `${name} (not ${wanted.toLocaleString('en')}: more than the load generator sends)` : name,
+    request: { ...entry.request, perSecond },
+  };
+}
+
+/** Resolves to its full speed, the most requests a second of the seconds that it took. */
+async function warmUp(entry: Entry, effort: Effort): Promise<number> {
   const atFullSpeed = { ...entry, request: { ...entry.request, perSecond: undefined } };
+  let fullSpeed = 0;
   // A proxy that answers only errors, or nothing, must not hold us up.
   for (let asked = 0, tries = 0; asked < effort.warmUpRequests && tries < 20; tries++) {
-    asked += (await sample(atFullSpeed, effort)).result.requests;
+    const { requests, perSecond } = (await sample(atFullSpeed, effort)).result;
+    asked += requests;
+    fullSpeed = Math.max(fullSpeed, perSecond);
   }
+  return fullSpeed;
 }
 
 async function sample({ contestant, request }: Entry, effort: Effort): Promise<Sample> {

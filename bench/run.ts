@@ -16,7 +16,7 @@ import { workerCases } from './cases/workers.ts';
 import { startUpstream } from './contestants.ts';
 import { measure } from './measure.ts';
 import { stopAll } from './programs.ts';
-import { type CaseResult, toMarkdown } from './report.ts';
+import { type CaseResult, promisesToMarkdown, toMarkdown, writePage } from './report.ts';
 import { Stage } from './stage.ts';
 
 const options = readArguments<{
@@ -27,6 +27,7 @@ const options = readArguments<{
   quick?: true;
   baseline?: string;
   json?: string;
+  page?: string;
 }>({
   name: 'npm run bench --',
   about: 'CPU time per request, all contestants in turn. The table goes to stdout, progress to stderr.',
@@ -38,6 +39,7 @@ const options = readArguments<{
     ['--quick', '3 rounds and a short warm-up: for a look, not for figures'],
     ['--baseline <folder>', 'instead: this checkout beside the one in that folder, in turn'],
     ['--json <file>', 'write the figures as JSON too'],
+    ['--page <file>', 'put the tables into this page, between its marks (docs/speed.md has them)'],
   ],
 });
 
@@ -59,12 +61,9 @@ async function run({ name, connections = effort.connections, targets = [], prepa
 
 try {
   const startedAt = new Date();
-  console.log(
-    `${startedAt.toISOString()}, ${os.cpus()[0]?.model}, ${os.availableParallelism()} processors, node`,
-  );
-  console.log(
-    `${process.version}, load average ${loadAverage()}, ${effort.rounds} rounds of ${effort.seconds} s\n`,
-  );
+  const machine = `${startedAt.toISOString().slice(0, 16)}Z, ${os.availableParallelism()} processors (${os.cpus()[0]?.model})`;
+  const about = `${machine}, node ${process.version}, load average ${loadAverage()} at the start, ${effort.rounds} rounds of ${effort.seconds} s.`;
+  console.log(`${about}\n`);
   const stage = new Stage((await startUpstream()).url);
   const cases =
     options.baseline === undefined
@@ -74,8 +73,11 @@ try {
       : baselineCases(stage, path.resolve(options.baseline));
   const results: CaseResult[] = [];
   for (const one of cases.filter(({ name }) => name.includes(options.case))) results.push(await run(one));
+  console.log(promisesToMarkdown(results));
   const seconds = Math.round((Date.now() - startedAt.getTime()) / 1000);
-  console.log(`Load average at the end ${loadAverage()}; the run took ${seconds} s.`);
+  const end = `Load average at the end ${loadAverage()}; the run took ${seconds} s.`;
+  console.log(end);
+  if (options.page !== undefined) writePage(options.page, `${about} ${end}`, results);
   if (options.json)
     writeFileSync(options.json, `${JSON.stringify({ startedAt, effort, results }, null, 2)}\n`);
 } finally {

@@ -1,8 +1,9 @@
 /**
  * node bench/start.ts: from the start of the process to 200 at /readyz, with the shipped configuration and with the
- * demo's, built and from source. Key sets come from this process; the shop is never asked.
+ * demo's, built and from source; then what a health check of a proxy that serves costs, and `check` of a long list. Key sets
+ * come from this process; the shop is never asked.
  */
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, get } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -15,7 +16,7 @@ import { lineOf } from './programs.ts';
 
 const { starts } = readArguments<{ starts: number }>({
   name: 'node bench/start.ts',
-  about: 'From the start of the process to 200 at /readyz, built and from source.',
+  about: 'From the start of the process to 200 at /readyz; a health check; the check of a long list.',
   options: [['--starts <n>', 'of each', 15]],
 });
 
@@ -27,6 +28,12 @@ const jwks = createServer((_, response) => {
 }).listen(0, '127.0.0.1');
 await new Promise((resolve) => jwks.once('listening', resolve));
 const { port } = jwks.address() as AddressInfo;
+
+const lastWord = path.join(folder, 'last-word.cjs');
+writeFileSync(
+  lastWord,
+  `process.on('exit', () => { const { user, system } = process.cpuUsage(); process.stderr.write('CPU ' + (user + system) + '\\n'); });\n`,
+);
 
 const list = path.join(root, 'config/protected-resources.yaml');
 const shared = `
@@ -43,17 +50,67 @@ auth: { keys: { jwks: "http://127.0.0.1:${port}/" }, subject: sub.customer_refer
 `,
 };
 
-async function start(program: string, config: string): Promise<{ wallMs: number; cpuMs: number }> {
+interface Cost {
+  readonly wallMs: number;
+  readonly cpuMs: number;
+}
+
+async function start(
+  program: string,
+  config: string,
+  { keepsCompiled = true, isStoppedCleanly = false } = {},
+): Promise<Cost> {
+  const { NODE_COMPILE_CACHE: _, ...env } = process.env;
   const before = performance.now();
   const child = spawn(process.execPath, [program, 'serve', '--config', config], {
     stdio: ['ignore', 'ignore', 'pipe'],
+    env: keepsCompiled ? env : { ...env, NODE_DISABLE_COMPILE_CACHE: '1' },
   });
   const [, adminUrl = ''] = await lineOf(child, /admin on (\S+)/);
   while ((await status(`${adminUrl}/readyz`)) !== 200);
   const wallMs = performance.now() - before;
   const cpuMs = cpuMicroseconds([child.pid ?? 0]) / 1000;
-  await new Promise((resolve) => child.once('exit', resolve).kill('SIGKILL'));
+  await new Promise((resolve) => child.once('exit', resolve).kill(isStoppedCleanly ? 'SIGTERM' : 'SIGKILL'));
   return { wallMs, cpuMs };
+}
+
+/** A command that ends by itself. It says its own CPU time, as nobody can ask for it afterwards. */
+function runToEnd(args: readonly string[]): Cost {
+  const before = performance.now();
+  const { stderr, error } = spawnSync(process.execPath, ['-r', lastWord, ...args], {
+    encoding: 'utf8',
+    maxBuffer: 64 * 2 ** 20,
+  });
+  const [, cpu] = /CPU (\d+)\n$/.exec(stderr) ?? [];
+  if (cpu === undefined) throw error ?? new Error(`${args.join(' ')}: ${stderr}`);
+  return { wallMs: performance.now() - before, cpuMs: Number(cpu) / 1000 };
+}
+
+/** With a proxy that serves, on a port that the configuration can name. */
+async function healthOf(program: string): Promise<readonly Cost[]> {
+  const adminPort = 20_000 + (process.pid % 20_000);
+  const config = path.join(folder, 'health.yaml');
+  writeFileSync(
+    config,
+    configurations.shipped.replace('admin: { port: 0 }', `admin: { port: ${adminPort} }`),
+  );
+  const child = spawn(process.execPath, [program, 'serve', '--config', config], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  await lineOf(child, /admin on (\S+)/);
+  const costs = Array.from({ length: starts }, () => runToEnd([program, 'health', '--config', config]));
+  await new Promise((resolve) => child.once('exit', resolve).kill('SIGKILL'));
+  return costs;
+}
+
+/** 60,000 rows with a note for each, which is the dearest sort. */
+function checkOf(program: string): readonly Cost[] {
+  const rows = Array.from({ length: 60_000 }, (_, i) => `    - GET /things-${i}/{id}/parts/{part_id}\n`);
+  const longList = path.join(folder, 'long.yaml');
+  writeFileSync(longList, `groups:\n  Bench:\n${rows.join('')}complete: true\n`);
+  const config = path.join(folder, 'check.yaml');
+  writeFileSync(config, configurations.shipped.replace(list, longList));
+  return Array.from({ length: 3 }, () => runToEnd([program, 'check', '--config', config]));
 }
 
 function status(url: string): Promise<number | undefined> {
@@ -69,17 +126,34 @@ function spread(values: readonly number[]): string {
 
 try {
   const programs = ['dist/main.js', 'src/main.ts'].filter((name) => existsSync(path.join(root, name)));
+  const say = (what: string, costs: readonly Cost[]) => {
+    const [wall, cpu] = [costs.map(({ wallMs }) => wallMs), costs.map(({ cpuMs }) => cpuMs)];
+    console.log(`| ${what} | ${spread(wall)} | ${spread(cpu)} |`);
+  };
   console.log('| start to ready, ms: median (least-most) | wall | CPU |\n|---|---|---|');
   for (const [name, text] of Object.entries(configurations)) {
     const config = path.join(folder, `${name}.yaml`);
     writeFileSync(config, text);
     for (const program of programs) {
-      const runs: { wallMs: number; cpuMs: number }[] = [];
-      for (let i = 0; i < starts; i++) runs.push(await start(path.join(root, program), config));
-      const wall = spread(runs.map(({ wallMs }) => wallMs));
-      console.log(`| ${program}, ${name} | ${wall} | ${spread(runs.map(({ cpuMs }) => cpuMs))} |`);
+      const file = path.join(root, program);
+      const firsts: Cost[] = [];
+      for (let i = 0; i < starts; i++) firsts.push(await start(file, config, { keepsCompiled: false }));
+      say(`${program}, ${name}`, firsts);
+      // From a clone nothing is kept.
+      if (program.endsWith('.ts')) continue;
+      await start(file, config, { isStoppedCleanly: true });
+      const laters: Cost[] = [];
+      for (let i = 0; i < starts; i++) laters.push(await start(file, config));
+      say(`${program}, ${name}, with what an earlier start has compiled`, laters);
     }
   }
+  const [built = ''] = programs;
+  say(`${built} health`, await healthOf(path.join(root, built)));
+  say(
+    'an empty Node process',
+    Array.from({ length: starts }, () => runToEnd(['-e', '0'])),
+  );
+  say(`${built} check, 60,000 rows`, checkOf(path.join(root, built)));
 } finally {
   jwks.close();
   rmSync(folder, { recursive: true });

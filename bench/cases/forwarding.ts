@@ -4,8 +4,9 @@ import type { LoadRequest } from '../load.ts';
 import type { Entry } from '../measure.ts';
 import { bearers, get, type Stage } from '../stage.ts';
 
-const passThrough: readonly Target[] = [
-  { row: 'shopward', against: '@fastify/http-proxy', of: 'cpu', most: 0.55 },
+const passThrough = (ofFastify: number, ofNginx: number): readonly Target[] => [
+  { row: 'shopward', against: '@fastify/http-proxy', of: 'cpu', most: ofFastify },
+  { row: 'shopward', against: 'nginx', of: 'cpu', most: ofNginx },
   { row: 'shopward', against: 'bare http-proxy-3', of: 'cpu', most: 0.45 },
   { row: 'shopward', against: 'tuned http-proxy-3', of: 'cpu', most: 0.45 },
 ];
@@ -16,6 +17,7 @@ const withoutKeepAlive: Target = {
   most: 0.45,
 };
 const tailOfNginx: Target = { row: 'shopward', against: 'nginx', of: 'p99', most: 2 };
+const memory: Target = { row: 'shopward', against: '', of: 'peak', most: 120 };
 const costOfHaproxy: Target = { row: 'shopward', against: 'HAProxy', of: 'cpu', most: 1.2 };
 
 /** Requests that go through, whole and open or with a token. */
@@ -34,12 +36,12 @@ export function forwardingCases(stage: Stage): BenchCase[] {
   return [
     {
       name: 'pass-through GET 0.4 KB',
-      targets: [...passThrough, withoutKeepAlive, tailOfNginx],
+      targets: [...passThrough(0.55, 2.2), withoutKeepAlive, tailOfNginx, memory],
       prepare: async () =>
         entriesOf([...(await stage.everybody()), await stage.httpProxy3('defaults')], get('/small')),
     },
-    { name: 'pass-through GET 100 KB', targets: passThrough, prepare: everybody(get('/large')) },
-    { name: 'pass-through POST 2 KB', targets: passThrough, prepare: everybody(post) },
+    { name: 'pass-through GET 100 KB', targets: passThrough(0.7, 1.2), prepare: everybody(get('/large')) },
+    { name: 'pass-through POST 2 KB', targets: passThrough(0.55, 1.4), prepare: everybody(post) },
     {
       name: 'pass-through GET 0.4 KB, many connections',
       connections: 1000,

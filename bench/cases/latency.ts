@@ -31,10 +31,21 @@ export function latencyCases(stage: Stage): BenchCase[] {
     targets: tail,
     prepare: async () => ({ entries: entriesOf(await proxies(), { ...get('/small'), perSecond }) }),
   });
+  const atShare = (share: number): BenchCase => ({
+    name: `latency at ${share * 100} % of what each can do`,
+    connections: 32,
+    async prepare() {
+      const who = [await stage.shopward(), await stage.fastify(), await stage.nginx(), await stage.haproxy()];
+      return { entries: entriesOf(who, get('/small')).map((entry) => ({ ...entry, share })) };
+    },
+  });
   return [
     atRate(1_000),
     atRate(6_000),
     atRate(12_000),
+    atShare(0.1),
+    atShare(0.3),
+    atShare(0.6),
     {
       name: 'latency of protected requests at 6,000 a second',
       connections: 32,
