@@ -1,7 +1,8 @@
 import { createServer, type Server } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { resetState } from './data/seeds.ts';
-import { isRecord, type Shop } from './http/resource.ts';
+import type { Shop } from './http/resource.ts';
+import { isRecord } from './http/rules.ts';
 import { changeSettings } from './settings.ts';
 
 type Control = (shop: Shop, body: Readonly<Record<string, unknown>>) => object | Promise<object>;

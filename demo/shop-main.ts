@@ -2,22 +2,15 @@ import { readArguments } from '../scripts/arguments.ts';
 import { defaultCustomerReference, seedPassword } from './data/ids.ts';
 import { startDemoShop } from './shop.ts';
 
+type Numbers = Record<'port' | 'controlPort' | 'latency' | 'resolverLatency' | 'failRate', number>;
+
 const {
   latency: latencyMs,
   resolverLatency: resolverLatencyMs,
   enforceTags = false,
   words: _,
   ...options
-} = readArguments<{
-  readonly port: number;
-  readonly host: string;
-  readonly controlPort: number;
-  readonly domain: string;
-  readonly latency: number;
-  readonly resolverLatency: number;
-  readonly failRate: number;
-  readonly enforceTags?: boolean;
-}>({
+} = readArguments<Numbers & { readonly host: string; readonly domain: string; readonly enforceTags?: true }>({
   name: 'demo/shop-main.ts',
   about: 'A small shop to stand behind shopward. It requires no token and checks no If-Match.',
   options: [

@@ -66,16 +66,9 @@ export async function startDemoShop(options: ShopOptions = {}): Promise<DemoShop
   settings.domain ||= url;
   const issueToken = (claims: TokenClaims = {}) => keys.issue(settings.accessTokenLifetimeSeconds, claims);
   return {
-    ...{
-      keys,
-      received,
-      settings,
-      url,
-      port: Number(ownPort),
-      jwksUrl: `${url}/jwks.json`,
-      issueToken,
-      close,
-    },
+    ...{ keys, received, settings, url, issueToken, close },
+    port: Number(ownPort),
+    jwksUrl: `${url}/jwks.json`,
     controlUrl: ownControlPort ? `http://${loopback}:${ownControlPort}` : null,
     issueTokenFor: (reference, claims) =>
       issueToken({ sub: subjectOf({ reference, idCompanyUser: null }), ...claims }),
@@ -84,10 +77,9 @@ export async function startDemoShop(options: ShopOptions = {}): Promise<DemoShop
 }
 
 function stop(server: Server): Promise<void> {
-  return new Promise((resolve) => {
-    server.close(() => resolve());
-    server.closeAllConnections();
-  });
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+  server.closeAllConnections();
+  return closed;
 }
 
 async function listen(server: Server, host: string, port: number): Promise<number> {

@@ -1,7 +1,7 @@
 import type { PriceMode } from './seeds.ts';
 
 export type Locale = 'en' | 'de';
-export type Localized = Readonly<Record<Locale, string>>;
+type Localized = Readonly<Record<Locale, string>>;
 
 /** English and German, or what is alike in both. */
 function localized(text: string, prefix: (locale: Locale) => string = () => ''): Localized {
@@ -16,9 +16,9 @@ function urls(paths: string): Localized {
 const [general, cameras, office] = ['MER000001', 'MER000005', 'MER000006'] as const;
 
 export const merchants = [
-  { id: general, name: 'Spryker', slug: 'spryker' },
-  { id: cameras, name: 'Budget Cameras', slug: 'budget-cameras' },
-  { id: office, name: 'Office King', slug: 'office-king' },
+  { id: general, name: 'Spryker', url: urls('/merchant/spryker') },
+  { id: cameras, name: 'Budget Cameras', url: urls('/merchant/budget-cameras') },
+  { id: office, name: 'Office King', url: urls('/merchant/office-king') },
 ];
 
 /** `grossPrice` in euro cents; related products are to be looked at besides, up-selling ones are dearer. */
@@ -33,7 +33,7 @@ function product(
 ) {
   const name = localized(names);
   const url = urls(`/${name.en.replace(/,.*/, '').replaceAll(' ', '-').toLowerCase()}-${Number(sku)}`);
-  return { sku, name, url, merchantReference, grossPrice, related, upSelling, taxRate };
+  return { id: sku, sku, name, url, merchantReference, grossPrice, related, upSelling, taxRate };
 }
 
 export type Product = ReturnType<typeof product>;
@@ -53,10 +53,6 @@ export const products: readonly Product[] = [
   product('301', book, office, 3900, [], ['001'], 7),
 ];
 
-export function findProduct(sku: string): Product | undefined {
-  return products.find((product) => product.sku === sku);
-}
-
 /** What can be put into a cart, as sku, what tells it from its sisters, and stock. The sku begins with the product's. */
 const variants: readonly (readonly [sku: string, variant: string, stock: number])[] = [
   ['001_25904006', 'silver', 20],
@@ -73,14 +69,11 @@ const variants: readonly (readonly [sku: string, variant: string, stock: number]
   ['301_4711', '', 30],
 ];
 
-const offers = products.flatMap((product) => {
+export const offers = products.flatMap((product) => {
   const own = variants.filter(([sku]) => sku.startsWith(product.sku));
-  return own.map(([sku, variant, stock]) => ({
-    sku,
-    name: `${product.name.en} ${variant}`.trim(),
-    stock,
-    product,
-  }));
+  return own.map(([sku, variant, stock]) => {
+    return { id: sku, sku, name: `${product.name.en} ${variant}`.trim(), stock, product };
+  });
 });
 
 /** A concrete product. */
@@ -104,7 +97,7 @@ export function unitPriceOf({ grossPrice, taxRate }: Product, currency: string, 
 }
 
 function node(nodeId: number, parent: number | null, names: string, paths: string) {
-  return { nodeId, parent, name: localized(names), url: urls(paths) };
+  return { id: String(nodeId), nodeId, parent, name: localized(names), url: urls(paths) };
 }
 
 export type CategoryNode = ReturnType<typeof node>;
@@ -124,19 +117,15 @@ export const categoryNodes: readonly CategoryNode[] = [
   node(9, 1, 'Office|Büro', '/office|/buero'),
 ];
 
+function page(id: string, paths: string, ...stores: readonly string[]) {
+  return { id, url: urls(paths), stores };
+}
+
 /** A page is found in its stores only: the same URL can be 200 in one store and 404 in another. */
 export const cmsPages = [
-  {
-    id: '8d378933-22f9-54c7-b45e-db68f2d5d9a3',
-    url: urls('/return-policy|/rueckgabe'),
-    stores: ['DE', 'AT'],
-  },
-  { id: '1e9fb640-9073-55f4-a2d2-535090c92025', url: urls('/privacy|/datenschutz'), stores: ['DE', 'AT'] },
-  {
-    id: '10014bd9-4bba-5a54-b84f-31b4b7efd064',
-    url: urls('/pick-up-in-vienna|/abholung-in-wien'),
-    stores: ['AT'],
-  },
+  page('8d378933-22f9-54c7-b45e-db68f2d5d9a3', '/return-policy|/rueckgabe', 'DE', 'AT'),
+  page('1e9fb640-9073-55f4-a2d2-535090c92025', '/privacy|/datenschutz', 'DE', 'AT'),
+  page('10014bd9-4bba-5a54-b84f-31b4b7efd064', '/pick-up-in-vienna|/abholung-in-wien', 'AT'),
 ];
 
 /** Old URL -> new URL, which may itself be unknown (then the old one is unknown too). */

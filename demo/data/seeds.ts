@@ -12,39 +12,65 @@ const karl = 'DE--22';
 
 export type PriceMode = 'GROSS_MODE' | 'NET_MODE';
 
-export const noAddress = {
-  ...{ salutation: '', firstName: '', lastName: '', address1: '', address2: '', city: '', zipCode: '' },
-  ...{ iso2Code: '', isDefaultShipping: false, isDefaultBilling: false },
-};
-
-export type Address = typeof noAddress & { readonly id: string };
-
-export function makeCustomer(id: string, email: string, passwordHash: string) {
-  return {
-    ...{ id, owner: id, email, passwordHash, salutation: 'Ms', firstName: '', lastName: '' },
-    addresses: [] as Address[],
+/** Makes the rows of one kind: what is not said is as in `blank`. */
+function rowsLike<T extends object>(blank: T) {
+  return (id: string, said: Partial<T> = {}): T & { readonly id: string } => {
+    return { id, ...structuredClone(blank), ...said };
   };
 }
 
+export const makeAddress = rowsLike({
+  ...{ salutation: '', firstName: '', lastName: '', address1: '', address2: '', city: '', zipCode: '' },
+  ...{ iso2Code: '', isDefaultShipping: false, isDefaultBilling: false },
+});
+
+export const makeCustomer = rowsLike({
+  ...{ owner: '', email: '', passwordHash: '', salutation: 'Ms', firstName: '', lastName: '' },
+  addresses: [] as Address[],
+});
+
+/** `owner` is a customer's reference, or `anonymous:<id>` for a guest. */
+export const makeCart = rowsLike({
+  ...{ owner: '', name: '', priceMode: 'GROSS_MODE' as PriceMode, currency: 'EUR', store: 'DE' },
+  ...{ items: [] as Item[], codes: [] as { readonly id: string }[] },
+});
+
+export const makeSharedCart = rowsLike({ cartId: '', idCompanyUser: '', idCartPermissionGroup: 0 });
+
+/** A wishlist or a shopping list. */
+export const makeList = rowsLike({ owner: '', name: '', items: [] as Item[] });
+
+/** A review is shown once somebody in the back office has approved it. */
+export const makeReview = rowsLike({
+  ...{ abstractSku: '', isApproved: false, rating: 0, summary: '', description: '', nickname: '' },
+});
+
+export type Address = ReturnType<typeof makeAddress>;
 export type Customer = ReturnType<typeof makeCustomer>;
+export type Cart = ReturnType<typeof makeCart>;
+export type SharedCart = ReturnType<typeof makeSharedCart>;
+export type ProductList = ReturnType<typeof makeList>;
+export type Review = ReturnType<typeof makeReview>;
 
 /** One for all of them, so that seeding costs nothing. */
 const seedPasswordHash = hashPassword(ids.seedPassword);
 
 function person(id: string, salutation: string, firstName: string, lastName: string): Customer {
   const email = `${firstName.toLowerCase()}@shop.example`;
-  return { ...makeCustomer(id, email, seedPasswordHash), salutation, firstName, lastName };
+  const passwordHash = seedPasswordHash;
+  return makeCustomer(id, { owner: id, email, passwordHash, salutation, firstName, lastName });
 }
 
-function addressOf(id: string, address1: string, address2: string, rest: Partial<Address>): Address {
-  const munich = { salutation: 'Ms', firstName: 'Sonia', lastName: 'Wagner', city: 'Munich', iso2Code: 'DE' };
-  return { ...noAddress, ...munich, zipCode: '80331', id, address1, address2, ...rest };
-}
+const { home, office: work, summerHouse } = ids.addressIds;
+const named = { salutation: 'Ms', firstName: 'Sonia', lastName: 'Wagner', iso2Code: 'DE' };
+const munich = { ...named, city: 'Munich', zipCode: '80331' };
 
 const addresses = [
-  addressOf(ids.addressIds.home, 'Kirchner Str.', '7', { isDefaultShipping: true }),
-  addressOf(ids.addressIds.office, 'Hafenweg', '12', { isDefaultBilling: true }),
-  addressOf(ids.addressIds.summerHouse, 'Seestr.', '3a', { city: 'Starnberg', zipCode: '82319' }),
+  makeAddress(home, { ...munich, address1: 'Kirchner Str.', address2: '7', isDefaultShipping: true }),
+  makeAddress(work, { ...munich, address1: 'Hafenweg', address2: '12', isDefaultBilling: true }),
+  makeAddress(summerHouse, {
+    ...{ ...named, address1: 'Seestr.', address2: '3a', city: 'Starnberg', zipCode: '82319' },
+  }),
 ];
 
 const customers: Customer[] = [
@@ -62,60 +88,40 @@ function itemOf(sku: string, quantity = 1, id = sku): Item {
   return { id, sku, quantity };
 }
 
-/** `owner` is a customer's reference, or `anonymous:<id>` for a guest. */
-export function makeCart(id: string, owner: string, name: string, items: Item[] = []) {
-  return {
-    ...{ id, owner, name, priceMode: 'GROSS_MODE' as PriceMode, currency: 'EUR', store: 'DE' },
-    ...{ items, codes: [] as { readonly id: string }[] },
-  };
-}
-
-export type Cart = ReturnType<typeof makeCart>;
-
 const { everyday, office, celebration, forgotten, foreign } = ids.cartIds;
 const stationery = [itemOf('001_25904006'), itemOf('209_12554247', 2), itemOf('218_1233', 10)];
 const presents = [itemOf('301_4711', 2), itemOf('020_21081478')];
 const codes = ['SUMMER10', 'SAVE5', 'GIFT-50'].map((id) => ({ id }));
 
-const carts: Cart[] = [
-  makeCart(everyday, sonia, 'Everyday purchases', stationery),
-  makeCart(office, sonia, 'Office', [itemOf('134_29759322')]),
-  { ...makeCart(celebration, sonia, 'Celebration', presents), codes },
-  makeCart(forgotten, sonia, 'Forgotten'),
-  makeCart(foreign, karl, 'Karl’s cart', [itemOf('155_30149933')]),
+const carts = [
+  makeCart(everyday, { owner: sonia, name: 'Everyday purchases', items: stationery }),
+  makeCart(office, { owner: sonia, name: 'Office', items: [itemOf('134_29759322')] }),
+  makeCart(celebration, { owner: sonia, name: 'Celebration', items: presents, codes }),
+  makeCart(forgotten, { owner: sonia, name: 'Forgotten' }),
+  makeCart(foreign, { owner: karl, name: 'Karl’s cart', items: [itemOf('155_30149933')] }),
 ];
 
-export type SharedCart = ReturnType<typeof makeSharedCart>;
-
-export function makeSharedCart(id: string, cartId: string, idCompanyUser: string, idCartPermissionGroup = 0) {
-  return { id, cartId, idCompanyUser, idCartPermissionGroup };
-}
-
-const sharedCarts: SharedCart[] = [
-  makeSharedCart(ids.sharedCartIds.withKarl, office, ids.companyUserIds.karl, 1),
-  makeSharedCart(ids.sharedCartIds.withNora, office, ids.companyUserIds.nora, 2),
+const { withKarl, withNora } = ids.sharedCartIds;
+const colleagues = ids.companyUserIds;
+const sharedCarts = [
+  makeSharedCart(withKarl, { cartId: office, idCompanyUser: colleagues.karl, idCartPermissionGroup: 1 }),
+  makeSharedCart(withNora, { cartId: office, idCompanyUser: colleagues.nora, idCartPermissionGroup: 2 }),
 ];
 
-/** A wishlist or a shopping list. */
-export type ProductList = ReturnType<typeof makeList>;
-
-export function makeList(id: string, owner: string, name: string, items: Item[] = []) {
-  return { id, owner, name, items };
-}
-
-const wishlists: ProductList[] = [
-  makeList(ids.wishlistIds.cameras, sonia, 'Cameras', [itemOf('001_25904006'), itemOf('005_30663301')]),
-  makeList(ids.wishlistIds.someday, sonia, 'Someday', [itemOf('087_20344652')]),
-  makeList(ids.wishlistIds.outdated, sonia, 'Outdated'),
+const small = [itemOf('001_25904006'), itemOf('005_30663301')];
+const wishlists = [
+  makeList(ids.wishlistIds.cameras, { owner: sonia, name: 'Cameras', items: small }),
+  makeList(ids.wishlistIds.someday, { owner: sonia, name: 'Someday', items: [itemOf('087_20344652')] }),
+  makeList(ids.wishlistIds.outdated, { owner: sonia, name: 'Outdated' }),
 ];
 
 const { paper, stapler, notebook } = ids.shoppingListItemIds;
 const weekly = [itemOf('218_1233', 5, paper), itemOf('209_12554247', 1, stapler)];
-
-const shoppingLists: ProductList[] = [
-  makeList(ids.shoppingListIds.weekly, sonia, 'Weekly', weekly),
-  makeList(ids.shoppingListIds.desk, sonia, 'Desk', [itemOf('134_26145012', 1, notebook)]),
-  makeList(ids.shoppingListIds.outdated, sonia, 'Outdated'),
+const desk = [itemOf('134_26145012', 1, notebook)];
+const shoppingLists = [
+  makeList(ids.shoppingListIds.weekly, { owner: sonia, name: 'Weekly', items: weekly }),
+  makeList(ids.shoppingListIds.desk, { owner: sonia, name: 'Desk', items: desk }),
+  makeList(ids.shoppingListIds.outdated, { owner: sonia, name: 'Outdated' }),
 ];
 
 type ItemState = 'paid' | 'delivered' | 'shipped' | 'waiting for return';
@@ -126,7 +132,7 @@ export function makeOrderItem(uuid: string, sku: string, quantity: number, unitP
   return { uuid, sku, name, ...amounts, state: 'paid' as ItemState };
 }
 
-export type OrderItem = ReturnType<typeof makeOrderItem>;
+type OrderItem = ReturnType<typeof makeOrderItem>;
 
 const noTotals = { expenseTotal: 0, discountTotal: 0, taxTotal: 0, subtotal: 0, grandTotal: 0 };
 
@@ -141,7 +147,7 @@ function orderOf(id: string, owner: string, items: OrderItem[]): Order {
   const subtotal = items.reduce((sum, each) => sum + each.sumPrice, 0);
   const taxTotal = Math.round((subtotal * 19) / 119);
   const totals = { ...noTotals, taxTotal, subtotal, grandTotal: subtotal };
-  return makeOrder(id, makeCart('', owner, ''), items, totals);
+  return makeOrder(id, makeCart('', { owner }), items, totals);
 }
 
 function sold(uuid: string, sku: string, price: number, state: ItemState): OrderItem {
@@ -161,39 +167,26 @@ const orders: Order[] = [
   orderOf(orderIds.foreign, karl, [sold(orderItemIds.foreign, '155_30149933', 21900, 'delivered')]),
 ];
 
-export type ReturnItem = ReturnType<typeof makeReturnItem>;
-
-export function makeReturnItem(
-  uuid: string,
-  { uuid: orderItemUuid, refundableAmount }: OrderItem,
-  reason: string,
-) {
-  return { uuid, orderItemUuid, reason, refund: refundableAmount };
+export function makeReturnItem(uuid: string, item: OrderItem, reason: string) {
+  return { uuid, orderItemUuid: item.uuid, reason, refund: item.refundableAmount };
 }
+
+const returned = [makeReturnItem('7d8f6c1e-0a61-5f5e-8f0d-1b7f1a2b0001', damaged, 'Damaged')];
+
+export const makeReturn = rowsLike({
+  owner: '',
+  store: 'DE',
+  items: [] as ReturnType<typeof makeReturnItem>[],
+});
 
 export type Return = ReturnType<typeof makeReturn>;
 
-export function makeReturn(id: string, owner: string, items: ReturnItem[]) {
-  return { id, owner, store: 'DE', items };
-}
+const returns = [makeReturn(ids.returnIds.seeded, { owner: sonia, items: returned })];
 
-const returnedItem = makeReturnItem('7d8f6c1e-0a61-5f5e-8f0d-1b7f1a2b0001', damaged, 'Damaged');
-const returns: Return[] = [makeReturn(ids.returnIds.seeded, sonia, [returnedItem])];
-
-/** A review is shown once somebody in the back office has approved it. */
-export function makeReview(id: string, abstractSku: string) {
-  return { id, abstractSku, isApproved: false, rating: 0, summary: '', description: '', nickname: '' };
-}
-
-export type Review = ReturnType<typeof makeReview>;
-
+const seen = { abstractSku: '001', isApproved: true };
 const good = { rating: 4, summary: 'Good value', description: 'Small and light.', nickname: 'Sonia' };
 const fine = { rating: 5, summary: 'Does what it should', description: 'Still working.', nickname: 'Karl' };
-
-const reviews: Review[] = [
-  { ...makeReview('21', '001'), ...good, isApproved: true },
-  { ...makeReview('22', '001'), ...fine, isApproved: true },
-];
+const reviews = [makeReview('21', { ...seen, ...good }), makeReview('22', { ...seen, ...fine })];
 
 /** All that changes while the shop runs. */
 const seeds = {

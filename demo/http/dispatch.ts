@@ -1,20 +1,24 @@
 import { createHash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { defaultCustomerReference } from '../data/ids.ts';
-import { routes } from '../resources/routes.ts';
+import { cartRoutes } from '../resources/carts.ts';
+import { catalogueRoutes } from '../resources/catalogue.ts';
+import { customerRoutes } from '../resources/customers.ts';
+import { listRoutes } from '../resources/lists.ts';
+import { orderRoutes } from '../resources/orders.ts';
+import { tokenRoutes } from '../resources/tokens.ts';
+import { urlResolverRoute } from '../resources/url-resolver.ts';
 import { readBearer } from '../tokens.ts';
 import { PlainRefusal, refuse } from './refusals.ts';
 import { localeOf, type ResourcePair, type ShopRequest } from './request.ts';
-import type {
-  Action,
-  Answer,
-  Attributes,
-  ResourceCall,
-  ResourceRoute,
-  Shop,
-  ShopMethod,
-} from './resource.ts';
-import { isRecord, validateAttributes } from './resource.ts';
+import type { Action, Answer, ResourceCall, ResourceRoute, Shop, ShopMethod } from './resource.ts';
+import { type Attributes, isRecord, validateAttributes } from './rules.ts';
+
+/** Everything that the shop answers. */
+const routes: readonly ResourceRoute[] = [
+  ...[customerRoutes, cartRoutes, orderRoutes, listRoutes, catalogueRoutes, tokenRoutes].flat(),
+  urlResolverRoute,
+];
 
 export type Match = { readonly route: ResourceRoute; readonly action: Action; readonly template: string };
 
@@ -66,11 +70,7 @@ export function answerPreflight(type: string, fields: IncomingHttpHeaders): Reco
 }
 
 /** One request, in the order in which a real shop checks it: fields, body, id, identity, attributes, If-Match, then the work. */
-export async function dispatch(
-  shop: Shop,
-  request: ShopRequest,
-  { action, route }: Match,
-): Promise<{ answer: Answer; call: ResourceCall }> {
+export async function dispatch(shop: Shop, request: ShopRequest, { action, route }: Match) {
   checkFields(request);
   const call = createCall(shop, request, readJsonApi(request, action, route.type));
   checkIds(request, action);
@@ -117,12 +117,13 @@ function checkIdentity({ anonymousId, hasBearer }: ResourceCall, firstType: stri
 }
 
 function createCall(shop: Shop, request: ShopRequest, body: JsonApiBody): ResourceCall {
-  const { pairs, fields, query, form } = request;
+  const { method, pairs, fields, query, form } = request;
   const bearer = readBearer(fields.authorization);
   const user = bearer ?? { reference: defaultCustomerReference, idCompanyUser: null };
   const anonymousId = String(fields['x-anonymous-customer-unique-id'] ?? '');
   return {
     ...{ ...shop, ...body, query, form, user, anonymousId },
+    method: method as ShopMethod,
     hasBearer: bearer !== null,
     owner: anonymousId === '' ? user.reference : `anonymous:${anonymousId}`,
     id: pairs.at(-1)?.id ?? null,

@@ -1,15 +1,8 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { ReceivedRequest } from '../received.ts';
-import {
-  nextFault,
-  sendFaulty,
-  sendWritten,
-  type Written,
-  writeFailure,
-  writeResult,
-  written,
-} from './answer.ts';
+import type { Written } from './answer.ts';
+import { nextFault, sendFaulty, sendWritten, writeFailure, writeResult, written } from './answer.ts';
 import { answerPreflight, dispatch, findRoute } from './dispatch.ts';
 import { refuse } from './refusals.ts';
 import { joinPairs, readPath, readRequest } from './request.ts';

@@ -62,7 +62,7 @@ const refusals = {
   shoppingListNotFound: [404, '1503', 'Shopping list not found.'],
   shoppingListItemNotFound: [404, '1504', 'Shopping list item not found.'],
   shoppingListNameTaken: [422, '1506', 'Shopping list with given name already exists.'],
-  shoppingListProductNotFound: [422, '1508', 'Concrete product not found.'],
+  shoppingListItemRefused: [422, '1508', 'Concrete product not found.'],
   companyNotFound: [404, '1801', 'Company not found.'],
   businessUnitNotFound: [404, '1901', 'Company business unit not found.'],
   businessUnitAddressNotFound: [404, '2001', 'Company business unit address not found.'],

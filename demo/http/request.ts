@@ -34,14 +34,14 @@ const mostBodyBytes = 2 * 1024 * 1024;
 
 export async function readRequest(request: IncomingMessage): Promise<ShopRequest> {
   const bytes = await readBytes(request);
-  const { headers: fields, method = '' } = request;
+  const { headers: fields } = request;
   const contentType = fields['content-type'] ?? '';
   const isForm = formTypes.some((type) => contentType.toLowerCase().startsWith(type));
-  const form = isForm && method === 'POST' ? await readForm(bytes, contentType) : null;
+  const form = isForm && request.method === 'POST' ? await readForm(bytes, contentType) : null;
   const { pairs, query: encoded } = readPath(request.url ?? '/');
   const query = readParameters(encoded);
   const json = isForm ? undefined : parseJson(bytes);
-  return { method: overridden(method, fields, form, query), pairs, query, fields, form, json };
+  return { method: overridden(request, form, query), pairs, query, fields, form, json };
 }
 
 /**
@@ -70,14 +70,12 @@ export function joinPairs(pairs: readonly ResourcePair[]): string {
  * `_method` or the query parameter `_method` says. A proxy that looks at the method alone lets such requests through.
  */
 function overridden(
-  method: string,
-  fields: IncomingHttpHeaders,
-  form: PhpParameters | null,
-  query: PhpParameters,
+  { method = '', headers }: IncomingMessage,
+  ...parameters: (PhpParameters | null)[]
 ): string {
   if (method !== 'POST') return method;
-  const field = String(fields['x-http-method-override'] ?? '');
-  return (field || form?.values.get('_method') || query.values.get('_method') || 'POST').toUpperCase();
+  const named = [headers['x-http-method-override'], ...parameters.map((each) => each?.values.get('_method'))];
+  return String(named.find(Boolean) ?? method).toUpperCase();
 }
 
 /** The best of `en` and `de` in Accept-Language; default `en`. */

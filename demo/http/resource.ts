@@ -3,8 +3,8 @@ import type { ShopState } from '../data/seeds.ts';
 import type { Received } from '../received.ts';
 import type { ShopSettings } from '../settings.ts';
 import type { RefreshTokens, SigningKeys, TokenUser } from '../tokens.ts';
-import { refuseAttributes } from './refusals.ts';
 import type { PhpParameters } from './request.ts';
+import type { AttributeRules, Attributes } from './rules.ts';
 
 export type ShopMethod = 'GET' | 'POST' | 'PATCH' | 'DELETE';
 
@@ -44,6 +44,7 @@ export type Shop = {
 
 /** A request whose route, body and attributes have been checked. */
 export type ResourceCall = Shop & {
+  readonly method: ShopMethod;
   /** Who the shop believes is calling: read from the bearer token, else the default customer. */
   readonly user: TokenUser;
   readonly hasBearer: boolean;
@@ -80,57 +81,4 @@ export type ResourceRoute = {
   readonly methods: Partial<Record<ShopMethod, Action>>;
 };
 
-export function answerOne(data: Resource, status = 200): Answer {
-  return { status, data };
-}
-
 export const noContent: Answer = { status: 204 };
-
-export type Attributes = Readonly<Record<string, unknown>>;
-
-/** What must hold of a value, and what the shop's validator says where it does not. */
-export type Rule = readonly [holds: (value: unknown) => boolean, message: string, isOptional?: true];
-
-export type AttributeRules = Readonly<Record<string, Rule>>;
-
-/** The attribute may be absent. */
-export function optional([holds, message]: Rule): Rule {
-  return [holds, message, true];
-}
-
-function text(pattern: RegExp, message: string): Rule {
-  return [(value) => typeof value === 'string' && pattern.test(value), message];
-}
-
-function integer(least: number, most: number, message: string): Rule {
-  return [(value) => Number.isSafeInteger(value) && Number(value) >= least && Number(value) <= most, message];
-}
-
-const blank = 'This value should not be blank.';
-
-export const isText = text(/\S/, blank);
-export const isEmail = text(/^[^\s@]+@[^\s@]+$/, 'This value is not a valid email address.');
-export const isPassword = text(/^.{8,64}$/s, 'This value should have 8 to 64 characters.');
-export const isQuantity = integer(1, Number.MAX_SAFE_INTEGER, 'This value should be greater than 0.');
-export const isRating = integer(1, 5, 'This value should be between 1 and 5.');
-export const isInteger: Rule = [Number.isSafeInteger, 'This value should be of type integer.'];
-export const isBoolean: Rule = [(value) => typeof value === 'boolean', 'This value should be of type bool.'];
-export const isObject: Rule = [isRecord, blank];
-export const isFilledList: Rule = [(value) => Array.isArray(value) && value.length > 0, blank];
-
-export function validateAttributes(attributes: Attributes, rules: AttributeRules): void {
-  const messages = Object.entries(rules).flatMap(([name, [holds, message, isOptional]]) => {
-    if (!Object.hasOwn(attributes, name)) return isOptional ? [] : [`${name} => This field is missing.`];
-    return holds(attributes[name]) ? [] : [`${name} => ${message}`];
-  });
-  if (messages.length > 0) refuseAttributes(messages);
-}
-
-export function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-export function textOf(attributes: Attributes, name: string, fallback = ''): string {
-  const value = attributes[name];
-  return typeof value === 'string' ? value : fallback;
-}

@@ -1,24 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import { type Refusal, refuse } from './refusals.ts';
-import {
-  type Action,
-  type Answer,
-  type AttributeRules,
-  answerOne,
-  noContent,
-  optional,
-  type Relations,
-  type Resource,
-  type ResourceCall,
-  type ResourceRoute,
-  type Rule,
-  type ShopMethod,
-} from './resource.ts';
+import type { Answer, Relations, Resource, ResourceCall, ResourceRoute, ShopMethod } from './resource.ts';
+import { noContent } from './resource.ts';
+import { optional, type Rule } from './rules.ts';
 
 export type Row = { readonly id: string; readonly owner?: string };
 
-/** One attribute: what POST and PATCH may set it to (neither by default), and whether answers show it. */
-type Field = { readonly POST?: Rule; readonly PATCH?: Rule; readonly isHidden?: true };
+/** One attribute: what POST and PATCH may set it to (neither by default), and how. */
+type Field = Partial<Record<ShopMethod, Rule>> & {
+  /** Only the making of a row needs it; it is neither kept nor shown. */
+  readonly isHidden?: true;
+  /** POST adds it to what the row has. */
+  readonly isAdded?: true;
+};
 
 /** Shown, and set by the shop alone. */
 export const shown: Field = {};
@@ -38,15 +32,19 @@ export function fixed(rule: Rule): Field {
   return { POST: rule };
 }
 
-/** What only the making of a row needs to know; it is neither kept nor shown. */
 export function hidden(rule: Rule): Field {
   return { POST: rule, isHidden: true };
+}
+
+/** Several attributes of one kind. */
+export function each(field: Field, ...names: readonly string[]): Readonly<Record<string, Field>> {
+  return Object.fromEntries(names.map((name) => [name, field]));
 }
 
 /** A resource as a table: where its rows are, who sees them, which fields they have and what is done with them. */
 export type Columns<T extends Row, P = undefined> = {
   readonly type: string;
-  readonly parent?: string;
+  readonly parent?: string | undefined;
   /** The row that the parent's pair in the path names; refuses one that the caller may not use so. */
   readonly parentOf?: (call: ResourceCall, id: string | undefined) => P;
   readonly methods: readonly ShopMethod[];
@@ -56,13 +54,15 @@ export type Columns<T extends Row, P = undefined> = {
   readonly sees?: (call: ResourceCall, row: T) => boolean;
   /** Refuses an id that none of these rows has. */
   readonly missing?: Refusal;
+  /** Refuses no id where one is needed. */
+  readonly unnamed?: Refusal;
+  /** Rows are read one by one, never all. */
+  readonly isUnlisted?: true;
   /** Refuses what the caller sees and may not do; comes before anything is changed. */
-  readonly check?: (call: ResourceCall, row: T, method: ShopMethod) => void;
+  readonly check?: (call: ResourceCall, row: T) => void;
   readonly fields: Readonly<Record<string, Field>>;
   /** Attributes that are computed. */
   readonly computed?: (call: ResourceCall, row: T, parent: P) => object;
-  /** What only the answer about a single row shows. */
-  readonly details?: (row: T) => object;
   readonly related?: (call: ResourceCall, row: T) => Relations;
   /** Default: the row. A change of what is in a cart answers with the cart. */
   readonly answer?: (call: ResourceCall, parent: P) => Resource;
@@ -86,45 +86,37 @@ export class Table<T extends Row, P = undefined> {
   }
 
   get route(): ResourceRoute {
-    const { type, parent, parentOf, idInBody, methods } = this.columns;
-    const within = (act: (call: ResourceCall, parent: P) => Answer): Action['handle'] => {
-      return (call) => act(call, parentOf?.(call, call.parents.get(parent ?? '')) as P);
+    const { type, parent, parentOf, methods, fields, idInBody } = this.columns;
+    const acts = { GET: this.#read, POST: this.#create, PATCH: this.#change, DELETE: this.#remove };
+    const actionOf = (method: ShopMethod) => {
+      const rules = Object.entries(fields).map(([name, field]) => [name, field[method]] as const);
+      const attributes = Object.fromEntries(
+        rules.filter((each): each is [string, Rule] => each[1] !== undefined),
+      );
+      const handle = (call: ResourceCall) =>
+        acts[method].call(this, call, parentOf?.(call, call.parents.get(parent ?? '')) as P);
+      return { handle, attributes, idInBody };
     };
-    const actions: Record<ShopMethod, Action> = {
-      GET: { handle: within((call, above) => this.#read(call, above)) },
-      POST: { attributes: this.#rules('POST'), handle: within((call, above) => this.#create(call, above)) },
-      PATCH: {
-        ...{ attributes: this.#rules('PATCH'), idInBody },
-        handle: within((call, above) => this.#change(call, above)),
-      },
-      DELETE: { idInBody, handle: within((call, above) => this.#remove(call, above)) },
-    };
-    return { type, parent, methods: Object.fromEntries(methods.map((method) => [method, actions[method]])) };
+    return { type, parent, methods: Object.fromEntries(methods.map((method) => [method, actionOf(method)])) };
   }
 
   /** A row that the caller sees. */
-  find(call: ResourceCall, parent: P, id: string): T {
-    const found = this.#visible(call, parent).find((row) => row.id === id);
-    return found ?? refuse(this.columns.missing ?? 'notFound');
+  find(call: ResourceCall, id: string | null | undefined, parent?: P): T {
+    const { missing = 'notFound', unnamed = missing } = this.columns;
+    if (!id) refuse(unnamed);
+    return this.#visible(call, parent as P).find((row) => row.id === id) ?? refuse(missing);
   }
 
   /** A row as a resource; one that lies under a row of another table says so in its link. */
-  show(call: ResourceCall, row: T, parent: P): Resource {
+  show(call: ResourceCall, row: T, parent?: P): Resource {
     const { type, fields, computed, related } = this.columns;
     const named = Object.entries(row).filter(([name]) => {
       return Object.hasOwn(fields, name) && fields[name]?.isHidden !== true;
     });
-    const attributes = { ...Object.fromEntries(named), ...computed?.(call, row, parent) };
+    const attributes = { ...Object.fromEntries(named), ...computed?.(call, row, parent as P) };
     const above = parent === undefined ? '' : `/${this.columns.parent}/${(parent as Row).id}`;
     const self = `${above}/${type}/${row.id}`;
     return { type, id: row.id, self, attributes, related: related?.(call, row) ?? {} };
-  }
-
-  #rules(method: 'POST' | 'PATCH'): AttributeRules {
-    const rules = Object.entries(this.columns.fields).flatMap(([name, { [method]: rule }]) =>
-      rule === undefined ? [] : [[name, rule] as const],
-    );
-    return Object.fromEntries(rules);
   }
 
   #visible(call: ResourceCall, parent: P): readonly T[] {
@@ -133,11 +125,9 @@ export class Table<T extends Row, P = undefined> {
   }
 
   #read(call: ResourceCall, parent: P): Answer {
-    const { mine, details } = this.columns;
-    if (call.id && (call.id !== 'mine' || mine === undefined)) {
-      const row = this.find(call, parent, call.id);
-      const single = this.show(call, row, parent);
-      return answerOne({ ...single, attributes: { ...single.attributes, ...details?.(row) } });
+    const { mine, isUnlisted } = this.columns;
+    if (isUnlisted || (call.id && (call.id !== 'mine' || mine === undefined))) {
+      return { status: 200, data: this.show(call, this.find(call, call.id, parent), parent) };
     }
     const rows = this.#visible(call, parent).filter((row) => !call.id || mine?.(call, row));
     return { status: 200, data: rows.map((row) => this.show(call, row, parent)) };
@@ -147,39 +137,41 @@ export class Table<T extends Row, P = undefined> {
     const { make, rows, created } = this.columns;
     const row = make?.(call, randomUUID(), parent) ?? refuse('notFound');
     const kept = rows(call, parent) as T[];
-    this.#assign(call, row, 'POST');
+    this.#assign(call, row);
     if (!kept.includes(row)) kept.push(row);
     return this.#changed(call, row, parent, created ?? 201);
   }
 
   #change(call: ResourceCall, parent: P): Answer {
-    const row = this.find(call, parent, namedIds(call)[0] ?? '');
-    this.#assign(call, row, 'PATCH');
-    return this.#changed(call, row, parent);
+    const row = this.find(call, namedIds(call)[0], parent);
+    this.#assign(call, row);
+    return this.#changed(call, row, parent, 200);
   }
 
-  #changed(call: ResourceCall, row: T, parent: P, status = 200): Answer {
+  #changed(call: ResourceCall, row: T, parent: P, status: number): Answer {
     const { after, answer } = this.columns;
     after?.(call, row, parent);
-    return answerOne(answer?.(call, parent) ?? this.show(call, row, parent), status);
+    return { status, data: answer?.(call, parent) ?? this.show(call, row, parent) };
   }
 
   #remove(call: ResourceCall, parent: P): Answer {
     const rows = this.columns.rows(call, parent) as T[];
-    for (const row of namedIds(call).map((id) => this.find(call, parent, id))) {
-      this.columns.check?.(call, row, 'DELETE');
+    for (const row of namedIds(call).map((id) => this.find(call, id, parent))) {
+      this.columns.check?.(call, row);
       rows.splice(rows.indexOf(row), 1);
       this.columns.after?.(call, row, parent);
     }
     return noContent;
   }
 
-  #assign(call: ResourceCall, row: T, method: 'POST' | 'PATCH'): void {
-    this.columns.check?.(call, row, method);
-    const named = Object.entries(this.columns.fields).filter(([name, field]) => {
-      return field[method] !== undefined && !field.isHidden && call.attributes[name] !== undefined;
-    });
-    Object.assign(row, Object.fromEntries(named.map(([name]) => [name, call.attributes[name]])));
+  #assign(call: ResourceCall, row: T): void {
+    this.columns.check?.(call, row);
+    const values = row as Record<string, unknown>;
+    for (const [name, { [call.method]: rule, isHidden, isAdded }] of Object.entries(this.columns.fields)) {
+      const given = call.attributes[name];
+      if (rule === undefined || isHidden || given === undefined) continue;
+      values[name] = isAdded && call.method === 'POST' ? Number(values[name]) + Number(given) : given;
+    }
   }
 }
 
@@ -190,6 +182,11 @@ export function reading(
   parent?: string,
 ): ResourceRoute {
   return { type, parent, methods: { GET: { handle: (call) => ({ status: 200, data: show(call) }) } } };
+}
+
+/** What there is exactly once, the shop answers as a collection of one. */
+export function readingOne(type: string, attributesOf: (call: ResourceCall) => object): ResourceRoute {
+  return reading(type, (call) => [{ type, id: null, attributes: attributesOf(call) }]);
 }
 
 function namedIds({ id, bodyIds }: ResourceCall): readonly string[] {

@@ -1,17 +1,9 @@
 import * as company from '../data/companies.ts';
-import { type Address, type Customer, makeCustomer, nextNumber, noAddress } from '../data/seeds.ts';
+import { type Address, type Customer, makeAddress, makeCustomer, nextNumber } from '../data/seeds.ts';
 import { type Refusal, refuse } from '../http/refusals.ts';
-import {
-  isBoolean,
-  isEmail,
-  isPassword,
-  isText,
-  noContent,
-  type ResourceCall,
-  type ResourceRoute,
-  textOf,
-} from '../http/resource.ts';
-import { fixed, hidden, type Row, required, settable, shown, Table } from '../http/table.ts';
+import { noContent, type ResourceCall, type ResourceRoute } from '../http/resource.ts';
+import * as rule from '../http/rules.ts';
+import { each, fixed, hidden, type Row, required, settable, shown, Table } from '../http/table.ts';
 import { hashPassword, isPasswordOf } from '../tokens.ts';
 
 const customers = new Table<Customer>({
@@ -25,17 +17,20 @@ const customers = new Table<Customer>({
   },
   mine: () => true,
   fields: {
-    ...{ firstName: required(isText), lastName: required(isText), email: required(isEmail) },
-    ...{ salutation: settable(isText), password: hidden(isPassword), confirmPassword: hidden(isText) },
+    ...each(required(rule.text), 'firstName', 'lastName'),
+    email: required(rule.email),
+    salutation: settable(rule.text),
+    password: hidden(rule.password),
+    confirmPassword: hidden(rule.text),
   },
   make: ({ state, attributes }) => {
     if (attributes.acceptedTerms !== true) refuse('termsRefused');
     if (attributes.password !== attributes.confirmPassword) refuse('passwordsDiffer');
-    const passwordHash = hashPassword(textOf(attributes, 'password'));
-    return makeCustomer(`DE--${nextNumber(state)}`, '', passwordHash);
+    const owner = `DE--${nextNumber(state)}`;
+    return makeCustomer(owner, { owner, passwordHash: hashPassword(String(attributes.password)) });
   },
   check: ({ state, attributes }, customer) => {
-    const email = textOf(attributes, 'email', customer.email).toLowerCase();
+    const email = rule.readText(attributes, 'email', customer.email).toLowerCase();
     const isTaken = state.customers.some((each) => each !== customer && each.email.toLowerCase() === email);
     if (isTaken) refuse('customerExists');
   },
@@ -55,12 +50,11 @@ const addresses = new Table<Address, Customer>({
   rows: (_, customer) => customer.addresses,
   missing: 'addressNotFound',
   fields: {
-    ...{ salutation: fixed(isText), firstName: fixed(isText), lastName: fixed(isText) },
-    ...{ address1: fixed(isText), address2: fixed(isText), iso2Code: fixed(isText) },
-    ...{ zipCode: required(isText), city: required(isText) },
-    ...{ isDefaultShipping: settable(isBoolean), isDefaultBilling: settable(isBoolean) },
+    ...each(fixed(rule.text), 'salutation', 'firstName', 'lastName', 'address1', 'address2', 'iso2Code'),
+    ...each(required(rule.text), 'zipCode', 'city'),
+    ...each(settable(rule.boolean), 'isDefaultShipping', 'isDefaultBilling'),
   },
-  make: (_, id) => ({ id, ...noAddress }),
+  make: (_, id) => makeAddress(id),
   /** There is one default of a kind. */
   after: (_, address, customer) => {
     for (const other of customer.addresses.filter((each) => each !== address)) {
@@ -70,7 +64,7 @@ const addresses = new Table<Address, Customer>({
   },
 });
 
-const password = { password: isText, newPassword: isPassword, confirmPassword: isText };
+const password = { password: rule.text, newPassword: rule.password, confirmPassword: rule.text };
 
 export const customerRoutes: readonly ResourceRoute[] = [
   customers.route,
@@ -113,9 +107,10 @@ export function checkOrders(call: ResourceCall, reference: string | undefined): 
 
 function changePassword(call: ResourceCall) {
   const customer = ownCustomer(call, call.id);
-  const newPassword = textOf(call.attributes, 'newPassword');
+  const newPassword = rule.readText(call.attributes, 'newPassword');
   if (newPassword !== call.attributes.confirmPassword) refuse('passwordsDiffer');
-  if (!isPasswordOf(textOf(call.attributes, 'password'), customer.passwordHash)) refuse('passwordWrong');
+  if (!isPasswordOf(rule.readText(call.attributes, 'password'), customer.passwordHash))
+    refuse('passwordWrong');
   customer.passwordHash = hashPassword(newPassword);
   return noContent;
 }

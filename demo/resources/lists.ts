@@ -1,57 +1,46 @@
 import { findOffer } from '../data/catalogue.ts';
 import { type Item, makeList, type ProductList } from '../data/seeds.ts';
-import { type Refusal, refuse } from '../http/refusals.ts';
-import { isQuantity, isText, type ResourceCall, type ResourceRoute, textOf } from '../http/resource.ts';
+import { refuse } from '../http/refusals.ts';
+import type { ResourceCall, ResourceRoute } from '../http/resource.ts';
+import * as rule from '../http/rules.ts';
 import { fixed, required, Table } from '../http/table.ts';
 import { relatedTo } from './catalogue.ts';
 import { callerOf } from './customers.ts';
 
-/** Wishlists hold a product once and are asked for by its sku; shopping lists hold it as often as it was added. */
+/** What the two kinds are called; what is refused bears the name of the kind. */
 type ListKind = {
+  readonly kind: 'wishlist' | 'shoppingList';
   readonly type: string;
   readonly itemType: string;
-  readonly kept: 'wishlists' | 'shoppingLists';
-  readonly isSet: boolean;
-  readonly refusals: Readonly<Record<'unnamed' | 'missing' | 'nameTaken' | 'noProduct' | 'noItem', Refusal>>;
+  /** Wishlists hold a product once and are asked for by its sku; shopping lists hold it as often as it was added. */
+  readonly isSet?: true;
 };
 
 const kinds: readonly ListKind[] = [
-  {
-    ...{ type: 'wishlists', itemType: 'wishlist-items', kept: 'wishlists', isSet: true },
-    refusals: {
-      ...{ unnamed: 'wishlistNotFound', missing: 'wishlistNotFound', nameTaken: 'wishlistNameTaken' },
-      ...{ noProduct: 'wishlistItemRefused', noItem: 'wishlistItemNotFound' },
-    },
-  },
-  {
-    ...{ type: 'shopping-lists', itemType: 'shopping-list-items', kept: 'shoppingLists', isSet: false },
-    refusals: {
-      ...{ unnamed: 'shoppingListIdMissing', missing: 'shoppingListNotFound' },
-      ...{ nameTaken: 'shoppingListNameTaken', noProduct: 'shoppingListProductNotFound' },
-      noItem: 'shoppingListItemNotFound',
-    },
-  },
+  { kind: 'wishlist', type: 'wishlists', itemType: 'wishlist-items', isSet: true },
+  { kind: 'shoppingList', type: 'shopping-lists', itemType: 'shopping-list-items' },
 ];
 
 export const listRoutes: readonly ResourceRoute[] = kinds.flatMap((kind) => {
-  const items = itemsOf(kind, (call, id) => lists.find(call, undefined, id));
+  const items = itemsOf(kind, (call, id) => lists.find(call, id));
   const lists = listsOf(kind, items);
   return [lists.route, items.route];
 });
 
-function listsOf({ type, itemType, kept, refusals }: ListKind, items: Table<Item, ProductList>) {
+function listsOf({ kind, type, itemType, isSet }: ListKind, items: Table<Item, ProductList>) {
   return new Table<ProductList>({
     type,
     methods: ['GET', 'POST', 'PATCH', 'DELETE'],
-    rows: ({ state }) => state[kept],
-    missing: refusals.missing,
-    fields: { name: required(isText) },
+    rows: ({ state }) => state[`${kind}s`],
+    missing: `${kind}NotFound`,
+    unnamed: isSet ? 'wishlistNotFound' : 'shoppingListIdMissing',
+    fields: { name: required(rule.text) },
     computed: (_, list) => ({ numberOfItems: list.items.reduce((total, item) => total + item.quantity, 0) }),
     related: (call, list) => ({ [itemType]: () => list.items.map((item) => items.show(call, item, list)) }),
-    make: (call, id) => makeList(id, callerOf(call).id, ''),
+    make: (call, id) => makeList(id, { owner: callerOf(call).id }),
     check: ({ state, attributes }, list) => {
-      const others = state[kept].filter((each) => each.owner === list.owner && each !== list);
-      if (others.some(({ name }) => name === attributes.name)) refuse(refusals.nameTaken);
+      const others = state[`${kind}s`].filter((each) => each.owner === list.owner && each !== list);
+      if (others.some(({ name }) => name === attributes.name)) refuse(`${kind}NameTaken`);
     },
   });
 }
@@ -61,19 +50,22 @@ function listsOf({ type, itemType, kept, refusals }: ListKind, items: Table<Item
  * shape without it, from the body: `{"data":{"type":"shopping-list-items","id":"…"}}`, for DELETE also a list of such.
  */
 function itemsOf(
-  { type: parent, itemType: type, refusals, isSet }: ListKind,
-  findList: (call: ResourceCall, id: string) => ProductList,
+  { kind, type: parent, itemType: type, isSet }: ListKind,
+  parentOf: (call: ResourceCall, id?: string) => ProductList,
 ): Table<Item, ProductList> {
   return new Table<Item, ProductList>({
-    ...{ type, parent, parentOf: (call, id) => findList(call, id || refuse(refusals.unnamed)) },
+    ...{ type, parent, parentOf },
     methods: isSet ? ['POST', 'DELETE'] : ['POST', 'PATCH', 'DELETE'],
     rows: (_, list) => list.items,
-    missing: refusals.noItem,
-    fields: { sku: fixed(isText), ...(!isSet && { quantity: { POST: isQuantity, PATCH: isQuantity } }) },
+    missing: `${kind}ItemNotFound`,
+    fields: {
+      sku: fixed(rule.text),
+      ...(!isSet && { quantity: { POST: rule.quantity, PATCH: rule.quantity } }),
+    },
     related: relatedTo,
     make: ({ attributes }, id, list) => {
-      const sku = textOf(attributes, 'sku');
-      if (findOffer(sku) === undefined) refuse(refusals.noProduct);
+      const sku = rule.readText(attributes, 'sku');
+      if (findOffer(sku) === undefined) refuse(`${kind}ItemRefused`);
       const held = isSet ? list.items.find((each) => each.sku === sku) : undefined;
       return held ?? { id: isSet ? sku : id, sku, quantity: 1 };
     },

@@ -1,42 +1,26 @@
 import { randomUUID } from 'node:crypto';
-import {
-  type Cart,
-  makeOrder,
-  makeOrderItem,
-  makeReturn,
-  makeReturnItem,
-  nextNumber,
-  type Order,
-  type Return,
-} from '../data/seeds.ts';
+import type { Cart, Order, Return } from '../data/seeds.ts';
+import { makeOrder, makeOrderItem, makeReturn, makeReturnItem, nextNumber } from '../data/seeds.ts';
 import { refuse } from '../http/refusals.ts';
-import {
-  type Attributes,
-  answerOne,
-  isFilledList,
-  isObject,
-  isRecord,
-  isText,
-  optional,
-  type ResourceCall,
-  type ResourceRoute,
-  textOf,
-} from '../http/resource.ts';
-import { hidden, reading, settable, shown, Table } from '../http/table.ts';
+import type { Answer, ResourceCall, ResourceRoute } from '../http/resource.ts';
+import * as rule from '../http/rules.ts';
+import { each, hidden, reading, settable, shown, Table } from '../http/table.ts';
 import { priceCart } from './cart-totals.ts';
 import { checkOrders } from './customers.ts';
 
 const orders = new Table<Order>({
   ...{ type: 'orders', methods: ['GET'], rows: ({ state }) => state.orders, missing: 'orderNotFound' },
-  fields: { createdAt: shown, currencyIsoCode: shown, priceMode: shown, totals: shown },
-  computed: (_, { items }) => ({ itemStates: [...new Set(items.map((item) => item.state))] }),
-  details: ({ items }) => ({ items }),
+  fields: each(shown, 'createdAt', 'currencyIsoCode', 'priceMode', 'totals'),
+  /** A list of orders does without their items. */
+  computed: ({ id }, { items }) => {
+    return { itemStates: [...new Set(items.map((item) => item.state))], ...(id && { items }) };
+  },
 });
 
 const returns = new Table<Return>({
   ...{ type: 'returns', methods: ['GET', 'POST'], missing: 'returnNotFound' },
   rows: ({ state }) => state.returns,
-  fields: { store: settable(isText), returnItems: hidden(isFilledList) },
+  fields: { store: settable(rule.text), returnItems: hidden(rule.filledList) },
   computed: (_, { id, owner, items }) => {
     const refundTotal = items.reduce((total, item) => total + item.refund, 0);
     return { returnReference: id, customerReference: owner, returnTotals: { refundTotal } };
@@ -54,8 +38,8 @@ const returns = new Table<Return>({
 const returnReasons = ['Damaged', 'Wrong item', 'No longer needed'];
 
 const checkout = {
-  ...{ idCart: isText, billingAddress: isObject, shippingAddress: isObject },
-  ...{ payments: isFilledList, shipment: optional(isObject) },
+  ...{ idCart: rule.text, billingAddress: rule.object, shippingAddress: rule.object },
+  ...{ payments: rule.filledList, shipment: rule.optional(rule.object) },
 };
 
 export const orderRoutes: readonly ResourceRoute[] = [
@@ -72,33 +56,33 @@ export const orderRoutes: readonly ResourceRoute[] = [
 /** Every item must be of one of the caller's orders, delivered, and named once. */
 function createReturn({ state, attributes, owner }: ResourceCall): Return {
   const own = state.orders.filter((order) => order.owner === owner).flatMap((order) => order.items);
-  const items = (attributes.returnItems as readonly (Attributes | null)[]).map((wanted) => {
-    const uuid = textOf(wanted ?? {}, 'salesOrderItemUuid');
+  const items = (attributes.returnItems as readonly (rule.Attributes | null)[]).map((wanted) => {
+    const uuid = rule.readText(wanted ?? {}, 'salesOrderItemUuid');
     const item = own.find((item) => item.uuid === uuid && item.state === 'delivered');
-    return { item: item ?? refuse('returnRefused'), reason: textOf(wanted ?? {}, 'reason') };
+    return { item: item ?? refuse('returnRefused'), reason: rule.readText(wanted ?? {}, 'reason') };
   });
   if (new Set(items.map(({ item }) => item)).size !== items.length) refuse('returnRefused');
   for (const { item } of items) item.state = 'waiting for return';
   const returned = items.map(({ item, reason }) => makeReturnItem(randomUUID(), item, reason));
-  return makeReturn(`${owner}-R${nextNumber(state)}`, owner, returned);
+  return makeReturn(`${owner}-R${nextNumber(state)}`, { owner, items: returned });
 }
 
 /** Turns a cart into an order; the cart is gone then. */
-function checkOut({ state, owner, attributes }: ResourceCall) {
+function checkOut({ state, owner, attributes }: ResourceCall): Answer {
   const cart = state.carts.find((each) => each.id === attributes.idCart && each.owner === owner);
   if (cart === undefined) refuse('cartToOrderNotFound');
   if (cart.items.length === 0) refuse('cartToOrderEmpty');
   const order = createOrder(`DE--${nextNumber(state)}`, attributes, cart);
   state.orders.push(order);
   state.carts.splice(state.carts.indexOf(cart), 1);
-  return answerOne({ type: 'checkout', id: null, attributes: { orderReference: order.id } }, 201);
+  return { status: 201, data: { type: 'checkout', id: null, attributes: { orderReference: order.id } } };
 }
 
-function createOrder(id: string, attributes: Attributes, cart: Cart): Order {
+function createOrder(id: string, attributes: rule.Attributes, cart: Cart): Order {
   const { items, totals } = priceCart(cart);
   const { shipment } = attributes;
   // Method 2 is express.
-  const expenseTotal = isRecord(shipment) && shipment.idShipmentMethod === 2 ? 590 : 490;
+  const expenseTotal = rule.isRecord(shipment) && shipment.idShipmentMethod === 2 ? 590 : 490;
   const taxTotal = totals.taxTotal + Math.round((expenseTotal * 19) / 119);
   const sold = items.map(({ sku, quantity, unitPrice, priceToPay }) =>
     makeOrderItem(randomUUID(), sku, quantity, unitPrice, priceToPay),

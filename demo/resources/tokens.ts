@@ -1,35 +1,28 @@
 import { companyUsers } from '../data/companies.ts';
-import { refuse } from '../http/refusals.ts';
-import {
-  type Action,
-  type Answer,
-  type AttributeRules,
-  answerOne,
-  isText,
-  noContent,
-  type ResourceCall,
-  type ResourceRoute,
-  textOf,
-} from '../http/resource.ts';
+import { type Refusal, refuse } from '../http/refusals.ts';
+import type { Action, Answer, ResourceCall, ResourceRoute } from '../http/resource.ts';
+import * as rule from '../http/rules.ts';
 import { isPasswordOf, subjectOf, type TokenUser } from '../tokens.ts';
 import { callerOf } from './customers.ts';
 
 const emptyCollection: Action = { handle: () => ({ status: 200, data: [] }) };
 /** Always 204, whoever's token it names; and since the shop keeps no list of them, none is revoked. */
-const revoke: Action = { handle: () => noContent };
+const revoke: Action = { handle: () => ({ status: 204 }) };
 
-const signIn = issuing('access-tokens', { username: isText, password: isText }, (call, attributes) => {
-  return authenticate(call, attributes.username, attributes.password) ?? refuse('loginFailed');
-});
-const refresh = issuing('refresh-tokens', { refreshToken: isText }, (call, { refreshToken }) => {
-  return call.refreshTokens.open(String(refreshToken)) ?? refuse('refreshFailed');
-});
-const actAs = issuing('company-user-access-tokens', { idCompanyUser: isText }, (call, attributes) => {
-  const reference = callerOf(call).id;
-  const companyUser = companyUsers.find((user) => user.id === attributes.idCompanyUser);
-  if (companyUser?.customer !== reference) refuse('accessTokenInvalid');
-  return { reference, idCompanyUser: companyUser.id };
-});
+/** Finds whom the values of the named attributes, or fields of a form, speak for. */
+type Grant = {
+  readonly needs: readonly string[];
+  readonly open: (call: ResourceCall, ...values: string[]) => TokenUser | null;
+};
+
+const grants: ReadonlyMap<string, Grant> = new Map([
+  ['password', { needs: ['username', 'password'], open: authenticate }],
+  ['refresh_token', { needs: ['refresh_token'], open: openRefreshToken }],
+]);
+
+const signIn = issuing('access-tokens', ['username', 'password'], authenticate, 'loginFailed');
+const refresh = issuing('refresh-tokens', ['refreshToken'], openRefreshToken, 'refreshFailed');
+const actAs = issuing('company-user-access-tokens', ['idCompanyUser'], findColleague, 'accessTokenInvalid');
 
 export const tokenRoutes: readonly ResourceRoute[] = [
   { type: 'access-tokens', methods: { GET: emptyCollection, POST: signIn } },
@@ -38,31 +31,17 @@ export const tokenRoutes: readonly ResourceRoute[] = [
   { type: 'token', methods: { POST: { isForm: true, handle: answerTokenRequest } } },
 ];
 
-/** POST of a resource that is a pair of tokens for whomever its attributes speak for. */
-function issuing(
-  type: string,
-  rules: AttributeRules,
-  open: (call: ResourceCall, attributes: Readonly<Record<string, string>>) => TokenUser,
-): Action {
+/** POST of a resource that is a pair of tokens. */
+function issuing(type: string, needs: Grant['needs'], open: Grant['open'], refusal: Refusal): Action {
   const handle = async (call: ResourceCall) => {
-    const texts = Object.keys(rules).map((name) => [name, textOf(call.attributes, name)]);
-    const user = open(call, Object.fromEntries(texts));
+    const values = needs.map((name) => rule.readText(call.attributes, name));
+    const user = open(call, ...values) ?? refuse(refusal);
     const { idCompanyUser } = user;
     const attributes = { ...(await issuePair(call, user)), ...(idCompanyUser && { idCompanyUser }) };
-    return answerOne({ type, id: null, attributes }, 201);
+    return { status: 201, data: { type, id: null, attributes } };
   };
-  return { attributes: rules, handle };
+  return { attributes: Object.fromEntries(needs.map((name) => [name, rule.text])), handle };
 }
-
-type Grant = {
-  readonly needs: readonly string[];
-  readonly open: (call: ResourceCall, ...values: string[]) => TokenUser | null;
-};
-
-const grants: ReadonlyMap<string, Grant> = new Map([
-  ['password', { needs: ['username', 'password'], open: authenticate }],
-  ['refresh_token', { needs: ['refresh_token'], open: (call, token = '') => call.refreshTokens.open(token) }],
-]);
 
 /** RFC 6749, section 4.3 and 6, with the errors of section 5.2. */
 async function answerTokenRequest(call: ResourceCall): Promise<Answer> {
@@ -91,6 +70,17 @@ function authenticate({ state }: ResourceCall, username = '', password = ''): To
   if (customer === undefined || !isPasswordOf(password, customer.passwordHash)) return null;
   const companyUser = companyUsers.find((user) => user.customer === customer.id);
   return { reference: customer.id, idCompanyUser: companyUser?.id ?? null };
+}
+
+function openRefreshToken({ refreshTokens }: ResourceCall, token = ''): TokenUser | null {
+  return refreshTokens.open(token);
+}
+
+/** The caller as one of the users that the caller is in companies. */
+function findColleague(call: ResourceCall, id = ''): TokenUser | null {
+  const reference = callerOf(call).id;
+  const isOwn = companyUsers.some((user) => user.id === id && user.customer === reference);
+  return isOwn ? { reference, idCompanyUser: id } : null;
 }
 
 /** Only the access token's lifetime is given; that of the refresh token is not, as in a real shop. */
