@@ -1,12 +1,15 @@
 import path from 'node:path';
 import { defineConfig, type TestProjectConfiguration } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
+import { placeCompileCache } from './test/harness/compile-cache.ts';
 import { longest, measures, slow } from './test/projects.ts';
 
 /** Hundreds of processes of shopward start in a run: what one has compiled, the next one need not. */
-process.env.NODE_COMPILE_CACHE ??= path.join(import.meta.dirname, 'node_modules/.cache/compiled');
+process.env.NODE_COMPILE_CACHE ??= placeCompileCache(
+  path.join(import.meta.dirname, 'node_modules/.cache/compiled'),
+);
 
-/** In the order of `slow` and `longest`; what stands in neither, as Vitest would. */
+/** In the order of `slow`, `measures` and `longest`; what stands in neither, as Vitest would. */
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const rank = ({ moduleId }: TestSpecification) => {
@@ -18,7 +21,7 @@ class LongestFirst extends BaseSequencer {
   }
 }
 
-const first = [...slow, ...longest];
+const first = [...slow, ...measures, ...longest];
 
 /** A slow file waits for some of its time, so there are more of them at once than a machine has cores. */
 const atOnce = 6;
@@ -37,7 +40,13 @@ export default defineConfig({
     pool: 'forks',
     sequence: { sequencer: LongestFirst },
     projects: [
-      project('slow', { include: slow.map(testsOf), maxWorkers: atOnce }),
+      project('slow', {
+        include: slow.map(testsOf),
+        // What one file imports, and the keys that it made, serve the next one: half a second of CPU for each.
+        isolate: false,
+        maxWorkers: atOnce,
+        globalSetup: ['test/harness/built-shopward.ts'],
+      }),
       project('quick', {
         include: ['test/**/*.test.ts'],
         exclude: [...slow, ...measures],
@@ -50,6 +59,10 @@ export default defineConfig({
       project('measures', {
         include: measures.map(testsOf),
         maxWorkers: 2,
+        // Fewer collections in the midst of what is compared.
+        execArgv: ['--max-semi-space-size=64'],
+        // What is too dear is so each time; a neighbour on the machine is not there each time.
+        retry: 2,
         sequence: { groupOrder: 1 },
       }),
     ],

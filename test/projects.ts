@@ -1,11 +1,14 @@
 /** What `npm run test:quick` leaves out; vitest.config.ts runs the rest as its project `quick`. */
 
-/** They compare the cost of one thing with another's, or bytes with bytes: few others beside them. */
+/**
+ * They compare the CPU of one thing with another's: few others beside them. The longest first. The last counts what a
+ * module is asked, so nobody may have imported it before.
+ */
 export const measures = [
+  'test/cost/{pure,socket}.test.ts',
   'test/budget/**',
   'test/cost/**',
   'test/http/path-table-cost.test.ts',
-  'test/server/{answer,body}-memory.test.ts',
 ];
 
 /**
@@ -14,6 +17,8 @@ export const measures = [
  * the test with all processes that it starts, on a machine that others used, too: a quiet one needs about half.
  */
 export const slow = [
+  // They compare bytes with bytes, and wait for a process to be still: two minutes, nearly all of it waiting.
+  'test/server/{body,answer}-memory.test.ts',
   // 20 to 50 seconds of CPU, and one that computes all the time.
   'test/{hunt/hunt,entity-tags/model/model,admin/console}.test.ts',
   'test/end-to-end/{rolling-restart,reload-under-load,shared-store,wiring}.test.ts',
@@ -25,7 +30,7 @@ export const slow = [
   'test/deploy/**',
   'test/upstream/big-bodies.test.ts',
   'test/differential/**',
-  'test/admin/console-{hostile-list,keyboard}.test.ts',
+  'test/admin/console-{hostile-list,replicas,sleep,pasted,keyboard}.test.ts',
   'test/entity-tags/honest-users.test.ts',
   // Little to compute, and much to wait for.
   'test/redis/{store-state,connect-redis,claims,membership}.test.ts',
@@ -54,7 +59,7 @@ export const slow = [
   'test/attacks/x*.test.ts',
   'test/admin/{admin-connections,list-endpoints,console-states,workers-api}.test.ts',
   'test/cli/token.test.ts',
-  'test/rollout/**',
+  'test/rollout/{rollout,shared-counts}.test.ts',
   'test/rate-limits/{buckets,rate-limits}.test.ts',
   'test/refresh-tokens/memory-store-room.test.ts',
 ];

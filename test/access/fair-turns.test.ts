@@ -77,7 +77,7 @@ describe('turns', () => {
 });
 
 describe('places', () => {
-  it('one client has half of them, all together no more than there are', () => {
+  it('one client gets at most half of them, and all together no more than there are', () => {
     const { enter, fair } = setUp(2, 10);
     const all = (client: string) =>
       Array.from({ length: 8 }, () => enter(client) !== undefined).filter(Boolean);

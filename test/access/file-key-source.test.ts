@@ -92,7 +92,7 @@ describe('FileKeySource', () => {
     expect(createSource([file]).keysFor({ alg: 'ES256', kid: undefined })).toEqual({ retryAfterSeconds: 1 });
   });
 
-  it('lets readings overtake one another never', async () => {
+  it('never lets one reading overtake another', async () => {
     const file = await write(publicPem(first));
     const source = createSource([file]);
     await Promise.all([source.reload(), source.reload(), source.reload()]);
@@ -114,7 +114,7 @@ describe('readKeyFiles', () => {
     ]);
   });
 
-  it('takes the same key twice for one', async () => {
+  it('counts a key that is given twice once', async () => {
     const files = [await write(publicJwk(first, { kid: 'a' })), await write(publicJwk(first, { kid: 'a' }))];
     const { keys, problems } = await readKeyFiles(files, ['ES256']);
     expect([keys.length, problems]).toEqual([1, []]);

@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createWithIdentity, encodeIdentity, maxIdentityOctets } from '../../src/access/identity-fields.ts';
-import type { Identity } from '../../src/access/token-claims.ts';
+import type { TokenIdentity } from '../../src/access/token-claims.ts';
 import { accepted, sampleHead } from '../http/sample-request.ts';
 
 const bearer = 'Bearer a.b.c';
 const request = { ...accepted(sampleHead()), fields: ['Host', 'a', 'authorization', 'bearer  a.b.c'] };
-const identity: Identity = {
+const identity: TokenIdentity = {
   subject: 'of-one DE--21',
   claimedSubject: 'DE--21',
   scopes: ['customer', 'a b', 'c,d'],

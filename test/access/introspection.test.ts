@@ -302,7 +302,7 @@ describe('what is remembered', () => {
     expect(await say('t')).toBe(noAnswer);
   });
 
-  it('a set-back clock does not lengthen it', async () => {
+  it('a clock that is set back does not lengthen it', async () => {
     const { answer, clock, say } = await setUp();
     await say('t');
     answer(serveJson({ active: false }));
@@ -371,7 +371,7 @@ describe('under load', () => {
     expect(said.filter((one) => one === 'DE--21')).toHaveLength(10);
   });
 
-  it('unknown tokens without end hold up none that was active when last asked', async () => {
+  it('a flood of unknown tokens delays none that was active when last asked', async () => {
     const { answer, pass, say } = await setUp({ maxAsking: 5, connections: 2 });
     expect(await say('known')).toBe('DE--21');
     pass(30_001);
@@ -420,7 +420,7 @@ describe('under load', () => {
     expect(await say('good')).toBe('DE--21');
   });
 
-  it('tokens on which it hangs hold up nobody but who shows them', async () => {
+  it('tokens on which the endpoint hangs delay only those who send them', async () => {
     const { answer, say } = await setUp();
     answer((response, form) => {
       if (!form.get('token')?.startsWith('tarpit')) serveJson(active)(response);
@@ -468,7 +468,7 @@ describe('under load', () => {
     expect(introspector.status()).toMatchObject({ questions: 4, failures: 3 });
   });
 
-  it('a question for whose connection nobody waits but its own client has all of the time', async () => {
+  it('a lookup for which only its own client waits has the whole time', async () => {
     const { answer, say } = await setUp({ timeoutMs: 2000, connections: 1 });
     answer((response) => void setTimeout(() => serveJson(active)(response), 1300));
     const [slow] = await Promise.all([say('slow'), say('next'), say('one more')]);
@@ -489,7 +489,7 @@ describe('under load', () => {
     expect(await say('u')).toBe('DE--21');
   });
 
-  it('a question whose connection broke is asked once more, and not twice', async () => {
+  it('a lookup whose connection broke is repeated once', async () => {
     const { answer, say } = await setUp();
     let broken = 0;
     answer((response) => {

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
-import { gzipSync } from 'node:zlib';
+import { brotliCompressSync, deflateSync, gunzipSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { serveJson } from './jwks-server.ts';
 import { first, passed, second, setUpJwks, unavailable } from './jwks-setup.ts';
@@ -22,6 +22,7 @@ describe('a source that fails', () => {
   const twins = { keys: [publicJwk(first), publicJwk(second, { kid: 'first' })] };
   const tooLarge = { keys: [publicJwk(second)], x: 'x'.repeat(262_144) };
   const bomb = gzipSync(JSON.stringify({ keys: [], x: 'x'.repeat(10_000_000) }));
+  const brotliBomb = brotliCompressSync(gunzipSync(bomb));
 
   it.each<[string, (response: ServerResponse) => void, string]>([
     ['is down', (response) => response.destroy(), 'unreachable'],
@@ -41,6 +42,11 @@ describe('a source that fails', () => {
     [
       'sends a gzip bomb',
       (response) => response.writeHead(200, { 'Content-Encoding': 'gzip' }).end(bomb),
+      'too-large',
+    ],
+    [
+      'sends a brotli bomb',
+      (response) => response.writeHead(200, { 'Content-Encoding': 'br' }).end(brotliBomb),
       'too-large',
     ],
     [
@@ -89,6 +95,21 @@ describe('a source that fails', () => {
     const { server, source, verify } = await setUpJwks([first]);
     const bytes = gzipSync(JSON.stringify({ keys: [publicJwk(first)] }));
     server.answer((response) => response.writeHead(200, { 'Content-Encoding': 'gzip' }).end(bytes));
+    await source.start();
+    expect(await verify(first)).toEqual(passed);
+  });
+
+  it.each([
+    ['br', brotliCompressSync],
+    ['zstd', zstdCompressSync],
+    ['deflate', deflateSync],
+    // Of stores of files that name as a coding what is none.
+    ['utf-8', Buffer.from],
+    ['aws-chunked', Buffer.from],
+  ])('sends the set with Content-Encoding: %s: it is read', async (coding, encode) => {
+    const { server, source, verify } = await setUpJwks([first]);
+    const bytes = encode(Buffer.from(JSON.stringify({ keys: [publicJwk(first)] })));
+    server.answer((response) => response.writeHead(200, { 'Content-Encoding': coding }).end(bytes));
     await source.start();
     expect(await verify(first)).toEqual(passed);
   });

@@ -97,7 +97,7 @@ describe('unknown kid', () => {
     expect(server.hits).toBeLessThanOrEqual(1 + 3 + 12 + 1);
   });
 
-  it('of an invented kid costs a good token of a new key nothing, however often keys rotate', async () => {
+  it('an invented kid does not delay a good token of a new key, however often keys rotate', async () => {
     const third = makeSigner('ES256', 'third');
     const { server, clock, source, verify } = await setUpJwks([first]);
     await source.start();
@@ -168,7 +168,7 @@ describe('unknown kid', () => {
     expect(server.hits).toBe(1 + 8 + 4);
   });
 
-  it('is looked up although the clock was set back', async () => {
+  it('is looked up even though the clock was set back', async () => {
     const { server, clock, source, verify } = await setUpJwks([first], {
       fetchBurst: 1,
       fetchIntervalMs: 5_000,

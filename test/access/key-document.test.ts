@@ -111,6 +111,14 @@ describe('keys that nobody should use', () => {
     expect(problems).toEqual([expect.stringContaining(problem)]);
   });
 
+  it.each(['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k', 'priv'])(
+    'a public key that has %s as well',
+    (name) => {
+      const { keys, problems } = read({ ...publicJwk(rsa), [name]: 'AQAB' });
+      expect([keys, problems]).toEqual([[], [expect.stringContaining('holds private parts')]]);
+    },
+  );
+
   it('quotes nothing of a key', () => {
     const jwk = rsa.privateKey.export({ format: 'jwk' });
     const texts = JSON.stringify([read(jwk).problems, read(`{"d":"${jwk.d}"`).problems]);
@@ -154,7 +162,7 @@ describe('hasRocaFingerprint', () => {
     1n,
   );
 
-  it('sees the structure of the broken generator', () => {
+  it('notices the structure of a broken generator', () => {
     const structured = (k: bigint, a: number) => k * primorial + BigInt(65_537) ** BigInt(a);
     expect(
       hasRocaFingerprint(structured(0x1234_5678_9abc_def1n, 7) * structured(0xfedc_ba98_7654_3211n, 11)),

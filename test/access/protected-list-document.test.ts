@@ -123,7 +123,7 @@ describe('a row that is refused', () => {
   });
 });
 
-describe('rows beside one another', () => {
+describe('rows that match the same requests', () => {
   it.each([
     [['GET /a', 'GET /a'], ['4:7 error the same row is in line 3']],
     [['GET /a', 'GET /%61'], ['4:7 error the same row is in line 3']],

@@ -139,7 +139,7 @@ describe('key files', () => {
   });
 });
 
-test('a key set that goes and comes is told of once each, and unready is who never had any', async () => {
+test('a key set that goes away and comes back is reported once each time; unready is only who never had keys', async () => {
   const server = await startJwksServer();
   const { lines, log } = recordLog();
   const keys = createSigningKeys({ keys: { jwks: server.url }, algorithms: ['ES256'] }, now, log);

@@ -111,7 +111,7 @@ describe('under load', () => {
     expect(keySource.asked).toBe(1);
   });
 
-  it('refuses more verifications than it has room for, and serves remembered tokens all the same', async () => {
+  it('refuses verifications beyond its limit, and still serves remembered tokens', async () => {
     const { verifier } = createVerifier({ maxVerifying: 10 });
     const known = makeToken(ed, claims);
     await verifier.verify(known);

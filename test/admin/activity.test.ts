@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type Activity, createActivity } from '../../src/admin/activity.ts';
+import { Activity } from '../../src/admin/activity.ts';
 import type { CountedRow } from '../../src/admin/row-counts.ts';
 import type { ExchangeRecord } from '../../src/telemetry/exchange-record.ts';
 import { exchangeRecord } from './exchange-records.ts';
@@ -21,7 +21,7 @@ describe('counts of rows', () => {
     return list.map((_, place) => countOf(place));
   };
   const requestsOf = async (records: readonly Partial<ExchangeRecord>[]) => {
-    const activity = createActivity();
+    const activity = new Activity();
     for (const record of records) activity.note(exchangeRecord(record), 1_000);
     const counts = (await countsOf(activity, rows)).map((count) => count?.requests ?? 0);
     expect(activity.rows.countUnmet(rows)).toBe(counts.filter((requests) => requests === 0).length);
@@ -59,14 +59,14 @@ describe('counts of rows', () => {
       { method: 'GET', template: '/Customers/{id}' },
       { method: 'PATCH', template: '/customers/{id}' },
     ] as const;
-    const activity = createActivity();
+    const activity = new Activity();
     activity.note(exchangeRecord({ route: '/customers/{reference}' }), 1);
     expect((await countsOf(activity, twins)).map((count) => count?.requests)).toEqual([1, 1, undefined]);
     expect(activity.rows.countUnmet(twins)).toBe(1);
   });
 
   it('holds refusals by name, observed ones apart, and when a row was last met', async () => {
-    const activity = createActivity();
+    const activity = new Activity();
     activity.note(refused({ route: '/carts' }), 1_000);
     activity.note(refused({ route: '/carts', rejection: 'access-token-invalid' }), 2_000);
     activity.note(exchangeRecord({ route: '/carts', observed: 'access-token-missing' }), 3_000);
@@ -86,8 +86,8 @@ describe('counts of rows', () => {
     expect(activity.open.requests).toBe(0);
   });
 
-  it('holds what broke apart from refusals, and counts no answer of the resolver as either', () => {
-    const activity = createActivity();
+  it('separates outages from refusals, and counts no answer of the resolver as either', () => {
+    const activity = new Activity();
     activity.note(refused({ status: 502, rejection: 'upstream-unreachable' }), 1_000);
     activity.note(refused({ status: 503, rejection: 'tag-store-unavailable' }), 1_000);
     activity.note(refused({ status: 404, rejection: 'url-not-found' }), 1_000);
@@ -102,8 +102,8 @@ describe('counts of rows', () => {
     });
   });
 
-  it('outlives a reload, and counts no more routes than it promises', async () => {
-    const activity = createActivity();
+  it('survives a reload, and counts no more routes than its limit', async () => {
+    const activity = new Activity();
     activity.note(exchangeRecord({ route: '/carts' }), 1);
     for (let i = 0; i < 20_100; i++) activity.note(exchangeRecord({ route: `/other/${i}` }), 1);
     expect((await countsOf(activity, rows))[0]?.requests).toBe(1);
@@ -113,7 +113,9 @@ describe('counts of rows', () => {
 });
 
 it('knows how the upstream does from exchanges alone', () => {
-  const { note, upstream } = createActivity();
+  const activity = new Activity();
+  const { upstream } = activity;
+  const note: Activity['note'] = (record, nowMs) => activity.note(record, nowMs);
   note(exchangeRecord(), 1_000);
   note(refused({ route: '/carts' }), 2_000);
   note(exchangeRecord({ decision: 'answered' }), 3_000);

@@ -82,7 +82,7 @@ describe('a probe always finds a place', () => {
     expect(held).toBe(64);
   });
 
-  it('an operator who is listening is not the one who makes room', async () => {
+  it('the connection of a listening operator is never closed to make room', async () => {
     const port = await start(ready);
     const [operator] = await flood(
       port,

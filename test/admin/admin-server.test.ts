@@ -8,7 +8,13 @@ const token = 'a-token-for-operators';
 const origin = 'http://localhost';
 
 const endpoints: readonly AdminEndpoint[] = [
-  { method: 'GET', path: '/api/thing', run: ({ query }) => ({ status: 200, body: { query } }) },
+  {
+    method: 'GET',
+    path: '/api/thing',
+    parameters: { a: { type: 'string', description: 'Anything.' } },
+    run: ({ query }) => ({ status: 200, body: Object.fromEntries(query) }),
+  },
+  { method: 'GET', path: '/api/stream', stream: (_, response) => void response.end('streamed') },
   { method: 'POST', path: '/api/thing', maxBodyBytes: 1000, run: ({ body }) => ({ status: 200, body }) },
   {
     method: 'POST',
@@ -72,7 +78,14 @@ describe('the admin port', () => {
     ['DELETE /readyz', 405, undefined],
     ['GET /metrics', 200, 'metrics\n'],
     ['PUT /metrics', 405, undefined],
-    ['GET /api/thing?a=1?b', 200, '{"query":"a=1?b"}\n'],
+    ['GET /api/thing?a=1?b', 200, '{"a":"1?b"}\n'],
+    ['GET /api/thing?', 200, '{}\n'],
+    ['GET /api/thing?b=1', 400, '{"error":"unknown parameter b; known are a"}\n'],
+    ['GET /api/thing?__proto__=1', 400, '{"error":"unknown parameter __proto__; known are a"}\n'],
+    ['GET /api/thing?a=1&a=1', 400, '{"error":"a is given twice"}\n'],
+    ['POST /api/thing?a=1', 400, '{"error":"unknown parameter a; this endpoint has none"}\n'],
+    ['GET /api/stream', 200, 'streamed'],
+    ['GET /api/stream?a', 400, '{"error":"unknown parameter a; this endpoint has none"}\n'],
     ['PUT /api/thing', 405, undefined],
     ['GET /api/broken', 405, undefined],
     ['GET /nowhere', 404, undefined],

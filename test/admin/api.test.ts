@@ -1,4 +1,4 @@
-import { writeFile } from 'node:fs/promises';
+import { rename, writeFile } from 'node:fs/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { answer, type RecordingUpstream, startRecordingUpstream } from '../harness/recording-upstream.ts';
 import { listOf, type Shopward, startShopward } from '../harness/shopward.ts';
@@ -149,9 +149,15 @@ describe('the admin API', () => {
     expect(line).toMatchObject({ level: 'warn', template: '/agents/{id}', status: 403 });
   });
 
+  /** In one step: a file that is written in place may be read while it is empty. */
+  async function editList(text: string): Promise<void> {
+    await writeFile(`${shopward.listFile}.new`, text);
+    await rename(`${shopward.listFile}.new`, shopward.listFile);
+  }
+
   it('names what is wrong with an edit by its place, and keeps the counts of rows over a reload', async () => {
     const before = await row('GET /carts/{cart_id}');
-    await writeFile(shopward.listFile, 'groups:\n  Test:\n    - FETCH /carts\ncomplete: true\n');
+    await editList('groups:\n  Test:\n    - FETCH /carts\ncomplete: true\n');
     const broken = await until(
       () => get<State>('/api/state'),
       (seen) => seen.problems.length > 0,
@@ -161,7 +167,7 @@ describe('the admin API', () => {
     ]);
     expect(broken).toMatchObject({ ready: true, list: { rows: 4, reloads: { failed: 1 } } });
     expect(broken.reasons.join()).toContain(`${shopward.listFile}:3:7: error:`);
-    await writeFile(shopward.listFile, listOf([...rows, 'GET /more']));
+    await editList(listOf([...rows, 'GET /more']));
     const mended = await until(
       () => get<State>('/api/state'),
       (seen) => seen.problems.length === 0,
@@ -226,7 +232,7 @@ describe('the admin API', () => {
     { method: 'GET', url: '/a', fields: [1] },
     { method: 'GET', url: '/a', fields: Array(101).fill('A: b') },
     { method: 'GET', url: '/a', body: {} },
-    { url: '/a' },
+    { method: '', url: '/a' },
     { method: 1, url: '/a' },
     { method: 'GET', url: '' },
     { method: 'G T', url: '/' },

@@ -73,7 +73,7 @@ describe('the first screen', () => {
     expect(assess(state(more))).toMatchObject({ status, sentence });
   });
 
-  it('tells a cause once, with what follows from it', () => {
+  it('reports a cause once, with what follows from it', () => {
     const incidents = [
       incident({}),
       incident({ id: 'entity-tags', title: 'Entity tags', status: 'degraded', text: 'no tags' }),
@@ -83,6 +83,18 @@ describe('the first screen', () => {
     expect(allOf({ incidents }).map(({ id, text }) => [id, text])).toEqual([
       ['store', 'away. Entity tags: no tags. Requests fail: 40 %'],
       ['keys', 'old'],
+    ]);
+  });
+
+  it('puts failures under the shop, where the store is away as well: without it only changes fail', () => {
+    const incidents = [
+      incident({}),
+      incident({ id: 'many-failures', title: 'Requests fail', status: 'degraded', text: '40 %' }),
+      incident({ id: 'upstream', title: 'Upstream', text: 'refused' }),
+    ];
+    expect(allOf({ incidents }).map(({ id, text }) => [id, text])).toEqual([
+      ['store', 'away'],
+      ['upstream', 'refused. Requests fail: 40 %'],
     ]);
   });
 
@@ -108,7 +120,7 @@ describe('the first screen', () => {
     expect(assess(state({ pastIncidents, incidents: [incident({})] })).over).toBeUndefined();
   });
 
-  it('knows each part by a title of its own, also those of several issuers', () => {
+  it('has a title for each component, also with several issuers', () => {
     const titles = (id: string, status: string) =>
       allOf({ incidents: [incident({ id, title: 'Customers', status })] }).map(({ title }) => title);
     expect(titles('introspection', 'degraded')).toEqual(['Nobody says whether access tokens are active']);

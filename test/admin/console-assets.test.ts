@@ -45,9 +45,16 @@ describe('the files of the console', () => {
         "form-action 'none'",
         "frame-ancestors 'none'",
         "base-uri 'none'",
+        "require-trusted-types-for 'script'",
+        "trusted-types 'none'",
       ]),
     );
-    expect(first.headers.get('cache-control')).toBe('no-cache');
+    expect(Object.fromEntries(first.headers)).toMatchObject({
+      'cross-origin-opener-policy': 'same-origin',
+      'referrer-policy': 'no-referrer',
+      'x-frame-options': 'DENY',
+      'cache-control': 'no-cache',
+    });
     const entityTag = first.headers.get('etag') ?? '';
     const again = await fetch(url + place, { headers: { 'If-None-Match': entityTag } });
     expect([again.status, await again.text()]).toEqual([304, '']);

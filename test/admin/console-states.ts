@@ -1,5 +1,5 @@
 import { type DemoShop, startDemoShop } from '../../demo/shop.ts';
-import { startRedis } from '../harness/redis-processes.ts';
+import { type SingleRedis, startRedis } from '../harness/redis-processes.ts';
 import { freePort } from '../harness/redis-server.ts';
 import { type Shopward, startShopward } from '../harness/shopward.ts';
 
@@ -19,6 +19,7 @@ export const filled: Readonly<Record<string, string>> = {
 export class ConsoleStage {
   readonly shop: DemoShop;
   #shopward: Shopward | undefined;
+  #store: SingleRedis | undefined;
 
   private constructor(shop: DemoShop) {
     this.shop = shop;
@@ -44,6 +45,17 @@ export class ConsoleStage {
     });
   }
 
+  /** Settings with a store of the stage's own, until it goes. */
+  async startStore(): Promise<object> {
+    this.#store = await startRedis();
+    return { store: { url: this.#store.url } };
+  }
+
+  async endStore(): Promise<void> {
+    await this.#store?.close();
+    this.#store = undefined;
+  }
+
   async ask(target: string, headers: Record<string, string> = {}): Promise<void> {
     const response = await fetch(`${this.shopward.url}${target}`, { headers });
     await response.arrayBuffer();
@@ -64,8 +76,10 @@ export class ConsoleStage {
   }
 
   async stop(): Promise<void> {
-    await this.#shopward?.stop();
+    const shopward = this.#shopward;
     this.#shopward = undefined;
+    await shopward?.stop();
+    await this.endStore();
   }
 
   async close(): Promise<void> {
@@ -121,9 +135,9 @@ export const consoleStates: readonly ConsoleState[] = [
   {
     name: 'Redis down',
     async make(stage) {
-      await stage.start(await storeThatGoes(stage));
+      await stage.start(await stage.startStore());
       await stage.traffic(10);
-      await storesThatGo.get(stage)?.close();
+      await stage.endStore();
       await stage.ask('/carts', { Authorization: `Bearer ${await stage.shop.issueTokenFor('DE--1')}` });
     },
     sentence: /^Redis cannot be used$/,
@@ -142,21 +156,13 @@ export const consoleStates: readonly ConsoleState[] = [
   {
     name: 'two things',
     async make(stage) {
-      await stage.start(await storeThatGoes(stage), `http://127.0.0.1:${await freePort()}`);
+      await stage.start(await stage.startStore(), `http://127.0.0.1:${await freePort()}`);
       await stage.attack(60);
       for (let i = 0; i < 20; i++) await stage.ask(`/abstract-products/${i}`);
-      await storesThatGo.get(stage)?.close();
+      await stage.endStore();
       await stage.ask('/carts', { Authorization: `Bearer ${await stage.shop.issueTokenFor('DE--1')}` });
     },
     sentence: /^(The shop does not answer|Redis cannot be used), and 2 more things are not well$/,
     status: 'down',
   },
 ];
-
-const storesThatGo = new WeakMap<ConsoleStage, { close(): Promise<unknown> }>();
-
-async function storeThatGoes(stage: ConsoleStage): Promise<object> {
-  const redis = await startRedis();
-  storesThatGo.set(stage, redis);
-  return { store: { url: redis.url } };
-}

@@ -1,13 +1,13 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
-import { createDecisionLog } from '../../src/admin/decision-log.ts';
+import { DecisionLog } from '../../src/admin/decision-log.ts';
 import { createRedactPath, type ExchangeRecord } from '../../src/telemetry/exchange-record.ts';
 import { exchangeRecord } from './exchange-records.ts';
 
 describe('the ring of decisions', () => {
   it('keeps the last ones, in order', () => {
-    const log = createDecisionLog(3);
+    const log = new DecisionLog(3);
     expect(log.since(0)).toEqual([]);
     for (let i = 1; i <= 5; i++) log.note(exchangeRecord({ path: `/${i}` }), i);
     expect(log.last).toBe(5);
@@ -43,7 +43,7 @@ describe('the ring of decisions', () => {
   const waited = exchangeRecord({ upstreamMs: 0 });
 
   it('gives back what it was given, whatever stood in its place before', () => {
-    const log = createDecisionLog(2);
+    const log = new DecisionLog(2);
     const all = [
       refused,
       long,
@@ -67,7 +67,7 @@ describe('the ring of decisions', () => {
   it('keeps no record alive, so that none grows old', () => {
     setFlagsFromString('--expose-gc');
     const collect = runInNewContext('gc') as () => void;
-    const log = createDecisionLog(100);
+    const log = new DecisionLog(100);
     const noted = Array.from({ length: 50 }, (_, i) => {
       const record = exchangeRecord({ path: `/${i}` });
       log.note(record, i);
@@ -83,7 +83,7 @@ describe('the ring of decisions', () => {
   it('keeps of a long path no more than its octets, whatever request line it was cut from', () => {
     setFlagsFromString('--expose-gc');
     const collect = runInNewContext('gc') as () => void;
-    const log = createDecisionLog(500);
+    const log = new DecisionLog(500);
     const redactPath = createRedactPath([]);
     const names = [0, 1].map((k) => `${k}-${'x'.repeat(70)}`);
     collect();

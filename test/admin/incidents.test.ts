@@ -21,14 +21,14 @@ const down = part({ status: 'down', text: 'Redis is away: refused' });
 describe('what is not well', () => {
   it('is known since it was first seen, and kept when it is over', () => {
     const incidents = new Incidents();
-    incidents.look(condition(), 1_000);
+    incidents.update(condition(), 1_000);
     expect(incidents.current()).toEqual([]);
-    incidents.look(condition({ parts: [down] }), 2_000);
-    incidents.look(condition({ parts: [{ ...down, text: 'Redis is away: time-out' }] }), 3_000);
+    incidents.update(condition({ parts: [down] }), 2_000);
+    incidents.update(condition({ parts: [{ ...down, text: 'Redis is away: time-out' }] }), 3_000);
     expect(incidents.current()).toMatchObject([
       { id: 'store', status: 'down', text: 'Redis is away: time-out', sinceMs: 2_000, untilMs: null },
     ]);
-    incidents.look(condition(), 4_000);
+    incidents.update(condition(), 4_000);
     expect(incidents.current()).toEqual([]);
     expect(incidents.past()).toMatchObject([{ id: 'store', sinceMs: 2_000, untilMs: 4_000 }]);
   });
@@ -36,7 +36,7 @@ describe('what is not well', () => {
   it('begins when the part itself says so', () => {
     const incidents = new Incidents();
     const facts = [{ label: 'failing since', value: 1_500, unit: 'time' as const }];
-    incidents.look(condition({ parts: [{ ...down, facts }] }), 9_000);
+    incidents.update(condition({ parts: [{ ...down, facts }] }), 9_000);
     expect(incidents.current()[0]?.sinceMs).toBe(1_500);
   });
 
@@ -49,7 +49,7 @@ describe('what is not well', () => {
       severity: 'error' as const,
       text: 'no such key',
     };
-    incidents.look(
+    incidents.update(
       condition({
         parts: [down],
         problems: [problem],
@@ -71,27 +71,27 @@ describe('what is not well', () => {
   it('has the gravest first, and a bounded past', () => {
     const incidents = new Incidents();
     const degraded = part({ id: 'keys', title: 'Keys', status: 'degraded', text: 'old' });
-    incidents.look(condition({ parts: [degraded, down] }), 1_000);
+    incidents.update(condition({ parts: [degraded, down] }), 1_000);
     expect(incidents.current().map(({ id }) => id)).toEqual(['store', 'keys']);
     for (let i = 0; i < 200; i++) {
-      incidents.look(condition({ parts: [down] }), 2_000 + 2 * i);
-      incidents.look(condition(), 2_001 + 2 * i);
+      incidents.update(condition({ parts: [down] }), 2_000 + 2 * i);
+      incidents.update(condition(), 2_001 + 2 * i);
     }
     expect(incidents.past().length).toBe(50);
   });
 
   it('of a process that is not ready is grave', () => {
     const incidents = new Incidents();
-    incidents.look(condition({ ready: false, reasons: ['draining'] }), 1_000);
+    incidents.update(condition({ ready: false, reasons: ['draining'] }), 1_000);
     expect(incidents.current()).toMatchObject([{ id: 'process', status: 'down', text: 'draining' }]);
   });
 
   it('that is over is told as it was when it was gravest', () => {
     const incidents = new Incidents();
-    incidents.look(condition({ parts: [down] }), 1_000);
-    incidents.look(condition({ parts: [{ ...down, status: 'degraded', text: 'slow' }] }), 2_000);
+    incidents.update(condition({ parts: [down] }), 1_000);
+    incidents.update(condition({ parts: [{ ...down, status: 'degraded', text: 'slow' }] }), 2_000);
     expect(incidents.current()).toMatchObject([{ status: 'degraded', text: 'slow', sinceMs: 1_000 }]);
-    incidents.look(condition(), 3_000);
+    incidents.update(condition(), 3_000);
     expect(incidents.past()).toMatchObject([
       { status: 'down', text: 'Redis is away: refused', sinceMs: 1_000, untilMs: 3_000 },
     ]);
@@ -107,11 +107,11 @@ describe('what is not well', () => {
       sinceMs: 1_000,
       untilMs: null,
     };
-    incidents.look(condition(), 2_000, [attack]);
+    incidents.update(condition(), 2_000, [attack]);
     expect(incidents.current()).toMatchObject([{ id: 'many-refusals', sinceMs: 1_500 }]);
     expect(incidents.has('many-refusals')).toBe(true);
-    incidents.look(condition(), 9_000, [{ ...attack, untilMs: 7_000 }]);
-    incidents.look(condition(), 9_500, [{ ...attack, untilMs: 7_000 }]);
+    incidents.update(condition(), 9_000, [{ ...attack, untilMs: 7_000 }]);
+    incidents.update(condition(), 9_500, [{ ...attack, untilMs: 7_000 }]);
     expect(incidents.current()).toEqual([]);
     expect(incidents.past()).toMatchObject([{ id: 'many-refusals', sinceMs: 1_500, untilMs: 7_000 }]);
   });

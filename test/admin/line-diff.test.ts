@@ -26,7 +26,7 @@ it.each([
   expect(diffLines(before, after)?.map(({ kind, text }) => signs[kind] + text)).toEqual(expected);
 });
 
-it('tells enough to make each text out of the other, with lines where they stand', () => {
+it('contains enough to turn each text into the other, with the numbers of lines', () => {
   const lines = fc.array(fc.constantFrom('a', 'b', 'c', ''), { maxLength: 12 });
   fc.assert(
     fc.property(lines, lines, (a, b) => {

@@ -13,7 +13,7 @@ import {
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { AdminAnswer, JsonEndpoint } from '../../src/admin/admin-endpoint.ts';
+import { type AdminAnswer, askEndpoint, type JsonEndpoint } from '../../src/admin/admin-endpoint.ts';
 import { createListEndpoints, replaceListFile } from '../../src/admin/list-endpoints.ts';
 
 const text =
@@ -58,7 +58,7 @@ describe('the edit of the list', () => {
     const endpoint = endpoints.find(
       ({ method, path: place }) => `${method} ${place}` === target,
     ) as JsonEndpoint;
-    return (await endpoint.run({ body, query: '' })) as AdminAnswer as Answered;
+    return (await askEndpoint(endpoint, '', body)) as AdminAnswer as Answered;
   };
   const entityTag = async () => (await ask('GET /api/list')).body.entityTag;
 
@@ -184,7 +184,10 @@ describe('the edit of the list', () => {
     const tag = await entityTag();
     const answers = await Promise.all(
       Array.from({ length: 5 }, (_, i) =>
-        write?.run({ body: { text: text.replace('/carts', `/carts-${i}`), entityTag: tag }, query: '' }),
+        write?.run({
+          body: { text: text.replace('/carts', `/carts-${i}`), entityTag: tag },
+          query: new Map(),
+        }),
       ),
     );
     expect(answers.map((answer) => answer?.status)).toEqual([200, 412, 412, 412, 412]);
@@ -205,7 +208,7 @@ describe('the edit of the list', () => {
     });
     const tag = await entityTag();
     const edit = (to: string) =>
-      write?.run({ body: { text: text.replace('/carts', to), entityTag: tag }, query: '' });
+      write?.run({ body: { text: text.replace('/carts', to), entityTag: tag }, query: new Map() });
     const answers = await Promise.all([edit('/first'), edit('/second')]);
     expect(answers.map((answer) => answer?.status)).toEqual([200, 412]);
     expect(steps).toEqual(['check', 'written', 'check']);

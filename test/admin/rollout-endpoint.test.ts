@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import type { JsonEndpoint } from '../../src/admin/admin-endpoint.ts';
+import { askEndpoint } from '../../src/admin/admin-endpoint.ts';
 import { createRolloutEndpoint } from '../../src/admin/rollout-endpoint.ts';
-import { type Counting, type RolloutReport, reportRollout } from '../../src/rollout/report.ts';
+import type { Counting } from '../../src/rollout/counting.ts';
+import { type RolloutReport, reportRollout } from '../../src/rollout/report.ts';
 
 interface Answer extends RolloutReport {
   readonly found: number;
@@ -50,17 +51,17 @@ describe('the roll-out', () => {
   const open = (rows: number) => {
     let clockMs = 0;
     let made = 0;
-    const { run } = createRolloutEndpoint({
+    const endpoint = createRolloutEndpoint({
       now: () => clockMs,
       report: async () => {
         made++;
         clockMs += 50;
         return makeReport(rows, 1_800_000_000_000 + made);
       },
-    }) as JsonEndpoint;
+    });
     return {
-      ask: async (query: string) => (await run({ body: undefined, query })).body as Answer,
-      status: async (query: string) => (await run({ body: undefined, query })).status,
+      ask: async (query: string) => (await askEndpoint(endpoint, query)).body as Answer,
+      refusal: async (query: string) => await askEndpoint(endpoint, query),
       made: () => made,
       wait: (ms: number) => {
         clockMs += ms;
@@ -116,18 +117,25 @@ describe('the roll-out', () => {
 
   it('is asked for again when it could not be made', async () => {
     let attempts = 0;
-    const { run } = createRolloutEndpoint({
+    const endpoint = createRolloutEndpoint({
       report: async () => {
         if (++attempts === 1) throw new Error('once');
         return makeReport(1, 1);
       },
-    }) as JsonEndpoint;
-    const ask = () => run({ body: undefined, query: '' });
+    });
+    const ask = async () => await askEndpoint(endpoint, '');
     await expect(ask).rejects.toThrow('once');
     expect(await ask()).toMatchObject({ status: 200 });
   });
 
-  it.each(['verdict=x', 'limit=x', 'offset=-1'])('is not guessed at: %s is 400', async (query) => {
-    expect(await open(1).status(query)).toBe(400);
+  it.each([
+    ['verdict=x', 'verdict is one of refuses, not-known, not-asked, safe, enforced'],
+    ['limit=x', 'limit is a whole number, 999999999 at most'],
+    ['offset=-1', 'offset is a whole number, 999999999 at most'],
+    ['order=met', 'unknown parameter order; known are q, limit, offset, verdict'],
+    ['kind=met', 'unknown parameter kind; known are q, limit, offset, verdict'],
+    ['verdict=safe&verdict=refuses', 'verdict is given twice'],
+  ])('is not guessed at: %s is 400', async (query, error) => {
+    expect(await open(1).refusal(query)).toEqual({ status: 400, body: { error } });
   });
 });

@@ -5,7 +5,7 @@ import { createPurgeEndpoint } from '../../src/admin/state-endpoints.ts';
 import { createSystemEndpoints, parseReasons, type ReasonText } from '../../src/admin/system-endpoints.ts';
 import { rejectionTable } from '../../src/http/rejection.ts';
 
-const nothing = { body: undefined, query: '' };
+const nothing = { body: undefined, query: new Map() };
 
 describe('reasons', () => {
   const document = readFileSync(path.join(import.meta.dirname, '../../docs/reasons.md'), 'utf8');
@@ -51,7 +51,7 @@ describe('refresh tokens', () => {
 
 it('a purge that did not reach the log of purges says so', async () => {
   const run = (outcome: 'purged' | 'unavailable') =>
-    createPurgeEndpoint({ purge: async () => outcome }).run({ body: { all: true }, query: '' });
+    createPurgeEndpoint({ purge: async () => outcome }).run({ body: { all: true }, query: new Map() });
   expect(await run('purged')).toMatchObject({ status: 200 });
   expect(await run('unavailable')).toMatchObject({ status: 503 });
 });

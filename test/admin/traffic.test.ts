@@ -27,7 +27,7 @@ const idsOf = (given: Parameters<typeof reading>[0]) =>
   findTrafficIncidents(reading(given), nobody).map(({ id }) => id);
 
 describe('what requests say by themselves', () => {
-  it('is that most are refused, or some fail; few requests say nothing', () => {
+  it('is found when most requests are refused or some fail, and not with few requests', () => {
     expect(idsOf({})).toEqual([]);
     expect(idsOf({ refused: { 1: 40 }, passed: { 1: 10 } })).toEqual(['many-refusals']);
     expect(idsOf({ refused: { 1: 10 }, passed: { 1: 40 } })).toEqual([]);
@@ -65,7 +65,7 @@ describe('what requests say by themselves', () => {
     expect(later?.sinceMs).toBe(endMs - 2 * stepMs);
   });
 
-  it('is over a minute after the last such step, and until then one thing', () => {
+  it('ends a minute after the last such step, and until then is one incident', () => {
     const at = (ago: number) => findTrafficIncidents(reading({ refused: { [ago]: 40 } }), nobody);
     expect(at(12)).toMatchObject([{ untilMs: null }]);
     expect(at(13)).toMatchObject([{ sinceMs: endMs - 14 * stepMs, untilMs: endMs - 13 * stepMs }]);

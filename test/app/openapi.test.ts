@@ -132,10 +132,26 @@ describe('the OpenAPI document', () => {
 it('the document of the admin port has every endpoint that it is given', async () => {
   const run = () => ({ status: 200, body: {} });
   const document = describeAdmin('1.2.3', [
-    { method: 'GET', path: '/api/list', run },
+    {
+      ...{ method: 'GET', path: '/api/list', run },
+      parameters: { kind: { type: 'string', enum: ['all', 'met'], description: 'Which.' } },
+    },
     { method: 'POST', path: '/api/list', run },
     { method: 'GET', path: '/api/decisions', stream: () => {} },
   ]) as { paths: Record<string, object> };
   expect((await validator.validate(structuredClone(document))).valid).toBe(true);
   expect(Object.keys(document.paths['/api/list'] ?? {})).toEqual(['get', 'post']);
+  expect(document.paths['/api/list']).toMatchObject({
+    get: {
+      parameters: [
+        {
+          name: 'kind',
+          in: 'query',
+          description: 'Which.',
+          schema: { type: 'string', enum: ['all', 'met'] },
+        },
+      ],
+    },
+  });
+  expect(JSON.stringify(document.paths['/api/list'])).toContain('"400"');
 });

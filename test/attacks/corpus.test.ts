@@ -7,7 +7,7 @@ import { type CorpusStage, engines, openStage } from './corpus-stage/stage.ts';
 const corpus = readCorpus();
 
 describe('the corpus', () => {
-  it('has more than 1,100 attacks, each said once', () => {
+  it('has more than 1,100 attacks, each listed once', () => {
     const all = corpus.map(({ stage, values, steps }) => JSON.stringify([stage, values, steps]));
     const twice = all.filter((attack, i) => all.indexOf(attack) !== i);
     expect(twice).toEqual([]);

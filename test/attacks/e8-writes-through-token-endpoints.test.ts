@@ -5,7 +5,7 @@ import { request, useAttackStage } from '../harness/attack-stage.ts';
  * E8: the shop acts on the last pair of a path, so a path that begins or ends as a token endpoint may still change a
  * cart. Neither gate may take such a request away from the other: no lease and no If-Match, or no look at the token.
  */
-describe('E8: a path that two gates would have to watch', () => {
+describe('E8: a path that two filters match', () => {
   const stage = useAttackStage({ rows: ['GET /orders'] });
   const body = '{"data":{"attributes":{"sku":"T"}}}';
   const json = ['Content-Type: application/json', `Content-Length: ${body.length}`];

@@ -144,7 +144,7 @@ describe('every request counts', () => {
   });
 });
 
-describe('nobody spends what is not his', () => {
+describe('a client spends only its own budget', () => {
   it('what is malformed or without its token takes nothing', async () => {
     const one = await serve([limit('GET', '/search'), limit('GET', '/mine')]);
     const malformed = [

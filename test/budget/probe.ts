@@ -1,6 +1,7 @@
 /**
  * Loaded into the process under measure (`--import`). At each SIGUSR2 it prints one JSON line: bytes that the heap was
- * asked for since the start and, from the second line on, how many asynchronous resources of each type were begun.
+ * asked for since the start, and how many asynchronous resources of each type were begun since a SIGWINCH: counting them
+ * takes bytes, too.
  *
  * Nothing is compiled with optimisations: what a compiler may leave out depends on when it gets to it, and the counts
  * must be the same on every machine and at every load.
@@ -32,5 +33,8 @@ process.on('SIGUSR2', () => {
   const { total_allocated_bytes: bytes } = getHeapStatistics() as unknown as Record<string, number>;
   seq += 1;
   writeSync(1, `${JSON.stringify({ event: 'probe', seq, bytes, begun })}\n`);
-  if (seq === 2) hook.enable();
+});
+process.on('SIGWINCH', () => {
+  hook.enable();
+  writeSync(1, `${JSON.stringify({ event: 'counting' })}\n`);
 });

@@ -5,6 +5,7 @@ import { promisify } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { runVerify, type VerifyChoice } from '../../src/cli/verify.ts';
 import { makeFolder } from '../config/config-folder.ts';
+import { findMain } from '../harness/built-shopward.ts';
 import { freePort } from '../harness/redis-server.ts';
 import { bareEnvironment, startShopward } from '../harness/shopward.ts';
 import { runCommand } from './command-run.ts';
@@ -46,7 +47,7 @@ it.each(shown)('%s', async (command, output) => {
 
 /** What the command prints in a shell, on either stream where it is told to. */
 async function runShell(command: string, cwd: string, args = ''): Promise<string> {
-  const script = `shopward() { "${process.execPath}" "${root}/src/main.ts" "$@" ${args}; }\n${command}`;
+  const script = `shopward() { "${process.execPath}" "${findMain()}" "$@" ${args}; }\n${command}`;
   const env = { ...bareEnvironment, JWKS_URL: 'https://shop.example/jwks.json' };
   const { stdout } = await promisify(execFile)('/bin/sh', ['-c', script], { cwd, env });
   return stdout.trimEnd();

@@ -2,13 +2,14 @@ import { execFile } from 'node:child_process';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
+import { findMain } from '../harness/built-shopward.ts';
 
 const root = path.join(import.meta.dirname, '../..');
 
 describe('the verb as a process', () => {
   const run = promisify(execFile);
   const shopward = (...args: string[]) =>
-    run(process.execPath, [path.join(root, 'src/main.ts'), ...args], { cwd: root }).then(
+    run(process.execPath, [findMain(), ...args], { cwd: root }).then(
       ({ stdout, stderr }) => ({ code: 0, stdout, stderr }),
       ({ code, stdout, stderr }) => ({ code, stdout, stderr }),
     );

@@ -1,14 +1,17 @@
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { ExplainedPaste } from '../../src/cli/explain/explain-pasted.ts';
+import { compileProtectedList } from '../../src/access/protected-list.ts';
+import { parseProtectedList } from '../../src/access/protected-list-document.ts';
+import { type ExplainedPaste, explainForConsole } from '../../src/cli/explain/explain-pasted.ts';
 import { readFetch, readHar } from '../../src/cli/explain/pasted-code.ts';
-import { readCurl } from '../../src/cli/explain/pasted-command.ts';
+import { readCurl, readMessage } from '../../src/cli/explain/pasted-command.ts';
 import { readPastedRequest, tokenHint } from '../../src/cli/explain/pasted-request.ts';
 import { splitCmd, splitShell } from '../../src/cli/explain/shell-words.ts';
 import { runExplain } from '../../src/cli/explain.ts';
-import { makeFolder } from '../config/config-folder.ts';
+import { keys, loadGood, makeFolder } from '../config/config-folder.ts';
 import { anyText } from '../harness/any-text.ts';
 import { runCommand } from './command-run.ts';
 import { listOf } from './openapi-sample.ts';
@@ -95,6 +98,26 @@ describe('a curl command', () => {
     ['--url https://s/a -o /dev/null', { url: 'https://s/a' }],
   ])('%s', (text, expected) => expect(of(text)).toMatchObject(expected));
 
+  it.each(['sudo', 'time', 'TOKEN=abc LANG=C', '$'])('is one after %s, too', (before) =>
+    expect(readCurl(`${before} curl https://s/a`)?.url).toBe('https://s/a'),
+  );
+
+  it('has a variable of the shell as it stands, and says so', () => {
+    const read = of('https://s/a -H "Authorization: Bearer $TOKEN"');
+    expect(read?.fields).toEqual(['Authorization', 'Bearer $TOKEN']);
+    expect(read?.notes.join()).toContain('variables are taken as they stand');
+  });
+
+  it('repeats nothing that looks like a variable, whatever the quotes around it are', () => {
+    const read = of(`-H "A: it's" -u 'me:pa$SWORD9' https://s/a`);
+    expect(read?.notes.join()).not.toContain('SWORD9');
+  });
+
+  it.each([`-u 'me:pa$SWORD9'`, `-d '{"query":"query($ID: ID!)"}'`])(
+    'has no variable in single quotes, and none of it is printed: %s',
+    (option) => expect(of(`${option} https://s/a`)?.notes).toEqual(['read from a curl command']),
+  );
+
   it('has the body of its form', () => {
     const read = of(`-F a=1 -F 'b="2"' -F f=@x.png https://s/a`);
     expect(read?.method).toBe('POST');
@@ -139,6 +162,7 @@ describe('a call of fetch', () => {
       },
     ],
     [`fetch("https://s/a", { method: 'patch' })`, { method: 'patch' }],
+    [`const a = await window.fetch("https://s/a")`, { url: 'https://s/a' }],
     [`fetch("https://s/a/%2e%2e/b\\\\c")`, { url: 'https://s/b/c' }],
     [`fetch(\`https://s/a\`, { headers: [["A", "b"]] })`, { url: 'https://s/a', fields: ['A', 'b'] }],
   ])('%s', (text, expected) => expect(readFetch(text)).toMatchObject(expected));
@@ -181,6 +205,17 @@ describe('a HAR file', () => {
       notes: ['entry 2 of 2 of a HAR file: the first one that was refused'],
     });
     expect(readPastedRequest(JSON.stringify(entry(200, 'https://s/a'))).target).toBe('/a');
+    const { request } = entry(200, 'https://s/a');
+    expect(readPastedRequest(JSON.stringify(request))).toMatchObject({ target: '/a', body: '{}' });
+  });
+
+  it('has the form of its params, where it has no text', () => {
+    const { request } = entry(200, 'https://s/a');
+    const params = [{ name: 'a', value: 'b c' }, { name: 'd' }];
+    const mimeType = 'application/x-www-form-urlencoded; charset=UTF-8';
+    expect(readHar({ request: { ...request, postData: { mimeType, params, text: '' } } })?.body).toBe(
+      'a=b+c&d=',
+    );
   });
 
   it('is found by its name', async () => {
@@ -223,7 +258,7 @@ describe('fields and body are decided on', () => {
     const body = '{"data":{"type":"refresh-tokens","attributes":{"refreshToken":"very-secret"}}}';
     const { explained } = await explain(`curl https://s/refresh-tokens --json '${body}'`);
     expect(JSON.stringify(explained)).not.toContain('very-secret');
-    expect(explained.filters.map(({ found }) => found).join()).toContain('holds a refresh token');
+    expect(explained.filters.map(({ found }) => found).join()).toContain('has a refresh token');
     expect(explained.refusal).toBeNull();
   });
 
@@ -262,12 +297,45 @@ describe('a record of our log', () => {
     expect(explained.notes.join()).toContain('malformed: it was not understood');
   });
 
+  it.each([
+    { rejection: 'payload-too-large', status: 413 },
+    { rejection: 'request-timeout', status: 408, reason: 'slow-body' },
+    { rejection: 'bad-request', status: 400, reason: 'body-cut' },
+  ])('that was refused for its body alone is explained as far as it was understood: %j', async (more) => {
+    const { explained } = await explain(record({ method: 'GET', path: '/carts/17', ...more }));
+    expect(explained).toMatchObject({
+      verdict: 'protected',
+      refusal: more.reason === undefined ? { rejection: more.rejection } : more,
+      forward: null,
+    });
+    expect(explained.rows.map(({ row }) => row)).toEqual(['GET /carts/{id}']);
+    expect(explained.notes.join()).toContain('refused for its body alone');
+    expect(explained.notes.join()).not.toContain('malformed');
+  });
+
   it('stands beside what the list says', async () => {
     const text = `[16:03:53] INFO: GET /carts/17 401 ${record({ method: 'GET', path: '/carts/17', status: 401, rejection: 'access-token-invalid', reason: 'expired' })}`;
     const { explained } = await explain(text);
     expect(explained.record).toMatchObject({ rejection: 'access-token-invalid', reason: 'expired' });
     expect(explained.rows.map(({ row }) => row)).toEqual(['GET /carts/{id}']);
     expect(explained.notes.join()).toContain('see docs/reasons.md#expired');
+  });
+
+  it('of a refusal never ends with "forwarded"', async () => {
+    const text = record({ method: 'PATCH', path: '/carts/17', status: 428, rejection: 'if-match-missing' });
+    const { out } = await runCommand((io) => runExplain([text], {}, io), { cwd: folderWith() });
+    const printed = out.join('\n');
+    expect(printed).toContain('once mended     PATCH /carts/17 to ');
+    expect(printed).not.toContain('  forwarded');
+  });
+
+  it("is read as a container's runtime keeps it", async () => {
+    const log = `${record({ method: 'GET', path: '/carts/9', status: 401, rejection: 'access-token-missing' })}\n`;
+    const { explained } = await explain(JSON.stringify({ log, stream: 'stdout' }));
+    expect(explained).toMatchObject({
+      request: { target: '/carts/9' },
+      record: { rejection: 'access-token-missing' },
+    });
   });
 
   it('what was cut from its path does not make it malformed', async () => {
@@ -281,19 +349,139 @@ describe('a record of our log', () => {
     const line = record({ method: 'GET', path: '/carts/9', status: 401, rejection: 'access-token-missing' });
     writeFileSync(path.join(cwd, 'shopward.log'), `${'x'.repeat(200_000)}\n{"requestId":"other"}\n${line}\n`);
     expect((await explain(id, { cwd, log: ['shopward.log'] })).explained.request.target).toBe('/carts/9');
+    writeFileSync(path.join(cwd, 'old.log'), gzipSync(`${line}\n`));
+    expect((await explain(id, { cwd, log: ['old.log'] })).explained.request.target).toBe('/carts/9');
+    // Still written to, or cut: it has no end.
+    const many = Array.from({ length: 4000 }, (_, i) => `{"n":"${i ** 7}"}`).join('\n');
+    writeFileSync(path.join(cwd, 'cut.log'), gzipSync(`${line}\n${many}`).subarray(0, -2000));
+    expect((await explain(id, { cwd, log: ['cut.log'] })).explained.request.target).toBe('/carts/9');
+    for (const text of [
+      `"${id}"`,
+      `X-Request-Id: ${id}`,
+      `HTTP/1.1 401 Unauthorized\r\nX-Request-Id: ${id}\r\n`,
+    ])
+      expect((await explain(text, { cwd, log: ['shopward.log'] })).explained.request.target).toBe('/carts/9');
     const unknown = await explain(id.replace('1', '2'), { cwd, log: ['shopward.log'] });
     expect([unknown.code, unknown.err[0]]).toEqual([1, expect.stringContaining('no record of this request')]);
   });
 });
 
+describe('a whole request', () => {
+  const fields = ['If-Match: "a"', 'Authorization: Bearer x.y.z', 'Content-Type: application/json'];
+  const message = ['PATCH /carts/17?a=1 HTTP/1.1', 'Host: shop.example', ...fields];
+  const expected = {
+    method: 'PATCH',
+    url: '/carts/17?a=1',
+    fields: ['Host', 'shop.example', ...fields.flatMap((line) => line.split(': '))],
+  };
+
+  it.each([
+    ['as developer tools copy it', message.join('\r\n'), undefined],
+    ['with its body', [...message, 'Content-Length: 99', '', '{"a":', '1}'].join('\n'), '{"a":\n1}'],
+    [
+      'of curl -v, with the answer',
+      `*   Trying 127.0.0.1:80\n${message.map((line) => `> ${line}`).join('\n')}\n> \n< HTTP/1.1 412 Precondition Failed\n< A: b`,
+      undefined,
+    ],
+  ])('is read: %s', (_, text, body) => {
+    expect(readMessage(text)).toMatchObject(expected);
+    expect(readMessage(text)?.body).toBe(body);
+    const { isWhole, target } = readPastedRequest(text);
+    expect([isWhole, target]).toEqual([true, '/carts/17?a=1']);
+  });
+
+  it('of a URL, in a file of requests', () => {
+    expect(readPastedRequest('GET https://s/carts/1\nAccept: */*\n')).toMatchObject({
+      host: 's',
+      target: '/carts/1',
+    });
+  });
+
+  it('has a body whose lines may begin as those of curl -v', () => {
+    expect(readMessage('POST /x HTTP/1.1\nHost: s\n\n<p\n> a')?.body).toBe('<p\n> a');
+  });
+
+  it.each([
+    'GET /reports HTTP/1.1\nAuthorization: Bearer x.y.z\nContent-Length: 9',
+    '> GET /reports HTTP/1.1\n> Authorization: Bearer x.y.z\n> Transfer-Encoding: chunked\n> ',
+  ])('without the body that it names says that, and foresees nothing: %j', async (text) => {
+    const { explained } = await explain(text);
+    expect(explained.notes.join()).toContain('whose body is not in the text');
+    expect(readPastedRequest(text).isWhole).toBe(false);
+  });
+
+  it('two framings stay two', async () => {
+    const text = 'POST /carts/1 HTTP/1.1\nHost: s\nContent-Length: 3\nTransfer-Encoding: chunked\n\nabc';
+    expect((await explain(text)).explained.refusal).toMatchObject({ reason: 'two-framings' });
+  });
+
+  it.each(['GET /carts/1', 'GET /a\nGET /b', 'GET /a b\nA: b', '> x'])('%j is none', (text) =>
+    expect(readMessage(text)).toBeUndefined(),
+  );
+});
+
+describe('what is no request', () => {
+  it.each([
+    ['Invoke-WebRequest -Uri "https://s/a" `\n-Method "PATCH"', 'PowerShell'],
+    ['$session = New-Object X\nInvoke-WebRequest', 'PowerShell'],
+    ['irm https://s/a -Method Delete', 'PowerShell'],
+    ['axios.patch("https://s/a", { a: 1 })', 'neither a path nor a URL'],
+    ['wget --method=PATCH https://s/a', 'neither a path nor a URL'],
+    ['http PATCH https://s/a A:b', 'HTTP is no method'],
+    ['this is what a colleague wrote', 'neither a path nor a URL'],
+    ['<html>502</html>', 'neither a path nor a URL'],
+    ['{"foo": 1}', 'JSON'],
+    ['{"log":{"entries":[]}}', 'JSON'],
+    ['{"log":{"entries":[{"request":', 'JSON'],
+    ['GET /a\nGET /b', 'several lines'],
+    ['curl -sS', 'has no URL'],
+    ['fetch(url, { method: "PATCH" })', 'no literal'],
+    ['const a = await fetch(`https://s/${id}`)', 'no literal'],
+    ['fetch(new Request("https://s/a"))', 'no literal'],
+  ])('is said to be none, with what could be read: %s', async (text, why) => {
+    const { code, err, explained } = await explain(text);
+    expect([code, explained]).toEqual([2, {}]);
+    expect(err.join()).toContain(why);
+    expect(err.join()).toContain('what it reads   a method and a URL, ');
+  });
+
+  it('is so in the console, too', async () => {
+    const { config } = await loadGood(keys, { files: { 'protected-resources.yaml': listOf(...rows) } });
+    const question = { method: 'GET', text: 'irm https://s/a -Method Delete', fields: [], body: undefined };
+    const unasked = () => Promise.reject(new Error('no token'));
+    const { list } = parseProtectedList(listOf(...rows), 'list');
+    const compiled = compileProtectedList(list as never, config.request);
+    expect(await explainForConsole(question, config, compiled, unasked)).toEqual({
+      verdict: 'unreadable',
+      text: expect.arrayContaining([expect.stringMatching(/^ {2}because {9}it is PowerShell/)]),
+    });
+  });
+
+  it.each([
+    ['[2026-11-22T18:00:00Z] "GET /carts/1 HTTP/1.1" 401 0', '/carts/1'],
+    ['"GET /carts/1 HTTP/1.1" 401\n"GET /carts/2 HTTP/1.1" 401', '/carts/1'],
+    ['[::1]:8080/carts/1', '/carts/1'],
+  ])('is not an access log, nor an address of IPv6: %j', (text, target) =>
+    expect(readPastedRequest(text)).toMatchObject({ unreadable: undefined, target }),
+  );
+
+  it.each(['GET /a b', '/a{b}', 'carts/1', '2YotnFZFEjr1zCsicMWpAA==', 'PURGE /carts'])(
+    'is not what is only odd: %s',
+    (text) => expect(readPastedRequest(text).unreadable).toBeUndefined(),
+  );
+});
+
 describe('an opaque token', () => {
   const opaque = '2YotnFZFEjr1zCsicMWpAA==';
 
-  it.each([`Bearer ${opaque}`, `Authorization: Bearer ${opaque}`])('is inspected: %s', async (text) => {
-    const { code, explained } = await explain(text);
-    const { checks } = explained as unknown as { checks: { name: string; outcome: string }[] };
-    expect([code, checks.find(({ outcome }) => outcome === 'failed')?.name]).toEqual([0, 'form']);
-  });
+  it.each([`Bearer ${opaque}`, `"Authorization: Bearer ${opaque}"`, `Authorization: Bearer ${opaque}`])(
+    'is inspected: %s',
+    async (text) => {
+      const { code, explained } = await explain(text);
+      const { checks } = explained as unknown as { checks: { name: string; outcome: string }[] };
+      expect([code, checks.find(({ outcome }) => outcome === 'failed')?.name]).toEqual([0, 'form']);
+    },
+  );
 
   it('alone could be a path: the answer says what to do', async () => {
     expect((await explain(opaque)).explained.notes).toContain(tokenHint);

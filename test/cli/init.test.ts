@@ -125,7 +125,7 @@ describe('init', () => {
       algorithms: ['HS256'],
       keys: { secret: '${MY_SECRET}' },
     });
-    expect(out.join('\n')).toContain("MY_SECRET=the-shop's-secret shopward check");
+    expect(out.join('\n')).toContain('MY_SECRET=the-secret-of-your-shop shopward check');
     const env = { MY_SECRET: 'a secret of 32 octets, or of more.' };
     expect(await checkIn(cwd, env)).toEqual(noWord);
     const again = await initIn({ blank: true, secret: 'MY_SECRET', force: true }, cwd, env);
@@ -297,6 +297,7 @@ describe('init', () => {
       writeFileSync(path.join(cwd, 'openapi.json'), text);
       const done = await runCommand((io) => runInit({ openapi: 'openapi.json' }, io), { cwd });
       expect(done.code).toBe(code);
+      expect(done.err.some((line) => line.includes('shopward init --blank'))).toBe(code === 1);
       expect(existsSync(path.join(cwd, 'config')) ? readdirSync(path.join(cwd, 'config')) : []).toEqual([]);
     }
   });

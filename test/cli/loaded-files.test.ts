@@ -113,7 +113,8 @@ it("a proxy that serves makes no code from text and loads no other verb, nothing
   expect(parts).toContain('NativeModule http');
   expect(made).toEqual([]);
   // No parser of command lines, nothing that only the console or `check` asks for.
-  const needless = /commander|^src\/cli\/(?!serve\.|command-io\.|file-validators\.)|^src\/cluster\/primary/;
+  const needless =
+    /commander|^src\/cli\/(?!serve\.|command-io\.|file-validators\.|keep-compiled\.)|^src\/cluster\/primary/;
   expect(files.filter((each) => needless.test(each))).toEqual([]);
   expect([...files, ...parts].filter((each) => /undici(?!\/lib\/llhttp\/)|ioredis/.test(each))).toEqual([]);
 });

@@ -111,7 +111,17 @@ describe('protected import', () => {
     [
       'another scheme',
       { get: { security: [{ K: [] }] } },
-      'GET /a: K is not a bearer token; it is listed all the same',
+      'GET /a: K is not a bearer token; listed all the same',
+    ],
+    [
+      'another scheme of many',
+      {
+        get: { security: [{ K: [] }] },
+        put: { security: [{ K: [] }] },
+        post: secured,
+        delete: { security: [{ K: [] }] },
+      },
+      'GET /a and 2 more: K is not a bearer token; listed all the same',
     ],
     [
       'a method without rows',

@@ -14,12 +14,12 @@ const line = (second: number, more: object = { observed: 'access-token-missing' 
   });
 const lines = (from: number, count: number) => Array.from({ length: count }, (_, i) => line(from + i));
 
-async function read(folder: string, files: readonly string[], input?: string) {
+async function read(folder: string, files: readonly string[], input?: string | readonly string[]) {
   const [out, err]: [string[], string[]] = [[], []];
   const io = {
     ...{ cwd: folder, env: {}, out: (text: string) => out.push(text), err: (text: string) => err.push(text) },
     input: (async function* () {
-      if (input !== undefined) yield Buffer.from(input);
+      for (const chunk of [input ?? []].flat()) yield Buffer.from(chunk);
     })(),
   };
   const code = await runRollout(files, { json: true }, io);
@@ -59,6 +59,16 @@ it('what runtimes and the journal put around a line is taken off', async () => {
 it('standard input is read, also compressed once it is unpacked by whoever pipes it', async () => {
   const text = lines(0, 3).join('\n');
   expect(await read(makeFolder({}), ['-'], text)).toMatchObject({ refused: 3 });
+});
+
+it('a line may come in pieces, and one that is longer than any of ours hides no other', async () => {
+  const [first = '', second = ''] = lines(0, 2);
+  const pieces = [first.slice(0, 10), first.slice(10, 60), `${first.slice(60)}\n`];
+  const overlong = [JSON.stringify({ path: 'x'.repeat(40_000) }), ' '.repeat(40_000), ' '.repeat(40_000)];
+  const { report, refused } = await read(makeFolder({}), ['-'], [...pieces, ...overlong, '\n', second]);
+  expect(refused).toBe(2);
+  expect(report?.problems[0]).toContain('(2 requests were read');
+  expect(report?.problems[0]).toContain('1 lines cannot be read');
 });
 
 it('other lines between, an empty file and a last line that is cut off are no fault, and are told', async () => {

@@ -1,6 +1,4 @@
-import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
@@ -67,11 +65,6 @@ describe('schema', () => {
       err: ['there is no such schema: choose config or protected-resources'],
     });
   });
-});
-
-it('what is generated from the schema is in step with it: otherwise run npm run docs', async () => {
-  const run = promisify(execFile)(process.execPath, ['scripts/generate-docs.ts', '--check']);
-  await expect(run).resolves.toEqual({ stdout: '', stderr: '' });
 });
 
 it('version', async () => {

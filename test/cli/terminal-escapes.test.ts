@@ -5,9 +5,10 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { findMain } from '../harness/built-shopward.ts';
 import { bareEnvironment } from '../harness/shopward.ts';
 
-const main = path.join(import.meta.dirname, '../../src/main.ts');
+const main = findMain();
 /** Sets a title, clears the screen, hides text, turns the direction of text, and forges a line. */
 const hostile = 'x\u001b]0;owned\u0007\u001b[2J\u009b31m\u0085\u202e\u2028\rall is well';
 

@@ -48,7 +48,7 @@ describe('verify over TLS', () => {
 });
 
 describe('verify is bounded', () => {
-  it('says once that nobody answers', async () => {
+  it('reports once that there is no answer', async () => {
     const report = await stage.verify('http://127.0.0.1:9');
     expect([report.code, failures(report)]).toEqual([1, ['reach: GET /ID: connection refused']]);
   });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { type ComponentHealth, readinessOf } from '../../src/app/process-status.ts';
 import { mergeHealth, mergeSystem } from '../../src/cluster/aggregate.ts';
-import { createBackOff } from '../../src/cluster/supervisor.ts';
+import { BackOff } from '../../src/cluster/supervisor.ts';
 import type { HealthDetail } from '../../src/lib/component.ts';
 
 const health = (status: ComponentHealth['status'], more: Partial<ComponentHealth> = {}): ComponentHealth => ({
@@ -63,7 +63,7 @@ it('what is only seen in passing is as the worker says that saw it last', () => 
 });
 
 it('who does not last is replaced later each time, and who has lasted at once', () => {
-  const backOff = createBackOff();
+  const backOff = new BackOff();
   const delays = Array.from({ length: 12 }, () => backOff.delayMs(0, 10));
   expect(delays.slice(0, 4)).toEqual([100, 200, 400, 800]);
   expect(delays.at(-1)).toBe(30_000);

@@ -18,75 +18,123 @@ export interface Reader {
 const floorMs = 5;
 /** Four times the text may cost so many times as much. Linear is 4. */
 const mostGrowth = 6;
+/** The same at half the lengths: a square that makes 4 into 6 makes it 5.09 there, and some of each cost is the same at any length. */
+const mostGrowthOfHalves = 4.8;
 /** Where the growing begins: short enough that the square of it is no more than a second. */
 const firstLength = 16_384;
 const repetitions = 8;
+/** At the halves: a doubt costs no more than to look a fourth time. */
+const looks = 3;
 /** Milliseconds from which a text that costs far too much is tried once more only. */
 const hopelessMs = 500;
 
 /**
  * Undefined: the cost grows as the text does, and others wait no longer for it than is promised. Otherwise what it did.
- * The short text is read only when the long one cost so much that the two have to be compared. One step may cost more than
- * the lengths tell, where a list no longer fits into the young generation; what grows as a square does so in both its halves.
+ * One step may cost more than the lengths tell, where a list no longer fits into the young generation; what grows as a
+ * square does so in both its halves.
  */
 export async function findFault(reader: Reader, kind: TextKind): Promise<string | undefined> {
   let length = reader.start ?? Math.min(firstLength, reader.limit / 4);
   while (length < reader.limit) {
     const next = Math.min(length * 4, reader.limit);
-    const long = kind.make(next);
-    const cost = await cpuMs(reader, long);
-    if (isDear(cost)) {
-      const costs = await leastOf(reader, kind.make(length), long, cost);
-      const middle = kind.make(Math.sqrt(length * next));
-      const growsAlike = async () => growsInHalves(costs, await leastCost(reader, middle));
-      if (isTooLong(costs) || (growsTooMuch(costs) && (await growsAlike()))) {
-        const least = `${costs.shortMs.toFixed(2)} ms at ${Math.round(length)}`;
-        const most = `${costs.longMs.toFixed(1)} ms at ${Math.round(next)}`;
-        return `${reader.name}, ${kind.name}: ${least}, ${most} (at most ${costs.yardstickMs.toFixed(0)})`;
-      }
+    // Nobody waits for it, so that its growth is all there is to know; what is read in slices is not at half a length.
+    const canHalve = reader.isBeside === true && reader.start === undefined;
+    if (!canHalve || (await mayGrow(reader, kind, length / 2, next / 2))) {
+      const fault = await compare(reader, kind, length, next);
+      if (fault !== undefined) return fault;
     }
     length = next;
   }
   return undefined;
 }
 
-function isDear(ms: number): boolean {
-  return ms > floorMs;
+/** Whether half the lengths leave a doubt. At half the length even a square costs no less than a quarter. */
+async function mayGrow(reader: Reader, kind: TextKind, shortest: number, longest: number): Promise<boolean> {
+  const long = kind.make(longest);
+  let longMs = await cpuMs(reader, long);
+  if (longMs <= floorMs / 4) return false;
+  const short = kind.make(shortest);
+  let shortMs = Infinity;
+  for (let i = 0; i < looks; i++) {
+    shortMs = Math.min(shortMs, await lesserCpuMs(reader, short));
+    if (i > 0) longMs = Math.min(longMs, await cpuMs(reader, long));
+    if (longMs <= mostGrowthOfHalves * shortMs) return false;
+  }
+  return true;
+}
+
+/** The short text is read only when the long one cost so much that the two have to be compared. */
+async function compare(
+  reader: Reader,
+  kind: TextKind,
+  shortest: number,
+  longest: number,
+): Promise<string | undefined> {
+  const long = kind.make(longest);
+  const first = await cpuMs(reader, long);
+  if (first <= floorMs) return undefined;
+  const texts = { short: kind.make(shortest), middle: kind.make(Math.sqrt(shortest * longest)), long };
+  const costs = await leastOf(reader, texts, first);
+  if (!isTooLong(costs) && !growsTooMuch(costs)) return undefined;
+  const least = `${costs.shortMs.toFixed(2)} ms at ${Math.round(shortest)}`;
+  const most = `${costs.longMs.toFixed(1)} ms at ${Math.round(longest)}`;
+  return `${reader.name}, ${kind.name}: ${least}, ${most} (at most ${costs.yardstickMs.toFixed(0)})`;
 }
 
 /** Least milliseconds of several runs, taken in turns: all saw the machine when it was fast, and when it was slow. */
 interface Costs {
   readonly shortMs: number;
+  /** Of twice the short text, and half the long one. */
+  readonly middleMs: number;
   readonly longMs: number;
   /** What 20 milliseconds of a quiet machine are on this one. Infinite for what runs beside those who are served. */
   readonly yardstickMs: number;
 }
 
+type Texts = { readonly [text in 'short' | 'middle' | 'long']: string };
+
 /** Until they are as they should be; `first` is what the long one cost already. What cost far too much twice is not run again. */
-async function leastOf(reader: Reader, short: string, long: string, first: number): Promise<Costs> {
-  let costs: Costs = { shortMs: Infinity, longMs: first, yardstickMs: Infinity };
+async function leastOf(reader: Reader, texts: Texts, first: number): Promise<Costs> {
+  let costs: Costs = { shortMs: Infinity, middleMs: Infinity, longMs: first, yardstickMs: Infinity };
   for (let i = 0; i < repetitions; i++) {
-    costs = {
-      shortMs: Math.min(costs.shortMs, await cpuMs(reader, short)),
-      longMs: i === 0 ? first : Math.min(costs.longMs, await cpuMs(reader, long)),
-      yardstickMs: reader.isBeside ? Infinity : Math.min(costs.yardstickMs, measureYardstick()),
-    };
-    if (!(growsTooMuch(costs) || isTooLong(costs)) || (i > 0 && isHopeless(costs))) break;
+    const shortMs = Math.min(costs.shortMs, await lesserCpuMs(reader, texts.short));
+    const longMs = i === 0 ? first : Math.min(costs.longMs, await cpuMs(reader, texts.long));
+    const now = reader.isBeside ? Infinity : yardstickFor(longMs);
+    costs = { ...costs, shortMs, longMs, yardstickMs: Math.min(costs.yardstickMs, now) };
+    if (i > 0 && isHopeless(shortMs, longMs)) break;
+    if (isTooLong(costs)) continue;
+    if (longMs <= mostGrowth * shortMs || longMs <= floorMs) break;
+    costs = { ...costs, middleMs: Math.min(costs.middleMs, await cpuMs(reader, texts.middle)) };
   }
   return costs;
 }
 
-function isHopeless({ shortMs, longMs }: Costs): boolean {
+function isHopeless(shortMs: number, longMs: number): boolean {
   return longMs > hopelessMs && longMs > 2 * mostGrowth * shortMs;
 }
 
-function growsTooMuch({ shortMs, longMs }: Costs): boolean {
-  return isDear(longMs) && longMs > mostGrowth * shortMs;
+/** As a whole, and in both its halves: half a step may cost the root of it. */
+function growsTooMuch({ shortMs, middleMs, longMs }: Costs): boolean {
+  if (longMs <= floorMs || longMs <= mostGrowth * shortMs) return false;
+  if (isHopeless(shortMs, longMs)) return true;
+  const most = Math.sqrt(mostGrowth);
+  return middleMs > most * shortMs && longMs > most * middleMs;
 }
 
 /** Whatever a shorter text costs. */
 function isTooLong({ longMs, yardstickMs }: Costs): boolean {
   return longMs > yardstickMs;
+}
+
+/** The least that the yardstick has cost in this process. */
+let leastYardstickMs = 0;
+
+/** It costs more than most of what it is laid beside, so what needs less than half of the least that it ever was is let by. */
+function yardstickFor(longMs: number): number {
+  if (longMs < leastYardstickMs / 2) return leastYardstickMs;
+  const yardstickMs = measureYardstick();
+  leastYardstickMs = Math.min(leastYardstickMs || Infinity, yardstickMs);
+  return yardstickMs;
 }
 
 /**
@@ -96,26 +144,16 @@ function isTooLong({ longMs, yardstickMs }: Costs): boolean {
 function measureYardstick(): number {
   const before = process.cpuUsage();
   let hash = 0;
-  for (let pass = 0; pass < 16; pass++) {
+  for (let pass = 0; pass < yardstickPasses; pass++) {
     for (let i = 0; i < octets.length; i++) hash = Math.imul(hash ^ (octets[i] ?? 0), 16_777_619);
   }
   const { user, system } = process.cpuUsage(before);
-  return hash === 0 ? Infinity : (user + system) / 1000;
+  return hash === 0 ? Infinity : ((16 / yardstickPasses) * (user + system)) / 1000;
 }
 
+/** Of the 16 that 20 milliseconds are: as much to see how fast the machine is. */
+const yardstickPasses = 4;
 const octets = Buffer.alloc(1_048_576, 'yardstick');
-
-/** Half a step may cost the root of `mostGrowth` times as much. */
-function growsInHalves(costs: Costs, middleMs: number): boolean {
-  const most = Math.sqrt(mostGrowth);
-  return isHopeless(costs) || (middleMs > most * costs.shortMs && costs.longMs > most * middleMs);
-}
-
-async function leastCost(reader: Reader, text: string): Promise<number> {
-  let least = Infinity;
-  for (let i = 0; i < repetitions; i++) least = Math.min(least, await cpuMs(reader, text));
-  return least;
-}
 
 /** Of this process, whatever else the machine does. */
 async function cpuMs(reader: Reader, text: string): Promise<number> {
@@ -123,4 +161,9 @@ async function cpuMs(reader: Reader, text: string): Promise<number> {
   await reader.read(text);
   const { user, system } = process.cpuUsage(before);
   return (user + system) / 1000;
+}
+
+/** Of two runs. The first one alone would make a short text dear, and so hide what a long one costs. */
+async function lesserCpuMs(reader: Reader, text: string): Promise<number> {
+  return Math.min(await cpuMs(reader, text), await cpuMs(reader, text));
 }

@@ -13,6 +13,7 @@ import { PodDisruptionBudget } from 'kubernetes-models/policy/v1';
 import { ConfigMap, Service } from 'kubernetes-models/v1';
 import { afterAll, describe, expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
+import { findMain } from '../harness/built-shopward.ts';
 import { findHelm } from '../harness/helm.ts';
 
 /** The Helm chart as helm itself renders it, and the plain manifests, which are one of its renderings. */
@@ -75,7 +76,7 @@ function check(manifests: readonly Manifest[]): string {
   for (const [name, text] of Object.entries(files)) {
     writeFileSync(path.join(folder, name), text.replaceAll('/run/secrets/shopward', secrets));
   }
-  const args = [path.join(root, 'src/main.ts'), 'check', '--config', path.join(folder, 'shopward.yaml')];
+  const args = [findMain(), 'check', '--config', path.join(folder, 'shopward.yaml')];
   const { stdout, stderr, status } = spawnSync(process.execPath, args, { encoding: 'utf8' });
   expect(status, stderr).toBe(0);
   return stdout + stderr;
@@ -117,6 +118,18 @@ describe.skipIf(helm === undefined)('the chart, by helm', () => {
       config.projected.sources.map((source: { configMap: { name: string } }) => source.configMap.name),
     ).toEqual(manifests.filter(({ kind }) => kind === 'ConfigMap').map(({ metadata }) => metadata.name));
     expect(secret.secret.secretName).toBe(monitored.authorization.credentials.name);
+  });
+
+  test('each alert leads to the page that the values name', () => {
+    const urlsOf = (...more: string[]) =>
+      only(manifestsOf(template(...everything, ...more)), 'PrometheusRule').spec.groups[0].rules.map(
+        ({ annotations }: { annotations: { runbook_url: string } }) => annotations.runbook_url,
+      );
+    expect(urlsOf()).toContain('docs/operations.md#shopwarddown');
+    const moved = urlsOf('--set', 'prometheusRule.runbooks=https://wiki.example/shopward');
+    expect(moved).toEqual(
+      urlsOf().map((url: string) => url.replace('docs/operations.md', 'https://wiki.example/shopward')),
+    );
   });
 
   test('pods have no right that they do not need, and memory for what was measured', () => {

@@ -5,6 +5,7 @@ import path from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { plainAdminAddress } from '../../src/cli/quick-health.ts';
+import { findMain } from '../harness/built-shopward.ts';
 import { findProgram } from '../harness/debian-program.ts';
 import { bareEnvironment } from '../harness/shopward.ts';
 
@@ -44,7 +45,7 @@ test('the configuration that is mounted passes shopward check, with its variable
   writeFileSync(path.join(folder, 'shopward.yaml'), text);
   const { status, stdout, stderr } = spawnSync(
     process.execPath,
-    [path.join(root, 'src/main.ts'), 'check', '--config', path.join(folder, 'shopward.yaml')],
+    [findMain(), 'check', '--config', path.join(folder, 'shopward.yaml')],
     { encoding: 'utf8', env: { ...bareEnvironment, ...shopward.environment } },
   );
   expect(stderr).toBe('');

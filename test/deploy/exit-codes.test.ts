@@ -6,12 +6,13 @@ import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { makeSigner, publicPem } from '../access/signing.ts';
+import { findMain } from '../harness/built-shopward.ts';
 import { startRedis } from '../harness/redis-processes.ts';
 import { listOf } from '../harness/shopward.ts';
 
 /** Each row of the table of exit codes, brought about, and what the unit makes of it. */
 const root = path.resolve(import.meta.dirname, '../..');
-const main = path.join(root, 'src/main.ts');
+const main = findMain();
 const folder = mkdtempSync(path.join(os.tmpdir(), 'shopward-exit-codes-'));
 const unit = readFileSync(path.join(root, 'deploy/systemd/shopward.service'), 'utf8');
 const page = readFileSync(path.join(root, 'docs/operations.md'), 'utf8');

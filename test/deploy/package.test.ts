@@ -1,5 +1,8 @@
-import { execFileSync, spawnSync } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import {
+  chmodSync,
+  chownSync,
   cpSync,
   existsSync,
   globSync,
@@ -7,7 +10,10 @@ import {
   mkdtempSync,
   readFileSync,
   rmSync,
+  statSync,
   symlinkSync,
+  utimesSync,
+  writeFileSync,
 } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -88,20 +94,148 @@ test('licence, documents, schemas and manifests are there, and no tests', () => 
 test('what a thread or a worker starts with is a file of its own, where those who start it look', () => {
   const named = globSync('src/**/*.ts', { cwd: root }).flatMap((file) =>
     [
-      ...readFileSync(path.join(root, file), 'utf8').matchAll(/'\.\/([\w-]+)\.js',?\s+import\.meta\.url/g),
+      ...readFileSync(path.join(root, file), 'utf8').matchAll(
+        /`\.\/([\w-]+)\$\{extname\(import\.meta\.url\)\}`/g,
+      ),
     ].map(([, name]) => path.join(path.dirname(path.relative('src', file)), `${name}.js`)),
   );
   expect(named).toHaveLength(5);
   for (const file of named) expect(existsSync(path.join(installed, 'dist', file)), file).toBe(true);
 });
 
-test('modules are bundled, packages and their licences are not', () => {
+/** The bundler names each module above its code. */
+const bundledCode = () => {
   const files = globSync('dist/**/*.js', { cwd: installed, exclude: ['dist/admin/console/**'] });
   expect(files.length).toBeLessThan(90);
-  const sections = files.map((file) => readFileSync(path.join(installed, file), 'utf8')).join('\n');
-  // The bundler names each module above its code.
+  return files.map((file) => readFileSync(path.join(installed, file), 'utf8')).join('\n');
+};
+
+test('each package whose code is bundled is named with the version of the lock file and its licence', () => {
+  const sections = bundledCode();
   expect(sections).toMatch(/^\/\/ src\/app\.ts$/m);
-  expect(sections).not.toMatch(/^\/\/ .*node_modules/m);
+  const folders = [...sections.matchAll(/^\/\/ .*node_modules\/((?:@[^/]+\/)?[^/]+)\//gm)].map(
+    ([, name]) => name,
+  );
+  const licences = readFileSync(path.join(installed, 'dist/THIRD-PARTY-LICENSES.txt'), 'utf8');
+  const named = [...licences.matchAll(/^== (\S+) (\S+) \(([^)]+)\)$/gm)];
+  const names = named.map(([, name]) => name);
+  // A package of one module that is bundled into an expression has no line of its own.
+  expect(names).toEqual([...new Set([...folders, '@fastify/proxy-addr'])].sort());
+  const lock = JSON.parse(readFileSync(path.join(root, 'package-lock.json'), 'utf8')) as {
+    packages: Record<string, { version: string; dev?: true }>;
+  };
+  for (const [, name, version] of named) {
+    // Not a tool's: the audit and the bill of materials of what runs name it, too.
+    expect(lock.packages[`node_modules/${name}`], name).toMatchObject({ version });
+    expect(lock.packages[`node_modules/${name}`]?.dev, name).toBeUndefined();
+  }
+  expect(
+    licences.match(/Permission (?:is hereby granted|to use)|Apache License|Blue Oak/g)?.length,
+  ).toBeGreaterThanOrEqual(named.length);
+});
+
+test('what finds files beside itself, and what an operator brings, is not bundled', () => {
+  const folders = bundledCode().match(
+    /^\/\/.*node_modules\/(?:pino-pretty|thread-stream|undici|http-proxy-3|commander)\//gm,
+  );
+  expect(folders).toBeNull();
+  // Of the API that prom-client asks for exemplars, which are off, nothing is; the one of an SDK is the operator's.
+  expect(bundledCode()).not.toMatch(/\bProxyTracerProvider\b/);
+  expect(bundledCode()).toContain('import("@opentelemetry/api")');
+});
+
+/** Starts the installed proxy and stops it as a supervisor would, once it serves; what it printed. */
+async function startAndStop(args: readonly string[] = [], env: NodeJS.ProcessEnv = {}) {
+  const config = path.join(shop, 'shopward.yaml');
+  const list = path.join(installed, 'config/protected-resources.yaml');
+  writeFileSync(
+    config,
+    `{ listen: { host: 127.0.0.1, port: 0, drainDelay: 0s }, admin: { port: 0 }, upstream: { url: 'http://127.0.0.1:9' },
+       protectedResources: '${list}', auth: { keys: { jwks: 'http://127.0.0.1:9/' } } }`,
+  );
+  const main = path.join(installed, 'dist/main.js');
+  const child = spawn(process.execPath, [...args, main, 'serve', '--config', config], {
+    env: { PATH: process.env.PATH, ...env },
+  });
+  const printed = { stdout: '', stderr: '' };
+  child.stdout.on('data', (text) => {
+    printed.stdout += text;
+  });
+  child.stderr.on('data', (text) => {
+    printed.stderr += text;
+    if (printed.stderr.includes('is listening on')) child.kill();
+  });
+  const [code] = await once(child, 'close');
+  expect({ ...printed, code }).toMatchObject({ code: 0 });
+  return printed;
+}
+
+test('a start opens a few dozen files, not one for each module', async () => {
+  const hooks = `import { registerHooks } from 'node:module';
+    registerHooks({ load(url, context, next) { process.stderr.write(url + '\\n'); return next(url, context); } });`;
+  const preload = `data:text/javascript,${encodeURIComponent(hooks)}`;
+  const { stderr } = await startAndStop(['--import', preload]);
+  const files = stderr.split('\n').filter((line) => line.startsWith('file:'));
+  expect(files.length).toBeGreaterThan(20);
+  expect(files.length).toBeLessThan(60);
+});
+
+test('the log is pretty where it is asked to be: what prints it starts from the installed package', async () => {
+  const { stdout } = await startAndStop([], { SHOPWARD_LOG: 'pretty' });
+  expect(stdout).toMatch(/^\[\d\d:\d\d:\d\d\] .*INFO.*: .*draining/m);
+});
+
+test('what a start has compiled is kept beside the program for the next one, where nobody else can write', async () => {
+  const kept = path.join(installed, 'dist/compiled');
+  const entries = () => globSync('*/*', { cwd: kept }).toSorted();
+  rmSync(kept, { recursive: true, force: true });
+  await startAndStop();
+  expect(statSync(kept).mode & 0o777).toBe(0o700);
+  const first = entries();
+  expect(first.length).toBeGreaterThan(20);
+  // Read, and so not written again: the time of the entry of an hour ago stays.
+  const old = path.join(kept, first[0] ?? '');
+  utimesSync(old, 1000, 1000);
+  await startAndStop();
+  expect({ entries: entries(), writtenAtMs: statSync(old).mtimeMs }).toEqual({
+    entries: first,
+    writtenAtMs: 1_000_000,
+  });
+});
+
+test('nothing is kept where others may write, behind a link, or where the operator says so', async () => {
+  const kept = path.join(installed, 'dist/compiled');
+  const other = path.join(folder, 'of-another');
+  const begin = (make: () => void) => {
+    rmSync(kept, { recursive: true, force: true });
+    make();
+  };
+  mkdirSync(other);
+  for (const mode of [0o770, 0o755]) {
+    begin(() => mkdirSync(kept));
+    chmodSync(kept, mode);
+    await startAndStop();
+    expect(globSync('*', { cwd: kept })).toEqual([]);
+  }
+  // Who may write the program's folder may put another in place of what is kept.
+  const program = path.dirname(kept);
+  begin(() => chmodSync(program, 0o775));
+  await startAndStop();
+  chmodSync(program, 0o755);
+  if (process.geteuid?.() === 0) {
+    chownSync(program, 1, 1);
+    await startAndStop();
+    chownSync(program, 0, 0);
+  }
+  expect(existsSync(kept)).toBe(false);
+  begin(() => symlinkSync(other, kept));
+  await startAndStop();
+  expect(globSync('*', { cwd: other })).toEqual([]);
+  begin(() => {});
+  await startAndStop([], { NODE_DISABLE_COMPILE_CACHE: '1' });
+  await startAndStop([], { NODE_COMPILE_CACHE: other });
+  expect(existsSync(kept)).toBe(false);
+  expect(globSync('*', { cwd: other })).toHaveLength(1);
 });
 
 test('the charts of the console are in the package itself, with their licence, and nowhere else', () => {

@@ -5,7 +5,7 @@ import { corpusOctets } from '../attacks/corpus-stage/token-less.ts';
 import { mutate, mutations, requestOctets } from '../fuzz/arbitraries.ts';
 import { request } from '../harness/attack-stage.ts';
 import { type Shopward, startShopward } from '../harness/shopward.ts';
-import { sendAll, sendWhole } from './send-whole.ts';
+import { sendAll, sendAnswered } from './send-whole.ts';
 import { isProtectedToShop, type Understood } from './shop-rule.ts';
 import { type Understanding, upstreams } from './upstreams.ts';
 
@@ -36,7 +36,7 @@ for (const [name, start] of Object.entries(upstreams)) {
     async function understoodWhile(act: () => Promise<unknown>): Promise<Understood[]> {
       const mark = async () => {
         const marker = `/marker-${markers++}`;
-        await sendWhole(upstream.port, plain(marker));
+        await sendAnswered(upstream.port, plain(marker));
         return (await upstream.understood(marker)).length;
       };
       const before = await mark();
@@ -50,14 +50,14 @@ for (const [name, start] of Object.entries(upstreams)) {
     it('the oracle sees what gets there, and would see what should not', async () => {
       const bare = await understoodWhile(async () => {
         for (const target of ['/orders', '//orders/1', '/stores/x/orders/1', '/%6frders', '/Carts/1;x']) {
-          await sendWhole(upstream.port, plain(target));
+          await sendAnswered(upstream.port, plain(target));
         }
-        await sendWhole(upstream.port, plain('/stores'));
+        await sendAnswered(upstream.port, plain('/stores'));
       });
       expect(bare).toHaveLength(6);
       expect(protectedOnes(bare)).toHaveLength(5);
       const token = `Authorization: Bearer ${shopward.issueToken()}`;
-      const passed = await understoodWhile(() => sendWhole(shopward.port, plain('/orders', [token])));
+      const passed = await understoodWhile(() => sendAnswered(shopward.port, plain('/orders', [token])));
       expect(protectedOnes(passed)).toHaveLength(1);
     });
 
@@ -68,7 +68,7 @@ for (const [name, start] of Object.entries(upstreams)) {
       expect(shopward.exitCode).toBe(null);
     });
 
-    it('neither is anything generated', async () => {
+    it('understands no generated request as a protected one', async () => {
       const generated = fc.sample(
         fc.tuple(requestOctets, mutations).map(([octets, steps]) => mutate(octets, steps)),
         Number(process.env.DIFFERENTIAL_RUNS ?? 600),

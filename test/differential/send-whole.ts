@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 
-/** How long a server may say nothing before, and after, its first octet. The oracle does not depend on it. */
+/** How long a server may say nothing before, and after, its first octet, since an attack may have no answer. */
 const silenceMs = 400;
 const quietMs = 25;
 
@@ -14,6 +14,13 @@ export async function sendWhole(port: number, octets: string): Promise<void> {
   const closed = once(socket, 'close');
   socket.write(Buffer.from(octets, 'latin1'));
   await closed;
+}
+
+/** Sends a request that has an answer, and after which the other side closes, however long it takes. */
+export async function sendAnswered(port: number, octets: string): Promise<void> {
+  const socket = connect({ port, host: '127.0.0.1' });
+  socket.write(Buffer.from(octets, 'latin1'));
+  await once(socket.resume(), 'close');
 }
 
 /** All of them, some at a time. */

@@ -3,6 +3,7 @@ import { existsSync, globSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
+import { findMain } from '../harness/built-shopward.ts';
 
 /**
  * Every command that a page tells its reader to run: it is run by the test that is named here, or what it names is there (the
@@ -41,7 +42,6 @@ const untried: readonly (readonly [RegExp, string])[] = [
   [/^redis-cli DEL /, 'for a store that nobody uses: it is what the page says it is'],
   [/^(?:pbpaste|jq .*|select\(.*|grep .*|echo .*|curl -v)$/, "the reader's own programs"],
   [/^node --version$/, "says the reader's version"],
-  [/^npm run \.\.\.$/, 'stands for any'],
 ];
 
 interface PageCommand {
@@ -87,6 +87,8 @@ async function whyNot(part: string): Promise<string | undefined> {
   const [program = '', second = '', third = ''] = words;
   if (program === 'shopward') return ofVerb(words.slice(1));
   if (program === 'npx' && second === 'shopward') return ofVerb(words.slice(2));
+  // The package, unpacked: its one name is the command.
+  if (program === 'node' && second.endsWith('/dist/main.js')) return ofVerb(words.slice(2));
   if (program === 'node') return ofFile(second, second === 'src/main.ts' ? [] : words.slice(2));
   if (program === 'npx' && second === 'vitest') return ofTests(part);
   if (program === 'npm' && second === 'test') return undefined;
@@ -137,7 +139,7 @@ async function ofVerb(words: readonly string[]): Promise<string | undefined> {
 }
 
 async function help(verb: readonly string[]): Promise<string> {
-  const run = promisify(execFile)(process.execPath, [path.join(root, 'src/main.ts'), ...verb, '--help']);
+  const run = promisify(execFile)(process.execPath, [findMain(), ...verb, '--help']);
   return run.then(
     ({ stdout }) => stdout,
     () => '',

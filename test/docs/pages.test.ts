@@ -43,7 +43,7 @@ describe.each(pages)('%s', (page) => {
     // Made by who follows the page.
     const own = ['deploy/admin-token'];
     const named = text.matchAll(
-      /`(?:npx vitest run )?((?:src|scripts|bench|demo|config|deploy)\/[\w./*-]+)/g,
+      /`(?:npx vitest run )?((?:src|scripts|bench|demo|config|deploy|test)\/[\w./*-]+)/g,
     );
     const missing = [...named]
       .map(([, name = '']) => name.replace(/[.,]$/, ''))

@@ -46,6 +46,8 @@ const clients = 6;
 /** Fewer than clients: some carts have two writers. */
 const carts = 4;
 const calmMs = { full: 2_000, short: 500 };
+/** Between two rounds of the first client; each next one waits a fifth longer. Many short drills run at once. */
+const pauseMs = { full: 20, short: 60 };
 /** After the drill every client has to end well what it has begun. */
 const recoveryMs = 60_000;
 /** So many probes that fail one after another take a pod out (`failureThreshold` of Kubernetes). */
@@ -98,7 +100,7 @@ async function disturbUnderLoad(
       fronts,
       tally,
       shop,
-      pauseMs: 20 + i * 4,
+      pauseMs: pauseMs[length] * (1 + i / 5),
     }).run(() => isOver, giveUp.signal),
   );
   try {

@@ -7,9 +7,10 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { runServe } from '../../src/cli/serve.ts';
 import { makeSigner, publicPem } from '../access/signing.ts';
+import { findMain } from '../harness/built-shopward.ts';
 import { bareEnvironment, listOf } from '../harness/shopward.ts';
 
-const main = path.join(import.meta.dirname, '../../src/main.ts');
+const main = findMain();
 let folder: string;
 beforeAll(async () => {
   folder = await mkdtemp(path.join(tmpdir(), 'shopward-bad-start-'));

@@ -210,6 +210,6 @@ describe('freshFor', () => {
   });
 });
 
-it('nothing of all this was a fault', () => {
+it('nothing of all this was logged as a fault', () => {
   expect(shopward.log().filter(({ event }) => event === 'crash' || event === 'fault')).toEqual([]);
 });

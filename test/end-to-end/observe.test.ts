@@ -173,7 +173,7 @@ describe('a row in observe mode', () => {
   beforeAll(() => start({}, [{ match: 'GET /lax', observe: true }, 'GET /strict', 'PATCH /carts/{cart_id}']));
   afterAll(stop);
 
-  it('softens nothing for its neighbours', async () => {
+  it('makes nothing laxer for its neighbours', async () => {
     expect((await send('GET /lax')).status).toBe(200);
     expect((await send('GET /strict')).status).toBe(401);
     expect((await send('PATCH /carts/1', [bearer()], '{}')).status).toBe(428);

@@ -143,7 +143,7 @@ describe('a token that is shown to be ended', () => {
     await expectEnded(isEnded);
   });
 
-  it('a shop that is away: 502, and not ended where nothing was sent', async () => {
+  it('a shop that is away: 502, and the token is not revoked where nothing was sent', async () => {
     revocation = '';
     const dead = await startShopward({
       upstream: 'http://127.0.0.1:1',

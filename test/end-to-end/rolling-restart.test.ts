@@ -12,7 +12,7 @@ let redis: RedisProcess;
 beforeAll(async () => {
   // Slow, so that of eight clients seven wait for an answer at any time, also when a replica is told to end.
   upstream = await startRecordingUpstream(async () => {
-    await sleep(60);
+    await sleep(150);
     return answer();
   });
   redis = await startRedisProcess();
@@ -25,9 +25,9 @@ afterAll(async () => {
 const startReplica = (workers: number) =>
   startShopward({
     upstream: `http://127.0.0.1:${upstream.port}`,
-    // A hundred times as long as the balancer waits between two looks.
+    // Forty times as long as the balancer waits between two looks.
     config: {
-      listen: { drainDelay: '10s' },
+      listen: { drainDelay: '4s' },
       workers,
       store: { url: `redis://127.0.0.1:${redis.port}` },
     },
@@ -49,17 +49,17 @@ it.concurrent.each([
         ? { method: 'POST', path: '/orders', body: `{"n":${n}}` }
         : { method: 'GET', path: '/open' },
     );
-    await load.more(200);
+    await load.more(80);
     for (let round = 0; round < rounds; round++) {
       for (const old of replicas) {
         const fresh = await startReplica(workers);
         await balancer.add(fresh);
-        await load.more(100);
+        await load.more(40);
         old.signal('SIGTERM');
         expect(await old.exited).toBe(0);
         balancer.remove(old);
         replicas = [...replicas.filter((one) => one !== old), fresh];
-        await load.more(100);
+        await load.more(40);
       }
     }
     await load.stop();

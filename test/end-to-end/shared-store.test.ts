@@ -3,13 +3,13 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { randomTag } from '../../src/entity-tags/keys.ts';
 import { ageRedis } from '../harness/aged-redis.ts';
 import { eventually } from '../harness/eventually.ts';
 import { type RedisProcess, startRedisProcess } from '../harness/redis-server.ts';
 import { callShop, outcomeOf } from '../harness/shop-client.ts';
-import { type Shopward, startShopward } from '../harness/shopward.ts';
+import { type Shopward, type ShopwardOptions, startShopward } from '../harness/shopward.ts';
 
 /** A shop that takes any exchange of any token, and keeps one cart by last write wins. */
 interface CarelessShop {
@@ -49,27 +49,42 @@ async function startCarelessShop(): Promise<CarelessShop> {
   return Object.assign(shop, { url, close: () => void server.close() });
 }
 
-let redis: RedisProcess;
-let direct: Redis;
-let shop: CarelessShop;
-let running: Shopward[] = [];
+/** A shop and a Redis of a case's own, with what was started in between. */
+interface Stage {
+  readonly redis: RedisProcess;
+  readonly direct: Redis;
+  readonly shop: CarelessShop;
+  start(config: object, options?: Partial<ShopwardOptions>): Promise<Shopward>;
+}
 
-beforeEach(async () => {
-  redis = await startRedisProcess({ settings: { 'enable-debug-command': 'yes' } });
-  direct = new Redis({ port: redis.port, host: '127.0.0.1', retryStrategy: () => 50 });
-  direct.on('error', () => {});
-  shop = await startCarelessShop();
-});
-afterEach(async () => {
-  for (const each of running.splice(0)) await each.kill();
-  running = [];
-  direct.disconnect();
-  shop.close();
-  await redis.close();
-});
+/** Cases stand side by side: most of each is waiting for times that a store lets pass. */
+function staged(play: (stage: Stage) => Promise<void>): () => Promise<void> {
+  return async () => {
+    const [redis, shop] = await Promise.all([
+      startRedisProcess({ settings: { 'enable-debug-command': 'yes' } }),
+      startCarelessShop(),
+    ]);
+    const direct = new Redis({ port: redis.port, host: '127.0.0.1', retryStrategy: () => 50 });
+    direct.on('error', () => {});
+    const running: Shopward[] = [];
+    const start: Stage['start'] = async (config, options) => {
+      const one = await startShopward({ upstream: shop.url, config: sharing(redis, config), ...options });
+      running.push(one);
+      return one;
+    };
+    try {
+      await play({ redis, direct, shop, start });
+    } finally {
+      for (const each of running) await each.kill();
+      direct.disconnect();
+      shop.close();
+      await redis.close();
+    }
+  };
+}
 
-async function start(config: object, awaitListening = true): Promise<Shopward> {
-  const shared = {
+function sharing(redis: RedisProcess, config: object): object {
+  return {
     store: {
       url: `redis://127.0.0.1:${redis.port}`,
       timeout: '2s',
@@ -83,9 +98,6 @@ async function start(config: object, awaitListening = true): Promise<Shopward> {
     },
     ...('refreshTokens' in config ? { refreshTokens: config.refreshTokens } : {}),
   };
-  const one = await startShopward({ upstream: shop.url, config: shared, awaitListening });
-  running.push(one);
-  return one;
 }
 
 const read = (one: Shopward) => callShop(one.port, 'GET /carts/1', { token: one.issueToken() });
@@ -105,142 +117,162 @@ const readiness = async (one: Shopward) =>
 const reasonsOf = async (one: Shopward) => (await readiness(one)).reasons.join('\n');
 const metricsOf = async (one: Shopward) => (await fetch(`${one.adminUrl}/metrics`)).text();
 
-describe('a rolling change of what replicas must share', () => {
-  it('entityTags.lease, while Redis loses its data: no update is lost', async () => {
-    await ageRedis(redis.port);
-    const old = await start({ entityTags: { lease: '20s' } });
-    const next = await start({ entityTags: { lease: '8s' } });
-    const tag = await aTag(next);
-    await eventually(
-      'a word of it',
-      async () => (await reasonsOf(next)).includes('lease differs') || undefined,
-    );
-    shop.patchMs = 12_000;
-    const slow = patch(old, tag, 'slow');
-    await sleep(500);
-    shop.patchMs = 0;
-    await direct.flushall();
-    // As a client that reads again and writes as soon as it has a tag.
-    const quick = await aTag(next);
-    expect(outcomeOf(await patch(next, quick, 'quick'))).toBe('200');
-    expect((await slow).status).toBe(200);
-    // The other order would be a lost update: what was based on the state before it would have come after it.
-    expect(shop.writes).toEqual(['slow', 'quick']);
-  });
+describe.concurrent('a rolling change of what replicas must share', () => {
+  it(
+    'entityTags.lease, while Redis loses its data: no update is lost',
+    staged(async ({ redis, direct, shop, start }) => {
+      await ageRedis(redis.port);
+      const old = await start({ entityTags: { lease: '20s' } });
+      const next = await start({ entityTags: { lease: '8s' } });
+      const tag = await aTag(next);
+      await eventually(
+        'a word of it',
+        async () => (await reasonsOf(next)).includes('lease differs') || undefined,
+      );
+      shop.patchMs = 12_000;
+      const slow = patch(old, tag, 'slow');
+      await sleep(500);
+      shop.patchMs = 0;
+      await direct.flushall();
+      // As a client that reads again and writes as soon as it has a tag.
+      const quick = await aTag(next);
+      expect(outcomeOf(await patch(next, quick, 'quick'))).toBe('200');
+      expect((await slow).status).toBe(200);
+      // The other order would be a lost update: what was based on the state before it would have come after it.
+      expect(shop.writes).toEqual(['slow', 'quick']);
+    }),
+  );
 
-  it('entityTags.resources: who would be passed by gives out no tag, until the last old one is gone', async () => {
-    await ageRedis(redis.port);
-    const other = [{ collection: '/wishlists', member: '/wishlists/{id}' }];
-    const old = await start({ entityTags: { resources: other } });
-    const next = await start({});
-    expect((await read(next)).field('etag')).toBe(undefined);
-    expect(outcomeOf(await patch(next, `"${randomTag()}"`, 'x'))).toBe('503 tag-store-unavailable');
-    expect(await reasonsOf(next)).toContain('does not track');
-    await old.stop();
-    await aTag(next);
-  });
+  it(
+    'entityTags.resources: who would be passed by gives out no tag, until the last old one is gone',
+    staged(async ({ redis, start }) => {
+      await ageRedis(redis.port);
+      const other = [{ collection: '/wishlists', member: '/wishlists/{id}' }];
+      const old = await start({ entityTags: { resources: other } });
+      const next = await start({});
+      expect((await read(next)).field('etag')).toBe(undefined);
+      expect(outcomeOf(await patch(next, `"${randomTag()}"`, 'x'))).toBe('503 tag-store-unavailable');
+      expect(await reasonsOf(next)).toContain('does not track');
+      await old.stop();
+      await aTag(next);
+    }),
+  );
 
-  it('refreshTokens.digestKey: no token is exchanged at both', async () => {
-    const old = await start({ refreshTokens: { digestKey: 'the first key of digests' } });
-    const next = await start({ refreshTokens: { digestKey: 'the second key of digests' } });
-    for (const token of ['one', 'two', 'three']) {
-      const [at, and] = await Promise.all([exchange(next, token), exchange(old, token)]);
-      expect([outcomeOf(at), and.status]).toEqual(['503 token-store-unavailable', 201]);
-      expect(outcomeOf(await exchange(next, token))).toBe('503 token-store-unavailable');
-    }
-    expect(shop.exchanges.length).toBe(3);
-    expect(await reasonsOf(next)).toContain('refreshTokens.digestKey');
-    expect(await metricsOf(next)).toMatch(/^shopward_store_disagreements 1$/m);
-    await old.stop();
-    await eventually('an exchange', async () => (await exchange(next, 'four')).status === 201 || undefined);
-  });
+  it(
+    'refreshTokens.digestKey: no token is exchanged at both',
+    staged(async ({ shop, start }) => {
+      const old = await start({ refreshTokens: { digestKey: 'the first key of digests' } });
+      const next = await start({ refreshTokens: { digestKey: 'the second key of digests' } });
+      for (const token of ['one', 'two', 'three']) {
+        const [at, and] = await Promise.all([exchange(next, token), exchange(old, token)]);
+        expect([outcomeOf(at), and.status]).toEqual(['503 token-store-unavailable', 201]);
+        expect(outcomeOf(await exchange(next, token))).toBe('503 token-store-unavailable');
+      }
+      expect(shop.exchanges.length).toBe(3);
+      expect(await reasonsOf(next)).toContain('refreshTokens.digestKey');
+      expect(await metricsOf(next)).toMatch(/^shopward_store_disagreements 1$/m);
+      await old.stop();
+      await eventually('an exchange', async () => (await exchange(next, 'four')).status === 201 || undefined);
+    }),
+  );
 });
 
-describe('several shops on one Redis', () => {
-  it('under one prefix with two names: the second one does not start', async () => {
-    await start({ store: { owner: 'shop' } });
-    const other = await start({ store: { owner: 'stage' } }, false);
-    expect(await other.exited).not.toBe(0);
-    expect(other.output()).toContain('belongs to \\"shop\\", and this is \\"stage\\"');
-  });
+describe.concurrent('several shops on one Redis', () => {
+  it(
+    'under one prefix with two names: the second one does not start',
+    staged(async ({ start }) => {
+      await start({ store: { owner: 'shop' } });
+      const other = await start({ store: { owner: 'stage' } }, { awaitListening: false });
+      expect(await other.exited).not.toBe(0);
+      expect(other.output()).toContain('belongs to \\"shop\\", and this is \\"stage\\"');
+    }),
+  );
 
-  it('under one prefix without names: both report it', async () => {
-    await start({});
-    const elsewhere = await startCarelessShop();
-    const other = await startShopward({
-      upstream: elsewhere.url,
-      config: { store: { url: `redis://127.0.0.1:${redis.port}` } },
-    });
-    running.push(other);
-    expect(await reasonsOf(other)).toContain(`belongs to "${shop.url}"`);
-    elsewhere.close();
-  });
+  it(
+    'under one prefix without names: both report it',
+    staged(async ({ shop, start }) => {
+      await start({});
+      const elsewhere = await startCarelessShop();
+      const other = await start({}, { upstream: elsewhere.url });
+      expect(await reasonsOf(other)).toContain(`belongs to "${shop.url}"`);
+      elsewhere.close();
+    }),
+  );
 
-  it('each with a prefix of its own: no key and no channel is shared', async () => {
-    const one = await start({ store: { prefix: 'one', owner: 'shop' } });
-    const two = await start({ store: { prefix: 'two', owner: 'stage' } });
-    for (const each of [one, two]) {
-      await aTag(each);
-      expect((await exchange(each, 'token')).status).toBe(201);
-      await fetch(`${each.adminUrl}/purge`, {
-        method: 'POST',
-        body: '{"all":true}',
-        headers: { 'Content-Type': 'application/json' },
-      });
-    }
-    expect((await exchange(one, 'token')).status).toBe(401);
-    const keys = await direct.keys('*');
-    expect(keys.filter((key) => !/^(one|two):/.test(key))).toEqual([]);
-    for (const prefix of ['one', 'two']) {
-      expect(keys.filter((key) => key.startsWith(`${prefix}:`)).length).toBeGreaterThan(4);
-      expect(keys.some((key) => key.startsWith(`${prefix}:{tags-0}`))).toBe(true);
-    }
-    const channels = (await direct.call('PUBSUB', 'CHANNELS')) as string[];
-    expect(channels.toSorted()).toEqual(['one:url:purges', 'two:url:purges']);
-  });
+  it(
+    'each with a prefix of its own: no key and no channel is shared',
+    staged(async ({ direct, start }) => {
+      const one = await start({ store: { prefix: 'one', owner: 'shop' } });
+      const two = await start({ store: { prefix: 'two', owner: 'stage' } });
+      for (const each of [one, two]) {
+        await aTag(each);
+        expect((await exchange(each, 'token')).status).toBe(201);
+        await fetch(`${each.adminUrl}/purge`, {
+          method: 'POST',
+          body: '{"all":true}',
+          headers: { 'Content-Type': 'application/json' },
+        });
+      }
+      expect((await exchange(one, 'token')).status).toBe(401);
+      const keys = await direct.keys('*');
+      expect(keys.filter((key) => !/^(one|two):/.test(key))).toEqual([]);
+      for (const prefix of ['one', 'two']) {
+        expect(keys.filter((key) => key.startsWith(`${prefix}:`)).length).toBeGreaterThan(4);
+        expect(keys.some((key) => key.startsWith(`${prefix}:{tags-0}`))).toBe(true);
+      }
+      const channels = (await direct.call('PUBSUB', 'CHANNELS')) as string[];
+      expect(channels.toSorted()).toEqual(['one:url:purges', 'two:url:purges']);
+    }),
+  );
 });
 
-describe('a hold is reported', () => {
-  it('after FLUSHALL, and when the replication id changes on a living primary: why, and the rest', async () => {
-    await ageRedis(redis.port);
-    const one = await start({});
-    await aTag(one);
-    expect(await reasonsOf(one)).toBe('');
-    const told = async (why: string) => {
-      const reason = await eventually('a word of it', async () => {
-        const all = await reasonsOf(one);
-        return all.includes(why) ? all : undefined;
-      });
-      expect(reason).toMatch(/no tag is handed out yet and tracked writes get 503, for [1-9]\d* s more/);
-      expect(await metricsOf(one)).toMatch(/^shopward_entity_tags_hold_seconds [1-9]/m);
-      await one.waitForLog(({ event, msg }) => event === 'hold' && String(msg).includes(why));
-      const refused = await patch(one, `"${randomTag()}"`, 'x');
-      expect(outcomeOf(refused)).toBe('503 tag-store-unavailable');
-      expect(Number(refused.field('retry-after'))).toBeGreaterThan(0);
-      await eventually('its end', async () => ((await reasonsOf(one)) === '' ? true : undefined));
+describe.concurrent('a cold start is reported', () => {
+  it(
+    'after FLUSHALL, and when the replication id changes on a living primary: why, and the rest',
+    staged(async ({ redis, direct, start }) => {
+      await ageRedis(redis.port);
+      const one = await start({});
       await aTag(one);
-    };
-    // Nobody asks meanwhile.
-    await direct.flushall();
-    await told('it is new, or was emptied');
-    await direct.call('DEBUG', 'CHANGE-REPL-ID');
-    await told('its replication id has changed, on the same process');
-  });
+      expect(await reasonsOf(one)).toBe('');
+      const told = async (why: string) => {
+        const reason = await eventually('a word of it', async () => {
+          const all = await reasonsOf(one);
+          return all.includes(why) ? all : undefined;
+        });
+        expect(reason).toMatch(/no tag is handed out yet and tracked writes get 503, for [1-9]\d* s more/);
+        expect(await metricsOf(one)).toMatch(/^shopward_entity_tags_hold_seconds [1-9]/m);
+        await one.waitForLog(({ event, msg }) => event === 'hold' && String(msg).includes(why));
+        const refused = await patch(one, `"${randomTag()}"`, 'x');
+        expect(outcomeOf(refused)).toBe('503 tag-store-unavailable');
+        expect(Number(refused.field('retry-after'))).toBeGreaterThan(0);
+        await eventually('its end', async () => ((await reasonsOf(one)) === '' ? true : undefined));
+        await aTag(one);
+      };
+      // Nobody asks meanwhile.
+      await direct.flushall();
+      await told('it is new, or was emptied');
+      await direct.call('DEBUG', 'CHANGE-REPL-ID');
+      await told('its replication id has changed, on the same process');
+    }),
+  );
 });
 
-describe('a store that fills up', () => {
-  it('is reported from four fifths on, before it is full', async () => {
-    const one = await start({});
-    expect(await reasonsOf(one)).not.toContain('full');
-    const used = Number(/used_memory:(\d+)/.exec(await direct.info('memory'))?.[1]);
-    await direct.config('SET', 'maxmemory', String(Math.ceil(used / 0.87)));
-    await one.waitForLog(({ event, level }) => event === 'store-memory' && level === 'warn');
-    expect(await reasonsOf(one)).toMatch(/Redis is 8\d% full/);
-    await direct.config('SET', 'maxmemory', String(Math.ceil(used / 0.99)));
-    await one.waitForLog(({ event, level }) => event === 'store-memory' && level === 'error');
-    expect(await reasonsOf(one)).toMatch(/Redis is \d\d+% full; when it is full/);
-    const metrics = await metricsOf(one);
-    expect(metrics).toMatch(/^shopward_store_memory_used_bytes [1-9]/m);
-    expect(metrics).toMatch(/^shopward_store_memory_max_bytes [1-9]/m);
-  });
+describe.concurrent('a store that fills up', () => {
+  it(
+    'is reported from four fifths on, before it is full',
+    staged(async ({ direct, start }) => {
+      const one = await start({});
+      expect(await reasonsOf(one)).not.toContain('full');
+      const used = Number(/used_memory:(\d+)/.exec(await direct.info('memory'))?.[1]);
+      await direct.config('SET', 'maxmemory', String(Math.ceil(used / 0.87)));
+      await one.waitForLog(({ event, level }) => event === 'store-memory' && level === 'warn');
+      expect(await reasonsOf(one)).toMatch(/Redis is 8\d% full/);
+      await direct.config('SET', 'maxmemory', String(Math.ceil(used / 0.99)));
+      await one.waitForLog(({ event, level }) => event === 'store-memory' && level === 'error');
+      expect(await reasonsOf(one)).toMatch(/Redis is \d\d+% full; when it is full/);
+      const metrics = await metricsOf(one);
+      expect(metrics).toMatch(/^shopward_store_memory_used_bytes [1-9]/m);
+      expect(metrics).toMatch(/^shopward_store_memory_max_bytes [1-9]/m);
+    }),
+  );
 });

@@ -67,7 +67,7 @@ const served = (withinMs = patienceMs) =>
   );
 const isEvent = (event: string) => (line: { readonly event?: unknown }) => line.event === event;
 
-describe('a process whose event loop stands still', () => {
+describe('a process whose event loop is blocked', () => {
   it.each(['loop', 'expression'])('in a %s says what it was doing, and ends', async (how) => {
     await start(1, how);
     shopward.signal('SIGUSR2');
@@ -89,8 +89,8 @@ describe('a process whose event loop stands still', () => {
   });
 });
 
-describe('a worker whose event loop stands still', () => {
-  it('says what it was doing, and is replaced', async () => {
+describe('a worker whose event loop is blocked', () => {
+  it('logs what it was doing, and is replaced', async () => {
     await start(2);
     const [victim = 0] = workers();
     process.kill(victim, 'SIGUSR2');
@@ -102,7 +102,7 @@ describe('a worker whose event loop stands still', () => {
     for (let i = 0; i < 10; i++) expect(await served()).toBe(true);
   });
 
-  it('or that is stopped, keeps no admin answer waiting for longer than a probe does, and is replaced', async () => {
+  it('a stopped worker delays no admin answer beyond the time-out of a probe, and is replaced', async () => {
     await start(2, 'loop', 0, '10s');
     const [victim = 0] = workers();
     process.kill(victim, 'SIGSTOP');

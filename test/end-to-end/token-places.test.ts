@@ -149,7 +149,7 @@ describe('a parameter', () => {
     expect(seen[0]?.headers.authorization).toBe(`Bearer ${token}`);
   });
 
-  it('is no part of what a tag is kept by: another token of the same user gets 304', async () => {
+  it("is not part of a tag's key: another token of the same user gets 304", async () => {
     const first = await send(`GET /carts/1?access_token=${token}`);
     const tag = first.field('etag');
     expect(tag).toMatch(/^"[0-9a-f]{32}"$/);

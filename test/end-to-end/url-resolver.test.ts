@@ -26,7 +26,7 @@ const ask = (target: string, method = 'GET') =>
   );
 const asked = () => shop.received.requests.filter(({ target }) => target.startsWith('/url-resolver')).length;
 
-test('a mapping is asked for once, and answered for HEAD, too', async () => {
+test('a mapping is looked up once, and HEAD is answered from it, too', async () => {
   const target = '/url-resolver?url=%2Fen%2Fcomputer';
   const first = await ask(target);
   expect([first.status, first.field('cache-status')]).toEqual([200, expect.stringContaining('fwd=miss')]);

@@ -213,7 +213,7 @@ describe('reads', () => {
     expect((await read('USD', [])).tag).not.toBe(next);
   });
 
-  test('a shop that varies by very much has its first names followed; what changes each time is not', async () => {
+  test('of a long Vary the first names count; a Vary that changes each time is not followed', async () => {
     const { filter } = createFilter();
     const many = Array.from({ length: 2000 }, (_, i) => `X-${i}`).join();
     const { tag } = await ask(filter, get(), answered(200, cart('a'), ['Vary', `Cookie, *, ${many}`]));

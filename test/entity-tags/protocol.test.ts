@@ -1,5 +1,13 @@
 import { describe, expect, test } from 'vitest';
-import { claim, end, endRead, lookUp, open, type ProtocolTimes } from '../../src/entity-tags/protocol.ts';
+import {
+  claim,
+  end,
+  endRead,
+  lookUp,
+  markSent,
+  open,
+  type ProtocolTimes,
+} from '../../src/entity-tags/protocol.ts';
 import { createRecord, type TagRecord } from '../../src/entity-tags/tag-record.ts';
 import type { Claim, ClaimEnd, ReadEnd } from '../../src/entity-tags/tag-store.ts';
 
@@ -108,13 +116,26 @@ describe('a write with a tag', () => {
     expect(waiting?.wantedUntil).toBe(now + turn);
   });
 
-  test('waits for one with a tag without keeping anybody off, and so do others', () => {
+  test('waits for a write with a tag without blocking others', () => {
     const tagged = { ...record, leases: [leaseOf()] };
     const crowd = { ...record, leases: Array.from({ length: 64 }, () => leaseOf({ tagged: false })) };
     const busy = { kind: 'busy', remainingMs: 0.001 };
     expect(claimOf(tagged)).toEqual({ record: tagged, answer: busy });
     expect(claimOf(tagged, { tags: null })).toEqual({ record: tagged, answer: busy });
     expect(claimOf(crowd, { tags: null })).toEqual({ record: crowd, answer: busy });
+  });
+
+  test('that is sent keeps its lease as long as leases last, from when it was claimed, said once or twice', () => {
+    const claimed = claimOf(record).record;
+    expect(claimed?.leases).toEqual([expect.objectContaining({ until: now + times.sendBy, sent: false })]);
+    const sent = markSent(at(claimed, now + 10), token, times);
+    expect(sent.answer).toBe(true);
+    expect(sent.record?.leases).toEqual([
+      expect.objectContaining({ token, until: now + times.lease, sent: true }),
+    ]);
+    expect(markSent(at(sent.record, now + 20), token, times)).toEqual(sent);
+    expect(markSent(at(claimed), 'w', times)).toEqual({ record: claimed, answer: false });
+    expect(markSent(at(null), token, times)).toEqual({ record: null, answer: false });
   });
 
   test('beside which another one runs is tainted, as that one is', () => {
@@ -128,7 +149,7 @@ describe('a write with a tag', () => {
     expect(tainted({ ...record, tag: null, indeterminateUntil: now + 1 })).toEqual([true]);
   });
 
-  test('is passed by others when its turn is over, not before', () => {
+  test('is overtaken by others when its turn is over, not before', () => {
     const waiting = { ...record, wantedUntil: now };
     expect(claimOf(waiting, { tags: null }).answer.kind).toBe('granted');
     expect(claimOf(waiting, { tags: null }, now - 1).answer).toEqual({ kind: 'busy', remainingMs: 0.001 });
@@ -215,7 +236,7 @@ describe("strangers' turns", () => {
     expect(leaves({ isOfStranger: true })?.turnUntil).toBeNull();
   });
 
-  test('nobody is given time where no stranger has changed anything', () => {
+  test('nobody gets a turn where no request without a tag has changed anything', () => {
     expect(claimOf(record, { tags: [B] }).record).toBe(record);
   });
 

@@ -173,7 +173,7 @@ test('a read ends with what was seen of it; without a tag there is none', async 
   ]);
 });
 
-test('a cold start is told of once, is over by itself, and with an answer that knows of none', async () => {
+test('a cold start is reported once, ends by itself, and ends with a reply that knows of none', async () => {
   const opened = open((operations) => operations.map(() => ['epoch', '0', '', '0', '', '']));
   const { store, state, coldStarts } = opened;
   state.coldUntil = state.storeMicros + 20_000;

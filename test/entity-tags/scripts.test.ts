@@ -265,7 +265,7 @@ async function ends(pair: Pair, token: string, more: Partial<ClaimEnd> = {}) {
   return expected;
 }
 
-test('a turn that strangers leave lasts for a third of a lease, and so does the time until the next one', async () => {
+test('the turn that writers without a tag leave lasts a third of a lease, as does the time until the next one', async () => {
   const pair = await start();
   const stamp = await looks(pair);
   await ends(pair, 'stranger', { isOpen: true });
@@ -298,7 +298,7 @@ test('who waits for a write without a tag has the next turn, to the microsecond'
   expect(await claims(pair, 'd')).toBe('granted');
 });
 
-test('of two writes at a time neither says what the state is', async () => {
+test('of two concurrent writes neither sets a tag', async () => {
   for (const [first, second] of [
     ['a', 'b'],
     ['b', 'a'],

@@ -149,7 +149,7 @@ export function describeTagStore(name: string, create: () => Promise<StoreUnderT
       expect(await read(under, key, { newTag: C })).toBe(B);
     });
 
-    test('a stamp by time: later than the last change, or no tag', async () => {
+    test('a read whose stamp is a time sets a tag only if it is later than the last change', async () => {
       const under = await create();
       const key = freshKey();
       const early = await begin(under, key);

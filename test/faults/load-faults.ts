@@ -125,7 +125,10 @@ interface RestartingShop {
   close(): void;
 }
 
-/** Each connection ends after some answers, so that new ones are wanted all the time. */
+/**
+ * Each connection ends after some answers, so that new ones are wanted all the time. An answer takes long enough that two
+ * clients want each connection while the machine has hardly anything to do.
+ */
 async function startRestartingShop(): Promise<RestartingShop> {
   const sockets = new Set<Socket>();
   let server: Server;
@@ -136,14 +139,14 @@ async function startRestartingShop(): Promise<RestartingShop> {
     socket.on('error', () => socket.destroy()).on('close', () => sockets.delete(socket));
     socket.on('data', () => {
       answers += 1;
-      const isLast = answers === 100;
+      const isLast = answers === 20;
       const connection = isLast ? 'Connection: close\r\n' : '';
       setTimeout(() => {
         socket.write(
           `HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n${connection}Content-Length: 2\r\n\r\n{}`,
         );
         if (isLast) socket.end();
-      }, 1);
+      }, 10);
     });
   };
   const listen = async () => {

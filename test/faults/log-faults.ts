@@ -4,11 +4,12 @@ import { closeSync, existsSync, mkdtempSync, openSync, rmSync, writeFileSync } f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
+import { findMain } from '../harness/built-shopward.ts';
 import { ask } from './ask.ts';
 import { checkScene, type Scene } from './scene.ts';
 import { type FaultShop, startFaultShop } from './shop.ts';
 
-const main = join(import.meta.dirname, '../../src/main.ts');
+const main = findMain();
 
 /** Where the log goes breaks: what happens to requests? */
 export async function runLogFaults(): Promise<Scene[]> {

@@ -15,7 +15,7 @@ afterAll(async () => {
 
 const shortMs = 300;
 
-test('rest is rest: before the first request, and when answers were read to their end', async () => {
+test('is at rest before the first request, and once all responses are read to their end', async () => {
   await expectRest(pair);
   pair.script = () => answer();
   const connection = await openRawConnection(pair.shopward.port);

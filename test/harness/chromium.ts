@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
-import { type Browser, chromium } from 'playwright-core';
+import { type Browser, chromium, type Page } from 'playwright-core';
 
 /** Nothing of it talks to anybody but the page under test. */
 const flags = [
@@ -20,6 +20,20 @@ const flags = [
  */
 export function startChromium(): Promise<Browser> {
   return chromium.launch({ executablePath: findChromium(), args: flags, headless: true, timeout: 120_000 });
+}
+
+/** The page's errors, warnings (a violation of its policy is one) and dialogs, as they come. */
+export function complaintsOf(page: Page): string[] {
+  const complaints: string[] = [];
+  page.on('pageerror', (fault) => complaints.push(String(fault)));
+  page.on('console', (message) => {
+    if (message.type() === 'error' || message.type() === 'warning') complaints.push(message.text());
+  });
+  page.on('dialog', (dialog) => {
+    complaints.push(`dialog: ${dialog.message()}`);
+    void dialog.dismiss();
+  });
+  return complaints;
 }
 
 export function findChromium(): string {

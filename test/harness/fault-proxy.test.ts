@@ -92,7 +92,7 @@ test.each(cases)('%s', async (_, faults, received, ending, arrived) => {
   await expect.poll(() => proxy.open).toBe(0);
 });
 
-test('a fault set in the middle of a connection counts from there', async () => {
+test('a fault that is set in the middle of a connection takes effect from there on', async () => {
   const client = await open();
   client.socket.write('before ');
   await expect.poll(() => client.received).toBe('before ');

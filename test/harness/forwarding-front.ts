@@ -5,7 +5,7 @@ import type { CanonicalRequest, Method } from '../../src/http/canonical-request.
 import { buildRejections } from '../../src/http/rejection.ts';
 import { RejectionBodies } from '../../src/http/rejection-bodies.ts';
 import { writeRejection } from '../../src/http/write-response.ts';
-import { ClientMessage } from '../../src/server/client-connection.ts';
+import { ClientMessage } from '../../src/server/client-message.ts';
 import { InFlight } from '../../src/server/in-flight.ts';
 import type { EngineOptions, UpstreamEngine } from '../../src/upstream/engine.ts';
 import type { ForwardResult } from '../../src/upstream/forward.ts';

@@ -6,6 +6,7 @@ import path from 'node:path';
 import { expect } from 'vitest';
 import { stringify } from 'yaml';
 import { makeSigner, makeToken, publicPem, type Signer } from '../access/signing.ts';
+import { compiledFolder, findMain } from './built-shopward.ts';
 
 export interface ShopwardOptions {
   /** Origin of the upstream. */
@@ -36,8 +37,10 @@ export interface Shopward {
   readonly folder: string;
   readonly configFile: string;
   readonly listFile: string;
-  /** Null while it runs. */
+  /** Null while it runs, and where a signal ended it. */
   readonly exitCode: number | null;
+  /** The signal that ended it. */
+  readonly signalCode: NodeJS.Signals | null;
   readonly exited: Promise<number | null>;
   /** Whole lines of stdout so far, without the first `skipped`. */
   log(skipped?: number): readonly LogLine[];
@@ -57,7 +60,6 @@ export interface Shopward {
 }
 
 const root = path.join(import.meta.dirname, '../..');
-const mainFile = path.join(root, 'src/main.ts');
 /** Bound of every wait: only a hang is longer, whatever else the machine does. */
 const patienceMs = 90_000;
 
@@ -90,7 +92,7 @@ export async function startShopward(options: ShopwardOptions): Promise<Shopward>
   const [command = '', ...args] = [
     ...(options.launcher ?? []),
     process.execPath,
-    ...[mainFile, 'serve', '--config', configFile],
+    ...[findMain(), 'serve', '--config', configFile],
   ];
   const child = spawn(command, args, {
     cwd: folder,
@@ -141,6 +143,9 @@ export async function startShopward(options: ShopwardOptions): Promise<Shopward>
     get exitCode() {
       return child.exitCode;
     },
+    get signalCode() {
+      return child.signalCode;
+    },
     exited,
     log: streams.log,
     waitForLog: (isWanted, skipped) => waitFor('that log line', () => streams.log(skipped).find(isWanted)),
@@ -181,7 +186,7 @@ const patientStore = {
 export const bareEnvironment = {
   PATH: process.env.PATH ?? '',
   HOME: process.env.HOME ?? '',
-  ...(process.env.NODE_COMPILE_CACHE && { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE }),
+  ...(compiledFolder() && { NODE_COMPILE_CACHE: compiledFolder() }),
 };
 
 async function writeList(folder: string, { rows, listFile }: ShopwardOptions): Promise<string> {

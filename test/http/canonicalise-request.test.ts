@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { methods } from '../../src/http/canonical-request.ts';
+import { isExtensionMethod, methods } from '../../src/http/canonical-request.ts';
 import { buildRequestRules, canonicaliseRequest } from '../../src/http/canonicalise-request.ts';
 import { createPeer } from '../../src/http/peer.ts';
 import { isRejection } from '../../src/http/rejection.ts';
@@ -47,6 +47,12 @@ describe('canonicaliseRequest', () => {
     expect(accepted(sampleHead({ method })).method).toBe(method);
   });
 
+  it.each(['SEARCH', 'QUERY', 'PROPFIND', 'REPORT'] as const)('takes %s where it is configured', (method) => {
+    expect(refusalOf({ method })).toBe('method-not-allowed');
+    expect(accepted(sampleHead({ method }), { extensionMethods: [method] }).method).toBe(method);
+    expect(isExtensionMethod(method)).toBe(true);
+  });
+
   it.each(['TRACE', 'CONNECT', 'PROPFIND', 'PURGE', 'QUERY', 'SOURCE', 'get', 'Get', '', 'GET ', undefined])(
     'refuses the method %j',
     (method) => {
@@ -66,7 +72,7 @@ describe('canonicaliseRequest', () => {
     expect(refusalOf({ httpVersionMajor, httpVersionMinor })).toBe(rejection);
   });
 
-  it('wants a Host, but for HTTP/1.0', () => {
+  it('requires Host, except in HTTP/1.0', () => {
     expect(refusalOf({ rawHeaders: [] })).toBe('bad-host');
     const request = accepted(sampleHead({ rawHeaders: [], httpVersionMinor: 0 }));
     expect(request.host).toBe('upstream.internal:9000');

@@ -21,7 +21,7 @@ describe.each(Object.entries(coded))('%s', (coding, body) => {
 
   test('that is broken is not', async () => {
     expect(await decodeBody(text, coding, 1000)).toBeNull();
-    expect(decodeContent(text, ['content-encoding', coding], 1000)).toBe('unreadable');
+    expect(decodeContent(text, ['content-encoding', coding], 1000)).toBe('broken');
   });
 });
 
@@ -29,7 +29,7 @@ test('what is not coded is as it is, and what nobody knows is nothing', async ()
   for (const coding of [undefined, '', ' identity ']) expect(await decodeBody(text, coding, 1)).toEqual(text);
   for (const coding of ['compress', 'gzip, gzip', 'x'])
     expect(await decodeBody(text, coding, 1000)).toBeNull();
-  expect(decodeContent(text, ['Content-Encoding', 'compress'], 1000)).toBe('unreadable');
+  expect(decodeContent(text, ['Content-Encoding', 'compress'], 1000)).toBe('unknown');
   expect(decodeContent(text, ['Content-Encoding', 'identity, ', 'Content-Encoding', ''], 1)).toEqual(text);
 });
 
@@ -40,7 +40,7 @@ test('codings are taken off in turn, three at most', () => {
   expect(decodeContent(three, ['Content-Encoding', 'gzip', 'Content-Encoding', 'br,deflate'], 1000)).toEqual(
     text,
   );
-  expect(decodeContent(twice, ['Content-Encoding', 'br, gzip'], 1000)).toBe('unreadable');
+  expect(decodeContent(twice, ['Content-Encoding', 'br, gzip'], 1000)).toBe('broken');
   expect(decodeContent(gzipSync(three), ['Content-Encoding', 'gzip, br, deflate, gzip'], 1000)).toBe(
     'too-long',
   );
@@ -52,4 +52,16 @@ test('what is long is decoded, too, whether it came long or has become so', asyn
   expect(await decodeBody(gzipSync(long), 'gzip', 99_999)).toBeNull();
   const random = Buffer.from(Array.from({ length: 20_000 }, (_, i) => (i * i * 7919) % 251));
   expect(await decodeBody(gzipSync(random, { level: 0 }), 'gzip', 20_000)).toEqual(random);
+});
+
+test('what is small is decoded at once, and what is not in the pool of threads', async () => {
+  const packed = (length: number) => {
+    const stored = gzipSync(Buffer.alloc(length - 23, 'x'), { level: 0 });
+    expect(stored.length).toBe(length);
+    return decodeBody(stored, 'gzip', 100_000);
+  };
+  expect(packed(16_384)).toHaveLength(16_384 - 23);
+  const later = packed(16_385);
+  expect(later).toBeInstanceOf(Promise);
+  expect(await later).toHaveLength(16_385 - 23);
 });

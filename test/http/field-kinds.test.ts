@@ -44,7 +44,7 @@ test('no name has left its list without anybody here', () => {
   expect(dropped.toSorted()).toEqual(expected.toSorted());
 });
 
-describe('a request field that some upstream takes for something else', () => {
+describe('a request field that some upstream reads as another one', () => {
   const kinds = buildFieldKinds([]);
   test.each([...always, ...unlessTrusted])('%s is dropped, however it is spelled', (name) => {
     expect(spellings(name).map((one) => kindOf(kinds, one))).toEqual(['dropped', 'dropped', 'dropped']);

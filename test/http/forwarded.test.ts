@@ -99,7 +99,7 @@ describe('X-Request-Id', () => {
     expect(fieldValues(request.fields, 'x-request-id')).toEqual([requestId]);
   });
 
-  it('is made anew where two lines disagree, and for strangers', () => {
+  it('is replaced where two lines disagree, and for untrusted peers', () => {
     const two = sampleHead({ fields: ['X-Request-Id', 'a', 'X-Request-Id', 'b'] });
     expect(accepted(two, trusting).requestId).toBe('generated-id');
     expect(accepted(sampleHead({ fields: ['X-Request-Id', 'a'] })).requestId).toBe('generated-id');
@@ -196,7 +196,7 @@ describe('Via', () => {
   });
 });
 
-it('an address that is kept keeps nothing of what a client put before it', () => {
+it('a forwarded address that is kept has nothing of what the client put before it', () => {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;
   collect();

@@ -40,6 +40,10 @@ const cases: Record<string, readonly (readonly [rows: string[], request: string,
     [['OPTIONS /a'], 'OPTIONS /a', ['OPTIONS /a']],
     [['PATCH /a', 'DELETE /a', 'OPTIONS /a'], 'form POST /a', ['PATCH /a', 'DELETE /a']],
     [['PATCH /a'], 'POST /a', []],
+    [['GET /a', 'PATCH /a'], 'SEARCH /a', ['GET /a', 'PATCH /a']],
+    [['GET /a', 'PATCH /a'], 'QUERY /a', ['GET /a', 'PATCH /a']],
+    [['GET /a', 'PATCH /a'], 'PROPFIND /a', ['GET /a', 'PATCH /a']],
+    [['GET /a', 'PATCH /a'], 'REPORT /a', ['GET /a', 'PATCH /a']],
     [['GET /a/{x}', 'PATCH /a/{x}'], 'form POST /a/1', ['GET /a/{x}', 'PATCH /a/{x}']],
   ],
   'spelling of segments': [
@@ -76,6 +80,10 @@ const cases: Record<string, readonly (readonly [rows: string[], request: string,
     [['POST /carts/{id}/items'], 'POST /carts///items', ['~POST /carts/{id}/items']],
     [['POST /carts/{id}/items'], 'POST /carts/;x//items', ['~POST /carts/{id}/items']],
     [['POST /carts/{id}/items'], 'POST /carts/;x/1/items', ['~POST /carts/{id}/items']],
+    // Pairs of type and id are counted from where the path begins: with what is empty there, or without it.
+    [['POST /carts/{id}/items'], 'POST /;x/carts//x/1/items', ['~POST /carts/{id}/items']],
+    [['POST /carts/{id}/items'], 'POST /;x/y/carts/1//q/1/items', ['~POST /carts/{id}/items']],
+    [['POST /carts/{id}/items'], 'POST /x/carts/;e/q/1/items', []],
     [['DELETE /c/{id}/a/{id2}'], 'DELETE /c//1/a/', ['~DELETE /c/{id}/a/{id2}']],
     [['GET /carts'], 'GET /', []],
   ],
@@ -182,6 +190,15 @@ for (const [title, list] of Object.entries(cases)) {
   });
 }
 
+it.each([
+  ['GET /x%2Fcarts/1', '/x/carts/1', ['~GET /carts/{id}']],
+  ['GET /%2Fcarts%2F1', '//carts/1', ['~GET /carts/{id}']],
+  ['GET /x%2Fy', '/x/y', []],
+])('%s may be %s to the upstream', (request, alternative, met) => {
+  const matches = table(['GET /carts/{id}']).match(tableRequest(request, alternative));
+  expect(matches.map(({ data, exact }) => (exact ? data : `~${data}`))).toEqual(met);
+});
+
 describe('each of them can be switched off', () => {
   it.each([
     ['GET /v0/carts', { versionSegments: false }],
@@ -202,7 +219,7 @@ describe('each of them can be switched off', () => {
   });
 });
 
-describe('the reading that met a row is named', () => {
+describe('the interpretation that matched a row is named', () => {
   it.each([
     ['GET /carts', []],
     ['GET /v0/carts', ['version']],

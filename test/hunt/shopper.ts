@@ -83,7 +83,7 @@ export class Shopper {
         const told = await this.#write(kind, cart, this.#known.get(cart));
         if (told !== 'accepted' || random.next() < 0.3) break;
       }
-      await sleep(random.upTo(15));
+      await sleep(random.upTo(50));
     }
   }
 

@@ -3,7 +3,7 @@ import { EndOfTurn } from '../../src/lib/end-of-turn.ts';
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-test('items wait for the end of the turn, in their order, and those that come meanwhile for the next one', async () => {
+test('items run at the end of the turn, in their order; those that are added meanwhile run in the next one', async () => {
   const seen: string[] = [];
   const work = new EndOfTurn<string>(
     (item) => {

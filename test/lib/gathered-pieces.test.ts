@@ -156,6 +156,13 @@ describe('small pieces', () => {
 });
 
 describe('pieces of a message', () => {
+  it('stop the reading of its socket from 32 KiB that wait, also where they are large', () => {
+    const message = new Readable({ read() {}, highWaterMark: 1_048_576 });
+    gatherPiecesOf(message);
+    expect(message.push(Buffer.alloc(waitingBytes - wholeBytes))).toBe(true);
+    expect(message.push(Buffer.alloc(wholeBytes))).toBe(false);
+  });
+
   it('of 4 KiB go on by themselves, after what was gathered before them', async () => {
     const message = new Readable({ read() {} });
     gatherPiecesOf(message);

@@ -38,6 +38,10 @@ const throughTheProcess: Readonly<Record<string, readonly string[]>> = {
   lib: ['test/config', 'test/redis'],
   app: ['test/end-to-end/wiring.test.ts', 'test/end-to-end/bad-start.test.ts'],
   admin: ['test/admin'],
+  cli: ['test/cli', 'test/docs/commands.test.ts'],
+  cluster: ['test/cluster', 'test/end-to-end/workers.test.ts', 'test/end-to-end/stuck.test.ts'],
+  rollout: ['test/rollout', 'test/admin/rollout-endpoint.test.ts'],
+  telemetry: ['test/telemetry', 'test/end-to-end/wiring.test.ts'],
 };
 
 /** Who is asked, the quickest first: only what one group lets pass meets the next one. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { CanonicalRequest } from '../../src/http/canonical-request.ts';
-import { compileRouteLimits } from '../../src/proxy/route-limits.ts';
+import { compileRouteLimits } from '../../src/proxy/plan.ts';
 
 const usual = { requestBodyBytes: 100, responseTimeoutMs: 1000 };
 const limitsOf = compileRouteLimits(

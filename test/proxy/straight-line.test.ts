@@ -3,7 +3,7 @@ import type { Requirement } from '../../src/access/protected-list.ts';
 import type { CanonicalRequest } from '../../src/http/canonical-request.ts';
 import { isRejection, reject } from '../../src/http/rejection.ts';
 import type { Filter, FilterContext, Identity } from '../../src/proxy/filter.ts';
-import { createPipeline, type PipelineExchange } from '../../src/proxy/pipeline.ts';
+import { Pipeline, type PipelineExchange } from '../../src/proxy/pipeline.ts';
 import { knownRefusal, plan } from '../../src/proxy/plan.ts';
 import { canonicaliseSample, sampleHead } from '../http/sample-request.ts';
 
@@ -68,7 +68,7 @@ async function play(scene: Scene): Promise<string[]> {
     ...filterOf('token', { run: () => token }),
     match: () => (token === undefined ? undefined : requirement),
   } as Filter<Requirement> & { match(): Requirement | undefined };
-  createPipeline({
+  new Pipeline({
     canonicalise: () => request,
     rules: { endpoints, filters, accessToken, observe },
     readBody: () => Promise.resolve(scene.body ?? Buffer.from('whole')),
@@ -76,7 +76,7 @@ async function play(scene: Scene): Promise<string[]> {
       const credentials = sent.fields[sent.fields.indexOf('Authorization') + 1];
       end(`sent ${credentials}, ${who?.subject}, ${body}, ${given === undefined ? 'no hooks' : 'hooks'}`);
     },
-  })(exchange);
+  }).run(exchange);
   await over.promise;
   // What comes too many would come in this turn.
   await new Promise((resolve) => setImmediate(resolve));
@@ -115,7 +115,7 @@ describe('what a request meets', () => {
     expect(planned(post, [holds('h')]).names).toEqual(['h']);
   });
 
-  it('a handshake that one would have to watch is refused, one that others match is not', () => {
+  it('a handshake that a hooking filter matches is refused, one that other filters match is not', () => {
     const handshake = requestOf('GET', { isWebSocketUpgrade: true });
     expect(planned(handshake, [holds('h')]).refusal).toEqual(reject('bad-request', { reason: 'websocket' }));
     expect(planned(handshake, [filterOf('a')]).refusal).toBeUndefined();

@@ -44,7 +44,7 @@ async function statuses(one: Shopward, line: string, ...senders: (readonly strin
 }
 
 describe('in memory', () => {
-  it('refuses what is beyond the limit, and says when it is worth another try', async () => {
+  it('refuses requests beyond the limit, and says when to try again', async () => {
     const one = await serve(rows(limit));
     const first = await send(one, 'GET /search');
     expect([first.status, first.field('ratelimit-policy'), first.field('ratelimit')]).toEqual([

@@ -1,11 +1,15 @@
-import { expect, test } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import {
+  causeOf,
   isMoved,
   isNotPrimary,
   isUnknownScript,
   lateSince,
+  mayHoldAfter,
+  RedisUnavailable,
   toRedisFault,
   wasNotRun,
+  withinDeadline,
 } from '../../src/redis/faults.ts';
 
 /** An error reply as ioredis throws it. */
@@ -55,4 +59,97 @@ test.each<[string, boolean, boolean, number | undefined]>([
   // Then nothing of a claim was executed.
   expect(wasNotRun(error)).toBe(isNoScript || isElsewhere || since !== undefined);
   for (const is of [isUnknownScript, isMoved, wasNotRun]) expect(is(message)).toBe(false);
+});
+
+const failed = (message: string, fields: object = {}) => Object.assign(new Error(message), fields);
+
+test.each<[string, unknown, string, string | undefined]>([
+  ['a certificate', failed('x', { code: 'CERT_HAS_EXPIRED' }), 'connection', 'certificate: CERT_HAS_EXPIRED'],
+  [
+    'an address',
+    failed('x', { code: 'ECONNREFUSED', address: '10.0.0.5', port: 6379 }),
+    'connection',
+    'ECONNREFUSED 10.0.0.5:6379',
+  ],
+  [
+    'a name',
+    failed('x', { code: 'ENOTFOUND', hostname: 'redis.example', address: '10.0.0.5' }),
+    'connection',
+    'ENOTFOUND redis.example',
+  ],
+  ['neither', failed('x', { code: 'ECONNRESET' }), 'connection', 'ECONNRESET'],
+  [
+    'a node of a cluster',
+    failed('Failed to refresh slots cache.', { lastNodeError: reply('NOAUTH Authentication required.') }),
+    'connection',
+    'NOAUTH',
+  ],
+  [
+    'what ioredis wraps',
+    failed('All sentinels are unreachable. Last error: connect ECONNREFUSED 127.0.0.1:1 and more'),
+    'connection',
+    'ECONNREFUSED 127.0.0.1:1',
+  ],
+  ['what the server says first', failed('NOAUTH Authentication required.'), 'noauth', 'NOAUTH'],
+  ['a slow one', failed('Command timed out'), 'timeout', undefined],
+  ['a silent one', failed('Socket timeout. Expecting data.'), 'timeout', undefined],
+  ['a right', reply("NOPERM this user may not run the 'eval' command"), 'noperm', 'NOPERM eval'],
+  ['a right that is not named', reply('NOPERM this user may not'), 'noperm', 'NOPERM'],
+  ['a right to much', reply(`NOPERM not '${'x'.repeat(41)}' at all`), 'noperm', 'NOPERM'],
+  ['a right to less', reply(`NOPERM not '${'x'.repeat(40)}' at all`), 'noperm', `NOPERM ${'x'.repeat(40)}`],
+  ['a right, cut off', reply("NOPERM not 'eval"), 'noperm', 'NOPERM'],
+  ['an old server', reply("ERR unknown command 'WAITAOF'"), 'error', 'unknown command WAITAOF'],
+  ['its command first', reply("'WAITAOF' is an unknown command"), 'error', 'unknown command WAITAOF'],
+  ['a quote that is no command', reply("OOM 'secret' does not fit"), 'oom', 'OOM'],
+  [
+    'a right in a script',
+    reply("ERR The user executing the script can't run this command"),
+    'noperm',
+    'NOPERM in a script',
+  ],
+  ['other words', reply('ERR a secret argument'), 'error', undefined],
+  ['no error at all', 'text', 'error', undefined],
+  ['one of ours, of another', new RedisUnavailable('oom', reply('OOM no room')), 'oom', 'OOM'],
+  ['one of ours', new RedisUnavailable('closed'), 'closed', undefined],
+])('for people, %s: its own words, and never those of others', (_, error, word, text) => {
+  expect(causeOf(error)).toEqual({ word, text });
+});
+
+describe('a call within a deadline', () => {
+  afterEach(() => void vi.useRealTimers());
+  const never = new Promise<string>(() => {});
+
+  test('settles as the call does, and leaves no timer', async () => {
+    vi.useFakeTimers();
+    expect(await withinDeadline(async () => 'OK', 100)).toBe('OK');
+    await expect(withinDeadline(() => Promise.reject(reply('OOM no room')), 100)).rejects.toMatchObject({
+      ...{ name: 'RedisUnavailable', word: 'oom' },
+    });
+    const bug = () => {
+      throw reply('READONLY a replica');
+    };
+    await expect(withinDeadline(bug, 100)).rejects.toMatchObject({ word: 'readonly' });
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test('rejects when it is over, and not before', async () => {
+    vi.useFakeTimers();
+    let outcome: unknown;
+    withinDeadline(() => never, 100).catch((fault: unknown) => {
+      outcome = fault;
+    });
+    await vi.advanceTimersByTimeAsync(99);
+    expect(outcome).toBeUndefined();
+    await vi.advanceTimersByTimeAsync(1);
+    expect(outcome).toMatchObject({ name: 'RedisUnavailable', word: 'timeout' });
+  });
+
+  test('a claim that may still take effect is waited for, and no other', async () => {
+    expect(await mayHoldAfter(new Error('a bug'))).toBe(true);
+    expect(await mayHoldAfter(new RedisUnavailable('connection'))).toBe(false);
+    expect(await mayHoldAfter(new RedisUnavailable('timeout', undefined, 0))).toBe(true);
+    const untilMs = performance.now() + 20;
+    expect(await mayHoldAfter(new RedisUnavailable('timeout', undefined, untilMs))).toBe(true);
+    expect(performance.now()).toBeGreaterThan(untilMs);
+  });
 });

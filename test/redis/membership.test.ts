@@ -105,7 +105,7 @@ end`;
     expect(next.problems.at(-1)).toEqual([]);
   });
 
-  test('of two digest keys that of the first is in force, in each order of telling, until its last process is gone', async () => {
+  test('of two digest keys the first one is in force, in each order of announcements, until its last process has ended', async () => {
     const redis = await single();
     const old = await join(redis);
     const next = await join(redis, { digestKey: 'b' });

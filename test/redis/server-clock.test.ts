@@ -47,7 +47,7 @@ describe('what is known of a server’s clock', () => {
     }
   });
 
-  test('the tightest word counts, however slow the next replies are', () => {
+  test('the tightest time counts, however slow the next replies are', () => {
     const clock = heardClock([0, 1, 2], [10, 11, 400]);
     expect(clock.atLeast(400)).toBeGreaterThan(storeAt(398));
   });

@@ -55,7 +55,7 @@ const word = (call: Promise<unknown>) =>
 
 const causeOf = (redis: Redis) => redis.state().cause?.text;
 
-describe('an eviction policy that throws records away', () => {
+describe('an eviction policy that evicts records', () => {
   const policies = [
     'allkeys-lru',
     'allkeys-lfu',

@@ -1,8 +1,7 @@
-import { once } from 'node:events';
-import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Member } from '../../src/redis/members.ts';
 import { openRedisStore } from '../../src/redis/store.ts';
+import { bulk, healthy, infoReply, list, startScriptedRedis } from './scripted-redis.ts';
 
 /** What a made-up Redis says of itself; a new connection is how shopward hears of a change at once. */
 interface Said {
@@ -12,80 +11,18 @@ interface Said {
   missing: readonly string[];
 }
 
-const healthy = {
-  redis_version: '8.0.0',
-  loading: 0,
-  maxmemory_policy: 'noeviction',
-  run_id: 'run-1',
-  master_replid: 'history-1',
-  used_memory: 50 * 1024 * 1024,
-  maxmemory: 0,
-};
-
-const bulk = (text: string) => `$${Buffer.byteLength(text)}\r\n${text}\r\n`;
-const list = (items: readonly string[]) => `*${items.length}\r\n${items.map(bulk).join('')}`;
-
 /** As much of Redis as the store needs to be up. */
-async function startServer(said: Said) {
-  const sockets = new Set<Socket>();
-  const answer = (words: readonly string[]): string => {
+function startServer(said: Said) {
+  return startScriptedRedis((words) => {
     const name = words[0]?.toUpperCase();
-    if (name === 'INFO') {
-      const fields = Object.entries(said.info).map(([key, value]) => `${key}:${value}`);
-      return bulk(`# Server\r\n${fields.join('\r\n')}\r\n`);
-    }
+    if (name === 'INFO') return infoReply(said.info);
     if (name === 'HLEN') return ':3\r\n';
     if (name === 'EVAL' && words[1]?.includes('acl_check_cmd')) return list(said.missing);
     // The announcement of a member: is it new, the owner, is that one named, the digest key, the other members.
     if (name === 'EVAL' || name === 'EVALSHA')
       return `*5\r\n${['0', said.owner, '1', ''].map(bulk).join('')}${list([])}`;
     return '+OK\r\n';
-  };
-  const server = createServer((socket) => {
-    sockets.add(socket);
-    let text = '';
-    socket.on('error', () => {}).on('close', () => sockets.delete(socket));
-    socket.on('data', (chunk) => {
-      text += chunk.toString('latin1');
-      for (;;) {
-        const read = readCommand(text);
-        if (read === undefined) return;
-        text = text.slice(read.length);
-        socket.write(answer(read.words));
-      }
-    });
   });
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  const drop = () => {
-    for (const socket of sockets) socket.destroy();
-  };
-  onTestFinished(() => {
-    server.close();
-    drop();
-  });
-  return { port: (server.address() as AddressInfo).port, drop };
-}
-
-/** The first whole command of a text of RESP. */
-function readCommand(text: string): { words: string[]; length: number } | undefined {
-  let at = 0;
-  const line = () => {
-    const end = text.indexOf('\r\n', at);
-    if (end < 0) return undefined;
-    const found = text.slice(at + 1, end);
-    at = end + 2;
-    return Number(found);
-  };
-  const count = line();
-  if (count === undefined) return undefined;
-  const words: string[] = [];
-  while (words.length < count) {
-    const bytes = line();
-    if (bytes === undefined || text.length < at + bytes + 2) return undefined;
-    words.push(text.slice(at, at + bytes));
-    at += bytes + 2;
-  }
-  return { words, length: at };
 }
 
 const member: Member = { owner: 'blue', isNamed: true, leaseMs: 10_000, tracked: [], digestKey: '' };
@@ -155,7 +92,7 @@ describe('a store at its start', () => {
     expect(await store.sharing()).toBeNull();
   });
 
-  it('that may throw records away is not used', async () => {
+  it('that may evict records is not used', async () => {
     const { store } = await open({ info: { ...healthy, maxmemory_policy: 'allkeys-lru' } });
     await expect(store.start?.()).rejects.toThrow('its maxmemory-policy must be noeviction');
   });
@@ -170,7 +107,7 @@ describe('a store at its start', () => {
   it('whose user may not use what is needed says so', async () => {
     const { store, lines } = await open({ missing: ['WAIT', 'PERSIST'] });
     await store.start?.();
-    expect(lines).toContain('error store-rights: the user of Redis may not use what is needed');
+    expect(lines).toContain('error store-rights: the user of Redis may not use all commands that are needed');
     expect(store.health()).toMatchObject({
       status: 'degraded',
       reasons: ['Redis: its user may not use WAIT, PERSIST'],
@@ -195,7 +132,7 @@ it('says how full it is once a threshold, and again when it has fallen well belo
   await tell({ used_memory: 95_000 });
   expect([said(), reasons()]).toEqual([
     ['error store-memory: Redis is 95% full'],
-    ['Redis is 95% full; when it is full, tracked writes and exchanges get 503'],
+    ['Redis is 95% full; when it is full, tracked writes and refreshes get 503'],
   ]);
   await tell({ used_memory: 92_000 });
   expect(said()).toEqual(['info store-memory: Redis is 92% full']);

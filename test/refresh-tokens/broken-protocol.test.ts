@@ -268,7 +268,7 @@ async function brokenPromises(open: () => Subject): Promise<string[]> {
 }
 
 describe('steps', () => {
-  test('unbroken, every promise holds', async () => {
+  test('with the unbroken protocol every promise holds', async () => {
     expect(await brokenPromises(() => memorySubject())).toEqual([]);
   });
 

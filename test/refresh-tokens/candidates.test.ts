@@ -103,7 +103,7 @@ describe('JSON', () => {
     expect(find('{"grant_type":"password","refresh_token":"T"}', { endpoints: form })).toBe('none');
   });
 
-  test('a name of fewer characters, some of which are more to others', () => {
+  test('a short name whose characters some parsers expand', () => {
     const endpoints = jsonApi.map((one) => ({ ...one, fields: { ...one.fields, refreshToken: 'telToken' } }));
     expect(find('{"\u2121Token":"T"}', { endpoints })).toBe('not plain: other-spelling');
     expect(find('{"x":"&\u2121Token="}', { endpoints })).toBe('not plain: other-spelling');
@@ -179,6 +179,7 @@ describe('a form', () => {
     ['XML', '<refresh_token>T</refresh_token>', 'not plain: syntax'],
     ['JSON in a value', 'x={"refresh_token":"T"}', 'not plain: other-spelling'],
     ['a part in a value', 'x=name="refresh_token"\r\n\r\nT', 'not plain: other-spelling'],
+    ['after many separators, between which nothing stands', `${'&'.repeat(300)}refresh_token=T&`, 'T'],
     ['after more than PHP reads', `${'a=b&'.repeat(300)}refresh_token=T`, 'not plain: too-many-fields'],
   ])('%s', (_, body, expected) => {
     expect(findForm(body)).toBe(expected);

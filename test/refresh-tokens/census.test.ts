@@ -45,7 +45,7 @@ it('stops at its bounds of number and of time, and says that it did', async () =
   function* endless() {
     for (;;) yield entry({});
   }
-  expect(await countTokens(listOf(endless()), { most: 100 })).toMatchObject({ tokens: 100, isWhole: false });
+  expect(await countTokens(listOf(endless()), { max: 100 })).toMatchObject({ tokens: 100, isWhole: false });
   let nowMs = 0;
   const now = () => (nowMs += 100);
   const { tokens, isWhole } = await countTokens(listOf(endless()), { now });

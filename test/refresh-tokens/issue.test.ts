@@ -37,7 +37,7 @@ test.each([
   });
 });
 
-test('a success is withheld as long as it is not read; in observe mode nothing is', () => {
+test('a success is withheld until it is read; in observe mode nothing is withheld', () => {
   const { withholds, bufferLimit, answerWithinMs } = reads([]);
   expect([199, 200, 299, 300].map((status) => withholds?.(status))).toEqual([false, true, true, false]);
   expect([bufferLimit, answerWithinMs, reads([], true).withholds]).toEqual([9, 7, undefined]);

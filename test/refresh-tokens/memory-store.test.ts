@@ -53,7 +53,7 @@ test('notes and claims of unknown tokens go with time, records after their reten
   expect(store.claim(token, 'a', 1).kind).toBe('granted');
 });
 
-test('a list says which tokens are over: of an ended family, of a user who ended all, used, expired, or none of these', async () => {
+test('the list of tokens says which are ended with their family, revoked by mine, used, expired, or valid', async () => {
   const { store, clock } = openSmallStore(family, 100);
   const [ended, alive, user, other] = [newFamily(), newFamily(), newSubject(), newSubject()];
   const tokens = new Map<string, string>();

@@ -66,7 +66,7 @@ test.each<[string, Record<string, unknown>, (store: RedisTokenStore) => Promise<
   await expect(call(open(replies).store)).rejects.toMatchObject(unavailable);
 });
 
-test('a confirmation counts when as many replicas have it as must, and is lost whatever they have', async () => {
+test('a confirmation counts only when enough replicas have it; a lost claim stays lost whatever they have', async () => {
   const confirm = (reply: string, replicas: number) =>
     open({ 'token-confirm': [reply], replicas }, { replicas: 2 }).store.confirm(token, 'op', 5);
   expect(await confirm('confirmed', 2)).toBe('confirmed');

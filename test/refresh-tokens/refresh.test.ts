@@ -275,7 +275,7 @@ test('of what the shop refused nothing is read', async () => {
   expect(events).toEqual([]);
 });
 
-test('a token that is recorded late is counted when it is, with what is left of its life', async () => {
+test('a token that is recorded late is counted then, with the rest of its lifetime', async () => {
   let isAway = true;
   const lives: number[] = [];
   const { signIn, forward, clock, events } = open((store) => {
@@ -463,7 +463,7 @@ test('every event has its count, from the beginning', async () => {
 });
 
 test('the answer of a refresh comes again within the leeway, as it was, to be stored by nobody', async () => {
-  const { forward, post } = open(undefined, { leewayMs: 600_000 });
+  const { forward, post, filter } = open(undefined, { leewayMs: 600_000 });
   const first = answer('new');
   await (await forward('a')).onOutcome(first);
   const again = await post('/refresh-tokens', '{"data":{"attributes":{"refreshToken":"a"}}}', false);
@@ -475,6 +475,7 @@ test('the answer of a refresh comes again within the leeway, as it was, to be st
     ],
     body: first.body,
   });
+  expect(filter.stats().events['exchange-repeated']).toBe(1);
 });
 
 test.each([

@@ -208,7 +208,7 @@ describe('a customer who revokes what does not exist', () => {
     }
   });
 
-  test('a refresh of an invention leaves nothing when the shop has refused it', async () => {
+  test('a refresh of an invented token that the shop refuses leaves nothing in the store', async () => {
     const server = opened(await startRedisProcess());
     const { redis, refresh } = await startReplica(`redis://127.0.0.1:${server.port}`, 5000);
     for (let i = 0; i < 20; i += 1) expect((await refresh(`def50200${i}`)).status).toBe(401);

@@ -98,7 +98,7 @@ export async function startTokenFront(
     }
     const body =
       wish === 'whole-body'
-        ? await readWholeBody(incoming, request.body, { limitBytes: 2_097_152, timeoutMs: 60_000 })
+        ? await readWholeBody(incoming, request.body, { bodyLimitBytes: 2_097_152, bodyTimeoutMs: 60_000 })
         : undefined;
     if (isRejection(body)) return refuse(body);
     const hooks = await runFilter(filter, request, identity, body, options.isObserved);

@@ -224,7 +224,7 @@ describe('unknown tokens that were revoked', () => {
     expect(refreshes()).toBe(1);
   });
 
-  test('by somebody else: no harm', async () => {
+  test('a revocation by somebody else has no effect', async () => {
     const { refreshToken } = await (await start()).signIn();
     const { signIn, revoke, refresh } = await start();
     await revoke((await signIn('karl@shop.example')).accessToken, refreshToken);
@@ -342,7 +342,7 @@ describe('outcomes of an exchange', () => {
     expect((await refresh(refreshToken)).status).toBe(401);
   });
 
-  test('two tabs: one pair, the other is asked to come again, and how long the longer it takes', async () => {
+  test('two tabs: one gets the pair, the other a Retry-After as long as the refresh has lasted', async () => {
     const { signIn, refresh, exchangeForm } = await start({ answerWithinMs });
     const { refreshToken } = await signIn();
     shop.settings.latencyMs = 3000;

@@ -2,11 +2,13 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { RejectionName } from '../../src/http/rejection.ts';
 import { finish } from '../../src/lib/slices.ts';
 import { RedisUnavailable } from '../../src/redis/faults.ts';
+import { guardRedis } from '../../src/redis/membership.ts';
 import type { Redis } from '../../src/redis/redis.ts';
+import { combineStates } from '../../src/rollout/counting.ts';
 import { bounds, dayMs } from '../../src/rollout/counts.ts';
-import { combineStates, reportRollout } from '../../src/rollout/report.ts';
+import { reportRollout } from '../../src/rollout/report.ts';
 import { Rollout } from '../../src/rollout/rollout.ts';
-import { lostAfterMs } from '../../src/rollout/shared-counts.ts';
+import { lostAfterMs, SharedCounts } from '../../src/rollout/shared-counts.ts';
 import { type SingleRedis, startRedis } from '../harness/redis-processes.ts';
 import { connect } from '../refresh-tokens/stores.ts';
 
@@ -116,6 +118,29 @@ async function silence(ms: number, whose: 'everybody' | 'the first'): Promise<vo
 }
 
 describe('counted together', () => {
+  it('is what a row would have refused between the edit that lets it observe and the next write', async () => {
+    const [carts, orders, enforced] = rows;
+    const state = { rows: [{ ...carts, observe: false }, orders, enforced], nowMs: Date.now() - 60_000 };
+    const one = replica({ rows: () => state.rows, now: () => state.nowMs });
+    await one.rollout.start();
+    await one.rollout.flush();
+    // Another process hears of the edit later, and writes first.
+    const other = replica({ rows: () => state.rows, now: () => state.nowMs });
+    await other.rollout.start();
+    await other.rollout.flush();
+    state.rows = [...rows];
+    // A client that did not wait is counted, too.
+    note(one, { ...missing, decision: 'aborted' });
+    state.nowMs += 30_000;
+    await other.rollout.flush();
+    await one.rollout.flush();
+    expect(await rowOf('GET /carts/{id}', one, other)).toMatchObject({
+      verdict: 'refuses',
+      wouldBeRefused: 1,
+    });
+    await Promise.all([one.rollout.close(), other.rollout.close()]);
+  });
+
   it('by two replicas, and across a restart', async () => {
     const [one, other] = [replica(), replica()];
     note(one, missing);
@@ -290,7 +315,7 @@ describe('0 would-be refusals for seven days', () => {
   });
 
   describe('of 0 requests proves nothing', () => {
-    it('a row that nobody asked for is reported so, with since when; together they are no better', async () => {
+    it('a row without requests is reported as such, with since when, and makes the whole report no better', async () => {
       const one = replica();
       await one.rollout.start();
       note(one, order);
@@ -358,7 +383,7 @@ describe('0 would-be refusals for seven days', () => {
       expect(await redis.command('HGET', `${meta()}:asked`, 'POST /orders')).not.toContain(`${old}=`);
     });
 
-    it('a row of any method is asked by each; one that leaves the list is forgotten', async () => {
+    it('a row of ANY counts requests of each method; a row that leaves the list is forgotten', async () => {
       const any = [{ method: 'ANY', template: '/orders', scopes: [], observe: true }] as const;
       const one = replica({ rows: () => any });
       await one.rollout.start();
@@ -379,6 +404,30 @@ describe('0 would-be refusals for seven days', () => {
     expect((await rowOf('GET /gone', one))?.text).toBe(
       'the list has no such row any more: 0 requests refused, 1 would have been refused before',
     );
+  });
+
+  it('two replicas that tell a row at once keep the earlier time, whichever writes last', async () => {
+    const other = await connect(server.url);
+    const told = new Map([['GET /carts/{id}', 'a rule']]);
+    const isWritten = Promise.withResolvers<void>();
+    const late: Redis = {
+      ...guardRedis(other, () => undefined),
+      // It has seen that nobody told the row, and goes on once the other one has.
+      async command(name, ...args) {
+        const reply = await other.command(name, ...args);
+        if (name === 'HGETALL') await isWritten.promise;
+        return reply;
+      },
+    };
+    const telling = new SharedCounts(late, prefix, dayMs).tellRows(told, 2_000);
+    await new SharedCounts(redis, prefix, dayMs).tellRows(told, 1_000);
+    isWritten.resolve();
+    await telling;
+    expect(await redis.command('HGETALL', `${meta()}:rows`)).toEqual(['GET /carts/{id}', 'a rule|1000']);
+    await new SharedCounts(other, prefix, dayMs).tellRows(told, 500);
+    await new SharedCounts(redis, prefix, dayMs).tellRows(new Map([['GET /carts/{id}', 'another']]), 3_000);
+    expect(await redis.command('HGETALL', `${meta()}:rows`)).toEqual(['GET /carts/{id}', 'another|3000']);
+    await other.close();
   });
 
   it('a worker that did not answer is reported', async () => {
@@ -413,6 +462,7 @@ describe('bounds', () => {
     const row = await rowOf('GET /carts/{id}', one);
     expect(row).toMatchObject({ wouldBeRefused: 50_000 });
     expect(row?.reasons[0]?.clients).toMatchObject({ count: bounds.clients, areMore: true });
+    expect(row?.reasons[0]?.clients.named[0]?.userAgent).toMatch(/^invented\/.{91}…$/);
   });
 
   it('what two replicas count is beyond the bound together: the counts are not whole any more', async () => {

@@ -30,7 +30,7 @@ function check(
   }
 }
 
-it('names what nothing uses, what only tests use without a word, and what says so and is not true any more', () => {
+it('names what nothing uses, what only tests use without saying so, and what wrongly says so', () => {
   const shelf = `
 export const used = 1;
 export const unused = 2;

@@ -72,6 +72,9 @@ describe.each(['llhttp', 'http-proxy-3'])(
 
     const bytesEach = async ({ line, before, isRefused }: Kind, cut: Cut) => {
       const others = (await before?.(shopward.port)) ?? [];
+      await eventually('the requests before them', async () =>
+        (await inFlight()) === others.length ? true : undefined,
+      );
       const connections = await Promise.all(
         Array.from({ length: count }, () => openRawConnection(shopward.port)),
       );
@@ -142,7 +145,6 @@ const kinds: Record<string, Kind> = {
 async function takeAll(port: number): Promise<RawConnection[]> {
   const all = await Promise.all(Array.from({ length: 2 * count }, () => openRawConnection(port)));
   for (const connection of all) await connection.write(request('GET /stores'));
-  await sleep(300);
   return all;
 }
 

@@ -5,7 +5,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import { ClientConnection } from '../../src/server/client-connection.ts';
 
 /** A connection whose socket and responses are made up here: what is done to them, in its order. */
-function open({ most = 100_000 } = {}) {
+function open({ max = 100_000 } = {}) {
   const done: string[] = [];
   const socket = {
     writable: true,
@@ -25,7 +25,7 @@ function open({ most = 100_000 } = {}) {
       done.push('destroyed');
     },
   };
-  const waiting = { count: 0, most };
+  const waiting = { count: 0, max };
   const connection = new ClientConnection(socket as unknown as Duplex, {
     waiting,
     handle: ({ url }) => {
@@ -120,7 +120,7 @@ describe('the requests of one connection', () => {
   });
 
   it('beyond what may wait of all connections they end theirs, and leave room for others', () => {
-    const { waiting, take, news } = open({ most: 2 });
+    const { waiting, take, news } = open({ max: 2 });
     const first = take('/a');
     take('/b');
     take('/c');

@@ -1,8 +1,9 @@
 import { createServer, type IncomingMessage, type Server } from 'node:http';
-import { type AddressInfo, connect, type Socket } from 'node:net';
+import { type AddressInfo, connect, Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
-import { ClientMessage } from '../../src/server/client-connection.ts';
+import { ClientMessage } from '../../src/server/client-message.ts';
+import { readWholeBody } from '../../src/upstream/request-body.ts';
 import { pumpBody } from '../../src/upstream/request-body-pump.ts';
 
 /** What node's parser handed over, and in how many of them one turn of the event loop. */
@@ -118,4 +119,105 @@ it('large pieces keep their order among small ones', async () => {
   const read: Buffer[] = [];
   for await (const piece of incoming) read.push(piece);
   expect(Buffer.concat(read).toString()).toBe(parts.join(''));
+});
+
+describe('a body that may have come with its head', () => {
+  const early = (incoming: IncomingMessage) =>
+    new Promise<Buffer | undefined>((resolve) => (incoming as ClientMessage).readEarly(resolve));
+  const readAll = async (incoming: IncomingMessage) => {
+    const read: Buffer[] = [];
+    for await (const piece of incoming) read.push(piece);
+    return Buffer.concat(read).toString();
+  };
+
+  /** What the first request of these octets is given in the turn of its head, and what its stream has then. */
+  function ask(sent: string, more: { afterwards?: () => void } = {}) {
+    server = createServer({ IncomingMessage: CountedMessage });
+    const asked = new Promise<{ incoming: IncomingMessage; given: string | undefined }>((resolve) =>
+      server.once('request', async (incoming) => {
+        const given = await early(incoming);
+        resolve({ incoming, given: given?.toString() });
+      }),
+    );
+    server.listen(0, '127.0.0.1', () => {
+      client = connect((server.address() as AddressInfo).port, '127.0.0.1', () => {
+        client.write(sent);
+        more.afterwards?.();
+      });
+      client.setNoDelay(true).on('error', () => {});
+    });
+    return asked;
+  }
+  const post = (length: number, body: string) =>
+    `POST / HTTP/1.1\r\nHost: s\r\nContent-Length: ${length}\r\n\r\n${body}`;
+
+  it.each(['x', 'x'.repeat(5_000)])('is given at once, without a stream', async (body) => {
+    const { incoming, given } = await ask(post(body.length, body));
+    expect(given).toBe(body);
+    for (const event of ['data', 'end', 'close']) expect(incoming.listenerCount(event)).toBe(0);
+    expect(incoming.readableFlowing).toBe(null);
+    expect(await readAll(incoming)).toBe('');
+  });
+
+  it('is refused to a second reader, and an empty one is not made of it', async () => {
+    const { incoming, given } = await ask(post(4, 'abcd'));
+    const limits = { bodyLimitBytes: 10, bodyTimeoutMs: 1000, bodyBytesPerSecond: 1000 };
+    expect([given, await readWholeBody(incoming, { length: 4 }, limits)]).toMatchObject([
+      'abcd',
+      { rejection: 'bad-request', reason: 'body-cut' },
+    ]);
+  });
+
+  it('is given to the first of two who ask in one turn', async () => {
+    server = createServer({ IncomingMessage: CountedMessage });
+    const both = new Promise((resolve) =>
+      server.once('request', (incoming) => resolve(Promise.all([early(incoming), early(incoming)]))),
+    );
+    server.listen(0, '127.0.0.1', () => {
+      client = connect((server.address() as AddressInfo).port, '127.0.0.1', () =>
+        client.write(post(2, 'ab')),
+      );
+      client.on('error', () => {});
+    });
+    expect(await both).toEqual([Buffer.from('ab'), undefined]);
+  });
+
+  it('is its stream where the rest comes later', async () => {
+    const { incoming, given } = await ask(post(4, 'ab'));
+    expect(given).toBeUndefined();
+    client.write('cd');
+    expect(await readAll(incoming)).toBe('abcd');
+  });
+
+  it('is its stream where nothing of it came', async () => {
+    const { incoming, given } = await ask(post(2, ''));
+    expect(given).toBeUndefined();
+    client.write('ab');
+    expect(await readAll(incoming)).toBe('ab');
+  });
+
+  it('is its stream where it takes more than one read', async () => {
+    const body = Array.from({ length: 200_000 }, (_, i) => i % 10).join('');
+    const { incoming, given } = await ask(post(body.length, body));
+    expect(given).toBeUndefined();
+    expect(await readAll(incoming)).toBe(body);
+  });
+
+  it('is its stream where somebody asks after its first octets', async () => {
+    const incoming = new ClientMessage(new Socket());
+    incoming.push(Buffer.from('ab'));
+    const given: unknown[] = [];
+    incoming.readEarly((whole) => void given.push(whole));
+    incoming.push(Buffer.from('cd'));
+    incoming.push(null);
+    expect(given).toEqual([undefined]);
+    expect(await readAll(incoming)).toBe('abcd');
+  });
+
+  it('is nothing where its connection broke', async () => {
+    const { incoming, given } = await ask(post(4, 'ab'), { afterwards: () => client.resetAndDestroy() });
+    expect(given).toBeUndefined();
+    while (!incoming.destroyed) await sleep(1);
+    expect(incoming.complete).toBe(false);
+  });
 });

@@ -28,7 +28,7 @@ describe('a preflight', () => {
     expect(everybody.isPreflight(request('OPTIONS', asked))).toBe(false);
   });
 
-  test('is told what pages may send: what was asked for, each name once, and nothing that is no name', () => {
+  test('allows the request fields that were asked for, each once, and nothing that is not a field name', () => {
     const sent = 'X-New, if-match,*, a b, x-new, ,x_y';
     const { status, fields, body } = open().answerPreflight(
       request('OPTIONS', ['Origin', shop, 'Access-Control-Request-Headers', sent]),

@@ -6,7 +6,7 @@ import { RejectionBodies } from '../../src/http/rejection-bodies.ts';
 import { createCors } from '../../src/server/cors.ts';
 import { Exchange, type ExchangeContext } from '../../src/server/exchange.ts';
 import { InFlight } from '../../src/server/in-flight.ts';
-import { createListener, type Listener } from '../../src/server/listener.ts';
+import { Listener } from '../../src/server/listener.ts';
 import { createOwnFields } from '../../src/server/own-fields.ts';
 import type { ForwardResult } from '../../src/upstream/forward.ts';
 import { exchangeRaw } from '../harness/raw-client.ts';
@@ -33,7 +33,7 @@ const context: ExchangeContext = {
 };
 
 beforeAll(async () => {
-  listener = createListener({
+  listener = new Listener({
     ...{ host: '127.0.0.1', port: 0, keepAliveTimeoutMs: 60_000, requestHeadersBytes: 16_384 },
     rejectMalformed: (_why, socket) => socket.destroy(),
     handle: (incoming: IncomingMessage, response: ServerResponse) => {
@@ -99,7 +99,7 @@ describe('an answer', () => {
     expect(response?.field('cache-control')).toBe('private, max-age=60');
   });
 
-  it('to somebody who has left is none', async () => {
+  it('no status is recorded for a client that has left', async () => {
     const { response, records: seen } = await play((exchange) => {
       exchange.response.destroy();
       exchange.answer(answer);

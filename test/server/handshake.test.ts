@@ -1,6 +1,6 @@
 import type { AddressInfo } from 'node:net';
 import { expect, it } from 'vitest';
-import { createListener } from '../../src/server/listener.ts';
+import { Listener } from '../../src/server/listener.ts';
 import { openRawConnection } from '../harness/raw-client.ts';
 import { testCertificate, testKey } from '../harness/tls-fixture.ts';
 
@@ -10,7 +10,7 @@ it.each([
   ['speaks plain HTTP', 'GET / HTTP/1.1\r\nHost: shop.example\r\n\r\n'],
 ])('a client that %s is let go without an answer', async (_, bytes) => {
   const refused: string[] = [];
-  const listener = createListener({
+  const listener = new Listener({
     host: '127.0.0.1',
     port: 0,
     keepAliveTimeoutMs: 60_000,

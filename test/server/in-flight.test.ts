@@ -33,7 +33,7 @@ it('is so however an address is shortened', () => {
   }
 });
 
-describe('shares of what is under way', () => {
+describe('shares of requests in flight', () => {
   it('end at half of it for an address, and for a subject, and come back', () => {
     const inFlight = new InFlight({ limit: 8, sharePercent: 50 });
     const places = Array.from({ length: 6 }, () => inFlight.enter());
@@ -52,12 +52,12 @@ describe('shares of what is under way', () => {
   });
 
   it('of those who have nothing left are forgotten, and of nobody else', () => {
-    const shares = new Shares(2);
-    const held = Array.from({ length: 100 }, (_, i) => shares.take(`held ${i}`));
+    const shares = new Shares({ limit: 4, sharePercent: 50 });
+    const held = Array.from({ length: 1100 }, (_, i) => shares.take(`held ${i}`));
     for (let i = 0; i < 10_000; i += 1) {
       const share = shares.take(`client ${i}`);
       if (share !== undefined) shares.giveBack(share);
-      // As many as have something, or 64 of them, and the one that came last.
+      // As many as have something, or 1,024 of them, and the one that came last.
       expect(shares.size).toBeLessThanOrEqual(2 * held.length + 1);
     }
     for (const [i, share] of held.entries()) {
@@ -67,12 +67,12 @@ describe('shares of what is under way', () => {
   });
 
   it.each([
-    [0, 64],
-    [10, 64],
-    [64, 64],
-    [100, 100],
+    [0, 1024],
+    [10, 1024],
+    [1024, 1024],
+    [1100, 1100],
   ])('beside %i that are held %i stay that are not, and the next one clears them away', (held, unheld) => {
-    const shares = new Shares(2);
+    const shares = new Shares({ limit: 4, sharePercent: 50 });
     const take = (name: string) => shares.take(name) as NonNullable<ReturnType<Shares['take']>>;
     for (let i = 0; i < held; i += 1) {
       take(`held ${i}`);
@@ -87,8 +87,20 @@ describe('shares of what is under way', () => {
     expect(shares.size).toBe(held + unheld);
   });
 
+  it('of a thousand who take turns stay the same: nobody is entered anew for each request', () => {
+    const shares = new Shares({ limit: 2, sharePercent: 50 });
+    const names = Array.from({ length: 1000 }, (_, i) => `subject ${i}`);
+    const take = (name: string) => shares.take(name) as NonNullable<ReturnType<Shares['take']>>;
+    const first = names.map((name) => take(name));
+    for (const share of first) shares.giveBack(share);
+    for (const [i, name] of names.entries()) {
+      expect(take(name)).toBe(first[i]);
+      shares.giveBack(first[i] as (typeof first)[number]);
+    }
+  });
+
   it('of one who comes and goes stays the same', () => {
-    const shares = new Shares(1);
+    const shares = new Shares({ limit: 2, sharePercent: 50 });
     const share = shares.take('a');
     if (share === undefined) throw new Error('none left');
     for (let i = 0; i < 1000; i += 1) {
@@ -98,16 +110,16 @@ describe('shares of what is under way', () => {
   });
 
   it('come back whether they were forgotten in between or not', () => {
-    const shares = new Shares(1);
+    const shares = new Shares({ limit: 2, sharePercent: 50 });
     for (let round = 0; round < 3; round += 1) {
       const share = shares.take('a');
       if (share === undefined) throw new Error('none left');
       expect(shares.take('a')).toBeUndefined();
       shares.giveBack(share);
-      for (let i = 0; i < 65 * round; i += 1)
+      for (let i = 0; i < 1025 * round; i += 1)
         shares.giveBack(shares.take(`other ${i}`) as NonNullable<typeof share>);
     }
-    expect(shares.size).toBeLessThanOrEqual(65);
+    expect(shares.size).toBeLessThanOrEqual(1025);
   });
 
   it('are at least one, and none at 100 percent', () => {

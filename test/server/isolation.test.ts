@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { endResponse } from '../../src/http/write-response.ts';
 import { EndOfTurn } from '../../src/lib/end-of-turn.ts';
 import { hearFaults } from '../../src/lib/faults.ts';
-import { createListener, type Listener, type ListenerOptions } from '../../src/server/listener.ts';
+import { Listener, type ListenerOptions } from '../../src/server/listener.ts';
 import { exchangeRaw } from '../harness/raw-client.ts';
 
 /** One exchange that throws, wherever it does, ends itself and no other. */
@@ -26,7 +26,7 @@ async function start(
     faults.push(fault);
     throw new Error('the log is broken as well');
   });
-  listener = createListener({
+  listener = new Listener({
     host: '127.0.0.1',
     port: 0,
     keepAliveTimeoutMs: 60_000,

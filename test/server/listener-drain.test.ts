@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { afterEach, expect, it } from 'vitest';
-import { createListener } from '../../src/server/listener.ts';
+import { Listener } from '../../src/server/listener.ts';
 import { openRawConnection } from '../harness/raw-client.ts';
 import { answer, startRecordingUpstream } from '../harness/recording-upstream.ts';
 import { startShopward } from '../harness/shopward.ts';
@@ -41,7 +41,7 @@ it.each([
   ['nothing', ''],
   ['half a head', 'GET /open HTTP/1.1\r\nHo'],
 ])('a connection that sent %s does not hold a drain up to its deadline', async (_, bytes) => {
-  const listener = createListener({
+  const listener = new Listener({
     host: '127.0.0.1',
     port: 0,
     keepAliveTimeoutMs: 60_000,
@@ -67,7 +67,7 @@ it('an answer that its client has not read to its end yet is not cut by a drain'
   // More than the kernel takes without a reader.
   const body = Buffer.alloc(32 * 1024 * 1024, 'x');
   const answered = Promise.withResolvers<void>();
-  const listener = createListener({
+  const listener = new Listener({
     host: '127.0.0.1',
     port: 0,
     keepAliveTimeoutMs: 60_000,

@@ -7,7 +7,7 @@ import { buildRejections } from '../../src/http/rejection.ts';
 import { RejectionBodies } from '../../src/http/rejection-bodies.ts';
 import { createRejectMalformed } from '../../src/server/client-error.ts';
 import { ConnectionPlaces } from '../../src/server/connection-places.ts';
-import { createListener, type Listener, type ListenerOptions } from '../../src/server/listener.ts';
+import { Listener, type ListenerOptions } from '../../src/server/listener.ts';
 import { exchangeRaw, openRawConnection } from '../harness/raw-client.ts';
 import { testCertificate, testKey } from '../harness/tls-fixture.ts';
 
@@ -17,7 +17,7 @@ afterEach(() => listener.drain({ graceMs: 0, withinMs: 0 }));
 /** What is known of each request, in order; each is answered with its target. */
 async function start(more: Partial<ListenerOptions> = {}) {
   const heard: string[] = [];
-  listener = createListener({
+  listener = new Listener({
     ...{ host: '127.0.0.1', port: 0, keepAliveTimeoutMs: 61_000, requestHeadersBytes: 16_384 },
     rejectMalformed: (why, socket, head) => {
       heard.push(`${why} ${head?.reason}`);
@@ -130,7 +130,7 @@ describe('a WebSocket handshake', () => {
 
 it('a port that is taken is an error, and one that was free takes connections although others fail', async () => {
   const { port } = await start();
-  const second = createListener({
+  const second = new Listener({
     ...{ host: '127.0.0.1', port, keepAliveTimeoutMs: 1, requestHeadersBytes: 16_384 },
     rejectMalformed: () => {},
     handle: () => undefined,

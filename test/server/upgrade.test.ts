@@ -7,9 +7,9 @@ import { compileProtectedList } from '../../src/access/protected-list.ts';
 import { parseProtectedList } from '../../src/access/protected-list-document.ts';
 import { buildRejections, reject } from '../../src/http/rejection.ts';
 import { RejectionBodies } from '../../src/http/rejection-bodies.ts';
-import { createPipeline } from '../../src/proxy/pipeline.ts';
+import { Pipeline } from '../../src/proxy/pipeline.ts';
 import { InFlight } from '../../src/server/in-flight.ts';
-import { createListener } from '../../src/server/listener.ts';
+import { Listener } from '../../src/server/listener.ts';
 import { createOwnFields } from '../../src/server/own-fields.ts';
 import { createUpgradeHandler, type Handshake, refuseOtherThanHandshake } from '../../src/server/upgrade.ts';
 import { exchangeRaw } from '../harness/raw-client.ts';
@@ -31,7 +31,7 @@ it.each([
 ])('a handshake whose admission %s is 500, and a fault', async (_how, admit) => {
   const faults: unknown[] = [];
   const records: unknown[] = [];
-  const listener = createListener({
+  const listener = new Listener({
     host: '127.0.0.1',
     port: 0,
     keepAliveTimeoutMs: 1000,
@@ -44,7 +44,7 @@ it.each([
     handleUpgrade: createUpgradeHandler(
       {
         inFlight: new InFlight({ limit: 10, sharePercent: 50 }),
-        handle: createPipeline<Handshake>({
+        handle: new Pipeline<Handshake>({
           canonicalise: () => ({ ...accepted(sampleHead()), isWebSocketUpgrade: true }),
           rules: {
             endpoints: [],
@@ -54,7 +54,7 @@ it.each([
           },
           readBody: () => Promise.reject(new Error('a handshake has no body')),
           forward: () => Promise.reject(reject('internal-error')),
-        }),
+        }).run,
       },
       {
         rejections: new RejectionBodies(buildRejections()),

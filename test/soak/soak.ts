@@ -11,6 +11,8 @@ import { type Met, visit } from './visitors.ts';
 
 export interface SoakOptions {
   readonly visitors: number;
+  /** Between two requests of a visitor. Default 0: they take all of the machine. */
+  readonly pauseMs?: number;
   readonly seed: number;
   /** The run is over after so many requests and faults … */
   readonly requests?: number;
@@ -42,7 +44,7 @@ const warmUp = 1 / 3;
 
 /** One process of the real proxy under mixed traffic, while everything around it breaks now and then. */
 export async function runSoak(options: SoakOptions): Promise<SoakReport> {
-  const { visitors, seed, durationMs } = options;
+  const { visitors, pauseMs = 0, seed, durationMs } = options;
   const shop = await startFaultShop();
   const redis = await startRedis({});
   const upstream = await startFaultProxy(shop.port);
@@ -52,7 +54,6 @@ export async function runSoak(options: SoakOptions): Promise<SoakReport> {
     upstream: `http://127.0.0.1:${upstream.port}`,
     config: { ...settings, log: { level: 'error' } },
   });
-  const { pid } = shopward;
   const random = createRandom(seed);
   const met: Met = {};
   const startedMs = performance.now();
@@ -69,7 +70,9 @@ export async function runSoak(options: SoakOptions): Promise<SoakReport> {
   const [{ figures, silent }] = await Promise.all([
     sample(shopward, startedMs, isOver),
     disturb({ upstream, store, redis, shopward, random }, isOver, count),
-    ...Array.from({ length: visitors }, (_, i) => visit(shopward, createRandom(seed + i), met, isOver)),
+    ...Array.from({ length: visitors }, (_, i) =>
+      visit({ shopward, random: createRandom(seed + i), met, pauseMs }, isOver),
+    ),
   ]);
   const after = await awaitRest(shopward, startedMs, before);
   const warm = figures.slice(Math.floor(figures.length * warmUp));
@@ -77,7 +80,7 @@ export async function runSoak(options: SoakOptions): Promise<SoakReport> {
   const wrongs = [
     ...(silent === 0 ? [] : [`${silent} readings of /metrics had no answer`]),
     ...(met.hang === undefined ? [] : [`${met.hang} requests hung`]),
-    ...(shopward.exitCode === null && shopward.pid === pid ? [] : ['shopward ended']),
+    ...endOf(shopward),
     ...Object.keys(met)
       .filter((words) => words.includes('FOREIGN') || words.startsWith('500'))
       .map((words) => `${met[words]} x ${words}`),
@@ -156,6 +159,12 @@ function restWrongs(before: Figures, after: Figures): string[] {
   return isAtRest(before, after)
     ? []
     : [`not at rest: ${JSON.stringify(after)}, before ${JSON.stringify(before)}`];
+}
+
+/** That it ended, how, and its last word: it may have ended itself, since its event loop stood still. */
+function endOf({ exitCode, signalCode, output }: Shopward): string[] {
+  if (exitCode === null && signalCode === null) return [];
+  return [`shopward ended with ${signalCode ?? exitCode}: ${output().trimEnd().split('\n').at(-1)}`];
 }
 
 function linesOfBugs(shopward: Shopward): string[] {

@@ -12,11 +12,17 @@ export type Met = Record<string, number>;
 /** So many carts, customers and URLs there are: the store must not grow for ever, or its growth would be measured. */
 const names = 400;
 
+export interface Visitor {
+  readonly shopward: Shopward;
+  readonly random: Random;
+  readonly met: Met;
+  /** Between two things that it does. */
+  readonly pauseMs: number;
+}
+
 /** A client that does a bit of everything, the wrong things too, until it is over. */
 export async function visit(
-  shopward: Shopward,
-  random: Random,
-  met: Met,
+  { shopward, random, met, pauseMs }: Visitor,
   isOver: () => boolean,
 ): Promise<void> {
   const isKeeping = random.next() < 0.6;
@@ -39,6 +45,7 @@ export async function visit(
     } else {
       count((await askRoute(front, { name, tag: undefined }, random.pick(routeNames))).words);
     }
+    if (pauseMs > 0) await sleep(pauseMs);
   }
   agent.destroy();
 }

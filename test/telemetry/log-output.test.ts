@@ -139,7 +139,7 @@ test('what a reader that is gone left goes with it, and each further line is cou
   expect(reader.taken).toBe('4\ndropped 3\n');
 });
 
-test('attempts do not multiply while nobody reads', () => {
+test('attempts to write do not multiply while nobody reads', () => {
   const { output, reader } = setUp(1000);
   reader.room = 0;
   for (let i = 0; i < 100; i++) {

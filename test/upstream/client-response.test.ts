@@ -138,6 +138,15 @@ describe('what is counted of a response', () => {
     expect([got, client.bytes]).toEqual(['200 abc', 3]);
   });
 
+  it('that is withdrawn before its body: nothing either, and no octet is counted', async () => {
+    const { client, got } = await answer((one) => {
+      one.begin(200, 'OK', fields);
+      one.withdraw();
+      one.send(502, 'Bad Gateway', fields);
+    });
+    expect([got, client.bytes, client.status]).toEqual(['502 ', 0, 502]);
+  });
+
   it('that is withdrawn: nothing, and something else may be sent', async () => {
     const { client, got } = await answer((one) => {
       one.begin(200, 'OK', fields);

@@ -96,7 +96,7 @@ test.each([
 });
 
 describe('for how long an idle connection is used again', () => {
-  test('the upstream’s own word counts, then what is configured', () => {
+  test('the time that the upstream sends counts, then the configured one', () => {
     const idle = new IdleTimeout(4000);
     expect([idle.usableMs(undefined), idle.usableMs(9000), idle.usableMs(0)]).toEqual([4000, 9000, 0]);
     // Recent is all of what is said, else a quarter of a second.

@@ -127,7 +127,7 @@ test('who gives up hears of it at once, and of nothing else', async () => {
   expect([opening.seen, opening.adopted]).toEqual([['unreachable'], []]);
 });
 
-test('a mistake while it is taken over ends the connection; who waits for it hears, unless he has it', async () => {
+test('an exception while a connection is handed over ends it, and its waiter is told unless he has it already', async () => {
   const port = await serve();
   const mistake = () => {
     throw new Error('a mistake');
@@ -141,7 +141,7 @@ test('a mistake while it is taken over ends the connection; who waits for it hea
   expect([given.seen, socket.destroyed]).toEqual([['opened'], true]);
 });
 
-test('a mistake while octets are read ends the connection, and is reported', async () => {
+test('an exception while octets are read ends the connection, and is reported', async () => {
   const connection = await opened(
     open(await serve((socket) => void socket.on('data', () => socket.write('a')))),
   );

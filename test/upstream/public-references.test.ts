@@ -89,7 +89,7 @@ describe('without a public address', () => {
   });
 });
 
-it('no reference that a browser follows to the shop stays one, however it is spelled', () => {
+it('every reference that a browser would follow to the shop itself is rewritten, however it is spelled', () => {
   const references = new PublicReferences({ upstream: { ...shop, hostname: '127.0.0.1' } });
   const schemes = ['', 'http:', 'https:', 'HTTP:', 'ht\ttp:', ' http:', '\u0001'];
   const slashes = ['', '/', '//', '///', '\\', '\\\\', '/\\', '\\/', '/\t/', '\t//'];

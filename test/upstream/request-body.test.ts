@@ -3,7 +3,7 @@ import { PassThrough } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { CollectedBody, readWholeBody, sendContinue, watchBody } from '../../src/upstream/request-body.ts';
 
-const limits = { limitBytes: 10, timeoutMs: 4_000, bytesPerSecond: 2 };
+const limits = { bodyLimitBytes: 10, bodyTimeoutMs: 4_000, bodyBytesPerSecond: 2 };
 const incomingOf = (stream: PassThrough) => stream as unknown as IncomingMessage;
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
@@ -128,7 +128,7 @@ describe('a body that is watched', () => {
   });
 
   it('earns time with its octets, and no more than it had at first', () => {
-    const { stream, refused, receive } = watch({ limitBytes: 1_000 });
+    const { stream, refused, receive } = watch({ bodyLimitBytes: 1_000 });
     stream.resume();
     vi.advanceTimersByTime(3_000);
     // Two octets account for a second.
@@ -159,7 +159,10 @@ describe('a body that is watched', () => {
   });
 
   it('costs 500 octets a second where nothing else is said', () => {
-    const { stream, refused, receive } = watch({ limitBytes: 10_000, bytesPerSecond: undefined as never });
+    const { stream, refused, receive } = watch({
+      bodyLimitBytes: 10_000,
+      bodyBytesPerSecond: undefined as never,
+    });
     stream.resume();
     vi.advanceTimersByTime(3_000);
     receive(499);

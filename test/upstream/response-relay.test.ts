@@ -116,7 +116,7 @@ describe('a body that is held back', () => {
     expect([other.relay.mayBeReplaced, other.reached.length]).toEqual([false, 2]);
   });
 
-  it('is none of HEAD and 304, whose length stays what it was', () => {
+  it('does not apply to HEAD and 304, whose Content-Length is unchanged', () => {
     for (const scene of [{ method: 'HEAD' }, { status: 304 }]) {
       const { relay, reached } = held({ ...scene, fields: ['Content-Length', '7'] });
       relay.end({});

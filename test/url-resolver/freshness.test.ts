@@ -110,7 +110,7 @@ it('cached answers go on while the shop is down, for staleIfError and no longer'
   expect((await resolve(resolver, acer)).status).toBe(502);
 });
 
-it('a shop that does not answer does not keep a stale mapping waiting', async () => {
+it('a stale mapping does not wait for a shop that does not answer', async () => {
   resolver = create({ staleWaitMs: 50 });
   await resolve(resolver, acer);
   shop.handler = () => {};

@@ -99,7 +99,7 @@ describe('a mapping', () => {
     expect(await ask()).toEqual(failed);
   });
 
-  test('is asked anew by one request, and by none where the source is full', async () => {
+  test('is looked up again by one request, and by none where the source is full', async () => {
     const { ask, pass, counts, source } = open();
     await ask();
     pass(10_000);

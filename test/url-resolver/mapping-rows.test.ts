@@ -157,7 +157,7 @@ describe('problems, all at once, with their places', () => {
     [
       'a.csv',
       `${header}/a,merchants,1\n/b,merch`,
-      ['3:1: the last line does not end with a line break: the file may be written by half'],
+      ['3:1: the last line has no line break: the file may be only half written; add one if it is whole'],
     ],
     [
       'a.csv',
@@ -177,7 +177,7 @@ describe('problems, all at once, with their places', () => {
     [
       'a.csv',
       `${header}"${'x'.repeat(65_535)}`,
-      ['2:1: the last line does not end with a line break: the file may be written by half'],
+      ['2:1: the last line has no line break: the file may be only half written; add one if it is whole'],
     ],
     [
       'a.yaml',
@@ -202,7 +202,7 @@ describe('problems, all at once, with their places', () => {
     [
       'a.yaml',
       '- { url: /a, entityType: merchants, entityId: "1" }',
-      ['1:1: the last line does not end with a line break: the file may be written by half'],
+      ['1:1: the last line has no line break: the file may be only half written; add one if it is whole'],
     ],
     ['a.yaml', 'url: /a\n', ['1:1: a list of rows is expected']],
     [

@@ -78,7 +78,7 @@ it.each([
   expect(readPurgeEntry(line)).toEqual({ seq: 3, id: 'id', previousId: 'before', purge });
 });
 
-it('a follower reads what a lost message said', async () => {
+it('a follower that missed a message reads it in the log', async () => {
   const log = new MemoryPurgeLog();
   const forgotten: number[] = [];
   const deaf = new PurgeFollower(

@@ -72,7 +72,7 @@ test('of two keys in one slot the one that was put last is there, and not taken 
   ]);
 });
 
-test('a store that is away is tried once a second, by reading or writing, and told of once', async () => {
+test('a store that is away is tried once a second, by a read or a write, and reported once', async () => {
   const { cache, store, changes, clock, written } = open();
   store.isAway = true;
   expect(await cache.get('a')).toBeUndefined();
@@ -194,7 +194,7 @@ test('what one process has learnt another one need not ask, and both obey one lo
   await Promise.all([one.close(), other.close()]);
 });
 
-test('a purge is over when all that was purged before it is known, heard or not', async () => {
+test('a purge ends once all earlier purges are known, whether or not their messages came', async () => {
   const log = new MemoryPurgeLog();
   const deaf = new UrlResolver({
     upstream: { ask: () => Promise.reject(new Error('nobody asks')) },

@@ -258,7 +258,7 @@ describe('purge', () => {
     expect(await idOf(a)).toBe('134');
   });
 
-  it('a question under way when the purge came brings nothing back', async () => {
+  it('a lookup that was under way when a purge came is not kept', async () => {
     const [a, b] = [await startReplica(), await startReplica()];
     const held = Promise.withResolvers<void>();
     shop.handler = (_, response) =>
@@ -277,7 +277,7 @@ describe('purge', () => {
     expect(await idOf(await startReplica())).toBe('135');
   });
 
-  it('a question that another replica asked before the purge leaves nothing in the store either', async () => {
+  it('a lookup that another replica began before a purge leaves nothing in the store', async () => {
     const [a, b] = [await startReplica(), await startReplica()];
     const held = Promise.withResolvers<void>();
     shop.handler = (_, response) =>

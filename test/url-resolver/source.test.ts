@@ -135,7 +135,7 @@ describe('replies of another form: passed on, and nothing is kept', () => {
     expect(shop.requests.length).toBe(2);
   });
 
-  it('but not while there is a copy that may still be given out', async () => {
+  it('but not while there is a copy that may still be used', async () => {
     await resolve(resolver, acer);
     nowMs += 3_600_000;
     shop.handler = send(200, { 'Content-Type': 'application/json' }, '{"type":"product","id":"134"}');
@@ -270,7 +270,7 @@ describe('one question at a time', () => {
     expect(resolver.stats()).toMatchObject({ lookups: 1, misses: 1000, collapsed: 999, keysUnderWay: 0 });
   });
 
-  it('a question that fails fails everybody once, and the next request asks anew', async () => {
+  it('a lookup that fails fails all who wait for it, and the next request begins another one', async () => {
     shop.handler = (_, response) => void response.destroy();
     const answers = await Promise.all(Array.from({ length: 100 }, () => resolve(resolver, acer)));
     expect(answers.every((answer) => answer.rejection === 'upstream-unreachable')).toBe(true);

@@ -5,7 +5,9 @@ import { type Action, type Fault, type Setting, tick, type World } from './world
 export function actionsOf(setting: Setting, world: World, hear: Hear = () => {}): Action[] {
   if (world.wrong !== null) return [];
   const actions: Action[] = world.processes.flatMap((_, p) =>
-    stepsOf(setting, world, p, hear).map(([name, apply]) => ({ name, apply })),
+    hasToWaitForTwin(setting, world, p)
+      ? []
+      : stepsOf(setting, world, p, hear).map(([name, apply]) => ({ name, apply })),
   );
   for (let i = 0; i < world.pending.length; i += 1) actions.push(...shopActions(setting, world, i));
   const isFree = world.pending.every(({ landBy }) => landBy > world.now);
@@ -21,6 +23,14 @@ export function actionsOf(setting: Setting, world: World, hear: Hear = () => {})
   }
   actions.push(...faultActions(setting, world, hear));
   return actions;
+}
+
+function hasToWaitForTwin({ doTwinsBeginInOrder }: Setting, { processes }: World, p: number): boolean {
+  const program = processes[p]?.program;
+  return (
+    doTwinsBeginInOrder === true &&
+    processes.slice(0, p).some((other) => other.program === program && other.at === 0 && !other.isDone)
+  );
 }
 
 /** The shop acts on a write that is under way, at last when it must; or never does. */

@@ -11,72 +11,108 @@ export interface Explored {
   readonly found: Found | null;
 }
 
-/** Every state that any order of actions can reach, each once; ends at the first violation. */
-export function exploreAll(setting: Setting, maxStates: number): Explored {
+/**
+ * Every state that any order of actions can reach, each once, and one of those that differ only in which of two processes
+ * with the same program is called the first; ends at the first violation.
+ */
+export function exploreAll(given: Setting, maxStates: number): Explored {
+  // A failover goes by their numbers.
+  const setting: Setting = { ...given, doTwinsBeginInOrder: given.faults.failover === undefined };
   const seen = new Set<string>();
   const parts = new WorldParts();
-  const stack: Array<{ world: World; trace: Trace | null }> = [{ world: createWorld(setting), trace: null }];
+  const stack: Next[] = [{ world: createWorld(setting), from: null, trace: null }];
   for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
     const { trace } = next;
     if (next.world.wrong !== null)
       return { states: seen.size, found: { wrong: next.world.wrong, trace: unroll(trace) } };
-    const [world, key] = parts.share(next.world);
-    if (seen.has(key)) continue;
-    seen.add(key);
+    const shared = parts.share(next.world, next.from);
+    if (seen.has(shared.key)) continue;
+    seen.add(shared.key);
     if (seen.size > maxStates) throw new Error(`more than ${maxStates} states`);
-    for (const action of actionsOf(setting, world)) {
-      stack.push({ world: action.apply(world), trace: { name: action.name, before: trace } });
+    for (const action of actionsOf(setting, shared.world)) {
+      stack.push({
+        world: action.apply(shared.world),
+        from: shared,
+        trace: { name: action.name, before: trace },
+      });
     }
   }
   return { states: seen.size, found: null };
 }
 
+/** A world to look at, made of a world that was looked at. */
+interface Next {
+  readonly world: World;
+  readonly from: Shared | null;
+  readonly trace: Trace | null;
+}
+
+/** A world made of the parts that are kept; a character of its key is the number of a part. */
+interface Shared {
+  readonly world: World;
+  readonly key: string;
+}
+
 /**
  * A million worlds are made of a few thousand parts: each is kept once and has a number, and the numbers of its parts
- * are the key of a world. Two worlds have the same key when they are the same, written out, and only then.
+ * are the key of a world. Two worlds have the same key when they are the same, written out, and only then. Most parts of
+ * a world are those of the world that it was made of, and are not looked up again.
  */
 class WorldParts {
-  readonly #numbers = new Map<unknown, number>();
-  readonly #texts = new Map<string, unknown>();
-  #key = '';
+  /** By what they are, written out: a number as it is, so that none is taken for a text. */
+  readonly #kept = new Map<unknown, { readonly part: unknown; readonly number: number }>();
+  readonly #codes: number[] = [];
+  #fromKey = '';
 
-  /** The world made of the parts that are kept, with its key. */
-  share(world: World): readonly [World, string] {
-    this.#key = '';
+  share(world: World, from: Shared | null): Shared {
+    const { world: before, key } = from ?? { world: undefined, key: '' };
+    this.#codes.length = 0;
+    this.#fromKey = key;
     // Each field of the world stands here, or the types would not agree.
     const shared: World = {
-      now: this.#one(world.now),
-      shop: this.#one(world.shop),
-      store: this.#one(world.store),
-      old: this.#one(world.old),
-      replica: this.#one(world.replica),
-      disk: this.#one(world.disk),
-      processes: world.processes.map((process) => this.#one(process)),
-      pending: this.#one(world.pending),
-      passed: this.#one(world.passed),
-      made: this.#one(world.made),
-      held: this.#one(world.held),
-      drawn: this.#one(world.drawn),
-      faults: this.#one(world.faults),
-      wrong: this.#one(world.wrong),
+      now: this.#one(world.now, before?.now),
+      shop: this.#one(world.shop, before?.shop),
+      store: this.#one(world.store, before?.store),
+      old: this.#one(world.old, before?.old),
+      replica: this.#one(world.replica, before?.replica),
+      disk: this.#one(world.disk, before?.disk),
+      pending: this.#one(world.pending, before?.pending),
+      passed: this.#one(world.passed, before?.passed),
+      made: this.#one(world.made, before?.made),
+      held: this.#one(world.held, before?.held),
+      drawn: this.#one(world.drawn, before?.drawn),
+      faults: this.#one(world.faults, before?.faults),
+      wrong: this.#one(world.wrong, before?.wrong),
+      processes:
+        world.processes === before?.processes
+          ? this.#all(world.processes)
+          : world.processes.map((process, p) => this.#one(process, before?.processes[p])),
     };
-    return [shared, this.#key];
+    return { world: shared, key: String.fromCharCode(...this.#codes) };
   }
 
-  #one<T>(part: T): T {
-    const known = this.#numbers.get(part);
-    if (known !== undefined) {
-      this.#key += String.fromCharCode(known);
-      return part;
+  /** The kept part that is as this one. The parts of a world are asked for in the order of its key. */
+  #one<T>(part: T, before: T | undefined): T {
+    if (part === before) return this.#same(part);
+    const text = typeof part === 'number' ? part : JSON.stringify(part);
+    let kept = this.#kept.get(text);
+    if (kept === undefined) {
+      kept = { part, number: this.#kept.size };
+      if (kept.number > 0xffff) throw new Error('more parts than a key has numbers for');
+      this.#kept.set(text, kept);
     }
-    const text = JSON.stringify(part);
-    const one = (this.#texts.get(text) ?? part) as T;
-    const number = this.#numbers.get(one) ?? this.#numbers.size;
-    if (number > 0xffff) throw new Error('more parts than a key has numbers for');
-    this.#texts.set(text, one);
-    this.#numbers.set(one, number);
-    this.#key += String.fromCharCode(number);
-    return one;
+    this.#codes.push(kept.number);
+    return kept.part as T;
+  }
+
+  #same<T>(part: T): T {
+    this.#codes.push(this.#fromKey.charCodeAt(this.#codes.length));
+    return part;
+  }
+
+  #all<T>(parts: readonly T[]): readonly T[] {
+    for (const part of parts) this.#same(part);
+    return parts;
   }
 }
 

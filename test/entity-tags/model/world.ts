@@ -54,6 +54,8 @@ export interface Setting {
   readonly maxTicks: number;
   /** The shop says yes at once or later, and every answer arrives: fewer ways, longer stories. */
   readonly isCalm?: boolean;
+  /** Of processes with the same program the first begins first: every other order is one of these, with other names. */
+  readonly doTwinsBeginInOrder?: boolean;
   readonly broken?: ProxyBreak | undefined;
   readonly ticks: typeof ticks;
   readonly steps: typeof protocol;

@@ -189,7 +189,7 @@ describe('who waits', () => {
     expect(todo()).toEqual(['connect', 'a gets two']);
   });
 
-  it('for any is given that one where it has waited longer', () => {
+  it('a request that any connection may serve gets the free one if it has waited longer', () => {
     const { state, todo, busy } = open({ connections: 1 });
     const one = busy(new Member('one'));
     state.enqueue('a', 'any', 0);

@@ -1,0 +1,209 @@
+import { once } from 'node:events';
+import { writeFile } from 'node:fs/promises';
+import { connect } from 'node:net';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
+import { complaintsOf, startChromium } from '../harness/chromium.ts';
+import { answer, type RecordingUpstream, startRecordingUpstream } from '../harness/recording-upstream.ts';
+import { type Shopward, startShopward } from '../harness/shopward.ts';
+import { filled } from './console-states.ts';
+
+/** A list that was written to mislead or to drown whoever looks at it, in the real browser. */
+let browser: Browser;
+let upstream: RecordingUpstream;
+let shopward: Shopward;
+let page: Page;
+let complaints: string[];
+
+beforeAll(async () => {
+  [browser, upstream] = await Promise.all([startChromium(), startRecordingUpstream(() => answer('{}'))]);
+  shopward = await startShopward({
+    upstream: `http://127.0.0.1:${upstream.port}`,
+    rows: ['GET /carts'],
+    config: { admin: { edit: true }, mode: 'observe', rollout: { clients: 'named' } },
+  });
+}, 60_000);
+afterAll(async () => {
+  await browser?.close();
+  await shopward?.stop();
+  await upstream?.close();
+});
+beforeEach(async () => {
+  page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
+  page.setDefaultTimeout(60_000);
+  complaints = complaintsOf(page);
+});
+afterEach(async () => {
+  await page.close();
+  expect(complaints).toEqual([]);
+});
+
+let edits = 0;
+/** The list of these groups takes effect, and has been compared with the one before. */
+async function edit(groups: object): Promise<void> {
+  await writeFile(shopward.listFile, JSON.stringify({ groups, complete: true }));
+  edits++;
+  await expect.poll(async () => (await history()).length, { timeout: 100_000 }).toBe(edits);
+}
+
+async function history(): Promise<readonly { readonly added: readonly string[] }[]> {
+  const reply = await fetch(`${shopward.adminUrl}/api/list/history`);
+  return ((await reply.json()) as { edits: { added: string[] }[] }).edits;
+}
+
+/** Nothing turns the text, nothing is markup, and the page is no wider than its window. */
+async function looksRight(): Promise<{ readonly text: string; readonly height: number }> {
+  const seen = await page.evaluate<{ text: string; height: number; width: number; window: number }>(
+    '({ text: document.body.textContent, height: document.documentElement.scrollHeight, width: document.documentElement.scrollWidth, window: innerWidth })',
+  );
+  expect(seen.width).toBe(seen.window);
+  expect(seen.text).not.toMatch(/[\u202a-\u202e\u2066-\u2069\u200b\u{e0000}-\u{e007f}]/u);
+  expect(await page.locator('#main script, #main img, #main b:text-is("x")').count()).toBe(0);
+  return seen;
+}
+
+const planes = ['a', '\u05d0', '\u{1f600}', '\u{20000}', '\u{30000}', '\u{e0041}', '\u{f0000}', '\u{10fffd}'];
+const hostile = {
+  '<script>alert(1)</script>': ['GET /script'],
+  '"><img src=x onerror=alert(2)>': ['GET /image'],
+  'shop\u202egnp.exe\u2066\u200b': ['GET /turned'],
+  [planes.join('')]: ['GET /planes'],
+  [`\u0645\u0631\u062d\u0628\u0627 ${'x'.repeat(10_000)}`]: [
+    { match: 'GET /long-group', scopes: ['s'.repeat(10_000)] },
+  ],
+  'half of a letter \ud800 and another \udc00': ['GET /lone'],
+  rows: [`GET /${'x'.repeat(10_000)}`, `GET /${'y/'.repeat(50)}z`, "GET /''!--=&()"],
+};
+
+it('a history and a list of rows that were written to mislead', { timeout: 180_000 }, async () => {
+  await edit(hostile);
+  await edit({ Test: ['GET /carts'] });
+  await edit(hostile);
+  await page.goto(`${shopward.adminUrl}/#/list`);
+  await page.locator('#history-list > li').nth(2).waitFor();
+  await page.locator('#row-body tr', { hasText: '<script>alert(1)</script>' }).waitFor();
+  for (const width of [1280, 320]) {
+    await page.setViewportSize({ width, height: 900 });
+    for (const summary of await page.locator('#history-list summary').all()) await summary.click();
+    const { text, height } = await looksRight();
+    expect(text).toContain('shop\\u{202e}gnp.exe\\u{2066}\\u{200b}');
+    expect(text).toContain('half of a letter \\u{d800} and another \\u{dc00}');
+    for (const plane of planes.filter((one) => one !== '\u{e0041}')) expect(text).toContain(plane);
+    expect(height).toBeLessThan(12_000);
+  }
+  // What is wrong with such a row is shown as well.
+  await writeFile(
+    shopward.listFile,
+    JSON.stringify({
+      groups: {
+        A: ['GET /<script>alert(3)</script>', 'GET /\u202eevil', `GET /${'\u{20000}'.repeat(5_000)}`],
+      },
+      complete: true,
+    }),
+  );
+  await page.locator('#list-problems', { hasText: 'alert(3)' }).waitFor();
+  expect((await looksRight()).text).toContain('\\u{202e}evil');
+  await page.getByRole('link', { name: 'Now' }).click();
+  await page.locator('#sentence, #concerns').filter({ hasText: 'can never match' }).first().waitFor();
+  await looksRight();
+});
+
+it('requests that were made to mislead', { timeout: 180_000 }, async () => {
+  await edit({ Test: ['GET /carts', 'GET /carts/{cart_id}'] });
+  // Since when a row is in force is known from the first report of it on.
+  await (await fetch(`${shopward.adminUrl}/api/rollout`)).arrayBuffer();
+  const markup = '<img src=x onerror=alert(4)>';
+  const requests = [
+    ['%E2%80%AEtxt.exe', `</code>${markup}`],
+    ['1', 'W'.repeat(7_000)],
+    [encodeURIComponent(markup), '"; DROP TABLE clients; --'],
+    ['y'.repeat(7_000), 'shop\u00ad\u009b'],
+    // Refused before a row is looked for.
+    ['%ED%A0%80', markup],
+    ['z%00', markup],
+    ['a/../b', markup],
+  ];
+  for (const [i, [segment, agent]] of requests.entries()) {
+    const target = new URL(shopward.url);
+    const lines = [
+      `GET /carts/${segment} HTTP/1.1`,
+      'Host: shop',
+      `User-Agent: ${agent}`,
+      `X-Request-Id: ${markup}${i}`,
+    ];
+    const socket = connect(Number(target.port), target.hostname);
+    // Not ended by us: a client that leaves before the answer is another case.
+    socket.write(Buffer.from(`${lines.join('\r\n')}\r\nConnection: close\r\n\r\n`, 'latin1'));
+    await once(socket.resume(), 'close');
+  }
+  for (const width of [1280, 320]) {
+    await page.setViewportSize({ width, height: 900 });
+    await page.goto(`${shopward.adminUrl}/#/requests`);
+    await page
+      .locator('#decisions > li')
+      .nth(requests.length - 1)
+      .waitFor();
+    // By key: what opens above moves a line from under the pointer.
+    for (const line of await page.locator('#decisions .line').all()) await line.press('Enter');
+    await expect
+      .poll(() => page.locator('.detail .pill').count())
+      .toBe(await page.locator('#decisions > li').count());
+    expect((await looksRight()).height).toBeLessThan(30_000);
+    await page.goto(`${shopward.adminUrl}/#/roll-out`);
+    await page.locator('#roll-out-list', { hasText: '</code><img src=x' }).waitFor();
+    const { text, height } = await looksRight();
+    expect(text).toMatch(/User-Agent W{100}…: 1 request/);
+    expect(height).toBeLessThan(10_000);
+    for (const view of ['now', 'list', 'system']) {
+      await page.goto(`${shopward.adminUrl}/#/${view}`);
+      await page
+        .locator(filled[view] ?? 'main')
+        .first()
+        .waitFor();
+      await looksRight();
+    }
+  }
+});
+
+it('edits of 60,000 rows, and fifty-five after them', { timeout: 300_000 }, async () => {
+  const many = (name: string) => ({ A: Array.from({ length: 60_000 }, (_, i) => `GET /${name}-${i}`) });
+  await edit(many('old'));
+  await edit(many('new'));
+  const asked: string[] = [];
+  page.on('response', async (response) => {
+    const body = await response.body().catch(() => Buffer.alloc(0));
+    if (body.length > 512 * 1024) asked.push(`${response.url()}: ${body.length}`);
+  });
+  await page.goto(`${shopward.adminUrl}/#/list`);
+  await page.getByText('60,000 rows of 60,000, the first 20 are shown').waitFor();
+  const newest = page.locator('#history-list > li').first();
+  await newest.getByText('60,000 removed, 60,000 added, 0 changed').waitFor();
+  await newest.getByText('60,000 routes are protected less than before.').waitFor();
+  await newest.locator('summary').click();
+  await newest.getByText('and 59,970 more removed').waitFor();
+  await page.getByLabel('Search rows').fill('new-59999');
+  await page.getByText('1 row of 60,000').waitFor();
+  await page.getByLabel('Search rows').fill('');
+  await page.getByRole('button', { name: 'Show the first 500' }).click();
+  await expect.poll(() => page.locator('#row-body tr').count()).toBe(500);
+  await page.getByRole('link', { name: 'Roll-out' }).click();
+  await page.locator('#roll-out-sentence .say').waitFor();
+  expect(asked).toEqual([]);
+  for (let i = 0; i < 55; i++) {
+    await writeFile(
+      shopward.listFile,
+      JSON.stringify({
+        groups: { A: Array.from({ length: 20 }, (_, row) => `GET /edit-${i}-${row}`) },
+        complete: true,
+      }),
+    );
+    const newest = async () => (await history())[0]?.added ?? [];
+    await expect.poll(newest, { timeout: 100_000 }).toContain(`GET /edit-${i}-0`);
+  }
+  await page.getByRole('link', { name: 'List' }).click();
+  await page.getByText('40 older edits').waitFor();
+  await page.getByRole('button', { name: 'Show all' }).waitFor({ state: 'hidden' });
+  await page.reload();
+  await page.getByText('40 older edits').waitFor();
+  expect((await looksRight()).height).toBeLessThan(4_000);
+});

@@ -1,0 +1,146 @@
+import type { Browser, CDPSession, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { startChromium } from '../harness/chromium.ts';
+import { answer, type RecordingUpstream, startRecordingUpstream } from '../harness/recording-upstream.ts';
+import { type Shopward, startShopward } from '../harness/shopward.ts';
+
+/** A tab that is left open: for hours in the background, or all day in front of somebody. */
+let browser: Browser;
+let upstream: RecordingUpstream;
+let shopward: Shopward;
+
+beforeAll(async () => {
+  [browser, upstream] = await Promise.all([startChromium(), startRecordingUpstream(() => answer('{}'))]);
+  shopward = await startShopward({
+    upstream: `http://127.0.0.1:${upstream.port}`,
+    rows: ['GET /orders'],
+    config: { mode: 'observe' },
+  });
+}, 90_000);
+afterAll(async () => {
+  await browser?.close();
+  await shopward?.stop();
+  await upstream?.close();
+});
+
+/** The page with a clock of its own, and what it asks of the admin port. */
+async function openPage(view: string) {
+  const page = await browser.newPage();
+  page.setDefaultTimeout(90_000);
+  await page.clock.install();
+  const asked: string[] = [];
+  page.on('request', (request) => {
+    if (request.url().includes('/api/')) asked.push(new URL(request.url()).pathname);
+  });
+  await page.goto(`${shopward.adminUrl}/#/${view}`);
+  await page.locator('#health', { hasText: 'ready' }).waitFor();
+  return { page, asked, states: () => asked.filter((place) => place === '/api/state').length };
+}
+
+/** What a browser tells a page that it puts into the background, or takes out of it. */
+async function show(page: Page, isVisible: boolean): Promise<void> {
+  const state = isVisible ? 'visible' : 'hidden';
+  await page.evaluate(`
+    Object.defineProperty(document, 'hidden', { configurable: true, get: () => ${!isVisible} });
+    Object.defineProperty(document, 'visibilityState', { configurable: true, get: () => '${state}' });
+    document.dispatchEvent(new Event('visibilitychange'));`);
+}
+
+/** Until nothing is under way: a round of the page ends with the answer of its view. */
+async function quiet(page: Page, asked: readonly string[]): Promise<void> {
+  let before = -1;
+  while (before !== asked.length) {
+    before = asked.length;
+    await page.evaluate('fetch("livez").then((reply) => reply.text())');
+  }
+}
+
+it.each(['frozen', 'throttled'])(
+  'a tab that was %s for an hour asks nothing, and once when somebody comes back; what happened meanwhile is drawn',
+  { timeout: 180_000 },
+  async (how) => {
+    const { page, asked, states } = await openPage('now');
+    await page.locator('#chart-outcomes canvas').waitFor();
+    await quiet(page, asked);
+    const cdp = await page.context().newCDPSession(page);
+    await show(page, false);
+    const before = asked.length;
+    if (how === 'frozen') await cdp.send('Page.setWebLifecycleState', { state: 'frozen' });
+    // Meanwhile requests come, and an hour goes by for the timers of the page.
+    for (let i = 0; i < 5; i++) await (await fetch(`${shopward.url}/while-${how}-${i}`)).arrayBuffer();
+    await expect
+      .poll(async () => {
+        const reply = await fetch(`${shopward.adminUrl}/api/decisions/search?path=while-${how}`);
+        return ((await reply.json()) as { found: number }).found;
+      })
+      .toBe(5);
+    if (how === 'frozen') await cdp.send('Page.setWebLifecycleState', { state: 'active' });
+    await page.clock.fastForward('01:00:00');
+    await quiet(page, asked);
+    expect(asked.slice(before)).toEqual([]);
+    const stateBefore = states();
+    await show(page, true);
+    const reply = await fetch(`${shopward.adminUrl}/api/state`);
+    const { total } = (await reply.json()) as { total: { requests: number } };
+    await page.locator('#totals div', { hasText: 'Requests' }).getByText(String(total.requests)).waitFor();
+    await quiet(page, asked);
+    expect(states() - stateBefore).toBe(1);
+    expect(asked.slice(before).toSorted()).toEqual(['/api/series', '/api/state']);
+    await page.close();
+  },
+);
+
+it('a port that is away is asked ever less often, and once more when it is back', {
+  timeout: 180_000,
+}, async () => {
+  const { page, asked, states } = await openPage('system');
+  await quiet(page, asked);
+  await page.route('**/api/**', (route) => route.abort('connectionrefused'));
+  await page.clock.runFor(2_000);
+  await page
+    .locator('#silence', { hasText: 'The page goes on asking, 30 s after each attempt at the latest.' })
+    .waitFor();
+  const before = states();
+  for (let second = 0; second < 600; second++) await page.clock.runFor(1_000);
+  // 4, 8 and 16 seconds, and then every 30: some twenty in ten minutes, and not three hundred.
+  expect(states() - before).toBeLessThanOrEqual(24);
+  expect(states() - before).toBeGreaterThanOrEqual(15);
+  // Of what else is shown nothing is asked meanwhile.
+  expect(asked.slice(-10).every((place) => place === '/api/state')).toBe(true);
+  await page.unroute('**/api/**');
+  await page.clock.runFor(30_000);
+  await page.locator('#silence').waitFor({ state: 'hidden' });
+  await page.close();
+});
+
+it('a day in front of somebody leaves no more in memory than a minute', { timeout: 300_000 }, async () => {
+  // As many decisions as the page shows, so that none of them is new to it later.
+  for (let i = 0; i < 60; i++) await (await fetch(`${shopward.url}/orders`)).arrayBuffer();
+  for (const view of ['now', 'requests', 'list', 'roll-out', 'system']) {
+    const { page, asked, states } = await openPage(view);
+    const cdp = await page.context().newCDPSession(page);
+    await cdp.send('Performance.enable');
+    const rounds = async (wanted: number) => {
+      for (const end = states() + wanted; states() < end; ) {
+        await fetch(`${shopward.url}/orders`);
+        await page.clock.runFor(2_000);
+        await quiet(page, asked);
+      }
+    };
+    await rounds(10);
+    const early = await kept(cdp);
+    await rounds(40);
+    const late = await kept(cdp);
+    expect(late.listeners, view).toBeLessThanOrEqual(early.listeners + 100);
+    expect(late.nodes, view).toBeLessThanOrEqual(early.nodes * 1.5 + 200);
+    await page.close();
+  }
+});
+
+/** Nodes and listeners that are still held after all that nobody holds was collected. */
+async function kept(cdp: CDPSession): Promise<{ readonly nodes: number; readonly listeners: number }> {
+  await cdp.send('HeapProfiler.collectGarbage');
+  const { metrics } = await cdp.send('Performance.getMetrics');
+  const of = (name: string) => metrics.find((one) => one.name === name)?.value ?? Number.NaN;
+  return { nodes: of('Nodes'), listeners: of('JSEventListeners') };
+}

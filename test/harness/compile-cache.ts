@@ -1,0 +1,34 @@
+import { createHash } from 'node:crypto';
+import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import path from 'node:path';
+
+const root = path.join(import.meta.dirname, '../..');
+
+/** Of 8 KB each on average; a whole run of the tests makes some 4,000. */
+const mostEntries = 12_000;
+
+/**
+ * Where processes of a test run keep what they have compiled (`NODE_COMPILE_CACHE`), for later ones. Node never removes an
+ * entry, and a file at another place is another entry. So at the start of a run what another set of packages has left goes,
+ * and everything does once there are too many entries.
+ */
+export function placeCompileCache(
+  folder: string,
+  lock = readFileSync(path.join(root, 'package-lock.json')),
+): string {
+  const name = createHash('sha256').update(lock).update(process.version).digest('hex').slice(0, 12);
+  const kept = path.join(folder, name);
+  mkdirSync(kept, { recursive: true });
+  for (const other of readdirSync(folder)) if (other !== name) remove(path.join(folder, other));
+  if (readdirSync(kept, { recursive: true }).length > mostEntries) remove(kept);
+  return kept;
+}
+
+/** Others may write into it meanwhile: what they add goes with the next run. */
+function remove(place: string): void {
+  try {
+    rmSync(place, { recursive: true, force: true });
+  } catch (fault) {
+    if ((fault as NodeJS.ErrnoException).code !== 'ENOTEMPTY') throw fault;
+  }
+}
