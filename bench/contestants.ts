@@ -4,7 +4,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
-import { findProgram, lineOf, startPinned } from './programs.ts';
+import { findProgram } from '../test/harness/programs.ts';
+import { lineOf, startPinned } from './programs.ts';
 import { upstreamBodies } from './upstream-bodies.ts';
 
 export interface Contestant {
@@ -41,7 +42,7 @@ function contestant(name: string, port: number, child: ChildProcess): Contestant
 const script = (name: string) => path.join(here, 'contestants', name);
 
 export async function startUpstream(): Promise<Contestant> {
-  const nginx = findProgram('nginx', 'nginx-light');
+  const nginx = findProgram('nginx');
   if (!nginx) {
     console.error('bench: nginx is not to be had; the upstream is a small node server');
     return listening('upstream', startPinned(loadProcessor, process.execPath, [script('upstream.ts')]));
@@ -69,7 +70,7 @@ export function startNode(name: string, file: string, args: readonly string[]): 
 
 /** `replicaOf`: the port of its primary. */
 export async function startRedis(replicaOf?: number): Promise<{ readonly url: string } | undefined> {
-  const redis = findProgram('redis-server', 'redis-server');
+  const redis = findProgram('redis-server');
   if (!redis) return undefined;
   const port = await freePort();
   const args = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--dir', folder];
@@ -124,7 +125,7 @@ ${more}`,
 
 /** Writes the fields that shopward writes, to the shop and to the client. */
 export async function startNginxProxy(upstream: string): Promise<Contestant | undefined> {
-  const nginx = findProgram('nginx', 'nginx-light');
+  const nginx = findProgram('nginx');
   if (!nginx) return undefined;
   return startNginx(
     nginx,
@@ -141,7 +142,7 @@ export async function startNginxProxy(upstream: string): Promise<Contestant | un
 }
 
 export async function startHaproxy(upstream: string): Promise<Contestant | undefined> {
-  const haproxy = findProgram('haproxy', 'haproxy');
+  const haproxy = findProgram('haproxy');
   if (!haproxy) return undefined;
   const port = await freePort();
   const file = path.join(folder, 'haproxy.cfg');

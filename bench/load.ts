@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { folder } from './contestants.ts';
-import { findProgram } from './programs.ts';
+import { needProgram } from '../test/harness/programs.ts';
 
 /** What a case asks for, over and over. */
 export interface LoadRequest {
@@ -72,8 +72,7 @@ const runOpenLoop: Load = async (url, request, connections, seconds, processor) 
 };
 
 const runWrk: Load = async (url, request, connections, seconds, processor) => {
-  const wrk = findProgram('wrk', 'wrk');
-  if (!wrk) throw new Error('bench: wrk is needed; install it with: apt-get install wrk');
+  const wrk = needProgram('wrk');
   const script = path.join(folder, 'case.lua');
   writeFileSync(script, luaScript(request));
   const threads = request.tagField === 'If-Match' ? connections : 1;

@@ -1,24 +1,5 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
-
-/** Where a program of Debian's packages is, after installing it when that is possible; undefined: left out. */
-export function findProgram(name: string, debianPackage: string): string | undefined {
-  const places = ['/usr/bin', '/usr/sbin', '/usr/local/bin', '/usr/local/sbin'].map(
-    (folder) => `${folder}/${name}`,
-  );
-  const found = () => places.find((place) => existsSync(place));
-  if (found() || process.getuid?.() !== 0 || !existsSync('/usr/bin/apt-get')) return found();
-  console.error(`bench: installing ${debianPackage} from Debian's packages`);
-  try {
-    execFileSync('apt-get', ['install', '-y', '--no-install-recommends', debianPackage], {
-      stdio: 'ignore',
-      env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
-    });
-  } catch {
-    console.error(`bench: ${debianPackage} could not be installed`);
-  }
-  return found();
-}
 
 /** Starts a program bound to one processor, when the machine has more than one and `taskset` is there. */
 export function startPinned(

@@ -6,7 +6,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { expect, test } from 'vitest';
 import { parse, stringify } from 'yaml';
-import { findProgram } from '../harness/debian-program.ts';
+import { findProgram } from '../harness/programs.ts';
 import { eventually } from '../harness/eventually.ts';
 import { startRedis } from '../harness/redis-processes.ts';
 import { type Shopward, startShopward } from '../harness/shopward.ts';
@@ -25,7 +25,7 @@ interface Rule {
 const rules: readonly Rule[] = parse(readFileSync(file, 'utf8')).groups.flatMap(
   ({ rules: own }: { rules: Rule[] }) => own,
 );
-const promtool = findProgram('promtool', 'prometheus', 'PROMTOOL');
+const promtool = findProgram('promtool');
 
 /** Name of an alert -> the cells of its row. */
 const rows = new Map(

@@ -6,7 +6,7 @@ import { afterAll, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { plainAdminAddress } from '../../src/cli/quick-health.ts';
 import { findMain } from '../harness/built-shopward.ts';
-import { findProgram } from '../harness/debian-program.ts';
+import { findProgram } from '../harness/programs.ts';
 import { bareEnvironment } from '../harness/shopward.ts';
 
 const root = path.resolve(import.meta.dirname, '../..');
@@ -17,7 +17,7 @@ const { shopward } = compose.services;
 const folder = mkdtempSync(path.join(os.tmpdir(), 'shopward-compose-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-const program = findProgram('docker-compose', 'docker-compose', 'DOCKER_COMPOSE');
+const program = findProgram('docker-compose');
 
 test.skipIf(program === undefined)('compose takes the file', () => {
   const out = execFileSync(program ?? '', ['-f', file, 'config'], { encoding: 'utf8', stdio: 'pipe' });

@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
-import { findProgram } from '../harness/debian-program.ts';
+import { findProgram } from '../harness/programs.ts';
 import { eventually } from '../harness/eventually.ts';
 import { freePort } from '../harness/redis-server.ts';
 import { testCertificate, testKey } from '../harness/tls-fixture.ts';
@@ -47,7 +47,7 @@ const nginxFolders = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
 const kinds: readonly Kind[] = [
   {
     name: 'nginx',
-    program: findProgram('nginx', 'nginx-light', 'NGINX'),
+    program: findProgram('nginx'),
     check: (file, folder) => ['-t', '-p', folder, '-e', 'stderr', '-c', file],
     run: (file, folder) => ['-p', folder, '-e', 'stderr', '-c', file],
     write(folder, port, behind) {
@@ -70,7 +70,7 @@ const kinds: readonly Kind[] = [
   },
   {
     name: 'HAProxy',
-    program: findProgram('haproxy', 'haproxy', 'HAPROXY'),
+    program: findProgram('haproxy'),
     check: (file) => ['-c', '-f', file],
     run: (file) => ['-db', '-f', file],
     write: (folder, port, behind) =>

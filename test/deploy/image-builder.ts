@@ -12,7 +12,7 @@ import {
 } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { findProgram, searchPath } from '../harness/debian-program.ts';
+import { findProgram, searchPath } from '../harness/programs.ts';
 
 export interface BuiltImage {
   /** Where its files can be looked at. */
@@ -28,7 +28,7 @@ export interface BuiltImage {
 export function findBuildah(): string | undefined {
   const canIsolate = process.getuid?.() === 0 && spawnSync('unshare', ['-n', 'true']).status === 0;
   if (!canIsolate) process.stderr.write('test: no image is built, which needs root and `unshare -n`\n');
-  return canIsolate ? findProgram('buildah', 'buildah', 'BUILDAH') : undefined;
+  return canIsolate ? findProgram('buildah') : undefined;
 }
 
 /**

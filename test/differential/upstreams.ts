@@ -6,7 +6,7 @@ import { type AddressInfo, connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { findProgram } from '../harness/debian-program.ts';
+import { findProgram } from '../harness/programs.ts';
 import { freePort } from '../harness/redis-server.ts';
 import type { Understood } from './shop-rule.ts';
 
@@ -21,8 +21,8 @@ export interface Understanding {
 /** How each is started; undefined where its program cannot be had. */
 export const upstreams: Readonly<Record<string, (() => Promise<Understanding>) | undefined>> = {
   'node:http': startNode,
-  nginx: withProgram(findProgram('nginx', 'nginx-light', 'NGINX'), startNginx),
-  'PHP as Symfony reads it': withProgram(findProgram('php', 'php-cli', 'PHP'), startPhp),
+  nginx: withProgram(findProgram('nginx'), startNginx),
+  'PHP as Symfony reads it': withProgram(findProgram('php'), startPhp),
 };
 
 function withProgram(program: string | undefined, start: (program: string) => Promise<Understanding>) {

@@ -6,7 +6,7 @@ import * as oauth from 'oauth4webapi';
 import * as openid from 'openid-client';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type CarelessTokenShop, startCarelessTokenShop } from '../harness/careless-token-shop.ts';
-import { findProgram } from '../harness/debian-program.ts';
+import { findProgram, type ProgramName } from '../harness/programs.ts';
 import { type Shopward, startShopward } from '../harness/shopward.ts';
 
 // It has no types of its own.
@@ -175,8 +175,8 @@ describe('clients of HTTP', () => {
   });
 });
 
-/** [program, package, arguments]; `URL` and `TOKEN` are filled in. */
-const programs: ReadonlyArray<readonly [string, string, string, readonly string[]]> = [
+/** [what, program, path, arguments]; `URL` and `TOKEN` are filled in. */
+const programs: ReadonlyArray<readonly [string, ProgramName, string, readonly string[]]> = [
   [
     'curl -d',
     'curl',
@@ -241,7 +241,7 @@ r.urlopen(sys.argv[1], urllib.parse.urlencode({'grant_type': 'refresh_token', 'r
 ];
 
 describe.each(programs)('%s', (_, program, path, args) => {
-  const found = findProgram(program, program === 'php' ? 'php-cli' : program, program.toUpperCase());
+  const found = findProgram(program);
   it.skipIf(found === undefined)('passes once', async () => {
     const filled = args.map((each) => each.replace('URL', at(path)).replace('TOKEN', token));
     await passesOnce(() => run(found as string, filled));

