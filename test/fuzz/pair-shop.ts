@@ -5,7 +5,7 @@ import {
   type ForwardingStage,
   openStage,
 } from '../differential/pair-shop/forwarding-stage.ts';
-import { type PairShop, startPairShop } from '../differential/pair-shop/pair-shop.ts';
+import type { PairShop } from '../differential/pair-shop/pair-shop.ts';
 import { shopRequests } from '../differential/pair-shop/shop-requests.ts';
 import { listNames } from '../differential/pair-shop/shop-routes.ts';
 import { type FuzzTarget, fuzzTarget } from './fuzz-target.ts';
@@ -26,6 +26,8 @@ export const pairShop: FuzzTarget = fuzzTarget(
   {
     runs: 4,
     open: async () => {
+      // Looks for PHP, which `--help` need not know of.
+      const { startPairShop } = await import('../differential/pair-shop/pair-shop.ts');
       if (startPairShop === undefined) return;
       shop = startPairShop();
       const opened: ForwardingStage[] = [];

@@ -7,6 +7,7 @@ import { expect } from 'vitest';
 import { stringify } from 'yaml';
 import { makeSigner, makeToken, publicPem, type Signer } from '../access/signing.ts';
 import { compiledFolder, findMain } from './built-shopward.ts';
+import { freePort } from './redis-server.ts';
 
 export interface ShopwardOptions {
   /** Origin of the upstream. */
@@ -73,10 +74,12 @@ export async function startShopward(options: ShopwardOptions): Promise<Shopward>
   const listFile = await writeList(folder, options);
   const configFile = path.join(folder, 'shopward.yaml');
   await writeFile(path.join(folder, 'public.pem'), publicPem(signer));
+  // Between the choice of a free port and the first worker that listens at it, the connection of another test could take it.
+  const port = 'workers' in (options.config ?? {}) ? await freePort() : 0;
   const config = merge(
     {
       // No balancer has to look elsewhere before a drain.
-      listen: { host: '127.0.0.1', port: 0, drainDelay: '0s' },
+      listen: { host: '127.0.0.1', port, drainDelay: '0s' },
       admin: { host: '127.0.0.1', port: 0 },
       upstream: { url: options.upstream, connectTimeout: '30s' },
       protectedResources: listFile,
