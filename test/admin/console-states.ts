@@ -1,6 +1,6 @@
 import { type DemoShop, startDemoShop } from '../../demo/shop.ts';
+import { freePort } from '../harness/free-port.ts';
 import { type SingleRedis, startRedis } from '../harness/redis-processes.ts';
-import { freePort } from '../harness/redis-server.ts';
 import { type Shopward, startShopward } from '../harness/shopward.ts';
 
 /** Address of a view; `open` does what it takes to see the rest of it. */

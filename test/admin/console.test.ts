@@ -5,7 +5,7 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type DemoShop, startDemoShop } from '../../demo/shop.ts';
 import { complaintsOf, startChromium } from '../harness/chromium.ts';
-import { freePort } from '../harness/redis-server.ts';
+import { freePort } from '../harness/free-port.ts';
 import { type Shopward, startShopward } from '../harness/shopward.ts';
 import { findAccessibilityFaults, findAxeFaults } from './accessibility.ts';
 import { filled } from './console-states.ts';

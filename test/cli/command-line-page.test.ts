@@ -6,7 +6,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { runVerify, type VerifyChoice } from '../../src/cli/verify.ts';
 import { makeFolder } from '../config/config-folder.ts';
 import { findMain } from '../harness/built-shopward.ts';
-import { freePort } from '../harness/redis-server.ts';
+import { freePort } from '../harness/free-port.ts';
 import { bareEnvironment, startShopward } from '../harness/shopward.ts';
 import { runCommand } from './command-run.ts';
 import { openVerifyStage, startFront } from './verify-stage.ts';

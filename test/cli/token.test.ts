@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { runToken } from '../../src/cli/token.ts';
 import { makeSigner, makeToken, publicPem } from '../access/signing.ts';
 import { makeFolder } from '../config/config-folder.ts';
-import { freePort } from '../harness/redis-server.ts';
+import { freePort } from '../harness/free-port.ts';
 import { runCommand } from './command-run.ts';
 import { listOf } from './openapi-sample.ts';
 

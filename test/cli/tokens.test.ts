@@ -7,8 +7,8 @@ import type { Redis } from '../../src/redis/redis.ts';
 import { newFamily } from '../../src/refresh-tokens/issue.ts';
 import { RedisTokenStore } from '../../src/refresh-tokens/redis-store.ts';
 import { createDigests } from '../../src/refresh-tokens/token-digest.ts';
+import { freePort } from '../harness/free-port.ts';
 import { type SingleRedis, startRedis } from '../harness/redis-processes.ts';
-import { freePort } from '../harness/redis-server.ts';
 import { connect } from '../refresh-tokens/stores.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'shopward-tokens-'));

@@ -6,8 +6,8 @@ import os from 'node:os';
 import path from 'node:path';
 import { expect, test } from 'vitest';
 import { parse, stringify } from 'yaml';
-import { findProgram } from '../harness/programs.ts';
 import { eventually } from '../harness/eventually.ts';
+import { findProgram } from '../harness/programs.ts';
 import { startRedis } from '../harness/redis-processes.ts';
 import { type Shopward, startShopward } from '../harness/shopward.ts';
 

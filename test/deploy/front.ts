@@ -4,9 +4,9 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
-import { findProgram } from '../harness/programs.ts';
 import { eventually } from '../harness/eventually.ts';
-import { freePort } from '../harness/redis-server.ts';
+import { freePort } from '../harness/free-port.ts';
+import { findProgram } from '../harness/programs.ts';
 import { testCertificate, testKey } from '../harness/tls-fixture.ts';
 
 /** A TLS front of the shipped snippets, with other addresses and nothing else changed. */

@@ -16,7 +16,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import { makeSigner, publicPem } from '../access/signing.ts';
 import { startEchoUpstream } from '../harness/echo-upstream.ts';
-import { freePort } from '../harness/redis-server.ts';
+import { freePort } from '../harness/free-port.ts';
 import { issueToken } from '../harness/shopward.ts';
 import { type BuiltImage, buildImage, findBuildah } from './image-builder.ts';
 import { makeReadOnly, placeNode, serveUnprivileged } from './unprivileged.ts';

@@ -6,8 +6,8 @@ import { type AddressInfo, connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { freePort } from '../harness/free-port.ts';
 import { findProgram } from '../harness/programs.ts';
-import { freePort } from '../harness/redis-server.ts';
 import type { Understood } from './shop-rule.ts';
 
 /** A server that answers everything and says how it has understood it. */

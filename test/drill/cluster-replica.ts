@@ -1,6 +1,7 @@
 import { Redis } from 'ioredis';
+import { freePort } from '../harness/free-port.ts';
 import { until } from '../harness/redis-processes.ts';
-import { freePort, type RedisProcess, startRedisProcess } from '../harness/redis-server.ts';
+import { type RedisProcess, startRedisProcess } from '../harness/redis-server.ts';
 
 /** A replica of one node of a running Cluster, which takes its place when asked to. */
 export interface ClusterReplica {

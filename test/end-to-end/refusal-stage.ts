@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type RejectionName, rejectionTable } from '../../src/http/rejection.ts';
 import type { Signer } from '../access/signing.ts';
 import { eventually } from '../harness/eventually.ts';
+import { freePort } from '../harness/free-port.ts';
 import { exchangeRaw, type RawResponse } from '../harness/raw-client.ts';
 import {
   answer,
@@ -9,7 +10,6 @@ import {
   type Script,
   startRecordingUpstream,
 } from '../harness/recording-upstream.ts';
-import { freePort } from '../harness/redis-server.ts';
 import { issueToken, type Shopward, type ShopwardOptions, startShopward } from '../harness/shopward.ts';
 
 export const rejectionNames = Object.keys(rejectionTable) as RejectionName[];

@@ -8,8 +8,8 @@ import { runToken } from '../../src/cli/token.ts';
 import { buildRejections, type RejectionName } from '../../src/http/rejection.ts';
 import { encode, makeSigner, makeToken, publicJwk, type Signer, signSegments } from '../access/signing.ts';
 import { runCommand } from '../cli/command-run.ts';
+import { freePort } from '../harness/free-port.ts';
 import { exchangeRaw } from '../harness/raw-client.ts';
-import { freePort } from '../harness/redis-server.ts';
 import { type Shopward, startShopward } from '../harness/shopward.ts';
 
 /**

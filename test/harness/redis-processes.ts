@@ -2,7 +2,8 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import { freePort, type RedisProcess, type RedisProcessOptions, startRedisProcess } from './redis-server.ts';
+import { freePort } from './free-port.ts';
+import { type RedisProcess, type RedisProcessOptions, startRedisProcess } from './redis-server.ts';
 
 /** A single Redis: `url` is what `store.url` takes. */
 export interface SingleRedis {

@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { randomInt } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { createServer, connect as tcpConnect } from 'node:net';
+import { connect as tcpConnect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { freePort } from './free-port.ts';
 import { needProgram } from './programs.ts';
 
 /** One real redis-server process of a test, on a free port of the loopback interface, with a directory of its own. */
@@ -35,25 +35,6 @@ export interface RedisProcessOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** The port speaks TLS: readiness is seen by the TCP connection only. */
   readonly tls?: boolean;
-}
-
-/**
- * A port that was free a moment ago. It lies below those that systems give away by themselves, so that nobody's
- * connection and nobody's port 0 takes it before it is used, or while its server is down.
- */
-export async function freePort(): Promise<number> {
-  for (;;) {
-    const port = randomInt(10_000, 32_000);
-    if (await isFree(port)) return port;
-  }
-}
-
-function isFree(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const server = createServer();
-    server.once('error', () => resolve(false));
-    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)));
-  });
 }
 
 /** Starts a process and waits until it answers. A port that somebody else took in between is tried anew. */

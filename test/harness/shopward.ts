@@ -7,7 +7,7 @@ import { expect } from 'vitest';
 import { stringify } from 'yaml';
 import { makeSigner, makeToken, publicPem, type Signer } from '../access/signing.ts';
 import { compiledFolder, findMain } from './built-shopward.ts';
-import { freePort } from './redis-server.ts';
+import { freePort } from './free-port.ts';
 
 export interface ShopwardOptions {
   /** Origin of the upstream. */

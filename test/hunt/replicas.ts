@@ -1,5 +1,5 @@
 import { type FaultProxy, startFaultProxy } from '../harness/fault-proxy.ts';
-import { freePort } from '../harness/redis-server.ts';
+import { freePort } from '../harness/free-port.ts';
 import { type Shopward, startShopward } from '../harness/shopward.ts';
 
 /** One place behind a balancer, in which a process is killed and started anew on the same port. */

@@ -8,8 +8,8 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { type ConnectRedisOptions, connectRedis } from '../../src/redis/connect-redis.ts';
 import { defineClaim, defineScript, type Redis } from '../../src/redis/redis.ts';
 import { startFaultProxy } from '../harness/fault-proxy.ts';
+import { freePort } from '../harness/free-port.ts';
 import { startCluster, startRedis, startSentinel, until } from '../harness/redis-processes.ts';
-import { freePort } from '../harness/redis-server.ts';
 
 /** Where the deadline is not the subject: what fails has failed by itself, long before. */
 const patientMs = 20_000;

@@ -7,8 +7,8 @@ import { afterEach, describe, expect, test, vi } from 'vitest';
 import { connectRedis } from '../../src/redis/connect-redis.ts';
 import { defineClaim, type Redis } from '../../src/redis/redis.ts';
 import type { HealthLine } from '../../src/redis/store-health.ts';
+import { freePort } from '../harness/free-port.ts';
 import { startRedis, until } from '../harness/redis-processes.ts';
-import { freePort } from '../harness/redis-server.ts';
 
 type Closing = Array<{ close(): Promise<void> }>;
 const closing: Closing = [];

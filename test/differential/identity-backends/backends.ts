@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { fastify } from 'fastify';
+import { freePort } from '../../harness/free-port.ts';
 import { findProgram } from '../../harness/programs.ts';
-import { freePort } from '../../harness/redis-server.ts';
 import { awaitPort } from '../upstreams.ts';
 
 /** A server that answers every request with the fields that a program behind it has, by their CGI names (RFC 3875). */
