@@ -254,7 +254,17 @@ describe('reads', () => {
     expect((await ask(under.filter, again, answered(200, cart('b')))).status).toBe(200);
   });
 
+  test('freshFor: a 304 from the store repeats what the 200 said of it, and no more', async () => {
+    const { filter } = createFilter({ freshForMs: 60_000 });
+    const repeated = ['Cache-Control', 'private', 'Content-Location', '/c', 'Expires', '0', 'Vary', 'Accept'];
+    const answer = answered(200, cart('a'), [...repeated, 'Last-Modified', 'x', 'X-Shop', 'y']);
+    const { tag = '' } = await ask(filter, get(), answer);
+    const { fields } = await ask(filter, get(['If-None-Match', tag]), answered(503));
+    expect(fields).toEqual([...repeated, 'ETag', tag]);
+  });
+
   test.each([
+    [0, 304],
     [59_999, 304],
     [60_000, 503],
     [-1, 503],
@@ -309,6 +319,24 @@ describe('collections', () => {
       expect(other.tag).not.toBe(tag);
       expect((await ask(filter, patch(tag), answered(200))).status).toBe('if-match-invalid');
     }
+  });
+
+  test('a HEAD has no tag: nobody knows whether it is its own or that of its one member', async () => {
+    const { filter } = createFilter();
+    const read = async (...ids: string[]) => (await ask(filter, carts(), answered(200, list(...ids)))).tag;
+    for (const ids of [['1'], ['1', '2']]) {
+      expect(await read(...ids)).toBeDefined();
+      expect((await ask(filter, requestOf('HEAD', '/carts'), answered(200, ''))).tag).toBeUndefined();
+    }
+  });
+
+  test("the shop's tag of a collection takes no place of the member's", async () => {
+    const { filter } = createFilter();
+    await ask(filter, get(), answered(200, cart('a'), ['ETag', '"s1"']));
+    await ask(filter, get(), answered(200, cart('a'), ['ETag', '"s2"']));
+    const { tag } = await ask(filter, carts(), answered(200, list('1'), ['ETag', '"all"']));
+    const { forwarded = [] } = await ask(filter, patch(tag), answered(200, cart('b')));
+    expect(fieldValue(forwarded, 'if-match')).toBe('"s2"');
   });
 
   test('a write of a member changes the tag of its collection', async () => {
@@ -500,6 +528,8 @@ describe('writes', () => {
       expect((await ask(under.filter, get(), answered(200, cart('b')))).tag).toBe(seen.tag);
       expect((await ask(under.filter, requestOf(method, target), answered(204))).tag).toBeUndefined();
     }
+    // An answer without a body is nothing that could have been tracked.
+    expect(under.events).not.toContain('untracked-content');
     const held = await ask(under.filter, get(), answered(200, cart('c')));
     const checked = requestOf('POST', '/carts/1/items', ['If-Match', tag]);
     expect((await ask(under.filter, checked, answered(201))).status).toBe('if-match-invalid');
@@ -678,6 +708,8 @@ describe('the store is away', () => {
       answered(200, cart('a'), ['ETag', '"shop"']),
     );
     expect(read).toMatchObject({ status: 200, tag: undefined });
+    // It is not asked again after the shop.
+    expect(events).toEqual(['store-unavailable']);
     for (const request of [patch(`"${'0'.repeat(32)}"`), requestOf('POST', '/carts/1/items')]) {
       expect(await runFilter(filter, request, { subject: 'owner' }, Buffer.alloc(0))).toMatchObject({
         rejection: 'tag-store-unavailable',

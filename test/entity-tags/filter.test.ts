@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { createEntityTagMatcher } from '../../src/entity-tags/filter.ts';
 import { MemoryTagStore } from '../../src/entity-tags/memory-store.ts';
 import { fingerprintWithout } from '../../src/entity-tags/representation.ts';
@@ -34,6 +34,18 @@ describe('what is known of a request before anybody is asked', () => {
     ['a write', patch, 'goes on, whole body, string', 'whole body'],
     ['a write without If-Match', bare, 'goes on, streams, if-match-missing', 'whole body'],
     [
+      'a write that If-None-Match forbids for that very tag',
+      requestOf('PATCH', '/carts/1', ['If-Match', tag, 'If-None-Match', tag]),
+      'goes on, streams, if-match-invalid',
+      'whole body',
+    ],
+    [
+      'the same below a member, where it is about a child',
+      requestOf('POST', '/carts/1/items', ['If-Match', tag, 'If-None-Match', tag]),
+      'goes on, whole body, string',
+      'whole body',
+    ],
+    [
       'a write below a member',
       requestOf('POST', '/carts/1/items'),
       'goes on, whole body, undefined',
@@ -67,6 +79,33 @@ describe('what is known of a request before anybody is asked', () => {
   });
 });
 
+test.each([
+  [0, 'If-None-Match with it gives 304'],
+  [5000, 'If-None-Match with it gives 304, from the store for 5 s'],
+])('that a 304 may come from the store is told where it may: %i ms', (freshForMs, end) => {
+  const matcher = createEntityTagMatcher([{ ...carts, freshForMs }], { ignoredPrefixes: [] });
+  const request = requestOf('GET', '/carts/1');
+  const { text } = matcher.describe(matcher.match(request) as never, request, (name) => name);
+  expect(text.endsWith(end)).toBe(true);
+});
+
+test.each([
+  ['one beside the other', '/wishlists', '/wishlists/{id}', undefined],
+  ['of which one begins like the other', '/carts-of-old', '/carts-of-old/{id}', undefined],
+  ['one below the other', '/carts/{id}/items', '/carts/{id}/items/{item}', 'lies below'],
+  ['one below the other in another case', '/Carts/{id}/items', '/Carts/{id}/items/{item}', 'lies below'],
+  ['a member elsewhere', '/wishlists', '/lists/{id}', 'a member is its collection'],
+  ['a member of two parameters', '/wishlists', '/wishlists/{id}/{item}', 'a member is its collection'],
+  ['a member without a parameter', '/wishlists', '/wishlists/mine', 'a member is its collection'],
+])('two resources: %s', (_, collection, member, problem) => {
+  for (const order of [(all: object[]) => all, (all: object[]) => all.toReversed()]) {
+    const both = order([carts, { ...carts, collection, member }]) as (typeof carts)[];
+    const compile = () => createEntityTagMatcher(both, { ignoredPrefixes: [] });
+    if (problem === undefined) expect(compile).not.toThrow();
+    else expect(compile).toThrow(problem);
+  }
+});
+
 describe('a claim that is not granted', () => {
   test.each<[ClaimAnswer, string, string]>([
     [{ kind: 'cold-start', remainingMs: 2001 }, 'hold', 'tag-store-unavailable hold 3'],
@@ -80,6 +119,43 @@ describe('a claim that is not granted', () => {
     if (!isRejection(refused)) throw new Error('not refused');
     expect(`${refused.rejection} ${refused.reason} ${refused.retryAfterSeconds}`).toBe(refusal);
     expect(events).toEqual([event]);
+  });
+
+  test.each([
+    ['busy', patch, []],
+    ['not-current', patch, []],
+    // One replica may have it, and be the primary next.
+    ['not-replicated', patch, [{ tagged: true, outcome: 'unsent' }]],
+    ['not-replicated', requestOf('PUT', '/carts/1'), [{ tagged: false, outcome: 'unsent' }]],
+  ])('%s: given back is only what may have been granted', async (kind, request, expected) => {
+    const given: unknown[] = [];
+    const { filter } = open({
+      claim: () => ({ kind, remainingMs: 0 }) as ClaimAnswer,
+      end: (_, write) => {
+        given.push(write);
+        return null;
+      },
+    });
+    await runFilter(filter, request, { subject: 'anna' }, Buffer.from('{}'));
+    expect(given).toMatchObject(expected);
+    expect(given).toHaveLength(expected.length);
+  });
+});
+
+describe('the store is asked before a read only where it may answer instead of the shop', () => {
+  const known = ['If-None-Match', tag];
+  test.each([
+    ['of a member that may be fresh', 1000, '/carts/1', known, 'anna', 1],
+    ['of one that may not', 0, '/carts/1', known, 'anna', 0],
+    ['without If-None-Match', 1000, '/carts/1', [], 'anna', 0],
+    ['of a collection', 1000, '/carts', known, 'anna', 0],
+    ['by a stranger', 1000, '/carts/1', known, undefined, 0],
+  ])('%s', async (_, freshForMs, target, fields, subject, times) => {
+    const store = new MemoryTagStore({ times: timesOf() });
+    const lookUp = vi.spyOn(store, 'lookUp');
+    const { filter } = createFilter({ freshForMs }, { store });
+    await runFilter(filter, requestOf('GET', target, fields), subject ? { subject } : undefined);
+    expect(lookUp).toHaveBeenCalledTimes(times);
   });
 });
 

@@ -1,6 +1,6 @@
 import * as zlib from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import { createdId, singleMemberId } from '../../src/entity-tags/json-api.ts';
+import { createdId, singleMemberId, soleResource } from '../../src/entity-tags/json-api.ts';
 import { fingerprintOf, fingerprintWithout } from '../../src/entity-tags/representation.ts';
 import { decodeBody } from '../../src/http/content-coding.ts';
 
@@ -23,7 +23,17 @@ describe('documents that are too long for one turn', () => {
     );
     expect(await singleMemberId(document({ data: { id: '17' }, ...included(bytes) }))).toBe(undefined);
     expect(await createdId(document({ data: { id: 17 }, ...included(bytes) }))).toBe('17');
+    expect(await createdId(document({ data: [{ id: '17' }], ...included(bytes) }))).toBe('17');
+    expect(await createdId(document({ data: [{ id: '17' }, {}], ...included(bytes) }))).toBe(undefined);
     expect(await createdId(document({ data: {}, ...included(bytes) }))).toBe(undefined);
+  });
+
+  it.each([10, 300_000])('name their one resource with %d bytes beside it', async (bytes) => {
+    const carts = { type: 'carts', id: '17' };
+    expect(await soleResource(document({ data: carts, ...included(bytes) }))).toEqual(carts);
+    for (const data of [[carts], { id: '17' }, { type: 'carts' }, null]) {
+      expect(await soleResource(document({ data, ...included(bytes) }))).toBe(undefined);
+    }
   });
 
   it('have no id that no path could name', async () => {

@@ -1,10 +1,28 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { collectionKey, digest, foldId, memberKey, variantOf } from '../../src/entity-tags/keys.ts';
+import {
+  collectionKey,
+  digest,
+  foldId,
+  memberKey,
+  subjectOf,
+  variantOf,
+} from '../../src/entity-tags/keys.ts';
 import { anyText } from '../harness/any-text.ts';
 
 const template = '/carts/{cart_id}';
+
+test('whom no token names is told apart by each field that may name users, and by no other', () => {
+  const of = (...fields: string[]) => subjectOf({ fields }, undefined);
+  const named = ['X-Anonymous-Customer-Unique-Id', 'Authorization', 'Cookie'];
+  const subjects = named.flatMap((name) => [of(name, 'a'), of(name, 'b')]);
+  expect(new Set([...subjects, of()]).size).toBe(7);
+  expect(of('User-Agent', 'a')).toBe(of());
+  expect(subjectOf({ fields: ['Cookie', 'a'] }, { subject: 'anna' })).toBe(
+    subjectOf({ fields: [] }, { subject: 'anna' }),
+  );
+});
 
 describe('keys of records', () => {
   test.each([
@@ -100,8 +118,11 @@ describe('variants', () => {
   );
 
   test('so do the path, the kind, and what is accepted of codings, in whatever words', () => {
-    const gzip = variant(['Accept-Encoding', 'gzip']);
-    expect(new Set([plain, gzip, variant([], 'created'), variant([], 'read', '/carts/2')]).size).toBe(4);
+    const codings = ['gzip', 'br', 'zstd', 'deflate'].map((coding) => variant(['Accept-Encoding', coding]));
+    expect(new Set([plain, ...codings, variant([], 'created'), variant([], 'read', '/carts/2')]).size).toBe(
+      7,
+    );
+    const [gzip] = codings;
     expect(variant(['Accept-Encoding', 'GZIP;q=0.5, identity'])).toBe(gzip);
     expect(variant(['User-Agent', 'x', 'Cookie', 'a=b'])).toBe(plain);
   });
