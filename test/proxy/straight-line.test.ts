@@ -4,7 +4,7 @@ import type { CanonicalRequest } from '../../src/http/canonical-request.ts';
 import { isRejection, reject } from '../../src/http/rejection.ts';
 import type { Filter, FilterContext, Identity } from '../../src/proxy/filter.ts';
 import { Pipeline, type PipelineExchange } from '../../src/proxy/pipeline.ts';
-import { knownRefusal, plan } from '../../src/proxy/plan.ts';
+import { type ForwardPlan, knownRefusal, plan } from '../../src/proxy/plan.ts';
 import { canonicaliseSample, sampleHead } from '../http/sample-request.ts';
 
 /** The pipeline among filters and exchanges made up here: what is asked, in which order, and what comes of it. */
@@ -36,6 +36,7 @@ interface Scene {
   readonly filters?: readonly Filter[];
   /** What the token's filter says; without it the route is open. */
   readonly token?: ReturnType<Filter['run']>;
+  readonly requirement?: Requirement;
   readonly observe?: boolean;
   readonly takesClient?: boolean;
   readonly takesSubject?: boolean;
@@ -66,7 +67,7 @@ async function play(scene: Scene): Promise<string[]> {
   };
   const accessToken = {
     ...filterOf('token', { run: () => token }),
-    match: () => (token === undefined ? undefined : requirement),
+    match: () => (token === undefined ? undefined : (scene.requirement ?? requirement)),
   } as Filter<Requirement> & { match(): Requirement | undefined };
   new Pipeline({
     canonicalise: () => request,
@@ -80,6 +81,8 @@ async function play(scene: Scene): Promise<string[]> {
   await over.promise;
   // What comes too many would come in this turn.
   await new Promise((resolve) => setImmediate(resolve));
+  if (exchange.isPrivate) done.push('private');
+  if (exchange.responseFields !== undefined) done.push(`with ${exchange.responseFields.join(': ')}`);
   return [exchange.route, ...done];
 }
 
@@ -132,6 +135,19 @@ describe('what a request meets', () => {
     expect(plan(post, { ...rulesOf([]), accessToken, observe })).toMatchObject({
       isObserved: observe || isRowObserved,
       route: '/row',
+    });
+  });
+
+  it('a route with limits of its own: a body that is announced as longer is refused, the rest goes with them', () => {
+    const limits = { requestBodyBytes: 10, responseTimeoutMs: 5 };
+    const limited = (body: CanonicalRequest['body']) => {
+      const made = plan(requestOf('POST', { body }), { ...rulesOf([]), limitsOf: () => limits });
+      return isRejection(made) ? made.rejection : (made as ForwardPlan).limits;
+    };
+    expect([limited({ length: 10 }), limited('chunked'), limited('none')]).toEqual([limits, limits, limits]);
+    expect(limited({ length: 11 })).toBe('payload-too-large');
+    expect(plan(requestOf('POST', { body: { length: 11 } }), rulesOf([]))).toMatchObject({
+      limits: undefined,
     });
   });
 
@@ -238,6 +254,16 @@ describe('the pipeline', () => {
         ],
       },
       ['*', 'observed made-up', 'refused overloaded b'],
+    ],
+    [
+      'fields of the response, which a later filter without any leaves',
+      { filters: [filterOf('a', { run: () => ({ responseFields: ['X', '1'] }) }), filterOf('b')] },
+      ['*', sentOpen, 'with X: 1'],
+    ],
+    [
+      'a token in a place of its own: the answer is private, a refusal as well',
+      { token: refusal, requirement: { ...requirement, tokenIn: 'cookie' as never } },
+      ['/row', 'refused overloaded made-up', 'private'],
     ],
     ['a filter that answers', { filters: [filterOf('a', { run: () => answer })] }, ['*', 'answered 200']],
     [
